@@ -1,0 +1,2 @@
+//! The project's commands: `cargo xtask run | test | bench | campaign | peer`.
+fn main() {}
