@@ -1,0 +1,3 @@
+//! The node: composition only.
+#![forbid(unsafe_code)]
+fn main() {}
