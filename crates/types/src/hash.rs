@@ -4,7 +4,7 @@
 use foldhash::fast::{FixedState, SeedableRandomState};
 
 /// Hasher state with a fixed seed: for keys that clients cannot choose freely.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct State(FixedState);
 
 impl Default for State {
