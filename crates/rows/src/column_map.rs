@@ -3,7 +3,7 @@
 use crate::builder::RowBuilder;
 use crate::cell::CellRef;
 use crate::layout::Layout;
-use crate::row::RowRef;
+use crate::row::{Head, RowRef};
 
 /// From the layout that something was written under (an SSTable's header, a memtable from before an
 /// ALTER) to the one it is read under. Columns that are unknown there are dropped, and cells from
@@ -70,7 +70,7 @@ impl ColumnMap {
             return Some(row);
         }
         out.start_like(row);
-        out.head_of(row);
+        out.set_head(Head::of(row));
         // Both layouts order columns alike, so what was in order stays so.
         for cell in row.cells().filter_map(|cell| self.cell(row.is_static(), cell)) {
             out.cell_in_order(cell);
