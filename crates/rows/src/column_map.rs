@@ -23,15 +23,15 @@ struct Target {
 }
 
 impl ColumnMap {
-    /// Maps `from` to `to` by name. `dropped_at(name, is_static)` tells the timestamp at which a
-    /// column of that name was last dropped, in microseconds (`system_schema.dropped_columns`). A
-    /// column that changed between simple and complex counts as unknown.
-    pub fn new(from: &Layout, to: &Layout, dropped_at: impl Fn(&str, bool) -> Option<i64>) -> Self {
+    /// Maps `from` to `to` by name, minding the dropped columns of `to`. A column that changed between
+    /// simple and complex counts as unknown.
+    pub fn new(from: &Layout, to: &Layout) -> Self {
         let targets = |is_static: bool| -> Box<[Option<Target>]> {
             let target = |source: &crate::ColumnLayout| {
                 let column = to.find(is_static, &source.name)?;
                 let found = to.columns(is_static).get(usize::from(column))?;
-                let dropped_at = dropped_at(&source.name, is_static);
+                let dropped_at =
+                    to.find_dropped(is_static, &source.name).map(|dropped| dropped.dropped_at);
                 (found.is_complex() == source.is_complex()).then_some(Target { column, dropped_at })
             };
             from.columns(is_static).iter().map(target).collect()

@@ -26,7 +26,7 @@ pub use cell::{CellKind, CellRef};
 pub use clustering::{Bound, BoundKind, BoundRef, Clustering, ClusteringBuilder, ClusteringRef};
 pub use column_map::ColumnMap;
 pub use compare::{compare, compare_clusterings};
-pub use layout::{ClusteringColumn, ColumnLayout, Layout};
+pub use layout::{ClusteringColumn, ColumnLayout, DroppedColumn, Layout};
 pub use marker::{MarkerRef, Unfiltered};
 pub use merge::{merge_rows, merge_versions};
 pub use merger::{Heads, Step, UnfilteredMerger};
