@@ -93,10 +93,10 @@ impl RowBuilder {
         self.head.shadowable = true;
     }
 
-    /// Sets liveness and deletion to those of another row.
-    pub(crate) fn head_of(&mut self, row: RowRef<'_>) {
-        let (liveness, deletion) = (row.liveness(), row.deletion());
-        self.head = Head { liveness, deletion, shadowable: row.is_shadowable() };
+    /// Sets liveness and deletion at once.
+    pub(crate) fn set_head(&mut self, head: Head) {
+        debug_assert!(self.cells_at == 0);
+        self.head = head;
     }
 
     /// Deletes what a complex column held before. Of several for one column the newest counts, and
@@ -155,13 +155,10 @@ impl RowBuilder {
     }
 
     fn put_head(&mut self) {
-        let Head { liveness, deletion, shadowable } = self.head;
-        if liveness.is_some_and(|liveness| self.is_deleted(liveness.timestamp)) {
+        if self.head.liveness.is_some_and(|liveness| self.is_deleted(liveness.timestamp)) {
             self.head.liveness = None;
         }
-        if shadowable && liveness.is_some_and(|l| l.timestamp > deletion.marked_for_delete_at) {
-            self.head.deletion = Deletion::LIVE;
-        }
+        self.head.drop_shadowed();
         self.head.pack(0, &mut self.buf);
         self.cells_at = self.buf.len();
     }

@@ -3,7 +3,7 @@
 use crate::builder::RowBuilder;
 use crate::cell::CellRef;
 use crate::layout::Layout;
-use crate::row::RowRef;
+use crate::row::{Head, RowRef};
 
 /// From the layout that something was written under (an SSTable's header, a memtable from before an
 /// ALTER) to the one it is read under. Columns that are unknown there are dropped, and cells from
@@ -23,15 +23,15 @@ struct Target {
 }
 
 impl ColumnMap {
-    /// Maps `from` to `to` by name. `dropped_at(name, is_static)` tells the timestamp at which a
-    /// column of that name was last dropped, in microseconds (`system_schema.dropped_columns`). A
-    /// column that changed between simple and complex counts as unknown.
-    pub fn new(from: &Layout, to: &Layout, dropped_at: impl Fn(&str, bool) -> Option<i64>) -> Self {
+    /// Maps `from` to `to` by name, minding the dropped columns of `to`. A column that changed between
+    /// simple and complex counts as unknown.
+    pub fn new(from: &Layout, to: &Layout) -> Self {
         let targets = |is_static: bool| -> Box<[Option<Target>]> {
             let target = |source: &crate::ColumnLayout| {
                 let column = to.find(is_static, &source.name)?;
                 let found = to.columns(is_static).get(usize::from(column))?;
-                let dropped_at = dropped_at(&source.name, is_static);
+                let dropped_at =
+                    to.find_dropped(is_static, &source.name).map(|dropped| dropped.dropped_at);
                 (found.is_complex() == source.is_complex()).then_some(Target { column, dropped_at })
             };
             from.columns(is_static).iter().map(target).collect()
@@ -70,7 +70,7 @@ impl ColumnMap {
             return Some(row);
         }
         out.start_like(row);
-        out.head_of(row);
+        out.set_head(Head::of(row));
         // Both layouts order columns alike, so what was in order stays so.
         for cell in row.cells().filter_map(|cell| self.cell(row.is_static(), cell)) {
             out.cell_in_order(cell);

@@ -4,66 +4,11 @@ use crate::cell::CellRef;
 use crate::clustering::{BoundKind, BoundRef, ClusteringRef};
 use crate::layout::{ClusteringColumn, Layout, Traits};
 use std::cmp::Ordering;
-use types::CqlType;
-
-/// How the values of a type compare, chosen once for a column.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Order {
-    /// Unsigned bytes, the shorter first.
-    Bytes,
-    /// Signed, 4 bytes; the empty value first.
-    Int,
-    /// Signed, 8 bytes; the empty value first.
-    Long,
-    /// By time, then by the signed bytes of the rest.
-    TimeUuid,
-    /// As `types` says.
-    Other(CqlType),
-}
-
-impl Order {
-    pub(crate) fn of(ty: &CqlType) -> Self {
-        match ty {
-            CqlType::Ascii | CqlType::Text | CqlType::Blob => Self::Bytes,
-            CqlType::Int => Self::Int,
-            CqlType::BigInt | CqlType::Timestamp => Self::Long,
-            CqlType::TimeUuid => Self::TimeUuid,
-            other => Self::Other(other.clone()),
-        }
-    }
-
-    #[inline]
-    pub(crate) fn compare(&self, a: &[u8], b: &[u8]) -> Ordering {
-        match self {
-            Self::Bytes => a.cmp(b),
-            Self::Int => match (<[u8; 4]>::try_from(a), <[u8; 4]>::try_from(b)) {
-                (Ok(a), Ok(b)) => i32::from_be_bytes(a).cmp(&i32::from_be_bytes(b)),
-                _ => values(&CqlType::Int, a, b),
-            },
-            Self::Long => match (<[u8; 8]>::try_from(a), <[u8; 8]>::try_from(b)) {
-                (Ok(a), Ok(b)) => i64::from_be_bytes(a).cmp(&i64::from_be_bytes(b)),
-                _ => values(&CqlType::BigInt, a, b),
-            },
-            Self::TimeUuid => values(&CqlType::TimeUuid, a, b),
-            Self::Other(ty) => values(ty, a, b),
-        }
-    }
-}
-
-fn values(_ty: &CqlType, a: &[u8], b: &[u8]) -> Ordering {
-    a.cmp(b)
-}
 
 #[inline]
-fn component(
-    column: &ClusteringColumn,
-    order: &Order,
-    a: Option<&[u8]>,
-    b: Option<&[u8]>,
-) -> Ordering {
+fn component(column: &ClusteringColumn, a: Option<&[u8]>, b: Option<&[u8]>) -> Ordering {
     match (a, b) {
-        (Some(a), Some(b)) if column.reversed => order.compare(b, a),
-        (Some(a), Some(b)) => order.compare(a, b),
+        (Some(a), Some(b)) => column.ty.compare_clustering(column.reversed, a, b),
         // Null sorts first, whatever the direction.
         _ => a.is_some().cmp(&b.is_some()),
     }
@@ -73,9 +18,9 @@ fn component(
 #[inline]
 fn common(layout: &Layout, a: ClusteringRef<'_>, b: ClusteringRef<'_>) -> (Ordering, Ordering) {
     let (mut left, mut right) = (a.iter(), b.iter());
-    for (column, order) in layout.clustering.iter().zip(&layout.orders) {
+    for column in &layout.clustering {
         match (left.next(), right.next()) {
-            (Some(a), Some(b)) => match component(column, order, a, b) {
+            (Some(a), Some(b)) => match component(column, a, b) {
                 Ordering::Equal => {}
                 decided => return (decided, Ordering::Equal),
             },
@@ -130,7 +75,7 @@ impl Layout {
     ) -> Ordering {
         match (a.path, b.path) {
             (Some(left), Some(right)) => match self.traits(is_static, a.column) {
-                Some(Traits { path_order: Some(order), .. }) => order.compare(left, right),
+                Some(Traits { path_type: Some(ty), .. }) => ty.compare(left, right),
                 _ => left.cmp(right),
             },
             (a, b) => a.is_some().cmp(&b.is_some()),

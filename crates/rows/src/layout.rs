@@ -1,6 +1,5 @@
 //! What rows must know of their table.
 
-use crate::compare::Order;
 use types::CqlType;
 
 /// A clustering column: its type and its direction.
@@ -28,6 +27,20 @@ impl ColumnLayout {
     }
 }
 
+/// A column that the table had (`system_schema.dropped_columns`). Peers and files may still hold data
+/// of it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DroppedColumn {
+    /// Its name.
+    pub name: Box<str>,
+    /// Type that its data has.
+    pub ty: CqlType,
+    /// Was it static?
+    pub is_static: bool,
+    /// Timestamp of the drop, in microseconds: what was written at or before it is gone.
+    pub dropped_at: i64,
+}
+
 /// The columns of a table as rows see them. A cell names its column by the index into
 /// [`Layout::statics`] or [`Layout::regulars`], whichever its row belongs to.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -40,7 +53,8 @@ pub struct Layout {
     pub regulars: Box<[ColumnLayout]>,
     /// A table of counters?
     pub counter: bool,
-    pub(crate) orders: Box<[Order]>,
+    /// Columns that were dropped; one may be among the columns again.
+    pub dropped: Box<[DroppedColumn]>,
     pub(crate) static_traits: Box<[Traits]>,
     pub(crate) regular_traits: Box<[Traits]>,
 }
@@ -48,8 +62,8 @@ pub struct Layout {
 /// What is asked of a column for every cell, computed once.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Traits {
-    /// How the paths of its cells compare; `None` if it is simple.
-    pub(crate) path_order: Option<Order>,
+    /// The type as which the paths of its cells compare; `None` if it is simple.
+    pub(crate) path_type: Option<CqlType>,
     /// Length of a value that is written bare (`AbstractType.valueLengthIfFixed`).
     pub(crate) fixed_len: Option<usize>,
 }
@@ -72,7 +86,7 @@ impl Layout {
         }
         let traits = |columns: &[ColumnLayout]| columns.iter().map(Traits::of).collect();
         Self {
-            orders: clustering.iter().map(|c| Order::of(&c.ty)).collect(),
+            dropped: Box::default(),
             static_traits: traits(&statics),
             regular_traits: traits(&regulars),
             clustering: clustering.into(),
@@ -80,6 +94,17 @@ impl Layout {
             regulars: regulars.into(),
             counter,
         }
+    }
+
+    /// The same with columns that were dropped.
+    pub fn with_dropped(mut self, dropped: Vec<DroppedColumn>) -> Self {
+        self.dropped = dropped.into();
+        self
+    }
+
+    /// The dropped column of a name.
+    pub fn find_dropped(&self, is_static: bool, name: &str) -> Option<&DroppedColumn> {
+        self.dropped.iter().find(|column| column.is_static == is_static && *column.name == *name)
     }
 
     /// The columns that the cells of a row name.
@@ -107,31 +132,16 @@ impl Layout {
 
 impl Traits {
     fn of(column: &ColumnLayout) -> Self {
-        let path_order = match &column.ty {
-            CqlType::List { frozen: false, .. } => Some(Order::TimeUuid),
-            CqlType::Set { element, frozen: false } => Some(Order::of(element)),
-            CqlType::Map { key, frozen: false, .. } => Some(Order::of(key)),
+        let path_type = match &column.ty {
+            CqlType::List { frozen: false, .. } => Some(CqlType::TimeUuid),
+            CqlType::Set { element, frozen: false } => Some((**element).clone()),
+            CqlType::Map { key, frozen: false, .. } => Some((**key).clone()),
             // The path is the index of the field, a `short` (UserType.nameComparator).
-            CqlType::Udt { frozen: false, .. } => Some(Order::Other(CqlType::SmallInt)),
+            CqlType::Udt { frozen: false, .. } => Some(CqlType::SmallInt),
             _ => None,
         };
-        let fixed_len = if path_order.is_some() { None } else { fixed_len(&column.ty) };
-        Self { path_order, fixed_len }
-    }
-}
-
-/// Length of the values of a type that are written without their length
-/// (`AbstractType.valueLengthIfFixed`): not every type of constant size is one.
-pub(crate) fn fixed_len(ty: &CqlType) -> Option<usize> {
-    match ty {
-        CqlType::Boolean => Some(1),
-        CqlType::Int | CqlType::Float => Some(4),
-        CqlType::BigInt | CqlType::Double | CqlType::Timestamp => Some(8),
-        CqlType::Uuid | CqlType::TimeUuid => Some(16),
-        CqlType::Empty => Some(0),
-        CqlType::Vector { element, dimension } => {
-            fixed_len(element)?.checked_mul(usize::try_from(*dimension).ok()?)
-        }
-        _ => None,
+        // The values of a complex column's cells are never written bare (interop.md, 4.3).
+        let fixed_len = if path_type.is_some() { None } else { column.ty.fixed_length() };
+        Self { path_type, fixed_len }
     }
 }

@@ -151,6 +151,21 @@ impl Head {
     pub(crate) const EMPTY: Self =
         Self { liveness: None, deletion: Deletion::LIVE, shadowable: false };
 
+    /// Those of a row.
+    pub(crate) fn of(row: RowRef<'_>) -> Self {
+        let (liveness, deletion) = (row.liveness(), row.deletion());
+        Self { liveness, deletion, shadowable: row.is_shadowable() }
+    }
+
+    /// Drops a shadowable deletion that a later liveness undoes.
+    pub(crate) fn drop_shadowed(&mut self) {
+        let deleted_at = self.deletion.marked_for_delete_at;
+        if self.shadowable && self.liveness.is_some_and(|l| l.timestamp > deleted_at) {
+            self.deletion = Deletion::LIVE;
+            self.shadowable = false;
+        }
+    }
+
     /// Appends liveness and deletion, and sets their flags in the byte at `flags_at`.
     pub(crate) fn pack(&self, flags_at: usize, out: &mut Vec<u8>) {
         let mut flags = 0;

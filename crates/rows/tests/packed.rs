@@ -127,10 +127,16 @@ fn a_column_map_translates_and_drops() {
         vec![],
         vec![column("b", CqlType::Int), column("d", CqlType::Text), column("v", CqlType::Int)],
         false,
-    );
-    let map = ColumnMap::new(&from, &to, |name, _| (name == "v").then_some(5));
+    )
+    .with_dropped(vec![DroppedColumn {
+        name: "v".into(),
+        ty: CqlType::Int,
+        is_static: false,
+        dropped_at: 5,
+    }]);
+    let map = ColumnMap::new(&from, &to);
     assert!(!map.is_identity());
-    assert!(ColumnMap::new(&from, &from, |_, _| None).is_identity());
+    assert!(ColumnMap::new(&from, &from).is_identity());
     let mut builder = RowBuilder::new();
     builder.start_row(ClusteringRef::EMPTY);
     builder.cell(CellRef::live(0, None, 1, b"d"));
