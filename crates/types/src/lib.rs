@@ -4,7 +4,21 @@
 //! SSTable: nothing here builds a tree of values on the path of a request.
 #![forbid(unsafe_code)]
 
+mod compare;
 mod cql_type;
+mod duration;
 pub mod hash;
+pub mod hex;
+mod marshal;
+mod name;
+mod token;
+mod validate;
+pub mod vint;
 
-pub use cql_type::{CqlType, UserType};
+pub use cql_type::{CqlType, MAX_DEPTH, UserType};
+pub use duration::Duration;
+pub use marshal::{MarshalError, key_to_marshal_string, parse_key_marshal};
+pub use name::{NameError, is_reserved, maybe_quote};
+pub use token::{SHARDING_IGNORED_BITS, Token, hash128, hash128_unsigned, shard_of};
+pub use validate::ValueError;
+pub use vint::{ReadError, Reader, WriteBytes};
