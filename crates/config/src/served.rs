@@ -86,6 +86,14 @@ const SWITCHES: &[Switch] = &[
     },
 ];
 
+/// Switches within a section that open something of their own.
+const SWITCHES_OF_THEIR_OWN: &[&str] = &[
+    "client_encryption_options.optional",
+    "server_encryption_options.enabled",
+    "server_encryption_options.legacy_ssl_storage_port_enabled",
+    "server_encryption_options.optional",
+];
+
 /// Sections that only an operator's command puts to use, and that command has its own answer.
 const ON_COMMAND: &[&str] = &["full_query_logging_options."];
 
@@ -115,7 +123,9 @@ fn is_same(key: &Key, value: &Value) -> bool {
 
 impl Switch {
     fn covers(&self, key: &Key) -> bool {
-        key.name != self.key && self.prefixes.iter().any(|p| key.name.starts_with(p))
+        key.name != self.key
+            && !SWITCHES_OF_THEIR_OWN.contains(&key.name)
+            && self.prefixes.iter().any(|p| key.name.starts_with(p))
     }
 
     /// Off as set, or by default; a class may stand with its package.

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::config::Config;
+use crate::config::{CommitLogSync, Config};
 use crate::key::{Key, Kind, Value};
 use crate::old::OLD;
 use crate::table::Index;
@@ -114,11 +114,12 @@ fn show(config: &Config, key: &Key) -> Option<String> {
     }
 }
 
-/// As set, else as derived, else the default.
+/// As set, else as derived, else the default; to spell out the default sets nothing.
 fn effective(config: &Config, key: &Key) -> Value {
+    let default = key.default_value();
     match config.values.get(key.name) {
-        Some(value) if *value != Value::Null => value.clone(),
-        _ => derived(config, key).unwrap_or_else(|| key.default_value()),
+        Some(value) if *value != Value::Null && *value != default => value.clone(),
+        set => derived(config, key).or(set.cloned()).unwrap_or(default),
     }
 }
 
@@ -137,6 +138,10 @@ fn derived(config: &Config, key: &Key) -> Option<Value> {
         "authenticator.parameters" | "authorizer.parameters" => Some(Value::Map(Vec::new())),
         "commitlog_directory" => path(&config.commitlog_directory),
         "commitlog_sync" => text("periodic"),
+        "commitlog_sync_period" => match config.commitlog_sync {
+            CommitLogSync::Periodic { period, .. } => quantity(format!("{}ms", period.as_millis())),
+            CommitLogSync::Batch | CommitLogSync::Group { .. } => None,
+        },
         "concurrent_compactors" | "concurrent_validations" | "repair_command_pool_size" => {
             config.concurrent_compactors.and_then(|n| int(n.into()))
         }
