@@ -140,6 +140,11 @@ impl RowBuilder {
         self.put(cell);
     }
 
+    /// Makes `finish` sort, since a cell that is about to come is out of order.
+    pub(crate) fn expect_disorder(&mut self) {
+        self.unsorted = true;
+    }
+
     fn is_deleted(&self, timestamp: i64) -> bool {
         self.head.deletion.deletes(timestamp) && !self.head.deletion.is_live()
     }
