@@ -6,19 +6,24 @@
 
 mod compare;
 mod cql_type;
+pub mod decimal;
 mod duration;
 pub mod hash;
 pub mod hex;
 mod marshal;
 mod name;
+pub mod time;
 mod token;
+pub mod uuid;
 mod validate;
 pub mod vint;
 
 pub use cql_type::{CqlType, MAX_DEPTH, UserType};
+pub use decimal::Decimal;
 pub use duration::Duration;
 pub use marshal::{MarshalError, key_to_marshal_string, parse_key_marshal};
 pub use name::{NameError, is_reserved, maybe_quote};
 pub use token::{SHARDING_IGNORED_BITS, Token, hash128, hash128_unsigned, shard_of};
+pub use uuid::Uuid;
 pub use validate::ValueError;
 pub use vint::{ReadError, Reader, WriteBytes};
