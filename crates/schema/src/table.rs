@@ -115,6 +115,8 @@ pub struct Table {
     pub indexes: BTreeMap<String, Index>,
     /// Triggers: class by name.
     pub triggers: BTreeMap<String, String>,
+    /// What rows know of the table.
+    pub layout: Arc<rows::Layout>,
     /// Where each column lies: kind and index, by name.
     by_name: BTreeMap<Arc<str>, (ColumnKind, u16)>,
 }
@@ -303,6 +305,7 @@ impl TableBuilder {
             }
         }
         let [partition_key, clustering, regulars, statics] = lists;
+        let layout = layout_of(&clustering, &statics, &regulars, self.flags.counter, &self.dropped);
         Table {
             id: self.id,
             keyspace: self.keyspace,
@@ -317,7 +320,33 @@ impl TableBuilder {
             dropped: self.dropped,
             indexes: self.indexes,
             triggers: self.triggers,
+            layout: Arc::new(layout),
             by_name: places,
         }
     }
+}
+
+fn layout_of(
+    clustering: &[Column],
+    statics: &[Column],
+    regulars: &[Column],
+    counter: bool,
+    dropped: &BTreeMap<String, DroppedColumn>,
+) -> rows::Layout {
+    let of = |columns: &[Column]| {
+        let layout = |c: &Column| rows::ColumnLayout { name: (*c.name).into(), ty: c.ty.clone() };
+        columns.iter().map(layout).collect()
+    };
+    let clustering = clustering
+        .iter()
+        .map(|c| rows::ClusteringColumn { ty: c.ty.clone(), reversed: c.reversed })
+        .collect();
+    let dropped = dropped.values().map(|column| rows::DroppedColumn {
+        name: (*column.name).into(),
+        ty: column.ty.clone(),
+        is_static: column.kind == ColumnKind::Static,
+        dropped_at: column.dropped_at,
+    });
+    rows::Layout::new(clustering, of(statics), of(regulars), counter)
+        .with_dropped(dropped.collect())
 }

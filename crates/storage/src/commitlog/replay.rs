@@ -27,14 +27,6 @@ pub enum ReplayError {
         /// What is wrong with it.
         source: HeaderError,
     },
-    /// Larger than any segment.
-    #[error("cannot replay {path}: {bytes} bytes are more than a segment can have")]
-    TooLarge {
-        /// The segment's file.
-        path: PathBuf,
-        /// Its size.
-        bytes: u64,
-    },
 }
 
 /// A segment found in the log's directory.
@@ -89,11 +81,7 @@ pub async fn read_segment(
     mut apply: impl FnMut(Position, &[u8]),
 ) -> Result<Replayed, ReplayError> {
     let io = |source| ReplayError::Io { path: file.path.clone(), source };
-    let bytes = env.metadata(&file.path).await.map_err(io)?.len;
-    if bytes > SEGMENT_BYTES_MAX {
-        return Err(ReplayError::TooLarge { path: file.path.clone(), bytes });
-    }
-    let bytes = env.read_file(&file.path).await.map_err(io)?;
+    let bytes = env.read_file(&file.path, SEGMENT_BYTES_MAX).await.map_err(io)?;
     let mut reader = match Reader::new(&bytes) {
         Ok(reader) => reader,
         Err(HeaderError::Truncated) => return Ok(Replayed::default()),

@@ -24,8 +24,8 @@ impl Segment {
     /// Creates a segment of `bytes` and makes its name and header durable.
     pub async fn create(env: &Env, directory: &Path, id: i64, bytes: u32) -> io::Result<Self> {
         let path = directory.join(format::file_name(id));
-        let options = OpenOptions::new().read(true).write(true).create_new(true);
-        let file = File::open(env, &path, options).await?.with_class(Class::CommitLog);
+        let file = File::open(env, &path, OpenOptions::CREATE_NEW).await?;
+        let file = file.with_class(Class::CommitLog);
         file.allocate(u64::from(bytes)).await?;
         let mut header = Vec::with_capacity(64);
         format::write_header(id, &mut header);

@@ -10,6 +10,7 @@ use std::collections::VecDeque;
 use std::io;
 use std::path::PathBuf;
 use std::rc::Rc;
+use std::sync::Arc;
 use std::time::Duration;
 
 use env::sync::{Notify, OneshotReceiver, OneshotSender, oneshot};
@@ -59,7 +60,7 @@ pub struct LogOptions {
 pub enum LogError {
     /// An earlier write or sync failed; the log takes no more.
     #[error("the commit log failed: {0}")]
-    Failed(Rc<str>),
+    Failed(Arc<str>),
     /// The mutation is larger than half a segment (`MutationExceededMaxSizeException`).
     #[error("a mutation of {bytes} bytes exceeds the maximum of {max}")]
     TooLarge {
@@ -83,6 +84,11 @@ pub struct Ticket {
 }
 
 impl Ticket {
+    /// Of a write that is not logged: a keyspace without durable writes.
+    pub(crate) fn without_log(position: Position) -> Self {
+        Self { position, wait: None }
+    }
+
     /// May the write be acknowledged without waiting?
     pub fn is_ready(&self) -> bool {
         self.wait.is_none()
@@ -124,7 +130,7 @@ struct State {
     synced: u64,
     waiters: VecDeque<(u64, OneshotSender<Result<(), LogError>>)>,
     ledger: Ledger,
-    failed: Option<Rc<str>>,
+    failed: Option<Arc<str>>,
 }
 
 /// One shard's commit log.
@@ -262,7 +268,7 @@ impl CommitLog {
     fn has_room(&self, mutation_bytes: usize) -> Result<bool, LogError> {
         let mut state = self.state.borrow_mut();
         if let Some(failed) = &state.failed {
-            return Err(LogError::Failed(Rc::clone(failed)));
+            return Err(LogError::Failed(Arc::clone(failed)));
         }
         if self.closing.get() {
             return Err(LogError::Closed);
@@ -432,11 +438,11 @@ impl CommitLog {
     fn fail(&self, what: &str, error: &io::Error) {
         let mut state = self.state.borrow_mut();
         let path = state.active.path.display();
-        let failed: Rc<str> = format!("{what} of {path}: {error}").into();
-        state.failed = Some(Rc::clone(&failed));
+        let failed: Arc<str> = format!("{what} of {path}: {error}").into();
+        state.failed = Some(Arc::clone(&failed));
         self.env.mark("commitlog.failed");
         for (_, waiter) in std::mem::take(&mut state.waiters) {
-            let _ = waiter.send(Err(LogError::Failed(Rc::clone(&failed))));
+            let _ = waiter.send(Err(LogError::Failed(Arc::clone(&failed))));
         }
         drop(state);
         self.ready.notify_all();
@@ -475,7 +481,7 @@ impl CommitLog {
         let waiter = {
             let mut state = self.state.borrow_mut();
             if let Some(failed) = &state.failed {
-                return Err(LogError::Failed(Rc::clone(failed)));
+                return Err(LogError::Failed(Arc::clone(failed)));
             }
             if state.synced == state.appended {
                 return Ok(());

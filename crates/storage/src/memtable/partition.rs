@@ -72,7 +72,7 @@ impl Partition {
         if let Some(row) = update.static_row() {
             applied.bytes += merge_into(layout, &mut self.static_row, row, scratch);
         }
-        for row in update.rows() {
+        for row in update.rows.iter() {
             applied.bytes += self.apply_row(layout, row, scratch);
         }
         applied

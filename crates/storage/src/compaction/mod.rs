@@ -1,0 +1,3 @@
+//! Compaction: which files to merge, and their merge.
+
+pub mod size_tiered;

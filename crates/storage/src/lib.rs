@@ -1,0 +1,25 @@
+//! The storage engine: memtables, commit log, SSTables, flush and compaction, for one node of shards.
+//!
+//! Each shard has an [`Engine`] of its own; SSTables belong to the node and are written by the first shard's
+//! [`Node`]. Nothing here knows of replication or of CQL.
+#![forbid(unsafe_code)]
+
+pub mod commitlog;
+pub mod compaction;
+mod engine;
+mod error;
+pub mod memtable;
+mod node;
+mod options;
+mod read;
+pub mod shards;
+mod sstables;
+mod table_store;
+
+pub use engine::{Engine, EngineStats};
+pub use error::StorageError;
+pub use memtable::{KeyRef, PartitionKey};
+pub use options::Options;
+pub use read::{PartitionCursor, Slices};
+pub use sstables::{LiveSet, SSTable};
+pub use table_store::{TableStats, TableStore};

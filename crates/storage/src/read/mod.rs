@@ -1,0 +1,15 @@
+//! Reading: cursors over memtables and SSTables, merged.
+
+mod partition;
+mod slices;
+
+use rows::{ColumnMap, Layout};
+use schema::Table;
+
+pub use self::partition::PartitionCursor;
+pub use self::slices::Slices;
+
+/// From the layout that something was written under to the table's present one.
+pub(crate) fn column_map(from: &Layout, table: &Table) -> ColumnMap {
+    ColumnMap::new(from, &table.layout)
+}
