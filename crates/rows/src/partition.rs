@@ -153,12 +153,14 @@ impl PartitionUpdate {
         self.key.len() + self.rows.size() + static_row + ranges.sum::<usize>()
     }
 
-    /// Rows and markers in clustering order.
-    pub fn unfiltereds(&self) -> Unfiltereds<'_> {
+    /// Rows and markers in clustering order or reversed. Rows that a range deletes are among them.
+    pub fn unfiltereds(&self, reversed: bool) -> Unfiltereds<'_> {
         Unfiltereds {
             layout: &self.layout,
-            rows: self.rows.iter().peekable(),
-            markers: self.ranges.markers(&self.layout, false).peekable(),
+            rows: self.rows.iter(),
+            row: None,
+            markers: self.ranges.markers(&self.layout, reversed).peekable(),
+            reversed,
         }
     }
 }
@@ -167,25 +169,30 @@ impl PartitionUpdate {
 #[derive(Clone, Debug)]
 pub struct Unfiltereds<'a> {
     layout: &'a Layout,
-    rows: std::iter::Peekable<RowsIter<'a>>,
+    rows: RowsIter<'a>,
+    /// The next row, if it was looked at.
+    row: Option<RowRef<'a>>,
     markers: std::iter::Peekable<Markers<'a>>,
+    reversed: bool,
 }
 
 impl<'a> Iterator for Unfiltereds<'a> {
     type Item = Unfiltered<'a>;
 
     fn next(&mut self) -> Option<Unfiltered<'a>> {
-        let marker_first = match (self.rows.peek(), self.markers.peek()) {
-            (Some(row), Some(marker)) => {
-                compare(self.layout, marker.bound, row.clustering()) == Ordering::Less
-            }
-            (row, _) => row.is_none(),
+        let next_row = || if self.reversed { self.rows.next_back() } else { self.rows.next() };
+        let row = self.row.take().or_else(next_row);
+        let (Some(row), Some(marker)) = (row, self.markers.peek()) else {
+            return row
+                .map(Unfiltered::Row)
+                .or_else(|| self.markers.next().map(Unfiltered::Marker));
         };
-        if marker_first {
-            self.markers.next().map(Unfiltered::Marker)
-        } else {
-            self.rows.next().map(Unfiltered::Row)
+        let order = compare(self.layout, marker.bound, row.clustering());
+        if order == if self.reversed { Ordering::Greater } else { Ordering::Less } {
+            self.row = Some(row);
+            return self.markers.next().map(Unfiltered::Marker);
         }
+        Some(Unfiltered::Row(row))
     }
 }
 

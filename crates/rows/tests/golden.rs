@@ -155,7 +155,7 @@ fn the_partition_that_the_mutations_make() {
         .expect("encodes");
     assert_eq!(start.static_row.as_deref(), updates[0].static_row().map(|row| row.as_packed()));
 
-    let mut streams: Vec<_> = updates.iter().map(|u| u.unfiltereds().peekable()).collect();
+    let mut streams: Vec<_> = updates.iter().map(|u| u.unfiltereds(false).peekable()).collect();
     let mut merger = UnfilteredMerger::new(streams.len(), Deletion::LIVE, false);
     let mut builder = RowBuilder::new();
     let mut at = start.consumed;

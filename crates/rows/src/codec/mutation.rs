@@ -76,7 +76,7 @@ impl MutationEncoder {
         };
         let encoder = &mut self.encoder;
         write_partition_start(layout, &header, Selection::Names, &start, encoder, out)?;
-        for unfiltered in update.unfiltereds() {
+        for unfiltered in update.unfiltereds(false) {
             encoder.unfiltered(layout, &header, unfiltered, 0, out)?;
         }
         write_partition_end(out);
