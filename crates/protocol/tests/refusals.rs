@@ -4,8 +4,8 @@ mod common;
 
 use common::{frame, unhex};
 use protocol::{
-    Compression, Decoder, Direction, ErrorCode, Limits, Outcome, ProtocolError, Refusal, Request,
-    Started, Version,
+    Compression, Decoder, Direction, ErrorCode, Framer, Limits, Outcome, ProtocolError, Refusal,
+    Request, Started, Version,
     client::{self, Body, Call, Parameters, Response},
     response,
     segment::{Form, SegmentHeader, crc32},
@@ -87,6 +87,13 @@ fn versions_1_and_2_are_answered_with_their_own_header() {
     let (_, refusal) = refused(&mut decoder, &input);
     let mut out = Vec::new();
     response::refusal(&mut out, &refusal);
+    assert_eq!(out, unhex(golden));
+    // nor does a connection that compresses touch it
+    let mut framer = Framer::new();
+    framer.start(Started { version: Version::V4, compression: Some(Compression::Lz4) });
+    let mut out = Vec::new();
+    framer.write(&mut out, |out| response::refusal(out, &refusal));
+    framer.flush(&mut out);
     assert_eq!(out, unhex(golden));
 }
 
