@@ -180,6 +180,12 @@ impl Decoder {
         self.large_allowed = true;
     }
 
+    /// Bytes that the decoder itself holds for the connection: never more than a body outside
+    /// segments or one segment after decompression, and a message that spans segments.
+    pub fn buffered(&self) -> usize {
+        self.plain.capacity() + self.large_body.capacity()
+    }
+
     /// The body of the last message found is malformed. Returns whether that is the error in a row
     /// after which the connection must be closed (from version 5 on).
     pub fn report_bad_body(&mut self) -> bool {

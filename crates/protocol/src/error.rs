@@ -150,7 +150,7 @@ pub enum ProtocolError {
         "Cannot decode string as UTF8: '{hex}'; java.nio.charset.MalformedInputException: Input length = {bad}"
     )]
     NotUtf8 {
-        /// The bytes from the first bad one, at most [`MAX_QUOTED_BYTES`].
+        /// The bytes from the first bad one, at most 64.
         hex: String,
         /// Number of bad bytes.
         bad: usize,

@@ -7,8 +7,9 @@
 use crate::{
     compression::{Compression, Compressor, reset_scratch},
     decoder::Started,
-    header::{FLAGS_OFFSET, Flags, HEADER_LENGTH, end},
+    header::{FLAGS_OFFSET, Flags, HEADER_LENGTH, RESPONSE, end},
     segment::{Form, MAX_PAYLOAD, SegmentHeader, crc32},
+    version::Version,
 };
 
 /// Frames what one connection sends; either side of it may use one.
@@ -67,12 +68,18 @@ impl Framer {
         }
     }
 
-    /// Appends a whole message that was encoded elsewhere, framed.
-    pub fn push(&mut self, out: &mut Vec<u8>, message: &[u8]) {
+    /// Writes one message that is complete when `message` returns.
+    pub fn write<R>(&mut self, out: &mut Vec<u8>, message: impl FnOnce(&mut Vec<u8>) -> R) -> R {
         self.begin(out);
         let start = out.len();
-        out.extend_from_slice(message);
+        let result = message(out);
         self.end(out, start);
+        result
+    }
+
+    /// Appends a whole message that was encoded elsewhere, framed.
+    pub fn push(&mut self, out: &mut Vec<u8>, message: &[u8]) {
+        self.write(out, |out| out.extend_from_slice(message));
     }
 
     /// Seals the segment that is being filled; after it `out` may be handed to the socket.
@@ -87,6 +94,11 @@ impl Framer {
     }
 
     fn compress_body(&mut self, out: &mut Vec<u8>, start: usize, compression: Compression) {
+        // answers to versions 1 and 2 have another header, and their clients asked for nothing
+        let version = out.get(start).map(|first| Version::from_number(first & !RESPONSE));
+        if !matches!(version, Some(Ok(_))) {
+            return;
+        }
         let compressor = self.compressor.get_or_insert_with(|| Box::new(Compressor::new()));
         let body = start + HEADER_LENGTH;
         let Some(plain) = out.get(body..) else { return };
@@ -103,7 +115,7 @@ impl Framer {
     /// Keeps the open segment within its size: seals it in front of a message that does not fit.
     fn pack(&mut self, out: &mut Vec<u8>, start: usize, form: Form) {
         let Some(open) = self.open else { return };
-        if out.len() - open - form.header_length() <= MAX_PAYLOAD {
+        if out.len().saturating_sub(open + form.header_length()) <= MAX_PAYLOAD {
             return;
         }
         let mut message = std::mem::take(&mut self.scratch);

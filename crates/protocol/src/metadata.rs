@@ -108,6 +108,10 @@ impl ResultMetadata {
     /// Appends flags, count, perhaps the new id, perhaps the columns; returns where the count
     /// ends, which is where a paging state goes.
     pub(crate) fn write(&self, out: &mut Vec<u8>, version: Version, form: MetadataForm) -> usize {
+        let form = match form {
+            MetadataForm::Changed if version < Version::V5 => MetadataForm::Full,
+            form => form,
+        };
         let flags = match form {
             MetadataForm::Full => self.flags,
             MetadataForm::Skipped => self.flags | flag::NO_METADATA,
@@ -116,7 +120,7 @@ impl ResultMetadata {
         put::i32(out, flags);
         put::i32(out, self.count);
         let paging_at = out.len();
-        if form == MetadataForm::Changed && version >= Version::V5 {
+        if form == MetadataForm::Changed {
             put::short_bytes(out, &self.id);
         }
         if flags & flag::NO_METADATA == 0 {
@@ -138,7 +142,8 @@ pub enum MetadataForm {
     Full,
     /// None: the client holds it and asked so.
     Skipped,
-    /// All of it and its new id, because the client holds another (EXECUTE, version 5 on).
+    /// All of it and its new id, because the client holds another (EXECUTE from version 5 on; before,
+    /// the same as [`Self::Full`]).
     Changed,
 }
 

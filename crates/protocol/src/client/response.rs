@@ -182,8 +182,9 @@ fn rows_metadata(reader: &mut Reader<'_>) -> Result<RowsMetadata> {
 }
 
 fn columns(reader: &mut Reader<'_>, flags: i32, count: usize) -> Result<Vec<Column>> {
-    let table =
-        |reader: &mut Reader<'_>| Ok((reader.string()?.to_owned(), reader.string()?.to_owned()));
+    let table = |reader: &mut Reader<'_>| -> Result<(Arc<str>, Arc<str>)> {
+        Ok((reader.string()?.into(), reader.string()?.into()))
+    };
     let global = if flags & flag::GLOBAL_TABLES_SPEC != 0 && count > 0 {
         Some(table(reader)?)
     } else {
