@@ -28,7 +28,7 @@ const fn next(last: i64) -> Option<i64> {
     let product = last as f64 * 1.2;
     let whole = product as i64;
     // Not by adding a half, which large products would round.
-    let grown = if product - whole as f64 >= 0.5 { whole + 1 } else { whole };
+    let grown = if product - whole as f64 >= 0.5 { whole.saturating_add(1) } else { whole };
     if last == i64::MAX {
         return None;
     }
