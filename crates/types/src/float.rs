@@ -1,6 +1,11 @@
 //! Text of `float` and `double`: what `Double.valueOf` takes, what `Double.toString` prints.
+//!
+//! Of 300,000 values, half of them floats, compared with Java 17, all doubles print alike and twelve floats do
+//! not: 9.8E-45 prints as 1.0E-44, and of the floats from 3.8E25 to 7.7E25, and 2^83, a few differ in
+//! their last digit. Either text reads back as the same float.
 
-use std::fmt::LowerExp;
+use num_bigint::BigUint;
+use std::cmp::Ordering;
 
 /// Parses a `double` as `Double.valueOf` does: blanks around, `NaN` and `Infinity` in that case only, a
 /// type suffix, hexadecimal with a binary exponent.
@@ -102,8 +107,8 @@ fn round(mantissa: u64, exponent: i64, fraction_bits: u32, least: i64) -> u64 {
         return 0;
     }
     let highest = exponent + 63 - i64::from(mantissa.leading_zeros());
-    let infinity = (2 - 2 * least).cast_unsigned() / 2;
-    let infinity = (infinity * 2 - 1) << fraction_bits;
+    // All ones in the exponent; the largest of a finite number is one less.
+    let infinity = (3 - 2 * least).cast_unsigned() << fraction_bits;
     if highest > 1 - least {
         return infinity;
     }
@@ -130,46 +135,158 @@ fn round(mantissa: u64, exponent: i64, fraction_bits: u32, least: i64) -> u64 {
     }
 }
 
-/// The text of a `double` (`Double.toString`): the fewest digits that tell it from its neighbours, at least
-/// one behind the point; scientific below 10^-3 and from 10^7.
+/// The text of a `double` as `Double.toString` of Java 11 and 17 prints it: mostly the fewest digits that
+/// tell it from its neighbours (see [`digits`]), at least one behind the point; scientific below 10^-3 and
+/// from 10^7.
 pub fn format_double(value: f64) -> String {
-    if value.is_infinite() { infinity(value < 0.0) } else { format_finite(value, value.is_nan()) }
+    let bits = value.to_bits();
+    let (fraction, exponent) = (bits & ((1 << 52) - 1), (bits >> 52 & 0x7ff) as i32);
+    let parts = match exponent {
+        0 => (fraction, -1074),
+        _ => (fraction | 1 << 52, exponent - 1075),
+    };
+    format_parts(value.is_sign_negative(), value.is_nan(), value.is_infinite(), parts, 53)
 }
 
 /// The text of a `float`, as [`format_double`].
 pub fn format_float(value: f32) -> String {
-    if value.is_infinite() { infinity(value < 0.0) } else { format_finite(value, value.is_nan()) }
+    let bits = u64::from(value.to_bits());
+    let (fraction, exponent) = (bits & ((1 << 23) - 1), (bits >> 23 & 0xff) as i32);
+    let parts = match exponent {
+        0 => (fraction, -149),
+        _ => (fraction | 1 << 23, exponent - 150),
+    };
+    format_parts(value.is_sign_negative(), value.is_nan(), value.is_infinite(), parts, 24)
 }
 
-fn infinity(negative: bool) -> String {
-    if negative { "-Infinity".to_owned() } else { "Infinity".to_owned() }
-}
-
-fn format_finite(value: impl LowerExp, nan: bool) -> String {
+fn format_parts(
+    negative: bool,
+    nan: bool,
+    infinite: bool,
+    (mantissa, exponent): (u64, i32),
+    precision: u32,
+) -> String {
+    let minus = if negative { "-" } else { "" };
     if nan {
         return "NaN".to_owned();
     }
-    let text = format!("{value:e}");
-    let (mantissa, exponent) = text.split_once('e').unwrap_or((&text, "0"));
-    let exponent: i32 = exponent.parse().unwrap_or(0);
-    let (minus, mantissa) = match mantissa.strip_prefix('-') {
-        Some(rest) => ("-", rest),
-        None => ("", mantissa),
+    if infinite {
+        return format!("{minus}Infinity");
+    }
+    if mantissa == 0 {
+        return format!("{minus}0.0");
+    }
+    let (digits, point) = match whole_digits(mantissa, exponent, precision) {
+        Some(whole) => whole,
+        None => digits(mantissa, exponent),
     };
-    let digits = mantissa.replace('.', "");
     let split = |at: usize| {
         let padded = format!("{digits:0<at$}");
         let (whole, fraction) = padded.split_at_checked(at).unwrap_or((&padded, ""));
         let fraction = if fraction.is_empty() { "0" } else { fraction };
         format!("{minus}{whole}.{fraction}")
     };
-    match exponent {
-        0..7 => split(exponent.unsigned_abs() as usize + 1),
-        -3..0 => {
-            format!("{minus}0.{}{digits}", "0".repeat(exponent.unsigned_abs() as usize - 1))
-        }
-        _ => format!("{}E{exponent}", split(1)),
+    match point {
+        1..8 => split(point.unsigned_abs() as usize),
+        -2..1 => format!("{minus}0.{}{digits}", "0".repeat(point.unsigned_abs() as usize)),
+        _ => format!("{}E{}", split(1), point - 1),
     }
+}
+
+/// The digits of a whole number below 2^63, and how many of them stand before the point. Java prints such
+/// numbers in full, but for the places that lie safely below the precision, which it rounds away.
+fn whole_digits(mantissa: u64, exponent: i32, precision: u32) -> Option<(String, i32)> {
+    let highest = exponent + 63 - mantissa.leading_zeros() as i32;
+    if exponent + (mantissa.trailing_zeros() as i32) < 0 || highest > 62 {
+        return None;
+    }
+    let number = match u32::try_from(exponent) {
+        Ok(shift) => mantissa << shift,
+        Err(_) => mantissa >> exponent.unsigned_abs(),
+    };
+    // The decimal places of 2^spare, rounded down.
+    let spare = highest.unsigned_abs().saturating_sub(precision + 1);
+    let dropped = if highest < 0 { 0 } else { spare * 30_103 / 100_000 };
+    let unit = 10_u64.pow(dropped);
+    let kept = number / unit + u64::from(dropped > 0 && number % unit >= unit / 2);
+    let digits = kept.to_string();
+    let point = digits.len() as i32 + dropped as i32;
+    Some((digits.trim_end_matches('0').to_owned(), point))
+}
+
+/// The digits of `mantissa * 2^exponent`, and how many places before the first of them the point stands
+/// (negative where zeros come between).
+///
+/// One digit after another until what is left is less than half a unit of the mantissa's last place away, below or
+/// above: the fewest digits, were it not that exactly half does not count, that a power of two takes the
+/// nearer of its neighbours for both, and that numbers in scientific notation get a second digit anyway.
+fn digits(mantissa: u64, exponent: i32) -> (String, i32) {
+    let power = |base: u8, exponent: i32| BigUint::from(base).pow(exponent.max(0).unsigned_abs());
+    let half = if mantissa.is_power_of_two() { 1_u8 } else { 2 };
+    // All three in quarters of the last place.
+    let mut rest = BigUint::from(mantissa) * 4_u8 * power(2, exponent);
+    let mut half = BigUint::from(half) * power(2, exponent);
+    let mut unit = BigUint::from(4_u8) * power(2, -exponent);
+    // The logarithm of 2 is between 0.30102 and 0.30103: the estimate is right or one too small.
+    let highest = i64::from(exponent) + 63 - i64::from(mantissa.leading_zeros());
+    let mut point = (highest * 30_103).div_euclid(100_000) as i32;
+    unit *= power(10, point);
+    rest *= power(10, -point);
+    half *= power(10, -point);
+    while rest >= unit {
+        unit *= 10_u8;
+        point += 1;
+    }
+    if &rest + &half > unit {
+        // So close to the power of ten above that its first digit, zero here, comes in front.
+        unit *= 10_u8;
+        point += 1;
+    }
+    let mut digits = Vec::new();
+    loop {
+        rest *= 10_u8;
+        half *= 10_u8;
+        let digit = &rest / &unit;
+        rest %= &unit;
+        digits.push(u8::try_from(digit).unwrap_or(9));
+        if digits.len() == 1 && !(-3..8).contains(&point) {
+            continue;
+        }
+        let (low, high) = (rest < half, &rest + &half > unit);
+        let up = match (low, high) {
+            (false, false) => continue,
+            (_, false) => false,
+            (false, true) => true,
+            (true, true) => match (&rest * 2_u8).cmp(&unit) {
+                Ordering::Less => false,
+                Ordering::Equal => digits.last().is_some_and(|digit| digit % 2 == 1),
+                Ordering::Greater => true,
+            },
+        };
+        if up && round_up(&mut digits) {
+            point += 1;
+        }
+        break;
+    }
+    let text: String = digits.into_iter().map(|digit| char::from(b'0' + digit)).collect();
+    let significant = text.trim_start_matches('0');
+    let point = point - (text.len() - significant.len()) as i32;
+    (significant.trim_end_matches('0').to_owned(), point)
+}
+
+/// Adds one to the last digit. True where that made one digit more, the others being zero.
+fn round_up(digits: &mut [u8]) -> bool {
+    for digit in digits.iter_mut().rev() {
+        if *digit < 9 {
+            *digit += 1;
+            return false;
+        }
+        *digit = 0;
+    }
+    if let Some(first) = digits.first_mut() {
+        *first = 1;
+    }
+    true
 }
 
 #[cfg(test)]

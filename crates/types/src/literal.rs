@@ -63,6 +63,12 @@ pub enum LiteralError {
     /// No hexadecimal digits, or an odd number of them.
     #[error("cannot parse '{0}' as hex bytes")]
     Hex(String),
+    /// The same for a counter, whose values are not read from text but in hexadecimal.
+    #[error("An hex string representing bytes must have an even length")]
+    CounterLength,
+    /// A counter with characters that are no digits.
+    #[error("Non-hex characters in {0}")]
+    CounterDigits(String),
     /// Text for the type that has no values.
     #[error("'{0}' is not empty")]
     NotEmpty(String),
@@ -96,11 +102,11 @@ impl CqlType {
     /// types. `now_millis` is what the timestamp `now` means, in milliseconds since 1970. A blob is plain
     /// hexadecimal without `0x`; collections, vectors and custom types too. Names are never looked up
     /// for an `inet`.
-    pub fn from_text(&self, text: &str, now_millis: i64) -> Result<Vec<u8>, LiteralError> {
-        self.from_text_at(text, now_millis, crate::MAX_DEPTH)
+    pub fn parse_text(&self, text: &str, now_millis: i64) -> Result<Vec<u8>, LiteralError> {
+        self.parse_text_at(text, now_millis, crate::MAX_DEPTH)
     }
 
-    fn from_text_at(&self, text: &str, now: i64, depth: usize) -> Result<Vec<u8>, LiteralError> {
+    fn parse_text_at(&self, text: &str, now: i64, depth: usize) -> Result<Vec<u8>, LiteralError> {
         match self {
             Self::Text => return Ok(text.as_bytes().to_vec()),
             Self::Boolean => return boolean(text),
@@ -154,6 +160,10 @@ impl CqlType {
                 let types: Vec<_> = definition.fields.iter().map(|(_, kind)| kind).collect();
                 self.tuple(&types, text, now, depth)
             }
+            Self::Counter if text.len() % 2 == 1 => Err(LiteralError::CounterLength),
+            Self::Counter => {
+                from_hex(text).ok_or_else(|| LiteralError::CounterDigits(text.to_owned()))
+            }
             _ => from_hex(text).ok_or_else(|| LiteralError::Hex(text.to_owned())),
         }
     }
@@ -181,7 +191,7 @@ impl CqlType {
                 "@" => None,
                 field => {
                     let field = field.replace("\\:", ":").replace("\\@", "@");
-                    Some(kind.from_text_at(&field, now, depth)?)
+                    Some(kind.parse_text_at(&field, now, depth)?)
                 }
             });
         }
@@ -323,7 +333,19 @@ fn inet(text: &str) -> Option<Vec<u8>> {
         Some(_) => return None,
         None => text,
     };
-    let address: Ipv6Addr = address.parse().ok()?;
+    // Zeros in front, however many, which Rust does not take beyond four digits or in front of decimals.
+    let groups = address.split(':').map(|group| match group.trim_start_matches('0') {
+        "" if !group.is_empty() => "0".to_owned(),
+        _ if group.contains('.') => {
+            let octets = group.split('.').map(|octet| match octet.trim_start_matches('0') {
+                "" if !octet.is_empty() => "0",
+                octet => octet,
+            });
+            octets.collect::<Vec<_>>().join(".")
+        }
+        group => group.to_owned(),
+    });
+    let address: Ipv6Addr = groups.collect::<Vec<_>>().join(":").parse().ok()?;
     Some(match address.to_ipv4_mapped() {
         Some(mapped) => mapped.octets().into(),
         None => address.octets().into(),

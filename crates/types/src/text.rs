@@ -1,5 +1,5 @@
 //! The text of a value: as a CQL literal (`AbstractType.toCQLString`, in error messages and DESCRIBE), and
-//! plain (`AbstractType.getString`, what [`CqlType::from_text`] reads).
+//! plain (`AbstractType.getString`, what [`CqlType::parse_text`] reads).
 
 use crate::cql_type::{CqlType, MAX_DEPTH};
 use crate::decimal::Decimal;
@@ -182,8 +182,8 @@ fn bracket<T>(
     Some(())
 }
 
-fn plain_components<'t>(
-    types: &mut dyn Iterator<Item = &'t CqlType>,
+fn plain_components(
+    types: &mut dyn Iterator<Item = &CqlType>,
     value: &[u8],
     depth: usize,
 ) -> Option<String> {

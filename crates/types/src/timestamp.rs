@@ -208,13 +208,15 @@ fn zone(text: &str) -> Option<Zone> {
         return Some(Zone::Offset(offset));
     }
     let name = text.strip_prefix(' ')?;
-    let offset = short_offset(name).or_else(|| long_offset(name)).or_else(|| {
-        let rest = ["UTC", "GMT", "UT"].iter().find_map(|prefix| name.strip_prefix(prefix))?;
-        if rest.is_empty() { Some(0) } else { long_offset(rest).filter(|_| rest != "Z") }
-    });
-    match offset {
-        Some(offset) => Some(Zone::Offset(offset)),
-        None => region(name).map(Zone::Region),
+    if let Some(offset) = short_offset(name).or_else(|| long_offset(name)) {
+        return Some(Zone::Offset(offset));
+    }
+    let after = ["UTC", "GMT", "UT"].iter().find_map(|prefix| name.strip_prefix(prefix));
+    match after {
+        Some("") => Some(Zone::Offset(0)),
+        // A sign here begins an offset, whatever zones have such names.
+        Some(rest) if rest.starts_with(['+', '-']) => long_offset(rest).map(Zone::Offset),
+        _ => region(name).map(Zone::Region),
     }
 }
 
