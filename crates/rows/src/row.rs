@@ -5,7 +5,7 @@
 //! (`i64` and `u32`); the cells by column and path, see [`crate::cell`]. The form is private to memory
 //! and canonical but for the representation of values: equal bytes are equal rows.
 
-use crate::cell::{CellRef, Cells};
+use crate::cell::{CellKind, CellRef, Cells};
 use crate::clustering::ClusteringRef;
 use crate::packed::{DELETION_LEN, deletion_at, i32_at, i64_at, pack_seconds, put_deletion};
 use crate::packed::{slice, tail, u8_at, u32_at, unpack_seconds};
@@ -16,6 +16,8 @@ const HAS_LIVENESS: u8 = 0x02;
 const EXPIRING: u8 = 0x04;
 const HAS_DELETION: u8 = 0x08;
 const SHADOWABLE: u8 = 0x10;
+/// Some cell is not [`CellKind::Live`]: others need not be looked at to know that nothing expired.
+const MORTAL: u8 = 0x20;
 /// Set on a packed marker, which shares the first byte with rows.
 pub(crate) const MARKER: u8 = 0x80;
 
@@ -135,8 +137,19 @@ impl<'a> RowRef<'a> {
     pub fn has_deletion(&self, now: i64) -> bool {
         self.flags() & HAS_DELETION != 0
             || self.liveness().is_some_and(|liveness| !liveness.is_live(now))
-            || self.cells().any(|cell| !cell.is_live(now))
+            || (self.is_mortal() && self.cells().any(|cell| !cell.is_live(now)))
     }
+
+    /// Is any cell a tombstone, expiring, or the deletion of a complex column?
+    pub fn is_mortal(&self) -> bool {
+        self.flags() & MORTAL != 0
+    }
+}
+
+/// The flag that a cell of some kind sets in the first byte of its row.
+#[inline]
+pub(crate) fn mortality(kind: CellKind) -> u8 {
+    if kind == CellKind::Live { 0 } else { MORTAL }
 }
 
 /// What of a row comes before its cells.
