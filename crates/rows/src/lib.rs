@@ -11,6 +11,7 @@ pub mod clustering;
 pub mod codec;
 mod column_map;
 mod compare;
+pub mod digest;
 mod layout;
 mod marker;
 mod merge;
