@@ -38,7 +38,7 @@ impl Default for RowBuilder {
 
 impl RowBuilder {
     /// A builder with empty buffers.
-    pub fn new() -> Self {
+    pub const fn new() -> Self {
         Self {
             buf: Vec::new(),
             head: Head::EMPTY,

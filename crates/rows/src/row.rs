@@ -10,6 +10,7 @@ use crate::clustering::ClusteringRef;
 use crate::packed::{DELETION_LEN, deletion_at, i32_at, i64_at, pack_seconds, put_deletion};
 use crate::packed::{slice, tail, u8_at, u32_at, unpack_seconds};
 use crate::time::{Deletion, Liveness};
+use std::fmt;
 
 pub(crate) const STATIC: u8 = 0x01;
 const HAS_LIVENESS: u8 = 0x02;
@@ -22,7 +23,7 @@ const MORTAL: u8 = 0x20;
 pub(crate) const MARKER: u8 = 0x80;
 
 /// A row in packed form. Borrowed, and no larger than the slice it is over.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, PartialEq, Eq)]
 pub struct RowRef<'a> {
     bytes: &'a [u8],
 }
@@ -150,6 +151,15 @@ impl<'a> RowRef<'a> {
 #[inline]
 pub(crate) fn mortality(kind: CellKind) -> u8 {
     if kind == CellKind::Live { 0 } else { MORTAL }
+}
+
+impl fmt::Debug for RowRef<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut row = f.debug_struct(if self.is_static() { "StaticRow" } else { "Row" });
+        row.field("clustering", &self.clustering()).field("liveness", &self.liveness());
+        row.field("deletion", &Some(self.deletion()).filter(|deletion| !deletion.is_live()));
+        row.field("cells", &self.cells().collect::<Vec<_>>()).finish()
+    }
 }
 
 /// What of a row comes before its cells.

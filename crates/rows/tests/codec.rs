@@ -247,3 +247,36 @@ fn columns_that_were_dropped_are_read_and_forgotten() {
     let error = MutationDecoder::new().mutation(&mut reader, &|_| None);
     assert_eq!(error.expect_err("a table").problem, Problem::UnknownTable([7; 16]));
 }
+
+/// Seconds are written as 32 bits of difference: `oa` has them unsigned, to 2106; before, what
+/// overflowed is known to be invalid.
+#[test]
+fn times_past_2038() {
+    let layout = layout();
+    let at = clustering_of(&[1, 2]);
+    let (late, ttl) = (3_000_000_000, 100);
+    let mut builder = RowBuilder::new();
+    builder.start_row(at.as_ref());
+    builder.liveness(Liveness::expiring(5, ttl, late));
+    builder.cell(CellRef::expiring(0, None, 6, ttl, late + 1, b"x"));
+    builder.cell(CellRef::tombstone(1, None, 5, late + 2));
+    builder.complex_deletion(2, Deletion::new(4, late + 3));
+    let row = builder.finish_row(&layout);
+    let stats = EncodingStats { min_timestamp: 4, min_local_deletion_time: 1000, min_ttl: 0 };
+    for format in FORMATS {
+        let header = Header::of_layout(format, stats, &layout);
+        let mut bytes = Vec::new();
+        Encoder::new().row(&layout, &header, row, 0, &mut bytes).expect("encodes");
+        let mut decoder = Decoder::new();
+        let decoded = decoder.unfiltered(&layout, &header, &bytes).expect("decodes");
+        let Decoded::Unfiltered { unfiltered: Unfiltered::Row(decoded), .. } = decoded else {
+            panic!("{decoded:?}");
+        };
+        if format.has_unsigned_times() {
+            assert_eq!(decoded, row);
+            continue;
+        }
+        assert_eq!(decoded.liveness().map(|l| l.expires_at), Some(INVALID_DELETION_TIME));
+        assert!(decoded.cells().all(|cell| cell.local_deletion_time == INVALID_DELETION_TIME));
+    }
+}

@@ -201,6 +201,18 @@ fn partition_deletions_on_disk() {
     }
 }
 
+/// Cells of a collection that come in no order, or twice, are put in order as Cassandra does.
+#[test]
+fn a_collection_out_of_order_is_sorted() {
+    let text = to_hex(&m1());
+    let (x, y) = ("0801780400000001", "0801790400000002");
+    let swapped = text.replace(&format!("02{x}{y}"), &format!("03{y}{x}{y}"));
+    assert_ne!(swapped, text);
+    let mut out = Vec::new();
+    MutationEncoder::new().mutation(&decode(&bytes(&swapped)), &mut out).expect("encodes");
+    assert_eq!(to_hex(&out), text);
+}
+
 /// Every cut of a message is noticed; none is read as something else.
 #[test]
 fn what_is_cut_short_is_an_error() {
