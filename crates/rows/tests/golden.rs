@@ -58,12 +58,12 @@ fn m3() -> Vec<u8> {
 
 /// The whole partition as a data response tells it, without the two bytes before and one after.
 fn response() -> Vec<u8> {
-    bytes(
-        "0400000001 08 fce9d96a43bfff f015014f53 83e8 00 00 a001 00 01 00000005 64 00 0161 01
-         08 04 80004756 08 14 00000002000000040000000100000004 00000002 08 02 0003 08 00000007
-         00 00 02 08 0178 04 00000001 08 0179 04 00000002 | 02 01 0001 00 0162 02 00 |
-         02 00 0001 00 0164 02 00 | 0c 00 017a 03 00 83e8 17 0d 00 | 01",
-    )
+    let data = bytes(
+        "0001040000000108fce9d96a43bffff015014f5383e80000a001000100000005640001610108048000475608
+         1400000002000000040000000100000004000000020802000308000000070000020801780400000001080179
+         04000000020201000100016202000200000100016402000c00017a030083e8170d000100",
+    );
+    data[2..data.len() - 1].to_vec()
 }
 
 fn decode(bytes: &[u8]) -> Mutation {
@@ -201,6 +201,18 @@ fn partition_deletions_on_disk() {
     }
 }
 
+/// Cells of a collection that come in no order, or twice, are put in order as Cassandra does.
+#[test]
+fn a_collection_out_of_order_is_sorted() {
+    let text = to_hex(&m1());
+    let (x, y) = ("0801780400000001", "0801790400000002");
+    let swapped = text.replace(&format!("02{x}{y}"), &format!("03{y}{x}{y}"));
+    assert_ne!(swapped, text);
+    let mut out = Vec::new();
+    MutationEncoder::new().mutation(&decode(&bytes(&swapped)), &mut out).expect("encodes");
+    assert_eq!(to_hex(&out), text);
+}
+
 /// Every cut of a message is noticed; none is read as something else.
 #[test]
 fn what_is_cut_short_is_an_error() {
@@ -212,4 +224,34 @@ fn what_is_cut_short_is_an_error() {
             assert!(result.is_err(), "cut at {cut}");
         }
     }
+}
+
+/// The MD5 that Cassandra answered a digest read of the same partition with.
+#[test]
+fn the_digest_of_the_partition() {
+    use md5::Digest;
+    let layout = layout();
+    let fetched = Header::of_layout(Format::Messaging12, EncodingStats::NONE, &layout);
+    let bytes = response();
+    let mut decoder = Decoder::new();
+    let start = read_partition_start(&layout, Selection::Fetched(&fetched), &bytes, &mut decoder)
+        .expect("a start");
+    let header = start.header.as_ref().expect("rows");
+    let mut hasher = md5::Md5::new();
+    let mut sink = |bytes: &[u8]| hasher.update(bytes);
+    let partition = digest::PartitionDigest {
+        key: start.key,
+        deletion: start.deletion,
+        is_reversed: start.is_reversed,
+        static_row: start.static_row.as_deref().map(RowRef::from_packed),
+    };
+    partition.digest(&layout, |_, _| true, &mut sink);
+    let mut at = start.consumed;
+    while let Decoded::Unfiltered { unfiltered, consumed } =
+        decoder.unfiltered(&layout, header, &bytes[at..]).expect("decodes")
+    {
+        digest::digest_unfiltered(&layout, unfiltered, &mut sink);
+        at += consumed;
+    }
+    assert_eq!(to_hex(&hasher.finalize()), "c2c0f47dbe9f0218271a84c7cc8515cc");
 }

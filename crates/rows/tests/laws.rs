@@ -40,8 +40,51 @@ fn split(facts: &[(usize, Fact)], sources: usize) -> Vec<Vec<Fact>> {
     parts
 }
 
+/// `Cells.resolveRegular`, rule by rule: each wins over all before it.
+#[test]
+fn of_two_cells_the_stronger_wins() {
+    let ascending = [
+        CellRef::live(0, None, 5, b""),
+        CellRef::live(0, None, 5, b"a"),
+        CellRef::live(0, None, 5, b"ab"),
+        CellRef::live(0, None, 5, b"b"),
+        CellRef::expiring(0, None, 5, 9, 1000, b"z"),
+        CellRef::expiring(0, None, 5, 8, 1000, b"a"),
+        CellRef::expiring(0, None, 5, 8, 1000, b"b"),
+        CellRef::expiring(0, None, 5, 9, 1001, b"a"),
+        CellRef::tombstone(0, None, 5, 100),
+        CellRef::tombstone(0, None, 5, 101),
+        CellRef::live(0, None, 6, b""),
+    ];
+    for (at, strong) in ascending.iter().enumerate() {
+        for weak in &ascending[..at] {
+            assert_eq!(reconcile(*weak, *strong), *strong);
+            assert_eq!(reconcile(*strong, *weak), *strong);
+        }
+    }
+}
+
+/// `LivenessInfo.supersedes`, the same way.
+#[test]
+fn of_two_livenesses_the_stronger_wins() {
+    let ascending = [
+        Liveness::new(5),
+        Liveness::expiring(5, 9, 1000),
+        Liveness::expiring(5, 8, 1000),
+        Liveness::expiring(5, 9, 1001),
+        Liveness::expiring(5, i32::MAX, 10),
+        Liveness::new(6),
+    ];
+    for (at, strong) in ascending.iter().enumerate() {
+        for weak in &ascending[..at] {
+            assert!(strong.supersedes(weak) && !weak.supersedes(strong));
+        }
+        assert!(!strong.supersedes(strong));
+    }
+}
+
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(400))]
+    #![proptest_config(ProptestConfig::with_cases(2000))]
 
     #[test]
     fn streams_merge_to_what_the_model_says(

@@ -145,10 +145,8 @@ impl ColumnSet {
         places.read_subset(self.len(), reader)?;
         let mut set = Self::default();
         set.refill(layout, is_static, []);
-        for (place, column) in self.columns.iter().enumerate() {
-            if places.contains(place) {
-                set.push(*column);
-            }
+        for column in places.iter().filter_map(|place| self.columns.get(place)) {
+            set.push(*column);
         }
         Ok(set)
     }
@@ -188,6 +186,18 @@ impl PlaceSet {
     #[inline]
     pub(crate) fn contains(&self, place: usize) -> bool {
         self.words.get(place / 64).is_some_and(|word| word >> (place % 64) & 1 != 0)
+    }
+
+    /// The places in the set, ascending.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = usize> {
+        self.words.iter().enumerate().flat_map(|(at, word)| {
+            let mut left = *word;
+            std::iter::from_fn(move || {
+                let place = (left != 0).then(|| at * 64 + left.trailing_zeros() as usize)?;
+                left &= left - 1;
+                Some(place)
+            })
+        })
     }
 
     pub(crate) fn len(&self) -> usize {
@@ -260,5 +270,58 @@ impl PlaceSet {
             }
         }
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::PlaceSet;
+    use proptest::prelude::*;
+    use types::Reader;
+
+    fn written(count: usize, present: impl IntoIterator<Item = usize>) -> Vec<u8> {
+        let mut set = PlaceSet::default();
+        set.clear(count);
+        present.into_iter().for_each(|place| set.insert(place));
+        let mut out = Vec::new();
+        set.write_subset(count, &mut out);
+        out
+    }
+
+    #[test]
+    fn supersets_of_64_and_more_have_no_bitmap() {
+        assert_eq!(written(0, []), [0]);
+        assert_eq!(written(64, 0..64), [0]);
+        assert_eq!(written(63, 2..63), [0b11]);
+        // Two missing, told by their indexes.
+        assert_eq!(written(64, 2..64), [2, 0, 1]);
+        // Of 64, half and more present: the missing ones are told; fewer: those present.
+        assert_eq!(written(64, 32..64).len(), 1 + 32);
+        assert_eq!(written(64, [5, 60]), [62, 5, 60]);
+    }
+
+    #[test]
+    fn what_is_no_subset_is_refused() {
+        let read =
+            |count, bytes: &[u8]| PlaceSet::default().read_subset(count, &mut Reader::new(bytes));
+        assert!(read(3, &[0b111]).is_ok());
+        assert!(read(3, &[0b1000]).is_err());
+        assert!(read(64, &[2, 1, 1]).is_err());
+        assert!(read(64, &[2, 1, 64]).is_err());
+        assert!(read(64, &[65]).is_err());
+        assert!(read(64, &[2, 1]).is_err());
+    }
+
+    proptest! {
+        #[test]
+        fn subsets_come_back(count in 0usize..200, bits in prop::collection::vec(any::<bool>(), 200)) {
+            let present: Vec<_> = (0..count).filter(|place| bits[*place]).collect();
+            let bytes = written(count, present.iter().copied());
+            let mut set = PlaceSet::default();
+            let mut reader = Reader::new(&bytes);
+            set.read_subset(count, &mut reader).unwrap();
+            prop_assert!(reader.is_empty());
+            prop_assert_eq!(set.iter().collect::<Vec<_>>(), present);
+        }
     }
 }

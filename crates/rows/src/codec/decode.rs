@@ -279,10 +279,7 @@ impl Decoder {
         } else {
             self.present.read_subset(columns.len(), reader)?;
         }
-        for (place, column) in columns.columns.iter().enumerate() {
-            if !self.present.contains(place) {
-                continue;
-            }
+        for column in self.present.iter().filter_map(|place| columns.columns.get(place)) {
             let source = CellSource { header, column, liveness };
             if column.complex {
                 let with_deletion = flags & HAS_COMPLEX_DELETION != 0;

@@ -5,7 +5,7 @@ use super::stats::EncodingStats;
 use super::{CodecError, Format, Problem};
 use crate::time::{
     Deletion, EXPIRED_LIVENESS_TTL, INVALID_DELETION_TIME, MAX_DELETION_TIME, NO_DELETION_TIME,
-    NO_TIMESTAMP, NO_TTL,
+    NO_TIMESTAMP,
 };
 use types::{ReadError, Reader, WriteBytes};
 
@@ -96,5 +96,5 @@ pub(crate) fn read_deletion(
 pub(crate) fn checked_expiry(format: Format, seconds: i64, ttl: i32) -> i64 {
     let seconds = if seconds < 0 { widened(format, seconds) } else { seconds };
     let possible = seconds >= i64::from(ttl) || (ttl == EXPIRED_LIVENESS_TTL && seconds >= 0);
-    if possible || (seconds >= 0 && ttl == NO_TTL) { seconds } else { INVALID_DELETION_TIME }
+    if possible { seconds } else { INVALID_DELETION_TIME }
 }

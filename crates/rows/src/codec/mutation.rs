@@ -92,12 +92,11 @@ impl MutationEncoder {
         rows: impl Iterator<Item = RowRef<'r>>,
         header: &mut Header,
     ) {
-        let count = layout.columns(is_static).len();
-        self.places.clear(count);
+        self.places.clear(layout.columns(is_static).len());
         for cell in rows.flat_map(|row| row.cells()) {
             self.places.insert(usize::from(cell.column));
         }
-        let columns = (0..count as u16).filter(|at| self.places.contains(usize::from(*at)));
+        let columns = self.places.iter().map(|place| place as u16);
         let set = if is_static { &mut header.statics } else { &mut header.regulars };
         set.refill(layout, is_static, columns);
     }

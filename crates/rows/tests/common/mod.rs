@@ -131,7 +131,7 @@ fn liveness() -> impl Strategy<Value = Liveness> {
 
 fn cell(columns: &'static [bool]) -> impl Strategy<Value = CellFact> {
     let ints = |v: u8| i32::from(v).to_be_bytes().to_vec();
-    (0..columns.len(), 0i64..8, 0u8..3, 0i32..3, 0i64..3, 0u8..3, 0u8..3).prop_map(
+    (0..columns.len(), 0i64..8, 0u8..3, 0i32..3, 0i64..2, 0u8..3, 0u8..3).prop_map(
         move |(column, ts, kind, ttl, seconds, path, value)| {
             let kind = [CellKind::Live, CellKind::Expiring, CellKind::Tombstone][usize::from(kind)];
             let path = columns[column].then(|| match column {
