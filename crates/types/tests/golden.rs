@@ -207,3 +207,17 @@ fn floats() {
     }
     none_differ(wrong);
 }
+
+#[test]
+fn floors() {
+    let mut wrong = Vec::new();
+    for row in lines(include_str!("../testdata/floors.txt")) {
+        let number = |column: usize| row[column].parse::<i64>().unwrap();
+        let duration = Duration::new(number(1) as i32, number(2) as i32, number(3)).unwrap();
+        let found = duration.floor_timestamp(number(0), number(4));
+        if found != Ok(number(5)) {
+            wrong.push(format!("{row:?}: {found:?}"));
+        }
+    }
+    none_differ(wrong);
+}
