@@ -142,26 +142,27 @@ impl Duration {
             let past = millis.wrapping_sub(start).checked_rem(step).unwrap_or(0);
             return Ok(millis.wrapping_sub(past));
         }
-        let months = i64::from(self.months);
-        let mut count = months_between(start, millis) / months;
-        // Months are stepped one interval at a time, for a short month shortens all that follow it.
-        let mut calendar = add_months(start, narrow(count * months));
+        // Java counts the months between in 32 bits: past 178 million years they wrap, and so do we.
+        let mut count = i64::from(months_between(start, millis) as i32 / self.months);
+        let shifted = |count: i64| add_months(start, (count * i64::from(self.months)) as i32);
+        let mut calendar = shifted(count);
         if self.days == 0 && self.nanos == 0 {
             return Ok(calendar);
         }
-        if step > 0 {
-            // Far too many intervals: skip to where they can end, instead of counting down one by one.
-            let reach = millis.wrapping_sub(start) / step;
-            if count > reach.saturating_add(1) {
-                count = reach + 1;
-                calendar = add_months(start, narrow(count * months));
-            }
+        let ends = |calendar: i64, count: i64| calendar.wrapping_add(count.wrapping_mul(step));
+        let mut floor = ends(calendar, count);
+        // From here Java takes one interval off at a time, a hundred million times if it must. (Where the sum
+        // wrapped around, it is done already.)
+        let most = most_intervals(millis.wrapping_sub(start), step, self.months) + SETTLING_STEPS;
+        if floor > millis && count > most {
+            count = most;
+            calendar = shifted(count);
+            floor = ends(calendar, count);
         }
-        let mut floor = calendar.wrapping_add(count.wrapping_mul(step));
         while floor > millis && count > 0 {
             count -= 1;
-            calendar = add_months(calendar, narrow(-months));
-            floor = calendar.wrapping_add(count.wrapping_mul(step));
+            calendar = add_months(calendar, self.months.wrapping_neg());
+            floor = ends(calendar, count);
         }
         Ok(floor.max(start))
     }
@@ -179,8 +180,18 @@ impl Duration {
     }
 }
 
-fn narrow(months: i64) -> i32 {
-    months.clamp(i32::MIN.into(), i32::MAX.into()) as i32
+/// Milliseconds in a month of the Gregorian calendar on average over its 400 years; the Julian is longer.
+const MEAN_MONTH_MILLIS: i128 = 2_629_746_000;
+/// Days by which a run of months can fall short of the mean, the change of calendars included, and more.
+const MONTHS_SHORT_DAYS: i128 = 62;
+/// Steps of months after which the day of the month has met every month that shortens it: 400 years of them.
+const SETTLING_STEPS: i64 = 4800;
+
+/// No more than so many intervals of months and milliseconds end within so many milliseconds.
+fn most_intervals(within: i64, step: i64, months: i32) -> i64 {
+    let slack = MONTHS_SHORT_DAYS * i128::from(MILLIS_PER_DAY);
+    let each = i128::from(step.max(0)) + i128::from(months.max(1)) * MEAN_MONTH_MILLIS;
+    ((i128::from(within) + slack) / each) as i64
 }
 
 /// With months, Java counts the milliseconds of a `Calendar` in 32 bits, and they wrap.

@@ -136,7 +136,7 @@ fn round(mantissa: u64, exponent: i64, fraction_bits: u32, least: i64) -> u64 {
 }
 
 /// The text of a `double` as `Double.toString` of Java 11 and 17 prints it: mostly the fewest digits that
-/// tell it from its neighbours (see [`digits`]), at least one behind the point; scientific below 10^-3 and
+/// tell it from its neighbours (see the head of this file), at least one behind the point; scientific below 10^-3 and
 /// from 10^7.
 pub fn format_double(value: f64) -> String {
     let bits = value.to_bits();

@@ -207,3 +207,35 @@ fn floats() {
     }
     none_differ(wrong);
 }
+
+#[test]
+fn floors() {
+    let mut wrong = Vec::new();
+    for row in lines(include_str!("../testdata/floors.txt")) {
+        let number = |column: usize| row[column].parse::<i64>().unwrap();
+        let duration = Duration::new(number(1) as i32, number(2) as i32, number(3)).unwrap();
+        let found = duration.floor_timestamp(number(0), number(4));
+        if found != Ok(number(5)) {
+            wrong.push(format!("{row:?}: {found:?}"));
+        }
+    }
+    none_differ(wrong);
+}
+
+/// What interop.md prescribes by the letter (section 8, and the rows of section 4.9).
+#[test]
+fn strings_that_drivers_match() {
+    let package = "org.apache.cassandra.db.marshal.";
+    let vector = CqlType::parse_cql_name("vector<float, 3>", &mut |_, _| None).unwrap();
+    let class = format!("{package}VectorType({package}FloatType , 3)");
+    assert_eq!(vector.to_marshal_string(), class);
+    assert_eq!(vector.fixed_length(), Some(12));
+    assert_eq!(CqlType::SmallInt.fixed_length(), None);
+    assert_eq!(CqlType::Date.parse_text("2020-01-01", NOW), Ok(vec![0x80, 0, 0x47, 0x56]));
+
+    let key = [CqlType::Int, CqlType::Text];
+    let class = format!("{package}CompositeType({package}Int32Type,{package}UTF8Type)");
+    assert_eq!(types::key_to_marshal_string(&key), class);
+    assert_eq!(types::parse_key_marshal(&class), Ok(key.to_vec()));
+    assert_eq!(types::parse_key_marshal("UUIDType"), Ok(vec![CqlType::Uuid]));
+}

@@ -231,6 +231,22 @@ proptest! {
     }
 }
 
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 300, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn any_time_is_floored_soon(millis: i64, start: i64, months: i32, days: i32, nanos: i64) {
+        let positive = |number: i64| number.checked_abs().unwrap_or(0);
+        let months = positive(i64::from(months) >> (millis & 31)) as i32;
+        let days = positive(i64::from(days) >> (start & 31)) as i32;
+        if let Some(duration) = Duration::new(months, days, positive(nanos)) {
+            let _ = duration.floor_timestamp(millis, start);
+            duration.add_to(millis);
+            duration.subtract_from(millis);
+        }
+    }
+}
+
 #[test]
 fn nesting_is_bounded() {
     let deep = 10 * MAX_DEPTH;
