@@ -4,14 +4,18 @@
 //! UTF class name; `i32` number of options, each two UTFs; `i32` chunk length; from version
 //! `na` on `i32` greatest compressed length; `i64` uncompressed length; `i32` number of chunks;
 //! an `i64` offset each. A chunk's stored bytes are followed by their CRC-32.
+//!
+//! Cassandra's compaction flushes once more when a table ends: then an empty chunk follows the
+//! last one that holds data (0 bytes of Deflate, an empty frame of Zstd, and a checksum).
 
 use crate::bytes::{Reader, put_int, put_utf};
 use crate::descriptor::Version;
 use crate::error::{Result, corrupt};
 
 const INFO: &str = "CompressionInfo.db";
-/// Largest accepted chunk; it bounds what decompression may allocate.
-pub const MAX_CHUNK_LENGTH: u32 = 1 << 30;
+/// Largest accepted chunk, in bytes: it bounds what decompression may allocate on the word of a
+/// file without a checksum. Cassandra has no such limit; its default is 16 KiB.
+pub const MAX_CHUNK_LENGTH: u32 = 128 << 20;
 /// More options than any compressor has.
 const MAX_OPTIONS: usize = 64;
 /// Bytes of the checksum behind each chunk.
@@ -30,7 +34,7 @@ pub struct CompressionInfo {
     pub max_compressed_length: u32,
     /// Bytes of uncompressed data in all.
     pub uncompressed_length: u64,
-    /// Where each chunk starts in Data.db, ascending.
+    /// Where each chunk starts in Data.db, ascending; empty ones at the end included.
     pub offsets: Vec<u64>,
 }
 
@@ -91,8 +95,8 @@ impl CompressionInfo {
         if self.max_compressed_length > i32::MAX.unsigned_abs() {
             return corrupt(INFO, "a negative greatest compressed length");
         }
-        let wanted = self.uncompressed_length.div_ceil(self.chunk_length.into());
-        if wanted != self.offsets.len() as u64 {
+        let wanted = self.data_chunks();
+        if wanted > self.offsets.len() as u64 {
             return corrupt(INFO, format!("{} chunks where {wanted} are due", self.offsets.len()));
         }
         if self.offsets.first().is_some_and(|first| *first != 0) {
@@ -121,6 +125,11 @@ impl CompressionInfo {
         put_int(&mut out, self.offsets.len());
         out.extend(self.offsets.iter().flat_map(|offset| offset.to_be_bytes()));
         Some(out)
+    }
+
+    /// How many chunks hold data; those after them are empty.
+    pub fn data_chunks(&self) -> u64 {
+        self.uncompressed_length.div_ceil(self.chunk_length.into())
     }
 
     /// The number of the chunk that holds the uncompressed position `at`.
@@ -194,6 +203,16 @@ mod tests {
         assert!(info.chunk(3, 6403).is_err());
         assert!(info.chunk(2, 0x1091).is_err());
         assert!(info.chunk(2, 1 << 40).is_err());
+    }
+
+    #[test]
+    fn an_empty_chunk_may_follow() {
+        // As compaction left it.
+        let bytes = include_bytes!("../testdata/deflate/nb-1-big-CompressionInfo.db");
+        let info = CompressionInfo::parse(bytes, NB).unwrap();
+        assert_eq!((info.data_chunks(), info.offsets.len()), (3, 4));
+        let empty = info.chunk(3, 6207).unwrap();
+        assert_eq!((empty.stored, empty.uncompressed), (0, 0));
     }
 
     #[test]

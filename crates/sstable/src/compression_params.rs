@@ -3,6 +3,7 @@
 
 use std::collections::BTreeMap;
 
+use crate::compression_info::MAX_CHUNK_LENGTH;
 use crate::compressor::Compressor;
 use crate::error::{Error, Result};
 
@@ -107,7 +108,7 @@ fn chunk_length(text: Option<&str>) -> Result<u32> {
     let Ok(kib) = text.parse::<i32>() else {
         return refuse("Invalid value for chunk_length_in_kb".into());
     };
-    if kib > i32::MAX / 1024 {
+    if kib > (MAX_CHUNK_LENGTH >> 10) as i32 {
         return refuse(format!("Value of chunk_length_in_kb is too large ({kib})"));
     }
     match u32::try_from(kib) {

@@ -164,7 +164,10 @@ impl Codec {
             }
             Compressor::Zstd(level) => {
                 if self.zstd_in.is_none() {
-                    self.zstd_in = zstd::bulk::Compressor::new(level).ok();
+                    let mut zstd = zstd::bulk::Compressor::new(level).ok()?;
+                    // As Cassandra does, though each chunk has a checksum of its own.
+                    zstd.include_checksum(true).ok()?;
+                    self.zstd_in = Some(zstd);
                 }
                 self.zstd_in.as_mut()?.compress_to_buffer(chunk, out).ok()
             }
@@ -202,10 +205,12 @@ impl Codec {
             }
             Compressor::Deflate => {
                 let mut state = flate2::Decompress::new(true);
-                // One byte more shows whether the stream would go on.
+                // To no room at all it would not even read the stream's end.
+                let mut spare = [0; 1];
+                let room = if out.is_empty() { &mut spare[..] } else { out };
                 let finish = flate2::FlushDecompress::Finish;
-                let status = state.decompress(stored, out, finish).ok()?;
-                let done = status == flate2::Status::StreamEnd || out.is_empty();
+                let status = state.decompress(stored, room, finish).ok()?;
+                let done = status == flate2::Status::StreamEnd;
                 done.then(|| usize::try_from(state.total_out()).ok())?
             }
             Compressor::Zstd(_) => {
@@ -257,7 +262,7 @@ mod tests {
             checksum::verify("Data.db", || format!("chunk {index}"), stored, crc).unwrap();
             if at.is_raw {
                 all.extend(stored);
-            } else {
+            } else if (index as u64) < info.data_chunks() {
                 codec.decompress(stored, at.uncompressed as usize, &mut chunk).unwrap();
                 all.extend(&chunk);
             }
@@ -330,6 +335,18 @@ mod tests {
                 assert!(out.is_empty());
             }
         }
+    }
+
+    #[test]
+    fn zstd_makes_cassandras_frames() {
+        let data = include_bytes!("../testdata/zstd/nb-1-big-Data.db");
+        let mut codec = Codec::new(Compressor::Zstd(5));
+        let (mut ours, mut plain) = (Vec::new(), unpacked!("zstd"));
+        plain.truncate(4096);
+        codec.compress(&plain, &mut ours).unwrap();
+        // Magic number and the descriptor: content size and checksum are there.
+        assert_eq!(ours[..5], data[..5]);
+        codec.decompress(&ours, 4096, &mut plain).unwrap();
     }
 
     proptest! {

@@ -10,7 +10,7 @@ use crate::error::{Result, corrupt};
 
 const HISTOGRAM: &str = "an estimated histogram";
 /// Offsets of the histogram of partition sizes.
-pub const PARTITION_SIZE_BUCKETS: usize = 150;
+pub const PARTITION_SIZE_BUCKETS: usize = 155;
 /// Offsets of the histogram of cells in a partition.
 pub const CELL_COUNT_BUCKETS: usize = 118;
 /// More buckets than offsets below 2^63 can tell apart.

@@ -159,7 +159,7 @@ impl Builder {
     /// Notes the next key, and where its entry starts in Index.db. Keys beyond 2 GiB of
     /// entries are not sampled any more, as Cassandra's are not.
     pub fn add(&mut self, key: &[u8], position: u64) {
-        if self.keys % u64::from(self.interval) == 0 {
+        if self.keys.is_multiple_of(u64::from(self.interval)) {
             let size = self.entries.len() + key.len() + POSITION + 4 * (self.starts.len() + 1);
             if i32::try_from(size).is_ok() {
                 self.starts.push(self.entries.len() as u32);
