@@ -269,3 +269,6 @@ fn dollar_string(bytes: &[u8], at: usize) -> Lexed {
         None => fail(bytes.len(), "'$'"),
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -3,6 +3,7 @@
 //! The productions are those of Cassandra 5.0.9's grammar. Where that grammar needs more than a token of
 //! look-ahead, the choice made here is noted beside it; where its actions refuse a text, so do these.
 
+mod class_name;
 mod describe;
 mod error;
 mod function;

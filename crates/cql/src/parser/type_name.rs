@@ -1,6 +1,6 @@
 //! Names of types.
 
-use super::{K, Parser, Res};
+use super::{K, Parser, Res, class_name};
 use crate::ast::{NativeType, QualifiedName, RawType};
 use crate::lexer::Kind;
 
@@ -151,10 +151,13 @@ impl Parser<'_> {
         }
     }
 
-    /// `'class(parameters)'`: only its outer shape is looked at here; whether the class exists is for whoever
-    /// resolves it, with a syntax error if not.
+    /// `'class(parameters)'`.
     fn custom_type(&mut self) -> Res<RawType> {
-        Ok(RawType::Custom(self.string()?))
+        let class = self.string()?;
+        match class_name::refusal(&class) {
+            Some(message) => self.rule(message),
+            None => Ok(RawType::Custom(class)),
+        }
     }
 
     /// The type of `(type) value`, if that is what the parenthesis here starts: it and its parentheses are
