@@ -139,7 +139,7 @@ impl<'a> Reader<'a> {
 }
 
 fn hex(word: &str) -> Option<()> {
-    (word.len() % 2 == 0 && word.bytes().all(|b| b.is_ascii_hexdigit())).then_some(())
+    (word.len().is_multiple_of(2) && word.bytes().all(|b| b.is_ascii_hexdigit())).then_some(())
 }
 
 fn takes(class: &str) -> Option<Takes> {

@@ -10,7 +10,9 @@ const RESERVED_TYPE_NAMES: &[&str] =
 
 impl Parser<'_> {
     pub(super) fn data_type(&mut self) -> Res<RawType> {
-        self.nested(Self::data_type_inner)
+        let data_type = self.nested(Self::data_type_inner)?;
+        self.looked_ahead();
+        Ok(data_type)
     }
 
     fn data_type_inner(&mut self) -> Res<RawType> {
@@ -20,17 +22,16 @@ impl Parser<'_> {
         if self.kind_at(1) == Kind::Dot {
             return Ok(RawType::User(self.type_name()?));
         }
-        if self.kind_at(1) == Kind::Less {
-            if let Kind::Keyword(
+        if self.kind_at(1) == Kind::Less
+            && let Kind::Keyword(
                 word @ (K::Map | K::List | K::Set | K::Tuple | K::Vector | K::Frozen),
             ) = self.kind()
-            {
-                self.skip();
-                self.skip();
-                let data_type = self.parameters(word)?;
-                self.expect(Kind::Greater, "'>'")?;
-                return Ok(data_type);
-            }
+        {
+            self.skip();
+            self.skip();
+            let data_type = self.parameters(word)?;
+            self.expect(Kind::Greater, "'>'")?;
+            return Ok(data_type);
         }
         match self.native_here() {
             Some(native) => {
