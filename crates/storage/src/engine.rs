@@ -180,8 +180,7 @@ impl Engine {
     /// All tables of this shard.
     pub fn stores(&self) -> Vec<(TableId, Rc<TableStore>)> {
         let tables = self.tables.borrow();
-        let mut stores: Vec<_> =
-            tables.iter().map(|(id, store)| (*id, Rc::clone(store))).collect();
+        let mut stores: Vec<_> = tables.iter().map(|(id, store)| (*id, Rc::clone(store))).collect();
         stores.sort_by_key(|(id, _)| *id);
         stores
     }
@@ -271,7 +270,8 @@ impl Engine {
     /// Counts the memory of the memtables anew, after some were freed.
     pub(crate) fn count_memory(&self) {
         let tables = self.tables.borrow();
-        let sum = tables.values().map(|store| store.memtable_bytes()).fold(0, |sum, (a, f)| sum + a + f);
+        let sum =
+            tables.values().map(|store| store.memtable_bytes()).fold(0, |sum, (a, f)| sum + a + f);
         self.memtable_bytes.set(sum);
         self.freed.notify_all();
     }

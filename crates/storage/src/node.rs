@@ -13,8 +13,8 @@ use types::hash::HashMap;
 
 use crate::commitlog::Position;
 use crate::engine::Engine;
-use crate::error::StorageError;
 use crate::engine::FrozenShare;
+use crate::error::StorageError;
 use crate::sstables::LiveSet;
 
 /// The part of the engine that the node has once.

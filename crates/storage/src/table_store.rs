@@ -61,8 +61,7 @@ impl TableStore {
             return false;
         }
         if self.active.borrow().read().is_empty() {
-            *self.active.borrow_mut() =
-                Slot::new(Memtable::new(Arc::clone(table), log_position));
+            *self.active.borrow_mut() = Slot::new(Memtable::new(Arc::clone(table), log_position));
             return false;
         }
         self.freeze(ALTERED, log_position);

@@ -77,7 +77,12 @@ impl Memtable {
     }
 
     /// Merges an update in; `position` is where its log record ends.
-    pub fn apply(&mut self, update: &PartitionUpdate, position: Position, scratch: &mut RowBuilder) {
+    pub fn apply(
+        &mut self,
+        update: &PartitionUpdate,
+        position: Position,
+        scratch: &mut RowBuilder,
+    ) {
         let key = KeyRef { token: update.token, bytes: &update.key };
         let layout = &self.table.layout;
         let applied = match self.partitions.get_mut(&key as &dyn AsKey) {
@@ -101,10 +106,7 @@ impl Memtable {
     }
 
     /// The partitions in token order from a bound on.
-    pub fn range(
-        &self,
-        from: Bound<KeyRef<'_>>,
-    ) -> btree_map::Range<'_, PartitionKey, Partition> {
+    pub fn range(&self, from: Bound<KeyRef<'_>>) -> btree_map::Range<'_, PartitionKey, Partition> {
         match &from {
             Bound::Unbounded => self.partitions.range::<PartitionKey, _>(..),
             Bound::Included(key) => {

@@ -110,7 +110,15 @@ impl PartitionCursor {
         let static_row = merge_versions(&table.layout, statics, deletion, &mut builder)
             .map(|row| row.as_packed().into());
         let merger = UnfilteredMerger::new(sources.len(), deletion, reversed);
-        Self { table, deletion, static_row, sources: Sources(sources), merger, builder, current: Vec::new() }
+        Self {
+            table,
+            deletion,
+            static_row,
+            sources: Sources(sources),
+            merger,
+            builder,
+            current: Vec::new(),
+        }
     }
 
     /// The table as it was when the cursor was opened.
