@@ -18,7 +18,7 @@ use crate::node::Node;
 use crate::options::Options;
 use crate::read::{PartitionCursor, Slices};
 use crate::shards::{OnShard, Shards};
-use crate::sstables::{ChunkCache, LiveSet};
+use crate::sstables::{Files, LiveSet};
 use crate::table_store::TableStore;
 
 /// One shard's engine. Everything a request touches hangs on it; nothing of it is shared.
@@ -38,8 +38,8 @@ pub struct Engine {
     asked: Cell<bool>,
     /// Memory became free.
     pub(crate) freed: Notify,
-    /// Decompressed chunks of SSTables.
-    pub(crate) chunks: ChunkCache,
+    /// Open SSTables and their cached chunks.
+    pub(crate) files: Rc<Files>,
     /// What only the first shard has: the node's set of SSTables, flushes and compactions.
     pub(crate) node: OnceCell<Rc<Node>>,
     /// Counters for metrics.
@@ -97,7 +97,7 @@ impl Engine {
             last_segment: Cell::new(-1),
             asked: Cell::new(false),
             freed: Notify::new(),
-            chunks: ChunkCache::new(cache),
+            files: Rc::new(Files::new(env, cache)),
             node: OnceCell::new(),
             stats: EngineStats::default(),
         })

@@ -4,6 +4,7 @@
 //! [`Node`]. Nothing here knows of replication or of CQL.
 #![forbid(unsafe_code)]
 
+mod chunk_cache;
 pub mod commitlog;
 pub mod compaction;
 mod engine;

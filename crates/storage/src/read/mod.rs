@@ -2,12 +2,14 @@
 
 mod partition;
 mod slices;
+mod sstable;
 
 use rows::{ColumnMap, Layout};
 use schema::Table;
 
 pub use self::partition::PartitionCursor;
 pub use self::slices::Slices;
+pub(crate) use self::sstable::{Located, SSTableCursor};
 
 /// From the layout that something was written under to the table's present one.
 pub(crate) fn column_map(from: &Layout, table: &Table) -> ColumnMap {
