@@ -7,15 +7,20 @@
 #![forbid(unsafe_code)]
 
 mod column;
+mod error;
+mod jvm;
 mod key;
 mod keyspace;
 mod params;
+mod properties;
 mod replication;
 mod schema;
+mod stored;
 mod table;
 mod table_id;
 
 pub use column::{Column, ColumnKind, ColumnMask, DroppedColumn};
+pub use error::SchemaError;
 pub use key::{KeyError, MAX_KEY_LENGTH};
 pub use keyspace::{Aggregate, Function, Keyspace, Signature, View};
 pub use params::caching::{CachingParams, RowsPerPartition};
@@ -23,7 +28,12 @@ pub use params::compaction::{CompactionClass, CompactionParams, TombstoneOption}
 pub use params::compression::{CompressionParams, Compressor};
 pub use params::retry::{RetryCombination, SpeculativeRetry};
 pub use params::{ReadRepair, TableParams};
+pub use properties::{Properties, PropertyValue};
 pub use replication::{ReplicaCount, Replication, Strategy};
 pub use schema::Schema;
+pub use stored::{
+    LoadError, SchemaCell, SchemaMutation, SchemaPartition, SchemaRow, SchemaRows, SchemaTable,
+    Tombstone,
+};
 pub use table::{Index, Table, TableBuilder, TableFlags, TableKind};
 pub use table_id::TableId;
