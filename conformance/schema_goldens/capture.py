@@ -6,7 +6,7 @@
 ddl.jsonl     a line a statement: the structure, `cql`, and `err` | `void` | `event`, `warn`, the schema `version`
               after it, `ts` (microseconds of its mutation), rows of system_schema that it changed, and the text of the
               elements of its keyspace that DESCRIBE now gives otherwise (null: gone).
-start.hex     the SCHEMA_PULL answer before the first statement.
+start.json    the SCHEMA_PULL answer before the first statement, raw and decoded, and its version.
 system.json   rows that describe the local and virtual system keyspaces, and DESCRIBE of all system keyspaces.
 internals.json  DESCRIBE KEYSPACE ... WITH INTERNALS of each user keyspace at the end.
 """
@@ -52,8 +52,8 @@ def hexed(r):
 def main(host, own, out):
     c, node = Cql(host), Internode(own, host)
     start = node.pull()
-    with open(os.path.join(out, 'start.hex'), 'w') as f:
-        f.write(node.version() + '\n' + start.hex() + '\n')
+    with open(os.path.join(out, 'start.json'), 'w') as f:
+        json.dump({'version': node.version(), 'pull': start.hex(), 'rows': decode(start)}, f, separators=(',', ':'))
     state, told = decode(start), {}
     with open(os.path.join(out, 'ddl.jsonl'), 'w') as f:
         for o in OPS:

@@ -71,7 +71,7 @@ def cql(o):
         if 'add' in o:
             return head + 'ADD %s(%s)' % (ine, ', '.join('%s %s%s' % (ident(c[0]), c[1], ' static' if len(c) > 2 else '') for c in o['add']))
         if 'drop' in o:
-            ts = ' USING TIMESTAMP %d' % o['ts'] if 'ts' in o else ''
+            ts = ' USING TIMESTAMP %d' % o['ts_given'] if 'ts_given' in o else ''
             ce = 'IF EXISTS ' if o.get('if_column_exists') else ''
             return head + 'DROP %s(%s)%s' % (ce, ', '.join(map(ident, o['drop'])), ts)
         if 'rename' in o:
@@ -305,7 +305,7 @@ def alters():
     at('t', drop=['c'])
     at('t', drop=['u'])
     at('t', drop=['fu'])
-    at('t', drop=['v3', 's'], ts=1700000000123456)
+    at('t', drop=['v3', 's'], ts_given=1700000000123456)
     at('t', drop=['l'])
     at('t', add=[['v2', 'int']])
     at('t', add=[['v2', 'blob']])
@@ -367,7 +367,7 @@ def others():
     raw('CREATE INDEX i1 ON x.t (v)')
     raw('CREATE INDEX ON x.t (keys(m))')
     raw("CREATE CUSTOM INDEX i3 ON x.t (c) USING 'sai'")
-    raw('CREATE MATERIALIZED VIEW x.mv AS SELECT * FROM x.t WHERE k IS NOT NULL AND c IS NOT NULL AND v IS NOT NULL PRIMARY KEY (v, k, c) WITH CLUSTERING ORDER BY (k DESC)')
+    raw('CREATE MATERIALIZED VIEW x.mv AS SELECT * FROM x.t WHERE k IS NOT NULL AND c IS NOT NULL AND v IS NOT NULL PRIMARY KEY (v, k, c) WITH CLUSTERING ORDER BY (k DESC, c ASC)')
     raw("CREATE FUNCTION x.f (a int, b text) RETURNS NULL ON NULL INPUT RETURNS int LANGUAGE java AS 'return a;'")
     raw("CREATE FUNCTION x.st (a int, b int) CALLED ON NULL INPUT RETURNS int LANGUAGE java AS 'return b;'")
     raw('CREATE AGGREGATE x.ag (int) SFUNC st STYPE int INITCOND 0')

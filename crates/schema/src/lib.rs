@@ -6,7 +6,9 @@
 //! an `Arc` of the snapshot under which its requests run.
 #![forbid(unsafe_code)]
 
+pub mod change;
 mod column;
+pub mod describe;
 mod error;
 mod jvm;
 mod key;
@@ -15,10 +17,12 @@ mod params;
 mod properties;
 mod replication;
 mod schema;
+mod state;
 mod stored;
 mod table;
 mod table_id;
 
+pub use change::{Applied, ChangeKind, ChangeOptions, SchemaChange, SchemaEvent, Target, apply};
 pub use column::{Column, ColumnKind, ColumnMask, DroppedColumn};
 pub use error::SchemaError;
 pub use key::{KeyError, MAX_KEY_LENGTH};
@@ -31,6 +35,7 @@ pub use params::{ReadRepair, TableParams};
 pub use properties::{Properties, PropertyValue};
 pub use replication::{ReplicaCount, Replication, Strategy};
 pub use schema::Schema;
+pub use state::{Merged, SchemaState};
 pub use stored::{
     LoadError, SchemaCell, SchemaMutation, SchemaPartition, SchemaRow, SchemaRows, SchemaTable,
     Tombstone,

@@ -12,7 +12,7 @@ use crate::params::{ReadRepair, TableParams};
 use crate::properties::{self, Properties};
 use crate::table_id::TableId;
 
-/// Names of the properties of a table.
+/// Names of the properties of a table. `extensions` may be named, and is ignored.
 const KNOWN: [&str; 21] = [
     "additional_write_policy",
     "allow_auto_snapshot",
@@ -44,7 +44,6 @@ const MAX_TTL: i32 = 20 * 365 * 24 * 60 * 60;
 /// (`BloomCalculations.minSupportedBloomFilterFpChance`).
 const MIN_BLOOM_FILTER_FP_CHANCE: f64 = 6.71e-5;
 
-/// What `extensions` is from a statement: nothing. Cassandra knows the property and ignores it.
 fn owned(map: &[(String, String)]) -> BTreeMap<String, String> {
     map.iter().cloned().collect()
 }
@@ -70,6 +69,15 @@ impl TableParams {
         }
         params.validate()?;
         Ok(params)
+    }
+
+    /// Refuses values that cannot be read; the rest is for [`TableParams::from_properties`]. Cassandra looks at
+    /// these before it looks whether the keyspace exists.
+    pub(crate) fn check_values(
+        properties: &Properties,
+        memtables: &[String],
+    ) -> Result<(), SchemaError> {
+        Self::default().with(properties, memtables).map(|_| ())
     }
 
     /// These options with some of them altered.

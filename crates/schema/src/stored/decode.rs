@@ -50,6 +50,9 @@ pub enum LoadError {
     /// A table has no partition key, as if half of it were dropped.
     #[error("No partition key columns found in schema table for {0}.{1}")]
     NoPartitionKey(String, String),
+    /// A table has more columns than rows can name.
+    #[error("too many columns in table {0}.{1}")]
+    TooManyColumns(String, String),
     /// An option does not do.
     #[error("in table {keyspace}.{table}: {source}")]
     Option {
@@ -275,6 +278,9 @@ impl<'a> Reader<'a> {
     }
 
     fn build(&self, builder: TableBuilder) -> Result<Table, LoadError> {
+        if builder.columns.len() > rows::Layout::MAX_COLUMNS {
+            return Err(LoadError::TooManyColumns(self.keyspace.to_owned(), builder.name));
+        }
         let table = builder.build();
         if table.partition_key.is_empty() {
             return Err(LoadError::NoPartitionKey(self.keyspace.to_owned(), table.name));

@@ -12,8 +12,13 @@ use crate::stored::table::SchemaTable;
 use crate::stored::value;
 
 /// Keyspaces that each node defines for itself; no digest takes them.
-pub(crate) const LOCAL_KEYSPACES: [&str; 4] =
+const LOCAL_KEYSPACES: [&str; 4] =
     ["system", "system_schema", "system_views", "system_virtual_schema"];
+
+/// Is it one of those?
+pub(crate) fn is_local(keyspace: &str) -> bool {
+    LOCAL_KEYSPACES.contains(&keyspace)
+}
 
 /// No timestamp.
 const NONE: [u8; 8] = i64::MIN.to_be_bytes();
@@ -31,8 +36,7 @@ const NO_TTL: [u8; 4] = [0; 4];
 impl SchemaRows {
     /// The version of this schema, a version 3 UUID.
     pub fn version(&self) -> [u8; 16] {
-        let mut keyspaces: Vec<&str> =
-            self.keyspaces().filter(|name| !LOCAL_KEYSPACES.contains(name)).collect();
+        let mut keyspaces: Vec<&str> = self.keyspaces().filter(|name| !is_local(name)).collect();
         keyspaces.sort_by_cached_key(|name| (Token::of(name.as_bytes()), *name));
         let mut digest = Md5::new();
         for table in SchemaTable::ALL {

@@ -8,6 +8,8 @@ mod rows;
 mod table;
 pub(crate) mod value;
 
+pub(crate) use digest::is_local;
+
 pub use decode::LoadError;
 pub use rows::{SchemaCell, SchemaMutation, SchemaPartition, SchemaRow, SchemaRows, Tombstone};
 pub use table::SchemaTable;
