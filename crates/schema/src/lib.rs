@@ -19,6 +19,7 @@ mod replication;
 mod schema;
 mod state;
 mod stored;
+pub mod system;
 mod table;
 mod table_id;
 
