@@ -5,7 +5,7 @@ use crate::clustering::ClusteringRef;
 use crate::layout::Layout;
 use crate::packed::{put_bytes, tail};
 use crate::reconcile::reconcile;
-use crate::row::{Head, RowRef, STATIC};
+use crate::row::{Head, RowRef, STATIC, mortality};
 use crate::time::{Deletion, Liveness, NO_TIMESTAMP};
 use std::cmp::Ordering;
 
@@ -24,6 +24,8 @@ pub struct RowBuilder {
     /// Timestamp of the complex deletion that came last, if no cell came after it.
     complex: Option<i64>,
     unsorted: bool,
+    /// What the cells add to the flags of the row.
+    cell_flags: u8,
     /// Where the sorted cells are put together; kept for its capacity.
     scratch: Vec<u8>,
 }
@@ -36,7 +38,7 @@ impl Default for RowBuilder {
 
 impl RowBuilder {
     /// A builder with empty buffers.
-    pub fn new() -> Self {
+    pub const fn new() -> Self {
         Self {
             buf: Vec::new(),
             head: Head::EMPTY,
@@ -44,6 +46,7 @@ impl RowBuilder {
             last_column: None,
             complex: None,
             unsorted: false,
+            cell_flags: 0,
             scratch: Vec::new(),
         }
     }
@@ -72,6 +75,7 @@ impl RowBuilder {
         self.last_column = None;
         self.complex = None;
         self.unsorted = false;
+        self.cell_flags = 0;
     }
 
     /// Sets the liveness. Must come before the cells, which refer to it: asserted.
@@ -140,6 +144,11 @@ impl RowBuilder {
         self.put(cell);
     }
 
+    /// Makes `finish` sort, since a cell that is about to come is out of order.
+    pub(crate) fn expect_disorder(&mut self) {
+        self.unsorted = true;
+    }
+
     fn is_deleted(&self, timestamp: i64) -> bool {
         self.head.deletion.deletes(timestamp) && !self.head.deletion.is_live()
     }
@@ -151,6 +160,7 @@ impl RowBuilder {
         }
         self.unsorted |= self.last_column.is_some_and(|last| last > cell.column);
         self.last_column = Some(cell.column);
+        self.cell_flags |= mortality(cell.kind);
         cell.pack(self.head.liveness.as_ref(), &mut self.buf);
     }
 
@@ -175,6 +185,9 @@ impl RowBuilder {
         if std::mem::take(&mut self.unsorted) {
             self.sort(layout);
         }
+        if let Some(flags) = self.buf.first_mut() {
+            *flags |= self.cell_flags;
+        }
         &self.buf
     }
 
@@ -194,6 +207,7 @@ impl RowBuilder {
             key(a).cmp(&key(b)).then_with(|| layout.compare_paths(is_static, a, b))
         });
         self.scratch.clear();
+        self.cell_flags = 0;
         let mut cells = cells.into_iter().peekable();
         let mut deletion: Option<CellRef<'_>> = None;
         while let Some(mut cell) = cells.next() {
@@ -203,6 +217,7 @@ impl RowBuilder {
                     deletion.filter(|d| d.column == cell.column && d.timestamp >= cell.timestamp);
                 deletion = newer.or(Some(cell));
                 if !next_of_column.is_some_and(|next| next.is_complex_deletion()) {
+                    self.cell_flags |= mortality(cell.kind);
                     deletion.unwrap_or(cell).pack(liveness.as_ref(), &mut self.scratch);
                 }
                 continue;
@@ -216,6 +231,7 @@ impl RowBuilder {
             let shadowed =
                 deletion.is_some_and(|d| d.column == cell.column && cell.timestamp < d.timestamp);
             if !shadowed {
+                self.cell_flags |= mortality(cell.kind);
                 cell.pack(liveness.as_ref(), &mut self.scratch);
             }
         }

@@ -128,6 +128,11 @@ impl<'a> CellRef<'a> {
         self.kind == CellKind::ComplexDeletion
     }
 
+    /// Is it of a complex column?
+    pub(crate) fn is_of_complex(&self) -> bool {
+        self.path.is_some() || self.is_complex_deletion()
+    }
+
     /// A single cell's deletion?
     pub fn is_tombstone(&self) -> bool {
         self.kind == CellKind::Tombstone

@@ -3,9 +3,10 @@
 //! Packed: for each component its length (`u32` little endian, the maximum for null) and its bytes.
 
 use crate::packed::{NULL, put_bytes, slice, tail, u32_at};
+use std::fmt;
 
 /// The values of the clustering columns of a row, or of the first few of them in a bound. Borrowed.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Default, PartialEq, Eq, Hash)]
 pub struct ClusteringRef<'a> {
     bytes: &'a [u8],
 }
@@ -69,6 +70,18 @@ impl<'a> IntoIterator for ClusteringRef<'a> {
     }
 }
 
+impl fmt::Debug for ClusteringRef<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_list().entries(self.iter().map(|value| value.map(types::hex::to_hex))).finish()
+    }
+}
+
+impl fmt::Debug for Clustering {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.as_ref().fmt(f)
+    }
+}
+
 /// Iterates over the components of a clustering.
 #[derive(Clone, Debug)]
 pub struct Components<'a> {
@@ -95,7 +108,7 @@ impl<'a> Iterator for Components<'a> {
 }
 
 /// The owned form of a [`ClusteringRef`].
-#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+#[derive(Clone, Default, PartialEq, Eq, Hash)]
 pub struct Clustering {
     bytes: Box<[u8]>,
 }

@@ -108,8 +108,16 @@ fn merge<'a>(
     let active = head.deletion.max(active);
     out.start_like(row);
     out.set_head(head);
-    while let Some(column) = cursors.iter().filter_map(|c| c.head).map(|cell| cell.column).min() {
-        merge_column(layout, row.is_static(), column, cursors, active, out);
+    let first = |cursors: &[Cursor<'a>]| {
+        let heads = cursors.iter().filter_map(|cursor| cursor.head.as_ref());
+        heads.map(|cell| (cell.column, cell.is_of_complex())).min()
+    };
+    while let Some((column, is_complex)) = first(cursors) {
+        if is_complex {
+            merge_complex(layout, row.is_static(), column, cursors, active, out);
+        } else {
+            merge_simple(column, cursors, active, out);
+        }
     }
     Some(out.finish_row(layout)).filter(|row| !row.is_empty())
 }
@@ -140,7 +148,21 @@ fn merge_heads(cursors: &[Cursor<'_>], active: Deletion) -> Head {
 }
 
 #[inline]
-fn merge_column<'a>(
+fn merge_simple(column: u16, cursors: &mut [Cursor<'_>], active: Deletion, out: &mut RowBuilder) {
+    let mut winner: Option<CellRef<'_>> = None;
+    for cursor in cursors {
+        if let Some(cell) = cursor.take_if(|cell| cell.column == column)
+            && !active.deletes(cell.timestamp)
+        {
+            winner = Some(winner.map_or(cell, |winner| reconcile(winner, cell)));
+        }
+    }
+    if let Some(winner) = winner {
+        out.cell_in_order(winner);
+    }
+}
+
+fn merge_complex<'a>(
     layout: &Layout,
     is_static: bool,
     column: u16,

@@ -74,6 +74,16 @@ impl UnfilteredMerger {
         }
     }
 
+    /// Makes it one for another partition, keeping its buffers.
+    pub fn reset(&mut self, sources: usize, partition_deletion: Deletion, reversed: bool) {
+        self.reversed = reversed;
+        self.partition_deletion = partition_deletion;
+        self.open.clear();
+        self.open.resize(sources, Deletion::LIVE);
+        self.current = Deletion::LIVE;
+        self.consumed.clear();
+    }
+
     /// The sources whose heads the last step used up: to be moved on before the next.
     pub fn consumed(&self) -> &[usize] {
         &self.consumed

@@ -5,22 +5,25 @@
 //! (`i64` and `u32`); the cells by column and path, see [`crate::cell`]. The form is private to memory
 //! and canonical but for the representation of values: equal bytes are equal rows.
 
-use crate::cell::{CellRef, Cells};
+use crate::cell::{CellKind, CellRef, Cells};
 use crate::clustering::ClusteringRef;
 use crate::packed::{DELETION_LEN, deletion_at, i32_at, i64_at, pack_seconds, put_deletion};
 use crate::packed::{slice, tail, u8_at, u32_at, unpack_seconds};
 use crate::time::{Deletion, Liveness};
+use std::fmt;
 
 pub(crate) const STATIC: u8 = 0x01;
 const HAS_LIVENESS: u8 = 0x02;
 const EXPIRING: u8 = 0x04;
 const HAS_DELETION: u8 = 0x08;
 const SHADOWABLE: u8 = 0x10;
+/// Some cell is not [`CellKind::Live`]: others need not be looked at to know that nothing expired.
+const MORTAL: u8 = 0x20;
 /// Set on a packed marker, which shares the first byte with rows.
 pub(crate) const MARKER: u8 = 0x80;
 
 /// A row in packed form. Borrowed, and no larger than the slice it is over.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, PartialEq, Eq)]
 pub struct RowRef<'a> {
     bytes: &'a [u8],
 }
@@ -135,7 +138,27 @@ impl<'a> RowRef<'a> {
     pub fn has_deletion(&self, now: i64) -> bool {
         self.flags() & HAS_DELETION != 0
             || self.liveness().is_some_and(|liveness| !liveness.is_live(now))
-            || self.cells().any(|cell| !cell.is_live(now))
+            || (self.is_mortal() && self.cells().any(|cell| !cell.is_live(now)))
+    }
+
+    /// Is any cell a tombstone, expiring, or the deletion of a complex column?
+    pub fn is_mortal(&self) -> bool {
+        self.flags() & MORTAL != 0
+    }
+}
+
+/// The flag that a cell of some kind sets in the first byte of its row.
+#[inline]
+pub(crate) fn mortality(kind: CellKind) -> u8 {
+    if kind == CellKind::Live { 0 } else { MORTAL }
+}
+
+impl fmt::Debug for RowRef<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut row = f.debug_struct(if self.is_static() { "StaticRow" } else { "Row" });
+        row.field("clustering", &self.clustering()).field("liveness", &self.liveness());
+        row.field("deletion", &Some(self.deletion()).filter(|deletion| !deletion.is_live()));
+        row.field("cells", &self.cells().collect::<Vec<_>>()).finish()
     }
 }
 

@@ -4,8 +4,8 @@
 //! corrupt value can never upset a merge. Types whose order is that of their bytes are compared so.
 
 use crate::cql_type::{CqlType, MAX_DEPTH};
+use crate::decimal::Decimal;
 use crate::vint::Reader;
-use num_bigint::{BigInt, Sign};
 use std::cmp::Ordering;
 
 impl CqlType {
@@ -209,55 +209,11 @@ fn significant(value: &[u8]) -> Option<(bool, &[u8])> {
     Some((negative, value.get(start..).unwrap_or_default()))
 }
 
-/// A decimal's parts. Java refuses a scale without digits; here it is zero.
-struct Decimal {
-    scale: i64,
-    unscaled: BigInt,
-}
-
-impl Decimal {
-    fn read(value: &[u8]) -> Option<Self> {
-        let (scale, unscaled) = value.split_first_chunk::<4>()?;
-        let scale = i32::from_be_bytes(*scale).into();
-        Some(Self { scale, unscaled: BigInt::from_signed_bytes_be(unscaled) })
-    }
-
-    /// Bounds of the place of the first decimal digit: the value's magnitude is at least `10^(low - 1)`
-    /// and below `10^high`.
-    fn magnitude(&self) -> (i64, i64) {
-        // log10(2) is between 0.30102 and 0.30103.
-        let bits = self.unscaled.bits().cast_signed();
-        let low = (bits - 1) * 30_102 / 100_000;
-        let high = bits * 30_103 / 100_000 + 1;
-        (low + 1 - self.scale, high - self.scale)
-    }
-}
-
-/// Numeric (`BigDecimal.compareTo`): 1.0 equals 1.00. The work is bounded by the length of the values,
-/// not by their scales.
+/// Numeric (`BigDecimal.compareTo`).
 fn decimal(a: &[u8], b: &[u8]) -> Ordering {
-    let (Some(x), Some(y)) = (Decimal::read(a), Decimal::read(b)) else {
-        return malformed(a.get(3).map(|_| ()), b.get(3).map(|_| ()), a, b);
-    };
-    let sign = x.unscaled.sign();
-    let signs = sign.cmp(&y.unscaled.sign());
-    if signs.is_ne() || sign == Sign::NoSign {
-        return signs;
-    }
-    let by_sign = |order: Ordering| if sign == Sign::Minus { order.reverse() } else { order };
-    let ((low_x, high_x), (low_y, high_y)) = (x.magnitude(), y.magnitude());
-    if high_x < low_y {
-        return by_sign(Ordering::Less);
-    }
-    if high_y < low_x {
-        return by_sign(Ordering::Greater);
-    }
-    // The magnitudes meet, so the scales differ by no more than the lengths do.
-    let power = |difference: i64| BigInt::from(10).pow(difference.unsigned_abs() as u32);
-    match x.scale.cmp(&y.scale) {
-        Ordering::Equal => x.unscaled.cmp(&y.unscaled),
-        Ordering::Less => (x.unscaled * power(y.scale - x.scale)).cmp(&y.unscaled),
-        Ordering::Greater => x.unscaled.cmp(&(y.unscaled * power(x.scale - y.scale))),
+    match (Decimal::from_bytes(a), Decimal::from_bytes(b)) {
+        (Some(x), Some(y)) => x.compare(&y),
+        (x, y) => malformed(x.map(|_| ()), y.map(|_| ()), a, b),
     }
 }
 
