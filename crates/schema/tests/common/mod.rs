@@ -1,0 +1,63 @@
+//! Reading the golden files.
+
+use std::fs::File;
+use std::io::Read;
+
+use schema::{SchemaCell, SchemaMutation, SchemaPartition, SchemaRow, SchemaTable, Tombstone};
+use serde_json::Value;
+
+#[allow(clippy::disallowed_types, clippy::disallowed_methods)]
+pub fn golden(name: &str) -> String {
+    let path =
+        format!("{}/../../conformance/schema_goldens/goldens/{name}", env!("CARGO_MANIFEST_DIR"));
+    let mut text = String::new();
+    File::open(&path).unwrap_or_else(|e| panic!("{path}: {e}")).read_to_string(&mut text).unwrap();
+    text
+}
+
+pub fn unhex(text: &str) -> Vec<u8> {
+    (0..text.len() / 2).map(|i| u8::from_str_radix(&text[2 * i..2 * i + 2], 16).unwrap()).collect()
+}
+
+pub fn tombstone(v: &Value) -> Option<Tombstone> {
+    let v = v.as_array()?;
+    Some(Tombstone { timestamp: v[0].as_i64()?, local_deletion_time: v[1].as_i64()? })
+}
+
+pub fn row(v: &Value) -> SchemaRow {
+    let mut row = SchemaRow {
+        deletion: tombstone(&v["d"]),
+        liveness: v["t"].as_i64(),
+        ..SchemaRow::default()
+    };
+    for (name, cell) in v["c"].as_object().into_iter().flatten() {
+        let value = cell[1].as_str().map(unhex);
+        let cell =
+            SchemaCell { timestamp: cell[0].as_i64().unwrap(), value, local_deletion_time: 0 };
+        row.cells.insert(name.clone(), cell);
+    }
+    row
+}
+
+/// The rows of a keyspace that a statement changed, as a mutation.
+pub fn mutation(keyspace: &str, tables: &Value) -> SchemaMutation {
+    let mut mutation = SchemaMutation { keyspace: keyspace.into(), ..SchemaMutation::default() };
+    for (table, part) in tables.as_object().unwrap() {
+        let mut partition =
+            SchemaPartition { deletion: tombstone(&part["del"]), ..SchemaPartition::default() };
+        for (key, value) in part["rows"].as_object().into_iter().flatten() {
+            if value.is_null() {
+                continue;
+            }
+            let key = if key.is_empty() { vec![] } else { key.split(' ').map(unhex).collect() };
+            partition.rows.insert(key, row(value));
+        }
+        mutation.updates.insert(SchemaTable::by_name(table).unwrap(), partition);
+    }
+    mutation
+}
+
+#[allow(dead_code)]
+pub fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|b| format!("{b:02x}")).collect()
+}
