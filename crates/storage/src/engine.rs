@@ -335,6 +335,24 @@ impl Engine {
         Ok(FrozenShare { memtables, intervals, upto: position })
     }
 
+    /// Takes another set of SSTables of a table, unless a memtable holds a write as old as a tombstone that they
+    /// no longer have.
+    pub(crate) fn swap_live(&self, id: TableId, live: Arc<LiveSet>, purged: i64) -> bool {
+        let Ok(store) = self.store(id) else { return true };
+        let mut oldest = i64::MAX;
+        store.for_each_memtable(|slot| {
+            let memtable = slot.read();
+            if !memtable.is_empty() {
+                oldest = oldest.min(memtable.minima().min_timestamp);
+            }
+        });
+        if oldest <= purged {
+            return false;
+        }
+        store.set_live(live);
+        true
+    }
+
     /// SSTables have what a flush froze: takes their new set, frees memory and log.
     pub(crate) fn flushed(&self, id: TableId, flush: u64, live: Arc<LiveSet>, upto: Position) {
         if let Ok(store) = self.store(id) {

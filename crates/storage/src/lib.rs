@@ -9,13 +9,16 @@ pub mod commitlog;
 pub mod compaction;
 mod engine;
 mod error;
+mod flush;
 pub mod memtable;
 mod node;
 mod options;
+mod output;
 mod read;
 pub mod shards;
 mod sstables;
 mod table_store;
+mod transaction;
 
 pub use engine::{Engine, EngineStats};
 pub use error::StorageError;

@@ -8,6 +8,7 @@ use rows::{ColumnMap, Layout};
 use schema::Table;
 
 pub use self::partition::PartitionCursor;
+pub(crate) use self::partition::Source;
 pub use self::slices::Slices;
 pub(crate) use self::sstable::{Located, SSTableCursor};
 
