@@ -123,6 +123,14 @@ impl Engine {
         self.log.get()
     }
 
+    /// Lets the memtables begin where the log does; nothing may be in them.
+    pub(crate) fn restart_memtables(&self) {
+        let position = self.log_position();
+        for store in self.tables.borrow().values() {
+            store.restart(position);
+        }
+    }
+
     pub(crate) fn set_log(&self, log: Rc<CommitLog>) {
         assert!(self.log.set(log).is_ok(), "the log is opened once");
     }

@@ -17,13 +17,16 @@ mod output;
 mod read;
 pub mod shards;
 mod sstables;
+mod start;
 mod table_store;
 mod transaction;
 
 pub use engine::{Engine, EngineStats};
 pub use error::StorageError;
 pub use memtable::{KeyRef, PartitionKey};
+pub use node::{Node, NodeStats};
 pub use options::Options;
 pub use read::{PartitionCursor, Slices};
 pub use sstables::{LiveSet, SSTable};
+pub use start::Replay;
 pub use table_store::{TableStats, TableStore};

@@ -127,6 +127,14 @@ impl TableStore {
         self.frozen.borrow_mut().retain(|(of, _)| *of != flush);
     }
 
+    /// Begins the empty active memtable anew at a position of the log.
+    pub fn restart(&self, log_position: Position) {
+        if self.active.borrow().read().is_empty() {
+            let fresh = Memtable::new(self.table(), log_position);
+            *self.active.borrow_mut() = Slot::new(fresh);
+        }
+    }
+
     /// Drops all that is in memory and all SSTables from view: TRUNCATE and DROP.
     pub fn clear(&self, log_position: Position) {
         let fresh = Slot::new(Memtable::new(self.table(), log_position));
