@@ -56,8 +56,3 @@ pub fn mutation(keyspace: &str, tables: &Value) -> SchemaMutation {
     }
     mutation
 }
-
-#[allow(dead_code)]
-pub fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|b| format!("{b:02x}")).collect()
-}
