@@ -45,7 +45,7 @@ fn check(partition: &SchemaPartition, keys: &[&str], row: &[(String, Option<Vec<
 
 #[test]
 fn tables_and_columns_are_those_of_a_live_node() {
-    let golden: Value = serde_json::from_str(&golden("system.json")).unwrap();
+    let golden: Value = serde_json::from_str(golden("system.json")).unwrap();
     let mut stored = SchemaRows::new();
     for mutation in system::local_mutations(1, 0).iter().chain(&system::replicated_mutations(0)) {
         stored.apply(mutation);
@@ -67,7 +67,7 @@ fn tables_and_columns_are_those_of_a_live_node() {
 
 #[test]
 fn descriptions_are_those_of_a_live_node() {
-    let golden: Value = serde_json::from_str(&golden("system.json")).unwrap();
+    let golden: Value = serde_json::from_str(golden("system.json")).unwrap();
     let keyspaces = system::local_keyspaces().into_iter().chain(system::virtual_keyspaces());
     let keyspaces = keyspaces.chain(system::replicated_keyspaces());
     let schema = Schema::new(keyspaces, Schema::empty_version(), 0);
@@ -94,7 +94,7 @@ fn descriptions_are_those_of_a_live_node() {
 
 #[test]
 fn the_first_node_writes_what_cassandras_writes() {
-    let start: Value = serde_json::from_str(&golden("start.json")).unwrap();
+    let start: Value = serde_json::from_str(golden("start.json")).unwrap();
     let mut ours = SchemaRows::new();
     let mut theirs = SchemaRows::new();
     for (name, tables) in start["rows"].as_object().unwrap() {
@@ -131,7 +131,7 @@ fn the_first_node_writes_what_cassandras_writes() {
 /// A SCHEMA_PULL answer, through the codec of messages and back.
 #[test]
 fn a_pull_is_read_and_written() {
-    let start: Value = serde_json::from_str(&golden("start.json")).unwrap();
+    let start: Value = serde_json::from_str(golden("start.json")).unwrap();
     let bytes = unhex(start["pull"].as_str().unwrap());
     let schema = Schema::new(system::local_keyspaces(), Schema::empty_version(), 0);
     let layout = |id: &[u8; 16]| Some(schema.table_by_id(&TableId(*id))?.layout.clone());

@@ -1,6 +1,6 @@
 //! Rows of `system_schema` to and from mutations of crate `rows`: what peers send and storage keeps.
 
-use rows::{CellKind, CellRef, Clustering, Deletion, Liveness, RowBuilder, RowRef};
+use rows::{BoundKind, CellKind, CellRef, Clustering, Deletion, Liveness, RowBuilder, RowRef};
 
 use crate::schema::Schema;
 use crate::stored::rows::{SchemaCell, SchemaMutation, SchemaPartition, SchemaRow, Tombstone};
@@ -19,7 +19,7 @@ pub enum MutationError {
     /// The table is not in the snapshot, or has not the column.
     #[error("system_schema.{0} has no column {1}")]
     Column(&'static str, String),
-    /// Range deletions, static rows, complex, counter and expiring cells do not occur in a schema.
+    /// Ranges other than prefixes, static rows, complex, counter and expiring cells do not occur in a schema.
     #[error("{what} in system_schema.{table}")]
     Unexpected {
         /// The table.
@@ -84,6 +84,11 @@ impl SchemaMutation {
         if let Some(deletion) = partition.deletion {
             builder.delete_partition(deletion.to_deletion());
         }
+        for (prefix, deletion) in &partition.prefixes {
+            let prefix = Clustering::new(prefix.iter().map(|v| Some(v.as_slice())));
+            let deletion = deletion.to_deletion();
+            builder.delete_range(rows::RangeTombstone::of_prefix(prefix.as_ref(), deletion));
+        }
         let mut row_builder = RowBuilder::new();
         for (clustering, row) in &partition.rows {
             let clustering = Clustering::new(clustering.iter().map(|v| Some(v.as_slice())));
@@ -115,14 +120,22 @@ fn partition(
     update: &rows::PartitionUpdate,
 ) -> Result<SchemaPartition, MutationError> {
     let unexpected = |what| MutationError::Unexpected { table: table.name(), what };
-    if !update.ranges.is_empty() {
-        return Err(unexpected("range deletion"));
-    }
     if update.static_row().is_some() {
         return Err(unexpected("static row"));
     }
     let deletion = Tombstone::from_deletion(update.deletion);
     let mut partition = SchemaPartition { deletion, ..SchemaPartition::default() };
+    for range in update.ranges.iter() {
+        let (start, end) = (range.start.as_ref(), range.end.as_ref());
+        let whole = start.kind == BoundKind::InclStart && end.kind == BoundKind::InclEnd;
+        if !whole || !start.values.iter().eq(end.values.iter()) {
+            return Err(unexpected("range deletion other than of a prefix"));
+        }
+        let prefix = start.values.iter().map(|v| v.unwrap_or_default().to_vec()).collect();
+        if let Some(deletion) = Tombstone::from_deletion(range.deletion) {
+            partition.prefixes.insert(prefix, deletion);
+        }
+    }
     for row in update.rows.iter() {
         let clustering = row.clustering();
         let clustering = clustering.iter().map(|v| v.unwrap_or_default().to_vec()).collect();
