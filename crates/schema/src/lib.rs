@@ -38,8 +38,8 @@ pub use replication::{ReplicaCount, Replication, Strategy};
 pub use schema::Schema;
 pub use state::{Merged, SchemaState};
 pub use stored::{
-    LoadError, SchemaCell, SchemaMutation, SchemaPartition, SchemaRow, SchemaRows, SchemaTable,
-    Tombstone,
+    LoadError, MutationError, SchemaCell, SchemaMutation, SchemaPartition, SchemaRow, SchemaRows,
+    SchemaTable, Tombstone,
 };
 pub use table::{Index, Table, TableBuilder, TableFlags, TableKind};
 pub use table_id::TableId;

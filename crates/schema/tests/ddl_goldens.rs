@@ -310,7 +310,7 @@ fn describe(state: &SchemaState, ks: &str, internals: bool) -> BTreeMap<String, 
 
 #[test]
 fn statements_do_what_they_do_on_cassandra() {
-    let start: Value = serde_json::from_str(&golden("start.json")).unwrap();
+    let start: Value = serde_json::from_str(golden("start.json")).unwrap();
     let mut rows = SchemaRows::new();
     for (name, tables) in start["rows"].as_object().unwrap() {
         rows.apply(&mutation(name, tables));
@@ -326,7 +326,7 @@ fn statements_do_what_they_do_on_cassandra() {
         run.step(&op);
         count += 1;
     }
-    let internals: Value = serde_json::from_str(&golden("internals.json")).unwrap();
+    let internals: Value = serde_json::from_str(golden("internals.json")).unwrap();
     for (ks, theirs) in internals.as_object().unwrap() {
         for (name, text) in theirs.as_object().unwrap() {
             let ours = describe(&run.state, ks, true).remove(name);

@@ -10,14 +10,14 @@ use std::sync::Arc;
 
 use types::CqlType;
 
-use crate::column::ColumnKind;
+use crate::column::{ColumnKind, DroppedColumn};
 use crate::keyspace::Keyspace;
 use crate::params::TableParams;
 use crate::params::compaction::{COMPACTION, CompactionParams};
 use crate::replication::Replication;
 use crate::stored::SchemaMutation;
 use crate::stored::encode::{Stamp, create_keyspace};
-use crate::table::{Table, TableKind};
+use crate::table::{Index, Table, TableBuilder, TableKind};
 use crate::table_id::TableId;
 
 /// A table of the system.
@@ -62,8 +62,38 @@ const GENERATIONS: [(&str, i64); 3] =
 
 /// `system` and `system_schema`, each node's own.
 pub fn local_keyspaces() -> Vec<Arc<Keyspace>> {
-    let local = |name, tables| Arc::new(keyspace(name, Replication::local(), tables));
-    vec![local("system", local::SYSTEM), local("system_schema", schema_tables::SYSTEM_SCHEMA)]
+    let mut system = keyspace("system", Replication::local(), local::SYSTEM);
+    for (name, amend) in [("local", drop_thrift as fn(&mut TableBuilder)), ("paxos", index_paxos)] {
+        if let Some(table) = system.tables.get_mut(name) {
+            let mut builder = table.to_builder();
+            amend(&mut builder);
+            *table = Arc::new(builder.build());
+        }
+    }
+    let tables = schema_tables::SYSTEM_SCHEMA;
+    let schema = keyspace("system_schema", Replication::local(), tables);
+    vec![Arc::new(system), Arc::new(schema)]
+}
+
+/// `local` once had the version of Thrift, dropped for all time.
+fn drop_thrift(builder: &mut TableBuilder) {
+    let name = "thrift_version";
+    let dropped = DroppedColumn {
+        name: name.into(),
+        ty: CqlType::Text,
+        kind: ColumnKind::Regular,
+        dropped_at: i64::MAX,
+    };
+    builder.dropped.insert(name.to_owned(), dropped);
+}
+
+/// Cassandra finds unfinished Paxos rounds by an index of its own kind; it shows in descriptions.
+fn index_paxos(builder: &mut TableBuilder) {
+    let name = "PaxosUncommittedIndex";
+    let class = format!("org.apache.cassandra.service.paxos.uncommitted.{name}");
+    let options = [("class_name".to_owned(), class), ("target".to_owned(), String::new())];
+    let index = Index { name: name.to_owned(), kind: "CUSTOM".to_owned(), options: options.into() };
+    builder.indexes.insert(name.to_owned(), index);
 }
 
 /// `system_views` and `system_virtual_schema`, whose rows are made up on demand.
