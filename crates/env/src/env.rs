@@ -12,6 +12,7 @@ use std::time::Duration;
 use crate::class::Class;
 use crate::executor::{Executor, HookGuard, Remote, Task};
 use crate::real;
+use crate::sim;
 use crate::stats::{Counters, Stats, bump};
 use crate::sync::Notify;
 use crate::time::Instant;
@@ -25,6 +26,7 @@ pub struct Env(pub(crate) Rc<Shard>);
 /// Which world is outside.
 pub(crate) enum Make {
     Real(real::Driver),
+    Sim(sim::Port),
 }
 
 /// One shard.
@@ -137,6 +139,7 @@ impl Env {
     pub fn now(&self) -> Instant {
         match &self.0.make {
             Make::Real(driver) => Instant::from_nanos(driver.now_ns()),
+            Make::Sim(port) => Instant::from_nanos(port.now_ns()),
         }
     }
 
@@ -154,6 +157,7 @@ impl Env {
                     Err(e) => -i64::try_from(e.duration().as_micros()).unwrap_or(i64::MAX),
                 }
             }
+            Make::Sim(port) => port.unix_micros(),
         }
     }
 
@@ -197,6 +201,7 @@ impl Env {
     pub fn fill_random(&self, out: &mut [u8]) {
         match &self.0.make {
             Make::Real(_) => real::fill_random(out),
+            Make::Sim(port) => port.world.rng.fill(out),
         }
     }
 
@@ -245,6 +250,7 @@ impl Env {
                 let used = driver.now_ns().saturating_sub(self.0.slice_start.get());
                 used > crate::time::nanos(SLICE)
             }
+            Make::Sim(port) => port.should_yield(self.0.slice_start.get()),
         }
     }
 
@@ -307,6 +313,7 @@ impl Env {
         bump(&self.0.counters.helper_jobs, 1);
         match &self.0.make {
             Make::Real(driver) => driver.helpers.run(f).await,
+            Make::Sim(port) => sim::disk::helper(port, f).await,
         }
     }
 
@@ -340,9 +347,8 @@ impl Env {
     /// A place that tests shall reach: counted in `sim`, nothing in `real`.
     pub fn mark(&self, name: &'static str) {
         match &self.0.make {
-            Make::Real(_) => {
-                let _ = name;
-            }
+            Make::Real(_) => {}
+            Make::Sim(port) => port.world.mark(name),
         }
     }
 }
@@ -359,6 +365,7 @@ impl Shard {
         if self.timers.len() > 0 {
             let now = match &self.make {
                 Make::Real(driver) => driver.now_ns(),
+                Make::Sim(port) => port.now_ns(),
             };
             self.timers.fire(Instant::from_nanos(now));
         }

@@ -8,6 +8,7 @@ use crate::buf::{Bytes, IoBuf};
 use crate::class::Class;
 use crate::env::{Env, Make};
 use crate::real::files::{self, FileOp, RealFile};
+use crate::sim::disk::{self, SimFile};
 
 /// How to open a file.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -51,6 +52,7 @@ impl OpenOptions {
 #[derive(Clone)]
 enum Kind {
     Real(Rc<RealFile>),
+    Sim(Rc<SimFile>),
 }
 
 /// An open file; clones share it. Its operations are accounted to a class: that of the task that
@@ -74,6 +76,7 @@ impl File {
                 let opened = env.blocking(move || crate::fs::open_real(&p, options)).await?;
                 Kind::Real(RealFile::new(opened, closer))
             }
+            Make::Sim(port) => Kind::Sim(disk::open(env, port, &path, options).await?),
         };
         Ok(Self { env: env.clone(), class, kind, path: Rc::new(path) })
     }
@@ -93,6 +96,10 @@ impl File {
             (Kind::Real(file), Make::Real(driver)) => {
                 files::start(&self.env, driver, file, op, buf, self.class).await
             }
+            (Kind::Sim(file), Make::Sim(port)) => {
+                disk::file_op(&self.env, port, file, op, buf, self.class).await
+            }
+            _ => (Err(io::ErrorKind::Other.into()), buf),
         }
     }
 
@@ -222,6 +229,10 @@ impl File {
                 let file = file.try_clone()?;
                 self.env.blocking(move || file.set_len(len)).await
             }
+            Kind::Sim(file) => match &self.env.0.make {
+                Make::Sim(port) => disk::set_len(&self.env, port, file, len).await,
+                Make::Real(_) => Err(io::ErrorKind::Other.into()),
+            },
         }
     }
 
@@ -232,6 +243,10 @@ impl File {
                 let file = file.try_clone()?;
                 self.env.blocking(move || Ok(file.metadata()?.len())).await
             }
+            Kind::Sim(file) => match &self.env.0.make {
+                Make::Sim(port) => disk::len(&self.env, port, file).await,
+                Make::Real(_) => Err(io::ErrorKind::Other.into()),
+            },
         }
     }
 }

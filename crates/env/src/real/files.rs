@@ -121,6 +121,7 @@ impl OpFuture {
     fn driver(&self) -> Option<&Driver> {
         match &self.env.0.make {
             Make::Real(driver) => Some(driver),
+            Make::Sim(_) => None,
         }
     }
 }

@@ -96,7 +96,6 @@ pub(crate) enum Direction {
 /// What happened besides wake-ups of tasks.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Events {
-    pub completions: usize,
     pub signal: bool,
 }
 
@@ -444,7 +443,7 @@ impl Ring {
         reaped.extend(
             self.ring.borrow_mut().completion().map(|c| (c.user_data(), c.result(), c.flags())),
         );
-        let mut events = Events { completions: reaped.len(), signal: false };
+        let mut events = Events { signal: false };
         if reaped.is_empty() {
             self.reaped.replace(reaped);
             return events;

@@ -24,6 +24,7 @@ pub(crate) struct RealSocket {
 fn ring(env: &Env) -> io::Result<&Ring> {
     match &env.0.make {
         Make::Real(driver) => Ok(&driver.ring),
+        Make::Sim(_) => Err(io::ErrorKind::Unsupported.into()),
     }
 }
 

@@ -1,0 +1,949 @@
+//! What a disk holds, and what a power cut may leave of it.
+//!
+//! Two images of everything: the live one, which processes see, and the durable one, plus the
+//! operations between them. A completed sync of a file makes durable what was written to it before the
+//! sync began; a sync of a directory does the same for the names in it; nothing else promises
+//! anything. At a power cut each unsynced write may be there, missing, or torn at [`SECTOR`]s, in any
+//! order; a file's size is chosen apart from its data; each unsynced name may be old or new. A
+//! rename is never half done.
+//!
+//! Shared by the simulator's disks and by the images built from a [recording](crate::Recorder).
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::io;
+use std::path::{Component, Path};
+use std::rc::Rc;
+
+use crate::rng::Rng;
+
+/// What a disk writes in one piece, in bytes.
+pub const SECTOR: u64 = 512;
+
+/// Largest file that a model holds, in bytes: it lives in memory.
+const MAX_FILE: u64 = 4 << 30;
+
+/// Names a file or directory of a model, whatever it is called.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(crate) struct Ino(u64);
+
+/// Names an operation that has begun.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct OpId(u64);
+
+const ROOT: Ino = Ino(0);
+
+#[derive(Clone, Debug)]
+enum DataOp {
+    Write { offset: u64, bytes: Rc<[u8]>, from: usize, to: usize },
+    SetLen(u64),
+}
+
+impl DataOp {
+    /// The bytes of the file that it writes.
+    fn range(&self) -> (u64, u64) {
+        match self {
+            Self::Write { offset, from, to, .. } => (offset + *from as u64, offset + *to as u64),
+            Self::SetLen(_) => (0, 0),
+        }
+    }
+
+    fn len_after(&self, len: u64) -> u64 {
+        match self {
+            Self::Write { .. } => len.max(self.range().1),
+            Self::SetLen(n) => *n,
+        }
+    }
+}
+
+/// Begun, and not known to be durable.
+#[derive(Clone, Debug)]
+struct Pending<T> {
+    id: OpId,
+    /// When it ended; a sync covers it only if that was before the sync began.
+    ended: Option<u64>,
+    /// A sync that covered it failed: no later sync will make it durable.
+    forsaken: bool,
+    op: T,
+}
+
+impl<T> Pending<T> {
+    fn covered_by(&self, sync_began: u64) -> bool {
+        !self.forsaken && self.ended.is_some_and(|ended| ended < sync_began)
+    }
+}
+
+#[derive(Clone, Debug, Default)]
+struct FileNode {
+    live: Vec<u8>,
+    durable: Vec<u8>,
+    pending: Vec<Pending<DataOp>>,
+    links: u32,
+    opens: u32,
+}
+
+#[derive(Clone, Debug, Default)]
+struct DirNode {
+    live: BTreeMap<String, Ino>,
+    durable: BTreeMap<String, Ino>,
+}
+
+#[derive(Clone, Debug)]
+enum Node {
+    File(FileNode),
+    Dir(DirNode),
+}
+
+#[derive(Clone, Debug)]
+enum NameOp {
+    Link { dir: Ino, name: String, ino: Ino },
+    Unlink { dir: Ino, name: String, ino: Ino },
+    Rename { from_dir: Ino, from: String, to_dir: Ino, to: String, ino: Ino },
+}
+
+impl NameOp {
+    fn touches(&self, at: Ino) -> bool {
+        match self {
+            Self::Link { dir, .. } | Self::Unlink { dir, .. } => *dir == at,
+            Self::Rename { from_dir, to_dir, .. } => *from_dir == at || *to_dir == at,
+        }
+    }
+
+    fn ino(&self) -> Ino {
+        match self {
+            Self::Link { ino, .. } | Self::Unlink { ino, .. } | Self::Rename { ino, .. } => *ino,
+        }
+    }
+}
+
+/// What an unsynced state comes to at a power cut.
+#[derive(Clone, Copy, Debug)]
+enum Fate {
+    Lost,
+    Kept,
+    /// The first so many operations are there, the rest not.
+    Prefix,
+    /// Each piece by itself, with so many chances in 8.
+    Coins(u64),
+}
+
+impl Fate {
+    fn draw(rng: &Rng) -> Self {
+        match rng.below(5) {
+            0 => Self::Lost,
+            1 => Self::Kept,
+            2 => Self::Prefix,
+            _ => Self::Coins(rng.between(1, 7)),
+        }
+    }
+
+    fn keeps(self, rng: &Rng, at: usize, prefix: usize) -> bool {
+        match self {
+            Self::Lost => false,
+            Self::Kept => true,
+            Self::Prefix => at < prefix,
+            Self::Coins(p) => rng.below(8) < p,
+        }
+    }
+}
+
+/// A disk in memory.
+#[derive(Clone, Debug)]
+pub struct DiskModel {
+    nodes: BTreeMap<Ino, Node>,
+    names: Vec<Pending<NameOp>>,
+    next_ino: u64,
+    clock: u64,
+    used: u64,
+}
+
+impl Default for DiskModel {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+fn err<T>(kind: io::ErrorKind, path: &Path) -> io::Result<T> {
+    Err(io::Error::new(kind, format!("{path:?}")))
+}
+
+/// The names along a path, from the root of the disk.
+fn names(path: &Path) -> Vec<String> {
+    let mut out = Vec::new();
+    for part in path.components() {
+        match part {
+            Component::Normal(name) => out.push(name.to_string_lossy().into_owned()),
+            Component::ParentDir => drop(out.pop()),
+            Component::RootDir | Component::CurDir | Component::Prefix(_) => {}
+        }
+    }
+    out
+}
+
+impl DiskModel {
+    /// An empty disk.
+    pub fn new() -> Self {
+        Self {
+            nodes: BTreeMap::from([(ROOT, Node::Dir(DirNode::default()))]),
+            names: Vec::new(),
+            next_ino: 1,
+            clock: 0,
+            used: 0,
+        }
+    }
+
+    /// Bytes of the files that have a name.
+    pub fn used(&self) -> u64 {
+        self.used
+    }
+
+    fn tick(&mut self) -> u64 {
+        self.clock += 1;
+        self.clock
+    }
+
+    fn dir(&self, ino: Ino) -> Option<&DirNode> {
+        match self.nodes.get(&ino) {
+            Some(Node::Dir(dir)) => Some(dir),
+            _ => None,
+        }
+    }
+
+    fn dir_mut(&mut self, ino: Ino) -> Option<&mut DirNode> {
+        match self.nodes.get_mut(&ino) {
+            Some(Node::Dir(dir)) => Some(dir),
+            _ => None,
+        }
+    }
+
+    fn file(&self, ino: Ino) -> Option<&FileNode> {
+        match self.nodes.get(&ino) {
+            Some(Node::File(file)) => Some(file),
+            _ => None,
+        }
+    }
+
+    fn file_mut(&mut self, ino: Ino) -> io::Result<&mut FileNode> {
+        match self.nodes.get_mut(&ino) {
+            Some(Node::File(file)) => Ok(file),
+            _ => Err(io::ErrorKind::NotFound.into()),
+        }
+    }
+
+    // ---- looking
+
+    /// What is at a path.
+    pub(crate) fn lookup(&self, path: &Path) -> io::Result<Ino> {
+        let mut at = ROOT;
+        for name in names(path) {
+            let Some(dir) = self.dir(at) else { return err(io::ErrorKind::NotADirectory, path) };
+            let Some(&next) = dir.live.get(&name) else {
+                return err(io::ErrorKind::NotFound, path);
+            };
+            at = next;
+        }
+        Ok(at)
+    }
+
+    fn parent_and_name(&self, path: &Path) -> io::Result<(Ino, String)> {
+        let mut names = names(path);
+        let Some(name) = names.pop() else { return err(io::ErrorKind::InvalidInput, path) };
+        let dir = self.lookup(&names.iter().collect::<std::path::PathBuf>())?;
+        match self.dir(dir) {
+            Some(_) => Ok((dir, name)),
+            None => err(io::ErrorKind::NotADirectory, path),
+        }
+    }
+
+    /// Size of a file in bytes; None for a directory.
+    pub(crate) fn len(&self, ino: Ino) -> Option<u64> {
+        self.file(ino).map(|file| file.live.len() as u64)
+    }
+
+    /// The names in a directory, with true for directories.
+    pub(crate) fn list(&self, path: &Path) -> io::Result<Vec<(String, bool)>> {
+        let ino = self.lookup(path)?;
+        let Some(dir) = self.dir(ino) else { return err(io::ErrorKind::NotADirectory, path) };
+        Ok(dir.live.iter().map(|(name, ino)| (name.clone(), self.dir(*ino).is_some())).collect())
+    }
+
+    /// All files with their paths and live contents.
+    pub fn files(&self) -> Vec<(String, Vec<u8>)> {
+        let mut out = Vec::new();
+        let mut todo = vec![(String::new(), ROOT)];
+        while let Some((prefix, ino)) = todo.pop() {
+            match self.nodes.get(&ino) {
+                Some(Node::File(file)) => out.push((prefix, file.live.clone())),
+                Some(Node::Dir(dir)) => {
+                    todo.extend(
+                        dir.live.iter().map(|(name, ino)| (format!("{prefix}/{name}"), *ino)),
+                    );
+                }
+                None => {}
+            }
+        }
+        out.sort();
+        out
+    }
+
+    /// Reads up to `buf.len()` bytes of the live image.
+    pub(crate) fn read(&self, ino: Ino, offset: u64, buf: &mut [u8]) -> usize {
+        let Some(file) = self.file(ino) else { return 0 };
+        let Some(from) = usize::try_from(offset).ok().and_then(|at| file.live.get(at..)) else {
+            return 0;
+        };
+        let n = from.len().min(buf.len());
+        buf[..n].copy_from_slice(&from[..n]);
+        n
+    }
+
+    // ---- data
+
+    fn begin_data(&mut self, ino: Ino, op: DataOp) -> io::Result<OpId> {
+        let id = OpId(self.tick());
+        let file = self.file_mut(ino)?;
+        let len = op.len_after(file.live.len() as u64);
+        if len > MAX_FILE {
+            return Err(io::ErrorKind::FileTooLarge.into());
+        }
+        let (before, named) = (file.live.len() as u64, file.links > 0);
+        apply(&mut file.live, &op, |_| true);
+        file.pending.push(Pending { id, ended: None, forsaken: false, op });
+        if named {
+            self.used = self.used.saturating_sub(before) + len;
+        }
+        Ok(id)
+    }
+
+    /// A write is visible from here on, and durable some time.
+    pub(crate) fn write(&mut self, ino: Ino, offset: u64, bytes: &[u8]) -> io::Result<OpId> {
+        let op = DataOp::Write { offset, bytes: bytes.into(), from: 0, to: bytes.len() };
+        self.begin_data(ino, op)
+    }
+
+    /// Cuts a file, or lets it grow with zeros.
+    pub(crate) fn set_len(&mut self, ino: Ino, len: u64) -> io::Result<OpId> {
+        self.begin_data(ino, DataOp::SetLen(len))
+    }
+
+    /// Reserves space: the file grows to `len` if it is shorter.
+    pub(crate) fn allocate(&mut self, ino: Ino, len: u64) -> io::Result<OpId> {
+        let len = len.max(self.len(ino).unwrap_or(0));
+        self.set_len(ino, len)
+    }
+
+    /// The operation has ended: syncs that begin now cover it.
+    pub(crate) fn ended(&mut self, ino: Ino, id: OpId) {
+        let now = self.tick();
+        if let Ok(file) = self.file_mut(ino)
+            && let Some(op) = file.pending.iter_mut().rev().find(|op| op.id == id)
+        {
+            op.ended = Some(now);
+        }
+    }
+
+    /// A sync begins; the stamp goes to [`DiskModel::sync_ended`].
+    pub(crate) fn sync_begins(&mut self) -> u64 {
+        self.tick()
+    }
+
+    /// A sync of a file ended. Failed, what it covered is forsaken.
+    pub(crate) fn sync_ended(&mut self, ino: Ino, began: u64, ok: bool) {
+        let Ok(file) = self.file_mut(ino) else { return };
+        if !ok {
+            for op in file.pending.iter_mut().filter(|op| op.covered_by(began)) {
+                op.forsaken = true;
+            }
+            return;
+        }
+        let mut left: Vec<Pending<DataOp>> = Vec::new();
+        let mut dropped = false;
+        for op in std::mem::take(&mut file.pending) {
+            if !op.covered_by(began) {
+                left.push(op);
+                continue;
+            }
+            apply(&mut file.durable, &op.op, |_| true);
+            // What is older and still pending must not come back over it.
+            let sizes = |ops: &[Pending<DataOp>]| {
+                ops.iter().filter(|op| matches!(op.op, DataOp::SetLen(_))).count()
+            };
+            let before = sizes(&left);
+            left = left.into_iter().flat_map(|old| subtract(old, &op.op)).collect();
+            dropped |= sizes(&left) != before;
+        }
+        file.pending = left;
+        if dropped && file.pending.is_empty() {
+            // A size that raced with the sync is settled as the processes saw it.
+            file.durable.clone_from(&file.live);
+        }
+    }
+
+    // ---- names
+
+    fn begin_name(&mut self, op: NameOp) -> OpId {
+        let id = OpId(self.tick());
+        match &op {
+            NameOp::Link { dir, name, ino } => self.put_live(*dir, name, *ino),
+            NameOp::Unlink { dir, name, .. } => self.take_live(*dir, name),
+            NameOp::Rename { from_dir, from, to_dir, to, ino } => {
+                self.put_live(*to_dir, to, *ino);
+                self.take_live(*from_dir, from);
+            }
+        }
+        self.names.push(Pending { id, ended: None, forsaken: false, op });
+        id
+    }
+
+    fn put_live(&mut self, dir: Ino, name: &str, ino: Ino) {
+        self.take_live(dir, name);
+        if let Some(dir) = self.dir_mut(dir) {
+            dir.live.insert(name.to_string(), ino);
+        }
+        self.count_link(ino, true);
+    }
+
+    fn take_live(&mut self, dir: Ino, name: &str) {
+        let old = self.dir_mut(dir).and_then(|dir| dir.live.remove(name));
+        if let Some(old) = old {
+            self.count_link(old, false);
+        }
+    }
+
+    fn count_link(&mut self, ino: Ino, up: bool) {
+        let Ok(file) = self.file_mut(ino) else { return };
+        let len = file.live.len() as u64;
+        let before = file.links;
+        file.links = if up { before + 1 } else { before.saturating_sub(1) };
+        match (before, up) {
+            (0, true) => self.used += len,
+            (1, false) => self.used = self.used.saturating_sub(len),
+            _ => {}
+        }
+    }
+
+    fn make(&mut self, dir: Ino, name: String, node: Node) -> (Ino, OpId) {
+        let ino = Ino(self.next_ino);
+        self.next_ino += 1;
+        self.nodes.insert(ino, node);
+        (ino, self.begin_name(NameOp::Link { dir, name, ino }))
+    }
+
+    /// Creates an empty file that is not there yet.
+    pub(crate) fn create(&mut self, path: &Path) -> io::Result<(Ino, OpId)> {
+        let (dir, name) = self.parent_and_name(path)?;
+        if self.dir(dir).is_some_and(|d| d.live.contains_key(&name)) {
+            return err(io::ErrorKind::AlreadyExists, path);
+        }
+        Ok(self.make(dir, name, Node::File(FileNode::default())))
+    }
+
+    /// Creates a directory and those above it.
+    pub(crate) fn create_dir_all(&mut self, path: &Path) -> io::Result<Vec<OpId>> {
+        let mut ops = Vec::new();
+        let mut at = ROOT;
+        for name in names(path) {
+            let Some(dir) = self.dir(at) else { return err(io::ErrorKind::NotADirectory, path) };
+            at = match dir.live.get(&name) {
+                Some(&next) => next,
+                None => {
+                    let (ino, op) = self.make(at, name, Node::Dir(DirNode::default()));
+                    ops.push(op);
+                    ino
+                }
+            };
+        }
+        match self.dir(at) {
+            Some(_) => Ok(ops),
+            None => err(io::ErrorKind::AlreadyExists, path),
+        }
+    }
+
+    /// Gives a file a second name.
+    pub(crate) fn hard_link(&mut self, from: &Path, to: &Path) -> io::Result<OpId> {
+        let ino = self.lookup(from)?;
+        if self.file(ino).is_none() {
+            return err(io::ErrorKind::PermissionDenied, from);
+        }
+        let (dir, name) = self.parent_and_name(to)?;
+        if self.dir(dir).is_some_and(|d| d.live.contains_key(&name)) {
+            return err(io::ErrorKind::AlreadyExists, to);
+        }
+        Ok(self.begin_name(NameOp::Link { dir, name, ino }))
+    }
+
+    /// Removes a file's name.
+    pub(crate) fn remove_file(&mut self, path: &Path) -> io::Result<OpId> {
+        let (dir, name) = self.parent_and_name(path)?;
+        let ino = self.lookup(path)?;
+        if self.dir(ino).is_some() {
+            return err(io::ErrorKind::IsADirectory, path);
+        }
+        Ok(self.begin_name(NameOp::Unlink { dir, name, ino }))
+    }
+
+    /// Removes a directory and all below it, name by name.
+    pub(crate) fn remove_dir_all(&mut self, path: &Path) -> io::Result<Vec<OpId>> {
+        let (parent, name) = self.parent_and_name(path)?;
+        let top = self.lookup(path)?;
+        if self.dir(top).is_none() {
+            return err(io::ErrorKind::NotADirectory, path);
+        }
+        let mut unlinks = vec![NameOp::Unlink { dir: parent, name, ino: top }];
+        let mut todo = vec![top];
+        while let Some(at) = todo.pop() {
+            let Some(dir) = self.dir(at) else { continue };
+            for (name, &ino) in &dir.live {
+                unlinks.push(NameOp::Unlink { dir: at, name: name.clone(), ino });
+                todo.push(ino);
+            }
+        }
+        Ok(unlinks.into_iter().rev().map(|op| self.begin_name(op)).collect())
+    }
+
+    /// Renames a file or directory; a file at `to` is replaced.
+    pub(crate) fn rename(&mut self, from: &Path, to: &Path) -> io::Result<OpId> {
+        let ino = self.lookup(from)?;
+        let (from_dir, from_name) = self.parent_and_name(from)?;
+        let (to_dir, to_name) = self.parent_and_name(to)?;
+        let target = self.dir(to_dir).and_then(|d| d.live.get(&to_name)).copied();
+        if let Some(target) = target {
+            match (self.dir(target), self.dir(ino)) {
+                (Some(dir), _) if !dir.live.is_empty() => {
+                    return err(io::ErrorKind::DirectoryNotEmpty, to);
+                }
+                (Some(_), None) => return err(io::ErrorKind::IsADirectory, to),
+                (None, Some(_)) => return err(io::ErrorKind::NotADirectory, to),
+                _ => {}
+            }
+        }
+        let (from, to) = (from_name, to_name);
+        if (from_dir, &from) == (to_dir, &to) {
+            // Nothing changes; a link onto itself keeps the stamps simple.
+            return Ok(self.begin_name(NameOp::Link { dir: to_dir, name: to, ino }));
+        }
+        Ok(self.begin_name(NameOp::Rename { from_dir, from, to_dir, to, ino }))
+    }
+
+    /// The operation on names has ended: syncs of its directories that begin now cover it.
+    pub(crate) fn name_ended(&mut self, id: OpId) {
+        let now = self.tick();
+        if let Some(op) = self.names.iter_mut().rev().find(|op| op.id == id) {
+            op.ended = Some(now);
+        }
+    }
+
+    /// A sync of a directory ended.
+    pub(crate) fn dir_sync_ended(&mut self, dir: Ino, began: u64, ok: bool) {
+        let mut left = Vec::new();
+        for mut op in std::mem::take(&mut self.names) {
+            if op.op.touches(dir) && op.covered_by(began) {
+                if ok {
+                    self.make_durable(&op.op);
+                    continue;
+                }
+                op.forsaken = true;
+            }
+            left.push(op);
+        }
+        self.names = left;
+        self.collect();
+    }
+
+    fn make_durable(&mut self, op: &NameOp) {
+        let put = |model: &mut Self, dir: Ino, name: &str, ino: Ino| {
+            if let Some(dir) = model.dir_mut(dir) {
+                dir.durable.insert(name.to_string(), ino);
+            }
+        };
+        let take = |model: &mut Self, dir: Ino, name: &str, ino: Ino| {
+            if let Some(dir) = model.dir_mut(dir)
+                && dir.durable.get(name) == Some(&ino)
+            {
+                dir.durable.remove(name);
+            }
+        };
+        match op {
+            NameOp::Link { dir, name, ino } => put(self, *dir, name, *ino),
+            NameOp::Unlink { dir, name, ino } => take(self, *dir, name, *ino),
+            NameOp::Rename { from_dir, from, to_dir, to, ino } => {
+                take(self, *from_dir, from, *ino);
+                put(self, *to_dir, to, *ino);
+            }
+        }
+    }
+
+    // ---- handles
+
+    /// An open handle keeps a nameless file.
+    pub(crate) fn opened(&mut self, ino: Ino) {
+        if let Ok(file) = self.file_mut(ino) {
+            file.opens += 1;
+        }
+    }
+
+    /// A handle is closed.
+    pub(crate) fn closed(&mut self, ino: Ino) {
+        let mut gone = false;
+        if let Ok(file) = self.file_mut(ino) {
+            file.opens = file.opens.saturating_sub(1);
+            gone = file.opens == 0 && file.links == 0;
+        }
+        if gone {
+            self.collect();
+        }
+    }
+
+    /// All handles are closed: their process died. The live image stays, as in the page cache.
+    pub(crate) fn process_died(&mut self) {
+        for node in self.nodes.values_mut() {
+            if let Node::File(file) = node {
+                file.opens = 0;
+            }
+        }
+        self.collect();
+    }
+
+    /// Forgets what nothing refers to.
+    fn collect(&mut self) {
+        let mut reached: BTreeSet<Ino> = self.names.iter().map(|op| op.op.ino()).collect();
+        reached.insert(ROOT);
+        for op in &self.names {
+            match &op.op {
+                NameOp::Link { dir, .. } | NameOp::Unlink { dir, .. } => drop(reached.insert(*dir)),
+                NameOp::Rename { from_dir, to_dir, .. } => reached.extend([*from_dir, *to_dir]),
+            }
+        }
+        let open = |node: &Node| matches!(node, Node::File(file) if file.opens > 0);
+        reached.extend(self.nodes.iter().filter(|(_, node)| open(node)).map(|(ino, _)| *ino));
+        let mut todo: Vec<Ino> = reached.iter().copied().collect();
+        while let Some(at) = todo.pop() {
+            let Some(dir) = self.dir(at) else { continue };
+            for &ino in dir.live.values().chain(dir.durable.values()) {
+                if reached.insert(ino) {
+                    todo.push(ino);
+                }
+            }
+        }
+        self.nodes.retain(|ino, _| reached.contains(ino));
+    }
+
+    // ---- the end
+
+    /// The power goes: what is left is one of the states that the syncs allow, chosen by `rng`.
+    pub fn power_cut(&mut self, rng: &Rng) {
+        let names = std::mem::take(&mut self.names);
+        let fate = Fate::draw(rng);
+        let prefix = rng.below(names.len() as u64 + 1) as usize;
+        for (at, op) in names.iter().enumerate() {
+            if fate.keeps(rng, at, prefix) {
+                self.make_durable(&op.op);
+            }
+        }
+        for node in self.nodes.values_mut() {
+            match node {
+                Node::File(file) => file.power_cut(rng),
+                Node::Dir(dir) => dir.live = dir.durable.clone(),
+            }
+        }
+        self.recount();
+        self.collect();
+    }
+
+    /// Makes the live image the durable one: a state to start from.
+    pub(crate) fn settle(&mut self) {
+        self.names.clear();
+        for node in self.nodes.values_mut() {
+            match node {
+                Node::File(file) => {
+                    file.durable = file.live.clone();
+                    file.pending.clear();
+                }
+                Node::Dir(dir) => dir.durable = dir.live.clone(),
+            }
+        }
+        self.collect();
+    }
+
+    fn recount(&mut self) {
+        let named: Vec<Ino> = self
+            .nodes
+            .values()
+            .filter_map(|node| match node {
+                Node::Dir(dir) => Some(dir.live.values().copied().collect::<Vec<_>>()),
+                Node::File(_) => None,
+            })
+            .flatten()
+            .collect();
+        self.used = 0;
+        for node in self.nodes.values_mut() {
+            if let Node::File(file) = node {
+                (file.links, file.opens) = (0, 0);
+            }
+        }
+        named.into_iter().for_each(|ino| self.count_link(ino, true));
+    }
+
+    /// Flips one bit of a file, on the disk and in the cache.
+    pub(crate) fn flip_bit(&mut self, ino: Ino, bit: u64) {
+        let Ok(file) = self.file_mut(ino) else { return };
+        for image in [&mut file.live, &mut file.durable] {
+            if let Some(byte) = image.get_mut((bit / 8) as usize) {
+                *byte ^= 1 << (bit % 8);
+            }
+        }
+    }
+
+    /// Writes the live image below a real directory, which must be empty or missing.
+    pub fn write_to(&self, target: &Path) -> io::Result<()> {
+        let mut todo = vec![(target.to_path_buf(), ROOT)];
+        while let Some((path, ino)) = todo.pop() {
+            match self.nodes.get(&ino) {
+                Some(Node::File(file)) => std::fs::write(path, &file.live)?,
+                Some(Node::Dir(dir)) => {
+                    std::fs::create_dir_all(&path)?;
+                    todo.extend(dir.live.iter().map(|(name, ino)| (path.join(name), *ino)));
+                }
+                None => {}
+            }
+        }
+        Ok(())
+    }
+}
+
+impl FileNode {
+    fn power_cut(&mut self, rng: &Rng) {
+        let pending = std::mem::take(&mut self.pending);
+        if pending.is_empty() {
+            self.live = self.durable.clone();
+            return;
+        }
+        let fate = Fate::draw(rng);
+        let prefix = rng.below(pending.len() as u64 + 1) as usize;
+        let mut image = std::mem::take(&mut self.durable);
+        let mut lens = vec![image.len() as u64];
+        for (at, op) in pending.iter().enumerate() {
+            let len = lens.last().copied().unwrap_or(0);
+            lens.push(op.op.len_after(len));
+            match (&op.op, fate) {
+                // Each sector by itself.
+                (DataOp::Write { .. }, Fate::Coins(p)) => {
+                    apply(&mut image, &op.op, |_| rng.below(8) < p);
+                }
+                _ if fate.keeps(rng, at, prefix) => apply(&mut image, &op.op, |_| true),
+                _ => {}
+            }
+        }
+        let len = match fate {
+            Fate::Lost => lens[0],
+            Fate::Kept => lens[lens.len() - 1],
+            Fate::Prefix => lens[prefix],
+            // The size goes its own way.
+            Fate::Coins(_) => lens[rng.below(lens.len() as u64) as usize],
+        };
+        image.resize(len as usize, 0);
+        self.durable = image;
+        self.live = self.durable.clone();
+    }
+}
+
+/// Applies an operation to an image, sector by sector as `keep` says.
+fn apply(image: &mut Vec<u8>, op: &DataOp, mut keep: impl FnMut(u64) -> bool) {
+    let DataOp::Write { offset, bytes, from, to } = op else {
+        if let DataOp::SetLen(len) = op {
+            image.resize(*len as usize, 0);
+        }
+        return;
+    };
+    let mut at = *from;
+    while at < *to {
+        let start = offset + at as u64;
+        let sector = start / SECTOR;
+        let next = *to.min(&(((sector + 1) * SECTOR - offset) as usize));
+        // With everything kept there is no reason to go by sectors.
+        if keep(sector) {
+            let end = start as usize + (next - at);
+            if image.len() < end {
+                image.resize(end, 0);
+            }
+            image[start as usize..end].copy_from_slice(&bytes[at..next]);
+        }
+        at = next;
+    }
+}
+
+/// What is left of an older pending operation once a newer one is durable.
+fn subtract(old: Pending<DataOp>, new: &DataOp) -> Vec<Pending<DataOp>> {
+    let DataOp::Write { offset, bytes, from, to } = &old.op else {
+        // An older size may still come, unless it would cut off what is durable now.
+        let keep = match (&old.op, new) {
+            (DataOp::SetLen(len), DataOp::Write { .. }) => *len >= new.range().1,
+            _ => false,
+        };
+        return if keep { vec![old] } else { Vec::new() };
+    };
+    let (start, end) = old.op.range();
+    let (cut_start, cut_end) = match new {
+        DataOp::Write { .. } => new.range(),
+        DataOp::SetLen(len) => (*len, u64::MAX),
+    };
+    if cut_end <= start || end <= cut_start {
+        return vec![old];
+    }
+    let piece = |from: usize, to: usize| {
+        let op = DataOp::Write { offset: *offset, bytes: bytes.clone(), from, to };
+        (from < to).then_some(Pending { id: old.id, ended: old.ended, forsaken: old.forsaken, op })
+    };
+    let at = |position: u64| (position.clamp(start, end) - offset) as usize;
+    [piece(*from, at(cut_start)), piece(at(cut_end), *to)].into_iter().flatten().collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn file(model: &mut DiskModel, path: &str) -> Ino {
+        let (ino, op) = model.create(Path::new(path)).unwrap();
+        model.name_ended(op);
+        ino
+    }
+
+    fn write(model: &mut DiskModel, ino: Ino, offset: u64, byte: u8, len: usize) {
+        let op = model.write(ino, offset, &vec![byte; len]).unwrap();
+        model.ended(ino, op);
+    }
+
+    fn sync(model: &mut DiskModel, ino: Ino) {
+        let began = model.sync_begins();
+        model.sync_ended(ino, began, true);
+    }
+
+    fn sync_root(model: &mut DiskModel) {
+        let began = model.sync_begins();
+        model.dir_sync_ended(ROOT, began, true);
+    }
+
+    /// Over 200 seeds: synced data is always there, unsynced data is sometimes there, sometimes not, and
+    /// sometimes torn.
+    #[test]
+    fn synced_survives_and_unsynced_may_not() {
+        let (mut whole, mut gone, mut torn, mut nameless) = (0, 0, 0, 0);
+        for seed in 0..200 {
+            let mut m = DiskModel::new();
+            let a = file(&mut m, "a");
+            write(&mut m, a, 0, 1, 2000);
+            sync(&mut m, a);
+            sync_root(&mut m);
+            write(&mut m, a, 2000, 2, 3000);
+            let b = file(&mut m, "b");
+            write(&mut m, b, 0, 3, 10);
+            sync(&mut m, b);
+            m.power_cut(&Rng::new(seed));
+            let files: BTreeMap<String, Vec<u8>> = m.files().into_iter().collect();
+            let a = &files["/a"];
+            assert!(a.len() >= 2000 && a[..2000].iter().all(|b| *b == 1), "seed {seed}");
+            assert!(a[2000..].iter().all(|b| *b == 2 || *b == 0));
+            match a[2000..].iter().filter(|b| **b == 2).count() {
+                0 => gone += 1,
+                3000 => whole += 1,
+                _ => torn += 1,
+            }
+            match files.get("/b") {
+                Some(b) => assert_eq!(b, &[3; 10]),
+                None => nameless += 1,
+            }
+        }
+        assert!(whole > 10 && gone > 10 && torn > 10, "{whole} {gone} {torn}");
+        assert!((20..180).contains(&nameless), "{nameless}");
+    }
+
+    #[test]
+    fn rename_is_atomic_and_replaces() {
+        let (mut old, mut new) = (0, 0);
+        for seed in 0..200 {
+            let mut m = DiskModel::new();
+            let a = file(&mut m, "a");
+            write(&mut m, a, 0, 1, 4);
+            sync(&mut m, a);
+            sync_root(&mut m);
+            let t = file(&mut m, "t");
+            write(&mut m, t, 0, 2, 4);
+            sync(&mut m, t);
+            let op = m.rename(Path::new("t"), Path::new("a")).unwrap();
+            m.name_ended(op);
+            m.power_cut(&Rng::new(seed));
+            let files: BTreeMap<String, Vec<u8>> = m.files().into_iter().collect();
+            match files["/a"][..] {
+                [1, 1, 1, 1] => old += 1,
+                [2, 2, 2, 2] => new += 1,
+                ref other => panic!("seed {seed}: {other:?}"),
+            }
+        }
+        assert!(old > 10 && new > 10);
+    }
+
+    #[test]
+    fn a_failed_sync_forsakes_what_it_covered() {
+        let mut lost = 0;
+        for seed in 0..100 {
+            let mut m = DiskModel::new();
+            let a = file(&mut m, "a");
+            sync_root(&mut m);
+            write(&mut m, a, 0, 1, 512);
+            let began = m.sync_begins();
+            m.sync_ended(a, began, false);
+            // The second sync returns success, and means nothing for the first write.
+            sync(&mut m, a);
+            write(&mut m, a, 512, 2, 512);
+            sync(&mut m, a);
+            m.power_cut(&Rng::new(seed));
+            let files = m.files();
+            assert!(files[0].1[512..].iter().all(|b| *b == 2));
+            lost += usize::from(files[0].1[0] == 0);
+        }
+        assert!((10..90).contains(&lost), "{lost}");
+    }
+
+    #[test]
+    fn a_sync_covers_only_what_ended_before_it_began() {
+        let mut lost = 0;
+        for seed in 0..100 {
+            let mut m = DiskModel::new();
+            let a = file(&mut m, "a");
+            sync_root(&mut m);
+            let op = m.write(a, 0, &[1; 512]).unwrap();
+            let began = m.sync_begins();
+            m.ended(a, op);
+            m.sync_ended(a, began, true);
+            m.power_cut(&Rng::new(seed));
+            lost += usize::from(m.files()[0].1 != vec![1; 512]);
+        }
+        assert!((10..90).contains(&lost), "{lost}");
+    }
+
+    #[test]
+    fn older_unsynced_writes_do_not_come_back_over_synced_ones() {
+        for seed in 0..100 {
+            let mut m = DiskModel::new();
+            let a = file(&mut m, "a");
+            sync_root(&mut m);
+            let slow = m.write(a, 0, &[1; 2048]).unwrap();
+            write(&mut m, a, 512, 2, 512);
+            sync(&mut m, a);
+            m.ended(a, slow);
+            m.power_cut(&Rng::new(seed));
+            assert_eq!(m.files()[0].1[512..1024], [2; 512]);
+        }
+    }
+
+    #[test]
+    fn space_is_counted_by_names() {
+        let mut m = DiskModel::new();
+        let a = file(&mut m, "a");
+        write(&mut m, a, 0, 1, 1000);
+        m.hard_link(Path::new("a"), Path::new("b")).unwrap();
+        m.remove_file(Path::new("a")).unwrap();
+        assert_eq!(m.used(), 1000);
+        m.remove_file(Path::new("b")).unwrap();
+        assert_eq!(m.used(), 0);
+    }
+}
