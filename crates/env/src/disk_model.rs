@@ -693,9 +693,11 @@ impl DiskModel {
         }
     }
 
-    /// Writes the live image below a real directory, which must be empty or missing.
-    pub fn write_to(&self, target: &Path) -> io::Result<()> {
-        let mut todo = vec![(target.to_path_buf(), ROOT)];
+    /// Writes the live image of the tree at `from` to a real directory, which must be empty or missing.
+    /// False when there is no such tree.
+    pub fn write_tree_to(&self, from: &Path, target: &Path) -> io::Result<bool> {
+        let Ok(top) = self.lookup(from) else { return Ok(false) };
+        let mut todo = vec![(target.to_path_buf(), top)];
         while let Some((path, ino)) = todo.pop() {
             match self.nodes.get(&ino) {
                 Some(Node::File(file)) => std::fs::write(path, &file.live)?,
@@ -706,7 +708,7 @@ impl DiskModel {
                 None => {}
             }
         }
-        Ok(())
+        Ok(true)
     }
 }
 

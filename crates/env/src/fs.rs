@@ -6,6 +6,8 @@ use std::path::{Path, PathBuf};
 use crate::env::{Env, Make};
 use crate::file::{File, OpenOptions};
 use crate::real;
+use crate::real::files::Record;
+use crate::recorder::RecordedOp;
 use crate::sim::disk::{self, SimLock};
 use crate::stats::IoKind;
 
@@ -58,11 +60,31 @@ impl Env {
         result
     }
 
+    /// A blocking operation that changes names, logged if a recorder covers `path`.
+    async fn changing(
+        &self,
+        path: &Path,
+        op: impl FnOnce(PathBuf) -> RecordedOp,
+        f: impl FnOnce() -> io::Result<()> + Send + 'static,
+    ) -> io::Result<()> {
+        let recorder = match &self.0.make {
+            Make::Real(driver) => driver.recorder.as_ref().filter(|r| r.covers(path)),
+            Make::Sim(_) => None,
+        };
+        let record = Record(recorder.map(|r| (r, r.begin(op(path.to_path_buf())))));
+        let result = self.blocking(f).await;
+        record.end(result.is_ok());
+        result
+    }
+
     /// Makes a directory and those above it.
     pub async fn create_dir_all(&self, path: impl AsRef<Path>) -> io::Result<()> {
         let path = path.as_ref().to_path_buf();
         match &self.0.make {
-            Make::Real(_) => self.blocking(move || std::fs::create_dir_all(path)).await,
+            Make::Real(_) => {
+                let op = |path| RecordedOp::CreateDirAll { path };
+                self.changing(&path.clone(), op, move || std::fs::create_dir_all(path)).await
+            }
             Make::Sim(port) => {
                 disk::meta(self, port, move |model, _| {
                     let ops = model.create_dir_all(&path)?;
@@ -93,7 +115,11 @@ impl Env {
     pub async fn rename(&self, from: impl AsRef<Path>, to: impl AsRef<Path>) -> io::Result<()> {
         let (from, to) = (from.as_ref().to_path_buf(), to.as_ref().to_path_buf());
         match &self.0.make {
-            Make::Real(_) => self.blocking(move || std::fs::rename(from, to)).await,
+            Make::Real(_) => {
+                let target = to.clone();
+                let op = |from| RecordedOp::Rename { from, to: target };
+                self.changing(&from.clone(), op, move || std::fs::rename(from, to)).await
+            }
             Make::Sim(port) => {
                 disk::meta(self, port, move |model, _| {
                     let op = model.rename(&from, &to)?;
@@ -109,7 +135,10 @@ impl Env {
     pub async fn remove_file(&self, path: impl AsRef<Path>) -> io::Result<()> {
         let path = path.as_ref().to_path_buf();
         match &self.0.make {
-            Make::Real(_) => self.blocking(move || std::fs::remove_file(path)).await,
+            Make::Real(_) => {
+                let op = |path| RecordedOp::RemoveFile { path };
+                self.changing(&path.clone(), op, move || std::fs::remove_file(path)).await
+            }
             Make::Sim(port) => {
                 disk::meta(self, port, move |model, _| {
                     let op = model.remove_file(&path)?;
@@ -125,7 +154,10 @@ impl Env {
     pub async fn remove_dir_all(&self, path: impl AsRef<Path>) -> io::Result<()> {
         let path = path.as_ref().to_path_buf();
         match &self.0.make {
-            Make::Real(_) => self.blocking(move || std::fs::remove_dir_all(path)).await,
+            Make::Real(_) => {
+                let op = |path| RecordedOp::RemoveDirAll { path };
+                self.changing(&path.clone(), op, move || std::fs::remove_dir_all(path)).await
+            }
             Make::Sim(port) => {
                 disk::meta(self, port, move |model, _| {
                     let ops = model.remove_dir_all(&path)?;
@@ -141,7 +173,11 @@ impl Env {
     pub async fn hard_link(&self, from: impl AsRef<Path>, to: impl AsRef<Path>) -> io::Result<()> {
         let (from, to) = (from.as_ref().to_path_buf(), to.as_ref().to_path_buf());
         match &self.0.make {
-            Make::Real(_) => self.blocking(move || std::fs::hard_link(from, to)).await,
+            Make::Real(_) => {
+                let target = to.clone();
+                let op = |from| RecordedOp::HardLink { from, to: target };
+                self.changing(&from.clone(), op, move || std::fs::hard_link(from, to)).await
+            }
             Make::Sim(port) => {
                 disk::meta(self, port, move |model, _| {
                     let op = model.hard_link(&from, &to)?;
@@ -157,7 +193,12 @@ impl Env {
     pub async fn sync_dir(&self, path: impl AsRef<Path>) -> io::Result<()> {
         let path = path.as_ref().to_path_buf();
         match &self.0.make {
-            Make::Real(_) => self.blocking(move || std::fs::File::open(path)?.sync_all()).await,
+            Make::Real(_) => {
+                let op = |path| RecordedOp::SyncDir { path };
+                let dir = path.clone();
+                let sync = move || std::fs::File::open(path)?.sync_all();
+                self.changing(&dir, op, sync).await
+            }
             Make::Sim(port) => disk::sync_dir(self, port, &path).await,
         }
     }

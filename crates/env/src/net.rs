@@ -41,7 +41,7 @@ impl TcpListener {
             Make::Real(_) => {
                 let socket = sockets::listen(addr, options.reuse_port, BACKLOG)?;
                 let local = socket.local_addr()?.as_socket();
-                let kind = ListenerKind::Real(RealSocket::new(env, socket, true, true)?);
+                let kind = ListenerKind::Real(RealSocket::listener(env, socket, true)?);
                 Ok(Self { env: env.clone(), kind, local, unix: None })
             }
             Make::Sim(_) => {
@@ -57,7 +57,7 @@ impl TcpListener {
         match &env.0.make {
             Make::Real(_) => {
                 let socket = sockets::listen_unix(path, BACKLOG)?;
-                let kind = ListenerKind::Real(RealSocket::new(env, socket, false, true)?);
+                let kind = ListenerKind::Real(RealSocket::listener(env, socket, false)?);
                 let unix = Some(path.to_path_buf());
                 Ok(Self { env: env.clone(), kind, local: None, unix })
             }

@@ -250,7 +250,8 @@ fn a_dropped_read_or_write_is_safe() {
         }
         let (result, buf) = file.read_exact_at(Vec::new(), 1 << 20, 4096).await;
         result?;
-        assert!(buf.iter().all(|b| *b == buf[0]));
+        // A dropped write may be short, but never of a freed buffer.
+        assert!(buf.chunks(512).all(|s| s[0] < 200 && s.iter().all(|b| *b == s[0])));
         Ok(())
     });
 }
