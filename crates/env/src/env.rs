@@ -24,6 +24,7 @@ use crate::timer::{TimerKey, Timers};
 pub struct Env(pub(crate) Rc<Shard>);
 
 /// Which world is outside.
+#[expect(clippy::large_enum_variant, reason = "one per shard, never moved")]
 pub(crate) enum Make {
     Real(real::Driver),
     Sim(sim::Port),
@@ -207,9 +208,10 @@ impl Env {
 
     /// 64 random bits, from the same source.
     pub fn random_u64(&self) -> u64 {
-        let mut bytes = [0; 8];
-        self.fill_random(&mut bytes);
-        u64::from_le_bytes(bytes)
+        match &self.0.make {
+            Make::Real(driver) => driver.random.next(),
+            Make::Sim(port) => port.world.rng.next(),
+        }
     }
 
     // ---- tasks

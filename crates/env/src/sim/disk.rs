@@ -300,7 +300,7 @@ fn decide(port: &Port, file: &SimFile, op: FileOp, len: usize) -> Doing {
 /// What the kernel would refuse.
 fn refuse(file: &SimFile, op: FileOp, len: usize) -> Option<io::Error> {
     let bad = || io::Error::from_raw_os_error(libc::EBADF);
-    let aligned = |offset: u64, len: usize| offset % 512 == 0 && len % 512 == 0;
+    let aligned = |offset: u64, len: usize| offset.is_multiple_of(512) && len.is_multiple_of(512);
     let unaligned = || io::Error::from_raw_os_error(libc::EINVAL);
     match op {
         FileOp::Read { .. } if !file.options.read => Some(bad()),

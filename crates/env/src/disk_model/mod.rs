@@ -9,12 +9,14 @@
 //!
 //! Shared by the simulator's disks and by the images built from a [recording](crate::Recorder).
 
+mod data;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::path::{Component, Path};
-use std::rc::Rc;
 
 use crate::rng::Rng;
+use data::{DataOp, Fate, FileNode, Pending, apply};
 
 /// What a disk writes in one piece, in bytes.
 pub const SECTOR: u64 = 512;
@@ -31,55 +33,6 @@ pub(crate) struct Ino(u64);
 pub(crate) struct OpId(u64);
 
 const ROOT: Ino = Ino(0);
-
-#[derive(Clone, Debug)]
-enum DataOp {
-    Write { offset: u64, bytes: Rc<[u8]>, from: usize, to: usize },
-    SetLen(u64),
-}
-
-impl DataOp {
-    /// The bytes of the file that it writes.
-    fn range(&self) -> (u64, u64) {
-        match self {
-            Self::Write { offset, from, to, .. } => (offset + *from as u64, offset + *to as u64),
-            Self::SetLen(_) => (0, 0),
-        }
-    }
-
-    fn len_after(&self, len: u64) -> u64 {
-        match self {
-            Self::Write { .. } => len.max(self.range().1),
-            Self::SetLen(n) => *n,
-        }
-    }
-}
-
-/// Begun, and not known to be durable.
-#[derive(Clone, Debug)]
-struct Pending<T> {
-    id: OpId,
-    /// When it ended; a sync covers it only if that was before the sync began.
-    ended: Option<u64>,
-    /// A sync that covered it failed: no later sync will make it durable.
-    forsaken: bool,
-    op: T,
-}
-
-impl<T> Pending<T> {
-    fn covered_by(&self, sync_began: u64) -> bool {
-        !self.forsaken && self.ended.is_some_and(|ended| ended < sync_began)
-    }
-}
-
-#[derive(Clone, Debug, Default)]
-struct FileNode {
-    live: Vec<u8>,
-    durable: Vec<u8>,
-    pending: Vec<Pending<DataOp>>,
-    links: u32,
-    opens: u32,
-}
 
 #[derive(Clone, Debug, Default)]
 struct DirNode {
@@ -111,37 +64,6 @@ impl NameOp {
     fn ino(&self) -> Ino {
         match self {
             Self::Link { ino, .. } | Self::Unlink { ino, .. } | Self::Rename { ino, .. } => *ino,
-        }
-    }
-}
-
-/// What an unsynced state comes to at a power cut.
-#[derive(Clone, Copy, Debug)]
-enum Fate {
-    Lost,
-    Kept,
-    /// The first so many operations are there, the rest not.
-    Prefix,
-    /// Each piece by itself, with so many chances in 8.
-    Coins(u64),
-}
-
-impl Fate {
-    fn draw(rng: &Rng) -> Self {
-        match rng.below(5) {
-            0 => Self::Lost,
-            1 => Self::Kept,
-            2 => Self::Prefix,
-            _ => Self::Coins(rng.between(1, 7)),
-        }
-    }
-
-    fn keeps(self, rng: &Rng, at: usize, prefix: usize) -> bool {
-        match self {
-            Self::Lost => false,
-            Self::Kept => true,
-            Self::Prefix => at < prefix,
-            Self::Coins(p) => rng.below(8) < p,
         }
     }
 }
@@ -348,33 +270,8 @@ impl DiskModel {
 
     /// A sync of a file ended. Failed, what it covered is forsaken.
     pub(crate) fn sync_ended(&mut self, ino: Ino, began: u64, ok: bool) {
-        let Ok(file) = self.file_mut(ino) else { return };
-        if !ok {
-            for op in file.pending.iter_mut().filter(|op| op.covered_by(began)) {
-                op.forsaken = true;
-            }
-            return;
-        }
-        let mut left: Vec<Pending<DataOp>> = Vec::new();
-        let mut dropped = false;
-        for op in std::mem::take(&mut file.pending) {
-            if !op.covered_by(began) {
-                left.push(op);
-                continue;
-            }
-            apply(&mut file.durable, &op.op, |_| true);
-            // What is older and still pending must not come back over it.
-            let sizes = |ops: &[Pending<DataOp>]| {
-                ops.iter().filter(|op| matches!(op.op, DataOp::SetLen(_))).count()
-            };
-            let before = sizes(&left);
-            left = left.into_iter().flat_map(|old| subtract(old, &op.op)).collect();
-            dropped |= sizes(&left) != before;
-        }
-        file.pending = left;
-        if dropped && file.pending.is_empty() {
-            // A size that raced with the sync is settled as the processes saw it.
-            file.durable.clone_from(&file.live);
+        if let Ok(file) = self.file_mut(ino) {
+            file.sync_ended(began, ok);
         }
     }
 
@@ -683,6 +580,48 @@ impl DiskModel {
         named.into_iter().for_each(|ino| self.count_link(ino, true));
     }
 
+    /// The live content of a file; None if there is none at the path.
+    pub fn read_file(&self, path: &Path) -> Option<Vec<u8>> {
+        let ino = self.lookup(path).ok()?;
+        self.file(ino).map(|file| file.live.clone())
+    }
+
+    /// Puts a file on the disk, durable, with the directories above it.
+    pub fn write_file(&mut self, path: &Path, bytes: &[u8]) -> io::Result<()> {
+        let above = path.parent().unwrap_or(Path::new("/"));
+        let mut made = self.create_dir_all(above)?;
+        let ino = match self.lookup(path) {
+            Ok(ino) => ino,
+            Err(_) => {
+                let (ino, op) = self.create(path)?;
+                made.push(op);
+                ino
+            }
+        };
+        self.set_len(ino, 0)?;
+        self.write(ino, 0, bytes)?;
+        let file = self.file_mut(ino)?;
+        file.durable.clone_from(&file.live);
+        file.pending.clear();
+        for op in std::mem::take(&mut self.names) {
+            if made.contains(&op.id) {
+                self.make_durable(&op.op);
+            } else {
+                self.names.push(op);
+            }
+        }
+        Ok(())
+    }
+
+    /// Damages a file behind its owner's back: the live and the durable image. False if there is no
+    /// file at the path.
+    pub fn damage(&mut self, path: &Path, mut f: impl FnMut(&mut Vec<u8>)) -> bool {
+        let Ok(file) = self.lookup(path).and_then(|ino| self.file_mut(ino)) else { return false };
+        f(&mut file.live);
+        f(&mut file.durable);
+        true
+    }
+
     /// Flips one bit of a file, on the disk and in the cache.
     pub(crate) fn flip_bit(&mut self, ino: Ino, bit: u64) {
         let Ok(file) = self.file_mut(ino) else { return };
@@ -712,240 +651,5 @@ impl DiskModel {
     }
 }
 
-impl FileNode {
-    fn power_cut(&mut self, rng: &Rng) {
-        let pending = std::mem::take(&mut self.pending);
-        if pending.is_empty() {
-            self.live = self.durable.clone();
-            return;
-        }
-        let fate = Fate::draw(rng);
-        let prefix = rng.below(pending.len() as u64 + 1) as usize;
-        let mut image = std::mem::take(&mut self.durable);
-        let mut lens = vec![image.len() as u64];
-        for (at, op) in pending.iter().enumerate() {
-            let len = lens.last().copied().unwrap_or(0);
-            lens.push(op.op.len_after(len));
-            match (&op.op, fate) {
-                // Each sector by itself.
-                (DataOp::Write { .. }, Fate::Coins(p)) => {
-                    apply(&mut image, &op.op, |_| rng.below(8) < p);
-                }
-                _ if fate.keeps(rng, at, prefix) => apply(&mut image, &op.op, |_| true),
-                _ => {}
-            }
-        }
-        let len = match fate {
-            Fate::Lost => lens[0],
-            Fate::Kept => lens[lens.len() - 1],
-            Fate::Prefix => lens[prefix],
-            // The size goes its own way.
-            Fate::Coins(_) => lens[rng.below(lens.len() as u64) as usize],
-        };
-        image.resize(len as usize, 0);
-        self.durable = image;
-        self.live = self.durable.clone();
-    }
-}
-
-/// Applies an operation to an image, sector by sector as `keep` says.
-fn apply(image: &mut Vec<u8>, op: &DataOp, mut keep: impl FnMut(u64) -> bool) {
-    let DataOp::Write { offset, bytes, from, to } = op else {
-        if let DataOp::SetLen(len) = op {
-            image.resize(*len as usize, 0);
-        }
-        return;
-    };
-    let mut at = *from;
-    while at < *to {
-        let start = offset + at as u64;
-        let sector = start / SECTOR;
-        let next = *to.min(&(((sector + 1) * SECTOR - offset) as usize));
-        // With everything kept there is no reason to go by sectors.
-        if keep(sector) {
-            let end = start as usize + (next - at);
-            if image.len() < end {
-                image.resize(end, 0);
-            }
-            image[start as usize..end].copy_from_slice(&bytes[at..next]);
-        }
-        at = next;
-    }
-}
-
-/// What is left of an older pending operation once a newer one is durable.
-fn subtract(old: Pending<DataOp>, new: &DataOp) -> Vec<Pending<DataOp>> {
-    let DataOp::Write { offset, bytes, from, to } = &old.op else {
-        // An older size may still come, unless it would cut off what is durable now.
-        let keep = match (&old.op, new) {
-            (DataOp::SetLen(len), DataOp::Write { .. }) => *len >= new.range().1,
-            _ => false,
-        };
-        return if keep { vec![old] } else { Vec::new() };
-    };
-    let (start, end) = old.op.range();
-    let (cut_start, cut_end) = match new {
-        DataOp::Write { .. } => new.range(),
-        DataOp::SetLen(len) => (*len, u64::MAX),
-    };
-    if cut_end <= start || end <= cut_start {
-        return vec![old];
-    }
-    let piece = |from: usize, to: usize| {
-        let op = DataOp::Write { offset: *offset, bytes: bytes.clone(), from, to };
-        (from < to).then_some(Pending { id: old.id, ended: old.ended, forsaken: old.forsaken, op })
-    };
-    let at = |position: u64| (position.clamp(start, end) - offset) as usize;
-    [piece(*from, at(cut_start)), piece(at(cut_end), *to)].into_iter().flatten().collect()
-}
-
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn file(model: &mut DiskModel, path: &str) -> Ino {
-        let (ino, op) = model.create(Path::new(path)).unwrap();
-        model.name_ended(op);
-        ino
-    }
-
-    fn write(model: &mut DiskModel, ino: Ino, offset: u64, byte: u8, len: usize) {
-        let op = model.write(ino, offset, &vec![byte; len]).unwrap();
-        model.ended(ino, op);
-    }
-
-    fn sync(model: &mut DiskModel, ino: Ino) {
-        let began = model.sync_begins();
-        model.sync_ended(ino, began, true);
-    }
-
-    fn sync_root(model: &mut DiskModel) {
-        let began = model.sync_begins();
-        model.dir_sync_ended(ROOT, began, true);
-    }
-
-    /// Over 200 seeds: synced data is always there, unsynced data is sometimes there, sometimes not, and
-    /// sometimes torn.
-    #[test]
-    fn synced_survives_and_unsynced_may_not() {
-        let (mut whole, mut gone, mut torn, mut nameless) = (0, 0, 0, 0);
-        for seed in 0..200 {
-            let mut m = DiskModel::new();
-            let a = file(&mut m, "a");
-            write(&mut m, a, 0, 1, 2000);
-            sync(&mut m, a);
-            sync_root(&mut m);
-            write(&mut m, a, 2000, 2, 3000);
-            let b = file(&mut m, "b");
-            write(&mut m, b, 0, 3, 10);
-            sync(&mut m, b);
-            m.power_cut(&Rng::new(seed));
-            let files: BTreeMap<String, Vec<u8>> = m.files().into_iter().collect();
-            let a = &files["/a"];
-            assert!(a.len() >= 2000 && a[..2000].iter().all(|b| *b == 1), "seed {seed}");
-            assert!(a[2000..].iter().all(|b| *b == 2 || *b == 0));
-            match a[2000..].iter().filter(|b| **b == 2).count() {
-                0 => gone += 1,
-                3000 => whole += 1,
-                _ => torn += 1,
-            }
-            match files.get("/b") {
-                Some(b) => assert_eq!(b, &[3; 10]),
-                None => nameless += 1,
-            }
-        }
-        assert!(whole > 10 && gone > 10 && torn > 10, "{whole} {gone} {torn}");
-        assert!((20..180).contains(&nameless), "{nameless}");
-    }
-
-    #[test]
-    fn rename_is_atomic_and_replaces() {
-        let (mut old, mut new) = (0, 0);
-        for seed in 0..200 {
-            let mut m = DiskModel::new();
-            let a = file(&mut m, "a");
-            write(&mut m, a, 0, 1, 4);
-            sync(&mut m, a);
-            sync_root(&mut m);
-            let t = file(&mut m, "t");
-            write(&mut m, t, 0, 2, 4);
-            sync(&mut m, t);
-            let op = m.rename(Path::new("t"), Path::new("a")).unwrap();
-            m.name_ended(op);
-            m.power_cut(&Rng::new(seed));
-            let files: BTreeMap<String, Vec<u8>> = m.files().into_iter().collect();
-            match files["/a"][..] {
-                [1, 1, 1, 1] => old += 1,
-                [2, 2, 2, 2] => new += 1,
-                ref other => panic!("seed {seed}: {other:?}"),
-            }
-        }
-        assert!(old > 10 && new > 10);
-    }
-
-    #[test]
-    fn a_failed_sync_forsakes_what_it_covered() {
-        let mut lost = 0;
-        for seed in 0..100 {
-            let mut m = DiskModel::new();
-            let a = file(&mut m, "a");
-            sync_root(&mut m);
-            write(&mut m, a, 0, 1, 512);
-            let began = m.sync_begins();
-            m.sync_ended(a, began, false);
-            // The second sync returns success, and means nothing for the first write.
-            sync(&mut m, a);
-            write(&mut m, a, 512, 2, 512);
-            sync(&mut m, a);
-            m.power_cut(&Rng::new(seed));
-            let files = m.files();
-            assert!(files[0].1[512..].iter().all(|b| *b == 2));
-            lost += usize::from(files[0].1[0] == 0);
-        }
-        assert!((10..90).contains(&lost), "{lost}");
-    }
-
-    #[test]
-    fn a_sync_covers_only_what_ended_before_it_began() {
-        let mut lost = 0;
-        for seed in 0..100 {
-            let mut m = DiskModel::new();
-            let a = file(&mut m, "a");
-            sync_root(&mut m);
-            let op = m.write(a, 0, &[1; 512]).unwrap();
-            let began = m.sync_begins();
-            m.ended(a, op);
-            m.sync_ended(a, began, true);
-            m.power_cut(&Rng::new(seed));
-            lost += usize::from(m.files()[0].1 != vec![1; 512]);
-        }
-        assert!((10..90).contains(&lost), "{lost}");
-    }
-
-    #[test]
-    fn older_unsynced_writes_do_not_come_back_over_synced_ones() {
-        for seed in 0..100 {
-            let mut m = DiskModel::new();
-            let a = file(&mut m, "a");
-            sync_root(&mut m);
-            let slow = m.write(a, 0, &[1; 2048]).unwrap();
-            write(&mut m, a, 512, 2, 512);
-            sync(&mut m, a);
-            m.ended(a, slow);
-            m.power_cut(&Rng::new(seed));
-            assert_eq!(m.files()[0].1[512..1024], [2; 512]);
-        }
-    }
-
-    #[test]
-    fn space_is_counted_by_names() {
-        let mut m = DiskModel::new();
-        let a = file(&mut m, "a");
-        write(&mut m, a, 0, 1, 1000);
-        m.hard_link(Path::new("a"), Path::new("b")).unwrap();
-        m.remove_file(Path::new("a")).unwrap();
-        assert_eq!(m.used(), 1000);
-        m.remove_file(Path::new("b")).unwrap();
-        assert_eq!(m.used(), 0);
-    }
-}
+mod tests;
