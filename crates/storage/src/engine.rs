@@ -16,9 +16,9 @@ use crate::error::StorageError;
 use crate::memtable::{KeyRef, Memtable};
 use crate::node::Node;
 use crate::options::Options;
-use crate::read::{PartitionCursor, Slices};
+use crate::read::{KeyScan, PartitionCursor, ScanStart, Slices};
 use crate::shards::{OnShard, Shards};
-use crate::sstables::{ChunkCache, LiveSet};
+use crate::sstables::{Files, LiveSet};
 use crate::table_store::TableStore;
 
 /// One shard's engine. Everything a request touches hangs on it; nothing of it is shared.
@@ -38,8 +38,8 @@ pub struct Engine {
     asked: Cell<bool>,
     /// Memory became free.
     pub(crate) freed: Notify,
-    /// Decompressed chunks of SSTables.
-    pub(crate) chunks: ChunkCache,
+    /// Open SSTables and their cached chunks.
+    pub(crate) files: Rc<Files>,
     /// What only the first shard has: the node's set of SSTables, flushes and compactions.
     pub(crate) node: OnceCell<Rc<Node>>,
     /// Counters for metrics.
@@ -97,7 +97,7 @@ impl Engine {
             last_segment: Cell::new(-1),
             asked: Cell::new(false),
             freed: Notify::new(),
-            chunks: ChunkCache::new(cache),
+            files: Rc::new(Files::new(env, cache)),
             node: OnceCell::new(),
             stats: EngineStats::default(),
         })
@@ -121,6 +121,14 @@ impl Engine {
     /// This shard's commit log, once it is open.
     pub fn log(&self) -> Option<&Rc<CommitLog>> {
         self.log.get()
+    }
+
+    /// Lets the memtables begin where the log does; nothing may be in them.
+    pub(crate) fn restart_memtables(&self) {
+        let position = self.log_position();
+        for store in self.tables.borrow().values() {
+            store.restart(position);
+        }
     }
 
     pub(crate) fn set_log(&self, log: Rc<CommitLog>) {
@@ -180,8 +188,7 @@ impl Engine {
     /// All tables of this shard.
     pub fn stores(&self) -> Vec<(TableId, Rc<TableStore>)> {
         let tables = self.tables.borrow();
-        let mut stores: Vec<_> =
-            tables.iter().map(|(id, store)| (*id, Rc::clone(store))).collect();
+        let mut stores: Vec<_> = tables.iter().map(|(id, store)| (*id, Rc::clone(store))).collect();
         stores.sort_by_key(|(id, _)| *id);
         stores
     }
@@ -271,7 +278,8 @@ impl Engine {
     /// Counts the memory of the memtables anew, after some were freed.
     pub(crate) fn count_memory(&self) {
         let tables = self.tables.borrow();
-        let sum = tables.values().map(|store| store.memtable_bytes()).fold(0, |sum, (a, f)| sum + a + f);
+        let sum =
+            tables.values().map(|store| store.memtable_bytes()).fold(0, |sum, (a, f)| sum + a + f);
         self.memtable_bytes.set(sum);
         self.freed.notify_all();
     }
@@ -287,6 +295,20 @@ impl Engine {
             self.ask_for_memory();
             self.freed.notified().await;
         }
+    }
+
+    /// The keys of this shard's partitions of a table, in the order of tokens.
+    ///
+    /// # Errors
+    /// If the table is unknown or an SSTable cannot be read.
+    pub async fn scan(
+        self: &Rc<Self>,
+        table: &Table,
+        start: ScanStart,
+    ) -> Result<KeyScan, StorageError> {
+        let store = self.store(table.id)?;
+        store.stats.range_reads.set(store.stats.range_reads.get() + 1);
+        KeyScan::start(self, &store, start).await
     }
 
     /// Asks the first shard to flush this shard's largest memtable.
@@ -333,6 +355,24 @@ impl Engine {
             }
         }
         Ok(FrozenShare { memtables, intervals, upto: position })
+    }
+
+    /// Takes another set of SSTables of a table, unless a memtable holds a write as old as a tombstone that they
+    /// no longer have.
+    pub(crate) fn swap_live(&self, id: TableId, live: Arc<LiveSet>, purged: i64) -> bool {
+        let Ok(store) = self.store(id) else { return true };
+        let mut oldest = i64::MAX;
+        store.for_each_memtable(|slot| {
+            let memtable = slot.read();
+            if !memtable.is_empty() {
+                oldest = oldest.min(memtable.minima().min_timestamp);
+            }
+        });
+        if oldest <= purged {
+            return false;
+        }
+        store.set_live(live);
+        true
     }
 
     /// SSTables have what a flush froze: takes their new set, frees memory and log.

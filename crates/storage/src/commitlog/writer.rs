@@ -248,11 +248,7 @@ impl CommitLog {
     ///
     /// # Errors
     /// See [`LogError`].
-    pub async fn append(
-        &self,
-        tables: &[TableId],
-        mutation: &[u8],
-    ) -> Result<Ticket, LogError> {
+    pub async fn append(&self, tables: &[TableId], mutation: &[u8]) -> Result<Ticket, LogError> {
         let max = self.mutation_bytes_max();
         if mutation.len() + RECORD_OVERHEAD_BYTES > max {
             return Err(LogError::TooLarge { bytes: mutation.len(), max });
