@@ -65,7 +65,7 @@ pub(crate) fn writer_options(engine: &Engine, table: &Table) -> WriterOptions {
         min_index_interval: table.params.min_index_interval.max(1) as u32,
         column_index_bytes: u64::from(engine.options.column_index_bytes),
         log_intervals: Vec::new(),
-        host_id: Some(engine.options.host_id),
+        host_id: Some(engine.host_id()),
         level: 0,
     }
 }

@@ -29,7 +29,7 @@ pub struct Node {
     /// Tables that some shard wants flushed.
     wanted: RefCell<BTreeSet<TableId>>,
     wake: Notify,
-    next_flush: Cell<u64>,
+    pub(crate) next_flush: Cell<u64>,
     /// Why background work stopped, if it did.
     failure: RefCell<Option<StorageError>>,
     /// Counters for metrics.

@@ -251,7 +251,7 @@ impl Node {
         let node_table = self.table(id);
         let live = node_table.live.borrow();
         let own = match self.engine() {
-            Ok(engine) => engine.options.host_id,
+            Ok(engine) => engine.host_id(),
             Err(_) => return false,
         };
         let covers = |sstable: &Arc<SSTable>| {

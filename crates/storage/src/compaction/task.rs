@@ -230,14 +230,7 @@ impl Node {
         let engine = Rc::clone(engine);
         engine.env().clone().spawn(Class::Background, async move {
             for sstable in tables {
-                for shard in 0..engine.shards().count() {
-                    let number = sstable.number;
-                    let forget = move |engine: &Rc<Engine>| engine.files.forget(number);
-                    let _ = engine.shards().call(shard, forget).await;
-                }
-                while Arc::strong_count(&sstable) > 1 {
-                    engine.env().sleep(REMOVAL_POLL).await;
-                }
+                forget_everywhere(&engine, &sstable).await;
                 let descriptor = &sstable.table.descriptor;
                 // What stays behind is removed at the next start: the log says so.
                 if remove_descriptor(engine.env(), &sstable.directory, descriptor).await.is_err() {
@@ -246,6 +239,18 @@ impl Node {
             }
             let _ = transaction.finish().await;
         });
+    }
+}
+
+/// Lets every shard close a table that is no longer live, and waits for its last reader.
+pub(crate) async fn forget_everywhere(engine: &Rc<Engine>, sstable: &Arc<SSTable>) {
+    for shard in 0..engine.shards().count() {
+        let number = sstable.number;
+        let forget = move |engine: &Rc<Engine>| engine.files.forget(number);
+        let _ = engine.shards().call(shard, forget).await;
+    }
+    while Arc::strong_count(sstable) > 1 {
+        engine.env().sleep(REMOVAL_POLL).await;
     }
 }
 
@@ -283,7 +288,7 @@ fn merged_intervals(
     let mut intervals: Vec<_> = inputs
         .iter()
         .map(|input| &input.table.statistics.stats)
-        .filter(|stats| stats.host_id == Some(engine.options.host_id))
+        .filter(|stats| stats.host_id == Some(engine.host_id()))
         .flat_map(|stats| stats.log_intervals.iter().copied())
         .collect();
     intervals.sort();
