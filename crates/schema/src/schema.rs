@@ -44,6 +44,17 @@ impl Schema {
         Self { keyspaces, by_id, version, epoch }
     }
 
+    /// The schema with another keyspace of a name, or without it. Version and epoch stay.
+    pub(crate) fn with_keyspace(&self, name: &str, keyspace: Option<Arc<Keyspace>>) -> Self {
+        let others = self.keyspaces.values().filter(|other| other.name != name).cloned();
+        Self::new(others.chain(keyspace), self.version, self.epoch)
+    }
+
+    /// The same with another version and epoch.
+    pub(crate) fn versioned(self, version: [u8; 16], epoch: u64) -> Self {
+        Self { version, epoch, ..self }
+    }
+
     /// The keyspaces by name, system and virtual ones included.
     pub fn keyspaces(&self) -> &BTreeMap<String, Arc<Keyspace>> {
         &self.keyspaces

@@ -86,6 +86,22 @@ pub struct Index {
     pub options: BTreeMap<String, String>,
 }
 
+impl Index {
+    /// The column that it indexes, out of `column`, `keys(column)` and the like.
+    pub fn target_column(&self) -> Option<String> {
+        let target = self.options.get("target")?;
+        let inner = target
+            .split_once('(')
+            .filter(|(function, _)| matches!(*function, "keys" | "values" | "entries" | "full"))
+            .and_then(|(_, rest)| rest.strip_suffix(')'))
+            .unwrap_or(target);
+        match inner.strip_prefix('"').and_then(|rest| rest.strip_suffix('"')) {
+            Some(quoted) => Some(quoted.replace("\"\"", "\"")),
+            None => Some(inner.to_owned()),
+        }
+    }
+}
+
 /// A table. Immutable; build one with [`TableBuilder`].
 #[derive(Clone, Debug, PartialEq)]
 pub struct Table {
@@ -115,7 +131,7 @@ pub struct Table {
     pub indexes: BTreeMap<String, Index>,
     /// Triggers: class by name.
     pub triggers: BTreeMap<String, String>,
-    /// What rows know of the table.
+    /// The columns as rows see them.
     pub layout: Arc<rows::Layout>,
     /// Where each column lies: kind and index, by name.
     by_name: BTreeMap<Arc<str>, (ColumnKind, u16)>,
@@ -158,16 +174,43 @@ impl Table {
     }
 
     /// The order of `SELECT *`: partition key, clustering, static columns by name, regular columns by
-    /// name, complex or not.
+    /// name, complex or not; without what COMPACT STORAGE hides.
     pub fn all_columns_in_select_order(&self) -> impl Iterator<Item = &Column> {
         let of = |wanted| self.columns().filter(move |column| column.kind == wanted);
-        self.primary_key().chain(of(ColumnKind::Static)).chain(of(ColumnKind::Regular))
+        let others = of(ColumnKind::Static).chain(of(ColumnKind::Regular));
+        self.primary_key().chain(others).filter(|column| !self.is_hidden(column))
     }
 
     /// The order of DESCRIBE: partition key, clustering, statics, regulars, the latter two in
-    /// Cassandra's order (simple before complex).
+    /// Cassandra's order (simple before complex); without what COMPACT STORAGE hides.
     pub fn all_columns_in_create_order(&self) -> impl Iterator<Item = &Column> {
-        self.primary_key().chain(&self.statics).chain(&self.regulars)
+        self.primary_key()
+            .chain(&self.statics)
+            .chain(&self.regulars)
+            .filter(|column| !self.is_hidden(column))
+    }
+
+    /// Made by COMPACT STORAGE without clustering columns: those that clients see are static.
+    pub fn is_static_compact(&self) -> bool {
+        !self.flags.super_table && !self.flags.dense && !self.flags.compound
+    }
+
+    /// Is it a column that COMPACT STORAGE made up, which clients do not see
+    /// (`CompactTableMetadata.hiddenColumns`)?
+    pub fn is_hidden(&self, column: &Column) -> bool {
+        if !self.flags.is_compact() && !self.flags.dense {
+            return false;
+        }
+        match column.kind {
+            ColumnKind::Regular if self.flags.dense => column.ty == CqlType::Empty,
+            ColumnKind::Regular | ColumnKind::Clustering => !self.flags.dense,
+            _ => false,
+        }
+    }
+
+    /// `keyspace.table`, each quoted where it must be.
+    pub fn qualified_name(&self) -> String {
+        format!("{}.{}", types::maybe_quote(&self.keyspace), types::maybe_quote(&self.name))
     }
 
     /// Does it count?
@@ -186,7 +229,8 @@ impl Table {
         builder.kind = self.kind;
         builder.flags = self.flags;
         builder.params = self.params.clone();
-        builder.columns = self.all_columns_in_create_order().cloned().collect();
+        let others = self.statics.iter().chain(&self.regulars);
+        builder.columns = self.primary_key().chain(others).cloned().collect();
         builder.dropped = self.dropped.clone();
         builder.indexes = self.indexes.clone();
         builder.triggers = self.triggers.clone();
@@ -305,7 +349,13 @@ impl TableBuilder {
             }
         }
         let [partition_key, clustering, regulars, statics] = lists;
-        let layout = layout_of(&clustering, &statics, &regulars, self.flags.counter, &self.dropped);
+        let layout = Arc::new(layout(
+            &clustering,
+            &statics,
+            &regulars,
+            self.flags.counter,
+            self.dropped.values(),
+        ));
         Table {
             id: self.id,
             keyspace: self.keyspace,
@@ -320,33 +370,35 @@ impl TableBuilder {
             dropped: self.dropped,
             indexes: self.indexes,
             triggers: self.triggers,
-            layout: Arc::new(layout),
+            layout,
             by_name: places,
         }
     }
 }
 
-fn layout_of(
+fn layout<'a>(
     clustering: &[Column],
     statics: &[Column],
     regulars: &[Column],
     counter: bool,
-    dropped: &BTreeMap<String, DroppedColumn>,
+    dropped: impl Iterator<Item = &'a DroppedColumn>,
 ) -> rows::Layout {
-    let of = |columns: &[Column]| {
-        let layout = |c: &Column| rows::ColumnLayout { name: (*c.name).into(), ty: c.ty.clone() };
-        columns.iter().map(layout).collect()
-    };
     let clustering = clustering
         .iter()
-        .map(|c| rows::ClusteringColumn { ty: c.ty.clone(), reversed: c.reversed })
-        .collect();
-    let dropped = dropped.values().map(|column| rows::DroppedColumn {
+        .map(|column| rows::ClusteringColumn { ty: column.ty.clone(), reversed: column.reversed });
+    let layout =
+        |column: &Column| rows::ColumnLayout { name: (*column.name).into(), ty: column.ty.clone() };
+    let dropped = dropped.map(|column| rows::DroppedColumn {
         name: (*column.name).into(),
         ty: column.ty.clone(),
         is_static: column.kind == ColumnKind::Static,
         dropped_at: column.dropped_at,
     });
-    rows::Layout::new(clustering, of(statics), of(regulars), counter)
-        .with_dropped(dropped.collect())
+    rows::Layout::new(
+        clustering.collect(),
+        statics.iter().map(layout).collect(),
+        regulars.iter().map(layout).collect(),
+        counter,
+    )
+    .with_dropped(dropped.collect())
 }

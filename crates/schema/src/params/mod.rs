@@ -3,7 +3,9 @@
 pub mod caching;
 pub mod compaction;
 pub mod compression;
+pub(crate) mod from_properties;
 pub mod retry;
+mod strategies;
 
 use std::collections::BTreeMap;
 
@@ -23,6 +25,11 @@ pub enum ReadRepair {
 }
 
 impl ReadRepair {
+    /// Reads what [`ReadRepair::name`] writes, in any case.
+    pub fn parse(text: &str) -> Option<Self> {
+        [Self::Blocking, Self::None].into_iter().find(|r| r.name().eq_ignore_ascii_case(text))
+    }
+
     /// `BLOCKING` or `NONE`.
     pub fn name(self) -> &'static str {
         match self {
