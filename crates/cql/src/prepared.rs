@@ -9,6 +9,7 @@ use crate::ast::{self, Statement};
 use crate::describe::Describe;
 use crate::error::CqlError;
 use crate::modify::{Batch, Modify};
+use crate::permission::{self, Need};
 use crate::scope::{Scope, Variables};
 use crate::select::Select;
 
@@ -55,6 +56,8 @@ pub struct Prepared {
     pub result: Option<Arc<[ResultColumn]>>,
     /// The keyspace that the statement acts on, where it acts on one.
     pub keyspace: Option<String>,
+    /// What it must be allowed to do, in the order of asking.
+    pub needs: Vec<Need>,
     /// Warnings that go with every answer.
     pub warnings: Vec<String>,
 }
@@ -76,6 +79,8 @@ pub enum Plan {
     Truncate(Arc<schema::Table>),
     /// DESCRIBE.
     Describe(Box<crate::describe::Describe>),
+    /// A statement that is not served, by name: once allowed, it is answered by [`CqlError::unsupported`].
+    Unserved(&'static str),
 }
 
 /// Checks a statement against the schema, and plans it. `keyspace` is the session's.
@@ -109,13 +114,15 @@ pub fn prepare(
         }
         Statement::Batch(batch) => (Plan::Batch(Box::new(Batch::prepare(batch, scope_ref)?)), None),
         Statement::Describe(describe) => {
-            let (describe, result) = Describe::prepare(describe, scope_ref)?;
-            (Plan::Describe(Box::new(describe)), Some(result))
+            // its columns come with the rows: Cassandra prepares it as a statement without a result
+            (Plan::Describe(Box::new(Describe::prepare(describe))), None)
         }
         other => (crate::ddl::plan(other, scope_ref)?, None),
     };
+    let needs = permission::needs(&parsed.statement, &scope)?;
     Ok(Prepared {
         plan,
+        needs,
         variables: scope.variables.variables(),
         partition_key_markers: scope.partition_key_markers,
         result,
