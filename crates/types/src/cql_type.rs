@@ -2,6 +2,10 @@
 
 use std::sync::Arc;
 
+/// How deep types may nest: every walk over types and their values stops there. Cassandra has no such
+/// bound; nobody's schema comes near it.
+pub const MAX_DEPTH: usize = 64;
+
 /// A CQL type. `Reversed` is no type here: a clustering column carries its order itself.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum CqlType {
@@ -116,5 +120,145 @@ impl CqlType {
     /// Is this a list, set or map?
     pub fn is_collection(&self) -> bool {
         matches!(self, Self::List { .. } | Self::Set { .. } | Self::Map { .. })
+    }
+
+    /// The length of a value in the formats of disk and peers when all values have one, in which case it
+    /// is not written (`AbstractType.valueLengthIfFixed`). Constant size is not enough: `smallint`,
+    /// `tinyint`, `date`, `time` and `counter` are written behind a length.
+    #[inline]
+    pub fn fixed_length(&self) -> Option<usize> {
+        match self {
+            Self::Boolean => Some(1),
+            Self::Int | Self::Float => Some(4),
+            Self::BigInt | Self::Double | Self::Timestamp => Some(8),
+            Self::Uuid | Self::TimeUuid => Some(16),
+            Self::Empty => Some(0),
+            Self::Vector { .. } => self.fixed_vector_length(),
+            Self::Custom(class) => custom_fixed_length(class),
+            _ => None,
+        }
+    }
+
+    /// [`Self::fixed_length`] of vectors, of vectors, and so on.
+    fn fixed_vector_length(&self) -> Option<usize> {
+        let (mut kind, mut length) = (self, 1_usize);
+        while let Self::Vector { element, dimension } = kind {
+            length = length.checked_mul(usize::try_from(*dimension).ok()?)?;
+            kind = element;
+        }
+        length.checked_mul(kind.fixed_length()?)
+    }
+
+    /// Is the empty byte string a value of this type, apart from null (`AbstractType.allowsEmpty`)?
+    pub fn allows_empty(&self) -> bool {
+        match self {
+            Self::Date
+            | Self::Time
+            | Self::SmallInt
+            | Self::TinyInt
+            | Self::Duration
+            | Self::Empty
+            | Self::List { .. }
+            | Self::Set { .. }
+            | Self::Map { .. }
+            | Self::Vector { .. } => false,
+            Self::Custom(class) => !matches!(short_class(class), "DateType"),
+            _ => true,
+        }
+    }
+
+    /// Is the empty value of this type a relic without meaning (`AbstractType.isEmptyValueMeaningless`)?
+    /// Not so for text and bytes.
+    pub fn is_empty_meaningless(&self) -> bool {
+        matches!(
+            self,
+            Self::BigInt
+                | Self::Boolean
+                | Self::Counter
+                | Self::Decimal
+                | Self::Double
+                | Self::Float
+                | Self::Inet
+                | Self::Int
+                | Self::Timestamp
+                | Self::TimeUuid
+                | Self::Uuid
+                | Self::VarInt
+        )
+    }
+
+    /// This type with one cell for the whole value (`AbstractType.freeze`): collections freeze what they
+    /// hold too, user types do not.
+    pub fn freeze(self) -> Self {
+        match self {
+            Self::List { element, frozen: false } => {
+                Self::List { element: freeze_inner(element), frozen: true }
+            }
+            Self::Set { element, frozen: false } => {
+                Self::Set { element: freeze_inner(element), frozen: true }
+            }
+            Self::Map { key, value, frozen: false } => {
+                Self::Map { key: freeze_inner(key), value: freeze_inner(value), frozen: true }
+            }
+            Self::Udt { definition, .. } => Self::Udt { definition, frozen: true },
+            other => other,
+        }
+    }
+
+    /// The types directly inside this one, in order.
+    pub fn inner(&self) -> impl Iterator<Item = &Self> {
+        let (pair, list, fields): ([Option<&Self>; 2], &[Self], &[(String, Self)]) = match self {
+            Self::List { element, .. }
+            | Self::Set { element, .. }
+            | Self::Vector { element, .. } => ([Some(element), None], &[], &[]),
+            Self::Map { key, value, .. } => ([Some(key), Some(value)], &[], &[]),
+            Self::Tuple(types) => ([None, None], types, &[]),
+            Self::Udt { definition, .. } => ([None, None], &[], &definition.fields),
+            _ => ([None, None], &[], &[]),
+        };
+        pair.into_iter().flatten().chain(list).chain(fields.iter().map(|(_, kind)| kind))
+    }
+
+    /// Does this type or one inside it satisfy `test`? Looks no deeper than [`MAX_DEPTH`].
+    pub fn any(&self, test: &mut impl FnMut(&Self) -> bool) -> bool {
+        self.any_at(test, MAX_DEPTH)
+    }
+
+    fn any_at(&self, test: &mut dyn FnMut(&Self) -> bool, depth: usize) -> bool {
+        test(self)
+            || depth
+                .checked_sub(1)
+                .is_some_and(|depth| self.inner().any(|kind| kind.any_at(test, depth)))
+    }
+
+    /// Types on the longest way in, this one included; more than [`MAX_DEPTH`] counts as one more.
+    pub fn depth(&self) -> usize {
+        self.depth_within(MAX_DEPTH)
+    }
+
+    fn depth_within(&self, limit: usize) -> usize {
+        match limit.checked_sub(1) {
+            Some(limit) => 1 + self.inner().map(|kind| kind.depth_within(limit)).max().unwrap_or(0),
+            None => 1,
+        }
+    }
+}
+
+fn freeze_inner(kind: Arc<CqlType>) -> Arc<CqlType> {
+    if kind.is_multicell() { Arc::new((*kind).clone().freeze()) } else { kind }
+}
+
+/// The class name without package and parameters.
+fn short_class(class: &str) -> &str {
+    let class = class.split('(').next().unwrap_or(class);
+    class.rsplit('.').next().unwrap_or(class)
+}
+
+/// Cassandra's own types that no CQL name stands for and that have a fixed length all the same.
+fn custom_fixed_length(class: &str) -> Option<usize> {
+    match class.strip_prefix("org.apache.cassandra.db.marshal.")? {
+        "DateType" => Some(8),
+        "LexicalUUIDType" | "LegacyTimeUUIDType" => Some(16),
+        _ => None,
     }
 }

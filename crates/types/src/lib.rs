@@ -4,7 +4,32 @@
 //! SSTable: nothing here builds a tree of values on the path of a request.
 #![forbid(unsafe_code)]
 
+mod compare;
 mod cql_type;
+pub mod decimal;
+mod duration;
+pub mod float;
 pub mod hash;
+pub mod hex;
+mod literal;
+mod marshal;
+mod name;
+mod text;
+pub mod time;
+mod timestamp;
+mod token;
+pub mod uuid;
+mod validate;
+pub mod value;
+pub mod vint;
 
-pub use cql_type::{CqlType, UserType};
+pub use cql_type::{CqlType, MAX_DEPTH, UserType};
+pub use decimal::Decimal;
+pub use duration::{Duration, DurationError};
+pub use literal::LiteralError;
+pub use marshal::{MarshalError, key_to_marshal_string, parse_key_marshal};
+pub use name::{NameError, is_reserved, maybe_quote};
+pub use token::{SHARDING_IGNORED_BITS, Token, hash128, hash128_unsigned, shard_of};
+pub use uuid::Uuid;
+pub use validate::ValueError;
+pub use vint::{ReadError, Reader, WriteBytes};

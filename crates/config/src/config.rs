@@ -1,0 +1,382 @@
+//! The typed configuration: what the keys that are served come to, defaults and derived
+//! values included.
+
+use std::net::IpAddr;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use crate::error::Result;
+use crate::get::Get;
+use crate::table::Index;
+use crate::values::{self, Values};
+
+/// What a node is started with when nothing is configured: Cassandra's defaults, and for the
+/// keys that have none, the choices of the file that a release ships.
+const SHIPPED: &str = "
+num_tokens: 16
+disk_failure_policy: stop
+commitlog_sync: periodic
+commitlog_sync_period: 10s
+listen_address: localhost
+rpc_address: localhost
+endpoint_snitch: SimpleSnitch
+seed_provider: { class_name: SimpleSeedProvider, parameters: { seeds: '127.0.0.1:7000' } }
+";
+
+/// A host as configured; names are for the one who starts the node to resolve.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Host {
+    /// A literal address, or `localhost`.
+    Ip(IpAddr),
+    /// A name.
+    Name(String),
+}
+
+/// When the commit log is synced (`commitlog_sync` and the keys that go with it).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CommitLogSync {
+    /// Every `period`, in the background; a write waits if the last sync is older than
+    /// `lag_block` (default one and a half periods).
+    Periodic {
+        /// `commitlog_sync_period`.
+        period: Duration,
+        /// `periodic_commitlog_sync_lag_block`.
+        lag_block: Duration,
+    },
+    /// Before each acknowledgement.
+    Batch,
+    /// As `Batch`, at most once a window.
+    Group {
+        /// `commitlog_sync_group_window`.
+        window: Duration,
+    },
+}
+
+/// `disk_failure_policy`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[allow(missing_docs)]
+pub enum DiskFailurePolicy {
+    BestEffort,
+    Stop,
+    Ignore,
+    StopParanoid,
+    Die,
+}
+
+/// `commit_failure_policy`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[allow(missing_docs)]
+pub enum CommitFailurePolicy {
+    Stop,
+    StopCommit,
+    Ignore,
+    Die,
+}
+
+/// `endpoint_snitch`, as far as served.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Snitch {
+    /// One datacenter, one rack.
+    Simple,
+    /// Datacenter and rack of this node from `cassandra-rackdc.properties`, of others by gossip.
+    GossipingPropertyFile,
+}
+
+/// `internode_compression`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum InternodeCompression {
+    /// Between all nodes.
+    All,
+    /// Nowhere.
+    None,
+    /// Between datacenters.
+    Dc,
+}
+
+/// `flush_compression`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FlushCompression {
+    /// Chunks are framed and stored as they are.
+    None,
+    /// The table's compressor if it is a fast one, else LZ4.
+    Fast,
+    /// The table's compressor.
+    Table,
+}
+
+/// How long each kind of request may take.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Timeouts {
+    /// `read_request_timeout`.
+    pub read: Duration,
+    /// `range_request_timeout`.
+    pub range: Duration,
+    /// `write_request_timeout`.
+    pub write: Duration,
+    /// `counter_write_request_timeout`.
+    pub counter_write: Duration,
+    /// `cas_contention_timeout`.
+    pub cas_contention: Duration,
+    /// `truncate_request_timeout`.
+    pub truncate: Duration,
+    /// `repair_request_timeout`.
+    pub repair: Duration,
+    /// `request_timeout`, of everything else.
+    pub other: Duration,
+}
+
+/// The native transport.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NativeTransport {
+    /// `start_native_transport`.
+    pub start: bool,
+    /// `native_transport_port`.
+    pub port: u16,
+    /// `native_transport_port_shard_aware`, where `shard_aware` is true.
+    pub shard_aware_port: Option<u16>,
+    /// `native_transport_max_frame_size`, in bytes.
+    pub max_frame_size: u64,
+    /// `native_transport_max_message_size`, in bytes; `None`: the least of the frame size
+    /// and both limits of requests in flight.
+    pub max_message_size: Option<u64>,
+    /// `native_transport_max_request_data_in_flight`, in bytes; `None`: a tenth of the memory.
+    pub max_in_flight: Option<u64>,
+    /// `native_transport_max_request_data_in_flight_per_ip`, in bytes; `None`: a fortieth.
+    pub max_in_flight_per_ip: Option<u64>,
+    /// `native_transport_max_concurrent_connections`; `None`: no limit.
+    pub max_connections: Option<u64>,
+    /// `native_transport_max_concurrent_connections_per_ip`; `None`: no limit.
+    pub max_connections_per_ip: Option<u64>,
+    /// `native_transport_allow_older_protocols`.
+    pub allow_older_protocols: bool,
+    /// `native_transport_idle_timeout`; `None`: never.
+    pub idle_timeout: Option<Duration>,
+    /// `rpc_keepalive`.
+    pub keepalive: bool,
+}
+
+/// A configuration that a node can be started with.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Config {
+    /// `data_dir`.
+    pub data_dir: PathBuf,
+    /// `data_file_directories`, at least one.
+    pub data_file_directories: Vec<PathBuf>,
+    /// `commitlog_directory`.
+    pub commitlog_directory: PathBuf,
+    /// `hints_directory`.
+    pub hints_directory: PathBuf,
+    /// `saved_caches_directory`.
+    pub saved_caches_directory: PathBuf,
+
+    /// `cluster_name`.
+    pub cluster_name: String,
+    /// `num_tokens`; without it, as many as `initial_token` has, or 1.
+    pub num_tokens: u32,
+    /// `initial_token`; empty where tokens are to be chosen.
+    pub initial_tokens: Vec<i64>,
+    /// `allocate_tokens_for_local_replication_factor`.
+    pub allocate_tokens_for_local_replication_factor: Option<u32>,
+    /// Addresses of `seed_provider`, as written (`host` or `host:port`).
+    pub seeds: Vec<String>,
+    /// `endpoint_snitch`.
+    pub snitch: Snitch,
+    /// `default_keyspace_rf`.
+    pub default_keyspace_rf: u32,
+
+    /// `listen_address`; `localhost` where it is not set.
+    pub listen_address: Host,
+    /// `broadcast_address`, or `listen_address`.
+    pub broadcast_address: Host,
+    /// `rpc_address`; `localhost` where it is not set.
+    pub rpc_address: Host,
+    /// `broadcast_rpc_address`, or `rpc_address`.
+    pub broadcast_rpc_address: Host,
+    /// `storage_port`.
+    pub storage_port: u16,
+    /// `internode_compression`.
+    pub internode_compression: InternodeCompression,
+    /// `inter_dc_tcp_nodelay`.
+    pub inter_dc_tcp_nodelay: bool,
+    /// The native transport's keys.
+    pub native_transport: NativeTransport,
+
+    /// `commitlog_sync` and the keys that go with it.
+    pub commitlog_sync: CommitLogSync,
+    /// `commitlog_segment_size`, in bytes.
+    pub commitlog_segment_size: u64,
+    /// `commitlog_total_space`, in bytes; `None`: 8 GiB or a quarter of the disk, if less.
+    pub commitlog_total_space: Option<u64>,
+    /// `max_mutation_size`, in bytes; half a segment where it is not set.
+    pub max_mutation_size: u64,
+    /// `disk_failure_policy`.
+    pub disk_failure_policy: DiskFailurePolicy,
+    /// `commit_failure_policy`.
+    pub commit_failure_policy: CommitFailurePolicy,
+
+    /// `memtable_heap_space` and `memtable_offheap_space` together, in bytes; `None` where
+    /// neither is set: to be taken from the memory budget.
+    pub memtable_space: Option<u64>,
+    /// `memtable_cleanup_threshold`: the share of `memtable_space` at which a flush starts.
+    pub memtable_cleanup_threshold: f64,
+    /// `flush_compression`.
+    pub flush_compression: FlushCompression,
+    /// `concurrent_compactors`; `None`: to be taken from the machine.
+    pub concurrent_compactors: Option<u32>,
+    /// `compaction_throughput`, in bytes a second; `None`: no limit.
+    pub compaction_throughput: Option<u64>,
+    /// `auto_snapshot`.
+    pub auto_snapshot: bool,
+    /// `snapshot_before_compaction`.
+    pub snapshot_before_compaction: bool,
+    /// `uuid_sstable_identifiers_enabled`.
+    pub uuid_sstable_identifiers: bool,
+    /// `column_index_size`, in bytes; `None`: the format's own (64 KiB in `nb`).
+    pub column_index_size: Option<u64>,
+    /// `max_value_size`, in bytes.
+    pub max_value_size: u64,
+
+    /// The timeouts of requests.
+    pub timeouts: Timeouts,
+    /// `batch_size_warn_threshold`, in bytes.
+    pub batch_size_warn: u64,
+    /// `batch_size_fail_threshold`, in bytes.
+    pub batch_size_fail: u64,
+    /// `unlogged_batch_across_partitions_warn_threshold`.
+    pub unlogged_batch_partitions_warn: u64,
+    /// `tombstone_warn_threshold`.
+    pub tombstone_warn: u64,
+    /// `tombstone_failure_threshold`.
+    pub tombstone_failure: u64,
+    /// `prepared_statements_cache_size`, in bytes; `None`: a 256th of the memory, 10 MiB at
+    /// least.
+    pub prepared_statements_cache_size: Option<u64>,
+
+    /// `shards`; `None`: one a core.
+    pub shards: Option<u32>,
+    /// `memory_budget`, in bytes; `None`: to be taken from the machine.
+    pub memory_budget: Option<u64>,
+    /// `metrics_address`.
+    pub metrics_address: Host,
+    /// `metrics_port`; 0 turns it off.
+    pub metrics_port: u16,
+    /// `admin_address` and `admin_port`, where `admin_enabled` is true.
+    pub admin: Option<(Host, u16)>,
+
+    pub(crate) values: Values,
+}
+
+impl Default for Config {
+    /// What a node is started with when nothing is configured.
+    fn default() -> Self {
+        match Self::from_yaml(SHIPPED) {
+            Ok(config) => config,
+            // A constant text: a test reads it.
+            Err(e) => unreachable!("the built-in configuration is refused: {e}"),
+        }
+    }
+}
+
+impl Config {
+    /// Reads the text of a `cassandra.yaml`. What it leaves out has Cassandra's defaults; the
+    /// directives that Cassandra insists on (commit log sync, snitch, seeds, partitioner) have
+    /// those of a shipped file.
+    pub fn from_yaml(text: &str) -> Result<Self> {
+        let index = Index::new();
+        let values = values::read(&index, text)?;
+        Self::build(&index, values)
+    }
+
+    /// Overrides one key by `key=value`, in any of its names; lists and mappings as yaml flow.
+    /// On an error nothing has changed.
+    pub fn set(&mut self, text: &str) -> Result<()> {
+        let index = Index::new();
+        let mut values = self.values.clone();
+        values::set(&index, &mut values, text)?;
+        *self = Self::build(&index, values)?;
+        Ok(())
+    }
+
+    /// Every key with its effective value, sorted by name, as `SELECT * FROM
+    /// system_views.settings` shows them: Cassandra's names of today, the old ones, and ours.
+    /// `None` is that table's null.
+    pub fn entries(&self) -> Vec<(String, Option<String>)> {
+        crate::settings::entries(self)
+    }
+
+    fn build(index: &Index, values: Values) -> Result<Self> {
+        values::check_standing(index, &values)?;
+        let get = Get { index, values: &values };
+        let data_dir = PathBuf::from(get.text("data_dir"));
+        let under = |name: &str, folder: &str| {
+            get.some_text(name).map_or_else(|| data_dir.join(folder), PathBuf::from)
+        };
+        let mut directories: Vec<_> =
+            get.list("data_file_directories").into_iter().map(PathBuf::from).collect();
+        if directories.is_empty() {
+            directories.push(data_dir.join("data"));
+        }
+        let listen_address = get.host("listen_address")?;
+        let rpc_address = get.host("rpc_address")?;
+        let initial_tokens = get.tokens()?;
+        let config = Self {
+            commitlog_directory: under("commitlog_directory", "commitlog"),
+            hints_directory: under("hints_directory", "hints"),
+            saved_caches_directory: under("saved_caches_directory", "saved_caches"),
+            memtable_cleanup_threshold: get.cleanup_threshold(directories.len())?,
+            data_file_directories: directories,
+            cluster_name: get.text("cluster_name"),
+            num_tokens: get.num_tokens(initial_tokens.len())?,
+            initial_tokens,
+            allocate_tokens_for_local_replication_factor: get
+                .some_count("allocate_tokens_for_local_replication_factor")?,
+            seeds: get.seeds()?,
+            snitch: get.snitch()?,
+            default_keyspace_rf: get.count("default_keyspace_rf")?,
+            broadcast_address: get
+                .some_host("broadcast_address")?
+                .unwrap_or(listen_address.clone()),
+            broadcast_rpc_address: get.broadcast_rpc(&rpc_address)?,
+            listen_address,
+            rpc_address,
+            storage_port: get.port("storage_port"),
+            internode_compression: get.internode_compression(),
+            inter_dc_tcp_nodelay: get.bool("inter_dc_tcp_nodelay"),
+            native_transport: get.native_transport()?,
+            commitlog_sync: get.commitlog_sync()?,
+            commitlog_segment_size: get.segment_size()?,
+            commitlog_total_space: get.some_base("commitlog_total_space"),
+            max_mutation_size: get.max_mutation_size()?,
+            disk_failure_policy: get.disk_failure_policy(),
+            commit_failure_policy: get.commit_failure_policy(),
+            memtable_space: get.memtable_space(),
+            flush_compression: get.flush_compression(),
+            concurrent_compactors: get.compactors()?,
+            compaction_throughput: get.some_base("compaction_throughput").filter(|v| *v != 0),
+            auto_snapshot: get.bool("auto_snapshot"),
+            snapshot_before_compaction: get.bool("snapshot_before_compaction"),
+            uuid_sstable_identifiers: get.bool("uuid_sstable_identifiers_enabled"),
+            column_index_size: get.some_base("column_index_size"),
+            max_value_size: get.max_value_size()?,
+            timeouts: get.timeouts(),
+            batch_size_warn: get.base("batch_size_warn_threshold"),
+            batch_size_fail: get.base("batch_size_fail_threshold"),
+            unlogged_batch_partitions_warn: get
+                .count("unlogged_batch_across_partitions_warn_threshold")?
+                .into(),
+            tombstone_warn: get.count("tombstone_warn_threshold")?.into(),
+            tombstone_failure: get.count("tombstone_failure_threshold")?.into(),
+            prepared_statements_cache_size: get.prepared_cache()?,
+            shards: get.some_count("shards")?,
+            memory_budget: get.some_base("memory_budget"),
+            metrics_address: get.host("metrics_address")?,
+            metrics_port: get.port("metrics_port"),
+            admin: get.admin()?,
+            data_dir,
+            values: Values::new(),
+        };
+        get.check_directories(&config)?;
+        get.check_classes()?;
+        Ok(Self { values, ..config })
+    }
+}

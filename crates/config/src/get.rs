@@ -1,0 +1,430 @@
+//! From values to fields: how each served key is read, and the rules between keys, which are
+//! those of `config.DatabaseDescriptor`.
+
+use std::net::{IpAddr, Ipv4Addr};
+use std::path::Path;
+use std::time::Duration;
+
+use crate::config::{
+    CommitFailurePolicy, CommitLogSync, Config, DiskFailurePolicy, FlushCompression, Host,
+    InternodeCompression, NativeTransport, Snitch, Timeouts,
+};
+use crate::error::{Error, Result};
+use crate::key::{Key, Value};
+use crate::table::Index;
+use crate::values::Values;
+
+/// Most tokens of a node.
+pub const MAX_TOKENS: i64 = 1536;
+/// No request may time out sooner; shorter settings are raised to it, as Cassandra does.
+const LEAST_TIMEOUT: Duration = Duration::from_millis(10);
+/// Segments, and single values, are smaller than this many bytes.
+const TWO_GIB: u64 = 2 << 30;
+
+pub(crate) struct Get<'a> {
+    pub index: &'a Index,
+    pub values: &'a Values,
+}
+
+impl Get<'_> {
+    fn value(&self, name: &str) -> Value {
+        let set = self.values.get(name).filter(|v| **v != Value::Null).cloned();
+        set.or_else(|| self.index.get(name).map(Key::default_value)).unwrap_or(Value::Null)
+    }
+
+    fn refuse<T>(&self, name: &str, why: impl Into<String>) -> Result<T> {
+        let value = self.value(name).or_null();
+        Err(Error::Refused { key: name.to_string(), value, why: why.into() })
+    }
+
+    fn not_served<T>(&self, name: &str, default: &str) -> Result<T> {
+        let value = self.value(name).or_null();
+        Err(Error::NotServed { key: name.to_string(), value, default: default.to_string() })
+    }
+
+    pub fn bool(&self, name: &str) -> bool {
+        self.value(name) == Value::Bool(true)
+    }
+
+    pub fn some_text(&self, name: &str) -> Option<String> {
+        match self.value(name) {
+            Value::Text(text) => Some(text),
+            _ => None,
+        }
+    }
+
+    pub fn text(&self, name: &str) -> String {
+        self.some_text(name).unwrap_or_default()
+    }
+
+    pub fn list(&self, name: &str) -> Vec<String> {
+        match self.value(name) {
+            Value::List(items) => items.iter().filter_map(Value::show).collect(),
+            _ => Vec::new(),
+        }
+    }
+
+    fn int(&self, name: &str) -> Option<i64> {
+        match self.value(name) {
+            Value::Int(n) => Some(n),
+            _ => None,
+        }
+    }
+
+    pub fn some_count(&self, name: &str) -> Result<Option<u32>> {
+        match self.int(name) {
+            None => Ok(None),
+            Some(n) => match u32::try_from(n) {
+                Ok(n) => Ok(Some(n)),
+                Err(_) => self.refuse(name, "it must not be negative"),
+            },
+        }
+    }
+
+    pub fn count(&self, name: &str) -> Result<u32> {
+        Ok(self.some_count(name)?.unwrap_or(0))
+    }
+
+    /// The table bounds ports to 16 bits.
+    pub fn port(&self, name: &str) -> u16 {
+        self.int(name).and_then(|n| u16::try_from(n).ok()).unwrap_or(0)
+    }
+
+    pub fn some_base(&self, name: &str) -> Option<u64> {
+        match self.value(name) {
+            Value::Quantity(q) => Some(q.base()),
+            _ => None,
+        }
+    }
+
+    pub fn base(&self, name: &str) -> u64 {
+        self.some_base(name).unwrap_or(0)
+    }
+
+    fn duration(&self, name: &str) -> Duration {
+        Duration::from_nanos(self.base(name))
+    }
+
+    pub fn some_host(&self, name: &str) -> Result<Option<Host>> {
+        let Some(text) = self.some_text(name) else { return Ok(None) };
+        if text.is_empty() || text.contains(char::is_whitespace) {
+            return self.refuse(name, "it is no host");
+        }
+        let host = match text.parse() {
+            Ok(ip) => Host::Ip(ip),
+            Err(_) if text == "localhost" => Host::Ip(IpAddr::V4(Ipv4Addr::LOCALHOST)),
+            Err(_) => Host::Name(text),
+        };
+        let may_be_any = matches!(name, "rpc_address" | "metrics_address" | "admin_address");
+        if is_any(&host) && !may_be_any {
+            return self.refuse(name, "it cannot be a wildcard address");
+        }
+        Ok(Some(host))
+    }
+
+    pub fn host(&self, name: &str) -> Result<Host> {
+        Ok(self.some_host(name)?.unwrap_or(Host::Ip(IpAddr::V4(Ipv4Addr::LOCALHOST))))
+    }
+
+    pub fn broadcast_rpc(&self, rpc: &Host) -> Result<Host> {
+        match self.some_host("broadcast_rpc_address")? {
+            Some(host) => Ok(host),
+            None if is_any(rpc) => self.refuse(
+                "rpc_address",
+                "with a wildcard address, broadcast_rpc_address must be set to another",
+            ),
+            None => Ok(rpc.clone()),
+        }
+    }
+
+    pub fn tokens(&self) -> Result<Vec<i64>> {
+        let name = "initial_token";
+        let text = self.text(name);
+        let words = text.split(',').map(str::trim).filter(|w| !w.is_empty());
+        let mut tokens = Vec::new();
+        for word in words {
+            match word.parse() {
+                Ok(token) if !tokens.contains(&token) => tokens.push(token),
+                Ok(_) => return self.refuse(name, format!("token {word} stands twice")),
+                Err(_) => return self.refuse(name, format!("{word:?} is no token")),
+            }
+            if tokens.len() as i64 > MAX_TOKENS {
+                return self.refuse(name, format!("a node has {MAX_TOKENS} tokens at most"));
+            }
+        }
+        Ok(tokens)
+    }
+
+    pub fn num_tokens(&self, initial: usize) -> Result<u32> {
+        let name = "num_tokens";
+        match self.int(name) {
+            None if initial > 1 => {
+                self.refuse("initial_token", "with several tokens, num_tokens must be set")
+            }
+            None => Ok(1),
+            Some(n) if !(1..=MAX_TOKENS).contains(&n) => {
+                self.refuse(name, format!("it must be from 1 to {MAX_TOKENS}"))
+            }
+            Some(n) if initial > 0 && n != initial as i64 => {
+                self.refuse(name, format!("initial_token has {initial} tokens"))
+            }
+            Some(_) => self.count(name),
+        }
+    }
+
+    pub fn seeds(&self) -> Result<Vec<String>> {
+        let Value::Map(entries) = self.value("seed_provider.parameters") else {
+            return Ok(Vec::new());
+        };
+        let seeds = entries.iter().find(|(k, _)| k == "seeds").and_then(|(_, v)| v.show());
+        let text = seeds.unwrap_or_default();
+        Ok(text.split(',').map(str::trim).filter(|s| !s.is_empty()).map(str::to_string).collect())
+    }
+
+    pub fn snitch(&self) -> Result<Snitch> {
+        let name = "endpoint_snitch";
+        match class(&self.text(name), "org.apache.cassandra.locator.") {
+            "" | "SimpleSnitch" => Ok(Snitch::Simple),
+            "GossipingPropertyFileSnitch" => Ok(Snitch::GossipingPropertyFile),
+            _ => self.not_served(name, "SimpleSnitch or GossipingPropertyFileSnitch"),
+        }
+    }
+
+    /// Classes of which one alone is served.
+    pub fn check_classes(&self) -> Result<()> {
+        for (name, package, served) in [
+            ("authenticator.class_name", "org.apache.cassandra.auth.", "AllowAllAuthenticator"),
+            ("authorizer.class_name", "org.apache.cassandra.auth.", "AllowAllAuthorizer"),
+            ("partitioner", "org.apache.cassandra.dht.", "Murmur3Partitioner"),
+            ("seed_provider.class_name", "org.apache.cassandra.locator.", "SimpleSeedProvider"),
+            ("storage_compatibility_mode", "", "CASSANDRA_4"),
+        ] {
+            let text = self.text(name);
+            if !text.is_empty() && class(&text, package) != served {
+                return self.not_served(name, served);
+            }
+        }
+        Ok(())
+    }
+
+    pub fn internode_compression(&self) -> InternodeCompression {
+        match self.text("internode_compression").as_str() {
+            "all" => InternodeCompression::All,
+            "dc" => InternodeCompression::Dc,
+            _ => InternodeCompression::None,
+        }
+    }
+
+    pub fn flush_compression(&self) -> FlushCompression {
+        match self.text("flush_compression").as_str() {
+            "none" => FlushCompression::None,
+            "table" => FlushCompression::Table,
+            _ => FlushCompression::Fast,
+        }
+    }
+
+    pub fn disk_failure_policy(&self) -> DiskFailurePolicy {
+        match self.text("disk_failure_policy").as_str() {
+            "best_effort" => DiskFailurePolicy::BestEffort,
+            "ignore" => DiskFailurePolicy::Ignore,
+            "stop_paranoid" => DiskFailurePolicy::StopParanoid,
+            "die" => DiskFailurePolicy::Die,
+            _ => DiskFailurePolicy::Stop,
+        }
+    }
+
+    pub fn commit_failure_policy(&self) -> CommitFailurePolicy {
+        match self.text("commit_failure_policy").as_str() {
+            "stop_commit" => CommitFailurePolicy::StopCommit,
+            "ignore" => CommitFailurePolicy::Ignore,
+            "die" => CommitFailurePolicy::Die,
+            _ => CommitFailurePolicy::Stop,
+        }
+    }
+
+    pub fn native_transport(&self) -> Result<NativeTransport> {
+        let limit = |name: &str| self.int(name).and_then(|n| u64::try_from(n).ok());
+        let idle = self.duration("native_transport_idle_timeout");
+        let shard_aware_port = self.port("native_transport_port_shard_aware");
+        let port = self.port("native_transport_port");
+        let is_shard_aware = self.bool("shard_aware");
+        if is_shard_aware && shard_aware_port == port && port != 0 {
+            return self
+                .refuse("native_transport_port_shard_aware", "native_transport_port has it");
+        }
+        let max_message_size = self.some_base("native_transport_max_message_size");
+        for name in [
+            "native_transport_max_request_data_in_flight",
+            "native_transport_max_request_data_in_flight_per_ip",
+        ] {
+            if let (Some(message), Some(flight)) = (max_message_size, self.some_base(name))
+                && message > flight
+            {
+                let why = format!("it must not exceed {name}");
+                return self.refuse("native_transport_max_message_size", why);
+            }
+        }
+        Ok(NativeTransport {
+            start: self.bool("start_native_transport"),
+            port,
+            shard_aware_port: is_shard_aware.then_some(shard_aware_port),
+            max_frame_size: self.frame_size()?,
+            max_message_size,
+            max_in_flight: self.some_base("native_transport_max_request_data_in_flight"),
+            max_in_flight_per_ip: self
+                .some_base("native_transport_max_request_data_in_flight_per_ip"),
+            max_connections: limit("native_transport_max_concurrent_connections"),
+            max_connections_per_ip: limit("native_transport_max_concurrent_connections_per_ip"),
+            allow_older_protocols: self.bool("native_transport_allow_older_protocols"),
+            idle_timeout: (!idle.is_zero()).then_some(idle),
+            keepalive: self.bool("rpc_keepalive"),
+        })
+    }
+
+    fn frame_size(&self) -> Result<u64> {
+        let name = "native_transport_max_frame_size";
+        match self.base(name) {
+            0 => self.refuse(name, "it must be positive"),
+            n if n >= TWO_GIB => self.refuse(name, "it must be smaller than 2048MiB"),
+            n => Ok(n),
+        }
+    }
+
+    pub fn commitlog_sync(&self) -> Result<CommitLogSync> {
+        let period = self.duration("commitlog_sync_period");
+        let window = self.duration("commitlog_sync_group_window");
+        let found = "commitlog_sync_period is for periodic sync alone";
+        match self.text("commitlog_sync").as_str() {
+            "batch" if !period.is_zero() => self.refuse("commitlog_sync", found),
+            "batch" => Ok(CommitLogSync::Batch),
+            "group" if window.is_zero() => {
+                self.refuse("commitlog_sync", "commitlog_sync_group_window is missing")
+            }
+            "group" if !period.is_zero() => self.refuse("commitlog_sync", found),
+            "group" => Ok(CommitLogSync::Group { window }),
+            "periodic" if period.is_zero() => {
+                self.refuse("commitlog_sync", "commitlog_sync_period is missing")
+            }
+            _ => {
+                let period = if period.is_zero() { Duration::from_secs(10) } else { period };
+                let lag = self.some_base("periodic_commitlog_sync_lag_block");
+                let lag_block = lag.map_or(period * 3 / 2, Duration::from_nanos);
+                Ok(CommitLogSync::Periodic { period, lag_block })
+            }
+        }
+    }
+
+    pub fn segment_size(&self) -> Result<u64> {
+        self.below_two_gib("commitlog_segment_size")
+    }
+
+    pub fn max_value_size(&self) -> Result<u64> {
+        self.below_two_gib("max_value_size")
+    }
+
+    fn below_two_gib(&self, name: &str) -> Result<u64> {
+        match self.base(name) {
+            0 => self.refuse(name, "it must be positive"),
+            n if n >= TWO_GIB => self.refuse(name, "it must be smaller than 2048MiB"),
+            n => Ok(n),
+        }
+    }
+
+    pub fn max_mutation_size(&self) -> Result<u64> {
+        let name = "max_mutation_size";
+        let half = self.base("commitlog_segment_size") / 2;
+        match self.some_base(name) {
+            Some(size) if size > half => {
+                self.refuse(name, "commitlog_segment_size must be at least twice as large")
+            }
+            Some(size) => Ok(size),
+            None => Ok(half),
+        }
+    }
+
+    pub fn memtable_space(&self) -> Option<u64> {
+        let heap = self.some_base("memtable_heap_space");
+        match (heap, self.some_base("memtable_offheap_space")) {
+            (None, None) => None,
+            (heap, offheap) => Some(heap.unwrap_or(0).saturating_add(offheap.unwrap_or(0))),
+        }
+    }
+
+    pub fn cleanup_threshold(&self, directories: usize) -> Result<f64> {
+        let name = "memtable_cleanup_threshold";
+        match self.value(name) {
+            Value::Double(v) if !(0.01..=0.99).contains(&v) => {
+                self.refuse(name, "it must be from 0.01 to 0.99")
+            }
+            Value::Double(v) => Ok(v),
+            // One over one more than the flush writers: two with one directory, else one.
+            _ => Ok(if directories == 1 { 1.0 / 3.0 } else { 0.5 }),
+        }
+    }
+
+    pub fn compactors(&self) -> Result<Option<u32>> {
+        let name = "concurrent_compactors";
+        match self.some_count(name)? {
+            Some(0) => self.refuse(name, "it must be positive"),
+            other => Ok(other),
+        }
+    }
+
+    pub fn prepared_cache(&self) -> Result<Option<u64>> {
+        let name = "prepared_statements_cache_size";
+        match self.some_base(name) {
+            Some(0) => self.refuse(name, "it must be positive"),
+            other => Ok(other),
+        }
+    }
+
+    pub fn timeouts(&self) -> Timeouts {
+        let of = |name: &str| self.duration(name).max(LEAST_TIMEOUT);
+        Timeouts {
+            read: of("read_request_timeout"),
+            range: of("range_request_timeout"),
+            write: of("write_request_timeout"),
+            counter_write: of("counter_write_request_timeout"),
+            cas_contention: of("cas_contention_timeout"),
+            truncate: of("truncate_request_timeout"),
+            repair: self.duration("repair_request_timeout"),
+            other: of("request_timeout"),
+        }
+    }
+
+    pub fn admin(&self) -> Result<Option<(Host, u16)>> {
+        let address = self.host("admin_address")?;
+        Ok(self.bool("admin_enabled").then(|| (address, self.port("admin_port"))))
+    }
+
+    /// No directory may serve two purposes.
+    pub fn check_directories(&self, config: &Config) -> Result<()> {
+        let single: [(&str, &Path); 3] = [
+            ("commitlog_directory", &config.commitlog_directory),
+            ("hints_directory", &config.hints_directory),
+            ("saved_caches_directory", &config.saved_caches_directory),
+        ];
+        for (i, (name, path)) in single.iter().enumerate() {
+            if config.data_file_directories.iter().any(|d| d == path) {
+                return self.refuse(name, "it is one of data_file_directories");
+            }
+            if let Some((other, _)) = single.iter().skip(i + 1).find(|(_, p)| p == path) {
+                return self.refuse(name, format!("{other} is the same"));
+            }
+        }
+        let mut data = config.data_file_directories.clone();
+        data.sort();
+        if data.windows(2).any(|pair| matches!(pair, [a, b] if a == b)) {
+            return self.refuse("data_file_directories", "one stands twice");
+        }
+        Ok(())
+    }
+}
+
+fn is_any(host: &Host) -> bool {
+    matches!(host, Host::Ip(ip) if ip.is_unspecified())
+}
+
+fn class<'a>(text: &'a str, package: &str) -> &'a str {
+    text.strip_prefix(package).unwrap_or(text)
+}

@@ -1,0 +1,60 @@
+//! Keys of Cassandra 5.0.9 about identity, tokens, timeouts, concurrency and the rest.
+
+use crate::key::Kind::*;
+use crate::key::Standing::*;
+use crate::key::{Key, key};
+use crate::quantity::{MIB, MILLIS, SECONDS_INT};
+use crate::table::words::{
+    CONSISTENCY_LEVEL, CQL_START_TIME, INT, STORAGE_COMPATIBILITY_MODE,
+    USER_FUNCTION_TIMEOUT_POLICY,
+};
+
+pub(super) static KEYS: &[Key] = &[
+    key("allocate_tokens_for_keyspace", Text, "null", NotYet),
+    key("allocate_tokens_for_local_replication_factor", INT, "null", Served),
+    key("allow_extra_insecure_udfs", Bool, "false", NotYet),
+    key("allow_insecure_udfs", Bool, "false", NotYet),
+    key("auto_bootstrap", Bool, "true", NotYet),
+    key("available_processors", INT, "-1", NotYet),
+    key("cas_contention_timeout", Quantity(&MILLIS), "1800ms", Served),
+    key("check_for_duplicate_rows_during_compaction", Bool, "true", NotYet),
+    key("check_for_duplicate_rows_during_reads", Bool, "true", NotYet),
+    key("cluster_name", Text, "Test Cluster", Served),
+    key("concurrent_counter_writes", INT, "32", NotYet),
+    key("concurrent_materialized_view_builders", INT, "1", NotYet),
+    key("concurrent_materialized_view_writes", INT, "32", NotYet),
+    key("concurrent_reads", INT, "32", NotYet),
+    key("concurrent_writes", INT, "32", NotYet),
+    key("counter_write_request_timeout", Quantity(&MILLIS), "5000ms", Served),
+    key("cql_start_time", Enum(CQL_START_TIME), "REQUEST", NotYet),
+    key("default_compaction.class_name", Text, "null", NotYet),
+    key("default_compaction.parameters", Map, "null", NotYet),
+    key("default_keyspace_rf", INT, "1", Served),
+    key("default_secondary_index", Text, "legacy_local_table", NotYet),
+    key("enforce_native_deadline_for_hints", Bool, "false", NotYet),
+    key("force_new_prepared_statement_behaviour", Bool, "false", NotYet),
+    key("force_optimized_index_status_format", Bool, "false", NotYet),
+    key("ideal_consistency_level", Enum(CONSISTENCY_LEVEL), "null", NotYet),
+    key("initial_range_tombstone_list_allocation_size", INT, "1", NotYet),
+    key("initial_token", Text, "null", Served),
+    key("log_out_of_token_range_requests", Bool, "true", NotYet),
+    key("num_tokens", INT, "null", Served),
+    key("partitioner", Text, "null", Served),
+    key("prepared_statements_cache_size", Quantity(&MIB), "null", Served),
+    key("range_request_timeout", Quantity(&MILLIS), "10000ms", Served),
+    key("range_tombstone_list_growth_factor", Double, "1.5", NotYet),
+    key("read_request_timeout", Quantity(&MILLIS), "5000ms", Served),
+    key("reject_out_of_token_range_requests", Bool, "false", NotYet),
+    key("request_timeout", Quantity(&MILLIS), "10000ms", Served),
+    key("slow_query_log_timeout", Quantity(&MILLIS), "500ms", NotYet),
+    key("startup_checks", Map, "{}", NotYet),
+    key("storage_compatibility_mode", Enum(STORAGE_COMPATIBILITY_MODE), "CASSANDRA_4", Served),
+    key("trace_type_query_ttl", Quantity(&SECONDS_INT), "1d", NotYet),
+    key("trace_type_repair_ttl", Quantity(&SECONDS_INT), "7d", NotYet),
+    key("truncate_request_timeout", Quantity(&MILLIS), "60000ms", Served),
+    key("use_deterministic_table_id", Bool, "false", NotYet),
+    key("user_defined_functions_fail_timeout", Quantity(&MILLIS), "1500ms", NotYet),
+    key("user_defined_functions_warn_timeout", Quantity(&MILLIS), "500ms", NotYet),
+    key("user_function_timeout_policy", Enum(USER_FUNCTION_TIMEOUT_POLICY), "die", NotYet),
+    key("write_request_timeout", Quantity(&MILLIS), "2000ms", Served),
+];

@@ -1,0 +1,217 @@
+//! What is accepted, what is refused, and in which words.
+
+use std::time::Duration;
+
+use config::{CommitLogSync, Config, DiskFailurePolicy, Host, Kind, Standing, keys};
+use proptest::prelude::*;
+
+fn refusal(yaml: &str) -> String {
+    Config::from_yaml(yaml).unwrap_err().to_string()
+}
+
+#[test]
+fn nothing_configured_is_one_node_on_loopback() {
+    let config = Config::default();
+    assert_eq!(config.cluster_name, "Test Cluster");
+    assert_eq!(config.listen_address, Host::Ip("127.0.0.1".parse().unwrap()));
+    assert_eq!(config.rpc_address, config.listen_address);
+    assert_eq!(config.native_transport.port, 9042);
+    assert_eq!(config.native_transport.shard_aware_port, Some(19042));
+    assert_eq!(config.data_file_directories, [std::path::Path::new("./data/data")]);
+    assert_eq!(config.commitlog_directory, std::path::Path::new("./data/commitlog"));
+    assert_eq!(config.disk_failure_policy, DiskFailurePolicy::Stop);
+    assert_eq!(config.num_tokens, 16);
+    assert_eq!(config.max_mutation_size, 16 << 20);
+    let period = Duration::from_secs(10);
+    let lag_block = Duration::from_secs(15);
+    assert_eq!(config.commitlog_sync, CommitLogSync::Periodic { period, lag_block });
+}
+
+#[test]
+fn old_names_and_units_work() {
+    let config = Config::from_yaml(
+        "read_request_timeout_in_ms: 7000\ncommitlog_segment_size_in_mb: 16\n\
+         compaction_throughput_mb_per_sec: 0\nbatch_size_warn_threshold_in_kb: 6\n",
+    )
+    .unwrap();
+    assert_eq!(config.timeouts.read, Duration::from_secs(7));
+    assert_eq!(config.commitlog_segment_size, 16 << 20);
+    assert_eq!(config.compaction_throughput, None);
+    assert_eq!(config.batch_size_warn, 6 << 10);
+}
+
+#[test]
+fn refusals_name_key_value_and_what_is_expected() {
+    assert_eq!(
+        refusal("read_request_timout: 5s"),
+        "unknown key read_request_timout: did you mean read_request_timeout?"
+    );
+    assert_eq!(refusal("frobnication: 1"), "unknown key frobnication");
+    assert_eq!(
+        refusal("read_request_timeout: 5000"),
+        "read_request_timeout: \"5000\" is not accepted: expected a duration such as 10ms: a \
+         whole number and one of ms, s, m, h, d (case matters), less than 9223372036854775807ms"
+    );
+    assert_eq!(
+        refusal("auto_snapshot: maybe"),
+        "auto_snapshot: \"maybe\" is not accepted: expected true or false"
+    );
+    assert_eq!(
+        refusal("disk_failure_policy: Stop"),
+        "disk_failure_policy: \"Stop\" is not accepted: expected one of best_effort, stop, \
+         ignore, stop_paranoid, die (case matters)"
+    );
+    assert_eq!(refusal("num_tokens: 1\nnum_tokens: 2"), "line 2: duplicate key num_tokens");
+    assert_eq!(
+        refusal("read_request_timeout: 5s\nread_request_timeout_in_ms: 5000"),
+        "read_request_timeout_in_ms is the old name of read_request_timeout, which is set as \
+         well: keep read_request_timeout"
+    );
+    assert_eq!(
+        refusal("storage_port: 70000"),
+        "storage_port: \"70000\" is not accepted: expected a whole number from 0 to 65535"
+    );
+    assert!(refusal("read_request_timeout_in_ms: 5s").contains("a whole number of ms"));
+    assert!(refusal("cluster_name: [a]").contains("expected a text"));
+    assert!(refusal("client_encryption_options: 7").contains("expected a mapping"));
+    assert!(refusal("data_file_directories: /var/lib").contains("expected a list"));
+}
+
+#[test]
+fn what_we_do_not_serve_stops_the_start() {
+    for yaml in [
+        "authenticator: PasswordAuthenticator",
+        "authorizer: { class_name: CassandraAuthorizer }",
+        "role_manager: { class_name: com.example.Roles }",
+        "partitioner: org.apache.cassandra.dht.RandomPartitioner",
+        "endpoint_snitch: Ec2Snitch",
+        "storage_compatibility_mode: NONE",
+        "client_encryption_options: { enabled: true, keystore: k }",
+        "client_encryption_options: { optional: true }",
+        "server_encryption_options: { internode_encryption: all }",
+        "cdc_enabled: true",
+        "user_defined_functions_enabled: true",
+        "audit_logging_options: { enabled: true }",
+        "tables_fail_threshold: 100",
+        "allow_filtering_enabled: false",
+        "startup_checks: { check_data_resurrection: { enabled: true } }",
+    ] {
+        let text = refusal(yaml);
+        assert!(text.contains("is not served yet: only"), "{yaml}: {text}");
+        assert_eq!(text.lines().count(), 1, "{text}");
+    }
+}
+
+#[test]
+fn what_a_switch_leaves_without_meaning_passes() {
+    for yaml in [
+        "client_encryption_options: { enabled: false, keystore: k, keystore_password: p }",
+        "server_encryption_options: { internode_encryption: none, keystore: k }",
+        "cdc_raw_directory: /cdc",
+        "dump_heap_on_uncaught_exception: true",
+        "otc_coalescing_strategy: FIXED",
+        "permissions_validity: 9s",
+        "authenticator: org.apache.cassandra.auth.AllowAllAuthenticator",
+    ] {
+        Config::from_yaml(yaml).unwrap_or_else(|e| panic!("{yaml}: {e}"));
+    }
+}
+
+#[test]
+fn rules_between_keys_are_cassandras() {
+    for (yaml, why) in [
+        ("commitlog_sync: batch\ncommitlog_sync_period: 10s", "periodic sync alone"),
+        ("commitlog_sync: group", "commitlog_sync_group_window is missing"),
+        ("commitlog_sync: periodic", "commitlog_sync_period is missing"),
+        ("max_mutation_size: 20MiB", "at least twice"),
+        ("commitlog_directory: x\nhints_directory: x", "is the same"),
+        ("data_file_directories: [x]\nhints_directory: x", "data_file_directories"),
+        ("listen_address: 0.0.0.0", "wildcard"),
+        ("rpc_address: 0.0.0.0", "broadcast_rpc_address must be set"),
+        ("initial_token: 1,2", "num_tokens must be set"),
+        ("initial_token: 1,2\nnum_tokens: 3", "initial_token has 2 tokens"),
+        ("initial_token: x", "is no token"),
+        ("num_tokens: 1537", "from 1 to 1536"),
+        ("memtable_cleanup_threshold: 1.5", "from 0.01 to 0.99"),
+        ("concurrent_compactors: 0", "positive"),
+        ("native_transport_port: 19042", "native_transport_port has it"),
+    ] {
+        let text = refusal(yaml);
+        assert!(text.contains(why), "{yaml}: {text}");
+    }
+    let any = "rpc_address: 0.0.0.0\nbroadcast_rpc_address: 10.0.0.1";
+    assert!(Config::from_yaml(any).is_ok());
+    let tokens = Config::from_yaml("initial_token: -5, 7\nnum_tokens: 2").unwrap();
+    assert_eq!(tokens.initial_tokens, [-5, 7]);
+}
+
+#[test]
+fn a_set_overrides_under_any_name_and_changes_nothing_on_error() {
+    let mut config = Config::default();
+    config.set("read_request_timeout_in_ms=9000").unwrap();
+    config.set("data_dir=/d").unwrap();
+    config.set("authenticator=AllowAllAuthenticator").unwrap();
+    config.set("seed_provider.parameters={seeds: '10.0.0.1,10.0.0.2:7001'}").unwrap();
+    config.set("shards=3").unwrap();
+    config.set("cluster_name=a: b # c").unwrap();
+    assert_eq!(config.timeouts.read, Duration::from_secs(9));
+    assert_eq!(config.hints_directory, std::path::Path::new("/d/hints"));
+    assert_eq!(config.seeds, ["10.0.0.1", "10.0.0.2:7001"]);
+    assert_eq!(config.shards, Some(3));
+    assert_eq!(config.cluster_name, "a: b # c");
+    let before = config.clone();
+    for bad in ["shards", "shards=0", "shard=1", "cdc_enabled=true", "rpc_address=a b"] {
+        assert!(config.set(bad).is_err(), "{bad}");
+        assert_eq!(config, before);
+    }
+    let entries = config.entries();
+    let shown = entries.iter().find(|(name, _)| name == "read_request_timeout").unwrap();
+    assert_eq!(shown.1.as_deref(), Some("9000ms"));
+}
+
+#[test]
+fn only_what_needs_a_jvm_is_passed_over_for_it() {
+    let mut jvm: Vec<_> = keys().filter(|k| k.standing == Standing::Jvm).map(|k| k.name).collect();
+    jvm.sort_unstable();
+    assert_eq!(
+        jvm,
+        [
+            "crypto_provider.class_name",
+            "crypto_provider.parameters",
+            "dump_heap_on_uncaught_exception",
+            "gc_log_threshold",
+            "gc_warn_threshold",
+            "heap_dump_path",
+            "memtable_allocation_type",
+            "row_cache_class_name",
+            "use_offheap_merkle_trees",
+        ]
+    );
+}
+
+proptest! {
+    #[test]
+    fn no_text_panics(text in "\\PC{0,200}") {
+        let _ = Config::from_yaml(&text);
+        let _ = Config::default().set(&text);
+    }
+
+    #[test]
+    fn no_value_of_a_known_key_panics(index in 0usize..500, value in "[-0-9a-zA-Z./:]{0,12}") {
+        let key = keys().nth(index).unwrap();
+        let _ = Config::from_yaml(&format!("{}: {value}", key.name));
+        let _ = Config::default().set(&format!("{}={value}", key.name));
+    }
+
+    #[test]
+    fn a_shown_value_reads_as_itself(index in 0usize..500, n in 0u64..100_000) {
+        let key = keys().nth(index).unwrap();
+        if key.standing == Standing::Served && matches!(key.kind, Kind::Int(..)) {
+            let mut config = Config::default();
+            if config.set(&format!("{}={n}", key.name)).is_ok() {
+                let shown = config.entries().into_iter().find(|(name, _)| name == key.name);
+                prop_assert_eq!(shown.unwrap().1.unwrap(), n.to_string());
+            }
+        }
+    }
+}

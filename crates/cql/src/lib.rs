@@ -1,0 +1,26 @@
+//! CQL 3.4.7, the language of Apache Cassandra 5.0: text to tokens to syntax tree, tree and schema to a
+//! prepared plan, plan and bound values to what is written and read. Pure: no clock, no I/O.
+#![forbid(unsafe_code)]
+
+pub mod ast;
+mod context;
+pub mod ddl;
+pub mod describe;
+mod error;
+mod lexer;
+pub mod modify;
+mod parser;
+pub mod permission;
+mod prepared;
+mod scope;
+pub mod select;
+pub mod term;
+mod value;
+
+pub use context::{Bind, ExpirationOverflow, Limits};
+pub use error::CqlError;
+pub use lexer::Keyword;
+pub use parser::{MAX_DEPTH, ParseError, SyntaxError, parse};
+pub use prepared::{Plan, Prepared, ResultColumn, Variable, prepare};
+pub use scope::{ColumnSpec, Scope, Variables};
+pub use value::{Bound, Value, Values};

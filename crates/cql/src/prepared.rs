@@ -1,0 +1,132 @@
+//! A statement, prepared: the plan, its bind markers, its result.
+
+use std::sync::Arc;
+
+use schema::Schema;
+use types::CqlType;
+
+use crate::ast::{self, Statement};
+use crate::describe::Describe;
+use crate::error::CqlError;
+use crate::modify::{Batch, Modify};
+use crate::permission::{self, Need};
+use crate::scope::{Scope, Variables};
+use crate::select::Select;
+
+/// The most markers that a statement may have (`FBUtilities.MAX_UNSIGNED_SHORT`).
+pub const MAX_MARKERS: usize = u16::MAX as usize;
+
+/// What a bind marker stands for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Variable {
+    /// Keyspace of the column.
+    pub keyspace: Arc<str>,
+    /// Table of the column.
+    pub table: Arc<str>,
+    /// Name: the marker's own, or the column's, or one such as `[limit]`.
+    pub name: Arc<str>,
+    /// Type of the value.
+    pub ty: CqlType,
+}
+
+/// A column of a result.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ResultColumn {
+    /// Keyspace.
+    pub keyspace: Arc<str>,
+    /// Table.
+    pub table: Arc<str>,
+    /// Name as Cassandra gives it (`writetime(v)`, an alias, ...).
+    pub name: Arc<str>,
+    /// Type of the values.
+    pub ty: CqlType,
+}
+
+/// A prepared statement.
+#[derive(Clone, Debug)]
+pub struct Prepared {
+    /// What to do.
+    pub plan: Plan,
+    /// The markers in textual order.
+    pub variables: Vec<Variable>,
+    /// Of each column of the partition key, the marker that gives it: where markers give them all, for
+    /// token-aware drivers.
+    pub partition_key_markers: Vec<u16>,
+    /// The columns of the result, for statements that have one.
+    pub result: Option<Arc<[ResultColumn]>>,
+    /// The keyspace that the statement acts on, where it acts on one.
+    pub keyspace: Option<String>,
+    /// What it must be allowed to do, in the order of asking.
+    pub needs: Vec<Need>,
+    /// Warnings that go with every answer.
+    pub warnings: Vec<String>,
+}
+
+/// What a statement does. Each variant's type says how it is bound and run.
+#[derive(Clone, Debug)]
+pub enum Plan {
+    /// SELECT.
+    Select(Box<crate::select::Select>),
+    /// INSERT, UPDATE, DELETE.
+    Modify(Box<crate::modify::Modify>),
+    /// BATCH as a statement.
+    Batch(Box<crate::modify::Batch>),
+    /// A change of the schema.
+    Schema(Box<crate::ddl::Ddl>),
+    /// USE.
+    Use(String),
+    /// TRUNCATE.
+    Truncate(Arc<schema::Table>),
+    /// DESCRIBE.
+    Describe(Box<crate::describe::Describe>),
+    /// A statement that is not served, by name: once allowed, it is answered by [`CqlError::unsupported`].
+    Unserved(&'static str),
+}
+
+/// Checks a statement against the schema, and plans it. `keyspace` is the session's.
+pub fn prepare(
+    parsed: &ast::Parsed,
+    keyspace: Option<&str>,
+    schema: &Schema,
+) -> Result<Prepared, CqlError> {
+    let mut scope = Scope::new(schema, keyspace);
+    if parsed.markers.len() > MAX_MARKERS {
+        return Err(CqlError::invalid(format!(
+            "Too many markers(?). {} markers exceed the allowed maximum of {MAX_MARKERS}",
+            parsed.markers.len()
+        )));
+    }
+    scope.variables = Variables::new(parsed.markers.clone());
+    let scope_ref = &mut scope;
+    let (plan, result) = match &parsed.statement {
+        Statement::Select(select) => {
+            let (select, result) = Select::prepare(select, scope_ref)?;
+            (Plan::Select(Box::new(select)), Some(result))
+        }
+        Statement::Insert(insert) => {
+            (Plan::Modify(Box::new(Modify::insert(insert, scope_ref)?)), None)
+        }
+        Statement::Update(update) => {
+            (Plan::Modify(Box::new(Modify::update(update, scope_ref)?)), None)
+        }
+        Statement::Delete(delete) => {
+            (Plan::Modify(Box::new(Modify::delete(delete, scope_ref)?)), None)
+        }
+        Statement::Batch(batch) => (Plan::Batch(Box::new(Batch::prepare(batch, scope_ref)?)), None),
+        Statement::Describe(describe) => {
+            // its columns come with the rows: Cassandra prepares it as a statement without a result
+            (Plan::Describe(Box::new(Describe::prepare(describe))), None)
+        }
+        other => (crate::ddl::plan(other, scope_ref)?, None),
+    };
+    let needs = permission::needs(&parsed.statement, &scope)?;
+    Ok(Prepared {
+        plan,
+        needs,
+        variables: scope.variables.variables(),
+        partition_key_markers: scope.partition_key_markers,
+        result,
+        keyspace: scope.acts_on,
+        warnings: scope.warnings,
+    })
+}

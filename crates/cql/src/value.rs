@@ -1,0 +1,47 @@
+//! Bound values, as the request carries them.
+
+/// A value for a bind marker.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Value<'a> {
+    /// Null.
+    Null,
+    /// Not set (protocol v4 and later): what the marker stands for is left alone.
+    Unset,
+    /// Serialized.
+    Bytes(&'a [u8]),
+}
+
+/// The values of a request by marker. Named values are brought into this order before.
+pub trait Values {
+    /// Number of values.
+    fn len(&self) -> usize;
+
+    /// Are there none?
+    fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// The value of a marker; [`Value::Unset`] past the end (the count is checked before binding).
+    fn get(&self, marker: usize) -> Value<'_>;
+}
+
+impl Values for [Value<'_>] {
+    fn len(&self) -> usize {
+        self.len()
+    }
+
+    fn get(&self, marker: usize) -> Value<'_> {
+        <[Value<'_>]>::get(self, marker).copied().unwrap_or(Value::Unset)
+    }
+}
+
+/// A term's value once bound.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Bound<'a> {
+    /// Null.
+    Null,
+    /// Not set.
+    Unset,
+    /// Serialized, borrowed from the request where it can be.
+    Bytes(std::borrow::Cow<'a, [u8]>),
+}

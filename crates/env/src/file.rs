@@ -1,0 +1,284 @@
+//! Files: positioned reads and writes with owned buffers, syncs, sizes.
+
+use std::io;
+use std::path::{Path, PathBuf};
+use std::rc::Rc;
+
+use crate::buf::{Bytes, IoBuf};
+use crate::class::Class;
+use crate::env::{Env, Make};
+use crate::real::files::{self, FileOp, RealFile};
+use crate::recorder::RecordedOp;
+use crate::sim::disk::{self, SimFile};
+
+/// How to open a file.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct OpenOptions {
+    /// Open for reading.
+    pub read: bool,
+    /// Open for writing.
+    pub write: bool,
+    /// Create the file if there is none.
+    pub create: bool,
+    /// Create the file; fail if there is one.
+    pub create_new: bool,
+    /// Cut an existing file to nothing.
+    pub truncate: bool,
+    /// Pass the page cache by (O_DIRECT): offsets, lengths and memory aligned to
+    /// [`ALIGNMENT`](crate::ALIGNMENT). File systems without it get buffered I/O.
+    pub direct: bool,
+}
+
+impl OpenOptions {
+    /// For reading.
+    pub const READ: Self = Self {
+        read: true,
+        write: false,
+        create: false,
+        create_new: false,
+        truncate: false,
+        direct: false,
+    };
+    /// For reading and writing, created if missing.
+    pub const READ_WRITE: Self = Self { write: true, create: true, ..Self::READ };
+    /// For reading and writing, and it must not exist.
+    pub const CREATE_NEW: Self = Self { write: true, create_new: true, ..Self::READ };
+
+    /// The same with direct I/O.
+    pub const fn direct(self) -> Self {
+        Self { direct: true, ..self }
+    }
+}
+
+#[derive(Clone)]
+enum Kind {
+    Real(Rc<RealFile>),
+    Sim(Rc<SimFile>),
+}
+
+/// An open file; clones share it. Its operations are accounted to a class: that of the task that
+/// opened it, or the one given.
+#[derive(Clone)]
+pub struct File {
+    env: Env,
+    class: Class,
+    kind: Kind,
+    path: Rc<PathBuf>,
+}
+
+impl File {
+    /// Opens a file.
+    pub async fn open(env: &Env, path: impl AsRef<Path>, options: OpenOptions) -> io::Result<Self> {
+        let path = path.as_ref().to_path_buf();
+        let class = env.class();
+        let kind = match &env.0.make {
+            Make::Real(driver) => {
+                let recorder = driver.recorder.clone().filter(|r| r.covers(&path));
+                let recorded = recorder.map(|r| {
+                    let handle = r.handle();
+                    (r, handle)
+                });
+                let (p, closer) = (path.clone(), driver.files.clone());
+                let record = files::Record(recorded.as_ref().map(|(recorder, handle)| {
+                    let op = RecordedOp::Open {
+                        handle: *handle,
+                        path: path.clone(),
+                        create: options.create || options.create_new,
+                        truncate: options.truncate,
+                    };
+                    (recorder, recorder.begin(op))
+                }));
+                let opened = env.blocking(move || crate::fs::open_real(&p, options)).await;
+                record.end(opened.is_ok());
+                Kind::Real(RealFile::new(opened?, recorded, closer))
+            }
+            Make::Sim(port) => Kind::Sim(disk::open(env, port, &path, options).await?),
+        };
+        Ok(Self { env: env.clone(), class, kind, path: Rc::new(path) })
+    }
+
+    /// The same file, its operations accounted to (and scheduled as) `class`.
+    pub fn with_class(&self, class: Class) -> Self {
+        Self { class, ..self.clone() }
+    }
+
+    /// The path it was opened by.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    async fn run(&self, op: FileOp, buf: Bytes) -> (io::Result<usize>, Bytes) {
+        match (&self.kind, &self.env.0.make) {
+            (Kind::Real(file), Make::Real(driver)) => {
+                files::run(&self.env, driver, file, op, buf, self.class).await
+            }
+            (Kind::Sim(file), Make::Sim(port)) => {
+                disk::file_op(&self.env, port, file, op, buf, self.class).await
+            }
+            _ => (Err(io::ErrorKind::Other.into()), buf),
+        }
+    }
+
+    /// Reads up to `len` bytes at `offset`: fewer only at the end of the file or by the device's
+    /// leave. The buffer then holds what was read.
+    pub async fn read_at<B: IoBuf>(
+        &self,
+        buf: B,
+        offset: u64,
+        len: usize,
+    ) -> (io::Result<usize>, B) {
+        let mut bytes = buf.into_bytes();
+        bytes.make_room(len);
+        loop {
+            let (result, back) = self.run(FileOp::Read { offset, len }, bytes).await;
+            bytes = back;
+            match result {
+                Err(e) if transient(&e) => {}
+                result => {
+                    bytes.truncate(*result.as_ref().unwrap_or(&0));
+                    return (result, B::from_bytes(bytes));
+                }
+            }
+        }
+    }
+
+    /// Reads exactly `len` bytes at `offset`, or fails with `UnexpectedEof`.
+    pub async fn read_exact_at<B: IoBuf>(
+        &self,
+        buf: B,
+        offset: u64,
+        len: usize,
+    ) -> (io::Result<()>, B) {
+        let (result, buf) = self.read_at(buf, offset, len).await;
+        match result {
+            Ok(n) if n == len => (Ok(()), buf),
+            Ok(0) => (Err(io::ErrorKind::UnexpectedEof.into()), buf),
+            Ok(n) => self.read_rest(buf, offset, n, len).await,
+            Err(e) => (Err(e), buf),
+        }
+    }
+
+    /// A read came back short: on to the end, through a second buffer.
+    async fn read_rest<B: IoBuf>(
+        &self,
+        buf: B,
+        offset: u64,
+        had: usize,
+        len: usize,
+    ) -> (io::Result<()>, B) {
+        let mut all = buf.into_bytes();
+        let mut had = had;
+        // Direct I/O wants aligned offsets: read the last block again.
+        let mut piece = crate::buf::AlignedBuf::with_capacity(len.min(REREAD));
+        while had < len {
+            let at = had - had % crate::buf::ALIGNMENT;
+            let want = (len - at).min(REREAD);
+            let (result, back) = self.read_at(piece, offset + at as u64, want).await;
+            piece = back;
+            match result {
+                Ok(n) if at + n > had => {
+                    all.make_room(at + n);
+                    if let Some(to) = all.as_mut_slice().get_mut(at..at + n) {
+                        to.copy_from_slice(&piece[..n]);
+                    }
+                    had = at + n;
+                }
+                Ok(_) => {
+                    all.truncate(had);
+                    return (Err(io::ErrorKind::UnexpectedEof.into()), B::from_bytes(all));
+                }
+                Err(e) => {
+                    all.truncate(had);
+                    return (Err(e), B::from_bytes(all));
+                }
+            }
+        }
+        (Ok(()), B::from_bytes(all))
+    }
+
+    /// Writes the whole buffer at `offset`. On an error any part may have been written.
+    pub async fn write_all_at<B: IoBuf>(&self, buf: B, offset: u64) -> (io::Result<()>, B) {
+        let mut bytes = buf.into_bytes();
+        let len = bytes.as_slice().len();
+        let mut from = 0;
+        while from < len {
+            let op = FileOp::Write { offset: offset + from as u64, from };
+            let (result, back) = self.run(op, bytes).await;
+            bytes = back;
+            match result {
+                Ok(0) => return (Err(io::ErrorKind::WriteZero.into()), B::from_bytes(bytes)),
+                Ok(n) => from += n,
+                Err(e) if transient(&e) => {}
+                Err(e) => return (Err(e), B::from_bytes(bytes)),
+            }
+        }
+        (Ok(()), B::from_bytes(bytes))
+    }
+
+    /// Makes the data written before the call durable, and the size if it grew. After an error
+    /// nothing is known of what reached the disk: never call it again and believe it.
+    pub async fn sync_data(&self) -> io::Result<()> {
+        self.run(FileOp::SyncData, Bytes::default()).await.0.map(drop)
+    }
+
+    /// [`File::sync_data`], with times and the like. The file's name is not covered: see
+    /// [`Env::sync_dir`].
+    pub async fn sync_all(&self) -> io::Result<()> {
+        self.run(FileOp::SyncAll, Bytes::default()).await.0.map(drop)
+    }
+
+    /// Reserves space for the first `len` bytes; a shorter file grows to that, with zeros.
+    pub async fn allocate(&self, len: u64) -> io::Result<()> {
+        loop {
+            let op = FileOp::Allocate { offset: 0, len };
+            match self.run(op, Bytes::default()).await.0 {
+                Err(e) if transient(&e) => {}
+                result => return result.map(drop),
+            }
+        }
+    }
+
+    /// Cuts the file, or lets it grow with zeros.
+    pub async fn set_len(&self, len: u64) -> io::Result<()> {
+        match &self.kind {
+            Kind::Real(file) => {
+                let record = file.record(|handle| RecordedOp::SetLen { handle, len });
+                let clone = file.try_clone()?;
+                let result = self.env.blocking(move || clone.set_len(len)).await;
+                record.end(result.is_ok());
+                result
+            }
+            Kind::Sim(file) => match &self.env.0.make {
+                Make::Sim(port) => disk::set_len(&self.env, port, file, len).await,
+                Make::Real(_) => Err(io::ErrorKind::Other.into()),
+            },
+        }
+    }
+
+    /// The file's size in bytes.
+    pub async fn len(&self) -> io::Result<u64> {
+        match &self.kind {
+            Kind::Real(file) => {
+                let file = file.try_clone()?;
+                self.env.blocking(move || Ok(file.metadata()?.len())).await
+            }
+            Kind::Sim(file) => match &self.env.0.make {
+                Make::Sim(port) => disk::len(&self.env, port, file).await,
+                Make::Real(_) => Err(io::ErrorKind::Other.into()),
+            },
+        }
+    }
+}
+
+/// Piece that a short read goes on with, in bytes.
+const REREAD: usize = 1 << 20;
+
+fn transient(e: &io::Error) -> bool {
+    matches!(e.kind(), io::ErrorKind::Interrupted | io::ErrorKind::WouldBlock)
+}
+
+impl std::fmt::Debug for File {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "File({:?}, {:?})", self.path, self.class)
+    }
+}

@@ -1,0 +1,369 @@
+//! Directories and whole files.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use crate::env::{Env, Make};
+use crate::file::{File, OpenOptions};
+use crate::real;
+use crate::real::files::Record;
+use crate::recorder::RecordedOp;
+use crate::sim::disk::{self, SimLock};
+use crate::stats::IoKind;
+
+/// Facts of a file or directory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Metadata {
+    /// Size in bytes.
+    pub len: u64,
+    /// True for a directory.
+    pub is_dir: bool,
+}
+
+/// One entry of a directory.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct DirEntry {
+    /// Its name (bytes that are not UTF-8 are replaced).
+    pub name: String,
+    /// True for a directory.
+    pub is_dir: bool,
+}
+
+/// Keeps a directory for this process; see [`Env::lock_file`].
+#[derive(Debug)]
+#[must_use = "dropping the guard gives the lock back"]
+pub struct LockGuard {
+    _kind: LockKind,
+}
+
+#[derive(Debug)]
+enum LockKind {
+    Real(#[expect(dead_code, reason = "open is locked")] std::fs::File),
+    Sim(#[expect(dead_code, reason = "alive is locked")] SimLock),
+}
+
+impl Env {
+    /// Runs a blocking file operation on a helper thread, and accounts it.
+    pub(crate) async fn blocking<T: Send + 'static>(
+        &self,
+        f: impl FnOnce() -> io::Result<T> + Send + 'static,
+    ) -> io::Result<T> {
+        let Make::Real(driver) = &self.0.make else {
+            return Err(io::ErrorKind::Unsupported.into());
+        };
+        let class = self.class();
+        let start = driver.now_ns();
+        self.0.counters.io_started();
+        let ended = Ended { env: self, class, start, ok: std::cell::Cell::new(false) };
+        let result = driver.files.run(f).await;
+        ended.ok.set(result.is_ok());
+        result
+    }
+
+    /// A blocking operation that changes names, logged if a recorder covers `path`.
+    async fn changing(
+        &self,
+        path: &Path,
+        op: impl FnOnce(PathBuf) -> RecordedOp,
+        f: impl FnOnce() -> io::Result<()> + Send + 'static,
+    ) -> io::Result<()> {
+        let recorder = match &self.0.make {
+            Make::Real(driver) => driver.recorder.as_ref().filter(|r| r.covers(path)),
+            Make::Sim(_) => None,
+        };
+        let record = Record(recorder.map(|r| (r, r.begin(op(path.to_path_buf())))));
+        let result = self.blocking(f).await;
+        record.end(result.is_ok());
+        result
+    }
+
+    /// Makes a directory and those above it.
+    pub async fn create_dir_all(&self, path: impl AsRef<Path>) -> io::Result<()> {
+        let path = path.as_ref().to_path_buf();
+        match &self.0.make {
+            Make::Real(_) => {
+                let op = |path| RecordedOp::CreateDirAll { path };
+                self.changing(&path.clone(), op, move || std::fs::create_dir_all(path)).await
+            }
+            Make::Sim(port) => {
+                disk::meta(self, port, move |model, _| {
+                    let ops = model.create_dir_all(&path)?;
+                    ops.into_iter().for_each(|op| model.name_ended(op));
+                    Ok(())
+                })
+                .await
+            }
+        }
+    }
+
+    /// The entries of a directory, by name.
+    pub async fn read_dir(&self, path: impl AsRef<Path>) -> io::Result<Vec<DirEntry>> {
+        let path = path.as_ref().to_path_buf();
+        match &self.0.make {
+            Make::Real(_) => self.blocking(move || read_dir_real(&path)).await,
+            Make::Sim(port) => {
+                disk::meta(self, port, move |model, _| {
+                    let entries = model.list(&path)?.into_iter();
+                    Ok(entries.map(|(name, is_dir)| DirEntry { name, is_dir }).collect())
+                })
+                .await
+            }
+        }
+    }
+
+    /// Renames a file or directory, replacing a file at `to`.
+    pub async fn rename(&self, from: impl AsRef<Path>, to: impl AsRef<Path>) -> io::Result<()> {
+        let (from, to) = (from.as_ref().to_path_buf(), to.as_ref().to_path_buf());
+        match &self.0.make {
+            Make::Real(_) => {
+                let target = to.clone();
+                let op = |from| RecordedOp::Rename { from, to: target };
+                self.changing(&from.clone(), op, move || std::fs::rename(from, to)).await
+            }
+            Make::Sim(port) => {
+                disk::meta(self, port, move |model, _| {
+                    let op = model.rename(&from, &to)?;
+                    model.name_ended(op);
+                    Ok(())
+                })
+                .await
+            }
+        }
+    }
+
+    /// Removes a file.
+    pub async fn remove_file(&self, path: impl AsRef<Path>) -> io::Result<()> {
+        let path = path.as_ref().to_path_buf();
+        match &self.0.make {
+            Make::Real(_) => {
+                let op = |path| RecordedOp::RemoveFile { path };
+                self.changing(&path.clone(), op, move || std::fs::remove_file(path)).await
+            }
+            Make::Sim(port) => {
+                disk::meta(self, port, move |model, _| {
+                    let op = model.remove_file(&path)?;
+                    model.name_ended(op);
+                    Ok(())
+                })
+                .await
+            }
+        }
+    }
+
+    /// Removes a directory and all below it.
+    pub async fn remove_dir_all(&self, path: impl AsRef<Path>) -> io::Result<()> {
+        let path = path.as_ref().to_path_buf();
+        match &self.0.make {
+            Make::Real(_) => {
+                let op = |path| RecordedOp::RemoveDirAll { path };
+                self.changing(&path.clone(), op, move || std::fs::remove_dir_all(path)).await
+            }
+            Make::Sim(port) => {
+                disk::meta(self, port, move |model, _| {
+                    let ops = model.remove_dir_all(&path)?;
+                    ops.into_iter().for_each(|op| model.name_ended(op));
+                    Ok(())
+                })
+                .await
+            }
+        }
+    }
+
+    /// Gives a file a second name.
+    pub async fn hard_link(&self, from: impl AsRef<Path>, to: impl AsRef<Path>) -> io::Result<()> {
+        let (from, to) = (from.as_ref().to_path_buf(), to.as_ref().to_path_buf());
+        match &self.0.make {
+            Make::Real(_) => {
+                let target = to.clone();
+                let op = |from| RecordedOp::HardLink { from, to: target };
+                self.changing(&from.clone(), op, move || std::fs::hard_link(from, to)).await
+            }
+            Make::Sim(port) => {
+                disk::meta(self, port, move |model, _| {
+                    let op = model.hard_link(&from, &to)?;
+                    model.name_ended(op);
+                    Ok(())
+                })
+                .await
+            }
+        }
+    }
+
+    /// Makes the names in a directory durable: files created, renamed, linked or removed in it.
+    pub async fn sync_dir(&self, path: impl AsRef<Path>) -> io::Result<()> {
+        let path = path.as_ref().to_path_buf();
+        match &self.0.make {
+            Make::Real(_) => {
+                let op = |path| RecordedOp::SyncDir { path };
+                let dir = path.clone();
+                let sync = move || std::fs::File::open(path)?.sync_all();
+                self.changing(&dir, op, sync).await
+            }
+            Make::Sim(port) => disk::sync_dir(self, port, &path).await,
+        }
+    }
+
+    /// Facts of a path; None when there is nothing.
+    pub async fn metadata(&self, path: impl AsRef<Path>) -> io::Result<Option<Metadata>> {
+        let path = path.as_ref().to_path_buf();
+        match &self.0.make {
+            Make::Real(_) => {
+                self.blocking(move || match std::fs::metadata(path) {
+                    Ok(m) => Ok(Some(Metadata { len: m.len(), is_dir: m.is_dir() })),
+                    Err(e) if e.kind() == io::ErrorKind::NotFound => Ok(None),
+                    Err(e) => Err(e),
+                })
+                .await
+            }
+            Make::Sim(port) => {
+                disk::meta(self, port, move |model, _| match model.lookup(&path) {
+                    Ok(ino) => {
+                        let len = model.len(ino);
+                        Ok(Some(Metadata { len: len.unwrap_or(0), is_dir: len.is_none() }))
+                    }
+                    Err(e) if e.kind() == io::ErrorKind::NotFound => Ok(None),
+                    Err(e) => Err(e),
+                })
+                .await
+            }
+        }
+    }
+
+    /// True if there is something at `path`.
+    pub async fn exists(&self, path: impl AsRef<Path>) -> io::Result<bool> {
+        Ok(self.metadata(path).await?.is_some())
+    }
+
+    /// Total and free bytes of the disk that holds `path`.
+    pub async fn disk_space(&self, path: impl AsRef<Path>) -> io::Result<(u64, u64)> {
+        let path = path.as_ref().to_path_buf();
+        match &self.0.make {
+            Make::Real(_) => self.blocking(move || real::disk_space(&path)).await,
+            Make::Sim(port) => {
+                let total = port.world.options.disk_bytes;
+                disk::meta(self, port, move |model, node| {
+                    let full = node.disk.no_space.get();
+                    let free = if full { 0 } else { total.saturating_sub(model.used()) };
+                    Ok((total, free))
+                })
+                .await
+            }
+        }
+    }
+
+    /// Locks a file (created if missing) against every other process and every other guard, until the
+    /// guard is dropped or the process dies. `WouldBlock` when it is taken.
+    pub async fn lock_file(&self, path: impl AsRef<Path>) -> io::Result<LockGuard> {
+        let path = path.as_ref().to_path_buf();
+        let kind = match &self.0.make {
+            Make::Real(_) => LockKind::Real(self.blocking(move || lock_real(&path)).await?),
+            Make::Sim(port) => LockKind::Sim(disk::lock(self, port, &path).await?),
+        };
+        Ok(LockGuard { _kind: kind })
+    }
+
+    /// The whole of a file, which must not be larger than `limit` bytes.
+    pub async fn read_file(&self, path: impl AsRef<Path>, limit: u64) -> io::Result<Vec<u8>> {
+        let file = File::open(self, path, OpenOptions::READ).await?;
+        let len = file.len().await?;
+        if len > limit {
+            let what = format!("{:?} has {len} bytes, more than {limit}", file.path());
+            return Err(io::Error::new(io::ErrorKind::FileTooLarge, what));
+        }
+        let (result, bytes) = file.read_exact_at(Vec::new(), 0, len as usize).await;
+        result.map(|()| bytes)
+    }
+
+    /// Replaces a file's content, durably and all at once: after a crash the old or the new is there.
+    /// The new content goes to `path` + `.tmp` first.
+    pub async fn write_file_atomically(
+        &self,
+        path: impl AsRef<Path>,
+        bytes: Vec<u8>,
+    ) -> io::Result<()> {
+        let path = path.as_ref();
+        let mut temporary = path.as_os_str().to_os_string();
+        temporary.push(".tmp");
+        let temporary = PathBuf::from(temporary);
+        let options = OpenOptions { truncate: true, ..OpenOptions::READ_WRITE };
+        let file = File::open(self, &temporary, options).await?;
+        file.write_all_at(bytes, 0).await.0?;
+        file.sync_all().await?;
+        drop(file);
+        self.rename(&temporary, path).await?;
+        self.sync_dir(parent(path)).await
+    }
+}
+
+/// The directory that holds `path`.
+pub(crate) fn parent(path: &Path) -> &Path {
+    match path.parent() {
+        Some(p) if p.as_os_str().is_empty() => Path::new("."),
+        Some(p) => p,
+        None => Path::new("/"),
+    }
+}
+
+/// Accounts a blocking operation, also one that is dropped.
+struct Ended<'a> {
+    env: &'a Env,
+    class: crate::class::Class,
+    start: u64,
+    ok: std::cell::Cell<bool>,
+}
+
+impl Drop for Ended<'_> {
+    fn drop(&mut self) {
+        let Make::Real(driver) = &self.env.0.make else { return };
+        let took = driver.now_ns().saturating_sub(self.start);
+        let outcome = self.ok.get().then_some(0);
+        self.env.0.counters.io_ended(self.class, IoKind::Meta, outcome, 0, took);
+    }
+}
+
+/// Opens a file; without direct I/O where the file system refuses it.
+pub(crate) fn open_real(path: &Path, options: OpenOptions) -> io::Result<std::fs::File> {
+    use std::os::unix::fs::OpenOptionsExt;
+    let mut open = std::fs::OpenOptions::new();
+    open.read(options.read)
+        .write(options.write)
+        .create(options.create)
+        .create_new(options.create_new)
+        .truncate(options.truncate);
+    if !options.direct {
+        return open.open(path);
+    }
+    match open.clone().custom_flags(libc::O_DIRECT).open(path) {
+        Err(e) if e.raw_os_error() == Some(libc::EINVAL) => {
+            // Some file systems create the file before they refuse the flag.
+            if options.create_new {
+                open.create_new(false).create(true);
+            }
+            open.open(path)
+        }
+        other => other,
+    }
+}
+
+fn read_dir_real(path: &Path) -> io::Result<Vec<DirEntry>> {
+    let mut entries = Vec::new();
+    for entry in std::fs::read_dir(path)? {
+        let entry = entry?;
+        let name = entry.file_name().to_string_lossy().into_owned();
+        entries.push(DirEntry { name, is_dir: entry.file_type()?.is_dir() });
+    }
+    entries.sort();
+    Ok(entries)
+}
+
+fn lock_real(path: &Path) -> io::Result<std::fs::File> {
+    let file = std::fs::OpenOptions::new().create(true).truncate(false).write(true).open(path)?;
+    match file.try_lock() {
+        Ok(()) => Ok(file),
+        Err(std::fs::TryLockError::WouldBlock) => Err(io::Error::new(
+            io::ErrorKind::WouldBlock,
+            format!("{path:?} is locked: another node runs on this directory"),
+        )),
+        Err(std::fs::TryLockError::Error(e)) => Err(e),
+    }
+}

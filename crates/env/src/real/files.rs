@@ -1,0 +1,213 @@
+//! Files through the ring.
+
+use std::future::Future;
+use std::io;
+use std::os::fd::{AsRawFd, RawFd};
+use std::pin::Pin;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+
+use io_uring::{opcode, squeue, types};
+
+use super::Driver;
+use super::helper::Pool;
+use crate::buf::Bytes;
+use crate::class::Class;
+use crate::env::{Env, Make};
+use crate::recorder::{Begun, RecordedOp, Recorder};
+use crate::stats::IoKind;
+
+/// An open file; closed on a helper thread, for the last close of a removed file frees its blocks.
+pub(crate) struct RealFile {
+    file: Option<std::fs::File>,
+    /// The recorder that covers it, and its number there.
+    pub recorded: Option<(Recorder, u64)>,
+    closer: Arc<Pool>,
+}
+
+impl RealFile {
+    pub fn new(
+        file: std::fs::File,
+        recorded: Option<(Recorder, u64)>,
+        closer: Arc<Pool>,
+    ) -> Rc<Self> {
+        Rc::new(Self { file: Some(file), recorded, closer })
+    }
+
+    /// Logs the begin of an operation, if a recorder covers the file.
+    pub fn record(&self, op: impl FnOnce(u64) -> RecordedOp) -> Record<'_> {
+        Record(self.recorded.as_ref().map(|(recorder, handle)| {
+            let begun = recorder.begin(op(*handle));
+            (recorder, begun)
+        }))
+    }
+
+    /// A second handle for a helper thread.
+    pub fn try_clone(&self) -> io::Result<std::fs::File> {
+        match &self.file {
+            Some(file) => file.try_clone(),
+            None => Err(io::Error::from_raw_os_error(libc::EBADF)),
+        }
+    }
+}
+
+impl AsRawFd for RealFile {
+    fn as_raw_fd(&self) -> RawFd {
+        self.file.as_ref().map_or(-1, AsRawFd::as_raw_fd)
+    }
+}
+
+impl Drop for RealFile {
+    fn drop(&mut self) {
+        let file = self.file.take();
+        self.closer.submit(move || drop(file));
+    }
+}
+
+/// An operation in the log of a recorder, if there is one.
+pub(crate) struct Record<'a>(pub Option<(&'a Recorder, Begun)>);
+
+impl Record<'_> {
+    pub fn end(self, ok: bool) {
+        if let Some((recorder, begun)) = self.0 {
+            recorder.end(begun, ok);
+        }
+    }
+}
+
+/// What to do with a file, and where.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum FileOp {
+    Read { offset: u64, len: usize },
+    Write { offset: u64, from: usize },
+    SyncData,
+    SyncAll,
+    Allocate { offset: u64, len: u64 },
+}
+
+impl FileOp {
+    pub fn kind(self) -> IoKind {
+        match self {
+            Self::Read { .. } => IoKind::Read,
+            Self::Write { .. } => IoKind::Write,
+            Self::SyncData | Self::SyncAll => IoKind::Sync,
+            Self::Allocate { .. } => IoKind::Allocate,
+        }
+    }
+
+    #[expect(unsafe_code, reason = "the io_uring seam")]
+    fn entry(self, fd: RawFd, start: *mut u8, len: usize) -> squeue::Entry {
+        let fd = types::Fd(fd);
+        // The kernel takes at most 2 GiB at once; the caller comes again for the rest.
+        let clamp = |n: usize| u32::try_from(n).unwrap_or(u32::MAX).min(0x7fff_f000);
+        match self {
+            Self::Read { offset, len: want } => {
+                opcode::Read::new(fd, start, clamp(want.min(len))).offset(offset).build()
+            }
+            Self::Write { offset, from } => {
+                let from = from.min(len);
+                // SAFETY: `from` is within the buffer or one past its end.
+                let start = unsafe { start.add(from) };
+                opcode::Write::new(fd, start, clamp(len - from)).offset(offset).build()
+            }
+            Self::SyncData => opcode::Fsync::new(fd).flags(types::FsyncFlags::DATASYNC).build(),
+            Self::SyncAll => opcode::Fsync::new(fd).build(),
+            Self::Allocate { offset, len } => {
+                opcode::Fallocate::new(fd, len).offset(offset).build()
+            }
+        }
+    }
+}
+
+/// Runs an operation, and logs it if a recorder covers the file.
+pub(crate) async fn run(
+    env: &Env,
+    driver: &Driver,
+    file: &Rc<RealFile>,
+    op: FileOp,
+    buf: Bytes,
+    class: Class,
+) -> (io::Result<usize>, Bytes) {
+    if file.recorded.is_none() || matches!(op, FileOp::Read { .. }) {
+        return start(env, driver, file, op, buf, class).await;
+    }
+    let part = |buf: &Bytes, from: usize, len: Option<usize>| -> Arc<[u8]> {
+        let rest = buf.as_slice().get(from..).unwrap_or_default();
+        rest.get(..len.unwrap_or(rest.len())).unwrap_or_default().into()
+    };
+    let record = file.record(|handle| match op {
+        FileOp::Write { offset, from } => {
+            RecordedOp::Write { handle, offset, bytes: part(&buf, from, None) }
+        }
+        FileOp::Allocate { offset, len } => RecordedOp::Allocate { handle, len: offset + len },
+        _ => RecordedOp::Sync { handle },
+    });
+    let (result, buf) = start(env, driver, file, op, buf, class).await;
+    match (&result, op) {
+        // Short: what was written counts, the rest may or may not be there.
+        (Ok(n), FileOp::Write { offset, from }) if *n < buf.as_slice().len() - from => {
+            record.end(false);
+            let bytes = part(&buf, from, Some(*n));
+            file.record(|handle| RecordedOp::Write { handle, offset, bytes }).end(true);
+        }
+        _ => record.end(result.is_ok()),
+    }
+    (result, buf)
+}
+
+/// Starts an operation on the shard's ring.
+fn start(
+    env: &Env,
+    driver: &Driver,
+    file: &Rc<RealFile>,
+    op: FileOp,
+    buf: Bytes,
+    class: Class,
+) -> OpFuture {
+    let counters = &env.0.counters;
+    let build = |fd, start, len| op.entry(fd, start, len);
+    let now = driver.now_ns();
+    let key = driver.ring.start(counters, file.clone(), buf, class, op.kind(), now, build);
+    OpFuture { env: env.clone(), key: Some(key) }
+}
+
+/// Future of an operation: the result as the kernel gave it, and the buffer. Dropped, the operation
+/// still ends; its buffer is freed after that.
+pub(crate) struct OpFuture {
+    env: Env,
+    key: Option<usize>,
+}
+
+impl OpFuture {
+    fn driver(&self) -> Option<&Driver> {
+        match &self.env.0.make {
+            Make::Real(driver) => Some(driver),
+            Make::Sim(_) => None,
+        }
+    }
+}
+
+impl Future for OpFuture {
+    type Output = (io::Result<usize>, Bytes);
+
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
+        let (Some(key), Some(driver)) = (self.key, self.driver()) else {
+            return Poll::Ready((Err(io::ErrorKind::Other.into()), Bytes::default()));
+        };
+        let Poll::Ready((result, buf)) = driver.ring.poll_op(key, cx) else {
+            return Poll::Pending;
+        };
+        self.key = None;
+        let result = usize::try_from(result).map_err(|_| io::Error::from_raw_os_error(-result));
+        Poll::Ready((result, buf))
+    }
+}
+
+impl Drop for OpFuture {
+    fn drop(&mut self) {
+        if let (Some(key), Some(driver)) = (self.key.take(), self.driver()) {
+            driver.ring.abandon(key);
+        }
+    }
+}

@@ -1,0 +1,111 @@
+//! The few system calls that neither std nor `socket2` offer.
+
+use std::ffi::CString;
+use std::io;
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+
+fn check(result: libc::c_int) -> io::Result<libc::c_int> {
+    if result < 0 { Err(io::Error::last_os_error()) } else { Ok(result) }
+}
+
+/// A descriptor that other threads write to in order to wake this one.
+#[expect(unsafe_code, reason = "eventfd has no safe wrapper in std")]
+pub(super) fn eventfd() -> io::Result<OwnedFd> {
+    // SAFETY: no pointers; the descriptor returned is ours alone.
+    unsafe {
+        Ok(OwnedFd::from_raw_fd(check(libc::eventfd(0, libc::EFD_CLOEXEC | libc::EFD_NONBLOCK))?))
+    }
+}
+
+/// Adds one to an eventfd.
+#[expect(unsafe_code, reason = "eventfd has no safe wrapper in std")]
+pub(super) fn eventfd_ring(fd: &OwnedFd) {
+    // SAFETY: the descriptor is open; the call takes no pointers of ours. It fails only when the
+    // counter is full, and then the reader has a wake-up pending anyway.
+    unsafe {
+        libc::eventfd_write(fd.as_raw_fd(), 1);
+    }
+}
+
+/// Binds the calling thread to the `n`-th (modulo their number) CPU that it may run on.
+#[expect(unsafe_code, reason = "affinity has no safe wrapper in std")]
+pub(super) fn pin_to(n: usize) -> io::Result<()> {
+    let size = size_of::<libc::cpu_set_t>();
+    // SAFETY: a cpu_set_t of zeros is the empty set; the pointers are to live locals of the size given.
+    unsafe {
+        let mut allowed: libc::cpu_set_t = std::mem::zeroed();
+        check(libc::sched_getaffinity(0, size, &mut allowed))?;
+        let cpus: Vec<usize> =
+            (0..libc::CPU_SETSIZE as usize).filter(|&cpu| libc::CPU_ISSET(cpu, &allowed)).collect();
+        let Some(&cpu) = cpus.get(n % cpus.len().max(1)) else { return Ok(()) };
+        let mut one: libc::cpu_set_t = std::mem::zeroed();
+        libc::CPU_SET(cpu, &mut one);
+        check(libc::sched_setaffinity(0, size, &one))?;
+    }
+    Ok(())
+}
+
+/// Total and free (to an ordinary user) bytes of the file system that holds `path`.
+#[expect(unsafe_code, reason = "statvfs has no safe wrapper in std")]
+pub(crate) fn disk_space(path: &Path) -> io::Result<(u64, u64)> {
+    let path = CString::new(path.as_os_str().as_bytes())?;
+    // SAFETY: `path` is terminated, `stat` a live local that the call fills.
+    let stat = unsafe {
+        let mut stat: libc::statvfs64 = std::mem::zeroed();
+        check(libc::statvfs64(path.as_ptr(), &mut stat))?;
+        stat
+    };
+    Ok((stat.f_blocks.saturating_mul(stat.f_frsize), stat.f_bavail.saturating_mul(stat.f_frsize)))
+}
+
+/// SIGTERM and SIGINT, taken off their default action and turned into a readable descriptor.
+pub(super) struct Signals {
+    pub fd: OwnedFd,
+    before: libc::sigset_t,
+}
+
+impl Signals {
+    /// Blocks both signals on the calling thread (and those that it starts later).
+    #[expect(unsafe_code, reason = "signalfd has no safe wrapper in std")]
+    pub fn block() -> io::Result<Self> {
+        // SAFETY: the sets are live locals; the descriptor returned is ours alone.
+        unsafe {
+            let mut set: libc::sigset_t = std::mem::zeroed();
+            libc::sigemptyset(&mut set);
+            libc::sigaddset(&mut set, libc::SIGTERM);
+            libc::sigaddset(&mut set, libc::SIGINT);
+            let mut before: libc::sigset_t = std::mem::zeroed();
+            let error = libc::pthread_sigmask(libc::SIG_BLOCK, &set, &mut before);
+            if error != 0 {
+                return Err(io::Error::from_raw_os_error(error));
+            }
+            let flags = libc::SFD_CLOEXEC | libc::SFD_NONBLOCK;
+            let fd = OwnedFd::from_raw_fd(check(libc::signalfd(-1, &set, flags))?);
+            Ok(Self { fd, before })
+        }
+    }
+
+    /// Takes the signals that arrived; says whether there was one.
+    #[expect(unsafe_code, reason = "signalfd has no safe wrapper in std")]
+    pub fn take(fd: libc::c_int) -> bool {
+        let mut any = false;
+        let mut info = [0u8; size_of::<libc::signalfd_siginfo>()];
+        // SAFETY: the buffer is live and of the length given.
+        while unsafe { libc::read(fd, info.as_mut_ptr().cast(), info.len()) } > 0 {
+            any = true;
+        }
+        any
+    }
+}
+
+impl Drop for Signals {
+    #[expect(unsafe_code, reason = "signalfd has no safe wrapper in std")]
+    fn drop(&mut self) {
+        // SAFETY: `before` was filled by `block`; restoring the mask of this thread.
+        unsafe {
+            libc::pthread_sigmask(libc::SIG_SETMASK, &self.before, std::ptr::null_mut());
+        }
+    }
+}

@@ -1,0 +1,280 @@
+//! Encodes packed rows and markers.
+
+use super::columns::{HeaderColumn, PlaceSet};
+use super::flags::*;
+use super::header::Header;
+use super::prefix::{write_bound, write_clustering};
+use crate::cell::{CellKind, CellRef, Cells};
+use crate::layout::Layout;
+use crate::marker::{MarkerRef, Unfiltered};
+use crate::row::RowRef;
+use crate::time::{Deletion, Liveness};
+use thiserror::Error;
+use types::WriteBytes;
+use types::vint::uvint_size;
+
+/// Why a row cannot be encoded: it does not fit its layout or the header. A caller that validated its
+/// values and gathered its columns does not meet it; what was appended must be thrown away.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum EncodeError {
+    /// A cell names a column that is not among the header's.
+    #[error("column {0} is not in the header")]
+    Column(u16),
+    /// The value of a fixed-length type has another length.
+    #[error("a value of {found} bytes in column {column}, which takes {wanted}")]
+    Value {
+        /// Index of the column.
+        column: u16,
+        /// Bytes that the type takes.
+        wanted: usize,
+        /// Bytes of the value.
+        found: usize,
+    },
+    /// The same, at a position of the clustering.
+    #[error("a clustering value at position {0} is not of its type's length")]
+    ClusteringValue(usize),
+    /// More clustering values than clustering columns.
+    #[error("{0} clustering values are too many")]
+    ClusteringLength(usize),
+    /// A cell of a complex column without path, or of a simple one with.
+    #[error("a cell of column {0} with or without a path, against its type")]
+    Path(u16),
+}
+
+/// Encodes unfiltereds one after another; keeps its buffers.
+#[derive(Clone, Debug, Default)]
+pub struct Encoder {
+    present: PlaceSet,
+    body: Vec<u8>,
+}
+
+impl Encoder {
+    /// An encoder with empty buffers.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Appends a row or marker. `previous_size` is the distance from the start of the unfiltered
+    /// before, or of the partition for the first, and zero for a static row; it is written to SSTables
+    /// only.
+    pub fn unfiltered(
+        &mut self,
+        layout: &Layout,
+        header: &Header,
+        unfiltered: Unfiltered<'_>,
+        previous_size: u64,
+        out: &mut Vec<u8>,
+    ) -> Result<(), EncodeError> {
+        match unfiltered {
+            Unfiltered::Row(row) => self.row(layout, header, row, previous_size, out),
+            Unfiltered::Marker(marker) => self.marker(layout, header, marker, previous_size, out),
+        }
+    }
+
+    /// Appends the end of a partition.
+    pub fn end(out: &mut Vec<u8>) {
+        out.put_u8(END_OF_PARTITION);
+    }
+
+    /// Appends a row, static or not.
+    pub fn row(
+        &mut self,
+        layout: &Layout,
+        header: &Header,
+        row: RowRef<'_>,
+        previous_size: u64,
+        out: &mut Vec<u8>,
+    ) -> Result<(), EncodeError> {
+        let is_static = row.is_static();
+        let columns = header.columns(is_static);
+        self.present.clear(columns.len());
+        let mut flags = 0;
+        for cell in row.cells() {
+            let (place, _) = columns.place(cell.column).ok_or(EncodeError::Column(cell.column))?;
+            self.present.insert(place);
+            if cell.is_complex_deletion() {
+                flags |= HAS_COMPLEX_DELETION;
+            }
+        }
+        if self.present.len() == columns.len() {
+            flags |= HAS_ALL_COLUMNS;
+        }
+        if let Some(liveness) = row.liveness() {
+            flags |= HAS_TIMESTAMP | if liveness.is_expiring() { HAS_TTL } else { 0 };
+        }
+        if !row.deletion().is_live() {
+            flags |= HAS_DELETION;
+        }
+        let extended = if is_static { IS_STATIC } else { 0 }
+            | if row.is_shadowable() { HAS_SHADOWABLE_DELETION } else { 0 };
+        if extended == 0 {
+            out.put_u8(flags);
+        } else {
+            out.put(&[flags | EXTENSION, extended]);
+        }
+        if !is_static {
+            write_clustering(layout, row.clustering(), out)?;
+        }
+        if !header.format.has_sizes() {
+            return self.row_body(header, row, flags, out);
+        }
+        let mut body = std::mem::take(&mut self.body);
+        body.clear();
+        let result = self.row_body(header, row, flags, &mut body);
+        put_sized(&body, previous_size, out);
+        self.body = body;
+        result
+    }
+
+    fn row_body(
+        &self,
+        header: &Header,
+        row: RowRef<'_>,
+        flags: u8,
+        out: &mut Vec<u8>,
+    ) -> Result<(), EncodeError> {
+        let stats = &header.stats;
+        let liveness = row.liveness();
+        if let Some(liveness) = &liveness {
+            stats.put_timestamp(liveness.timestamp, out);
+            if liveness.is_expiring() {
+                stats.put_ttl(liveness.ttl, out);
+                stats.put_seconds(liveness.expires_at, out);
+            }
+        }
+        if flags & HAS_DELETION != 0 {
+            stats.put_deletion(row.deletion(), out);
+        }
+        let columns = header.columns(row.is_static());
+        if flags & HAS_ALL_COLUMNS == 0 {
+            self.present.write_subset(columns.len(), out);
+        }
+        let mut cells = row.cells();
+        while let Some(cell) = cells.clone().next() {
+            let (_, column) = columns.place(cell.column).ok_or(EncodeError::Column(cell.column))?;
+            if column.complex {
+                let with_deletion = flags & HAS_COMPLEX_DELETION != 0;
+                put_complex(header, column, with_deletion, &mut cells, &liveness, out)?;
+            } else {
+                cells.next();
+                put_cell(header, column, &cell, &liveness, out)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Appends a marker.
+    pub fn marker(
+        &mut self,
+        layout: &Layout,
+        header: &Header,
+        marker: MarkerRef<'_>,
+        previous_size: u64,
+        out: &mut Vec<u8>,
+    ) -> Result<(), EncodeError> {
+        out.put_u8(IS_MARKER);
+        write_bound(layout, marker.bound, out)?;
+        self.body.clear();
+        if marker.bound.kind.is_end() {
+            header.stats.put_deletion(marker.end, &mut self.body);
+        }
+        if marker.bound.kind.is_start() {
+            header.stats.put_deletion(marker.start, &mut self.body);
+        }
+        if header.format.has_sizes() {
+            put_sized(&self.body, previous_size, out);
+        } else {
+            out.put(&self.body);
+        }
+        Ok(())
+    }
+}
+
+/// The size that an SSTable says of a row or marker counts the vint of the previous size.
+fn put_sized(body: &[u8], previous_size: u64, out: &mut Vec<u8>) {
+    out.put_uvint((body.len() + uvint_size(previous_size)) as u64);
+    out.put_uvint(previous_size);
+    out.put(body);
+}
+
+/// Writes the cells of a complex column from the front of `cells`, and leaves the rest.
+fn put_complex(
+    header: &Header,
+    column: &HeaderColumn,
+    with_deletion: bool,
+    cells: &mut Cells<'_>,
+    liveness: &Option<Liveness>,
+    out: &mut Vec<u8>,
+) -> Result<(), EncodeError> {
+    let Some(first) = cells.clone().next() else { return Ok(()) };
+    let of_column = |cell: &CellRef<'_>| cell.column == first.column;
+    let mut deletion = Deletion::LIVE;
+    if first.is_complex_deletion() {
+        deletion = first.as_deletion();
+        cells.next();
+    }
+    if with_deletion {
+        header.stats.put_deletion(deletion, out);
+    }
+    let count = cells.clone().take_while(of_column).count();
+    out.put_uvint(count as u64);
+    for cell in cells.by_ref().take(count) {
+        put_cell(header, column, &cell, liveness, out)?;
+    }
+    Ok(())
+}
+
+fn put_cell(
+    header: &Header,
+    column: &HeaderColumn,
+    cell: &CellRef<'_>,
+    liveness: &Option<Liveness>,
+    out: &mut Vec<u8>,
+) -> Result<(), EncodeError> {
+    if cell.path.is_some() != column.complex {
+        return Err(EncodeError::Path(cell.column));
+    }
+    let expiring = cell.is_expiring();
+    let row_timestamp = liveness.is_some_and(|liveness| liveness.timestamp == cell.timestamp);
+    let row_ttl = expiring
+        && liveness.is_some_and(|liveness| {
+            liveness.ttl == cell.ttl && liveness.expires_at == cell.local_deletion_time
+        });
+    let mut flags = match cell.kind {
+        CellKind::Live => 0,
+        CellKind::Expiring => CELL_EXPIRING,
+        CellKind::Tombstone | CellKind::ComplexDeletion => CELL_DELETED,
+    };
+    for (holds, flag) in [
+        (cell.value.is_empty(), CELL_EMPTY_VALUE),
+        (row_timestamp, CELL_ROW_TIMESTAMP),
+        (row_ttl, CELL_ROW_TTL),
+    ] {
+        if holds {
+            flags |= flag;
+        }
+    }
+    out.put_u8(flags);
+    if !row_timestamp {
+        header.stats.put_timestamp(cell.timestamp, out);
+    }
+    if cell.kind != CellKind::Live && !row_ttl {
+        header.stats.put_seconds(cell.local_deletion_time, out);
+        if expiring {
+            header.stats.put_ttl(cell.ttl, out);
+        }
+    }
+    if let Some(path) = cell.path {
+        out.put_vint_bytes(path);
+    }
+    match column.fixed_len {
+        _ if cell.value.is_empty() => {}
+        None => out.put_vint_bytes(cell.value),
+        Some(wanted) if wanted == cell.value.len() => out.put(cell.value),
+        Some(wanted) => {
+            let (column, found) = (cell.column, cell.value.len());
+            return Err(EncodeError::Value { column, wanted, found });
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,214 @@
+//! The merge of versions of a row (`Row.Merger`).
+
+use crate::builder::RowBuilder;
+use crate::cell::{CellRef, Cells};
+use crate::layout::Layout;
+use crate::reconcile::reconcile;
+use crate::row::{Head, RowRef};
+use crate::time::Deletion;
+use std::cmp::Ordering;
+
+/// Versions that are merged without an allocation.
+const INLINE_VERSIONS: usize = 8;
+
+/// Merges two versions of a row under the deletion that holds where it stands
+/// ([`Deletion::LIVE`] for none). `None` if nothing is left.
+///
+/// Commutative, associative, and idempotent on rows that a merge produced.
+pub fn merge_rows<'a>(
+    layout: &Layout,
+    a: RowRef<'a>,
+    b: RowRef<'a>,
+    active: Deletion,
+    out: &'a mut RowBuilder,
+) -> Option<RowRef<'a>> {
+    let mut cursors = [Cursor::new(a), Cursor::new(b)];
+    merge(layout, &mut cursors, active, out)
+}
+
+/// Merges any number of versions of one row. A single one of which nothing is shadowed is handed
+/// through without a copy.
+pub fn merge_versions<'a>(
+    layout: &Layout,
+    mut versions: impl Iterator<Item = RowRef<'a>>,
+    active: Deletion,
+    out: &'a mut RowBuilder,
+) -> Option<RowRef<'a>> {
+    let first = versions.next()?;
+    let Some(second) = versions.next() else {
+        if !is_touched_by(first, active) {
+            return Some(first).filter(|row| !row.is_empty());
+        }
+        return merge(layout, &mut [Cursor::new(first)], active, out);
+    };
+    let Some(third) = versions.next() else {
+        return merge_rows(layout, first, second, active, out);
+    };
+    let mut inline = [const { Cursor::EMPTY }; INLINE_VERSIONS];
+    let mut slots = inline.iter_mut();
+    let mut rest = [first, second, third].into_iter().chain(versions).map(Cursor::new);
+    for (slot, cursor) in slots.by_ref().zip(rest.by_ref()) {
+        *slot = cursor;
+    }
+    match rest.next() {
+        None => merge(layout, &mut inline, active, out),
+        Some(next) => {
+            let mut cursors: Vec<_> = inline.into_iter().chain([next]).chain(rest).collect();
+            merge(layout, &mut cursors, active, out)
+        }
+    }
+}
+
+/// Would the deletion take anything out of the row?
+fn is_touched_by(row: RowRef<'_>, active: Deletion) -> bool {
+    if active.is_live() {
+        return false;
+    }
+    let deletion = row.deletion();
+    (!deletion.is_live() && !deletion.supersedes(&active))
+        || row.liveness().is_some_and(|liveness| active.deletes(liveness.timestamp))
+        || row.cells().any(|cell| match cell.is_complex_deletion() {
+            true => !cell.as_deletion().supersedes(&active),
+            false => active.deletes(cell.timestamp),
+        })
+}
+
+/// The cells of one version that are still to be merged.
+struct Cursor<'a> {
+    row: Option<RowRef<'a>>,
+    cells: Cells<'a>,
+    head: Option<CellRef<'a>>,
+}
+
+impl<'a> Cursor<'a> {
+    const EMPTY: Self = Self { row: None, cells: Cells { rest: &[], liveness: None }, head: None };
+
+    fn new(row: RowRef<'a>) -> Self {
+        let mut cells = row.cells();
+        let head = cells.next();
+        Self { row: Some(row), cells, head }
+    }
+
+    #[inline]
+    fn take_if(&mut self, wanted: impl FnOnce(&CellRef<'a>) -> bool) -> Option<CellRef<'a>> {
+        let cell = self.head.filter(wanted)?;
+        self.head = self.cells.next();
+        Some(cell)
+    }
+}
+
+fn merge<'a>(
+    layout: &Layout,
+    cursors: &mut [Cursor<'a>],
+    active: Deletion,
+    out: &'a mut RowBuilder,
+) -> Option<RowRef<'a>> {
+    let row = cursors.first()?.row?;
+    let head = merge_heads(cursors, active);
+    let active = head.deletion.max(active);
+    out.start_like(row);
+    out.set_head(head);
+    let first = |cursors: &[Cursor<'a>]| {
+        let heads = cursors.iter().filter_map(|cursor| cursor.head.as_ref());
+        heads.map(|cell| (cell.column, cell.is_of_complex())).min()
+    };
+    while let Some((column, is_complex)) = first(cursors) {
+        if is_complex {
+            merge_complex(layout, row.is_static(), column, cursors, active, out);
+        } else {
+            merge_simple(column, cursors, active, out);
+        }
+    }
+    Some(out.finish_row(layout)).filter(|row| !row.is_empty())
+}
+
+/// The winning liveness and row deletion, as far as the deletion in force leaves them standing.
+fn merge_heads(cursors: &[Cursor<'_>], active: Deletion) -> Head {
+    let mut head = Head::EMPTY;
+    for row in cursors.iter().filter_map(|cursor| cursor.row) {
+        if let Some(liveness) = row.liveness()
+            && head.liveness.is_none_or(|best| liveness.supersedes(&best))
+        {
+            head.liveness = Some(liveness);
+        }
+        let deletion = row.deletion();
+        if deletion.supersedes(&head.deletion) && !deletion.is_live() {
+            head.deletion = deletion;
+            head.shadowable = row.is_shadowable();
+        }
+    }
+    head.drop_shadowed();
+    if !head.deletion.supersedes(&active) {
+        head.deletion = Deletion::LIVE;
+        head.shadowable = false;
+    }
+    let active = head.deletion.max(active);
+    head.liveness = head.liveness.filter(|liveness| !active.deletes(liveness.timestamp));
+    head
+}
+
+#[inline]
+fn merge_simple(column: u16, cursors: &mut [Cursor<'_>], active: Deletion, out: &mut RowBuilder) {
+    let mut winner: Option<CellRef<'_>> = None;
+    for cursor in cursors {
+        if let Some(cell) = cursor.take_if(|cell| cell.column == column)
+            && !active.deletes(cell.timestamp)
+        {
+            winner = Some(winner.map_or(cell, |winner| reconcile(winner, cell)));
+        }
+    }
+    if let Some(winner) = winner {
+        out.cell_in_order(winner);
+    }
+}
+
+fn merge_complex<'a>(
+    layout: &Layout,
+    is_static: bool,
+    column: u16,
+    cursors: &mut [Cursor<'a>],
+    active: Deletion,
+    out: &mut RowBuilder,
+) {
+    let mut complex = Deletion::LIVE;
+    for cursor in &mut *cursors {
+        let deletion = |cell: &CellRef<'_>| cell.column == column && cell.is_complex_deletion();
+        while let Some(cell) = cursor.take_if(deletion) {
+            complex = complex.max(cell.as_deletion());
+        }
+    }
+    let mut active = active;
+    if complex.supersedes(&active) {
+        out.cell_in_order(CellRef::complex_deletion(column, complex));
+        active = complex;
+    }
+    while let Some(first) = first_of(layout, is_static, column, cursors) {
+        let mut winner: Option<CellRef<'a>> = None;
+        for cursor in &mut *cursors {
+            let same = |cell: &CellRef<'_>| {
+                cell.column == column
+                    && layout.compare_paths(is_static, cell, &first) == Ordering::Equal
+            };
+            while let Some(cell) = cursor.take_if(same) {
+                if !active.deletes(cell.timestamp) {
+                    winner = Some(winner.map_or(cell, |winner| reconcile(winner, cell)));
+                }
+            }
+        }
+        if let Some(winner) = winner {
+            out.cell_in_order(winner);
+        }
+    }
+}
+
+/// The cell of the column that comes first by its path.
+#[inline]
+fn first_of<'a>(
+    layout: &Layout,
+    is_static: bool,
+    column: u16,
+    cursors: &[Cursor<'a>],
+) -> Option<CellRef<'a>> {
+    let heads = cursors.iter().filter_map(|cursor| cursor.head);
+    heads.filter(|cell| cell.column == column).min_by(|a, b| layout.compare_paths(is_static, a, b))
+}

@@ -1,0 +1,312 @@
+//! What one write does to one partition of one table, and to one key of several tables.
+
+use crate::builder::RowBuilder;
+use crate::compare::{compare, compare_clusterings};
+use crate::layout::Layout;
+use crate::marker::Unfiltered;
+use crate::merge::{merge_rows, merge_versions};
+use crate::ranges::{Markers, RangeTombstone, RangeTombstoneList};
+use crate::row::RowRef;
+use crate::time::Deletion;
+use std::cmp::Ordering;
+use std::sync::Arc;
+use types::Token;
+
+/// Packed rows in one buffer.
+#[derive(Clone, Debug, Default)]
+pub struct Rows {
+    bytes: Vec<u8>,
+    /// Start and end of each.
+    spans: Vec<(usize, usize)>,
+}
+
+impl Rows {
+    /// Appends a row.
+    pub fn push(&mut self, row: RowRef<'_>) {
+        let start = self.bytes.len();
+        self.bytes.extend_from_slice(row.as_packed());
+        self.spans.push((start, self.bytes.len()));
+    }
+
+    /// Number of rows.
+    pub fn len(&self) -> usize {
+        self.spans.len()
+    }
+
+    /// Are there none?
+    pub fn is_empty(&self) -> bool {
+        self.spans.is_empty()
+    }
+
+    /// Bytes of the packed rows.
+    pub fn size(&self) -> usize {
+        self.bytes.len()
+    }
+
+    /// The row at an index.
+    pub fn get(&self, index: usize) -> Option<RowRef<'_>> {
+        let (start, end) = *self.spans.get(index)?;
+        self.bytes.get(start..end).map(RowRef::from_packed)
+    }
+
+    /// The rows.
+    pub fn iter(&self) -> RowsIter<'_> {
+        RowsIter { rows: self, indexes: 0..self.len() }
+    }
+
+    /// Sorts by clustering and merges rows of one clustering.
+    fn normalize(&mut self, layout: &Layout, builder: &mut RowBuilder) {
+        let order = |rows: &Self, a: &(usize, usize), b: &(usize, usize)| {
+            let row = |span: &(usize, usize)| {
+                RowRef::from_packed(rows.bytes.get(span.0..span.1).unwrap_or_default())
+            };
+            compare_clusterings(layout, row(a).clustering(), row(b).clustering())
+        };
+        if self.spans.is_sorted_by(|a, b| order(self, a, b) == Ordering::Less) {
+            return;
+        }
+        let mut spans = std::mem::take(&mut self.spans);
+        spans.sort_by(|a, b| order(self, a, b));
+        let mut merged = Self::default();
+        for versions in spans.chunk_by(|a, b| order(self, a, b) == Ordering::Equal) {
+            let versions = versions.iter();
+            let versions = versions.filter_map(|span| self.bytes.get(span.0..span.1));
+            let versions = versions.map(RowRef::from_packed);
+            if let Some(row) = merge_versions(layout, versions, Deletion::LIVE, builder) {
+                merged.push(row);
+            }
+        }
+        *self = merged;
+    }
+}
+
+/// Iterates over [`Rows`].
+#[derive(Clone, Debug)]
+pub struct RowsIter<'a> {
+    rows: &'a Rows,
+    indexes: std::ops::Range<usize>,
+}
+
+impl<'a> Iterator for RowsIter<'a> {
+    type Item = RowRef<'a>;
+
+    fn next(&mut self) -> Option<RowRef<'a>> {
+        self.rows.get(self.indexes.next()?)
+    }
+
+    fn size_hint(&self) -> (usize, Option<usize>) {
+        self.indexes.size_hint()
+    }
+}
+
+impl DoubleEndedIterator for RowsIter<'_> {
+    fn next_back(&mut self) -> Option<Self::Item> {
+        self.rows.get(self.indexes.next_back()?)
+    }
+}
+
+impl ExactSizeIterator for RowsIter<'_> {}
+
+/// What one write does to one partition (`PartitionUpdate`).
+#[derive(Clone, Debug)]
+pub struct PartitionUpdate {
+    /// Id of the table.
+    pub table: [u8; 16],
+    /// The layout its rows are of. Each shard holds an `Arc` of its own making, so that counting
+    /// references stays on one core.
+    pub layout: Arc<Layout>,
+    /// The partition key.
+    pub key: Box<[u8]>,
+    /// The token of the key.
+    pub token: Token,
+    /// The deletion of the whole partition, [`Deletion::LIVE`] for none.
+    pub deletion: Deletion,
+    pub(crate) static_row: Option<Box<[u8]>>,
+    /// Rows by clustering, each clustering once.
+    pub rows: Rows,
+    /// Deletions of ranges.
+    pub ranges: RangeTombstoneList,
+}
+
+impl PartitionUpdate {
+    /// The static row.
+    pub fn static_row(&self) -> Option<RowRef<'_>> {
+        self.static_row.as_deref().map(RowRef::from_packed)
+    }
+
+    /// Does it do nothing?
+    pub fn is_empty(&self) -> bool {
+        self.deletion.is_live()
+            && self.static_row.is_none()
+            && self.rows.is_empty()
+            && self.ranges.is_empty()
+    }
+
+    /// About how many bytes it takes: what memory is accounted with.
+    pub fn size(&self) -> usize {
+        const RANGE: usize = size_of::<RangeTombstone>();
+        let ranges = self.ranges.iter().map(|range| {
+            let values = [&range.start, &range.end].map(|b| b.as_ref().values.as_packed().len());
+            values.iter().sum::<usize>() + RANGE
+        });
+        let static_row = self.static_row.as_ref().map_or(0, |row| row.len());
+        self.key.len() + self.rows.size() + static_row + ranges.sum::<usize>()
+    }
+
+    /// Rows and markers in clustering order or reversed. Rows that a range deletes are among them.
+    pub fn unfiltereds(&self, reversed: bool) -> Unfiltereds<'_> {
+        Unfiltereds {
+            layout: &self.layout,
+            rows: self.rows.iter(),
+            row: None,
+            markers: self.ranges.markers(&self.layout, reversed).peekable(),
+            reversed,
+        }
+    }
+}
+
+/// Iterates over the rows and markers of a [`PartitionUpdate`].
+#[derive(Clone, Debug)]
+pub struct Unfiltereds<'a> {
+    layout: &'a Layout,
+    rows: RowsIter<'a>,
+    /// The next row, if it was looked at.
+    row: Option<RowRef<'a>>,
+    markers: std::iter::Peekable<Markers<'a>>,
+    reversed: bool,
+}
+
+impl<'a> Iterator for Unfiltereds<'a> {
+    type Item = Unfiltered<'a>;
+
+    fn next(&mut self) -> Option<Unfiltered<'a>> {
+        let next_row = || if self.reversed { self.rows.next_back() } else { self.rows.next() };
+        let row = self.row.take().or_else(next_row);
+        let (Some(row), Some(marker)) = (row, self.markers.peek()) else {
+            return row
+                .map(Unfiltered::Row)
+                .or_else(|| self.markers.next().map(Unfiltered::Marker));
+        };
+        let order = compare(self.layout, marker.bound, row.clustering());
+        if order == if self.reversed { Ordering::Greater } else { Ordering::Less } {
+            self.row = Some(row);
+            return self.markers.next().map(Unfiltered::Marker);
+        }
+        Some(Unfiltered::Row(row))
+    }
+}
+
+/// Builds a [`PartitionUpdate`] from parts in any order.
+#[derive(Clone, Debug)]
+pub struct UpdateBuilder {
+    update: PartitionUpdate,
+}
+
+impl UpdateBuilder {
+    /// For a partition of a table.
+    pub fn new(table: [u8; 16], layout: Arc<Layout>, key: &[u8]) -> Self {
+        let update = PartitionUpdate {
+            table,
+            layout,
+            key: key.into(),
+            token: Token::of(key),
+            deletion: Deletion::LIVE,
+            static_row: None,
+            rows: Rows::default(),
+            ranges: RangeTombstoneList::new(),
+        };
+        Self { update }
+    }
+
+    /// The layout that its rows are of.
+    pub fn layout(&self) -> &Arc<Layout> {
+        &self.update.layout
+    }
+
+    /// Deletes the partition.
+    pub fn delete_partition(&mut self, deletion: Deletion) {
+        self.update.deletion = self.update.deletion.max(deletion);
+    }
+
+    /// Deletes a range.
+    pub fn delete_range(&mut self, range: RangeTombstone) {
+        self.update.ranges.insert(&self.update.layout, range);
+    }
+
+    /// Adds a row; a static one is merged with those before. Empty rows add nothing.
+    pub fn add(&mut self, row: RowRef<'_>, scratch: &mut RowBuilder) {
+        if row.is_empty() {
+            return;
+        }
+        if !row.is_static() {
+            return self.update.rows.push(row);
+        }
+        let merged = match self.update.static_row() {
+            None => Some(row),
+            Some(before) => merge_rows(&self.update.layout, before, row, Deletion::LIVE, scratch),
+        };
+        self.update.static_row = merged.map(|row| row.as_packed().into());
+    }
+
+    /// The update; rows of one clustering are merged. `scratch` is written to.
+    pub fn finish(mut self, scratch: &mut RowBuilder) -> PartitionUpdate {
+        self.update.rows.normalize(&self.update.layout, scratch);
+        self.update
+    }
+
+    pub(crate) fn set_static(&mut self, row: Option<Box<[u8]>>) {
+        self.update.static_row = row;
+    }
+
+    pub(crate) fn push_in_order(&mut self, row: RowRef<'_>) {
+        self.update.rows.push(row);
+    }
+
+    /// The update, of rows that were added in order.
+    pub(crate) fn finish_in_order(self) -> PartitionUpdate {
+        self.update
+    }
+}
+
+/// Updates of one key in one or more tables of a keyspace: what is atomic (`Mutation`).
+#[derive(Clone, Debug)]
+pub struct Mutation {
+    updates: Vec<PartitionUpdate>,
+}
+
+impl Mutation {
+    /// Of one update.
+    pub fn new(update: PartitionUpdate) -> Self {
+        Self { updates: vec![update] }
+    }
+
+    /// Adds an update of another table; hands it back if it is of another key or of a table that the
+    /// mutation has already.
+    pub fn push(&mut self, update: PartitionUpdate) -> Result<(), Box<PartitionUpdate>> {
+        if update.key[..] != *self.key() || self.updates.iter().any(|u| u.table == update.table) {
+            return Err(Box::new(update));
+        }
+        self.updates.push(update);
+        Ok(())
+    }
+
+    /// The partition key.
+    pub fn key(&self) -> &[u8] {
+        self.updates.first().map_or(&[], |update| &update.key)
+    }
+
+    /// Its token.
+    pub fn token(&self) -> Token {
+        self.updates.first().map_or(Token::MIN, |update| update.token)
+    }
+
+    /// The updates, at least one.
+    pub fn updates(&self) -> &[PartitionUpdate] {
+        &self.updates
+    }
+
+    /// The updates.
+    pub fn into_updates(self) -> Vec<PartitionUpdate> {
+        self.updates
+    }
+}

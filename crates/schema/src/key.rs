@@ -1,0 +1,74 @@
+//! The bytes of a partition key: the value itself for one column, `CompositeType` for several:
+//! a component = u16 length, bytes, one zero byte (`db.marshal.CompositeType`).
+
+use crate::table::Table;
+
+/// The longest partition key, in bytes (`FBUtilities.MAX_UNSIGNED_SHORT`).
+pub const MAX_KEY_LENGTH: usize = u16::MAX as usize;
+
+/// Why bytes are no partition key of a table.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum KeyError {
+    /// A number of components other than the table's.
+    #[error("{got} components for a partition key of {want}")]
+    Arity {
+        /// Columns of the partition key.
+        want: usize,
+        /// Components given.
+        got: usize,
+    },
+    /// Too long, as a whole or a component.
+    #[error("Key length of {0} is longer than maximum of {MAX_KEY_LENGTH}")]
+    TooLong(usize),
+    /// A composite whose lengths do not add up.
+    #[error("malformed composite partition key")]
+    Malformed,
+}
+
+impl Table {
+    /// The partition key's bytes, from one value a column of the key.
+    pub fn partition_key_bytes<V: AsRef<[u8]>>(&self, values: &[V]) -> Result<Vec<u8>, KeyError> {
+        if values.len() != self.partition_key.len() {
+            return Err(KeyError::Arity { want: self.partition_key.len(), got: values.len() });
+        }
+        let key = match values {
+            [value] => value.as_ref().to_vec(),
+            _ => compose(values)?,
+        };
+        if key.len() > MAX_KEY_LENGTH { Err(KeyError::TooLong(key.len())) } else { Ok(key) }
+    }
+
+    /// The values of the columns of the partition key, from its bytes.
+    pub fn partition_key_values<'a>(&self, key: &'a [u8]) -> Result<Vec<&'a [u8]>, KeyError> {
+        if self.partition_key.len() == 1 {
+            return Ok(vec![key]);
+        }
+        let mut values = Vec::with_capacity(self.partition_key.len());
+        let mut rest = key;
+        while let Some((length, after)) = rest.split_first_chunk::<2>() {
+            let length = usize::from(u16::from_be_bytes(*length));
+            let (value, after) = after.split_at_checked(length).ok_or(KeyError::Malformed)?;
+            values.push(value);
+            rest = after.get(1..).ok_or(KeyError::Malformed)?;
+        }
+        if !rest.is_empty() {
+            return Err(KeyError::Malformed);
+        }
+        if values.len() != self.partition_key.len() {
+            return Err(KeyError::Arity { want: self.partition_key.len(), got: values.len() });
+        }
+        Ok(values)
+    }
+}
+
+fn compose<V: AsRef<[u8]>>(values: &[V]) -> Result<Vec<u8>, KeyError> {
+    let mut key = Vec::with_capacity(values.iter().map(|v| v.as_ref().len() + 3).sum());
+    for value in values {
+        let value = value.as_ref();
+        let length = u16::try_from(value.len()).map_err(|_| KeyError::TooLong(value.len()))?;
+        key.extend_from_slice(&length.to_be_bytes());
+        key.extend_from_slice(value);
+        key.push(0);
+    }
+    Ok(key)
+}

@@ -1,0 +1,264 @@
+//! `Summary.db`: every so many-th entry of Index.db, kept in memory
+//! (`io.sstable.indexsummary.IndexSummary`).
+//!
+//! `i32` least interval (128), `i32` number of entries, `i64` bytes of offsets and entries,
+//! `i32` sampling level (128 is full), `i32` entries at full sampling; a little-endian `i32`
+//! offset each, counted from the start of the offsets; the entries, each the key's bytes and
+//! a little-endian `i64` position in Index.db; then, counted by an `i32` each, the table's
+//! first and last key. A table without Summary.db is complete: it can be made again.
+
+use std::cmp::Ordering;
+
+use crate::bytes::{Reader, put_int};
+use crate::error::{Result, corrupt};
+
+const SUMMARY: &str = "Summary.db";
+/// The level at which every entry is kept.
+pub const FULL_SAMPLING: u32 = 128;
+/// Bytes of the position behind each key.
+const POSITION: usize = 8;
+
+/// A sample of Index.db.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Summary {
+    /// One of how many keys is sampled at full sampling.
+    pub min_interval: u32,
+    /// How many of 128 samples are kept.
+    pub sampling_level: u32,
+    /// How many there would be if all were.
+    pub size_at_full_sampling: u32,
+    /// The first key of the table.
+    pub first: Vec<u8>,
+    /// The last key of the table.
+    pub last: Vec<u8>,
+    /// Where each entry starts in `entries`, ascending.
+    starts: Vec<u32>,
+    /// Key and position, one after the other.
+    entries: Vec<u8>,
+}
+
+impl Summary {
+    /// Reads a Summary.db.
+    pub fn parse(bytes: &[u8]) -> Result<Self> {
+        let mut reader = Reader::new(SUMMARY, bytes);
+        let min_interval = reader.u32()?;
+        let count = reader.u32()? as usize;
+        let size = usize::try_from(reader.u64()?).unwrap_or(usize::MAX);
+        let sampling_level = reader.u32()?;
+        let size_at_full_sampling = reader.u32()?;
+        if min_interval == 0 || !(1..=FULL_SAMPLING).contains(&sampling_level) {
+            return corrupt(SUMMARY, format!("interval {min_interval}, level {sampling_level}"));
+        }
+        let base = count.checked_mul(4).filter(|base| *base <= size && size <= reader.left());
+        let Some(base) = base else {
+            return corrupt(SUMMARY, format!("{count} entries in {size} bytes"));
+        };
+        let mut starts = Vec::with_capacity(count);
+        for _ in 0..count {
+            let start = u32::from_le_bytes(reader.array()?);
+            match (start as usize).checked_sub(base) {
+                Some(start) => starts.push(start as u32),
+                None => return corrupt(SUMMARY, format!("an entry at {start}")),
+            }
+        }
+        let entries = reader.take(size - base)?.to_vec();
+        let first = reader.int_bytes()?.to_vec();
+        let last = reader.int_bytes()?.to_vec();
+        reader.end()?;
+        let holds = |start: &u32, end: &u32| {
+            start.checked_add(POSITION as u32).is_some_and(|least| least <= *end)
+        };
+        let ends = starts.iter().skip(1).copied().chain([entries.len() as u32]);
+        if starts.first().is_some_and(|s| *s != 0)
+            || !starts.iter().zip(ends).all(|(start, end)| holds(start, &end))
+        {
+            return corrupt(SUMMARY, "its entries overlap");
+        }
+        Ok(Self {
+            min_interval,
+            sampling_level,
+            size_at_full_sampling,
+            first,
+            last,
+            starts,
+            entries,
+        })
+    }
+
+    /// The bytes of a Summary.db.
+    pub fn encode(&self) -> Vec<u8> {
+        let base = self.starts.len() * 4;
+        let mut out = Vec::with_capacity(32 + base + self.entries.len());
+        out.extend(self.min_interval.to_be_bytes());
+        put_int(&mut out, self.starts.len());
+        out.extend(((base + self.entries.len()) as u64).to_be_bytes());
+        out.extend(self.sampling_level.to_be_bytes());
+        out.extend(self.size_at_full_sampling.to_be_bytes());
+        for start in &self.starts {
+            out.extend((*start + base as u32).to_le_bytes());
+        }
+        out.extend(&self.entries);
+        for key in [&self.first, &self.last] {
+            put_int(&mut out, key.len());
+            out.extend(key);
+        }
+        out
+    }
+
+    /// How many entries there are.
+    pub fn len(&self) -> usize {
+        self.starts.len()
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.starts.is_empty()
+    }
+
+    /// Entry number `index`: its key and its position in Index.db.
+    pub fn entry(&self, index: usize) -> Option<(&[u8], u64)> {
+        let start = *self.starts.get(index)? as usize;
+        let end = self.starts.get(index + 1).map_or(self.entries.len(), |end| *end as usize);
+        let (key, position) = self.entries.get(start..end)?.split_last_chunk::<POSITION>()?;
+        Some((key, u64::from_le_bytes(*position)))
+    }
+
+    /// Where in Index.db to start looking for a key: the position of the last entry that is
+    /// not after it, by `compare(entry's key)`. `None` if all are after it.
+    pub fn floor(&self, mut compare: impl FnMut(&[u8]) -> Ordering) -> Option<u64> {
+        let (mut low, mut high) = (0, self.len());
+        while low < high {
+            let middle = low + (high - low) / 2;
+            match self.entry(middle).map(|(key, _)| compare(key)) {
+                Some(Ordering::Less | Ordering::Equal) => low = middle + 1,
+                _ => high = middle,
+            }
+        }
+        self.entry(low.checked_sub(1)?).map(|(_, position)| position)
+    }
+}
+
+/// Makes a summary while Index.db is written.
+#[derive(Clone, Debug)]
+pub struct Builder {
+    interval: u32,
+    keys: u64,
+    starts: Vec<u32>,
+    entries: Vec<u8>,
+    first: Option<Vec<u8>>,
+    last: Vec<u8>,
+}
+
+impl Builder {
+    /// That samples one key of `min_interval`, the table's `min_index_interval`.
+    pub fn new(min_interval: u32) -> Self {
+        let (starts, entries, last) = (Vec::new(), Vec::new(), Vec::new());
+        Self { interval: min_interval.max(1), keys: 0, starts, entries, first: None, last }
+    }
+
+    /// Notes the next key, and where its entry starts in Index.db. Keys beyond 2 GiB of
+    /// entries are not sampled any more, as Cassandra's are not.
+    pub fn add(&mut self, key: &[u8], position: u64) {
+        if self.keys.is_multiple_of(u64::from(self.interval)) {
+            let size = self.entries.len() + key.len() + POSITION + 4 * (self.starts.len() + 1);
+            if i32::try_from(size).is_ok() {
+                self.starts.push(self.entries.len() as u32);
+                self.entries.extend(key);
+                self.entries.extend(position.to_le_bytes());
+            }
+        }
+        self.keys += 1;
+        self.first.get_or_insert_with(|| key.to_vec());
+        self.last.clear();
+        self.last.extend(key);
+    }
+
+    /// The summary; `None` if no key was noted.
+    pub fn finish(self) -> Option<Summary> {
+        let size = self.starts.len() as u32;
+        Some(Summary {
+            min_interval: self.interval,
+            sampling_level: FULL_SAMPLING,
+            size_at_full_sampling: size,
+            first: self.first?,
+            last: self.last,
+            starts: self.starts,
+            entries: self.entries,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    const PLAIN: &[u8] = include_bytes!("../testdata/plain/nb-1-big-Summary.db");
+
+    #[test]
+    fn round_trips_cassandras() {
+        for bytes in [PLAIN, include_bytes!("../testdata/lz4/nb-1-big-Summary.db")] {
+            assert_eq!(Summary::parse(bytes).unwrap().encode(), bytes);
+        }
+        let summary = Summary::parse(PLAIN).unwrap();
+        assert_eq!(summary.entry(0), Some((&b"key53"[..], 0)));
+        assert_eq!(summary.entry(1), Some((&b"key70"[..], 0x55c)));
+        assert_eq!((&summary.first[..], &summary.last[..]), (&b"key53"[..], &b"key76"[..]));
+    }
+
+    #[test]
+    fn makes_cassandras_from_its_index() {
+        let index = include_bytes!("../testdata/plain/nb-1-big-Index.db");
+        let mut reader = Reader::new("Index.db", index);
+        let mut builder = Builder::new(128);
+        while reader.left() > 0 {
+            let position = reader.position() as u64;
+            let length = reader.u16().unwrap();
+            builder.add(reader.take(length.into()).unwrap(), position);
+            // An unsigned vint of Data.db, then the size of the index within the partition: 0.
+            let more = reader.u8().unwrap().leading_ones();
+            reader.take(more as usize).unwrap();
+            assert_eq!(reader.u8().unwrap(), 0);
+        }
+        assert_eq!(builder.finish().unwrap().encode(), PLAIN);
+    }
+
+    #[test]
+    fn finds_where_to_start() {
+        let mut builder = Builder::new(2);
+        for n in 0..10u8 {
+            builder.add(&[n * 10], u64::from(n));
+        }
+        let summary = builder.finish().unwrap();
+        let floor = |key: u8| summary.floor(|entry| entry.cmp(&[key][..]));
+        assert_eq!(
+            (floor(0), floor(5), floor(19), floor(20)),
+            (Some(0), Some(0), Some(0), Some(2))
+        );
+        assert_eq!((floor(95), summary.len()), (Some(8), 5));
+        assert_eq!(summary.floor(|_| Ordering::Greater), None);
+        assert!(Builder::new(128).finish().is_none());
+    }
+
+    #[test]
+    fn refuses_what_is_torn() {
+        for n in 0..PLAIN.len() {
+            assert!(Summary::parse(&PLAIN[..n]).is_err(), "{n}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn no_byte_panics(at in 0usize..76, byte: u8) {
+            let mut bytes = PLAIN.to_vec();
+            bytes[at] = byte;
+            if let Ok(summary) = Summary::parse(&bytes) {
+                for i in 0..summary.len() {
+                    prop_assert!(summary.entry(i).is_some());
+                }
+                summary.floor(|key| key.cmp(b"key6"));
+            }
+        }
+    }
+}

@@ -1,0 +1,143 @@
+//! Which segments still hold writes that no SSTable has: pure bookkeeping of one shard's chain.
+//!
+//! A segment may go once every table's last record in it lies at or before that table's flushed
+//! position, and never while it is being written.
+
+use std::collections::{BTreeMap, VecDeque};
+
+use schema::TableId;
+
+use super::format::Position;
+
+#[derive(Debug)]
+struct Segment {
+    id: i64,
+    bytes: u64,
+    /// Offset after the last record of each table that is not flushed yet.
+    dirty: BTreeMap<TableId, u32>,
+}
+
+/// The segments of one shard, oldest first; the last one is being written.
+#[derive(Debug, Default)]
+pub struct Ledger {
+    segments: VecDeque<Segment>,
+}
+
+impl Ledger {
+    /// A new segment follows the ones before.
+    pub fn open(&mut self, id: i64, bytes: u64) {
+        debug_assert!(self.segments.back().is_none_or(|last| last.id < id));
+        self.segments.push_back(Segment { id, bytes, dirty: BTreeMap::new() });
+    }
+
+    /// A record of `table` ends at `position`.
+    pub fn wrote(&mut self, table: TableId, position: Position) {
+        let segment = self.segments.iter_mut().rev().find(|segment| segment.id == position.segment);
+        if let Some(segment) = segment {
+            let last = segment.dirty.entry(table).or_insert(0);
+            *last = position.offset.max(*last);
+        }
+    }
+
+    /// All records of `table` up to `position` are in durable SSTables.
+    pub fn flushed(&mut self, table: TableId, position: Position) {
+        for segment in &mut self.segments {
+            let covered = segment
+                .dirty
+                .get(&table)
+                .is_some_and(|last| Position { segment: segment.id, offset: *last } <= position);
+            if covered {
+                segment.dirty.remove(&table);
+            }
+        }
+    }
+
+    /// Forgets a table that was dropped.
+    pub fn dropped(&mut self, table: TableId) {
+        for segment in &mut self.segments {
+            segment.dirty.remove(&table);
+        }
+    }
+
+    /// Removes the segments that may go and gives their ids. A clean one in the middle may go too: replay
+    /// needs no unbroken chain.
+    pub fn take_clean(&mut self) -> Vec<i64> {
+        let active = self.segments.back().map(|segment| segment.id);
+        let mut gone = Vec::new();
+        self.segments.retain(|segment| {
+            let keep = Some(segment.id) == active || !segment.dirty.is_empty();
+            if !keep {
+                gone.push(segment.id);
+            }
+            keep
+        });
+        gone
+    }
+
+    /// Bytes of all segments.
+    pub fn bytes(&self) -> u64 {
+        self.segments.iter().map(|segment| segment.bytes).sum()
+    }
+
+    /// The tables whose flush lets the oldest segment go.
+    pub fn oldest_dirty(&self) -> Vec<TableId> {
+        let oldest = self.segments.iter().find(|segment| !segment.dirty.is_empty());
+        oldest.map(|segment| segment.dirty.keys().copied().collect()).unwrap_or_default()
+    }
+
+    /// Number of segments.
+    pub fn len(&self) -> usize {
+        self.segments.len()
+    }
+
+    /// The segments' ids, oldest first, from `from` on: an SSTable's commit-log intervals name each.
+    pub fn ids_from(&self, from: i64) -> impl Iterator<Item = i64> {
+        self.segments.iter().map(|segment| segment.id).filter(move |id| *id >= from)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn table(n: u8) -> TableId {
+        TableId([n; 16])
+    }
+
+    fn at(segment: i64, offset: u32) -> Position {
+        Position { segment, offset }
+    }
+
+    #[test]
+    fn a_segment_goes_when_every_table_in_it_is_flushed() {
+        let mut ledger = Ledger::default();
+        ledger.open(1, 100);
+        ledger.wrote(table(1), at(1, 10));
+        ledger.wrote(table(2), at(1, 20));
+        ledger.wrote(table(1), at(1, 30));
+        ledger.open(2, 100);
+        ledger.wrote(table(1), at(2, 5));
+        assert!(ledger.take_clean().is_empty());
+        ledger.flushed(table(1), at(1, 29));
+        assert_eq!(ledger.oldest_dirty(), [table(1), table(2)]);
+        ledger.flushed(table(1), at(1, 30));
+        assert!(ledger.take_clean().is_empty());
+        ledger.flushed(table(2), at(2, 0));
+        assert_eq!(ledger.take_clean(), [1]);
+        ledger.flushed(table(1), at(2, 5));
+        assert!(ledger.take_clean().is_empty(), "the segment being written stays");
+        ledger.open(3, 100);
+        assert_eq!(ledger.take_clean(), [2]);
+        assert_eq!(ledger.bytes(), 100);
+    }
+
+    #[test]
+    fn a_dropped_table_holds_nothing() {
+        let mut ledger = Ledger::default();
+        ledger.open(1, 100);
+        ledger.wrote(table(1), at(1, 10));
+        ledger.open(2, 100);
+        ledger.dropped(table(1));
+        assert_eq!(ledger.take_clean(), [1]);
+    }
+}

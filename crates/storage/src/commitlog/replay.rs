@@ -1,0 +1,105 @@
+//! Reading the log back after a stop.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use env::Env;
+use thiserror::Error;
+
+use super::format::{self, End, HeaderError, Position, Reader, SEGMENT_BYTES_MAX};
+
+/// Why the log cannot be replayed.
+#[derive(Debug, Error)]
+pub enum ReplayError {
+    /// A file or the directory cannot be read.
+    #[error("cannot read {path}: {source}")]
+    Io {
+        /// What was read.
+        path: PathBuf,
+        /// The system's answer.
+        source: io::Error,
+    },
+    /// A segment whose header says that it is not ours to replay.
+    #[error("cannot replay {path}: {source}")]
+    Header {
+        /// The segment's file.
+        path: PathBuf,
+        /// What is wrong with it.
+        source: HeaderError,
+    },
+}
+
+/// A segment found in the log's directory.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct SegmentFile {
+    /// Its id: segments are replayed in this order.
+    pub id: i64,
+    /// The format its name claims.
+    pub version: i32,
+    /// Where it is.
+    pub path: PathBuf,
+}
+
+/// The segments in a directory, oldest first.
+///
+/// # Errors
+/// If the directory cannot be listed.
+pub async fn segment_files(env: &Env, directory: &Path) -> Result<Vec<SegmentFile>, ReplayError> {
+    let entries = env
+        .read_dir(directory)
+        .await
+        .map_err(|source| ReplayError::Io { path: directory.into(), source })?;
+    let mut files: Vec<SegmentFile> = entries
+        .iter()
+        .filter_map(|entry| {
+            let (version, id) = format::parse_file_name(&entry.name)?;
+            Some(SegmentFile { id, version, path: directory.join(&entry.name) })
+        })
+        .collect();
+    files.sort();
+    Ok(files)
+}
+
+/// What came of a segment.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Replayed {
+    /// Records handed on.
+    pub records: u64,
+    /// Offset at which the segment broke off, if it did: the rest never became durable.
+    pub torn_at: Option<u32>,
+}
+
+/// Reads a segment and hands each record, with its position, to `apply`.
+///
+/// A segment that ends inside its header was never written to; it holds nothing.
+///
+/// # Errors
+/// See [`ReplayError`].
+pub async fn read_segment(
+    env: &Env,
+    file: &SegmentFile,
+    mut apply: impl FnMut(Position, &[u8]),
+) -> Result<Replayed, ReplayError> {
+    let io = |source| ReplayError::Io { path: file.path.clone(), source };
+    let bytes = env.read_file(&file.path, SEGMENT_BYTES_MAX).await.map_err(io)?;
+    let mut reader = match Reader::new(&bytes) {
+        Ok(reader) => reader,
+        Err(HeaderError::Truncated) => return Ok(Replayed::default()),
+        Err(HeaderError::Checksum) if bytes.iter().all(|byte| *byte == 0) => {
+            return Ok(Replayed::default());
+        }
+        Err(source) => return Err(ReplayError::Header { path: file.path.clone(), source }),
+    };
+    let mut replayed = Replayed::default();
+    while let Some(record) = reader.next_record() {
+        apply(Position { segment: reader.id(), offset: record.end }, record.mutation);
+        replayed.records += 1;
+        if replayed.records.is_multiple_of(64) {
+            env.maybe_yield().await;
+        }
+    }
+    if let Some(End::Torn(at)) = reader.end() {
+        replayed.torn_at = Some(at);
+    }
+    Ok(replayed)
+}

@@ -1,0 +1,611 @@
+//! Writing one shard's commit log.
+//!
+//! Records gather in a buffer; at the end of a turn of the loop the buffer becomes one section and goes to the
+//! writing task, which writes sections in order. Another task syncs: every period (`periodic`), or as
+//! soon as somebody waits (`batch`), or after a window (`group`). A failed write or sync poisons the
+//! log: nothing more is acknowledged (decision 15), since after it nobody knows what the disk holds.
+
+use std::cell::{Cell, RefCell};
+use std::collections::VecDeque;
+use std::io;
+use std::path::PathBuf;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::time::Duration;
+
+use env::sync::{Notify, OneshotReceiver, OneshotSender, oneshot};
+use env::{Class, Env, File, HookGuard, Instant};
+use schema::TableId;
+use thiserror::Error;
+
+use super::format::{self, MARKER_BYTES, Position, RECORD_OVERHEAD_BYTES};
+use super::ledger::Ledger;
+use super::segment::Segment;
+
+/// When a write is acknowledged (`commitlog_sync`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SyncMode {
+    /// At once; the log is synced every `period`. Where a sync is overdue by `lag_block`, writes wait.
+    Periodic {
+        /// `commitlog_sync_period`.
+        period: Duration,
+        /// `periodic_commitlog_sync_lag_block`.
+        lag_block: Duration,
+    },
+    /// After a sync, which starts at once.
+    Batch,
+    /// After a sync, which starts at most `window` after the write.
+    Group {
+        /// `commitlog_sync_group_window`.
+        window: Duration,
+    },
+}
+
+/// Settings of a log.
+#[derive(Clone, Debug)]
+pub struct LogOptions {
+    /// `commitlog_directory`.
+    pub directory: PathBuf,
+    /// `commitlog_sync`.
+    pub mode: SyncMode,
+    /// `commitlog_segment_size`, in bytes.
+    pub segment_bytes: u32,
+    /// This shard's part of `commitlog_total_space`, in bytes: past it, the tables that hold the oldest segment
+    /// are to be flushed.
+    pub total_bytes: u64,
+}
+
+/// Why a write cannot be logged.
+#[derive(Clone, Debug, Error, PartialEq, Eq)]
+pub enum LogError {
+    /// An earlier write or sync failed; the log takes no more.
+    #[error("the commit log failed: {0}")]
+    Failed(Arc<str>),
+    /// The mutation is larger than half a segment (`MutationExceededMaxSizeException`).
+    #[error("a mutation of {bytes} bytes exceeds the maximum of {max}")]
+    TooLarge {
+        /// Its size.
+        bytes: usize,
+        /// Half a segment.
+        max: usize,
+    },
+    /// The log was closed.
+    #[error("the commit log is closed")]
+    Closed,
+}
+
+/// A logged write: where it ends, and what its acknowledgement waits for.
+#[derive(Debug)]
+#[must_use = "the write is not durable before `durable` says so"]
+pub struct Ticket {
+    /// Where its record ends.
+    pub position: Position,
+    wait: Option<OneshotReceiver<Result<(), LogError>>>,
+}
+
+impl Ticket {
+    /// Of a write that is not logged: a keyspace without durable writes.
+    pub(crate) fn without_log(position: Position) -> Self {
+        Self { position, wait: None }
+    }
+
+    /// May the write be acknowledged without waiting?
+    pub fn is_ready(&self) -> bool {
+        self.wait.is_none()
+    }
+
+    /// Waits until the write may be acknowledged.
+    ///
+    /// # Errors
+    /// If it did not become durable.
+    pub async fn durable(self) -> Result<(), LogError> {
+        match self.wait {
+            None => Ok(()),
+            Some(wait) => wait.await.unwrap_or(Err(LogError::Closed)),
+        }
+    }
+}
+
+/// A section on its way to the file.
+#[derive(Debug)]
+struct Write {
+    file: Rc<File>,
+    offset: u32,
+    bytes: Vec<u8>,
+    /// Bytes appended to the log up to its end.
+    upto: u64,
+}
+
+struct State {
+    active: Segment,
+    spare: Option<Segment>,
+    /// The section in the making: its marker's room and the records.
+    section: Vec<u8>,
+    queue: VecDeque<Write>,
+    /// Files with sections that are not synced.
+    unsynced: Vec<Rc<File>>,
+    /// Bytes of records: appended, written to files, synced.
+    appended: u64,
+    written: u64,
+    synced: u64,
+    waiters: VecDeque<(u64, OneshotSender<Result<(), LogError>>)>,
+    ledger: Ledger,
+    failed: Option<Arc<str>>,
+}
+
+/// One shard's commit log.
+pub struct CommitLog {
+    env: Env,
+    options: LogOptions,
+    state: RefCell<State>,
+    next_id: Cell<i64>,
+    /// Something is queued for writing.
+    queued: Notify,
+    /// Something was written, or is to be synced at once.
+    to_sync: Notify,
+    /// A segment was taken; another spare is wanted.
+    taken: Notify,
+    /// A spare segment is there.
+    ready: Notify,
+    /// The last sync's start, of those that ended well.
+    last_sync: Cell<Instant>,
+    /// Sync now, whatever the mode.
+    urgent: Cell<bool>,
+    closing: Cell<bool>,
+    hook: RefCell<Option<HookGuard>>,
+    /// Counters for metrics.
+    pub stats: LogStats,
+}
+
+/// What the log counts about itself.
+#[derive(Debug, Default)]
+pub struct LogStats {
+    /// Records appended.
+    pub records: Cell<u64>,
+    /// Bytes appended.
+    pub bytes: Cell<u64>,
+    /// Syncs that ended.
+    pub syncs: Cell<u64>,
+    /// Writes that found no free segment and waited (`WaitingOnSegmentAllocation`).
+    pub waits_for_segment: Cell<u64>,
+    /// Writes that waited for a sync (`WaitingOnCommit`).
+    pub waits_for_sync: Cell<u64>,
+}
+
+fn bump(cell: &Cell<u64>, by: u64) {
+    cell.set(cell.get().wrapping_add(by));
+}
+
+impl CommitLog {
+    /// Starts a log in an existing directory. Its segments' ids are `first_id`, `first_id + shards` and so on, so
+    /// that ids are unique per node; `first_id` must exceed those of all segments there.
+    ///
+    /// # Errors
+    /// If the first segment cannot be created.
+    pub async fn start(env: &Env, options: LogOptions, first_id: i64) -> io::Result<Rc<Self>> {
+        let active =
+            Segment::create(env, &options.directory, first_id, options.segment_bytes).await?;
+        let mut ledger = Ledger::default();
+        ledger.open(active.id, u64::from(active.bytes));
+        let log = Rc::new(Self {
+            env: env.clone(),
+            next_id: Cell::new(first_id + env.shards() as i64),
+            state: RefCell::new(State {
+                active,
+                spare: None,
+                section: Vec::new(),
+                queue: VecDeque::new(),
+                unsynced: Vec::new(),
+                appended: 0,
+                written: 0,
+                synced: 0,
+                waiters: VecDeque::new(),
+                ledger,
+                failed: None,
+            }),
+            options,
+            queued: Notify::new(),
+            to_sync: Notify::new(),
+            taken: Notify::new(),
+            ready: Notify::new(),
+            last_sync: Cell::new(env.now()),
+            urgent: Cell::new(false),
+            closing: Cell::new(false),
+            hook: RefCell::new(None),
+            stats: LogStats::default(),
+        });
+        let at_end = Rc::downgrade(&log);
+        let hook = env.at_turn_end(move || {
+            if let Some(log) = at_end.upgrade() {
+                log.seal();
+            }
+        });
+        *log.hook.borrow_mut() = Some(hook);
+        env.spawn(Class::CommitLog, Rc::clone(&log).write_sections());
+        env.spawn(Class::CommitLog, Rc::clone(&log).sync_files());
+        env.spawn(Class::CommitLog, Rc::clone(&log).keep_a_spare());
+        Ok(log)
+    }
+
+    /// The place after the last record.
+    pub fn position(&self) -> Position {
+        let state = self.state.borrow();
+        let end = state.active.next_offset as usize + state.section.len();
+        Position { segment: state.active.id, offset: end as u32 }
+    }
+
+    /// The largest mutation, in bytes.
+    pub fn mutation_bytes_max(&self) -> usize {
+        self.options.segment_bytes as usize / 2
+    }
+
+    /// Why the log takes no more writes, if so.
+    pub fn failure(&self) -> Option<LogError> {
+        self.state.borrow().failed.clone().map(LogError::Failed)
+    }
+
+    /// Appends a record for a mutation of these tables; waits only where no segment is free.
+    ///
+    /// # Errors
+    /// See [`LogError`].
+    pub async fn append(&self, tables: &[TableId], mutation: &[u8]) -> Result<Ticket, LogError> {
+        let max = self.mutation_bytes_max();
+        if mutation.len() + RECORD_OVERHEAD_BYTES > max {
+            return Err(LogError::TooLarge { bytes: mutation.len(), max });
+        }
+        while !self.has_room(mutation.len())? {
+            bump(&self.stats.waits_for_segment, 1);
+            self.ready.notified().await;
+        }
+        Ok(self.append_now(tables, mutation))
+    }
+
+    /// Makes room for a record, in another segment if need be. False if there is none yet.
+    fn has_room(&self, mutation_bytes: usize) -> Result<bool, LogError> {
+        let mut state = self.state.borrow_mut();
+        if let Some(failed) = &state.failed {
+            return Err(LogError::Failed(Arc::clone(failed)));
+        }
+        if self.closing.get() {
+            return Err(LogError::Closed);
+        }
+        let section = state.section.len().max(MARKER_BYTES);
+        if state.active.has_room(section + mutation_bytes + RECORD_OVERHEAD_BYTES) {
+            return Ok(true);
+        }
+        self.seal_section(&mut state);
+        let Some(spare) = state.spare.take() else { return Ok(false) };
+        state.ledger.open(spare.id, u64::from(spare.bytes));
+        state.active = spare;
+        self.taken.notify_one();
+        self.env.mark("commitlog.rotate");
+        Ok(true)
+    }
+
+    fn append_now(&self, tables: &[TableId], mutation: &[u8]) -> Ticket {
+        let mut state = self.state.borrow_mut();
+        if state.section.is_empty() {
+            format::begin_section(&mut state.section);
+        }
+        let bytes =
+            format::append_record(&mut state.section, |out| out.extend_from_slice(mutation));
+        state.appended += bytes as u64;
+        let end = state.active.next_offset as usize + state.section.len();
+        let position = Position { segment: state.active.id, offset: end as u32 };
+        for table in tables {
+            state.ledger.wrote(*table, position);
+        }
+        bump(&self.stats.records, 1);
+        bump(&self.stats.bytes, bytes as u64);
+        let wait = self.must_wait().then(|| {
+            let (sender, receiver) = oneshot();
+            let upto = state.appended;
+            state.waiters.push_back((upto, sender));
+            bump(&self.stats.waits_for_sync, 1);
+            receiver
+        });
+        Ticket { position, wait }
+    }
+
+    /// Must a write wait for a sync before it is acknowledged?
+    fn must_wait(&self) -> bool {
+        match self.options.mode {
+            SyncMode::Batch | SyncMode::Group { .. } => true,
+            SyncMode::Periodic { period, lag_block } => {
+                self.env.turn_now() > self.last_sync.get() + period + lag_block
+            }
+        }
+    }
+
+    /// Hands the section in the making to the writing task.
+    fn seal(&self) {
+        self.seal_section(&mut self.state.borrow_mut());
+    }
+
+    fn seal_section(&self, state: &mut State) {
+        if state.section.is_empty() || state.failed.is_some() {
+            return;
+        }
+        let mut bytes = std::mem::take(&mut state.section);
+        let offset = state.active.next_offset;
+        format::end_section(&mut bytes, 0, state.active.id, offset);
+        state.active.next_offset += bytes.len() as u32;
+        let file = Rc::clone(&state.active.file);
+        let upto = state.appended;
+        state.queue.push_back(Write { file, offset, bytes, upto });
+        self.queued.notify_one();
+    }
+
+    async fn write_sections(self: Rc<Self>) {
+        loop {
+            let next = self.state.borrow_mut().queue.pop_front();
+            let Some(write) = next else {
+                if self.closing.get() {
+                    return;
+                }
+                self.queued.notified().await;
+                continue;
+            };
+            let (result, buffer) =
+                write.file.write_all_at(write.bytes, u64::from(write.offset)).await;
+            match result {
+                Ok(()) => self.wrote(write.file, write.upto, buffer),
+                Err(error) => return self.fail("write", &error),
+            }
+        }
+    }
+
+    fn wrote(&self, file: Rc<File>, upto: u64, mut buffer: Vec<u8>) {
+        let mut state = self.state.borrow_mut();
+        state.written = upto;
+        if !state.unsynced.iter().any(|known| Rc::ptr_eq(known, &file)) {
+            state.unsynced.push(file);
+        }
+        if state.section.capacity() == 0 {
+            // the common case: one section at a time, one buffer for all
+            buffer.clear();
+            state.section = buffer;
+        }
+        drop(state);
+        self.to_sync.notify_one();
+    }
+
+    async fn sync_files(self: Rc<Self>) {
+        loop {
+            self.wait_until_sync_is_due().await;
+            let started = self.env.now();
+            let (files, upto) = {
+                let mut state = self.state.borrow_mut();
+                (std::mem::take(&mut state.unsynced), state.written)
+            };
+            for file in files {
+                if let Err(error) = file.sync_data().await {
+                    return self.fail("sync", &error);
+                }
+            }
+            bump(&self.stats.syncs, 1);
+            self.last_sync.set(started);
+            self.synced(upto);
+            let state = self.state.borrow();
+            if state.failed.is_some() || (self.closing.get() && state.synced == state.appended) {
+                return;
+            }
+        }
+    }
+
+    async fn wait_until_sync_is_due(&self) {
+        let wanted = |state: &State| state.written > state.synced;
+        if let SyncMode::Periodic { period, .. } = self.options.mode {
+            let due = self.last_sync.get() + period;
+            while !self.urgent.get() && self.env.now() < due {
+                let _ = self.env.timeout_at(due, self.to_sync.notified()).await;
+                if self.closing.get() {
+                    break;
+                }
+            }
+        }
+        while !wanted(&self.state.borrow()) {
+            if self.closing.get() || matches!(self.options.mode, SyncMode::Periodic { .. }) {
+                return;
+            }
+            self.to_sync.notified().await;
+        }
+        if let SyncMode::Group { window } = self.options.mode
+            && !self.urgent.get()
+            && !self.closing.get()
+        {
+            self.env.sleep(window).await;
+        }
+    }
+
+    fn synced(&self, upto: u64) {
+        let mut state = self.state.borrow_mut();
+        state.synced = upto;
+        if state.synced == state.appended {
+            self.urgent.set(false);
+        }
+        while state.waiters.front().is_some_and(|(at, _)| *at <= upto) {
+            if let Some((_, waiter)) = state.waiters.pop_front() {
+                let _ = waiter.send(Ok(()));
+            }
+        }
+    }
+
+    fn fail(&self, what: &str, error: &io::Error) {
+        let mut state = self.state.borrow_mut();
+        let path = state.active.path.display();
+        let failed: Arc<str> = format!("{what} of {path}: {error}").into();
+        state.failed = Some(Arc::clone(&failed));
+        self.env.mark("commitlog.failed");
+        for (_, waiter) in std::mem::take(&mut state.waiters) {
+            let _ = waiter.send(Err(LogError::Failed(Arc::clone(&failed))));
+        }
+        drop(state);
+        self.ready.notify_all();
+        self.to_sync.notify_all();
+        self.queued.notify_all();
+    }
+
+    async fn keep_a_spare(self: Rc<Self>) {
+        loop {
+            if self.closing.get() || self.state.borrow().failed.is_some() {
+                return;
+            }
+            if self.state.borrow().spare.is_some() {
+                self.taken.notified().await;
+                continue;
+            }
+            let id = self.next_id.get();
+            self.next_id.set(id + self.env.shards() as i64);
+            let (directory, bytes) = (&self.options.directory, self.options.segment_bytes);
+            match Segment::create(&self.env, directory, id, bytes).await {
+                Ok(segment) => {
+                    self.state.borrow_mut().spare = Some(segment);
+                    self.ready.notify_all();
+                }
+                Err(error) => return self.fail("creation of the segment after", &error),
+            }
+        }
+    }
+
+    /// Waits until everything appended so far is synced.
+    ///
+    /// # Errors
+    /// If the log failed.
+    pub async fn sync(&self) -> Result<(), LogError> {
+        self.seal();
+        let waiter = {
+            let mut state = self.state.borrow_mut();
+            if let Some(failed) = &state.failed {
+                return Err(LogError::Failed(Arc::clone(failed)));
+            }
+            if state.synced == state.appended {
+                return Ok(());
+            }
+            let (sender, receiver) = oneshot();
+            let upto = state.appended;
+            state.waiters.push_back((upto, sender));
+            receiver
+        };
+        self.urgent.set(true);
+        self.to_sync.notify_one();
+        waiter.await.unwrap_or(Err(LogError::Closed))
+    }
+
+    /// All records of `table` up to `position` are in durable SSTables: removes the segments that nothing
+    /// needs any more.
+    pub fn flushed(&self, table: TableId, position: Position) {
+        self.state.borrow_mut().ledger.flushed(table, position);
+        self.remove_clean();
+    }
+
+    /// Forgets the records of a dropped table.
+    pub fn dropped(&self, table: TableId) {
+        self.state.borrow_mut().ledger.dropped(table);
+        self.remove_clean();
+    }
+
+    fn remove_clean(&self) {
+        let gone = self.state.borrow_mut().ledger.take_clean();
+        for id in gone {
+            let path = self.options.directory.join(format::file_name(id));
+            let env = self.env.clone();
+            self.env.mark("commitlog.discard");
+            // A segment that stays behind costs space and a replay that finds nothing new.
+            self.env.spawn(Class::CommitLog, async move { drop(env.remove_file(&path).await) });
+        }
+    }
+
+    /// The id that the next segment will have at least.
+    pub fn next_id(&self) -> i64 {
+        self.next_id.get()
+    }
+
+    /// Makes the segment that follows one whose id is above `floor`: for [`CommitLog::leave_behind`].
+    ///
+    /// # Errors
+    /// If it cannot be created.
+    pub async fn prepare_above(&self, floor: i64) -> Result<(), LogError> {
+        let shards = self.env.shards() as i64;
+        let mut id = self.next_id.get();
+        while id <= floor {
+            id += shards;
+        }
+        self.next_id.set(id + shards);
+        let (directory, bytes) = (&self.options.directory, self.options.segment_bytes);
+        let segment = match Segment::create(&self.env, directory, id, bytes).await {
+            Ok(segment) => segment,
+            Err(error) => {
+                self.fail("creation of the segment after", &error);
+                return Err(LogError::Failed(error.to_string().into()));
+            }
+        };
+        let old = self.state.borrow_mut().spare.replace(segment);
+        if let Some(old) = old {
+            // nothing was written to it; what stays behind replays as nothing
+            let _ = self.env.remove_file(&old.path).await;
+        }
+        self.ready.notify_all();
+        Ok(())
+    }
+
+    /// Goes on in the segment after this one, if this one's id is not above `floor`: all records before are in
+    /// segments up to `floor`, all after in later ones. Does not wait.
+    ///
+    /// # Errors
+    /// If no such segment was prepared.
+    pub fn leave_behind(&self, floor: i64) -> Result<(), LogError> {
+        let mut state = self.state.borrow_mut();
+        if state.active.id > floor {
+            return Ok(());
+        }
+        self.seal_section(&mut state);
+        let Some(spare) = state.spare.take_if(|spare| spare.id > floor) else {
+            return Err(LogError::Failed("no segment to go on in".into()));
+        };
+        state.ledger.open(spare.id, u64::from(spare.bytes));
+        state.active = spare;
+        self.taken.notify_one();
+        Ok(())
+    }
+
+    /// The tables to flush so that the log shrinks below its limit; empty while it is below.
+    pub fn over_limit(&self) -> Vec<TableId> {
+        let state = self.state.borrow();
+        let over = state.ledger.bytes() > self.options.total_bytes;
+        if over { state.ledger.oldest_dirty() } else { Vec::new() }
+    }
+
+    /// The parts of the log between two positions, a pair for each segment: an SSTable's intervals.
+    pub fn intervals(&self, from: Position, to: Position) -> Vec<(Position, Position)> {
+        let state = self.state.borrow();
+        let ids = state.ledger.ids_from(from.segment).filter(|id| *id <= to.segment);
+        let interval = |segment| {
+            let start = if segment == from.segment { from.offset } else { 0 };
+            let end = if segment == to.segment { to.offset } else { self.options.segment_bytes };
+            (Position { segment, offset: start }, Position { segment, offset: end })
+        };
+        ids.map(interval).collect()
+    }
+
+    /// Bytes of all segments, and their number.
+    pub fn size(&self) -> (u64, usize) {
+        let state = self.state.borrow();
+        (state.ledger.bytes(), state.ledger.len())
+    }
+
+    /// Syncs what is left and ends the log's tasks.
+    ///
+    /// # Errors
+    /// If the log failed.
+    pub async fn close(&self) -> Result<(), LogError> {
+        let result = self.sync().await;
+        self.closing.set(true);
+        self.hook.borrow_mut().take();
+        self.to_sync.notify_all();
+        self.queued.notify_all();
+        self.taken.notify_all();
+        self.ready.notify_all();
+        result
+    }
+}

@@ -1,0 +1,433 @@
+//! The storage engine as one shard sees it.
+
+use std::cell::{Cell, OnceCell, RefCell};
+use std::rc::Rc;
+use std::sync::Arc;
+
+use env::Env;
+use env::sync::Notify;
+use rows::codec::MutationEncoder;
+use rows::{Mutation, RowBuilder};
+use schema::{Schema, Table, TableId};
+use types::hash::HashMap;
+
+use crate::commitlog::{CommitLog, Position, Ticket};
+use crate::error::StorageError;
+use crate::memtable::{KeyRef, Memtable};
+use crate::node::Node;
+use crate::options::Options;
+use crate::read::{KeyScan, PartitionCursor, ScanStart, Slices};
+use crate::shards::{OnShard, Shards};
+use crate::sstables::{Files, LiveSet};
+use crate::table_store::TableStore;
+
+/// One shard's engine. Everything a request touches hangs on it; nothing of it is shared.
+pub struct Engine {
+    pub(crate) env: Env,
+    pub(crate) options: Rc<Options>,
+    /// This node's host id: SSTables name it beside the log's intervals. Zero until it is known.
+    host_id: Cell<[u8; 16]>,
+    shards: Shards<Rc<Engine>>,
+    log: OnceCell<Rc<CommitLog>>,
+    tables: RefCell<HashMap<TableId, Rc<TableStore>>>,
+    schema: RefCell<Arc<Schema>>,
+    scratch: RefCell<Scratch>,
+    /// Bytes in active and frozen memtables of this shard.
+    memtable_bytes: Cell<usize>,
+    /// The log's segment of the last write.
+    last_segment: Cell<i64>,
+    /// Was a flush asked for since the last one ended?
+    asked: Cell<bool>,
+    /// Memory became free.
+    pub(crate) freed: Notify,
+    /// Open SSTables and their cached chunks.
+    pub(crate) files: Rc<Files>,
+    /// What only the first shard has: the node's set of SSTables, flushes and compactions.
+    pub(crate) node: OnceCell<Rc<Node>>,
+    /// Counters for metrics.
+    pub stats: EngineStats,
+}
+
+/// One shard's part of what a flush writes.
+pub(crate) struct FrozenShare {
+    pub memtables: Vec<Arc<Memtable>>,
+    pub intervals: Vec<(Position, Position)>,
+    pub upto: Position,
+}
+
+/// What a shard's engine counts about itself.
+#[derive(Debug, Default)]
+pub struct EngineStats {
+    /// Mutations applied.
+    pub mutations: Cell<u64>,
+    /// Mutations that waited for memtable memory (`BlockedOnAllocation`).
+    pub waits_for_memory: Cell<u64>,
+}
+
+#[derive(Default)]
+struct Scratch {
+    rows: RowBuilder,
+    encoder: MutationEncoder,
+    mutation: Vec<u8>,
+    tables: Vec<TableId>,
+}
+
+impl OnShard for Rc<Engine> {
+    fn shards(&self) -> &Shards<Self> {
+        &self.shards
+    }
+}
+
+impl Engine {
+    /// An engine without tables and log; see [`crate::start()`].
+    pub fn new(
+        env: &Env,
+        options: Options,
+        shards: Shards<Rc<Engine>>,
+        schema: Arc<Schema>,
+    ) -> Rc<Self> {
+        let cache = options.chunk_cache_bytes / env.shards() as u64;
+        Rc::new(Self {
+            env: env.clone(),
+            options: Rc::new(options),
+            host_id: Cell::new([0; 16]),
+            shards,
+            log: OnceCell::new(),
+            tables: RefCell::default(),
+            schema: RefCell::new(schema),
+            scratch: RefCell::default(),
+            memtable_bytes: Cell::new(0),
+            last_segment: Cell::new(-1),
+            asked: Cell::new(false),
+            freed: Notify::new(),
+            files: Rc::new(Files::new(env, cache)),
+            node: OnceCell::new(),
+            stats: EngineStats::default(),
+        })
+    }
+
+    /// This node's host id.
+    pub fn host_id(&self) -> [u8; 16] {
+        self.host_id.get()
+    }
+
+    /// Tells the host id, before anything is replayed or flushed.
+    pub fn set_host_id(&self, host_id: [u8; 16]) {
+        self.host_id.set(host_id);
+    }
+
+    /// The outside.
+    pub fn env(&self) -> &Env {
+        &self.env
+    }
+
+    /// The way to the other shards.
+    pub fn shards(&self) -> &Shards<Rc<Engine>> {
+        &self.shards
+    }
+
+    /// The schema of the present epoch.
+    pub fn schema(&self) -> Arc<Schema> {
+        Arc::clone(&self.schema.borrow())
+    }
+
+    /// This shard's commit log, once it is open.
+    pub fn log(&self) -> Option<&Rc<CommitLog>> {
+        self.log.get()
+    }
+
+    /// Lets the memtables begin where the log does; nothing may be in them.
+    pub(crate) fn restart_memtables(&self) {
+        let position = self.log_position();
+        for store in self.tables.borrow().values() {
+            store.restart(position);
+        }
+    }
+
+    pub(crate) fn set_log(&self, log: Rc<CommitLog>) {
+        assert!(self.log.set(log).is_ok(), "the log is opened once");
+    }
+
+    /// Where the log stands; before it is open, before everything.
+    pub(crate) fn log_position(&self) -> Position {
+        self.log.get().map_or(Position { segment: -1, offset: 0 }, |log| log.position())
+    }
+
+    /// The shard that owns a token.
+    pub fn owner(&self, token: types::Token) -> usize {
+        token.shard(self.env.shards() as u32) as usize
+    }
+
+    /// Takes the schema of another epoch: new tables appear, dropped ones vanish, altered ones go on with their
+    /// new columns.
+    pub fn set_schema(&self, schema: &Arc<Schema>) {
+        let mut tables = self.tables.borrow_mut();
+        let position = self.log_position();
+        let dropped: Vec<TableId> =
+            tables.keys().filter(|id| schema.table_by_id(id).is_none()).copied().collect();
+        for id in dropped {
+            if let Some(store) = tables.remove(&id) {
+                store.clear(position);
+            }
+            if let Some(log) = self.log.get() {
+                log.dropped(id);
+            }
+        }
+        let keyspaces = schema.keyspaces().values();
+        let defined = keyspaces.flat_map(|keyspace| keyspace.tables.values());
+        for table in defined.filter(|table| !table.is_virtual()) {
+            match tables.get(&table.id) {
+                Some(store) => {
+                    store.set_table(table, position);
+                }
+                None => {
+                    tables.insert(table.id, TableStore::new(Arc::clone(table), position));
+                }
+            }
+        }
+        drop(tables);
+        *self.schema.borrow_mut() = Arc::clone(schema);
+        self.count_memory();
+    }
+
+    /// This shard's data of a table.
+    ///
+    /// # Errors
+    /// If there is no such table.
+    pub fn store(&self, id: TableId) -> Result<Rc<TableStore>, StorageError> {
+        self.tables.borrow().get(&id).cloned().ok_or(StorageError::UnknownTable(id))
+    }
+
+    /// All tables of this shard.
+    pub fn stores(&self) -> Vec<(TableId, Rc<TableStore>)> {
+        let tables = self.tables.borrow();
+        let mut stores: Vec<_> = tables.iter().map(|(id, store)| (*id, Rc::clone(store))).collect();
+        stores.sort_by_key(|(id, _)| *id);
+        stores
+    }
+
+    /// Logs a mutation and merges it into the memtables. The key must be this shard's. The write is
+    /// visible when this returns, and may be acknowledged when the ticket says so.
+    ///
+    /// # Errors
+    /// If a table is unknown or the log failed.
+    pub async fn apply(&self, mutation: &Mutation, durable: bool) -> Result<Ticket, StorageError> {
+        self.wait_for_memory().await;
+        let ticket = match self.log.get().filter(|_| durable) {
+            Some(log) => {
+                let (tables, bytes) = self.encode(mutation)?;
+                let ticket = log.append(&tables, &bytes).await;
+                self.give_back(tables, bytes);
+                ticket?
+            }
+            None => Ticket::without_log(self.log_position()),
+        };
+        // No await between the log's position and the memtable: a memtable holds the records of one
+        // unbroken stretch of the log.
+        self.merge(mutation, ticket.position)?;
+        let segment = self.last_segment.replace(ticket.position.segment);
+        self.watch_limits(segment != ticket.position.segment);
+        Ok(ticket)
+    }
+
+    fn encode(&self, mutation: &Mutation) -> Result<(Vec<TableId>, Vec<u8>), StorageError> {
+        let mut scratch = self.scratch.borrow_mut();
+        let mut tables = std::mem::take(&mut scratch.tables);
+        let mut bytes = std::mem::take(&mut scratch.mutation);
+        drop(scratch);
+        tables.clear();
+        bytes.clear();
+        for update in mutation.updates() {
+            tables.push(TableId(update.table));
+            self.store(TableId(update.table))?;
+        }
+        let encoded = self.scratch.borrow_mut().encoder.mutation(mutation, &mut bytes);
+        encoded.map_err(|error| StorageError::Encode(error.to_string()))?;
+        Ok((tables, bytes))
+    }
+
+    fn give_back(&self, tables: Vec<TableId>, bytes: Vec<u8>) {
+        /// A buffer that one huge mutation grew is not kept.
+        const KEEP_BYTES_MAX: usize = 256 << 10;
+        let mut scratch = self.scratch.borrow_mut();
+        scratch.tables = tables;
+        if bytes.capacity() <= KEEP_BYTES_MAX {
+            scratch.mutation = bytes;
+        }
+    }
+
+    /// Merges a mutation into the memtables, as a record that ends at `position`.
+    pub(crate) fn merge(
+        &self,
+        mutation: &Mutation,
+        position: Position,
+    ) -> Result<(), StorageError> {
+        let mut scratch = self.scratch.borrow_mut();
+        for update in mutation.updates() {
+            let store = self.store(TableId(update.table))?;
+            let grown = store.active().write(|memtable| {
+                let before = memtable.bytes();
+                memtable.apply(update, position, &mut scratch.rows);
+                memtable.bytes() as isize - before as isize
+            });
+            let grown = grown.unwrap_or_default();
+            self.memtable_bytes.set(self.memtable_bytes.get().saturating_add_signed(grown));
+            store.stats.writes.set(store.stats.writes.get() + 1);
+        }
+        self.stats.mutations.set(self.stats.mutations.get() + 1);
+        Ok(())
+    }
+
+    /// This shard's lease of the node's memtable memory, in bytes.
+    pub(crate) fn memory_lease(&self) -> usize {
+        (self.options.memtable_bytes / self.env.shards() as u64) as usize
+    }
+
+    /// Bytes in memtables, active and frozen.
+    pub fn memtable_bytes(&self) -> usize {
+        self.memtable_bytes.get()
+    }
+
+    /// Counts the memory of the memtables anew, after some were freed.
+    pub(crate) fn count_memory(&self) {
+        let tables = self.tables.borrow();
+        let sum =
+            tables.values().map(|store| store.memtable_bytes()).fold(0, |sum, (a, f)| sum + a + f);
+        self.memtable_bytes.set(sum);
+        self.freed.notify_all();
+    }
+
+    async fn wait_for_memory(&self) {
+        let lease = self.memory_lease();
+        if self.memtable_bytes.get() < lease {
+            return;
+        }
+        self.stats.waits_for_memory.set(self.stats.waits_for_memory.get() + 1);
+        self.env.mark("memtable.full");
+        while self.memtable_bytes.get() >= lease {
+            self.ask_for_memory();
+            self.freed.notified().await;
+        }
+    }
+
+    /// The keys of this shard's partitions of a table, in the order of tokens.
+    ///
+    /// # Errors
+    /// If the table is unknown or an SSTable cannot be read.
+    pub async fn scan(
+        self: &Rc<Self>,
+        table: &Table,
+        start: ScanStart,
+    ) -> Result<KeyScan, StorageError> {
+        let store = self.store(table.id)?;
+        store.stats.range_reads.set(store.stats.range_reads.get() + 1);
+        KeyScan::start(self, &store, start).await
+    }
+
+    /// Asks the first shard to flush this shard's largest memtable.
+    fn ask_for_memory(&self) {
+        let tables = self.tables.borrow();
+        let largest = tables.iter().max_by_key(|(id, store)| (store.memtable_bytes().0, **id));
+        if let Some((id, _)) = largest {
+            self.ask_for_flush(*id);
+        }
+    }
+
+    /// Asks the first shard to flush a table, some time soon.
+    pub(crate) fn ask_for_flush(&self, table: TableId) {
+        self.shards.send(0, move |engine| {
+            if let Some(node) = engine.node.get() {
+                node.want_flush(table);
+            }
+        });
+    }
+
+    /// Asks for flushes where memory or the log's space runs short. Called after writes.
+    fn watch_limits(&self, log_grew_segment: bool) {
+        let threshold = self.memory_lease() as f64 * self.options.cleanup_threshold;
+        if self.memtable_bytes.get() as f64 > threshold && !self.asked.get() {
+            self.asked.set(true);
+            self.ask_for_memory();
+        }
+        if log_grew_segment && let Some(log) = self.log.get() {
+            log.over_limit().into_iter().for_each(|table| self.ask_for_flush(table));
+        }
+    }
+
+    /// Freezes this shard's memtables of a table for a flush: they, their intervals of the log, and the
+    /// position up to which the log will not need this table's records any more.
+    pub(crate) fn freeze(&self, id: TableId, flush: u64) -> Result<FrozenShare, StorageError> {
+        let store = self.store(id)?;
+        let position = self.log_position();
+        let memtables = store.freeze(flush, position);
+        let mut intervals = Vec::new();
+        for memtable in &memtables {
+            let (from, to) = memtable.log_bounds();
+            if let Some(log) = self.log.get().filter(|_| from < to) {
+                intervals.extend(log.intervals(from, to));
+            }
+        }
+        Ok(FrozenShare { memtables, intervals, upto: position })
+    }
+
+    /// Ends the log's segment and the memtables of a table at one point: what the memtables hold is in segments up
+    /// to `floor`, what comes later is not.
+    pub(crate) fn cut(&self, id: TableId, flush: u64, floor: i64) -> Result<FrozenShare, StorageError> {
+        if let Some(log) = self.log.get() {
+            log.leave_behind(floor)?;
+        }
+        self.freeze(id, flush)
+    }
+
+    /// Takes another set of SSTables of a table, unless a memtable holds a write as old as a tombstone that they
+    /// no longer have.
+    pub(crate) fn swap_live(&self, id: TableId, live: Arc<LiveSet>, purged: i64) -> bool {
+        let Ok(store) = self.store(id) else { return true };
+        let mut oldest = i64::MAX;
+        store.for_each_memtable(|slot| {
+            let memtable = slot.read();
+            if !memtable.is_empty() {
+                oldest = oldest.min(memtable.minima().min_timestamp);
+            }
+        });
+        if oldest <= purged {
+            return false;
+        }
+        store.set_live(live);
+        true
+    }
+
+    /// SSTables have what a flush froze: takes their new set, frees memory and log.
+    pub(crate) fn flushed(&self, id: TableId, flush: u64, live: Arc<LiveSet>, upto: Position) {
+        if let Ok(store) = self.store(id) {
+            store.set_live(live);
+            store.retire(flush);
+        }
+        if let Some(log) = self.log.get() {
+            log.flushed(id, upto);
+        }
+        self.asked.set(false);
+        self.count_memory();
+    }
+
+    /// A partition of this shard, in slices.
+    ///
+    /// # Errors
+    /// If the table is unknown or an SSTable cannot be read.
+    pub async fn partition(
+        &self,
+        table: &Table,
+        key: KeyRef<'_>,
+        slices: &Slices,
+    ) -> Result<Option<PartitionCursor>, StorageError> {
+        let store = self.store(table.id)?;
+        store.stats.reads.set(store.stats.reads.get() + 1);
+        PartitionCursor::open(self, &store, key, slices).await
+    }
+}
+
+impl std::fmt::Debug for Engine {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Engine({:?})", self.env)
+    }
+}

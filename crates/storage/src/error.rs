@@ -1,0 +1,61 @@
+//! What can go wrong below a statement.
+
+use std::io;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use schema::TableId;
+use thiserror::Error;
+
+use crate::commitlog::LogError;
+use crate::shards::Stopping;
+
+/// An error of the storage engine.
+#[derive(Clone, Debug, Error)]
+pub enum StorageError {
+    /// The table is not (or no longer) there.
+    #[error("unknown table {0}")]
+    UnknownTable(TableId),
+    /// A mutation cannot be written in the messaging format.
+    #[error("cannot encode a mutation: {0}")]
+    Encode(String),
+    /// The write cannot be logged.
+    #[error(transparent)]
+    Log(#[from] LogError),
+    /// A file cannot be read or written.
+    #[error("{what} {}: {source}", path.display())]
+    Io {
+        /// What was attempted.
+        what: &'static str,
+        /// On which file.
+        path: PathBuf,
+        /// The system's answer.
+        source: Arc<io::Error>,
+    },
+    /// A file's bytes fail a check.
+    #[error("corrupt {}: {what}", path.display())]
+    Corrupt {
+        /// Which file.
+        path: PathBuf,
+        /// What is wrong with it.
+        what: String,
+    },
+    /// The deadline passed.
+    #[error("the deadline passed")]
+    Deadline,
+    /// The node is stopping.
+    #[error(transparent)]
+    Stopping(#[from] Stopping),
+}
+
+impl StorageError {
+    /// An I/O error with its file.
+    pub fn io(what: &'static str, path: impl Into<PathBuf>, source: io::Error) -> Self {
+        Self::Io { what, path: path.into(), source: Arc::new(source) }
+    }
+
+    /// A corruption with its file.
+    pub fn corrupt(path: impl Into<PathBuf>, what: impl std::fmt::Display) -> Self {
+        Self::Corrupt { path: path.into(), what: what.to_string() }
+    }
+}

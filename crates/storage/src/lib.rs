@@ -1,0 +1,33 @@
+//! The storage engine: memtables, commit log, SSTables, flush and compaction, for one node of shards.
+//!
+//! Each shard has an [`Engine`] of its own; SSTables belong to the node and are written by the first shard's
+//! [`Node`]. Nothing here knows of replication or of CQL.
+#![forbid(unsafe_code)]
+
+mod chunk_cache;
+pub mod commitlog;
+pub mod compaction;
+mod engine;
+mod error;
+mod flush;
+pub mod memtable;
+mod node;
+mod options;
+mod output;
+mod read;
+pub mod shards;
+mod sstables;
+mod start;
+mod table_store;
+mod transaction;
+mod truncate;
+
+pub use engine::{Engine, EngineStats};
+pub use error::StorageError;
+pub use memtable::{KeyRef, PartitionKey};
+pub use node::{Node, NodeStats};
+pub use options::Options;
+pub use read::{KeyScan, PartitionCursor, ScanStart, Slices};
+pub use sstables::{LiveSet, SSTable};
+pub use start::Replay;
+pub use table_store::{TableStats, TableStore};

@@ -1,0 +1,198 @@
+//! Memtables: what was written since the last flush, by shard and table.
+
+mod cursor;
+mod key;
+mod partition;
+mod sorted;
+
+use std::cell::{Ref, RefCell};
+use std::collections::BTreeMap;
+use std::collections::btree_map;
+use std::ops::Bound;
+use std::rc::Rc;
+use std::sync::Arc;
+
+use rows::codec::{EncodingStats, StatsCollector};
+use rows::{PartitionUpdate, RowBuilder};
+use schema::Table;
+
+pub use self::cursor::MemtableCursor;
+pub(crate) use self::key::AsKey;
+pub use self::key::{KeyRef, PartitionKey};
+pub use self::partition::Partition;
+
+use crate::commitlog::Position;
+
+/// Bytes a partition costs beside its key and rows: its node in the map and its empty collections.
+const PARTITION_OVERHEAD_BYTES: usize = 200;
+
+/// One shard's recent writes to one table, in the layout that the table had when it began.
+#[derive(Debug)]
+pub struct Memtable {
+    table: Arc<Table>,
+    partitions: BTreeMap<PartitionKey, Partition>,
+    bytes: usize,
+    /// Writes applied.
+    operations: u64,
+    /// Minima of what was written.
+    minima: StatsCollector,
+    /// The log's position when it began: no record before it is in here.
+    began_at: Position,
+    /// The log's position of the last record in here.
+    last: Position,
+}
+
+impl Memtable {
+    /// An empty memtable; its records lie after `began_at` in the log.
+    pub fn new(table: Arc<Table>, began_at: Position) -> Self {
+        let partitions = BTreeMap::new();
+        let minima = StatsCollector::default();
+        Self { table, partitions, bytes: 0, operations: 0, minima, began_at, last: began_at }
+    }
+
+    /// The table as it was when the memtable began.
+    pub fn table(&self) -> &Arc<Table> {
+        &self.table
+    }
+
+    /// Bytes of memory in use, as accounted.
+    pub fn bytes(&self) -> usize {
+        self.bytes
+    }
+
+    /// Was nothing written?
+    pub fn is_empty(&self) -> bool {
+        self.partitions.is_empty()
+    }
+
+    /// Number of partitions.
+    pub fn len(&self) -> usize {
+        self.partitions.len()
+    }
+
+    /// Writes applied.
+    pub fn operations(&self) -> u64 {
+        self.operations
+    }
+
+    /// The part of the log that its records lie in: after the first, up to the second position.
+    pub fn log_bounds(&self) -> (Position, Position) {
+        (self.began_at, self.last)
+    }
+
+    /// Merges an update in; `position` is where its log record ends.
+    pub fn apply(
+        &mut self,
+        update: &PartitionUpdate,
+        position: Position,
+        scratch: &mut RowBuilder,
+    ) {
+        let key = KeyRef { token: update.token, bytes: &update.key };
+        let layout = &self.table.layout;
+        let applied = match self.partitions.get_mut(&key as &dyn AsKey) {
+            Some(partition) => partition.apply(layout, update, scratch),
+            None => {
+                self.bytes += PARTITION_OVERHEAD_BYTES + key.bytes.len();
+                let mut partition = Partition::default();
+                let applied = partition.apply(layout, update, scratch);
+                self.partitions.insert(key.to_owned(), partition);
+                applied
+            }
+        };
+        self.bytes = self.bytes.saturating_add_signed(applied.bytes);
+        self.operations += 1;
+        self.collect(update);
+        self.last = self.last.max(position);
+    }
+
+    fn collect(&mut self, update: &PartitionUpdate) {
+        self.minima.deletion(update.deletion);
+        for range in update.ranges.iter() {
+            self.minima.deletion(range.deletion);
+        }
+        for row in update.static_row().into_iter().chain(update.rows.iter()) {
+            self.minima.row(row);
+        }
+    }
+
+    /// Minima of timestamps, deletion times and times to live of all that was written.
+    pub fn minima(&self) -> EncodingStats {
+        self.minima.finish()
+    }
+
+    /// The partition of a key.
+    pub fn get(&self, key: KeyRef<'_>) -> Option<&Partition> {
+        self.partitions.get(&key as &dyn AsKey)
+    }
+
+    /// The partitions in token order from a bound on.
+    pub fn range(&self, from: Bound<KeyRef<'_>>) -> btree_map::Range<'_, PartitionKey, Partition> {
+        match &from {
+            Bound::Unbounded => self.partitions.range::<PartitionKey, _>(..),
+            Bound::Included(key) => {
+                let key: &dyn AsKey = key;
+                self.partitions.range::<dyn AsKey, _>((Bound::Included(key), Bound::Unbounded))
+            }
+            Bound::Excluded(key) => {
+                let key: &dyn AsKey = key;
+                self.partitions.range::<dyn AsKey, _>((Bound::Excluded(key), Bound::Unbounded))
+            }
+        }
+    }
+
+    /// All partitions in token order.
+    pub fn iter(&self) -> btree_map::Iter<'_, PartitionKey, Partition> {
+        self.partitions.iter()
+    }
+}
+
+/// A memtable as readers hold it: written by its shard until it is frozen, then shared with the flush.
+#[derive(Debug)]
+pub struct Slot(RefCell<State>);
+
+#[derive(Debug)]
+enum State {
+    Active(Memtable),
+    Frozen(Arc<Memtable>),
+}
+
+impl Slot {
+    /// Around a new memtable.
+    pub fn new(memtable: Memtable) -> Rc<Self> {
+        Rc::new(Self(RefCell::new(State::Active(memtable))))
+    }
+
+    /// Around a frozen memtable.
+    pub fn frozen(memtable: Arc<Memtable>) -> Rc<Self> {
+        Rc::new(Self(RefCell::new(State::Frozen(memtable))))
+    }
+
+    /// The memtable, to be read until the next write or yield.
+    pub fn read(&self) -> Ref<'_, Memtable> {
+        Ref::map(self.0.borrow(), |state| match state {
+            State::Active(memtable) => memtable,
+            State::Frozen(memtable) => memtable,
+        })
+    }
+
+    /// Writes; `None` if the memtable is frozen.
+    pub fn write<T>(&self, write: impl FnOnce(&mut Memtable) -> T) -> Option<T> {
+        match &mut *self.0.borrow_mut() {
+            State::Active(memtable) => Some(write(memtable)),
+            State::Frozen(_) => None,
+        }
+    }
+
+    /// Ends writing; the memtable may go to another thread.
+    pub fn freeze(&self) -> Arc<Memtable> {
+        let mut state = self.0.borrow_mut();
+        if let State::Active(memtable) = &mut *state {
+            let empty = Memtable::new(Arc::clone(&memtable.table), memtable.began_at);
+            *state = State::Frozen(Arc::new(std::mem::replace(memtable, empty)));
+        }
+        match &*state {
+            State::Frozen(memtable) => Arc::clone(memtable),
+            State::Active(_) => unreachable!("frozen above"),
+        }
+    }
+}

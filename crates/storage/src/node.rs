@@ -1,0 +1,190 @@
+//! What a node does once for all its shards: flushes, compactions, the set of live SSTables. Lives on the
+//! first shard; the others ask it by message.
+
+use std::cell::{Cell, RefCell};
+use std::collections::BTreeSet;
+use std::rc::{Rc, Weak};
+use std::sync::Arc;
+
+use env::Class;
+use env::sync::{Notify, Semaphore};
+use schema::TableId;
+use types::hash::HashMap;
+
+use crate::commitlog::Position;
+use crate::engine::Engine;
+use crate::engine::FrozenShare;
+use crate::error::StorageError;
+use crate::sstables::{LiveSet, Numbers};
+
+/// The part of the engine that the node has once.
+pub struct Node {
+    engine: Weak<Engine>,
+    me: Weak<Node>,
+    /// Gives SSTables their numbers.
+    pub(crate) numbers: Numbers,
+    /// Off while the node drains.
+    compactions: Cell<bool>,
+    tables: RefCell<HashMap<TableId, Rc<NodeTable>>>,
+    /// Tables that some shard wants flushed.
+    wanted: RefCell<BTreeSet<TableId>>,
+    wake: Notify,
+    pub(crate) next_flush: Cell<u64>,
+    /// Why background work stopped, if it did.
+    failure: RefCell<Option<StorageError>>,
+    /// Counters for metrics.
+    pub stats: NodeStats,
+}
+
+/// What the node counts about its background work.
+#[derive(Debug, Default)]
+pub struct NodeStats {
+    /// Flushes that wrote a file.
+    pub flushes: Cell<u64>,
+    /// Bytes that flushes wrote.
+    pub flushed_bytes: Cell<u64>,
+    /// Compactions that ended.
+    pub compactions: Cell<u64>,
+    /// Bytes that compactions read.
+    pub compacted_bytes: Cell<u64>,
+    /// Flushes and compactions that failed.
+    pub failures: Cell<u64>,
+}
+
+/// The node's side of a table.
+pub(crate) struct NodeTable {
+    /// The files, as last published to the shards.
+    pub live: RefCell<Arc<LiveSet>>,
+    /// Whoever changes `live` holds it: one flush or swap at a time.
+    pub changing: Semaphore,
+    /// The number of the next file.
+    pub next_generation: Cell<u32>,
+    /// Is a compaction of it under way or queued?
+    pub compacting: Cell<bool>,
+}
+
+impl Node {
+    pub(crate) fn new(engine: &Rc<Engine>) -> Rc<Self> {
+        Rc::new_cyclic(|me| Self {
+            engine: Rc::downgrade(engine),
+            me: Weak::clone(me),
+            numbers: Numbers::default(),
+            compactions: Cell::new(true),
+            tables: RefCell::default(),
+            wanted: RefCell::default(),
+            wake: Notify::new(),
+            next_flush: Cell::new(1),
+            failure: RefCell::default(),
+            stats: NodeStats::default(),
+        })
+    }
+
+    /// Starts the background work.
+    pub(crate) fn start(self: &Rc<Self>, engine: &Rc<Engine>) {
+        engine.env().spawn(Class::Flush, Rc::clone(self).flush_wanted());
+    }
+
+    pub(crate) fn table(&self, id: TableId) -> Rc<NodeTable> {
+        let mut tables = self.tables.borrow_mut();
+        let new = || {
+            Rc::new(NodeTable {
+                live: RefCell::default(),
+                changing: Semaphore::new(1),
+                next_generation: Cell::new(1),
+                compacting: Cell::new(false),
+            })
+        };
+        Rc::clone(tables.entry(id).or_insert_with(new))
+    }
+
+    pub(crate) fn me(&self) -> Option<Rc<Self>> {
+        self.me.upgrade()
+    }
+
+    pub(crate) fn engine(&self) -> Result<Rc<Engine>, StorageError> {
+        self.engine.upgrade().ok_or(StorageError::Stopping(crate::shards::Stopping))
+    }
+
+    /// May compactions start?
+    pub(crate) fn compactions_enabled(&self) -> bool {
+        self.compactions.get()
+    }
+
+    /// Lets compactions start, or not.
+    pub fn enable_compactions(&self, enabled: bool) {
+        self.compactions.set(enabled);
+    }
+
+    /// Notes a failure of background work.
+    pub(crate) fn failed(&self, error: StorageError) {
+        self.stats.failures.set(self.stats.failures.get() + 1);
+        *self.failure.borrow_mut() = Some(error);
+    }
+
+    /// Why background work stopped, if it did.
+    pub fn failure(&self) -> Option<StorageError> {
+        self.failure.borrow().clone()
+    }
+
+    /// Some shard wants a table flushed.
+    pub(crate) fn want_flush(&self, table: TableId) {
+        if self.wanted.borrow_mut().insert(table) {
+            self.wake.notify_one();
+        }
+    }
+
+    async fn flush_wanted(self: Rc<Self>) {
+        loop {
+            let next = self.wanted.borrow_mut().pop_first();
+            let Some(table) = next else {
+                self.wake.notified().await;
+                continue;
+            };
+            match self.flush(table).await {
+                Ok(_) | Err(StorageError::UnknownTable(_) | StorageError::Stopping(_)) => {}
+                Err(error) => self.failed(error),
+            }
+        }
+    }
+
+    /// Writes what all shards hold of a table in memory to an SSTable. True if there was anything.
+    ///
+    /// # Errors
+    /// If the file cannot be written: the memtables stay.
+    pub async fn flush(&self, id: TableId) -> Result<bool, StorageError> {
+        let engine = self.engine()?;
+        let table = engine.store(id)?.table();
+        let node_table = self.table(id);
+        let _changing = node_table.changing.acquire(1).await;
+        let flush = self.next_flush.get();
+        self.next_flush.set(flush + 1);
+        let shares = freeze_all(&engine, id, flush).await?;
+        if shares.iter().all(|share| share.memtables.is_empty()) {
+            return Ok(false);
+        }
+        let upto: Vec<Position> = shares.iter().map(|share| share.upto).collect();
+        let live = self.write_memtables(&engine, &table, &node_table, shares).await?;
+        *node_table.live.borrow_mut() = Arc::clone(&live);
+        for (shard, upto) in upto.into_iter().enumerate() {
+            let live = Arc::clone(&live);
+            let publish = move |engine: &Rc<Engine>| engine.flushed(id, flush, live, upto);
+            engine.shards().call(shard, publish).await?;
+        }
+        self.stats.flushes.set(self.stats.flushes.get() + 1);
+        self.consider_compaction(&engine, id);
+        Ok(true)
+    }
+}
+
+async fn freeze_all(
+    engine: &Engine,
+    id: TableId,
+    flush: u64,
+) -> Result<Vec<FrozenShare>, StorageError> {
+    let mut shares = Vec::with_capacity(engine.shards().count());
+    for shard in 0..engine.shards().count() {
+        let share = engine.shards().call(shard, move |engine| engine.freeze(id, flush)).await?;
+        shares.push(share?);
+    }
+    Ok(shares)
+}

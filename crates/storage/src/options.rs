@@ -1,0 +1,30 @@
+//! Settings of the storage engine, from `cassandra.yaml`.
+
+use std::path::PathBuf;
+
+use crate::commitlog::SyncMode;
+
+/// What the engine needs of the node's configuration. Sizes are per node; each shard takes its part.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// `data_file_directories`: the first takes new files for now.
+    pub data_directories: Vec<PathBuf>,
+    /// `commitlog_directory`.
+    pub commitlog_directory: PathBuf,
+    /// `commitlog_sync` with its period or window.
+    pub sync: SyncMode,
+    /// `commitlog_segment_size`, in bytes.
+    pub segment_bytes: u32,
+    /// `commitlog_total_space`, in bytes.
+    pub commitlog_bytes: u64,
+    /// `memtable_heap_space`, in bytes: writes wait while memtables hold more.
+    pub memtable_bytes: u64,
+    /// `memtable_cleanup_threshold`: the share of `memtable_bytes` at which the largest memtable is flushed.
+    pub cleanup_threshold: f64,
+    /// `column_index_size`, in bytes.
+    pub column_index_bytes: u32,
+    /// Bytes of decompressed chunks that the shards' caches hold together (`file_cache_size`).
+    pub chunk_cache_bytes: u64,
+    /// `compaction_throughput`, in bytes per second; 0 for no limit.
+    pub compaction_bytes_per_second: u64,
+}

@@ -1,0 +1,172 @@
+//! One partition, merged from all that holds a part of it.
+
+use std::rc::Rc;
+use std::sync::Arc;
+
+use rows::{
+    Deletion, Heads, RowBuilder, RowRef, Step, Unfiltered, UnfilteredMerger, merge_versions,
+};
+use schema::Table;
+
+use crate::engine::Engine;
+use crate::error::StorageError;
+use crate::memtable::{KeyRef, MemtableCursor};
+use crate::read::{SSTableCursor, Slices};
+use crate::sstables::Files;
+use crate::table_store::TableStore;
+
+/// Something that holds a part of a partition.
+pub(crate) enum Source {
+    Memtable(MemtableCursor),
+    SSTable(Box<SSTableCursor>),
+}
+
+impl Source {
+    fn head(&self) -> Option<Unfiltered<'_>> {
+        match self {
+            Self::Memtable(cursor) => cursor.head(),
+            Self::SSTable(cursor) => cursor.head(),
+        }
+    }
+
+    fn deletion(&self) -> Deletion {
+        match self {
+            Self::Memtable(cursor) => cursor.deletion(),
+            Self::SSTable(cursor) => cursor.deletion(),
+        }
+    }
+
+    fn static_row(&self) -> Option<RowRef<'_>> {
+        match self {
+            Self::Memtable(cursor) => cursor.static_row(),
+            Self::SSTable(cursor) => cursor.static_row(),
+        }
+    }
+
+    async fn advance(&mut self, files: &Files) -> Result<(), StorageError> {
+        match self {
+            Self::Memtable(cursor) => {
+                cursor.advance();
+                Ok(())
+            }
+            Self::SSTable(cursor) => cursor.advance(files).await,
+        }
+    }
+}
+
+struct Sources(Vec<Source>);
+
+impl Heads for Sources {
+    fn sources(&self) -> usize {
+        self.0.len()
+    }
+
+    fn head(&self, source: usize) -> Option<Unfiltered<'_>> {
+        self.0.get(source)?.head()
+    }
+}
+
+/// A partition's rows and range tombstones in the order asked for, each merged from all sources.
+pub struct PartitionCursor {
+    files: Rc<Files>,
+    table: Arc<Table>,
+    deletion: Deletion,
+    static_row: Option<Box<[u8]>>,
+    sources: Sources,
+    merger: UnfilteredMerger,
+    builder: RowBuilder,
+    /// What `next` returned, packed.
+    current: Vec<u8>,
+}
+
+impl PartitionCursor {
+    /// Opens a partition of a shard's table; `None` if nothing holds a part of it.
+    ///
+    /// # Errors
+    /// If an SSTable cannot be read.
+    pub(crate) async fn open(
+        engine: &Engine,
+        store: &Rc<TableStore>,
+        key: KeyRef<'_>,
+        slices: &Slices,
+    ) -> Result<Option<Self>, StorageError> {
+        let table = store.table();
+        let mut sources = Vec::new();
+        store.for_each_memtable(|slot| {
+            let cursor = MemtableCursor::open(slot, key, &table, slices.clone());
+            sources.extend(cursor.map(Source::Memtable));
+        });
+        let live = store.live();
+        for sstable in live.candidates(key) {
+            let cursor = SSTableCursor::open(&engine.files, sstable, key, &table, slices.clone()).await?;
+            sources.extend(cursor.map(|cursor| Source::SSTable(Box::new(cursor))));
+        }
+        let files = &engine.files;
+        Ok((!sources.is_empty()).then(|| Self::merge(files, table, sources, slices.reversed())))
+    }
+
+    pub(crate) fn merge(
+        files: &Rc<Files>,
+        table: Arc<Table>,
+        sources: Vec<Source>,
+        reversed: bool,
+    ) -> Self {
+        let deletion = sources.iter().map(Source::deletion).fold(Deletion::LIVE, Deletion::max);
+        let mut builder = RowBuilder::new();
+        let statics = sources.iter().filter_map(Source::static_row);
+        let static_row = merge_versions(&table.layout, statics, deletion, &mut builder)
+            .map(|row| row.as_packed().into());
+        let merger = UnfilteredMerger::new(sources.len(), deletion, reversed);
+        Self {
+            files: Rc::clone(files),
+            table,
+            deletion,
+            static_row,
+            sources: Sources(sources),
+            merger,
+            builder,
+            current: Vec::new(),
+        }
+    }
+
+    /// The table as it was when the cursor was opened.
+    pub fn table(&self) -> &Arc<Table> {
+        &self.table
+    }
+
+    /// The deletion of the whole partition.
+    pub fn deletion(&self) -> Deletion {
+        self.deletion
+    }
+
+    /// The static row.
+    pub fn static_row(&self) -> Option<RowRef<'_>> {
+        self.static_row.as_deref().map(RowRef::from_packed)
+    }
+
+    /// The next row or marker.
+    ///
+    /// # Errors
+    /// If an SSTable cannot be read.
+    pub async fn next(&mut self) -> Result<Option<Unfiltered<'_>>, StorageError> {
+        loop {
+            for at in 0..self.merger.consumed().len() {
+                let source = self.merger.consumed()[at];
+                if let Some(source) = self.sources.0.get_mut(source) {
+                    source.advance(&self.files).await?;
+                }
+            }
+            self.current.clear();
+            match self.merger.step(&self.table.layout, &self.sources, &mut self.builder) {
+                Step::End => return Ok(None),
+                Step::Nothing => {}
+                // Copied, so that the sources may move on while the caller still looks at it.
+                Step::Next(unfiltered) => {
+                    unfiltered.pack(&mut self.current);
+                    break;
+                }
+            }
+        }
+        Ok(Some(Unfiltered::from_packed(&self.current)))
+    }
+}

@@ -1,0 +1,148 @@
+//! One shard's share of one table: memtables and its view of the node's SSTables.
+
+use std::cell::{Cell, Ref, RefCell};
+use std::rc::Rc;
+use std::sync::Arc;
+
+use schema::Table;
+
+use crate::commitlog::Position;
+use crate::memtable::{Memtable, Slot};
+use crate::sstables::LiveSet;
+
+/// A shard's data of one table.
+pub struct TableStore {
+    table: RefCell<Arc<Table>>,
+    active: RefCell<Rc<Slot>>,
+    /// Frozen memtables that no SSTable replaces yet, oldest first, by the flush that freed them.
+    frozen: RefCell<Vec<(u64, Rc<Slot>)>>,
+    live: RefCell<Arc<LiveSet>>,
+    /// Counters for metrics.
+    pub stats: TableStats,
+}
+
+/// What a shard counts about a table.
+#[derive(Debug, Default)]
+pub struct TableStats {
+    /// Single-partition reads.
+    pub reads: Cell<u64>,
+    /// Range reads.
+    pub range_reads: Cell<u64>,
+    /// Writes.
+    pub writes: Cell<u64>,
+    /// Flushes that froze a memtable of this shard.
+    pub flushes: Cell<u64>,
+}
+
+impl TableStore {
+    /// An empty one; `log_position` is where the log stands.
+    pub fn new(table: Arc<Table>, log_position: Position) -> Rc<Self> {
+        let memtable = Memtable::new(Arc::clone(&table), log_position);
+        Rc::new(Self {
+            table: RefCell::new(table),
+            active: RefCell::new(Slot::new(memtable)),
+            frozen: RefCell::default(),
+            live: RefCell::default(),
+            stats: TableStats::default(),
+        })
+    }
+
+    /// The table as of the schema's present epoch.
+    pub fn table(&self) -> Arc<Table> {
+        Arc::clone(&self.table.borrow())
+    }
+
+    /// Takes another definition of the table. Where the columns differ, writing goes on in a new memtable: the
+    /// old one keeps its layout until it is flushed.
+    pub fn set_table(&self, table: &Arc<Table>, log_position: Position) -> bool {
+        let differs = self.table.borrow().layout != table.layout;
+        *self.table.borrow_mut() = Arc::clone(table);
+        if !differs {
+            return false;
+        }
+        if self.active.borrow().read().is_empty() {
+            *self.active.borrow_mut() = Slot::new(Memtable::new(Arc::clone(table), log_position));
+            return false;
+        }
+        self.freeze(ALTERED, log_position);
+        true
+    }
+
+    /// The memtable that takes writes.
+    pub fn active(&self) -> Ref<'_, Rc<Slot>> {
+        self.active.borrow()
+    }
+
+    /// Bytes in memtables: the active one, and those frozen.
+    pub fn memtable_bytes(&self) -> (usize, usize) {
+        let frozen = self.frozen.borrow();
+        let frozen = frozen.iter().map(|(_, slot)| slot.read().bytes()).sum();
+        (self.active.borrow().read().bytes(), frozen)
+    }
+
+    /// Is anything in a memtable?
+    pub fn has_unflushed(&self) -> bool {
+        !self.active.borrow().read().is_empty() || !self.frozen.borrow().is_empty()
+    }
+
+    /// Calls `each` with all memtables, newest first.
+    pub fn for_each_memtable(&self, mut each: impl FnMut(&Rc<Slot>)) {
+        each(&self.active.borrow());
+        for (_, slot) in self.frozen.borrow().iter().rev() {
+            each(slot);
+        }
+    }
+
+    /// The SSTables.
+    pub fn live(&self) -> Arc<LiveSet> {
+        Arc::clone(&self.live.borrow())
+    }
+
+    /// Another set of SSTables from now on.
+    pub fn set_live(&self, live: Arc<LiveSet>) {
+        *self.live.borrow_mut() = live;
+    }
+
+    /// Freezes the active memtable for a flush; gives all memtables that this flush is to write.
+    pub fn freeze(&self, flush: u64, log_position: Position) -> Vec<Arc<Memtable>> {
+        let fresh = Slot::new(Memtable::new(self.table(), log_position));
+        let old = std::mem::replace(&mut *self.active.borrow_mut(), fresh);
+        let mut frozen = self.frozen.borrow_mut();
+        let memtable = old.freeze();
+        if !memtable.is_empty() {
+            frozen.push((flush, old));
+            self.stats.flushes.set(self.stats.flushes.get() + 1);
+        }
+        if flush == ALTERED {
+            return Vec::new();
+        }
+        for (of, _) in frozen.iter_mut() {
+            *of = flush;
+        }
+        frozen.iter().map(|(_, slot)| slot.freeze()).collect()
+    }
+
+    /// Forgets the memtables of a flush: SSTables have their data. Readers that hold one keep it.
+    pub fn retire(&self, flush: u64) {
+        self.frozen.borrow_mut().retain(|(of, _)| *of != flush);
+    }
+
+    /// Begins the empty active memtable anew at a position of the log.
+    pub fn restart(&self, log_position: Position) {
+        if self.active.borrow().read().is_empty() {
+            let fresh = Memtable::new(self.table(), log_position);
+            *self.active.borrow_mut() = Slot::new(fresh);
+        }
+    }
+
+    /// Drops all that is in memory and all SSTables from view: TRUNCATE and DROP.
+    pub fn clear(&self, log_position: Position) {
+        let fresh = Slot::new(Memtable::new(self.table(), log_position));
+        *self.active.borrow_mut() = fresh;
+        self.frozen.borrow_mut().clear();
+        *self.live.borrow_mut() = Arc::default();
+    }
+}
+
+/// Marks a memtable that an ALTER froze: the next flush takes it along.
+const ALTERED: u64 = 0;
