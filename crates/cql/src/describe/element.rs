@@ -50,8 +50,7 @@ pub(super) fn types(keyspace: &Keyspace) -> Vec<Element<'_>> {
 
 /// Its functions.
 pub(super) fn functions(keyspace: &Keyspace) -> Vec<Element<'_>> {
-    let element = |(key, function): (&'_ _, &'_ _)| (key, function);
-    let functions = keyspace.functions.iter().map(|(key, f)| element((key, f.as_ref())));
+    let functions = keyspace.functions.iter().map(|(key, f)| (key, f.as_ref()));
     sorted(functions, |(key, _)| signature(key), |(key, f)| Element::Function(keyspace, key, f))
 }
 
