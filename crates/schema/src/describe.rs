@@ -358,11 +358,11 @@ impl Table {
 
     fn options(&self, internals: bool) -> Vec<String> {
         let mut options = Vec::new();
-        if internals {
-            options.push(format!("ID = {}", self.id));
-        }
         if self.flags.is_compact() || self.flags.dense {
             options.push("COMPACT STORAGE".to_owned());
+        }
+        if internals {
+            options.push(format!("ID = {}", self.id));
         }
         if !self.clustering.is_empty() {
             let order = self.clustering.iter().map(|column| {

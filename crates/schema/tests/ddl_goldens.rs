@@ -8,15 +8,16 @@ use std::sync::Arc;
 
 use schema::change::{Action, ColumnSpec, CreateTable, TableAlteration, TypeAlteration};
 use schema::{
-    ChangeKind, ChangeOptions, PropertyValue, SchemaCell, SchemaChange, SchemaMutation, SchemaPartition,
-    SchemaRow, SchemaRows, SchemaState, SchemaTable, TableId, Target, Tombstone,
+    ChangeKind, ChangeOptions, PropertyValue, SchemaCell, SchemaChange, SchemaMutation,
+    SchemaPartition, SchemaRow, SchemaRows, SchemaState, SchemaTable, TableId, Target, Tombstone,
 };
 use serde_json::Value;
 use types::CqlType;
 
 #[allow(clippy::disallowed_types, clippy::disallowed_methods)]
 fn golden(name: &str) -> String {
-    let path = format!("{}/../../conformance/schema_goldens/goldens/{name}", env!("CARGO_MANIFEST_DIR"));
+    let path =
+        format!("{}/../../conformance/schema_goldens/goldens/{name}", env!("CARGO_MANIFEST_DIR"));
     let mut text = String::new();
     File::open(&path).unwrap_or_else(|e| panic!("{path}: {e}")).read_to_string(&mut text).unwrap();
     text
@@ -32,10 +33,15 @@ fn tombstone(v: &Value) -> Option<Tombstone> {
 }
 
 fn row(v: &Value) -> SchemaRow {
-    let mut row = SchemaRow { deletion: tombstone(&v["d"]), liveness: v["t"].as_i64(), ..SchemaRow::default() };
+    let mut row = SchemaRow {
+        deletion: tombstone(&v["d"]),
+        liveness: v["t"].as_i64(),
+        ..SchemaRow::default()
+    };
     for (name, cell) in v["c"].as_object().into_iter().flatten() {
         let value = cell[1].as_str().map(unhex);
-        let cell = SchemaCell { timestamp: cell[0].as_i64().unwrap(), value, local_deletion_time: 0 };
+        let cell =
+            SchemaCell { timestamp: cell[0].as_i64().unwrap(), value, local_deletion_time: 0 };
         row.cells.insert(name.clone(), cell);
     }
     row
@@ -45,7 +51,8 @@ fn row(v: &Value) -> SchemaRow {
 fn mutation(keyspace: &str, tables: &Value) -> SchemaMutation {
     let mut mutation = SchemaMutation { keyspace: keyspace.into(), ..SchemaMutation::default() };
     for (table, part) in tables.as_object().unwrap() {
-        let mut partition = SchemaPartition { deletion: tombstone(&part["del"]), ..SchemaPartition::default() };
+        let mut partition =
+            SchemaPartition { deletion: tombstone(&part["del"]), ..SchemaPartition::default() };
         for (key, value) in part["rows"].as_object().into_iter().flatten() {
             if value.is_null() {
                 continue;
@@ -73,7 +80,9 @@ fn pairs(v: &Value) -> Vec<(String, String)> {
 fn properties(v: &Value) -> Vec<(String, PropertyValue)> {
     let property = |p: &Value| {
         let value = match &p[1] {
-            Value::Object(map) => PropertyValue::Map(map.iter().map(|(k, v)| (k.clone(), text(v))).collect()),
+            Value::Object(map) => {
+                PropertyValue::Map(map.iter().map(|(k, v)| (k.clone(), text(v))).collect())
+            }
             other => PropertyValue::Text(text(other)),
         };
         (text(&p[0]), value)
@@ -112,7 +121,8 @@ impl Translator<'_> {
             "drop_keyspace" => Action::DropKeyspace { if_exists },
             "create_type" => {
                 let fields = op["fields"].as_array().unwrap();
-                let fields = fields.iter().map(|f| (text(&f[0]), self.ty(&keyspace, &f[1]))).collect();
+                let fields =
+                    fields.iter().map(|f| (text(&f[0]), self.ty(&keyspace, &f[1]))).collect();
                 Action::CreateType { name, fields, if_not_exists }
             }
             "drop_type" => Action::DropType { name, if_exists },
@@ -267,7 +277,10 @@ impl Run {
                     self.fail(op, format!("event {event:?}, theirs {:?}", op.get("event")));
                 }
                 if applied.warnings != texts(&op["warn"]) {
-                    self.fail(op, format!("warnings {:?}, theirs {}", applied.warnings, op["warn"]));
+                    self.fail(
+                        op,
+                        format!("warnings {:?}, theirs {}", applied.warnings, op["warn"]),
+                    );
                 }
             }
         }
@@ -286,7 +299,10 @@ impl Run {
                 for (key, row) in &partition.rows {
                     if ours.rows.get(key) != Some(row) {
                         let ours = ours.rows.get(key);
-                        self.fail(op, format!("{table:?} {key:?}\n   ours {ours:?}\n   theirs {row:?}"));
+                        self.fail(
+                            op,
+                            format!("{table:?} {key:?}\n   ours {ours:?}\n   theirs {row:?}"),
+                        );
                     }
                 }
             }
@@ -310,7 +326,14 @@ impl Run {
                 let keys = a.keys().filter(|k| a.get(*k) != b.get(*k)).cloned();
                 keys.map(|k| format!("{k}: {}", a[&k])).collect::<Vec<_>>()
             };
-            self.fail(op, format!("describe ours {:#?}\n theirs {:#?}", differing(&ours, &told), differing(&told, &ours)));
+            self.fail(
+                op,
+                format!(
+                    "describe ours {:#?}\n theirs {:#?}",
+                    differing(&ours, &told),
+                    differing(&told, &ours)
+                ),
+            );
         }
         // what is derived from the stored rows is what the change made of the model
         let stored = self.state.rows().keyspace(&ks).unwrap();
@@ -353,5 +376,10 @@ fn statements_do_what_they_do_on_cassandra() {
         }
     }
     assert!(count >= 200);
-    assert!(run.failures.is_empty(), "{} failures\n{}", run.failures.len(), run.failures.join("\n"));
+    assert!(
+        run.failures.is_empty(),
+        "{} failures\n{}",
+        run.failures.len(),
+        run.failures.join("\n")
+    );
 }
