@@ -98,9 +98,14 @@ mod tests {
 
     #[test]
     fn doubles_print_as_on_the_jvm() {
-        for (value, text) in
-            [(1.0, "1.0"), (0.01, "0.01"), (6.71e-5, "6.71E-5"), (1e-5, "1.0E-5"), (1e7, "1.0E7")]
-        {
+        for (value, text) in [
+            (1.0, "1.0"),
+            (0.01, "0.01"),
+            (6.71e-5, "6.71E-5"),
+            (1e-5, "1.0E-5"),
+            (1e7, "1.0E7"),
+            (9.9e-4, "9.9E-4"),
+        ] {
             assert_eq!(double(value), text);
         }
         assert_eq!(parse_double("1e-3"), Some(0.001));
@@ -111,6 +116,12 @@ mod tests {
     #[test]
     fn hash_maps_iterate_as_on_the_jvm() {
         assert_eq!(string_hash("class"), 94742904);
-        assert_eq!(string_order(vec!["dc1", "dc2", "dc10"], 4), ["dc1", "dc2", "dc10"]);
+        assert_eq!(
+            string_order(vec!["dc1", "dc2", "dc10"], copy_capacity(4)),
+            ["dc10", "dc2", "dc1"]
+        );
+        let names = vec!["gc_grace_seconds", "comment", "foo", "bar", "bogus", "compaction"];
+        let order = ["bogus", "bar", "gc_grace_seconds", "foo", "compaction", "comment"];
+        assert_eq!(string_order(names, DEFAULT_CAPACITY), order);
     }
 }

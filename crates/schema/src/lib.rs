@@ -19,6 +19,7 @@ mod replication;
 mod schema;
 mod state;
 mod stored;
+pub mod system;
 mod table;
 mod table_id;
 
@@ -37,8 +38,8 @@ pub use replication::{ReplicaCount, Replication, Strategy};
 pub use schema::Schema;
 pub use state::{Merged, SchemaState};
 pub use stored::{
-    LoadError, SchemaCell, SchemaMutation, SchemaPartition, SchemaRow, SchemaRows, SchemaTable,
-    Tombstone,
+    LoadError, MutationError, SchemaCell, SchemaMutation, SchemaPartition, SchemaRow, SchemaRows,
+    SchemaTable, Tombstone,
 };
 pub use table::{Index, Table, TableBuilder, TableFlags, TableKind};
 pub use table_id::TableId;

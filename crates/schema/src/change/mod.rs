@@ -408,11 +408,9 @@ impl Unsupported {
     /// Cassandra's error where the feature is disabled.
     pub fn error(self) -> SchemaError {
         SchemaError::Invalid(match self {
-            Self::Index => {
-                "Guardrail secondary_indexes violated: User creation of secondary indexes \
+            Self::Index => "Guardrail secondary_indexes violated: Creating secondary indexes \
                  is not allowed"
-                    .into()
-            }
+                .into(),
             Self::View => {
                 "Materialized views are disabled. Enable in cassandra.yaml to use.".into()
             }

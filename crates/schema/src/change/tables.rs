@@ -16,9 +16,8 @@ use crate::params::{ReadRepair, TableParams};
 use crate::properties::{self, Properties};
 use crate::table::{Table, TableBuilder, TableFlags, TableKind};
 
-/// The longest DROP or ADD list that is worth a message of its own is bounded by the most columns that a
-/// row's layout can name.
-const MAX_COLUMNS: usize = u16::MAX as usize;
+/// The most columns of a table: cells name them by 16 bits.
+const MAX_COLUMNS: usize = rows::Layout::MAX_COLUMNS;
 
 /// An unfrozen user type must not hold unfrozen collections.
 fn nests_multicell(ty: &CqlType) -> bool {

@@ -78,7 +78,8 @@ impl SpeculativeRetry {
                 "Invalid value {text} for PERCENTILE option 'speculative_retry': must be between (0.0 and 100.0)"
             ));
         }
-        Ok(Self::Percentile(value))
+        // four digits are what is stored, so no more are kept
+        Ok(Self::Percentile(four_digits(value).parse().unwrap_or(value)))
     }
 
     fn hybrid(text: &str, combination: RetryCombination, rest: &str) -> Result<Self, SchemaError> {

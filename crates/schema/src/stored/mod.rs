@@ -4,6 +4,7 @@
 pub(crate) mod decode;
 mod digest;
 pub(crate) mod encode;
+mod mutation;
 mod rows;
 mod table;
 pub(crate) mod value;
@@ -11,5 +12,6 @@ pub(crate) mod value;
 pub(crate) use digest::is_local;
 
 pub use decode::LoadError;
+pub use mutation::MutationError;
 pub use rows::{SchemaCell, SchemaMutation, SchemaPartition, SchemaRow, SchemaRows, Tombstone};
 pub use table::SchemaTable;

@@ -1,7 +1,7 @@
 //! Rows of `system_schema` in a simple owned shape, merged last-write-wins as any rows are.
 //!
-//! The tables have no static, no complex and no counter columns, and nothing deletes ranges of them: a cell
-//! is named by its column, a tombstone deletes a partition, a row or a cell.
+//! The tables have no static, no complex and no counter columns: a cell is named by its column, a tombstone
+//! deletes a partition, the rows of a prefix of the clustering, a row or a cell.
 
 use std::collections::BTreeMap;
 
@@ -43,6 +43,8 @@ pub struct SchemaRow {
 pub struct SchemaPartition {
     /// Deletion of the partition, if any.
     pub deletion: Option<Tombstone>,
+    /// Deletions of all rows whose clustering starts with these values: an operator's clean-up makes them.
+    pub prefixes: BTreeMap<Vec<Vec<u8>>, Tombstone>,
     /// Rows by their clustering's values. The order is that of bytes; see `digest` for Cassandra's.
     pub rows: BTreeMap<Vec<Vec<u8>>, SchemaRow>,
 }
@@ -127,10 +129,20 @@ impl SchemaPartition {
         for (clustering, row) in &other.rows {
             self.rows.entry(clustering.clone()).or_default().merge(row);
         }
-        let Some(deletion) = self.deletion else { return };
-        for row in self.rows.values_mut() {
-            row.delete(deletion.timestamp);
-            row.deletion = row.deletion.filter(|own| own.timestamp > deletion.timestamp);
+        for (prefix, deletion) in &other.prefixes {
+            let own = self.prefixes.entry(prefix.clone()).or_insert(*deletion);
+            *own = (*own).max(*deletion);
+        }
+        if let Some(deletion) = self.deletion {
+            self.prefixes.retain(|_, own| own.timestamp > deletion.timestamp);
+        }
+        for (clustering, row) in &mut self.rows {
+            let prefixes =
+                self.prefixes.iter().filter(|(prefix, _)| clustering.starts_with(prefix));
+            for deletion in prefixes.map(|(_, deletion)| deletion).chain(&self.deletion) {
+                row.delete(deletion.timestamp);
+                row.deletion = row.deletion.filter(|own| own.timestamp > deletion.timestamp);
+            }
         }
         self.rows.retain(|_, row| !row.is_empty());
     }
