@@ -1,2 +1,70 @@
-//! The project's commands: `cargo xtask run | test | bench | campaign | peer`.
-fn main() {}
+//! The project's commands: `cargo xtask run | test | bench | campaign | peer | oracle | drivers | cqlsh | tidy`.
+//!
+//! Development tooling, not part of the node: it may use processes, files and clocks directly.
+#![forbid(unsafe_code)]
+#![allow(
+    clippy::disallowed_methods,
+    reason = "tooling outside the node; the door is for the node's own crates"
+)]
+#![allow(
+    clippy::disallowed_types,
+    reason = "tooling outside the node; the door is for the node's own crates"
+)]
+
+mod bench;
+mod campaign;
+mod drivers;
+mod machine;
+mod node;
+mod oracle;
+mod peer;
+mod run;
+mod test;
+mod tidy;
+
+use std::process::ExitCode;
+
+const HELP: &str = "\
+cargo xtask COMMAND
+  run [--demo] [-- ARGS]       build the node and start it on 127.0.0.1:9042, data under ./data
+  test [STAGE...]              all checks, or the named stages; `test --list` names them
+  bench ycsb [OPTIONS]         Helenus and Cassandra in one run; ratios (`bench ycsb --help`)
+  campaign NAME [OPTIONS]      a long randomised run with new seeds; recorded under docs/campaigns/
+  peer start DIR IP [HEAP] | stop DIR | nodetool DIR ARGS... | libs [VERSION]
+                               a real Cassandra of Maven Central's jars (environment: `peer help`)
+  oracle HOST_A HOST_B [FILE...] | --golden HOST_A [FILE...] | --record HOST_B [FILE...]
+                               the CQL corpus on two servers, or against recorded answers
+  drivers HOST:PORT [NAME...]  the driver scenarios: python java go node rust
+  cqlsh HOST_A [HOST_B]        the cqlsh script, compared line for line
+  tidy                         rules of the tree";
+
+fn main() -> ExitCode {
+    let args: Vec<String> = std::env::args().skip(1).collect();
+    let (command, rest) = match args.split_first() {
+        Some((command, rest)) => (command.as_str(), rest),
+        None => ("help", &[][..]),
+    };
+    let done = match command {
+        "run" => run::run(rest),
+        "test" => test::run(rest),
+        "bench" => bench::run(rest),
+        "campaign" => campaign::run(rest),
+        "peer" => peer::run(rest),
+        "oracle" => oracle::run(rest),
+        "drivers" => drivers::run(rest),
+        "cqlsh" => oracle::cqlsh(rest),
+        "tidy" => tidy::run(),
+        "help" | "--help" | "-h" => {
+            println!("{HELP}");
+            Ok(())
+        }
+        other => Err(format!("no command `{other}`\n{HELP}").into()),
+    };
+    match done {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(e) => {
+            eprintln!("xtask {command}: {e}");
+            ExitCode::FAILURE
+        }
+    }
+}

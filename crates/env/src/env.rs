@@ -12,6 +12,7 @@ use std::time::Duration;
 use crate::class::Class;
 use crate::executor::{Executor, HookGuard, Remote, Task};
 use crate::real;
+use crate::sim;
 use crate::stats::{Counters, Stats, bump};
 use crate::sync::Notify;
 use crate::time::Instant;
@@ -23,8 +24,10 @@ use crate::timer::{TimerKey, Timers};
 pub struct Env(pub(crate) Rc<Shard>);
 
 /// Which world is outside.
+#[expect(clippy::large_enum_variant, reason = "one per shard, never moved")]
 pub(crate) enum Make {
     Real(real::Driver),
+    Sim(sim::Port),
 }
 
 /// One shard.
@@ -137,6 +140,7 @@ impl Env {
     pub fn now(&self) -> Instant {
         match &self.0.make {
             Make::Real(driver) => Instant::from_nanos(driver.now_ns()),
+            Make::Sim(port) => Instant::from_nanos(port.now_ns()),
         }
     }
 
@@ -154,6 +158,7 @@ impl Env {
                     Err(e) => -i64::try_from(e.duration().as_micros()).unwrap_or(i64::MAX),
                 }
             }
+            Make::Sim(port) => port.unix_micros(),
         }
     }
 
@@ -197,14 +202,16 @@ impl Env {
     pub fn fill_random(&self, out: &mut [u8]) {
         match &self.0.make {
             Make::Real(_) => real::fill_random(out),
+            Make::Sim(port) => port.world.rng.fill(out),
         }
     }
 
     /// 64 random bits, from the same source.
     pub fn random_u64(&self) -> u64 {
-        let mut bytes = [0; 8];
-        self.fill_random(&mut bytes);
-        u64::from_le_bytes(bytes)
+        match &self.0.make {
+            Make::Real(driver) => driver.random.next(),
+            Make::Sim(port) => port.world.rng.next(),
+        }
     }
 
     // ---- tasks
@@ -245,6 +252,7 @@ impl Env {
                 let used = driver.now_ns().saturating_sub(self.0.slice_start.get());
                 used > crate::time::nanos(SLICE)
             }
+            Make::Sim(port) => port.should_yield(self.0.slice_start.get()),
         }
     }
 
@@ -307,6 +315,7 @@ impl Env {
         bump(&self.0.counters.helper_jobs, 1);
         match &self.0.make {
             Make::Real(driver) => driver.helpers.run(f).await,
+            Make::Sim(port) => sim::disk::helper(port, f).await,
         }
     }
 
@@ -340,9 +349,8 @@ impl Env {
     /// A place that tests shall reach: counted in `sim`, nothing in `real`.
     pub fn mark(&self, name: &'static str) {
         match &self.0.make {
-            Make::Real(_) => {
-                let _ = name;
-            }
+            Make::Real(_) => {}
+            Make::Sim(port) => port.world.mark(name),
         }
     }
 }
@@ -359,6 +367,7 @@ impl Shard {
         if self.timers.len() > 0 {
             let now = match &self.make {
                 Make::Real(driver) => driver.now_ns(),
+                Make::Sim(port) => port.now_ns(),
             };
             self.timers.fire(Instant::from_nanos(now));
         }

@@ -137,6 +137,9 @@ pub(crate) struct RunQueue {
     floor: Cell<u64>,
 }
 
+/// Most time that one poll is charged for, in nanoseconds: more is most likely the time of other
+/// processes, for which a class of few shares would pay with a long wait.
+const CHARGE_MAX: u64 = 2_000_000;
 /// How far (virtual nanoseconds) a class that was idle may stand behind: it runs soon, but cannot
 /// save up its idle time.
 const WAKE_CREDIT: u64 = 200_000;
@@ -192,7 +195,7 @@ impl RunQueue {
 
     fn charge(&self, class: Class, nanos: u64) {
         let time = &self.virtual_time[class.index()];
-        let weighted = nanos.saturating_mul(1000) / u64::from(class.shares());
+        let weighted = nanos.min(CHARGE_MAX) * 1000 / u64::from(class.shares());
         time.set(time.get().saturating_add(weighted.max(1)));
     }
 

@@ -8,6 +8,8 @@ use crate::buf::{Bytes, IoBuf};
 use crate::class::Class;
 use crate::env::{Env, Make};
 use crate::real::files::{self, FileOp, RealFile};
+use crate::recorder::RecordedOp;
+use crate::sim::disk::{self, SimFile};
 
 /// How to open a file.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -51,6 +53,7 @@ impl OpenOptions {
 #[derive(Clone)]
 enum Kind {
     Real(Rc<RealFile>),
+    Sim(Rc<SimFile>),
 }
 
 /// An open file; clones share it. Its operations are accounted to a class: that of the task that
@@ -70,10 +73,26 @@ impl File {
         let class = env.class();
         let kind = match &env.0.make {
             Make::Real(driver) => {
+                let recorder = driver.recorder.clone().filter(|r| r.covers(&path));
+                let recorded = recorder.map(|r| {
+                    let handle = r.handle();
+                    (r, handle)
+                });
                 let (p, closer) = (path.clone(), driver.files.clone());
-                let opened = env.blocking(move || crate::fs::open_real(&p, options)).await?;
-                Kind::Real(RealFile::new(opened, closer))
+                let record = files::Record(recorded.as_ref().map(|(recorder, handle)| {
+                    let op = RecordedOp::Open {
+                        handle: *handle,
+                        path: path.clone(),
+                        create: options.create || options.create_new,
+                        truncate: options.truncate,
+                    };
+                    (recorder, recorder.begin(op))
+                }));
+                let opened = env.blocking(move || crate::fs::open_real(&p, options)).await;
+                record.end(opened.is_ok());
+                Kind::Real(RealFile::new(opened?, recorded, closer))
             }
+            Make::Sim(port) => Kind::Sim(disk::open(env, port, &path, options).await?),
         };
         Ok(Self { env: env.clone(), class, kind, path: Rc::new(path) })
     }
@@ -91,8 +110,12 @@ impl File {
     async fn run(&self, op: FileOp, buf: Bytes) -> (io::Result<usize>, Bytes) {
         match (&self.kind, &self.env.0.make) {
             (Kind::Real(file), Make::Real(driver)) => {
-                files::start(&self.env, driver, file, op, buf, self.class).await
+                files::run(&self.env, driver, file, op, buf, self.class).await
             }
+            (Kind::Sim(file), Make::Sim(port)) => {
+                disk::file_op(&self.env, port, file, op, buf, self.class).await
+            }
+            _ => (Err(io::ErrorKind::Other.into()), buf),
         }
     }
 
@@ -219,9 +242,16 @@ impl File {
     pub async fn set_len(&self, len: u64) -> io::Result<()> {
         match &self.kind {
             Kind::Real(file) => {
-                let file = file.try_clone()?;
-                self.env.blocking(move || file.set_len(len)).await
+                let record = file.record(|handle| RecordedOp::SetLen { handle, len });
+                let clone = file.try_clone()?;
+                let result = self.env.blocking(move || clone.set_len(len)).await;
+                record.end(result.is_ok());
+                result
             }
+            Kind::Sim(file) => match &self.env.0.make {
+                Make::Sim(port) => disk::set_len(&self.env, port, file, len).await,
+                Make::Real(_) => Err(io::ErrorKind::Other.into()),
+            },
         }
     }
 
@@ -232,6 +262,10 @@ impl File {
                 let file = file.try_clone()?;
                 self.env.blocking(move || Ok(file.metadata()?.len())).await
             }
+            Kind::Sim(file) => match &self.env.0.make {
+                Make::Sim(port) => disk::len(&self.env, port, file).await,
+                Make::Real(_) => Err(io::ErrorKind::Other.into()),
+            },
         }
     }
 }

@@ -6,6 +6,9 @@ use std::path::{Path, PathBuf};
 use crate::env::{Env, Make};
 use crate::file::{File, OpenOptions};
 use crate::real;
+use crate::real::files::Record;
+use crate::recorder::RecordedOp;
+use crate::sim::disk::{self, SimLock};
 use crate::stats::IoKind;
 
 /// Facts of a file or directory.
@@ -36,6 +39,7 @@ pub struct LockGuard {
 #[derive(Debug)]
 enum LockKind {
     Real(#[expect(dead_code, reason = "open is locked")] std::fs::File),
+    Sim(#[expect(dead_code, reason = "alive is locked")] SimLock),
 }
 
 impl Env {
@@ -44,7 +48,9 @@ impl Env {
         &self,
         f: impl FnOnce() -> io::Result<T> + Send + 'static,
     ) -> io::Result<T> {
-        let Make::Real(driver) = &self.0.make;
+        let Make::Real(driver) = &self.0.make else {
+            return Err(io::ErrorKind::Unsupported.into());
+        };
         let class = self.class();
         let start = driver.now_ns();
         self.0.counters.io_started();
@@ -54,11 +60,39 @@ impl Env {
         result
     }
 
+    /// A blocking operation that changes names, logged if a recorder covers `path`.
+    async fn changing(
+        &self,
+        path: &Path,
+        op: impl FnOnce(PathBuf) -> RecordedOp,
+        f: impl FnOnce() -> io::Result<()> + Send + 'static,
+    ) -> io::Result<()> {
+        let recorder = match &self.0.make {
+            Make::Real(driver) => driver.recorder.as_ref().filter(|r| r.covers(path)),
+            Make::Sim(_) => None,
+        };
+        let record = Record(recorder.map(|r| (r, r.begin(op(path.to_path_buf())))));
+        let result = self.blocking(f).await;
+        record.end(result.is_ok());
+        result
+    }
+
     /// Makes a directory and those above it.
     pub async fn create_dir_all(&self, path: impl AsRef<Path>) -> io::Result<()> {
         let path = path.as_ref().to_path_buf();
         match &self.0.make {
-            Make::Real(_) => self.blocking(move || std::fs::create_dir_all(path)).await,
+            Make::Real(_) => {
+                let op = |path| RecordedOp::CreateDirAll { path };
+                self.changing(&path.clone(), op, move || std::fs::create_dir_all(path)).await
+            }
+            Make::Sim(port) => {
+                disk::meta(self, port, move |model, _| {
+                    let ops = model.create_dir_all(&path)?;
+                    ops.into_iter().for_each(|op| model.name_ended(op));
+                    Ok(())
+                })
+                .await
+            }
         }
     }
 
@@ -67,6 +101,13 @@ impl Env {
         let path = path.as_ref().to_path_buf();
         match &self.0.make {
             Make::Real(_) => self.blocking(move || read_dir_real(&path)).await,
+            Make::Sim(port) => {
+                disk::meta(self, port, move |model, _| {
+                    let entries = model.list(&path)?.into_iter();
+                    Ok(entries.map(|(name, is_dir)| DirEntry { name, is_dir }).collect())
+                })
+                .await
+            }
         }
     }
 
@@ -74,7 +115,19 @@ impl Env {
     pub async fn rename(&self, from: impl AsRef<Path>, to: impl AsRef<Path>) -> io::Result<()> {
         let (from, to) = (from.as_ref().to_path_buf(), to.as_ref().to_path_buf());
         match &self.0.make {
-            Make::Real(_) => self.blocking(move || std::fs::rename(from, to)).await,
+            Make::Real(_) => {
+                let target = to.clone();
+                let op = |from| RecordedOp::Rename { from, to: target };
+                self.changing(&from.clone(), op, move || std::fs::rename(from, to)).await
+            }
+            Make::Sim(port) => {
+                disk::meta(self, port, move |model, _| {
+                    let op = model.rename(&from, &to)?;
+                    model.name_ended(op);
+                    Ok(())
+                })
+                .await
+            }
         }
     }
 
@@ -82,7 +135,18 @@ impl Env {
     pub async fn remove_file(&self, path: impl AsRef<Path>) -> io::Result<()> {
         let path = path.as_ref().to_path_buf();
         match &self.0.make {
-            Make::Real(_) => self.blocking(move || std::fs::remove_file(path)).await,
+            Make::Real(_) => {
+                let op = |path| RecordedOp::RemoveFile { path };
+                self.changing(&path.clone(), op, move || std::fs::remove_file(path)).await
+            }
+            Make::Sim(port) => {
+                disk::meta(self, port, move |model, _| {
+                    let op = model.remove_file(&path)?;
+                    model.name_ended(op);
+                    Ok(())
+                })
+                .await
+            }
         }
     }
 
@@ -90,7 +154,18 @@ impl Env {
     pub async fn remove_dir_all(&self, path: impl AsRef<Path>) -> io::Result<()> {
         let path = path.as_ref().to_path_buf();
         match &self.0.make {
-            Make::Real(_) => self.blocking(move || std::fs::remove_dir_all(path)).await,
+            Make::Real(_) => {
+                let op = |path| RecordedOp::RemoveDirAll { path };
+                self.changing(&path.clone(), op, move || std::fs::remove_dir_all(path)).await
+            }
+            Make::Sim(port) => {
+                disk::meta(self, port, move |model, _| {
+                    let ops = model.remove_dir_all(&path)?;
+                    ops.into_iter().for_each(|op| model.name_ended(op));
+                    Ok(())
+                })
+                .await
+            }
         }
     }
 
@@ -98,7 +173,19 @@ impl Env {
     pub async fn hard_link(&self, from: impl AsRef<Path>, to: impl AsRef<Path>) -> io::Result<()> {
         let (from, to) = (from.as_ref().to_path_buf(), to.as_ref().to_path_buf());
         match &self.0.make {
-            Make::Real(_) => self.blocking(move || std::fs::hard_link(from, to)).await,
+            Make::Real(_) => {
+                let target = to.clone();
+                let op = |from| RecordedOp::HardLink { from, to: target };
+                self.changing(&from.clone(), op, move || std::fs::hard_link(from, to)).await
+            }
+            Make::Sim(port) => {
+                disk::meta(self, port, move |model, _| {
+                    let op = model.hard_link(&from, &to)?;
+                    model.name_ended(op);
+                    Ok(())
+                })
+                .await
+            }
         }
     }
 
@@ -106,7 +193,13 @@ impl Env {
     pub async fn sync_dir(&self, path: impl AsRef<Path>) -> io::Result<()> {
         let path = path.as_ref().to_path_buf();
         match &self.0.make {
-            Make::Real(_) => self.blocking(move || std::fs::File::open(path)?.sync_all()).await,
+            Make::Real(_) => {
+                let op = |path| RecordedOp::SyncDir { path };
+                let dir = path.clone();
+                let sync = move || std::fs::File::open(path)?.sync_all();
+                self.changing(&dir, op, sync).await
+            }
+            Make::Sim(port) => disk::sync_dir(self, port, &path).await,
         }
     }
 
@@ -117,6 +210,17 @@ impl Env {
             Make::Real(_) => {
                 self.blocking(move || match std::fs::metadata(path) {
                     Ok(m) => Ok(Some(Metadata { len: m.len(), is_dir: m.is_dir() })),
+                    Err(e) if e.kind() == io::ErrorKind::NotFound => Ok(None),
+                    Err(e) => Err(e),
+                })
+                .await
+            }
+            Make::Sim(port) => {
+                disk::meta(self, port, move |model, _| match model.lookup(&path) {
+                    Ok(ino) => {
+                        let len = model.len(ino);
+                        Ok(Some(Metadata { len: len.unwrap_or(0), is_dir: len.is_none() }))
+                    }
                     Err(e) if e.kind() == io::ErrorKind::NotFound => Ok(None),
                     Err(e) => Err(e),
                 })
@@ -135,6 +239,15 @@ impl Env {
         let path = path.as_ref().to_path_buf();
         match &self.0.make {
             Make::Real(_) => self.blocking(move || real::disk_space(&path)).await,
+            Make::Sim(port) => {
+                let total = port.world.options.disk_bytes;
+                disk::meta(self, port, move |model, node| {
+                    let full = node.disk.no_space.get();
+                    let free = if full { 0 } else { total.saturating_sub(model.used()) };
+                    Ok((total, free))
+                })
+                .await
+            }
         }
     }
 
@@ -144,6 +257,7 @@ impl Env {
         let path = path.as_ref().to_path_buf();
         let kind = match &self.0.make {
             Make::Real(_) => LockKind::Real(self.blocking(move || lock_real(&path)).await?),
+            Make::Sim(port) => LockKind::Sim(disk::lock(self, port, &path).await?),
         };
         Ok(LockGuard { _kind: kind })
     }
@@ -200,7 +314,7 @@ struct Ended<'a> {
 
 impl Drop for Ended<'_> {
     fn drop(&mut self) {
-        let Make::Real(driver) = &self.env.0.make;
+        let Make::Real(driver) = &self.env.0.make else { return };
         let took = driver.now_ns().saturating_sub(self.start);
         let outcome = self.ok.get().then_some(0);
         self.env.0.counters.io_ended(self.class, IoKind::Meta, outcome, 0, took);

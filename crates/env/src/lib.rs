@@ -1,7 +1,7 @@
 //! The only door to the outside: clock, randomness, tasks, timers, files, sockets, helper threads.
 //!
 //! Two makes stand behind the same [`Env`]: [`real`], one pinned thread and io_uring per shard, and
-//! `sim`, a seeded world of nodes on one thread with virtual time. Code that holds an `Env` cannot
+//! [`sim`], a seeded world of nodes on one thread with virtual time. Code that holds an `Env` cannot
 //! tell which; that is what makes whole clusters testable in one process.
 //!
 //! Nothing here blocks a shard's thread except its own sleep when there is no work.
@@ -14,6 +14,7 @@
 
 mod buf;
 mod class;
+mod disk_model;
 mod env;
 mod executor;
 mod file;
@@ -23,6 +24,7 @@ mod net;
 pub mod real;
 mod recorder;
 mod rng;
+pub mod sim;
 mod stats;
 pub mod sync;
 mod time;
@@ -30,13 +32,14 @@ mod timer;
 
 pub use buf::{ALIGNMENT, AlignedBuf, IoBuf};
 pub use class::{CLASSES, Class};
+pub use disk_model::{DiskModel, SECTOR};
 pub use env::{Env, SLICE, STALL, Sleep, TimedOut, Yield};
 pub use executor::{HookGuard, Task};
 pub use file::{File, OpenOptions};
 pub use fs::{DirEntry, LockGuard, Metadata};
 pub use mesh::Mesh;
 pub use net::{ListenOptions, MAX_SLICES, StreamHandle, TcpListener, TcpStream};
-pub use recorder::Recorder;
+pub use recorder::{Entry, RecordedOp, Recorder, Recording};
 pub use rng::Rng;
 pub use stats::{ClassStats, IO_KINDS, IoKind, IoStats, Stats};
 pub use time::Instant;

@@ -1,12 +1,12 @@
 //! Messages between the shards of one node: a ring for each ordered pair, filled once per turn.
 
 use std::cell::{Cell, RefCell};
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering, fence};
 
-use crate::env::{Env, MeshHooks, Shard};
+use crate::env::{Env, Make, MeshHooks, Shard};
 use crate::stats::bump;
 use crate::sync::Notify;
 
@@ -20,7 +20,7 @@ impl<M> Clone for Mesh<M> {
     }
 }
 
-struct Inner<M> {
+pub(crate) struct Inner<M> {
     me: usize,
     outboxes: Vec<RefCell<VecDeque<M>>>,
     /// Messages in the outboxes.
@@ -33,6 +33,27 @@ struct Inner<M> {
 
 enum Link<M> {
     Real { to: Vec<Option<RefCell<Sender<M>>>>, from: Vec<Option<RefCell<Receiver<M>>>> },
+    Sim(SimLinks<M>),
+}
+
+/// The shards' ends of the mesh of one life of a simulated node.
+pub(crate) struct SimLinks<M> {
+    ends: Rc<RefCell<Vec<Option<std::rc::Weak<Inner<M>>>>>>,
+    /// When the last batch from one shard to another arrives: they stay in order.
+    last: Rc<RefCell<BTreeMap<(usize, usize), u64>>>,
+}
+
+impl<M> Clone for SimLinks<M> {
+    fn clone(&self) -> Self {
+        Self { ends: self.ends.clone(), last: self.last.clone() }
+    }
+}
+
+impl<M> SimLinks<M> {
+    pub fn new(shards: usize) -> Self {
+        let ends = (0..shards).map(|_| None).collect();
+        Self { ends: Rc::new(RefCell::new(ends)), last: Rc::default() }
+    }
 }
 
 /// Set by a sender whose messages did not all fit; the receiver that makes room then wakes it.
@@ -76,6 +97,14 @@ pub(crate) fn real_links<M>(shards: usize, entries: usize) -> Vec<RealLink<M>> {
 impl<M: 'static> Mesh<M> {
     pub(crate) fn real(env: &Env, link: RealLink<M>) -> Self {
         Self::with_link(env, Link::Real { to: link.to, from: link.from })
+    }
+
+    pub(crate) fn sim(env: &Env, links: SimLinks<M>) -> Self {
+        let mesh = Self::with_link(env, Link::Sim(links.clone()));
+        if let Some(end) = links.ends.borrow_mut().get_mut(env.shard()) {
+            *end = Some(Rc::downgrade(&mesh.0));
+        }
+        mesh
     }
 
     fn with_link(env: &Env, link: Link<M>) -> Self {
@@ -138,7 +167,7 @@ impl<M: 'static> Mesh<M> {
     }
 }
 
-impl<M> Inner<M> {
+impl<M: 'static> Inner<M> {
     fn arrived(&self, n: usize) {
         if n > 0 {
             if let Some(shard) = self.shard.upgrade() {
@@ -149,7 +178,7 @@ impl<M> Inner<M> {
     }
 
     fn take_arrivals(&self) {
-        let Link::Real { from, .. } = &self.link;
+        let Link::Real { from, .. } = &self.link else { return };
         let mut inbox = self.inbox.borrow_mut();
         let before = inbox.len();
         for (shard, ring) in from.iter().enumerate() {
@@ -176,7 +205,7 @@ impl<M> Inner<M> {
     }
 
     fn has_work(&self) -> bool {
-        let Link::Real { from, to } = &self.link;
+        let Link::Real { from, to } = &self.link else { return false };
         from.iter().flatten().any(|end| !end.borrow().ring.is_empty())
             || (self.unsent.get() > 0
                 && self.outboxes.iter().zip(to).any(|(outbox, end)| {
@@ -209,7 +238,13 @@ impl<M> Inner<M> {
     }
 
     fn flush_to(&self, shard: &Shard, to: usize, outbox: &mut VecDeque<M>) -> usize {
-        let Link::Real { to: rings, .. } = &self.link;
+        let rings = match &self.link {
+            Link::Real { to, .. } => to,
+            Link::Sim(links) => {
+                self.flush_sim(shard, links, to, outbox);
+                return 0;
+            }
+        };
         let Some(mut end) = rings[to].as_ref().map(RefCell::borrow_mut) else { return 0 };
         let n = end.ring.slots().min(outbox.len());
         if let (true, Ok(chunk)) = (n > 0, end.ring.write_chunk_uninit(n)) {
@@ -223,6 +258,29 @@ impl<M> Inner<M> {
             end.starved.store(true, Ordering::Relaxed);
         }
         outbox.len()
+    }
+}
+
+impl<M: 'static> Inner<M> {
+    fn flush_sim(&self, shard: &Shard, links: &SimLinks<M>, to: usize, outbox: &mut VecDeque<M>) {
+        let Make::Sim(port) = &shard.make else { return };
+        let batch = std::mem::take(outbox);
+        let me = self.me;
+        let at = {
+            let mut last = links.last.borrow_mut();
+            let last = last.entry((me, to)).or_default();
+            *last = (*last + 1).max(port.now_ns() + port.world.rng.between(500, 50_000));
+            *last
+        };
+        let links = links.clone();
+        port.world.at(at, port.owner(), move |_| {
+            let end = links.ends.borrow().get(to).and_then(|end| end.as_ref()?.upgrade());
+            if let Some(end) = end {
+                let n = batch.len();
+                end.inbox.borrow_mut().extend(batch.into_iter().map(|message| (me, message)));
+                end.arrived(n);
+            }
+        });
     }
 }
 

@@ -9,6 +9,7 @@ use std::task::{Context, Poll};
 use crate::env::{Env, Make};
 use crate::real::ring::Direction;
 use crate::real::sockets::{self, RealSocket};
+use crate::sim::net::{self as sim_net, SimListener, SimSocket};
 
 /// Connections that the kernel keeps ready for `accept`.
 const BACKLOG: i32 = 1024;
@@ -22,6 +23,7 @@ pub struct ListenOptions {
 
 enum ListenerKind {
     Real(RealSocket),
+    Sim(SimListener),
 }
 
 /// A listening socket, TCP or unix.
@@ -39,8 +41,13 @@ impl TcpListener {
             Make::Real(_) => {
                 let socket = sockets::listen(addr, options.reuse_port, BACKLOG)?;
                 let local = socket.local_addr()?.as_socket();
-                let kind = ListenerKind::Real(RealSocket::new(env, socket, true, true)?);
+                let kind = ListenerKind::Real(RealSocket::listener(env, socket, true)?);
                 Ok(Self { env: env.clone(), kind, local, unix: None })
+            }
+            Make::Sim(_) => {
+                let (listener, local) = SimListener::bind(env, addr, options.reuse_port)?;
+                let kind = ListenerKind::Sim(listener);
+                Ok(Self { env: env.clone(), kind, local: Some(local), unix: None })
             }
         }
     }
@@ -50,7 +57,12 @@ impl TcpListener {
         match &env.0.make {
             Make::Real(_) => {
                 let socket = sockets::listen_unix(path, BACKLOG)?;
-                let kind = ListenerKind::Real(RealSocket::new(env, socket, false, true)?);
+                let kind = ListenerKind::Real(RealSocket::listener(env, socket, false)?);
+                let unix = Some(path.to_path_buf());
+                Ok(Self { env: env.clone(), kind, local: None, unix })
+            }
+            Make::Sim(_) => {
+                let kind = ListenerKind::Sim(SimListener::bind_unix(env, path)?);
                 let unix = Some(path.to_path_buf());
                 Ok(Self { env: env.clone(), kind, local: None, unix })
             }
@@ -79,6 +91,12 @@ impl TcpListener {
                 }
                 listener.ready(Direction::Read).await;
             },
+            ListenerKind::Sim(listener) => {
+                let socket = std::future::poll_fn(|cx| listener.poll_accept(cx)).await;
+                let stream = TcpStream::sim(socket);
+                let peer = stream.peer.unwrap_or(NOWHERE);
+                Ok((stream, peer))
+            }
         }
     }
 }
@@ -102,6 +120,7 @@ const NOWHERE: SocketAddr =
 
 enum StreamKind {
     Real(RealSocket),
+    Sim(SimSocket),
 }
 
 /// A connected stream, TCP (with TCP_NODELAY) or unix.
@@ -118,12 +137,18 @@ pub struct StreamHandle(HandleKind);
 #[derive(Debug)]
 enum HandleKind {
     Real { fd: OwnedFd, tcp: bool },
+    Sim { conn: u64, side: usize },
 }
 
 impl TcpStream {
     fn real(socket: RealSocket) -> Self {
         let (local, peer) = socket.addresses();
         Self { kind: StreamKind::Real(socket), local, peer }
+    }
+
+    fn sim(socket: SimSocket) -> Self {
+        let (local, peer) = socket.addresses();
+        Self { kind: StreamKind::Sim(socket), local, peer }
     }
 
     /// Connects to a TCP address.
@@ -140,6 +165,7 @@ impl TcpStream {
     ) -> io::Result<Self> {
         match &env.0.make {
             Make::Real(_) => Ok(Self::real(sockets::connect(env, &addr.into(), local).await?)),
+            Make::Sim(_) => Ok(Self::sim(sim_net::connect(env, addr, local).await?)),
         }
     }
 
@@ -150,6 +176,7 @@ impl TcpStream {
                 let addr = socket2::SockAddr::unix(path)?;
                 Ok(Self::real(sockets::connect(env, &addr, None).await?))
             }
+            Make::Sim(_) => Ok(Self::sim(sim_net::connect_unix(env, path).await?)),
         }
     }
 
@@ -157,6 +184,7 @@ impl TcpStream {
     pub fn try_read(&self, buf: &mut [u8]) -> io::Result<Option<usize>> {
         match &self.kind {
             StreamKind::Real(socket) => socket.try_read(buf),
+            StreamKind::Sim(socket) => socket.try_read(buf),
         }
     }
 
@@ -164,6 +192,7 @@ impl TcpStream {
     pub fn try_write(&self, buf: &[u8]) -> io::Result<Option<usize>> {
         match &self.kind {
             StreamKind::Real(socket) => socket.try_write(buf),
+            StreamKind::Sim(socket) => socket.try_write(buf),
         }
     }
 
@@ -172,6 +201,10 @@ impl TcpStream {
         let bufs = bufs.get(..MAX_SLICES).unwrap_or(bufs);
         match &self.kind {
             StreamKind::Real(socket) => socket.try_write_vectored(bufs),
+            StreamKind::Sim(socket) => {
+                let first = bufs.iter().find(|b| !b.is_empty());
+                socket.try_write(first.map_or(&[], |b| b))
+            }
         }
     }
 
@@ -179,6 +212,7 @@ impl TcpStream {
     pub fn poll_readable(&self, cx: &mut Context<'_>) -> Poll<()> {
         match &self.kind {
             StreamKind::Real(socket) => socket.poll_ready(Direction::Read, cx),
+            StreamKind::Sim(socket) => socket.poll_ready(Direction::Read, cx),
         }
     }
 
@@ -186,6 +220,7 @@ impl TcpStream {
     pub fn poll_writable(&self, cx: &mut Context<'_>) -> Poll<()> {
         match &self.kind {
             StreamKind::Real(socket) => socket.poll_ready(Direction::Write, cx),
+            StreamKind::Sim(socket) => socket.poll_ready(Direction::Write, cx),
         }
     }
 
@@ -235,6 +270,7 @@ impl TcpStream {
     pub fn shutdown(&self, how: std::net::Shutdown) -> io::Result<()> {
         match &self.kind {
             StreamKind::Real(socket) => socket.shutdown(how),
+            StreamKind::Sim(socket) => socket.shutdown(how),
         }
     }
 
@@ -255,6 +291,10 @@ impl TcpStream {
                 let tcp = self.peer.is_some() || self.local.is_some();
                 Ok(StreamHandle(HandleKind::Real { fd: socket.into_fd()?, tcp }))
             }
+            StreamKind::Sim(socket) => {
+                let (conn, side) = socket.into_parts();
+                Ok(StreamHandle(HandleKind::Sim { conn, side }))
+            }
         }
     }
 
@@ -263,6 +303,9 @@ impl TcpStream {
         match handle.0 {
             HandleKind::Real { fd, tcp } => {
                 Ok(Self::real(RealSocket::new(env, socket2::Socket::from(fd), tcp, true)?))
+            }
+            HandleKind::Sim { conn, side } => {
+                Ok(Self::sim(SimSocket::from_parts(env, conn, side)?))
             }
         }
     }

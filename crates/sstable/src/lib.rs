@@ -1,9 +1,10 @@
 //! Cassandra's SSTable files, pure over bytes: no file is opened here.
 //!
-//! So far the pieces that need no cell codec: names ([`descriptor`]), the table of contents
-//! ([`toc`]), checksums ([`checksum`]), compression and its map ([`compressor`],
-//! [`compression_info`]), the Bloom filter ([`filter`]), the index summary ([`summary`]), and
-//! the sketches of the statistics ([`histogram`], [`tombstone_histogram`], [`cardinality`]).
+//! A [`writer::Writer`] takes partitions and gives bytes; a [`table::Table`] is what an open table knows of itself, a
+//! [`data::DataCursor`] reads its partitions, [`index`] finds them. Below lie the components: names
+//! ([`descriptor`]), the table of contents ([`toc`]), checksums ([`checksum`]), compression and its map
+//! ([`compressor`], [`compression_info`]), the Bloom filter ([`filter`]), the index summary ([`summary`]),
+//! [`statistics`] and their sketches ([`histogram`], [`tombstone_histogram`], [`cardinality`]).
 //!
 //! Whatever a file says is checked before it is believed: a length against the bytes that are
 //! there before anything is allocated, an order before it is searched.
@@ -13,15 +14,22 @@
 pub mod bytes;
 pub mod cardinality;
 pub mod checksum;
+mod collector;
 pub mod compression_info;
 pub mod compression_params;
 pub mod compressor;
+pub mod data;
 pub mod descriptor;
 mod error;
 pub mod filter;
 pub mod histogram;
+pub mod index;
+mod key_hash;
+pub mod statistics;
 pub mod summary;
+pub mod table;
 pub mod toc;
 pub mod tombstone_histogram;
+pub mod writer;
 
 pub use error::{Error, Result};

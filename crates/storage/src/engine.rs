@@ -16,15 +16,17 @@ use crate::error::StorageError;
 use crate::memtable::{KeyRef, Memtable};
 use crate::node::Node;
 use crate::options::Options;
-use crate::read::{PartitionCursor, Slices};
+use crate::read::{KeyScan, PartitionCursor, ScanStart, Slices};
 use crate::shards::{OnShard, Shards};
-use crate::sstables::{ChunkCache, LiveSet};
+use crate::sstables::{Files, LiveSet};
 use crate::table_store::TableStore;
 
 /// One shard's engine. Everything a request touches hangs on it; nothing of it is shared.
 pub struct Engine {
     pub(crate) env: Env,
     pub(crate) options: Rc<Options>,
+    /// This node's host id: SSTables name it beside the log's intervals. Zero until it is known.
+    host_id: Cell<[u8; 16]>,
     shards: Shards<Rc<Engine>>,
     log: OnceCell<Rc<CommitLog>>,
     tables: RefCell<HashMap<TableId, Rc<TableStore>>>,
@@ -38,8 +40,8 @@ pub struct Engine {
     asked: Cell<bool>,
     /// Memory became free.
     pub(crate) freed: Notify,
-    /// Decompressed chunks of SSTables.
-    pub(crate) chunks: ChunkCache,
+    /// Open SSTables and their cached chunks.
+    pub(crate) files: Rc<Files>,
     /// What only the first shard has: the node's set of SSTables, flushes and compactions.
     pub(crate) node: OnceCell<Rc<Node>>,
     /// Counters for metrics.
@@ -88,6 +90,7 @@ impl Engine {
         Rc::new(Self {
             env: env.clone(),
             options: Rc::new(options),
+            host_id: Cell::new([0; 16]),
             shards,
             log: OnceCell::new(),
             tables: RefCell::default(),
@@ -97,10 +100,20 @@ impl Engine {
             last_segment: Cell::new(-1),
             asked: Cell::new(false),
             freed: Notify::new(),
-            chunks: ChunkCache::new(cache),
+            files: Rc::new(Files::new(env, cache)),
             node: OnceCell::new(),
             stats: EngineStats::default(),
         })
+    }
+
+    /// This node's host id.
+    pub fn host_id(&self) -> [u8; 16] {
+        self.host_id.get()
+    }
+
+    /// Tells the host id, before anything is replayed or flushed.
+    pub fn set_host_id(&self, host_id: [u8; 16]) {
+        self.host_id.set(host_id);
     }
 
     /// The outside.
@@ -121,6 +134,14 @@ impl Engine {
     /// This shard's commit log, once it is open.
     pub fn log(&self) -> Option<&Rc<CommitLog>> {
         self.log.get()
+    }
+
+    /// Lets the memtables begin where the log does; nothing may be in them.
+    pub(crate) fn restart_memtables(&self) {
+        let position = self.log_position();
+        for store in self.tables.borrow().values() {
+            store.restart(position);
+        }
     }
 
     pub(crate) fn set_log(&self, log: Rc<CommitLog>) {
@@ -180,8 +201,7 @@ impl Engine {
     /// All tables of this shard.
     pub fn stores(&self) -> Vec<(TableId, Rc<TableStore>)> {
         let tables = self.tables.borrow();
-        let mut stores: Vec<_> =
-            tables.iter().map(|(id, store)| (*id, Rc::clone(store))).collect();
+        let mut stores: Vec<_> = tables.iter().map(|(id, store)| (*id, Rc::clone(store))).collect();
         stores.sort_by_key(|(id, _)| *id);
         stores
     }
@@ -271,7 +291,8 @@ impl Engine {
     /// Counts the memory of the memtables anew, after some were freed.
     pub(crate) fn count_memory(&self) {
         let tables = self.tables.borrow();
-        let sum = tables.values().map(|store| store.memtable_bytes()).fold(0, |sum, (a, f)| sum + a + f);
+        let sum =
+            tables.values().map(|store| store.memtable_bytes()).fold(0, |sum, (a, f)| sum + a + f);
         self.memtable_bytes.set(sum);
         self.freed.notify_all();
     }
@@ -287,6 +308,20 @@ impl Engine {
             self.ask_for_memory();
             self.freed.notified().await;
         }
+    }
+
+    /// The keys of this shard's partitions of a table, in the order of tokens.
+    ///
+    /// # Errors
+    /// If the table is unknown or an SSTable cannot be read.
+    pub async fn scan(
+        self: &Rc<Self>,
+        table: &Table,
+        start: ScanStart,
+    ) -> Result<KeyScan, StorageError> {
+        let store = self.store(table.id)?;
+        store.stats.range_reads.set(store.stats.range_reads.get() + 1);
+        KeyScan::start(self, &store, start).await
     }
 
     /// Asks the first shard to flush this shard's largest memtable.
@@ -333,6 +368,33 @@ impl Engine {
             }
         }
         Ok(FrozenShare { memtables, intervals, upto: position })
+    }
+
+    /// Ends the log's segment and the memtables of a table at one point: what the memtables hold is in segments up
+    /// to `floor`, what comes later is not.
+    pub(crate) fn cut(&self, id: TableId, flush: u64, floor: i64) -> Result<FrozenShare, StorageError> {
+        if let Some(log) = self.log.get() {
+            log.leave_behind(floor)?;
+        }
+        self.freeze(id, flush)
+    }
+
+    /// Takes another set of SSTables of a table, unless a memtable holds a write as old as a tombstone that they
+    /// no longer have.
+    pub(crate) fn swap_live(&self, id: TableId, live: Arc<LiveSet>, purged: i64) -> bool {
+        let Ok(store) = self.store(id) else { return true };
+        let mut oldest = i64::MAX;
+        store.for_each_memtable(|slot| {
+            let memtable = slot.read();
+            if !memtable.is_empty() {
+                oldest = oldest.min(memtable.minima().min_timestamp);
+            }
+        });
+        if oldest <= purged {
+            return false;
+        }
+        store.set_live(live);
+        true
     }
 
     /// SSTables have what a flush froze: takes their new set, frees memory and log.

@@ -4,22 +4,30 @@
 //! [`Node`]. Nothing here knows of replication or of CQL.
 #![forbid(unsafe_code)]
 
+mod chunk_cache;
 pub mod commitlog;
 pub mod compaction;
 mod engine;
 mod error;
+mod flush;
 pub mod memtable;
 mod node;
 mod options;
+mod output;
 mod read;
 pub mod shards;
 mod sstables;
+mod start;
 mod table_store;
+mod transaction;
+mod truncate;
 
 pub use engine::{Engine, EngineStats};
 pub use error::StorageError;
 pub use memtable::{KeyRef, PartitionKey};
+pub use node::{Node, NodeStats};
 pub use options::Options;
-pub use read::{PartitionCursor, Slices};
+pub use read::{KeyScan, PartitionCursor, ScanStart, Slices};
 pub use sstables::{LiveSet, SSTable};
+pub use start::Replay;
 pub use table_store::{TableStats, TableStore};

@@ -8,23 +8,28 @@ use std::sync::Arc;
 
 use env::Class;
 use env::sync::{Notify, Semaphore};
-use schema::{Table, TableId};
+use schema::TableId;
 use types::hash::HashMap;
 
 use crate::commitlog::Position;
 use crate::engine::Engine;
-use crate::error::StorageError;
 use crate::engine::FrozenShare;
-use crate::sstables::LiveSet;
+use crate::error::StorageError;
+use crate::sstables::{LiveSet, Numbers};
 
 /// The part of the engine that the node has once.
 pub struct Node {
     engine: Weak<Engine>,
+    me: Weak<Node>,
+    /// Gives SSTables their numbers.
+    pub(crate) numbers: Numbers,
+    /// Off while the node drains.
+    compactions: Cell<bool>,
     tables: RefCell<HashMap<TableId, Rc<NodeTable>>>,
     /// Tables that some shard wants flushed.
     wanted: RefCell<BTreeSet<TableId>>,
     wake: Notify,
-    next_flush: Cell<u64>,
+    pub(crate) next_flush: Cell<u64>,
     /// Why background work stopped, if it did.
     failure: RefCell<Option<StorageError>>,
     /// Counters for metrics.
@@ -53,15 +58,18 @@ pub(crate) struct NodeTable {
     /// Whoever changes `live` holds it: one flush or swap at a time.
     pub changing: Semaphore,
     /// The number of the next file.
-    pub next_generation: Cell<u64>,
+    pub next_generation: Cell<u32>,
     /// Is a compaction of it under way or queued?
     pub compacting: Cell<bool>,
 }
 
 impl Node {
     pub(crate) fn new(engine: &Rc<Engine>) -> Rc<Self> {
-        Rc::new(Self {
+        Rc::new_cyclic(|me| Self {
             engine: Rc::downgrade(engine),
+            me: Weak::clone(me),
+            numbers: Numbers::default(),
+            compactions: Cell::new(true),
             tables: RefCell::default(),
             wanted: RefCell::default(),
             wake: Notify::new(),
@@ -89,6 +97,30 @@ impl Node {
         Rc::clone(tables.entry(id).or_insert_with(new))
     }
 
+    pub(crate) fn me(&self) -> Option<Rc<Self>> {
+        self.me.upgrade()
+    }
+
+    pub(crate) fn engine(&self) -> Result<Rc<Engine>, StorageError> {
+        self.engine.upgrade().ok_or(StorageError::Stopping(crate::shards::Stopping))
+    }
+
+    /// May compactions start?
+    pub(crate) fn compactions_enabled(&self) -> bool {
+        self.compactions.get()
+    }
+
+    /// Lets compactions start, or not.
+    pub fn enable_compactions(&self, enabled: bool) {
+        self.compactions.set(enabled);
+    }
+
+    /// Notes a failure of background work.
+    pub(crate) fn failed(&self, error: StorageError) {
+        self.stats.failures.set(self.stats.failures.get() + 1);
+        *self.failure.borrow_mut() = Some(error);
+    }
+
     /// Why background work stopped, if it did.
     pub fn failure(&self) -> Option<StorageError> {
         self.failure.borrow().clone()
@@ -110,10 +142,7 @@ impl Node {
             };
             match self.flush(table).await {
                 Ok(_) | Err(StorageError::UnknownTable(_) | StorageError::Stopping(_)) => {}
-                Err(error) => {
-                    self.stats.failures.set(self.stats.failures.get() + 1);
-                    *self.failure.borrow_mut() = Some(error);
-                }
+                Err(error) => self.failed(error),
             }
         }
     }
@@ -123,7 +152,7 @@ impl Node {
     /// # Errors
     /// If the file cannot be written: the memtables stay.
     pub async fn flush(&self, id: TableId) -> Result<bool, StorageError> {
-        let engine = self.engine.upgrade().ok_or(crate::shards::Stopping)?;
+        let engine = self.engine()?;
         let table = engine.store(id)?.table();
         let node_table = self.table(id);
         let _changing = node_table.changing.acquire(1).await;

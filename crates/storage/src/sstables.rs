@@ -72,7 +72,10 @@ impl SSTable {
             }
         };
         let missing = |component| {
-            StorageError::corrupt(directory.join(descriptor.file(&component)), "the file is missing")
+            StorageError::corrupt(
+                directory.join(descriptor.file(&component)),
+                "the file is missing",
+            )
         };
         let parts = Parts {
             statistics: read(Component::Statistics)
@@ -171,8 +174,10 @@ impl Files {
             let file = File::open(&self.env, &path, OpenOptions::READ).await;
             file.map_err(|error| StorageError::io("cannot open", path, error))
         };
-        let handles =
-            Rc::new(Handles { data: open(Component::Data).await?, index: open(Component::Index).await? });
+        let handles = Rc::new(Handles {
+            data: open(Component::Data).await?,
+            index: open(Component::Index).await?,
+        });
         let mut open = self.open.borrow_mut();
         Ok(Rc::clone(open.entry(sstable.number).or_insert(handles)))
     }

@@ -61,8 +61,7 @@ impl TableStore {
             return false;
         }
         if self.active.borrow().read().is_empty() {
-            *self.active.borrow_mut() =
-                Slot::new(Memtable::new(Arc::clone(table), log_position));
+            *self.active.borrow_mut() = Slot::new(Memtable::new(Arc::clone(table), log_position));
             return false;
         }
         self.freeze(ALTERED, log_position);
@@ -126,6 +125,14 @@ impl TableStore {
     /// Forgets the memtables of a flush: SSTables have their data. Readers that hold one keep it.
     pub fn retire(&self, flush: u64) {
         self.frozen.borrow_mut().retain(|(of, _)| *of != flush);
+    }
+
+    /// Begins the empty active memtable anew at a position of the log.
+    pub fn restart(&self, log_position: Position) {
+        if self.active.borrow().read().is_empty() {
+            let fresh = Memtable::new(self.table(), log_position);
+            *self.active.borrow_mut() = Slot::new(fresh);
+        }
     }
 
     /// Drops all that is in memory and all SSTables from view: TRUNCATE and DROP.

@@ -226,10 +226,10 @@ fn word(bytes: &[u8], at: usize) -> Lexed {
     let length = rest.iter().position(|b| !is_word(*b)).unwrap_or(rest.len());
     let end = at + length;
     let run = rest.get(..length).unwrap_or_default();
-    if run.first() == Some(&b'P') {
-        if let Some(found) = number::iso_word(bytes, at, end) {
-            return found;
-        }
+    if run.first() == Some(&b'P')
+        && let Some(found) = number::iso_word(bytes, at, end)
+    {
+        return found;
     }
     if run == b"expr" && peek(bytes, end) == b'(' {
         return Ok((Kind::Expr, end + 1));
@@ -269,3 +269,6 @@ fn dollar_string(bytes: &[u8], at: usize) -> Lexed {
         None => fail(bytes.len(), "'$'"),
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -7,44 +7,67 @@ fn digits(bytes: &[u8], at: usize) -> usize {
     at + rest.iter().position(|b| !b.is_ascii_digit()).unwrap_or(rest.len())
 }
 
-/// Whether eight hexadecimal digits and a minus stand here: from then on nothing but a UUID will do, except
-/// where the minus is that of an exponent (`1234567e-5`).
+/// Whether eight hexadecimal digits and a minus stand here: from then on nothing but a UUID will do.
 pub(super) fn opens_uuid(bytes: &[u8], at: usize) -> bool {
     match bytes.get(at..at + 9) {
-        Some([head @ .., b'-']) => {
-            head.iter().all(u8::is_ascii_hexdigit) && !is_exponent_of_eight(bytes, at)
-        }
+        Some([head @ .., b'-']) => head.iter().all(u8::is_ascii_hexdigit),
         _ => false,
     }
 }
 
-/// `ddddddde-` where what follows does not make it a UUID.
-fn is_exponent_of_eight(bytes: &[u8], at: usize) -> bool {
-    let seven = bytes.get(at..at + 7).unwrap_or_default();
-    seven.iter().all(u8::is_ascii_digit)
-        && matches!(peek(bytes, at + 7), b'e' | b'E')
-        && peek(bytes, at + 9).is_ascii_digit()
-        && uuid(bytes, at).is_err()
+/// Whether the digit here begins a UUID: true from the first character that fits a UUID and no number, even
+/// if the rest then fits neither (`0b`, `1da`, `12345678-1`).
+fn digit_opens_uuid(bytes: &[u8], at: usize) -> bool {
+    /// What could still be a number: digits, an exponent being read, days being read.
+    enum Number {
+        Digits,
+        Exponent,
+        Signed,
+        Power,
+        Days,
+        More,
+    }
+    let mut number = Number::Digits;
+    for offset in 1..UUID_LENGTH {
+        let byte = peek(bytes, at + offset);
+        if !fits_uuid(byte, offset) {
+            return false;
+        }
+        number = match (number, byte) {
+            (Number::Digits, b'0'..=b'9') => Number::Digits,
+            (Number::Digits, b'e' | b'E') => Number::Exponent,
+            (Number::Exponent, b'-') => Number::Signed,
+            (Number::Exponent | Number::Signed | Number::Power, b'0'..=b'9') => Number::Power,
+            (Number::Digits | Number::More, b'd' | b'D') => Number::Days,
+            (Number::Days | Number::More, b'0'..=b'9') => Number::More,
+            _ => return true,
+        };
+    }
+    true
+}
+
+const UUID_LENGTH: usize = 36;
+
+fn fits_uuid(byte: u8, offset: usize) -> bool {
+    match offset {
+        8 | 13 | 18 | 23 => byte == b'-',
+        _ => byte.is_ascii_hexdigit(),
+    }
 }
 
 /// 8-4-4-4-12 hexadecimal digits.
 pub(super) fn uuid(bytes: &[u8], at: usize) -> Lexed {
-    for offset in 0..36 {
-        let byte = peek(bytes, at + offset);
-        let fits = match offset {
-            8 | 13 | 18 | 23 => byte == b'-',
-            _ => byte.is_ascii_hexdigit(),
-        };
-        if !fits {
+    for offset in 0..UUID_LENGTH {
+        if !fits_uuid(peek(bytes, at + offset), offset) {
             return fail(at + offset, "set null");
         }
     }
-    Ok((Kind::Uuid, at + 36))
+    Ok((Kind::Uuid, at + UUID_LENGTH))
 }
 
 /// A token that starts with a digit.
 pub(super) fn unsigned(bytes: &[u8], at: usize) -> Lexed {
-    if opens_uuid(bytes, at) {
+    if digit_opens_uuid(bytes, at) {
         return uuid(bytes, at);
     }
     if peek(bytes, at) == b'0' && matches!(peek(bytes, at + 1), b'x' | b'X') {
@@ -60,11 +83,22 @@ pub(super) fn minus(bytes: &[u8], at: usize) -> Lexed {
     match peek(bytes, at + 1) {
         b'0'..=b'9' => number(bytes, at + 1),
         b'=' => Ok((Kind::MinusEqual, at + 2)),
-        b'P' => iso(bytes, at + 1)?
-            .map_or_else(|| fail(at + 2, "set null"), |end| Ok((Kind::Duration, end))),
+        b'P' => negative_iso(bytes, at),
         b'n' | b'N' => literally(bytes, at + 1, b"nan", Kind::NegativeNan),
         b'i' | b'I' => literally(bytes, at + 1, b"infinity", Kind::NegativeInfinity),
         _ => Ok((Kind::Minus, at + 1)),
+    }
+}
+
+/// `-P` and the rest of a duration. Unlike a word that starts with `P` it cannot turn out a name, so a number
+/// or a `T` that leads nowhere is an error.
+fn negative_iso(bytes: &[u8], at: usize) -> Lexed {
+    let Some(end) = iso(bytes, at + 1)? else { return fail(at + 2, "set null") };
+    let timed = bytes.get(at..end).unwrap_or_default().contains(&b'T');
+    match peek(bytes, end) {
+        b'0'..=b'9' => fail(end, "set null"),
+        b'T' if !timed => fail(end, "set null"),
+        _ => Ok((Kind::Duration, end)),
     }
 }
 

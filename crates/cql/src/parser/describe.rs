@@ -80,6 +80,7 @@ impl Parser<'_> {
 
     fn generic(&mut self) -> Res<DescribeTarget> {
         let first = self.name()?;
+        self.looked_ahead();
         if !self.eat(Kind::Dot) {
             return Ok(DescribeTarget::Generic(QualifiedName { keyspace: None, name: first }));
         }

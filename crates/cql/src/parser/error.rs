@@ -14,6 +14,13 @@ pub struct SyntaxError {
     pub message: String,
 }
 
+impl SyntaxError {
+    /// A syntax error that is found after parsing, such as an unknown property: Cassandra gives it no position.
+    pub fn unplaced(message: String) -> Self {
+        Self { line: 0, column: -1, message }
+    }
+}
+
 /// Why [`parse`](super::parse) refused a text.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ParseError {
@@ -52,8 +59,9 @@ impl Fault {
 /// Words a fault of the parser.
 pub(super) fn word(text: &str, tokens: &[Token], fault: Fault) -> ParseError {
     let (at, what) = match fault {
-        Fault::Invalid(message) => return ParseError::Invalid(message),
+        Fault::Invalid(message) => return ParseError::Invalid(shorten(message)),
         Fault::Rule(at, message) => {
+            let message = shorten(message);
             let (line, column) = position_of(text, tokens, at);
             return SyntaxError { line, column, message }.into();
         }
@@ -103,6 +111,18 @@ fn position(text: &str, offset: usize) -> (u32, i32) {
 
 fn source<'a>(text: &'a str, token: &Token) -> &'a str {
     text.get(token.start as usize..token.end as usize).unwrap_or("")
+}
+
+/// Longest message, in bytes: some of Cassandra's repeat the whole statement.
+const MAX_MESSAGE: usize = 4096;
+
+fn shorten(mut message: String) -> String {
+    let mut end = message.len().min(MAX_MESSAGE);
+    while !message.is_char_boundary(end) {
+        end -= 1;
+    }
+    message.truncate(end);
+    message
 }
 
 /// Longest piece of a text that a message repeats, in bytes.

@@ -3,6 +3,7 @@
 //! The productions are those of Cassandra 5.0.9's grammar. Where that grammar needs more than a token of
 //! look-ahead, the choice made here is noted beside it; where its actions refuse a text, so do these.
 
+mod class_name;
 mod describe;
 mod error;
 mod function;
@@ -38,7 +39,15 @@ pub fn parse(text: &str) -> Result<Parsed, ParseError> {
         return Err(ParseError::Invalid("The statement is too long".to_owned()));
     }
     let (tokens, lexical) = lex(text);
-    let mut parser = Parser { text, tokens, at: 0, depth: 0, height: 0, markers: Vec::new() };
+    let mut parser = Parser {
+        text,
+        tokens,
+        at: 0,
+        looked_at: usize::MAX,
+        depth: 0,
+        height: 0,
+        markers: Vec::new(),
+    };
     match (parser.query(), lexical) {
         (Ok(statement), None) => Ok(Parsed { statement, markers: parser.markers }),
         // The token that could not be read shows as the end of the text: what the lexer says is nearer.
@@ -56,6 +65,8 @@ struct Parser<'a> {
     tokens: Vec<Token>,
     /// Index of the next token.
     at: usize,
+    /// Index of the last token that was needed to tell what stands before it; only messages depend on it.
+    looked_at: usize,
     /// Nesting at this point of the text.
     depth: u32,
     /// Height of the tree that the last production of a term or selector returned.
@@ -320,8 +331,18 @@ impl<'a> Parser<'a> {
         self.markers.truncate(mark.markers);
     }
 
+    /// The next token is not the one that must stand here. Where Cassandra's parser had to look at it to choose
+    /// a production, it says that none is viable.
     fn mismatch<T>(&self, expected: &'static str) -> Res<T> {
+        if self.looked_at == self.at {
+            return self.no_viable();
+        }
         Err(Box::new(Fault::Mismatch(self.at, expected)))
+    }
+
+    /// Notes that the next token decided what the last ones were (see `mismatch`).
+    fn looked_ahead(&mut self) {
+        self.looked_at = self.at;
     }
 
     fn no_viable<T>(&self) -> Res<T> {

@@ -152,11 +152,10 @@ impl Parser<'_> {
 
     /// A column that is set whole is set once, and a field is set once.
     fn check_assignments(&self, assignments: &[Assignment]) -> Res<()> {
-        let mut sorted: Vec<&Assignment> = assignments.iter().collect();
-        if let [only] = sorted.as_slice() {
-            let _ = only;
+        if assignments.len() == 1 {
             return Ok(());
         }
+        let mut sorted: Vec<&Assignment> = assignments.iter().collect();
         fn rank(assignment: &Assignment) -> (u8, &str) {
             match &assignment.operation {
                 Operation::Set(_) => (0, ""),
@@ -237,6 +236,7 @@ impl Parser<'_> {
         if !self.is(K::From) {
             targets = self.comma_list(|p| {
                 let column = p.column()?;
+                p.looked_ahead();
                 Ok(DeleteTarget { column, part: p.column_part()? })
             })?;
         }

@@ -69,7 +69,11 @@ impl Parser<'_> {
     /// `[keyspace.]table`; views and describable indexes too.
     pub(super) fn table_name(&mut self) -> Res<QualifiedName> {
         let keyspace = self.qualifier()?;
-        Ok(QualifiedName { keyspace, name: self.unbindable_name("table")? })
+        let name = self.unbindable_name("table")?;
+        if keyspace.is_none() {
+            self.looked_ahead();
+        }
+        Ok(QualifiedName { keyspace, name })
     }
 
     /// `[keyspace.]index`.

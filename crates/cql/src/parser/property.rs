@@ -18,6 +18,7 @@ impl Parser<'_> {
 
     pub(super) fn property(&mut self, seen: &mut Seen) -> Res<Property> {
         let name = self.name()?;
+        self.looked_ahead();
         self.expect(Kind::Equal, "'='")?;
         let value = if self.kind() == Kind::OpenBrace {
             PropertyValue::Map(self.property_map()?)
@@ -66,7 +67,7 @@ impl Parser<'_> {
         }
     }
 
-    /// Properties, `COMPACT STORAGE` and `CLUSTERING ORDER BY` after a table's or view's `WITH`.
+    /// Whether `CLUSTERING ORDER` stands here, and not a property of that name.
     pub(super) fn is_clustering_order(&self) -> bool {
         self.is(K::Clustering) && self.is_at(1, K::Order)
     }

@@ -132,7 +132,11 @@ impl Parser<'_> {
                 _ => self.select_call(),
             },
             _ if self.is_call_at(0) => self.select_call(),
-            _ if self.is_name_at(0) => Ok(Selectable::Column(self.name()?)),
+            _ if self.is_name_at(0) => {
+                let column = self.name()?;
+                self.looked_ahead();
+                Ok(Selectable::Column(column))
+            }
             _ => self.no_viable(),
         }
     }
@@ -212,11 +216,9 @@ impl Parser<'_> {
         let mark = self.mark();
         if let Some(data_type) = self.guess_type() {
             let alias = self.is(K::As) && self.is_name_at(1);
-            if !alias {
-                if let Ok(operand) = self.nested(Self::select_primary) {
-                    self.grow(0)?;
-                    return Ok(Selectable::TypeHint(data_type, Box::new(operand)));
-                }
+            if !alias && let Ok(operand) = self.nested(Self::select_primary) {
+                self.grow(0)?;
+                return Ok(Selectable::TypeHint(data_type, Box::new(operand)));
             }
             self.go_back(mark);
         }

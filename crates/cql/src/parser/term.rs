@@ -129,6 +129,8 @@ impl Parser<'_> {
                     self.nested(|p| p.terms_between(Kind::OpenParen, Kind::CloseParen, "')'"))?;
                 Ok(Term::Function(name, arguments))
             }
+            // A name is no term; what follows it could have made it a call.
+            _ if self.is_name_at(0) => self.no_viable_at(1),
             _ => self.no_viable(),
         }
     }

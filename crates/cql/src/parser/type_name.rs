@@ -1,6 +1,6 @@
 //! Names of types.
 
-use super::{K, Parser, Res};
+use super::{K, Parser, Res, class_name};
 use crate::ast::{NativeType, QualifiedName, RawType};
 use crate::lexer::Kind;
 
@@ -10,7 +10,9 @@ const RESERVED_TYPE_NAMES: &[&str] =
 
 impl Parser<'_> {
     pub(super) fn data_type(&mut self) -> Res<RawType> {
-        self.nested(Self::data_type_inner)
+        let data_type = self.nested(Self::data_type_inner)?;
+        self.looked_ahead();
+        Ok(data_type)
     }
 
     fn data_type_inner(&mut self) -> Res<RawType> {
@@ -20,17 +22,16 @@ impl Parser<'_> {
         if self.kind_at(1) == Kind::Dot {
             return Ok(RawType::User(self.type_name()?));
         }
-        if self.kind_at(1) == Kind::Less {
-            if let Kind::Keyword(
+        if self.kind_at(1) == Kind::Less
+            && let Kind::Keyword(
                 word @ (K::Map | K::List | K::Set | K::Tuple | K::Vector | K::Frozen),
             ) = self.kind()
-            {
-                self.skip();
-                self.skip();
-                let data_type = self.parameters(word)?;
-                self.expect(Kind::Greater, "'>'")?;
-                return Ok(data_type);
-            }
+        {
+            self.skip();
+            self.skip();
+            let data_type = self.parameters(word)?;
+            self.expect(Kind::Greater, "'>'")?;
+            return Ok(data_type);
         }
         match self.native_here() {
             Some(native) => {
@@ -151,10 +152,13 @@ impl Parser<'_> {
         }
     }
 
-    /// `'class(parameters)'`: only its outer shape is looked at here; whether the class exists is for whoever
-    /// resolves it, with a syntax error if not.
+    /// `'class(parameters)'`.
     fn custom_type(&mut self) -> Res<RawType> {
-        Ok(RawType::Custom(self.string()?))
+        let class = self.string()?;
+        match class_name::refusal(&class) {
+            Some(message) => self.rule(message),
+            None => Ok(RawType::Custom(class)),
+        }
     }
 
     /// The type of `(type) value`, if that is what the parenthesis here starts: it and its parentheses are

@@ -15,17 +15,32 @@ use super::helper::Pool;
 use crate::buf::Bytes;
 use crate::class::Class;
 use crate::env::{Env, Make};
+use crate::recorder::{Begun, RecordedOp, Recorder};
 use crate::stats::IoKind;
 
 /// An open file; closed on a helper thread, for the last close of a removed file frees its blocks.
 pub(crate) struct RealFile {
     file: Option<std::fs::File>,
+    /// The recorder that covers it, and its number there.
+    pub recorded: Option<(Recorder, u64)>,
     closer: Arc<Pool>,
 }
 
 impl RealFile {
-    pub fn new(file: std::fs::File, closer: Arc<Pool>) -> Rc<Self> {
-        Rc::new(Self { file: Some(file), closer })
+    pub fn new(
+        file: std::fs::File,
+        recorded: Option<(Recorder, u64)>,
+        closer: Arc<Pool>,
+    ) -> Rc<Self> {
+        Rc::new(Self { file: Some(file), recorded, closer })
+    }
+
+    /// Logs the begin of an operation, if a recorder covers the file.
+    pub fn record(&self, op: impl FnOnce(u64) -> RecordedOp) -> Record<'_> {
+        Record(self.recorded.as_ref().map(|(recorder, handle)| {
+            let begun = recorder.begin(op(*handle));
+            (recorder, begun)
+        }))
     }
 
     /// A second handle for a helper thread.
@@ -47,6 +62,17 @@ impl Drop for RealFile {
     fn drop(&mut self) {
         let file = self.file.take();
         self.closer.submit(move || drop(file));
+    }
+}
+
+/// An operation in the log of a recorder, if there is one.
+pub(crate) struct Record<'a>(pub Option<(&'a Recorder, Begun)>);
+
+impl Record<'_> {
+    pub fn end(self, ok: bool) {
+        if let Some((recorder, begun)) = self.0 {
+            recorder.end(begun, ok);
+        }
     }
 }
 
@@ -94,8 +120,44 @@ impl FileOp {
     }
 }
 
+/// Runs an operation, and logs it if a recorder covers the file.
+pub(crate) async fn run(
+    env: &Env,
+    driver: &Driver,
+    file: &Rc<RealFile>,
+    op: FileOp,
+    buf: Bytes,
+    class: Class,
+) -> (io::Result<usize>, Bytes) {
+    if file.recorded.is_none() || matches!(op, FileOp::Read { .. }) {
+        return start(env, driver, file, op, buf, class).await;
+    }
+    let part = |buf: &Bytes, from: usize, len: Option<usize>| -> Arc<[u8]> {
+        let rest = buf.as_slice().get(from..).unwrap_or_default();
+        rest.get(..len.unwrap_or(rest.len())).unwrap_or_default().into()
+    };
+    let record = file.record(|handle| match op {
+        FileOp::Write { offset, from } => {
+            RecordedOp::Write { handle, offset, bytes: part(&buf, from, None) }
+        }
+        FileOp::Allocate { offset, len } => RecordedOp::Allocate { handle, len: offset + len },
+        _ => RecordedOp::Sync { handle },
+    });
+    let (result, buf) = start(env, driver, file, op, buf, class).await;
+    match (&result, op) {
+        // Short: what was written counts, the rest may or may not be there.
+        (Ok(n), FileOp::Write { offset, from }) if *n < buf.as_slice().len() - from => {
+            record.end(false);
+            let bytes = part(&buf, from, Some(*n));
+            file.record(|handle| RecordedOp::Write { handle, offset, bytes }).end(true);
+        }
+        _ => record.end(result.is_ok()),
+    }
+    (result, buf)
+}
+
 /// Starts an operation on the shard's ring.
-pub(crate) fn start(
+fn start(
     env: &Env,
     driver: &Driver,
     file: &Rc<RealFile>,
@@ -121,6 +183,7 @@ impl OpFuture {
     fn driver(&self) -> Option<&Driver> {
         match &self.env.0.make {
             Make::Real(driver) => Some(driver),
+            Make::Sim(_) => None,
         }
     }
 }

@@ -6,7 +6,7 @@ pub(crate) mod ring;
 pub(crate) mod sockets;
 mod sys;
 
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 use std::future::Future;
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};
@@ -95,6 +95,31 @@ pub(crate) struct Driver {
     pub files: Arc<Pool>,
     pub helpers: Arc<Pool>,
     pub recorder: Option<Recorder>,
+    pub random: RandomPool,
+}
+
+/// Randomness from the kernel, fetched in pieces: a system call for every 32 numbers.
+#[derive(Default)]
+pub(crate) struct RandomPool {
+    bytes: RefCell<Vec<u8>>,
+    left: Cell<usize>,
+}
+
+impl RandomPool {
+    pub fn next(&self) -> u64 {
+        let mut bytes = self.bytes.borrow_mut();
+        if self.left.get() < 8 {
+            bytes.resize(256, 0);
+            fill_random(bytes.as_mut_slice());
+            self.left.set(bytes.len());
+        }
+        let end = self.left.get();
+        self.left.set(end - 8);
+        let mut out = [0; 8];
+        // Taken once, and not left behind.
+        out.swap_with_slice(&mut bytes[end - 8..end]);
+        u64::from_le_bytes(out)
+    }
 }
 
 impl Driver {
@@ -199,7 +224,8 @@ where
                     ring.watch_signals(fd);
                 }
                 let recorder = options.recorder.clone();
-                let driver = Driver { ring, base, files, helpers, recorder };
+                let random = RandomPool::default();
+                let driver = Driver { ring, base, files, helpers, recorder, random };
                 let executor = Executor::new(node.remotes[shard].clone());
                 let env = Env::new(executor, Make::Real(driver), node, shard, shards);
                 shard_main(&env, &start, link, main.as_ref(), signal_fd);
@@ -320,12 +346,8 @@ impl Work for RealWork<'_> {
 }
 
 /// Bytes of randomness from the kernel.
-pub(crate) fn fill_random(out: &mut [u8]) {
-    fill(out);
-}
-
 #[expect(unsafe_code, reason = "getrandom has no safe wrapper in std")]
-fn fill(mut out: &mut [u8]) {
+pub(crate) fn fill_random(mut out: &mut [u8]) {
     while !out.is_empty() {
         // SAFETY: the buffer is live and of the length given.
         let n = unsafe { libc::getrandom(out.as_mut_ptr().cast(), out.len(), 0) };

@@ -46,6 +46,7 @@ enum OpState {
 }
 
 /// A disk operation: it keeps its file open and its buffer alive until the kernel is done.
+#[expect(dead_code, reason = "the file is held open, not looked at")]
 struct Op {
     state: OpState,
     abandoned: bool,
@@ -96,7 +97,6 @@ pub(crate) enum Direction {
 /// What happened besides wake-ups of tasks.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Events {
-    pub completions: usize,
     pub signal: bool,
 }
 
@@ -156,7 +156,7 @@ const OPCODES: [(u8, &str); 6] = [
     (opcode::Fsync::CODE, "FSYNC"),
     (opcode::Fallocate::CODE, "FALLOCATE"),
     (opcode::PollAdd::CODE, "POLL_ADD"),
-    (opcode::PollRemove::CODE, "POLL_REMOVE"),
+    (opcode::AsyncCancel::CODE, "ASYNC_CANCEL"),
 ];
 
 impl Ring {
@@ -211,7 +211,7 @@ impl Ring {
         loop {
             // SAFETY: an entry points only into an `Op` of `self.ops` (its buffer), which stays
             // until the completion arrives, or into nothing; descriptors live as long as the `Op`
-            // or are taken off by a POLL_REMOVE behind this entry in the same queue.
+            // or are taken off by an ASYNC_CANCEL behind this entry in the same queue.
             if unsafe { ring.submission().push(entry) }.is_ok() {
                 return;
             }
@@ -348,7 +348,9 @@ impl Ring {
                 _ => return,
             }
         };
-        let entry = opcode::PollRemove::new(key.user_data()).build();
+        // Not POLL_REMOVE: that gives up (EALREADY) while the poll has an event to report, and the
+        // poll would keep the socket open for good.
+        let entry = opcode::AsyncCancel::new(key.user_data()).build();
         self.push(&entry.user_data(TAG_NONE << TAG_SHIFT));
         state.readers.into_iter().chain(state.writers).for_each(Waker::wake);
     }
@@ -444,7 +446,7 @@ impl Ring {
         reaped.extend(
             self.ring.borrow_mut().completion().map(|c| (c.user_data(), c.result(), c.flags())),
         );
-        let mut events = Events { completions: reaped.len(), signal: false };
+        let mut events = Events { signal: false };
         if reaped.is_empty() {
             self.reaped.replace(reaped);
             return events;
@@ -498,7 +500,7 @@ impl Ring {
         let slot = (user_data & 0xffff_ffff) as u32;
         let generation = ((user_data >> 32) & 0x00ff_ffff) as u32;
         let key = PollKey { slot, generation };
-        let Some((fd, wakers)) = self.with_poll(key, |state| {
+        let Some((fd, gone, wakers)) = self.with_poll(key, |state| {
             let mut wakers = Vec::new();
             // An error of the poll itself: let the next call on the socket tell.
             let events = if result < 0 { libc::POLLERR } else { result as libc::c_short };
@@ -514,11 +516,12 @@ impl Ring {
                 state.writable = true;
                 wakers.append(&mut state.writers);
             }
-            (state.fd, wakers)
+            (state.fd, gone, wakers)
         }) else {
             return;
         };
-        if !more && result != -libc::ECANCELED && result != -libc::EBADF {
+        // Both ways closed, it stays ready for good: there is nothing left to watch.
+        if !more && !gone {
             self.arm(fd, key);
         }
         wakers.into_iter().for_each(Waker::wake);

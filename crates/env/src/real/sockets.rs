@@ -18,12 +18,14 @@ pub(crate) struct RealSocket {
     socket: Option<Socket>,
     key: PollKey,
     /// A short read of TCP means drained; of a unix socket it does not.
-    stream: bool,
+    tcp: bool,
+    listens: bool,
 }
 
 fn ring(env: &Env) -> io::Result<&Ring> {
     match &env.0.make {
         Make::Real(driver) => Ok(&driver.ring),
+        Make::Sim(_) => Err(io::ErrorKind::Unsupported.into()),
     }
 }
 
@@ -35,7 +37,13 @@ impl RealSocket {
     pub fn new(env: &Env, socket: Socket, tcp: bool, ready: bool) -> io::Result<Self> {
         socket.set_nonblocking(true)?;
         let key = ring(env)?.watch(socket.as_raw_fd(), ready);
-        Ok(Self { env: env.clone(), socket: Some(socket), key, stream: tcp })
+        Ok(Self { env: env.clone(), socket: Some(socket), key, tcp, listens: false })
+    }
+
+    pub fn listener(env: &Env, socket: Socket, tcp: bool) -> io::Result<Self> {
+        let mut listener = Self::new(env, socket, tcp, true)?;
+        listener.listens = true;
+        Ok(listener)
     }
 
     fn socket(&self) -> io::Result<&Socket> {
@@ -71,7 +79,7 @@ impl RealSocket {
         if let Some(n) = n
             && n > 0
             && n < len
-            && self.stream
+            && self.tcp
         {
             ring(&self.env)?.not_ready(self.key, Direction::Read, true);
         }
@@ -132,6 +140,11 @@ impl Drop for RealSocket {
     fn drop(&mut self) {
         if let (Some(socket), Ok(ring)) = (self.socket.take(), ring(&self.env)) {
             ring.unwatch(self.key);
+            // The watch ends with the next hand-over to the kernel, and keeps the socket open until
+            // then: a listener must not take another connection.
+            if self.listens {
+                let _ = socket.shutdown(std::net::Shutdown::Both);
+            }
             drop(socket);
         }
     }

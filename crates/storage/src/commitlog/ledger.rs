@@ -42,9 +42,10 @@ impl Ledger {
     /// All records of `table` up to `position` are in durable SSTables.
     pub fn flushed(&mut self, table: TableId, position: Position) {
         for segment in &mut self.segments {
-            let covered = segment.dirty.get(&table).is_some_and(|last| {
-                Position { segment: segment.id, offset: *last } <= position
-            });
+            let covered = segment
+                .dirty
+                .get(&table)
+                .is_some_and(|last| Position { segment: segment.id, offset: *last } <= position);
             if covered {
                 segment.dirty.remove(&table);
             }

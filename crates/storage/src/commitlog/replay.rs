@@ -45,10 +45,10 @@ pub struct SegmentFile {
 /// # Errors
 /// If the directory cannot be listed.
 pub async fn segment_files(env: &Env, directory: &Path) -> Result<Vec<SegmentFile>, ReplayError> {
-    let entries = env.read_dir(directory).await.map_err(|source| ReplayError::Io {
-        path: directory.into(),
-        source,
-    })?;
+    let entries = env
+        .read_dir(directory)
+        .await
+        .map_err(|source| ReplayError::Io { path: directory.into(), source })?;
     let mut files: Vec<SegmentFile> = entries
         .iter()
         .filter_map(|entry| {

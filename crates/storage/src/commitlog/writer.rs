@@ -248,11 +248,7 @@ impl CommitLog {
     ///
     /// # Errors
     /// See [`LogError`].
-    pub async fn append(
-        &self,
-        tables: &[TableId],
-        mutation: &[u8],
-    ) -> Result<Ticket, LogError> {
+    pub async fn append(&self, tables: &[TableId], mutation: &[u8]) -> Result<Ticket, LogError> {
         let max = self.mutation_bytes_max();
         if mutation.len() + RECORD_OVERHEAD_BYTES > max {
             return Err(LogError::TooLarge { bytes: mutation.len(), max });
@@ -518,6 +514,59 @@ impl CommitLog {
             // A segment that stays behind costs space and a replay that finds nothing new.
             self.env.spawn(Class::CommitLog, async move { drop(env.remove_file(&path).await) });
         }
+    }
+
+    /// The id that the next segment will have at least.
+    pub fn next_id(&self) -> i64 {
+        self.next_id.get()
+    }
+
+    /// Makes the segment that follows one whose id is above `floor`: for [`CommitLog::leave_behind`].
+    ///
+    /// # Errors
+    /// If it cannot be created.
+    pub async fn prepare_above(&self, floor: i64) -> Result<(), LogError> {
+        let shards = self.env.shards() as i64;
+        let mut id = self.next_id.get();
+        while id <= floor {
+            id += shards;
+        }
+        self.next_id.set(id + shards);
+        let (directory, bytes) = (&self.options.directory, self.options.segment_bytes);
+        let segment = match Segment::create(&self.env, directory, id, bytes).await {
+            Ok(segment) => segment,
+            Err(error) => {
+                self.fail("creation of the segment after", &error);
+                return Err(LogError::Failed(error.to_string().into()));
+            }
+        };
+        let old = self.state.borrow_mut().spare.replace(segment);
+        if let Some(old) = old {
+            // nothing was written to it; what stays behind replays as nothing
+            let _ = self.env.remove_file(&old.path).await;
+        }
+        self.ready.notify_all();
+        Ok(())
+    }
+
+    /// Goes on in the segment after this one, if this one's id is not above `floor`: all records before are in
+    /// segments up to `floor`, all after in later ones. Does not wait.
+    ///
+    /// # Errors
+    /// If no such segment was prepared.
+    pub fn leave_behind(&self, floor: i64) -> Result<(), LogError> {
+        let mut state = self.state.borrow_mut();
+        if state.active.id > floor {
+            return Ok(());
+        }
+        self.seal_section(&mut state);
+        let Some(spare) = state.spare.take_if(|spare| spare.id > floor) else {
+            return Err(LogError::Failed("no segment to go on in".into()));
+        };
+        state.ledger.open(spare.id, u64::from(spare.bytes));
+        state.active = spare;
+        self.taken.notify_one();
+        Ok(())
     }
 
     /// The tables to flush so that the log shrinks below its limit; empty while it is below.

@@ -106,7 +106,11 @@ mod tests {
     const MIB: u64 = 1 << 20;
 
     fn candidates(sizes: &[u64]) -> Vec<Candidate> {
-        sizes.iter().enumerate().map(|(id, size)| Candidate { id: id as u64, size: *size }).collect()
+        sizes
+            .iter()
+            .enumerate()
+            .map(|(id, size)| Candidate { id: id as u64, size: *size })
+            .collect()
     }
 
     #[test]

@@ -7,7 +7,9 @@ use std::cmp::Ordering;
 use std::rc::Rc;
 use std::sync::Arc;
 
-use rows::{BoundKind, BoundRef, ColumnMap, Deletion, Layout, RowBuilder, RowRef, Unfiltered, compare};
+use rows::{
+    BoundKind, BoundRef, ColumnMap, Deletion, Layout, RowBuilder, RowRef, Unfiltered, compare,
+};
 use schema::Table;
 
 use super::sorted::Place;

@@ -12,6 +12,7 @@ use std::ops::Bound;
 use std::rc::Rc;
 use std::sync::Arc;
 
+use rows::codec::{EncodingStats, StatsCollector};
 use rows::{PartitionUpdate, RowBuilder};
 use schema::Table;
 
@@ -33,6 +34,8 @@ pub struct Memtable {
     bytes: usize,
     /// Writes applied.
     operations: u64,
+    /// Minima of what was written.
+    minima: StatsCollector,
     /// The log's position when it began: no record before it is in here.
     began_at: Position,
     /// The log's position of the last record in here.
@@ -43,7 +46,8 @@ impl Memtable {
     /// An empty memtable; its records lie after `began_at` in the log.
     pub fn new(table: Arc<Table>, began_at: Position) -> Self {
         let partitions = BTreeMap::new();
-        Self { table, partitions, bytes: 0, operations: 0, began_at, last: began_at }
+        let minima = StatsCollector::default();
+        Self { table, partitions, bytes: 0, operations: 0, minima, began_at, last: began_at }
     }
 
     /// The table as it was when the memtable began.
@@ -77,7 +81,12 @@ impl Memtable {
     }
 
     /// Merges an update in; `position` is where its log record ends.
-    pub fn apply(&mut self, update: &PartitionUpdate, position: Position, scratch: &mut RowBuilder) {
+    pub fn apply(
+        &mut self,
+        update: &PartitionUpdate,
+        position: Position,
+        scratch: &mut RowBuilder,
+    ) {
         let key = KeyRef { token: update.token, bytes: &update.key };
         let layout = &self.table.layout;
         let applied = match self.partitions.get_mut(&key as &dyn AsKey) {
@@ -92,7 +101,23 @@ impl Memtable {
         };
         self.bytes = self.bytes.saturating_add_signed(applied.bytes);
         self.operations += 1;
+        self.collect(update);
         self.last = self.last.max(position);
+    }
+
+    fn collect(&mut self, update: &PartitionUpdate) {
+        self.minima.deletion(update.deletion);
+        for range in update.ranges.iter() {
+            self.minima.deletion(range.deletion);
+        }
+        for row in update.static_row().into_iter().chain(update.rows.iter()) {
+            self.minima.row(row);
+        }
+    }
+
+    /// Minima of timestamps, deletion times and times to live of all that was written.
+    pub fn minima(&self) -> EncodingStats {
+        self.minima.finish()
     }
 
     /// The partition of a key.
@@ -101,10 +126,7 @@ impl Memtable {
     }
 
     /// The partitions in token order from a bound on.
-    pub fn range(
-        &self,
-        from: Bound<KeyRef<'_>>,
-    ) -> btree_map::Range<'_, PartitionKey, Partition> {
+    pub fn range(&self, from: Bound<KeyRef<'_>>) -> btree_map::Range<'_, PartitionKey, Partition> {
         match &from {
             Bound::Unbounded => self.partitions.range::<PartitionKey, _>(..),
             Bound::Included(key) => {
@@ -138,6 +160,11 @@ impl Slot {
     /// Around a new memtable.
     pub fn new(memtable: Memtable) -> Rc<Self> {
         Rc::new(Self(RefCell::new(State::Active(memtable))))
+    }
+
+    /// Around a frozen memtable.
+    pub fn frozen(memtable: Arc<Memtable>) -> Rc<Self> {
+        Rc::new(Self(RefCell::new(State::Frozen(memtable))))
     }
 
     /// The memtable, to be read until the next write or yield.

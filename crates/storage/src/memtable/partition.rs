@@ -80,9 +80,9 @@ impl Partition {
 
     fn apply_row(&mut self, layout: &Layout, row: RowRef<'_>, scratch: &mut RowBuilder) -> isize {
         let clustering = row.clustering();
-        let place = self.rows.find(|old| {
-            compare(layout, RowRef::from_packed(old).clustering(), clustering)
-        });
+        let place = self
+            .rows
+            .find(|old| compare(layout, RowRef::from_packed(old).clustering(), clustering));
         match place {
             Ok(place) => {
                 let Some(old) = self.rows.get_mut(place) else { return 0 };

@@ -11,8 +11,8 @@ use schema::Table;
 use crate::engine::Engine;
 use crate::error::StorageError;
 use crate::memtable::{KeyRef, MemtableCursor};
-use crate::read::Slices;
-use crate::sstables::SSTableCursor;
+use crate::read::{SSTableCursor, Slices};
+use crate::sstables::Files;
 use crate::table_store::TableStore;
 
 /// Something that holds a part of a partition.
@@ -43,13 +43,13 @@ impl Source {
         }
     }
 
-    async fn advance(&mut self) -> Result<(), StorageError> {
+    async fn advance(&mut self, files: &Files) -> Result<(), StorageError> {
         match self {
             Self::Memtable(cursor) => {
                 cursor.advance();
                 Ok(())
             }
-            Self::SSTable(cursor) => cursor.advance().await,
+            Self::SSTable(cursor) => cursor.advance(files).await,
         }
     }
 }
@@ -68,6 +68,7 @@ impl Heads for Sources {
 
 /// A partition's rows and range tombstones in the order asked for, each merged from all sources.
 pub struct PartitionCursor {
+    files: Rc<Files>,
     table: Arc<Table>,
     deletion: Deletion,
     static_row: Option<Box<[u8]>>,
@@ -97,20 +98,35 @@ impl PartitionCursor {
         });
         let live = store.live();
         for sstable in live.candidates(key) {
-            let cursor = SSTableCursor::open(engine, sstable, key, &table, slices.clone()).await?;
+            let cursor = SSTableCursor::open(&engine.files, sstable, key, &table, slices.clone()).await?;
             sources.extend(cursor.map(|cursor| Source::SSTable(Box::new(cursor))));
         }
-        Ok((!sources.is_empty()).then(|| Self::merge(table, sources, slices.reversed())))
+        let files = &engine.files;
+        Ok((!sources.is_empty()).then(|| Self::merge(files, table, sources, slices.reversed())))
     }
 
-    pub(crate) fn merge(table: Arc<Table>, sources: Vec<Source>, reversed: bool) -> Self {
+    pub(crate) fn merge(
+        files: &Rc<Files>,
+        table: Arc<Table>,
+        sources: Vec<Source>,
+        reversed: bool,
+    ) -> Self {
         let deletion = sources.iter().map(Source::deletion).fold(Deletion::LIVE, Deletion::max);
         let mut builder = RowBuilder::new();
         let statics = sources.iter().filter_map(Source::static_row);
         let static_row = merge_versions(&table.layout, statics, deletion, &mut builder)
             .map(|row| row.as_packed().into());
         let merger = UnfilteredMerger::new(sources.len(), deletion, reversed);
-        Self { table, deletion, static_row, sources: Sources(sources), merger, builder, current: Vec::new() }
+        Self {
+            files: Rc::clone(files),
+            table,
+            deletion,
+            static_row,
+            sources: Sources(sources),
+            merger,
+            builder,
+            current: Vec::new(),
+        }
     }
 
     /// The table as it was when the cursor was opened.
@@ -137,7 +153,7 @@ impl PartitionCursor {
             for at in 0..self.merger.consumed().len() {
                 let source = self.merger.consumed()[at];
                 if let Some(source) = self.sources.0.get_mut(source) {
-                    source.advance().await?;
+                    source.advance(&self.files).await?;
                 }
             }
             self.current.clear();

@@ -1,0 +1,158 @@
+"""Runs YCSB against one server and keeps what it measured; or compares two such runs.
+
+    run.py measure NAME HOST PORT PID OUT.json [--records N] [--operations N] [--threads N] [--workloads a,b,...]
+    run.py report OUT.json [OUT.json]     a table; with two files (the server under test first) also their ratios
+
+Server CPU is utime + stime of PID, all its threads, before and after each workload (/proc/PID/stat).
+"""
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+import time
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+BUILT = os.path.join(HERE, '..', '..', '.cache', 'bench', 'ycsb')
+HZ = os.sysconf('SC_CLK_TCK')
+SCAN_SHARE = 20  # a scan reads some fifty rows: fewer operations of them
+
+WORKLOADS = {  # shares of operations, key distribution
+    'a': dict(read=0.5, update=0.5),
+    'b': dict(read=0.95, update=0.05),
+    'c': dict(read=1.0),
+    'd': dict(read=0.95, insert=0.05, requestdistribution='latest'),
+    'e': dict(scan=0.95, insert=0.05),
+    'f': dict(read=0.5, readmodifywrite=0.5),
+    'read95-update5': dict(read=0.95, update=0.05, requestdistribution='uniform'),
+    'update50-read50': dict(read=0.5, update=0.5, requestdistribution='uniform'),
+    'read65-update25-insert10': dict(read=0.65, update=0.25, insert=0.10),
+    'insert90-read10': dict(insert=0.9, read=0.1),
+}
+
+
+def server_cpu(pid):
+    fields = open(f'/proc/{pid}/stat').read().rsplit(')', 1)[1].split()
+    return (int(fields[11]) + int(fields[12])) / HZ
+
+
+def ycsb(mode, args, properties):
+    classpath = os.path.join(BUILT, 'classes') + ':' + os.path.join(BUILT, 'lib', '*')
+    command = ['java', '-Xmx512m', '-XX:+UseSerialGC', '-cp', classpath, 'site.ycsb.Client', mode, '-db', 'helenus.CqlClient', '-s',
+               '-threads', str(args.threads)]
+    properties = dict(properties, workload='site.ycsb.workloads.CoreWorkload', host=args.host, port=args.port,
+                      recordcount=args.records, measurementtype='hdrhistogram', **{'hdrhistogram.percentiles': '50,99,99.9'})
+    for key, val in properties.items():
+        command += ['-p', f'{key}={val}']
+    cpu, started = server_cpu(args.pid), time.monotonic()
+    out = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    if out.returncode:
+        sys.stderr.write(out.stderr[-4000:])
+        raise SystemExit(f'YCSB ended with {out.returncode}')
+    return parse(out.stdout, server_cpu(args.pid) - cpu, time.monotonic() - started)
+
+
+def parse(text, cpu, wall):
+    """The summary lines `[READ], 99thPercentileLatency(us), 123` as one object."""
+    result, kinds = dict(wall=wall, server_cpu=cpu), {}
+    for line in text.splitlines():
+        if not line.startswith('['):
+            continue
+        kind, name, number = [p.strip() for p in line.split(',', 2)]
+        kind = kind[1:-1]
+        if kind == 'OVERALL' and name == 'Throughput(ops/sec)':
+            result['throughput'] = float(number)
+        elif kind == 'OVERALL' and name == 'RunTime(ms)':
+            result['run_ms'] = float(number)
+        elif kind not in ('OVERALL', 'CLEANUP') and not kind.startswith('TOTAL'):
+            kinds.setdefault(kind, {})[name] = float(number)
+    result['kinds'] = {}
+    result['operations'] = result['failed'] = 0
+    for kind, numbers in kinds.items():
+        if kind.endswith('-FAILED') or kind == 'READ-MODIFY-WRITE':
+            if kind == 'READ-MODIFY-WRITE':
+                result['kinds'][kind] = latencies(numbers)
+            continue
+        result['kinds'][kind] = latencies(numbers)
+        answered = sum(int(v) for k, v in numbers.items() if k.startswith('Return='))
+        result['operations'] += answered
+        result['failed'] += answered - int(numbers.get('Return=OK', 0))
+    if result['operations']:
+        result['cpu_us_per_operation'] = cpu * 1e6 / result['operations']
+    return result
+
+
+def latencies(numbers):
+    out = dict(operations=int(numbers.get('Operations', 0)))
+    for name, number in numbers.items():
+        if 'PercentileLatency' in name:
+            p = name.split('PercentileLatency')[0].rstrip('thsndr')
+            out['p' + p.replace('.', '')] = number
+    return out
+
+
+def measure(args):
+    results = dict(name=args.name, records=args.records, operations=args.operations, threads=args.threads, runs={})
+    print(f'{args.name}: loading {args.records} records', flush=True)
+    results['runs']['load'] = ycsb('-load', args, {})
+    show(results, 'load')
+    for workload in args.workloads.split(','):
+        shares = dict(WORKLOADS[workload])
+        distribution = shares.pop('requestdistribution', 'zipfian')
+        properties = {f'{kind}proportion': share for kind, share in dict(dict.fromkeys(('read', 'update', 'insert', 'scan', 'readmodifywrite'), 0), **shares).items()}
+        count = args.operations // SCAN_SHARE if 'scan' in shares else args.operations
+        results['runs'][workload] = ycsb('-t', args, dict(properties, operationcount=max(count, 1), requestdistribution=distribution, maxscanlength=100))
+        show(results, workload)
+    with open(args.out, 'w', encoding='ascii') as f:
+        json.dump(results, f, indent=1)
+
+
+HEAD = f"{'workload':<26}{'server':<12}{'ops/s':>10}{'p50 us':>9}{'p99 us':>9}{'p999 us':>10}{'failed':>8}{'cpu us/op':>11}"
+
+
+def line(name, workload, run):
+    first = max(run['kinds'].items(), key=lambda k: k[1]['operations'])[1] if run['kinds'] else {}
+    return (f"{workload:<26}{name:<12}{run.get('throughput', 0):>10.0f}{first.get('p50', 0):>9.0f}{first.get('p99', 0):>9.0f}"
+            f"{first.get('p999', 0):>10.0f}{run['failed']:>8}{run.get('cpu_us_per_operation', 0):>11.1f}")
+
+
+def show(results, workload):
+    print(line(results['name'], workload, results['runs'][workload]), flush=True)
+
+
+def report(files):
+    runs = [json.load(open(f, encoding='ascii')) for f in files]
+    print(HEAD)
+    for workload in runs[0]['runs']:
+        both = [r['runs'][workload] for r in runs if workload in r['runs']]
+        for r, run in zip(runs, both):
+            print(line(r['name'], workload, run))
+        if len(both) == 2:
+            a, b = both
+            cpu = f"{b['cpu_us_per_operation'] / a['cpu_us_per_operation']:.2f}x less cpu" if a.get('cpu_us_per_operation') else ''
+            print(f"{'':<26}{'ratio':<12}{a['throughput'] / b['throughput']:>9.2f}x  {cpu}")
+    return 1 if any(run['failed'] for r in runs for run in r['runs'].values()) else 0
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    commands = parser.add_subparsers(dest='command', required=True)
+    m = commands.add_parser('measure')
+    for name, kind in (('name', str), ('host', str), ('port', int), ('pid', int), ('out', str)):
+        m.add_argument(name, type=kind)
+    m.add_argument('--records', type=int, default=1000000)
+    m.add_argument('--operations', type=int, default=1000000)
+    m.add_argument('--threads', type=int, default=32)
+    m.add_argument('--workloads', default=','.join(WORKLOADS))
+    r = commands.add_parser('report')
+    r.add_argument('files', nargs='+')
+    args = parser.parse_args()
+    if args.command == 'report':
+        return report(args.files)
+    measure(args)
+    return 0
+
+
+if __name__ == '__main__':
+    sys.exit(main())

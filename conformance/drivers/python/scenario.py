@@ -1,0 +1,269 @@
+"""The common driver scenario with the unmodified Python driver: scenario.py HOST PORT."""
+
+import datetime
+import decimal
+import ipaddress
+import sys
+import threading
+import uuid
+
+from cassandra import (AlreadyExists, ConsistencyLevel, InvalidRequest, OperationTimedOut, Unavailable)
+from cassandra.cluster import EXEC_PROFILE_DEFAULT, Cluster, ExecutionProfile
+from cassandra.policies import FallthroughRetryPolicy, WhiteListRoundRobinPolicy
+from cassandra.protocol import ConfigurationException, SyntaxException
+from cassandra.query import UNSET_VALUE, BatchStatement, BatchType, SimpleStatement, dict_factory
+from cassandra.util import Date, Duration, Time
+
+KS = 'drv_python'
+EVENT_SECONDS = 15
+
+
+def ok(name):
+    print(f'ok {name}', flush=True)
+
+
+def check(condition, what):
+    if not condition:
+        raise AssertionError(what)
+
+
+def equal(got, want, what):
+    check(got == want, f'{what}: got {got!r}, want {want!r}')
+
+
+def fails(error, call, what):
+    try:
+        call()
+    except error as e:
+        return e
+    raise AssertionError(f'{what}: no {error.__name__}')
+
+
+def connect(host, port, version):
+    profile = ExecutionProfile(load_balancing_policy=WhiteListRoundRobinPolicy([host]), request_timeout=30,
+                               retry_policy=FallthroughRetryPolicy(), consistency_level=ConsistencyLevel.ONE)
+    cluster = Cluster([host], port=port, protocol_version=version, execution_profiles={EXEC_PROFILE_DEFAULT: profile},
+                      connect_timeout=20, control_connection_timeout=20, schema_event_refresh_window=0)
+    return cluster, cluster.connect()
+
+
+def schema_metadata(cluster, s):
+    s.execute(f'DROP KEYSPACE IF EXISTS {KS}')
+    s.execute(f"CREATE KEYSPACE {KS} WITH replication = {{'class': 'SimpleStrategy', 'replication_factor': 1}}")
+    s.execute(f'CREATE TYPE {KS}.address (street text, zip int)')
+    s.execute(f'CREATE TABLE {KS}.shape (k1 int, k2 text, c1 timeuuid, c2 int, s text static, a frozen<address>, '
+              "v map<text, frozen<set<int>>>, PRIMARY KEY ((k1, k2), c1, c2)) WITH CLUSTERING ORDER BY (c1 DESC, c2 ASC) "
+              "AND comment = 'a shape'")
+    cluster.refresh_schema_metadata()
+    host = cluster.metadata.all_hosts()[0]
+    check(host.release_version.startswith('5.0'), f'release {host.release_version}')
+    check(host.datacenter and host.rack and host.host_id, 'host without place')
+    t = cluster.metadata.keyspaces[KS].tables['shape']
+    equal([c.name for c in t.partition_key], ['k1', 'k2'], 'partition key')
+    equal([(c.name, c.is_reversed) for c in t.clustering_key], [('c1', True), ('c2', False)], 'clustering')
+    check(t.columns['s'].is_static, 'static column')
+    equal(t.columns['v'].cql_type, 'map<text, frozen<set<int>>>', 'type of v')
+    equal(t.options['comment'], 'a shape', 'comment')
+    equal(cluster.metadata.keyspaces[KS].user_types['address'].field_names, ['street', 'zip'], 'fields')
+    check('CLUSTERING ORDER BY (c1 DESC, c2 ASC)' in t.as_cql_query(), 'DDL of the table')
+    check(len(cluster.metadata.token_map.ring) >= 1, 'no tokens')
+    check('system_virtual_schema' in cluster.metadata.keyspaces, 'no virtual keyspaces')
+    ok('schema_metadata')
+
+
+def prepared(s):
+    s.execute(f'CREATE TABLE {KS}.p (k int, c int, v text, PRIMARY KEY (k, c))')
+    insert = s.prepare(f'INSERT INTO {KS}.p (k, c, v) VALUES (?, ?, ?)')
+    equal(insert.routing_key_indexes, [0], 'routing key')
+    for c in range(100):
+        s.execute(insert, (1, c, f'v{c}'))
+    select = s.prepare(f'SELECT * FROM {KS}.p WHERE k = :k AND c >= :low')
+    equal([r.v for r in s.execute(select, {'k': 1, 'low': 97})], ['v97', 'v98', 'v99'], 'rows')
+    s.execute(f'ALTER TABLE {KS}.p ADD later int')
+    row = s.execute(select, {'k': 1, 'low': 99}).one()
+    equal(row.v, 'v99', 'row after ALTER')
+    ok('prepared')
+
+
+def paging(s):
+    s.execute(f'CREATE TABLE {KS}.pages (k int, c int, v int, PRIMARY KEY (k, c))')
+    insert = s.prepare(f'INSERT INTO {KS}.pages (k, c, v) VALUES (?, ?, ?)')
+    futures = []
+    for n in range(10000):
+        futures.append(s.execute_async(insert, (n % 7, n, n * 2)))
+        if len(futures) == 128:
+            [f.result() for f in futures]
+            futures = []
+    [f.result() for f in futures]
+    seen, pages = set(), 0
+    result = s.execute(SimpleStatement(f'SELECT k, c, v FROM {KS}.pages', fetch_size=100))
+    while True:
+        pages += 1
+        for r in result.current_rows:
+            equal(r.v, r.c * 2, 'value')
+            seen.add(r.c)
+        if not result.has_more_pages:
+            break
+        check(len(result.current_rows) == 100, f'a page of {len(result.current_rows)}')
+        result.fetch_next_page()
+    equal(len(seen), 10000, 'rows')
+    check(100 <= pages <= 101, f'{pages} pages')
+    select = s.prepare(f'SELECT c FROM {KS}.pages WHERE k = ?')
+    select.fetch_size = 100
+    result = s.execute(select, (3,))
+    state = result.paging_state
+    check(state, 'no paging state')
+    rest = s.execute(select, (3,), paging_state=state)
+    equal(rest.one().c, 3 + 7 * 100, 'first row of the second page')
+    equal(s.execute(f'SELECT count(*) FROM {KS}.pages').one()[0], 10000, 'count')
+    ok('paging')
+
+
+def batches(s):
+    s.execute(f'CREATE TABLE {KS}.b (k int PRIMARY KEY, v int)')
+    s.execute(f'CREATE TABLE {KS}.counts (k int PRIMARY KEY, n counter)')
+    insert = s.prepare(f'INSERT INTO {KS}.b (k, v) VALUES (?, ?)')
+    for kind in (BatchType.LOGGED, BatchType.UNLOGGED):
+        batch = BatchStatement(batch_type=kind)
+        for k in range(10):
+            batch.add(insert, (k, kind.value))
+        batch.add(f'INSERT INTO {KS}.b (k, v) VALUES (%s, %s)', (99, kind.value))
+        s.execute(batch)
+        equal(sorted(r.k for r in s.execute(f'SELECT * FROM {KS}.b') if r.v == kind.value), list(range(10)) + [99], 'rows')
+    batch = BatchStatement(batch_type=BatchType.COUNTER)
+    add = s.prepare(f'UPDATE {KS}.counts SET n = n + ? WHERE k = ?')
+    for n in range(1, 5):
+        batch.add(add, (n, 1))
+    s.execute(batch)
+    equal(s.execute(f'SELECT n FROM {KS}.counts WHERE k = 1').one().n, 10, 'counter')
+    ok('batches')
+
+
+def types(s, version):
+    vector = version >= 5
+    U = uuid.UUID('6ab09bec-e68e-48d9-a5f8-97e6fb4c9b47')
+    T = uuid.UUID('de3e12ba-e5f0-11f1-a71b-15da588fdeae')
+    columns = {
+        'a ascii': ['x', ''],
+        'b bigint': [0, 2 ** 63 - 1, -2 ** 63],
+        'c blob': [b'', b'\x00\xff' * 500],
+        'd boolean': [True, False],
+        'e date': [Date(0), Date(-2 ** 31), Date(2 ** 31 - 1), Date('2020-02-29')],
+        'f decimal': [decimal.Decimal('0'), decimal.Decimal('-1.50'), decimal.Decimal('1e+20'), decimal.Decimal('1' * 40 + '.' + '9' * 20)],
+        'g double': [0.0, -1.5, 1.7976931348623157e308, 5e-324, float('inf')],
+        'h duration': [Duration(0, 0, 0), Duration(1, 2, 3), Duration(-1, -2, -3), Duration(2 ** 31 - 1, 2 ** 31 - 1, 2 ** 62)],
+        'i float': [0.0, 1.5, -0.25, float('-inf')],
+        'j inet': ['127.0.0.1', '::1', '2001:db8::ff00:42:8329'],
+        'k1 int': [0, 2 ** 31 - 1, -2 ** 31],
+        'l smallint': [0, 32767, -32768],
+        'm text': ['', 'caf\u00e9 \u4e2d \U0001f600', 'x' * 100000],
+        'n time': [Time(0), Time(86399999999999)],
+        'o timestamp': [datetime.datetime(1970, 1, 1), datetime.datetime(2020, 2, 29, 12, 34, 56, 789000), datetime.datetime(1900, 1, 1)],
+        'p timeuuid': [T],
+        'q tinyint': [0, 127, -128],
+        'r uuid': [U, uuid.UUID(int=0)],
+        't varint': [0, -1, 128, -129, 2 ** 200, -2 ** 200],
+        'u list<int>': [[1, 2, 3], [5, 5]],
+        'v set<text>': [{'a', '', 'z'}],
+        'w map<text, int>': [{'a': 1, 'b': -1}],
+        'x frozen<map<int, frozen<list<text>>>>': [{1: ['a', ''], 2: []}, {}],
+        'y tuple<int, text, boolean>': [(1, 'a', True), (None, 'a', None)],
+    }
+    if vector:
+        columns['z vector<float, 3>'] = [[1.0, -2.5, 0.0]]
+    s.execute(f"CREATE TABLE {KS}.types (k int PRIMARY KEY, {', '.join(columns)})")
+    for column, values in columns.items():
+        name = column.split()[0]
+        insert = s.prepare(f'INSERT INTO {KS}.types (k, {name}) VALUES (?, ?)')
+        select = s.prepare(f'SELECT {name} FROM {KS}.types WHERE k = ?')
+        for v in values:
+            s.execute(insert, (1, v))
+            got = s.execute(select, (1,)).one()[0]
+            if isinstance(v, (dict, set, list)) and not isinstance(got, type(v)):
+                got = dict(got) if isinstance(v, dict) else set(got) if isinstance(v, set) else list(got)
+            equal(got, v, column)
+        s.execute(insert, (1, UNSET_VALUE))
+        check(s.execute(select, (1,)).one()[0] is not None, f'{column}: unset erased the value')
+        s.execute(insert, (1, None))
+        equal(s.execute(select, (1,)).one()[0], None, f'{column} null')
+    s.execute(f"INSERT INTO {KS}.types (k, k1, o) VALUES (9, blobAsInt(0x), blobAsTimestamp(0x))")
+    row = s.execute(f'SELECT intAsBlob(k1) AS e, k1 FROM {KS}.types WHERE k = 9').one()
+    equal(row.e, b'', 'empty int')
+    ok('types')
+
+
+def errors(s):
+    fails(SyntaxException, lambda: s.execute('SELEKT * FROM x'), 'syntax')
+    fails(InvalidRequest, lambda: s.execute(f'SELECT nosuch FROM {KS}.b'), 'invalid')
+    fails(InvalidRequest, lambda: s.execute(f'SELECT * FROM {KS}.nosuch'), 'no table')
+    e = fails(AlreadyExists, lambda: s.execute(f'CREATE TABLE {KS}.b (k int PRIMARY KEY)'), 'already exists')
+    equal((e.keyspace, e.table), (KS, 'b'), 'what exists')
+    fails(AlreadyExists, lambda: s.execute(f"CREATE KEYSPACE {KS} WITH replication = {{'class': 'SimpleStrategy', 'replication_factor': 1}}"), 'keyspace exists')
+    fails(ConfigurationException, lambda: s.execute("CREATE KEYSPACE drv_bad WITH replication = {'class': 'NoSuch'}"), 'config')
+    fails(ConfigurationException, lambda: s.execute(f'CREATE TABLE {KS}.bad (k int PRIMARY KEY) WITH gc_grace_seconds = -1'), 'config of a table')
+    s.execute("DROP KEYSPACE IF EXISTS drv_python3")
+    s.execute("CREATE KEYSPACE drv_python3 WITH replication = {'class': 'SimpleStrategy', 'replication_factor': 3}")
+    s.execute('CREATE TABLE drv_python3.t (k int PRIMARY KEY, v int)')
+    for cql in ('INSERT INTO drv_python3.t (k, v) VALUES (1, 1)', 'SELECT * FROM drv_python3.t WHERE k = 1'):
+        e = fails(Unavailable, lambda: s.execute(SimpleStatement(cql, consistency_level=ConsistencyLevel.THREE)), 'unavailable')
+        equal((e.consistency, e.required_replicas, e.alive_replicas), (ConsistencyLevel.THREE, 3, 1), 'unavailable')
+    s.execute('DROP KEYSPACE drv_python3')
+    ok('errors')
+
+
+def unprepared(s):
+    """A statement that the server forgot (its table was made anew) is prepared again inside the driver."""
+    s.execute(f'CREATE TABLE {KS}.again (k int PRIMARY KEY, v int)')
+    insert = s.prepare(f'INSERT INTO {KS}.again (k, v) VALUES (?, ?)')
+    s.execute(insert, (1, 1))
+    s.execute(f'DROP TABLE {KS}.again')
+    s.execute(f'CREATE TABLE {KS}.again (k int PRIMARY KEY, v int)')
+    s.execute(insert, (2, 2))
+    equal([tuple(r) for r in s.execute(f'SELECT k, v FROM {KS}.again')], [(2, 2)], 'rows')
+    ok('unprepared')
+
+
+def events(cluster, s):
+    """A change made by one session reaches the metadata of another cluster object by event."""
+    host = cluster.metadata.all_hosts()[0]
+    other, watcher = connect(host.address, cluster.port, cluster.protocol_version)
+    try:
+        done = threading.Event()
+        s.execute(f'CREATE TABLE {KS}.announced (k int PRIMARY KEY)')
+        for _ in range(EVENT_SECONDS * 20):
+            if 'announced' in other.metadata.keyspaces[KS].tables:
+                break
+            done.wait(0.05)
+        check('announced' in other.metadata.keyspaces[KS].tables, 'no event for CREATE TABLE')
+        s.execute(f'DROP TABLE {KS}.announced')
+        for _ in range(EVENT_SECONDS * 20):
+            if 'announced' not in other.metadata.keyspaces[KS].tables:
+                break
+            done.wait(0.05)
+        check('announced' not in other.metadata.keyspaces[KS].tables, 'no event for DROP TABLE')
+    finally:
+        other.shutdown()
+    ok('events')
+
+
+def main():
+    host, port = sys.argv[1], int(sys.argv[2])
+    for version in (5, 4):
+        cluster, s = connect(host, port, version)
+        try:
+            equal(cluster.protocol_version, version, 'protocol version')
+            schema_metadata(cluster, s)
+            prepared(s)
+            paging(s)
+            batches(s)
+            types(s, version)
+            errors(s)
+            unprepared(s)
+            events(cluster, s)
+            s.execute(f'DROP KEYSPACE {KS}')
+        finally:
+            cluster.shutdown()
+        ok(f'protocol v{version}')
+
+
+main()

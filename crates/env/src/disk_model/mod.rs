@@ -1,0 +1,691 @@
+//! What a disk holds, and what a power cut may leave of it.
+//!
+//! Two images of everything: the live one, which processes see, and the durable one, plus the
+//! operations between them. A completed sync of a file makes durable what was written to it before the
+//! sync began; a sync of a directory does the same for the names in it; nothing else promises
+//! anything. At a power cut each unsynced write may be there, missing, or torn at [`SECTOR`]s, in any
+//! order; a file's size is chosen apart from its data; each unsynced name may be old or new. A
+//! rename is never half done.
+//!
+//! Shared by the simulator's disks and by the images built from a [recording](crate::Recorder).
+
+mod data;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::io;
+use std::path::{Component, Path};
+
+use crate::rng::Rng;
+use data::{DataOp, Fate, FileNode, Pending, apply};
+
+/// What a disk writes in one piece, in bytes.
+pub const SECTOR: u64 = 512;
+
+/// Largest file that a model holds, in bytes: it lives in memory.
+const MAX_FILE: u64 = 4 << 30;
+
+/// Names a file or directory of a model, whatever it is called.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(crate) struct Ino(u64);
+
+/// Names an operation that has begun.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct OpId(u64);
+
+const ROOT: Ino = Ino(0);
+
+#[derive(Clone, Debug, Default)]
+struct DirNode {
+    live: BTreeMap<String, Ino>,
+    durable: BTreeMap<String, Ino>,
+}
+
+#[derive(Clone, Debug)]
+enum Node {
+    File(FileNode),
+    Dir(DirNode),
+}
+
+#[derive(Clone, Debug)]
+enum NameOp {
+    Link { dir: Ino, name: String, ino: Ino },
+    Unlink { dir: Ino, name: String, ino: Ino },
+    Rename { from_dir: Ino, from: String, to_dir: Ino, to: String, ino: Ino },
+}
+
+impl NameOp {
+    fn touches(&self, at: Ino) -> bool {
+        match self {
+            Self::Link { dir, .. } | Self::Unlink { dir, .. } => *dir == at,
+            Self::Rename { from_dir, to_dir, .. } => *from_dir == at || *to_dir == at,
+        }
+    }
+
+    fn ino(&self) -> Ino {
+        match self {
+            Self::Link { ino, .. } | Self::Unlink { ino, .. } | Self::Rename { ino, .. } => *ino,
+        }
+    }
+}
+
+impl NameOp {
+    /// The names that it sets or clears.
+    fn places(&self) -> Vec<(Ino, &str)> {
+        match self {
+            Self::Link { dir, name, .. } | Self::Unlink { dir, name, .. } => vec![(*dir, name)],
+            Self::Rename { from_dir, from, to_dir, to, .. } => {
+                vec![(*from_dir, from), (*to_dir, to)]
+            }
+        }
+    }
+
+    /// What is left of it once `newer` is durable: journals keep the order of changes to one name.
+    fn behind(self, newer: &Self) -> Option<Self> {
+        let newer = newer.places();
+        let settled = |dir: Ino, name: &str| newer.contains(&(dir, name));
+        match self {
+            Self::Link { dir, ref name, .. } | Self::Unlink { dir, ref name, .. } => {
+                (!settled(dir, name)).then_some(self)
+            }
+            Self::Rename { from_dir, from, to_dir, to, ino } => {
+                match (settled(from_dir, &from), settled(to_dir, &to)) {
+                    (false, false) => Some(Self::Rename { from_dir, from, to_dir, to, ino }),
+                    (true, false) => Some(Self::Link { dir: to_dir, name: to, ino }),
+                    (false, true) => Some(Self::Unlink { dir: from_dir, name: from, ino }),
+                    (true, true) => None,
+                }
+            }
+        }
+    }
+}
+
+/// A disk in memory.
+#[derive(Clone, Debug)]
+pub struct DiskModel {
+    nodes: BTreeMap<Ino, Node>,
+    names: Vec<Pending<NameOp>>,
+    next_ino: u64,
+    clock: u64,
+    used: u64,
+}
+
+impl Default for DiskModel {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+fn err<T>(kind: io::ErrorKind, path: &Path) -> io::Result<T> {
+    Err(io::Error::new(kind, format!("{path:?}")))
+}
+
+/// The names along a path, from the root of the disk.
+fn names(path: &Path) -> Vec<String> {
+    let mut out = Vec::new();
+    for part in path.components() {
+        match part {
+            Component::Normal(name) => out.push(name.to_string_lossy().into_owned()),
+            Component::ParentDir => drop(out.pop()),
+            Component::RootDir | Component::CurDir | Component::Prefix(_) => {}
+        }
+    }
+    out
+}
+
+impl DiskModel {
+    /// An empty disk.
+    pub fn new() -> Self {
+        Self {
+            nodes: BTreeMap::from([(ROOT, Node::Dir(DirNode::default()))]),
+            names: Vec::new(),
+            next_ino: 1,
+            clock: 0,
+            used: 0,
+        }
+    }
+
+    /// Bytes of the files that have a name.
+    pub fn used(&self) -> u64 {
+        self.used
+    }
+
+    fn tick(&mut self) -> u64 {
+        self.clock += 1;
+        self.clock
+    }
+
+    fn dir(&self, ino: Ino) -> Option<&DirNode> {
+        match self.nodes.get(&ino) {
+            Some(Node::Dir(dir)) => Some(dir),
+            _ => None,
+        }
+    }
+
+    fn dir_mut(&mut self, ino: Ino) -> Option<&mut DirNode> {
+        match self.nodes.get_mut(&ino) {
+            Some(Node::Dir(dir)) => Some(dir),
+            _ => None,
+        }
+    }
+
+    fn file(&self, ino: Ino) -> Option<&FileNode> {
+        match self.nodes.get(&ino) {
+            Some(Node::File(file)) => Some(file),
+            _ => None,
+        }
+    }
+
+    fn file_mut(&mut self, ino: Ino) -> io::Result<&mut FileNode> {
+        match self.nodes.get_mut(&ino) {
+            Some(Node::File(file)) => Ok(file),
+            _ => Err(io::ErrorKind::NotFound.into()),
+        }
+    }
+
+    // ---- looking
+
+    /// What is at a path.
+    pub(crate) fn lookup(&self, path: &Path) -> io::Result<Ino> {
+        let mut at = ROOT;
+        for name in names(path) {
+            let Some(dir) = self.dir(at) else { return err(io::ErrorKind::NotADirectory, path) };
+            let Some(&next) = dir.live.get(&name) else {
+                return err(io::ErrorKind::NotFound, path);
+            };
+            at = next;
+        }
+        Ok(at)
+    }
+
+    fn parent_and_name(&self, path: &Path) -> io::Result<(Ino, String)> {
+        let mut names = names(path);
+        let Some(name) = names.pop() else { return err(io::ErrorKind::InvalidInput, path) };
+        let dir = self.lookup(&names.iter().collect::<std::path::PathBuf>())?;
+        match self.dir(dir) {
+            Some(_) => Ok((dir, name)),
+            None => err(io::ErrorKind::NotADirectory, path),
+        }
+    }
+
+    /// Size of a file in bytes; None for a directory.
+    pub(crate) fn len(&self, ino: Ino) -> Option<u64> {
+        self.file(ino).map(|file| file.live.len() as u64)
+    }
+
+    /// The names in a directory, with true for directories.
+    pub(crate) fn list(&self, path: &Path) -> io::Result<Vec<(String, bool)>> {
+        let ino = self.lookup(path)?;
+        let Some(dir) = self.dir(ino) else { return err(io::ErrorKind::NotADirectory, path) };
+        Ok(dir.live.iter().map(|(name, ino)| (name.clone(), self.dir(*ino).is_some())).collect())
+    }
+
+    /// All files with their paths and live contents.
+    pub fn files(&self) -> Vec<(String, Vec<u8>)> {
+        let mut out = Vec::new();
+        let mut todo = vec![(String::new(), ROOT)];
+        while let Some((prefix, ino)) = todo.pop() {
+            match self.nodes.get(&ino) {
+                Some(Node::File(file)) => out.push((prefix, file.live.clone())),
+                Some(Node::Dir(dir)) => {
+                    todo.extend(
+                        dir.live.iter().map(|(name, ino)| (format!("{prefix}/{name}"), *ino)),
+                    );
+                }
+                None => {}
+            }
+        }
+        out.sort();
+        out
+    }
+
+    /// Reads up to `buf.len()` bytes of the live image.
+    pub(crate) fn read(&self, ino: Ino, offset: u64, buf: &mut [u8]) -> usize {
+        let Some(file) = self.file(ino) else { return 0 };
+        let Some(from) = usize::try_from(offset).ok().and_then(|at| file.live.get(at..)) else {
+            return 0;
+        };
+        let n = from.len().min(buf.len());
+        buf[..n].copy_from_slice(&from[..n]);
+        n
+    }
+
+    // ---- data
+
+    fn begin_data(&mut self, ino: Ino, op: DataOp) -> io::Result<OpId> {
+        let id = OpId(self.tick());
+        let file = self.file_mut(ino)?;
+        let len = op.len_after(file.live.len() as u64);
+        if len > MAX_FILE {
+            return Err(io::ErrorKind::FileTooLarge.into());
+        }
+        let (before, named) = (file.live.len() as u64, file.links > 0);
+        apply(&mut file.live, &op, |_| true);
+        file.pending.push(Pending { id, ended: None, forsaken: false, op });
+        if named {
+            self.used = self.used.saturating_sub(before) + len;
+        }
+        Ok(id)
+    }
+
+    /// A write is visible from here on, and durable some time.
+    pub(crate) fn write(&mut self, ino: Ino, offset: u64, bytes: &[u8]) -> io::Result<OpId> {
+        let op = DataOp::Write { offset, bytes: bytes.into(), from: 0, to: bytes.len() };
+        self.begin_data(ino, op)
+    }
+
+    /// Cuts a file, or lets it grow with zeros.
+    pub(crate) fn set_len(&mut self, ino: Ino, len: u64) -> io::Result<OpId> {
+        self.begin_data(ino, DataOp::SetLen(len))
+    }
+
+    /// Reserves space: the file grows to `len` if it is shorter.
+    pub(crate) fn allocate(&mut self, ino: Ino, len: u64) -> io::Result<OpId> {
+        let len = len.max(self.len(ino).unwrap_or(0));
+        self.set_len(ino, len)
+    }
+
+    /// The operation has ended: syncs that begin now cover it.
+    pub(crate) fn ended(&mut self, ino: Ino, id: OpId) {
+        let now = self.tick();
+        let Ok(file) = self.file_mut(ino) else { return };
+        // A sync of what it overlaps may have cut it into pieces.
+        for op in file.pending.iter_mut().filter(|op| op.id == id) {
+            op.ended = Some(now);
+        }
+    }
+
+    /// A sync begins; the stamp goes to [`DiskModel::sync_ended`].
+    pub(crate) fn sync_begins(&mut self) -> u64 {
+        self.tick()
+    }
+
+    /// A sync of a file ended. Failed, what it covered is forsaken.
+    pub(crate) fn sync_ended(&mut self, ino: Ino, began: u64, ok: bool) {
+        if let Ok(file) = self.file_mut(ino) {
+            file.sync_ended(began, ok);
+        }
+    }
+
+    // ---- names
+
+    fn begin_name(&mut self, op: NameOp) -> OpId {
+        let id = OpId(self.tick());
+        match &op {
+            NameOp::Link { dir, name, ino } => self.put_live(*dir, name, *ino),
+            NameOp::Unlink { dir, name, .. } => self.take_live(*dir, name),
+            NameOp::Rename { from_dir, from, to_dir, to, ino } => {
+                self.put_live(*to_dir, to, *ino);
+                self.take_live(*from_dir, from);
+            }
+        }
+        self.names.push(Pending { id, ended: None, forsaken: false, op });
+        id
+    }
+
+    fn put_live(&mut self, dir: Ino, name: &str, ino: Ino) {
+        self.take_live(dir, name);
+        if let Some(dir) = self.dir_mut(dir) {
+            dir.live.insert(name.to_string(), ino);
+        }
+        self.count_link(ino, true);
+    }
+
+    fn take_live(&mut self, dir: Ino, name: &str) {
+        let old = self.dir_mut(dir).and_then(|dir| dir.live.remove(name));
+        if let Some(old) = old {
+            self.count_link(old, false);
+        }
+    }
+
+    fn count_link(&mut self, ino: Ino, up: bool) {
+        let Ok(file) = self.file_mut(ino) else { return };
+        let len = file.live.len() as u64;
+        let before = file.links;
+        file.links = if up { before + 1 } else { before.saturating_sub(1) };
+        match (before, up) {
+            (0, true) => self.used += len,
+            (1, false) => self.used = self.used.saturating_sub(len),
+            _ => {}
+        }
+    }
+
+    fn make(&mut self, dir: Ino, name: String, node: Node) -> (Ino, OpId) {
+        let ino = Ino(self.next_ino);
+        self.next_ino += 1;
+        self.nodes.insert(ino, node);
+        (ino, self.begin_name(NameOp::Link { dir, name, ino }))
+    }
+
+    /// Creates an empty file that is not there yet.
+    pub(crate) fn create(&mut self, path: &Path) -> io::Result<(Ino, OpId)> {
+        let (dir, name) = self.parent_and_name(path)?;
+        if self.dir(dir).is_some_and(|d| d.live.contains_key(&name)) {
+            return err(io::ErrorKind::AlreadyExists, path);
+        }
+        Ok(self.make(dir, name, Node::File(FileNode::default())))
+    }
+
+    /// Creates a directory and those above it.
+    pub(crate) fn create_dir_all(&mut self, path: &Path) -> io::Result<Vec<OpId>> {
+        let mut ops = Vec::new();
+        let mut at = ROOT;
+        for name in names(path) {
+            let Some(dir) = self.dir(at) else { return err(io::ErrorKind::NotADirectory, path) };
+            at = match dir.live.get(&name) {
+                Some(&next) => next,
+                None => {
+                    let (ino, op) = self.make(at, name, Node::Dir(DirNode::default()));
+                    ops.push(op);
+                    ino
+                }
+            };
+        }
+        match self.dir(at) {
+            Some(_) => Ok(ops),
+            None => err(io::ErrorKind::AlreadyExists, path),
+        }
+    }
+
+    /// Gives a file a second name.
+    pub(crate) fn hard_link(&mut self, from: &Path, to: &Path) -> io::Result<OpId> {
+        let ino = self.lookup(from)?;
+        if self.file(ino).is_none() {
+            return err(io::ErrorKind::PermissionDenied, from);
+        }
+        let (dir, name) = self.parent_and_name(to)?;
+        if self.dir(dir).is_some_and(|d| d.live.contains_key(&name)) {
+            return err(io::ErrorKind::AlreadyExists, to);
+        }
+        Ok(self.begin_name(NameOp::Link { dir, name, ino }))
+    }
+
+    /// Removes a file's name.
+    pub(crate) fn remove_file(&mut self, path: &Path) -> io::Result<OpId> {
+        let (dir, name) = self.parent_and_name(path)?;
+        let ino = self.lookup(path)?;
+        if self.dir(ino).is_some() {
+            return err(io::ErrorKind::IsADirectory, path);
+        }
+        Ok(self.begin_name(NameOp::Unlink { dir, name, ino }))
+    }
+
+    /// Removes a directory and all below it, name by name.
+    pub(crate) fn remove_dir_all(&mut self, path: &Path) -> io::Result<Vec<OpId>> {
+        let (parent, name) = self.parent_and_name(path)?;
+        let top = self.lookup(path)?;
+        if self.dir(top).is_none() {
+            return err(io::ErrorKind::NotADirectory, path);
+        }
+        let mut unlinks = vec![NameOp::Unlink { dir: parent, name, ino: top }];
+        let mut todo = vec![top];
+        while let Some(at) = todo.pop() {
+            let Some(dir) = self.dir(at) else { continue };
+            for (name, &ino) in &dir.live {
+                unlinks.push(NameOp::Unlink { dir: at, name: name.clone(), ino });
+                todo.push(ino);
+            }
+        }
+        Ok(unlinks.into_iter().rev().map(|op| self.begin_name(op)).collect())
+    }
+
+    /// Renames a file or directory; a file at `to` is replaced.
+    pub(crate) fn rename(&mut self, from: &Path, to: &Path) -> io::Result<OpId> {
+        let ino = self.lookup(from)?;
+        let (from_dir, from_name) = self.parent_and_name(from)?;
+        let (to_dir, to_name) = self.parent_and_name(to)?;
+        let target = self.dir(to_dir).and_then(|d| d.live.get(&to_name)).copied();
+        if let Some(target) = target {
+            match (self.dir(target), self.dir(ino)) {
+                (Some(dir), _) if !dir.live.is_empty() => {
+                    return err(io::ErrorKind::DirectoryNotEmpty, to);
+                }
+                (Some(_), None) => return err(io::ErrorKind::IsADirectory, to),
+                (None, Some(_)) => return err(io::ErrorKind::NotADirectory, to),
+                _ => {}
+            }
+        }
+        let (from, to) = (from_name, to_name);
+        if (from_dir, &from) == (to_dir, &to) {
+            // Nothing changes; a link onto itself keeps the stamps simple.
+            return Ok(self.begin_name(NameOp::Link { dir: to_dir, name: to, ino }));
+        }
+        Ok(self.begin_name(NameOp::Rename { from_dir, from, to_dir, to, ino }))
+    }
+
+    /// The operation on names has ended: syncs of its directories that begin now cover it.
+    pub(crate) fn name_ended(&mut self, id: OpId) {
+        let now = self.tick();
+        if let Some(op) = self.names.iter_mut().rev().find(|op| op.id == id) {
+            op.ended = Some(now);
+        }
+    }
+
+    /// A sync of a directory ended.
+    pub(crate) fn dir_sync_ended(&mut self, dir: Ino, began: u64, ok: bool) {
+        let mut left: Vec<Pending<NameOp>> = Vec::new();
+        for mut op in std::mem::take(&mut self.names) {
+            if op.op.touches(dir) && op.covered_by(began) {
+                if ok {
+                    self.make_durable(&op.op);
+                    let older = left.into_iter();
+                    left = older
+                        .filter_map(|old| {
+                            let Pending { id, ended, forsaken, op: was } = old;
+                            was.behind(&op.op).map(|op| Pending { id, ended, forsaken, op })
+                        })
+                        .collect();
+                    continue;
+                }
+                op.forsaken = true;
+            }
+            left.push(op);
+        }
+        self.names = left;
+        self.collect();
+    }
+
+    fn make_durable(&mut self, op: &NameOp) {
+        let put = |model: &mut Self, dir: Ino, name: &str, ino: Ino| {
+            if let Some(dir) = model.dir_mut(dir) {
+                dir.durable.insert(name.to_string(), ino);
+            }
+        };
+        let take = |model: &mut Self, dir: Ino, name: &str| {
+            if let Some(dir) = model.dir_mut(dir) {
+                dir.durable.remove(name);
+            }
+        };
+        match op {
+            NameOp::Link { dir, name, ino } => put(self, *dir, name, *ino),
+            NameOp::Unlink { dir, name, .. } => take(self, *dir, name),
+            NameOp::Rename { from_dir, from, to_dir, to, ino } => {
+                take(self, *from_dir, from);
+                put(self, *to_dir, to, *ino);
+            }
+        }
+    }
+
+    // ---- handles
+
+    /// An open handle keeps a nameless file.
+    pub(crate) fn opened(&mut self, ino: Ino) {
+        if let Ok(file) = self.file_mut(ino) {
+            file.opens += 1;
+        }
+    }
+
+    /// A handle is closed.
+    pub(crate) fn closed(&mut self, ino: Ino) {
+        let mut gone = false;
+        if let Ok(file) = self.file_mut(ino) {
+            file.opens = file.opens.saturating_sub(1);
+            gone = file.opens == 0 && file.links == 0;
+        }
+        if gone {
+            self.collect();
+        }
+    }
+
+    /// All handles are closed: their process died. The live image stays, as in the page cache.
+    pub(crate) fn process_died(&mut self) {
+        for node in self.nodes.values_mut() {
+            if let Node::File(file) = node {
+                file.opens = 0;
+            }
+        }
+        self.collect();
+    }
+
+    /// Forgets what nothing refers to.
+    fn collect(&mut self) {
+        let mut reached: BTreeSet<Ino> = self.names.iter().map(|op| op.op.ino()).collect();
+        reached.insert(ROOT);
+        for op in &self.names {
+            match &op.op {
+                NameOp::Link { dir, .. } | NameOp::Unlink { dir, .. } => drop(reached.insert(*dir)),
+                NameOp::Rename { from_dir, to_dir, .. } => reached.extend([*from_dir, *to_dir]),
+            }
+        }
+        let open = |node: &Node| matches!(node, Node::File(file) if file.opens > 0);
+        reached.extend(self.nodes.iter().filter(|(_, node)| open(node)).map(|(ino, _)| *ino));
+        let mut todo: Vec<Ino> = reached.iter().copied().collect();
+        while let Some(at) = todo.pop() {
+            let Some(dir) = self.dir(at) else { continue };
+            for &ino in dir.live.values().chain(dir.durable.values()) {
+                if reached.insert(ino) {
+                    todo.push(ino);
+                }
+            }
+        }
+        self.nodes.retain(|ino, _| reached.contains(ino));
+    }
+
+    // ---- the end
+
+    /// The power goes: what is left is one of the states that the syncs allow, chosen by `rng`.
+    pub fn power_cut(&mut self, rng: &Rng) {
+        let names = std::mem::take(&mut self.names);
+        let fate = Fate::draw(rng);
+        let prefix = rng.below(names.len() as u64 + 1) as usize;
+        for (at, op) in names.iter().enumerate() {
+            if fate.keeps(rng, at, prefix) {
+                self.make_durable(&op.op);
+            }
+        }
+        for node in self.nodes.values_mut() {
+            match node {
+                Node::File(file) => file.power_cut(rng),
+                Node::Dir(dir) => dir.live = dir.durable.clone(),
+            }
+        }
+        self.recount();
+        self.collect();
+    }
+
+    /// Makes the live image the durable one: a state to start from.
+    pub(crate) fn settle(&mut self) {
+        self.names.clear();
+        for node in self.nodes.values_mut() {
+            match node {
+                Node::File(file) => {
+                    file.durable = file.live.clone();
+                    file.pending.clear();
+                }
+                Node::Dir(dir) => dir.durable = dir.live.clone(),
+            }
+        }
+        self.collect();
+    }
+
+    fn recount(&mut self) {
+        let named: Vec<Ino> = self
+            .nodes
+            .values()
+            .filter_map(|node| match node {
+                Node::Dir(dir) => Some(dir.live.values().copied().collect::<Vec<_>>()),
+                Node::File(_) => None,
+            })
+            .flatten()
+            .collect();
+        self.used = 0;
+        for node in self.nodes.values_mut() {
+            if let Node::File(file) = node {
+                (file.links, file.opens) = (0, 0);
+            }
+        }
+        named.into_iter().for_each(|ino| self.count_link(ino, true));
+    }
+
+    /// The live content of a file; None if there is none at the path.
+    pub fn read_file(&self, path: &Path) -> Option<Vec<u8>> {
+        let ino = self.lookup(path).ok()?;
+        self.file(ino).map(|file| file.live.clone())
+    }
+
+    /// Puts a file on the disk, durable, with the directories above it.
+    pub fn write_file(&mut self, path: &Path, bytes: &[u8]) -> io::Result<()> {
+        let above = path.parent().unwrap_or(Path::new("/"));
+        let mut made = self.create_dir_all(above)?;
+        let ino = match self.lookup(path) {
+            Ok(ino) => ino,
+            Err(_) => {
+                let (ino, op) = self.create(path)?;
+                made.push(op);
+                ino
+            }
+        };
+        self.set_len(ino, 0)?;
+        self.write(ino, 0, bytes)?;
+        let file = self.file_mut(ino)?;
+        file.durable.clone_from(&file.live);
+        file.pending.clear();
+        for op in std::mem::take(&mut self.names) {
+            if made.contains(&op.id) {
+                self.make_durable(&op.op);
+            } else {
+                self.names.push(op);
+            }
+        }
+        Ok(())
+    }
+
+    /// Damages a file behind its owner's back: the live and the durable image. False if there is no
+    /// file at the path.
+    pub fn damage(&mut self, path: &Path, mut f: impl FnMut(&mut Vec<u8>)) -> bool {
+        let Ok(file) = self.lookup(path).and_then(|ino| self.file_mut(ino)) else { return false };
+        f(&mut file.live);
+        f(&mut file.durable);
+        true
+    }
+
+    /// Flips one bit of a file, on the disk and in the cache.
+    pub(crate) fn flip_bit(&mut self, ino: Ino, bit: u64) {
+        let Ok(file) = self.file_mut(ino) else { return };
+        for image in [&mut file.live, &mut file.durable] {
+            if let Some(byte) = image.get_mut((bit / 8) as usize) {
+                *byte ^= 1 << (bit % 8);
+            }
+        }
+    }
+
+    /// Writes the live image of the tree at `from` to a real directory, which must be empty or missing.
+    /// False when there is no such tree.
+    pub fn write_tree_to(&self, from: &Path, target: &Path) -> io::Result<bool> {
+        let Ok(top) = self.lookup(from) else { return Ok(false) };
+        let mut todo = vec![(target.to_path_buf(), top)];
+        while let Some((path, ino)) = todo.pop() {
+            match self.nodes.get(&ino) {
+                Some(Node::File(file)) => std::fs::write(path, &file.live)?,
+                Some(Node::Dir(dir)) => {
+                    std::fs::create_dir_all(&path)?;
+                    todo.extend(dir.live.iter().map(|(name, ino)| (path.join(name), *ino)));
+                }
+                None => {}
+            }
+        }
+        Ok(true)
+    }
+}
+
+#[cfg(test)]
+mod tests;

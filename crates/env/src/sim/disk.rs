@@ -1,0 +1,450 @@
+//! A node's disk: the shared model, with time and faults.
+
+use std::cell::{Cell, RefCell};
+use std::collections::BTreeSet;
+use std::future::Future;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::pin::Pin;
+use std::rc::Rc;
+use std::task::{Context, Poll, Waker};
+
+use super::{Inner, Port, SimNode};
+use crate::buf::Bytes;
+use crate::class::Class;
+use crate::disk_model::{DiskModel, Ino, OpId};
+use crate::env::Env;
+use crate::file::OpenOptions;
+use crate::real::files::FileOp;
+use crate::stats::IoKind;
+
+/// The disk of one node; `one_in` faults are off at 0.
+#[derive(Default)]
+pub(crate) struct SimDisk {
+    pub model: RefCell<DiskModel>,
+    pub read_error: Cell<u64>,
+    pub write_error: Cell<u64>,
+    pub sync_error: Cell<u64>,
+    pub sync_lie: Cell<u64>,
+    pub no_space: Cell<bool>,
+    pub slow: Cell<u64>,
+    locks: RefCell<BTreeSet<PathBuf>>,
+}
+
+impl SimDisk {
+    pub fn process_died(&self) {
+        self.locks.borrow_mut().clear();
+        self.model.borrow_mut().process_died();
+    }
+
+    /// Flips one bit of a file whose path contains `part`.
+    pub fn rot(&self, world: &Inner, part: &str) {
+        let mut model = self.model.borrow_mut();
+        let files = model.files();
+        let fits: Vec<_> =
+            files.iter().filter(|(path, bytes)| path.contains(part) && !bytes.is_empty()).collect();
+        let Some((path, bytes)) = fits.get(world.rng.below(fits.len() as u64) as usize) else {
+            return;
+        };
+        if let Ok(ino) = model.lookup(Path::new(path)) {
+            model.flip_bit(ino, world.rng.below(bytes.len() as u64 * 8));
+            world.fired("bit_rot");
+        }
+    }
+}
+
+fn eio() -> io::Error {
+    io::Error::from_raw_os_error(libc::EIO)
+}
+
+fn enospc() -> io::Error {
+    io::Error::from_raw_os_error(libc::ENOSPC)
+}
+
+/// An open file of one life of a node.
+pub(crate) struct SimFile {
+    node: Rc<SimNode>,
+    life: u64,
+    ino: Ino,
+    options: OpenOptions,
+}
+
+impl Drop for SimFile {
+    fn drop(&mut self) {
+        // The process's death has closed it already.
+        if self.node.is_up() && self.node.life.get() == self.life {
+            self.node.disk.model.borrow_mut().closed(self.ino);
+        }
+    }
+}
+
+/// A result that an event will bring.
+struct Slot<T> {
+    value: Option<T>,
+    waker: Option<Waker>,
+}
+
+pub(super) struct Later<T>(Rc<RefCell<Slot<T>>>);
+
+pub(super) fn later<T>() -> (impl FnOnce(T), Later<T>) {
+    let slot = Rc::new(RefCell::new(Slot { value: None, waker: None }));
+    let theirs = slot.clone();
+    let fill = move |value| {
+        let waker = {
+            let mut slot = theirs.borrow_mut();
+            slot.value = Some(value);
+            slot.waker.take()
+        };
+        if let Some(waker) = waker {
+            waker.wake();
+        }
+    };
+    (fill, Later(slot))
+}
+
+impl<T> Future for Later<T> {
+    type Output = T;
+
+    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<T> {
+        let mut slot = self.0.borrow_mut();
+        if let Some(value) = slot.value.take() {
+            return Poll::Ready(value);
+        }
+        slot.waker = Some(cx.waker().clone());
+        Poll::Pending
+    }
+}
+
+/// How long an operation takes.
+fn latency(port: &Port, kind: IoKind, bytes: usize) -> u64 {
+    let world = &port.world;
+    let base = world.dice(world.options.disk);
+    let base = match kind {
+        IoKind::Sync => base * 10,
+        IoKind::Meta => base * 2,
+        IoKind::Read | IoKind::Write | IoKind::Allocate => base + bytes as u64 / 2,
+    };
+    // A device's tail.
+    let base = if world.rng.one_in(64) { base * 20 } else { base };
+    base.saturating_mul(port.node.disk.slow.get().max(1))
+}
+
+/// Runs `f` at a later point, as a helper thread would.
+pub(crate) async fn helper<T: 'static>(port: &Port, f: impl FnOnce() -> T + 'static) -> T {
+    let (fill, result) = later();
+    port.after(port.world.rng.between(10_000, 3_000_000), move |_| fill(f()));
+    result.await
+}
+
+/// An operation on names: it happens at some point of its time, and is dropped with the process if
+/// that comes later.
+pub(crate) async fn meta<T: 'static>(
+    env: &Env,
+    port: &Port,
+    f: impl FnOnce(&mut DiskModel, &Rc<SimNode>) -> io::Result<T> + 'static,
+) -> io::Result<T> {
+    let took = latency(port, IoKind::Meta, 0);
+    let (fill, result) = later();
+    let (node, env) = (port.node.clone(), env.clone());
+    let class = env.class();
+    env.0.counters.io_started();
+    port.after(took, move |_| {
+        let outcome = f(&mut node.disk.model.borrow_mut(), &node);
+        env.0.counters.io_ended(class, IoKind::Meta, outcome.is_ok().then_some(0), 0, took);
+        fill(outcome);
+    });
+    result.await
+}
+
+/// Opens a file.
+pub(crate) async fn open(
+    env: &Env,
+    port: &Port,
+    path: &Path,
+    options: OpenOptions,
+) -> io::Result<Rc<SimFile>> {
+    let path = path.to_path_buf();
+    let life = port.life;
+    meta(env, port, move |model, node| {
+        let ino = match model.lookup(&path) {
+            Ok(_) if options.create_new => return Err(io::ErrorKind::AlreadyExists.into()),
+            Ok(ino) if model.len(ino).is_none() => return Err(io::ErrorKind::IsADirectory.into()),
+            Ok(ino) => ino,
+            Err(e) if e.kind() != io::ErrorKind::NotFound => return Err(e),
+            Err(e) if !(options.create || options.create_new) => return Err(e),
+            Err(_) => {
+                let (ino, op) = model.create(&path)?;
+                model.name_ended(op);
+                ino
+            }
+        };
+        if options.truncate && model.len(ino).is_some_and(|len| len > 0) {
+            let op = model.set_len(ino, 0)?;
+            model.ended(ino, op);
+        }
+        model.opened(ino);
+        Ok(Rc::new(SimFile { node: node.clone(), life, ino, options }))
+    })
+    .await
+}
+
+/// What a running operation will do to the model, and with which result.
+enum Doing {
+    Failed(io::Error),
+    Read { offset: u64, len: usize },
+    Write { offset: u64, from: usize, to: usize, then: Option<io::Error> },
+    SetLen(u64),
+    Allocate(u64),
+    Sync { began: u64, ok: bool, lie: bool },
+}
+
+/// A read, write, sync or allocation.
+pub(crate) async fn file_op(
+    env: &Env,
+    port: &Port,
+    file: &Rc<SimFile>,
+    op: FileOp,
+    buf: Bytes,
+    class: Class,
+) -> (io::Result<usize>, Bytes) {
+    let kind = op.kind();
+    let len = buf.as_slice().len();
+    let doing = decide(port, file, op, len);
+    run(env, port, file, kind, doing, buf, class).await
+}
+
+/// Cuts or grows a file.
+pub(crate) async fn set_len(
+    env: &Env,
+    port: &Port,
+    file: &Rc<SimFile>,
+    len: u64,
+) -> io::Result<()> {
+    let doing = match file.options.write {
+        true => Doing::SetLen(len),
+        false => Doing::Failed(io::ErrorKind::InvalidInput.into()),
+    };
+    let class = env.class();
+    run(env, port, file, IoKind::Meta, doing, Bytes::default(), class).await.0.map(drop)
+}
+
+/// The size of a file.
+pub(crate) async fn len(env: &Env, port: &Port, file: &Rc<SimFile>) -> io::Result<u64> {
+    let ino = file.ino;
+    meta(env, port, move |model, _| model.len(ino).ok_or_else(|| io::ErrorKind::NotFound.into()))
+        .await
+}
+
+fn decide(port: &Port, file: &SimFile, op: FileOp, len: usize) -> Doing {
+    let (world, disk) = (&port.world, &port.node.disk);
+    let fault = |name: &'static str, one_in: &Cell<u64>| {
+        let fires = world.rng.one_in(one_in.get());
+        if fires {
+            world.fired(name);
+        }
+        fires
+    };
+    let full = |grows_by: u64| {
+        let used = disk.model.borrow().used();
+        let full = disk.no_space.get() || used.saturating_add(grows_by) > world.options.disk_bytes;
+        if full {
+            world.fired("no_space");
+        }
+        full
+    };
+    if let Some(e) = refuse(file, op, len) {
+        return Doing::Failed(e);
+    }
+    let size = disk.model.borrow().len(file.ino).unwrap_or(0);
+    match op {
+        FileOp::Read { .. } if fault("read_error", &disk.read_error) => Doing::Failed(eio()),
+        FileOp::Read { offset, len: want } => {
+            let mut len = want.min(len);
+            if len > 8192 && world.rng.one_in(64) {
+                world.fired("short_read");
+                len = 4096 * world.rng.between(1, len as u64 / 4096 - 1) as usize;
+            }
+            Doing::Read { offset, len }
+        }
+        FileOp::Write { offset, from } => {
+            let end = offset.saturating_add((len - from.min(len)) as u64);
+            if full(end.saturating_sub(size)) {
+                return Doing::Failed(enospc());
+            }
+            let sectors = (len - from.min(len)) as u64 / 512;
+            let part = from + 512 * world.rng.below(sectors + 1) as usize;
+            if fault("write_error", &disk.write_error) {
+                return Doing::Write { offset, from, to: part, then: Some(eio()) };
+            }
+            let short = part > from && world.rng.one_in(64) && !file.options.direct;
+            if short {
+                world.fired("short_write");
+            }
+            Doing::Write { offset, from, to: if short { part } else { len }, then: None }
+        }
+        FileOp::SyncData | FileOp::SyncAll => {
+            let began = disk.model.borrow_mut().sync_begins();
+            let ok = !fault("sync_error", &disk.sync_error);
+            Doing::Sync { began, ok, lie: ok && fault("sync_lie", &disk.sync_lie) }
+        }
+        FileOp::Allocate { offset, len } => {
+            let end = offset.saturating_add(len);
+            if full(end.saturating_sub(size)) {
+                return Doing::Failed(enospc());
+            }
+            Doing::Allocate(end)
+        }
+    }
+}
+
+/// What the kernel would refuse.
+fn refuse(file: &SimFile, op: FileOp, len: usize) -> Option<io::Error> {
+    let bad = || io::Error::from_raw_os_error(libc::EBADF);
+    let aligned = |offset: u64, len: usize| offset.is_multiple_of(512) && len.is_multiple_of(512);
+    let unaligned = || io::Error::from_raw_os_error(libc::EINVAL);
+    match op {
+        FileOp::Read { .. } if !file.options.read => Some(bad()),
+        FileOp::Write { .. } | FileOp::Allocate { .. } if !file.options.write => Some(bad()),
+        FileOp::Read { offset, len } if file.options.direct && !aligned(offset, len) => {
+            Some(unaligned())
+        }
+        FileOp::Write { offset, from }
+            if file.options.direct && !aligned(offset, len - from.min(len)) =>
+        {
+            Some(unaligned())
+        }
+        _ => None,
+    }
+}
+
+async fn run(
+    env: &Env,
+    port: &Port,
+    file: &Rc<SimFile>,
+    kind: IoKind,
+    doing: Doing,
+    buf: Bytes,
+    class: Class,
+) -> (io::Result<usize>, Bytes) {
+    let took = latency(port, kind, buf.as_slice().len());
+    // A write may be visible before it ends: the process may die in between.
+    let begun = match &doing {
+        Doing::Write { offset, from, to, .. } if port.world.rng.one_in(2) => {
+            let bytes = buf.as_slice().get(*from..*to).unwrap_or_default();
+            port.node.disk.model.borrow_mut().write(file.ino, *offset, bytes).ok()
+        }
+        _ => None,
+    };
+    let (fill, result) = later();
+    let (file, env) = (file.clone(), env.clone());
+    env.0.counters.io_started();
+    port.after(took, move |_| {
+        let mut buf = buf;
+        let mut model = file.node.disk.model.borrow_mut();
+        let outcome = perform(&mut model, file.ino, doing, begun, &mut buf);
+        drop(model);
+        let bytes = outcome.as_ref().ok().map(|n| *n as u64);
+        env.0.counters.io_ended(class, kind, bytes, 0, took);
+        fill((outcome, buf));
+        drop(file);
+    });
+    result.await
+}
+
+fn perform(
+    model: &mut DiskModel,
+    ino: Ino,
+    doing: Doing,
+    begun: Option<OpId>,
+    buf: &mut Bytes,
+) -> io::Result<usize> {
+    match doing {
+        Doing::Failed(e) => Err(e),
+        Doing::Read { offset, len } => {
+            let to = buf.as_mut_slice().get_mut(..len).unwrap_or_default();
+            Ok(model.read(ino, offset, to))
+        }
+        Doing::Write { offset, from, to, then } => {
+            let bytes = buf.as_slice().get(from..to).unwrap_or_default();
+            let op = match begun {
+                Some(op) => op,
+                None => model.write(ino, offset, bytes)?,
+            };
+            // A failed write never counts as ended: no sync answers for it.
+            match then {
+                Some(e) => Err(e),
+                None => {
+                    model.ended(ino, op);
+                    Ok(to - from)
+                }
+            }
+        }
+        Doing::SetLen(len) => {
+            let op = model.set_len(ino, len)?;
+            model.ended(ino, op);
+            Ok(0)
+        }
+        Doing::Allocate(len) => {
+            let op = model.allocate(ino, len)?;
+            model.ended(ino, op);
+            Ok(0)
+        }
+        Doing::Sync { began, ok, lie } => {
+            if !lie {
+                model.sync_ended(ino, began, ok);
+            }
+            if ok { Ok(0) } else { Err(eio()) }
+        }
+    }
+}
+
+/// Makes the names in a directory durable.
+pub(crate) async fn sync_dir(env: &Env, port: &Port, path: &Path) -> io::Result<()> {
+    let disk = &port.node.disk;
+    let began = disk.model.borrow_mut().sync_begins();
+    let ok = !port.world.rng.one_in(disk.sync_error.get());
+    if !ok {
+        port.world.fired("sync_error");
+    }
+    let path = path.to_path_buf();
+    meta(env, port, move |model, _| {
+        let dir = model.lookup(&path)?;
+        model.dir_sync_ended(dir, began, ok);
+        if ok { Ok(()) } else { Err(eio()) }
+    })
+    .await
+}
+
+/// A lock that one life of a node holds.
+pub(crate) struct SimLock {
+    node: Rc<SimNode>,
+    life: u64,
+    path: PathBuf,
+}
+
+impl std::fmt::Debug for SimLock {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "SimLock({:?})", self.path)
+    }
+}
+
+impl Drop for SimLock {
+    fn drop(&mut self) {
+        if self.node.is_up() && self.node.life.get() == self.life {
+            self.node.disk.locks.borrow_mut().remove(&self.path);
+        }
+    }
+}
+
+/// Locks a file.
+pub(crate) async fn lock(env: &Env, port: &Port, path: &Path) -> io::Result<SimLock> {
+    let options = OpenOptions::READ_WRITE;
+    drop(open(env, port, path, options).await?);
+    if !port.node.disk.locks.borrow_mut().insert(path.to_path_buf()) {
+        return Err(io::Error::new(
+            io::ErrorKind::WouldBlock,
+            format!("{path:?} is locked: another node runs on this directory"),
+        ));
+    }
+    Ok(SimLock { node: port.node.clone(), life: port.life, path: path.to_path_buf() })
+}

@@ -1,0 +1,161 @@
+//! What only the real make can show.
+#![allow(clippy::disallowed_methods, reason = "looks at the disk behind the door's back")]
+
+use std::cell::Cell;
+use std::io;
+use std::rc::Rc;
+use std::time::Duration;
+
+use env::real::{RealOptions, run};
+use env::{Class, Env, ListenOptions, Mesh, TcpListener, TcpStream};
+
+fn options(shards: usize) -> RealOptions {
+    RealOptions { shards, signals: false, ring_entries: 256, ..RealOptions::default() }
+}
+
+/// Both shards listen on one port; the kernel deals 64 connections out to them.
+#[test]
+fn shards_listen_on_one_port() {
+    run(options(2), |env: Env, mesh: Mesh<u16>| async move {
+        let reuse = ListenOptions { reuse_port: true };
+        let port = if env.shard() == 0 { 0 } else { mesh.recv().await.1 };
+        let addr = std::net::SocketAddr::from(([127, 0, 0, 1], port));
+        let listener = TcpListener::bind(&env, addr, reuse)?;
+        let addr = listener.local_addr().unwrap();
+        let served = Rc::new(Cell::new(0u16));
+        let (n, e) = (served.clone(), env.clone());
+        env.spawn(Class::Statement, async move {
+            while let Ok((stream, _)) = listener.accept().await {
+                n.set(n.get() + 1);
+                e.spawn(Class::Statement, async move { stream.write_all(b"x").await.unwrap() });
+            }
+        });
+        if env.shard() == 0 {
+            mesh.send(1, addr.port());
+            assert_eq!(mesh.recv().await, (1, 0));
+            for _ in 0..64 {
+                let stream = TcpStream::connect(&env, addr).await?;
+                stream.read_exact(&mut [0]).await?;
+            }
+            mesh.send(1, 0);
+            let theirs = mesh.recv().await.1;
+            assert_eq!(served.get() + theirs, 64);
+            assert!(served.get() > 0 && theirs > 0);
+        } else {
+            mesh.send(0, 0);
+            mesh.recv().await;
+            mesh.send(0, served.get());
+        }
+        Ok::<(), io::Error>(())
+    })
+    .unwrap();
+}
+
+#[test]
+fn the_first_error_wins_and_stops_the_others() {
+    let result = run(options(3), |env: Env, _: Mesh<()>| async move {
+        if env.shard() == 1 {
+            env.sleep(Duration::from_millis(5)).await;
+            return Err(io::Error::other("shard 1 gives up"));
+        }
+        env.terminated().await;
+        Ok(())
+    });
+    assert_eq!(result.unwrap_err().to_string(), "shard 1 gives up");
+}
+
+#[test]
+fn stalls_are_counted_by_class() {
+    run(options(1), |env: Env, _: Mesh<()>| async move {
+        let e = env.clone();
+        let task = env.spawn_task(Class::Compaction, async move {
+            let start = e.now();
+            while e.now() - start < Duration::from_millis(3) {}
+            assert!(e.should_yield());
+        });
+        task.await;
+        let stats = env.stats().class(Class::Compaction);
+        assert_eq!(stats.stalls, 1);
+        assert!(stats.longest_ns >= 3_000_000);
+        Ok::<(), io::Error>(())
+    })
+    .unwrap();
+}
+
+/// A waker may be used and dropped on any thread, while the shard sleeps or not.
+#[test]
+fn wakers_travel() {
+    run(options(1), |env: Env, _: Mesh<()>| async move {
+        for i in 0..2000u64 {
+            let (tx, rx) = std::sync::mpsc::channel::<std::task::Waker>();
+            let done = std::sync::Arc::new(std::sync::atomic::AtomicBool::new(false));
+            let theirs = done.clone();
+            let helper = env.helper(move || {
+                let waker = rx.recv().unwrap();
+                if i % 3 == 0 {
+                    std::thread::yield_now();
+                }
+                theirs.store(true, std::sync::atomic::Ordering::Release);
+                waker.wake();
+            });
+            let mut tx = Some(tx);
+            let waiting = std::future::poll_fn(move |cx| {
+                if done.load(std::sync::atomic::Ordering::Acquire) {
+                    return std::task::Poll::Ready(());
+                }
+                if let Some(tx) = tx.take() {
+                    tx.send(cx.waker().clone()).unwrap();
+                }
+                std::task::Poll::Pending
+            });
+            let waiting = env.spawn_task(Class::Statement, waiting);
+            helper.await;
+            env.timeout(Duration::from_secs(10), waiting).await.expect("woken");
+        }
+        Ok::<(), io::Error>(())
+    })
+    .unwrap();
+}
+
+/// 200 connections at once, small and large writes, through one shard.
+#[test]
+fn many_connections() {
+    run(options(1), |env: Env, _: Mesh<()>| async move {
+        let any = "127.0.0.1:0".parse().unwrap();
+        let listener = TcpListener::bind(&env, any, ListenOptions::default())?;
+        let addr = listener.local_addr().unwrap();
+        let e = env.clone();
+        env.spawn(Class::Statement, async move {
+            while let Ok((stream, _)) = listener.accept().await {
+                e.spawn(Class::Statement, async move {
+                    let mut buf = vec![0; 4096];
+                    while let Ok(n @ 1..) = stream.read(&mut buf).await {
+                        if stream.write_all(&buf[..n]).await.is_err() {
+                            return;
+                        }
+                    }
+                });
+            }
+        });
+        let mut tasks = Vec::new();
+        for c in 0..200usize {
+            let e = env.clone();
+            tasks.push(env.spawn_task(Class::Statement, async move {
+                let stream = TcpStream::connect(&e, addr).await?;
+                for round in 0..20 {
+                    let out = vec![(c + round) as u8; 1 + (c * round) % 9000];
+                    stream.write_all(&out).await?;
+                    let mut back = vec![0; out.len()];
+                    stream.read_exact(&mut back).await?;
+                    assert!(back == out);
+                }
+                Ok::<(), io::Error>(())
+            }));
+        }
+        for task in tasks {
+            task.await?;
+        }
+        Ok::<(), io::Error>(())
+    })
+    .unwrap();
+}

@@ -1,0 +1,206 @@
+//! Gathers what an SSTable says about its content while it is written (`MetadataCollector`,
+//! `Rows.collectStats`).
+
+use std::cmp::Ordering;
+
+use rows::{
+    Bound, BoundKind, BoundRef, CellKind, Deletion, Layout, MarkerRef, NO_DELETION_TIME, RowRef,
+    compare,
+};
+
+use crate::cardinality::Sketch;
+use crate::histogram::{CELL_COUNT_BUCKETS, EstimatedHistogram, PARTITION_SIZE_BUCKETS};
+use crate::key_hash::key_hash;
+use crate::statistics::{LogPosition, Stats};
+use crate::tombstone_histogram;
+
+#[derive(Clone, Copy, Debug)]
+struct MinMax<T> {
+    bounds: Option<(T, T)>,
+}
+
+impl<T: Ord + Copy> MinMax<T> {
+    const NONE: Self = Self { bounds: None };
+
+    fn add(&mut self, value: T) {
+        let (min, max) = self.bounds.unwrap_or((value, value));
+        self.bounds = Some((min.min(value), max.max(value)));
+    }
+}
+
+/// The collector.
+pub struct Collector {
+    timestamps: MinMax<i64>,
+    deletion_times: MinMax<i64>,
+    ttls: MinMax<i32>,
+    partition_sizes: EstimatedHistogram,
+    cell_counts: EstimatedHistogram,
+    drop_times: tombstone_histogram::Builder,
+    cardinality: Sketch,
+    min: Option<Bound>,
+    max: Option<Bound>,
+    columns_set: i64,
+    rows: i64,
+    cells_of_partition: i64,
+}
+
+impl Default for Collector {
+    fn default() -> Self {
+        Self {
+            timestamps: MinMax::NONE,
+            deletion_times: MinMax::NONE,
+            ttls: MinMax::NONE,
+            partition_sizes: EstimatedHistogram::new(PARTITION_SIZE_BUCKETS),
+            cell_counts: EstimatedHistogram::new(CELL_COUNT_BUCKETS),
+            drop_times: tombstone_histogram::Builder::default(),
+            cardinality: Sketch::default(),
+            min: None,
+            max: None,
+            columns_set: 0,
+            rows: 0,
+            cells_of_partition: 0,
+        }
+    }
+}
+
+impl Collector {
+    /// A partition begins.
+    pub fn start_partition(&mut self, key: &[u8], deletion: Deletion) {
+        self.cardinality.add(key_hash(key));
+        self.deletion(deletion);
+    }
+
+    /// A partition of this many bytes ends.
+    pub fn end_partition(&mut self, bytes: u64) {
+        self.partition_sizes.add(i64::try_from(bytes).unwrap_or(i64::MAX));
+        self.cell_counts.add(self.cells_of_partition);
+        self.cells_of_partition = 0;
+    }
+
+    fn deletion(&mut self, deletion: Deletion) {
+        if !deletion.is_live() {
+            self.timestamps.add(deletion.marked_for_delete_at);
+            self.deletion_time(deletion.local_deletion_time);
+        }
+    }
+
+    fn deletion_time(&mut self, seconds: i64) {
+        self.deletion_times.add(seconds);
+        if seconds != NO_DELETION_TIME {
+            self.drop_times.add(seconds);
+        }
+    }
+
+    /// A row, static or not.
+    pub fn row(&mut self, layout: &Layout, row: RowRef<'_>) {
+        if !row.is_static() {
+            self.clustering(layout, row);
+        }
+        if let Some(liveness) = row.liveness() {
+            self.timestamps.add(liveness.timestamp);
+            self.ttls.add(liveness.ttl);
+            self.deletion_time(liveness.expires_at);
+        }
+        self.deletion(row.deletion());
+        let mut last_column = None;
+        for cell in row.cells() {
+            self.columns_set += i64::from(last_column.replace(cell.column) != Some(cell.column));
+            if cell.kind == CellKind::ComplexDeletion {
+                self.deletion(cell.as_deletion());
+                continue;
+            }
+            self.cells_of_partition += 1;
+            self.timestamps.add(cell.timestamp);
+            self.ttls.add(cell.ttl);
+            self.deletion_time(cell.local_deletion_time);
+        }
+        self.rows += 1;
+    }
+
+    fn clustering(&mut self, layout: &Layout, row: RowRef<'_>) {
+        let at = BoundRef::from(row.clustering());
+        let own = || Some(at.to_owned());
+        match &self.max {
+            Some(max) if compare(layout, at, max) != Ordering::Greater => {
+                let first = self.min.as_ref().is_none_or(|m| compare(layout, at, m).is_lt());
+                if first {
+                    self.min = own();
+                }
+            }
+            _ => {
+                self.max = own();
+                if self.min.is_none() {
+                    self.min = own();
+                }
+            }
+        }
+    }
+
+    /// A marker of range tombstones.
+    pub fn marker(&mut self, layout: &Layout, marker: MarkerRef<'_>) {
+        self.deletion(marker.end);
+        self.deletion(marker.start);
+        let at = marker.bound;
+        // Every range that opens closes: a start can only be the first of all, an end only the last,
+        // a boundary neither.
+        if at.kind.is_boundary() {
+            return;
+        }
+        if at.kind.is_end() && self.max.as_ref().is_none_or(|m| compare(layout, at, m).is_gt()) {
+            self.max = Some(at.to_owned());
+        }
+        if at.kind.is_start() && self.min.as_ref().is_none_or(|m| compare(layout, at, m).is_lt()) {
+            self.min = Some(at.to_owned());
+        }
+    }
+
+    /// The sketch of the keys, as stored.
+    pub fn cardinality(&self) -> Vec<u8> {
+        self.cardinality.encode()
+    }
+
+    /// The statistics.
+    pub fn finish(
+        self,
+        log_intervals: Vec<(LogPosition, LogPosition)>,
+        host_id: Option<[u8; 16]>,
+        compression_ratio: f64,
+        level: i32,
+    ) -> Stats {
+        let (min_timestamp, max_timestamp) = self.timestamps.bounds.unwrap_or((i64::MIN, i64::MAX));
+        let none = (NO_DELETION_TIME, NO_DELETION_TIME);
+        let (min_local_deletion_time, max_local_deletion_time) =
+            self.deletion_times.bounds.unwrap_or(none);
+        let (min_ttl, max_ttl) = self.ttls.bounds.unwrap_or((0, 0));
+        Stats {
+            partition_sizes: self.partition_sizes,
+            cell_counts: self.cell_counts,
+            min_timestamp,
+            max_timestamp,
+            min_local_deletion_time,
+            max_local_deletion_time,
+            min_ttl,
+            max_ttl,
+            compression_ratio,
+            tombstone_drop_times: self.drop_times.finish(),
+            level,
+            repaired_at: 0,
+            min_clustering: values(self.min.as_ref()),
+            max_clustering: values(self.max.as_ref()),
+            has_legacy_counter_shards: false,
+            columns_set: self.columns_set,
+            rows: self.rows,
+            log_intervals,
+            pending_repair: None,
+            is_transient: false,
+            host_id,
+        }
+    }
+}
+
+/// The values up to the first null, which the format cannot say.
+fn values(bound: Option<&Bound>) -> Vec<Vec<u8>> {
+    let Some(bound) = bound else { return Vec::new() };
+    debug_assert!(bound.kind == BoundKind::Clustering || !bound.kind.is_boundary());
+    bound.values.as_ref().iter().map_while(|value| value.map(<[u8]>::to_vec)).collect()
+}

@@ -1,0 +1,221 @@
+//! An SSTable that is open: everything but the bytes of its data and index.
+
+use std::cmp::Ordering;
+use std::sync::Arc;
+
+use rows::Layout;
+use rows::codec::{Format, Header};
+use types::Token;
+use types::hash128;
+
+use crate::checksum::{ChunkChecksums, verify};
+use crate::compression_info::CompressionInfo;
+use crate::compressor::{Codec, Compressor};
+use crate::descriptor::{Descriptor, Version};
+use crate::error::{Result, corrupt};
+use crate::filter::Filter;
+use crate::statistics::Statistics;
+use crate::summary::Summary;
+
+/// How the data file's bytes are stored.
+#[derive(Clone, Debug)]
+pub enum Storage {
+    /// In compressed chunks.
+    Compressed(CompressionInfo, Compressor),
+    /// As they are, with a checksum a chunk.
+    Plain(ChunkChecksums),
+}
+
+/// The small components of a table, as read from its files.
+#[derive(Clone, Debug, Default)]
+pub struct Parts {
+    /// `Statistics.db`.
+    pub statistics: Vec<u8>,
+    /// `Summary.db`, where there is one.
+    pub summary: Option<Vec<u8>>,
+    /// `Filter.db`, where there is one.
+    pub filter: Option<Vec<u8>>,
+    /// `CompressionInfo.db`, where there is one.
+    pub compression: Option<Vec<u8>>,
+    /// `CRC.db`, where there is one.
+    pub checksums: Option<Vec<u8>>,
+    /// Bytes of `Data.db`.
+    pub data_length: u64,
+    /// Bytes of `Index.db`.
+    pub index_length: u64,
+}
+
+/// An open SSTable.
+#[derive(Debug)]
+pub struct Table {
+    /// Its name.
+    pub descriptor: Descriptor,
+    /// What it says about its content.
+    pub statistics: Statistics,
+    /// The layout of its rows.
+    pub layout: Arc<Layout>,
+    /// What its rows are encoded relative to.
+    pub header: Header,
+    /// The filter of its keys; absent, every key may be in it.
+    pub filter: Option<Filter>,
+    /// The sample of its index.
+    pub summary: Summary,
+    /// How its data is stored.
+    pub storage: Storage,
+    /// Bytes of `Data.db`.
+    pub data_length: u64,
+    /// Bytes of `Index.db`.
+    pub index_length: u64,
+}
+
+/// A chunk of the data file: which bytes to read, and what they become.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ChunkRange {
+    /// Its number.
+    pub index: usize,
+    /// Where it starts in the file.
+    pub offset: u64,
+    /// Bytes to read, the checksum included.
+    pub length: usize,
+    /// Where it starts in the uncompressed data.
+    pub start: u64,
+    /// Its uncompressed bytes.
+    pub uncompressed: usize,
+    is_raw: bool,
+}
+
+impl Table {
+    /// Opens a table from its parts. A table of counters says so by its schema.
+    ///
+    /// # Errors
+    /// If a part is missing, damaged or of a version we do not read.
+    pub fn open(descriptor: Descriptor, parts: Parts, counter: bool) -> Result<Self> {
+        let version = descriptor.version;
+        let statistics = Statistics::parse(&parts.statistics)?;
+        let layout = Arc::new(statistics.header.layout(counter)?);
+        let header = Header::of_layout(format(version), statistics.header.stats, &layout);
+        let filter = parts.filter.map(|bytes| Filter::parse(&bytes, version)).transpose()?;
+        let Some(summary) = parts.summary else {
+            return corrupt("Summary.db", "it is missing");
+        };
+        let summary = Summary::parse(&summary)?;
+        let storage = match (parts.compression, parts.checksums) {
+            (Some(bytes), _) => {
+                let info = CompressionInfo::parse(&bytes, version)?;
+                let options = info.options.iter().cloned().collect();
+                let compressor = Compressor::parse(&info.class, &options)?;
+                Storage::Compressed(info, compressor)
+            }
+            (None, Some(bytes)) => Storage::Plain(ChunkChecksums::parse(&bytes)?),
+            (None, None) => return corrupt("CRC.db", "neither it nor CompressionInfo.db is there"),
+        };
+        let (data_length, index_length) = (parts.data_length, parts.index_length);
+        Ok(Self {
+            descriptor,
+            statistics,
+            layout,
+            header,
+            filter,
+            summary,
+            storage,
+            data_length,
+            index_length,
+        })
+    }
+
+    /// Bytes of data before compression.
+    pub fn uncompressed_length(&self) -> u64 {
+        match &self.storage {
+            Storage::Compressed(info, _) => info.uncompressed_length,
+            Storage::Plain(_) => self.data_length,
+        }
+    }
+
+    /// May the table hold this key? By its range and its filter.
+    pub fn may_contain(&self, token: Token, key: &[u8]) -> bool {
+        let within = order(&self.summary.first, token, key) != Ordering::Greater
+            && order(&self.summary.last, token, key) != Ordering::Less;
+        let filter = |filter: &Filter| filter.may_contain(hash128(key).map(u64::cast_signed));
+        within && self.filter.as_ref().is_none_or(filter)
+    }
+
+    /// Where in the index to start looking for a key: at the last sampled entry not after it. `None` if the key
+    /// comes before all.
+    pub fn index_start(&self, token: Token, key: &[u8]) -> Option<u64> {
+        self.summary.floor(|sample| order(sample, token, key))
+    }
+
+    /// The first token and the last.
+    pub fn tokens(&self) -> (Token, Token) {
+        (Token::of(&self.summary.first), Token::of(&self.summary.last))
+    }
+
+    /// The chunk that holds the uncompressed byte at `position`.
+    ///
+    /// # Errors
+    /// If there is none.
+    pub fn chunk_at(&self, position: u64) -> Result<ChunkRange> {
+        match &self.storage {
+            Storage::Compressed(info, _) => {
+                let index = info.index_of(position);
+                let chunk = info.chunk(index, self.data_length)?;
+                Ok(ChunkRange {
+                    index,
+                    offset: chunk.offset,
+                    length: chunk.stored as usize + 4,
+                    start: index as u64 * u64::from(info.chunk_length),
+                    uncompressed: chunk.uncompressed as usize,
+                    is_raw: chunk.is_raw,
+                })
+            }
+            Storage::Plain(checksums) => {
+                let size = u64::from(checksums.chunk_size);
+                let start = position - position % size;
+                let Some(left) = self.data_length.checked_sub(start).filter(|left| *left > 0)
+                else {
+                    return corrupt("Data.db", format!("nothing at {position}"));
+                };
+                let length = left.min(size) as usize;
+                let index = (start / size) as usize;
+                let uncompressed = length;
+                Ok(ChunkRange { index, offset: start, length, start, uncompressed, is_raw: true })
+            }
+        }
+    }
+
+    /// Verifies a chunk's bytes and decompresses them.
+    ///
+    /// # Errors
+    /// If they fail their checksum or do not decompress to what they should.
+    pub fn decode_chunk(&self, chunk: ChunkRange, stored: &[u8]) -> Result<Vec<u8>> {
+        match &self.storage {
+            Storage::Plain(checksums) => {
+                checksums.verify(chunk.index, stored)?;
+                Ok(stored.to_vec())
+            }
+            Storage::Compressed(_, compressor) => {
+                let Some((body, crc)) = stored.split_last_chunk::<4>() else {
+                    return corrupt("Data.db", format!("chunk {} is cut short", chunk.index));
+                };
+                let what = || format!("chunk {}", chunk.index);
+                verify("Data.db", what, body, u32::from_be_bytes(*crc))?;
+                if chunk.is_raw {
+                    return Ok(body.get(..chunk.uncompressed).unwrap_or(body).to_vec());
+                }
+                let mut out = Vec::with_capacity(chunk.uncompressed);
+                Codec::new(*compressor).decompress(body, chunk.uncompressed, &mut out)?;
+                Ok(out)
+            }
+        }
+    }
+}
+
+/// The row format of a version.
+pub fn format(version: Version) -> Format {
+    if version.has_uint_deletion_time() { Format::SstableOa } else { Format::SstableNb }
+}
+
+/// The order of a table's key and one that is sought.
+pub fn order(of: &[u8], token: Token, key: &[u8]) -> Ordering {
+    (Token::of(of), of).cmp(&(token, key))
+}

@@ -1,0 +1,396 @@
+//! Writing an SSTable of big format `nb` (`BigTableWriter`, `SortedTableWriter`,
+//! `CompressedSequentialWriter`), as bytes that the caller puts into files.
+//!
+//! Data and index come out while rows go in, so that memory stays bounded however large a partition is;
+//! only the promoted index of the partition in the making is held back.
+
+use std::sync::Arc;
+
+use rows::codec::{EncodeError, Encoder, EncodingStats, Format, Header, write_partition_deletion};
+use rows::{Bound, Deletion, Layout, RowBuilder, RowRef, Unfiltered};
+use types::hash128;
+
+use crate::checksum::{ChunkChecksums, encode_digest};
+use crate::collector::Collector;
+use crate::compression_info::CompressionInfo;
+use crate::compression_params::CompressionParams;
+use crate::compressor::Codec;
+use crate::descriptor::Component;
+use crate::error::Error;
+use crate::filter::{Filter, Spec};
+use crate::index::{Block, BlockWriter};
+use crate::statistics::{HeaderComponent, LogPosition, PARTITIONER, Statistics};
+use crate::summary;
+use crate::toc;
+
+/// Bytes of a chunk of an uncompressed table: one checksum each in CRC.db.
+pub const PLAIN_CHUNK_BYTES: u32 = 64 * 1024;
+
+/// Why a row or partition cannot be written.
+#[derive(Debug, thiserror::Error)]
+pub enum WriteError {
+    /// It does not fit the layout.
+    #[error(transparent)]
+    Encode(#[from] EncodeError),
+    /// A chunk cannot be compressed, or a component not be encoded.
+    #[error(transparent)]
+    Component(#[from] Error),
+}
+
+/// How to write a table.
+#[derive(Clone, Debug)]
+pub struct WriterOptions {
+    /// The layout of the rows.
+    pub layout: Arc<Layout>,
+    /// Class string of the partition key's type.
+    pub key_type: String,
+    /// Minima of what will be written.
+    pub stats: EncodingStats,
+    /// The table's compression, if any.
+    pub compression: Option<CompressionParams>,
+    /// The table's `bloom_filter_fp_chance`.
+    pub filter_chance: f64,
+    /// How many partitions to expect.
+    pub partitions: u64,
+    /// The table's `min_index_interval`.
+    pub min_index_interval: u32,
+    /// `column_index_size`, in bytes.
+    pub column_index_bytes: u64,
+    /// The parts of the commit log that are written here.
+    pub log_intervals: Vec<(LogPosition, LogPosition)>,
+    /// Whose commit log that is.
+    pub host_id: Option<[u8; 16]>,
+    /// Level of leveled compaction.
+    pub level: i32,
+}
+
+/// The partition in the making.
+struct Partition {
+    key: Vec<u8>,
+    deletion: Deletion,
+    start: u64,
+    header_length: u64,
+    /// From the partition's start to the row or marker before.
+    previous: u64,
+    /// The block in the making: where it starts, and its first and last place.
+    block: Option<(u64, Bound, Bound)>,
+    open: Deletion,
+}
+
+/// The writer.
+pub struct Writer {
+    options: WriterOptions,
+    header: Header,
+    encoder: Encoder,
+    empty_static: Vec<u8>,
+    blocks: BlockWriter,
+    data: DataFile,
+    index: Vec<u8>,
+    index_length: u64,
+    filter: Option<Filter>,
+    summary: summary::Builder,
+    collector: Collector,
+    partition: Option<Partition>,
+    partitions: u64,
+}
+
+/// A small component that is written when the table is finished.
+pub type Small = (Component, Vec<u8>);
+
+impl Writer {
+    /// A writer of a table.
+    pub fn new(options: WriterOptions) -> Self {
+        let header = Header::of_layout(Format::SstableNb, options.stats, &options.layout);
+        let mut builder = RowBuilder::new();
+        builder.start_static();
+        let empty_static = builder.finish_row(&options.layout).as_packed().to_vec();
+        let spec = Spec::for_chance(options.filter_chance);
+        Self {
+            header,
+            encoder: Encoder::new(),
+            empty_static,
+            blocks: BlockWriter::default(),
+            data: DataFile::new(options.compression.clone()),
+            index: Vec::new(),
+            index_length: 0,
+            filter: spec.and_then(|spec| Filter::new(options.partitions.max(1), spec)),
+            summary: summary::Builder::new(options.min_index_interval),
+            collector: Collector::default(),
+            partition: None,
+            partitions: 0,
+            options,
+        }
+    }
+
+    /// Starts a partition; they come in the order of tokens, then keys.
+    ///
+    /// # Errors
+    /// If a chunk cannot be compressed, or the static row not be encoded.
+    pub fn start_partition(
+        &mut self,
+        key: &[u8],
+        deletion: Deletion,
+        static_row: Option<RowRef<'_>>,
+    ) -> Result<(), WriteError> {
+        debug_assert!(self.partition.is_none());
+        let start = self.data.position();
+        let raw = self.data.raw();
+        raw.extend((key.len() as u16).to_be_bytes());
+        raw.extend_from_slice(key);
+        write_partition_deletion(Format::SstableNb, deletion, raw);
+        self.collector.start_partition(key, deletion);
+        if !self.options.layout.statics.is_empty() {
+            let row = static_row.unwrap_or(RowRef::from_packed(&self.empty_static));
+            self.encoder.row(&self.options.layout, &self.header, row, 0, raw)?;
+            if !row.is_empty() {
+                self.collector.row(&self.options.layout, row);
+            }
+        }
+        self.blocks.clear();
+        self.partition = Some(Partition {
+            key: key.to_vec(),
+            deletion,
+            start,
+            header_length: self.data.position() - start,
+            previous: 0,
+            block: None,
+            open: Deletion::LIVE,
+        });
+        Ok(self.data.seal_chunks(false)?)
+    }
+
+    /// Appends a row or marker to the partition.
+    ///
+    /// # Errors
+    /// If it does not fit the layout, or a chunk cannot be compressed.
+    pub fn append(&mut self, unfiltered: Unfiltered<'_>) -> Result<(), WriteError> {
+        let Some(partition) = &mut self.partition else { return Ok(()) };
+        let layout = &self.options.layout;
+        let at = self.data.position() - partition.start;
+        let previous = at - partition.previous;
+        partition.previous = at;
+        self.encoder.unfiltered(layout, &self.header, unfiltered, previous, self.data.raw())?;
+        let place = unfiltered.position().to_owned();
+        match &mut partition.block {
+            Some((_, _, last)) => *last = place,
+            block @ None => *block = Some((at, place.clone(), place)),
+        }
+        match unfiltered {
+            Unfiltered::Row(row) => self.collector.row(layout, row),
+            Unfiltered::Marker(marker) => {
+                partition.open = marker.opens(false).unwrap_or(Deletion::LIVE);
+                self.collector.marker(layout, marker);
+            }
+        }
+        let end = self.data.position() - partition.start;
+        let full = |block: &(u64, Bound, Bound)| end - block.0 >= self.options.column_index_bytes;
+        if partition.block.as_ref().is_some_and(full) {
+            close_block(layout, partition, end, &mut self.blocks)?;
+        }
+        Ok(self.data.seal_chunks(false)?)
+    }
+
+    /// Ends the partition.
+    ///
+    /// # Errors
+    /// If a chunk cannot be compressed.
+    pub fn end_partition(&mut self) -> Result<(), WriteError> {
+        let Some(mut partition) = self.partition.take() else { return Ok(()) };
+        Encoder::end(self.data.raw());
+        let length = self.data.position() - partition.start;
+        close_block(&self.options.layout, &mut partition, length, &mut self.blocks)?;
+        self.summary.add(&partition.key, self.index_length);
+        if let Some(filter) = &mut self.filter {
+            filter.add(hash128(&partition.key).map(u64::cast_signed));
+        }
+        let before = self.index.len();
+        self.blocks.write_entry(
+            &partition.key,
+            partition.start,
+            partition.header_length,
+            partition.deletion,
+            &mut self.index,
+        );
+        self.index_length += (self.index.len() - before) as u64;
+        self.collector.end_partition(length);
+        self.partitions += 1;
+        Ok(self.data.seal_chunks(false)?)
+    }
+
+    /// Bytes for `Data.db` that are ready, to be appended to the file and cleared.
+    pub fn data(&mut self) -> &mut Vec<u8> {
+        &mut self.data.ready
+    }
+
+    /// Bytes for `Index.db` that are ready, to be appended to the file and cleared.
+    pub fn index(&mut self) -> &mut Vec<u8> {
+        &mut self.index
+    }
+
+    /// Partitions written.
+    pub fn partitions(&self) -> u64 {
+        self.partitions
+    }
+
+    /// Bytes of data before compression.
+    pub fn uncompressed_length(&self) -> u64 {
+        self.data.position()
+    }
+
+    /// Ends the table: the rest of `Data.db` is in [`Writer::data`], the small components are returned, the
+    /// table of contents last. `None` if nothing was written.
+    ///
+    /// # Errors
+    /// If a chunk cannot be compressed or a component not be encoded.
+    pub fn finish(&mut self) -> Result<Option<Vec<Small>>, WriteError> {
+        debug_assert!(self.partition.is_none());
+        self.data.seal_chunks(true)?;
+        let builder = std::mem::replace(&mut self.summary, summary::Builder::new(1));
+        let Some(summary) = builder.finish() else { return Ok(None) };
+        let mut small: Vec<Small> = Vec::new();
+        small.push((Component::Digest, encode_digest(self.data.digest()).into_bytes()));
+        let mut ratio = -1.0;
+        match &self.data.map {
+            Map::Compressed(info, _) => {
+                ratio = self.data.length as f64 / info.uncompressed_length as f64;
+                let bytes = info.encode().ok_or_else(|| too_long("CompressionInfo.db"))?;
+                small.push((Component::CompressionInfo, bytes));
+            }
+            Map::Plain(checksums) => small.push((Component::Crc, checksums.encode())),
+        }
+        if let Some(filter) = &self.filter {
+            small.push((Component::Filter, filter.encode()));
+        }
+        small.push((Component::Summary, summary.encode()));
+        let cardinality = self.collector.cardinality();
+        let options = &self.options;
+        let statistics = Statistics {
+            partitioner: PARTITIONER.into(),
+            filter_chance: options.filter_chance,
+            cardinality,
+            stats: std::mem::take(&mut self.collector).finish(
+                options.log_intervals.clone(),
+                options.host_id,
+                ratio,
+                options.level,
+            ),
+            header: HeaderComponent::new(options.stats, options.key_type.clone(), &options.layout),
+        };
+        small.push((Component::Statistics, statistics.encode()));
+        let own = [Component::Data, Component::Index, Component::Toc];
+        let names: Vec<Component> =
+            own.into_iter().chain(small.iter().map(|(component, _)| component.clone())).collect();
+        small.push((Component::Toc, toc::encode(&names).into_bytes()));
+        Ok(Some(small))
+    }
+}
+
+fn too_long(component: &'static str) -> Error {
+    Error::Corrupt { component, what: "a name is too long to be written".into() }
+}
+
+fn close_block(
+    layout: &Layout,
+    partition: &mut Partition,
+    end: u64,
+    blocks: &mut BlockWriter,
+) -> Result<(), EncodeError> {
+    let Some((offset, first, last)) = partition.block.take() else { return Ok(()) };
+    let open = Some(partition.open).filter(|open| !open.is_live());
+    blocks.push(layout, &Block { first, last, offset, width: end - offset, open })
+}
+
+enum Map {
+    Compressed(CompressionInfo, Codec),
+    Plain(ChunkChecksums),
+}
+
+/// `Data.db`: bytes in, chunks out.
+struct DataFile {
+    /// Uncompressed bytes that do not fill a chunk yet.
+    raw: Vec<u8>,
+    /// Uncompressed bytes in chunks.
+    sealed: u64,
+    ready: Vec<u8>,
+    /// Bytes of the file so far.
+    length: u64,
+    digest: crc32fast::Hasher,
+    map: Map,
+    chunk_bytes: usize,
+}
+
+impl DataFile {
+    fn new(compression: Option<CompressionParams>) -> Self {
+        let map = match &compression {
+            Some(params) => {
+                let info = CompressionInfo {
+                    class: params.compressor.class().to_string(),
+                    options: params.options.clone().into_iter().collect(),
+                    chunk_length: params.chunk_length,
+                    max_compressed_length: params.max_compressed_length(),
+                    uncompressed_length: 0,
+                    offsets: Vec::new(),
+                };
+                Map::Compressed(info, Codec::new(params.compressor))
+            }
+            None => Map::Plain(ChunkChecksums::new(PLAIN_CHUNK_BYTES)),
+        };
+        let chunk_bytes = compression.map_or(PLAIN_CHUNK_BYTES, |params| params.chunk_length);
+        Self {
+            raw: Vec::with_capacity(2 * chunk_bytes as usize),
+            sealed: 0,
+            ready: Vec::new(),
+            length: 0,
+            digest: crc32fast::Hasher::new(),
+            map,
+            chunk_bytes: chunk_bytes as usize,
+        }
+    }
+
+    fn raw(&mut self) -> &mut Vec<u8> {
+        &mut self.raw
+    }
+
+    fn position(&self) -> u64 {
+        self.sealed + self.raw.len() as u64
+    }
+
+    fn digest(&self) -> u32 {
+        self.digest.clone().finalize()
+    }
+
+    /// Turns full chunks into file bytes; at the end of the table, the last one too.
+    fn seal_chunks(&mut self, last: bool) -> Result<(), Error> {
+        let mut at = 0;
+        while self.raw.len() - at >= self.chunk_bytes || (last && at < self.raw.len()) {
+            let end = (at + self.chunk_bytes).min(self.raw.len());
+            let before = self.ready.len();
+            let chunk = &self.raw[at..end];
+            match &mut self.map {
+                Map::Plain(checksums) => {
+                    checksums.push(chunk);
+                    self.ready.extend_from_slice(chunk);
+                }
+                Map::Compressed(info, codec) => {
+                    info.offsets.push(self.length);
+                    info.uncompressed_length += chunk.len() as u64;
+                    codec.compress(chunk, &mut self.ready)?;
+                    if self.ready.len() - before >= info.max_compressed_length as usize {
+                        self.ready.truncate(before);
+                        self.ready.extend_from_slice(chunk);
+                        let pad = (info.max_compressed_length as usize).saturating_sub(chunk.len());
+                        self.ready.resize(self.ready.len() + pad, 0);
+                    }
+                    let crc = crc32fast::hash(&self.ready[before..]);
+                    self.ready.extend(crc.to_be_bytes());
+                }
+            }
+            self.digest.update(&self.ready[before..]);
+            self.length += (self.ready.len() - before) as u64;
+            at = end;
+        }
+        self.sealed += at as u64;
+        self.raw.drain(..at);
+        Ok(())
+    }
+}

@@ -1,0 +1,203 @@
+//! Writing memtables to an SSTable: those of all shards, merged in the order of tokens.
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+use std::rc::Rc;
+use std::sync::Arc;
+
+use rows::codec::EncodingStats;
+use schema::Table;
+use sstable::compression_params::CompressionParams;
+use sstable::compressor::Compressor;
+use sstable::descriptor::{Descriptor, Format, Id, NB};
+use sstable::statistics::LogPosition;
+use sstable::writer::WriterOptions;
+
+use crate::commitlog::Position;
+use crate::engine::{Engine, FrozenShare};
+use crate::error::StorageError;
+use crate::memtable::{Memtable, MemtableCursor, PartitionKey, Slot};
+use crate::node::{Node, NodeTable};
+use crate::output::Output;
+use crate::read::{PartitionCursor, Slices, Source};
+use crate::sstables::{LiveSet, SSTable};
+use crate::transaction::Transaction;
+
+/// Keys taken from the memtables at a time.
+const KEYS_PER_ROUND: usize = 1024;
+
+/// The directory of a table's files: Cassandra's.
+pub(crate) fn table_directory(data: &Path, table: &Table) -> PathBuf {
+    let name = sstable::descriptor::table_directory(&table.name, u128::from_be_bytes(table.id.0));
+    data.join(&table.keyspace).join(name)
+}
+
+/// The smaller minima of two.
+pub(crate) fn least(a: EncodingStats, b: EncodingStats) -> EncodingStats {
+    EncodingStats {
+        min_timestamp: a.min_timestamp.min(b.min_timestamp),
+        min_local_deletion_time: a.min_local_deletion_time.min(b.min_local_deletion_time),
+        min_ttl: a.min_ttl.min(b.min_ttl),
+    }
+}
+
+/// How a table's options say that its files are written.
+pub(crate) fn writer_options(engine: &Engine, table: &Table) -> WriterOptions {
+    let params = &table.params.compression;
+    let compressor = params
+        .class
+        .as_ref()
+        .and_then(|class| Compressor::parse(class, &params.options).ok())
+        .map(|compressor| CompressionParams {
+            compressor,
+            options: params.options.clone(),
+            chunk_length: params.chunk_length,
+            min_compress_ratio: params.min_compress_ratio,
+        });
+    let key_types: Vec<_> = table.partition_key.iter().map(|column| column.ty.clone()).collect();
+    WriterOptions {
+        layout: Arc::clone(&table.layout),
+        key_type: types::key_to_marshal_string(&key_types),
+        stats: EncodingStats::NONE,
+        compression: compressor,
+        filter_chance: table.params.bloom_filter_fp_chance,
+        partitions: 1,
+        min_index_interval: table.params.min_index_interval.max(1) as u32,
+        column_index_bytes: u64::from(engine.options.column_index_bytes),
+        log_intervals: Vec::new(),
+        host_id: Some(engine.host_id()),
+        level: 0,
+    }
+}
+
+impl Node {
+    /// A name for the next file of a table.
+    pub(crate) fn next_descriptor(&self, table: &NodeTable) -> Descriptor {
+        let generation = table.next_generation.get();
+        table.next_generation.set(generation + 1);
+        Descriptor { version: NB, id: Id::Sequence(generation), format: Format::Big }
+    }
+
+    /// Writes what the shards gave to a flush; the table's new set of files.
+    pub(crate) async fn write_memtables(
+        &self,
+        engine: &Rc<Engine>,
+        table: &Arc<Table>,
+        node_table: &NodeTable,
+        shares: Vec<FrozenShare>,
+    ) -> Result<Arc<LiveSet>, StorageError> {
+        let env = engine.env();
+        let mut intervals: Vec<_> = shares
+            .iter()
+            .flat_map(|share| share.intervals.iter())
+            .map(|(from, to)| (log_position(*from), log_position(*to)))
+            .collect();
+        intervals.sort();
+        let memtables: Vec<Arc<Memtable>> =
+            shares.into_iter().flat_map(|share| share.memtables).collect();
+        let mut options = writer_options(engine, table);
+        options.partitions = memtables.iter().map(|memtable| memtable.len() as u64).sum();
+        options.log_intervals = intervals;
+        let minima = memtables.iter().map(|memtable| memtable.minima()).reduce(least);
+        options.stats = minima.unwrap_or(EncodingStats::NONE);
+
+        let directory = self.directory_of(engine, table).await?;
+        let descriptor = self.next_descriptor(node_table);
+        let mut transaction = Transaction::begin(env, &directory, "flush", &descriptor).await?;
+        let mut output = Output::create(env, &directory, descriptor.clone(), options).await?;
+        write_all(engine, table, &memtables, &mut output).await?;
+        let any = output.finish().await?;
+        if !any {
+            crate::transaction::remove_descriptor(env, &directory, &descriptor).await?;
+            transaction.finish().await?;
+            return Ok(Arc::clone(&node_table.live.borrow()));
+        }
+        let number = self.numbers.next();
+        let sstable =
+            SSTable::open(env, &directory, &descriptor, number, table.is_counter()).await?;
+        transaction.commit(&[]).await?;
+        transaction.finish().await?;
+        self.stats.flushed_bytes.set(self.stats.flushed_bytes.get() + sstable.bytes_on_disk);
+        Ok(node_table.live.borrow().with(&[], Some(Arc::new(sstable))))
+    }
+
+    /// The directory for a table's new files; it is made durable where it is new.
+    pub(crate) async fn directory_of(
+        &self,
+        engine: &Engine,
+        table: &Table,
+    ) -> Result<PathBuf, StorageError> {
+        let env = engine.env();
+        let Some(data) = engine.options.data_directories.first() else {
+            return Err(StorageError::corrupt("data_file_directories", "it is empty"));
+        };
+        let directory = table_directory(data, table);
+        let failed = |e| StorageError::io("cannot create", &directory, e);
+        if !env.exists(&directory).await.map_err(failed)? {
+            env.create_dir_all(&directory).await.map_err(failed)?;
+            let parents = [directory.parent(), Some(data.as_path())];
+            for parent in parents.into_iter().flatten() {
+                env.sync_dir(parent).await.map_err(failed)?;
+            }
+        }
+        Ok(directory)
+    }
+}
+
+fn log_position(position: Position) -> LogPosition {
+    LogPosition { segment: position.segment, offset: position.offset as i32 }
+}
+
+async fn write_all(
+    engine: &Rc<Engine>,
+    table: &Arc<Table>,
+    memtables: &[Arc<Memtable>],
+    output: &mut Output,
+) -> Result<(), StorageError> {
+    let slots: Vec<_> = memtables.iter().map(|memtable| Slot::frozen(Arc::clone(memtable))).collect();
+    let mut last: Option<PartitionKey> = None;
+    loop {
+        let keys = next_keys(memtables, last.as_ref());
+        let Some(newest) = keys.last().cloned() else { return Ok(()) };
+        for key in keys {
+            let open = |slot| MemtableCursor::open(slot, key.as_ref(), table, Slices::all(false));
+            let sources = slots.iter().filter_map(open).map(Source::Memtable).collect();
+            let mut partition =
+                PartitionCursor::merge(&engine.files, Arc::clone(table), sources, false);
+            write_partition(engine, &key, &mut partition, output).await?;
+            engine.env().maybe_yield().await;
+        }
+        last = Some(newest);
+    }
+}
+
+/// The next keys of all memtables together, in order.
+fn next_keys(memtables: &[Arc<Memtable>], after: Option<&PartitionKey>) -> Vec<PartitionKey> {
+    let from = after.map_or(std::ops::Bound::Unbounded, |key| {
+        std::ops::Bound::Excluded(key.as_ref())
+    });
+    let mut keys = BTreeSet::new();
+    for memtable in memtables {
+        keys.extend(memtable.range(from).take(KEYS_PER_ROUND).map(|(key, _)| key.clone()));
+    }
+    keys.into_iter().take(KEYS_PER_ROUND).collect()
+}
+
+async fn write_partition(
+    engine: &Engine,
+    key: &PartitionKey,
+    partition: &mut PartitionCursor,
+    output: &mut Output,
+) -> Result<(), StorageError> {
+    let started =
+        output.writer.start_partition(&key.bytes, partition.deletion(), partition.static_row());
+    started.map_err(|e| output.error(e))?;
+    while let Some(unfiltered) = partition.next().await? {
+        output.writer.append(unfiltered).map_err(|e| output.error(e))?;
+        output.drain().await?;
+        engine.env().maybe_yield().await;
+    }
+    output.writer.end_partition().map_err(|e| output.error(e))?;
+    output.drain().await?;
+    Ok(())
+}

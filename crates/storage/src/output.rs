@@ -1,0 +1,107 @@
+//! Writing an SSTable's files, for flush and compaction.
+
+use std::path::{Path, PathBuf};
+
+use env::{Env, File, OpenOptions};
+use sstable::descriptor::{Component, Descriptor};
+use sstable::writer::{Writer, WriterOptions};
+
+use crate::error::StorageError;
+
+/// Bytes gathered before they are written to a file.
+const WRITE_BYTES: usize = 256 << 10;
+
+/// An SSTable being written to its directory.
+pub(crate) struct Output {
+    env: Env,
+    directory: PathBuf,
+    descriptor: Descriptor,
+    pub writer: Writer,
+    data: Stream,
+    index: Stream,
+}
+
+struct Stream {
+    file: File,
+    path: PathBuf,
+    length: u64,
+}
+
+impl Stream {
+    async fn create(env: &Env, path: PathBuf) -> Result<Self, StorageError> {
+        let file = File::open(env, &path, OpenOptions::CREATE_NEW).await;
+        let file = file.map_err(|e| StorageError::io("cannot create", &path, e))?;
+        Ok(Self { file, path, length: 0 })
+    }
+
+    async fn write(&mut self, bytes: &mut Vec<u8>) -> Result<(), StorageError> {
+        let length = bytes.len() as u64;
+        let (result, mut buffer) =
+            self.file.write_all_at(std::mem::take(bytes), self.length).await;
+        result.map_err(|e| StorageError::io("cannot write", &self.path, e))?;
+        self.length += length;
+        buffer.clear();
+        *bytes = buffer;
+        Ok(())
+    }
+
+    async fn sync(&self) -> Result<(), StorageError> {
+        let synced = self.file.sync_all().await;
+        synced.map_err(|e| StorageError::io("cannot sync", &self.path, e))
+    }
+}
+
+impl Output {
+    /// Creates the files.
+    pub async fn create(
+        env: &Env,
+        directory: &Path,
+        descriptor: Descriptor,
+        options: WriterOptions,
+    ) -> Result<Self, StorageError> {
+        let path = |component| directory.join(descriptor.file(&component));
+        let data = Stream::create(env, path(Component::Data)).await?;
+        let index = Stream::create(env, path(Component::Index)).await?;
+        let directory = directory.to_path_buf();
+        let writer = Writer::new(options);
+        Ok(Self { env: env.clone(), directory, descriptor, writer, data, index })
+    }
+
+    /// An error of the writer.
+    pub fn error(&self, error: impl std::fmt::Display) -> StorageError {
+        StorageError::corrupt(&self.data.path, error)
+    }
+
+    /// Writes what has gathered, if it is worth it. To be called between rows. Returns the bytes written.
+    pub async fn drain(&mut self) -> Result<u64, StorageError> {
+        let mut written = 0;
+        if self.writer.data().len() >= WRITE_BYTES {
+            written += self.writer.data().len() as u64;
+            self.data.write(self.writer.data()).await?;
+        }
+        if self.writer.index().len() >= WRITE_BYTES {
+            self.index.write(self.writer.index()).await?;
+        }
+        Ok(written)
+    }
+
+    /// Completes the table and makes it durable; `false` if nothing was written (the files remain).
+    pub async fn finish(mut self) -> Result<bool, StorageError> {
+        let finished = self.writer.finish();
+        let Some(small) = finished.map_err(|e| self.error(e))? else { return Ok(false) };
+        self.data.write(self.writer.data()).await?;
+        self.index.write(self.writer.index()).await?;
+        self.data.sync().await?;
+        self.index.sync().await?;
+        for (component, mut bytes) in small {
+            let path = self.directory.join(self.descriptor.file(&component));
+            let mut stream = Stream::create(&self.env, path).await?;
+            stream.write(&mut bytes).await?;
+            stream.sync().await?;
+        }
+        let synced = self.env.sync_dir(&self.directory).await;
+        synced.map_err(|e| StorageError::io("cannot sync", &self.directory, e))?;
+        self.env.mark("sstable.durable");
+        Ok(true)
+    }
+}

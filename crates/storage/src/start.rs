@@ -1,0 +1,392 @@
+//! Starting on a data directory: tables found, the log replayed, a new log begun. Runs on the first shard.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::rc::Rc;
+use std::sync::Arc;
+
+use rows::Mutation;
+use rows::codec::{MutationDecoder, Problem};
+use schema::{Schema, Table, TableId};
+use sstable::descriptor::{Component, Descriptor, Format, Id};
+use types::Reader;
+
+use crate::commitlog::{
+    CommitLog, LogOptions, Position, ReplayError, SegmentFile, read_segment, segment_files,
+};
+use crate::engine::Engine;
+use crate::error::StorageError;
+use crate::flush::table_directory;
+use crate::node::Node;
+use crate::sstables::{LiveSet, SSTable};
+use crate::transaction;
+
+/// Replayed mutations handed to a shard at a time.
+const REPLAY_BATCH: usize = 256;
+
+/// What a replay did.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Replay {
+    /// Records applied.
+    pub applied: u64,
+    /// Records that SSTables or a truncation cover.
+    pub covered: u64,
+    /// Records of tables that are gone.
+    pub unknown: u64,
+    /// Records whose bytes are sound and make no sense.
+    pub damaged: u64,
+    /// Segments that broke off, and where: what followed never became durable.
+    pub torn: Vec<(PathBuf, u32)>,
+}
+
+impl From<ReplayError> for StorageError {
+    fn from(error: ReplayError) -> Self {
+        let path = match &error {
+            ReplayError::Io { path, .. } | ReplayError::Header { path, .. } => path.clone(),
+        };
+        Self::corrupt(path, error)
+    }
+}
+
+impl Engine {
+    /// Makes this shard the one that owns the node's background work.
+    pub fn become_first(self: &Rc<Self>) -> Rc<Node> {
+        let node = Node::new(self);
+        assert!(self.node.set(Rc::clone(&node)).is_ok(), "there is one first shard");
+        node
+    }
+
+    /// The node's background work; on the first shard only.
+    pub fn node(&self) -> Option<&Rc<Node>> {
+        self.node.get()
+    }
+}
+
+impl Node {
+    /// Gives all shards a schema; each has it when this returns.
+    ///
+    /// # Errors
+    /// If the node is stopping.
+    pub async fn set_schema(&self, schema: &Arc<Schema>) -> Result<(), StorageError> {
+        let engine = self.engine()?;
+        for shard in 0..engine.shards().count() {
+            let schema = Arc::clone(schema);
+            engine.shards().call(shard, move |engine| engine.set_schema(&schema)).await?;
+        }
+        Ok(())
+    }
+
+    /// Finds the SSTables of these tables and shows them to all shards.
+    ///
+    /// # Errors
+    /// If a directory cannot be read or a table be opened: a node does not start on half its data.
+    pub async fn open_tables<'a>(
+        &self,
+        tables: impl IntoIterator<Item = &'a Arc<Table>>,
+    ) -> Result<(), StorageError> {
+        let engine = self.engine()?;
+        for table in tables {
+            if !table.is_virtual() {
+                self.open_table(&engine, table).await?;
+            }
+        }
+        Ok(())
+    }
+
+    async fn open_table(
+        &self,
+        engine: &Rc<Engine>,
+        table: &Arc<Table>,
+    ) -> Result<(), StorageError> {
+        let mut found = Vec::new();
+        let mut highest = 0;
+        for data in &engine.options.data_directories {
+            let directory = table_directory(data, table);
+            let failed = |e| StorageError::io("cannot look at", &directory, e);
+            if !engine.env().exists(&directory).await.map_err(failed)? {
+                continue;
+            }
+            transaction::clean_up(engine.env(), &directory).await?;
+            for descriptor in complete_tables(engine, &directory).await? {
+                if let Id::Sequence(id) = descriptor.id {
+                    highest = highest.max(id);
+                }
+                let number = self.numbers.next();
+                let counter = table.is_counter();
+                let sstable =
+                    SSTable::open(engine.env(), &directory, &descriptor, number, counter).await?;
+                found.push(Arc::new(sstable));
+            }
+        }
+        let node_table = self.table(table.id);
+        node_table.next_generation.set(highest + 1);
+        let live = LiveSet::new(found);
+        *node_table.live.borrow_mut() = Arc::clone(&live);
+        let id = table.id;
+        for shard in 0..engine.shards().count() {
+            let live = Arc::clone(&live);
+            let set = move |engine: &Rc<Engine>| engine.swap_live(id, live, i64::MIN);
+            engine.shards().call(shard, set).await?;
+        }
+        Ok(())
+    }
+
+    /// Replays the log's records of the tables that `wanted` names. `truncated` tells up to where records of a
+    /// table were truncated.
+    ///
+    /// # Errors
+    /// If a segment cannot be read.
+    pub async fn replay(
+        &self,
+        wanted: &dyn Fn(&Table) -> bool,
+        truncated: &BTreeMap<TableId, Position>,
+    ) -> Result<Replay, StorageError> {
+        let engine = self.engine()?;
+        let directory = &engine.options.commitlog_directory;
+        let mut replay = Replay::default();
+        for segment in segment_files(engine.env(), directory).await? {
+            self.replay_segment(&engine, &segment, wanted, truncated, &mut replay).await?;
+        }
+        Ok(replay)
+    }
+
+    async fn replay_segment(
+        &self,
+        engine: &Rc<Engine>,
+        segment: &SegmentFile,
+        wanted: &dyn Fn(&Table) -> bool,
+        truncated: &BTreeMap<TableId, Position>,
+        replay: &mut Replay,
+    ) -> Result<(), StorageError> {
+        let schema = engine.schema();
+        let layout_of = |id: &[u8; 16]| {
+            schema.table_by_id(&TableId(*id)).map(|table| Arc::clone(&table.layout))
+        };
+        let mut decoder = MutationDecoder::new();
+        let mut records: Vec<(Position, Mutation)> = Vec::new();
+        let read = read_segment(engine.env(), segment, |position, bytes| {
+            match decoder.mutation(&mut Reader::new(bytes), &layout_of) {
+                Ok(mutation) => records.push((position, mutation)),
+                Err(error) if matches!(error.problem, Problem::UnknownTable(_)) => {
+                    replay.unknown += 1;
+                }
+                Err(_) => replay.damaged += 1,
+            }
+        });
+        if let Some(at) = read.await?.torn_at {
+            replay.torn.push((segment.path.clone(), at));
+        }
+        let mut batches: Vec<Vec<(Position, Mutation)>> =
+            (0..engine.shards().count()).map(|_| Vec::new()).collect();
+        for (position, mutation) in records {
+            let Some(mutation) = self.uncovered(&schema, position, mutation, wanted, truncated)
+            else {
+                replay.covered += 1;
+                continue;
+            };
+            replay.applied += 1;
+            let shard = engine.owner(mutation.token());
+            batches[shard].push((position, mutation));
+            if batches[shard].len() >= REPLAY_BATCH {
+                self.hand_on(engine, shard, std::mem::take(&mut batches[shard])).await?;
+            }
+        }
+        for (shard, batch) in batches.into_iter().enumerate() {
+            self.hand_on(engine, shard, batch).await?;
+        }
+        Ok(())
+    }
+
+    async fn hand_on(
+        &self,
+        engine: &Rc<Engine>,
+        shard: usize,
+        batch: Vec<(Position, Mutation)>,
+    ) -> Result<(), StorageError> {
+        if batch.is_empty() {
+            return Ok(());
+        }
+        let merged = engine.shards().call(shard, move |engine| {
+            for (position, mutation) in &batch {
+                engine.merge(mutation, *position)?;
+            }
+            let full = engine.memtable_bytes() as f64
+                > engine.memory_lease() as f64 * engine.options.cleanup_threshold;
+            Ok::<_, StorageError>(full)
+        });
+        if merged.await?? {
+            self.flush_all().await?;
+        }
+        Ok(())
+    }
+
+    /// A mutation without the updates that need no replay.
+    fn uncovered(
+        &self,
+        schema: &Schema,
+        position: Position,
+        mutation: Mutation,
+        wanted: &dyn Fn(&Table) -> bool,
+        truncated: &BTreeMap<TableId, Position>,
+    ) -> Option<Mutation> {
+        let mut left: Option<Mutation> = None;
+        for update in mutation.into_updates() {
+            let id = TableId(update.table);
+            let Some(table) = schema.table_by_id(&id) else { continue };
+            let cut = truncated.get(&id).is_some_and(|at| position <= *at);
+            if !wanted(table) || cut || self.is_flushed(id, position) {
+                continue;
+            }
+            match &mut left {
+                None => left = Some(Mutation::new(update)),
+                // updates of one mutation are of one key and of different tables
+                Some(left) => drop(left.push(update)),
+            }
+        }
+        left
+    }
+
+    /// Does an SSTable that this node wrote hold what the log has at a position?
+    fn is_flushed(&self, id: TableId, position: Position) -> bool {
+        let node_table = self.table(id);
+        let live = node_table.live.borrow();
+        let own = match self.engine() {
+            Ok(engine) => engine.host_id(),
+            Err(_) => return false,
+        };
+        let covers = |sstable: &Arc<SSTable>| {
+            let stats = &sstable.table.statistics.stats;
+            stats.host_id == Some(own)
+                && stats.log_intervals.iter().any(|(from, to)| {
+                    from.segment == position.segment
+                        && to.segment == position.segment
+                        && i64::from(from.offset) < i64::from(position.offset)
+                        && i64::from(position.offset) <= i64::from(to.offset)
+                })
+        };
+        live.tables().iter().any(covers)
+    }
+
+    /// Flushes every table.
+    ///
+    /// # Errors
+    /// If one cannot be flushed.
+    pub async fn flush_all(&self) -> Result<(), StorageError> {
+        let engine = self.engine()?;
+        for (id, _) in engine.stores() {
+            match self.flush(id).await {
+                Err(StorageError::UnknownTable(_)) | Ok(_) => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(())
+    }
+
+    /// Begins a new log on all shards, and then background work. What was replayed is flushed first, and the old
+    /// segments are removed.
+    ///
+    /// # Errors
+    /// If the log cannot be begun.
+    pub async fn begin_log(&self) -> Result<(), StorageError> {
+        let engine = self.engine()?;
+        let directory = engine.options.commitlog_directory.clone();
+        let old = segment_files(engine.env(), &directory).await?;
+        self.flush_all().await?;
+        let last = old.iter().map(|segment| segment.id).max().unwrap_or(0);
+        // Cassandra's ids start at the clock; they must exceed those of all segments ever.
+        let first = (last + 1).max(engine.env().unix_micros() / 1000);
+        for shard in 0..engine.shards().count() {
+            let id = first + shard as i64;
+            let begin = move |engine: Rc<Engine>| async move { engine.begin_log(id).await };
+            engine.shards().call_async(shard, env::Class::CommitLog, begin).await??;
+        }
+        for segment in old {
+            let removed = engine.env().remove_file(&segment.path).await;
+            removed.map_err(|e| StorageError::io("cannot remove", &segment.path, e))?;
+        }
+        if let Some(node) = self.me() {
+            node.start(&engine);
+        }
+        for (id, _) in engine.stores() {
+            self.consider_compaction(&engine, id);
+        }
+        Ok(())
+    }
+
+    /// Stops for good: everything flushed, the log closed and empty.
+    ///
+    /// # Errors
+    /// If something cannot be flushed: it is still in the log.
+    pub async fn drain(&self) -> Result<(), StorageError> {
+        self.enable_compactions(false);
+        let engine = self.engine()?;
+        for shard in 0..engine.shards().count() {
+            let sync = |engine: Rc<Engine>| async move {
+                match engine.log() {
+                    Some(log) => log.sync().await,
+                    None => Ok(()),
+                }
+            };
+            engine.shards().call_async(shard, env::Class::CommitLog, sync).await??;
+        }
+        self.flush_all().await?;
+        for shard in 0..engine.shards().count() {
+            let close = |engine: Rc<Engine>| async move {
+                match engine.log() {
+                    Some(log) => log.close().await,
+                    None => Ok(()),
+                }
+            };
+            engine.shards().call_async(shard, env::Class::CommitLog, close).await??;
+        }
+        Ok(())
+    }
+}
+
+impl Engine {
+    async fn begin_log(self: &Rc<Self>, first_id: i64) -> Result<(), StorageError> {
+        let shards = self.env().shards() as u64;
+        let options = LogOptions {
+            directory: self.options.commitlog_directory.clone(),
+            mode: self.options.sync,
+            segment_bytes: self.options.segment_bytes,
+            total_bytes: self.options.commitlog_bytes / shards,
+        };
+        let directory = options.directory.clone();
+        let log = CommitLog::start(self.env(), options, first_id).await;
+        let log = log.map_err(|e| StorageError::io("cannot begin the log in", directory, e))?;
+        self.set_log(log);
+        self.restart_memtables();
+        Ok(())
+    }
+}
+
+/// The tables in a directory whose contents list is there. Files of others are what a crash left of a table that
+/// never was: they are removed.
+async fn complete_tables(
+    engine: &Engine,
+    directory: &Path,
+) -> Result<Vec<Descriptor>, StorageError> {
+    let entries = engine.env().read_dir(directory).await;
+    let entries = entries.map_err(|e| StorageError::io("cannot list", directory, e))?;
+    let mut tables: BTreeMap<String, (Descriptor, bool)> = BTreeMap::new();
+    for entry in entries.iter().filter(|entry| !entry.is_dir) {
+        let Ok((descriptor, component)) = Descriptor::parse(&entry.name) else { continue };
+        let name = descriptor.file(&Component::Data);
+        let entry = tables.entry(name).or_insert((descriptor, false));
+        entry.1 |= component == Component::Toc;
+    }
+    let mut complete = Vec::new();
+    for (descriptor, has_contents) in tables.into_values() {
+        if !has_contents {
+            transaction::remove_descriptor(engine.env(), directory, &descriptor).await?;
+            continue;
+        }
+        if descriptor.format != Format::Big {
+            let path = directory.join(descriptor.file(&Component::Data));
+            return Err(StorageError::corrupt(path, "this format is not read yet"));
+        }
+        complete.push(descriptor);
+    }
+    Ok(complete)
+}

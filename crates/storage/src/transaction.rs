@@ -1,0 +1,233 @@
+//! Adding and removing SSTables as one step that a crash cannot tear (`LogTransaction`, `LogRecord`).
+//!
+//! A file beside the tables says which are being added and which will go; a last line commits. Whoever starts on
+//! the directory removes the added ones where that line is missing, the others where it is there. The format
+//! is Cassandra's, so that its nodes clean up after ours and the other way round.
+//!
+//! ```text
+//! nb_txn_<operation>_<id>.log
+//! add:[<path prefix of the table>,<time>,<files>][<crc32>]
+//! remove:[...][...]
+//! commit:[,0,0][<crc32>]
+//! crc32 over prefix, kind, time (two ints: low, high), files
+//! ```
+
+use std::path::{Path, PathBuf};
+
+use crc32fast::Hasher;
+use env::Env;
+use sstable::descriptor::Descriptor;
+
+use crate::error::StorageError;
+
+/// No transaction log is larger.
+const LOG_BYTES_MAX: u64 = 16 << 20;
+/// What Cassandra notes as the number of files of a table to come; nobody checks it.
+const FILES_OF_A_TABLE: i32 = 8;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Kind {
+    Add,
+    Remove,
+    Commit,
+}
+
+impl Kind {
+    /// As the checksum and, in lower case, the line spell it.
+    fn name(self) -> &'static str {
+        match self {
+            Self::Add => "ADD",
+            Self::Remove => "REMOVE",
+            Self::Commit => "COMMIT",
+        }
+    }
+}
+
+fn line(kind: Kind, prefix: &str, files: i32) -> String {
+    let mut crc = Hasher::new();
+    crc.update(prefix.as_bytes());
+    crc.update(kind.name().as_bytes());
+    for number in [0, 0, files] {
+        crc.update(&number.to_be_bytes());
+    }
+    let kind = kind.name().to_ascii_lowercase();
+    format!("{kind}:[{prefix},0,{files}][{}]\n", crc.finalize())
+}
+
+/// Reads a line; `None` if it is damaged, as the last one of a crash may be.
+fn parse(text: &str) -> Option<(Kind, String)> {
+    let (kind, rest) = text.split_once(":[")?;
+    let kind = [Kind::Add, Kind::Remove, Kind::Commit]
+        .into_iter()
+        .find(|candidate| candidate.name().eq_ignore_ascii_case(kind))?;
+    let (body, crc) = rest.strip_suffix(']')?.split_once("][")?;
+    let mut parts = body.rsplitn(3, ',');
+    let files: i32 = parts.next()?.parse().ok()?;
+    let time: i64 = parts.next()?.parse().ok()?;
+    let prefix = parts.next()?;
+    let mut hasher = Hasher::new();
+    hasher.update(prefix.as_bytes());
+    hasher.update(kind.name().as_bytes());
+    for number in [time as i32, (time >> 32) as i32, files] {
+        hasher.update(&number.to_be_bytes());
+    }
+    (hasher.finalize() == crc.parse().ok()?).then(|| (kind, prefix.to_string()))
+}
+
+/// What the files of a table begin with: its name without the component.
+fn prefix(directory: &Path, descriptor: &Descriptor) -> String {
+    let data = descriptor.file(&sstable::descriptor::Component::Data);
+    let stem = data.strip_suffix("Data.db").unwrap_or(&data);
+    directory.join(stem).display().to_string()
+}
+
+/// A change of the tables in a directory, under way.
+pub(crate) struct Transaction {
+    env: Env,
+    directory: PathBuf,
+    path: PathBuf,
+    lines: String,
+}
+
+impl Transaction {
+    /// Starts one that adds a table: before any of its files is created.
+    pub async fn begin(
+        env: &Env,
+        directory: &Path,
+        operation: &str,
+        added: &Descriptor,
+    ) -> Result<Self, StorageError> {
+        let id = types::Uuid::from_random(random_bytes(env));
+        let path = directory.join(format!("nb_txn_{operation}_{id}.log"));
+        let lines = line(Kind::Add, &prefix(directory, added), FILES_OF_A_TABLE);
+        let transaction =
+            Self { env: env.clone(), directory: directory.to_path_buf(), path, lines };
+        transaction.write().await?;
+        Ok(transaction)
+    }
+
+    /// One that only removes tables; it is committed at once.
+    pub async fn remove(
+        env: &Env,
+        directory: &Path,
+        operation: &str,
+        removed: &[Descriptor],
+    ) -> Result<Self, StorageError> {
+        let id = types::Uuid::from_random(random_bytes(env));
+        let path = directory.join(format!("nb_txn_{operation}_{id}.log"));
+        let directory = directory.to_path_buf();
+        let mut transaction = Self { env: env.clone(), directory, path, lines: String::new() };
+        transaction.commit(removed).await?;
+        Ok(transaction)
+    }
+
+    async fn write(&self) -> Result<(), StorageError> {
+        let written = self.env.write_file_atomically(&self.path, self.lines.clone().into_bytes());
+        written.await.map_err(|e| StorageError::io("cannot write", &self.path, e))
+    }
+
+    /// The added table is complete and durable, these go: from here on there is no way back.
+    pub async fn commit(&mut self, removed: &[Descriptor]) -> Result<(), StorageError> {
+        for descriptor in removed {
+            let prefix = prefix(&self.directory, descriptor);
+            self.lines.push_str(&line(Kind::Remove, &prefix, FILES_OF_A_TABLE));
+        }
+        self.lines.push_str(&line(Kind::Commit, "", 0));
+        self.env.mark("transaction.commit");
+        self.write().await
+    }
+
+    /// The removed tables' files are gone: the log may go.
+    pub async fn finish(self) -> Result<(), StorageError> {
+        remove(&self.env, &self.path).await
+    }
+}
+
+fn random_bytes(env: &Env) -> [u8; 16] {
+    let mut bytes = [0; 16];
+    env.fill_random(&mut bytes);
+    bytes
+}
+
+async fn remove(env: &Env, path: &Path) -> Result<(), StorageError> {
+    match env.remove_file(path).await {
+        Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+            Err(StorageError::io("cannot remove", path, error))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Removes all files of a table, the table of contents last: while it is there, so is the rest.
+pub(crate) async fn remove_table(
+    env: &Env,
+    directory: &Path,
+    prefix: &str,
+) -> Result<(), StorageError> {
+    let entries = env.read_dir(directory).await;
+    let entries = entries.map_err(|e| StorageError::io("cannot list", directory, e))?;
+    let stem = prefix.rsplit('/').next().unwrap_or(prefix);
+    let files = entries.iter().filter(|entry| !stem.is_empty() && entry.name.starts_with(stem));
+    let (contents, others): (Vec<_>, Vec<_>) = files.partition(|e| e.name.ends_with("TOC.txt"));
+    for entry in others.into_iter().chain(contents) {
+        remove(env, &directory.join(&entry.name)).await?;
+    }
+    env.sync_dir(directory).await.map_err(|e| StorageError::io("cannot sync", directory, e))
+}
+
+/// Removes the files of a table.
+pub(crate) async fn remove_descriptor(
+    env: &Env,
+    directory: &Path,
+    descriptor: &Descriptor,
+) -> Result<(), StorageError> {
+    remove_table(env, directory, &prefix(directory, descriptor)).await
+}
+
+/// Ends the transactions that a crash left in a directory, one way or the other.
+pub(crate) async fn clean_up(env: &Env, directory: &Path) -> Result<(), StorageError> {
+    let entries = env.read_dir(directory).await;
+    let entries = entries.map_err(|e| StorageError::io("cannot list", directory, e))?;
+    for entry in entries.iter().filter(|e| e.name.contains("_txn_") && e.name.ends_with(".log")) {
+        let path = directory.join(&entry.name);
+        let text = env.read_file(&path, LOG_BYTES_MAX).await;
+        let text = text.map_err(|e| StorageError::io("cannot read", &path, e))?;
+        let text = String::from_utf8_lossy(&text);
+        let records: Vec<_> = text.lines().map_while(parse).collect();
+        let committed = records.iter().any(|(kind, _)| *kind == Kind::Commit);
+        let gone = if committed { Kind::Remove } else { Kind::Add };
+        for (_, prefix) in records.iter().filter(|(kind, _)| *kind == gone) {
+            remove_table(env, directory, prefix).await?;
+        }
+        remove(env, &path).await?;
+        env.mark(if committed { "transaction.redone" } else { "transaction.undone" });
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_are_cassandras() {
+        let text = line(Kind::Add, "/d/nb-1-big-", 8);
+        assert!(text.starts_with("add:[/d/nb-1-big-,0,8]["));
+        assert_eq!(parse(text.trim_end()), Some((Kind::Add, "/d/nb-1-big-".into())));
+        let commit = line(Kind::Commit, "", 0);
+        assert_eq!(parse(commit.trim_end()), Some((Kind::Commit, String::new())));
+        // paths may hold commas
+        let text = line(Kind::Remove, "/d,e/nb-2-big-", 8);
+        assert_eq!(parse(text.trim_end()), Some((Kind::Remove, "/d,e/nb-2-big-".into())));
+    }
+
+    #[test]
+    fn a_damaged_line_is_none() {
+        let text = line(Kind::Remove, "/d/nb-1-big-", 8);
+        let text = text.trim_end();
+        for cut in 0..text.len() {
+            assert_eq!(parse(&text[..cut]), None);
+        }
+        assert_eq!(parse(&text.replace("nb-1", "nb-2")), None);
+    }
+}

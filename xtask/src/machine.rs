@@ -1,0 +1,88 @@
+//! The machine under the checkout: where things are, which tools exist, how commands are run.
+
+use std::error::Error;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+pub type Outcome<T = ()> = Result<T, Box<dyn Error>>;
+
+/// Tools that some stages need, and how to get them on Debian or by the maker's own way.
+const TOOLS: &[(&str, &str)] = &[
+    ("java", "a JDK 17: apt-get install openjdk-17-jdk-headless"),
+    ("mvn", "Maven: apt-get install maven"),
+    ("python3", "Python 3.9 or later with venv: apt-get install python3 python3-venv"),
+    ("node", "Node.js 18 or later: apt-get install nodejs"),
+    ("npm", "npm: apt-get install npm"),
+    ("go", "Go 1.23 or later: https://go.dev/dl/"),
+    ("bash", "bash: apt-get install bash"),
+];
+
+/// The root of the checkout.
+pub fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).parent().map_or_else(PathBuf::new, Path::to_path_buf)
+}
+
+/// The checkout's own ignored folder for whatever is fetched or built beside the node.
+pub fn cache() -> PathBuf {
+    root().join(".cache")
+}
+
+/// Those of the tools that are not on PATH, each with the way to get it.
+pub fn missing(tools: &[&str]) -> Vec<String> {
+    let on_path = |tool: &str| {
+        std::env::var_os("PATH").is_some_and(|path| {
+            std::env::split_paths(&path).any(|folder| folder.join(tool).is_file())
+        })
+    };
+    tools
+        .iter()
+        .filter(|tool| !on_path(tool))
+        .map(|tool| {
+            let how = TOOLS.iter().find(|t| t.0 == *tool).map_or("", |t| t.1);
+            format!("{tool} is missing ({how})")
+        })
+        .collect()
+}
+
+/// Fails with what is missing, if anything is.
+pub fn need(tools: &[&str]) -> Outcome {
+    let missing = missing(tools);
+    if missing.is_empty() { Ok(()) } else { Err(missing.join("; ").into()) }
+}
+
+/// Runs to the end with our own output; an exit code other than 0 is an error.
+pub fn run(command: &mut Command) -> Outcome {
+    let status = command.status().map_err(|e| format!("{command:?}: {e}"))?;
+    if status.success() { Ok(()) } else { Err(format!("{command:?} ended with {status}").into()) }
+}
+
+/// Runs to the end, copies the output through and keeps it: (succeeded, output).
+pub fn output(command: &mut Command) -> Outcome<(bool, String)> {
+    let done = command
+        .stdin(Stdio::null())
+        .stderr(Stdio::inherit())
+        .output()
+        .map_err(|e| format!("{command:?}: {e}"))?;
+    let text = String::from_utf8_lossy(&done.stdout).into_owned();
+    print!("{text}");
+    Ok((done.status.success(), text))
+}
+
+/// The Python of the checkout's own virtual environment, made on first use with the drivers' packages in it.
+pub fn python() -> Outcome<PathBuf> {
+    need(&["python3"])?;
+    let venv = cache().join("venv");
+    let requirements = root().join("conformance/drivers/python/requirements.txt");
+    let mark = venv.join(".installed");
+    let wanted = std::fs::read_to_string(&requirements)?;
+    if std::fs::read_to_string(&mark).is_ok_and(|have| have == wanted) {
+        return Ok(venv.join("bin/python"));
+    }
+    std::fs::create_dir_all(cache())?;
+    run(Command::new("python3").args(["-m", "venv"]).arg(&venv))?;
+    run(Command::new(venv.join("bin/pip"))
+        .args(["install", "--quiet", "--requirement"])
+        .arg(&requirements))?;
+    std::fs::write(&mark, wanted)?;
+    Ok(venv.join("bin/python"))
+}

@@ -1,0 +1,89 @@
+//! A Helenus node under test: built, started on an address of its own with an empty data directory, stopped at the end.
+
+use std::io::{BufRead, BufReader};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use crate::machine::{self, Outcome};
+
+/// How long a node may take until it serves.
+const START_LIMIT: Duration = Duration::from_secs(60);
+/// How long it may drain after SIGTERM.
+const STOP_LIMIT: Duration = Duration::from_secs(60);
+
+/// A running node; it stops when this value goes.
+pub struct Node {
+    child: Child,
+    /// Its address; the port is 9042.
+    pub ip: String,
+}
+
+/// Builds the node's binary as it is released.
+pub fn build() -> Outcome {
+    machine::run(
+        Command::new("cargo")
+            .args(["build", "--release", "--package", "helenus"])
+            .current_dir(machine::root()),
+    )
+}
+
+/// The released binary.
+pub fn command() -> Command {
+    Command::new(machine::root().join("target/release/helenus"))
+}
+
+impl Node {
+    /// Starts a built node and waits for the line that says it serves.
+    pub fn start(name: &str, ip: &str) -> Outcome<Self> {
+        let dir = machine::cache().join("run").join(name);
+        let _ = std::fs::remove_dir_all(&dir);
+        std::fs::create_dir_all(&dir)?;
+        let log = std::fs::File::create(dir.join("stderr.log"))?;
+        let mut child = command()
+            .arg("--data-dir")
+            .arg(dir.join("data"))
+            .args(["--listen", ip])
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(log)
+            .spawn()?;
+        let stdout = child.stdout.take().ok_or("no stdout")?;
+        let node = Self { child, ip: ip.to_owned() };
+        let (send, serving) = std::sync::mpsc::channel();
+        std::thread::spawn(move || {
+            for line in BufReader::new(stdout).lines().map_while(Result::ok) {
+                if line.starts_with("Starting listening for CQL clients") {
+                    let _ = send.send(());
+                }
+            }
+        });
+        match serving.recv_timeout(START_LIMIT) {
+            Ok(()) => Ok(node),
+            Err(_) => {
+                Err(format!("helenus does not serve; see {}", dir.join("stderr.log").display())
+                    .into())
+            }
+        }
+    }
+
+    /// The node's process.
+    pub fn pid(&self) -> u32 {
+        self.child.id()
+    }
+}
+
+impl Drop for Node {
+    fn drop(&mut self) {
+        let _ = Command::new("kill").arg(self.child.id().to_string()).status();
+        let end = Instant::now() + STOP_LIMIT;
+        while Instant::now() < end {
+            if !matches!(self.child.try_wait(), Ok(None)) {
+                return;
+            }
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        eprintln!("helenus did not stop on SIGTERM");
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
