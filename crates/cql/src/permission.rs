@@ -16,8 +16,7 @@ const LOCAL: [&str; 4] = ["system", "system_schema", "system_views", "system_vir
 /// The system's keyspaces that are replicated as any other.
 const REPLICATED: [&str; 3] = ["system_traces", "system_auth", "system_distributed"];
 /// Tables of `system` that any client may read.
-const READABLE: [&str; 5] =
-    ["local", "peers", "peers_v2", "size_estimates", "table_estimates"];
+const READABLE: [&str; 5] = ["local", "peers", "peers_v2", "size_estimates", "table_estimates"];
 
 /// One of the keyspaces that each node defines for itself (`SchemaConstants.isLocalSystemKeyspace`)?
 pub fn is_local_system(keyspace: &str) -> bool {
@@ -149,12 +148,8 @@ pub fn needs(statement: &Statement, scope: &Scope<'_>) -> Result<Vec<Need>, CqlE
             one(P::Select, Resource::Table(base))
         }
         Statement::Insert(insert) => modification(&insert.table, insert.if_not_exists, scope),
-        Statement::Update(update) => {
-            modification(&update.table, update.condition.is_some(), scope)
-        }
-        Statement::Delete(delete) => {
-            modification(&delete.table, delete.condition.is_some(), scope)
-        }
+        Statement::Update(update) => modification(&update.table, update.condition.is_some(), scope),
+        Statement::Delete(delete) => modification(&delete.table, delete.condition.is_some(), scope),
         Statement::Batch(batch) => {
             let parts = batch.statements.iter().map(|part| match part {
                 Modification::Insert(own) => modification(&own.table, own.if_not_exists, scope),

@@ -151,12 +151,15 @@ fn check_custom_name(name: &str) -> Result<(), CqlError> {
 fn check_target(table: &Table, column: &Column, kind: IndexTargetKind) -> Result<(), CqlError> {
     let (name, ty) = (&column.name, &column.ty);
     if ty.any(&mut |ty| *ty == CqlType::Duration) {
-        return fail(format!("Secondary indexes are not supported on {}", match ty {
-            CqlType::Tuple(_) => "tuples containing durations",
-            CqlType::Udt { .. } => "UDTs containing durations",
-            ty if ty.is_collection() => "collections containing durations",
-            _ => "duration columns",
-        }));
+        return fail(format!(
+            "Secondary indexes are not supported on {}",
+            match ty {
+                CqlType::Tuple(_) => "tuples containing durations",
+                CqlType::Udt { .. } => "UDTs containing durations",
+                ty if ty.is_collection() => "collections containing durations",
+                _ => "duration columns",
+            }
+        ));
     }
     if table.flags.is_compact() {
         if column.kind.is_primary_key() {
@@ -171,7 +174,9 @@ fn check_target(table: &Table, column: &Column, kind: IndexTargetKind) -> Result
         }
     }
     if column.kind == schema::ColumnKind::PartitionKey && table.partition_key.len() == 1 {
-        return fail(format!("Cannot create secondary index on the only partition key column {name}"));
+        return fail(format!(
+            "Cannot create secondary index on the only partition key column {name}"
+        ));
     }
     let frozen = ty.is_collection() && !ty.is_multicell();
     let is_map = matches!(ty, CqlType::Map { frozen: false, .. });

@@ -142,7 +142,7 @@ fn properties(properties: &[ast::Property]) -> Vec<(String, PropertyValue)> {
 
 /// A type as messages show it, in a statement about `keyspace`.
 pub(crate) fn shown_type(raw: &RawType, keyspace: &str) -> String {
-    raw_type::shown(raw, keyspace)
+    raw_type::shown_in(raw, keyspace)
 }
 
 fn written(name: &QualifiedName) -> String {
@@ -437,7 +437,7 @@ impl Resolver<'_> {
                 "Cannot add new field {} of type {} to user type {}.{} as it would create a circular \
                  reference",
                 add.field,
-                raw_type::shown(&add.data_type, &keyspace.name),
+                raw_type::shown_in(&add.data_type, &keyspace.name),
                 types::maybe_quote(&keyspace.name),
                 types::maybe_quote(&user_type.name)
             ));

@@ -22,13 +22,13 @@ enum Shape<'a> {
     Map { key: Box<Shape<'a>>, value: Box<Shape<'a>>, frozen: bool },
     Tuple(Vec<Shape<'a>>),
     Vector(Box<Shape<'a>>, i32),
-    User { keyspace: &'a str, name: &'a QualifiedName, frozen: bool },
+    User { shown: Option<&'a str>, name: &'a QualifiedName, frozen: bool },
 }
 
 impl<'a> Shape<'a> {
     /// `frozen<>` reaches into collections and stops at vectors; a tuple freezes what it holds by itself. The
-    /// parser bounds the depth.
-    fn new(raw: &'a RawType, keyspace: &'a str, frozen: bool) -> Self {
+    /// parser bounds the depth. `keyspace`: shown with names that have none.
+    fn new(raw: &'a RawType, keyspace: Option<&'a str>, frozen: bool) -> Self {
         let part = |raw: &'a RawType| Box::new(Self::new(raw, keyspace, frozen));
         match raw {
             RawType::Native(native) => Self::Native(*native),
@@ -44,7 +44,7 @@ impl<'a> Shape<'a> {
             }
             RawType::Frozen(inner) => Self::new(inner, keyspace, true),
             RawType::User(name) => {
-                Self::User { keyspace: name.keyspace.as_deref().unwrap_or(keyspace), name, frozen }
+                Self::User { shown: name.keyspace.as_deref().or(keyspace), name, frozen }
             }
         }
     }
@@ -81,14 +81,15 @@ impl<'a> Shape<'a> {
         frozen: bool,
     ) -> Result<(), CqlError> {
         self.check_held(value, frozen)?;
-        let counters = || {
-            CqlError::invalid(format!("Counters are not allowed inside collections: {self}"))
-        };
+        let counters =
+            || CqlError::invalid(format!("Counters are not allowed inside collections: {self}"));
         if value.is(NativeType::Counter) {
             return Err(counters());
         }
         if value.is(NativeType::Duration) && matches!(self, Self::Set { .. }) {
-            return Err(CqlError::invalid(format!("Durations are not allowed inside sets: {self}")));
+            return Err(CqlError::invalid(format!(
+                "Durations are not allowed inside sets: {self}"
+            )));
         }
         let Some(key) = key else { return Ok(()) };
         if key.is(NativeType::Counter) {
@@ -138,16 +139,18 @@ impl<'a> Shape<'a> {
                 })?;
                 CqlType::Vector { element, dimension }
             }
-            Self::User { keyspace: own, name, frozen } => {
-                if *own != home {
+            Self::User { name, frozen, .. } => {
+                let own = name.keyspace.as_deref().unwrap_or(home);
+                if own != home {
                     return Err(CqlError::invalid(format!(
                         "Statement on keyspace {home} cannot refer to a user type in keyspace {own}; \
                          user types can only be used in the keyspace they are defined in"
                     )));
                 }
                 let found = keyspace.types.get(&name.name).cloned();
-                let definition =
-                    found.ok_or_else(|| CqlError::invalid(format!("Unknown type {self}")))?;
+                let definition = found.ok_or_else(|| {
+                    CqlError::invalid(format!("Unknown type {home}.{}", name.name))
+                })?;
                 CqlType::Udt { definition, frozen: *frozen }
             }
         })
@@ -175,7 +178,10 @@ impl fmt::Display for Shape<'_> {
                 write!(f, "tuple<{}>", parts.join(", "))?;
             }
             Self::Vector(element, dimension) => write!(f, "vector<{element}, {dimension}>")?,
-            Self::User { keyspace, name, .. } => write!(f, "{keyspace}.{}", name.name)?,
+            Self::User { shown: Some(keyspace), name, .. } => {
+                write!(f, "{keyspace}.{}", name.name)?;
+            }
+            Self::User { shown: None, name, .. } => f.write_str(&name.name)?,
         }
         f.write_str(close)
     }
@@ -207,22 +213,45 @@ fn native_type(native: NativeType) -> CqlType {
     }
 }
 
+/// Types of Cassandra that no CQL name stands for, and that no column is made of here.
+const UNSERVED_CLASSES: [&str; 6] = [
+    "CompositeType",
+    "DynamicCompositeType",
+    "DateType",
+    "LegacyTimeUUIDType",
+    "LexicalUUIDType",
+    "PartitionerDefinedOrder",
+];
+
 /// A type by its Java class.
 fn custom_type(class: &str) -> Result<CqlType, CqlError> {
-    let unknown = |class: &str| {
-        let message = format!("Unable to find abstract-type class '{class}'");
-        CqlError::Syntax(format!("Error setting type {class}: {message}"))
-    };
-    match CqlType::parse_marshal(class) {
-        Ok((CqlType::Custom(class), _)) => Err(unknown(&class)),
-        Ok((ty, _)) => Ok(ty),
-        Err(error) => Err(CqlError::Syntax(format!("Error setting type {class}: {error}"))),
+    let syntax = |message| CqlError::Syntax(format!("Error setting type {class}: {message}"));
+    let (ty, _) = CqlType::parse_marshal(class).map_err(|error| syntax(error.to_string()))?;
+    let mut unknown = None;
+    ty.any(&mut |ty| match ty {
+        CqlType::Custom(class) => {
+            unknown = Some(Arc::clone(class));
+            true
+        }
+        _ => false,
+    });
+    let Some(unknown) = unknown else { return Ok(ty) };
+    let own = unknown.split('(').next().unwrap_or(&unknown);
+    let short = own.strip_prefix("org.apache.cassandra.db.marshal.").unwrap_or(own);
+    if UNSERVED_CLASSES.contains(&short) {
+        return Err(CqlError::unsupported(format_args!("Type '{own}'")));
     }
+    Err(syntax(format!("Unable to find abstract-type class '{own}'")))
 }
 
-/// The type as Cassandra shows it.
-pub(super) fn shown(raw: &RawType, keyspace: &str) -> String {
-    Shape::new(raw, keyspace, false).to_string()
+/// The type as Cassandra shows it before it looked for it, names of user types as written.
+pub(super) fn shown(raw: &RawType) -> String {
+    Shape::new(raw, None, false).to_string()
+}
+
+/// The type as Cassandra shows it once it was found, names of user types with their keyspace.
+pub(super) fn shown_in(raw: &RawType, keyspace: &str) -> String {
+    Shape::new(raw, Some(keyspace), false).to_string()
 }
 
 /// Is it `frozen<>` without need: neither tuple nor vector?
@@ -238,7 +267,7 @@ pub(super) fn is_explicitly_frozen(raw: &RawType) -> bool {
 
 /// Resolves a type in a statement about `keyspace`.
 pub(super) fn resolve(raw: &RawType, keyspace: &Keyspace) -> Result<CqlType, CqlError> {
-    let shape = Shape::new(raw, &keyspace.name, false);
+    let shape = Shape::new(raw, None, false);
     let ty = shape.resolve(&keyspace.name, keyspace)?;
     if ty.depth() > types::MAX_DEPTH {
         let text = format!("Types cannot be nested more than {} deep", types::MAX_DEPTH);

@@ -135,17 +135,12 @@ fn create_function(create: &ast::CreateFunction) -> Result<(), CqlError> {
     )
 }
 
-fn check_unfrozen(what: &str, raw: &RawType, keyspace: &str) -> Result<(), CqlError> {
+fn check_unfrozen(what: &str, raw: &RawType) -> Result<(), CqlError> {
     if !raw_type::is_explicitly_frozen(raw) {
         return Ok(());
     }
-    let shown = raw_type::shown(raw, keyspace);
+    let shown = raw_type::shown(raw);
     fail(format!("{what} '{shown}' cannot be frozen; remove frozen<> modifier from '{shown}'"))
-}
-
-fn shown_list<'a>(types: impl IntoIterator<Item = &'a RawType>, keyspace: &str) -> String {
-    let types: Vec<String> = types.into_iter().map(|ty| raw_type::shown(ty, keyspace)).collect();
-    types.join(", ")
 }
 
 /// The names that the schema has for argument types.
@@ -170,7 +165,10 @@ fn drop_callable(
     let own = &drop.name.name;
     let shown = match &drop.arguments {
         None => format!("{name}.{own}"),
-        Some(types) => format!("{name}.{own}({})", shown_list(types, name)),
+        Some(types) => {
+            let types: Vec<String> = types.iter().map(raw_type::shown).collect();
+            format!("{name}.{own}({})", types.join(", "))
+        }
     };
     if let Some(keyspace) = keyspace {
         let signatures = keyspace.functions.keys().chain(keyspace.aggregates.keys());
@@ -184,7 +182,7 @@ fn drop_callable(
             ));
         }
         let arguments = drop.arguments.iter().flatten();
-        arguments.clone().try_for_each(|ty| check_unfrozen("Argument", ty, name))?;
+        arguments.clone().try_for_each(|ty| check_unfrozen("Argument", ty))?;
         let wanted = stored_names(arguments, keyspace)?;
         let is_it = |key: &schema::Signature| {
             key.name == *own && (drop.arguments.is_none() || key.argument_types == wanted)
@@ -217,14 +215,15 @@ fn create_aggregate(
     if create.or_replace && create.if_not_exists {
         return fail("Cannot use both 'OR REPLACE' and 'IF NOT EXISTS' directives");
     }
-    create.arguments.iter().try_for_each(|ty| check_unfrozen("Argument", ty, name))?;
-    check_unfrozen("State type", &create.state_type, name)?;
+    create.arguments.iter().try_for_each(|ty| check_unfrozen("Argument", ty))?;
+    check_unfrozen("State type", &create.state_type)?;
     let is_it =
         |key: &schema::Signature| key.name == create.state_function && key.argument_types == wanted;
     if keyspace.functions.keys().any(is_it) {
         return Err(CqlError::unsupported("CREATE AGGREGATE"));
     }
-    let types = shown_list(state_arguments(), name);
+    let types: Vec<String> = state_arguments().map(|ty| raw_type::shown_in(ty, name)).collect();
+    let types = types.join(", ");
     fail(format!("State function {name}.{}({types}) doesn't exist", create.state_function))
 }
 

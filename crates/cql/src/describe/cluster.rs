@@ -31,9 +31,8 @@ pub(super) fn describe(
     context: &DescribeContext<'_>,
 ) -> Result<(Arc<[ResultColumn]>, Vec<Vec<u8>>), CqlError> {
     let cluster = context.cluster;
-    let mut columns: Vec<ResultColumn> = ["cluster", "partitioner", "snitch"]
-        .map(|name| column(name, CqlType::Text))
-        .into();
+    let mut columns: Vec<ResultColumn> =
+        ["cluster", "partitioner", "snitch"].map(|name| column(name, CqlType::Text)).into();
     let texts = [
         cluster.name,
         short(cluster.partitioner, "org.apache.cassandra.dht."),

@@ -50,8 +50,12 @@ pub(super) fn types(keyspace: &Keyspace) -> Vec<Element<'_>> {
 
 /// Its functions.
 pub(super) fn functions(keyspace: &Keyspace) -> Vec<Element<'_>> {
-    let functions = keyspace.functions.iter().map(|(key, f)| (key, f.as_ref()));
-    sorted(functions, |(key, _)| signature(key), |(key, f)| Element::Function(keyspace, key, f))
+    let functions = keyspace.functions.iter();
+    sorted(
+        functions,
+        |(key, _)| signature(key),
+        |(key, function)| Element::Function(keyspace, key, function),
+    )
 }
 
 /// Its aggregates.
@@ -166,9 +170,7 @@ impl Element<'_> {
             Self::Aggregate(keyspace, key, _) => (keyspace, "aggregate", key.to_cql()),
             Self::Table(keyspace, table) => (keyspace, "table", quoted(&table.name)),
             Self::Index(keyspace, _, index) => (keyspace, "index", quoted(&index.name)),
-            Self::View(keyspace, view) => {
-                (keyspace, "materialized_view", quoted(&view.table.name))
-            }
+            Self::View(keyspace, view) => (keyspace, "materialized_view", quoted(&view.table.name)),
         };
         (quoted(&keyspace.name), kind, name)
     }

@@ -94,10 +94,7 @@ impl Describe {
         Ok(page::described(context, columns, offset, rows))
     }
 
-    fn elements<'a>(
-        &self,
-        context: &'a DescribeContext<'a>,
-    ) -> Result<Vec<Element<'a>>, CqlError> {
+    fn elements<'a>(&self, context: &'a DescribeContext<'a>) -> Result<Vec<Element<'a>>, CqlError> {
         let schema = context.schema;
         let one = |keyspace: &Option<String>| named_keyspace(context, keyspace.as_deref());
         match &self.target {
@@ -110,7 +107,11 @@ impl Describe {
             }
             DescribeTarget::Keyspace { name, only } => {
                 let keyspace = one(name)?;
-                Ok(if *only { vec![Element::Keyspace(keyspace)] } else { element::all_of(keyspace) })
+                Ok(if *only {
+                    vec![Element::Keyspace(keyspace)]
+                } else {
+                    element::all_of(keyspace)
+                })
             }
             DescribeTarget::Tables => list(context, element::tables),
             DescribeTarget::Types => list(context, element::types),

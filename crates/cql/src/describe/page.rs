@@ -73,7 +73,8 @@ pub(super) fn described(
     offset: usize,
     rows: impl Iterator<Item = Vec<Vec<u8>>>,
 ) -> Described {
-    let size = context.page_size.and_then(|size| usize::try_from(size).ok()).filter(|size| *size > 0);
+    let size =
+        context.page_size.and_then(|size| usize::try_from(size).ok()).filter(|size| *size > 0);
     let rows: Vec<_> = rows.skip(offset).take(size.unwrap_or(usize::MAX)).collect();
     let full = size.is_some_and(|size| rows.len() == size);
     let next_page = full.then(|| next(context, offset.saturating_add(rows.len())));
