@@ -76,8 +76,7 @@ fn run(config: Config) -> Result<(), NodeError> {
     let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
     let shards = config.shards.map_or(cores, |shards| shards as usize).max(1);
     let config = Arc::new(config);
-    let settings = helenus::server_settings(&config)?;
-    let limits = ConnectionLimits::new(&settings);
+    let limits = ConnectionLimits::new();
     let options = RealOptions { shards, pin: shards == cores, signals: true, ..Default::default() };
     real::run(options, move |env, mesh: env::Mesh<Message>| {
         let (config, limits) = (Arc::clone(&config), limits.clone());
