@@ -158,7 +158,10 @@ fn identity(
         tokens.keys().filter_map(token).collect::<BTreeSet<_>>()
     });
     let address = |key: &'static str, host: &config::Host| {
-        host.ip().ok_or_else(|| BootError::Address { key, value: host.to_string() })
+        match host {
+            config::Host::Ip(ip) => Ok(*ip),
+            config::Host::Name(name) => Err(BootError::Address { key, value: name.clone() }),
+        }
     };
     let rpc = address("broadcast_rpc_address", &config.broadcast_rpc_address)?;
     Ok(Identity {

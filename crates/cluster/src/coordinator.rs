@@ -5,7 +5,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use config::Config;
-use cql::{Bind, Limits, Plan, Prepared};
+use cql::{Bind, CqlError, Limits, Plan, Prepared};
 use env::{Class, Env, Instant};
 use protocol::{
     Batch, BatchKind, BatchStatement, Consistency, ErrorResponse, QueryOptions, SchemaChange,
@@ -13,7 +13,7 @@ use protocol::{
 };
 use schema::Schema;
 use storage::Engine;
-use storage::shards::{OnShard, Shards};
+use storage::shards::{HasShards, Shards};
 use types::Uuid;
 
 use crate::answer::{
@@ -75,8 +75,8 @@ pub struct CoordinatorStats {
     pub unavailables: Cell<u64>,
 }
 
-impl OnShard for Rc<Coordinator> {
-    fn shards(&self) -> &Shards<Self> {
+impl HasShards for Coordinator {
+    fn shards(&self) -> &Shards<Rc<Self>> {
         &self.shards
     }
 }
@@ -130,15 +130,16 @@ impl Coordinator {
 
     /// A version 1 UUID that nobody else gives, later than the one before.
     pub(crate) fn time_uuid(&self) -> [u8; 16] {
-        let ticks = Uuid::ticks_of_unix_micros(self.env.unique_micros()).max(self.ticks.get() + 1);
+        let ticks = Uuid::from_unix_micros(self.env.unique_micros(), self.node).ticks().unwrap_or_default();
+        let ticks = ticks.max(self.ticks.get() + 1);
         self.ticks.set(ticks);
-        Uuid::from_ticks(ticks, self.node).0.to_be_bytes()
+        Uuid::from_ticks(ticks, self.node).to_bytes()
     }
 
-    fn random(&self) -> [u8; 16] {
+    pub(crate) fn random(&self) -> [u8; 16] {
         let mut bytes = [0; 16];
         self.env.fill_random(&mut bytes);
-        Uuid::from_random(bytes).0.to_be_bytes()
+        Uuid::from_random(bytes).to_bytes()
     }
 
     /// Runs `run` with all that binding needs.
@@ -258,6 +259,11 @@ impl Coordinator {
         metadata: &Arc<protocol::ResultMetadata>,
         request: &Request<'_>,
     ) -> Outcome {
+        for need in &prepared.needs {
+            if let Err(refused) = need.refused_to_all() {
+                return cql_error(refused).into();
+            }
+        }
         let values = match Bound::new(request.options.values, &prepared.variables) {
             Ok(values) => values,
             Err(error) => return error.into(),
@@ -269,7 +275,8 @@ impl Coordinator {
             Plan::Schema(ddl) => self.change_schema(ddl).await,
             Plan::Use(keyspace) => self.use_keyspace(keyspace),
             Plan::Truncate(table) => self.truncate(table, request).await,
-            Plan::Describe(describe) => self.describe(describe, metadata, request),
+            Plan::Describe(describe) => self.describe(describe, request),
+            Plan::Unserved(what) => cql_error(CqlError::unsupported(what)).into(),
         };
         outcome.warnings.splice(0..0, prepared.warnings.iter().cloned());
         outcome
@@ -380,7 +387,7 @@ pub(crate) fn check_replicas(
             return Err(invalid("ANY ConsistencyLevel is only supported for writes"));
         }
         Consistency::Any => return Ok(()),
-        Consistency::One => (1, alive),
+        Consistency::One | Consistency::NodeLocal => (1, alive),
         Consistency::LocalOne => (1, local_alive),
         Consistency::Two => (2, alive),
         Consistency::Three => (3, alive),

@@ -142,3 +142,18 @@ pub async fn read_all(
     }
     Ok(all)
 }
+
+/// Waits until all that the owner of a key logged is synced.
+///
+/// # Errors
+/// If the log failed.
+pub async fn sync_owner(engine: &Rc<Engine>, key: &[u8]) -> Result<(), StorageError> {
+    let shard = engine.owner(types::Token::of(key));
+    let sync = |engine: Rc<Engine>| async move {
+        match engine.log() {
+            Some(log) => Ok(log.sync().await?),
+            None => Ok(()),
+        }
+    };
+    engine.shards().call_async(shard, Class::Admin, sync).await?
+}

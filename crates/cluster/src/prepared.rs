@@ -30,7 +30,7 @@ pub(crate) fn columns(columns: &[ResultColumn]) -> Vec<Column> {
         table: Arc::clone(&column.table),
         name: column.name.to_string(),
         cql_type: column.ty.clone(),
-        reversed: column.reversed,
+        reversed: false,
     };
     columns.iter().map(column).collect()
 }
@@ -60,9 +60,15 @@ fn variable(variable: &Variable) -> Column {
 
 impl Entry {
     /// Around a plan.
-    pub fn new(text: &str, keyspace: Option<&str>, prepared: Prepared, epoch: u64) -> Self {
+    pub fn new(
+        text: &str,
+        keyspace: Option<&str>,
+        is_qualified: bool,
+        prepared: Prepared,
+        epoch: u64,
+    ) -> Self {
         // A statement that names its keyspace is the same one in every session.
-        let own = keyspace.filter(|_| !prepared.is_qualified);
+        let own = keyspace.filter(|_| !is_qualified);
         let info = PreparedInfo {
             id: prepared_id(own, text),
             variables: Arc::new(BindMetadata {

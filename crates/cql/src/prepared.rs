@@ -66,7 +66,7 @@ pub struct Prepared {
 #[derive(Clone, Debug)]
 pub enum Plan {
     /// SELECT.
-    Select(Box<crate::select::Select>),
+    Select(Arc<crate::select::Select>),
     /// INSERT, UPDATE, DELETE.
     Modify(Box<crate::modify::Modify>),
     /// BATCH as a statement.
@@ -101,7 +101,7 @@ pub fn prepare(
     let (plan, result) = match &parsed.statement {
         Statement::Select(select) => {
             let (select, result) = Select::prepare(select, scope_ref)?;
-            (Plan::Select(Box::new(select)), Some(result))
+            (Plan::Select(Arc::new(select)), Some(result))
         }
         Statement::Insert(insert) => {
             (Plan::Modify(Box::new(Modify::insert(insert, scope_ref)?)), None)

@@ -17,7 +17,7 @@ use crate::memtable::{KeyRef, Memtable};
 use crate::node::Node;
 use crate::options::Options;
 use crate::read::{KeyScan, PartitionCursor, ScanStart, Slices};
-use crate::shards::{OnShard, Shards};
+use crate::shards::{HasShards, Shards};
 use crate::sstables::{Files, LiveSet};
 use crate::table_store::TableStore;
 
@@ -72,8 +72,8 @@ struct Scratch {
     tables: Vec<TableId>,
 }
 
-impl OnShard for Rc<Engine> {
-    fn shards(&self) -> &Shards<Self> {
+impl HasShards for Engine {
+    fn shards(&self) -> &Shards<Rc<Self>> {
         &self.shards
     }
 }

@@ -207,6 +207,15 @@ fn has_count(expr: &Expr) -> bool {
 }
 
 impl Aggregation {
+    /// Takes in what another shard aggregated, of rows that come after these.
+    pub fn merge(&mut self, other: Self) {
+        self.counts.resize(self.counts.len().max(other.counts.len()), 0);
+        for (count, more) in self.counts.iter_mut().zip(other.counts) {
+            *count += more;
+        }
+        self.first = self.first.take().or(other.first);
+    }
+
     /// Takes a row in.
     pub(super) fn add(
         &mut self,
