@@ -62,13 +62,13 @@ pub(super) fn create(
     let Some(table) = keyspace.table_or_view(&create.table.name) else {
         return fail(format!("Table '{}' doesn't exist", create.table.name));
     };
-    if let Some(index) = &create.name {
-        if table_of_index(keyspace, index).is_some() {
-            if create.if_not_exists {
-                return Ok(());
-            }
-            return fail(format!("Index '{index}' already exists"));
+    if let Some(index) = &create.name
+        && table_of_index(keyspace, index).is_some()
+    {
+        if create.if_not_exists {
+            return Ok(());
         }
+        return fail(format!("Index '{index}' already exists"));
     }
     if table.is_counter() {
         return fail("Secondary indexes on counter tables aren't supported");
