@@ -171,10 +171,10 @@ impl SSTableCursor {
     }
 
     fn map_static(&mut self) {
-        if let (Some(map), Some(row)) = (&self.map, self.static_row.take()) {
-            let row = map.apply(RowRef::from_packed(&row), &self.table.layout, &mut self.scratch);
-            self.static_row = row.map(|row| row.as_packed().into());
-        }
+        let Some(map) = &self.map else { return };
+        let Some(row) = self.static_row.take() else { return };
+        let row = map.apply(RowRef::from_packed(&row), &self.table.layout, &mut self.scratch);
+        self.static_row = row.map(|row| row.as_packed().into());
     }
 
     /// The deletion of the whole partition.
