@@ -383,7 +383,9 @@ impl<C: Coordinator> Stages<C> {
             Ok(request) => request,
             Err(error) => {
                 self.protocol_error(frame, &error);
-                return After::Bad;
+                // Cassandra hangs up on a STARTUP that it cannot read, even without an answer.
+                let is_started = self.connection.stage() != Stage::Established;
+                return if is_started { After::Bad } else { After::Close };
             }
         };
         match (self.connection.stage(), self.connection.session()) {

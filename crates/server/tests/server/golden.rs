@@ -205,3 +205,39 @@ async fn replay_all(env: Env, _: Mesh<Msg>) -> io::Result<()> {
 fn answers_are_cassandras_bytes() {
     real(1, replay_all);
 }
+
+/// Raw requests over version 4 and what Cassandra answers them with, captured from 5.0.9.
+const RAW: [(&[u8], &[u8]); 4] = [
+    (
+        b"\x04\0\0\x01\x01\0\0\0\x02\0\0",
+        b"\x84\0\0\x01\0\0\0\0\x32\0\0\0\n\0\x2cMissing value CQL_VERSION in STARTUP message",
+    ),
+    (b"\x04\0\0\x02\x01\0\0\0\x16\0\x01\0\x0bCQL_VERSION\0\x053.0.0", b"\x84\0\0\x02\x02\0\0\0\0"),
+    (b"\x04\0\0\x07\x0f\0\0\0\x06\0\0\0\x02ab", b"\x84\0\0\x07\x10\0\0\0\x04\xff\xff\xff\xff"),
+    (
+        b"\x03\0\0\x09\x05\0\0\0\0",
+        b"\x84\0\0\x09\0\0\0\0\x61\0\0\0\n\0\x5bInvalid message version. Got 3/v3 but previous \
+          messages on this connection had version 4/v4",
+    ),
+];
+
+#[test]
+fn answers_around_startup_are_cassandras_bytes() {
+    real(1, |env: Env, _: Mesh<Msg>| async move {
+        let (hub, registry) = (EventHub::new(), Registry::new(0));
+        let coordinator = std::rc::Rc::new(Replay::default());
+        let limits = ConnectionLimits::new();
+        let server = Server::start(&env, settings(), coordinator, hub, &registry, limits, None)?;
+        let stream = TcpStream::connect(&env, server.address()).await?;
+        for (request, answer) in RAW {
+            stream.write_all(request).await?;
+            let got = read(&env, &stream, answer.len()).await;
+            assert_eq!(got, answer, "{}", String::from_utf8_lossy(&got));
+        }
+        // dropped, the server closes what is open
+        drop(server);
+        let end = env.timeout(std::time::Duration::from_secs(5), stream.read(&mut [0; 9])).await;
+        assert!(matches!(end, Ok(Ok(0) | Err(_))), "{end:?}");
+        Ok(())
+    });
+}
