@@ -10,7 +10,7 @@ use protocol::{
 };
 
 /// How long a client waits before its test fails.
-const PATIENCE: Duration = Duration::from_secs(60);
+const PATIENCE: Duration = Duration::from_secs(20);
 
 pub struct Client {
     pub env: Env,

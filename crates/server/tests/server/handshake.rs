@@ -77,6 +77,11 @@ fn statements_before_startup_are_refused_and_end_the_connection() {
             assert!(client.is_closed().await);
         }
         assert_eq!(place.client_metric("ProtocolException"), 3);
+        // nor is a STARTUP that cannot be read forgiven
+        let mut client = place.connect().await;
+        client.send_raw(&[4, 0, 0, 7, 1, 0, 0, 0, 3, 0, 5, b'x']).await;
+        assert!(error(&client.receive().await).starts_with("Not enough bytes"));
+        assert!(client.is_closed().await);
         Ok(())
     });
 }

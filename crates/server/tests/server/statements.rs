@@ -56,9 +56,11 @@ fn ten_thousand_pipelined_requests_are_answered_on_their_streams() {
 fn pipelined_requests_of_several_clients() {
     both(1, |env, _| async move {
         let place = Place::new(&env, Settings { max_requests_per_connection: 50, ..settings() });
-        for version in [Version::V3, Version::V5] {
+        for (version, compression) in
+            [(Version::V3, None), (Version::V5, None), (Version::V5, Some(Compression::Lz4))]
+        {
             let mut client = place.connect().await;
-            client.startup(version, None).await;
+            client.startup(version, compression).await;
             pipeline(&mut client, 1_000).await;
         }
         Ok(())
