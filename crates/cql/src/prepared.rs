@@ -114,10 +114,17 @@ pub fn prepare(
         }
         other => (crate::ddl::plan(other, scope_ref)?, None),
     };
+    let variables = scope.variables.variables();
+    // Clients are told only where all markers belong to one table.
+    let one_table = variables.windows(2).all(|pair| match pair {
+        [a, b] => (&a.keyspace, &a.table) == (&b.keyspace, &b.table),
+        _ => true,
+    });
+    let markers = if one_table { scope.partition_key_markers } else { Vec::new() };
     Ok(Prepared {
         plan,
-        variables: scope.variables.variables(),
-        partition_key_markers: scope.partition_key_markers,
+        variables,
+        partition_key_markers: markers,
         result,
         keyspace: scope.acts_on,
         warnings: scope.warnings,
