@@ -21,6 +21,8 @@ pub const MAX_HEAD: usize = 8 << 10;
 pub const MAX_HEADERS: usize = 64;
 /// How long a client may take to send its request.
 pub const REQUEST_DEADLINE: Duration = Duration::from_secs(5);
+/// How long the node may take to gather its metrics.
+pub const BODY_DEADLINE: Duration = Duration::from_secs(10);
 /// How long a client may take to read the answer.
 pub const ANSWER_DEADLINE: Duration = Duration::from_secs(30);
 /// How long, and for how many bytes, to listen on after the answer, so that what a client had
@@ -76,14 +78,13 @@ async fn serve_one<B: AsyncFn() -> String>(env: &Env, stream: &TcpStream, body: 
     };
     let text = match asked {
         Err(status) => refusal(status),
-        Ok(method) => {
-            let body = body().await;
-            let mut text = head(Status::Ok, METRICS_TYPE, body.len());
-            if method == Method::Get {
-                text.push_str(&body);
+        Ok(method) => match env.timeout(BODY_DEADLINE, body()).await {
+            Ok(body) => {
+                let head = head(Status::Ok, METRICS_TYPE, body.len());
+                if method == Method::Get { head + &body } else { head }
             }
-            text
-        }
+            Err(_) => refusal(Status::Unavailable),
+        },
     };
     let sent = env.timeout(ANSWER_DEADLINE, stream.write_all(text.as_bytes())).await;
     if matches!(sent, Ok(Ok(()))) && stream.shutdown(Shutdown::Write).is_ok() {

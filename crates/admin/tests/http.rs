@@ -113,7 +113,7 @@ fn refuses_hostile_requests_and_serves_on() {
             (b"POST /metrics HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\n\r\nhello", "405"),
             (b"GET /metrics HTTP/1.1\r\n\r\n", "400"),
             (b"\x00\x01\x02\xff\xfe\n", "400"),
-            (b"GET /metrics\xff HTTP/1.1\r\nHost: a\r\n\r\n", "404"),
+            (b"GET /metrics\xff HTTP/1.1\r\nHost: a\r\n\r\n", "400"),
             (b"GET  /metrics HTTP/1.1\r\nHost: a\r\n\r\n", "400"),
             (b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", "505"),
             (&long_header, "431"),
@@ -165,6 +165,23 @@ fn at_the_limit_of_connections_the_next_is_refused() {
             }
         }
     });
+}
+
+#[test]
+fn metrics_that_do_not_come_are_an_error() {
+    let world = World::new(3, WorldOptions::default());
+    let node = world.node("10.0.0.1".parse().unwrap());
+    let address: SocketAddr = "10.0.0.1:7070".parse().unwrap();
+    world.start(node, 1, move |env: Env, _: Mesh<()>| async move {
+        let registry = Registry::new(0);
+        let body = async || std::future::pending().await;
+        let _endpoint = http::serve(&env, address, &registry, body).map_err(io::Error::other)?;
+        let answer = ask(&env, address, b"GET /metrics HTTP/1.0\r\n\r\n").await?;
+        assert_eq!(status(&answer), "503");
+        Ok::<(), io::Error>(())
+    });
+    world.run_until(|| !world.is_up(node), Duration::from_secs(60)).unwrap();
+    assert!(world.exits(node).iter().all(Result::is_ok), "{:?}", world.exits(node));
 }
 
 /// In virtual time: a client that sends a byte a second, and one that reads nothing.

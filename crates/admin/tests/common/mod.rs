@@ -33,6 +33,8 @@ const HOST_ID: &str = "7a0ab442-d8a0-4143-a2eb-61643a2b0f1b";
 pub struct Fake {
     pub done: RefCell<Vec<String>>,
     pub drained: Cell<bool>,
+    /// Reads of a table that is not shown.
+    pub other_reads: Cell<(u64, u64)>,
     /// Facts of `ring`, to be changed by tests.
     pub ring: RefCell<Option<Ring>>,
     /// Facts of `compaction_stats`.
@@ -153,8 +155,12 @@ impl Operator for Fake {
 
     async fn table_stats(&self) -> Answer<Vec<TableStats>> {
         // The keyspace's sums hold reads and writes of tables that are not shown.
-        let other = TableStats { reads: (0, 0), writes: (15, 17_914), ..empty("IndexInfo") };
-        Ok(vec![other, local(), TableStats { reads: (1, 66_077), ..empty("peers") }])
+        let reads = match self.other_reads.get() {
+            (0, _) => (1, 66_077),
+            reads => reads,
+        };
+        let other = TableStats { reads, writes: (15, 17_914), ..empty("IndexInfo") };
+        Ok(vec![other, local(), empty("peers")])
     }
 
     async fn compaction_stats(&self) -> Answer<CompactionStats> {
