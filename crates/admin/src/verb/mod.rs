@@ -239,9 +239,9 @@ fn set_timeout(args: &[String]) -> Result<Verb, VerbError> {
     let millis: i64 = millis
         .parse()
         .map_err(|_| VerbError::Arguments(format!("For input string: \"{millis}\"")))?;
-    let timeout = name.parse()?;
     let millis = u64::try_from(millis)
-        .map_err(|_| VerbError::Arguments(format!("timeout must not be negative: {millis}")))?;
+        .map_err(|_| VerbError::Arguments("timeout must be non-negative".to_owned()))?;
+    let timeout = name.parse()?;
     Ok(Verb::SetTimeout { timeout, millis })
 }
 
@@ -320,6 +320,7 @@ mod tests {
             ))
         );
         assert_eq!(refused("settimeout read abc"), bad("For input string: \"abc\""));
+        assert_eq!(refused("settimeout bogus -5"), bad("timeout must be non-negative"));
         assert_eq!(refused("").0, 0);
     }
 
