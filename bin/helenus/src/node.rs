@@ -252,7 +252,8 @@ impl Node {
     fn start_server(self: &Rc<Self>) -> Result<SocketAddr, NodeError> {
         let settings = server_settings(&self.config)?;
         let address = settings.listen;
-        let Some(coordinator) = self.coordinator.get().filter(|_| self.config.native_transport.start)
+        let Some(coordinator) =
+            self.coordinator.get().filter(|_| self.config.native_transport.start)
         else {
             return Ok(address);
         };

@@ -455,7 +455,8 @@ impl Coordinator {
         let now = self.now(request.options);
         let position = request.options.paging_state.map(|state| position(&state, table));
         // Whether states name the partition must not change from page to page.
-        let resumed_by_key = request.options.paging_state.is_some_and(|s| s.partition_key.is_some());
+        let resumed_by_key =
+            request.options.paging_state.is_some_and(|s| s.partition_key.is_some());
         let page = PageRequest {
             size: request.options.rows_per_page().filter(|_| !select.is_aggregate()),
             after: position.transpose()?,
@@ -493,15 +494,11 @@ impl Coordinator {
             let metadata = Arc::clone(metadata);
             return Ok(Page { metadata, rows: 1, cells, paging_state: None });
         }
-        let paging_state = merged
-            .last
-            .as_ref()
-            .filter(|_| paged && merged.full)
-            .and_then(|last| {
-                let several = resumed_by_key
-                    || matches!(&read.target, Target::Keys(keys) if keys.len() > 1);
-                paging_state(&read, table, last, merged.rows, several, request.version)
-            });
+        let paging_state = merged.last.as_ref().filter(|_| paged && merged.full).and_then(|last| {
+            let several =
+                resumed_by_key || matches!(&read.target, Target::Keys(keys) if keys.len() > 1);
+            paging_state(&read, table, last, merged.rows, several, request.version)
+        });
         let metadata = Arc::clone(metadata);
         Ok(Page { metadata, rows: merged.rows, cells: merged.cells, paging_state })
     }
@@ -553,7 +550,8 @@ impl Coordinator {
         keys: &[cql::select::PartitionKey],
     ) -> Result<(Vec<(usize, Block)>, Option<Aggregation>), ReadError> {
         let shards = self.shards.count();
-        let mut by_shard: Vec<Vec<(usize, PartitionKey)>> = (0..shards).map(|_| Vec::new()).collect();
+        let mut by_shard: Vec<Vec<(usize, PartitionKey)>> =
+            (0..shards).map(|_| Vec::new()).collect();
         for (place, key) in keys.iter().enumerate() {
             let key = PartitionKey { token: key.token, bytes: key.bytes.clone() };
             by_shard[self.engine.owner(key.token)].push((place, key));
@@ -610,9 +608,10 @@ impl Coordinator {
         let mut aggregation = task.select.is_aggregate().then(Aggregation::default);
         // A shard that stopped at the page's limit may have more partitions: what others found after its last one
         // waits for a later page.
-        let bound = found.iter().filter(|part| part.full).filter_map(|part| {
-            part.blocks.last().and_then(|block| block.key.clone())
-        });
+        let bound = found
+            .iter()
+            .filter(|part| part.full)
+            .filter_map(|part| part.blocks.last().and_then(|block| block.key.clone()));
         let bound = bound.min();
         let mut blocks = Vec::new();
         for part in found {
@@ -721,7 +720,8 @@ impl MadeUp {
         filter: &RowFilter,
         reversed: bool,
     ) -> Self {
-        let selected = |row: &RowRef<'_>| filter.selects(&table.layout, &row.clustering().to_owned());
+        let selected =
+            |row: &RowRef<'_>| filter.selects(&table.layout, &row.clustering().to_owned());
         let mut rows: Vec<Vec<u8>> =
             update.rows.iter().filter(selected).map(|row| row.as_packed().to_vec()).collect();
         if reversed {
@@ -757,9 +757,10 @@ fn position<'a>(state: &PagingState<'a>, table: &Table) -> Result<Position<'a>, 
         Some(MarkedRow::Row(values)) => {
             for (value, column) in values.iter().zip(&table.clustering) {
                 let value = value.unwrap_or_default();
-                column.ty.validate(value).map_err(|_| {
-                    invalid("Invalid value for the paging state")
-                })?;
+                column
+                    .ty
+                    .validate(value)
+                    .map_err(|_| invalid("Invalid value for the paging state"))?;
             }
             Some(Clustering::new(values))
         }
@@ -794,9 +795,7 @@ fn paging_state(
         None => 0,
     };
     let (key, mark) = match &read.target {
-        Target::Keys(keys) if in_partition == 0 => {
-            (Some(&*keys.get(last.place + 1)?.bytes), None)
-        }
+        Target::Keys(keys) if in_partition == 0 => (Some(&*keys.get(last.place + 1)?.bytes), None),
         Target::Keys(_) if !several => (None, last.mark.as_ref()),
         _ => (Some(&*last.key.bytes), last.mark.as_ref()),
     };

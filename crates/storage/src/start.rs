@@ -12,7 +12,8 @@ use sstable::descriptor::{Component, Descriptor, Format, Id};
 use types::Reader;
 
 use crate::commitlog::{
-    CommitLog, Inherited, LogOptions, Position, ReplayError, SegmentFile, read_segment, segment_files,
+    CommitLog, Inherited, LogOptions, Position, ReplayError, SegmentFile, read_segment,
+    segment_files,
 };
 use crate::engine::Engine;
 use crate::error::StorageError;
@@ -307,7 +308,8 @@ impl Node {
             let id = first + shard as i64;
             // one shard's log looks after them: a flush is of all shards
             let inherited = if shard == 0 { std::mem::take(&mut inherited) } else { Vec::new() };
-            let begin = move |engine: Rc<Engine>| async move { engine.begin_log(id, inherited).await };
+            let begin =
+                move |engine: Rc<Engine>| async move { engine.begin_log(id, inherited).await };
             engine.shards().call_async(shard, env::Class::CommitLog, begin).await??;
         }
         if let Some(node) = self.me() {

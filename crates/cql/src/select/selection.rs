@@ -458,14 +458,14 @@ impl Build<'_, '_> {
                 Ok(Node { expr, name: "count".to_owned(), ty: CqlType::BigInt })
             }
             Selected::Count(inner) => {
-                let before = std::mem::take(&mut self.aggregates);
+                self.aggregates = false;
                 let inner = self.node(inner, None)?;
                 if self.aggregates {
                     return Err(CqlError::invalid(
                         "aggregate functions cannot be used as arguments of aggregate functions",
                     ));
                 }
-                self.aggregates = before || true;
+                self.aggregates = true;
                 let name = format!("system.count({})", inner.name);
                 Ok(Node {
                     expr: Expr::Count(Some(Box::new(inner.expr))),
