@@ -161,7 +161,8 @@ async fn write_all(
         let Some(newest) = keys.last().cloned() else { return Ok(()) };
         for key in keys {
             let open = |slot| MemtableCursor::open(slot, key.as_ref(), table, Slices::all(false));
-            let sources = slots.iter().filter_map(open).map(|c| Source::Memtable(Box::new(c))).collect();
+            let sources =
+                slots.iter().filter_map(open).map(|c| Source::Memtable(Box::new(c))).collect();
             let mut partition =
                 PartitionCursor::merge(&engine.files, Arc::clone(table), sources, false);
             write_partition(engine, &key, &mut partition, output).await?;
