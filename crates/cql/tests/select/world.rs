@@ -147,8 +147,8 @@ impl World {
     pub fn apply(&mut self, text: &str) {
         let prepared = self.prepare(text).expect("it prepares");
         let Plan::Modify(modify) = &prepared.plan else { panic!("a modification") };
-        let updates =
-            Self::with_bind(&Given(Vec::new()), |bind| modify.bind(bind, &NothingRead)).expect("it binds");
+        let updates = Self::with_bind(&Given(Vec::new()), |bind| modify.bind(bind, &NothingRead))
+            .expect("it binds");
         for update in updates.updates {
             let table = self.partitions.entry(update.table).or_default();
             let partition = table.entry((update.token, update.key.clone())).or_default();
@@ -173,8 +173,7 @@ impl World {
                     Err(at) => partition.rows.insert(at, new.as_packed().into()),
                     Ok(at) => {
                         let old = RowRef::from_packed(&partition.rows[at]);
-                        let merged =
-                            merge_rows(&update.layout, old, new, Deletion::LIVE, &mut out);
+                        let merged = merge_rows(&update.layout, old, new, Deletion::LIVE, &mut out);
                         let merged = merged.expect("not empty").as_packed().into();
                         partition.rows[at] = merged;
                     }
@@ -184,7 +183,12 @@ impl World {
     }
 
     /// All pages of a SELECT.
-    pub fn run(&self, select: &Select, values: &Given, size: Option<u32>) -> Result<Answer, CqlError> {
+    pub fn run(
+        &self,
+        select: &Select,
+        values: &Given,
+        size: Option<u32>,
+    ) -> Result<Answer, CqlError> {
         Self::with_bind(values, |bind| {
             let mut answer = Answer::default();
             let mut aggregation = Aggregation::default();
@@ -232,7 +236,11 @@ impl World {
     }
 
     /// The partitions of a target, in order.
-    fn partitions_of(&self, table: &Table, target: &Target) -> Vec<(&(Token, Box<[u8]>), &Partition)> {
+    fn partitions_of(
+        &self,
+        table: &Table,
+        target: &Target,
+    ) -> Vec<(&(Token, Box<[u8]>), &Partition)> {
         let Some(all) = self.partitions.get(&table.id.0) else { return Vec::new() };
         let after = |key: &(Token, Box<[u8]>), from: &RangeBound, above: bool| match from {
             RangeBound::Unbounded => true,
@@ -242,8 +250,7 @@ impl World {
             }
             RangeBound::Key { key: PartitionKey { token, bytes }, inclusive } => {
                 let order = (key.0, &key.1).cmp(&(*token, bytes));
-                (if above { order.is_gt() } else { order.is_lt() })
-                    || (*inclusive && order.is_eq())
+                (if above { order.is_gt() } else { order.is_lt() }) || (*inclusive && order.is_eq())
             }
         };
         match target {
@@ -298,8 +305,7 @@ impl Page<'_> {
                 Some(rows) if resumed => rows,
                 _ => &self.read.rows,
             };
-            let limit =
-                if resumed { self.read.first_limit } else { self.read.per_partition_limit };
+            let limit = if resumed { self.read.first_limit } else { self.read.per_partition_limit };
             let again = resumed && self.read.first_rows.is_some();
             if self.partition(&key.1, partition, filter, limit, again, take)? {
                 return Ok(());
@@ -330,7 +336,8 @@ impl Page<'_> {
     ) -> Result<bool, CqlError> {
         let layout = &self.select.table().layout;
         let statics = partition.statics.as_deref().map(RowRef::from_packed);
-        let mut rows: Vec<RowRef<'_>> = partition.rows.iter().map(|row| RowRef::from_packed(row)).collect();
+        let mut rows: Vec<RowRef<'_>> =
+            partition.rows.iter().map(|row| RowRef::from_packed(row)).collect();
         rows.retain(|row| filter.selects(layout, &row.clustering().to_owned()));
         rows.retain(|row| row_is_live(*row, NOW, self.select.is_strict()));
         if self.read.reversed {
@@ -366,7 +373,12 @@ impl Page<'_> {
         Ok(false)
     }
 
-    fn give(&mut self, row: &ResultRow<'_>, left: u32, take: &mut Take<'_>) -> Result<bool, CqlError> {
+    fn give(
+        &mut self,
+        row: &ResultRow<'_>,
+        left: u32,
+        take: &mut Take<'_>,
+    ) -> Result<bool, CqlError> {
         let mut out = Vec::new();
         if !self.select.is_aggregate() {
             self.select.project(self.read, row, self.bind, &mut out)?;
@@ -374,7 +386,8 @@ impl Page<'_> {
         }
         take(row, cells(&out))?;
         self.size += 1;
-        if self.read.page_size.is_some_and(|size| self.size >= size) && self.size < self.read.limit {
+        if self.read.page_size.is_some_and(|size| self.size >= size) && self.size < self.read.limit
+        {
             let clustering = row.row.map(|row| row.clustering().to_owned());
             // A table without clustering columns has no row to go on after.
             let clustering = clustering.filter(|_| !self.select.table().clustering.is_empty());
