@@ -13,6 +13,7 @@ mod prepared;
 mod read;
 mod schema_owner;
 mod values;
+pub mod virtual_tables;
 mod write;
 
 pub use answer::{Answer, Outcome, Page, PreparedInfo};
