@@ -5,11 +5,12 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use config::Config;
+use cql::permission::Need;
 use cql::{Bind, CqlError, Limits, Plan, Prepared};
 use env::{Class, Env, Instant};
 use protocol::{
-    Batch, BatchKind, BatchStatement, Consistency, ErrorResponse, QueryOptions, SchemaChange,
-    Version, WriteType,
+    Batch, BatchKind, BatchStatement, Consistency, ErrorResponse, Id, QueryOptions, SchemaChange,
+    Version, WriteType, prepared_id,
 };
 use schema::Schema;
 use storage::Engine;
@@ -200,6 +201,8 @@ impl Coordinator {
         keyspace: Option<&str>,
     ) -> Result<PreparedInfo, ErrorResponse> {
         let keyspace = keyspace.or(session_keyspace);
+        let known = self.prepared.borrow().get(&prepared_id(keyspace, text));
+        let known = known.is_some_and(|entry| entry.epoch == self.schema().epoch());
         let entry = self.prepare_here(text, keyspace)?;
         for shard in (0..self.shards.count()).filter(|shard| *shard != self.shards.me()) {
             let (text, keyspace) = (text.to_owned(), keyspace.map(str::to_owned));
@@ -209,16 +212,18 @@ impl Coordinator {
             };
             let _ = self.shards.call(shard, prepare).await;
         }
-        Ok(entry.info.clone())
+        let mut info = entry.info.clone();
+        if !known && !entry.prepared.is_qualified {
+            info.use_warning = Some(use_warning(keyspace, &info.id));
+        }
+        Ok(info)
     }
 
     fn prepare_here(&self, text: &str, keyspace: Option<&str>) -> Result<Rc<Entry>, ErrorResponse> {
         let parsed = cql::parse(text).map_err(|error| parse_error(&error))?;
         let schema = self.schema();
         let prepared = cql::prepare(&parsed, keyspace, &schema).map_err(cql_error)?;
-        // A statement that names its keyspace means the same in every session.
-        let qualified = keyspace.is_some() && cql::prepare(&parsed, None, &schema).is_ok();
-        let entry = Rc::new(Entry::new(text, keyspace, qualified, prepared, schema.epoch()));
+        let entry = Rc::new(Entry::new(text, keyspace, prepared, schema.epoch()));
         self.prepared.borrow_mut().put(&entry);
         Ok(entry)
     }
@@ -258,6 +263,11 @@ impl Coordinator {
         for need in &prepared.needs {
             if let Err(refused) = need.refused_to_all() {
                 return cql_error(refused).into();
+            }
+            // nobody has a name as long as nobody is asked for one
+            if matches!(need, Need::Name) {
+                let text = "You have to be logged in and not anonymous to perform this request";
+                return cql_error(CqlError::Unauthorized(text.to_owned())).into();
             }
         }
         let values = match Bound::new(request.options.values, &prepared.variables) {
@@ -312,7 +322,7 @@ impl Coordinator {
                 BatchStatement::Prepared(id) => self.entry(id)?,
                 BatchStatement::Text(text) => {
                     let prepared = self.plan(text, keyspace.as_deref())?;
-                    Rc::new(Entry::new(text, keyspace.as_deref(), true, prepared, 0))
+                    Rc::new(Entry::new(text, keyspace.as_deref(), prepared, 0))
                 }
             };
             if !matches!(statement.prepared.plan, Plan::Modify(_)) {
@@ -333,8 +343,17 @@ impl Coordinator {
             _ => None,
         });
         let parts: Vec<_> = modifies.zip(&values).collect();
-        Ok(self.run_batch(kind, &parts, request).await)
+        Ok(self.run_batch(kind, &parts, request, self.now(request.options)).await)
     }
+}
+
+/// What a session is warned of, once, when it prepares a statement that depends on its keyspace.
+fn use_warning(keyspace: Option<&str>, id: &Id) -> String {
+    let keyspace = keyspace.unwrap_or("null");
+    let id = types::hex::to_hex(id);
+    format!(
+        "`USE <keyspace>` with prepared statements is considered to be an anti-pattern due to ambiguity in non-qualified table names. Please consider removing instances of `Session#setKeyspace(<keyspace>)`, `Session#execute(\"USE <keyspace>\")` and `cluster.newSession(<keyspace>)` from your code, and always use fully qualified table names (e.g. <keyspace>.<table>). Keyspace used: {keyspace}, statement keyspace: {keyspace}, statement id: {id}"
+    )
 }
 
 /// The times of a request.

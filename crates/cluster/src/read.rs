@@ -463,6 +463,11 @@ impl Coordinator {
         };
         let read = self.with_bind(values, request, &now, |bind| select.bind(bind, &page));
         let read = Arc::new(read.map_err(cql_error)?);
+        if consistency.is_serial() && matches!(&read.target, Target::Keys(keys) if keys.len() > 1) {
+            return Err(invalid(
+                "SERIAL/LOCAL_SERIAL consistency may only be requested for one partition at a time",
+            ));
+        }
         let paged = read.page_size.is_some();
         let task = Task {
             select: Arc::clone(select),

@@ -11,7 +11,7 @@ use schema::{Schema, TableId};
 use storage::{Engine, PartitionKey, StorageError};
 
 use crate::answer::{Answer, Outcome, cql_error, invalid, write_error};
-use crate::coordinator::{Coordinator, Request, STATEMENT, batch_write_type, check_replicas};
+use crate::coordinator::{Coordinator, Now, Request, STATEMENT, batch_write_type, check_replicas};
 use crate::values::Bound;
 
 /// Rows that were read before a write that depends on them.
@@ -77,7 +77,13 @@ impl Coordinator {
     ) -> Outcome {
         if batch.statements().iter().any(Modify::needs_read) {
             let parts: Vec<_> = batch.statements().iter().map(|modify| (modify, values)).collect();
-            return self.run_batch(batch.kind(), &parts, request).await;
+            let mut now = self.now(request.options);
+            let timestamp = self.with_bind(values, request, &now, |bind| batch.timestamp(bind));
+            match timestamp {
+                Ok(timestamp) => now.timestamp = timestamp,
+                Err(error) => return cql_error(error).into(),
+            }
+            return self.run_batch(batch.kind(), &parts, request, now).await;
         }
         let now = self.now(request.options);
         let bind = |bind: &Bind<'_>| batch.bind(bind, &NothingRead);
@@ -96,8 +102,9 @@ impl Coordinator {
         kind: BatchKind,
         parts: &[(&Modify, &Bound<'_>)],
         request: &Request<'_>,
+        now: Now,
     ) -> Outcome {
-        let bound = self.bind_parts(kind, parts, request).await;
+        let bound = self.bind_parts(kind, parts, request, &now).await;
         self.write(bound, batch_write_type(kind), request).await
     }
 
@@ -106,11 +113,11 @@ impl Coordinator {
         kind: BatchKind,
         parts: &[(&Modify, &Bound<'_>)],
         request: &Request<'_>,
+        now: &Now,
     ) -> Result<Write, ErrorResponse> {
-        let now = self.now(request.options);
         let mut befores = Vec::with_capacity(parts.len());
         for (modify, values) in parts {
-            let first = self.with_bind(*values, request, &now, |bind| modify.read_first(bind));
+            let first = self.with_bind(*values, request, now, |bind| modify.read_first(bind));
             befores.push(match first.map_err(cql_error)? {
                 Some(first) => self.read_before(modify, first, request).await?,
                 None => ReadRows::default(),
@@ -169,6 +176,10 @@ impl Coordinator {
         let consistency = request.options.consistency;
         let schema = self.schema();
         let mutations = mutations(&schema, updates);
+        // Cassandra asks this of a single statement only
+        if write_type == WriteType::Simple {
+            refuse_serial(consistency)?;
+        }
         for (keyspace, _) in &mutations {
             let Some(keyspace) = schema.keyspace(keyspace) else { continue };
             let checked = check_replicas(keyspace, consistency, &self.identity.data_center, false);
@@ -176,7 +187,6 @@ impl Coordinator {
                 self.stats.unavailables.set(self.stats.unavailables.get() + 1);
             })?;
         }
-        refuse_serial(consistency)?;
         let durable = |keyspace: &str| schema.keyspace(keyspace).is_none_or(|ks| ks.durable_writes);
         let all = self.apply_all(mutations.into_iter().map(|(ks, m)| (durable(&ks), m)).collect());
         match self.env.timeout_at(self.write_deadline(request), all).await {

@@ -418,7 +418,9 @@ impl CommitLog {
         let wanted = |state: &State| state.written > state.synced;
         if let SyncMode::Periodic { period, .. } = self.options.mode {
             let due = self.last_sync.get() + period;
-            while !self.urgent.get() && self.env.now() < due {
+            // urgent, but nothing new is written: the next write tells
+            let urgent = || self.urgent.get() && wanted(&self.state.borrow());
+            while !urgent() && self.env.now() < due {
                 let _ = self.env.timeout_at(due, self.to_sync.notified()).await;
                 if self.closing.get() {
                     break;
@@ -442,13 +444,14 @@ impl CommitLog {
     fn synced(&self, upto: u64) {
         let mut state = self.state.borrow_mut();
         state.synced = upto;
-        if state.synced == state.appended {
-            self.urgent.set(false);
-        }
         while state.waiters.front().is_some_and(|(at, _)| *at <= upto) {
             if let Some((_, waiter)) = state.waiters.pop_front() {
                 let _ = waiter.send(Ok(()));
             }
+        }
+        // what was appended after the last waiter is in no hurry
+        if state.waiters.is_empty() {
+            self.urgent.set(false);
         }
     }
 
