@@ -2,6 +2,19 @@
 
 use crate::value::Values;
 
+/// What becomes of a time to live that ends past the last time that can be stored
+/// (`cassandra.expiration_date_overflow_policy`).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum ExpirationOverflow {
+    /// An error.
+    #[default]
+    Reject,
+    /// The last time there is, with a warning.
+    Cap,
+    /// The last time there is.
+    CapSilently,
+}
+
 /// Limits that the operator sets (guardrails and thresholds of `cassandra.yaml`).
 #[derive(Clone, Copy, Debug)]
 pub struct Limits {
@@ -11,6 +24,29 @@ pub struct Limits {
     pub batch_fail_bytes: u64,
     /// `unlogged_batch_across_partitions_warn_threshold`.
     pub unlogged_batch_partitions_warn: u32,
+    /// The last local deletion time, in seconds since the epoch, that formats of the storage compatibility
+    /// mode hold (`Cell.getVersionedMaxDeletiontionTime`).
+    pub max_deletion_time: i64,
+    /// What becomes of expirations past it.
+    pub expiration_overflow: ExpirationOverflow,
+}
+
+impl Limits {
+    /// The last deletion time of mode `CASSANDRA_4`: 2038-01-19T03:14:06Z.
+    pub const MAX_DELETION_TIME_CASSANDRA_4: i64 = i32::MAX as i64 - 1;
+}
+
+/// The defaults of Cassandra 5.0.
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            batch_warn_bytes: 5 * 1024,
+            batch_fail_bytes: 50 * 1024,
+            unlogged_batch_partitions_warn: 10,
+            max_deletion_time: Self::MAX_DELETION_TIME_CASSANDRA_4,
+            expiration_overflow: ExpirationOverflow::Reject,
+        }
+    }
 }
 
 /// One execution of a statement.
@@ -26,7 +62,8 @@ pub struct Bind<'a> {
     pub now_millis: i64,
     /// Version of the native protocol: collections in values have its form.
     pub protocol_version: u8,
-    /// Gives version 1 UUIDs that nobody else gives: for `now()` and for the cells of lists.
+    /// Gives version 1 UUIDs that nobody else gives, each later than the one before: for `now()` and
+    /// for the cells of lists.
     pub time_uuid: &'a dyn Fn() -> [u8; 16],
     /// Gives 16 random bytes, for `uuid()`.
     pub random: &'a dyn Fn() -> [u8; 16],

@@ -16,7 +16,7 @@ pub mod select;
 pub mod term;
 mod value;
 
-pub use context::{Bind, Limits};
+pub use context::{Bind, ExpirationOverflow, Limits};
 pub use error::CqlError;
 pub use lexer::Keyword;
 pub use parser::{MAX_DEPTH, ParseError, SyntaxError, parse};

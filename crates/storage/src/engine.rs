@@ -16,7 +16,7 @@ use crate::error::StorageError;
 use crate::memtable::{KeyRef, Memtable};
 use crate::node::Node;
 use crate::options::Options;
-use crate::read::{PartitionCursor, Slices};
+use crate::read::{KeyScan, PartitionCursor, ScanStart, Slices};
 use crate::shards::{OnShard, Shards};
 use crate::sstables::{Files, LiveSet};
 use crate::table_store::TableStore;
@@ -295,6 +295,20 @@ impl Engine {
             self.ask_for_memory();
             self.freed.notified().await;
         }
+    }
+
+    /// The keys of this shard's partitions of a table, in the order of tokens.
+    ///
+    /// # Errors
+    /// If the table is unknown or an SSTable cannot be read.
+    pub async fn scan(
+        self: &Rc<Self>,
+        table: &Table,
+        start: ScanStart,
+    ) -> Result<KeyScan, StorageError> {
+        let store = self.store(table.id)?;
+        store.stats.range_reads.set(store.stats.range_reads.get() + 1);
+        KeyScan::start(self, &store, start).await
     }
 
     /// Asks the first shard to flush this shard's largest memtable.

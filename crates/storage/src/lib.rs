@@ -26,7 +26,7 @@ pub use error::StorageError;
 pub use memtable::{KeyRef, PartitionKey};
 pub use node::{Node, NodeStats};
 pub use options::Options;
-pub use read::{PartitionCursor, Slices};
+pub use read::{KeyScan, PartitionCursor, ScanStart, Slices};
 pub use sstables::{LiveSet, SSTable};
 pub use start::Replay;
 pub use table_store::{TableStats, TableStore};

@@ -1,37 +1,518 @@
-//! INSERT, UPDATE, DELETE and BATCH, prepared.
+//! INSERT, UPDATE, DELETE and BATCH: prepared against the schema, then bound to updates of partitions.
 
-use crate::ast;
+mod attributes;
+mod batch;
+mod filter;
+mod operation;
+mod target;
+mod write;
+
+use std::sync::Arc;
+
+use rows::{
+    Bound, Clustering, ClusteringRef, Deletion, NO_TIMESTAMP, PartitionUpdate, RangeTombstone,
+    RowBuilder, UpdateBuilder,
+};
+use schema::{ColumnKind, Table};
+
+use crate::ast::{self, InsertValues};
+use crate::context::Bind;
 use crate::error::CqlError;
 use crate::scope::Scope;
+use attributes::{Attributes, expires_at, liveness};
+use filter::Filter;
+use operation::Operation;
+use write::CellWriter;
 
-/// A prepared INSERT, UPDATE or DELETE.
-#[derive(Clone, Debug)]
-pub struct Modify {}
+pub use attributes::MAX_TTL;
+pub use batch::{Batch, BatchUpdates, Part, check_parts, finish_parts};
+pub use target::{MAX_COMBINATIONS, Target};
+pub use write::{Before, NothingRead};
 
-/// A prepared BATCH.
-#[derive(Clone, Debug)]
-pub struct Batch {}
+/// Which statement a modification is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// INSERT.
+    Insert,
+    /// UPDATE.
+    Update,
+    /// DELETE.
+    Delete,
+}
 
-impl Modify {
-    /// Checks an INSERT against the schema.
-    pub fn insert(_statement: &ast::Insert, _scope: &mut Scope<'_>) -> Result<Self, CqlError> {
-        Err(CqlError::unsupported("INSERT"))
-    }
-
-    /// Checks an UPDATE against the schema.
-    pub fn update(_statement: &ast::Update, _scope: &mut Scope<'_>) -> Result<Self, CqlError> {
-        Err(CqlError::unsupported("UPDATE"))
-    }
-
-    /// Checks a DELETE against the schema.
-    pub fn delete(_statement: &ast::Delete, _scope: &mut Scope<'_>) -> Result<Self, CqlError> {
-        Err(CqlError::unsupported("DELETE"))
+impl Kind {
+    /// As error messages name it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Insert => "INSERT",
+            Self::Update => "UPDATE",
+            Self::Delete => "DELETE",
+        }
     }
 }
 
-impl Batch {
-    /// Checks a BATCH against the schema.
-    pub fn prepare(_statement: &ast::Batch, _scope: &mut Scope<'_>) -> Result<Self, CqlError> {
-        Err(CqlError::unsupported("BATCH"))
+/// A prepared INSERT, UPDATE or DELETE.
+#[derive(Clone, Debug)]
+pub struct Modify {
+    kind: Kind,
+    table: Arc<Table>,
+    attributes: Attributes,
+    filter: Filter,
+    /// Operations on static columns, in textual order.
+    statics: Vec<Operation>,
+    /// Operations on regular columns, in textual order.
+    regulars: Vec<Operation>,
+}
+
+/// Rows that must be read before a modification can be bound: those that operations on lists depend on.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ReadFirst {
+    /// The partitions.
+    pub keys: Vec<Vec<u8>>,
+    /// The rows of each of them.
+    pub rows: Vec<Clustering>,
+    /// Is the static row needed too?
+    pub static_row: bool,
+    /// The columns by index in the layout, with true for static ones.
+    pub columns: Vec<(u16, bool)>,
+}
+
+/// What one modification does.
+#[derive(Clone, Debug)]
+pub struct Updates {
+    /// One update a partition; none that does nothing.
+    pub updates: Vec<PartitionUpdate>,
+    /// Warnings for the client.
+    pub warnings: Vec<String>,
+}
+
+impl Modify {
+    /// Checks an INSERT against the schema.
+    pub fn insert(statement: &ast::Insert, scope: &mut Scope<'_>) -> Result<Self, CqlError> {
+        let table = scope.table(&statement.table)?;
+        let attributes = &statement.attributes;
+        let attributes = Self::attributes(
+            attributes.timestamp.as_ref(),
+            attributes.ttl.as_ref(),
+            &table,
+            scope,
+        )?;
+        if table.is_counter() {
+            return Err(CqlError::invalid(
+                "INSERT statements are not allowed on counter tables, use UPDATE instead",
+            ));
+        }
+        let InsertValues::Columns(names, values) = &statement.values else {
+            return Err(CqlError::unsupported("INSERT JSON"));
+        };
+        check_insert_columns(names, values.len())?;
+        let mut modify = Self::empty(Kind::Insert, &table, attributes);
+        let mut has_clustering = false;
+        let mut keys = Vec::new();
+        for (name, value) in names.iter().zip(values) {
+            let column = Scope::column(&table, name)?;
+            has_clustering |= column.kind == ColumnKind::Clustering;
+            if column.kind.is_primary_key() {
+                keys.push((column, value));
+            } else {
+                modify.push(Operation::set(column, value, &table, scope)?);
+            }
+        }
+        for (column, value) in keys {
+            modify.filter.add_equal(column, value, &table, scope)?;
+        }
+        let only_statics =
+            !has_clustering && !modify.statics.is_empty() && modify.regulars.is_empty();
+        modify.filter.check(&table, Kind::Insert, only_statics)?;
+        if statement.if_not_exists {
+            return Err(CqlError::unsupported("IF NOT EXISTS"));
+        }
+        modify.finish(scope)
     }
+
+    /// Checks an UPDATE against the schema.
+    pub fn update(statement: &ast::Update, scope: &mut Scope<'_>) -> Result<Self, CqlError> {
+        let table = scope.table(&statement.table)?;
+        let attributes = &statement.attributes;
+        let attributes = Self::attributes(
+            attributes.timestamp.as_ref(),
+            attributes.ttl.as_ref(),
+            &table,
+            scope,
+        )?;
+        refuse_condition(statement.condition.as_ref(), &attributes)?;
+        let mut modify = Self::empty(Kind::Update, &table, attributes);
+        for assignment in &statement.assignments {
+            let column = Scope::column(&table, &assignment.column)?;
+            if column.kind.is_primary_key() {
+                return Err(CqlError::invalid(format!(
+                    "PRIMARY KEY part {} found in SET part",
+                    column.name
+                )));
+            }
+            modify.push(Operation::assign(column, &assignment.operation, &table, scope)?);
+        }
+        modify.filter = Filter::prepare(&statement.filter, &table, Kind::Update, scope)?;
+        modify.filter.check(&table, Kind::Update, modify.regulars.is_empty())?;
+        modify.finish(scope)
+    }
+
+    /// Checks a DELETE against the schema.
+    pub fn delete(statement: &ast::Delete, scope: &mut Scope<'_>) -> Result<Self, CqlError> {
+        let table = scope.table(&statement.table)?;
+        let attributes = Self::attributes(statement.timestamp.as_ref(), None, &table, scope)?;
+        refuse_condition(statement.condition.as_ref(), &attributes)?;
+        let mut modify = Self::empty(Kind::Delete, &table, attributes);
+        for target in &statement.targets {
+            let column = Scope::column(&table, &target.column)?;
+            if column.kind.is_primary_key() {
+                return Err(CqlError::invalid(format!(
+                    "Invalid identifier {} for deletion (should not be a PRIMARY KEY part)",
+                    column.name
+                )));
+            }
+            modify.push(Operation::delete(column, &target.part, &table, scope)?);
+        }
+        modify.filter = Filter::prepare(&statement.filter, &table, Kind::Delete, scope)?;
+        let only_statics = !modify.statics.is_empty() && modify.regulars.is_empty();
+        modify.filter.check(&table, Kind::Delete, only_statics)?;
+        modify.finish(scope)
+    }
+
+    fn attributes(
+        timestamp: Option<&ast::Term>,
+        ttl: Option<&ast::Term>,
+        table: &Table,
+        scope: &mut Scope<'_>,
+    ) -> Result<Attributes, CqlError> {
+        Attributes::prepare(timestamp, ttl, &table.keyspace, &table.name, scope)
+    }
+
+    fn empty(kind: Kind, table: &Arc<Table>, attributes: Attributes) -> Self {
+        Self {
+            kind,
+            table: Arc::clone(table),
+            attributes,
+            filter: Filter::default(),
+            statics: Vec::new(),
+            regulars: Vec::new(),
+        }
+    }
+
+    fn push(&mut self, operation: Operation) {
+        if operation.is_static {
+            self.statics.push(operation);
+        } else {
+            self.regulars.push(operation);
+        }
+    }
+
+    /// The last checks.
+    fn finish(self, scope: &mut Scope<'_>) -> Result<Self, CqlError> {
+        let table = &self.table;
+        if table.flags.is_compact() {
+            return Err(CqlError::unsupported("Writing to a table WITH COMPACT STORAGE"));
+        }
+        let views = scope.schema.keyspace(&table.keyspace).map(|keyspace| &keyspace.views);
+        if views.is_some_and(|views| views.values().any(|v| v.base_table_id == table.id)) {
+            return Err(CqlError::unsupported("Writing to a table with materialized views"));
+        }
+        let keys = table.partition_key.len();
+        scope.partition_key_markers = scope.variables.partition_key_markers(keys);
+        Ok(self)
+    }
+
+    /// Which statement it is.
+    pub fn kind(&self) -> Kind {
+        self.kind
+    }
+
+    /// The table.
+    pub fn table(&self) -> &Arc<Table> {
+        &self.table
+    }
+
+    /// What Cassandra refuses when it runs a statement, not when it prepares it
+    /// (`ModificationStatement.validate`).
+    pub fn check(&self) -> Result<(), CqlError> {
+        let (table, attributes) = (&self.table, &self.attributes);
+        let has_timestamp = attributes.timestamp.is_some();
+        let refuse = |message: &str| Err(CqlError::invalid(message));
+        match table.kind {
+            _ if table.is_counter() && has_timestamp => {
+                refuse("Cannot provide custom timestamp for counter updates")
+            }
+            _ if table.is_counter() && attributes.ttl.is_some() => {
+                refuse("Cannot provide custom TTL for counter updates")
+            }
+            schema::TableKind::View => refuse("Cannot directly modify a materialized view"),
+            schema::TableKind::Virtual if has_timestamp => {
+                refuse("Custom timestamp is not supported by virtual tables")
+            }
+            schema::TableKind::Virtual if attributes.ttl.is_some() => {
+                refuse("Expiring columns are not supported by virtual tables")
+            }
+            schema::TableKind::Virtual => Err(CqlError::invalid(format!(
+                "Modification is not supported by table {}.{}",
+                table.keyspace, table.name
+            ))),
+            _ => Ok(()),
+        }
+    }
+
+    /// Must rows be read before it can be bound?
+    pub fn needs_read(&self) -> bool {
+        self.statics.iter().chain(&self.regulars).any(Operation::needs_read)
+    }
+
+    /// The rows to read before [`Modify::bind`]; `None` if there are none.
+    pub fn read_first(&self, bind: &Bind<'_>) -> Result<Option<ReadFirst>, CqlError> {
+        if !self.needs_read() {
+            return Ok(None);
+        }
+        let rows = match self.filter.target(&self.table, bind)? {
+            Target::Rows(rows) => rows,
+            Target::Partition if self.table.clustering.is_empty() => vec![Clustering::default()],
+            Target::Partition | Target::Ranges(_) => Vec::new(),
+        };
+        let operations = self.statics.iter().chain(&self.regulars);
+        let reading = operations.filter(|operation| operation.needs_read());
+        let mut columns: Vec<_> = reading.map(|o| (o.column, o.is_static)).collect();
+        columns.sort_unstable();
+        columns.dedup();
+        Ok(Some(ReadFirst {
+            keys: self.filter.keys(&self.table, bind)?,
+            rows,
+            static_row: self.statics.iter().any(Operation::needs_read),
+            columns,
+        }))
+    }
+
+    /// What it does. `before` has the rows that [`Modify::read_first`] asked for.
+    pub fn bind(&self, bind: &Bind<'_>, before: &dyn Before) -> Result<Updates, CqlError> {
+        self.check()?;
+        let mut out = Updates { updates: Vec::new(), warnings: Vec::new() };
+        let mut builders = Vec::new();
+        self.add_to(&mut builders, bind, bind.timestamp, before, &mut out.warnings)?;
+        let mut scratch = RowBuilder::new();
+        let updates = builders.into_iter().map(|builder| builder.finish(&mut scratch));
+        out.updates = updates.filter(|update| !update.is_empty()).collect();
+        Ok(out)
+    }
+
+    /// Adds what it does to updates in the making, one a table and key. `timestamp` counts where the statement gives
+    /// none.
+    fn add_to(
+        &self,
+        builders: &mut Vec<PartitionBuilder>,
+        bind: &Bind<'_>,
+        timestamp: i64,
+        before: &dyn Before,
+        warnings: &mut Vec<String>,
+    ) -> Result<(), CqlError> {
+        let keys = self.filter.keys(&self.table, bind)?;
+        let target = self.filter.target(&self.table, bind)?;
+        if matches!(&target, Target::Rows(rows) if rows.is_empty())
+            || matches!(&target, Target::Ranges(ranges) if ranges.is_empty())
+        {
+            return Ok(());
+        }
+        let timestamp = self.attributes.timestamp(bind, timestamp)?;
+        let ttl = self.attributes.ttl(bind, &self.table, warnings)?;
+        if timestamp == NO_TIMESTAMP {
+            return Err(CqlError::invalid(format!(
+                "Out of bound timestamp, must be in [{}, {}]",
+                i64::MIN + 1,
+                i64::MAX
+            )));
+        }
+        let mut writing = Writing {
+            modify: self,
+            bind,
+            timestamp,
+            ttl,
+            before,
+            row: RowBuilder::new(),
+            scratch: RowBuilder::new(),
+        };
+        for key in keys {
+            let builder = PartitionBuilder::of(builders, &self.table, &key);
+            writing.partition(&key, &target, builder)?;
+        }
+        Ok(())
+    }
+}
+
+/// The update of one partition in the making.
+pub(crate) struct PartitionBuilder {
+    table: Arc<Table>,
+    key: Box<[u8]>,
+    update: UpdateBuilder,
+}
+
+impl PartitionBuilder {
+    /// The builder for a key of a table, a new one at need.
+    fn of<'b>(
+        builders: &'b mut Vec<Self>,
+        table: &Arc<Table>,
+        key: &[u8],
+    ) -> &'b mut UpdateBuilder {
+        let found = builders.iter().position(|b| b.table.id == table.id && *b.key == *key);
+        let at = found.unwrap_or_else(|| {
+            builders.push(Self {
+                table: Arc::clone(table),
+                key: key.into(),
+                update: UpdateBuilder::new(table.id.0, Arc::clone(&table.layout), key),
+            });
+            builders.len() - 1
+        });
+        &mut builders[at].update
+    }
+
+    fn finish(self, scratch: &mut RowBuilder) -> PartitionUpdate {
+        self.update.finish(scratch)
+    }
+}
+
+/// A modification at work.
+struct Writing<'w> {
+    modify: &'w Modify,
+    bind: &'w Bind<'w>,
+    timestamp: i64,
+    ttl: i32,
+    before: &'w dyn Before,
+    row: RowBuilder,
+    scratch: RowBuilder,
+}
+
+impl Writing<'_> {
+    fn deletion(&self) -> Deletion {
+        Deletion::new(self.timestamp, self.bind.now_seconds)
+    }
+
+    fn partition(
+        &mut self,
+        key: &[u8],
+        target: &Target,
+        update: &mut UpdateBuilder,
+    ) -> Result<(), CqlError> {
+        let modify = self.modify;
+        let changes_columns = !modify.statics.is_empty() || !modify.regulars.is_empty();
+        match target {
+            Target::Ranges(_) if changes_columns => Err(no_columns_of_ranges()),
+            Target::Ranges(ranges) => {
+                for range in ranges {
+                    update.delete_range(self.range(range));
+                }
+                Ok(())
+            }
+            Target::Rows(rows) => {
+                for row in rows {
+                    self.row(key, row.as_ref(), update)?;
+                }
+                Ok(())
+            }
+            Target::Partition if modify.kind == Kind::Delete && !changes_columns => {
+                update.delete_partition(self.deletion());
+                Ok(())
+            }
+            Target::Partition if modify.table.clustering.is_empty() => {
+                self.row(key, ClusteringRef::EMPTY, update)
+            }
+            Target::Partition if modify.kind == Kind::Delete && !modify.regulars.is_empty() => {
+                Err(no_columns_of_ranges())
+            }
+            Target::Partition => self.static_row(key, update),
+        }
+    }
+
+    fn range(&self, (start, end): &(Bound, Bound)) -> RangeTombstone {
+        RangeTombstone { start: start.clone(), end: end.clone(), deletion: self.deletion() }
+    }
+
+    /// Writes one row, and the static one where the statement is about both.
+    fn row(
+        &mut self,
+        key: &[u8],
+        clustering: ClusteringRef<'_>,
+        update: &mut UpdateBuilder,
+    ) -> Result<(), CqlError> {
+        let modify = self.modify;
+        let deletes_columns = !modify.statics.is_empty() || !modify.regulars.is_empty();
+        if modify.kind != Kind::Delete || !deletes_columns || !modify.regulars.is_empty() {
+            self.row.start_row(clustering);
+            if modify.kind == Kind::Insert {
+                self.row.liveness(liveness(self.bind, self.timestamp, self.ttl));
+            }
+            if modify.kind == Kind::Delete && !deletes_columns {
+                self.row.deletion(self.deletion());
+            }
+            self.cells(key, Some(clustering), &modify.regulars)?;
+            update.add(self.row.finish_row(&modify.table.layout), &mut self.scratch);
+        }
+        self.static_row(key, update)
+    }
+
+    fn static_row(&mut self, key: &[u8], update: &mut UpdateBuilder) -> Result<(), CqlError> {
+        let modify = self.modify;
+        if modify.statics.is_empty() {
+            return Ok(());
+        }
+        self.row.start_static();
+        self.cells(key, None, &modify.statics)?;
+        update.add(self.row.finish_row(&modify.table.layout), &mut self.scratch);
+        Ok(())
+    }
+
+    fn cells(
+        &mut self,
+        key: &[u8],
+        clustering: Option<ClusteringRef<'_>>,
+        operations: &[Operation],
+    ) -> Result<(), CqlError> {
+        let reads = operations.iter().any(Operation::needs_read);
+        let mut writer = CellWriter {
+            row: &mut self.row,
+            layout: &self.modify.table.layout,
+            bind: self.bind,
+            timestamp: self.timestamp,
+            ttl: self.ttl,
+            expires_at: expires_at(self.bind, self.ttl),
+            before: if reads { self.before.row(key, clustering) } else { None },
+        };
+        operations.iter().try_for_each(|operation| writer.apply(operation))
+    }
+}
+
+fn no_columns_of_ranges() -> CqlError {
+    CqlError::invalid("Range deletions are not supported for specific columns")
+}
+
+fn check_insert_columns(names: &[String], values: usize) -> Result<(), CqlError> {
+    if names.is_empty() {
+        return Err(CqlError::invalid("No columns provided to INSERT"));
+    }
+    if names.len() != values {
+        return Err(CqlError::invalid("Unmatched column names/values"));
+    }
+    let mut sorted: Vec<&String> = names.iter().collect();
+    sorted.sort();
+    if sorted.is_sorted_by(|a, b| a != b) {
+        Ok(())
+    } else {
+        Err(CqlError::invalid("The column names contains duplicates"))
+    }
+}
+
+fn refuse_condition(
+    condition: Option<&ast::Condition>,
+    attributes: &Attributes,
+) -> Result<(), CqlError> {
+    if condition.is_none() {
+        return Ok(());
+    }
+    if attributes.timestamp.is_some() {
+        return Err(CqlError::invalid("Cannot provide custom timestamp for conditional updates"));
+    }
+    Err(CqlError::unsupported("IF"))
 }

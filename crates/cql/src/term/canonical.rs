@@ -7,8 +7,8 @@ use num_bigint::BigInt;
 use types::CqlType;
 use types::value::{Elements, Entries, pack_list, pack_map};
 
-/// Brings a valid value of a collection into the stored form; other values stay as they are.
-pub fn collection<'a>(ty: &CqlType, value: &'a [u8]) -> Cow<'a, [u8]> {
+/// Brings a valid value of a collection, or of an element of one, into the stored form.
+pub fn stored_form<'a>(ty: &CqlType, value: &'a [u8]) -> Cow<'a, [u8]> {
     collection_at(ty, value, types::MAX_DEPTH)
 }
 

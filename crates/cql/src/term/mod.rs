@@ -20,6 +20,8 @@ use crate::scope::ColumnSpec;
 use crate::value::{Bound, Value};
 use function::Function;
 
+pub use canonical::stored_form;
+
 /// A prepared term: it gives a value once bound. Values of collections come out as Cassandra stores them,
 /// sets and maps sorted.
 #[derive(Clone, Debug, PartialEq)]
@@ -160,11 +162,7 @@ impl Marker {
             return Err(CqlError::invalid(format!("The data cannot be deserialized as a {kind}")));
         }
         ty.validate(value).map_err(|error| CqlError::invalid(error.to_string()))?;
-        let value = if ty.is_collection() {
-            canonical::collection(ty, value)
-        } else {
-            Cow::Borrowed(value)
-        };
+        let value = if ty.is_collection() { stored_form(ty, value) } else { Cow::Borrowed(value) };
         Ok(Bound::Bytes(value))
     }
 }

@@ -23,6 +23,8 @@ impl DataOp {
 
     pub fn len_after(&self, len: u64) -> u64 {
         match self {
+            // Writing nothing does not grow a file.
+            Self::Write { from, to, .. } if from == to => len,
             Self::Write { .. } => len.max(self.range().1),
             Self::SetLen(n) => *n,
         }
@@ -52,6 +54,8 @@ pub(super) struct FileNode {
     pub live: Vec<u8>,
     pub durable: Vec<u8>,
     pub pending: Vec<Pending<DataOp>>,
+    /// A change of size raced with a sync: the order of what is pending is not that of the live image.
+    pub raced: bool,
     pub links: u32,
     pub opens: u32,
 }
@@ -97,7 +101,6 @@ impl FileNode {
             return;
         }
         let mut left: Vec<Pending<DataOp>> = Vec::new();
-        let mut dropped = false;
         for op in std::mem::take(&mut self.pending) {
             if !op.covered_by(began) {
                 left.push(op);
@@ -110,10 +113,11 @@ impl FileNode {
             };
             let before = sizes(&left);
             left = left.into_iter().flat_map(|old| subtract(old, &op.op)).collect();
-            dropped |= sizes(&left) != before;
+            self.raced |= sizes(&left) != before;
         }
         self.pending = left;
-        if dropped && self.pending.is_empty() {
+        if self.raced && self.pending.is_empty() {
+            self.raced = false;
             // A size that raced with the sync is settled as the processes saw it.
             self.durable.clone_from(&self.live);
         }
@@ -195,7 +199,7 @@ fn subtract(old: Pending<DataOp>, new: &DataOp) -> Vec<Pending<DataOp>> {
         DataOp::Write { .. } => new.range(),
         DataOp::SetLen(len) => (*len, u64::MAX),
     };
-    if cut_end <= start || end <= cut_start {
+    if cut_end <= start || end <= cut_start || cut_start == cut_end {
         return vec![old];
     }
     let piece = |from: usize, to: usize| {

@@ -68,6 +68,37 @@ impl NameOp {
     }
 }
 
+impl NameOp {
+    /// The names that it sets or clears.
+    fn places(&self) -> Vec<(Ino, &str)> {
+        match self {
+            Self::Link { dir, name, .. } | Self::Unlink { dir, name, .. } => vec![(*dir, name)],
+            Self::Rename { from_dir, from, to_dir, to, .. } => {
+                vec![(*from_dir, from), (*to_dir, to)]
+            }
+        }
+    }
+
+    /// What is left of it once `newer` is durable: journals keep the order of changes to one name.
+    fn behind(self, newer: &Self) -> Option<Self> {
+        let newer = newer.places();
+        let settled = |dir: Ino, name: &str| newer.contains(&(dir, name));
+        match self {
+            Self::Link { dir, ref name, .. } | Self::Unlink { dir, ref name, .. } => {
+                (!settled(dir, name)).then_some(self)
+            }
+            Self::Rename { from_dir, from, to_dir, to, ino } => {
+                match (settled(from_dir, &from), settled(to_dir, &to)) {
+                    (false, false) => Some(Self::Rename { from_dir, from, to_dir, to, ino }),
+                    (true, false) => Some(Self::Link { dir: to_dir, name: to, ino }),
+                    (false, true) => Some(Self::Unlink { dir: from_dir, name: from, ino }),
+                    (true, true) => None,
+                }
+            }
+        }
+    }
+}
+
 /// A disk in memory.
 #[derive(Clone, Debug)]
 pub struct DiskModel {
@@ -256,9 +287,9 @@ impl DiskModel {
     /// The operation has ended: syncs that begin now cover it.
     pub(crate) fn ended(&mut self, ino: Ino, id: OpId) {
         let now = self.tick();
-        if let Ok(file) = self.file_mut(ino)
-            && let Some(op) = file.pending.iter_mut().rev().find(|op| op.id == id)
-        {
+        let Ok(file) = self.file_mut(ino) else { return };
+        // A sync of what it overlaps may have cut it into pieces.
+        for op in file.pending.iter_mut().filter(|op| op.id == id) {
             op.ended = Some(now);
         }
     }
@@ -431,11 +462,18 @@ impl DiskModel {
 
     /// A sync of a directory ended.
     pub(crate) fn dir_sync_ended(&mut self, dir: Ino, began: u64, ok: bool) {
-        let mut left = Vec::new();
+        let mut left: Vec<Pending<NameOp>> = Vec::new();
         for mut op in std::mem::take(&mut self.names) {
             if op.op.touches(dir) && op.covered_by(began) {
                 if ok {
                     self.make_durable(&op.op);
+                    let older = left.into_iter();
+                    left = older
+                        .filter_map(|old| {
+                            let Pending { id, ended, forsaken, op: was } = old;
+                            was.behind(&op.op).map(|op| Pending { id, ended, forsaken, op })
+                        })
+                        .collect();
                     continue;
                 }
                 op.forsaken = true;
@@ -452,18 +490,16 @@ impl DiskModel {
                 dir.durable.insert(name.to_string(), ino);
             }
         };
-        let take = |model: &mut Self, dir: Ino, name: &str, ino: Ino| {
-            if let Some(dir) = model.dir_mut(dir)
-                && dir.durable.get(name) == Some(&ino)
-            {
+        let take = |model: &mut Self, dir: Ino, name: &str| {
+            if let Some(dir) = model.dir_mut(dir) {
                 dir.durable.remove(name);
             }
         };
         match op {
             NameOp::Link { dir, name, ino } => put(self, *dir, name, *ino),
-            NameOp::Unlink { dir, name, ino } => take(self, *dir, name, *ino),
+            NameOp::Unlink { dir, name, .. } => take(self, *dir, name),
             NameOp::Rename { from_dir, from, to_dir, to, ino } => {
-                take(self, *from_dir, from, *ino);
+                take(self, *from_dir, from);
                 put(self, *to_dir, to, *ino);
             }
         }

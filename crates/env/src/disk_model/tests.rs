@@ -1,6 +1,9 @@
 //! Laws of the model.
 
+use proptest::prelude::*;
+
 use super::*;
+use crate::rng::Rng;
 
 fn file(model: &mut DiskModel, path: &str) -> Ino {
     let (ino, op) = model.create(Path::new(path)).unwrap();
@@ -136,6 +139,24 @@ fn older_unsynced_writes_do_not_come_back_over_synced_ones() {
     }
 }
 
+/// A write in flight, cut in two by the sync of a later one, ends as a whole.
+#[test]
+fn a_write_cut_by_a_sync_ends_in_all_its_pieces() {
+    for seed in 0..20 {
+        let mut m = DiskModel::new();
+        let a = file(&mut m, "a");
+        sync_root(&mut m);
+        let slow = m.write(a, 0, &[1; 2048]).unwrap();
+        write(&mut m, a, 512, 2, 512);
+        sync(&mut m, a);
+        m.ended(a, slow);
+        sync(&mut m, a);
+        m.power_cut(&Rng::new(seed));
+        let expected = [[1; 512], [2; 512], [1; 512], [1; 512]].concat();
+        assert_eq!(m.files()[0].1, expected);
+    }
+}
+
 #[test]
 fn space_is_counted_by_names() {
     let mut m = DiskModel::new();
@@ -146,4 +167,145 @@ fn space_is_counted_by_names() {
     assert_eq!(m.used(), 1000);
     m.remove_file(Path::new("b")).unwrap();
     assert_eq!(m.used(), 0);
+}
+
+#[derive(Clone, Debug)]
+enum Step {
+    Create(usize),
+    Write { file: usize, at: u64, len: usize, ends: bool },
+    SetLen { file: usize, len: u64, ends: bool },
+    Sync { file: usize, ok: bool },
+    SyncRoot,
+    Rename(usize, usize),
+    Link(usize, usize),
+    Remove(usize),
+    EndAll,
+}
+
+fn steps() -> impl Strategy<Value = Vec<Step>> {
+    let file = 0..4usize;
+    let step = prop_oneof![
+        file.clone().prop_map(Step::Create),
+        (file.clone(), 0..4000u64, 0..3000usize, any::<bool>())
+            .prop_map(|(file, at, len, ends)| Step::Write { file, at, len, ends }),
+        (file.clone(), 0..5000u64, any::<bool>()).prop_map(|(file, len, ends)| Step::SetLen {
+            file,
+            len,
+            ends
+        }),
+        (file.clone(), any::<bool>()).prop_map(|(file, ok)| Step::Sync { file, ok }),
+        Just(Step::SyncRoot),
+        (file.clone(), file.clone()).prop_map(|(a, b)| Step::Rename(a, b)),
+        (file.clone(), file.clone()).prop_map(|(a, b)| Step::Link(a, b)),
+        file.prop_map(Step::Remove),
+        Just(Step::EndAll),
+    ];
+    proptest::collection::vec(step, 0..40)
+}
+
+/// Runs the steps on files a, b, c, d of the root. `syncs_fail`: whether failing syncs do fail.
+fn play(model: &mut DiskModel, steps: &[Step], syncs_fail: bool) {
+    let path = |n: &usize| std::path::PathBuf::from(["a", "b", "c", "d"][*n]);
+    let (mut open, mut names) = (Vec::new(), Vec::new());
+    for (byte, step) in steps.iter().enumerate() {
+        let mut data = |model: &mut DiskModel, ino, op: io::Result<OpId>, ends: bool| match op {
+            Ok(op) if ends => model.ended(ino, op),
+            Ok(op) => open.push((ino, op)),
+            Err(e) => panic!("{e}"),
+        };
+        let mut name = |model: &mut DiskModel, op: io::Result<OpId>| match op {
+            Ok(op) if byte % 3 > 0 => model.name_ended(op),
+            Ok(op) => names.push(op),
+            Err(_) => {}
+        };
+        match step {
+            Step::Create(n) => {
+                let op = model.create(&path(n)).map(|(_, op)| op);
+                name(model, op);
+            }
+            Step::Rename(a, b) => {
+                let op = model.rename(&path(a), &path(b));
+                name(model, op);
+            }
+            Step::Link(a, b) => {
+                let op = model.hard_link(&path(a), &path(b));
+                name(model, op);
+            }
+            Step::Remove(n) => {
+                let op = model.remove_file(&path(n));
+                name(model, op);
+            }
+            Step::Write { file, at, len, ends } => {
+                let Ok(ino) = model.lookup(&path(file)) else { continue };
+                let op = model.write(ino, *at, &vec![byte as u8 + 1; *len]);
+                data(model, ino, op, *ends);
+            }
+            Step::SetLen { file, len, ends } => {
+                let Ok(ino) = model.lookup(&path(file)) else { continue };
+                let op = model.set_len(ino, *len);
+                data(model, ino, op, *ends);
+            }
+            Step::Sync { file, ok } => {
+                let Ok(ino) = model.lookup(&path(file)) else { continue };
+                let began = model.sync_begins();
+                model.sync_ended(ino, began, *ok || !syncs_fail);
+            }
+            Step::SyncRoot => {
+                let began = model.sync_begins();
+                model.dir_sync_ended(ROOT, began, !syncs_fail || byte % 4 > 0);
+            }
+            Step::EndAll => {
+                open.drain(..).for_each(|(ino, op)| model.ended(ino, op));
+                names.drain(..).for_each(|op| model.name_ended(op));
+            }
+        }
+    }
+    names.drain(..).for_each(|op| model.name_ended(op));
+    open.drain(..).for_each(|(ino, op)| model.ended(ino, op));
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig {
+        cases: 2000,
+        rng_seed: proptest::test_runner::RngSeed::Fixed(1),
+        failure_persistence: None,
+        ..ProptestConfig::default()
+    })]
+
+    /// With everything ended and synced, a power cut changes nothing.
+    #[test]
+    fn a_full_sync_settles_everything(steps in steps(), seed: u64) {
+        let mut m = DiskModel::new();
+        play(&mut m, &steps, false);
+        for file in ["a", "b", "c", "d"] {
+            if let Ok(ino) = m.lookup(Path::new(file)) {
+                sync(&mut m, ino);
+            }
+        }
+        sync_root(&mut m);
+        let (before, used) = (m.files(), m.used());
+        m.power_cut(&Rng::new(seed));
+        prop_assert_eq!(before, m.files());
+        prop_assert_eq!(used, m.used());
+    }
+
+    /// Whatever the syncs were: no content from nowhere, a second cut changes nothing, and the space
+    /// adds up.
+    #[test]
+    fn a_power_cut_leaves_only_what_was_written(steps in steps(), seed: u64) {
+        let mut m = DiskModel::new();
+        play(&mut m, &steps, true);
+        m.power_cut(&Rng::new(seed));
+        let files = m.files();
+        for (_, bytes) in &files {
+            prop_assert!(bytes.len() <= 7000);
+            prop_assert!(bytes.iter().all(|b| usize::from(*b) <= steps.len()));
+        }
+        m.power_cut(&Rng::new(!seed));
+        prop_assert_eq!(&files, &m.files());
+        let mut inodes: Vec<_> = files.iter().map(|(p, b)| (m.lookup(Path::new(p)).unwrap(), b.len())).collect();
+        inodes.sort();
+        inodes.dedup();
+        prop_assert_eq!(m.used(), inodes.iter().map(|(_, len)| *len as u64).sum::<u64>());
+    }
 }

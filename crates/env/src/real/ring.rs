@@ -500,7 +500,7 @@ impl Ring {
         let slot = (user_data & 0xffff_ffff) as u32;
         let generation = ((user_data >> 32) & 0x00ff_ffff) as u32;
         let key = PollKey { slot, generation };
-        let Some((fd, wakers)) = self.with_poll(key, |state| {
+        let Some((fd, gone, wakers)) = self.with_poll(key, |state| {
             let mut wakers = Vec::new();
             // An error of the poll itself: let the next call on the socket tell.
             let events = if result < 0 { libc::POLLERR } else { result as libc::c_short };
@@ -516,11 +516,12 @@ impl Ring {
                 state.writable = true;
                 wakers.append(&mut state.writers);
             }
-            (state.fd, wakers)
+            (state.fd, gone, wakers)
         }) else {
             return;
         };
-        if !more && result != -libc::ECANCELED && result != -libc::EBADF {
+        // Both ways closed, it stays ready for good: there is nothing left to watch.
+        if !more && !gone {
             self.arm(fd, key);
         }
         wakers.into_iter().for_each(Waker::wake);

@@ -4,6 +4,8 @@ mod notify;
 mod oneshot;
 mod queue;
 mod semaphore;
+#[cfg(test)]
+mod tests;
 
 pub use notify::{Notified, Notify};
 pub use oneshot::{Canceled, OneshotReceiver, OneshotSender, oneshot};

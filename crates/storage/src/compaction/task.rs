@@ -1,6 +1,5 @@
 //! Merging SSTables into one.
 
-use std::cmp::Ordering;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
@@ -8,9 +7,6 @@ use std::time::Duration;
 use env::Class;
 use rows::{Deletion, Purger, RowBuilder, RowRef, Unfiltered, purge_marker, purge_row};
 use schema::{Table, TableId};
-use sstable::descriptor::Component;
-use sstable::index::{Found, read_entry};
-use types::Token;
 
 use super::size_tiered::{self, Candidate};
 use crate::engine::Engine;
@@ -19,65 +15,14 @@ use crate::flush::{least, writer_options};
 use crate::memtable::KeyRef;
 use crate::node::{Node, NodeTable};
 use crate::output::Output;
-use crate::read::{Located, PartitionCursor, SSTableCursor, Slices, Source};
-use crate::sstables::{Files, LiveSet, SSTable};
+use crate::read::{Head, KeyWalk, PartitionCursor, SSTableCursor, Slices, Source};
+use crate::sstables::{LiveSet, SSTable};
 use crate::transaction::{Transaction, remove_descriptor};
 
 /// How often a removed file's last readers are looked for.
 const REMOVAL_POLL: Duration = Duration::from_millis(20);
 /// The longest pause of the throughput limit at once.
 const PAUSE_MAX: Duration = Duration::from_millis(100);
-
-/// Walks the keys of an SSTable in order.
-struct KeyWalk {
-    sstable: Arc<SSTable>,
-    /// Where the next entry starts in the index.
-    at: u64,
-    window: Vec<u8>,
-    window_start: u64,
-    /// The entry it stands at: key, token, and where it points.
-    head: Option<(Vec<u8>, Token, Located)>,
-}
-
-impl KeyWalk {
-    async fn start(files: &Files, sstable: &Arc<SSTable>) -> Result<Self, StorageError> {
-        let sstable = Arc::clone(sstable);
-        let mut walk = Self { sstable, at: 0, window: Vec::new(), window_start: 0, head: None };
-        walk.step(files).await?;
-        Ok(walk)
-    }
-
-    async fn step(&mut self, files: &Files) -> Result<(), StorageError> {
-        loop {
-            let left = self.sstable.table.index_length.saturating_sub(self.at);
-            if left == 0 {
-                self.head = None;
-                return Ok(());
-            }
-            let skip = (self.at - self.window_start) as usize;
-            let bytes = self.window.get(skip..).unwrap_or_default();
-            let found = read_entry(bytes, left);
-            let path = || self.sstable.path(&Component::Index);
-            match found.map_err(|e| StorageError::corrupt(path(), e))? {
-                Found::Entry(entry) => {
-                    let located =
-                        Located { position: entry.position, promoted: entry.promoted.to_vec() };
-                    self.head = Some((entry.key.to_vec(), Token::of(entry.key), located));
-                    self.at += entry.length as u64;
-                    return Ok(());
-                }
-                Found::NeedMore(_) => {
-                    self.window.drain(..skip.min(self.window.len()));
-                    self.window_start = self.at;
-                    let next = self.window_start + self.window.len() as u64;
-                    let (start, page) = files.index_page(&self.sstable, next, false).await?;
-                    let page = page.get((next - start) as usize..).unwrap_or_default();
-                    self.window.extend_from_slice(page);
-                }
-            }
-        }
-    }
-}
 
 /// What a compaction may purge, and what it did.
 struct Purging {
@@ -249,30 +194,22 @@ impl Node {
         let files = &engine.files;
         let mut walks = Vec::with_capacity(inputs.len());
         for input in inputs {
-            walks.push(KeyWalk::start(files, input).await?);
+            walks.push(KeyWalk::start(files, input, None, false).await?);
         }
         let mut pace = Pace::new(engine);
-        let order = |a: &(Vec<u8>, Token, Located), b: &(Vec<u8>, Token, Located)| {
-            (a.1, &a.0).cmp(&(b.1, &b.0))
-        };
         loop {
-            let heads = walks.iter().filter_map(|walk| walk.head.as_ref());
-            let Some((key, token, _)) = heads.min_by(|a, b| order(a, b)) else { return Ok(()) };
-            let (key, token) = (key.clone(), *token);
-            let at = KeyRef { token, bytes: &key };
+            let heads = walks.iter().filter_map(|walk| walk.head());
+            let Some(key) = heads.map(|head| &head.key).min().cloned() else { return Ok(()) };
+            let at = key.as_ref();
             let mut sources = Vec::new();
             for walk in &mut walks {
-                let same = |head: &(Vec<u8>, Token, Located)| {
-                    (head.1, &head.0).cmp(&(token, &key)) == Ordering::Equal
-                };
-                if walk.head.as_ref().is_some_and(same)
-                    && let Some((_, _, located)) = walk.head.take()
+                if walk.head().is_some_and(|head| head.key == key)
+                    && let Some(Head { located, .. }) = walk.take(files).await?
                 {
-                    let (sstable, all) = (Arc::clone(&walk.sstable), Slices::all(false));
+                    let (sstable, all) = (Arc::clone(walk.sstable()), Slices::all(false));
                     let cursor =
                         SSTableCursor::open_at(files, &sstable, at, located, table, all, false);
                     sources.push(Source::SSTable(Box::new(cursor.await?)));
-                    walk.step(files).await?;
                 }
             }
             let mut partition =

@@ -1,14 +1,19 @@
 //! Reading: cursors over memtables and SSTables, merged.
 
+mod collect;
+mod key_walk;
 mod partition;
+mod scan;
 mod slices;
 mod sstable;
 
 use rows::{ColumnMap, Layout};
 use schema::Table;
 
+pub(crate) use self::key_walk::{Head, KeyWalk};
 pub use self::partition::PartitionCursor;
 pub(crate) use self::partition::Source;
+pub use self::scan::{KeyScan, ScanStart};
 pub use self::slices::Slices;
 pub(crate) use self::sstable::{Located, SSTableCursor};
 

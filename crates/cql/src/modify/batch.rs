@@ -1,0 +1,295 @@
+//! BATCH: several modifications at once, from one text or from the parts of a BATCH message.
+
+use rows::{ClusteringRef, NO_TIMESTAMP, NO_TTL, PartitionUpdate, RowBuilder, RowRef};
+use schema::TableKind;
+
+use crate::ast::{self, BatchKind, Modification};
+use crate::context::Bind;
+use crate::error::CqlError;
+use crate::modify::attributes::Attributes;
+use crate::modify::write::Before;
+use crate::modify::{Modify, PartitionBuilder};
+use crate::scope::Scope;
+
+/// A prepared BATCH.
+#[derive(Clone, Debug)]
+pub struct Batch {
+    kind: BatchKind,
+    attributes: Attributes,
+    statements: Vec<Modify>,
+}
+
+/// A modification of a batch with the values of its own markers.
+pub struct Part<'a> {
+    /// The statement.
+    pub modify: &'a Modify,
+    /// Its execution.
+    pub bind: &'a Bind<'a>,
+}
+
+/// What a batch does.
+#[derive(Clone, Debug)]
+pub struct BatchUpdates {
+    /// One update a table and key; none that does nothing.
+    pub updates: Vec<PartitionUpdate>,
+    /// Warnings for the client.
+    pub warnings: Vec<String>,
+    /// Must it go through the batch log: is it logged, and does it write to more than one key?
+    pub needs_log: bool,
+}
+
+impl Batch {
+    /// Checks a BATCH against the schema.
+    pub fn prepare(statement: &ast::Batch, scope: &mut Scope<'_>) -> Result<Self, CqlError> {
+        let mut statements = Vec::with_capacity(statement.statements.len());
+        for modification in &statement.statements {
+            statements.push(match modification {
+                Modification::Insert(insert) => Modify::insert(insert, scope)?,
+                Modification::Update(update) => Modify::update(update, scope)?,
+                Modification::Delete(delete) => Modify::delete(delete, scope)?,
+            });
+        }
+        let raw = &statement.attributes;
+        let attributes = Attributes::prepare(
+            raw.timestamp.as_ref(),
+            raw.ttl.as_ref(),
+            "[batch]",
+            "[batch]",
+            scope,
+        )?;
+        if attributes.ttl.is_some() {
+            return Err(CqlError::invalid("Global TTL on the BATCH statement is not supported."));
+        }
+        let parts: Vec<&Modify> = statements.iter().collect();
+        check_parts(statement.kind, attributes.timestamp.is_some(), &parts)?;
+        scope.partition_key_markers = match parts.as_slice() {
+            [first, rest @ ..] if rest.iter().all(|m| m.table.id == first.table.id) => {
+                scope.variables.partition_key_markers(first.table.partition_key.len())
+            }
+            _ => Vec::new(),
+        };
+        // A batch acts on no keyspace of its own.
+        scope.acts_on = None;
+        Ok(Self { kind: statement.kind, attributes, statements })
+    }
+
+    /// Its kind.
+    pub fn kind(&self) -> BatchKind {
+        self.kind
+    }
+
+    /// Its statements.
+    pub fn statements(&self) -> &[Modify] {
+        &self.statements
+    }
+
+    /// What it does. `before` has the rows that the statements' [`Modify::read_first`] ask for.
+    pub fn bind(&self, bind: &Bind<'_>, before: &dyn Before) -> Result<BatchUpdates, CqlError> {
+        let timestamp = self.attributes.timestamp(bind, bind.timestamp)?;
+        let parts = self.statements.iter().map(|modify| (modify, bind, timestamp));
+        let befores: Vec<&dyn Before> = self.statements.iter().map(|_| before).collect();
+        finish(self.kind, parts.collect(), &befores)
+    }
+}
+
+/// Checks the statements of a batch against each other (`BatchStatement.validate`). `has_timestamp`: the
+/// batch gives one for all.
+pub fn check_parts(
+    kind: BatchKind,
+    has_timestamp: bool,
+    parts: &[&Modify],
+) -> Result<(), CqlError> {
+    let refuse = |message: &str| Err(CqlError::invalid(message));
+    let counters = parts.iter().filter(|modify| modify.table.is_counter()).count();
+    let is_virtual = |modify: &&&Modify| modify.table.kind == TableKind::Virtual;
+    let virtuals = parts.iter().filter(is_virtual).count();
+    if has_timestamp && kind == BatchKind::Counter {
+        return refuse("Cannot provide custom timestamp for counter BATCH");
+    }
+    if has_timestamp && parts.iter().any(|modify| modify.attributes.timestamp.is_some()) {
+        return refuse("Timestamp must be set either on BATCH or individual statements");
+    }
+    if has_timestamp && counters > 0 {
+        return refuse("Cannot provide custom timestamp for a BATCH containing counters");
+    }
+    if kind == BatchKind::Counter && counters < parts.len() {
+        return refuse("Cannot include non-counter statement in a counter batch");
+    }
+    if counters > 0 && counters < parts.len() {
+        return refuse("Counter and non-counter mutations cannot exist in the same batch");
+    }
+    if kind == BatchKind::Logged && counters > 0 {
+        return refuse("Cannot include a counter statement in a logged batch");
+    }
+    if kind == BatchKind::Logged && virtuals > 0 {
+        return refuse("Cannot include a virtual table statement in a logged batch");
+    }
+    if virtuals > 0 && virtuals < parts.len() {
+        return refuse("Mutations for virtual and regular tables cannot exist in the same batch");
+    }
+    Ok(())
+}
+
+/// What the parts of a BATCH message do together: each has its own values, and its rows of
+/// [`Modify::read_first`] in the same place of `befores`.
+pub fn finish_parts(
+    kind: BatchKind,
+    parts: &[Part<'_>],
+    befores: &[&dyn Before],
+) -> Result<BatchUpdates, CqlError> {
+    let modifies: Vec<&Modify> = parts.iter().map(|part| part.modify).collect();
+    check_parts(kind, false, &modifies)?;
+    let parts = parts.iter().map(|part| (part.modify, part.bind, part.bind.timestamp));
+    finish(kind, parts.collect(), befores)
+}
+
+fn finish(
+    kind: BatchKind,
+    parts: Vec<(&Modify, &Bind<'_>, i64)>,
+    befores: &[&dyn Before],
+) -> Result<BatchUpdates, CqlError> {
+    let mut builders: Vec<PartitionBuilder> = Vec::new();
+    let mut warnings = Vec::new();
+    for (modify, _, _) in &parts {
+        modify.check()?;
+    }
+    for (at, (modify, bind, timestamp)) in parts.iter().enumerate() {
+        if *timestamp == NO_TIMESTAMP {
+            return Err(CqlError::invalid("Out of bound timestamp"));
+        }
+        let before = befores.get(at).copied().unwrap_or(&super::NothingRead);
+        modify.add_to(&mut builders, bind, *timestamp, before, &mut warnings)?;
+    }
+    warn_of_gc_grace(kind, &parts, &mut warnings);
+    let tables: Vec<(String, Box<[u8]>)> = builders
+        .iter()
+        .map(|b| (format!("{}.{}", b.table.keyspace, b.table.name), b.key.clone()))
+        .collect();
+    let mut scratch = RowBuilder::new();
+    let updates: Vec<PartitionUpdate> =
+        builders.into_iter().map(|builder| builder.finish(&mut scratch)).collect();
+    let keyspaces = tables
+        .iter()
+        .map(|(table, key)| (table.split('.').next().unwrap_or_default().to_owned(), key.clone()));
+    let mut mutations: Vec<_> = keyspaces.collect();
+    mutations.sort();
+    mutations.dedup();
+    if let Some((_, bind, _)) = parts.first() {
+        check_size(mutations.len(), &tables, &updates, bind, &mut warnings)?;
+        if kind != BatchKind::Logged && mutations.len() > 1 {
+            warn_of_partitions(&tables, bind, &mut warnings);
+        }
+    }
+    Ok(BatchUpdates {
+        updates: updates.into_iter().filter(|update| !update.is_empty()).collect(),
+        warnings,
+        needs_log: kind == BatchKind::Logged && mutations.len() > 1,
+    })
+}
+
+/// Names in brackets, each once.
+fn name_set<'a>(names: impl Iterator<Item = &'a str>) -> (usize, String) {
+    let mut names: Vec<&str> = names.collect();
+    names.sort_unstable();
+    names.dedup();
+    (names.len(), format!("[{}]", names.join(", ")))
+}
+
+fn warn_of_gc_grace(
+    kind: BatchKind,
+    parts: &[(&Modify, &Bind<'_>, i64)],
+    warnings: &mut Vec<String>,
+) {
+    if kind != BatchKind::Logged {
+        return;
+    }
+    let tables = parts.iter().map(|(modify, _, _)| &modify.table);
+    let hasty = tables.filter(|table| table.params.gc_grace_seconds == 0);
+    let names: Vec<String> = hasty.map(|t| format!("{}.{}", t.keyspace, t.name)).collect();
+    if names.is_empty() {
+        return;
+    }
+    let (count, names) = name_set(names.iter().map(String::as_str));
+    let s = if count == 1 { "" } else { "s" };
+    warnings.push(format!(
+        "Executing a LOGGED BATCH on table{s} {names}, configured with a gc_grace_seconds of 0. The gc_grace_seconds is used to TTL batchlog entries, so setting gc_grace_seconds too low on tables involved in an atomic batch might cause batchlog entries to expire before being replayed."
+    ));
+}
+
+/// Batches over several mutations have a limit (`BatchStatement.verifyBatchSize`).
+fn check_size(
+    mutations: usize,
+    tables: &[(String, Box<[u8]>)],
+    updates: &[PartitionUpdate],
+    bind: &Bind<'_>,
+    warnings: &mut Vec<String>,
+) -> Result<(), CqlError> {
+    if mutations <= 1 {
+        return Ok(());
+    }
+    let size: u64 = updates.iter().map(data_size).sum();
+    let limits = bind.limits;
+    if size > limits.batch_warn_bytes && size > limits.batch_fail_bytes {
+        return Err(CqlError::invalid("Batch too large"));
+    }
+    if size > limits.batch_warn_bytes {
+        let (_, names) = name_set(tables.iter().map(|(table, _)| table.as_str()));
+        let limit = limits.batch_warn_bytes;
+        warnings.push(format!(
+            "Batch for {names} is of size {size}, exceeding specified threshold of {limit} by {}.",
+            size - limit
+        ));
+    }
+    Ok(())
+}
+
+/// The bytes of an update as Cassandra counts them for batches (`PartitionUpdate.dataSize`): a fixed size a row, a
+/// cell and a range beside what they hold; not the key.
+fn data_size(update: &PartitionUpdate) -> u64 {
+    /// A row without anything: an empty liveness and no deletion.
+    const EMPTY_ROW: usize = 8 + 13;
+    let rows: usize = update.rows.iter().map(row_size).sum();
+    let static_row = update.static_row().map_or(EMPTY_ROW, row_size);
+    let ranges = update.ranges.iter().map(|range| {
+        let values = |bound: &rows::Bound| values_size(bound.values.as_ref());
+        values(&range.start) + values(&range.end) + 12
+    });
+    let ranges = if update.ranges.is_empty() { 0 } else { 4 + ranges.sum::<usize>() };
+    (rows + static_row + ranges + 8) as u64
+}
+
+fn values_size(values: ClusteringRef<'_>) -> usize {
+    values.iter().map(|value| value.map_or(0, <[u8]>::len)).sum()
+}
+
+fn row_size(row: RowRef<'_>) -> usize {
+    let expires = row.liveness().is_some_and(|liveness| liveness.ttl != NO_TTL);
+    let mut size = values_size(row.clustering()) + if expires { 20 } else { 8 } + 13;
+    let mut complex = None;
+    for cell in row.cells() {
+        // Every complex column counts a deletion, whether it has one or not.
+        if (cell.is_complex_deletion() || cell.path.is_some()) && complex != Some(cell.column) {
+            complex = Some(cell.column);
+            size += 12;
+        }
+        if !cell.is_complex_deletion() {
+            size += 20 + cell.value.len() + cell.path.map_or(0, <[u8]>::len);
+        }
+    }
+    size
+}
+
+fn warn_of_partitions(tables: &[(String, Box<[u8]>)], bind: &Bind<'_>, warnings: &mut Vec<String>) {
+    let mut keys: Vec<&[u8]> = tables.iter().map(|(_, key)| &**key).collect();
+    keys.sort_unstable();
+    keys.dedup();
+    let limit = bind.limits.unlogged_batch_partitions_warn;
+    if keys.len() as u64 > u64::from(limit) {
+        let (count, names) = name_set(tables.iter().map(|(table, _)| table.as_str()));
+        let s = if count == 1 { "" } else { "s" };
+        warnings.push(format!(
+            "Unlogged batch covering {} partitions detected against table{s} {names}. You should use a logged batch for atomicity, or asynchronous writes for performance.",
+            keys.len()
+        ));
+    }
+}

@@ -1,0 +1,325 @@
+//! Operations, bound, as cells of a row.
+
+use rows::{
+    CellKind, CellRef, ClusteringRef, Deletion, Layout, NO_TTL, RowBuilder, RowRef, merge_rows,
+};
+use types::CqlType;
+use types::Uuid;
+use types::uuid::EPOCH_MILLIS;
+use types::value::{Components, Elements, Entries};
+
+use crate::context::Bind;
+use crate::error::CqlError;
+use crate::modify::operation::{Action, Operation};
+use crate::term::Term;
+use crate::value::Bound;
+
+/// 2010-01-01T00:00Z in ticks of 100 ns since 1582: the paths of prepended list cells mirror the present in this
+/// moment, so that the later ones come first (`Lists.PrecisionTime`).
+const MIRROR_TICKS: i64 = (1_262_304_000_000 + EPOCH_MILLIS) * 10_000;
+
+/// Rows as they are stored, for the operations that depend on them. What is expired or deleted may be
+/// among the cells.
+pub trait Before {
+    /// The row at a clustering of a partition; the static row for `None`.
+    fn row(&self, key: &[u8], clustering: Option<ClusteringRef<'_>>) -> Option<RowRef<'_>>;
+}
+
+/// Nothing was read.
+pub struct NothingRead;
+
+impl Before for NothingRead {
+    fn row(&self, _: &[u8], _: Option<ClusteringRef<'_>>) -> Option<RowRef<'_>> {
+        None
+    }
+}
+
+/// Writes the cells of one row.
+pub struct CellWriter<'w> {
+    /// What the row is built in.
+    pub row: &'w mut RowBuilder,
+    /// The layout of the table.
+    pub layout: &'w Layout,
+    /// The execution.
+    pub bind: &'w Bind<'w>,
+    /// The timestamp of all cells.
+    pub timestamp: i64,
+    /// Their time to live, 0 for none.
+    pub ttl: i32,
+    /// When they expire, if they do.
+    pub expires_at: i64,
+    /// The row as stored, if it was read.
+    pub before: Option<RowRef<'w>>,
+}
+
+impl<'w> CellWriter<'w> {
+    fn cell(&mut self, column: u16, path: Option<&[u8]>, value: &[u8]) {
+        self.row.cell(match self.ttl {
+            NO_TTL => CellRef::live(column, path, self.timestamp, value),
+            ttl => CellRef::expiring(column, path, self.timestamp, ttl, self.expires_at, value),
+        });
+    }
+
+    fn tombstone(&mut self, column: u16, path: Option<&[u8]>) {
+        let now = self.bind.now_seconds;
+        self.row.cell(CellRef::tombstone(column, path, self.timestamp, now));
+    }
+
+    fn complex_deletion(&mut self, column: u16, timestamp: i64) {
+        self.row.complex_deletion(column, Deletion::new(timestamp, self.bind.now_seconds));
+    }
+
+    /// Does an operation.
+    pub fn apply(&mut self, operation: &'w Operation) -> Result<(), CqlError> {
+        let column = operation.column;
+        match &operation.action {
+            Action::Set(term) => self.set(operation, term),
+            Action::Append(term) => match self.bound(term)? {
+                Bound::Bytes(value) => self.append(column, &value),
+                Bound::Null | Bound::Unset => Ok(()),
+            },
+            Action::Prepend(term) => match self.bound(term)? {
+                Bound::Bytes(value) => self.prepend(column, &value),
+                Bound::Null | Bound::Unset => Ok(()),
+            },
+            Action::Add(term) => match self.bound(term)? {
+                Bound::Bytes(value) => self.add(operation, &value),
+                Bound::Null | Bound::Unset => Ok(()),
+            },
+            Action::Remove(term) => match self.bound(term)? {
+                Bound::Bytes(keys) => {
+                    for key in items(&keys)? {
+                        self.tombstone(column, Some(key?));
+                    }
+                    Ok(())
+                }
+                Bound::Null | Bound::Unset => Ok(()),
+            },
+            Action::Put(key, value) => self.put(operation, key, value),
+            Action::SetField(field, term) => {
+                let path = field.to_be_bytes();
+                match self.bound(term)? {
+                    Bound::Bytes(value) => self.cell(column, Some(&path), &value),
+                    Bound::Null => self.tombstone(column, Some(&path)),
+                    Bound::Unset => {}
+                }
+                Ok(())
+            }
+            Action::Delete if operation.ty.is_multicell() => {
+                self.complex_deletion(column, self.timestamp);
+                Ok(())
+            }
+            Action::Delete => {
+                self.tombstone(column, None);
+                Ok(())
+            }
+            Action::DeleteElement(term) => self.delete_element(operation, term),
+            Action::DeleteField(field) => {
+                self.tombstone(column, Some(&field.to_be_bytes()));
+                Ok(())
+            }
+            Action::SetIndex(index, value) => self.set_index(operation, index, value),
+            Action::RemoveValues(term) => self.remove_values(operation, term),
+            Action::DeleteIndex(index) => self.delete_index(operation, index),
+        }
+    }
+
+    fn bound(&self, term: &'w Term) -> Result<Bound<'w>, CqlError> {
+        term.bind(self.bind)
+    }
+
+    fn set(&mut self, operation: &'w Operation, term: &'w Term) -> Result<(), CqlError> {
+        let column = operation.column;
+        let value = match self.bound(term)? {
+            Bound::Unset => return Ok(()),
+            Bound::Null => None,
+            Bound::Bytes(value) => Some(value),
+        };
+        if !operation.ty.is_multicell() {
+            match value {
+                Some(value) => self.cell(column, None, &value),
+                None => self.tombstone(column, None),
+            }
+            return Ok(());
+        }
+        // What was there goes, what is written now stays: the deletion is a tick older.
+        self.complex_deletion(column, self.timestamp.wrapping_sub(1));
+        let Some(value) = value else { return Ok(()) };
+        match &operation.ty {
+            CqlType::List { .. } => self.append(column, &value),
+            CqlType::Udt { .. } => self.set_fields(column, &value),
+            _ => self.add(operation, &value),
+        }
+    }
+
+    fn set_fields(&mut self, column: u16, value: &[u8]) -> Result<(), CqlError> {
+        for (field, component) in (0_u16..).zip(Components::of(value)) {
+            if let Some(component) = component.map_err(malformed)? {
+                self.cell(column, Some(&field.to_be_bytes()), component);
+            }
+        }
+        Ok(())
+    }
+
+    fn append(&mut self, column: u16, list: &[u8]) -> Result<(), CqlError> {
+        for item in items(list)? {
+            let path = (self.bind.time_uuid)();
+            self.cell(column, Some(&path), item?);
+        }
+        Ok(())
+    }
+
+    fn prepend(&mut self, column: u16, list: &[u8]) -> Result<(), CqlError> {
+        let values = items(list)?.collect::<Result<Vec<_>, _>>()?;
+        for value in values.into_iter().rev() {
+            let now = Uuid::from_bytes((self.bind.time_uuid)());
+            let ticks = now.ticks().unwrap_or(MIRROR_TICKS);
+            let mirrored = MIRROR_TICKS.saturating_mul(2).saturating_sub(ticks);
+            let path = Uuid::from_ticks(mirrored, now.clock_seq_and_node()).to_bytes();
+            self.cell(column, Some(&path), value);
+        }
+        Ok(())
+    }
+
+    /// Adds the elements of a set or the entries of a map.
+    fn add(&mut self, operation: &Operation, value: &[u8]) -> Result<(), CqlError> {
+        let column = operation.column;
+        if let CqlType::Map { .. } = operation.ty {
+            for entry in Entries::of(value).map_err(malformed)? {
+                let (key, value) = entry.map_err(malformed)?;
+                self.cell(column, Some(key), value);
+            }
+            return Ok(());
+        }
+        for element in items(value)? {
+            self.cell(column, Some(element?), &[]);
+        }
+        Ok(())
+    }
+
+    fn put(
+        &mut self,
+        operation: &'w Operation,
+        key: &'w Term,
+        value: &'w Term,
+    ) -> Result<(), CqlError> {
+        let (key, value) = (self.bound(key)?, self.bound(value)?);
+        let key = match key {
+            Bound::Bytes(key) => key,
+            Bound::Null => return Err(CqlError::invalid("Invalid null map key")),
+            Bound::Unset => return Err(CqlError::invalid("Invalid unset map key")),
+        };
+        match value {
+            Bound::Bytes(value) => self.cell(operation.column, Some(&key), &value),
+            Bound::Null => self.tombstone(operation.column, Some(&key)),
+            Bound::Unset => {}
+        }
+        Ok(())
+    }
+
+    fn delete_element(&mut self, operation: &'w Operation, term: &'w Term) -> Result<(), CqlError> {
+        let what = match operation.ty {
+            CqlType::Set { .. } => "set element",
+            _ => "map key",
+        };
+        match self.bound(term)? {
+            Bound::Bytes(path) => self.tombstone(operation.column, Some(&path)),
+            Bound::Null => return Err(CqlError::invalid(format!("Invalid null {what}"))),
+            Bound::Unset => return Err(CqlError::invalid(format!("Invalid unset {what}"))),
+        }
+        Ok(())
+    }
+
+    /// The cells of a list as they are before the next operation: stored ones and those written by the operations
+    /// before, the living ones only.
+    fn list_cells(&self, column: u16) -> Vec<(Vec<u8>, Vec<u8>)> {
+        let mut pending = self.row.clone();
+        let pending = pending.finish_row(self.layout);
+        let mut merged = RowBuilder::new();
+        let row = match self.before {
+            None => Some(pending),
+            Some(before) => merge_rows(self.layout, before, pending, Deletion::LIVE, &mut merged),
+        };
+        let now = self.bind.now_seconds;
+        let cells = row.into_iter().flat_map(|row| row.cells());
+        let cells = cells.filter(|cell| {
+            let is_alive = match cell.kind {
+                CellKind::Live => true,
+                CellKind::Expiring => cell.local_deletion_time > now,
+                CellKind::Tombstone | CellKind::ComplexDeletion => false,
+            };
+            cell.column == column && is_alive
+        });
+        cells.map(|cell| (cell.path.unwrap_or_default().to_vec(), cell.value.to_vec())).collect()
+    }
+
+    /// The path of the list's cell at an index.
+    fn path_at(&self, column: u16, index: &[u8], verb: &str) -> Result<Vec<u8>, CqlError> {
+        let cells = self.list_cells(column);
+        let index = CqlType::Int.as_i64(index).unwrap_or(-1);
+        if cells.is_empty() {
+            return Err(CqlError::invalid(format!("Attempted to {verb} a list which is null")));
+        }
+        let size = cells.len();
+        let found = usize::try_from(index).ok().and_then(|at| cells.into_iter().nth(at));
+        found.map(|(path, _)| path).ok_or_else(|| {
+            CqlError::invalid(format!("List index {index} out of bound, list has size {size}"))
+        })
+    }
+
+    fn set_index(
+        &mut self,
+        operation: &'w Operation,
+        index: &'w Term,
+        value: &'w Term,
+    ) -> Result<(), CqlError> {
+        let (index, value) = (self.bound(index)?, self.bound(value)?);
+        let index = match index {
+            Bound::Bytes(index) => index,
+            Bound::Null => return Err(CqlError::invalid("Invalid null value for list index")),
+            Bound::Unset => return Err(CqlError::invalid("Invalid unset value for list index")),
+        };
+        let path = self.path_at(operation.column, &index, "set an element on")?;
+        match value {
+            Bound::Bytes(value) => self.cell(operation.column, Some(&path), &value),
+            Bound::Null => self.tombstone(operation.column, Some(&path)),
+            Bound::Unset => {}
+        }
+        Ok(())
+    }
+
+    fn remove_values(&mut self, operation: &'w Operation, term: &'w Term) -> Result<(), CqlError> {
+        let Bound::Bytes(values) = self.bound(term)? else { return Ok(()) };
+        let values = items(&values)?.collect::<Result<Vec<_>, _>>()?;
+        for (path, value) in self.list_cells(operation.column) {
+            if values.contains(&value.as_slice()) {
+                self.tombstone(operation.column, Some(&path));
+            }
+        }
+        Ok(())
+    }
+
+    fn delete_index(&mut self, operation: &'w Operation, index: &'w Term) -> Result<(), CqlError> {
+        let index = match self.bound(index)? {
+            Bound::Bytes(index) => index,
+            Bound::Null => return Err(CqlError::invalid("Invalid null value for list index")),
+            Bound::Unset => return Ok(()),
+        };
+        let path = self.path_at(operation.column, &index, "delete an element from")?;
+        self.tombstone(operation.column, Some(&path));
+        Ok(())
+    }
+}
+
+fn malformed(error: types::ReadError) -> CqlError {
+    CqlError::invalid(error.to_string())
+}
+
+/// The elements of a list or set, none of them null.
+fn items(value: &[u8]) -> Result<impl Iterator<Item = Result<&[u8], CqlError>>, CqlError> {
+    let elements = Elements::of_list(value).map_err(malformed)?;
+    Ok(elements.map(|item| {
+        let item = item.map_err(malformed)?;
+        item.ok_or_else(|| CqlError::invalid("null is not supported inside collections"))
+    }))
+}

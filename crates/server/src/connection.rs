@@ -1,0 +1,349 @@
+//! One connection, as its driver, its requests and the events hub share it.
+
+use std::cell::{Cell, OnceCell, RefCell};
+use std::io;
+use std::net::SocketAddr;
+use std::rc::Rc;
+use std::task::{Context, Poll, Waker};
+
+use env::{Instant, TcpStream};
+use protocol::{ErrorResponse, Header, Reply, Started, Version};
+
+use crate::admission::{OfIp, Permit};
+use crate::output::{EncodedEvent, Output};
+use crate::session::Session;
+use crate::settings::UNREAD_EVENTS;
+use crate::shard::Shard;
+
+/// How far a connection has come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Stage {
+    /// STARTUP is to come.
+    Established,
+    /// AUTH_RESPONSE is to come.
+    Authenticating,
+    /// Statements may come.
+    Ready,
+}
+
+/// A client's connection.
+#[derive(Debug)]
+pub(crate) struct Connection {
+    pub shard: Rc<Shard>,
+    pub id: u64,
+    pub remote: SocketAddr,
+    pub opened: Instant,
+    pub account: OfIp,
+    /// Requests started and not finished.
+    pub in_flight: Cell<usize>,
+    stage: Cell<Stage>,
+    session: OnceCell<Rc<Session>>,
+    /// None once the connection is closed, even while requests of it still run.
+    stream: RefCell<Option<TcpStream>>,
+    output: RefCell<Output>,
+    events: RefCell<Vec<EncodedEvent>>,
+    dirty: Cell<bool>,
+    /// The socket did not take all of the output.
+    blocked: Cell<bool>,
+    /// Answer what is queued, then close.
+    closing: Cell<bool>,
+    over_limit: Cell<bool>,
+    /// The driver waits until [`Self::may_read`].
+    stalled: Cell<bool>,
+    last_moved: Cell<Instant>,
+    waker: RefCell<Option<Waker>>,
+    permit: RefCell<Option<Permit>>,
+}
+
+impl Connection {
+    pub fn new(shard: Rc<Shard>, stream: TcpStream, remote: SocketAddr, permit: Permit) -> Self {
+        let now = shard.env.now();
+        Self {
+            id: shard.next_id(),
+            remote,
+            opened: now,
+            account: shard.in_flight.of(remote.ip()),
+            in_flight: Cell::new(0),
+            stage: Cell::new(Stage::Established),
+            session: OnceCell::new(),
+            stream: RefCell::new(Some(stream)),
+            output: RefCell::default(),
+            events: RefCell::default(),
+            dirty: Cell::new(false),
+            blocked: Cell::new(false),
+            closing: Cell::new(false),
+            over_limit: Cell::new(false),
+            stalled: Cell::new(false),
+            last_moved: Cell::new(now),
+            waker: RefCell::default(),
+            permit: RefCell::new(Some(permit)),
+            shard,
+        }
+    }
+
+    // ---- state
+
+    pub fn stage(&self) -> Stage {
+        self.stage.get()
+    }
+
+    pub fn set_stage(&self, stage: Stage) {
+        self.stage.set(stage);
+        if stage == Stage::Ready {
+            self.shard.handshake_over(self.id);
+        }
+    }
+
+    /// The session; none before STARTUP.
+    pub fn session(&self) -> Option<&Rc<Session>> {
+        self.session.get()
+    }
+
+    pub fn set_session(&self, session: Session) {
+        // A connection is started once; a second STARTUP is refused.
+        let _ = self.session.set(Rc::new(session));
+    }
+
+    pub fn last_moved(&self) -> Instant {
+        self.last_moved.get()
+    }
+
+    pub fn moved(&self) {
+        self.last_moved.set(self.shard.env.turn_now());
+    }
+
+    pub fn is_closed(&self) -> bool {
+        self.stream.borrow().is_none()
+    }
+
+    pub fn is_closing(&self) -> bool {
+        self.closing.get()
+    }
+
+    pub fn is_blocked(&self) -> bool {
+        self.blocked.get()
+    }
+
+    /// Nothing is left to be written?
+    pub fn is_flushed(&self) -> bool {
+        self.output.borrow().is_empty() && self.events.borrow().is_empty()
+    }
+
+    // ---- wake-ups
+
+    pub fn set_waker(&self, waker: &Waker) {
+        match &mut *self.waker.borrow_mut() {
+            Some(known) => known.clone_from(waker),
+            none => *none = Some(waker.clone()),
+        }
+    }
+
+    pub fn wake(&self) {
+        let waker = self.waker.borrow().clone();
+        if let Some(waker) = waker {
+            waker.wake();
+        }
+    }
+
+    /// May more requests be taken from the client?
+    pub fn may_read(&self) -> bool {
+        let settings = &self.shard.settings;
+        !self.over_limit.get()
+            && self.in_flight.get() < settings.max_requests_per_connection.max(1)
+            && self.output.borrow().unsent() <= settings.max_unsent
+    }
+
+    /// The driver stops until [`Self::may_read`] again; counts why.
+    pub fn stall(&self) {
+        if self.stalled.replace(true) {
+            return;
+        }
+        let tally = &self.shard.tally;
+        tally.paused.inc();
+        if self.over_limit.get() {
+            tally.paused_bytes.inc();
+        } else if self.output.borrow().unsent() > self.shard.settings.max_unsent {
+            tally.paused_unread.inc();
+        } else {
+            tally.paused_requests.inc();
+        }
+    }
+
+    pub fn unstall(&self) {
+        if self.stalled.replace(false) {
+            self.shard.tally.paused.dec();
+        }
+    }
+
+    fn wake_if_stalled(&self) {
+        if self.stalled.get() && self.may_read() {
+            self.wake();
+        }
+    }
+
+    /// A request was let in above the limits: no more until bytes are given back.
+    pub fn breached(self: &Rc<Self>) {
+        if !self.over_limit.replace(true) {
+            self.shard.wait_for_bytes(Rc::clone(self));
+        }
+    }
+
+    pub fn bytes_free(&self) {
+        self.over_limit.set(false);
+        self.wake_if_stalled();
+    }
+
+    pub fn request_finished(&self) {
+        self.in_flight.set(self.in_flight.get().saturating_sub(1));
+        self.wake_if_stalled();
+    }
+
+    // ---- output
+
+    /// Queues one message.
+    pub fn respond(self: &Rc<Self>, message: impl FnOnce(&mut Vec<u8>)) {
+        if self.is_closed() {
+            self.shard.tally.answers_dropped.inc();
+            return;
+        }
+        let length = self.output.borrow_mut().write(message);
+        self.queued(length);
+    }
+
+    /// Queues one message, if `message` says that it wrote one.
+    pub fn try_respond(self: &Rc<Self>, message: impl FnOnce(&mut Vec<u8>) -> bool) -> bool {
+        let length = self.output.borrow_mut().try_write(message);
+        if let Some(length) = length {
+            self.queued(length);
+        }
+        length.is_some()
+    }
+
+    fn queued(self: &Rc<Self>, length: usize) {
+        let length = length as u64;
+        self.shard.tally.bytes_sent.add(length);
+        self.shard.tally.bytes_per_response.record(length);
+        self.mark_dirty();
+    }
+
+    /// Queues an error for a request.
+    pub fn respond_error(self: &Rc<Self>, header: &Header, error: &ErrorResponse) {
+        let reply = Reply::new(header.version, header.stream);
+        self.respond(|out| reply.error(out, error));
+    }
+
+    /// Queues READY or what else answers a STARTUP that is agreed on, before or after the framing
+    /// changes as the version has it.
+    pub fn answer_startup(self: &Rc<Self>, started: Started, message: impl FnOnce(&mut Vec<u8>)) {
+        if started.version < Version::V5 {
+            self.output.borrow_mut().start(started);
+            self.respond(message);
+        } else {
+            self.respond(message);
+            self.output.borrow_mut().start(started);
+        }
+    }
+
+    /// Queues an event behind the responses of this turn. A client that does not read them is better
+    /// off without a connection than without events.
+    pub fn event(self: &Rc<Self>, event: EncodedEvent) {
+        let limit = self.shard.settings.max_unsent.saturating_mul(UNREAD_EVENTS);
+        let queued: usize = self.events.borrow().iter().map(|event| event.len()).sum();
+        let unsent = self.output.try_borrow().map_or(0, |output| output.unsent());
+        if unsent + queued > limit {
+            self.shard.tally.events_unread.inc();
+            self.kill();
+            return;
+        }
+        self.shard.tally.events_sent.inc();
+        self.events.borrow_mut().push(event);
+        self.mark_dirty();
+    }
+
+    fn mark_dirty(self: &Rc<Self>) {
+        if !self.dirty.replace(true) {
+            self.shard.mark_dirty(Rc::clone(self));
+        }
+    }
+
+    /// Writes what is queued, as far as the socket takes it.
+    pub fn flush(&self) {
+        self.dirty.set(false);
+        let result = {
+            let stream = self.stream.borrow();
+            let Some(stream) = &*stream else { return };
+            let output = &mut *self.output.borrow_mut();
+            let before = output.unsent();
+            for event in self.events.borrow_mut().drain(..) {
+                output.event(&event);
+            }
+            let result = output.flush(stream);
+            if output.unsent() < before {
+                self.moved();
+            }
+            result
+        };
+        match result {
+            Ok(all) => {
+                let was_blocked = self.blocked.replace(!all);
+                if all == was_blocked || self.closing.get() {
+                    self.wake();
+                } else {
+                    self.wake_if_stalled();
+                }
+            }
+            Err(_) => {
+                self.shard.tally.unknown_errors.inc();
+                self.kill();
+            }
+        }
+    }
+
+    // ---- the socket
+
+    /// Runs `f` on the socket; none once the connection is closed.
+    pub fn with_stream<T>(&self, f: impl FnOnce(&TcpStream) -> T) -> Option<T> {
+        self.stream.borrow().as_ref().map(f)
+    }
+
+    pub fn try_read(&self, buf: &mut [u8]) -> io::Result<Option<usize>> {
+        self.with_stream(|stream| stream.try_read(buf)).unwrap_or(Ok(Some(0)))
+    }
+
+    pub fn poll_readable(&self, cx: &mut Context<'_>) -> Poll<()> {
+        self.with_stream(|stream| stream.poll_readable(cx)).unwrap_or(Poll::Ready(()))
+    }
+
+    pub fn poll_writable(&self, cx: &mut Context<'_>) -> Poll<()> {
+        self.with_stream(|stream| stream.poll_writable(cx)).unwrap_or(Poll::Ready(()))
+    }
+
+    // ---- end
+
+    /// Takes no more requests; closes when what is queued has been written.
+    pub fn close_politely(&self) {
+        if !self.closing.replace(true) {
+            self.wake();
+        }
+    }
+
+    /// Closes now. Requests that still run go on to their end, and their answers are dropped.
+    pub fn kill(&self) {
+        let stream = self.stream.borrow_mut().take();
+        if stream.is_none() {
+            return;
+        }
+        drop(stream);
+        if let Some(session) = self.session.get() {
+            session.close();
+        }
+        self.unstall();
+        self.events.borrow_mut().clear();
+        if let Ok(mut output) = self.output.try_borrow_mut() {
+            output.clear();
+        }
+        let permit = self.permit.borrow_mut().take();
+        drop(permit);
+        self.wake();
+    }
+}

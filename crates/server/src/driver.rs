@@ -1,0 +1,483 @@
+//! A connection's task: reads, finds frames, takes them through the connection's stages.
+
+use std::future::Future;
+use std::pin::Pin;
+use std::rc::Rc;
+use std::task::{Context, Poll};
+
+use env::{Instant, Sleep};
+use protocol::{
+    Decoder, ErrorDetail, ErrorResponse, Frame, Limits, Opcode, Outcome, ProtocolError, Refusal,
+    Reply, Request, Started, Startup, Version, response,
+};
+
+use crate::connection::{Connection, Stage};
+use crate::coordinator::{Authentication, Coordinator};
+use crate::request;
+use crate::session::Session;
+use crate::settings::{HANDSHAKE_FRAME, KEPT_BUFFER, LINGER};
+
+/// The task of one connection.
+pub(crate) struct Driver<C> {
+    stages: Stages<C>,
+    decoder: Decoder,
+    /// What was read and is not done with.
+    input: Vec<u8>,
+    /// Bytes that `input` must hold for the decoder to find something.
+    needed: usize,
+    /// When `input` was last added to.
+    received: Instant,
+    sleep: Option<Sleep>,
+    /// Set once all answers are written and the client was told that no more follow.
+    lingering: bool,
+    /// When the connection began to close.
+    closing_since: Option<Instant>,
+}
+
+/// Why decoding stopped.
+enum Progress {
+    /// At least this many bytes must be there.
+    Needs(usize),
+    /// The client must wait.
+    Paused,
+    /// Others shall have their turn.
+    Yield,
+    /// The connection is done for.
+    Close,
+}
+
+/// What follows from a frame.
+enum After {
+    Next,
+    /// Its body was malformed.
+    Bad,
+    Started(Started),
+    Close,
+}
+
+/// What a step of the driver came to.
+enum Step {
+    Again,
+    Wait,
+    End,
+}
+
+impl<C: Coordinator> Driver<C> {
+    pub fn new(connection: Rc<Connection>, coordinator: Rc<C>) -> Self {
+        let settings = &connection.shard.settings;
+        let frame = settings.max_frame_size.min(HANDSHAKE_FRAME);
+        let limits = Limits { frame, message: frame };
+        let received = connection.opened;
+        Self {
+            stages: Stages { connection, coordinator },
+            decoder: Decoder::new(limits),
+            input: Vec::new(),
+            needed: 1,
+            received,
+            sleep: None,
+            lingering: false,
+            closing_since: None,
+        }
+    }
+
+    fn poll_once(&mut self, cx: &mut Context<'_>) -> Step {
+        let connection = Rc::clone(&self.stages.connection);
+        if connection.is_closed() {
+            return Step::End;
+        }
+        if self.is_expired(&connection, cx) {
+            return Step::End;
+        }
+        if connection.is_blocked() && connection.poll_writable(cx).is_ready() {
+            connection.flush();
+            return Step::Again;
+        }
+        if connection.is_closing() {
+            return self.close(&connection, cx);
+        }
+        if !connection.may_read() {
+            connection.stall();
+            return Step::Wait;
+        }
+        connection.unstall();
+        if self.input.len() >= self.needed.max(1) {
+            let input = std::mem::take(&mut self.input);
+            let (used, progress) = self.decode(&input);
+            self.keep(input, used);
+            return self.after(progress, cx);
+        }
+        self.read(&connection, cx)
+    }
+
+    /// Reads once, and decodes from the shard's buffer what needs nothing from before.
+    fn read(&mut self, connection: &Connection, cx: &mut Context<'_>) -> Step {
+        let mut scratch = connection.shard.scratch();
+        let step = match connection.try_read(&mut scratch) {
+            Ok(None) => match connection.poll_readable(cx) {
+                Poll::Ready(()) => Step::Again,
+                Poll::Pending => Step::Wait,
+            },
+            Ok(Some(0)) => Step::End,
+            Ok(Some(n)) => {
+                connection.moved();
+                self.received = connection.shard.env.turn_now();
+                let new = scratch.get(..n).unwrap_or_default();
+                if self.input.is_empty() && n >= self.needed {
+                    let (used, progress) = self.decode(new);
+                    self.input.extend_from_slice(new.get(used..).unwrap_or_default());
+                    self.after(progress, cx)
+                } else {
+                    self.input.extend_from_slice(new);
+                    Step::Again
+                }
+            }
+            Err(_) => {
+                connection.shard.tally.unknown_errors.inc();
+                Step::End
+            }
+        };
+        connection.shard.keep_scratch(scratch);
+        step
+    }
+
+    /// Puts back what decoding left of the input.
+    fn keep(&mut self, mut input: Vec<u8>, used: usize) {
+        if used >= input.len() {
+            input.clear();
+            if input.capacity() > KEPT_BUFFER {
+                return;
+            }
+        } else {
+            input.drain(..used);
+        }
+        self.input = input;
+    }
+
+    fn after(&mut self, progress: Progress, cx: &Context<'_>) -> Step {
+        self.needed = 1;
+        match progress {
+            Progress::Needs(bytes) => {
+                self.needed = bytes.max(1);
+                Step::Again
+            }
+            Progress::Paused => Step::Again,
+            Progress::Yield => {
+                cx.waker().wake_by_ref();
+                Step::Wait
+            }
+            Progress::Close => {
+                self.stages.connection.close_politely();
+                Step::Again
+            }
+        }
+    }
+
+    /// Handles all messages in `input`, as far as the connection may go on; how much of it is used.
+    fn decode(&mut self, input: &[u8]) -> (usize, Progress) {
+        let Self { stages, decoder, received, .. } = self;
+        let connection = &stages.connection;
+        let shard = &connection.shard;
+        let mut used = 0;
+        let progress = loop {
+            if connection.is_closed() || connection.is_closing() {
+                break Progress::Close;
+            }
+            if !connection.may_read() {
+                break Progress::Paused;
+            }
+            if shard.env.should_yield() {
+                break Progress::Yield;
+            }
+            if connection.stage() == Stage::Ready {
+                decoder.allow_large();
+            }
+            let step = decoder.next(input.get(used..).unwrap_or_default());
+            used += step.consumed;
+            let after = match step.outcome {
+                Outcome::Wait(bytes) => break Progress::Needs(bytes),
+                Outcome::Frame(frame) => stages.frame(&frame, *received),
+                Outcome::Refused(refusal) => stages.refused(refusal),
+            };
+            match after {
+                After::Next => {}
+                After::Bad => {
+                    if decoder.report_bad_body() {
+                        break Progress::Close;
+                    }
+                }
+                After::Started(started) => {
+                    let settings = &shard.settings;
+                    let (frame, message) = (settings.max_frame_size, settings.max_message_size);
+                    *decoder = Decoder::new(Limits { frame, message });
+                    decoder.start(started);
+                }
+                After::Close => break Progress::Close,
+            }
+        };
+        (used, progress)
+    }
+
+    /// Waits until the last answers are written, says so, and gives the client time to take them:
+    /// a socket closed with input unread would take its own last words back.
+    fn close(&mut self, connection: &Connection, cx: &mut Context<'_>) -> Step {
+        connection.unstall();
+        if self.closing_since.is_none() {
+            self.closing_since = Some(connection.shard.env.turn_now());
+            self.input = Vec::new();
+            return Step::Again;
+        }
+        if !self.lingering {
+            if !connection.is_flushed() {
+                return Step::Wait;
+            }
+            self.lingering = true;
+            let told = connection.with_stream(|stream| stream.shutdown(std::net::Shutdown::Write));
+            if !matches!(told, Some(Ok(()))) {
+                return Step::End;
+            }
+        }
+        let mut scratch = connection.shard.scratch();
+        let step = match connection.try_read(&mut scratch) {
+            Ok(None) => match connection.poll_readable(cx) {
+                Poll::Ready(()) => Step::Again,
+                Poll::Pending => Step::Wait,
+            },
+            Ok(Some(0)) | Err(_) => Step::End,
+            Ok(Some(_)) if connection.shard.env.should_yield() => {
+                cx.waker().wake_by_ref();
+                Step::Wait
+            }
+            Ok(Some(_)) => Step::Again,
+        };
+        connection.shard.keep_scratch(scratch);
+        step
+    }
+
+    // ---- time
+
+    /// When the connection has had its time, as it stands.
+    fn deadline(&self, connection: &Connection) -> Option<Instant> {
+        let settings = &connection.shard.settings;
+        if let Some(since) = self.closing_since {
+            Some(since + LINGER)
+        } else if connection.stage() != Stage::Ready {
+            Some(connection.opened + settings.handshake_timeout)
+        } else {
+            settings.idle_timeout.map(|idle| connection.last_moved() + idle)
+        }
+    }
+
+    fn is_expired(&mut self, connection: &Connection, cx: &mut Context<'_>) -> bool {
+        let Some(deadline) = self.deadline(connection) else {
+            self.sleep = None;
+            return false;
+        };
+        let now = connection.shard.env.turn_now();
+        let is_waiting = connection.stage() == Stage::Ready && connection.in_flight.get() > 0;
+        if now >= deadline {
+            let tally = &connection.shard.tally;
+            if self.closing_since.is_some() {
+                tally.linger_timeouts.inc();
+            } else if connection.stage() != Stage::Ready {
+                tally.handshake_timeouts.inc();
+            } else if is_waiting {
+                // The client waits for us, not we for it.
+                connection.moved();
+                return false;
+            } else {
+                tally.idle_timeouts.inc();
+            }
+            return true;
+        }
+        // A timer that fires too early is set again then; one that would fire too late, now.
+        let is_armed = self
+            .sleep
+            .as_ref()
+            .is_some_and(|sleep| sleep.deadline() > now && sleep.deadline() <= deadline);
+        if !is_armed {
+            let sleep = self.sleep.insert(connection.shard.env.sleep_until(deadline));
+            if Pin::new(sleep).poll(cx).is_ready() {
+                cx.waker().wake_by_ref();
+            }
+        }
+        false
+    }
+}
+
+impl<C: Coordinator> Future for Driver<C> {
+    type Output = ();
+
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
+        self.stages.connection.set_waker(cx.waker());
+        loop {
+            match self.poll_once(cx) {
+                Step::Again => {}
+                Step::Wait => return Poll::Pending,
+                Step::End => {
+                    self.stages.connection.kill();
+                    return Poll::Ready(());
+                }
+            }
+        }
+    }
+}
+
+impl<C> Unpin for Driver<C> {}
+
+impl<C> Drop for Driver<C> {
+    fn drop(&mut self) {
+        let connection = &self.stages.connection;
+        connection.kill();
+        connection.shard.closed(connection.id);
+    }
+}
+
+/// What a connection's messages mean at its stage.
+struct Stages<C> {
+    connection: Rc<Connection>,
+    coordinator: Rc<C>,
+}
+
+impl<C: Coordinator> Stages<C> {
+    /// A message that the decoder did not take.
+    fn refused(&self, mut refusal: Refusal) -> After {
+        let shard = &self.connection.shard;
+        shard.tally.protocol_errors.inc();
+        // The limit before STARTUP is ours alone; name the one that Cassandra would.
+        if let ProtocolError::FrameTooBig { length, limit } = &mut refusal.error
+            && *length > u64::from(shard.settings.max_frame_size)
+        {
+            *limit = shard.settings.max_frame_size;
+        }
+        self.connection.respond(|out| response::refusal(out, &refusal));
+        if refusal.close { After::Close } else { After::Next }
+    }
+
+    fn protocol_error(&self, frame: &Frame<'_>, error: &ProtocolError) {
+        self.connection.shard.tally.protocol_errors.inc();
+        self.connection.respond_error(&frame.header, &error.into());
+    }
+
+    fn unexpected(&self, frame: &Frame<'_>, expected: &'static str) {
+        let error = ProtocolError::UnexpectedMessage { got: frame.header.opcode, expected };
+        self.protocol_error(frame, &error);
+    }
+
+    fn frame(&self, frame: &Frame<'_>, received: Instant) -> After {
+        let tally = &self.connection.shard.tally;
+        let size = (protocol::header::HEADER_LENGTH + frame.body.len()) as u64;
+        tally.bytes_received.add(size);
+        tally.bytes_per_request.record(size);
+        let opcode = frame.header.opcode;
+        if self.connection.stage() == Stage::Established {
+            if !matches!(opcode, Opcode::Startup | Opcode::Options) {
+                self.unexpected(frame, ProtocolError::EXPECTING_STARTUP);
+                return After::Close;
+            }
+            if !self.is_version_allowed(frame) {
+                return After::Next;
+            }
+        }
+        let request = match Request::parse(*frame) {
+            Ok(request) => request,
+            Err(error) => {
+                self.protocol_error(frame, &error);
+                return After::Bad;
+            }
+        };
+        match (self.connection.stage(), self.connection.session()) {
+            (Stage::Ready, Some(session)) => self.ready(frame, &request, session, received),
+            (Stage::Authenticating, Some(session)) => {
+                if opcode == Opcode::AuthResponse {
+                    self.start(frame, &request, session, received);
+                } else {
+                    self.unexpected(frame, ProtocolError::EXPECTING_AUTH);
+                }
+                After::Next
+            }
+            _ => match request {
+                Request::Startup(startup) => self.startup(frame, &startup),
+                _ => self.options(frame),
+            },
+        }
+    }
+
+    fn ready(
+        &self,
+        frame: &Frame<'_>,
+        request: &Request<'_>,
+        session: &Rc<Session>,
+        received: Instant,
+    ) -> After {
+        match request {
+            Request::Startup(_) => self.unexpected(frame, ProtocolError::ALREADY_STARTED),
+            Request::Options => return self.options(frame),
+            Request::Register(register) => {
+                let hub = &self.connection.shard.hub;
+                hub.register(&self.connection, session.version, register.events());
+                let reply = Reply::new(frame.header.version, frame.header.stream);
+                self.connection.respond(|out| reply.ready(out));
+            }
+            _ => self.start(frame, request, session, received),
+        }
+        After::Next
+    }
+
+    fn start(
+        &self,
+        frame: &Frame<'_>,
+        request: &Request<'_>,
+        session: &Rc<Session>,
+        received: Instant,
+    ) {
+        request::start(&self.coordinator, &self.connection, session, frame, request, received);
+    }
+
+    fn options(&self, frame: &Frame<'_>) -> After {
+        let reply = Reply::new(frame.header.version, frame.header.stream);
+        let supported = &self.connection.shard.supported;
+        self.connection.respond(|out| supported.write(out, &reply));
+        After::Next
+    }
+
+    fn startup(&self, frame: &Frame<'_>, startup: &Startup<'_>) -> After {
+        let (version, stream) = (frame.header.version, frame.header.stream);
+        let started = match startup.negotiate(version) {
+            Ok(started) => started,
+            Err(error) => {
+                self.protocol_error(frame, &error);
+                return After::Next;
+            }
+        };
+        let connection = &self.connection;
+        connection.set_session(Session::new(connection.id, version, connection.remote, startup));
+        let reply = Reply::new(version, stream);
+        match self.coordinator.authentication() {
+            Authentication::None => {
+                connection.set_stage(Stage::Ready);
+                connection.answer_startup(started, |out| reply.ready(out));
+            }
+            Authentication::Required(class) => {
+                connection.set_stage(Stage::Authenticating);
+                connection.answer_startup(started, |out| reply.authenticate(out, class));
+            }
+        }
+        After::Started(started)
+    }
+
+    /// `native_transport_allow_older_protocols: false` refuses what is older than version 5.
+    fn is_version_allowed(&self, frame: &Frame<'_>) -> bool {
+        let version = frame.header.version;
+        if version >= Version::CURRENT || self.connection.shard.settings.allow_older_protocols {
+            return true;
+        }
+        self.connection.shard.tally.protocol_errors.inc();
+        let error = ErrorResponse {
+            message: format!("Rejecting Protocol Version {version} < {}.", Version::CURRENT),
+            detail: ErrorDetail::ProtocolError,
+        };
+        let reply = Reply::new(Version::CURRENT, frame.header.stream);
+        self.connection.respond(|out| reply.error(out, &error));
+        false
+    }
+}

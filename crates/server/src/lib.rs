@@ -1,0 +1,38 @@
+//! The native protocol's server: listeners, sessions, admission and events of one shard.
+//!
+//! It does not know how statements run: the composition root gives it a [`Coordinator`]. A
+//! connection lives on one shard. Its task decodes all frames that a wake-up brought and starts
+//! their requests; what is ready at once is answered at once, the rest as tasks of
+//! `Class::Statement`. Answers of one turn of the loop leave in one write at the turn's end.
+//!
+//! ```text
+//! listener -> connection (driver) -> request -> Coordinator
+//!                  ^ input, stages      | Outcome
+//!                  +---- output <-------+---- EventHub
+//! ```
+#![forbid(unsafe_code)]
+
+mod admission;
+mod connection;
+mod coordinator;
+mod driver;
+mod events;
+mod listener;
+mod output;
+mod request;
+mod server;
+mod session;
+mod settings;
+mod shard;
+mod supported;
+mod tally;
+
+pub use admission::ConnectionLimits;
+pub use coordinator::{
+    Answer, AuthStep, Authentication, Coordinator, Execute, Now, Outcome, PreparedAnswer,
+    RowsAnswer, metadata_form,
+};
+pub use events::EventHub;
+pub use server::{HandOver, Server};
+pub use session::{Context, Session};
+pub use settings::Settings;

@@ -1,0 +1,98 @@
+//! What waits to be written to one connection.
+
+use std::io;
+use std::rc::Rc;
+
+use env::TcpStream;
+use protocol::{Framer, Started};
+
+use crate::settings::KEPT_BUFFER;
+
+/// An event, encoded; shared by the connections that get it.
+pub(crate) type EncodedEvent = Rc<[u8]>;
+
+/// Responses and events on their way out, framed in the order in which they were queued.
+#[derive(Debug, Default)]
+pub(crate) struct Output {
+    framer: Framer,
+    bytes: Vec<u8>,
+    /// Bytes of `bytes` that the socket has taken.
+    sent: usize,
+}
+
+impl Output {
+    pub fn start(&mut self, started: Started) {
+        self.framer.flush(&mut self.bytes);
+        self.framer.start(started);
+    }
+
+    /// Appends one message; its length before framing.
+    pub fn write(&mut self, message: impl FnOnce(&mut Vec<u8>)) -> usize {
+        self.framer.write(&mut self.bytes, |out| {
+            let start = out.len();
+            message(out);
+            out.len() - start
+        })
+    }
+
+    /// Appends one message if `message` says so, else drops what it wrote; its length.
+    pub fn try_write(&mut self, message: impl FnOnce(&mut Vec<u8>) -> bool) -> Option<usize> {
+        self.framer.begin(&mut self.bytes);
+        let start = self.bytes.len();
+        if !message(&mut self.bytes) {
+            self.bytes.truncate(start);
+            return None;
+        }
+        let length = self.bytes.len() - start;
+        self.framer.end(&mut self.bytes, start);
+        Some(length)
+    }
+
+    /// Bytes that the socket has not taken yet.
+    pub fn unsent(&self) -> usize {
+        self.bytes.len() - self.sent
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.sent == self.bytes.len()
+    }
+
+    /// Appends an event.
+    pub fn event(&mut self, event: &EncodedEvent) {
+        self.framer.push(&mut self.bytes, event);
+    }
+
+    /// Seals what was queued and writes what the socket takes; true when nothing is left.
+    pub fn flush(&mut self, stream: &TcpStream) -> io::Result<bool> {
+        self.framer.flush(&mut self.bytes);
+        while let Some(rest) = self.bytes.get(self.sent..).filter(|rest| !rest.is_empty()) {
+            match stream.try_write(rest)? {
+                Some(0) => return Err(io::ErrorKind::WriteZero.into()),
+                Some(n) => self.sent += n,
+                None => {
+                    self.compact();
+                    return Ok(false);
+                }
+            }
+        }
+        self.bytes.clear();
+        self.sent = 0;
+        if self.bytes.capacity() > KEPT_BUFFER {
+            self.bytes = Vec::new();
+        }
+        Ok(true)
+    }
+
+    /// Moves what is unsent to the front once that is the lesser part.
+    fn compact(&mut self) {
+        if self.sent > self.bytes.len() / 2 {
+            self.bytes.drain(..self.sent);
+            self.sent = 0;
+        }
+    }
+
+    /// Drops everything: the connection has ended.
+    pub fn clear(&mut self) {
+        *self = Self::default();
+    }
+}

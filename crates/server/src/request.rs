@@ -1,0 +1,271 @@
+//! One request: admitted, started, answered.
+
+use std::future::Future;
+use std::pin::Pin;
+use std::rc::Rc;
+use std::task::{Context as TaskContext, Poll, Waker};
+
+use env::{Class, Instant};
+use protocol::{
+    ErrorDetail, ErrorResponse, Frame, Header, Prepared, Reply, Request, Rows, wants_tracing,
+};
+
+use crate::connection::{Connection, Stage};
+use crate::coordinator::{
+    Answer, AuthStep, Authentication, Coordinator, Execute, Now, Outcome, PreparedAnswer,
+};
+use crate::session::{Context, Session};
+use crate::shard::Body;
+
+/// Answer to requests that come while the node drains, in Cassandra's words.
+const SHUTTING_DOWN: &str = "Server is shutting down";
+/// Answer to requests whose time was up before they were started, in Cassandra's words.
+const TOO_LATE: &str = "Query timed out before it could start";
+
+fn overloaded(message: impl Into<String>) -> ErrorResponse {
+    ErrorResponse { message: message.into(), detail: ErrorDetail::Overloaded }
+}
+
+/// A request's place on its connection and in the shard's budget, until it is dropped.
+#[derive(Debug)]
+struct Place {
+    connection: Rc<Connection>,
+    bytes: u64,
+}
+
+impl Place {
+    fn take(connection: &Rc<Connection>, bytes: u64) -> Self {
+        let shard = &connection.shard;
+        shard.in_flight.take(&connection.account, bytes);
+        shard.tally.in_flight_bytes.set(i64::try_from(shard.in_flight.all()).unwrap_or(i64::MAX));
+        shard.request_started();
+        connection.in_flight.set(connection.in_flight.get() + 1);
+        Self { connection: Rc::clone(connection), bytes }
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        let shard = &self.connection.shard;
+        shard.in_flight.give_back(&self.connection.account, self.bytes);
+        shard.tally.in_flight_bytes.set(i64::try_from(shard.in_flight.all()).unwrap_or(i64::MAX));
+        self.connection.request_finished();
+        shard.bytes_given_back();
+        shard.request_finished();
+    }
+}
+
+/// Admits a request and starts it; what needs no waiting is answered when this returns.
+pub(crate) fn start<C: Coordinator>(
+    coordinator: &Rc<C>,
+    connection: &Rc<Connection>,
+    session: &Rc<Session>,
+    frame: &Frame<'_>,
+    request: &Request<'_>,
+    received: Instant,
+) {
+    let shard = &connection.shard;
+    let bytes = frame.body.len() as u64;
+    let deadline = received + shard.settings.request_timeout;
+    if let Some(refusal) = refuse(connection, session, bytes, deadline) {
+        return connection.respond_error(&frame.header, &refusal);
+    }
+    let mut warning = None;
+    if !shard.in_flight.fits(&connection.account, bytes) {
+        warning = Some(shard.in_flight.warning());
+        connection.breached();
+    }
+    let tracing = wants_tracing(frame);
+    let context = Context { session: Rc::clone(session), received, deadline, tracing };
+    shard.tally.dispatched.inc();
+    if let (Request::Execute { id, result_metadata_id, options }, None) = (request, &warning) {
+        let execute = Execute { id, result_metadata_id: *result_metadata_id, options };
+        if answer_now(&**coordinator, connection, &context, &frame.header, &execute) {
+            return;
+        }
+    }
+    let place = Place::take(connection, bytes);
+    let body = shard.body(frame.body);
+    let coordinator = Rc::clone(coordinator);
+    let mut future = Box::pin(run(coordinator, context, frame.header, body, place, warning));
+    // Spawned, a task is polled afresh: the first poll needs no waker.
+    match poll_once(future.as_mut()) {
+        Poll::Ready(()) => shard.tally.answered_inline.inc(),
+        Poll::Pending => shard.env.spawn(Class::Statement, future),
+    }
+}
+
+fn poll_once(future: Pin<&mut impl Future<Output = ()>>) -> Poll<()> {
+    future.poll(&mut TaskContext::from_waker(Waker::noop()))
+}
+
+/// Why a request is not even started.
+fn refuse(
+    connection: &Rc<Connection>,
+    session: &Session,
+    bytes: u64,
+    deadline: Instant,
+) -> Option<ErrorResponse> {
+    let shard = &connection.shard;
+    if shard.draining.get() {
+        shard.tally.discarded_draining.inc();
+        return Some(overloaded(SHUTTING_DOWN));
+    }
+    if shard.env.turn_now() > deadline {
+        shard.tally.timed_out_before.inc();
+        return Some(overloaded(TOO_LATE));
+    }
+    if session.throw_on_overload && !shard.in_flight.fits(&connection.account, bytes) {
+        shard.tally.discarded.inc();
+        return Some(overloaded(shard.in_flight.overloaded(&connection.account, session.version)));
+    }
+    None
+}
+
+/// The fast path: straight into the connection's output.
+fn answer_now<C: Coordinator>(
+    coordinator: &C,
+    connection: &Rc<Connection>,
+    context: &Context,
+    header: &Header,
+    execute: &Execute<'_>,
+) -> bool {
+    let reply = Reply::new(header.version, header.stream);
+    let answered = connection
+        .try_respond(|out| coordinator.execute_now(context, execute, &reply, out) == Now::Answered);
+    if answered {
+        connection.shard.tally.prepared.inc();
+        connection.shard.tally.answered_inline.inc();
+    }
+    answered
+}
+
+async fn run<C: Coordinator>(
+    coordinator: Rc<C>,
+    context: Context,
+    header: Header,
+    body: Body,
+    place: Place,
+    warning: Option<String>,
+) {
+    let connection = Rc::clone(&place.connection);
+    let tally = &connection.shard.tally;
+    let answering = Answering { connection: &connection, header: &header, warning };
+    // The driver has parsed it once and found it sound.
+    let Ok(request) = Request::parse(Frame { header, body: &body }) else { return };
+    match request {
+        Request::Query { text, options } => {
+            let outcome = coordinator.query(&context, text, &options).await;
+            tally.regular.add(u64::from(was_executed(&outcome)));
+            answering.outcome(&context, outcome);
+        }
+        Request::Execute { id, result_metadata_id, options } => {
+            let execute = Execute { id, result_metadata_id, options: &options };
+            let outcome = coordinator.execute(&context, &execute).await;
+            tally.prepared.add(u64::from(was_executed(&outcome)));
+            answering.outcome(&context, outcome);
+        }
+        Request::Batch(batch) => {
+            answering.outcome(&context, coordinator.batch(&context, &batch).await);
+        }
+        Request::Prepare { text, keyspace } => {
+            answering.prepared(coordinator.prepare(&context, text, keyspace).await);
+        }
+        Request::AuthResponse(token) => {
+            let step = match coordinator.authentication() {
+                Authentication::None => {
+                    return connection.respond(|out| {
+                        Reply::new(header.version, header.stream).auth_success(out, None)
+                    });
+                }
+                Authentication::Required(_) => coordinator.authenticate(&context, token).await,
+            };
+            answering.authentication(&context, step);
+        }
+        Request::Startup(_) | Request::Options | Request::Register(_) => {}
+    }
+    drop(place);
+}
+
+/// Did a statement run, well or not? What cannot be parsed or was never prepared did not.
+fn was_executed(outcome: &Outcome) -> bool {
+    !matches!(
+        &outcome.result,
+        Err(ErrorResponse {
+            detail: ErrorDetail::SyntaxError | ErrorDetail::Unprepared { .. },
+            ..
+        })
+    )
+}
+
+/// Writes the answer of one request.
+struct Answering<'a> {
+    connection: &'a Rc<Connection>,
+    header: &'a Header,
+    warning: Option<String>,
+}
+
+impl Answering<'_> {
+    fn outcome(self, context: &Context, outcome: Outcome) {
+        let Outcome { result, mut warnings, tracing } = outcome;
+        warnings.extend(self.warning);
+        let (version, stream) = (self.header.version, self.header.stream);
+        let reply = Reply { version, stream, tracing, warnings: &warnings };
+        if let Ok(Answer::SetKeyspace(keyspace)) = &result {
+            context.session.set_keyspace(keyspace);
+        }
+        self.connection.respond(|out| match &result {
+            Ok(answer) => write(out, &reply, answer),
+            Err(error) => reply.error(out, error),
+        });
+    }
+
+    fn prepared(self, result: Result<PreparedAnswer, ErrorResponse>) {
+        let (version, stream) = (self.header.version, self.header.stream);
+        match result {
+            Ok(PreparedAnswer { id, variables, result, names, mut warnings, tracing }) => {
+                warnings.extend(self.warning);
+                let reply = Reply { version, stream, tracing, warnings: &warnings };
+                let prepared = Prepared { id, variables: &variables, result: &result, names };
+                self.connection.respond(|out| reply.prepared(out, &prepared));
+            }
+            Err(error) => self.connection.respond_error(self.header, &error),
+        }
+    }
+
+    fn authentication(self, context: &Context, step: Result<AuthStep, ErrorResponse>) {
+        let reply = Reply::new(self.header.version, self.header.stream);
+        let tally = &self.connection.shard.tally;
+        match step {
+            Ok(AuthStep::Challenge(token)) => {
+                self.connection.respond(|out| reply.auth_challenge(out, &token));
+            }
+            Ok(AuthStep::Success { user, token }) => {
+                tally.auth_success.inc();
+                context.session.set_user(user);
+                self.connection.set_stage(Stage::Ready);
+                self.connection.respond(|out| reply.auth_success(out, token.as_deref()));
+            }
+            Err(error) => {
+                tally.auth_failure.inc();
+                self.connection.respond(|out| reply.error(out, &error));
+            }
+        }
+    }
+}
+
+fn write(out: &mut Vec<u8>, reply: &Reply<'_>, answer: &Answer) {
+    match answer {
+        Answer::Void => reply.void(out),
+        Answer::SetKeyspace(keyspace) => reply.set_keyspace(out, keyspace),
+        Answer::SchemaChange(change) => reply.schema_change(out, change),
+        Answer::Rows(answer) => {
+            let mut rows = Rows::begin(out, reply, &answer.metadata, answer.form);
+            out.extend_from_slice(&answer.cells);
+            for _ in 0..answer.rows {
+                rows.end_row();
+            }
+            rows.finish(out, answer.paging_state.as_deref());
+        }
+    }
+}

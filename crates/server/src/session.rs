@@ -1,0 +1,100 @@
+//! What a connection is to the statements that come over it, and what each request carries.
+
+use std::cell::{Cell, RefCell};
+use std::net::SocketAddr;
+use std::rc::Rc;
+
+use env::Instant;
+use protocol::{Startup, Version};
+
+use crate::settings::MAX_DRIVER_NAME;
+
+/// A client's session: from its STARTUP to the end of its connection.
+#[derive(Debug)]
+pub struct Session {
+    /// Number of the connection, unique on its shard.
+    pub id: u64,
+    /// Version of the protocol.
+    pub version: Version,
+    /// The client's address.
+    pub remote: SocketAddr,
+    /// `DRIVER_NAME` of STARTUP.
+    pub driver_name: Option<Box<str>>,
+    /// `DRIVER_VERSION` of STARTUP.
+    pub driver_version: Option<Box<str>>,
+    /// Does the client want errors rather than back-pressure (`THROW_ON_OVERLOAD`)?
+    pub throw_on_overload: bool,
+    keyspace: RefCell<Option<Rc<str>>>,
+    user: RefCell<Option<Rc<str>>>,
+    closed: Cell<bool>,
+}
+
+impl Session {
+    /// A session as its STARTUP opens it.
+    pub fn new(id: u64, version: Version, remote: SocketAddr, startup: &Startup<'_>) -> Self {
+        let name = |key| {
+            let value = startup.get(key)?;
+            value.get(..value.floor_char_boundary(MAX_DRIVER_NAME)).map(Box::from)
+        };
+        Self {
+            id,
+            version,
+            remote,
+            driver_name: name(Startup::DRIVER_NAME),
+            driver_version: name(Startup::DRIVER_VERSION),
+            throw_on_overload: startup.throw_on_overload(),
+            keyspace: RefCell::default(),
+            user: RefCell::default(),
+            closed: Cell::new(false),
+        }
+    }
+
+    /// The keyspace of the last USE.
+    pub fn keyspace(&self) -> Option<Rc<str>> {
+        self.keyspace.borrow().clone()
+    }
+
+    /// Sets the keyspace; the server does so when a statement's answer is `SetKeyspace`.
+    pub fn set_keyspace(&self, keyspace: &str) {
+        *self.keyspace.borrow_mut() = Some(keyspace.into());
+    }
+
+    /// Who the client is; none where nobody had to say.
+    pub fn user(&self) -> Option<Rc<str>> {
+        self.user.borrow().clone()
+    }
+
+    pub(crate) fn set_user(&self, user: Rc<str>) {
+        *self.user.borrow_mut() = Some(user);
+    }
+
+    /// Has the connection ended?
+    pub fn is_closed(&self) -> bool {
+        self.closed.get()
+    }
+
+    pub(crate) fn close(&self) {
+        self.closed.set(true);
+    }
+}
+
+/// What one request carries from admission on.
+#[derive(Clone, Debug)]
+pub struct Context {
+    /// The session that it came over.
+    pub session: Rc<Session>,
+    /// When its bytes were read.
+    pub received: Instant,
+    /// When its client stops waiting: what is not done by then need not be.
+    pub deadline: Instant,
+    /// Did the client ask for a trace?
+    pub tracing: bool,
+}
+
+impl Context {
+    /// Will nobody read the answer any more? Reads may stop early then; writes already begun and
+    /// I/O in flight go on to their end.
+    pub fn is_cancelled(&self) -> bool {
+        self.session.is_closed()
+    }
+}

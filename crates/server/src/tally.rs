@@ -1,0 +1,111 @@
+//! What the server counts, under Cassandra's names where it has them
+//! (`metrics.ClientMetrics`, `ClientMessageSizeMetrics`, `CQLMetrics`).
+
+use metrics::{Counter, Gauge, Histogram, Name, Registry, Unit};
+
+/// Handles of the server's metrics.
+#[derive(Debug)]
+pub(crate) struct Tally {
+    pub connected: Gauge,
+    pub in_flight_bytes: Gauge,
+    pub requests_in_flight: Gauge,
+    pub paused: Gauge,
+    pub paused_bytes: Counter,
+    pub paused_requests: Counter,
+    pub paused_unread: Counter,
+    pub discarded: Counter,
+    pub discarded_draining: Counter,
+    pub dispatched: Counter,
+    pub answered_inline: Counter,
+    pub answers_dropped: Counter,
+    pub timed_out_before: Counter,
+    pub protocol_errors: Counter,
+    pub unknown_errors: Counter,
+    pub auth_success: Counter,
+    pub auth_failure: Counter,
+    pub refused: Counter,
+    pub refused_per_ip: Counter,
+    pub accept_errors: Counter,
+    pub handed_over: Counter,
+    pub handshake_timeouts: Counter,
+    pub handshakes_evicted: Counter,
+    pub idle_timeouts: Counter,
+    pub linger_timeouts: Counter,
+    pub events_sent: Counter,
+    pub events_unread: Counter,
+    pub bytes_received: Counter,
+    pub bytes_sent: Counter,
+    pub bytes_per_request: Histogram,
+    pub bytes_per_response: Histogram,
+    pub regular: Counter,
+    pub prepared: Counter,
+}
+
+impl Tally {
+    pub fn new(registry: &Registry) -> Self {
+        let count = |kind, name, help| registry.counter(Name::new(kind, name), Unit::Count, help);
+        let client = |name, help| count("Client", name, help);
+        let gauge = |name, unit, help| registry.gauge(Name::new("Client", name), unit, help);
+        let size =
+            |name, help| registry.counter(Name::new("ClientMessageSize", name), Unit::Bytes, help);
+        let sizes = |name, help| {
+            registry.histogram(Name::new("ClientMessageSize", name), Unit::Bytes, help)
+        };
+        Self {
+            connected: gauge("connectedNativeClients", Unit::Count, "Connections of clients."),
+            in_flight_bytes: gauge("RequestsSize", Unit::Bytes, "Bytes of requests in flight."),
+            requests_in_flight: gauge("RequestsInFlight", Unit::Count, "Requests in flight."),
+            paused: gauge("PausedConnections", Unit::Count, "Connections that are not read now."),
+            paused_bytes: client("ConnectionPaused", "Pauses because of bytes in flight."),
+            paused_requests: client(
+                "ConnectionPausedByRequests",
+                "Pauses because of requests in flight on the connection.",
+            ),
+            paused_unread: client(
+                "ConnectionPausedByUnreadAnswers",
+                "Pauses because the client does not read its answers.",
+            ),
+            discarded: client("RequestDiscarded", "Requests answered OVERLOADED at admission."),
+            discarded_draining: client(
+                "RequestDiscardedDraining",
+                "Requests answered OVERLOADED because the node shuts down.",
+            ),
+            dispatched: client("RequestDispatched", "Requests started."),
+            answered_inline: client("RequestAnsweredInline", "Requests answered without a task."),
+            answers_dropped: client("AnswersDropped", "Answers whose client had gone."),
+            timed_out_before: client(
+                "TimedOutBeforeProcessing",
+                "Requests whose time was up before they started.",
+            ),
+            protocol_errors: client("ProtocolException", "Malformed or unexpected messages."),
+            unknown_errors: client("UnknownException", "Errors of sockets."),
+            auth_success: client("AuthSuccess", "Clients that said who they are."),
+            auth_failure: client("AuthFailure", "Clients that could not."),
+            refused: client("ConnectionsRefused", "Connections above the node's limit."),
+            refused_per_ip: client(
+                "ConnectionsRefusedPerIp",
+                "Connections above an address's limit.",
+            ),
+            accept_errors: client("AcceptErrors", "Connections that could not be accepted."),
+            handed_over: client("ConnectionsHandedOver", "Connections given to another shard."),
+            handshake_timeouts: client("HandshakeTimeouts", "Connections that never got ready."),
+            handshakes_evicted: client(
+                "HandshakesEvicted",
+                "Oldest handshakes closed for new ones.",
+            ),
+            idle_timeouts: client("IdleTimeouts", "Connections closed because nothing moved."),
+            linger_timeouts: client("LingerTimeouts", "Connections cut off before all was read."),
+            events_sent: client("EventsSent", "Events queued for clients."),
+            events_unread: client(
+                "EventsUnread",
+                "Connections closed because events were not read.",
+            ),
+            bytes_received: size("BytesReceived", "Bytes of requests."),
+            bytes_sent: size("BytesSent", "Bytes of responses."),
+            bytes_per_request: sizes("BytesReceivedPerRequest", "Size of requests."),
+            bytes_per_response: sizes("BytesSentPerResponse", "Size of responses."),
+            regular: count("CQL", "RegularStatementsExecuted", "Statements run from their text."),
+            prepared: count("CQL", "PreparedStatementsExecuted", "Prepared statements run."),
+        }
+    }
+}
