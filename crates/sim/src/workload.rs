@@ -218,7 +218,7 @@ async fn write<T: Target>(env: &Env, shared: &Rc<Shared>, target: &T) {
         }
     }
     let mut busy = shared.busy.borrow_mut();
-    partitions.iter().for_each(|partition| drop(busy.remove(partition)));
+    busy.retain(|partition| !partitions.contains(partition));
 }
 
 fn note_outcome(env: &Env, shared: &Shared, id: WriteId, outcome: Result<(), Failed>) {
