@@ -235,7 +235,12 @@ impl History {
                     let is = |v: &Version| matches!(v.effect, Effect::Set { value: set, .. } if set == *value);
                     versions.retain(is);
                 }
-                Some(Seen::Absent) => versions.clear(),
+                // a clock set back may bring an expired one to life
+                Some(Seen::Absent) => {
+                    if !versions.iter().any(|v| matches!(v.effect, Effect::Set { ttl: Some(_), .. })) {
+                        versions.clear();
+                    }
+                }
                 Some(Seen::Some) | None => {}
             }
         }

@@ -172,7 +172,7 @@ async fn maintain<T: Target>(env: &Env, shared: &Shared, target: &T) {
     match env.timeout(PATIENCE, target.maintain(what)).await {
         Ok(Ok(()) | Err(Failed::Refused(_) | Failed::Unknown(_))) => {}
         Ok(Err(error)) => shared.fail(format!("maintenance: {error}")),
-        Err(_) => shared.fail("maintenance takes for ever"),
+        Err(_) => shared.fail(format!("maintenance {} of {} takes for ever", (what >> 8) % 3, what % 2)),
     }
 }
 

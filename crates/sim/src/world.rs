@@ -200,6 +200,7 @@ impl Run {
             let reached = || shared.done.get() >= next || shared.wrong.borrow().is_some();
             self.world.run_until(reached, MAX).map_err(|failure| Self::text(&failure))?;
             if let Some(wrong) = self.shared.wrong.borrow().clone() {
+                self.check_background()?;
                 return Err(wrong);
             }
             if self.shared.done.get() >= until {

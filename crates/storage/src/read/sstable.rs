@@ -171,7 +171,9 @@ impl SSTableCursor {
     }
 
     fn map_static(&mut self) {
-        if let (Some(map), Some(row)) = (&self.map, self.static_row.take()) {
+        if let Some(map) = &self.map
+            && let Some(row) = self.static_row.take()
+        {
             let row = map.apply(RowRef::from_packed(&row), &self.table.layout, &mut self.scratch);
             self.static_row = row.map(|row| row.as_packed().into());
         }
