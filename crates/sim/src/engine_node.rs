@@ -303,7 +303,8 @@ impl Target for Door {
     }
 
     async fn maintain(&self, what: u64) -> Result<(), Failed> {
-        self.ask(what >> 32, |reply| Request::Maintain { what, reply }).await
+        // what the node does once is the first shard's
+        self.ask(0, |reply| Request::Maintain { what, reply }).await
     }
 
     fn has_batches(&self) -> bool {

@@ -40,6 +40,7 @@ fn seeds(from: u64, count: u64) -> Result<(), String> {
     for seed in from..from.saturating_add(count) {
         let outcome = run(seed, None);
         if let Some(wrong) = &outcome.wrong {
+            coverage.add(&outcome);
             println!("{coverage}");
             return Err(failure(seed, wrong));
         }
