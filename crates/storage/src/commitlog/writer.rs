@@ -408,7 +408,10 @@ impl CommitLog {
             }
         }
         while !wanted(&self.state.borrow()) {
-            if self.closing.get() || matches!(self.options.mode, SyncMode::Periodic { .. }) {
+            let periodic = matches!(self.options.mode, SyncMode::Periodic { .. });
+            // Somebody waits for records that are on their way to the file: turning round and round would keep
+            // them from getting there.
+            if self.closing.get() || (periodic && !self.urgent.get()) {
                 return;
             }
             self.to_sync.notified().await;
