@@ -403,7 +403,8 @@ impl History {
         let history = versions.iter().rev().take(6).map(|version| {
             let record = self.writes.get(version.write);
             let at = record.map(|record| (record.now, record.fate));
-            format!("#{} {:?} {at:?}", version.write, version.effect)
+            let changes = record.map_or(0, |record| record.write.changes.len());
+            format!("#{} {:?} {at:?}, one of {changes} changes", version.write, version.effect)
         });
         Violation {
             what,

@@ -168,7 +168,10 @@ impl Run {
         let reads = reads.map_err(|failure| Self::text(&failure))??;
         let mut history = self.shared.history.borrow_mut();
         history.clock_shows(self.shared.node_second());
-        history.settle(&reads).map_err(|violation| format!("after a start: {violation}"))
+        history.settle(&reads).map_err(|violation| {
+            let life = self.plan.lives.iter().filter(|life| life.until <= self.shared.done.get());
+            format!("after start {} of {:?}: {violation}\n  {:?}", life.count() + 1, self.plan.sync, self.plan.lives)
+        })
     }
 
     /// Lets the clients work until the life is over.
