@@ -16,6 +16,7 @@ use storage::{Engine, PartitionKey, ScanStart, Slices, StorageError};
 use crate::answer::{Answer, Outcome, Page, cql_error, invalid, read_error};
 use crate::coordinator::{Coordinator, Request, STATEMENT, check_replicas};
 use crate::values::Bound as Bindings;
+use crate::virtual_tables::NodeData;
 
 /// A page ends early at this many bytes of cells, where the client asked for pages.
 const PAGE_BYTES_MAX: usize = 4 << 20;
@@ -632,8 +633,18 @@ impl Coordinator {
         &self,
         table: &Table,
     ) -> Result<Vec<rows::PartitionUpdate>, cql::CqlError> {
-        let name = format!("{}.{}", table.keyspace, table.name);
-        Err(cql::CqlError::unsupported(name))
+        let data = NodeData {
+            settings: Some(self.config.entries()),
+            // this node has no peers yet: no hints, no connections between nodes
+            pending_hints: Some(Vec::new()),
+            inbound: Some(Vec::new()),
+            outbound: Some(Vec::new()),
+            ..NodeData::default()
+        };
+        let now = self.env.unix_micros();
+        let partitions = crate::virtual_tables::partitions(table, &self.schema(), &data, now);
+        let name = || format!("{}.{}", table.keyspace, table.name);
+        partitions.ok_or_else(|| cql::CqlError::unsupported(name()))
     }
 
     /// Reads a virtual table: its partitions are made up here.
@@ -686,21 +697,23 @@ fn wanted(
             let found: Vec<_> = keys.iter().filter_map(find).collect();
             found.into_iter().map(|update| (key_of(&update), update)).collect()
         }
+        // Ranges of virtual tables go by the order of keys, in which the partitions come.
         Target::Range { from, to } => {
-            let order = |bound: &RangeBound, key: &PartitionKey| match bound {
-                RangeBound::Unbounded => None,
-                RangeBound::Token { token, inclusive } => Some((key.token.cmp(token), *inclusive)),
-                RangeBound::Key { key: at, inclusive } => {
-                    Some(((key.token, &key.bytes).cmp(&(at.token, &at.bytes)), *inclusive))
-                }
-            };
-            let inside = |key: &PartitionKey| {
-                let after = order(from, key).is_none_or(|(o, i)| o.is_gt() || (i && o.is_eq()));
-                after && order(to, key).is_none_or(|(o, i)| o.is_lt() || (i && o.is_eq()))
-            };
             let mut all: Vec<_> = partitions.into_iter().map(|u| (key_of(&u), u)).collect();
-            all.retain(|(key, _)| inside(key));
-            all.sort_by(|a, b| a.0.cmp(&b.0));
+            if let RangeBound::Key { key, inclusive } = from {
+                let at = all.iter().position(|(of, _)| of.bytes == key.bytes);
+                all.drain(..at.map_or(all.len(), |at| at + usize::from(!inclusive)));
+            }
+            let token = |bound: &RangeBound, key: &PartitionKey| match bound {
+                RangeBound::Token { token, inclusive } => {
+                    Some((key.token.cmp(token), *inclusive))
+                }
+                RangeBound::Unbounded | RangeBound::Key { .. } => None,
+            };
+            all.retain(|(key, _)| {
+                let after = token(from, key).is_none_or(|(o, i)| o.is_gt() || (i && o.is_eq()));
+                after && token(to, key).is_none_or(|(o, i)| o.is_lt() || (i && o.is_eq()))
+            });
             all
         }
     }

@@ -410,7 +410,9 @@ impl Engine {
     /// SSTables have what a flush froze: takes their new set, frees memory and log.
     pub(crate) fn flushed(&self, id: TableId, flush: u64, live: Arc<LiveSet>, upto: Position) {
         if let Ok(store) = self.store(id) {
-            store.set_live(live);
+            if !self.env.planted("stale_cache_after_flush") {
+                store.set_live(live);
+            }
             store.retire(flush);
         }
         if let Some(log) = self.log.get() {

@@ -176,6 +176,10 @@ impl Node {
         });
         if let Some(at) = read.await?.torn_at {
             replay.torn.push((segment.path.clone(), at));
+            engine.env().mark("replay.torn");
+        }
+        if engine.env().planted("replay_skips_last") {
+            records.pop();
         }
         let mut batches: Vec<Vec<(Position, Mutation)>> =
             (0..engine.shards().count()).map(|_| Vec::new()).collect();
@@ -183,11 +187,13 @@ impl Node {
             let Some(mutation) = self.uncovered(&schema, position, mutation, wanted, truncated)
             else {
                 replay.covered += 1;
+                engine.env().mark("replay.covered");
                 continue;
             };
             replay.applied += 1;
             let tables = mutation.updates().iter().map(|update| TableId(update.table));
             self.replayed.borrow_mut().entry(segment.id).or_default().extend(tables);
+            engine.env().mark("replay.applied");
             let shard = engine.owner(mutation.token());
             batches[shard].push((position, mutation));
             if batches[shard].len() >= REPLAY_BATCH {
@@ -218,6 +224,7 @@ impl Node {
             Ok::<_, StorageError>(full)
         });
         if merged.await?? {
+            engine.env().mark("replay.flush");
             self.flush_all().await?;
         }
         Ok(())
@@ -391,6 +398,7 @@ async fn complete_tables(
     let mut complete = Vec::new();
     for (descriptor, has_contents) in tables.into_values() {
         if !has_contents {
+            engine.env().mark("start.incomplete_table");
             transaction::remove_descriptor(engine.env(), directory, &descriptor).await?;
             continue;
         }

@@ -133,7 +133,7 @@ impl Node {
         let purging = Purging {
             now,
             gc_before: now - i64::from(table.params.gc_grace_seconds),
-            others,
+            others: if env.planted("tombstone_purged_early") { Vec::new() } else { others },
             allowed: purge,
             purged: std::cell::Cell::new(i64::MIN),
         };
