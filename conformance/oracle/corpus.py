@@ -163,6 +163,8 @@ def _statement(lines, at):
             elif c == ';':
                 is_batch = re.match(r'\s*BEGIN\b', text, re.I)
                 if not is_batch or re.search(r'\bAPPLY\s+BATCH\s*$', text, re.I):
+                    if line[j + 1:].strip():
+                        raise ValueError(f'line {i + 1}: one statement a line; {line[j + 1:].strip()!r} would be lost')
                     return text.strip(), i + 1
             text += c
             j += 1
@@ -174,7 +176,8 @@ def _statement(lines, at):
 
 def parse(path):
     """The steps of a corpus file."""
-    lines = open(path, encoding='utf-8').read().split('\n')
+    with open(path, encoding='utf-8') as f:
+        lines = f.read().split('\n')
     steps, directives, sticky, batch, at = [], {}, {'protocol': 5}, None, 0
     batch_head = None
 

@@ -44,7 +44,11 @@ fn ycsb(args: &[String]) -> Outcome {
     }
     machine::need(&["java", "mvn", "python3"])?;
     let folder = machine::root().join("bench/ycsb");
-    machine::run(Command::new("mvn").args(["-q", "-B", "package"]).current_dir(&folder))?;
+    machine::run(
+        Command::new("mvn")
+            .args(["-q", "-B", "-Dstyle.color=never", "package"])
+            .current_dir(&folder),
+    )?;
     let results = machine::root().join("bench/results");
     std::fs::create_dir_all(&results)?;
     let stamp = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH)?.as_secs();

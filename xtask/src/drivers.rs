@@ -50,7 +50,11 @@ fn python(folder: &Path) -> Outcome<Command> {
 
 fn java(folder: &Path, built: &Path) -> Outcome<Command> {
     machine::need(&["java", "mvn"])?;
-    machine::run(Command::new("mvn").args(["-q", "-B", "package"]).current_dir(folder))?;
+    machine::run(
+        Command::new("mvn")
+            .args(["-q", "-B", "-Dstyle.color=never", "package"])
+            .current_dir(folder),
+    )?;
     let mut classpath = built.join("java/classes").into_os_string();
     classpath.push(":");
     classpath.push(built.join("java/lib/*"));

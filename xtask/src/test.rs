@@ -28,7 +28,12 @@ const STAGES: &[Stage] = &[
     Stage { name: "tidy", what: "rules of the tree", budget_minutes: 1, run: tidy },
     Stage { name: "fmt", what: "rustfmt", budget_minutes: 1, run: fmt },
     Stage { name: "clippy", what: "clippy, warnings are errors", budget_minutes: 6, run: clippy },
-    Stage { name: "unit", what: "cargo test --workspace", budget_minutes: 8, run: unit },
+    Stage {
+        name: "unit",
+        what: "cargo test --workspace; the oracle's own tests",
+        budget_minutes: 8,
+        run: unit,
+    },
     Stage { name: "build", what: "the node, released", budget_minutes: 8, run: build },
     Stage {
         name: "golden",
@@ -152,7 +157,15 @@ fn clippy() -> Outcome<Tally> {
 }
 
 fn unit() -> Outcome<Tally> {
-    cargo_test(&["test", "--workspace", "--no-fail-fast"])
+    let mut tally = cargo_test(&["test", "--workspace", "--no-fail-fast"])?;
+    let folder = machine::root().join("conformance/oracle");
+    let python = single(machine::run(
+        Command::new("python3").args(["-m", "unittest", "discover", "-q"]).arg(folder),
+    ));
+    tally.passed += python.passed;
+    tally.failed += python.failed;
+    tally.problems.extend(python.problems);
+    Ok(tally)
 }
 
 fn build() -> Outcome<Tally> {

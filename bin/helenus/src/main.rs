@@ -1,3 +1,114 @@
-//! The node: composition only.
+//! `helenus`: a node of Apache Cassandra. Composition only: command line, configuration, shards.
 #![forbid(unsafe_code)]
-fn main() {}
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::sync::Arc;
+
+use clap::Parser;
+use config::Config;
+use env::real::{self, RealOptions};
+use helenus::{Message, NodeError, Ready, run_shard};
+use server::ConnectionLimits;
+
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
+/// A node of Apache Cassandra.
+#[derive(Debug, Parser)]
+#[command(name = "helenus", version, about)]
+struct Arguments {
+    /// A `cassandra.yaml`; without one, defaults.
+    #[arg(long, value_name = "FILE")]
+    config: Option<PathBuf>,
+    /// Overrides one key of the configuration; may be given several times.
+    #[arg(long = "set", value_name = "KEY=VALUE")]
+    set: Vec<String>,
+    /// Where data, commit log and the operator's socket go [default: ./data].
+    #[arg(long, value_name = "DIR")]
+    data_dir: Option<PathBuf>,
+    /// Address to listen on, for clients and peers [default: 127.0.0.1].
+    #[arg(long, value_name = "ADDR")]
+    listen: Option<String>,
+    /// Port for clients [default: 9042].
+    #[arg(long, value_name = "N")]
+    native_port: Option<u16>,
+    /// Port for peers [default: 7000].
+    #[arg(long, value_name = "N")]
+    storage_port: Option<u16>,
+    /// Shards, each a thread of its own [default: one a core].
+    #[arg(long, value_name = "N")]
+    shards: Option<u32>,
+}
+
+fn configuration(arguments: &Arguments) -> Result<Config, String> {
+    let mut config = match &arguments.config {
+        None => Config::default(),
+        Some(path) => {
+            #[expect(clippy::disallowed_methods, reason = "no shard runs yet")]
+            let text = std::fs::read_to_string(path);
+            let text = text.map_err(|error| format!("{}: {error}", path.display()))?;
+            Config::from_yaml(&text).map_err(|error| format!("{}: {error}", path.display()))?
+        }
+    };
+    let mut settings = Vec::new();
+    if let Some(directory) = &arguments.data_dir {
+        settings.push(format!("data_dir={}", directory.display()));
+    }
+    if let Some(address) = &arguments.listen {
+        settings.push(format!("listen_address={address}"));
+        settings.push(format!("rpc_address={address}"));
+    }
+    let numbers = [
+        ("native_transport_port", arguments.native_port.map(u32::from)),
+        ("storage_port", arguments.storage_port.map(u32::from)),
+        ("shards", arguments.shards),
+    ];
+    settings.extend(numbers.iter().filter_map(|(key, value)| value.map(|v| format!("{key}={v}"))));
+    settings.extend(arguments.set.iter().cloned());
+    for setting in settings {
+        config.set(&setting).map_err(|error| error.to_string())?;
+    }
+    Ok(config)
+}
+
+fn run(config: Config) -> Result<(), NodeError> {
+    let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
+    let shards = config.shards.map_or(cores, |shards| shards as usize).max(1);
+    let config = Arc::new(config);
+    let limits = ConnectionLimits::new();
+    let options = RealOptions { shards, pin: shards == cores, signals: true, ..Default::default() };
+    real::run(options, move |env, mesh: env::Mesh<Message>| {
+        let (config, limits) = (Arc::clone(&config), limits.clone());
+        run_shard(env, mesh, config, limits, |_, ready| announce(ready))
+    })
+}
+
+fn announce(ready: &Ready) {
+    for (path, at) in &ready.replay.torn {
+        eprintln!("{}: broke off at byte {at}; what followed was never durable", path.display());
+    }
+    if ready.replay.damaged > 0 {
+        eprintln!("{} records of the commit log made no sense", ready.replay.damaged);
+    }
+    if !ready.clock_behind.is_zero() {
+        eprintln!("the clock stands {:?} behind the last timestamp", ready.clock_behind);
+    }
+    println!(
+        "Starting listening for CQL clients on /{}:{}",
+        ready.address.ip(),
+        ready.address.port()
+    );
+}
+
+fn main() -> ExitCode {
+    let arguments = Arguments::parse();
+    let result = configuration(&arguments).and_then(|c| run(c).map_err(|e| e.to_string()));
+    match result {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("helenus: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}

@@ -10,6 +10,7 @@ mod error;
 mod lexer;
 pub mod modify;
 mod parser;
+pub mod permission;
 mod prepared;
 mod scope;
 pub mod select;

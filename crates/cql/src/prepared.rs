@@ -9,6 +9,7 @@ use crate::ast::{self, Statement};
 use crate::describe::Describe;
 use crate::error::CqlError;
 use crate::modify::{Batch, Modify};
+use crate::permission::{self, Need};
 use crate::scope::{Scope, Variables};
 use crate::select::Select;
 
@@ -55,6 +56,8 @@ pub struct Prepared {
     pub result: Option<Arc<[ResultColumn]>>,
     /// The keyspace that the statement acts on, where it acts on one.
     pub keyspace: Option<String>,
+    /// What it must be allowed to do, in the order of asking.
+    pub needs: Vec<Need>,
     /// Warnings that go with every answer.
     pub warnings: Vec<String>,
 }
@@ -63,7 +66,7 @@ pub struct Prepared {
 #[derive(Clone, Debug)]
 pub enum Plan {
     /// SELECT.
-    Select(Box<crate::select::Select>),
+    Select(Arc<crate::select::Select>),
     /// INSERT, UPDATE, DELETE.
     Modify(Box<crate::modify::Modify>),
     /// BATCH as a statement.
@@ -76,6 +79,8 @@ pub enum Plan {
     Truncate(Arc<schema::Table>),
     /// DESCRIBE.
     Describe(Box<crate::describe::Describe>),
+    /// A statement that is not served, by name: once allowed, it is answered by [`CqlError::unsupported`].
+    Unserved(&'static str),
 }
 
 /// Checks a statement against the schema, and plans it. `keyspace` is the session's.
@@ -96,7 +101,7 @@ pub fn prepare(
     let (plan, result) = match &parsed.statement {
         Statement::Select(select) => {
             let (select, result) = Select::prepare(select, scope_ref)?;
-            (Plan::Select(Box::new(select)), Some(result))
+            (Plan::Select(Arc::new(select)), Some(result))
         }
         Statement::Insert(insert) => {
             (Plan::Modify(Box::new(Modify::insert(insert, scope_ref)?)), None)
@@ -109,15 +114,24 @@ pub fn prepare(
         }
         Statement::Batch(batch) => (Plan::Batch(Box::new(Batch::prepare(batch, scope_ref)?)), None),
         Statement::Describe(describe) => {
-            let (describe, result) = Describe::prepare(describe, scope_ref)?;
-            (Plan::Describe(Box::new(describe)), Some(result))
+            // its columns come with the rows: Cassandra prepares it as a statement without a result
+            (Plan::Describe(Box::new(Describe::prepare(describe))), None)
         }
         other => (crate::ddl::plan(other, scope_ref)?, None),
     };
+    let needs = permission::needs(&parsed.statement, &scope)?;
+    let variables = scope.variables.variables();
+    // Clients are told only where all markers belong to one table.
+    let one_table = variables.windows(2).all(|pair| match pair {
+        [a, b] => (&a.keyspace, &a.table) == (&b.keyspace, &b.table),
+        _ => true,
+    });
+    let markers = if one_table { scope.partition_key_markers } else { Vec::new() };
     Ok(Prepared {
         plan,
-        variables: scope.variables.variables(),
-        partition_key_markers: scope.partition_key_markers,
+        needs,
+        variables,
+        partition_key_markers: markers,
         result,
         keyspace: scope.acts_on,
         warnings: scope.warnings,

@@ -16,7 +16,7 @@ impl<'a> ClusteringRef<'a> {
     pub const EMPTY: ClusteringRef<'static> = ClusteringRef { bytes: &[] };
 
     /// Over packed bytes: those of [`Self::as_packed`].
-    pub(crate) fn from_packed(bytes: &'a [u8]) -> Self {
+    pub fn from_packed(bytes: &'a [u8]) -> Self {
         Self { bytes }
     }
 

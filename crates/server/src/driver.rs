@@ -23,7 +23,8 @@ pub(crate) struct Driver<C> {
     decoder: Decoder,
     /// What was read and is not done with.
     input: Vec<u8>,
-    /// Bytes that `input` must hold for the decoder to find something.
+    /// Bytes that `input` must hold for the decoder to find something; 0 where the decoder itself
+    /// may hold messages still, in a segment that it has decompressed.
     needed: usize,
     /// When `input` was last added to.
     received: Instant,
@@ -100,7 +101,7 @@ impl<C: Coordinator> Driver<C> {
             return Step::Wait;
         }
         connection.unstall();
-        if self.input.len() >= self.needed.max(1) {
+        if self.input.len() >= self.needed {
             let input = std::mem::take(&mut self.input);
             let (used, progress) = self.decode(&input);
             self.keep(input, used);
@@ -154,7 +155,7 @@ impl<C: Coordinator> Driver<C> {
     }
 
     fn after(&mut self, progress: Progress, cx: &Context<'_>) -> Step {
-        self.needed = 1;
+        self.needed = 0;
         match progress {
             Progress::Needs(bytes) => {
                 self.needed = bytes.max(1);
@@ -382,7 +383,9 @@ impl<C: Coordinator> Stages<C> {
             Ok(request) => request,
             Err(error) => {
                 self.protocol_error(frame, &error);
-                return After::Bad;
+                // Cassandra hangs up on a STARTUP that it cannot read, even without an answer.
+                let is_started = self.connection.stage() != Stage::Established;
+                return if is_started { After::Bad } else { After::Close };
             }
         };
         match (self.connection.stage(), self.connection.session()) {

@@ -21,8 +21,8 @@ use crate::shard::Shard;
 /// Gives a connection to the shard of this number; its [`Server::adopt`] takes it.
 pub type HandOver = Rc<dyn Fn(usize, StreamHandle)>;
 
-/// The native transport of one shard. Dropped, it stops listening; [`Server::drain`] is the way
-/// to end it.
+/// The native transport of one shard. [`Server::drain`] is the way to end it; dropped, it stops
+/// listening and closes what is open.
 pub struct Server {
     shard: Rc<Shard>,
     listeners: RefCell<Vec<Task<()>>>,
@@ -95,6 +95,12 @@ impl Server {
         Ok(())
     }
 
+    /// Closes every connection now.
+    fn kill_all(&self) {
+        let connections: Vec<_> = self.shard.connections.borrow().values().cloned().collect();
+        connections.iter().for_each(|connection| connection.kill());
+    }
+
     /// Stops listening, answers new requests OVERLOADED, waits for those in flight and closes all
     /// connections; what is not done after `patience` is cut off.
     pub async fn drain(&self, patience: Duration) {
@@ -106,8 +112,7 @@ impl Server {
         let connections: Vec<_> = shard.connections.borrow().values().cloned().collect();
         connections.iter().for_each(|connection| connection.close_politely());
         self.wait(deadline, |shard| shard.connections.borrow().is_empty()).await;
-        let connections: Vec<_> = shard.connections.borrow().values().cloned().collect();
-        connections.iter().for_each(|connection| connection.kill());
+        self.kill_all();
     }
 
     async fn wait(&self, deadline: Instant, done: impl Fn(&Shard) -> bool) {
@@ -117,6 +122,13 @@ impl Server {
                 return;
             }
         }
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        self.shard.draining.set(true);
+        self.kill_all();
     }
 }
 

@@ -17,7 +17,7 @@ use crate::memtable::{KeyRef, Memtable};
 use crate::node::Node;
 use crate::options::Options;
 use crate::read::{KeyScan, PartitionCursor, ScanStart, Slices};
-use crate::shards::{OnShard, Shards};
+use crate::shards::{HasShards, Shards};
 use crate::sstables::{Files, LiveSet};
 use crate::table_store::TableStore;
 
@@ -25,6 +25,8 @@ use crate::table_store::TableStore;
 pub struct Engine {
     pub(crate) env: Env,
     pub(crate) options: Rc<Options>,
+    /// This node's host id: SSTables name it beside the log's intervals. Zero until it is known.
+    host_id: Cell<[u8; 16]>,
     shards: Shards<Rc<Engine>>,
     log: OnceCell<Rc<CommitLog>>,
     tables: RefCell<HashMap<TableId, Rc<TableStore>>>,
@@ -70,8 +72,8 @@ struct Scratch {
     tables: Vec<TableId>,
 }
 
-impl OnShard for Rc<Engine> {
-    fn shards(&self) -> &Shards<Self> {
+impl HasShards for Engine {
+    fn shards(&self) -> &Shards<Rc<Self>> {
         &self.shards
     }
 }
@@ -88,6 +90,7 @@ impl Engine {
         Rc::new(Self {
             env: env.clone(),
             options: Rc::new(options),
+            host_id: Cell::new([0; 16]),
             shards,
             log: OnceCell::new(),
             tables: RefCell::default(),
@@ -101,6 +104,16 @@ impl Engine {
             node: OnceCell::new(),
             stats: EngineStats::default(),
         })
+    }
+
+    /// This node's host id.
+    pub fn host_id(&self) -> [u8; 16] {
+        self.host_id.get()
+    }
+
+    /// Tells the host id, before anything is replayed or flushed.
+    pub fn set_host_id(&self, host_id: [u8; 16]) {
+        self.host_id.set(host_id);
     }
 
     /// The outside.
@@ -265,6 +278,11 @@ impl Engine {
         Ok(())
     }
 
+    /// Hits, misses and bytes of this shard's cache of chunks.
+    pub fn chunk_cache_stats(&self) -> (u64, u64, usize) {
+        self.files.cache_stats()
+    }
+
     /// This shard's lease of the node's memtable memory, in bytes.
     pub(crate) fn memory_lease(&self) -> usize {
         (self.options.memtable_bytes / self.env.shards() as u64) as usize
@@ -355,6 +373,20 @@ impl Engine {
             }
         }
         Ok(FrozenShare { memtables, intervals, upto: position })
+    }
+
+    /// Ends the log's segment and the memtables of a table at one point: what the memtables hold is in segments up
+    /// to `floor`, what comes later is not.
+    pub(crate) fn cut(
+        &self,
+        id: TableId,
+        flush: u64,
+        floor: i64,
+    ) -> Result<FrozenShare, StorageError> {
+        if let Some(log) = self.log.get() {
+            log.leave_behind(floor)?;
+        }
+        self.freeze(id, flush)
     }
 
     /// Takes another set of SSTables of a table, unless a memtable holds a write as old as a tombstone that they

@@ -20,6 +20,7 @@ mod sstables;
 mod start;
 mod table_store;
 mod transaction;
+mod truncate;
 
 pub use engine::{Engine, EngineStats};
 pub use error::StorageError;

@@ -2,7 +2,7 @@
 //! first shard; the others ask it by message.
 
 use std::cell::{Cell, RefCell};
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::rc::{Rc, Weak};
 use std::sync::Arc;
 
@@ -29,7 +29,9 @@ pub struct Node {
     /// Tables that some shard wants flushed.
     wanted: RefCell<BTreeSet<TableId>>,
     wake: Notify,
-    next_flush: Cell<u64>,
+    pub(crate) next_flush: Cell<u64>,
+    /// Segments of an earlier run, by id: the tables whose records in them were replayed.
+    pub(crate) replayed: RefCell<BTreeMap<i64, BTreeSet<TableId>>>,
     /// Why background work stopped, if it did.
     failure: RefCell<Option<StorageError>>,
     /// Counters for metrics.
@@ -74,6 +76,7 @@ impl Node {
             wanted: RefCell::default(),
             wake: Notify::new(),
             next_flush: Cell::new(1),
+            replayed: RefCell::default(),
             failure: RefCell::default(),
             stats: NodeStats::default(),
         })

@@ -27,6 +27,4 @@ pub struct Options {
     pub chunk_cache_bytes: u64,
     /// `compaction_throughput`, in bytes per second; 0 for no limit.
     pub compaction_bytes_per_second: u64,
-    /// This node's host id: SSTables name it beside the log's intervals.
-    pub host_id: [u8; 16],
 }

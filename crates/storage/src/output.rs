@@ -36,8 +36,7 @@ impl Stream {
 
     async fn write(&mut self, bytes: &mut Vec<u8>) -> Result<(), StorageError> {
         let length = bytes.len() as u64;
-        let (result, mut buffer) =
-            self.file.write_all_at(std::mem::take(bytes), self.length).await;
+        let (result, mut buffer) = self.file.write_all_at(std::mem::take(bytes), self.length).await;
         result.map_err(|e| StorageError::io("cannot write", &self.path, e))?;
         self.length += length;
         buffer.clear();

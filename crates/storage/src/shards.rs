@@ -6,6 +6,7 @@
 use std::any::Any;
 use std::cell::{Cell, RefCell};
 use std::future::Future;
+use std::rc::Rc;
 
 use env::sync::{OneshotSender, oneshot};
 use env::{Class, Env};
@@ -33,6 +34,18 @@ pub struct Shards<C: 'static> {
 pub trait OnShard: Clone + Sized + 'static {
     /// The way to the other shards.
     fn shards(&self) -> &Shards<Self>;
+}
+
+/// What a shard has once, and its other shards reach through [`Shards`].
+pub trait HasShards: Sized + 'static {
+    /// The way to the other shards.
+    fn shards(&self) -> &Shards<Rc<Self>>;
+}
+
+impl<T: HasShards> OnShard for Rc<T> {
+    fn shards(&self) -> &Shards<Self> {
+        T::shards(self)
+    }
 }
 
 impl<C: OnShard> Shards<C> {

@@ -106,6 +106,21 @@ impl Transaction {
         Ok(transaction)
     }
 
+    /// One that only removes tables; it is committed at once.
+    pub async fn remove(
+        env: &Env,
+        directory: &Path,
+        operation: &str,
+        removed: &[Descriptor],
+    ) -> Result<Self, StorageError> {
+        let id = types::Uuid::from_random(random_bytes(env));
+        let path = directory.join(format!("nb_txn_{operation}_{id}.log"));
+        let directory = directory.to_path_buf();
+        let mut transaction = Self { env: env.clone(), directory, path, lines: String::new() };
+        transaction.commit(removed).await?;
+        Ok(transaction)
+    }
+
     async fn write(&self) -> Result<(), StorageError> {
         let written = self.env.write_file_atomically(&self.path, self.lines.clone().into_bytes());
         written.await.map_err(|e| StorageError::io("cannot write", &self.path, e))

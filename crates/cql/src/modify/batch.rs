@@ -8,7 +8,7 @@ use crate::context::Bind;
 use crate::error::CqlError;
 use crate::modify::attributes::Attributes;
 use crate::modify::write::Before;
-use crate::modify::{Modify, PartitionBuilder};
+use crate::modify::{Modify, PartitionBuilders};
 use crate::scope::Scope;
 
 /// A prepared BATCH.
@@ -148,7 +148,7 @@ fn finish(
     parts: Vec<(&Modify, &Bind<'_>, i64)>,
     befores: &[&dyn Before],
 ) -> Result<BatchUpdates, CqlError> {
-    let mut builders: Vec<PartitionBuilder> = Vec::new();
+    let mut builders = PartitionBuilders::default();
     let mut warnings = Vec::new();
     for (modify, _, _) in &parts {
         modify.check()?;
@@ -161,6 +161,7 @@ fn finish(
         modify.add_to(&mut builders, bind, *timestamp, before, &mut warnings)?;
     }
     warn_of_gc_grace(kind, &parts, &mut warnings);
+    let builders = builders.list;
     let tables: Vec<(String, Box<[u8]>)> = builders
         .iter()
         .map(|b| (format!("{}.{}", b.table.keyspace, b.table.name), b.key.clone()))

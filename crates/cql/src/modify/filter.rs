@@ -9,8 +9,11 @@ use types::CqlType;
 use crate::ast::{InTuples, InValues, Operator, Relation, Term as Raw, TupleValue};
 use crate::error::CqlError;
 use crate::modify::Kind;
+use crate::modify::relation::{
+    operator_sign, operator_text, relation_text, tuple_relation_text, unsupported_neq,
+};
 use crate::scope::{ColumnSpec, Scope};
-use crate::term::{Marker, Term, text};
+use crate::term::{Marker, Term};
 
 /// The restrictions of a modification.
 #[derive(Clone, Debug, Default)]
@@ -663,63 +666,4 @@ fn literal_row(
 ) -> Result<Row, CqlError> {
     let specs: Vec<_> = columns.iter().map(|c| ColumnSpec::of_column(table, c)).collect();
     Term::prepare_row(items, &table.keyspace, &specs, scope).map(Row::Terms)
-}
-
-fn unsupported_neq(relation: &str) -> CqlError {
-    CqlError::invalid(format!("Unsupported \"!=\" relation: {relation}"))
-}
-
-fn operator_sign(operator: Operator) -> &'static str {
-    match operator {
-        Operator::Eq => "=",
-        Operator::Lt => "<",
-        Operator::Lte => "<=",
-        Operator::Gt => ">",
-        Operator::Gte => ">=",
-        Operator::Neq => "!=",
-        Operator::Like => "LIKE",
-        Operator::Contains => "CONTAINS",
-        Operator::ContainsKey => "CONTAINS KEY",
-    }
-}
-
-fn operator_text(relation: &Relation) -> &'static str {
-    match relation {
-        Relation::Column(_, operator, _)
-        | Relation::Element(_, _, operator, _)
-        | Relation::Tuple(_, operator, _) => operator_sign(*operator),
-        Relation::In(..) | Relation::TupleIn(..) => "IN",
-        _ => "=",
-    }
-}
-
-/// A relation of one column as error messages show it.
-fn relation_text(name: &str, relation: &Relation) -> String {
-    let name = types::maybe_quote(name);
-    match relation {
-        Relation::Column(_, operator, raw) => {
-            format!("{name} {} {}", operator_sign(*operator), text::text(raw))
-        }
-        Relation::Element(_, key, operator, raw) => {
-            format!("{name}[{}] {} {}", text::text(key), operator_sign(*operator), text::text(raw))
-        }
-        _ => name.into_owned(),
-    }
-}
-
-/// A relation of a tuple as error messages show it.
-fn tuple_relation_text(names: &[String], relation: &Relation) -> String {
-    let names = text::tuple_text(names.iter().map(|name| types::maybe_quote(name).into_owned()));
-    let tuple = |items: &[Raw]| text::tuple_text(items.iter().map(text::text));
-    let right = match relation {
-        Relation::Tuple(_, _, TupleValue::Literal(items)) => tuple(items),
-        Relation::TupleIn(_, InTuples::Markers(markers)) => {
-            text::tuple_text(markers.iter().map(|_| "?".to_owned()))
-        }
-        Relation::TupleIn(_, InTuples::List(tuples)) => {
-            text::tuple_text(tuples.iter().map(|items| tuple(items)))
-        }
-        _ => "?".to_owned(),
-    };
-    format!("{names} {} {right}", operator_text(relation))
 }

@@ -4,16 +4,18 @@ mod attributes;
 mod batch;
 mod filter;
 mod operation;
+mod relation;
 mod target;
 mod write;
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use rows::{
     Bound, Clustering, ClusteringRef, Deletion, NO_TIMESTAMP, PartitionUpdate, RangeTombstone,
     RowBuilder, UpdateBuilder,
 };
-use schema::{ColumnKind, Table};
+use schema::{ColumnKind, Table, TableId};
 
 use crate::ast::{self, InsertValues};
 use crate::context::Bind;
@@ -292,10 +294,10 @@ impl Modify {
     pub fn bind(&self, bind: &Bind<'_>, before: &dyn Before) -> Result<Updates, CqlError> {
         self.check()?;
         let mut out = Updates { updates: Vec::new(), warnings: Vec::new() };
-        let mut builders = Vec::new();
+        let mut builders = PartitionBuilders::default();
         self.add_to(&mut builders, bind, bind.timestamp, before, &mut out.warnings)?;
         let mut scratch = RowBuilder::new();
-        let updates = builders.into_iter().map(|builder| builder.finish(&mut scratch));
+        let updates = builders.list.into_iter().map(|builder| builder.finish(&mut scratch));
         out.updates = updates.filter(|update| !update.is_empty()).collect();
         Ok(out)
     }
@@ -304,7 +306,7 @@ impl Modify {
     /// none.
     fn add_to(
         &self,
-        builders: &mut Vec<PartitionBuilder>,
+        builders: &mut PartitionBuilders,
         bind: &Bind<'_>,
         timestamp: i64,
         before: &dyn Before,
@@ -336,7 +338,7 @@ impl Modify {
             scratch: RowBuilder::new(),
         };
         for key in keys {
-            let builder = PartitionBuilder::of(builders, &self.table, &key);
+            let builder = builders.of(&self.table, &key);
             writing.partition(&key, &target, builder)?;
         }
         Ok(())
@@ -351,26 +353,45 @@ pub(crate) struct PartitionBuilder {
 }
 
 impl PartitionBuilder {
-    /// The builder for a key of a table, a new one at need.
-    fn of<'b>(
-        builders: &'b mut Vec<Self>,
-        table: &Arc<Table>,
-        key: &[u8],
-    ) -> &'b mut UpdateBuilder {
-        let found = builders.iter().position(|b| b.table.id == table.id && *b.key == *key);
-        let at = found.unwrap_or_else(|| {
-            builders.push(Self {
-                table: Arc::clone(table),
-                key: key.into(),
-                update: UpdateBuilder::new(table.id.0, Arc::clone(&table.layout), key),
-            });
-            builders.len() - 1
-        });
-        &mut builders[at].update
-    }
-
     fn finish(self, scratch: &mut RowBuilder) -> PartitionUpdate {
         self.update.finish(scratch)
+    }
+}
+
+/// Up to so many updates are looked through one by one.
+const FEW_UPDATES: usize = 8;
+
+/// Updates in the making, one a table and key, in the order in which they were begun.
+#[derive(Default)]
+pub(crate) struct PartitionBuilders {
+    list: Vec<PartitionBuilder>,
+    /// Where each stands, once they are many.
+    places: BTreeMap<(TableId, Box<[u8]>), usize>,
+}
+
+impl PartitionBuilders {
+    /// The update for a key of a table, a new one at need.
+    fn of(&mut self, table: &Arc<Table>, key: &[u8]) -> &mut UpdateBuilder {
+        let found = if self.list.len() <= FEW_UPDATES {
+            self.list.iter().position(|b| b.table.id == table.id && *b.key == *key)
+        } else {
+            self.places.get(&(table.id, key.into())).copied()
+        };
+        let at = found.unwrap_or_else(|| self.begin(table, key));
+        &mut self.list[at].update
+    }
+
+    fn begin(&mut self, table: &Arc<Table>, key: &[u8]) -> usize {
+        self.list.push(PartitionBuilder {
+            table: Arc::clone(table),
+            key: key.into(),
+            update: UpdateBuilder::new(table.id.0, Arc::clone(&table.layout), key),
+        });
+        if self.list.len() > FEW_UPDATES {
+            let unplaced = self.list.iter().enumerate().skip(self.places.len());
+            self.places.extend(unplaced.map(|(at, b)| ((b.table.id, b.key.clone()), at)));
+        }
+        self.list.len() - 1
     }
 }
 

@@ -105,6 +105,7 @@ impl<'w> CellWriter<'w> {
                 }
                 Ok(())
             }
+            Action::Count => Err(CqlError::unsupported("Updating counters")),
             Action::Delete if operation.ty.is_multicell() => {
                 self.complex_deletion(column, self.timestamp);
                 Ok(())

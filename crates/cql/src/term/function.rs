@@ -12,6 +12,10 @@ use crate::scope::{ColumnSpec, Scope};
 use crate::term::assign::{self, Assignment};
 use crate::term::text;
 
+/// How deep calls may stand in each other's arguments. Each overload is tried on all arguments, so that the work
+/// grows by a factor with each level; Cassandra has no such bound.
+pub const MAX_CALL_DEPTH: usize = 6;
+
 /// What a function does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Work {
@@ -385,6 +389,22 @@ fn match_arguments(
     Ok(worst)
 }
 
+/// The most calls that stand in each other in a term.
+fn call_depth(term: &Raw) -> usize {
+    let deepest = |terms: &[Raw]| terms.iter().map(call_depth).max().unwrap_or(0);
+    match term {
+        Raw::Function(_, arguments) => 1 + deepest(arguments),
+        Raw::List(terms) | Raw::Set(terms) | Raw::Tuple(terms) => deepest(terms),
+        Raw::Map(entries) => {
+            entries.iter().map(|(k, v)| call_depth(k).max(call_depth(v))).max().unwrap_or(0)
+        }
+        Raw::Udt(fields) => fields.iter().map(|(_, v)| call_depth(v)).max().unwrap_or(0),
+        Raw::Cast(term, _) | Raw::TypeHint(_, term) | Raw::Negate(term) => call_depth(term),
+        Raw::Binary(_, left, right) => call_depth(left).max(call_depth(right)),
+        Raw::Literal(_) | Raw::Null | Raw::Marker(_) => 0,
+    }
+}
+
 fn resolve_terms(
     name: &QualifiedName,
     arguments: &[Raw],
@@ -392,6 +412,9 @@ fn resolve_terms(
     receiver: &ColumnSpec,
     scope: &Scope<'_>,
 ) -> Result<Option<Function>, CqlError> {
+    if arguments.iter().any(|argument| call_depth(argument) >= MAX_CALL_DEPTH) {
+        return Err(CqlError::invalid("Calls of functions are nested too deep"));
+    }
     let table = scope.schema.table(&receiver.keyspace, &receiver.table);
     let terms: Vec<_> = arguments.iter().map(|raw| TermArgument { raw, keyspace, scope }).collect();
     let terms: Vec<&dyn Argument> = terms.iter().map(|term| term as &dyn Argument).collect();

@@ -74,6 +74,17 @@ pub enum LogError {
     Closed,
 }
 
+/// A segment of an earlier run whose records are in memtables again.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Inherited {
+    /// Its id.
+    pub id: i64,
+    /// Its size.
+    pub bytes: u64,
+    /// The tables whose flush it waits for.
+    pub tables: Vec<TableId>,
+}
+
 /// A logged write: where it ends, and what its acknowledgement waits for.
 #[derive(Debug)]
 #[must_use = "the write is not durable before `durable` says so"]
@@ -178,14 +189,23 @@ fn bump(cell: &Cell<u64>, by: u64) {
 
 impl CommitLog {
     /// Starts a log in an existing directory. Its segments' ids are `first_id`, `first_id + shards` and so on, so
-    /// that ids are unique per node; `first_id` must exceed those of all segments there.
+    /// that ids are unique per node; `first_id` must exceed those of all segments there. `inherited` are segments
+    /// of an earlier run that this log removes in its time, with the tables that hold them.
     ///
     /// # Errors
     /// If the first segment cannot be created.
-    pub async fn start(env: &Env, options: LogOptions, first_id: i64) -> io::Result<Rc<Self>> {
+    pub async fn start(
+        env: &Env,
+        options: LogOptions,
+        first_id: i64,
+        inherited: Vec<Inherited>,
+    ) -> io::Result<Rc<Self>> {
         let active =
             Segment::create(env, &options.directory, first_id, options.segment_bytes).await?;
         let mut ledger = Ledger::default();
+        for segment in inherited {
+            ledger.inherit(segment.id, segment.bytes, segment.tables);
+        }
         ledger.open(active.id, u64::from(active.bytes));
         let log = Rc::new(Self {
             env: env.clone(),
@@ -221,6 +241,7 @@ impl CommitLog {
             }
         });
         *log.hook.borrow_mut() = Some(hook);
+        log.remove_clean();
         env.spawn(Class::CommitLog, Rc::clone(&log).write_sections());
         env.spawn(Class::CommitLog, Rc::clone(&log).sync_files());
         env.spawn(Class::CommitLog, Rc::clone(&log).keep_a_spare());
@@ -522,6 +543,59 @@ impl CommitLog {
             // A segment that stays behind costs space and a replay that finds nothing new.
             self.env.spawn(Class::CommitLog, async move { drop(env.remove_file(&path).await) });
         }
+    }
+
+    /// The id that the next segment will have at least.
+    pub fn next_id(&self) -> i64 {
+        self.next_id.get()
+    }
+
+    /// Makes the segment that follows one whose id is above `floor`: for [`CommitLog::leave_behind`].
+    ///
+    /// # Errors
+    /// If it cannot be created.
+    pub async fn prepare_above(&self, floor: i64) -> Result<(), LogError> {
+        let shards = self.env.shards() as i64;
+        let mut id = self.next_id.get();
+        while id <= floor {
+            id += shards;
+        }
+        self.next_id.set(id + shards);
+        let (directory, bytes) = (&self.options.directory, self.options.segment_bytes);
+        let segment = match Segment::create(&self.env, directory, id, bytes).await {
+            Ok(segment) => segment,
+            Err(error) => {
+                self.fail("creation of the segment after", &error);
+                return Err(LogError::Failed(error.to_string().into()));
+            }
+        };
+        let old = self.state.borrow_mut().spare.replace(segment);
+        if let Some(old) = old {
+            // nothing was written to it; what stays behind replays as nothing
+            let _ = self.env.remove_file(&old.path).await;
+        }
+        self.ready.notify_all();
+        Ok(())
+    }
+
+    /// Goes on in the segment after this one, if this one's id is not above `floor`: all records before are in
+    /// segments up to `floor`, all after in later ones. Does not wait.
+    ///
+    /// # Errors
+    /// If no such segment was prepared.
+    pub fn leave_behind(&self, floor: i64) -> Result<(), LogError> {
+        let mut state = self.state.borrow_mut();
+        if state.active.id > floor {
+            return Ok(());
+        }
+        self.seal_section(&mut state);
+        let Some(spare) = state.spare.take_if(|spare| spare.id > floor) else {
+            return Err(LogError::Failed("no segment to go on in".into()));
+        };
+        state.ledger.open(spare.id, u64::from(spare.bytes));
+        state.active = spare;
+        self.taken.notify_one();
+        Ok(())
     }
 
     /// The tables to flush so that the log shrinks below its limit; empty while it is below.

@@ -2,3 +2,5 @@
 
 pub mod size_tiered;
 mod task;
+
+pub(crate) use self::task::forget_everywhere;

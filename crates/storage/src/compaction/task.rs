@@ -43,7 +43,8 @@ impl Purging {
             return i64::MIN;
         }
         let holds = |other: &&Arc<SSTable>| other.table.may_contain(key.token, key.bytes);
-        let oldest = self.others.iter().filter(holds).map(|o| o.table.statistics.stats.min_timestamp);
+        let oldest =
+            self.others.iter().filter(holds).map(|o| o.table.statistics.stats.min_timestamp);
         oldest.min().unwrap_or(i64::MAX)
     }
 }
@@ -145,7 +146,7 @@ impl Node {
         let descriptor = self.next_descriptor(node_table);
         let mut transaction =
             Transaction::begin(env, &directory, "compaction", &descriptor).await?;
-        let mut output = Output::create(env, &directory, descriptor.clone(), options).await?;
+        let mut output = Output::create(env, &directory, descriptor, options).await?;
         self.merge_all(engine, table, inputs, &purging, &mut output).await?;
         let any = output.finish().await?;
         let new = match any {
@@ -163,13 +164,14 @@ impl Node {
         let purged = purging.purged.get();
         let known: Vec<u64> = live.tables().iter().map(|table| table.number).collect();
         let newcomers = before.tables().iter().filter(|t| !known.contains(&t.number));
-        let safe = newcomers.map(|t| t.table.statistics.stats.min_timestamp).all(|min| min > purged);
+        let safe =
+            newcomers.map(|t| t.table.statistics.stats.min_timestamp).all(|min| min > purged);
         if !safe || !publish(engine, table.id, &before, &after, purged).await? {
             remove_descriptor(env, &directory, &descriptor).await?;
             transaction.finish().await?;
             return Ok(false);
         }
-        let removed: Vec<_> = inputs.iter().map(|i| i.table.descriptor.clone()).collect();
+        let removed: Vec<_> = inputs.iter().map(|i| i.table.descriptor).collect();
         transaction.commit(&removed).await?;
         *node_table.live.borrow_mut() = after;
         if !any {
@@ -212,8 +214,7 @@ impl Node {
                     sources.push(Source::SSTable(Box::new(cursor.await?)));
                 }
             }
-            let mut partition =
-                PartitionCursor::merge(files, Arc::clone(table), sources, false);
+            let mut partition = PartitionCursor::merge(files, Arc::clone(table), sources, false);
             write_purged(engine, at, &mut partition, purging, output, &mut pace).await?;
             engine.env().maybe_yield().await;
         }
@@ -230,14 +231,7 @@ impl Node {
         let engine = Rc::clone(engine);
         engine.env().clone().spawn(Class::Background, async move {
             for sstable in tables {
-                for shard in 0..engine.shards().count() {
-                    let number = sstable.number;
-                    let forget = move |engine: &Rc<Engine>| engine.files.forget(number);
-                    let _ = engine.shards().call(shard, forget).await;
-                }
-                while Arc::strong_count(&sstable) > 1 {
-                    engine.env().sleep(REMOVAL_POLL).await;
-                }
+                forget_everywhere(&engine, &sstable).await;
                 let descriptor = &sstable.table.descriptor;
                 // What stays behind is removed at the next start: the log says so.
                 if remove_descriptor(engine.env(), &sstable.directory, descriptor).await.is_err() {
@@ -246,6 +240,18 @@ impl Node {
             }
             let _ = transaction.finish().await;
         });
+    }
+}
+
+/// Lets every shard close a table that is no longer live, and waits for its last reader.
+pub(crate) async fn forget_everywhere(engine: &Rc<Engine>, sstable: &Arc<SSTable>) {
+    for shard in 0..engine.shards().count() {
+        let number = sstable.number;
+        let forget = move |engine: &Rc<Engine>| engine.files.forget(number);
+        let _ = engine.shards().call(shard, forget).await;
+    }
+    while Arc::strong_count(sstable) > 1 {
+        engine.env().sleep(REMOVAL_POLL).await;
     }
 }
 
@@ -283,7 +289,7 @@ fn merged_intervals(
     let mut intervals: Vec<_> = inputs
         .iter()
         .map(|input| &input.table.statistics.stats)
-        .filter(|stats| stats.host_id == Some(engine.options.host_id))
+        .filter(|stats| stats.host_id == Some(engine.host_id()))
         .flat_map(|stats| stats.log_intervals.iter().copied())
         .collect();
     intervals.sort();

@@ -102,12 +102,10 @@ impl MemtableCursor {
     }
 
     fn map_static(&mut self) {
-        if let Some(map) = &self.map
-            && let Some(row) = self.static_row.take()
-        {
-            let row = map.apply(RowRef::from_packed(&row), &self.table.layout, &mut self.scratch);
-            self.static_row = row.map(|row| row.as_packed().into());
-        }
+        let Some(map) = &self.map else { return };
+        let Some(row) = self.static_row.take() else { return };
+        let row = map.apply(RowRef::from_packed(&row), &self.table.layout, &mut self.scratch);
+        self.static_row = row.map(|row| row.as_packed().into());
     }
 
     fn pending_row(&self) -> Option<RowRef<'_>> {

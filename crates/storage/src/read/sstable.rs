@@ -8,8 +8,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use rows::{
-    BoundKind, BoundRef, ColumnMap, Deletion, MarkerRef, RowBuilder, RowRef, Unfiltered,
-    compare,
+    BoundKind, BoundRef, ColumnMap, Deletion, MarkerRef, RowBuilder, RowRef, Unfiltered, compare,
 };
 use schema::Table;
 use sstable::data::{DataCursor, Next};
@@ -171,12 +170,10 @@ impl SSTableCursor {
     }
 
     fn map_static(&mut self) {
-        if let Some(map) = &self.map
-            && let Some(row) = self.static_row.take()
-        {
-            let row = map.apply(RowRef::from_packed(&row), &self.table.layout, &mut self.scratch);
-            self.static_row = row.map(|row| row.as_packed().into());
-        }
+        let Some(map) = &self.map else { return };
+        let Some(row) = self.static_row.take() else { return };
+        let row = map.apply(RowRef::from_packed(&row), &self.table.layout, &mut self.scratch);
+        self.static_row = row.map(|row| row.as_packed().into());
     }
 
     /// The deletion of the whole partition.
@@ -426,4 +423,3 @@ fn packed_marker(edge: BoundRef<'_>, deletion: Deletion) -> Vec<u8> {
     MarkerRef::bound(edge, deletion).pack(&mut packed);
     packed
 }
-

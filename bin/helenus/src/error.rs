@@ -1,0 +1,52 @@
+//! Why a node does not start or ends early: one line each.
+
+use std::path::PathBuf;
+
+use thiserror::Error;
+
+/// An error that ends the node.
+#[derive(Debug, Error)]
+pub enum NodeError {
+    /// The runtime does not start.
+    #[error("{0}")]
+    Start(#[from] env::real::StartError),
+    /// The data directory does not open.
+    #[error("{0}")]
+    Boot(#[from] cluster::BootError),
+    /// Storage failed.
+    #[error("{0}")]
+    Storage(#[from] storage::StorageError),
+    /// A directory cannot be made or written.
+    #[error("cannot write {}: {source}", path.display())]
+    Directory {
+        /// The directory.
+        path: PathBuf,
+        /// The system's answer.
+        source: std::io::Error,
+    },
+    /// Another node has the directory.
+    #[error("{} is in use by another node", path.display())]
+    Locked {
+        /// The directory.
+        path: PathBuf,
+    },
+    /// A port cannot be listened on.
+    #[error("cannot listen on {address}: {source}")]
+    Listen {
+        /// The address.
+        address: std::net::SocketAddr,
+        /// The system's answer.
+        source: std::io::Error,
+    },
+    /// An address that is none.
+    #[error("{key}: {value} is no address")]
+    Address {
+        /// The configuration's key.
+        key: &'static str,
+        /// Its value.
+        value: String,
+    },
+    /// The clock's reserve cannot be kept: no timestamp would be safe.
+    #[error("{0}")]
+    Clock(#[from] cluster::ReserveError),
+}

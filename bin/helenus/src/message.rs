@@ -1,0 +1,34 @@
+//! What shards send each other: jobs for one layer of the other shard.
+
+use std::rc::Rc;
+
+use cluster::Coordinator;
+use env::StreamHandle;
+use storage::Engine;
+use storage::shards::Job;
+
+/// A message between shards.
+pub enum Message {
+    /// Work for the storage engine.
+    Storage(Job<Rc<Engine>>),
+    /// Work for the coordinator.
+    Cluster(Job<Rc<Coordinator>>),
+    /// A client's connection, whose source port chose the receiving shard.
+    Connection(StreamHandle),
+    /// The first shard opened the node: who it is. Shards begin to serve.
+    Opened(std::sync::Arc<cluster::Identity>),
+    /// The node drained: shards end.
+    Drained,
+}
+
+impl std::fmt::Debug for Message {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            Self::Storage(_) => "Storage",
+            Self::Cluster(_) => "Cluster",
+            Self::Connection(_) => "Connection",
+            Self::Opened(_) => "Opened",
+            Self::Drained => "Drained",
+        })
+    }
+}

@@ -1,0 +1,72 @@
+//! From `cassandra.yaml` to the settings of each layer.
+
+use std::net::{IpAddr, SocketAddr};
+
+use config::{CommitLogSync, Config, Host};
+use storage::commitlog::SyncMode;
+
+use crate::error::NodeError;
+
+/// The memory that a node takes where the configuration does not say: small enough for a laptop.
+const MEMORY_BUDGET: u64 = 1 << 30;
+/// The log's size where the configuration does not say: Cassandra's.
+const COMMITLOG_BYTES: u64 = 8 << 30;
+/// The block of a promoted index where the configuration does not say: Cassandra's for `nb`.
+const COLUMN_INDEX_BYTES: u64 = 64 << 10;
+
+/// `memory_budget`, or its default.
+pub fn memory_budget(config: &Config) -> u64 {
+    config.memory_budget.unwrap_or(MEMORY_BUDGET)
+}
+
+fn ip(key: &'static str, host: &Host) -> Result<IpAddr, NodeError> {
+    match host {
+        Host::Ip(ip) => Ok(*ip),
+        Host::Name(name) => Err(NodeError::Address { key, value: name.clone() }),
+    }
+}
+
+/// Settings of the storage engine: a quarter of the budget for memtables, another for chunks of SSTables.
+pub fn storage_options(config: &Config) -> storage::Options {
+    let budget = memory_budget(config);
+    let sync = match config.commitlog_sync {
+        CommitLogSync::Periodic { period, lag_block } => SyncMode::Periodic { period, lag_block },
+        CommitLogSync::Batch => SyncMode::Batch,
+        CommitLogSync::Group { window } => SyncMode::Group { window },
+    };
+    storage::Options {
+        data_directories: config.data_file_directories.clone(),
+        commitlog_directory: config.commitlog_directory.clone(),
+        sync,
+        segment_bytes: config.commitlog_segment_size as u32,
+        commitlog_bytes: config.commitlog_total_space.unwrap_or(COMMITLOG_BYTES),
+        memtable_bytes: config.memtable_space.unwrap_or(budget / 4),
+        cleanup_threshold: config.memtable_cleanup_threshold,
+        column_index_bytes: config.column_index_size.unwrap_or(COLUMN_INDEX_BYTES) as u32,
+        chunk_cache_bytes: budget / 4,
+        compaction_bytes_per_second: config.compaction_throughput.unwrap_or(0),
+    }
+}
+
+/// Settings of the native transport.
+///
+/// # Errors
+/// If an address is none.
+pub fn server_settings(config: &Config) -> Result<server::Settings, NodeError> {
+    let transport = &config.native_transport;
+    let listen = ip("rpc_address", &config.rpc_address)?;
+    let budget = memory_budget(config);
+    let mut settings = server::Settings::new(SocketAddr::new(listen, transport.port));
+    settings.shard_aware = transport.shard_aware_port.map(|port| SocketAddr::new(listen, port));
+    settings.max_frame_size = transport.max_frame_size.min(u64::from(u32::MAX)) as u32;
+    settings.max_in_flight = transport.max_in_flight.unwrap_or(budget / 10);
+    settings.max_in_flight_per_ip = transport.max_in_flight_per_ip.unwrap_or(budget / 40);
+    let most = settings.max_in_flight.min(settings.max_in_flight_per_ip);
+    let message = transport.max_message_size.unwrap_or(most.min(transport.max_frame_size));
+    settings.max_message_size = message.min(u64::from(u32::MAX)) as u32;
+    settings.max_connections = transport.max_connections;
+    settings.max_connections_per_ip = transport.max_connections_per_ip;
+    settings.allow_older_protocols = transport.allow_older_protocols;
+    settings.idle_timeout = transport.idle_timeout;
+    Ok(settings)
+}

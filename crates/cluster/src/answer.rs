@@ -1,0 +1,137 @@
+//! What the coordinator answers.
+
+use std::sync::Arc;
+
+use cql::CqlError;
+use protocol::{
+    BindMetadata, Consistency, ErrorDetail, ErrorResponse, Id, ResultMetadata, SchemaChange,
+    WriteType,
+};
+use storage::StorageError;
+use storage::commitlog::LogError;
+
+/// How a statement ended.
+#[derive(Debug)]
+pub struct Outcome {
+    /// Its answer.
+    pub result: Result<Answer, ErrorResponse>,
+    /// Warnings for the client.
+    pub warnings: Vec<String>,
+}
+
+impl Outcome {
+    pub(crate) fn new(result: Result<Answer, ErrorResponse>, warnings: Vec<String>) -> Self {
+        Self { result, warnings }
+    }
+}
+
+impl From<ErrorResponse> for Outcome {
+    fn from(error: ErrorResponse) -> Self {
+        Self::new(Err(error), Vec::new())
+    }
+}
+
+/// An answer other than an error.
+#[derive(Debug)]
+pub enum Answer {
+    /// Nothing to say.
+    Void,
+    /// Of USE.
+    SetKeyspace(String),
+    /// Of a statement that changed the schema; every shard has the change.
+    SchemaChange(SchemaChange),
+    /// Rows.
+    Rows(Page),
+}
+
+/// A page of rows.
+#[derive(Debug)]
+pub struct Page {
+    /// The columns.
+    pub metadata: Arc<ResultMetadata>,
+    /// Number of rows.
+    pub rows: u32,
+    /// The cells of all rows: `i32` length (-1: null) and bytes.
+    pub cells: Vec<u8>,
+    /// Where the next page begins.
+    pub paging_state: Option<Vec<u8>>,
+}
+
+/// A prepared statement, as PREPARE answers it.
+#[derive(Clone, Debug)]
+pub struct PreparedInfo {
+    /// Its id.
+    pub id: Id,
+    /// Its variables.
+    pub variables: Arc<BindMetadata>,
+    /// What it returns.
+    pub result: Arc<ResultMetadata>,
+    /// Warnings for the client.
+    pub warnings: Vec<String>,
+}
+
+fn plain(detail: ErrorDetail, message: impl Into<String>) -> ErrorResponse {
+    ErrorResponse { message: message.into(), detail }
+}
+
+/// An INVALID error.
+pub(crate) fn invalid(message: impl Into<String>) -> ErrorResponse {
+    plain(ErrorDetail::Invalid, message)
+}
+
+/// The answer to a statement that cannot be prepared or bound.
+pub(crate) fn cql_error(error: CqlError) -> ErrorResponse {
+    let message = error.to_string();
+    match error {
+        CqlError::Syntax(_) => plain(ErrorDetail::SyntaxError, message),
+        CqlError::Invalid(_) => plain(ErrorDetail::Invalid, message),
+        CqlError::Config(_) => plain(ErrorDetail::ConfigError, message),
+        CqlError::Unauthorized(_) => plain(ErrorDetail::Unauthorized, message),
+        CqlError::AlreadyExists { keyspace, table, .. } => {
+            plain(ErrorDetail::AlreadyExists { keyspace, table }, message)
+        }
+    }
+}
+
+/// The answer to text that is no CQL.
+pub(crate) fn parse_error(error: &cql::ParseError) -> ErrorResponse {
+    let detail = match error {
+        cql::ParseError::Syntax(_) => ErrorDetail::SyntaxError,
+        cql::ParseError::Invalid(_) => ErrorDetail::Invalid,
+    };
+    plain(detail, error.to_string())
+}
+
+/// The answer to a write that storage refused. Nothing is said to be written that may not be.
+pub(crate) fn write_error(
+    error: &StorageError,
+    consistency: Consistency,
+    write_type: WriteType,
+) -> ErrorResponse {
+    match error {
+        StorageError::Deadline => ErrorResponse::write_timeout(consistency, 0, 1, write_type),
+        StorageError::Log(LogError::TooLarge { bytes, max }) => invalid(format!(
+            "Rejected an oversized mutation ({bytes}/{max}); see max_mutation_size"
+        )),
+        StorageError::UnknownTable(_) => invalid(error.to_string()),
+        StorageError::Encode(_) => plain(ErrorDetail::ServerError, error.to_string()),
+        _ => {
+            let mut response = ErrorResponse::write_failure(consistency, 0, 1, write_type, &[]);
+            response.message = format!("{}: {error}", response.message);
+            response
+        }
+    }
+}
+
+/// The answer to a read that storage refused.
+pub(crate) fn read_error(error: &StorageError, consistency: Consistency) -> ErrorResponse {
+    match error {
+        StorageError::Deadline => ErrorResponse::read_timeout(consistency, 0, 1, false),
+        StorageError::UnknownTable(_) => invalid(error.to_string()),
+        _ => {
+            let mut response = ErrorResponse::read_failure(consistency, 0, 1, false, &[]);
+            response.message = format!("{}: {error}", response.message);
+            response
+        }
+    }
+}

@@ -1,0 +1,328 @@
+//! Starting a node: its data directory becomes a serving engine with a schema. Runs on the first shard.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::rc::Rc;
+use std::sync::Arc;
+use std::time::Duration;
+
+use config::Config;
+use schema::{Schema, SchemaMutation, SchemaRows, SchemaState, SchemaTable, Table, TableId};
+use storage::commitlog::Position;
+use storage::{Engine, Node, Replay, StorageError};
+use thiserror::Error;
+use types::{CqlType, Token};
+
+use crate::clock_reserve::{ClockReserve, ReserveError};
+use crate::identity::{
+    CQL_VERSION, Identity, NATIVE_PROTOCOL_VERSION, PARTITIONER, RELEASE_VERSION,
+};
+use crate::internal::{self, Cells, Internal};
+
+/// Why a node does not start. One line each.
+#[derive(Debug, Error)]
+pub enum BootError {
+    /// Storage does not open.
+    #[error(transparent)]
+    Storage(#[from] StorageError),
+    /// The clock's reserve does not open.
+    #[error(transparent)]
+    Clock(#[from] ReserveError),
+    /// The directory is another cluster's.
+    #[error("Saved cluster name {saved} != configured name {configured}")]
+    ClusterName {
+        /// In `system.local`.
+        saved: String,
+        /// In `cassandra.yaml`.
+        configured: String,
+    },
+    /// The stored schema makes no sense.
+    #[error("the stored schema cannot be read: {0}")]
+    Schema(String),
+    /// An address that is none.
+    #[error("{key}: {value} is no address")]
+    Address {
+        /// The configuration's key.
+        key: &'static str,
+        /// Its value.
+        value: String,
+    },
+}
+
+/// A node that is open.
+pub struct Booted {
+    /// Who it is.
+    pub identity: Identity,
+    /// Stored schema and its snapshot.
+    pub state: SchemaState,
+    /// What was replayed.
+    pub replay: Replay,
+    /// To be kept going.
+    pub clock: ClockReserve,
+    /// By how much the clock stood behind the last start's reserve.
+    pub clock_behind: Duration,
+}
+
+/// The schema that every node has before it reads anything.
+pub fn first_schema() -> Arc<Schema> {
+    let keyspaces = schema::system::local_keyspaces().into_iter();
+    let keyspaces = keyspaces.chain(schema::system::virtual_keyspaces());
+    Arc::new(Schema::new(keyspaces, Schema::empty_version(), 0))
+}
+
+fn system_table(schema: &Schema, name: &str) -> Result<Arc<Table>, BootError> {
+    let table = schema.table("system", name).cloned();
+    table.ok_or_else(|| BootError::Schema(format!("system.{name} is missing")))
+}
+
+/// Opens the node on its data directory.
+///
+/// # Errors
+/// See [`BootError`].
+pub async fn boot(engine: &Rc<Engine>, config: &Config) -> Result<Booted, BootError> {
+    let env = engine.env().clone();
+    let (clock, clock_behind) = ClockReserve::open(&env, &config.data_dir).await?;
+    let node = engine.become_first();
+    let first = engine.schema();
+    let local_tables: Vec<Arc<Table>> = ["system", "system_schema"]
+        .into_iter()
+        .filter_map(|keyspace| first.keyspace(keyspace))
+        .flat_map(|keyspace| keyspace.tables.values().cloned())
+        .collect();
+    node.set_schema(&first).await?;
+    node.open_tables(&local_tables).await?;
+
+    // Who wrote the SSTables and the log is in a table itself.
+    let local = system_table(&first, "local")?;
+    let local_id = local.id;
+    let mut replay = node.replay(&|table| table.id == local_id, &BTreeMap::new()).await?;
+    let saved = internal::read_row(engine, &local, b"local").await?;
+    let identity = identity(&env, config, saved.as_ref())?;
+    set_host_id(engine, identity.host_id).await?;
+    let truncated = saved.as_ref().map(truncations).unwrap_or_default();
+
+    let in_system = |table: &Table| matches!(table.keyspace.as_str(), "system" | "system_schema");
+    let system = move |table: &Table| in_system(table) && table.id != local_id;
+    add(&mut replay, node.replay(&system, &truncated).await?);
+    let state = load_schema(engine, &first).await?;
+    node.set_schema(state.schema()).await?;
+    let others: Vec<Arc<Table>> = state
+        .schema()
+        .keyspaces()
+        .values()
+        .flat_map(|keyspace| keyspace.tables.values().cloned())
+        .filter(|table| !in_system(table))
+        .collect();
+    node.open_tables(&others).await?;
+    add(&mut replay, node.replay(&|table| !in_system(table), &truncated).await?);
+    node.begin_log().await?;
+    let state = write_system(engine, &node, state, &identity).await?;
+    Ok(Booted { identity, state, replay, clock, clock_behind })
+}
+
+fn add(replay: &mut Replay, more: Replay) {
+    replay.applied += more.applied;
+    replay.damaged = more.damaged;
+    replay.unknown = more.unknown;
+    replay.torn = more.torn;
+}
+
+async fn set_host_id(engine: &Rc<Engine>, host_id: [u8; 16]) -> Result<(), StorageError> {
+    for shard in 0..engine.shards().count() {
+        engine.shards().call(shard, move |engine| engine.set_host_id(host_id)).await?;
+    }
+    Ok(())
+}
+
+fn text(cells: &Cells, column: &str) -> Option<String> {
+    let value = cells.get(column)?.values().next()?;
+    String::from_utf8(value.clone()).ok()
+}
+
+fn identity(env: &env::Env, config: &Config, saved: Option<&Cells>) -> Result<Identity, BootError> {
+    if let Some(name) = saved.and_then(|cells| text(cells, "cluster_name"))
+        && name != config.cluster_name
+    {
+        let configured = config.cluster_name.clone();
+        return Err(BootError::ClusterName { saved: name, configured });
+    }
+    let value = |column: &str| saved?.get(column)?.values().next();
+    let host_id = value("host_id").and_then(|bytes| bytes.as_slice().try_into().ok());
+    let generation = value("gossip_generation").and_then(|bytes| bytes.as_slice().try_into().ok());
+    let generation = generation.map_or(0, i32::from_be_bytes).saturating_add(1);
+    let tokens = saved.and_then(|cells| cells.get("tokens")).map(|tokens| {
+        let token = |text: &Vec<u8>| std::str::from_utf8(text).ok()?.parse().ok().map(Token);
+        tokens.keys().filter_map(token).collect::<BTreeSet<_>>()
+    });
+    let address = |key: &'static str, host: &config::Host| match host {
+        config::Host::Ip(ip) => Ok(*ip),
+        config::Host::Name(name) => Err(BootError::Address { key, value: name.clone() }),
+    };
+    let rpc = address("broadcast_rpc_address", &config.broadcast_rpc_address)?;
+    Ok(Identity {
+        host_id: host_id.unwrap_or_else(|| random_uuid(env)),
+        cluster_name: config.cluster_name.clone(),
+        data_center: "datacenter1".into(),
+        rack: "rack1".into(),
+        tokens: tokens.filter(|t| !t.is_empty()).unwrap_or_else(|| choose_tokens(env, config)),
+        generation: generation.max((env.unix_micros() / 1_000_000) as i32),
+        listen: address("listen_address", &config.listen_address)?,
+        broadcast: address("broadcast_address", &config.broadcast_address)?,
+        storage_port: config.storage_port,
+        rpc: (rpc, config.native_transport.port).into(),
+    })
+}
+
+fn random_uuid(env: &env::Env) -> [u8; 16] {
+    let mut bytes = [0; 16];
+    env.fill_random(&mut bytes);
+    types::Uuid::from_random(bytes).0.to_be_bytes()
+}
+
+fn choose_tokens(env: &env::Env, config: &Config) -> BTreeSet<Token> {
+    if !config.initial_tokens.is_empty() {
+        return config.initial_tokens.iter().copied().map(Token).collect();
+    }
+    let mut tokens = BTreeSet::new();
+    while tokens.len() < config.num_tokens.max(1) as usize {
+        let token = Token(env.random_u64().cast_signed());
+        if token != Token::MIN {
+            tokens.insert(token);
+        }
+    }
+    tokens
+}
+
+/// Up to where the log's records of tables were truncated: `system.local.truncated_at`, whose values are a
+/// log position and a time.
+fn truncations(cells: &Cells) -> BTreeMap<TableId, Position> {
+    let entry = |(id, value): (&Vec<u8>, &Vec<u8>)| {
+        let id = TableId(id.as_slice().try_into().ok()?);
+        let segment = i64::from_be_bytes(*value.first_chunk()?);
+        let offset = i32::from_be_bytes(*value.get(8..)?.first_chunk()?);
+        Some((id, Position { segment, offset: u32::try_from(offset).ok()? }))
+    };
+    let all = cells.get("truncated_at").into_iter().flatten();
+    all.filter_map(entry).collect()
+}
+
+/// The value of `system.local.truncated_at` for a truncation.
+pub fn truncation_record(position: Position, unix_millis: i64) -> Vec<u8> {
+    let mut record = position.segment.to_be_bytes().to_vec();
+    record.extend((position.offset as i32).to_be_bytes());
+    record.extend(unix_millis.to_be_bytes());
+    record
+}
+
+async fn load_schema(engine: &Rc<Engine>, first: &Arc<Schema>) -> Result<SchemaState, BootError> {
+    let mut rows = SchemaRows::new();
+    let stored = first.keyspace("system_schema").into_iter().flat_map(|ks| ks.tables.values());
+    for table in stored.filter(|table| SchemaTable::by_id(&table.id).is_some()) {
+        for mutation in internal::read_all(engine, table).await? {
+            let mutation = SchemaMutation::from_mutation(&mutation)
+                .map_err(|e| BootError::Schema(e.to_string()))?;
+            rows.apply(&mutation);
+        }
+    }
+    let local = schema::system::local_keyspaces().into_iter();
+    let local = local.chain(schema::system::virtual_keyspaces());
+    SchemaState::new(rows, local).map_err(|e| BootError::Schema(e.to_string()))
+}
+
+/// Writes what every start writes: the description of the system's own tables, the replicated system keyspaces
+/// where they are missing, and `system.local`.
+async fn write_system(
+    engine: &Rc<Engine>,
+    node: &Node,
+    mut state: SchemaState,
+    identity: &Identity,
+) -> Result<SchemaState, BootError> {
+    let timestamp = engine.env().unique_micros();
+    let now = timestamp / 1_000_000;
+    let mut mutations = schema::system::local_mutations(timestamp, now);
+    let replicated = schema::system::replicated_mutations(now);
+    let missing = |m: &&SchemaMutation| state.schema().keyspace(&m.keyspace).is_none();
+    let missing: Vec<SchemaMutation> = replicated.iter().filter(missing).cloned().collect();
+    if !missing.is_empty() {
+        state.merge(&missing);
+        node.set_schema(state.schema()).await?;
+        mutations.extend(missing);
+    }
+    for mutation in &mutations {
+        write_schema_mutation(engine, state.schema(), mutation).await?;
+    }
+    write_local(engine, &state, identity, timestamp).await?;
+    Ok(state)
+}
+
+/// Writes a change of the schema to `system_schema`.
+///
+/// # Errors
+/// If it cannot be logged.
+pub async fn write_schema_mutation(
+    engine: &Rc<Engine>,
+    schema: &Schema,
+    mutation: &SchemaMutation,
+) -> Result<(), BootError> {
+    let mutation = mutation.to_mutation(schema).map_err(|e| BootError::Schema(e.to_string()))?;
+    if let Some(mutation) = mutation {
+        internal::apply(engine, mutation).await?;
+    }
+    Ok(())
+}
+
+fn inet(address: std::net::IpAddr) -> Internal {
+    Internal::Value(match address {
+        std::net::IpAddr::V4(v4) => v4.octets().to_vec(),
+        std::net::IpAddr::V6(v6) => v6.octets().to_vec(),
+    })
+}
+
+async fn write_local(
+    engine: &Rc<Engine>,
+    state: &SchemaState,
+    identity: &Identity,
+    timestamp: i64,
+) -> Result<(), BootError> {
+    let table = system_table(state.schema(), "local")?;
+    let text = |value: &str| Internal::Value(value.as_bytes().to_vec());
+    let int = |value: i32| Internal::Value(value.to_be_bytes().to_vec());
+    let mut tokens: Vec<Vec<u8>> =
+        identity.tokens.iter().map(|token| token.to_string().into_bytes()).collect();
+    tokens.sort_by(|a, b| CqlType::Text.compare(a, b));
+    let columns = [
+        ("bootstrapped", text("COMPLETED")),
+        ("broadcast_address", inet(identity.broadcast)),
+        ("broadcast_port", int(identity.storage_port.into())),
+        ("cluster_name", text(&identity.cluster_name)),
+        ("cql_version", text(CQL_VERSION)),
+        ("data_center", text(&identity.data_center)),
+        ("gossip_generation", int(identity.generation)),
+        ("host_id", Internal::Value(identity.host_id.to_vec())),
+        ("listen_address", inet(identity.listen)),
+        ("listen_port", int(identity.storage_port.into())),
+        ("native_protocol_version", text(NATIVE_PROTOCOL_VERSION)),
+        ("partitioner", text(PARTITIONER)),
+        ("rack", text(&identity.rack)),
+        ("release_version", text(RELEASE_VERSION)),
+        ("rpc_address", inet(identity.rpc.ip())),
+        ("rpc_port", int(identity.rpc.port().into())),
+        ("schema_version", Internal::Value(state.schema().version().to_vec())),
+        ("tokens", Internal::Set(tokens)),
+    ];
+    let row =
+        internal::insert(&table, &[b"local"], &[], &columns, timestamp, timestamp / 1_000_000);
+    Ok(internal::apply(engine, row).await?)
+}
+
+/// Notes the schema's version in `system.local`, where drivers look for agreement.
+///
+/// # Errors
+/// If it cannot be logged.
+pub async fn write_schema_version(engine: &Rc<Engine>, schema: &Schema) -> Result<(), BootError> {
+    let table = system_table(schema, "local")?;
+    let timestamp = engine.env().unique_micros();
+    let columns = [("schema_version", Internal::Value(schema.version().to_vec()))];
+    let row =
+        internal::insert(&table, &[b"local"], &[], &columns, timestamp, timestamp / 1_000_000);
+    Ok(internal::apply(engine, row).await?)
+}

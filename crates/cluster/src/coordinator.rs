@@ -1,0 +1,413 @@
+//! One shard's coordinator: statements in, answers out.
+
+use std::cell::{Cell, OnceCell, RefCell};
+use std::rc::Rc;
+use std::sync::Arc;
+
+use config::Config;
+use cql::{Bind, CqlError, Limits, Plan, Prepared};
+use env::{Class, Env, Instant};
+use protocol::{
+    Batch, BatchKind, BatchStatement, Consistency, ErrorResponse, QueryOptions, SchemaChange,
+    Version, WriteType,
+};
+use schema::Schema;
+use storage::Engine;
+use storage::shards::{HasShards, Shards};
+use types::Uuid;
+
+use crate::answer::{Answer, Outcome, PreparedInfo, cql_error, invalid, parse_error};
+use crate::identity::Identity;
+use crate::prepared::{Entry, PreparedCache, result_metadata};
+use crate::schema_owner::SchemaOwner;
+use crate::values::Bound;
+
+/// Bytes of prepared statements that a shard keeps where the configuration does not say.
+const PREPARED_BYTES: u64 = 10 << 20;
+
+/// What a request brings beside its statement.
+#[derive(Clone)]
+pub struct Request<'a> {
+    /// The session's keyspace.
+    pub keyspace: Option<Rc<str>>,
+    /// The protocol's version.
+    pub version: Version,
+    /// Options and values.
+    pub options: &'a QueryOptions<'a>,
+    /// When the client stops waiting.
+    pub deadline: Instant,
+}
+
+/// The coordinator.
+pub struct Coordinator {
+    pub(crate) env: Env,
+    pub(crate) engine: Rc<Engine>,
+    pub(crate) config: Arc<Config>,
+    pub(crate) identity: Arc<Identity>,
+    pub(crate) shards: Shards<Rc<Coordinator>>,
+    pub(crate) prepared: RefCell<PreparedCache>,
+    pub(crate) limits: Limits,
+    /// On the first shard: who changes the schema.
+    pub(crate) owner: OnceCell<SchemaOwner>,
+    /// Tells this shard's clients of a change.
+    pub(crate) publish: Box<dyn Fn(&SchemaChange)>,
+    /// Sequence of time-UUIDs within a microsecond, and this node's part of them.
+    ticks: Cell<i64>,
+    node: u64,
+    /// Counters for metrics.
+    pub stats: CoordinatorStats,
+}
+
+/// What a shard's coordinator counts.
+#[derive(Debug, Default)]
+pub struct CoordinatorStats {
+    /// Reads, and those that failed for want of replicas, by timeout, otherwise.
+    pub reads: Cell<u64>,
+    /// Writes.
+    pub writes: Cell<u64>,
+    /// Reads that failed.
+    pub read_failures: Cell<u64>,
+    /// Writes that failed.
+    pub write_failures: Cell<u64>,
+    /// Statements refused because too few replicas can be alive.
+    pub unavailables: Cell<u64>,
+}
+
+impl HasShards for Coordinator {
+    fn shards(&self) -> &Shards<Rc<Self>> {
+        &self.shards
+    }
+}
+
+impl Coordinator {
+    /// A shard's coordinator. `publish` tells its clients of changes of the schema.
+    pub fn new(
+        engine: &Rc<Engine>,
+        config: Arc<Config>,
+        identity: Arc<Identity>,
+        shards: Shards<Rc<Coordinator>>,
+        publish: impl Fn(&SchemaChange) + 'static,
+    ) -> Rc<Self> {
+        let env = engine.env().clone();
+        let bytes = config.prepared_statements_cache_size.unwrap_or(PREPARED_BYTES);
+        let limits = Limits {
+            batch_warn_bytes: config.batch_size_warn,
+            batch_fail_bytes: config.batch_size_fail,
+            unlogged_batch_partitions_warn: config.unlogged_batch_partitions_warn as u32,
+            ..Limits::default()
+        };
+        Rc::new(Self {
+            node: env.random_u64(),
+            env,
+            engine: Rc::clone(engine),
+            config,
+            identity,
+            shards,
+            prepared: RefCell::new(PreparedCache::new(bytes as usize)),
+            limits,
+            owner: OnceCell::new(),
+            publish: Box::new(publish),
+            ticks: Cell::new(0),
+            stats: CoordinatorStats::default(),
+        })
+    }
+
+    /// This shard's engine.
+    pub fn engine(&self) -> &Rc<Engine> {
+        &self.engine
+    }
+
+    /// Number of prepared statements that this shard keeps, and of those that it evicted.
+    pub fn prepared_stats(&self) -> (usize, u64) {
+        self.prepared.borrow().stats()
+    }
+
+    /// Who this node is.
+    pub fn identity(&self) -> &Identity {
+        &self.identity
+    }
+
+    pub(crate) fn schema(&self) -> Arc<Schema> {
+        self.engine.schema()
+    }
+
+    /// A version 1 UUID that nobody else gives, later than the one before.
+    pub(crate) fn time_uuid(&self) -> [u8; 16] {
+        let ticks =
+            Uuid::from_unix_micros(self.env.unique_micros(), self.node).ticks().unwrap_or_default();
+        let ticks = ticks.max(self.ticks.get() + 1);
+        self.ticks.set(ticks);
+        Uuid::from_ticks(ticks, self.node).to_bytes()
+    }
+
+    pub(crate) fn random(&self) -> [u8; 16] {
+        let mut bytes = [0; 16];
+        self.env.fill_random(&mut bytes);
+        Uuid::from_random(bytes).to_bytes()
+    }
+
+    /// Runs `run` with all that binding needs.
+    pub(crate) fn with_bind<T>(
+        &self,
+        values: &dyn cql::Values,
+        request: &Request<'_>,
+        now: &Now,
+        run: impl FnOnce(&Bind<'_>) -> T,
+    ) -> T {
+        run(&Bind {
+            values,
+            timestamp: now.timestamp,
+            now_seconds: now.seconds,
+            now_millis: now.millis,
+            protocol_version: request.version.number(),
+            time_uuid: &|| self.time_uuid(),
+            random: &|| self.random(),
+            limits: &self.limits,
+        })
+    }
+
+    /// The times of a request, fixed once.
+    pub(crate) fn now(&self, options: &QueryOptions<'_>) -> Now {
+        let unique = self.env.unique_micros();
+        let seconds = options.now_in_seconds.map_or(unique / 1_000_000, i64::from);
+        Now { timestamp: options.timestamp.unwrap_or(unique), seconds, millis: unique / 1000 }
+    }
+
+    fn plan(&self, text: &str, keyspace: Option<&str>) -> Result<Prepared, ErrorResponse> {
+        let parsed = cql::parse(text).map_err(|error| parse_error(&error))?;
+        cql::prepare(&parsed, keyspace, &self.schema()).map_err(cql_error)
+    }
+
+    /// Runs a statement.
+    pub async fn query(self: &Rc<Self>, text: &str, request: Request<'_>) -> Outcome {
+        let keyspace = request.options.keyspace.map(Rc::from).or(request.keyspace.clone());
+        let prepared = match self.plan(text, keyspace.as_deref()) {
+            Ok(prepared) => prepared,
+            Err(error) => return error.into(),
+        };
+        let metadata = result_metadata(&prepared);
+        self.run(&prepared, &metadata, &request).await
+    }
+
+    /// Prepares a statement, on every shard.
+    ///
+    /// # Errors
+    /// If it makes no sense.
+    pub async fn prepare(
+        self: &Rc<Self>,
+        text: &str,
+        session_keyspace: Option<&str>,
+        keyspace: Option<&str>,
+    ) -> Result<PreparedInfo, ErrorResponse> {
+        let keyspace = keyspace.or(session_keyspace);
+        let entry = self.prepare_here(text, keyspace)?;
+        for shard in (0..self.shards.count()).filter(|shard| *shard != self.shards.me()) {
+            let (text, keyspace) = (text.to_owned(), keyspace.map(str::to_owned));
+            let prepare = move |other: &Rc<Self>| {
+                // The schema may have changed meanwhile; then the shard answers UNPREPARED and the driver asks again.
+                let _ = other.prepare_here(&text, keyspace.as_deref());
+            };
+            let _ = self.shards.call(shard, prepare).await;
+        }
+        Ok(entry.info.clone())
+    }
+
+    fn prepare_here(&self, text: &str, keyspace: Option<&str>) -> Result<Rc<Entry>, ErrorResponse> {
+        let parsed = cql::parse(text).map_err(|error| parse_error(&error))?;
+        let schema = self.schema();
+        let prepared = cql::prepare(&parsed, keyspace, &schema).map_err(cql_error)?;
+        // A statement that names its keyspace means the same in every session.
+        let qualified = keyspace.is_some() && cql::prepare(&parsed, None, &schema).is_ok();
+        let entry = Rc::new(Entry::new(text, keyspace, qualified, prepared, schema.epoch()));
+        self.prepared.borrow_mut().put(&entry);
+        Ok(entry)
+    }
+
+    /// The statement of an id, planned under the present schema.
+    fn entry(&self, id: &[u8]) -> Result<Rc<Entry>, ErrorResponse> {
+        let entry = self.prepared.borrow().get(id);
+        let entry = entry.ok_or_else(|| ErrorResponse::unprepared(id))?;
+        if entry.epoch == self.schema().epoch() {
+            return Ok(entry);
+        }
+        // What no longer makes sense is no longer prepared, as in Cassandra.
+        self.prepare_here(&entry.text, entry.keyspace.as_deref())
+            .map_err(|_| ErrorResponse::unprepared(id))
+    }
+
+    /// Runs a prepared statement; also gives its id and the metadata that PREPARE announced.
+    pub async fn execute(
+        self: &Rc<Self>,
+        id: &[u8],
+        request: Request<'_>,
+    ) -> (Outcome, Option<PreparedInfo>) {
+        let entry = match self.entry(id) {
+            Ok(entry) => entry,
+            Err(error) => return (error.into(), None),
+        };
+        let outcome = self.run(&entry.prepared, &entry.info.result, &request).await;
+        (outcome, Some(entry.info.clone()))
+    }
+
+    async fn run(
+        self: &Rc<Self>,
+        prepared: &Prepared,
+        metadata: &Arc<protocol::ResultMetadata>,
+        request: &Request<'_>,
+    ) -> Outcome {
+        for need in &prepared.needs {
+            if let Err(refused) = need.refused_to_all() {
+                return cql_error(refused).into();
+            }
+        }
+        let values = match Bound::new(request.options.values, &prepared.variables) {
+            Ok(values) => values,
+            Err(error) => return error.into(),
+        };
+        let mut outcome = match &prepared.plan {
+            Plan::Modify(modify) => self.modify(modify, &values, request).await,
+            Plan::Batch(batch) => self.batch_statement(batch, &values, request).await,
+            Plan::Select(select) => self.select(select, &values, metadata, request).await,
+            Plan::Schema(ddl) => self.change_schema(ddl).await,
+            Plan::Use(keyspace) => self.use_keyspace(keyspace),
+            Plan::Truncate(table) => self.truncate(table, request).await,
+            Plan::Describe(describe) => self.describe(describe, request),
+            Plan::Unserved(what) => cql_error(CqlError::unsupported(what)).into(),
+        };
+        outcome.warnings.splice(0..0, prepared.warnings.iter().cloned());
+        outcome
+    }
+
+    fn use_keyspace(&self, keyspace: &str) -> Outcome {
+        let checked = cql::ddl::check_use(keyspace, &self.schema()).map_err(cql_error);
+        Outcome::new(checked.map(|()| Answer::SetKeyspace(keyspace.to_owned())), Vec::new())
+    }
+
+    /// Runs a BATCH message.
+    pub async fn batch(
+        self: &Rc<Self>,
+        batch: &Batch<'_>,
+        keyspace: Option<Rc<str>>,
+        version: Version,
+        deadline: Instant,
+    ) -> Outcome {
+        let options = &batch.options;
+        let request = Request { keyspace, version, options, deadline };
+        match self.batch_parts(batch, &request).await {
+            Ok(outcome) => outcome,
+            Err(error) => error.into(),
+        }
+    }
+
+    async fn batch_parts(
+        self: &Rc<Self>,
+        batch: &Batch<'_>,
+        request: &Request<'_>,
+    ) -> Result<Outcome, ErrorResponse> {
+        let keyspace = request.options.keyspace.map(Rc::from).or(request.keyspace.clone());
+        let mut statements: Vec<Rc<Entry>> = Vec::with_capacity(batch.len());
+        let mut values = Vec::with_capacity(batch.len());
+        for entry in batch.entries() {
+            let statement = match entry.statement {
+                BatchStatement::Prepared(id) => self.entry(id)?,
+                BatchStatement::Text(text) => {
+                    let prepared = self.plan(text, keyspace.as_deref())?;
+                    Rc::new(Entry::new(text, keyspace.as_deref(), true, prepared, 0))
+                }
+            };
+            if !matches!(statement.prepared.plan, Plan::Modify(_)) {
+                return Err(invalid(
+                    "Invalid statement in batch: only UPDATE, INSERT and DELETE statements are allowed.",
+                ));
+            }
+            values.push(Bound::new(entry.values, &statement.prepared.variables)?);
+            statements.push(statement);
+        }
+        let kind = match batch.kind {
+            BatchKind::Logged => cql::ast::BatchKind::Logged,
+            BatchKind::Unlogged => cql::ast::BatchKind::Unlogged,
+            BatchKind::Counter => cql::ast::BatchKind::Counter,
+        };
+        let modifies = statements.iter().filter_map(|entry| match &entry.prepared.plan {
+            Plan::Modify(modify) => Some(&**modify),
+            _ => None,
+        });
+        let parts: Vec<_> = modifies.zip(&values).collect();
+        Ok(self.run_batch(kind, &parts, request).await)
+    }
+}
+
+/// The times of a request.
+pub(crate) struct Now {
+    /// Of what it writes, in microseconds.
+    pub timestamp: i64,
+    /// For expiry, in seconds.
+    pub seconds: i64,
+    /// For `now()`, in milliseconds.
+    pub millis: i64,
+}
+
+/// The class of a statement's tasks.
+pub(crate) const STATEMENT: Class = Class::Statement;
+
+/// Can this one node satisfy a consistency level for a keyspace?
+///
+/// # Errors
+/// UNAVAILABLE, if not.
+pub(crate) fn check_replicas(
+    keyspace: &schema::Keyspace,
+    consistency: Consistency,
+    data_center: &str,
+    is_read: bool,
+) -> Result<(), ErrorResponse> {
+    use schema::Strategy;
+    let here = |replicas: &std::collections::BTreeMap<String, schema::ReplicaCount>| {
+        replicas.get(data_center).map_or(0, |count| count.all)
+    };
+    let (all, local, centers) = match &keyspace.replication.strategy {
+        Strategy::Simple(count) => (count.all, count.all, Vec::new()),
+        Strategy::NetworkTopology(counts) => {
+            let sum = counts.values().map(|count| count.all).sum();
+            (sum, here(counts), counts.iter().map(|(dc, c)| (dc.clone(), c.all)).collect())
+        }
+        _ => (1, 1, Vec::new()),
+    };
+    let alive = all.min(1) as i32;
+    let local_alive = local.min(1) as i32;
+    let unavailable = |required: u32, alive: i32| {
+        Err(ErrorResponse::unavailable(consistency, required as i32, alive))
+    };
+    let quorum = |replicas: u32| replicas / 2 + 1;
+    let (required, alive) = match consistency {
+        Consistency::Any if is_read => {
+            return Err(invalid("ANY ConsistencyLevel is only supported for writes"));
+        }
+        Consistency::Any => return Ok(()),
+        Consistency::One | Consistency::NodeLocal => (1, alive),
+        Consistency::LocalOne => (1, local_alive),
+        Consistency::Two => (2, alive),
+        Consistency::Three => (3, alive),
+        Consistency::Quorum | Consistency::Serial => (quorum(all), alive),
+        Consistency::LocalQuorum | Consistency::LocalSerial => (quorum(local), local_alive),
+        Consistency::All => (all, alive),
+        Consistency::EachQuorum => {
+            for (center, replicas) in &centers {
+                let alive = if center == data_center { replicas.min(&1) } else { &0 };
+                if quorum(*replicas) > *alive {
+                    return unavailable(quorum(*replicas), *alive as i32);
+                }
+            }
+            (if centers.is_empty() { quorum(all) } else { 0 }, alive)
+        }
+    };
+    if required as i32 > alive { unavailable(required, alive) } else { Ok(()) }
+}
+
+/// The kind that errors of a batch name.
+pub(crate) fn batch_write_type(kind: cql::ast::BatchKind) -> WriteType {
+    match kind {
+        cql::ast::BatchKind::Logged => WriteType::Batch,
+        cql::ast::BatchKind::Unlogged => WriteType::UnloggedBatch,
+        cql::ast::BatchKind::Counter => WriteType::Counter,
+    }
+}

@@ -1,0 +1,65 @@
+//! DESCRIBE, answered from the schema of the present epoch.
+
+use std::sync::Arc;
+
+use cql::describe::{Cluster, Describe, DescribeContext};
+use protocol::{PagingState, ResultMetadata};
+
+use crate::answer::{Answer, Outcome, Page, cql_error};
+use crate::coordinator::{Coordinator, Request};
+use crate::identity::{PARTITIONER, RELEASE_VERSION};
+use crate::prepared::{class_name, columns};
+
+/// What DESCRIBE CLUSTER calls the snitch: the dynamic one stands before the configured one.
+const SNITCH: &str = "org.apache.cassandra.locator.DynamicEndpointSnitch";
+
+impl Coordinator {
+    pub(crate) fn describe(&self, describe: &Describe, request: &Request<'_>) -> Outcome {
+        let schema = self.schema();
+        let identity = &self.identity;
+        let replica = format!("/{}:{}", identity.broadcast, identity.storage_port);
+        // one node has all ranges, whatever the keyspace
+        let ownership = |_: &str| {
+            let range = |token: &types::Token| (token.to_string(), vec![replica.clone()]);
+            identity.tokens.iter().map(range).collect()
+        };
+        let cluster = Cluster {
+            name: &identity.cluster_name,
+            partitioner: PARTITIONER,
+            snitch: SNITCH,
+            ownership: &ownership,
+        };
+        let state = request.options.paging_state;
+        let context = DescribeContext {
+            schema: &schema,
+            keyspace: request.keyspace.as_deref(),
+            cluster: &cluster,
+            release_version: RELEASE_VERSION,
+            page_size: request.options.page_size,
+            page: state.as_ref().and_then(|state| state.partition_key),
+        };
+        let described = match describe.run(&context) {
+            Ok(described) => described,
+            Err(error) => return cql_error(error).into(),
+        };
+        let mut cells = Vec::new();
+        for value in described.rows.iter().flatten() {
+            cells.extend((value.len() as i32).to_be_bytes());
+            cells.extend_from_slice(value);
+        }
+        let paging_state = described.next_page.map(|key| {
+            let state = PagingState {
+                partition_key: Some(&key),
+                row_mark: None,
+                remaining: i32::MAX,
+                remaining_in_partition: i32::MAX,
+            };
+            let mut bytes = Vec::new();
+            state.write(request.version, &mut bytes);
+            bytes
+        });
+        let metadata = Arc::new(ResultMetadata::new(&columns(&described.columns), class_name));
+        let rows = described.rows.len() as u32;
+        Outcome::new(Ok(Answer::Rows(Page { metadata, rows, cells, paging_state })), Vec::new())
+    }
+}

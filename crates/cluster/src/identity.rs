@@ -1,0 +1,40 @@
+//! Who this node is: what `system.local` says and a restart keeps.
+
+use std::collections::BTreeSet;
+use std::net::{IpAddr, SocketAddr};
+
+use types::Token;
+
+/// The release whose answers these are: drivers switch features by it.
+pub const RELEASE_VERSION: &str = "5.0.9";
+/// Of CQL.
+pub const CQL_VERSION: &str = "3.4.7";
+/// The newest native protocol that is not beta.
+pub const NATIVE_PROTOCOL_VERSION: &str = "5";
+/// The partitioner.
+pub const PARTITIONER: &str = "org.apache.cassandra.dht.Murmur3Partitioner";
+
+/// A node's identity.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Identity {
+    /// Random, once per data directory.
+    pub host_id: [u8; 16],
+    /// `cluster_name`.
+    pub cluster_name: String,
+    /// Its data center.
+    pub data_center: String,
+    /// Its rack.
+    pub rack: String,
+    /// The tokens it owns.
+    pub tokens: BTreeSet<Token>,
+    /// Seconds since the epoch, larger with every start.
+    pub generation: i32,
+    /// Where it listens for peers.
+    pub listen: IpAddr,
+    /// Where peers reach it.
+    pub broadcast: IpAddr,
+    /// `storage_port`.
+    pub storage_port: u16,
+    /// Where clients reach it.
+    pub rpc: SocketAddr,
+}

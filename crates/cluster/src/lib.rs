@@ -1,0 +1,24 @@
+//! The coordinator: statements meet the ring. For now a ring of one node: plans are bound, run on the shards that
+//! own their keys, and their results put together.
+#![forbid(unsafe_code)]
+
+mod answer;
+mod boot;
+mod clock_reserve;
+mod coordinator;
+mod describe;
+mod identity;
+mod internal;
+mod prepared;
+mod read;
+mod schema_owner;
+mod values;
+pub mod virtual_tables;
+mod write;
+
+pub use answer::{Answer, Outcome, Page, PreparedInfo};
+pub use boot::{BootError, Booted, boot, first_schema};
+pub use clock_reserve::{ClockReserve, ReserveError};
+pub use coordinator::{Coordinator, CoordinatorStats, Request};
+pub use identity::{Identity, RELEASE_VERSION};
+pub use prepared::class_name;

@@ -1,0 +1,842 @@
+//! Reads: plans run on the shards that own the partitions, rows projected there, pages put together here.
+
+use std::rc::Rc;
+use std::sync::Arc;
+use std::time::Duration;
+
+use cql::select::{Aggregation, PageRequest, Position, Read, ResultRow, RowFilter, Select, Target};
+use cql::select::{RangeBound, row_is_live};
+use cql::{Bind, Limits, Value, Values};
+use protocol::paging_state::{MarkShape, MarkedRow, write_cell_name, write_clustering};
+use protocol::{ErrorResponse, PagingState, ResultMetadata, Version};
+use rows::{Bound, BoundKind, Clustering, ClusteringRef, RowRef, Unfiltered};
+use schema::Table;
+use storage::{Engine, PartitionKey, ScanStart, Slices, StorageError};
+
+use crate::answer::{Answer, Outcome, Page, cql_error, invalid, read_error};
+use crate::coordinator::{Coordinator, Request, STATEMENT, check_replicas};
+use crate::values::Bound as Bindings;
+use crate::virtual_tables::NodeData;
+
+/// A page ends early at this many bytes of cells, where the client asked for pages.
+const PAGE_BYTES_MAX: usize = 4 << 20;
+
+/// What goes to a shard: everything that reading and projecting needs.
+#[derive(Clone)]
+pub(crate) struct Task {
+    pub select: Arc<Select>,
+    pub read: Arc<Read>,
+    pub version: u8,
+    pub now_millis: i64,
+    pub bytes_max: usize,
+}
+
+/// Rows of one partition, projected.
+#[derive(Default)]
+pub(crate) struct Block {
+    pub key: Option<PartitionKey>,
+    pub cells: Vec<u8>,
+    /// Of each row: where its cells end, where its mark ends, and whether it has one.
+    rows: Vec<RowEnd>,
+    /// Packed clusterings.
+    marks: Vec<u8>,
+    /// Did a limit end the block, so that the partition may have more?
+    full: bool,
+}
+
+#[derive(Clone, Copy)]
+struct RowEnd {
+    cells: usize,
+    mark: usize,
+    has_mark: bool,
+}
+
+/// What a shard found.
+pub(crate) struct Found {
+    blocks: Vec<Block>,
+    aggregation: Option<Aggregation>,
+    /// Did it stop at a limit of the page?
+    full: bool,
+}
+
+/// How much more fits the page.
+struct Budget {
+    rows: u32,
+    bytes: usize,
+}
+
+impl Budget {
+    fn is_spent(&self) -> bool {
+        self.rows == 0 || self.bytes == 0
+    }
+}
+
+/// No values: projecting asks for none.
+struct NoValues;
+
+impl Values for NoValues {
+    fn len(&self) -> usize {
+        0
+    }
+
+    fn get(&self, _: usize) -> Value<'_> {
+        Value::Unset
+    }
+}
+
+impl Task {
+    fn with_bind<T>(&self, engine: &Engine, run: impl FnOnce(&Bind<'_>) -> T) -> T {
+        let env = engine.env();
+        let time_uuid = || {
+            let clock_and_node = env.random_u64();
+            types::Uuid::from_unix_micros(env.unique_micros(), clock_and_node).0.to_be_bytes()
+        };
+        let random = || {
+            let mut bytes = [0; 16];
+            env.fill_random(&mut bytes);
+            types::Uuid::from_random(bytes).0.to_be_bytes()
+        };
+        run(&Bind {
+            values: &NoValues,
+            timestamp: 0,
+            now_seconds: self.read.now_seconds,
+            now_millis: self.now_millis,
+            protocol_version: self.version,
+            time_uuid: &time_uuid,
+            random: &random,
+            limits: &Limits::default(),
+        })
+    }
+
+    fn table(&self) -> &Arc<Table> {
+        self.select.table()
+    }
+}
+
+/// An error on the way of a read: the client's, or storage's.
+#[derive(Debug)]
+pub(crate) enum ReadError {
+    Cql(cql::CqlError),
+    Storage(StorageError),
+}
+
+impl From<StorageError> for ReadError {
+    fn from(error: StorageError) -> Self {
+        Self::Storage(error)
+    }
+}
+
+impl From<cql::CqlError> for ReadError {
+    fn from(error: cql::CqlError) -> Self {
+        Self::Cql(error)
+    }
+}
+
+/// The rows of a filter as slices.
+fn slices(filter: &RowFilter, reversed: bool) -> Slices {
+    let one = |clustering: &Clustering| {
+        let bound = |kind| Bound::new(kind, clustering.clone());
+        (bound(BoundKind::InclStart), bound(BoundKind::InclEnd))
+    };
+    match filter {
+        RowFilter::Slices(slices) => {
+            let slices: Vec<_> = slices.iter().map(|(a, b)| (a.clone(), b.clone())).collect();
+            Slices::new(slices, reversed)
+        }
+        RowFilter::Names(names) => Slices::new(names.iter().map(one).collect::<Vec<_>>(), reversed),
+    }
+}
+
+/// Where rows of one partition go: into a block, or into an aggregation.
+struct Sink<'a> {
+    task: &'a Task,
+    engine: &'a Engine,
+    budget: &'a mut Budget,
+    aggregation: Option<&'a mut Aggregation>,
+    block: Block,
+    /// Rows that the partition may still give.
+    left: u32,
+}
+
+impl Sink<'_> {
+    fn is_full(&self) -> bool {
+        self.left == 0 || self.budget.is_spent()
+    }
+
+    fn take(&mut self, row: &ResultRow<'_>) -> Result<bool, ReadError> {
+        let (task, block) = (self.task, &mut self.block);
+        let aggregation = &mut self.aggregation;
+        let before = block.cells.len();
+        let taken = task.with_bind(self.engine, |bind| {
+            if !task.select.passes(&task.read, row, bind)? {
+                return Ok(false);
+            }
+            match aggregation {
+                Some(all) => task.select.aggregate(all, &task.read, row, bind)?,
+                None => task.select.project(&task.read, row, bind, &mut block.cells)?,
+            }
+            Ok::<_, cql::CqlError>(true)
+        })?;
+        if !taken {
+            return Ok(false);
+        }
+        if self.aggregation.is_none() {
+            let bytes = block.cells.len() - before;
+            let has_mark = row.row.is_some() && !row.clustering.is_empty();
+            block.marks.extend_from_slice(row.clustering.as_packed());
+            let (cells, mark) = (block.cells.len(), block.marks.len());
+            block.rows.push(RowEnd { cells, mark, has_mark });
+            self.budget.bytes = self.budget.bytes.saturating_sub(bytes);
+        }
+        self.budget.rows -= 1;
+        self.left -= 1;
+        Ok(true)
+    }
+}
+
+/// A merged partition, wherever its rows come from.
+pub(crate) trait PartitionRows {
+    /// The static row, packed.
+    fn static_row(&self) -> Option<Vec<u8>>;
+    /// The next row or marker.
+    async fn next(&mut self) -> Result<Option<Unfiltered<'_>>, StorageError>;
+}
+
+impl PartitionRows for storage::PartitionCursor {
+    fn static_row(&self) -> Option<Vec<u8>> {
+        self.static_row().map(|row| row.as_packed().to_vec())
+    }
+
+    async fn next(&mut self) -> Result<Option<Unfiltered<'_>>, StorageError> {
+        self.next().await
+    }
+}
+
+async fn read_rows(
+    sink: &mut Sink<'_>,
+    key: &PartitionKey,
+    rows: &mut impl PartitionRows,
+    is_resumed: bool,
+) -> Result<(), ReadError> {
+    let (task, engine) = (sink.task, sink.engine);
+    let now_seconds = task.read.now_seconds;
+    let (select, strict) = (&task.select, task.select.is_strict());
+    let statics = rows.static_row();
+    let statics = statics.as_deref().map(RowRef::from_packed);
+    let statics = statics.filter(|row| row_is_live(*row, now_seconds, false));
+    let mut any = is_resumed;
+    while !sink.is_full() {
+        let Some(unfiltered) = rows.next().await? else { break };
+        let Unfiltered::Row(row) = unfiltered else { continue };
+        if !row_is_live(row, now_seconds, strict) {
+            engine.env().maybe_yield().await;
+            continue;
+        }
+        any = true;
+        if select.is_distinct() {
+            sink.take(&no_row(key, statics, now_seconds))?;
+            return Ok(());
+        }
+        sink.take(&ResultRow {
+            clustering: row.clustering(),
+            row: Some(row),
+            ..no_row(key, statics, now_seconds)
+        })?;
+        engine.env().maybe_yield().await;
+    }
+    let wants = select.wants_static_only_row() || select.is_distinct();
+    if !any && statics.is_some() && wants && !sink.is_full() {
+        sink.take(&no_row(key, statics, now_seconds))?;
+    }
+    Ok(())
+}
+
+/// A partition's static values alone.
+fn no_row<'a>(
+    key: &'a PartitionKey,
+    statics: Option<RowRef<'a>>,
+    now_seconds: i64,
+) -> ResultRow<'a> {
+    let clustering = ClusteringRef::EMPTY;
+    ResultRow { key: &key.bytes, clustering, statics, row: None, now_seconds }
+}
+
+/// Reads one partition of this shard into a block.
+async fn read_partition(
+    engine: &Rc<Engine>,
+    task: &Task,
+    key: &PartitionKey,
+    first: bool,
+    budget: &mut Budget,
+    aggregation: Option<&mut Aggregation>,
+) -> Result<Option<Block>, ReadError> {
+    let read = &task.read;
+    let resumed = read.first_rows.as_ref().filter(|_| first);
+    let filter = resumed.unwrap_or(&read.rows);
+    let left = if first { read.first_limit } else { read.per_partition_limit };
+    let slices = slices(filter, read.reversed);
+    let Some(mut rows) = engine.partition(task.table(), key.as_ref(), &slices).await? else {
+        return Ok(None);
+    };
+    let block = Block { key: Some(key.clone()), ..Block::default() };
+    let mut sink = Sink { task, engine, budget, aggregation, block, left };
+    read_rows(&mut sink, key, &mut rows, resumed.is_some()).await?;
+    sink.block.full = sink.left == 0 || sink.budget.is_spent();
+    Ok(Some(sink.block))
+}
+
+fn budget(task: &Task) -> Budget {
+    let rows = match task.select.is_aggregate() {
+        true => u32::MAX,
+        false => task.read.page_limit(),
+    };
+    Budget { rows, bytes: task.bytes_max }
+}
+
+/// Reads partitions of this shard; each with its place among all that the read wants.
+pub(crate) async fn read_keys(
+    engine: Rc<Engine>,
+    task: Task,
+    keys: Vec<(usize, PartitionKey)>,
+) -> Result<Vec<(usize, Block, Option<Aggregation>)>, ReadError> {
+    let mut budget = budget(&task);
+    let mut found = Vec::new();
+    for (place, key) in keys {
+        let mut aggregation = task.select.is_aggregate().then(Aggregation::default);
+        let first = place == 0;
+        let block =
+            read_partition(&engine, &task, &key, first, &mut budget, aggregation.as_mut()).await?;
+        found.extend(block.map(|block| (place, block, aggregation)));
+        if budget.is_spent() {
+            break;
+        }
+    }
+    Ok(found)
+}
+
+/// Reads this shard's part of a range.
+pub(crate) async fn read_range(engine: Rc<Engine>, task: Task) -> Result<Found, ReadError> {
+    let Target::Range { from, to } = &task.read.target else {
+        return Ok(Found { blocks: Vec::new(), aggregation: None, full: false });
+    };
+    let own = |key: &cql::select::PartitionKey| PartitionKey {
+        token: key.token,
+        bytes: key.bytes.clone(),
+    };
+    let start = match from {
+        RangeBound::Unbounded => ScanStart::Beginning,
+        RangeBound::Token { token, inclusive: true } => ScanStart::Token(*token),
+        RangeBound::Token { token, inclusive: false } => match token.0.checked_add(1) {
+            Some(next) => ScanStart::Token(types::Token(next)),
+            None => return Ok(Found { blocks: Vec::new(), aggregation: None, full: false }),
+        },
+        RangeBound::Key { key, inclusive: true } => ScanStart::Key(own(key)),
+        RangeBound::Key { key, inclusive: false } => ScanStart::After(own(key)),
+    };
+    let resumed_at = match from {
+        RangeBound::Key { key, inclusive: true } => Some(own(key)),
+        _ => None,
+    };
+    let inside = |key: &PartitionKey| match to {
+        RangeBound::Unbounded => true,
+        RangeBound::Token { token, inclusive } => {
+            key.token < *token || (*inclusive && key.token == *token)
+        }
+        RangeBound::Key { key: end, inclusive } => {
+            let order = (key.token, &key.bytes).cmp(&(end.token, &end.bytes));
+            order.is_lt() || (*inclusive && order.is_eq())
+        }
+    };
+    let mut aggregation = task.select.is_aggregate().then(Aggregation::default);
+    let mut budget = budget(&task);
+    let mut blocks = Vec::new();
+    let mut scan = engine.scan(task.table(), start).await?;
+    while !budget.is_spent() {
+        let Some(key) = scan.next().await?.filter(inside) else { break };
+        let first = resumed_at.as_ref() == Some(&key);
+        let block =
+            read_partition(&engine, &task, &key, first, &mut budget, aggregation.as_mut()).await?;
+        blocks.extend(block.filter(|block| !block.rows.is_empty()));
+    }
+    Ok(Found { blocks, aggregation, full: budget.is_spent() })
+}
+
+/// All rows that the shards found, in the order of the result, cut to the page.
+struct Merged {
+    cells: Vec<u8>,
+    rows: u32,
+    last: Option<Last>,
+    /// Did a limit of the page end it?
+    full: bool,
+}
+
+/// The last row of a page.
+struct Last {
+    key: PartitionKey,
+    place: usize,
+    mark: Option<Clustering>,
+    /// Rows of its partition in this page.
+    in_partition: u32,
+}
+
+/// Puts blocks, which are in order, together until the page is full.
+fn cut(blocks: Vec<(usize, Block)>, rows_max: u32, bytes_max: usize) -> Merged {
+    let mut merged = Merged { cells: Vec::new(), rows: 0, last: None, full: false };
+    for (place, block) in blocks {
+        let mut start = (0, 0);
+        for (n, row) in block.rows.iter().enumerate() {
+            if merged.rows >= rows_max || merged.cells.len() >= bytes_max {
+                merged.full = true;
+                return merged;
+            }
+            merged.cells.extend_from_slice(&block.cells[start.0..row.cells]);
+            merged.rows += 1;
+            let mark = &block.marks[start.1..row.mark];
+            start = (row.cells, row.mark);
+            let key = block.key.clone();
+            let at_end = merged.rows >= rows_max || merged.cells.len() >= bytes_max;
+            // only the last row's mark is needed
+            if at_end || n + 1 == block.rows.len() {
+                let mark = row.has_mark.then(|| clustering_of(mark));
+                let in_partition = n as u32 + 1;
+                merged.last = key.map(|key| Last { key, place, mark, in_partition });
+            }
+        }
+        if block.full && (merged.rows >= rows_max || merged.cells.len() >= bytes_max) {
+            merged.full = true;
+            return merged;
+        }
+    }
+    merged.full = merged.rows >= rows_max || merged.cells.len() >= bytes_max;
+    merged
+}
+
+fn clustering_of(packed: &[u8]) -> Clustering {
+    // a row's own packed clustering, so it can be looked at as one
+    ClusteringRef::from_packed(packed).to_owned()
+}
+
+impl Coordinator {
+    /// SELECT.
+    pub(crate) async fn select(
+        self: &Rc<Self>,
+        select: &Arc<Select>,
+        values: &Bindings<'_>,
+        metadata: &Arc<ResultMetadata>,
+        request: &Request<'_>,
+    ) -> Outcome {
+        self.stats.reads.set(self.stats.reads.get() + 1);
+        let result = self.select_page(select, values, metadata, request).await;
+        if result.is_err() {
+            self.stats.read_failures.set(self.stats.read_failures.get() + 1);
+        }
+        let warnings = match (&result, select.aggregation_warning()) {
+            (Ok(_), Some(warning)) => vec![warning.to_owned()],
+            _ => Vec::new(),
+        };
+        Outcome::new(result.map(Answer::Rows), warnings)
+    }
+
+    async fn select_page(
+        self: &Rc<Self>,
+        select: &Arc<Select>,
+        values: &Bindings<'_>,
+        metadata: &Arc<ResultMetadata>,
+        request: &Request<'_>,
+    ) -> Result<Page, ErrorResponse> {
+        let table = select.table();
+        let consistency = request.options.consistency;
+        let schema = self.schema();
+        if let Some(keyspace) = schema.keyspace(&table.keyspace) {
+            let checked = check_replicas(keyspace, consistency, &self.identity.data_center, true);
+            checked.inspect_err(|_| {
+                self.stats.unavailables.set(self.stats.unavailables.get() + 1);
+            })?;
+        }
+        let now = self.now(request.options);
+        let position = request.options.paging_state.map(|state| position(&state, table));
+        // Whether states name the partition must not change from page to page.
+        let resumed_by_key =
+            request.options.paging_state.is_some_and(|s| s.partition_key.is_some());
+        let page = PageRequest {
+            size: request.options.rows_per_page().filter(|_| !select.is_aggregate()),
+            after: position.transpose()?,
+        };
+        let read = self.with_bind(values, request, &now, |bind| select.bind(bind, &page));
+        let read = Arc::new(read.map_err(cql_error)?);
+        let paged = read.page_size.is_some();
+        let task = Task {
+            select: Arc::clone(select),
+            read: Arc::clone(&read),
+            version: request.version.number(),
+            now_millis: now.millis,
+            bytes_max: if paged { PAGE_BYTES_MAX } else { usize::MAX },
+        };
+        let timeout = match &read.target {
+            Target::Keys(_) => self.config.timeouts.read,
+            Target::Range { .. } => self.config.timeouts.range,
+        };
+        let asked = read.timeout_nanos.map(Duration::from_nanos);
+        let timeout = asked.unwrap_or(timeout);
+        let deadline = request.deadline.min(self.env.now() + timeout);
+        let run = self.run_read(&task);
+        let (merged, aggregation) = match self.env.timeout_at(deadline, run).await {
+            Ok(Ok(found)) => found,
+            Ok(Err(ReadError::Cql(error))) => return Err(cql_error(error)),
+            Ok(Err(ReadError::Storage(error))) => return Err(read_error(&error, consistency)),
+            Err(_) => return Err(read_error(&StorageError::Deadline, consistency)),
+        };
+        if let Some(aggregation) = aggregation {
+            let mut cells = Vec::new();
+            let finished = task.with_bind(&self.engine, |bind| {
+                select.finish(&aggregation, &read, bind, &mut cells)
+            });
+            finished.map_err(cql_error)?;
+            let metadata = Arc::clone(metadata);
+            return Ok(Page { metadata, rows: 1, cells, paging_state: None });
+        }
+        let paging_state = merged.last.as_ref().filter(|_| paged && merged.full).and_then(|last| {
+            let several =
+                resumed_by_key || matches!(&read.target, Target::Keys(keys) if keys.len() > 1);
+            paging_state(&read, table, last, merged.rows, several, request.version)
+        });
+        let metadata = Arc::clone(metadata);
+        Ok(Page { metadata, rows: merged.rows, cells: merged.cells, paging_state })
+    }
+
+    async fn run_read(
+        self: &Rc<Self>,
+        task: &Task,
+    ) -> Result<(Merged, Option<Aggregation>), ReadError> {
+        let table = task.table();
+        if table.is_virtual() {
+            return self.read_virtual(task).await;
+        }
+        let (mut blocks, aggregation) = match &task.read.target {
+            Target::Keys(keys) => self.read_all_keys(task, keys).await?,
+            Target::Range { .. } => self.read_all_shards(task).await?,
+        };
+        Ok((self.in_order(task, &mut blocks), aggregation))
+    }
+
+    fn in_order(&self, task: &Task, blocks: &mut Vec<(usize, Block)>) -> Merged {
+        let read = &task.read;
+        match task.select.post_order() {
+            None => cut(std::mem::take(blocks), read.page_limit(), task.bytes_max),
+            Some(order) => {
+                let table = task.table();
+                let mut rows: Vec<(Clustering, usize, std::ops::Range<usize>)> = Vec::new();
+                for (n, (_, block)) in blocks.iter().enumerate() {
+                    let mut start = (0, 0);
+                    for row in &block.rows {
+                        let mark = clustering_of(&block.marks[start.1..row.mark]);
+                        rows.push((mark, n, start.0..row.cells));
+                        start = (row.cells, row.mark);
+                    }
+                }
+                rows.sort_by(|a, b| order.compare(table, a.0.as_ref(), b.0.as_ref()));
+                rows.truncate(read.result_limit as usize);
+                let mut cells = Vec::new();
+                for (_, block, range) in &rows {
+                    cells.extend_from_slice(&blocks[*block].1.cells[range.clone()]);
+                }
+                Merged { cells, rows: rows.len() as u32, last: None, full: false }
+            }
+        }
+    }
+
+    async fn read_all_keys(
+        self: &Rc<Self>,
+        task: &Task,
+        keys: &[cql::select::PartitionKey],
+    ) -> Result<(Vec<(usize, Block)>, Option<Aggregation>), ReadError> {
+        let shards = self.shards.count();
+        let mut by_shard: Vec<Vec<(usize, PartitionKey)>> =
+            (0..shards).map(|_| Vec::new()).collect();
+        for (place, key) in keys.iter().enumerate() {
+            let key = PartitionKey { token: key.token, bytes: key.bytes.clone() };
+            by_shard[self.engine.owner(key.token)].push((place, key));
+        }
+        let mut found = Vec::new();
+        let mut remote = Vec::new();
+        for (shard, keys) in by_shard.into_iter().enumerate() {
+            if keys.is_empty() {
+                continue;
+            }
+            let task = task.clone();
+            if shard == self.shards.me() {
+                found.extend(read_keys(Rc::clone(&self.engine), task, keys).await?);
+                continue;
+            }
+            let engine = Rc::clone(&self.engine);
+            remote.push(self.env.spawn_task(STATEMENT, async move {
+                let read = move |engine: Rc<Engine>| read_keys(engine, task, keys);
+                engine.shards().call_async(shard, STATEMENT, read).await
+            }));
+        }
+        for result in remote {
+            found.extend(result.await.map_err(StorageError::from)??);
+        }
+        found.sort_by_key(|(place, ..)| *place);
+        let mut aggregation = task.select.is_aggregate().then(Aggregation::default);
+        let mut blocks = Vec::with_capacity(found.len());
+        for (place, block, part) in found {
+            if let (Some(all), Some(part)) = (&mut aggregation, part) {
+                all.merge(part);
+            }
+            blocks.push((place, block));
+        }
+        Ok((blocks, aggregation))
+    }
+
+    async fn read_all_shards(
+        self: &Rc<Self>,
+        task: &Task,
+    ) -> Result<(Vec<(usize, Block)>, Option<Aggregation>), ReadError> {
+        let mut remote = Vec::new();
+        for shard in (0..self.shards.count()).filter(|shard| *shard != self.shards.me()) {
+            let task = task.clone();
+            let engine = Rc::clone(&self.engine);
+            remote.push(self.env.spawn_task(STATEMENT, async move {
+                let read = move |engine: Rc<Engine>| read_range(engine, task);
+                engine.shards().call_async(shard, STATEMENT, read).await
+            }));
+        }
+        let mut found = vec![read_range(Rc::clone(&self.engine), task.clone()).await?];
+        for result in remote {
+            found.push(result.await.map_err(StorageError::from)??);
+        }
+        let mut aggregation = task.select.is_aggregate().then(Aggregation::default);
+        // A shard that stopped at the page's limit may have more partitions: what others found after its last one
+        // waits for a later page.
+        let bound = found
+            .iter()
+            .filter(|part| part.full)
+            .filter_map(|part| part.blocks.last().and_then(|block| block.key.clone()));
+        let bound = bound.min();
+        let mut blocks = Vec::new();
+        for part in found {
+            if let (Some(all), Some(part)) = (&mut aggregation, part.aggregation) {
+                all.merge(part);
+            }
+            blocks.extend(part.blocks);
+        }
+        blocks.sort_by(|a, b| a.key.cmp(&b.key));
+        if let Some(bound) = bound {
+            blocks.retain(|block| block.key.as_ref().is_some_and(|key| *key <= bound));
+        }
+        let blocks = blocks.into_iter().enumerate().collect();
+        Ok((blocks, aggregation))
+    }
+
+    fn virtual_partitions(
+        &self,
+        table: &Table,
+    ) -> Result<Vec<rows::PartitionUpdate>, cql::CqlError> {
+        let data = NodeData {
+            settings: Some(self.config.entries()),
+            // this node has no peers yet: no hints, no connections between nodes
+            pending_hints: Some(Vec::new()),
+            inbound: Some(Vec::new()),
+            outbound: Some(Vec::new()),
+            ..NodeData::default()
+        };
+        let now = self.env.unix_micros();
+        let partitions = crate::virtual_tables::partitions(table, &self.schema(), &data, now);
+        let name = || format!("{}.{}", table.keyspace, table.name);
+        partitions.ok_or_else(|| cql::CqlError::unsupported(name()))
+    }
+
+    /// Reads a virtual table: its partitions are made up here.
+    async fn read_virtual(
+        self: &Rc<Self>,
+        task: &Task,
+    ) -> Result<(Merged, Option<Aggregation>), ReadError> {
+        let partitions = self.virtual_partitions(task.table())?;
+        let mut aggregation = task.select.is_aggregate().then(Aggregation::default);
+        let mut budget = budget(task);
+        let mut blocks = Vec::new();
+        let wanted = wanted(&task.read.target, partitions);
+        for (place, (key, update)) in wanted.into_iter().enumerate() {
+            let read = &task.read;
+            let first = place == 0 && read.first_rows.is_some();
+            let resumed = read.first_rows.as_ref().filter(|_| first);
+            let filter = resumed.unwrap_or(&read.rows);
+            let left = if first { read.first_limit } else { read.per_partition_limit };
+            let block = Block { key: Some(key.clone()), ..Block::default() };
+            let aggregation = aggregation.as_mut();
+            let (engine, budget) = (&*self.engine, &mut budget);
+            let mut sink = Sink { task, engine, budget, aggregation, block, left };
+            let mut rows = MadeUp::new(task.table(), &update, filter, read.reversed);
+            read_rows(&mut sink, &key, &mut rows, resumed.is_some()).await?;
+            sink.block.full = sink.left == 0 || sink.budget.is_spent();
+            blocks.push((place, sink.block));
+            if budget.is_spent() {
+                break;
+            }
+        }
+        Ok((self.in_order(task, &mut blocks), aggregation))
+    }
+}
+
+/// The made-up partitions that a read wants, in its order.
+fn wanted(
+    target: &Target,
+    mut partitions: Vec<rows::PartitionUpdate>,
+) -> Vec<(PartitionKey, rows::PartitionUpdate)> {
+    let key_of = |update: &rows::PartitionUpdate| PartitionKey {
+        token: update.token,
+        bytes: update.key.clone(),
+    };
+    match target {
+        Target::Keys(keys) => {
+            let find = |key: &cql::select::PartitionKey| {
+                let at = partitions.iter().position(|update| update.key == key.bytes)?;
+                Some(partitions.swap_remove(at))
+            };
+            let found: Vec<_> = keys.iter().filter_map(find).collect();
+            found.into_iter().map(|update| (key_of(&update), update)).collect()
+        }
+        // Ranges of virtual tables go by the order of keys, in which the partitions come.
+        Target::Range { from, to } => {
+            let mut all: Vec<_> = partitions.into_iter().map(|u| (key_of(&u), u)).collect();
+            if let RangeBound::Key { key, inclusive } = from {
+                let at = all.iter().position(|(of, _)| of.bytes == key.bytes);
+                all.drain(..at.map_or(all.len(), |at| at + usize::from(!inclusive)));
+            }
+            let token = |bound: &RangeBound, key: &PartitionKey| match bound {
+                RangeBound::Token { token, inclusive } => {
+                    Some((key.token.cmp(token), *inclusive))
+                }
+                RangeBound::Unbounded | RangeBound::Key { .. } => None,
+            };
+            all.retain(|(key, _)| {
+                let after = token(from, key).is_none_or(|(o, i)| o.is_gt() || (i && o.is_eq()));
+                after && token(to, key).is_none_or(|(o, i)| o.is_lt() || (i && o.is_eq()))
+            });
+            all
+        }
+    }
+}
+
+/// The rows of a made-up partition that a filter selects.
+struct MadeUp {
+    rows: std::vec::IntoIter<Vec<u8>>,
+    static_row: Option<Vec<u8>>,
+    current: Vec<u8>,
+}
+
+impl MadeUp {
+    fn new(
+        table: &Table,
+        update: &rows::PartitionUpdate,
+        filter: &RowFilter,
+        reversed: bool,
+    ) -> Self {
+        let selected =
+            |row: &RowRef<'_>| filter.selects(&table.layout, &row.clustering().to_owned());
+        let mut rows: Vec<Vec<u8>> =
+            update.rows.iter().filter(selected).map(|row| row.as_packed().to_vec()).collect();
+        if reversed {
+            rows.reverse();
+        }
+        let static_row = update.static_row().map(|row| row.as_packed().to_vec());
+        Self { rows: rows.into_iter(), static_row, current: Vec::new() }
+    }
+}
+
+impl PartitionRows for MadeUp {
+    fn static_row(&self) -> Option<Vec<u8>> {
+        self.static_row.clone()
+    }
+
+    async fn next(&mut self) -> Result<Option<Unfiltered<'_>>, StorageError> {
+        match self.rows.next() {
+            Some(row) => {
+                self.current = row;
+                Ok(Some(Unfiltered::from_packed(&self.current)))
+            }
+            None => Ok(None),
+        }
+    }
+}
+
+/// A client's paging state as a position in a table.
+fn position<'a>(state: &PagingState<'a>, table: &Table) -> Result<Position<'a>, ErrorResponse> {
+    let shape = shape(table);
+    let refused = |_| invalid("Invalid value for the paging state");
+    let row = state.row_mark.map(|mark| mark.row(shape)).transpose().map_err(refused)?;
+    let row = match row {
+        Some(MarkedRow::Row(values)) => {
+            for (value, column) in values.iter().zip(&table.clustering) {
+                let value = value.unwrap_or_default();
+                column
+                    .ty
+                    .validate(value)
+                    .map_err(|_| invalid("Invalid value for the paging state"))?;
+            }
+            Some(Clustering::new(values))
+        }
+        Some(MarkedRow::Static) | None => None,
+    };
+    let count = |n: i32| u32::try_from(n).unwrap_or(0);
+    Ok(Position {
+        key: state.partition_key,
+        row,
+        remaining: count(state.remaining),
+        remaining_in_partition: count(state.remaining_in_partition),
+    })
+}
+
+/// Where the next page begins; `None` if there is none.
+fn paging_state(
+    read: &Read,
+    table: &Table,
+    last: &Last,
+    rows: u32,
+    several: bool,
+    version: Version,
+) -> Option<Vec<u8>> {
+    let remaining = read.limit.saturating_sub(rows);
+    if remaining == 0 {
+        return None;
+    }
+    let limit = if last.place == 0 { read.first_limit } else { read.per_partition_limit };
+    // A partition that gave its only row, or its static row alone, has no more.
+    let in_partition = match last.mark {
+        Some(_) => limit.saturating_sub(last.in_partition),
+        None => 0,
+    };
+    let (key, mark) = match &read.target {
+        Target::Keys(keys) if in_partition == 0 => (Some(&*keys.get(last.place + 1)?.bytes), None),
+        Target::Keys(_) if !several => (None, last.mark.as_ref()),
+        _ => (Some(&*last.key.bytes), last.mark.as_ref()),
+    };
+    let mut bytes = Vec::new();
+    let mut row = Vec::new();
+    if let Some(mark) = mark {
+        let values: Vec<Option<&[u8]>> = mark.as_ref().iter().collect();
+        match version {
+            Version::V3 => {
+                write_cell_name(&MarkedRow::Row(values), shape(table), &[], None, &mut row);
+            }
+            _ => write_clustering(&values, &mut row),
+        }
+    }
+    let row_mark = mark.map(|_| match version {
+        Version::V3 => protocol::paging_state::RowMark::CellName(&row),
+        _ => protocol::paging_state::RowMark::Clustering(&row),
+    });
+    let state = PagingState {
+        partition_key: key,
+        row_mark,
+        remaining: remaining as i32,
+        remaining_in_partition: if mark.is_some() { in_partition as i32 } else { i32::MAX },
+    };
+    state.write(version, &mut bytes);
+    Some(bytes)
+}
+
+fn shape(table: &Table) -> MarkShape {
+    MarkShape { clustering: table.clustering.len(), compact: table.flags.is_compact() }
+}

@@ -1,0 +1,198 @@
+//! Changes of the schema: one owner applies them, one at a time, and every shard has a change before its client is
+//! told (decision 12).
+
+use std::cell::RefCell;
+use std::rc::Rc;
+use std::sync::Arc;
+
+use cql::ddl::Ddl;
+use env::sync::Semaphore;
+use protocol::{Change, ErrorDetail, ErrorResponse, SchemaChange, Target};
+use schema::{
+    ChangeKind, ChangeOptions, Schema, SchemaError, SchemaEvent, SchemaState, Table, TableId,
+};
+use storage::StorageError;
+
+use crate::answer::{Answer, Outcome, cql_error, invalid};
+use crate::boot::{BootError, truncation_record, write_schema_mutation, write_schema_version};
+use crate::coordinator::{Coordinator, Request, STATEMENT};
+use crate::internal::{self, Internal};
+
+/// Who changes the schema; lives on the first shard.
+pub struct SchemaOwner {
+    state: RefCell<SchemaState>,
+    turn: Semaphore,
+}
+
+impl SchemaOwner {
+    /// From the state that a start loaded.
+    pub fn new(state: SchemaState) -> Self {
+        Self { state: RefCell::new(state), turn: Semaphore::new(1) }
+    }
+}
+
+/// What a change came to.
+type Changed = Result<(Option<SchemaChange>, Vec<String>), ErrorResponse>;
+
+fn server_error(error: impl std::fmt::Display) -> ErrorResponse {
+    ErrorResponse { message: error.to_string(), detail: ErrorDetail::ServerError }
+}
+
+fn schema_error(error: SchemaError) -> ErrorResponse {
+    let message = error.to_string();
+    let detail = match error {
+        SchemaError::AlreadyExists { keyspace, table, .. } => {
+            ErrorDetail::AlreadyExists { keyspace, table }
+        }
+        SchemaError::Invalid(_) => ErrorDetail::Invalid,
+        SchemaError::Config(_) => ErrorDetail::ConfigError,
+        SchemaError::Syntax(_) => ErrorDetail::SyntaxError,
+        SchemaError::Unauthorized(_) => ErrorDetail::Unauthorized,
+    };
+    ErrorResponse { message, detail }
+}
+
+fn change_of(event: &SchemaEvent) -> SchemaChange {
+    let (target, name, arguments) = match &event.target {
+        schema::Target::Keyspace => (Target::Keyspace, String::new(), Vec::new()),
+        schema::Target::Table(name) => (Target::Table, name.clone(), Vec::new()),
+        schema::Target::Type(name) => (Target::Type, name.clone(), Vec::new()),
+        schema::Target::Function(name, arguments) => {
+            (Target::Function, name.clone(), arguments.clone())
+        }
+        schema::Target::Aggregate(name, arguments) => {
+            (Target::Aggregate, name.clone(), arguments.clone())
+        }
+    };
+    let change = match event.kind {
+        ChangeKind::Created => Change::Created,
+        ChangeKind::Updated => Change::Updated,
+        ChangeKind::Dropped => Change::Dropped,
+    };
+    SchemaChange { change, target, keyspace: event.keyspace.clone(), name, arguments }
+}
+
+impl Coordinator {
+    /// Makes this shard's coordinator the one that changes the schema.
+    pub fn own_schema(&self, state: SchemaState) {
+        assert!(self.owner.set(SchemaOwner::new(state)).is_ok(), "the schema has one owner");
+    }
+
+    /// A statement that changes the schema, from any shard.
+    pub(crate) async fn change_schema(self: &Rc<Self>, ddl: &Ddl) -> Outcome {
+        let ddl = ddl.clone();
+        let run = move |owner: Rc<Self>| async move { owner.change_as_owner(&ddl).await };
+        let changed = match self.shards.call_async(0, STATEMENT, run).await {
+            Ok(changed) => changed,
+            Err(stopping) => return server_error(stopping).into(),
+        };
+        match changed {
+            Ok((Some(change), warnings)) => {
+                Outcome::new(Ok(Answer::SchemaChange(change)), warnings)
+            }
+            Ok((None, warnings)) => Outcome::new(Ok(Answer::Void), warnings),
+            Err(error) => error.into(),
+        }
+    }
+
+    async fn change_as_owner(self: &Rc<Self>, ddl: &Ddl) -> Changed {
+        let Some(owner) = self.owner.get() else {
+            return Err(server_error("the node is still starting"));
+        };
+        let _turn = owner.turn.acquire(1).await;
+        let before = Arc::clone(owner.state.borrow().schema());
+        let timestamp = self.env.unique_micros();
+        let options = ChangeOptions {
+            datacenters: [(self.identity.data_center.clone(), 1)].into(),
+            default_replication: self.config.default_keyspace_rf,
+            now: timestamp / 1_000_000,
+            ..ChangeOptions::default()
+        };
+        let change = ddl.change(&before, &options).map_err(cql_error)?;
+        let Some(change) = change else { return Ok((None, Vec::new())) };
+        let id = TableId(self.time_uuid());
+        // The change is tried on a copy: until it is durable, it has not happened.
+        let mut state = owner.state.borrow().clone();
+        let applied = state.change(&change, timestamp, id, &options).map_err(schema_error)?;
+        if applied.mutations.is_empty() {
+            return Ok((None, applied.warnings));
+        }
+        let failed = |error: BootError| server_error(error);
+        for mutation in &applied.mutations {
+            write_schema_mutation(&self.engine, state.schema(), mutation).await.map_err(failed)?;
+        }
+        let after = Arc::clone(state.schema());
+        let node = self.engine.node().ok_or_else(|| server_error("the node is stopping"))?;
+        node.set_schema(&after).await.map_err(server_error)?;
+        *owner.state.borrow_mut() = state;
+        write_schema_version(&self.engine, &after).await.map_err(failed)?;
+        self.drop_tables(&before, &after).await;
+        for event in &applied.events {
+            let change = change_of(event);
+            for shard in 0..self.shards.count() {
+                let change = change.clone();
+                self.shards.send(shard, move |other| (other.publish)(&change));
+            }
+        }
+        Ok((applied.event.as_ref().map(change_of), applied.warnings))
+    }
+
+    /// Removes the files of tables that a change dropped, after their snapshot.
+    async fn drop_tables(&self, before: &Schema, after: &Schema) {
+        let Some(node) = self.engine.node() else { return };
+        let tables = before.keyspaces().values().flat_map(|keyspace| keyspace.tables.values());
+        for table in tables.filter(|table| after.table_by_id(&table.id).is_none()) {
+            let name = self.snapshot_name("dropped", table);
+            // What cannot be removed costs space only: no table refers to it any more.
+            let _ = node.drop_table(table, name.as_deref()).await;
+        }
+    }
+
+    /// The name of the snapshot to take before a table is emptied or dropped, as Cassandra forms it.
+    fn snapshot_name(&self, why: &str, table: &Table) -> Option<String> {
+        let wanted = self.config.auto_snapshot && table.params.allow_auto_snapshot;
+        let millis = self.env.unix_micros() / 1000;
+        wanted.then(|| format!("{why}-{millis}-{}", table.name))
+    }
+
+    /// TRUNCATE.
+    pub(crate) async fn truncate(
+        self: &Rc<Self>,
+        table: &Arc<Table>,
+        request: &Request<'_>,
+    ) -> Outcome {
+        let id = table.id;
+        let run = move |first: Rc<Self>| async move { first.truncate_as_owner(id).await };
+        let _ = request;
+        match self.shards.call_async(0, STATEMENT, run).await {
+            Ok(Ok(())) => Outcome::new(Ok(Answer::Void), Vec::new()),
+            Ok(Err(error)) => error.into(),
+            Err(stopping) => server_error(stopping).into(),
+        }
+    }
+
+    async fn truncate_as_owner(self: &Rc<Self>, id: TableId) -> Result<(), ErrorResponse> {
+        let schema = self.schema();
+        let table = schema.table_by_id(&id).ok_or_else(|| invalid("unconfigured table"))?;
+        cql::ddl::check_truncate(table).map_err(cql_error)?;
+        let node = self.engine.node().ok_or_else(|| server_error("the node is stopping"))?;
+        let snapshot = self.snapshot_name("truncated", table);
+        let local = schema.table("system", "local").cloned();
+        let engine = Rc::clone(&self.engine);
+        let now = self.env.unique_micros();
+        let record = async move |position| -> Result<(), StorageError> {
+            let Some(local) = local else { return Err(StorageError::UnknownTable(id)) };
+            let record = truncation_record(position, now / 1000);
+            let columns = [("truncated_at", Internal::Entry(id.0.to_vec(), record))];
+            let row = internal::insert(&local, &[b"local"], &[], &columns, now, now / 1_000_000);
+            internal::apply(&engine, row).await?;
+            // in periodic mode too: the files go right after
+            internal::sync_owner(&engine, b"local").await
+        };
+        let truncated = node.truncate(id, snapshot.as_deref(), record).await;
+        truncated.map_err(|error| ErrorResponse {
+            message: format!("Error during truncate: {error}"),
+            detail: ErrorDetail::TruncateError,
+        })
+    }
+}

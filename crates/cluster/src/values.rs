@@ -1,0 +1,55 @@
+//! The values of a request in the order of a statement's markers.
+
+use cql::{Value, Values, Variable};
+use protocol::ErrorResponse;
+
+use crate::answer::invalid;
+
+/// Values by marker.
+pub(crate) enum Bound<'a> {
+    /// As they came.
+    Positional(protocol::Values<'a>),
+    /// Named ones, put in order.
+    Ordered(Vec<Option<protocol::Value<'a>>>),
+}
+
+impl<'a> Bound<'a> {
+    /// Checks the number of values, and puts named ones in order.
+    pub fn new(
+        values: protocol::Values<'a>,
+        variables: &[Variable],
+    ) -> Result<Self, ErrorResponse> {
+        if values.len() != variables.len() {
+            return Err(invalid("Invalid amount of bind variables"));
+        }
+        if !values.is_named() {
+            return Ok(Self::Positional(values));
+        }
+        let ordered: Vec<_> = variables.iter().map(|v| values.by_name(&v.name)).collect();
+        if ordered.iter().any(Option::is_none) {
+            return Err(invalid("Invalid amount of bind variables"));
+        }
+        Ok(Self::Ordered(ordered))
+    }
+}
+
+impl Values for Bound<'_> {
+    fn len(&self) -> usize {
+        match self {
+            Self::Positional(values) => values.len(),
+            Self::Ordered(values) => values.len(),
+        }
+    }
+
+    fn get(&self, marker: usize) -> Value<'_> {
+        let value = match self {
+            Self::Positional(values) => values.get(marker),
+            Self::Ordered(values) => values.get(marker).copied().flatten(),
+        };
+        match value {
+            Some(protocol::Value::Null) => Value::Null,
+            Some(protocol::Value::Unset) | None => Value::Unset,
+            Some(protocol::Value::Bytes(bytes)) => Value::Bytes(bytes),
+        }
+    }
+}

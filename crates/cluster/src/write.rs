@@ -1,0 +1,320 @@
+//! Writes: updates bound, and applied on the shards that own their keys.
+
+use std::rc::Rc;
+
+use cql::ast::BatchKind;
+use cql::modify::{Batch, Before, Modify, NothingRead, Part, ReadFirst, finish_parts};
+use cql::{Bind, CqlError};
+use protocol::{Consistency, ErrorResponse, WriteType};
+use rows::{ClusteringRef, Mutation, PartitionUpdate, RowRef};
+use schema::{Schema, TableId};
+use storage::{Engine, PartitionKey, StorageError};
+
+use crate::answer::{Answer, Outcome, cql_error, invalid, write_error};
+use crate::coordinator::{Coordinator, Request, STATEMENT, batch_write_type, check_replicas};
+use crate::values::Bound;
+
+/// Rows that were read before a write that depends on them.
+#[derive(Default)]
+struct ReadRows(Vec<ReadPartition>);
+
+/// Of one partition: its key, its static row and its rows, packed.
+type ReadPartition = (Vec<u8>, Option<Vec<u8>>, Vec<Vec<u8>>);
+
+impl Before for ReadRows {
+    fn row(&self, key: &[u8], clustering: Option<ClusteringRef<'_>>) -> Option<RowRef<'_>> {
+        let (_, static_row, rows) = self.0.iter().find(|(of, ..)| of == key)?;
+        let Some(clustering) = clustering else {
+            return static_row.as_deref().map(RowRef::from_packed);
+        };
+        let mut rows = rows.iter().map(|row| RowRef::from_packed(row));
+        rows.find(|row| row.clustering().as_packed() == clustering.as_packed())
+    }
+}
+
+/// What a write came to before it is applied.
+struct Write {
+    updates: Vec<PartitionUpdate>,
+    warnings: Vec<String>,
+    needs_log: bool,
+}
+
+impl Coordinator {
+    /// INSERT, UPDATE, DELETE.
+    pub(crate) async fn modify(
+        self: &Rc<Self>,
+        modify: &Modify,
+        values: &Bound<'_>,
+        request: &Request<'_>,
+    ) -> Outcome {
+        let bound = self.bind_modify(modify, values, request).await;
+        self.write(bound, WriteType::Simple, request).await
+    }
+
+    async fn bind_modify(
+        self: &Rc<Self>,
+        modify: &Modify,
+        values: &Bound<'_>,
+        request: &Request<'_>,
+    ) -> Result<Write, ErrorResponse> {
+        let now = self.now(request.options);
+        let first = self.with_bind(values, request, &now, |bind| modify.read_first(bind));
+        let before = match first.map_err(cql_error)? {
+            Some(first) => self.read_before(modify, first, request).await?,
+            None => ReadRows::default(),
+        };
+        let updates = self.with_bind(values, request, &now, |bind| modify.bind(bind, &before));
+        let updates = updates.map_err(cql_error)?;
+        Ok(Write { updates: updates.updates, warnings: updates.warnings, needs_log: false })
+    }
+
+    /// BATCH as a statement.
+    pub(crate) async fn batch_statement(
+        self: &Rc<Self>,
+        batch: &Batch,
+        values: &Bound<'_>,
+        request: &Request<'_>,
+    ) -> Outcome {
+        if batch.statements().iter().any(Modify::needs_read) {
+            let parts: Vec<_> = batch.statements().iter().map(|modify| (modify, values)).collect();
+            return self.run_batch(batch.kind(), &parts, request).await;
+        }
+        let now = self.now(request.options);
+        let bind = |bind: &Bind<'_>| batch.bind(bind, &NothingRead);
+        let bound = self.with_bind(values, request, &now, bind).map_err(cql_error);
+        let bound = bound.map(|b| Write {
+            updates: b.updates,
+            warnings: b.warnings,
+            needs_log: b.needs_log,
+        });
+        self.write(bound, batch_write_type(batch.kind()), request).await
+    }
+
+    /// The parts of a batch, each with its own values.
+    pub(crate) async fn run_batch(
+        self: &Rc<Self>,
+        kind: BatchKind,
+        parts: &[(&Modify, &Bound<'_>)],
+        request: &Request<'_>,
+    ) -> Outcome {
+        let bound = self.bind_parts(kind, parts, request).await;
+        self.write(bound, batch_write_type(kind), request).await
+    }
+
+    async fn bind_parts(
+        self: &Rc<Self>,
+        kind: BatchKind,
+        parts: &[(&Modify, &Bound<'_>)],
+        request: &Request<'_>,
+    ) -> Result<Write, ErrorResponse> {
+        let now = self.now(request.options);
+        let mut befores = Vec::with_capacity(parts.len());
+        for (modify, values) in parts {
+            let first = self.with_bind(*values, request, &now, |bind| modify.read_first(bind));
+            befores.push(match first.map_err(cql_error)? {
+                Some(first) => self.read_before(modify, first, request).await?,
+                None => ReadRows::default(),
+            });
+        }
+        let (time_uuid, random) = (|| self.time_uuid(), || self.random());
+        let binds: Vec<Bind<'_>> = parts
+            .iter()
+            .map(|(_, values)| Bind {
+                values: *values,
+                timestamp: now.timestamp,
+                now_seconds: now.seconds,
+                now_millis: now.millis,
+                protocol_version: request.version.number(),
+                time_uuid: &time_uuid,
+                random: &random,
+                limits: &self.limits,
+            })
+            .collect();
+        let bound: Vec<Part<'_>> =
+            parts.iter().zip(&binds).map(|((modify, _), bind)| Part { modify, bind }).collect();
+        let before: Vec<&dyn Before> = befores.iter().map(|rows| rows as &dyn Before).collect();
+        let bound = finish_parts(kind, &bound, &before).map_err(cql_error)?;
+        Ok(Write { updates: bound.updates, warnings: bound.warnings, needs_log: bound.needs_log })
+    }
+
+    async fn write(
+        self: &Rc<Self>,
+        bound: Result<Write, ErrorResponse>,
+        write_type: WriteType,
+        request: &Request<'_>,
+    ) -> Outcome {
+        let Write { updates, mut warnings, needs_log } = match bound {
+            Ok(bound) => bound,
+            Err(error) => return error.into(),
+        };
+        self.stats.writes.set(self.stats.writes.get() + 1);
+        if needs_log {
+            warnings.clear();
+            let error = CqlError::unsupported("A logged batch across partitions");
+            return Outcome::new(Err(cql_error(error)), warnings);
+        }
+        let result = self.apply(updates, write_type, request).await;
+        if result.is_err() {
+            self.stats.write_failures.set(self.stats.write_failures.get() + 1);
+        }
+        Outcome::new(result.map(|()| Answer::Void), warnings)
+    }
+
+    async fn apply(
+        self: &Rc<Self>,
+        updates: Vec<PartitionUpdate>,
+        write_type: WriteType,
+        request: &Request<'_>,
+    ) -> Result<(), ErrorResponse> {
+        let consistency = request.options.consistency;
+        let schema = self.schema();
+        let mutations = mutations(&schema, updates);
+        for (keyspace, _) in &mutations {
+            let Some(keyspace) = schema.keyspace(keyspace) else { continue };
+            let checked = check_replicas(keyspace, consistency, &self.identity.data_center, false);
+            checked.inspect_err(|_| {
+                self.stats.unavailables.set(self.stats.unavailables.get() + 1);
+            })?;
+        }
+        refuse_serial(consistency)?;
+        let durable = |keyspace: &str| schema.keyspace(keyspace).is_none_or(|ks| ks.durable_writes);
+        let all = self.apply_all(mutations.into_iter().map(|(ks, m)| (durable(&ks), m)).collect());
+        match self.env.timeout_at(self.write_deadline(request), all).await {
+            Ok(result) => result.map_err(|error| write_error(&error, consistency, write_type)),
+            Err(_) => Err(write_error(&StorageError::Deadline, consistency, write_type)),
+        }
+    }
+
+    fn write_deadline(&self, request: &Request<'_>) -> env::Instant {
+        request.deadline.min(self.env.now() + self.config.timeouts.write)
+    }
+
+    /// Applies mutations, all of them at once, and waits until all may be acknowledged.
+    async fn apply_all(
+        self: &Rc<Self>,
+        mutations: Vec<(bool, Mutation)>,
+    ) -> Result<(), StorageError> {
+        let mut tickets = Vec::new();
+        let mut by_shard: Vec<Vec<(bool, Mutation)>> =
+            (0..self.shards.count()).map(|_| Vec::new()).collect();
+        for (durable, mutation) in mutations {
+            by_shard[self.engine.owner(mutation.token())].push((durable, mutation));
+        }
+        let mut remote = Vec::new();
+        for (shard, mutations) in by_shard.into_iter().enumerate() {
+            if mutations.is_empty() {
+                continue;
+            }
+            if shard == self.shards.me() {
+                for (durable, mutation) in &mutations {
+                    tickets.push(self.engine.apply(mutation, *durable).await?);
+                }
+                continue;
+            }
+            let engine = Rc::clone(&self.engine);
+            remote.push(self.env.spawn_task(STATEMENT, async move {
+                let apply = move |engine: Rc<Engine>| apply_and_wait(engine, mutations);
+                engine.shards().call_async(shard, STATEMENT, apply).await
+            }));
+        }
+        for ticket in tickets {
+            ticket.durable().await?;
+        }
+        for result in remote {
+            result.await??;
+        }
+        Ok(())
+    }
+
+    /// Reads the rows that a write on lists depends on.
+    async fn read_before(
+        self: &Rc<Self>,
+        modify: &Modify,
+        first: ReadFirst,
+        request: &Request<'_>,
+    ) -> Result<ReadRows, ErrorResponse> {
+        let consistency = request.options.consistency;
+        let mut read = ReadRows::default();
+        for key in first.keys {
+            let partition = PartitionKey::new(key.as_slice());
+            let (id, rows) = (modify.table().id, first.rows.clone());
+            let shard = self.engine.owner(partition.token);
+            let run = move |engine: Rc<Engine>| read_rows(engine, id, partition, rows);
+            let result = self.engine.shards().call_async(shard, STATEMENT, run).await;
+            let result = result.map_err(StorageError::from).and_then(|result| result);
+            let (static_row, rows) =
+                result.map_err(|error| crate::answer::read_error(&error, consistency))?;
+            read.0.push((key, static_row, rows));
+        }
+        Ok(read)
+    }
+}
+
+async fn apply_and_wait(
+    engine: Rc<Engine>,
+    mutations: Vec<(bool, Mutation)>,
+) -> Result<(), StorageError> {
+    let mut tickets = Vec::with_capacity(mutations.len());
+    for (durable, mutation) in &mutations {
+        tickets.push(engine.apply(mutation, *durable).await?);
+    }
+    for ticket in tickets {
+        ticket.durable().await?;
+    }
+    Ok(())
+}
+
+async fn read_rows(
+    engine: Rc<Engine>,
+    id: TableId,
+    key: PartitionKey,
+    rows: Vec<rows::Clustering>,
+) -> Result<(Option<Vec<u8>>, Vec<Vec<u8>>), StorageError> {
+    let table = engine.store(id)?.table();
+    let slice = |clustering: &rows::Clustering| {
+        let bound = |kind| rows::Bound::new(kind, clustering.clone());
+        (bound(rows::BoundKind::InclStart), bound(rows::BoundKind::InclEnd))
+    };
+    let slices: Vec<_> = rows.iter().map(slice).collect();
+    let slices = storage::Slices::new(slices, false);
+    let Some(mut partition) = engine.partition(&table, key.as_ref(), &slices).await? else {
+        return Ok((None, Vec::new()));
+    };
+    let static_row = partition.static_row().map(|row| row.as_packed().to_vec());
+    let mut found = Vec::new();
+    while let Some(unfiltered) = partition.next().await? {
+        if let rows::Unfiltered::Row(row) = unfiltered {
+            found.push(row.as_packed().to_vec());
+        }
+    }
+    Ok((static_row, found))
+}
+
+/// Updates of one keyspace and key as one mutation, with the keyspace.
+fn mutations(schema: &Schema, updates: Vec<PartitionUpdate>) -> Vec<(String, Mutation)> {
+    let mut mutations: Vec<(String, Mutation)> = Vec::with_capacity(updates.len());
+    for update in updates {
+        let table = schema.table_by_id(&TableId(update.table));
+        let keyspace = table.map(|table| table.keyspace.clone()).unwrap_or_default();
+        let mut update = Some(update);
+        for (of, mutation) in &mut mutations {
+            if *of == keyspace
+                && let Some(taken) = update.take()
+                && let Err(back) = mutation.push(taken)
+            {
+                update = Some(*back);
+            }
+        }
+        if let Some(update) = update {
+            mutations.push((keyspace, Mutation::new(update)));
+        }
+    }
+    mutations
+}
+
+fn refuse_serial(consistency: Consistency) -> Result<(), ErrorResponse> {
+    if consistency.is_serial() {
+        return Err(invalid("You must use conditional updates for serializable writes"));
+    }
+    Ok(())
+}

@@ -1,0 +1,499 @@
+//! What is computed of a row: values, and the times of cells.
+
+use std::borrow::Cow;
+
+use rows::{CellKind, CellRef, RowRef};
+use schema::{Column, ColumnKind, Table};
+use types::CqlType;
+use types::value::{Components, Elements, Entries, pack_components, pack_list, pack_map};
+
+use crate::ast::CellMeta;
+use crate::context::Bind;
+use crate::error::CqlError;
+use crate::select::counter;
+use crate::select::project::ResultRow;
+use crate::term::function::Function;
+
+/// Where a column lies.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Place {
+    pub kind: ColumnKind,
+    pub index: u16,
+}
+
+impl Place {
+    pub(super) fn of(column: &Column) -> Self {
+        Self { kind: column.kind, index: column.index }
+    }
+
+    pub(super) fn column<'t>(&self, table: &'t Table) -> Option<&'t Column> {
+        table.columns_of(self.kind).get(usize::from(self.index))
+    }
+}
+
+/// A part of a value.
+#[derive(Clone, Debug)]
+pub(super) enum Part {
+    /// A field of a user type.
+    Field(usize),
+    /// `[key]` of a set or map; the key is a bound term.
+    Element { key: usize, key_type: CqlType, is_map: bool },
+    /// `[from..to]` of a set or map, both inclusive; the ends are bound terms.
+    Slice { from: Option<usize>, to: Option<usize>, key_type: CqlType, is_map: bool, frozen: bool },
+}
+
+/// An expression over a row.
+#[derive(Clone, Debug)]
+pub(super) enum Expr {
+    /// A column.
+    Column(Place),
+    /// A term, bound once a request.
+    Term(usize),
+    /// The number of rows, or of those where something is not null. Outside of an aggregation there is
+    /// none.
+    Count(Option<Box<Expr>>),
+    /// When the cells of a column were written, or how long they have to live.
+    Meta(CellMeta, Box<Expr>),
+    /// A part of a value.
+    Part(Box<Expr>, Part),
+    /// A call.
+    Call(Box<Function>, Vec<Expr>),
+    /// A tuple or a user type.
+    Tuple(Vec<Expr>),
+    /// A list, or a set of elements of a type.
+    Elements { exprs: Vec<Expr>, sorted_by: Option<CqlType> },
+}
+
+/// A value or null.
+type Computed<'v> = Option<Cow<'v, [u8]>>;
+
+/// What expressions are computed in.
+#[derive(Clone, Copy)]
+pub(super) struct Env<'v> {
+    pub table: &'v Table,
+    /// The row; none where an aggregation met none.
+    pub row: Option<&'v ResultRow<'v>>,
+    /// Bound terms.
+    pub terms: &'v [Option<Box<[u8]>>],
+    pub bind: &'v Bind<'v>,
+    /// Counts of an aggregation, in order of their expressions.
+    pub counts: &'v [i64],
+}
+
+impl<'v> Env<'v> {
+    /// The value of an expression; `count` is how many aggregates came before it.
+    pub(super) fn value(
+        &self,
+        expr: &'v Expr,
+        count: &mut usize,
+    ) -> Result<Computed<'v>, CqlError> {
+        Ok(match expr {
+            Expr::Column(place) => self.column(*place),
+            Expr::Term(index) => self.term(*index).map(Cow::Borrowed),
+            Expr::Count(_) => {
+                let value = self.counts.get(*count).copied().unwrap_or_default();
+                *count += 1;
+                Some(Cow::Owned(value.to_be_bytes().to_vec()))
+            }
+            Expr::Meta(kind, inner) => {
+                let times = self.times(*kind, inner)?;
+                let times = if *kind == CellMeta::MaxWritetime { times.max() } else { times };
+                times.serialize(*kind).map(Cow::Owned)
+            }
+            Expr::Part(inner, part) => match self.value(inner, count)? {
+                Some(value) => self.part(value, part),
+                None => None,
+            },
+            Expr::Call(function, arguments) => {
+                let mut values = Vec::with_capacity(arguments.len());
+                for argument in arguments {
+                    values.push(self.value(argument, count)?);
+                }
+                let values: Vec<_> = values.iter().map(Option::as_deref).collect();
+                function.execute(&values, self.bind)?.map(Cow::Owned)
+            }
+            Expr::Tuple(exprs) => Some(Cow::Owned(pack_components(self.values(exprs, count)?))),
+            Expr::Elements { exprs, sorted_by } => {
+                let values = self.values(exprs, count)?.into_iter().collect::<Option<Vec<_>>>();
+                let mut values = values
+                    .ok_or_else(|| CqlError::invalid("null is not supported inside collections"))?;
+                if let Some(ty) = sorted_by {
+                    values.sort_by(|a, b| ty.compare(a, b));
+                    values.dedup_by(|b, a| ty.compare(a, b).is_eq());
+                }
+                Some(Cow::Owned(pack_list(values)))
+            }
+        })
+    }
+
+    fn values(&self, exprs: &'v [Expr], count: &mut usize) -> Result<Vec<Computed<'v>>, CqlError> {
+        exprs.iter().map(|expr| self.value(expr, count)).collect()
+    }
+
+    fn term(&self, index: usize) -> Option<&'v [u8]> {
+        self.terms.get(index)?.as_deref()
+    }
+
+    /// The row that holds the cells of a column.
+    fn cells_of(&self, place: Place) -> Option<RowRef<'v>> {
+        let row = self.row?;
+        if place.kind == ColumnKind::Static { row.statics } else { row.row }
+    }
+
+    pub(super) fn column(&self, place: Place) -> Computed<'v> {
+        let row = self.row?;
+        let index = usize::from(place.index);
+        match place.kind {
+            ColumnKind::PartitionKey => {
+                key_component(self.table, row.key, index).map(Cow::Borrowed)
+            }
+            ColumnKind::Clustering => row.clustering.get(index).flatten().map(Cow::Borrowed),
+            ColumnKind::Regular | ColumnKind::Static => {
+                let column = place.column(self.table)?;
+                let cells = self.cells_of(place)?;
+                if column.is_complex() {
+                    let mut out = Vec::new();
+                    let live = live_cells(cells, place.index, row.now_seconds);
+                    put_complex(&column.ty, live, &mut out).then_some(Cow::Owned(out))
+                } else {
+                    let cell = cells.cell(place.index).filter(|c| c.is_live(row.now_seconds))?;
+                    Some(match column.ty {
+                        CqlType::Counter => {
+                            Cow::Owned(counter::total(cell.value).to_be_bytes().to_vec())
+                        }
+                        _ => Cow::Borrowed(cell.value),
+                    })
+                }
+            }
+        }
+    }
+
+    fn part(&self, value: Cow<'v, [u8]>, part: &Part) -> Computed<'v> {
+        match part {
+            Part::Field(index) => {
+                let field = Components::of(&value).nth(*index)?.ok()??;
+                Some(Cow::Owned(field.to_vec()))
+            }
+            Part::Element { key, key_type, is_map } => {
+                let key = self.term(*key)?;
+                let (_, found) = find(&value, key, key_type, *is_map)?;
+                Some(Cow::Owned(found.to_vec()))
+            }
+            Part::Slice { key_type, is_map, frozen, .. } => {
+                let range = self.range(&value, part)?;
+                if range.is_empty() && !frozen {
+                    return None;
+                }
+                let entries = entries(&value, *is_map);
+                let kept = entries.into_iter().skip(range.start).take(range.len());
+                debug_assert!(*key_type != CqlType::Empty);
+                Some(Cow::Owned(if *is_map {
+                    pack_map(kept)
+                } else {
+                    pack_list(kept.map(|(key, _)| key))
+                }))
+            }
+        }
+    }
+
+    /// The indexes of the elements that a slice takes.
+    fn range(&self, value: &[u8], part: &Part) -> Option<std::ops::Range<usize>> {
+        let Part::Slice { from, to, key_type, is_map, .. } = part else { return None };
+        let entries = entries(value, *is_map);
+        let from = from.and_then(|from| self.term(from));
+        let to = to.and_then(|to| self.term(to));
+        let start = from.map_or(0, |from| {
+            entries.partition_point(|(key, _)| key_type.compare(key, from).is_lt())
+        });
+        let end = to.map_or(entries.len(), |to| {
+            entries.partition_point(|(key, _)| key_type.compare(key, to).is_le())
+        });
+        Some(start..end.max(start))
+    }
+
+    fn times(&self, kind: CellMeta, expr: &'v Expr) -> Result<Times, CqlError> {
+        Ok(match expr {
+            Expr::Column(place) => self.column_times(kind, *place),
+            Expr::Part(inner, part) => {
+                let times = self.times(kind, inner)?;
+                let Some(value) = self.value(inner, &mut 0)? else { return Ok(Times::None) };
+                match part {
+                    Part::Field(index) => match self.part(value, part) {
+                        Some(_) => times.get(*index),
+                        None => Times::None,
+                    },
+                    Part::Element { key, key_type, is_map } => {
+                        let found =
+                            self.term(*key).and_then(|key| find(&value, key, key_type, *is_map));
+                        found.map_or(Times::None, |(index, _)| times.get(index))
+                    }
+                    Part::Slice { .. } => {
+                        self.range(&value, part).map_or(Times::None, |range| times.slice(range))
+                    }
+                }
+            }
+            _ => Times::None,
+        })
+    }
+
+    fn column_times(&self, kind: CellMeta, place: Place) -> Times {
+        let (Some(row), Some(cells), Some(column)) =
+            (self.row, self.cells_of(place), place.column(self.table))
+        else {
+            return Times::None;
+        };
+        let now = row.now_seconds;
+        let time = |cell: CellRef<'_>| match kind {
+            CellMeta::Writetime | CellMeta::MaxWritetime => Some(cell.timestamp),
+            CellMeta::Ttl if cell.is_expiring() => {
+                cell.local_deletion_time.checked_sub(now).filter(|left| *left >= 0)
+            }
+            CellMeta::Ttl => None,
+        };
+        if !column.is_complex() {
+            let cell = cells.cell(place.index).filter(|cell| cell.is_live(now));
+            return Times::One(cell.and_then(time));
+        }
+        let live = live_cells(cells, place.index, now);
+        let CqlType::Udt { definition, .. } = &column.ty else {
+            return Times::Many(live.map(time).collect());
+        };
+        let mut times = Vec::new();
+        for cell in live {
+            if times.is_empty() {
+                times.resize(definition.fields.len(), None);
+            }
+            if let Some(slot) = field_index(&cell).and_then(|index| times.get_mut(index)) {
+                *slot = time(cell);
+            }
+        }
+        Times::Many(times)
+    }
+
+    /// Is the argument of a count there?
+    pub(super) fn counts(&self, expr: Option<&'v Expr>) -> Result<bool, CqlError> {
+        match expr {
+            None => Ok(true),
+            Some(expr) => Ok(self.value(expr, &mut 0)?.is_some()),
+        }
+    }
+}
+
+/// The entries of a set (with empty values) or of a map. What does not read as one has none: it was
+/// checked when it was written.
+fn entries(value: &[u8], is_map: bool) -> Vec<(&[u8], &[u8])> {
+    if is_map {
+        Entries::of(value).map(|entries| entries.flatten().collect()).unwrap_or_default()
+    } else {
+        let elements = Elements::of_list(value);
+        let elements = elements.map(|items| items.flatten().flatten().map(|key| (key, key)));
+        elements.map(Iterator::collect).unwrap_or_default()
+    }
+}
+
+/// The place of a key and its value.
+fn find<'c>(
+    value: &'c [u8],
+    key: &[u8],
+    key_type: &CqlType,
+    is_map: bool,
+) -> Option<(usize, &'c [u8])> {
+    let entries = entries(value, is_map);
+    let index = entries.iter().position(|(at, _)| key_type.compare(at, key).is_eq())?;
+    entries.get(index).map(|(_, value)| (index, *value))
+}
+
+/// The live cells of a complex column.
+pub(super) fn live_cells(
+    row: RowRef<'_>,
+    column: u16,
+    now: i64,
+) -> impl Iterator<Item = CellRef<'_>> {
+    row.cells()
+        .skip_while(move |cell| cell.column < column)
+        .take_while(move |cell| cell.column == column)
+        .filter(move |cell| cell.kind != CellKind::ComplexDeletion && cell.is_live(now))
+}
+
+/// Which field the cell of a user type holds.
+fn field_index(cell: &CellRef<'_>) -> Option<usize> {
+    let path = <[u8; 2]>::try_from(cell.path?).ok()?;
+    usize::try_from(i16::from_be_bytes(path)).ok()
+}
+
+fn put_i32(out: &mut Vec<u8>, value: usize) {
+    let value = i32::try_from(value).unwrap_or(i32::MAX);
+    out.extend_from_slice(&value.to_be_bytes());
+}
+
+fn put_bytes(out: &mut Vec<u8>, bytes: &[u8]) {
+    put_i32(out, bytes.len());
+    out.extend_from_slice(bytes);
+}
+
+/// Appends the value that live cells make together; nothing, and false, if there are none.
+pub(super) fn put_complex<'c>(
+    ty: &CqlType,
+    cells: impl Iterator<Item = CellRef<'c>>,
+    out: &mut Vec<u8>,
+) -> bool {
+    let start = out.len();
+    if let CqlType::Udt { definition, .. } = ty {
+        let mut next = 0;
+        for cell in cells {
+            let Some(index) = field_index(&cell) else { continue };
+            // Fields come in order; one that the type has not is of a newer schema.
+            if index < next || index >= definition.fields.len() {
+                continue;
+            }
+            for _ in next..index {
+                out.extend_from_slice(&(-1_i32).to_be_bytes());
+            }
+            put_bytes(out, cell.value);
+            next = index + 1;
+        }
+        if next == 0 {
+            return false;
+        }
+        for _ in next..definition.fields.len() {
+            out.extend_from_slice(&(-1_i32).to_be_bytes());
+        }
+        return true;
+    }
+    put_i32(out, 0);
+    let mut count = 0_usize;
+    for cell in cells {
+        count += 1;
+        if !matches!(ty, CqlType::List { .. }) {
+            put_bytes(out, cell.path.unwrap_or_default());
+        }
+        if !matches!(ty, CqlType::Set { .. }) {
+            put_bytes(out, cell.value);
+        }
+    }
+    if count == 0 {
+        out.truncate(start);
+        return false;
+    }
+    let bytes = i32::try_from(count).unwrap_or(i32::MAX).to_be_bytes();
+    if let Some(slot) = out.get_mut(start..).and_then(|rest| rest.first_chunk_mut::<4>()) {
+        *slot = bytes;
+    }
+    true
+}
+
+/// A component of a partition key; for a key of one column the key itself.
+pub(super) fn key_component<'k>(table: &Table, key: &'k [u8], index: usize) -> Option<&'k [u8]> {
+    if table.partition_key.len() == 1 {
+        return Some(key);
+    }
+    let mut rest = key;
+    for at in 0.. {
+        let (length, after) = rest.split_first_chunk::<2>()?;
+        let length = usize::from(u16::from_be_bytes(*length));
+        let (value, after) = after.split_at_checked(length)?;
+        if at == index {
+            return Some(value);
+        }
+        rest = after.get(1..)?;
+    }
+    None
+}
+
+/// Times of the cells of a value: of one, or of each of its cells.
+enum Times {
+    None,
+    One(Option<i64>),
+    Many(Vec<Option<i64>>),
+}
+
+impl Times {
+    fn get(self, index: usize) -> Self {
+        match self {
+            Self::Many(times) => times.get(index).map_or(Self::None, |time| Self::One(*time)),
+            one => one,
+        }
+    }
+
+    fn slice(self, range: std::ops::Range<usize>) -> Self {
+        match self {
+            _ if range.is_empty() => Self::None,
+            Self::Many(times) => Self::Many(times.get(range).unwrap_or_default().to_vec()),
+            one => one,
+        }
+    }
+
+    fn max(self) -> Self {
+        match self {
+            Self::Many(times) if times.is_empty() => Self::None,
+            Self::Many(times) => Self::One(times.into_iter().max().flatten()),
+            one => one,
+        }
+    }
+
+    fn serialize(self, kind: CellMeta) -> Option<Vec<u8>> {
+        let one = |time: i64| match kind {
+            CellMeta::Ttl => i32::try_from(time).unwrap_or(i32::MAX).to_be_bytes().to_vec(),
+            CellMeta::Writetime | CellMeta::MaxWritetime => time.to_be_bytes().to_vec(),
+        };
+        match self {
+            Self::None => None,
+            Self::One(time) => time.map(one),
+            Self::Many(times) if times.is_empty() => None,
+            Self::Many(times) => {
+                let mut out = Vec::new();
+                put_i32(&mut out, times.len());
+                for time in times {
+                    match time {
+                        Some(time) => put_bytes(&mut out, &one(time)),
+                        None => out.extend_from_slice(&(-1_i32).to_be_bytes()),
+                    }
+                }
+                Some(out)
+            }
+        }
+    }
+}
+
+impl Expr {
+    /// The terms that say which part of a value is meant, with what Cassandra calls the part.
+    pub(super) fn part_terms(&self, out: &mut Vec<(usize, &'static str)>) {
+        match self {
+            Self::Part(inner, part) => {
+                match part {
+                    Part::Field(_) => {}
+                    Part::Element { key, .. } => out.push((*key, "element")),
+                    Part::Slice { from, to, .. } => {
+                        out.extend(from.iter().chain(to).map(|end| (*end, "slice")));
+                    }
+                }
+                inner.part_terms(out);
+            }
+            Self::Meta(_, inner) | Self::Count(Some(inner)) => inner.part_terms(out),
+            Self::Call(_, items) | Self::Tuple(items) | Self::Elements { exprs: items, .. } => {
+                items.iter().for_each(|item| item.part_terms(out));
+            }
+            Self::Column(_) | Self::Term(_) | Self::Count(None) => {}
+        }
+    }
+
+    /// The column of which a term picks a part.
+    pub(super) fn part_of(&self, term: usize) -> Option<Place> {
+        let mut terms = Vec::new();
+        self.part_terms(&mut terms);
+        if !terms.iter().any(|(at, _)| *at == term) {
+            return None;
+        }
+        let mut at = self;
+        loop {
+            at = match at {
+                Self::Column(place) => return Some(*place),
+                Self::Part(inner, _) | Self::Meta(_, inner) | Self::Count(Some(inner)) => inner,
+                Self::Call(_, items) | Self::Tuple(items) | Self::Elements { exprs: items, .. } => {
+                    items.iter().find(|item| item.part_of(term).is_some())?
+                }
+                Self::Term(_) | Self::Count(None) => return None,
+            };
+        }
+    }
+}

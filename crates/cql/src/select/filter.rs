@@ -1,0 +1,253 @@
+//! ALLOW FILTERING: what rows must satisfy beside lying where the key restrictions say (`RowFilter`).
+
+use schema::{Column, ColumnKind, Table};
+use types::CqlType;
+use types::value::{Elements, Entries};
+
+use crate::context::Bind;
+use crate::error::CqlError;
+use crate::select::expr::{Env, Place, live_cells};
+use crate::select::operand::Choices;
+use crate::select::project::ResultRow;
+use crate::select::restriction::{Ask, Containing, Restriction, Set, SliceEnd};
+use crate::term::Term;
+use crate::value::Bound;
+
+/// The restrictions that filter.
+#[derive(Clone, Debug)]
+pub(super) struct Filter {
+    restrictions: Vec<Restriction>,
+}
+
+/// How a value compares.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Comparison {
+    Equal,
+    Above,
+    AtLeast,
+    Below,
+    AtMost,
+}
+
+/// One test of one column.
+#[derive(Clone, Debug)]
+enum Test {
+    Compare(Comparison, Vec<u8>),
+    In(Vec<Vec<u8>>),
+    Contains(Vec<u8>),
+    ContainsKey(Vec<u8>),
+    Entry(Vec<u8>, Vec<u8>),
+}
+
+/// A filter with its values.
+#[derive(Clone, Debug)]
+pub struct BoundFilter {
+    tests: Vec<(Place, Test)>,
+}
+
+impl Filter {
+    /// Of the restrictions of sets that cannot find rows; nothing if there is none.
+    pub(super) fn new(keys: Option<&Set>, clustering: Option<&Set>, others: &Set) -> Option<Self> {
+        let mut restrictions: Vec<Restriction> = Vec::new();
+        restrictions.extend(keys.into_iter().flat_map(Set::iter).cloned());
+        let mut place = 0;
+        for restriction in clustering.into_iter().flat_map(Set::iter) {
+            if restriction.is_contains() || restriction.first() != place {
+                restrictions.push(restriction.clone());
+            } else if !restriction.is_slice() {
+                place = restriction.last() + 1;
+            }
+        }
+        restrictions.extend(others.iter().cloned());
+        (!restrictions.is_empty()).then_some(Self { restrictions })
+    }
+
+    /// The columns that must be read for it.
+    pub(super) fn places(&self) -> impl Iterator<Item = Place> {
+        self.restrictions.iter().flat_map(|restriction| {
+            let kind = restriction.kind;
+            restriction.columns.iter().map(move |index| Place { kind, index: *index })
+        })
+    }
+
+    pub(super) fn bind(&self, table: &Table, bind: &Bind<'_>) -> Result<BoundFilter, CqlError> {
+        let mut tests = Vec::new();
+        for restriction in &self.restrictions {
+            bind_restriction(restriction, table, bind, &mut tests)?;
+        }
+        Ok(BoundFilter { tests })
+    }
+}
+
+fn bind_restriction(
+    restriction: &Restriction,
+    table: &Table,
+    bind: &Bind<'_>,
+    tests: &mut Vec<(Place, Test)>,
+) -> Result<(), CqlError> {
+    let kind = restriction.kind;
+    let name = restriction.name(table, restriction.first());
+    let first = Place { kind, index: restriction.first() };
+    match &restriction.ask {
+        Ask::Equal(operand) => {
+            let mut values = operand.bind(bind)?.into_iter();
+            for index in &restriction.columns {
+                let name = restriction.name(table, *index);
+                let value = known(values.next().unwrap_or(Bound::Null), "value", name)?;
+                let test = Test::Compare(Comparison::Equal, value);
+                tests.push((Place { kind, index: *index }, test));
+            }
+        }
+        Ask::In(_) if restriction.columns.len() > 1 => {
+            return Err(CqlError::invalid("Multicolumn IN filters are not supported"));
+        }
+        Ask::In(choices) => tests.push((first, bind_choices(choices, name, bind)?)),
+        Ask::Slice(..) if restriction.multi => {
+            return Err(CqlError::invalid(
+                "Multi-column slice restrictions cannot be used for filtering.",
+            ));
+        }
+        Ask::Slice(start, end) => {
+            let mut side = |end: &Option<SliceEnd>, open, closed| -> Result<(), CqlError> {
+                let Some(end) = end else { return Ok(()) };
+                let value = known(end.operand.bind_one(bind)?, "value", name)?;
+                let comparison = if end.inclusive { closed } else { open };
+                tests.push((first, Test::Compare(comparison, value)));
+                Ok(())
+            };
+            side(start, Comparison::Above, Comparison::AtLeast)?;
+            side(end, Comparison::Below, Comparison::AtMost)?;
+        }
+        Ask::Contains(parts) => {
+            for part in parts {
+                let value = |term: &Term, what: &str| known(term.bind(bind)?, what, name);
+                tests.push((
+                    first,
+                    match part {
+                        Containing::Value(term) => Test::Contains(value(term, "value")?),
+                        Containing::Key(term) => Test::ContainsKey(value(term, "value")?),
+                        Containing::Entry(key, entry) => {
+                            Test::Entry(value(key, "map key")?, value(entry, "map value")?)
+                        }
+                    },
+                ));
+            }
+        }
+        Ask::Near => return Err(CqlError::unsupported("ANN ordering")),
+    }
+    Ok(())
+}
+
+fn bind_choices(choices: &Choices, name: &str, bind: &Bind<'_>) -> Result<Test, CqlError> {
+    let mut values = Vec::new();
+    for row in choices.bind(name, bind)? {
+        for value in row {
+            match value {
+                Bound::Bytes(value) => values.push(value.into_owned()),
+                // Nothing equals null.
+                Bound::Null => {}
+                Bound::Unset => return Err(unsupported("unset", "value", name)),
+            }
+        }
+    }
+    Ok(Test::In(values))
+}
+
+fn unsupported(how: &str, what: &str, name: &str) -> CqlError {
+    CqlError::invalid(format!("Unsupported {how} {what} for column {name}"))
+}
+
+fn known(value: Bound<'_>, what: &str, name: &str) -> Result<Vec<u8>, CqlError> {
+    match value {
+        Bound::Bytes(value) => Ok(value.into_owned()),
+        Bound::Null => Err(unsupported("null", what, name)),
+        Bound::Unset => Err(unsupported("unset", what, name)),
+    }
+}
+
+impl BoundFilter {
+    /// Does a row pass?
+    pub(super) fn passes(
+        &self,
+        table: &Table,
+        row: &ResultRow<'_>,
+        bind: &Bind<'_>,
+    ) -> Result<bool, CqlError> {
+        let env = Env { table, row: Some(row), terms: &[], bind, counts: &[] };
+        for (place, test) in &self.tests {
+            let Some(column) = place.column(table) else { return Ok(false) };
+            if column.is_complex() {
+                if !passes_complex(column, *place, test, row) {
+                    return Ok(false);
+                }
+                continue;
+            }
+            let value = env.column(*place);
+            if !value.is_some_and(|value| test.passes(&column.ty, &value)) {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+}
+
+fn passes_complex(column: &Column, place: Place, test: &Test, row: &ResultRow<'_>) -> bool {
+    let cells = if place.kind == ColumnKind::Static { row.statics } else { row.row };
+    let Some(cells) = cells else { return false };
+    let mut cells = live_cells(cells, place.index, row.now_seconds);
+    match (&column.ty, test) {
+        (CqlType::Set { element, .. }, Test::Contains(wanted)) => {
+            cells.any(|cell| cell.path.is_some_and(|path| element.compare(path, wanted).is_eq()))
+        }
+        (CqlType::List { element, .. }, Test::Contains(wanted)) => {
+            cells.any(|cell| element.compare(cell.value, wanted).is_eq())
+        }
+        (CqlType::Map { value, .. }, Test::Contains(wanted)) => {
+            cells.any(|cell| value.compare(cell.value, wanted).is_eq())
+        }
+        (CqlType::Map { key, .. }, Test::ContainsKey(wanted)) => {
+            cells.any(|cell| cell.path.is_some_and(|path| key.compare(path, wanted).is_eq()))
+        }
+        (CqlType::Map { key, value, .. }, Test::Entry(wanted, entry)) => cells.any(|cell| {
+            cell.path.is_some_and(|path| key.compare(path, wanted).is_eq())
+                && value.compare(cell.value, entry).is_eq()
+        }),
+        _ => false,
+    }
+}
+
+impl Test {
+    fn passes(&self, ty: &CqlType, value: &[u8]) -> bool {
+        // The total of a counter is a bigint.
+        let ty = if *ty == CqlType::Counter { &CqlType::BigInt } else { ty };
+        let mut elements = Elements::of_list(value).into_iter().flatten().flatten().flatten();
+        let mut entries = Entries::of(value).into_iter().flatten().flatten();
+        match (self, ty) {
+            (Self::Compare(comparison, wanted), _) => {
+                let order = ty.compare(value, wanted);
+                match comparison {
+                    Comparison::Equal => order.is_eq(),
+                    Comparison::Above => order.is_gt(),
+                    Comparison::AtLeast => order.is_ge(),
+                    Comparison::Below => order.is_lt(),
+                    Comparison::AtMost => order.is_le(),
+                }
+            }
+            (Self::In(values), _) => values.iter().any(|wanted| ty.compare(value, wanted).is_eq()),
+            (
+                Self::Contains(wanted),
+                CqlType::List { element, .. } | CqlType::Set { element, .. },
+            ) => elements.any(|item| element.compare(item, wanted).is_eq()),
+            (Self::Contains(wanted), CqlType::Map { value: ty, .. }) => {
+                entries.any(|(_, item)| ty.compare(item, wanted).is_eq())
+            }
+            (Self::ContainsKey(wanted), CqlType::Map { key, .. }) => {
+                entries.any(|(item, _)| key.compare(item, wanted).is_eq())
+            }
+            (Self::Entry(wanted, entry), CqlType::Map { key, value: ty, .. }) => {
+                entries.any(|(k, v)| key.compare(k, wanted).is_eq() && ty.compare(v, entry).is_eq())
+            }
+            _ => false,
+        }
+    }
+}

@@ -1,0 +1,196 @@
+//! Which partitions are wanted: by key, or a range of the ring.
+
+use std::cmp::Ordering;
+
+use schema::{MAX_KEY_LENGTH, Table};
+use types::{CqlType, Token};
+
+use crate::context::Bind;
+use crate::error::CqlError;
+use crate::select::relation::TokenAsk;
+use crate::select::restriction::SliceEnd;
+use crate::select::restrictions::Restrictions;
+use crate::select::slices::{Combinations, Prefix};
+use crate::value::Bound;
+
+/// A partition key and its token.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PartitionKey {
+    /// The token.
+    pub token: Token,
+    /// The serialized key.
+    pub bytes: Box<[u8]>,
+}
+
+impl PartitionKey {
+    /// The key with these bytes.
+    pub fn new(bytes: impl Into<Box<[u8]>>) -> Self {
+        let bytes = bytes.into();
+        Self { token: Token::of(&bytes), bytes }
+    }
+}
+
+/// An end of a range of the ring.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum RangeBound {
+    /// The end of the ring itself.
+    Unbounded,
+    /// At a token: with or without the partitions that have it.
+    Token {
+        /// The token.
+        token: Token,
+        /// Do its partitions belong to the range?
+        inclusive: bool,
+    },
+    /// At a partition, by token and key.
+    Key {
+        /// The partition.
+        key: PartitionKey,
+        /// Does it belong to the range?
+        inclusive: bool,
+    },
+}
+
+/// The wanted partitions.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Target {
+    /// These, to be returned in this order. None at all: the result is empty.
+    Keys(Vec<PartitionKey>),
+    /// All from one bound to the other, in order of token and key.
+    Range {
+        /// Where it starts.
+        from: RangeBound,
+        /// Where it ends.
+        to: RangeBound,
+    },
+}
+
+impl Target {
+    /// Nothing.
+    pub fn nothing() -> Self {
+        Self::Keys(Vec::new())
+    }
+
+    /// Is it known to have no partition?
+    pub fn is_nothing(&self) -> bool {
+        matches!(self, Self::Keys(keys) if keys.is_empty())
+    }
+}
+
+/// The keys, in the order of their values as Cassandra returns them, each once.
+pub(super) fn keys_of<'a>(
+    restrictions: &'a Restrictions,
+    table: &Table,
+    bind: &Bind<'a>,
+) -> Result<Vec<PartitionKey>, CqlError> {
+    let mut combinations = Combinations::new("partition key");
+    for restriction in restrictions.keys.iter() {
+        combinations.append(restriction, table, bind)?;
+        if combinations.prefixes.is_empty() {
+            return Ok(Vec::new());
+        }
+    }
+    let mut prefixes = combinations.prefixes;
+    if prefixes.len() > 1 {
+        prefixes.sort_by(|a, b| compare_keys(table, a, b));
+        prefixes.dedup_by(|b, a| compare_keys(table, a, b).is_eq());
+    }
+    let mut keys = Vec::with_capacity(prefixes.len());
+    for prefix in &prefixes {
+        keys.push(PartitionKey::new(serialize(table, prefix)?));
+    }
+    if let Some(token) = &restrictions.token {
+        let window = Window::bind(token, bind)?;
+        keys.retain(|key| window.contains(key.token));
+    }
+    Ok(keys)
+}
+
+fn compare_keys(table: &Table, a: &Prefix<'_>, b: &Prefix<'_>) -> Ordering {
+    let columns = table.partition_key.iter().zip(a.iter().zip(b));
+    columns
+        .map(|(column, (a, b))| column.ty.compare(a, b))
+        .find(|ordering| ordering.is_ne())
+        .unwrap_or(Ordering::Equal)
+}
+
+fn serialize(table: &Table, values: &Prefix<'_>) -> Result<Vec<u8>, CqlError> {
+    let too_long = |length: usize| {
+        CqlError::invalid(format!(
+            "Key length of {length} is longer than maximum of {MAX_KEY_LENGTH}"
+        ))
+    };
+    let framing = if values.len() == 1 { 0 } else { 3 * values.len() };
+    let length = values.iter().map(|value| value.len()).sum::<usize>() + framing;
+    if length > MAX_KEY_LENGTH {
+        return Err(too_long(length));
+    }
+    let key =
+        table.partition_key_bytes(values).map_err(|error| CqlError::invalid(error.to_string()))?;
+    if key.is_empty() {
+        return Err(CqlError::invalid("Key may not be empty"));
+    }
+    Ok(key)
+}
+
+/// The bound of a token restriction: token and whether it belongs.
+fn bind_token(end: &SliceEnd, bind: &Bind<'_>) -> Result<(Token, bool), CqlError> {
+    match end.operand.bind_one(bind)? {
+        Bound::Bytes(value) => match CqlType::BigInt.as_i64(&value) {
+            Some(token) => Ok((Token(token), end.inclusive)),
+            None => Err(CqlError::invalid("Invalid null token value")),
+        },
+        Bound::Null => Err(CqlError::invalid("Invalid null token value")),
+        Bound::Unset => Err(CqlError::invalid("Invalid unset value for partition key token")),
+    }
+}
+
+/// The range of partitions. The least token means "no bound" in Cassandra, on either side.
+pub(super) fn range_of(
+    restrictions: &Restrictions,
+    table: &Table,
+    bind: &Bind<'_>,
+) -> Result<Target, CqlError> {
+    let everything = Target::Range { from: RangeBound::Unbounded, to: RangeBound::Unbounded };
+    let Some(token) = restrictions.token.as_ref().filter(|_| restrictions.is_on_token(table))
+    else {
+        return Ok(everything);
+    };
+    let bound = |end: &Option<SliceEnd>| {
+        let bound = end.as_ref().map(|end| bind_token(end, bind)).transpose();
+        bound.map(|bound| bound.filter(|(token, _)| *token != Token::MIN))
+    };
+    let (start, end) = (bound(&token.start)?, bound(&token.end)?);
+    if let (Some((start, start_inclusive)), Some((end, end_inclusive))) = (start, end)
+        && (start > end || (start == end && !(start_inclusive && end_inclusive)))
+    {
+        return Ok(Target::nothing());
+    }
+    let place = |bound: Option<(Token, bool)>| match bound {
+        Some((token, inclusive)) => RangeBound::Token { token, inclusive },
+        None => RangeBound::Unbounded,
+    };
+    Ok(Target::Range { from: place(start), to: place(end) })
+}
+
+/// Tokens that keys given by value must have. One that ends before it starts goes round the ring.
+struct Window {
+    start: Option<(Token, bool)>,
+    end: Option<(Token, bool)>,
+}
+
+impl Window {
+    fn bind(token: &TokenAsk, bind: &Bind<'_>) -> Result<Self, CqlError> {
+        let one = |end: &Option<SliceEnd>| end.as_ref().map(|e| bind_token(e, bind)).transpose();
+        Ok(Self { start: one(&token.start)?, end: one(&token.end)? })
+    }
+
+    fn contains(&self, token: Token) -> bool {
+        let above = |(start, inclusive)| token > start || (inclusive && token == start);
+        let below = |(end, inclusive)| token < end || (inclusive && token == end);
+        match (self.start, self.end) {
+            (Some(start), Some(end)) if start.0 > end.0 => above(start) || below(end),
+            (start, end) => start.is_none_or(above) && end.is_none_or(below),
+        }
+    }
+}

@@ -1,0 +1,179 @@
+//! Emptying and dropping tables, with the snapshot that `auto_snapshot` takes before.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::rc::Rc;
+use std::sync::Arc;
+
+use env::{Class, Env};
+use schema::{Table, TableId};
+use sstable::descriptor::Descriptor;
+
+use crate::commitlog::Position;
+use crate::engine::Engine;
+use crate::error::StorageError;
+use crate::flush::table_directory;
+use crate::node::Node;
+use crate::sstables::{LiveSet, SSTable};
+use crate::transaction::{Transaction, remove_descriptor};
+
+impl Node {
+    /// Empties a table. `record` is to make durable that the log's records of the table up to the position it
+    /// is given are void; only then is anything removed. `snapshot` names the snapshot to take before, if any.
+    ///
+    /// # Errors
+    /// If the memtables cannot be written, the snapshot not be taken or the record not be made.
+    pub async fn truncate<E: From<StorageError>>(
+        &self,
+        id: TableId,
+        snapshot: Option<&str>,
+        record: impl AsyncFnOnce(Position) -> Result<(), E>,
+    ) -> Result<(), E> {
+        let engine = self.engine()?;
+        let table = engine.store(id).map_err(E::from)?.table();
+        let node_table = self.table(id);
+        let _changing = node_table.changing.acquire(1).await;
+        let floor = self.prepare_segments(&engine).await?;
+        let flush = self.next_flush.get();
+        self.next_flush.set(flush + 1);
+        let mut shares = Vec::new();
+        for shard in 0..engine.shards().count() {
+            let cut = move |engine: &Rc<Engine>| engine.cut(id, flush, floor);
+            let share = engine.shards().call(shard, cut).await.map_err(StorageError::from)?;
+            shares.push(share?);
+        }
+        let upto: Vec<Position> = shares.iter().map(|share| share.upto).collect();
+        let mut gone = node_table.live.borrow().tables().to_vec();
+        if snapshot.is_some() && shares.iter().any(|share| !share.memtables.is_empty()) {
+            let live = self.write_memtables(&engine, &table, &node_table, shares).await?;
+            gone = live.tables().to_vec();
+        }
+        if let Some(name) = snapshot {
+            link_all(engine.env(), &gone, name).await?;
+        }
+        record(Position { segment: floor, offset: i32::MAX as u32 }).await?;
+        engine.env().mark("truncate.recorded");
+        let transactions = remove_all(engine.env(), &gone).await?;
+        let empty = Arc::<LiveSet>::default();
+        *node_table.live.borrow_mut() = Arc::clone(&empty);
+        for (shard, upto) in upto.into_iter().enumerate() {
+            let live = Arc::clone(&empty);
+            let publish = move |engine: &Rc<Engine>| engine.flushed(id, flush, live, upto);
+            engine.shards().call(shard, publish).await.map_err(StorageError::from)?;
+        }
+        self.delete_later(&engine, gone, transactions);
+        Ok(())
+    }
+
+    /// Lets every shard's log have a segment ready whose id is above the one returned, which is above all that
+    /// were written to.
+    async fn prepare_segments(&self, engine: &Rc<Engine>) -> Result<i64, StorageError> {
+        let mut floor = 0;
+        for shard in 0..engine.shards().count() {
+            let next = |engine: &Rc<Engine>| engine.log().map_or(0, |log| log.next_id());
+            floor = floor.max(engine.shards().call(shard, next).await?);
+        }
+        for shard in 0..engine.shards().count() {
+            let prepare = move |engine: Rc<Engine>| async move {
+                match engine.log() {
+                    Some(log) => log.prepare_above(floor).await,
+                    None => Ok(()),
+                }
+            };
+            engine.shards().call_async(shard, Class::CommitLog, prepare).await??;
+        }
+        Ok(floor)
+    }
+
+    /// Removes what is left of a table that no shard knows any more.
+    ///
+    /// # Errors
+    /// If the snapshot cannot be taken: the files stay.
+    pub async fn drop_table(
+        &self,
+        table: &Table,
+        snapshot: Option<&str>,
+    ) -> Result<(), StorageError> {
+        let engine = self.engine()?;
+        let node_table = self.table(table.id);
+        let _changing = node_table.changing.acquire(1).await;
+        let gone = node_table.live.borrow().tables().to_vec();
+        *node_table.live.borrow_mut() = Arc::default();
+        if let Some(name) = snapshot {
+            link_all(engine.env(), &gone, name).await?;
+        }
+        let directories = &engine.options.data_directories;
+        let directories: Vec<_> = directories.iter().map(|d| table_directory(d, table)).collect();
+        let transactions = remove_all(engine.env(), &gone).await?;
+        self.delete_later(&engine, gone, transactions);
+        // the directory itself stays where snapshots are in it
+        for directory in directories {
+            let _ = engine.env().sync_dir(&directory).await;
+        }
+        Ok(())
+    }
+
+    fn delete_later(
+        &self,
+        engine: &Rc<Engine>,
+        tables: Vec<Arc<SSTable>>,
+        transactions: Vec<Transaction>,
+    ) {
+        let engine = Rc::clone(engine);
+        engine.env().clone().spawn(Class::Background, async move {
+            for sstable in tables {
+                crate::compaction::forget_everywhere(&engine, &sstable).await;
+                let descriptor = &sstable.table.descriptor;
+                // What stays is removed at the next start: the transaction says so.
+                if remove_descriptor(engine.env(), &sstable.directory, descriptor).await.is_err() {
+                    return;
+                }
+            }
+            for transaction in transactions {
+                let _ = transaction.finish().await;
+            }
+        });
+    }
+}
+
+/// Makes the removal of tables durable, one transaction a directory.
+async fn remove_all(env: &Env, tables: &[Arc<SSTable>]) -> Result<Vec<Transaction>, StorageError> {
+    let mut directories: BTreeMap<&Path, Vec<Descriptor>> = BTreeMap::new();
+    for sstable in tables {
+        let descriptor = sstable.table.descriptor;
+        directories.entry(&sstable.directory).or_default().push(descriptor);
+    }
+    let mut transactions = Vec::new();
+    for (directory, removed) in directories {
+        transactions.push(Transaction::remove(env, directory, "truncate", &removed).await?);
+    }
+    Ok(transactions)
+}
+
+/// Hard-links the files of tables into a snapshot's directory.
+async fn link_all(env: &Env, tables: &[Arc<SSTable>], name: &str) -> Result<(), StorageError> {
+    for sstable in tables {
+        let directory = sstable.directory.join("snapshots").join(name);
+        let failed = |e| StorageError::io("cannot make a snapshot in", &directory, e);
+        env.create_dir_all(&directory).await.map_err(failed)?;
+        link_table(env, &sstable.directory, &sstable.table.descriptor, &directory).await?;
+        env.sync_dir(&directory).await.map_err(failed)?;
+    }
+    Ok(())
+}
+
+async fn link_table(
+    env: &Env,
+    from: &Path,
+    descriptor: &Descriptor,
+    to: &Path,
+) -> Result<(), StorageError> {
+    let failed = |e| StorageError::io("cannot make a snapshot of", from, e);
+    for entry in env.read_dir(from).await.map_err(failed)? {
+        let ours = Descriptor::parse(&entry.name).is_ok_and(|(of, _)| of == *descriptor);
+        if ours && !entry.is_dir {
+            env.hard_link(from.join(&entry.name), to.join(&entry.name)).await.map_err(failed)?;
+        }
+    }
+    Ok(())
+}
