@@ -710,9 +710,7 @@ fn wanted(
                 all.drain(..at.map_or(all.len(), |at| at + usize::from(!inclusive)));
             }
             let token = |bound: &RangeBound, key: &PartitionKey| match bound {
-                RangeBound::Token { token, inclusive } => {
-                    Some((key.token.cmp(token), *inclusive))
-                }
+                RangeBound::Token { token, inclusive } => Some((key.token.cmp(token), *inclusive)),
                 RangeBound::Unbounded | RangeBound::Key { .. } => None,
             };
             all.retain(|(key, _)| {

@@ -25,6 +25,7 @@ mod truncate;
 pub use chunk_cache::ChunkCacheStats;
 pub use engine::{Engine, EngineStats};
 pub use error::StorageError;
+pub use flush::table_directory;
 pub use memtable::{KeyRef, PartitionKey};
 pub use node::{Node, NodeStats, RunningCompaction};
 pub use options::Options;
