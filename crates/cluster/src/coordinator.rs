@@ -4,9 +4,10 @@ use std::cell::{Cell, OnceCell, RefCell};
 use std::rc::Rc;
 use std::sync::Arc;
 
-use config::Config;
+use config::{Config, Timeouts};
 use cql::{Bind, CqlError, Limits, Plan, Prepared};
 use env::{Class, Env, Instant};
+use metrics::Registry;
 use protocol::{
     Batch, BatchKind, BatchStatement, Consistency, ErrorResponse, QueryOptions, SchemaChange,
     Version, WriteType,
@@ -19,6 +20,7 @@ use types::Uuid;
 use crate::answer::{Answer, Outcome, PreparedInfo, cql_error, invalid, parse_error};
 use crate::identity::Identity;
 use crate::prepared::{Entry, PreparedCache, result_metadata};
+use crate::request_metrics::ClientRequests;
 use crate::schema_owner::SchemaOwner;
 use crate::values::Bound;
 
@@ -54,23 +56,10 @@ pub struct Coordinator {
     /// Sequence of time-UUIDs within a microsecond, and this node's part of them.
     ticks: Cell<i64>,
     node: u64,
-    /// Counters for metrics.
-    pub stats: CoordinatorStats,
-}
-
-/// What a shard's coordinator counts.
-#[derive(Debug, Default)]
-pub struct CoordinatorStats {
-    /// Reads, and those that failed for want of replicas, by timeout, otherwise.
-    pub reads: Cell<u64>,
-    /// Writes.
-    pub writes: Cell<u64>,
-    /// Reads that failed.
-    pub read_failures: Cell<u64>,
-    /// Writes that failed.
-    pub write_failures: Cell<u64>,
-    /// Statements refused because too few replicas can be alive.
-    pub unavailables: Cell<u64>,
+    /// The configuration's, until the operator sets others.
+    timeouts: Cell<Timeouts>,
+    /// Latencies and errors of reads and writes.
+    pub(crate) requests: ClientRequests,
 }
 
 impl HasShards for Coordinator {
@@ -80,12 +69,13 @@ impl HasShards for Coordinator {
 }
 
 impl Coordinator {
-    /// A shard's coordinator. `publish` tells its clients of changes of the schema.
+    /// A shard's coordinator. It counts in `registry`; `publish` tells its clients of changes of the schema.
     pub fn new(
         engine: &Rc<Engine>,
         config: Arc<Config>,
         identity: Arc<Identity>,
         shards: Shards<Rc<Coordinator>>,
+        registry: &Registry,
         publish: impl Fn(&SchemaChange) + 'static,
     ) -> Rc<Self> {
         let env = engine.env().clone();
@@ -100,6 +90,7 @@ impl Coordinator {
             node: env.random_u64(),
             env,
             engine: Rc::clone(engine),
+            timeouts: Cell::new(config.timeouts),
             config,
             identity,
             shards,
@@ -108,7 +99,7 @@ impl Coordinator {
             owner: OnceCell::new(),
             publish: Box::new(publish),
             ticks: Cell::new(0),
-            stats: CoordinatorStats::default(),
+            requests: ClientRequests::new(registry),
         })
     }
 
@@ -127,7 +118,18 @@ impl Coordinator {
         &self.identity
     }
 
-    pub(crate) fn schema(&self) -> Arc<Schema> {
+    /// How long requests may take on this shard.
+    pub fn timeouts(&self) -> Timeouts {
+        self.timeouts.get()
+    }
+
+    /// Lets requests on this shard take so long.
+    pub fn set_timeouts(&self, timeouts: Timeouts) {
+        self.timeouts.set(timeouts);
+    }
+
+    /// The present schema.
+    pub fn schema(&self) -> Arc<Schema> {
         self.engine.schema()
     }
 

@@ -147,16 +147,14 @@ impl Coordinator {
             Ok(bound) => bound,
             Err(error) => return error.into(),
         };
-        self.stats.writes.set(self.stats.writes.get() + 1);
+        let started = self.env.now();
         if needs_log {
             warnings.clear();
             let error = CqlError::unsupported("A logged batch across partitions");
             return Outcome::new(Err(cql_error(error)), warnings);
         }
         let result = self.apply(updates, write_type, request).await;
-        if result.is_err() {
-            self.stats.write_failures.set(self.stats.write_failures.get() + 1);
-        }
+        self.requests.write.ended(self.env.now().since(started), result.as_ref().err());
         Outcome::new(result.map(|()| Answer::Void), warnings)
     }
 
@@ -171,10 +169,7 @@ impl Coordinator {
         let mutations = mutations(&schema, updates);
         for (keyspace, _) in &mutations {
             let Some(keyspace) = schema.keyspace(keyspace) else { continue };
-            let checked = check_replicas(keyspace, consistency, &self.identity.data_center, false);
-            checked.inspect_err(|_| {
-                self.stats.unavailables.set(self.stats.unavailables.get() + 1);
-            })?;
+            check_replicas(keyspace, consistency, &self.identity.data_center, false)?;
         }
         refuse_serial(consistency)?;
         let durable = |keyspace: &str| schema.keyspace(keyspace).is_none_or(|ks| ks.durable_writes);
@@ -186,7 +181,7 @@ impl Coordinator {
     }
 
     fn write_deadline(&self, request: &Request<'_>) -> env::Instant {
-        request.deadline.min(self.env.now() + self.config.timeouts.write)
+        request.deadline.min(self.env.now() + self.timeouts().write)
     }
 
     /// Applies mutations, all of them at once, and waits until all may be acknowledged.
