@@ -22,6 +22,7 @@ use crate::answer::{
 use crate::identity::Identity;
 use crate::prepared::{Entry, PreparedCache, result_metadata};
 use crate::schema_owner::SchemaOwner;
+use crate::turns::Turns;
 use crate::values::Bound;
 
 /// Bytes of prepared statements that a shard keeps where the configuration does not say.
@@ -53,6 +54,8 @@ pub struct Coordinator {
     pub(crate) owner: OnceCell<SchemaOwner>,
     /// Tells this shard's clients of a change.
     pub(crate) publish: Box<dyn Fn(&SchemaChange)>,
+    /// Who changes which of this shard's partitions.
+    pub(crate) turns: Turns,
     /// Sequence of time-UUIDs within a microsecond, and this node's part of them.
     ticks: Cell<i64>,
     node: u64,
@@ -73,6 +76,10 @@ pub struct CoordinatorStats {
     pub write_failures: Cell<u64>,
     /// Statements refused because too few replicas can be alive.
     pub unavailables: Cell<u64>,
+    /// Partitions asked for or written to here that are this shard's own.
+    pub own_partitions: Cell<u64>,
+    /// Those that are another shard's: what a shard-aware driver avoids.
+    pub other_partitions: Cell<u64>,
 }
 
 impl HasShards for Coordinator {
@@ -109,6 +116,7 @@ impl Coordinator {
             limits,
             owner: OnceCell::new(),
             publish: Box::new(publish),
+            turns: Turns::default(),
             ticks: Cell::new(0),
             stats: CoordinatorStats::default(),
         })
@@ -126,6 +134,17 @@ impl Coordinator {
 
     pub(crate) fn schema(&self) -> Arc<Schema> {
         self.engine.schema()
+    }
+
+    /// Counts a partition that a client of this shard works on, by its owner.
+    pub(crate) fn count_hop(&self, owner: usize) {
+        let stats = &self.stats;
+        let count = if owner == self.shards.me() {
+            &stats.own_partitions
+        } else {
+            &stats.other_partitions
+        };
+        count.set(count.get() + 1);
     }
 
     /// A version 1 UUID that nobody else gives, later than the one before.

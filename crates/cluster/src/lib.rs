@@ -3,15 +3,18 @@
 #![forbid(unsafe_code)]
 
 mod answer;
+mod batch_log;
 mod boot;
 mod clock_reserve;
 mod coordinator;
+mod counters;
 mod describe;
 mod identity;
 mod internal;
 mod prepared;
 mod read;
 mod schema_owner;
+mod turns;
 mod values;
 mod write;
 
