@@ -18,7 +18,10 @@ fn request<'a>(context: &Context, options: &'a QueryOptions<'a>) -> Request<'a> 
     }
 }
 
-fn outcome(outcome: cluster::Outcome, form: impl FnOnce(&cluster::Page) -> MetadataForm) -> Outcome {
+fn outcome(
+    outcome: cluster::Outcome,
+    form: impl FnOnce(&cluster::Page) -> MetadataForm,
+) -> Outcome {
     let result = outcome.result.map(|answer| match answer {
         cluster::Answer::Void => Answer::Void,
         cluster::Answer::SetKeyspace(keyspace) => Answer::SetKeyspace(keyspace),

@@ -155,10 +155,11 @@ impl Node {
         for shard in 1..self.env.shards() {
             self.mesh.send(shard, Message::Opened(Arc::clone(&identity)));
         }
-        let clock_env = self.env.clone();
-        let clock = booted.clock;
-        self.env.spawn(Class::Background, async move {
-            if clock.keep().await.is_err() {
+        let (clock, clock_env) = (Rc::new(booted.clock), self.env.clone());
+        let keeper = Rc::clone(&clock);
+        let keeper = self.env.spawn_task(Class::Background, async move {
+            // without a reserve no timestamp is safe
+            if keeper.keep().await.is_err() {
                 clock_env.terminate();
             }
         });
@@ -174,7 +175,9 @@ impl Node {
         for shard in 1..self.env.shards() {
             self.mesh.send(shard, Message::Drained);
         }
-        Ok(drained?)
+        drained?;
+        keeper.cancel().await;
+        Ok(clock.close().await?)
     }
 
     async fn run_other(self: &Rc<Self>) -> Result<(), NodeError> {
@@ -249,7 +252,8 @@ impl Node {
     fn start_server(self: &Rc<Self>) -> Result<SocketAddr, NodeError> {
         let settings = server_settings(&self.config)?;
         let address = settings.listen;
-        let Some(coordinator) = self.coordinator.get().filter(|_| self.config.native_transport.start)
+        let Some(coordinator) =
+            self.coordinator.get().filter(|_| self.config.native_transport.start)
         else {
             return Ok(address);
         };

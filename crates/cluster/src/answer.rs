@@ -116,8 +116,7 @@ pub(crate) fn write_error(
         StorageError::UnknownTable(_) => invalid(error.to_string()),
         StorageError::Encode(_) => plain(ErrorDetail::ServerError, error.to_string()),
         _ => {
-            let mut response =
-                ErrorResponse::write_failure(consistency, 0, 1, write_type, &[]);
+            let mut response = ErrorResponse::write_failure(consistency, 0, 1, write_type, &[]);
             response.message = format!("{}: {error}", response.message);
             response
         }

@@ -140,11 +140,7 @@ fn text(cells: &Cells, column: &str) -> Option<String> {
     String::from_utf8(value.clone()).ok()
 }
 
-fn identity(
-    env: &env::Env,
-    config: &Config,
-    saved: Option<&Cells>,
-) -> Result<Identity, BootError> {
+fn identity(env: &env::Env, config: &Config, saved: Option<&Cells>) -> Result<Identity, BootError> {
     if let Some(name) = saved.and_then(|cells| text(cells, "cluster_name"))
         && name != config.cluster_name
     {
@@ -159,11 +155,9 @@ fn identity(
         let token = |text: &Vec<u8>| std::str::from_utf8(text).ok()?.parse().ok().map(Token);
         tokens.keys().filter_map(token).collect::<BTreeSet<_>>()
     });
-    let address = |key: &'static str, host: &config::Host| {
-        match host {
-            config::Host::Ip(ip) => Ok(*ip),
-            config::Host::Name(name) => Err(BootError::Address { key, value: name.clone() }),
-        }
+    let address = |key: &'static str, host: &config::Host| match host {
+        config::Host::Ip(ip) => Ok(*ip),
+        config::Host::Name(name) => Err(BootError::Address { key, value: name.clone() }),
     };
     let rpc = address("broadcast_rpc_address", &config.broadcast_rpc_address)?;
     Ok(Identity {
@@ -221,10 +215,7 @@ pub fn truncation_record(position: Position, unix_millis: i64) -> Vec<u8> {
     record
 }
 
-async fn load_schema(
-    engine: &Rc<Engine>,
-    first: &Arc<Schema>,
-) -> Result<SchemaState, BootError> {
+async fn load_schema(engine: &Rc<Engine>, first: &Arc<Schema>) -> Result<SchemaState, BootError> {
     let mut rows = SchemaRows::new();
     let stored = first.keyspace("system_schema").into_iter().flat_map(|ks| ks.tables.values());
     for table in stored.filter(|table| SchemaTable::by_id(&table.id).is_some()) {
@@ -320,7 +311,8 @@ async fn write_local(
         ("schema_version", Internal::Value(state.schema().version().to_vec())),
         ("tokens", Internal::Set(tokens)),
     ];
-    let row = internal::insert(&table, &[b"local"], &[], &columns, timestamp, timestamp / 1_000_000);
+    let row =
+        internal::insert(&table, &[b"local"], &[], &columns, timestamp, timestamp / 1_000_000);
     Ok(internal::apply(engine, row).await?)
 }
 
@@ -328,13 +320,11 @@ async fn write_local(
 ///
 /// # Errors
 /// If it cannot be logged.
-pub async fn write_schema_version(
-    engine: &Rc<Engine>,
-    schema: &Schema,
-) -> Result<(), BootError> {
+pub async fn write_schema_version(engine: &Rc<Engine>, schema: &Schema) -> Result<(), BootError> {
     let table = system_table(schema, "local")?;
     let timestamp = engine.env().unique_micros();
     let columns = [("schema_version", Internal::Value(schema.version().to_vec()))];
-    let row = internal::insert(&table, &[b"local"], &[], &columns, timestamp, timestamp / 1_000_000);
+    let row =
+        internal::insert(&table, &[b"local"], &[], &columns, timestamp, timestamp / 1_000_000);
     Ok(internal::apply(engine, row).await?)
 }

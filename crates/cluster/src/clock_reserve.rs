@@ -17,9 +17,10 @@ const MAGIC: &[u8; 8] = b"HLNSCLK1";
 const VERSION: u32 = 1;
 const BYTES: usize = 24;
 /// How far the reserve reaches beyond the last timestamp.
-const RESERVE: Duration = Duration::from_secs(120);
-/// How often it is moved on: well before it is used up.
-const PERIOD: Duration = Duration::from_secs(30);
+const RESERVE: Duration = Duration::from_secs(10);
+/// How often it is moved on: well before it is used up. After a crash timestamps run ahead of the clock by
+/// the reserve at most, until the clock has caught up.
+const PERIOD: Duration = Duration::from_secs(3);
 
 /// Why the file is refused.
 #[derive(Debug, thiserror::Error)]
@@ -87,25 +88,35 @@ impl ClockReserve {
                 .map_err(|what| ReserveError::Format { path: reserve.path.clone(), what })?;
             env.raise_unique_floor(floor);
         }
-        let behind = env.clock_behind();
+        // Within the reserve is where a quick restart stands; more means that the clock was set back.
+        let behind = env.clock_behind().saturating_sub(RESERVE);
         reserve.move_on().await?;
         Ok((reserve, behind))
     }
 
     async fn move_on(&self) -> Result<(), ReserveError> {
         let reserve = i64::try_from(RESERVE.as_micros()).unwrap_or(i64::MAX);
-        let until = self.env.unique_floor().max(self.env.unix_micros()).saturating_add(reserve);
+        let last = self.env.unique_floor().max(self.env.unix_micros());
+        self.write(last.saturating_add(reserve)).await
+    }
+
+    async fn write(&self, until: i64) -> Result<(), ReserveError> {
         let written = self.env.write_file_atomically(&self.path, encode(until)).await;
         written.map_err(|source| ReserveError::Io { path: self.path.clone(), source })
     }
 
-    /// Moves the reserve on until the node ends; gives up with an error, since then no timestamp is safe.
-    pub async fn keep(self) -> Result<(), ReserveError> {
-        while !self.env.is_terminated() {
-            let _ = self.env.timeout(PERIOD, self.env.terminated()).await;
+    /// Moves the reserve on for as long as the node runs; gives up with an error, since then no timestamp is
+    /// safe.
+    pub async fn keep(&self) -> Result<(), ReserveError> {
+        loop {
+            self.env.sleep(PERIOD).await;
             self.move_on().await?;
         }
-        Ok(())
+    }
+
+    /// Gives back what is left of the reserve: no timestamp will be given out after this.
+    pub async fn close(&self) -> Result<(), ReserveError> {
+        self.write(self.env.unique_floor()).await
     }
 }
 

@@ -16,9 +16,7 @@ use storage::Engine;
 use storage::shards::{HasShards, Shards};
 use types::Uuid;
 
-use crate::answer::{
-    Answer, Outcome, PreparedInfo, cql_error, invalid, parse_error,
-};
+use crate::answer::{Answer, Outcome, PreparedInfo, cql_error, invalid, parse_error};
 use crate::identity::Identity;
 use crate::prepared::{Entry, PreparedCache, result_metadata};
 use crate::schema_owner::SchemaOwner;
@@ -127,6 +125,11 @@ impl Coordinator {
         &self.engine
     }
 
+    /// Number of prepared statements that this shard keeps, and of those that it evicted.
+    pub fn prepared_stats(&self) -> (usize, u64) {
+        self.prepared.borrow().stats()
+    }
+
     /// Who this node is.
     pub fn identity(&self) -> &Identity {
         &self.identity
@@ -149,7 +152,8 @@ impl Coordinator {
 
     /// A version 1 UUID that nobody else gives, later than the one before.
     pub(crate) fn time_uuid(&self) -> [u8; 16] {
-        let ticks = Uuid::from_unix_micros(self.env.unique_micros(), self.node).ticks().unwrap_or_default();
+        let ticks =
+            Uuid::from_unix_micros(self.env.unique_micros(), self.node).ticks().unwrap_or_default();
         let ticks = ticks.max(self.ticks.get() + 1);
         self.ticks.set(ticks);
         Uuid::from_ticks(ticks, self.node).to_bytes()
@@ -185,11 +189,7 @@ impl Coordinator {
     pub(crate) fn now(&self, options: &QueryOptions<'_>) -> Now {
         let unique = self.env.unique_micros();
         let seconds = options.now_in_seconds.map_or(unique / 1_000_000, i64::from);
-        Now {
-            timestamp: options.timestamp.unwrap_or(unique),
-            seconds,
-            millis: unique / 1000,
-        }
+        Now { timestamp: options.timestamp.unwrap_or(unique), seconds, millis: unique / 1000 }
     }
 
     fn plan(&self, text: &str, keyspace: Option<&str>) -> Result<Prepared, ErrorResponse> {
@@ -231,11 +231,7 @@ impl Coordinator {
         Ok(entry.info.clone())
     }
 
-    fn prepare_here(
-        &self,
-        text: &str,
-        keyspace: Option<&str>,
-    ) -> Result<Rc<Entry>, ErrorResponse> {
+    fn prepare_here(&self, text: &str, keyspace: Option<&str>) -> Result<Rc<Entry>, ErrorResponse> {
         let parsed = cql::parse(text).map_err(|error| parse_error(&error))?;
         let schema = self.schema();
         let prepared = cql::prepare(&parsed, keyspace, &schema).map_err(cql_error)?;

@@ -5,7 +5,9 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use env::Class;
-use rows::{CellRef, ClusteringBuilder, Deletion, Liveness, Mutation, RowBuilder, Unfiltered, UpdateBuilder};
+use rows::{
+    CellRef, ClusteringBuilder, Deletion, Liveness, Mutation, RowBuilder, Unfiltered, UpdateBuilder,
+};
 use schema::Table;
 use storage::{Engine, PartitionKey, ScanStart, Slices, StorageError};
 
@@ -16,8 +18,6 @@ pub enum Internal {
     Value(Vec<u8>),
     /// All elements of a set.
     Set(Vec<Vec<u8>>),
-    /// All entries of a map.
-    Map(Vec<(Vec<u8>, Vec<u8>)>),
     /// One more entry of a map.
     Entry(Vec<u8>, Vec<u8>),
 }
@@ -49,12 +49,6 @@ pub fn insert(
                 row.complex_deletion(at, replaced);
                 for element in elements {
                     row.cell(CellRef::live(at, Some(element), timestamp, &[]));
-                }
-            }
-            Internal::Map(entries) => {
-                row.complex_deletion(at, replaced);
-                for (key, value) in entries {
-                    row.cell(CellRef::live(at, Some(key), timestamp, value));
                 }
             }
             Internal::Entry(key, value) => {

@@ -16,6 +16,7 @@ mod read;
 mod schema_owner;
 mod turns;
 mod values;
+pub mod virtual_tables;
 mod write;
 
 pub use answer::{Answer, Outcome, Page, PreparedInfo};

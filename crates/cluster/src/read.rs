@@ -16,6 +16,7 @@ use storage::{Engine, PartitionKey, ScanStart, Slices, StorageError};
 use crate::answer::{Answer, Outcome, Page, cql_error, invalid, read_error};
 use crate::coordinator::{Coordinator, Request, STATEMENT, check_replicas};
 use crate::values::Bound as Bindings;
+use crate::virtual_tables::NodeData;
 
 /// A page ends early at this many bytes of cells, where the client asked for pages.
 const PAGE_BYTES_MAX: usize = 4 << 20;
@@ -455,7 +456,8 @@ impl Coordinator {
         let now = self.now(request.options);
         let position = request.options.paging_state.map(|state| position(&state, table));
         // Whether states name the partition must not change from page to page.
-        let resumed_by_key = request.options.paging_state.is_some_and(|s| s.partition_key.is_some());
+        let resumed_by_key =
+            request.options.paging_state.is_some_and(|s| s.partition_key.is_some());
         let page = PageRequest {
             size: request.options.rows_per_page().filter(|_| !select.is_aggregate()),
             after: position.transpose()?,
@@ -493,15 +495,11 @@ impl Coordinator {
             let metadata = Arc::clone(metadata);
             return Ok(Page { metadata, rows: 1, cells, paging_state: None });
         }
-        let paging_state = merged
-            .last
-            .as_ref()
-            .filter(|_| paged && merged.full)
-            .and_then(|last| {
-                let several = resumed_by_key
-                    || matches!(&read.target, Target::Keys(keys) if keys.len() > 1);
-                paging_state(&read, table, last, merged.rows, several, request.version)
-            });
+        let paging_state = merged.last.as_ref().filter(|_| paged && merged.full).and_then(|last| {
+            let several =
+                resumed_by_key || matches!(&read.target, Target::Keys(keys) if keys.len() > 1);
+            paging_state(&read, table, last, merged.rows, several, request.version)
+        });
         let metadata = Arc::clone(metadata);
         Ok(Page { metadata, rows: merged.rows, cells: merged.cells, paging_state })
     }
@@ -553,7 +551,8 @@ impl Coordinator {
         keys: &[cql::select::PartitionKey],
     ) -> Result<(Vec<(usize, Block)>, Option<Aggregation>), ReadError> {
         let shards = self.shards.count();
-        let mut by_shard: Vec<Vec<(usize, PartitionKey)>> = (0..shards).map(|_| Vec::new()).collect();
+        let mut by_shard: Vec<Vec<(usize, PartitionKey)>> =
+            (0..shards).map(|_| Vec::new()).collect();
         for (place, key) in keys.iter().enumerate() {
             let key = PartitionKey { token: key.token, bytes: key.bytes.clone() };
             let owner = self.engine.owner(key.token);
@@ -612,9 +611,10 @@ impl Coordinator {
         let mut aggregation = task.select.is_aggregate().then(Aggregation::default);
         // A shard that stopped at the page's limit may have more partitions: what others found after its last one
         // waits for a later page.
-        let bound = found.iter().filter(|part| part.full).filter_map(|part| {
-            part.blocks.last().and_then(|block| block.key.clone())
-        });
+        let bound = found
+            .iter()
+            .filter(|part| part.full)
+            .filter_map(|part| part.blocks.last().and_then(|block| block.key.clone()));
         let bound = bound.min();
         let mut blocks = Vec::new();
         for part in found {
@@ -635,8 +635,18 @@ impl Coordinator {
         &self,
         table: &Table,
     ) -> Result<Vec<rows::PartitionUpdate>, cql::CqlError> {
-        let name = format!("{}.{}", table.keyspace, table.name);
-        Err(cql::CqlError::unsupported(name))
+        let data = NodeData {
+            settings: Some(self.config.entries()),
+            // this node has no peers yet: no hints, no connections between nodes
+            pending_hints: Some(Vec::new()),
+            inbound: Some(Vec::new()),
+            outbound: Some(Vec::new()),
+            ..NodeData::default()
+        };
+        let now = self.env.unix_micros();
+        let partitions = crate::virtual_tables::partitions(table, &self.schema(), &data, now);
+        let name = || format!("{}.{}", table.keyspace, table.name);
+        partitions.ok_or_else(|| cql::CqlError::unsupported(name()))
     }
 
     /// Reads a virtual table: its partitions are made up here.
@@ -689,21 +699,23 @@ fn wanted(
             let found: Vec<_> = keys.iter().filter_map(find).collect();
             found.into_iter().map(|update| (key_of(&update), update)).collect()
         }
+        // Ranges of virtual tables go by the order of keys, in which the partitions come.
         Target::Range { from, to } => {
-            let order = |bound: &RangeBound, key: &PartitionKey| match bound {
-                RangeBound::Unbounded => None,
-                RangeBound::Token { token, inclusive } => Some((key.token.cmp(token), *inclusive)),
-                RangeBound::Key { key: at, inclusive } => {
-                    Some(((key.token, &key.bytes).cmp(&(at.token, &at.bytes)), *inclusive))
-                }
-            };
-            let inside = |key: &PartitionKey| {
-                let after = order(from, key).is_none_or(|(o, i)| o.is_gt() || (i && o.is_eq()));
-                after && order(to, key).is_none_or(|(o, i)| o.is_lt() || (i && o.is_eq()))
-            };
             let mut all: Vec<_> = partitions.into_iter().map(|u| (key_of(&u), u)).collect();
-            all.retain(|(key, _)| inside(key));
-            all.sort_by(|a, b| a.0.cmp(&b.0));
+            if let RangeBound::Key { key, inclusive } = from {
+                let at = all.iter().position(|(of, _)| of.bytes == key.bytes);
+                all.drain(..at.map_or(all.len(), |at| at + usize::from(!inclusive)));
+            }
+            let token = |bound: &RangeBound, key: &PartitionKey| match bound {
+                RangeBound::Token { token, inclusive } => {
+                    Some((key.token.cmp(token), *inclusive))
+                }
+                RangeBound::Unbounded | RangeBound::Key { .. } => None,
+            };
+            all.retain(|(key, _)| {
+                let after = token(from, key).is_none_or(|(o, i)| o.is_gt() || (i && o.is_eq()));
+                after && token(to, key).is_none_or(|(o, i)| o.is_lt() || (i && o.is_eq()))
+            });
             all
         }
     }
@@ -723,7 +735,8 @@ impl MadeUp {
         filter: &RowFilter,
         reversed: bool,
     ) -> Self {
-        let selected = |row: &RowRef<'_>| filter.selects(&table.layout, &row.clustering().to_owned());
+        let selected =
+            |row: &RowRef<'_>| filter.selects(&table.layout, &row.clustering().to_owned());
         let mut rows: Vec<Vec<u8>> =
             update.rows.iter().filter(selected).map(|row| row.as_packed().to_vec()).collect();
         if reversed {
@@ -759,9 +772,10 @@ fn position<'a>(state: &PagingState<'a>, table: &Table) -> Result<Position<'a>, 
         Some(MarkedRow::Row(values)) => {
             for (value, column) in values.iter().zip(&table.clustering) {
                 let value = value.unwrap_or_default();
-                column.ty.validate(value).map_err(|_| {
-                    invalid("Invalid value for the paging state")
-                })?;
+                column
+                    .ty
+                    .validate(value)
+                    .map_err(|_| invalid("Invalid value for the paging state"))?;
             }
             Some(Clustering::new(values))
         }
@@ -796,9 +810,7 @@ fn paging_state(
         None => 0,
     };
     let (key, mark) = match &read.target {
-        Target::Keys(keys) if in_partition == 0 => {
-            (Some(&*keys.get(last.place + 1)?.bytes), None)
-        }
+        Target::Keys(keys) if in_partition == 0 => (Some(&*keys.get(last.place + 1)?.bytes), None),
         Target::Keys(_) if !several => (None, last.mark.as_ref()),
         _ => (Some(&*last.key.bytes), last.mark.as_ref()),
     };

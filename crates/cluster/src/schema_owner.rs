@@ -14,9 +14,7 @@ use schema::{
 use storage::StorageError;
 
 use crate::answer::{Answer, Outcome, cql_error, invalid};
-use crate::boot::{
-    BootError, truncation_record, write_schema_mutation, write_schema_version,
-};
+use crate::boot::{BootError, truncation_record, write_schema_mutation, write_schema_version};
 use crate::coordinator::{Coordinator, Request, STATEMENT};
 use crate::internal::{self, Internal};
 
@@ -89,7 +87,9 @@ impl Coordinator {
             Err(stopping) => return server_error(stopping).into(),
         };
         match changed {
-            Ok((Some(change), warnings)) => Outcome::new(Ok(Answer::SchemaChange(change)), warnings),
+            Ok((Some(change), warnings)) => {
+                Outcome::new(Ok(Answer::SchemaChange(change)), warnings)
+            }
             Ok((None, warnings)) => Outcome::new(Ok(Answer::Void), warnings),
             Err(error) => error.into(),
         }
@@ -196,4 +196,3 @@ impl Coordinator {
         })
     }
 }
-

@@ -20,9 +20,7 @@ impl<'a> Bound<'a> {
         variables: &[Variable],
     ) -> Result<Self, ErrorResponse> {
         if values.len() != variables.len() {
-            return Err(invalid(format!(
-                "Invalid amount of bind variables"
-            )));
+            return Err(invalid("Invalid amount of bind variables"));
         }
         if !values.is_named() {
             return Ok(Self::Positional(values));

@@ -133,11 +133,8 @@ impl Coordinator {
                 limits: &self.limits,
             })
             .collect();
-        let bound: Vec<Part<'_>> = parts
-            .iter()
-            .zip(&binds)
-            .map(|((modify, _), bind)| Part { modify, bind })
-            .collect();
+        let bound: Vec<Part<'_>> =
+            parts.iter().zip(&binds).map(|((modify, _), bind)| Part { modify, bind }).collect();
         let before: Vec<&dyn Before> = befores.iter().map(|rows| rows as &dyn Before).collect();
         let bound = finish_parts(kind, &bound, &before).map_err(cql_error)?;
         Ok(Write { updates: bound.updates, warnings: bound.warnings, needs_log: bound.needs_log })
@@ -173,8 +170,7 @@ impl Coordinator {
         let mutations = mutations(&schema, updates);
         for (keyspace, _) in &mutations {
             let Some(keyspace) = schema.keyspace(keyspace) else { continue };
-            let checked =
-                check_replicas(keyspace, consistency, &self.identity.data_center, false);
+            let checked = check_replicas(keyspace, consistency, &self.identity.data_center, false);
             checked.inspect_err(|_| {
                 self.stats.unavailables.set(self.stats.unavailables.get() + 1);
             })?;
@@ -344,9 +340,7 @@ fn mutations(schema: &Schema, updates: Vec<PartitionUpdate>) -> Vec<(String, Mut
 
 fn refuse_serial(consistency: Consistency) -> Result<(), ErrorResponse> {
     if consistency.is_serial() {
-        return Err(invalid(
-            "You must use conditional updates for serializable writes",
-        ));
+        return Err(invalid("You must use conditional updates for serializable writes"));
     }
     Ok(())
 }

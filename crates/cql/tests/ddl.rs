@@ -376,3 +376,169 @@ fn statements_on_a_default_node_are_answered_as_by_cassandra() {
 fn what_other_nodes_made_is_described_as_by_cassandra() {
     assert!(run(include_str!("../testdata/ddl/inherited.jsonl")) >= 75);
 }
+
+#[test]
+fn indexes_are_refused_as_by_cassandra() {
+    assert!(run(include_str!("../testdata/ddl/index.jsonl")) >= 40);
+}
+
+fn small_state() -> Run {
+    let golden = include_str!("../testdata/ddl/inherited.jsonl");
+    let start: Value = serde_json::from_str(golden.lines().next().unwrap()).unwrap();
+    Run { state: state(&start), options: ChangeOptions::default() }
+}
+
+/// One page of DESCRIBE TABLES.
+fn page(
+    schema: &Schema,
+    size: i32,
+    at: Option<&[u8]>,
+    release: &str,
+) -> Result<cql::describe::Described, CqlError> {
+    let parsed = parse("DESCRIBE TABLES").unwrap();
+    let Plan::Describe(describe) = prepare(&parsed, None, schema).unwrap().plan else { panic!() };
+    let cluster = Cluster { name: "", partitioner: "", snitch: "", ownership: &ownership };
+    describe.run(&DescribeContext {
+        schema,
+        keyspace: None,
+        cluster: &cluster,
+        release_version: release,
+        page_size: Some(size),
+        page: at,
+    })
+}
+
+#[test]
+fn pages_of_any_size_make_up_the_whole() {
+    let run = small_state();
+    let schema = run.state.schema();
+    let whole = page(schema, 0, None, "5.0.9").unwrap();
+    assert!(whole.next_page.is_none() && whole.rows.len() > 90);
+    for size in [1, 2, 7, 50, 1000] {
+        let (mut rows, mut at) = (Vec::new(), None);
+        loop {
+            let part = page(schema, size, at.as_deref(), "5.0.9").unwrap();
+            rows.extend(part.rows);
+            at = part.next_page;
+            if at.is_none() {
+                break;
+            }
+        }
+        assert_eq!(rows, whole.rows);
+    }
+}
+
+#[test]
+fn a_page_of_another_schema_release_or_form_is_refused() {
+    let mut run = small_state();
+    let schema = Arc::clone(run.state.schema());
+    let state = page(&schema, 3, None, "5.0.9").unwrap().next_page.unwrap();
+    let refused = |schema: &Schema, state: &[u8], release: &str| {
+        page(schema, 3, Some(state), release).unwrap_err().to_string()
+    };
+    for cut in 0..state.len() {
+        let text = refused(&schema, &state[..cut], "5.0.9");
+        assert_eq!(text, "Invalid paging state.");
+    }
+    let mut other = state.clone();
+    other[1] = 2;
+    assert_eq!(refused(&schema, &other, "5.0.9"), "Incompatible paging state");
+    assert_eq!(
+        refused(&schema, &state, "5.0.10"),
+        "The server version of the paging state 5.0.9 is different from the one of the server 5.0.10"
+    );
+    run.run("CREATE TABLE inh.more (k int PRIMARY KEY)", None, None).unwrap();
+    let text = refused(run.state.schema(), &state, "5.0.9");
+    assert!(text.starts_with("The schema has changed since the previous page"), "{text}");
+    // no row is past the last
+    let mut far = state.clone();
+    let at = far.len() - 8;
+    far[at..].copy_from_slice(&i64::MAX.to_be_bytes());
+    assert!(page(&schema, 3, Some(&far), "5.0.9").unwrap().rows.is_empty());
+    far[at..].copy_from_slice(&(-1_i64).to_be_bytes());
+    assert_eq!(page(&schema, 3, Some(&far), "5.0.9").unwrap().rows.len(), 3);
+}
+
+/// The needs of a statement, as text.
+fn needs(run: &Run, cql: &str) -> Vec<String> {
+    let parsed = parse(cql).unwrap();
+    let scope = cql::Scope::new(run.state.schema(), Some("inh"));
+    let needs = cql::permission::needs(&parsed.statement, &scope).unwrap();
+    let text = |need: &Need| match need {
+        Need::Permission(permission, resource) => {
+            let name = cql::permission::permission_name(*permission);
+            format!("{name} {}", cql::permission::Shown(resource))
+        }
+        other => format!("{other:?}"),
+    };
+    needs.iter().map(text).collect()
+}
+
+#[test]
+fn statements_need_what_they_touch() {
+    let run = small_state();
+    for (cql, expected) in [
+        ("USE system", vec!["Login"]),
+        ("DESCRIBE SCHEMA", vec![]),
+        ("SELECT * FROM base", vec!["SELECT <table inh.base>"]),
+        ("SELECT * FROM view_w", vec!["SELECT <table inh.base>"]),
+        ("SELECT * FROM system.local", vec!["SELECT <table system.local>"]),
+        ("INSERT INTO dropped (k, c) VALUES (1, 1)", vec!["MODIFY <table inh.dropped>"]),
+        (
+            "INSERT INTO dropped (k, c) VALUES (1, 1) IF NOT EXISTS",
+            vec!["MODIFY <table inh.dropped>", "SELECT <table inh.dropped>"],
+        ),
+        (
+            "DELETE FROM base WHERE k = 1",
+            vec!["MODIFY <table inh.base>", "SELECT <table inh.base>", "MODIFY <table inh.view_w>"],
+        ),
+        (
+            "BEGIN BATCH UPDATE dropped SET z = 1 WHERE k = 1 AND c = 1 IF z = 2; \
+             DELETE FROM dropped WHERE k = 2; APPLY BATCH",
+            vec![
+                "MODIFY <table inh.dropped>",
+                "SELECT <table inh.dropped>",
+                "MODIFY <table inh.dropped>",
+            ],
+        ),
+        ("TRUNCATE base", vec!["MODIFY <table inh.base>"]),
+        (
+            "CREATE KEYSPACE x WITH replication = {'class': 'SimpleStrategy'}",
+            vec!["CREATE <all keyspaces>"],
+        ),
+        ("ALTER KEYSPACE inh WITH durable_writes = true", vec!["ALTER <keyspace inh>"]),
+        ("DROP KEYSPACE inh", vec!["DROP <keyspace inh>"]),
+        ("CREATE TABLE x (k int PRIMARY KEY)", vec!["CREATE <all tables in inh>"]),
+        ("ALTER TABLE base ADD x int", vec!["ALTER <table inh.base>"]),
+        ("DROP TABLE base", vec!["DROP <table inh.base>"]),
+        ("CREATE TYPE x (a int)", vec!["CREATE <all tables in inh>"]),
+        ("ALTER TYPE addr ADD a int", vec!["ALTER <all tables in inh>"]),
+        ("DROP TYPE addr", vec!["DROP <all tables in inh>"]),
+        ("CREATE INDEX ON base (v)", vec!["ALTER <table inh.base>"]),
+        ("DROP INDEX base_w", vec!["ALTER <table inh.base>"]),
+        ("DROP INDEX nosuch", vec![]),
+        ("DROP MATERIALIZED VIEW view_w", vec!["ALTER <table inh.base>"]),
+        ("DROP MATERIALIZED VIEW nosuch", vec![]),
+        (
+            "CREATE AGGREGATE a(int) SFUNC plus STYPE addr FINALFUNC fin",
+            vec![
+                "CREATE <all functions in inh>",
+                "EXECUTE <function inh.plus(inh.addr, int)>",
+                "EXECUTE <function inh.fin(inh.addr)>",
+            ],
+        ),
+        ("DROP FUNCTION plus(int, int)", vec!["DROP <function inh.plus(int, int)>"]),
+        ("CREATE ROLE r", vec!["Name", "CREATE <all roles>"]),
+        ("DROP ROLE r", vec!["Name", "DROP <role r>"]),
+        (
+            "GRANT SELECT ON base TO r",
+            vec!["Name", "AUTHORIZE <table inh.base>", "SELECT <table inh.base>"],
+        ),
+        ("LIST ROLES", vec!["Name"]),
+    ] {
+        assert_eq!(needs(&run, cql), expected, "{cql}");
+    }
+    let parsed = parse("SELECT * FROM system.local").unwrap();
+    let prepared = prepare(&parsed, None, run.state.schema()).unwrap();
+    assert!(prepared.needs[0].granted_to_all());
+}

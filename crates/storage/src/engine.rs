@@ -278,6 +278,11 @@ impl Engine {
         Ok(())
     }
 
+    /// Hits, misses and bytes of this shard's cache of chunks.
+    pub fn chunk_cache_stats(&self) -> (u64, u64, usize) {
+        self.files.cache_stats()
+    }
+
     /// This shard's lease of the node's memtable memory, in bytes.
     pub(crate) fn memory_lease(&self) -> usize {
         (self.options.memtable_bytes / self.env.shards() as u64) as usize
@@ -372,7 +377,12 @@ impl Engine {
 
     /// Ends the log's segment and the memtables of a table at one point: what the memtables hold is in segments up
     /// to `floor`, what comes later is not.
-    pub(crate) fn cut(&self, id: TableId, flush: u64, floor: i64) -> Result<FrozenShare, StorageError> {
+    pub(crate) fn cut(
+        &self,
+        id: TableId,
+        flush: u64,
+        floor: i64,
+    ) -> Result<FrozenShare, StorageError> {
         if let Some(log) = self.log.get() {
             log.leave_behind(floor)?;
         }
@@ -400,7 +410,9 @@ impl Engine {
     /// SSTables have what a flush froze: takes their new set, frees memory and log.
     pub(crate) fn flushed(&self, id: TableId, flush: u64, live: Arc<LiveSet>, upto: Position) {
         if let Ok(store) = self.store(id) {
-            store.set_live(live);
+            if !self.env.planted("stale_cache_after_flush") {
+                store.set_live(live);
+            }
             store.retire(flush);
         }
         if let Some(log) = self.log.get() {

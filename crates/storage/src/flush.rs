@@ -44,16 +44,15 @@ pub(crate) fn least(a: EncodingStats, b: EncodingStats) -> EncodingStats {
 /// How a table's options say that its files are written.
 pub(crate) fn writer_options(engine: &Engine, table: &Table) -> WriterOptions {
     let params = &table.params.compression;
-    let compressor = params
-        .class
-        .as_ref()
-        .and_then(|class| Compressor::parse(class, &params.options).ok())
-        .map(|compressor| CompressionParams {
-            compressor,
-            options: params.options.clone(),
-            chunk_length: params.chunk_length,
-            min_compress_ratio: params.min_compress_ratio,
-        });
+    let compressor =
+        params.class.as_ref().and_then(|class| Compressor::parse(class, &params.options).ok()).map(
+            |compressor| CompressionParams {
+                compressor,
+                options: params.options.clone(),
+                chunk_length: params.chunk_length,
+                min_compress_ratio: params.min_compress_ratio,
+            },
+        );
     let key_types: Vec<_> = table.partition_key.iter().map(|column| column.ty.clone()).collect();
     WriterOptions {
         layout: Arc::clone(&table.layout),
@@ -104,7 +103,7 @@ impl Node {
         let directory = self.directory_of(engine, table).await?;
         let descriptor = self.next_descriptor(node_table);
         let mut transaction = Transaction::begin(env, &directory, "flush", &descriptor).await?;
-        let mut output = Output::create(env, &directory, descriptor.clone(), options).await?;
+        let mut output = Output::create(env, &directory, descriptor, options).await?;
         write_all(engine, table, &memtables, &mut output).await?;
         let any = output.finish().await?;
         if !any {
@@ -154,14 +153,16 @@ async fn write_all(
     memtables: &[Arc<Memtable>],
     output: &mut Output,
 ) -> Result<(), StorageError> {
-    let slots: Vec<_> = memtables.iter().map(|memtable| Slot::frozen(Arc::clone(memtable))).collect();
+    let slots: Vec<_> =
+        memtables.iter().map(|memtable| Slot::frozen(Arc::clone(memtable))).collect();
     let mut last: Option<PartitionKey> = None;
     loop {
         let keys = next_keys(memtables, last.as_ref());
         let Some(newest) = keys.last().cloned() else { return Ok(()) };
         for key in keys {
             let open = |slot| MemtableCursor::open(slot, key.as_ref(), table, Slices::all(false));
-            let sources = slots.iter().filter_map(open).map(Source::Memtable).collect();
+            let sources =
+                slots.iter().filter_map(open).map(|c| Source::Memtable(Box::new(c))).collect();
             let mut partition =
                 PartitionCursor::merge(&engine.files, Arc::clone(table), sources, false);
             write_partition(engine, &key, &mut partition, output).await?;
@@ -173,9 +174,8 @@ async fn write_all(
 
 /// The next keys of all memtables together, in order.
 fn next_keys(memtables: &[Arc<Memtable>], after: Option<&PartitionKey>) -> Vec<PartitionKey> {
-    let from = after.map_or(std::ops::Bound::Unbounded, |key| {
-        std::ops::Bound::Excluded(key.as_ref())
-    });
+    let from =
+        after.map_or(std::ops::Bound::Unbounded, |key| std::ops::Bound::Excluded(key.as_ref()));
     let mut keys = BTreeSet::new();
     for memtable in memtables {
         keys.extend(memtable.range(from).take(KEYS_PER_ROUND).map(|(key, _)| key.clone()));

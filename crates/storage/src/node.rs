@@ -2,7 +2,7 @@
 //! first shard; the others ask it by message.
 
 use std::cell::{Cell, RefCell};
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::rc::{Rc, Weak};
 use std::sync::Arc;
 
@@ -30,6 +30,8 @@ pub struct Node {
     wanted: RefCell<BTreeSet<TableId>>,
     wake: Notify,
     pub(crate) next_flush: Cell<u64>,
+    /// Segments of an earlier run, by id: the tables whose records in them were replayed.
+    pub(crate) replayed: RefCell<BTreeMap<i64, BTreeSet<TableId>>>,
     /// Why background work stopped, if it did.
     failure: RefCell<Option<StorageError>>,
     /// Counters for metrics.
@@ -74,6 +76,7 @@ impl Node {
             wanted: RefCell::default(),
             wake: Notify::new(),
             next_flush: Cell::new(1),
+            replayed: RefCell::default(),
             failure: RefCell::default(),
             stats: NodeStats::default(),
         })
@@ -163,6 +166,7 @@ impl Node {
             return Ok(false);
         }
         let upto: Vec<Position> = shares.iter().map(|share| share.upto).collect();
+        sync_logs(&engine).await?;
         let live = self.write_memtables(&engine, &table, &node_table, shares).await?;
         *node_table.live.borrow_mut() = Arc::clone(&live);
         for (shard, upto) in upto.into_iter().enumerate() {
@@ -174,6 +178,21 @@ impl Node {
         self.consider_compaction(&engine, id);
         Ok(true)
     }
+}
+
+/// Makes durable in the logs what a flush is about to make durable in a file. Else a crash might leave of a
+/// mutation what it does to this table, and not what it does to another.
+async fn sync_logs(engine: &Engine) -> Result<(), StorageError> {
+    for shard in 0..engine.shards().count() {
+        let sync = |engine: Rc<Engine>| async move {
+            if let Some(log) = engine.log() {
+                // A log that failed acknowledges nothing more; what it has is the better for being flushed.
+                let _ = log.sync().await;
+            }
+        };
+        engine.shards().call_async(shard, Class::CommitLog, sync).await?;
+    }
+    Ok(())
 }
 
 async fn freeze_all(

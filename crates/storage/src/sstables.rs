@@ -93,7 +93,7 @@ impl SSTable {
         let bytes_on_disk =
             parts.data_length + parts.index_length + (small + parts.statistics.len()) as u64;
         let path = directory.join(descriptor.file(&Component::Data));
-        let table = Table::open(descriptor.clone(), parts, counter)
+        let table = Table::open(*descriptor, parts, counter)
             .map_err(|error| StorageError::corrupt(path, error))?;
         let directory = directory.to_path_buf();
         Ok(Self { number, directory, table: Arc::new(table), bytes_on_disk })

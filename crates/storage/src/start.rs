@@ -12,7 +12,8 @@ use sstable::descriptor::{Component, Descriptor, Format, Id};
 use types::Reader;
 
 use crate::commitlog::{
-    CommitLog, LogOptions, Position, ReplayError, SegmentFile, read_segment, segment_files,
+    CommitLog, Inherited, LogOptions, Position, ReplayError, SegmentFile, read_segment,
+    segment_files,
 };
 use crate::engine::Engine;
 use crate::error::StorageError;
@@ -175,6 +176,10 @@ impl Node {
         });
         if let Some(at) = read.await?.torn_at {
             replay.torn.push((segment.path.clone(), at));
+            engine.env().mark("replay.torn");
+        }
+        if engine.env().planted("replay_skips_last") {
+            records.pop();
         }
         let mut batches: Vec<Vec<(Position, Mutation)>> =
             (0..engine.shards().count()).map(|_| Vec::new()).collect();
@@ -182,9 +187,13 @@ impl Node {
             let Some(mutation) = self.uncovered(&schema, position, mutation, wanted, truncated)
             else {
                 replay.covered += 1;
+                engine.env().mark("replay.covered");
                 continue;
             };
             replay.applied += 1;
+            let tables = mutation.updates().iter().map(|update| TableId(update.table));
+            self.replayed.borrow_mut().entry(segment.id).or_default().extend(tables);
+            engine.env().mark("replay.applied");
             let shard = engine.owner(mutation.token());
             batches[shard].push((position, mutation));
             if batches[shard].len() >= REPLAY_BATCH {
@@ -215,6 +224,7 @@ impl Node {
             Ok::<_, StorageError>(full)
         });
         if merged.await?? {
+            engine.env().mark("replay.flush");
             self.flush_all().await?;
         }
         Ok(())
@@ -282,27 +292,32 @@ impl Node {
         Ok(())
     }
 
-    /// Begins a new log on all shards, and then background work. What was replayed is flushed first, and the old
-    /// segments are removed.
+    /// Begins a new log on all shards, and then background work. The old segments stay until what was replayed
+    /// from them is flushed.
     ///
     /// # Errors
     /// If the log cannot be begun.
     pub async fn begin_log(&self) -> Result<(), StorageError> {
         let engine = self.engine()?;
         let directory = engine.options.commitlog_directory.clone();
-        let old = segment_files(engine.env(), &directory).await?;
-        self.flush_all().await?;
-        let last = old.iter().map(|segment| segment.id).max().unwrap_or(0);
+        let mut inherited = Vec::new();
+        let mut last = 0;
+        for segment in segment_files(engine.env(), &directory).await? {
+            let tables = self.replayed.borrow_mut().remove(&segment.id).unwrap_or_default();
+            let tables = tables.into_iter().collect();
+            let bytes = u64::from(engine.options.segment_bytes);
+            inherited.push(Inherited { id: segment.id, bytes, tables });
+            last = last.max(segment.id);
+        }
         // Cassandra's ids start at the clock; they must exceed those of all segments ever.
         let first = (last + 1).max(engine.env().unix_micros() / 1000);
         for shard in 0..engine.shards().count() {
             let id = first + shard as i64;
-            let begin = move |engine: Rc<Engine>| async move { engine.begin_log(id).await };
+            // one shard's log looks after them: a flush is of all shards
+            let inherited = if shard == 0 { std::mem::take(&mut inherited) } else { Vec::new() };
+            let begin =
+                move |engine: Rc<Engine>| async move { engine.begin_log(id, inherited).await };
             engine.shards().call_async(shard, env::Class::CommitLog, begin).await??;
-        }
-        for segment in old {
-            let removed = engine.env().remove_file(&segment.path).await;
-            removed.map_err(|e| StorageError::io("cannot remove", &segment.path, e))?;
         }
         if let Some(node) = self.me() {
             node.start(&engine);
@@ -344,7 +359,11 @@ impl Node {
 }
 
 impl Engine {
-    async fn begin_log(self: &Rc<Self>, first_id: i64) -> Result<(), StorageError> {
+    async fn begin_log(
+        self: &Rc<Self>,
+        first_id: i64,
+        inherited: Vec<Inherited>,
+    ) -> Result<(), StorageError> {
         let shards = self.env().shards() as u64;
         let options = LogOptions {
             directory: self.options.commitlog_directory.clone(),
@@ -353,7 +372,7 @@ impl Engine {
             total_bytes: self.options.commitlog_bytes / shards,
         };
         let directory = options.directory.clone();
-        let log = CommitLog::start(self.env(), options, first_id).await;
+        let log = CommitLog::start(self.env(), options, first_id, inherited).await;
         let log = log.map_err(|e| StorageError::io("cannot begin the log in", directory, e))?;
         self.set_log(log);
         self.restart_memtables();
@@ -379,6 +398,7 @@ async fn complete_tables(
     let mut complete = Vec::new();
     for (descriptor, has_contents) in tables.into_values() {
         if !has_contents {
+            engine.env().mark("start.incomplete_table");
             transaction::remove_descriptor(engine.env(), directory, &descriptor).await?;
             continue;
         }

@@ -137,13 +137,10 @@ impl Node {
 }
 
 /// Makes the removal of tables durable, one transaction a directory.
-async fn remove_all(
-    env: &Env,
-    tables: &[Arc<SSTable>],
-) -> Result<Vec<Transaction>, StorageError> {
+async fn remove_all(env: &Env, tables: &[Arc<SSTable>]) -> Result<Vec<Transaction>, StorageError> {
     let mut directories: BTreeMap<&Path, Vec<Descriptor>> = BTreeMap::new();
     for sstable in tables {
-        let descriptor = sstable.table.descriptor.clone();
+        let descriptor = sstable.table.descriptor;
         directories.entry(&sstable.directory).or_default().push(descriptor);
     }
     let mut transactions = Vec::new();

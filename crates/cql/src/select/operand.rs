@@ -218,7 +218,7 @@ fn split_list<'a>(
     Ok(out)
 }
 
-/// The components of a serialized tuple; missing ones at the end are null.
+/// The components of a serialized tuple; there may be fewer than the type has.
 fn split_row<'a>(value: &'a [u8], ty: &CqlType) -> Result<Values<'a>, CqlError> {
     let CqlType::Tuple(types) = ty else { return Err(CqlError::invalid("A tuple is wanted")) };
     let mut out = Vec::with_capacity(types.len());
@@ -243,7 +243,6 @@ fn split_row<'a>(value: &'a [u8], ty: &CqlType) -> Result<Values<'a>, CqlError> 
             types.len() + extra
         )));
     }
-    out.resize(types.len(), Bound::Null);
     Ok(out)
 }
 

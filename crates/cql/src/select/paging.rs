@@ -22,7 +22,9 @@ pub struct PageRequest<'a> {
 pub struct Position<'a> {
     /// The partition; none in a read of one partition.
     pub key: Option<&'a [u8]>,
-    /// The last row; none where the page ended with the partition.
+    /// The last row. None where the page ended with the partition, the rows of which are then not read
+    /// again if nothing remains in it; in a read of several partitions by key it may also be the one to
+    /// begin with, of which all remains.
     pub row: Option<Clustering>,
     /// Rows that LIMIT leaves.
     pub remaining: u32,
@@ -86,7 +88,10 @@ impl Read {
         let target = std::mem::replace(&mut self.target, Target::nothing());
         let in_partition = after.row.is_some();
         self.target = match target {
-            Target::Keys(keys) => resume_keys(keys, after.key),
+            Target::Keys(keys) => {
+                let done = !in_partition && after.remaining_in_partition == 0;
+                resume_keys(keys, after.key, done)
+            }
             Target::Range { from, to } => {
                 let key = after
                     .key
@@ -121,11 +126,15 @@ impl Read {
     }
 }
 
-fn resume_keys(keys: Vec<PartitionKey>, after: Option<&[u8]>) -> Target {
-    let Some(after) = after else {
-        return if keys.len() == 1 { Target::Keys(keys) } else { Target::nothing() };
+/// The keys from one on; that one too unless it is `done` with.
+fn resume_keys(keys: Vec<PartitionKey>, after: Option<&[u8]>, done: bool) -> Target {
+    let from = match after {
+        None if keys.len() == 1 => Some(0),
+        None => None,
+        Some(after) => keys.iter().position(|key| *key.bytes == *after),
     };
-    Target::Keys(keys.into_iter().skip_while(|key| *key.bytes != *after).collect())
+    let Some(from) = from else { return Target::nothing() };
+    Target::Keys(keys.into_iter().skip(from + usize::from(done)).collect())
 }
 
 /// The range from a key on, that key included or not.

@@ -156,11 +156,14 @@ impl<'r> Selected<'r> {
         scope: &Scope<'_>,
     ) -> Result<Self, CqlError> {
         let native = name.keyspace.as_deref().is_none_or(|keyspace| keyspace == "system");
-        if native && name.name == "count" && arguments.len() == 1 {
-            return Ok(match arguments.pop() {
-                Some(Self::Term(Raw::Literal(_))) | None => Self::CountRows,
-                Some(argument) => Self::Count(Box::new(argument)),
-            });
+        if native && name.name == "count" {
+            return match (arguments.len(), arguments.pop()) {
+                (1, Some(Self::Term(Raw::Literal(_)))) => Ok(Self::CountRows),
+                (1, Some(argument)) => Ok(Self::Count(Box::new(argument))),
+                (given, _) => Err(CqlError::invalid(format!(
+                    "Invalid number of arguments in call to function system.count: 1 required but {given} provided"
+                ))),
+            };
         }
         let resolved = {
             let arguments: Vec<Testable<'_, '_, '_>> = arguments
@@ -337,6 +340,9 @@ impl Argument for Testable<'_, '_, '_> {
             },
             Selected::List(items) | Selected::Set(items) => {
                 let element = match (&receiver.ty, self.selected) {
+                    (CqlType::Map { .. }, Selected::Set(items)) if items.is_empty() => {
+                        return Ok(Assignment::Weak);
+                    }
                     (CqlType::List { element, .. }, Selected::List(_)) => element,
                     (CqlType::Set { element, .. }, Selected::Set(_)) => element,
                     _ => return Ok(Assignment::None),
@@ -458,14 +464,15 @@ impl Build<'_, '_> {
                 Ok(Node { expr, name: "count".to_owned(), ty: CqlType::BigInt })
             }
             Selected::Count(inner) => {
-                let before = std::mem::take(&mut self.aggregates);
-                let inner = self.node(inner, None)?;
+                self.aggregates = false;
+                // Anything can be counted, a marker as bytes.
+                let inner = self.node(inner, Some(&CqlType::Blob))?;
                 if self.aggregates {
                     return Err(CqlError::invalid(
                         "aggregate functions cannot be used as arguments of aggregate functions",
                     ));
                 }
-                self.aggregates = before || true;
+                self.aggregates = true;
                 let name = format!("system.count({})", inner.name);
                 Ok(Node {
                     expr: Expr::Count(Some(Box::new(inner.expr))),
@@ -680,6 +687,8 @@ impl Build<'_, '_> {
         let ty = selected.exact_type().or_else(|| expected.cloned());
         let ty = ty.ok_or_else(|| Self::cannot_infer(selected.text()))?;
         let (element, set) = match (&ty, selected) {
+            // `{}` is a map too.
+            (CqlType::Map { key, .. }, Selected::Set(items)) if items.is_empty() => (key, true),
             (CqlType::List { element, .. }, Selected::List(_)) => (element, false),
             (CqlType::Set { element, .. }, Selected::Set(_)) => (element, true),
             _ => return Err(CqlError::unsupported("A map or vector in a selection")),

@@ -275,7 +275,8 @@ fn sorted(prefixes: Vec<Prefix<'_>>, layout: &Layout) -> Vec<Clustering> {
 
 /// One end of a slice, bound.
 struct End {
-    values: Vec<Vec<u8>>,
+    /// Null, which sorts before every value, is taken where the slice is of one column.
+    values: Vec<Option<Vec<u8>>>,
     inclusive: bool,
 }
 
@@ -342,7 +343,8 @@ fn bind_end(
     for (value, column) in bound.into_iter().zip(&restriction.columns) {
         let name = restriction.name(table, *column);
         match value {
-            Bound::Bytes(value) => values.push(value.into_owned()),
+            Bound::Bytes(value) => values.push(Some(value.into_owned())),
+            Bound::Null if !restriction.multi => values.push(None),
             Bound::Null => return Err(null_in_condition(name)),
             Bound::Unset => {
                 return Err(CqlError::invalid(format!("Invalid unset value for column {name}")));
@@ -375,7 +377,7 @@ fn half_ranges(
         .map(|column| column.reversed)
         .collect();
     let with = |count: usize| {
-        let values = end.values.iter().take(count).map(|value| Some(value.as_slice()));
+        let values = end.values.iter().take(count).map(Option::as_deref);
         Clustering::new(prefix.as_ref().iter().chain(values))
     };
     let (mut before, mut after) = (Vec::new(), Vec::new());

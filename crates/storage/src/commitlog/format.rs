@@ -188,6 +188,11 @@ impl<'a> Reader<'a> {
         self.id
     }
 
+    /// Did a marker of zeros end the segment? Then nothing follows, whatever the file's length.
+    pub fn ended_at_marker(&self) -> bool {
+        self.end == Some(End::Clean) && self.section_end + MARKER_BYTES <= self.bytes.len()
+    }
+
     /// How the segment ended; known once `next` gave `None`.
     pub fn end(&self) -> Option<End> {
         self.end

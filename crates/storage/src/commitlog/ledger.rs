@@ -30,6 +30,13 @@ impl Ledger {
         self.segments.push_back(Segment { id, bytes, dirty: BTreeMap::new() });
     }
 
+    /// A segment of an earlier run, with the tables whose records in it were replayed: it may go once they are
+    /// flushed. To be told before [`Ledger::open`], oldest first.
+    pub fn inherit(&mut self, id: i64, bytes: u64, tables: impl IntoIterator<Item = TableId>) {
+        let dirty = tables.into_iter().map(|table| (table, 0)).collect();
+        self.segments.push_back(Segment { id, bytes, dirty });
+    }
+
     /// A record of `table` ends at `position`.
     pub fn wrote(&mut self, table: TableId, position: Position) {
         let segment = self.segments.iter_mut().rev().find(|segment| segment.id == position.segment);
@@ -129,6 +136,19 @@ mod tests {
         ledger.open(3, 100);
         assert_eq!(ledger.take_clean(), [2]);
         assert_eq!(ledger.bytes(), 100);
+    }
+
+    #[test]
+    fn what_was_replayed_stays_until_it_is_flushed() {
+        let mut ledger = Ledger::default();
+        ledger.inherit(1, 100, [table(1), table(2)]);
+        ledger.inherit(2, 100, []);
+        ledger.open(7, 100);
+        assert_eq!(ledger.take_clean(), [2]);
+        ledger.flushed(table(1), at(7, 50));
+        assert!(ledger.take_clean().is_empty());
+        ledger.flushed(table(2), at(7, 50));
+        assert_eq!(ledger.take_clean(), [1]);
     }
 
     #[test]

@@ -3,10 +3,13 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
-use env::Env;
+use env::{Env, File, OpenOptions};
 use thiserror::Error;
 
 use super::format::{self, End, HeaderError, Position, Reader, SEGMENT_BYTES_MAX};
+
+/// Bytes of a segment that are read at first.
+const FIRST_READ_BYTES: u64 = 256 << 10;
 
 /// Why the log cannot be replayed.
 #[derive(Debug, Error)]
@@ -69,6 +72,26 @@ pub struct Replayed {
     pub torn_at: Option<u32>,
 }
 
+/// Reads the part of a segment that was written to: segments are made at full size, and most hold little.
+async fn read_written(env: &Env, file: &SegmentFile) -> Result<Vec<u8>, ReplayError> {
+    let failed = |source| ReplayError::Io { path: file.path.clone(), source };
+    let opened = File::open(env, &file.path, OpenOptions::READ).await.map_err(failed)?;
+    let length = opened.len().await.map_err(failed)?.min(SEGMENT_BYTES_MAX);
+    let mut part = FIRST_READ_BYTES.min(length);
+    loop {
+        let (read, bytes) = opened.read_exact_at(Vec::new(), 0, part as usize).await;
+        read.map_err(failed)?;
+        let ended = Reader::new(&bytes).is_ok_and(|mut reader| {
+            while reader.next_record().is_some() {}
+            reader.ended_at_marker()
+        });
+        if ended || part == length {
+            return Ok(bytes);
+        }
+        part = (part * 8).min(length);
+    }
+}
+
 /// Reads a segment and hands each record, with its position, to `apply`.
 ///
 /// A segment that ends inside its header was never written to; it holds nothing.
@@ -80,8 +103,7 @@ pub async fn read_segment(
     file: &SegmentFile,
     mut apply: impl FnMut(Position, &[u8]),
 ) -> Result<Replayed, ReplayError> {
-    let io = |source| ReplayError::Io { path: file.path.clone(), source };
-    let bytes = env.read_file(&file.path, SEGMENT_BYTES_MAX).await.map_err(io)?;
+    let bytes = read_written(env, file).await?;
     let mut reader = match Reader::new(&bytes) {
         Ok(reader) => reader,
         Err(HeaderError::Truncated) => return Ok(Replayed::default()),

@@ -74,6 +74,17 @@ pub enum LogError {
     Closed,
 }
 
+/// A segment of an earlier run whose records are in memtables again.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Inherited {
+    /// Its id.
+    pub id: i64,
+    /// Its size.
+    pub bytes: u64,
+    /// The tables whose flush it waits for.
+    pub tables: Vec<TableId>,
+}
+
 /// A logged write: where it ends, and what its acknowledgement waits for.
 #[derive(Debug)]
 #[must_use = "the write is not durable before `durable` says so"]
@@ -178,14 +189,23 @@ fn bump(cell: &Cell<u64>, by: u64) {
 
 impl CommitLog {
     /// Starts a log in an existing directory. Its segments' ids are `first_id`, `first_id + shards` and so on, so
-    /// that ids are unique per node; `first_id` must exceed those of all segments there.
+    /// that ids are unique per node; `first_id` must exceed those of all segments there. `inherited` are segments
+    /// of an earlier run that this log removes in its time, with the tables that hold them.
     ///
     /// # Errors
     /// If the first segment cannot be created.
-    pub async fn start(env: &Env, options: LogOptions, first_id: i64) -> io::Result<Rc<Self>> {
+    pub async fn start(
+        env: &Env,
+        options: LogOptions,
+        first_id: i64,
+        inherited: Vec<Inherited>,
+    ) -> io::Result<Rc<Self>> {
         let active =
             Segment::create(env, &options.directory, first_id, options.segment_bytes).await?;
         let mut ledger = Ledger::default();
+        for segment in inherited {
+            ledger.inherit(segment.id, segment.bytes, segment.tables);
+        }
         ledger.open(active.id, u64::from(active.bytes));
         let log = Rc::new(Self {
             env: env.clone(),
@@ -221,6 +241,7 @@ impl CommitLog {
             }
         });
         *log.hook.borrow_mut() = Some(hook);
+        log.remove_clean();
         env.spawn(Class::CommitLog, Rc::clone(&log).write_sections());
         env.spawn(Class::CommitLog, Rc::clone(&log).sync_files());
         env.spawn(Class::CommitLog, Rc::clone(&log).keep_a_spare());
@@ -309,6 +330,9 @@ impl CommitLog {
 
     /// Must a write wait for a sync before it is acknowledged?
     fn must_wait(&self) -> bool {
+        if self.env.planted("ack_before_sync") {
+            return false;
+        }
         match self.options.mode {
             SyncMode::Batch | SyncMode::Group { .. } => true,
             SyncMode::Periodic { period, lag_block } => {
@@ -495,6 +519,8 @@ impl CommitLog {
     /// All records of `table` up to `position` are in durable SSTables: removes the segments that nothing
     /// needs any more.
     pub fn flushed(&self, table: TableId, position: Position) {
+        let late = self.env.planted("segment_recycled_early");
+        let position = if late { self.position() } else { position };
         self.state.borrow_mut().ledger.flushed(table, position);
         self.remove_clean();
     }

@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
-use rows::{Bound, Deletion, PartitionUpdate, RangeTombstone, RowBuilder, Unfiltered, UpdateBuilder};
+use rows::{
+    Bound, Deletion, PartitionUpdate, RangeTombstone, RowBuilder, Unfiltered, UpdateBuilder,
+};
 
 use super::PartitionCursor;
 use crate::error::StorageError;

@@ -75,9 +75,8 @@ impl KeyWalk {
             }
             let skip = (self.at - self.window_start) as usize;
             let bytes = self.window.get(skip..).unwrap_or_default();
-            let found = read_entry(bytes, left).map_err(|e| {
-                StorageError::corrupt(self.sstable.path(&Component::Index), e)
-            })?;
+            let found = read_entry(bytes, left)
+                .map_err(|e| StorageError::corrupt(self.sstable.path(&Component::Index), e))?;
             match found {
                 Found::Entry(entry) => {
                     let promoted = entry.promoted.to_vec();

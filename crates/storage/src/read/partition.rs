@@ -17,7 +17,7 @@ use crate::table_store::TableStore;
 
 /// Something that holds a part of a partition.
 pub(crate) enum Source {
-    Memtable(MemtableCursor),
+    Memtable(Box<MemtableCursor>),
     SSTable(Box<SSTableCursor>),
 }
 
@@ -94,11 +94,12 @@ impl PartitionCursor {
         let mut sources = Vec::new();
         store.for_each_memtable(|slot| {
             let cursor = MemtableCursor::open(slot, key, &table, slices.clone());
-            sources.extend(cursor.map(Source::Memtable));
+            sources.extend(cursor.map(|cursor| Source::Memtable(Box::new(cursor))));
         });
         let live = store.live();
         for sstable in live.candidates(key) {
-            let cursor = SSTableCursor::open(&engine.files, sstable, key, &table, slices.clone()).await?;
+            let cursor =
+                SSTableCursor::open(&engine.files, sstable, key, &table, slices.clone()).await?;
             sources.extend(cursor.map(|cursor| Source::SSTable(Box::new(cursor))));
         }
         let files = &engine.files;

@@ -8,8 +8,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use rows::{
-    BoundKind, BoundRef, ColumnMap, Deletion, MarkerRef, RowBuilder, RowRef, Unfiltered,
-    compare,
+    BoundKind, BoundRef, ColumnMap, Deletion, MarkerRef, RowBuilder, RowRef, Unfiltered, compare,
 };
 use schema::Table;
 use sstable::data::{DataCursor, Next};
@@ -424,4 +423,3 @@ fn packed_marker(edge: BoundRef<'_>, deletion: Deletion) -> Vec<u8> {
     MarkerRef::bound(edge, deletion).pack(&mut packed);
     packed
 }
-

@@ -1,0 +1,132 @@
+//! `nodetool`: the operator's client. It checks the command line, sends the verb to the node's socket
+//! and prints what the node answers.
+//!
+//! A program of one blocking conversation: it uses std's unix socket directly, without crate `env`.
+#![forbid(unsafe_code)]
+
+use std::ffi::OsString;
+use std::io::{self, Write};
+use std::os::unix::net::UnixStream;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use admin::client::{self, ClientError};
+use admin::{Verb, VerbError, help, socket};
+use clap::Parser;
+
+/// Exit codes of Cassandra's nodetool; an unreachable node is bad use too.
+const BAD_USE: u8 = 1;
+const FAILURE: u8 = 2;
+
+/// Manage a Helenus node.
+#[derive(Debug, Parser)]
+#[command(name = "nodetool", disable_help_flag = true, disable_help_subcommand = true)]
+struct Options {
+    /// The node's data directory, where its socket is.
+    #[arg(long, value_name = "DIR", default_value = "./data")]
+    data_dir: PathBuf,
+    /// Show nodes with their ports.
+    #[arg(long)]
+    print_port: bool,
+    /// Cassandra's options of JMX: a node is reached by its socket.
+    #[arg(short = 'h', long, value_name = "HOST")]
+    host: Option<String>,
+    #[arg(short, long, value_name = "PORT")]
+    port: Option<String>,
+    #[arg(short, long, value_name = "USER")]
+    username: Option<String>,
+    #[arg(long, value_name = "PASSWORD")]
+    password: Option<String>,
+    #[arg(long, value_name = "FILE")]
+    password_file: Option<String>,
+    /// Print this help.
+    #[arg(long)]
+    help: bool,
+    /// The verb and its arguments.
+    #[arg(trailing_var_arg = true, allow_hyphen_values = true, value_name = "VERB ARGS")]
+    words: Vec<String>,
+}
+
+fn main() -> ExitCode {
+    let options = match Options::try_parse_from(std::env::args_os().map(long_option)) {
+        Ok(options) => options,
+        Err(e) => {
+            let _ = e.print();
+            return BAD_USE.into();
+        }
+    };
+    match run(options, &mut io::stdout().lock(), &mut io::stderr().lock()) {
+        Ok(code) => code.into(),
+        // The reader went away: nobody to tell.
+        Err(_) => FAILURE.into(),
+    }
+}
+
+/// Cassandra's options of one dash and several letters, as options that clap knows.
+fn long_option(word: OsString) -> OsString {
+    match word.to_str() {
+        Some("-pp") => "--print-port".into(),
+        Some("-pw") => "--password".into(),
+        Some("-pwf") => "--password-file".into(),
+        _ => word,
+    }
+}
+
+/// Does what the command line says; the error is that of printing.
+fn run(options: Options, out: &mut impl Write, err: &mut impl Write) -> io::Result<u8> {
+    let jmx = [
+        ("-h", &options.host),
+        ("-p", &options.port),
+        ("-u", &options.username),
+        ("-pw", &options.password),
+        ("-pwf", &options.password_file),
+    ];
+    if let Some((name, _)) = jmx.iter().find(|(_, value)| value.is_some()) {
+        let how = "a node is reached by the socket in its data directory (--data-dir)";
+        writeln!(err, "nodetool: {name} is not served yet: {how}")?;
+        return Ok(FAILURE);
+    }
+    let mut words = options.words;
+    if options.help || words.first().is_some_and(|verb| verb == "help") {
+        let verb = if options.help { words.first() } else { words.get(1) };
+        out.write_all(help(verb.map(String::as_str)).as_bytes())?;
+        return Ok(0);
+    }
+    if options.print_port && !words.is_empty() {
+        words.insert(0, "--print-port".to_owned());
+    }
+    match Verb::parse(&words) {
+        Ok(_) => ask(&options.data_dir, &words, out, err),
+        Err(e) => refuse(&e, out),
+    }
+}
+
+fn refuse(e: &VerbError, out: &mut impl Write) -> io::Result<u8> {
+    out.write_all(e.text().as_bytes())?;
+    Ok(e.exit_code())
+}
+
+fn ask(
+    data_dir: &Path,
+    words: &[String],
+    out: &mut impl Write,
+    err: &mut impl Write,
+) -> io::Result<u8> {
+    let path = data_dir.join(socket::NAME);
+    let mut stream = match UnixStream::connect(&path) {
+        Ok(stream) => stream,
+        Err(e) => {
+            let path = path.display();
+            writeln!(err, "nodetool: Failed to connect to '{path}': {e}. Does a node run there?")?;
+            return Ok(BAD_USE);
+        }
+    };
+    match client::call(&mut stream, words, out, err) {
+        Ok(code) => Ok(code),
+        Err(ClientError::Output(e)) => Err(e),
+        Err(e) => {
+            writeln!(err, "error: {e}")?;
+            Ok(FAILURE)
+        }
+    }
+}

@@ -1,0 +1,100 @@
+//! The program itself: exit codes, streams, and what it sends.
+#![allow(clippy::disallowed_methods, reason = "plays the node, and looks at processes")]
+
+use std::io::{BufRead, BufReader, Write};
+use std::os::unix::net::UnixListener;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+/// Runs `nodetool` in a directory.
+fn nodetool(dir: &Path, args: &[&str]) -> Output {
+    let program = env!("CARGO_BIN_EXE_nodetool");
+    Command::new(program).args(args).current_dir(dir).output().unwrap()
+}
+
+fn said(output: &Output) -> (i32, String, String) {
+    let text = |bytes: &[u8]| String::from_utf8(bytes.to_vec()).unwrap();
+    (output.status.code().unwrap(), text(&output.stdout), text(&output.stderr))
+}
+
+fn dir(name: &str) -> PathBuf {
+    let dir = std::env::temp_dir().join(format!("helenus-nodetool-{}-{name}", std::process::id()));
+    std::fs::create_dir_all(dir.join("data")).unwrap();
+    dir
+}
+
+/// A node that answers one request with fixed bytes; gives what it was asked.
+fn node(dir: &Path, answer: &'static str) -> std::thread::JoinHandle<String> {
+    let listener = UnixListener::bind(dir.join("admin.sock")).unwrap();
+    std::thread::spawn(move || {
+        let (mut stream, _) = listener.accept().unwrap();
+        let mut asked = String::new();
+        let mut lines = BufReader::new(stream.try_clone().unwrap());
+        lines.read_line(&mut asked).unwrap();
+        lines.read_line(&mut asked).unwrap();
+        stream.write_all(answer.as_bytes()).unwrap();
+        asked
+    })
+}
+
+#[test]
+fn sends_the_verb_and_prints_the_answer() {
+    let dir = dir("answer");
+    let answer = "helenus-admin 1\n{\"out\":\"a\\n\"}\n{\"err\":\"b\\n\"}\n{\"exit\":2}\n";
+    let asked = node(&dir.join("data"), answer);
+    let output = nodetool(&dir, &["-pp", "status", "ks"]);
+    assert_eq!(said(&output), (2, "a\n".into(), "b\n".into()));
+    assert_eq!(
+        asked.join().unwrap(),
+        "helenus-admin 1\n{\"args\":[\"--print-port\",\"status\",\"ks\"]}\n"
+    );
+    std::fs::create_dir_all(dir.join("other")).unwrap();
+    let asked = node(&dir.join("other"), "helenus-admin 1\n{\"exit\":0}\n");
+    let output = nodetool(&dir, &["--data-dir", "other", "compactionstats", "-H"]);
+    assert_eq!(said(&output), (0, String::new(), String::new()));
+    assert!(asked.join().unwrap().ends_with("[\"compactionstats\",\"-H\"]}\n"));
+    std::fs::remove_dir_all(dir).unwrap();
+}
+
+#[test]
+fn a_node_of_another_version_is_named() {
+    let dir = dir("version");
+    let asked = node(&dir.join("data"), "helenus-admin 9\n");
+    let (code, _, err) = said(&nodetool(&dir, &["info"]));
+    assert_eq!(
+        (code, err.as_str()),
+        (
+            2,
+            "error: the other side says 'helenus-admin 9', this nodetool speaks 'helenus-admin 1'\n"
+        )
+    );
+    asked.join().unwrap();
+    std::fs::remove_dir_all(dir).unwrap();
+}
+
+#[test]
+fn what_needs_no_node() {
+    let dir = dir("none");
+    let run = |args: &[&str]| said(&nodetool(&dir, args));
+    let (code, out, err) = run(&["info"]);
+    assert_eq!((code, out.as_str()), (1, ""));
+    assert!(err.starts_with("nodetool: Failed to connect to './data/admin.sock': "), "{err}");
+    let hint = "See 'nodetool help' or 'nodetool help <command>'.\n";
+    let unknown = format!("nodetool: Found unexpected parameters: [bogusverb]\n{hint}");
+    assert_eq!(run(&["bogusverb"]), (1, unknown, String::new()));
+    let option = format!("nodetool: Found unexpected parameters: [--bogus]\n{hint}");
+    assert_eq!(run(&["info", "--bogus"]), (1, option, String::new()));
+    assert_eq!(run(&["repair"]), (2, "nodetool: repair is not served yet\n".into(), String::new()));
+    let overview = run(&[]);
+    assert!(overview.0 == 0 && overview.1.starts_with("usage: nodetool [--data-dir <dir>]"));
+    assert_eq!(run(&["help"]), overview);
+    assert_eq!(run(&["--help"]), overview);
+    assert_eq!(run(&["help", "bogus"]), (0, "Unknown command bogus\n".into(), String::new()));
+    for args in [&["-h", "10.0.0.1", "info"][..], &["-pw", "x", "info"], &["-p", "7199", "info"]] {
+        let (code, out, err) = run(args);
+        assert_eq!((code, out.as_str()), (2, ""));
+        assert!(err.starts_with(&format!("nodetool: {} is not served yet", args[0])), "{err}");
+    }
+    assert_eq!(run(&["--data-dir"]).0, 1);
+    std::fs::remove_dir_all(dir).unwrap();
+}

@@ -1,0 +1,29 @@
+//! What the operator sees of a node: its metrics over HTTP, nodetool's verbs over a unix socket, and
+//! a writer of demonstration data.
+//!
+//! A verb's way: `nodetool` checks the command line ([`Verb::parse`]) and sends it ([`client`])
+//! through the socket ([`socket`]) in lines of JSON ([`wire`]); the node parses it again, asks the
+//! node's [`Operator`] for facts ([`run`]) and sends back the text that Cassandra's nodetool prints.
+
+#![forbid(unsafe_code)]
+
+pub mod client;
+mod connections;
+pub mod demo;
+pub mod http;
+mod operator;
+mod output;
+mod run;
+pub mod socket;
+mod timeout;
+mod verb;
+pub mod wire;
+
+pub use connections::{ACCEPT_PAUSE, BindError};
+pub use operator::{
+    Answer, Cache, ChunkCache, Cluster, CompactionStats, Life, Liveness, NetworkCache, NodeInfo,
+    Operator, OperatorError, Release, Replication, Ring, RingNode, RunningCompaction, TableStats,
+};
+pub use run::{Reply, run};
+pub use timeout::{Timeout, UnknownTimeout};
+pub use verb::{Selection, TableFilter, Verb, VerbError, help};

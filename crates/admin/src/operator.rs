@@ -1,0 +1,386 @@
+//! What a node must be able to tell and do for its operator: one method a fact, typed; how it is
+//! printed is this crate's matter.
+
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use crate::timeout::Timeout;
+
+/// Why a verb was not carried out.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum OperatorError {
+    /// The operator asked for what cannot be: exit code 1. Cassandra's `IllegalArgumentException`
+    /// and `IllegalStateException` reach nodetool so.
+    #[error("{0}")]
+    BadUse(String),
+    /// It failed: exit code 2.
+    #[error("{0}")]
+    Failed(String),
+}
+
+/// An answer of an [`Operator`].
+pub type Answer<T> = Result<T, OperatorError>;
+
+/// The node, as its operator meets it; implemented where the node is composed. Called on one shard.
+#[allow(async_fn_in_trait, reason = "a node's shard is one thread: no future need be Send")]
+pub trait Operator: 'static {
+    /// The release of Cassandra whose behaviour is served, and this build's commit.
+    async fn release(&self) -> Answer<Release>;
+    /// Facts of this node.
+    async fn node(&self) -> Answer<NodeInfo>;
+    /// All keyspaces but virtual ones, in the order to show them in.
+    async fn keyspaces(&self) -> Answer<Vec<Replication>>;
+    /// The cluster's name and schema versions.
+    async fn cluster(&self) -> Answer<Cluster>;
+    /// The nodes and what each owns under the replication of `keyspace` (of any, if there is none).
+    /// Unknown keyspaces are [`OperatorError::BadUse`] with Cassandra's text (`The keyspace x, does not
+    /// exist`).
+    async fn ring(&self, keyspace: Option<&str>) -> Answer<Ring>;
+    /// Counters of all tables but virtual ones, those of a keyspace together.
+    async fn table_stats(&self) -> Answer<Vec<TableStats>>;
+    /// What compaction did and does.
+    async fn compaction_stats(&self) -> Answer<CompactionStats>;
+
+    /// Flushes tables of a keyspace that exists: all if `tables` is empty. A table that is none is
+    /// [`OperatorError::Failed`] (`Unknown keyspace/cf pair (ks.t)`).
+    async fn flush(&self, keyspace: &str, tables: &[String]) -> Answer<()>;
+    /// Compacts tables, chosen as in [`Operator::flush`], as far as their strategy will.
+    async fn compact(&self, keyspace: &str, tables: &[String]) -> Answer<()>;
+    /// Stops accepting writes and flushes everything; again: nothing.
+    async fn drain(&self) -> Answer<()>;
+    /// Drains, then gives the order to end.
+    async fn stop_daemon(&self) -> Answer<()>;
+
+    /// Whether clients are served.
+    async fn native_transport(&self) -> Answer<bool>;
+    /// Serves clients again. After a drain: [`OperatorError::BadUse`] (`Unable to start native transport
+    /// because the node was drained.`).
+    async fn start_native_transport(&self) -> Answer<()>;
+    /// Stops serving clients; with `force` without waiting for requests that run.
+    async fn stop_native_transport(&self, force: bool) -> Answer<()>;
+
+    /// A timeout, in milliseconds.
+    async fn timeout(&self, timeout: Timeout) -> Answer<u64>;
+    /// Sets a timeout until the next start.
+    async fn set_timeout(&self, timeout: Timeout, millis: u64) -> Answer<()>;
+}
+
+/// For `version`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Release {
+    /// Such as `5.0.9`.
+    pub version: String,
+    /// The commit this was built from.
+    pub git_sha: String,
+}
+
+/// For `info`. Sizes are bytes.
+#[derive(Clone, Debug, PartialEq)]
+pub struct NodeInfo {
+    /// The host ID.
+    pub host_id: String,
+    /// Whether gossip runs.
+    pub gossip_active: bool,
+    /// Whether clients are served.
+    pub native_transport_active: bool,
+    /// Live SSTables on disk.
+    pub load: u64,
+    /// The same before compression.
+    pub uncompressed_load: u64,
+    /// Of gossip.
+    pub generation: i64,
+    /// Since the start.
+    pub uptime: Duration,
+    /// Memory in use, and its budget: where Cassandra has its heap.
+    pub memory: (u64, u64),
+    /// Memory of memtables, filters, summaries and compression offsets.
+    pub off_heap: u64,
+    /// Data center.
+    pub data_center: String,
+    /// Rack.
+    pub rack: String,
+    /// Errors that nobody caught.
+    pub exceptions: u64,
+    /// Of SSTable positions.
+    pub key_cache: Cache,
+    /// Of rows.
+    pub row_cache: Cache,
+    /// Of counters.
+    pub counter_cache: Cache,
+    /// Of blocks of SSTables, if there is one.
+    pub chunk_cache: Option<ChunkCache>,
+    /// Of network buffers, if there is one.
+    pub network_cache: Option<NetworkCache>,
+    /// Share of the data that is repaired, in percent.
+    pub percent_repaired: f64,
+    /// The tokens; `None` while the node has not joined.
+    pub tokens: Option<Vec<String>>,
+    /// Such as `COMPLETED`.
+    pub bootstrap_state: String,
+    /// Whether joining failed.
+    pub bootstrap_failed: bool,
+    /// Whether the node is leaving.
+    pub decommissioning: bool,
+    /// Whether leaving failed.
+    pub decommission_failed: bool,
+}
+
+/// A cache that Cassandra saves.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Cache {
+    /// Entries.
+    pub entries: u64,
+    /// Bytes in use.
+    pub size: u64,
+    /// Bytes at most.
+    pub capacity: u64,
+    /// Requests answered.
+    pub hits: u64,
+    /// Requests.
+    pub requests: u64,
+    /// Between two savings.
+    pub save_period: Duration,
+}
+
+/// The cache of blocks.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct ChunkCache {
+    /// Entries.
+    pub entries: u64,
+    /// Bytes in use.
+    pub size: u64,
+    /// Bytes at most.
+    pub capacity: u64,
+    /// Requests not answered.
+    pub misses: u64,
+    /// Requests.
+    pub requests: u64,
+    /// Mean time of a miss, in microseconds.
+    pub miss_latency: f64,
+}
+
+/// The cache of network buffers.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct NetworkCache {
+    /// Bytes in use.
+    pub size: u64,
+    /// Bytes in use beyond the capacity.
+    pub overflow: u64,
+    /// Bytes at most.
+    pub capacity: u64,
+}
+
+/// A keyspace and its replication.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Replication {
+    /// The keyspace.
+    pub keyspace: String,
+    /// Class and options as Cassandra's `ReplicationParams` prints them for operators: `SimpleStrategy
+    /// {replication_factor=1}`.
+    pub replication: String,
+}
+
+/// For `describecluster`, beside [`Ring`] and keyspaces.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Cluster {
+    /// Its name.
+    pub name: String,
+    /// Class of the snitch.
+    pub snitch: String,
+    /// Whether slow replicas are avoided.
+    pub dynamic_snitch: bool,
+    /// Class of the partitioner.
+    pub partitioner: String,
+    /// Schema versions, each with the nodes that have it; unreachable ones under `UNREACHABLE`.
+    pub schema_versions: Vec<(String, Vec<SocketAddr>)>,
+    /// Releases, each with the nodes that run it.
+    pub releases: Vec<(String, Vec<SocketAddr>)>,
+}
+
+/// The nodes of the cluster.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Ring {
+    /// In the order to show them in, whatever the data center.
+    pub nodes: Vec<RingNode>,
+    /// Why [`RingNode::owns`] is not that of the replication, if it is not: `Non-system keyspaces don't
+    /// have the same replication settings, effective ownership information is meaningless`.
+    pub note: Option<String>,
+}
+
+/// Whether a node is up.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Liveness {
+    /// It answers.
+    Up,
+    /// It does not.
+    Down,
+    /// Nobody knows.
+    Unknown,
+}
+
+/// Where a node stands in its life.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Life {
+    /// It serves.
+    Normal,
+    /// It is leaving.
+    Leaving,
+    /// It is joining.
+    Joining,
+    /// It is changing its token.
+    Moving,
+}
+
+/// A node of the ring.
+#[derive(Clone, Debug, PartialEq)]
+pub struct RingNode {
+    /// Its broadcast address, with the storage port.
+    pub address: SocketAddr,
+    /// Whether it is up.
+    pub liveness: Liveness,
+    /// Where it stands.
+    pub life: Life,
+    /// Bytes of live data, if known.
+    pub load: Option<u64>,
+    /// Its tokens.
+    pub tokens: Vec<String>,
+    /// Share of the data it has (0 to 1, summed over data centers).
+    pub owns: Option<f64>,
+    /// Host ID.
+    pub host_id: String,
+    /// Data center.
+    pub data_center: String,
+    /// Rack.
+    pub rack: String,
+}
+
+/// For `tablestats`. Sizes are bytes, latencies microseconds.
+#[derive(Clone, Debug, PartialEq)]
+pub struct TableStats {
+    /// Keyspace.
+    pub keyspace: String,
+    /// Table; of an index `table.index`.
+    pub table: String,
+    /// SSTables.
+    pub sstables: u64,
+    /// Those of older formats.
+    pub old_sstables: u64,
+    /// Size of the largest.
+    pub max_sstable_size: u64,
+    /// `1 DAYS, max duration: 0 seconds`, of TimeWindowCompactionStrategy.
+    pub time_window: Option<String>,
+    /// Of LeveledCompactionStrategy: SSTables of each level (`12/10` beyond its maximum), and bytes.
+    pub levels: Option<Vec<(String, u64)>>,
+    /// Live SSTables.
+    pub space_live: u64,
+    /// With those that wait to be deleted.
+    pub space_total: u64,
+    /// Snapshots.
+    pub space_snapshots: u64,
+    /// Compressed by uncompressed size; -1 where nothing is.
+    pub compression_ratio: f64,
+    /// Partitions, about.
+    pub partitions: i64,
+    /// Cells in the memtable.
+    pub memtable_cells: u64,
+    /// Bytes of data in the memtable.
+    pub memtable_size: u64,
+    /// Bytes of the memtable outside of a heap.
+    pub memtable_off_heap: u64,
+    /// Flushes.
+    pub memtable_switches: u64,
+    /// Requests sent twice.
+    pub speculative_retries: u64,
+    /// Reads, and the sum of their times.
+    pub reads: (u64, u64),
+    /// Writes, and the sum of their times.
+    pub writes: (u64, u64),
+    /// Mean time of a recent read; NaN without any.
+    pub recent_read_latency: f64,
+    /// Mean time of a recent write; NaN without any.
+    pub recent_write_latency: f64,
+    /// Flushes under way or waiting.
+    pub pending_flushes: u64,
+    /// Percent of the data that is repaired.
+    pub percent_repaired: f64,
+    /// Repaired data.
+    pub bytes_repaired: u64,
+    /// Data not repaired.
+    pub bytes_unrepaired: u64,
+    /// Data in repair.
+    pub bytes_pending_repair: u64,
+    /// Filters that were wrong.
+    pub filter_false_positives: u64,
+    /// Share of such answers.
+    pub filter_false_ratio: f64,
+    /// Filters on disk.
+    pub filter_space: u64,
+    /// Filters in memory.
+    pub filter_memory: u64,
+    /// Summaries in memory.
+    pub summary_memory: u64,
+    /// Offsets of compressed chunks in memory.
+    pub compression_memory: u64,
+    /// Smallest, largest and mean partition.
+    pub partition_sizes: (u64, u64, u64),
+    /// Live cells a read saw: mean and maximum.
+    pub live_cells: (f64, u64),
+    /// Tombstones a read saw: mean and maximum.
+    pub tombstones: (f64, u64),
+    /// Share of tombstones that compaction could drop.
+    pub droppable_tombstones: f64,
+}
+
+/// For `compactionstats`.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct CompactionStats {
+    /// That may run at a time.
+    pub concurrent: u64,
+    /// Waiting, by keyspace and table: those with any.
+    pub pending: Vec<(String, String, u64)>,
+    /// Completed since the start.
+    pub completed: u64,
+    /// Bytes read.
+    pub bytes: u64,
+    /// Bytes read, compressed.
+    pub compressed_bytes: u64,
+    /// Given up.
+    pub aborted: u64,
+    /// Made smaller for want of space.
+    pub reduced: u64,
+    /// SSTables left out for want of space.
+    pub dropped_sstables: u64,
+    /// Completed a second, over the last 15 minutes.
+    pub fifteen_minute_rate: f64,
+    /// Completed a second, since the start.
+    pub mean_rate: f64,
+    /// Bytes a second; 0 is no limit.
+    pub throughput: u64,
+    /// Under way.
+    pub running: Vec<RunningCompaction>,
+}
+
+/// A compaction under way.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct RunningCompaction {
+    /// Its time-UUID.
+    pub id: String,
+    /// `Compaction`, `Validation`, ...
+    pub kind: String,
+    /// Keyspace.
+    pub keyspace: String,
+    /// Table.
+    pub table: String,
+    /// Done, in `unit`.
+    pub completed: u64,
+    /// To do in all, in `unit`.
+    pub total: u64,
+    /// To do in all, compressed, if known.
+    pub total_compressed: Option<u64>,
+    /// `bytes`, `keys`, `ranges`, ...
+    pub unit: String,
+    /// SSTables it reads.
+    pub sstables: u64,
+    /// Directory it writes to.
+    pub directory: String,
+}

@@ -1,0 +1,16 @@
+//! The texts that Cassandra's nodetool 5.0.9 prints (`tools.nodetool.*`).
+
+pub(crate) mod cluster;
+mod columns;
+pub(crate) mod compaction;
+pub(crate) mod info;
+mod number;
+pub(crate) mod status;
+pub(crate) mod tables;
+
+use std::net::SocketAddr;
+
+/// An address, with its port if the operator asked for ports.
+fn address(address: SocketAddr, print_port: bool) -> String {
+    if print_port { address.to_string() } else { address.ip().to_string() }
+}

@@ -1,0 +1,144 @@
+//! Verbs carried out: facts from the [`Operator`], text as nodetool prints it.
+
+use env::Env;
+
+use crate::operator::{Answer, Operator, OperatorError};
+use crate::output::{cluster, compaction, info, status, tables};
+use crate::verb::{Selection, TableFilter, Verb, bad_use};
+
+/// What a verb said.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Reply {
+    /// For standard output.
+    pub out: String,
+    /// For standard error.
+    pub err: String,
+    /// 0, or 1 for bad use, or 2 for failure.
+    pub exit: u8,
+}
+
+impl Reply {
+    fn ok(out: impl Into<String>) -> Self {
+        Self { out: out.into(), ..Self::default() }
+    }
+
+    /// A failure with its text for standard error.
+    pub(crate) fn failed(err: String) -> Self {
+        Self { out: String::new(), err, exit: 2 }
+    }
+}
+
+impl From<OperatorError> for Reply {
+    /// As `NodeTool.badUse` and `NodeTool.err`, without a stack trace.
+    fn from(e: OperatorError) -> Self {
+        match e {
+            OperatorError::BadUse(message) => {
+                Self { out: bad_use(&message), err: String::new(), exit: 1 }
+            }
+            OperatorError::Failed(message) => Self::failed(format!("error: {message}\n")),
+        }
+    }
+}
+
+/// Carries out a verb.
+pub async fn run<O: Operator>(env: &Env, operator: &O, verb: Verb) -> Reply {
+    match verb {
+        // Cassandra prints this one by itself.
+        Verb::Status { keyspace, print_port } => match operator.ring(keyspace.as_deref()).await {
+            Ok(ring) => Reply::ok(status::print(&ring, print_port)),
+            Err(OperatorError::BadUse(message)) => {
+                Reply { out: format!("\nError: {message}\n"), err: String::new(), exit: 1 }
+            }
+            Err(e) => e.into(),
+        },
+        verb => text(env, operator, verb).await.map_or_else(Reply::from, Reply::ok),
+    }
+}
+
+async fn text<O: Operator>(env: &Env, operator: &O, verb: Verb) -> Answer<String> {
+    match verb {
+        Verb::Compact(selection) => {
+            for keyspace in keyspaces(operator, &selection).await? {
+                operator.compact(&keyspace, &selection.tables).await?;
+            }
+        }
+        Verb::CompactionStats { human_readable, vtable } => {
+            let stats = operator.compaction_stats().await?;
+            return Ok(compaction::print(&stats, human_readable, vtable));
+        }
+        Verb::DescribeCluster { print_port } => {
+            let facts = operator.cluster().await?;
+            let ring = operator.ring(None).await?;
+            let keyspaces = operator.keyspaces().await?;
+            return Ok(cluster::print(&facts, &ring, &keyspaces, print_port));
+        }
+        Verb::DisableBinary { force } => operator.stop_native_transport(force).await?,
+        Verb::Drain => operator.drain().await?,
+        Verb::EnableBinary => operator.start_native_transport().await?,
+        Verb::Flush(selection) => {
+            for keyspace in keyspaces(operator, &selection).await? {
+                operator.flush(&keyspace, &selection.tables).await?;
+            }
+        }
+        Verb::GetTimeout(timeout) => {
+            let millis = operator.timeout(timeout).await?;
+            return Ok(format!("Current timeout for type {timeout}: {millis} ms\n"));
+        }
+        Verb::Info { tokens } => return Ok(info::print(&operator.node().await?, tokens)),
+        Verb::SetTimeout { timeout, millis } => operator.set_timeout(timeout, millis).await?,
+        Verb::Status { keyspace, print_port } => {
+            return Ok(status::print(&operator.ring(keyspace.as_deref()).await?, print_port));
+        }
+        Verb::StatusBinary => {
+            let running = operator.native_transport().await?;
+            return Ok(if running { "running\n" } else { "not running\n" }.to_owned());
+        }
+        Verb::StopDaemon => {
+            operator.stop_daemon().await?;
+            return Ok("Cassandra has shutdown.\n".to_owned());
+        }
+        Verb::TableStats { filter, human_readable } => {
+            return table_stats(env, operator, &filter, human_readable).await;
+        }
+        Verb::Version { verbose } => {
+            let release = operator.release().await?;
+            let mut text = format!("ReleaseVersion: {}\n", release.version);
+            if verbose {
+                text.push_str(&format!("GitSHA: {}\n", release.git_sha));
+            }
+            return Ok(text);
+        }
+    }
+    Ok(String::new())
+}
+
+/// The keyspaces that a selection means.
+async fn keyspaces<O: Operator>(operator: &O, selection: &Selection) -> Answer<Vec<String>> {
+    let all = operator.keyspaces().await?.into_iter().map(|keyspace| keyspace.keyspace);
+    let Some(wanted) = &selection.keyspace else { return Ok(all.collect()) };
+    match all.into_iter().find(|keyspace| keyspace == wanted) {
+        Some(keyspace) => Ok(vec![keyspace]),
+        None => Err(OperatorError::BadUse(format!("Keyspace [{wanted}] does not exist."))),
+    }
+}
+
+async fn table_stats<O: Operator>(
+    env: &Env,
+    operator: &O,
+    filter: &TableFilter,
+    human_readable: bool,
+) -> Answer<String> {
+    let all = operator.table_stats().await?;
+    let keyspaces = operator.keyspaces().await?.into_iter().map(|keyspace| keyspace.keyspace);
+    let groups = tables::select(&all, &keyspaces.collect(), filter)?;
+    let mut text = tables::head(&groups);
+    for group in &groups {
+        text.push_str(&tables::group_head(group));
+        for table in &group.shown {
+            text.push_str(&tables::table(table, human_readable));
+            env.maybe_yield().await;
+        }
+        text.push_str(tables::group_foot());
+    }
+    Ok(text)
+}

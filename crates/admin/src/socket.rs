@@ -1,0 +1,165 @@
+//! The operator's socket: `admin.sock` in the data directory, for the node's own user alone.
+
+use std::io;
+use std::net::Shutdown;
+use std::path::{Path, PathBuf};
+use std::rc::Rc;
+use std::time::Duration;
+
+use env::{Class, Env, Task, TcpListener, TcpStream};
+use metrics::{Name, Registry, Unit};
+
+use crate::connections::{self, BindError};
+use crate::operator::Operator;
+use crate::run::{Reply, run};
+use crate::verb::{Verb, VerbError};
+use crate::wire::{self, Event, MAGIC, MAX_MAGIC, MAX_REQUEST, WireError};
+
+/// The socket's name in the data directory.
+pub const NAME: &str = "admin.sock";
+/// Verbs that run at a time.
+pub const MAX_CONNECTIONS: u64 = 32;
+/// How long a client may take to send its request.
+pub const REQUEST_DEADLINE: Duration = Duration::from_secs(5);
+/// How long a client may take to read one event.
+pub const WRITE_DEADLINE: Duration = Duration::from_secs(30);
+/// Exit code of what failed.
+const FAILURE: u8 = 2;
+
+/// The listening socket; dropping it removes it. Verbs that run go on.
+#[derive(Debug)]
+#[must_use = "dropping it closes the socket"]
+pub struct Socket {
+    /// Where it is.
+    pub path: PathBuf,
+    _task: Task<()>,
+}
+
+/// Listens on [`NAME`] in `data_dir`, whose lock the caller holds, and runs verbs on `operator`. A
+/// verb runs to its end even if its client goes away, as in Cassandra.
+pub fn serve<O: Operator>(
+    env: &Env,
+    data_dir: &Path,
+    registry: &Registry,
+    operator: Rc<O>,
+) -> Result<Socket, BindError> {
+    let path = data_dir.join(NAME);
+    let listener = TcpListener::bind_unix(env, &path).map_err(BindError::new(path.display()))?;
+    let refused = registry.counter(
+        Name::new("Admin", "OperatorConnectionsRefused"),
+        Unit::Count,
+        "Connections to the operator's socket beyond its limit.",
+    );
+    let handle = move |env: Env, stream: TcpStream| {
+        let operator = operator.clone();
+        async move { serve_one(&env, &stream, operator.as_ref()).await }
+    };
+    let refuse = |stream: &TcpStream| {
+        let text = format!("nodetool: the node runs {MAX_CONNECTIONS} verbs already\n");
+        let (why, end) = (Event::Err(text).encode(), Event::Exit(FAILURE).encode());
+        let _ = stream.try_write(format!("{MAGIC}\n{why}{end}").as_bytes());
+        let _ = stream.shutdown(Shutdown::Write);
+    };
+    let serving =
+        connections::accept(env.clone(), listener, MAX_CONNECTIONS, refused, handle, refuse);
+    Ok(Socket { path, _task: env.spawn_task(Class::Admin, serving) })
+}
+
+/// Why a request could not be read.
+#[derive(Debug, thiserror::Error)]
+enum RequestError {
+    #[error(transparent)]
+    Io(#[from] io::Error),
+    #[error("the client speaks '{0}', this node speaks '{MAGIC}'")]
+    Version(String),
+    #[error("the request is {0}")]
+    Wire(#[from] WireError),
+    #[error("the request took more than {} s", REQUEST_DEADLINE.as_secs())]
+    Late,
+}
+
+async fn serve_one<O: Operator>(env: &Env, stream: &TcpStream, operator: &O) {
+    let request = match env.timeout(REQUEST_DEADLINE, read_request(stream)).await {
+        Ok(request) => request,
+        Err(_) => Err(RequestError::Late),
+    };
+    let reply = match request {
+        // There is nobody to tell.
+        Err(RequestError::Io(_)) => return,
+        Err(e) => Reply::failed(format!("nodetool: {e}\n")),
+        Ok(args) => match Verb::parse(&args) {
+            Err(e) => refuse(&e),
+            Ok(verb) => run(env, operator, verb).await,
+        },
+    };
+    if send(env, stream, &reply).await.is_ok() {
+        let _ = stream.shutdown(Shutdown::Write);
+    }
+}
+
+fn refuse(e: &VerbError) -> Reply {
+    Reply { out: e.text(), err: String::new(), exit: e.exit_code() }
+}
+
+async fn read_request(stream: &TcpStream) -> Result<Vec<String>, RequestError> {
+    let mut lines = Lines { stream, buf: Vec::new() };
+    let magic = lines.next(MAX_MAGIC).await?;
+    if magic != MAGIC.as_bytes() {
+        let said = String::from_utf8_lossy(&magic).escape_default().to_string();
+        return Err(RequestError::Version(said));
+    }
+    Ok(wire::decode_request(&lines.next(MAX_REQUEST).await?)?)
+}
+
+async fn send(env: &Env, stream: &TcpStream, reply: &Reply) -> io::Result<()> {
+    send_text(env, stream, &format!("{MAGIC}\n")).await?;
+    for piece in wire::pieces(&reply.out) {
+        send_text(env, stream, &Event::Out(piece.to_owned()).encode()).await?;
+    }
+    for piece in wire::pieces(&reply.err) {
+        send_text(env, stream, &Event::Err(piece.to_owned()).encode()).await?;
+    }
+    send_text(env, stream, &Event::Exit(reply.exit).encode()).await
+}
+
+async fn send_text(env: &Env, stream: &TcpStream, text: &str) -> io::Result<()> {
+    match env.timeout(WRITE_DEADLINE, stream.write_all(text.as_bytes())).await {
+        Ok(written) => written,
+        Err(_) => Err(io::ErrorKind::TimedOut.into()),
+    }
+}
+
+/// Lines of a stream.
+struct Lines<'a> {
+    stream: &'a TcpStream,
+    /// Read and not yet given out.
+    buf: Vec<u8>,
+}
+
+impl Lines<'_> {
+    /// The next line, of at most `limit` bytes, without its end.
+    async fn next(&mut self, limit: usize) -> Result<Vec<u8>, RequestError> {
+        let mut searched = 0;
+        loop {
+            let new = self.buf.get(searched..).unwrap_or_default();
+            if let Some(at) = new.iter().position(|b| *b == b'\n') {
+                let rest = self.buf.split_off(searched + at + 1);
+                let mut line = std::mem::replace(&mut self.buf, rest);
+                line.pop();
+                return match line.len() > limit {
+                    true => Err(WireError::TooMuch(limit, "bytes in a line").into()),
+                    false => Ok(line),
+                };
+            }
+            searched = self.buf.len();
+            if searched > limit {
+                return Err(WireError::TooMuch(limit, "bytes in a line").into());
+            }
+            let mut chunk = [0; 4096];
+            match self.stream.read(&mut chunk).await? {
+                0 => return Err(io::Error::from(io::ErrorKind::UnexpectedEof).into()),
+                n => self.buf.extend_from_slice(chunk.get(..n).unwrap_or_default()),
+            }
+        }
+    }
+}

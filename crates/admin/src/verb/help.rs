@@ -1,0 +1,82 @@
+//! The text of `nodetool help`.
+
+use std::fmt::Write;
+
+use super::names::{NOT_SERVED, SERVED};
+
+/// Arguments and options of the verbs that take some.
+const USES: &[(&str, &str)] = &[
+    ("compact", "[<keyspace> [<table>...]]"),
+    ("compactionstats", "[-H | --human-readable] [-V | --vtable]"),
+    ("disablebinary", "[-f | --force]"),
+    ("flush", "[<keyspace> [<table>...]]"),
+    ("gettimeout", "<timeout_type>"),
+    ("info", "[-T | --tokens]"),
+    ("settimeout", "<timeout_type> <timeout_in_ms>"),
+    ("status", "[<keyspace>]"),
+    ("tablestats", "[-i] [-H | --human-readable] [<keyspace>[.<table>]...]"),
+    ("version", "[-v | --verbose]"),
+];
+const COLUMNS: usize = 96;
+
+/// What `nodetool help` prints, or `nodetool help VERB`.
+pub fn help(verb: Option<&str>) -> String {
+    match verb {
+        None => overview(),
+        Some(verb) => match SERVED.iter().find(|(name, _)| *name == verb) {
+            Some((name, what)) => {
+                let uses = USES.iter().find(|(n, _)| n == name).map_or("", |(_, uses)| uses);
+                let line = format!("nodetool [--data-dir <dir>] {name} {uses}");
+                format!("{name}: {what}\n\nusage: {}\n", line.trim_end())
+            }
+            None if NOT_SERVED.contains(&verb) => {
+                format!("{verb} is a verb of Cassandra's that is not served yet\n")
+            }
+            None => format!("Unknown command {verb}\n"),
+        },
+    }
+}
+
+fn overview() -> String {
+    let mut text =
+        "usage: nodetool [--data-dir <dir>] [(-pp | --print-port)] <command> [<args>]\n\n\
+         The commands are:\n"
+            .to_owned();
+    for (name, what) in SERVED {
+        let _ = writeln!(text, "    {name:<18}{what}");
+    }
+    text.push_str("\nNot served yet:\n");
+    let mut line = String::new();
+    for name in NOT_SERVED {
+        if line.len() + name.len() + 5 > COLUMNS {
+            let _ = writeln!(text, "   {line}");
+            line.clear();
+        }
+        let _ = write!(line, " {name}");
+    }
+    let _ = writeln!(text, "   {line}");
+    text.push_str("\nSee 'nodetool help <command>' for more information on a specific command.\n");
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lists_all_verbs() {
+        let text = help(None);
+        for name in SERVED.iter().map(|(name, _)| name).chain(NOT_SERVED) {
+            assert!(text.split_whitespace().any(|word| word == *name), "{name}");
+        }
+        assert!(text.lines().all(|line| line.len() <= COLUMNS));
+    }
+
+    #[test]
+    fn explains_one_verb() {
+        assert!(help(Some("flush")).ends_with("flush [<keyspace> [<table>...]]\n"));
+        assert!(help(Some("drain")).ends_with("nodetool [--data-dir <dir>] drain\n"));
+        assert_eq!(help(Some("bogus")), "Unknown command bogus\n");
+        assert!(USES.iter().all(|(name, _)| SERVED.iter().any(|(served, _)| served == name)));
+    }
+}

@@ -1,0 +1,358 @@
+//! The verbs of nodetool and their arguments, with the texts of refusal of Cassandra's
+//! (`tools.NodeTool`, `tools.nodetool.*`, which parses with airline).
+
+mod args;
+mod help;
+mod names;
+
+use crate::timeout::{Timeout, UnknownTimeout};
+use args::Args;
+pub use help::help;
+use names::{NOT_SERVED, SERVED};
+
+/// A verb that this node serves.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Verb {
+    /// Merges the SSTables of tables into few.
+    Compact(Selection),
+    /// What compaction did and does.
+    CompactionStats {
+        /// Sizes with units.
+        human_readable: bool,
+        /// Columns as in `system_views.sstable_tasks`.
+        vtable: bool,
+    },
+    /// Name, partitioner, schema versions, keyspaces.
+    DescribeCluster {
+        /// Addresses with ports.
+        print_port: bool,
+    },
+    /// Stops serving clients.
+    DisableBinary {
+        /// Without waiting for requests that run.
+        force: bool,
+    },
+    /// Stops accepting writes and flushes everything.
+    Drain,
+    /// Serves clients again.
+    EnableBinary,
+    /// Writes memtables to disk.
+    Flush(Selection),
+    /// Says how long a timeout is.
+    GetTimeout(Timeout),
+    /// Identity, load, uptime, caches.
+    Info {
+        /// Every token on a line of its own.
+        tokens: bool,
+    },
+    /// Sets a timeout until the next start.
+    SetTimeout {
+        /// Which.
+        timeout: Timeout,
+        /// Milliseconds.
+        millis: u64,
+    },
+    /// The nodes of the cluster.
+    Status {
+        /// Whose replication decides what a node owns.
+        keyspace: Option<String>,
+        /// Addresses with ports.
+        print_port: bool,
+    },
+    /// Whether clients are served.
+    StatusBinary,
+    /// Ends the node.
+    StopDaemon,
+    /// Counters of tables.
+    TableStats {
+        /// Which.
+        filter: TableFilter,
+        /// Sizes with units.
+        human_readable: bool,
+    },
+    /// The release of Cassandra that the node is compatible with.
+    Version {
+        /// The commit it was built from too.
+        verbose: bool,
+    },
+}
+
+/// All keyspaces, one keyspace, or tables of one.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Selection {
+    /// All, if there is none.
+    pub keyspace: Option<String>,
+    /// All of the keyspace's, if empty.
+    pub tables: Vec<String>,
+}
+
+/// Tables to show, or not to show.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct TableFilter {
+    /// `keyspace` or `keyspace.table`.
+    pub names: Vec<String>,
+    /// Show those not named.
+    pub ignore: bool,
+}
+
+/// A command line that is not run.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum VerbError {
+    /// There is no verb: the help is the answer.
+    #[error("no command specified")]
+    Nothing,
+    /// Arguments or options that nobody knows; an unknown verb is one.
+    #[error("Found unexpected parameters: [{}]", .0.join(", "))]
+    Unexpected(Vec<String>),
+    /// Arguments that do not fit.
+    #[error("{0}")]
+    Arguments(String),
+    /// Not the name of a timeout.
+    #[error(transparent)]
+    UnknownTimeout(#[from] UnknownTimeout),
+    /// A verb of Cassandra's, or an option of a verb, that this node does not serve.
+    #[error("{0} is not served yet")]
+    NotServed(String),
+}
+
+impl VerbError {
+    /// Cassandra's exit codes: 1 for bad use, 2 for failure.
+    pub fn exit_code(&self) -> u8 {
+        match self {
+            Self::Nothing => 0,
+            Self::NotServed(_) => 2,
+            _ => 1,
+        }
+    }
+
+    /// What nodetool prints on its standard output.
+    pub fn text(&self) -> String {
+        match self {
+            Self::Nothing => help(None),
+            Self::NotServed(_) => format!("nodetool: {self}\n"),
+            _ => bad_use(&self.to_string()),
+        }
+    }
+}
+
+/// What nodetool prints when it was used badly.
+pub(crate) fn bad_use(message: &str) -> String {
+    format!("nodetool: {message}\nSee 'nodetool help' or 'nodetool help <command>'.\n")
+}
+
+impl Verb {
+    /// The verb and arguments of a command line, after the global options; of those, only
+    /// `-pp` (`--print-port`) may still stand before the verb.
+    pub fn parse(line: &[String]) -> Result<Self, VerbError> {
+        let mut words = line.iter().map(String::as_str);
+        let mut name = words.next();
+        let print_port = matches!(name, Some("-pp" | "--print-port"));
+        if print_port {
+            name = words.next();
+        }
+        let name = name.ok_or(VerbError::Nothing)?;
+        if NOT_SERVED.contains(&name) {
+            return Err(VerbError::NotServed(name.to_owned()));
+        }
+        if !SERVED.iter().any(|(served, _)| *served == name) {
+            // Airline lists the unknown verb with what follows it.
+            let all = std::iter::once(name).chain(words);
+            return Err(VerbError::Unexpected(all.map(str::to_owned).collect()));
+        }
+        let mut args = Args::new(name, words);
+        let verb = Self::parse_args(name, &mut args, print_port)?;
+        args.end()?;
+        Ok(verb)
+    }
+
+    fn parse_args(name: &str, args: &mut Args, print_port: bool) -> Result<Self, VerbError> {
+        Ok(match name {
+            "compact" => {
+                args.not_served(&["-s", "--split-output"])?;
+                args.not_served(&["--user-defined"])?;
+                args.not_served(&["-st", "--start-token"])?;
+                args.not_served(&["-et", "--end-token"])?;
+                args.not_served(&["--partition"])?;
+                Self::Compact(selection(args))
+            }
+            "compactionstats" => Self::CompactionStats {
+                human_readable: args.flag(&["-H", "--human-readable"]),
+                vtable: args.flag(&["-V", "--vtable"]),
+            },
+            "describecluster" => Self::DescribeCluster { print_port },
+            "disablebinary" => Self::DisableBinary { force: args.flag(&["-f", "--force"]) },
+            "drain" => Self::Drain,
+            "enablebinary" => Self::EnableBinary,
+            "flush" => Self::Flush(selection(args)),
+            "gettimeout" => Self::GetTimeout(get_timeout(&args.rest())?),
+            "info" => {
+                args.not_served(&["-O", "--out-of-range-ops"])?;
+                Self::Info { tokens: args.flag(&["-T", "--tokens"]) }
+            }
+            "settimeout" => set_timeout(&args.rest())?,
+            "status" => {
+                args.not_served(&["-r", "--resolve-ip"])?;
+                Self::Status { keyspace: args.take(), print_port }
+            }
+            "statusbinary" => Self::StatusBinary,
+            "stopdaemon" => Self::StopDaemon,
+            "tablestats" => table_stats(args)?,
+            "version" => Self::Version { verbose: args.flag(&["-v", "--verbose"]) },
+            other => return Err(VerbError::NotServed(other.to_owned())),
+        })
+    }
+}
+
+fn selection(args: &mut Args) -> Selection {
+    Selection { keyspace: args.take(), tables: args.rest() }
+}
+
+fn table_stats(args: &mut Args) -> Result<Verb, VerbError> {
+    args.not_served(&["-F", "--format"])?;
+    args.not_served(&["-s", "--sort"])?;
+    args.not_served(&["-t", "--top"])?;
+    args.not_served(&["-l", "--sstable-location-check"])?;
+    let ignore = args.flag(&["-i"]);
+    let human_readable = args.flag(&["-H", "--human-readable"]);
+    Ok(Verb::TableStats { filter: TableFilter { names: args.rest(), ignore }, human_readable })
+}
+
+fn get_timeout(args: &[String]) -> Result<Timeout, VerbError> {
+    match args {
+        [name] => Ok(name.parse()?),
+        _ => Err(VerbError::Arguments(format!(
+            "gettimeout requires a timeout type, one of ({})",
+            Timeout::NAMES
+        ))),
+    }
+}
+
+fn set_timeout(args: &[String]) -> Result<Verb, VerbError> {
+    let [name, millis] = args else {
+        return Err(VerbError::Arguments(format!(
+            "Timeout type followed by value in ms (0 disables socket streaming timeout). Type \
+             should be one of ({})",
+            Timeout::NAMES
+        )));
+    };
+    // Cassandra looks at the number first.
+    let millis: i64 = millis
+        .parse()
+        .map_err(|_| VerbError::Arguments(format!("For input string: \"{millis}\"")))?;
+    let millis = u64::try_from(millis)
+        .map_err(|_| VerbError::Arguments("timeout must be non-negative".to_owned()))?;
+    let timeout = name.parse()?;
+    Ok(Verb::SetTimeout { timeout, millis })
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn parse(line: &str) -> Result<Verb, VerbError> {
+        let words: Vec<String> = line.split_whitespace().map(str::to_owned).collect();
+        Verb::parse(&words)
+    }
+
+    /// What the line prints, with its exit code.
+    fn refused(line: &str) -> (u8, String) {
+        let e = parse(line).unwrap_err();
+        (e.exit_code(), e.text())
+    }
+
+    #[test]
+    fn reads_verbs_with_their_arguments() {
+        let tables = |ks: &str, tables: &[&str]| Selection {
+            keyspace: Some(ks.to_owned()),
+            tables: tables.iter().map(|t| (*t).to_owned()).collect(),
+        };
+        assert_eq!(parse("flush"), Ok(Verb::Flush(Selection::default())));
+        assert_eq!(parse("flush ks a b"), Ok(Verb::Flush(tables("ks", &["a", "b"]))));
+        assert_eq!(parse("compact ks"), Ok(Verb::Compact(tables("ks", &[]))));
+        assert_eq!(parse("info --tokens"), Ok(Verb::Info { tokens: true }));
+        assert_eq!(
+            parse("-pp status ks"),
+            Ok(Verb::Status { keyspace: Some("ks".to_owned()), print_port: true })
+        );
+        assert_eq!(
+            parse("tablestats -i a.b -H c"),
+            Ok(Verb::TableStats {
+                filter: TableFilter { names: vec!["a.b".to_owned(), "c".to_owned()], ignore: true },
+                human_readable: true
+            })
+        );
+        assert_eq!(
+            parse("settimeout read 5000"),
+            Ok(Verb::SetTimeout { timeout: Timeout::Read, millis: 5000 })
+        );
+        assert_eq!(parse("flush -- -H"), Ok(Verb::Flush(tables("-H", &[]))));
+    }
+
+    /// Captured from nodetool 5.0.9.
+    #[test]
+    fn refuses_as_cassandra_does() {
+        let bad = |message: &str| {
+            let text =
+                format!("nodetool: {message}\nSee 'nodetool help' or 'nodetool help <command>'.\n");
+            (1, text)
+        };
+        assert_eq!(refused("bogusverb"), bad("Found unexpected parameters: [bogusverb]"));
+        assert_eq!(refused("info --bogus"), bad("Found unexpected parameters: [--bogus]"));
+        assert_eq!(refused("info extra"), bad("Found unexpected parameters: [extra]"));
+        const TYPES: &str = "read, range, write, counterwrite, cascontention, truncate, \
+            internodeconnect, internodeuser, internodestreaminguser, misc (general \
+            rpc_timeout_in_ms)";
+        assert_eq!(
+            refused("gettimeout"),
+            bad(&format!("gettimeout requires a timeout type, one of ({TYPES})"))
+        );
+        assert_eq!(
+            refused("gettimeout bogus"),
+            bad(&format!("Timeout type requires one of ({TYPES})"))
+        );
+        assert_eq!(
+            refused("settimeout read"),
+            bad(&format!(
+                "Timeout type followed by value in ms (0 disables socket streaming timeout). Type \
+                 should be one of ({TYPES})"
+            ))
+        );
+        assert_eq!(refused("settimeout read abc"), bad("For input string: \"abc\""));
+        assert_eq!(refused("settimeout bogus -5"), bad("timeout must be non-negative"));
+        assert_eq!(refused("").0, 0);
+    }
+
+    #[test]
+    fn knows_the_verbs_that_are_not_served() {
+        assert_eq!(refused("repair ks"), (2, "nodetool: repair is not served yet\n".to_owned()));
+        assert_eq!(
+            refused("compact --user-defined f"),
+            (2, "nodetool: compact --user-defined is not served yet\n".to_owned())
+        );
+    }
+
+    #[test]
+    fn every_verb_of_cassandra_is_known_once() {
+        let mut names: Vec<_> = SERVED.iter().map(|(name, _)| *name).collect();
+        names.extend(NOT_SERVED);
+        let count = names.len();
+        names.sort_unstable();
+        names.dedup();
+        assert_eq!(names.len(), count);
+        for (name, _) in SERVED {
+            let result = parse(name);
+            assert!(!matches!(result, Err(VerbError::NotServed(_))), "{name}: {result:?}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn no_command_line_panics(line in prop::collection::vec("[-a-z.]{0,12}", 0..6), n: usize) {
+            let _ = Verb::parse(&line);
+            let verb = SERVED[n % SERVED.len()].0.to_owned();
+            let _ = Verb::parse(&[&[verb][..], &line].concat());
+        }
+    }
+}

@@ -1,0 +1,213 @@
+//! The operator's socket: permissions, framing, limits, hostile clients.
+#![allow(clippy::disallowed_methods, reason = "looks at the socket behind the door's back")]
+
+mod common;
+
+use std::io;
+use std::os::unix::fs::{FileTypeExt, PermissionsExt};
+use std::path::PathBuf;
+use std::rc::Rc;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use admin::socket::{self, MAX_CONNECTIONS, Socket};
+use admin::wire::{self, Event, MAGIC, MAX_EVENT, MAX_REQUEST};
+use admin::{Ring, client};
+use common::Fake;
+use env::real::{RealOptions, run};
+use env::{Env, Mesh, TcpStream};
+use metrics::{Registry, prometheus};
+
+/// Runs a test on one real shard with a directory of its own.
+fn real<F, Fut>(test: F)
+where
+    F: Fn(Env, PathBuf) -> Fut + Send + Sync + 'static,
+    Fut: Future<Output = io::Result<()>> + 'static,
+{
+    static NEXT: AtomicU32 = AtomicU32::new(0);
+    let n = NEXT.fetch_add(1, Ordering::Relaxed);
+    let dir = std::env::temp_dir().join(format!("helenus-admin-{}-{n}", std::process::id()));
+    std::fs::create_dir_all(&dir).unwrap();
+    let options = RealOptions { signals: false, ring_entries: 256, ..RealOptions::default() };
+    let theirs = dir.clone();
+    run(options, move |env: Env, _: Mesh<()>| test(env, theirs.clone())).unwrap();
+    std::fs::remove_dir_all(&dir).unwrap();
+}
+
+fn serve(env: &Env, dir: &std::path::Path) -> (Socket, Rc<Fake>) {
+    let fake = Rc::new(Fake::default());
+    (socket::serve(env, dir, &Registry::new(0), fake.clone()).unwrap(), fake)
+}
+
+/// Sends bytes and gives the lines of the answer.
+async fn ask(env: &Env, socket: &Socket, bytes: &[u8]) -> io::Result<Vec<String>> {
+    let stream = TcpStream::connect_unix(env, &socket.path).await?;
+    // The node may have refused before it read everything.
+    let _ = stream.write_all(bytes).await;
+    let (mut all, mut buf) = (Vec::new(), [0; 4096]);
+    loop {
+        match stream.read(&mut buf).await {
+            Ok(0) => break,
+            Ok(n) => all.extend_from_slice(&buf[..n]),
+            // Unread bytes reset a unix stream after what was sent before.
+            Err(e) if e.kind() == io::ErrorKind::ConnectionReset => break,
+            Err(e) => return Err(e),
+        }
+    }
+    Ok(String::from_utf8(all).unwrap().lines().map(str::to_owned).collect())
+}
+
+/// Standard output, standard error and exit code of a well-formed answer.
+fn read(lines: &[String]) -> (String, String, u8) {
+    let (first, events) = lines.split_first().expect("an answer");
+    assert_eq!(first, MAGIC);
+    let (mut out, mut err) = (String::new(), String::new());
+    for (n, line) in events.iter().enumerate() {
+        assert!(line.len() <= MAX_EVENT);
+        match Event::decode(line.as_bytes()).unwrap() {
+            Event::Out(text) => out.push_str(&text),
+            Event::Err(text) => err.push_str(&text),
+            Event::Exit(code) => {
+                assert_eq!(n + 1, events.len());
+                return (out, err, code);
+            }
+        }
+    }
+    panic!("no exit code: {lines:?}")
+}
+
+fn request(line: &str) -> Vec<u8> {
+    let words: Vec<String> = line.split_whitespace().map(str::to_owned).collect();
+    format!("{MAGIC}\n{}", wire::encode_request(&words).unwrap()).into_bytes()
+}
+
+#[test]
+fn the_socket_is_its_owners_alone_and_goes_with_it() {
+    real(|env, dir| async move {
+        let (socket, _) = serve(&env, &dir);
+        assert_eq!(socket.path, dir.join("admin.sock"));
+        let facts = std::fs::metadata(&socket.path)?;
+        assert!(facts.file_type().is_socket());
+        assert_eq!(facts.permissions().mode() & 0o777, 0o600);
+        // A dead node's socket is in nobody's way.
+        drop(std::os::unix::net::UnixListener::bind(dir.join("left"))?);
+        std::fs::rename(dir.join("left"), &socket.path)?;
+        let (again, _) = serve(&env, &dir);
+        let said = read(&ask(&env, &again, &request("version")).await?);
+        assert_eq!(said, ("ReleaseVersion: 5.0.9\n".into(), String::new(), 0));
+        drop((socket, again));
+        env.yield_now().await;
+        assert!(!dir.join("admin.sock").exists());
+        Ok(())
+    });
+}
+
+#[test]
+fn a_path_too_long_for_a_socket_is_named() {
+    real(|env, dir| async move {
+        let deep = dir.join("d".repeat(120));
+        std::fs::create_dir_all(&deep)?;
+        let e = socket::serve(&env, &deep, &Registry::new(0), Rc::new(Fake::default()))
+            .expect_err("a path beyond sun_path");
+        assert!(e.to_string().contains("dddd"), "{e}");
+        Ok(())
+    });
+}
+
+#[test]
+fn runs_verbs() {
+    real(|env, dir| async move {
+        let (socket, fake) = serve(&env, &dir);
+        let said = read(&ask(&env, &socket, &request("flush system local")).await?);
+        assert_eq!(said, (String::new(), String::new(), 0));
+        assert_eq!(*fake.done.borrow(), ["flush system [\"local\"]"]);
+        let (_, err, code) = read(&ask(&env, &socket, &request("flush system nosuch")).await?);
+        assert_eq!((err.as_str(), code), ("error: Unknown keyspace/cf pair (system.nosuch)\n", 2));
+        let (out, _, code) = read(&ask(&env, &socket, &request("bogus")).await?);
+        assert!(out.starts_with("nodetool: Found unexpected parameters: [bogus]\n") && code == 1);
+        let (out, _, code) = read(&ask(&env, &socket, &request("repair")).await?);
+        assert_eq!((out.as_str(), code), ("nodetool: repair is not served yet\n", 2));
+        Ok(())
+    });
+}
+
+/// The blocking client against the node, with more text than fits an event or a socket's buffer.
+#[test]
+fn long_answers_come_in_pieces() {
+    real(|env, dir| async move {
+        let (socket, fake) = serve(&env, &dir);
+        let node = common::ring().nodes[0].clone();
+        *fake.ring.borrow_mut() = Some(Ring { nodes: vec![node; 20_000], note: None });
+        let path = socket.path.clone();
+        let call = move || {
+            let mut stream = std::os::unix::net::UnixStream::connect(path).unwrap();
+            let (mut out, mut err) = (Vec::new(), Vec::new());
+            let code = client::call(&mut stream, &["status".to_owned()], &mut out, &mut err);
+            (code.unwrap(), out, err)
+        };
+        let (code, out, err) = env.helper(call).await;
+        assert_eq!((code, err), (0, Vec::new()));
+        assert_eq!(String::from_utf8(out).unwrap().matches("\nUN").count(), 20_000);
+        Ok(())
+    });
+}
+
+#[test]
+fn refuses_hostile_requests_and_serves_on() {
+    real(|env, dir| async move {
+        let (socket, fake) = serve(&env, &dir);
+        let framed = |line: &str| format!("{MAGIC}\n{line}\n").into_bytes();
+        let deep = framed(&"[".repeat(MAX_REQUEST - 1));
+        let cases: &[(&[u8], &str)] = &[
+            (b"GET /metrics HTTP/1.1\r\n\r\n", "the client speaks 'GET /metrics HTTP/1.1\\r'"),
+            (b"helenus-admin 2\n{}\n", "the client speaks 'helenus-admin 2'"),
+            (b"\xff\x00\n", "the client speaks"),
+            (&[b'x'; 100_000], "more than 64 bytes in a line"),
+            (&framed("{}"), "not a request"),
+            (&framed("{\"args\":[1]}"), "not a request"),
+            (&framed("{\"args\":[\"drain\"]"), "not a request"),
+            (&deep, "not a request"),
+            (&framed(&"x".repeat(MAX_REQUEST + 1)), "more than 65536 bytes in a line"),
+        ];
+        for (bytes, expected) in cases {
+            let (out, err, code) = read(&ask(&env, &socket, bytes).await?);
+            assert!(err.starts_with("nodetool: ") && err.contains(expected), "{err}");
+            assert_eq!((out.as_str(), code), ("", 2));
+        }
+        // Gone before the request was whole.
+        for bytes in [&b""[..], b"helenus-adm", b"helenus-admin 1\n{\"args\":[\"drain\"]}"] {
+            let stream = TcpStream::connect_unix(&env, &socket.path).await?;
+            stream.write_all(bytes).await?;
+            stream.shutdown(std::net::Shutdown::Write)?;
+            assert_eq!(stream.read(&mut [0]).await?, 0);
+        }
+        assert!(fake.done.borrow().is_empty());
+        assert_eq!(read(&ask(&env, &socket, &request("drain")).await?).2, 0);
+        Ok(())
+    });
+}
+
+#[test]
+fn at_the_limit_of_connections_the_next_is_refused() {
+    real(|env, dir| async move {
+        let registry = Registry::new(0);
+        let fake = Rc::new(Fake::default());
+        let socket = socket::serve(&env, &dir, &registry, fake).unwrap();
+        let mut open = Vec::new();
+        for _ in 0..MAX_CONNECTIONS {
+            open.push(TcpStream::connect_unix(&env, &socket.path).await?);
+        }
+        let (_, err, code) = read(&ask(&env, &socket, b"").await?);
+        assert_eq!((err.as_str(), code), ("nodetool: the node runs 32 verbs already\n", 2));
+        let text = prometheus::write(&[registry.snapshot()]);
+        assert!(text.contains("operatorconnectionsrefused_total{shard=\"0\"} 1\n"), "{text}");
+        open.clear();
+        loop {
+            let (_, err, code) = read(&ask(&env, &socket, &request("version")).await?);
+            if code == 0 {
+                return Ok(());
+            }
+            assert!(err.contains("verbs already"));
+            env.yield_now().await;
+        }
+    });
+}

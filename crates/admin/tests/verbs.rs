@@ -1,0 +1,207 @@
+//! What verbs print, against what nodetool 5.0.9 printed.
+
+mod common;
+
+use std::time::Duration;
+
+use admin::{Life, Liveness, Reply, RingNode, RunningCompaction, Verb, run};
+use common::Fake;
+use env::sim::{World, WorldOptions};
+
+fn say_with(fake: Fake, line: &str) -> (Reply, Vec<String>) {
+    let words: Vec<String> = line.split_whitespace().map(str::to_owned).collect();
+    let verb = Verb::parse(&words).unwrap();
+    let world = World::new(1, WorldOptions::default());
+    let env = world.client("10.0.0.1".parse().unwrap());
+    let inside = env.clone();
+    let asked = async move {
+        let reply = run(&inside, &fake, verb).await;
+        (reply, fake.done.take())
+    };
+    world.block_on(&env, Duration::from_secs(5), asked).unwrap()
+}
+
+fn say(line: &str) -> (Reply, Vec<String>) {
+    say_with(Fake::default(), line)
+}
+
+/// Runs a verb that must succeed, and gives its text.
+fn out(line: &str) -> String {
+    let (reply, _) = say(line);
+    assert_eq!((reply.exit, reply.err.as_str()), (0, ""), "{line}: {}", reply.out);
+    reply.out
+}
+
+#[test]
+fn prints_as_cassandra_does() {
+    assert_eq!(out("info"), include_str!("../testdata/nodetool/info.txt"));
+    assert_eq!(out("info -T"), include_str!("../testdata/nodetool/info_tokens.txt"));
+    assert_eq!(out("status"), include_str!("../testdata/nodetool/status.txt"));
+    assert_eq!(out("describecluster"), include_str!("../testdata/nodetool/describecluster.txt"));
+    assert_eq!(out("compactionstats"), include_str!("../testdata/nodetool/compactionstats.txt"));
+    assert_eq!(
+        out("compactionstats -H"),
+        include_str!("../testdata/nodetool/compactionstats_human.txt")
+    );
+    assert_eq!(out("version"), "ReleaseVersion: 5.0.9\n");
+    assert_eq!(out("version -v"), "ReleaseVersion: 5.0.9\nGitSHA: 0123abc\n");
+    assert_eq!(out("gettimeout read"), "Current timeout for type read: 5000 ms\n");
+    assert_eq!(out("statusbinary"), "running\n");
+    assert_eq!(out("stopdaemon"), "Cassandra has shutdown.\n");
+}
+
+#[test]
+fn tablestats_as_cassandra_prints_them() {
+    assert_eq!(out("tablestats system.local"), include_str!("../testdata/nodetool/tablestats.txt"));
+    // Another table had been read once more by then.
+    let fake = Fake::default();
+    fake.other_reads.set((2, 66_370));
+    assert_eq!(
+        say_with(fake, "tablestats -H system.local system.peers").0.out,
+        include_str!("../testdata/nodetool/tablestats_human.txt")
+    );
+}
+
+#[test]
+fn tablestats_of_those_not_named() {
+    let shown = |line: &str| -> Vec<String> {
+        let text = out(line);
+        let tables = text.lines().filter_map(|l| l.strip_prefix("\t\tTable: "));
+        tables.map(str::to_owned).collect()
+    };
+    assert_eq!(shown("tablestats"), ["IndexInfo", "local", "peers"]);
+    assert_eq!(shown("tablestats system"), ["IndexInfo", "local", "peers"]);
+    assert_eq!(shown("tablestats -i system.local"), ["IndexInfo", "peers"]);
+    assert!(shown("tablestats -i system").is_empty());
+    assert!(out("tablestats system_auth").is_empty());
+}
+
+#[test]
+fn refuses_as_cassandra_does() {
+    let hint = "See 'nodetool help' or 'nodetool help <command>'.\n";
+    let bad = |message: &str| (1, format!("nodetool: {message}\n{hint}"), String::new());
+    let refused = |line: &str| {
+        let (reply, done) = say(line);
+        assert!(done.is_empty());
+        (reply.exit, reply.out, reply.err)
+    };
+    assert_eq!(refused("flush nosuch"), bad("Keyspace [nosuch] does not exist."));
+    assert_eq!(
+        refused("flush system nosuch"),
+        (2, String::new(), "error: Unknown keyspace/cf pair (system.nosuch)\n".to_owned())
+    );
+    assert_eq!(refused("tablestats nosuch"), bad("Unknown keyspace: nosuch"));
+    assert_eq!(
+        refused("tablestats system.nosuch"),
+        bad("Unknown tables: [nosuch] in keyspace: system")
+    );
+    let no_keyspace = "\nError: The keyspace nosuch, does not exist\n";
+    assert_eq!(refused("status nosuch"), (1, no_keyspace.to_owned(), String::new()));
+    let fake = Fake::default();
+    fake.drained.set(true);
+    assert_eq!(
+        say_with(fake, "enablebinary").0.out,
+        bad("Unable to start native transport because the node was drained.").1
+    );
+}
+
+#[test]
+fn does_as_it_is_told() {
+    let done = |line: &str| {
+        let (reply, done) = say(line);
+        assert_eq!(reply.exit, 0);
+        done
+    };
+    assert_eq!(done("flush system local peers"), ["flush system [\"local\", \"peers\"]"]);
+    let all = ["system_traces", "system_distributed", "system_auth", "system_schema", "system"];
+    assert_eq!(done("flush"), all.map(|keyspace| format!("flush {keyspace} []")));
+    assert_eq!(done("compact system local"), ["compact system [\"local\"]"]);
+    assert_eq!(done("drain"), ["drain"]);
+    assert_eq!(done("disablebinary -f"), ["stop native true"]);
+    assert_eq!(done("enablebinary"), ["start native"]);
+    assert_eq!(done("settimeout write 7"), ["set write 7"]);
+}
+
+#[test]
+fn status_of_several_data_centers() {
+    let mut ring = common::ring();
+    let node = ring.nodes[0].clone();
+    ring.nodes.push(RingNode {
+        address: "10.20.30.40:7000".parse().unwrap(),
+        liveness: Liveness::Down,
+        life: Life::Joining,
+        load: None,
+        owns: Some(0.3333),
+        data_center: "ac0".into(),
+        rack: "r".into(),
+        ..node
+    });
+    let fake = Fake::default();
+    *fake.ring.borrow_mut() = Some(ring);
+    let (reply, _) = say_with(fake, "-pp status");
+    assert_eq!(
+        reply.out,
+        "Datacenter: ac0\n\
+         ===============\n\
+         Status=Up/Down\n\
+         |/ State=Normal/Leaving/Joining/Moving\n\
+         --  Address           Load        Tokens  Owns (effective)  Host ID                               Rack \n\
+         DJ  10.20.30.40:7000  ?           16      33.3%             7a0ab442-d8a0-4143-a2eb-61643a2b0f1b  r    \n\
+         \n\
+         Datacenter: datacenter1\n\
+         =======================\n\
+         Status=Up/Down\n\
+         |/ State=Normal/Leaving/Joining/Moving\n\
+         --  Address           Load        Tokens  Owns (effective)  Host ID                               Rack \n\
+         UN  127.0.0.23:7000   114.69 KiB  16      100.0%            7a0ab442-d8a0-4143-a2eb-61643a2b0f1b  rack1\n\
+         \n"
+    );
+}
+
+#[test]
+fn status_of_one_token_and_no_common_replication() {
+    let mut ring = common::ring();
+    ring.nodes[0].tokens = vec!["42".into()];
+    ring.note = Some("Non-system keyspaces don't have the same replication settings".into());
+    let fake = Fake::default();
+    *fake.ring.borrow_mut() = Some(ring);
+    let text = say_with(fake, "status").0.out;
+    assert!(text.contains(
+        "\n--  Address     Load        Owns  Host ID                               Token  Rack \n\
+         UN  127.0.0.23  114.69 KiB  ?     7a0ab442-d8a0-4143-a2eb-61643a2b0f1b  42     rack1\n\n\
+         Note: Non-system keyspaces don't"
+    ));
+}
+
+#[test]
+fn compactions_under_way() {
+    let mut stats = common::compaction_stats();
+    stats.pending = vec![("ks".into(), "t".into(), 3)];
+    stats.running = vec![RunningCompaction {
+        id: "b5b2e5c0-0000-11f1-8000-000000000000".into(),
+        kind: "Compaction".into(),
+        keyspace: "ks".into(),
+        table: "t".into(),
+        completed: 1 << 30,
+        total: 3 << 30,
+        total_compressed: None,
+        unit: "bytes".into(),
+        sstables: 4,
+        directory: "/d".into(),
+    }];
+    let fake = Fake::default();
+    *fake.compactions.borrow_mut() = Some(stats);
+    let text = say_with(fake, "compactionstats -H").0.out;
+    let line = |start: &str| {
+        let found = text.lines().find(|l| l.starts_with(start)).unwrap_or_default();
+        found.split_whitespace().collect::<Vec<_>>().join(" ")
+    };
+    assert_eq!(line("pending"), "pending tasks 3");
+    assert_eq!(line("ks "), "ks t 3");
+    assert_eq!(line("id "), "id compaction type keyspace table completed total unit progress");
+    assert_eq!(
+        line("b5b2"),
+        "b5b2e5c0-0000-11f1-8000-000000000000 Compaction ks t 1 GiB 3 GiB bytes 33.33%"
+    );
+    assert_eq!(line("active"), "active compaction remaining time 0h00m32s");
+}

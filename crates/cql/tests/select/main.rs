@@ -1,0 +1,5 @@
+//! SELECT against the answers of a real Cassandra, and laws of slices and pages.
+
+mod golden;
+mod laws;
+mod world;
