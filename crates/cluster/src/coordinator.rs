@@ -22,6 +22,7 @@ use crate::identity::Identity;
 use crate::prepared::{Entry, PreparedCache, result_metadata};
 use crate::request_metrics::ClientRequests;
 use crate::schema_owner::SchemaOwner;
+use crate::turns::Turns;
 use crate::values::Bound;
 
 /// Bytes of prepared statements that a shard keeps where the configuration does not say.
@@ -53,6 +54,8 @@ pub struct Coordinator {
     pub(crate) owner: OnceCell<SchemaOwner>,
     /// Tells this shard's clients of a change.
     pub(crate) publish: Box<dyn Fn(&SchemaChange)>,
+    /// Who changes which of this shard's partitions.
+    pub(crate) turns: Turns,
     /// Sequence of time-UUIDs within a microsecond, and this node's part of them.
     ticks: Cell<i64>,
     node: u64,
@@ -60,6 +63,17 @@ pub struct Coordinator {
     timeouts: Cell<Timeouts>,
     /// Latencies and errors of reads and writes.
     pub(crate) requests: ClientRequests,
+    /// Counters for metrics.
+    pub stats: CoordinatorStats,
+}
+
+/// What a shard's coordinator counts.
+#[derive(Debug, Default)]
+pub struct CoordinatorStats {
+    /// Partitions asked for or written to here that are this shard's own.
+    pub own_partitions: Cell<u64>,
+    /// Those that are another shard's: what a shard-aware driver avoids.
+    pub other_partitions: Cell<u64>,
 }
 
 impl HasShards for Coordinator {
@@ -98,8 +112,10 @@ impl Coordinator {
             limits,
             owner: OnceCell::new(),
             publish: Box::new(publish),
+            turns: Turns::default(),
             ticks: Cell::new(0),
             requests: ClientRequests::new(registry),
+            stats: CoordinatorStats::default(),
         })
     }
 
@@ -131,6 +147,17 @@ impl Coordinator {
     /// The present schema.
     pub fn schema(&self) -> Arc<Schema> {
         self.engine.schema()
+    }
+
+    /// Counts a partition that a client of this shard works on, by its owner.
+    pub(crate) fn count_hop(&self, owner: usize) {
+        let stats = &self.stats;
+        let count = if owner == self.shards.me() {
+            &stats.own_partitions
+        } else {
+            &stats.other_partitions
+        };
+        count.set(count.get() + 1);
     }
 
     /// A version 1 UUID that nobody else gives, later than the one before.

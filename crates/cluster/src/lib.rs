@@ -3,9 +3,11 @@
 #![forbid(unsafe_code)]
 
 mod answer;
+mod batch_log;
 mod boot;
 mod clock_reserve;
 mod coordinator;
+mod counters;
 mod describe;
 mod identity;
 mod internal;
@@ -13,6 +15,7 @@ mod prepared;
 mod read;
 mod request_metrics;
 mod schema_owner;
+mod turns;
 mod values;
 pub mod virtual_tables;
 mod write;

@@ -560,7 +560,9 @@ impl Coordinator {
             (0..shards).map(|_| Vec::new()).collect();
         for (place, key) in keys.iter().enumerate() {
             let key = PartitionKey { token: key.token, bytes: key.bytes.clone() };
-            by_shard[self.engine.owner(key.token)].push((place, key));
+            let owner = self.engine.owner(key.token);
+            self.count_hop(owner);
+            by_shard[owner].push((place, key));
         }
         let mut found = Vec::new();
         let mut remote = Vec::new();
