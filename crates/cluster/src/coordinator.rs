@@ -4,10 +4,11 @@ use std::cell::{Cell, OnceCell, RefCell};
 use std::rc::Rc;
 use std::sync::Arc;
 
-use config::Config;
+use config::{Config, Timeouts};
 use cql::permission::Need;
 use cql::{Bind, CqlError, Limits, Plan, Prepared};
 use env::{Class, Env, Instant};
+use metrics::Registry;
 use protocol::{
     Batch, BatchKind, BatchStatement, Consistency, ErrorResponse, Id, QueryOptions, SchemaChange,
     Version, WriteType, prepared_id,
@@ -20,7 +21,9 @@ use types::Uuid;
 use crate::answer::{Answer, Outcome, PreparedInfo, cql_error, invalid, parse_error};
 use crate::identity::Identity;
 use crate::prepared::{Entry, PreparedCache, result_metadata};
+use crate::request_metrics::ClientRequests;
 use crate::schema_owner::SchemaOwner;
+use crate::turns::Turns;
 use crate::values::Bound;
 
 /// Bytes of prepared statements that a shard keeps where the configuration does not say.
@@ -52,9 +55,15 @@ pub struct Coordinator {
     pub(crate) owner: OnceCell<SchemaOwner>,
     /// Tells this shard's clients of a change.
     pub(crate) publish: Box<dyn Fn(&SchemaChange)>,
+    /// Who changes which of this shard's partitions.
+    pub(crate) turns: Turns,
     /// Sequence of time-UUIDs within a microsecond, and this node's part of them.
     ticks: Cell<i64>,
     node: u64,
+    /// The configuration's, until the operator sets others.
+    timeouts: Cell<Timeouts>,
+    /// Latencies and errors of reads and writes.
+    pub(crate) requests: ClientRequests,
     /// Counters for metrics.
     pub stats: CoordinatorStats,
 }
@@ -62,16 +71,10 @@ pub struct Coordinator {
 /// What a shard's coordinator counts.
 #[derive(Debug, Default)]
 pub struct CoordinatorStats {
-    /// Reads, and those that failed for want of replicas, by timeout, otherwise.
-    pub reads: Cell<u64>,
-    /// Writes.
-    pub writes: Cell<u64>,
-    /// Reads that failed.
-    pub read_failures: Cell<u64>,
-    /// Writes that failed.
-    pub write_failures: Cell<u64>,
-    /// Statements refused because too few replicas can be alive.
-    pub unavailables: Cell<u64>,
+    /// Partitions asked for or written to here that are this shard's own.
+    pub own_partitions: Cell<u64>,
+    /// Those that are another shard's: what a shard-aware driver avoids.
+    pub other_partitions: Cell<u64>,
 }
 
 impl HasShards for Coordinator {
@@ -81,12 +84,13 @@ impl HasShards for Coordinator {
 }
 
 impl Coordinator {
-    /// A shard's coordinator. `publish` tells its clients of changes of the schema.
+    /// A shard's coordinator. It counts in `registry`; `publish` tells its clients of changes of the schema.
     pub fn new(
         engine: &Rc<Engine>,
         config: Arc<Config>,
         identity: Arc<Identity>,
         shards: Shards<Rc<Coordinator>>,
+        registry: &Registry,
         publish: impl Fn(&SchemaChange) + 'static,
     ) -> Rc<Self> {
         let env = engine.env().clone();
@@ -101,6 +105,7 @@ impl Coordinator {
             node: env.random_u64(),
             env,
             engine: Rc::clone(engine),
+            timeouts: Cell::new(config.timeouts),
             config,
             identity,
             shards,
@@ -108,7 +113,9 @@ impl Coordinator {
             limits,
             owner: OnceCell::new(),
             publish: Box::new(publish),
+            turns: Turns::default(),
             ticks: Cell::new(0),
+            requests: ClientRequests::new(registry),
             stats: CoordinatorStats::default(),
         })
     }
@@ -128,8 +135,30 @@ impl Coordinator {
         &self.identity
     }
 
-    pub(crate) fn schema(&self) -> Arc<Schema> {
+    /// How long requests may take on this shard.
+    pub fn timeouts(&self) -> Timeouts {
+        self.timeouts.get()
+    }
+
+    /// Lets requests on this shard take so long.
+    pub fn set_timeouts(&self, timeouts: Timeouts) {
+        self.timeouts.set(timeouts);
+    }
+
+    /// The present schema.
+    pub fn schema(&self) -> Arc<Schema> {
         self.engine.schema()
+    }
+
+    /// Counts a partition that a client of this shard works on, by its owner.
+    pub(crate) fn count_hop(&self, owner: usize) {
+        let stats = &self.stats;
+        let count = if owner == self.shards.me() {
+            &stats.own_partitions
+        } else {
+            &stats.other_partitions
+        };
+        count.set(count.get() + 1);
     }
 
     /// A version 1 UUID that nobody else gives, later than the one before.

@@ -15,7 +15,9 @@ use storage::{Engine, PartitionKey, ScanStart, Slices, StorageError};
 
 use crate::answer::{Answer, Outcome, Page, cql_error, invalid, read_error};
 use crate::coordinator::{Coordinator, Request, STATEMENT, check_replicas};
+use crate::request_metrics::RequestMetrics;
 use crate::values::Bound as Bindings;
+use crate::virtual_tables::NodeData;
 
 /// A page ends early at this many bytes of cells, where the client asked for pages.
 const PAGE_BYTES_MAX: usize = 4 << 20;
@@ -274,12 +276,15 @@ async fn read_partition(
     let filter = resumed.unwrap_or(&read.rows);
     let left = if first { read.first_limit } else { read.per_partition_limit };
     let slices = slices(filter, read.reversed);
+    let started = engine.env().now();
     let Some(mut rows) = engine.partition(task.table(), key.as_ref(), &slices).await? else {
+        engine.read_ended(task.table().id, started);
         return Ok(None);
     };
     let block = Block { key: Some(key.clone()), ..Block::default() };
     let mut sink = Sink { task, engine, budget, aggregation, block, left };
     read_rows(&mut sink, key, &mut rows, resumed.is_some()).await?;
+    engine.read_ended(task.table().id, started);
     sink.block.full = sink.left == 0 || sink.budget.is_spent();
     Ok(Some(sink.block))
 }
@@ -424,11 +429,10 @@ impl Coordinator {
         metadata: &Arc<ResultMetadata>,
         request: &Request<'_>,
     ) -> Outcome {
-        self.stats.reads.set(self.stats.reads.get() + 1);
-        let result = self.select_page(select, values, metadata, request).await;
-        if result.is_err() {
-            self.stats.read_failures.set(self.stats.read_failures.get() + 1);
-        }
+        let started = self.env.now();
+        let mut kind = &self.requests.read;
+        let result = self.select_page(select, values, metadata, request, &mut kind).await;
+        kind.ended(self.env.now().since(started), result.as_ref().err());
         let warnings = match (&result, select.aggregation_warning()) {
             (Ok(_), Some(warning)) => vec![warning.to_owned()],
             _ => Vec::new(),
@@ -436,21 +440,20 @@ impl Coordinator {
         Outcome::new(result.map(Answer::Rows), warnings)
     }
 
-    async fn select_page(
-        self: &Rc<Self>,
+    /// A page; `kind` becomes the kind of request that it turns out to be.
+    async fn select_page<'a>(
+        self: &'a Rc<Self>,
         select: &Arc<Select>,
         values: &Bindings<'_>,
         metadata: &Arc<ResultMetadata>,
         request: &Request<'_>,
+        kind: &mut &'a RequestMetrics,
     ) -> Result<Page, ErrorResponse> {
         let table = select.table();
         let consistency = request.options.consistency;
         let schema = self.schema();
         if let Some(keyspace) = schema.keyspace(&table.keyspace) {
-            let checked = check_replicas(keyspace, consistency, &self.identity.data_center, true);
-            checked.inspect_err(|_| {
-                self.stats.unavailables.set(self.stats.unavailables.get() + 1);
-            })?;
+            check_replicas(keyspace, consistency, &self.identity.data_center, true)?;
         }
         let now = self.now(request.options);
         let position = request.options.paging_state.map(|state| position(&state, table));
@@ -477,8 +480,11 @@ impl Coordinator {
             bytes_max: if paged { PAGE_BYTES_MAX } else { usize::MAX },
         };
         let timeout = match &read.target {
-            Target::Keys(_) => self.config.timeouts.read,
-            Target::Range { .. } => self.config.timeouts.range,
+            Target::Keys(_) => self.timeouts().read,
+            Target::Range { .. } => {
+                *kind = &self.requests.range;
+                self.timeouts().range
+            }
         };
         let asked = read.timeout_nanos.map(Duration::from_nanos);
         let timeout = asked.unwrap_or(timeout);
@@ -559,7 +565,9 @@ impl Coordinator {
             (0..shards).map(|_| Vec::new()).collect();
         for (place, key) in keys.iter().enumerate() {
             let key = PartitionKey { token: key.token, bytes: key.bytes.clone() };
-            by_shard[self.engine.owner(key.token)].push((place, key));
+            let owner = self.engine.owner(key.token);
+            self.count_hop(owner);
+            by_shard[owner].push((place, key));
         }
         let mut found = Vec::new();
         let mut remote = Vec::new();
@@ -637,8 +645,18 @@ impl Coordinator {
         &self,
         table: &Table,
     ) -> Result<Vec<rows::PartitionUpdate>, cql::CqlError> {
-        let name = format!("{}.{}", table.keyspace, table.name);
-        Err(cql::CqlError::unsupported(name))
+        let data = NodeData {
+            settings: Some(self.config.entries()),
+            // this node has no peers yet: no hints, no connections between nodes
+            pending_hints: Some(Vec::new()),
+            inbound: Some(Vec::new()),
+            outbound: Some(Vec::new()),
+            ..NodeData::default()
+        };
+        let now = self.env.unix_micros();
+        let partitions = crate::virtual_tables::partitions(table, &self.schema(), &data, now);
+        let name = || format!("{}.{}", table.keyspace, table.name);
+        partitions.ok_or_else(|| cql::CqlError::unsupported(name()))
     }
 
     /// Reads a virtual table: its partitions are made up here.
@@ -691,21 +709,21 @@ fn wanted(
             let found: Vec<_> = keys.iter().filter_map(find).collect();
             found.into_iter().map(|update| (key_of(&update), update)).collect()
         }
+        // Ranges of virtual tables go by the order of keys, in which the partitions come.
         Target::Range { from, to } => {
-            let order = |bound: &RangeBound, key: &PartitionKey| match bound {
-                RangeBound::Unbounded => None,
-                RangeBound::Token { token, inclusive } => Some((key.token.cmp(token), *inclusive)),
-                RangeBound::Key { key: at, inclusive } => {
-                    Some(((key.token, &key.bytes).cmp(&(at.token, &at.bytes)), *inclusive))
-                }
-            };
-            let inside = |key: &PartitionKey| {
-                let after = order(from, key).is_none_or(|(o, i)| o.is_gt() || (i && o.is_eq()));
-                after && order(to, key).is_none_or(|(o, i)| o.is_lt() || (i && o.is_eq()))
-            };
             let mut all: Vec<_> = partitions.into_iter().map(|u| (key_of(&u), u)).collect();
-            all.retain(|(key, _)| inside(key));
-            all.sort_by(|a, b| a.0.cmp(&b.0));
+            if let RangeBound::Key { key, inclusive } = from {
+                let at = all.iter().position(|(of, _)| of.bytes == key.bytes);
+                all.drain(..at.map_or(all.len(), |at| at + usize::from(!inclusive)));
+            }
+            let token = |bound: &RangeBound, key: &PartitionKey| match bound {
+                RangeBound::Token { token, inclusive } => Some((key.token.cmp(token), *inclusive)),
+                RangeBound::Unbounded | RangeBound::Key { .. } => None,
+            };
+            all.retain(|(key, _)| {
+                let after = token(from, key).is_none_or(|(o, i)| o.is_gt() || (i && o.is_eq()));
+                after && token(to, key).is_none_or(|(o, i)| o.is_lt() || (i && o.is_eq()))
+            });
             all
         }
     }

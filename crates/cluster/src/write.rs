@@ -4,7 +4,7 @@ use std::rc::Rc;
 
 use cql::ast::BatchKind;
 use cql::modify::{Batch, Before, Modify, NothingRead, Part, ReadFirst, finish_parts};
-use cql::{Bind, CqlError};
+use cql::Bind;
 use protocol::{Consistency, ErrorResponse, WriteType};
 use rows::{ClusteringRef, Mutation, PartitionUpdate, RowRef};
 use schema::{Schema, TableId};
@@ -12,6 +12,7 @@ use storage::{Engine, PartitionKey, StorageError};
 
 use crate::answer::{Answer, Outcome, cql_error, invalid, write_error};
 use crate::coordinator::{Coordinator, Now, Request, STATEMENT, batch_write_type, check_replicas};
+use crate::counters::check_consistency;
 use crate::values::Bound;
 
 /// Rows that were read before a write that depends on them.
@@ -48,7 +49,9 @@ impl Coordinator {
         request: &Request<'_>,
     ) -> Outcome {
         let bound = self.bind_modify(modify, values, request).await;
-        self.write(bound, WriteType::Simple, request).await
+        let is_counter = modify.table().is_counter();
+        let write_type = if is_counter { WriteType::Counter } else { WriteType::Simple };
+        self.write(bound, write_type, request).await
     }
 
     async fn bind_modify(
@@ -150,26 +153,20 @@ impl Coordinator {
         write_type: WriteType,
         request: &Request<'_>,
     ) -> Outcome {
-        let Write { updates, mut warnings, needs_log } = match bound {
+        let Write { updates, warnings, needs_log } = match bound {
             Ok(bound) => bound,
             Err(error) => return error.into(),
         };
-        self.stats.writes.set(self.stats.writes.get() + 1);
-        if needs_log {
-            warnings.clear();
-            let error = CqlError::unsupported("A logged batch across partitions");
-            return Outcome::new(Err(cql_error(error)), warnings);
-        }
-        let result = self.apply(updates, write_type, request).await;
-        if result.is_err() {
-            self.stats.write_failures.set(self.stats.write_failures.get() + 1);
-        }
+        let started = self.env.now();
+        let result = self.apply(updates, needs_log, write_type, request).await;
+        self.requests.write.ended(self.env.now().since(started), result.as_ref().err());
         Outcome::new(result.map(|()| Answer::Void), warnings)
     }
 
     async fn apply(
         self: &Rc<Self>,
         updates: Vec<PartitionUpdate>,
+        needs_log: bool,
         write_type: WriteType,
         request: &Request<'_>,
     ) -> Result<(), ErrorResponse> {
@@ -182,25 +179,43 @@ impl Coordinator {
         }
         for (keyspace, _) in &mutations {
             let Some(keyspace) = schema.keyspace(keyspace) else { continue };
-            let checked = check_replicas(keyspace, consistency, &self.identity.data_center, false);
-            checked.inspect_err(|_| {
-                self.stats.unavailables.set(self.stats.unavailables.get() + 1);
-            })?;
+            check_replicas(keyspace, consistency, &self.identity.data_center, false)?;
+        }
+        let all = mutations.iter().flat_map(|(_, mutation)| mutation.updates());
+        let mut counts = false;
+        for update in all.filter(|update| update.layout.counter) {
+            counts = true;
+            let table = schema.table_by_id(&TableId(update.table));
+            let name = table.map(|table| table.name.as_str()).unwrap_or_default();
+            check_consistency(consistency, name)?;
         }
         let durable = |keyspace: &str| schema.keyspace(keyspace).is_none_or(|ks| ks.durable_writes);
-        let all = self.apply_all(mutations.into_iter().map(|(ks, m)| (durable(&ks), m)).collect());
-        match self.env.timeout_at(self.write_deadline(request), all).await {
+        let all = mutations.into_iter().map(|(ks, m)| (durable(&ks), m)).collect();
+        let deadline = self.write_deadline(write_type, request);
+        let run = async {
+            match needs_log {
+                _ if counts => self.apply_counters(all, deadline).await,
+                true => self.apply_logged(all, deadline).await,
+                false => self.apply_all(all).await,
+            }
+        };
+        match self.env.timeout_at(deadline, run).await {
             Ok(result) => result.map_err(|error| write_error(&error, consistency, write_type)),
             Err(_) => Err(write_error(&StorageError::Deadline, consistency, write_type)),
         }
     }
 
-    fn write_deadline(&self, request: &Request<'_>) -> env::Instant {
-        request.deadline.min(self.env.now() + self.config.timeouts.write)
+    fn write_deadline(&self, write_type: WriteType, request: &Request<'_>) -> env::Instant {
+        let timeouts = self.timeouts();
+        let timeout = match write_type {
+            WriteType::Counter => timeouts.counter_write,
+            _ => timeouts.write,
+        };
+        request.deadline.min(self.env.now() + timeout)
     }
 
     /// Applies mutations, all of them at once, and waits until all may be acknowledged.
-    async fn apply_all(
+    pub(crate) async fn apply_all(
         self: &Rc<Self>,
         mutations: Vec<(bool, Mutation)>,
     ) -> Result<(), StorageError> {
@@ -208,7 +223,9 @@ impl Coordinator {
         let mut by_shard: Vec<Vec<(bool, Mutation)>> =
             (0..self.shards.count()).map(|_| Vec::new()).collect();
         for (durable, mutation) in mutations {
-            by_shard[self.engine.owner(mutation.token())].push((durable, mutation));
+            let owner = self.engine.owner(mutation.token());
+            self.count_hop(owner);
+            by_shard[owner].push((durable, mutation));
         }
         let mut remote = Vec::new();
         for (shard, mutations) in by_shard.into_iter().enumerate() {
@@ -274,12 +291,16 @@ async fn apply_and_wait(
     Ok(())
 }
 
-async fn read_rows(
+/// A partition's static row and some of its rows, packed.
+pub(crate) type Stored = (Option<Vec<u8>>, Vec<Vec<u8>>);
+
+/// Reads rows of a partition of this shard.
+pub(crate) async fn read_rows(
     engine: Rc<Engine>,
     id: TableId,
     key: PartitionKey,
     rows: Vec<rows::Clustering>,
-) -> Result<(Option<Vec<u8>>, Vec<Vec<u8>>), StorageError> {
+) -> Result<Stored, StorageError> {
     let table = engine.store(id)?.table();
     let slice = |clustering: &rows::Clustering| {
         let bound = |kind| rows::Bound::new(kind, clustering.clone());

@@ -353,6 +353,15 @@ impl Env {
             Make::Sim(port) => port.world.mark(name),
         }
     }
+
+    /// Shall the bug of this name show here? Only a simulated world can have it planted, to prove that its
+    /// checks would find it; in `real` the answer is always no.
+    pub fn planted(&self, name: &'static str) -> bool {
+        match &self.0.make {
+            Make::Real(_) => false,
+            Make::Sim(port) => port.world.has_planted(name),
+        }
+    }
 }
 
 impl std::fmt::Debug for Env {

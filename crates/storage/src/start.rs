@@ -17,7 +17,7 @@ use crate::commitlog::{
 };
 use crate::engine::Engine;
 use crate::error::StorageError;
-use crate::flush::table_directory;
+use crate::flush::{sync_parents, table_directory};
 use crate::node::Node;
 use crate::sstables::{LiveSet, SSTable};
 use crate::transaction;
@@ -107,6 +107,8 @@ impl Node {
             if !engine.env().exists(&directory).await.map_err(failed)? {
                 continue;
             }
+            // Whoever made it may have been killed before its name was durable.
+            sync_parents(engine.env(), data, &directory).await?;
             transaction::clean_up(engine.env(), &directory).await?;
             for descriptor in complete_tables(engine, &directory).await? {
                 if let Id::Sequence(id) = descriptor.id {
@@ -176,6 +178,10 @@ impl Node {
         });
         if let Some(at) = read.await?.torn_at {
             replay.torn.push((segment.path.clone(), at));
+            engine.env().mark("replay.torn");
+        }
+        if engine.env().planted("replay_skips_last") {
+            records.pop();
         }
         let mut batches: Vec<Vec<(Position, Mutation)>> =
             (0..engine.shards().count()).map(|_| Vec::new()).collect();
@@ -183,11 +189,13 @@ impl Node {
             let Some(mutation) = self.uncovered(&schema, position, mutation, wanted, truncated)
             else {
                 replay.covered += 1;
+                engine.env().mark("replay.covered");
                 continue;
             };
             replay.applied += 1;
             let tables = mutation.updates().iter().map(|update| TableId(update.table));
             self.replayed.borrow_mut().entry(segment.id).or_default().extend(tables);
+            engine.env().mark("replay.applied");
             let shard = engine.owner(mutation.token());
             batches[shard].push((position, mutation));
             if batches[shard].len() >= REPLAY_BATCH {
@@ -218,6 +226,7 @@ impl Node {
             Ok::<_, StorageError>(full)
         });
         if merged.await?? {
+            engine.env().mark("replay.flush");
             self.flush_all().await?;
         }
         Ok(())
@@ -391,6 +400,7 @@ async fn complete_tables(
     let mut complete = Vec::new();
     for (descriptor, has_contents) in tables.into_values() {
         if !has_contents {
+            engine.env().mark("start.incomplete_table");
             transaction::remove_descriptor(engine.env(), directory, &descriptor).await?;
             continue;
         }

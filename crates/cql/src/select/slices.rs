@@ -298,7 +298,7 @@ impl Ends {
     ) -> Result<Self, CqlError> {
         let one = |end: Option<&SliceEnd>| {
             let end = end.map(|end| bind_end(restriction, end, table, bind)).transpose()?;
-            Ok(end.flatten())
+            Ok::<_, CqlError>(end.flatten())
         };
         let place = usize::from(restriction.first());
         Ok(Self { place, start: one(start)?, end: one(end)? })

@@ -145,6 +145,8 @@ pub(crate) struct Inner {
     pub net: net::Net,
     fired: RefCell<BTreeMap<&'static str, u64>>,
     marks: RefCell<BTreeMap<&'static str, u64>>,
+    /// The bug that the nodes have, if any.
+    planted: Cell<Option<&'static str>>,
     trace: Cell<u64>,
     steps: Cell<u64>,
     failure: RefCell<Option<Failure>>,
@@ -183,6 +185,14 @@ impl Inner {
 
     pub fn mark(&self, name: &'static str) {
         *self.marks.borrow_mut().entry(name).or_default() += 1;
+    }
+
+    pub fn has_planted(&self, name: &'static str) -> bool {
+        let planted = self.planted.get() == Some(name);
+        if planted {
+            self.mark(name);
+        }
+        planted
     }
 
     pub fn node(&self, id: NodeId) -> Option<Rc<SimNode>> {
@@ -288,6 +298,7 @@ impl World {
             net: net::Net::default(),
             fired: RefCell::default(),
             marks: RefCell::default(),
+            planted: Cell::new(None),
             trace: Cell::new(seed),
             steps: Cell::new(0),
             failure: RefCell::default(),
@@ -303,6 +314,11 @@ impl World {
             nodes.push(Rc::new(SimNode::new(&self.0, NodeId(id), addr)));
             id
         }))
+    }
+
+    /// Gives all nodes a bug: [`Env::planted`] says yes to its name from now on.
+    pub fn plant(&self, bug: &'static str) {
+        self.0.planted.set(Some(bug));
     }
 
     /// Starts a node: `main` runs on each of its shards, as in [`real::run`](crate::real::run).

@@ -183,6 +183,17 @@ pub struct LogStats {
     pub waits_for_sync: Cell<u64>,
 }
 
+/// What a log has on its way to the disk.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct LogPending {
+    /// Bytes appended and not synced.
+    pub bytes: u64,
+    /// Sections not written.
+    pub sections: usize,
+    /// Writes that wait for a sync.
+    pub waiters: usize,
+}
+
 fn bump(cell: &Cell<u64>, by: u64) {
     cell.set(cell.get().wrapping_add(by));
 }
@@ -330,6 +341,9 @@ impl CommitLog {
 
     /// Must a write wait for a sync before it is acknowledged?
     fn must_wait(&self) -> bool {
+        if self.env.planted("ack_before_sync") {
+            return false;
+        }
         match self.options.mode {
             SyncMode::Batch | SyncMode::Group { .. } => true,
             SyncMode::Periodic { period, lag_block } => {
@@ -418,9 +432,7 @@ impl CommitLog {
         let wanted = |state: &State| state.written > state.synced;
         if let SyncMode::Periodic { period, .. } = self.options.mode {
             let due = self.last_sync.get() + period;
-            // urgent, but nothing new is written: the next write tells
-            let urgent = || self.urgent.get() && wanted(&self.state.borrow());
-            while !urgent() && self.env.now() < due {
+            while !self.urgent.get() && self.env.now() < due {
                 let _ = self.env.timeout_at(due, self.to_sync.notified()).await;
                 if self.closing.get() {
                     break;
@@ -428,7 +440,10 @@ impl CommitLog {
             }
         }
         while !wanted(&self.state.borrow()) {
-            if self.closing.get() || matches!(self.options.mode, SyncMode::Periodic { .. }) {
+            let periodic = matches!(self.options.mode, SyncMode::Periodic { .. });
+            // Somebody waits for records that are on their way to the file: turning round and round would keep
+            // them from getting there.
+            if self.closing.get() || (periodic && !self.urgent.get()) {
                 return;
             }
             self.to_sync.notified().await;
@@ -444,14 +459,13 @@ impl CommitLog {
     fn synced(&self, upto: u64) {
         let mut state = self.state.borrow_mut();
         state.synced = upto;
+        if state.synced == state.appended {
+            self.urgent.set(false);
+        }
         while state.waiters.front().is_some_and(|(at, _)| *at <= upto) {
             if let Some((_, waiter)) = state.waiters.pop_front() {
                 let _ = waiter.send(Ok(()));
             }
-        }
-        // what was appended after the last waiter is in no hurry
-        if state.waiters.is_empty() {
-            self.urgent.set(false);
         }
     }
 
@@ -519,6 +533,8 @@ impl CommitLog {
     /// All records of `table` up to `position` are in durable SSTables: removes the segments that nothing
     /// needs any more.
     pub fn flushed(&self, table: TableId, position: Position) {
+        let late = self.env.planted("segment_recycled_early");
+        let position = if late { self.position() } else { position };
         self.state.borrow_mut().ledger.flushed(table, position);
         self.remove_clean();
     }
@@ -610,6 +626,16 @@ impl CommitLog {
             (Position { segment, offset: start }, Position { segment, offset: end })
         };
         ids.map(interval).collect()
+    }
+
+    /// What is on its way to the disk.
+    pub fn pending(&self) -> LogPending {
+        let state = self.state.borrow();
+        LogPending {
+            bytes: state.appended.saturating_sub(state.synced),
+            sections: state.queue.len(),
+            waiters: state.waiters.len(),
+        }
     }
 
     /// Bytes of all segments, and their number.

@@ -1,0 +1,21 @@
+//! Bugs planted to prove that the checks find them. The code under test asks [`env::Env::planted`] for their
+//! names; outside of a simulated world the answer is no.
+
+/// A bug, and within how many seeds it must be found.
+#[derive(Clone, Copy, Debug)]
+pub struct Bug {
+    /// Its name.
+    pub name: &'static str,
+    /// Seeds that must suffice.
+    pub seeds: u64,
+}
+
+/// Those that the storage engine can have.
+pub const ENGINE: &[Bug] = &[
+    Bug { name: "ack_before_sync", seeds: 40 },
+    Bug { name: "replay_skips_last", seeds: 20 },
+    Bug { name: "segment_recycled_early", seeds: 60 },
+    Bug { name: "flush_published_before_sync", seeds: 40 },
+    Bug { name: "tombstone_purged_early", seeds: 60 },
+    Bug { name: "stale_cache_after_flush", seeds: 10 },
+];

@@ -1,0 +1,318 @@
+//! A node that is nothing but the storage engine: each shard takes writes and reads from a queue and hands them to
+//! the shard that owns the key. Faster to simulate than a whole node, and what fails is near.
+
+use std::cell::{Cell, RefCell};
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::rc::Rc;
+use std::sync::Arc;
+
+use env::sync::{OneshotSender, Queue, oneshot};
+use env::{Class, Env, Mesh};
+use rows::{CellRef, RowRef, Unfiltered};
+use schema::Schema;
+use storage::shards::{Job, Shards};
+use storage::{Engine, KeyRef, Node, Options, PartitionKey, StorageError};
+
+use crate::operation::{Answer, Column, Query, Range, Row, Value, Write};
+use crate::tables;
+use crate::workload::{Failed, Target};
+
+/// Requests that wait at a shard.
+const QUEUE_LIMIT: usize = 1024;
+
+/// What travels between the shards.
+pub type Message = Job<Rc<Engine>>;
+
+enum Request {
+    Write { write: Write, written_at: Box<dyn FnOnce(i64)>, reply: OneshotSender<Result<(), Failed>> },
+    Read { query: Query, reply: OneshotSender<Result<Answer, Failed>> },
+    Maintain { what: u64, reply: OneshotSender<Result<(), Failed>> },
+}
+
+/// The way into a node, whichever life it is in.
+pub struct Door {
+    queues: RefCell<BTreeMap<usize, Queue<Request>>>,
+    node: RefCell<Option<Rc<Node>>>,
+    serving: Cell<bool>,
+    /// Largest timestamp given out: what a node keeps on its disk, with a reserve.
+    floor: Cell<i64>,
+    options: Options,
+    schema: Arc<Schema>,
+}
+
+impl Door {
+    /// Of a node with these settings.
+    pub fn new(options: Options) -> Rc<Self> {
+        Rc::new(Self {
+            queues: RefCell::default(),
+            node: RefCell::default(),
+            serving: Cell::new(false),
+            floor: Cell::new(0),
+            options,
+            schema: tables::schema(),
+        })
+    }
+
+    /// Does it take requests?
+    pub fn is_serving(&self) -> bool {
+        self.serving.get()
+    }
+
+    /// The node is gone.
+    pub fn closed(&self) {
+        self.serving.set(false);
+        self.queues.borrow_mut().clear();
+        self.node.borrow_mut().take();
+    }
+
+    /// Why background work failed, if it did.
+    pub fn failure(&self) -> Option<StorageError> {
+        self.node.borrow().as_ref().and_then(|node| node.failure())
+    }
+
+    /// What one shard runs.
+    ///
+    /// # Errors
+    /// If the node cannot start or not drain.
+    pub async fn run(self: Rc<Self>, env: Env, mesh: Mesh<Message>) -> Result<(), StorageError> {
+        env.raise_unique_floor(self.floor.get());
+        let sender = mesh.clone();
+        let shards = Shards::new(&env, move |to, job| sender.send(to, job));
+        let engine = Engine::new(&env, self.options.clone(), shards, Arc::clone(&self.schema));
+        let context = Rc::clone(&engine);
+        env.spawn(Class::Statement, async move {
+            loop {
+                let (_, job) = mesh.recv().await;
+                job(&context);
+            }
+        });
+        let queue = Queue::new(QUEUE_LIMIT);
+        self.queues.borrow_mut().insert(env.shard(), queue.clone());
+        let (door, serving) = (Rc::clone(&self), Rc::clone(&engine));
+        env.spawn(Class::Statement, async move {
+            while let Ok(request) = queue.pop().await {
+                let task = Rc::clone(&door).serve(Rc::clone(&serving), request);
+                serving.env().spawn(Class::Statement, task);
+            }
+        });
+        if env.shard() == 0 {
+            let node = self.start(&engine).await?;
+            *self.node.borrow_mut() = Some(Rc::clone(&node));
+            self.serving.set(true);
+            env.terminated().await;
+            self.serving.set(false);
+            node.drain().await?;
+            env.mark("node.drained");
+            return Ok(());
+        }
+        env.terminated().await;
+        Ok(())
+    }
+
+    async fn start(&self, engine: &Rc<Engine>) -> Result<Rc<Node>, StorageError> {
+        let env = engine.env();
+        let node = engine.become_first();
+        let directories =
+            self.options.data_directories.iter().chain([&self.options.commitlog_directory]);
+        for directory in directories {
+            let made = env.create_dir_all(directory).await;
+            made.map_err(|e| StorageError::io("cannot create", directory, e))?;
+            for above in directory.ancestors().skip(1) {
+                let synced = env.sync_dir(above).await;
+                synced.map_err(|e| StorageError::io("cannot sync", above, e))?;
+            }
+        }
+        node.set_schema(&self.schema).await?;
+        let keyspaces = self.schema.keyspaces().values();
+        let tables: Vec<_> = keyspaces.flat_map(|keyspace| keyspace.tables.values()).collect();
+        node.open_tables(tables).await?;
+        let replay = node.replay(&|_| true, &BTreeMap::new()).await?;
+        if replay.damaged > 0 || replay.unknown > 0 {
+            return Err(StorageError::corrupt("commitlog", format!("{replay:?}")));
+        }
+        node.begin_log().await?;
+        Ok(node)
+    }
+
+    async fn serve(self: Rc<Self>, engine: Rc<Engine>, request: Request) {
+        match request {
+            Request::Write { write, written_at, reply } => {
+                let outcome = self.write(&engine, &write, written_at).await;
+                let _ = reply.send(outcome.map_err(|error| Failed::Unknown(error.to_string())));
+            }
+            Request::Read { query, reply } => {
+                let outcome = read(&engine, query).await;
+                let _ = reply.send(outcome.map_err(|error| match error {
+                    StorageError::Stopping(_) => Failed::Unknown(error.to_string()),
+                    error => Failed::Wrong(error.to_string()),
+                }));
+            }
+            Request::Maintain { what, reply } => {
+                let node = self.node.borrow().clone();
+                let outcome = match node {
+                    Some(node) => maintain(&node, what).await,
+                    None => Ok(()),
+                };
+                let _ = reply.send(outcome.map_err(|error| Failed::Unknown(error.to_string())));
+            }
+        }
+    }
+
+    async fn write(
+        &self,
+        engine: &Rc<Engine>,
+        write: &Write,
+        written_at: Box<dyn FnOnce(i64)>,
+    ) -> Result<(), StorageError> {
+        let env = engine.env();
+        let timestamp = env.unique_micros();
+        self.floor.set(self.floor.get().max(timestamp));
+        let now = env.unix_micros() / 1_000_000;
+        written_at(now);
+        for mutation in tables::mutations(&engine.schema(), write, timestamp, now) {
+            let owner = engine.owner(mutation.token());
+            let apply = move |engine: Rc<Engine>| async move {
+                let ticket = engine.apply(&mutation, true).await?;
+                Ok::<_, StorageError>(ticket.durable().await?)
+            };
+            engine.shards().call_async(owner, Class::Statement, apply).await??;
+        }
+        Ok(())
+    }
+}
+
+async fn maintain(node: &Node, what: u64) -> Result<(), StorageError> {
+    let table = tables::table((what % 2) as u8).id;
+    match (what >> 8) % 3 {
+        0 => node.compact_all(table).await,
+        _ => node.flush(table).await.map(drop),
+    }
+}
+
+async fn read(engine: &Rc<Engine>, query: Query) -> Result<Answer, StorageError> {
+    let now = engine.env().unix_micros() / 1_000_000;
+    let key = tables::key_bytes(query.partition);
+    let owner = engine.owner(PartitionKey::new(key).token);
+    let mut answer = Answer { statics: Some(None), rows: Vec::new(), now };
+    let mut range = query.range;
+    loop {
+        let part = move |engine: Rc<Engine>| async move {
+            let most = query.page.unwrap_or(u32::MAX) as usize;
+            read_page(&engine, query, range, most, now).await
+        };
+        let page = engine.shards().call_async(owner, Class::Statement, part).await??;
+        answer.statics = page.statics;
+        let full = query.page.is_some_and(|most| page.rows.len() >= most as usize);
+        let last = page.rows.last().map(|row| row.row);
+        answer.rows.extend(page.rows);
+        let Some(last) = last.filter(|_| full) else { return Ok(answer) };
+        match query.is_ascending() {
+            true => range.from = Some((last, false)),
+            false => range.to = Some((last, false)),
+        }
+    }
+}
+
+async fn read_page(
+    engine: &Rc<Engine>,
+    query: Query,
+    range: Range,
+    most: usize,
+    now: i64,
+) -> Result<Answer, StorageError> {
+    let table = tables::table(query.partition.table);
+    let key = tables::key_bytes(query.partition);
+    let key = PartitionKey::new(key);
+    let key = KeyRef { token: key.token, bytes: &key.bytes };
+    let slices = tables::slices(query.partition, range, query.reversed);
+    let mut answer = Answer { statics: Some(None), rows: Vec::new(), now };
+    let Some(mut cursor) = engine.partition(&table, key, &slices).await? else {
+        return Ok(answer);
+    };
+    let corrupt = |what: &str| StorageError::corrupt("a row that was read", what);
+    if let Some(cell) = cursor.static_row().and_then(|row| live_cell(row, 0, now)) {
+        let value = Value::from_blob(cell.value).ok_or_else(|| corrupt("the static value"))?;
+        answer.statics = Some(Some(value));
+    }
+    while answer.rows.len() < most {
+        match cursor.next().await? {
+            None => break,
+            Some(Unfiltered::Row(row)) if row.has_live_data(now, false) => {
+                answer.rows.push(client_row(row, now).ok_or_else(|| corrupt("a value"))?);
+            }
+            Some(_) => {}
+        }
+        engine.env().maybe_yield().await;
+    }
+    Ok(answer)
+}
+
+fn live_cell(row: RowRef<'_>, column: u16, now: i64) -> Option<CellRef<'_>> {
+    row.cell(column).filter(|cell| cell.is_live(now))
+}
+
+fn client_row(row: RowRef<'_>, now: i64) -> Option<Row> {
+    let number = row.clustering().get(0)??;
+    let number = i32::from_be_bytes(number.try_into().ok()?);
+    let cell = |column: Column| live_cell(row, column as u16, now);
+    let a = match cell(Column::A) {
+        Some(cell) => Some(Value::from_blob(cell.value)?),
+        None => None,
+    };
+    let b = match cell(Column::B) {
+        Some(cell) => Some(Value(u64::from_be_bytes(cell.value.try_into().ok()?))),
+        None => None,
+    };
+    Some(Row { row: number, a, b })
+}
+
+impl Door {
+    async fn ask<T: 'static>(
+        &self,
+        connection: u64,
+        request: impl FnOnce(OneshotSender<Result<T, Failed>>) -> Request,
+    ) -> Result<T, Failed> {
+        let queue = {
+            let queues = self.queues.borrow();
+            let shard = connection % (queues.len().max(1) as u64);
+            queues.get(&(shard as usize)).cloned()
+        };
+        let refused = |what: &str| Failed::Refused(what.to_string());
+        let queue = queue.filter(|_| self.serving.get()).ok_or_else(|| refused("not serving"))?;
+        let (reply, answer) = oneshot();
+        queue.try_push(request(reply)).map_err(|_| refused("the queue is full"))?;
+        answer.await.unwrap_or_else(|_| Err(Failed::Unknown("the node is gone".into())))
+    }
+}
+
+impl Target for Door {
+    async fn write(
+        &self,
+        connection: u64,
+        write: &Write,
+        written_at: Box<dyn FnOnce(i64)>,
+    ) -> Result<(), Failed> {
+        let write = write.clone();
+        self.ask(connection, |reply| Request::Write { write, written_at, reply }).await
+    }
+
+    async fn read(&self, connection: u64, query: &Query) -> Result<Answer, Failed> {
+        let query = *query;
+        self.ask(connection, |reply| Request::Read { query, reply }).await
+    }
+
+    async fn maintain(&self, what: u64) -> Result<(), Failed> {
+        // what the node does once is the first shard's
+        self.ask(0, |reply| Request::Maintain { what, reply }).await
+    }
+
+    fn has_batches(&self) -> bool {
+        false
+    }
+}
+
+/// Where the node keeps its files in its world.
+pub fn directories() -> (PathBuf, PathBuf) {
+    ("/var/data".into(), "/var/commitlog".into())
+}

@@ -1,0 +1,16 @@
+//! The simulator: worlds in which a node is killed, loses power, has its clock set and its disk slowed, while clients
+//! write and read; a model that says what they may see; and bugs planted to prove that it would notice.
+//!
+//! Everything follows from a seed: a failing one is repeated by its number.
+#![forbid(unsafe_code)]
+#![allow(async_fn_in_trait, reason = "one thread, and no other crate implements it")]
+
+pub mod canary;
+pub mod coverage;
+pub mod engine_node;
+pub mod history;
+pub mod operation;
+pub mod plan;
+pub mod tables;
+pub mod workload;
+pub mod world;

@@ -1,0 +1,316 @@
+//! One seed: a node with several lives, four clients, and what goes wrong.
+
+use std::collections::BTreeMap;
+use std::net::{IpAddr, Ipv4Addr};
+use std::rc::Rc;
+use std::time::Duration;
+
+use env::sim::{Failure, Fault, NodeId, World, WorldOptions};
+use env::{Class, Env, Instant, Rng, Task};
+
+use crate::engine_node::{Door, Message};
+use crate::operation::{Answer, Partition, Query};
+use crate::plan::{End, Life, Plan};
+use crate::workload::{Shared, Target, client};
+
+/// Clients of a world.
+const CLIENTS: usize = 4;
+/// Virtual time that anything may take before it counts as stuck.
+const MAX: Duration = Duration::from_secs(600);
+
+/// What came of a seed.
+#[derive(Clone, Debug)]
+pub struct Outcome {
+    /// The seed.
+    pub seed: u64,
+    /// What was wrong, if anything.
+    pub wrong: Option<String>,
+    /// How often each fault fired.
+    pub faults: BTreeMap<&'static str, u64>,
+    /// How often each named branch was passed.
+    pub marks: BTreeMap<&'static str, u64>,
+    /// Stands for everything that happened.
+    pub trace: u64,
+    /// Operations that clients ended.
+    pub operations: u64,
+    /// Steps of the world.
+    pub steps: u64,
+}
+
+/// A world under way.
+struct Run {
+    world: World,
+    plan: Plan,
+    node: NodeId,
+    door: Rc<Door>,
+    shared: Rc<Shared>,
+    clients: Env,
+    counts: BTreeMap<&'static str, u64>,
+    started: bool,
+}
+
+/// Runs a seed, with a bug in the node if one is named.
+pub fn run(seed: u64, bug: Option<&'static str>) -> Outcome {
+    let mut run = Run::new(seed, bug);
+    let result = run.lives();
+    run.outcome(result.err())
+}
+
+fn address(last: u8) -> IpAddr {
+    Ipv4Addr::new(10, 0, 0, last).into()
+}
+
+impl Run {
+    fn new(seed: u64, bug: Option<&'static str>) -> Self {
+        let world = World::new(seed, WorldOptions::default());
+        if let Some(bug) = bug {
+            world.plant(bug);
+        }
+        let plan = Plan::new(seed);
+        let node = world.node(address(1));
+        let clients = world.client(address(2));
+        let door = Door::new(plan.options.clone());
+        let shared = Shared::new(Rng::new(seed ^ 0x776f_726b), clients.clone());
+        let counts = BTreeMap::new();
+        Self { world, plan, node, door, shared, clients, counts, started: false }
+    }
+
+    fn count(&mut self, name: &'static str) {
+        *self.counts.entry(name).or_default() += 1;
+    }
+
+    fn outcome(&self, wrong: Option<String>) -> Outcome {
+        let mut faults = self.world.faults();
+        for (name, count) in &self.counts {
+            *faults.entry(name).or_default() += count;
+        }
+        Outcome {
+            seed: self.world.seed(),
+            wrong,
+            faults,
+            marks: self.world.marks(),
+            trace: self.world.trace_hash() ^ self.shared.digest.get(),
+            operations: self.shared.done.get(),
+            steps: self.world.steps(),
+        }
+    }
+
+    fn lives(&mut self) -> Result<(), String> {
+        let lives = self.plan.lives.clone();
+        let mut stumble = None;
+        let mut before = None;
+        for life in &lives {
+            self.start(life.shards)?;
+            if let Some((after, end)) = stumble.take() {
+                self.run_for(after)?;
+                self.end(end)?;
+                self.count("crash_while_starting");
+                self.start(life.shards)?;
+            }
+            if before.replace(life.shards).is_some_and(|before| before != life.shards) {
+                self.count("other_shards");
+            }
+            self.wait_until_serving()?;
+            self.verify()?;
+            self.live(life)?;
+            stumble = life.stumble.map(|after| (after, life.end));
+        }
+        self.start(lives.first().map_or(1, |life| life.shards))?;
+        self.wait_until_serving()?;
+        self.verify()
+    }
+
+    fn text(failure: &Failure) -> String {
+        failure.what.to_string()
+    }
+
+    fn run_for(&self, duration: Duration) -> Result<(), String> {
+        self.world.run_for(duration).map_err(|failure| Self::text(&failure))
+    }
+
+    fn start(&mut self, shards: usize) -> Result<(), String> {
+        if std::mem::replace(&mut self.started, true) {
+            self.world.restart_with(self.node, shards);
+            return Ok(());
+        }
+        let door = Rc::clone(&self.door);
+        self.world.start(self.node, shards, move |env, mesh: env::Mesh<Message>| {
+            Rc::clone(&door).run(env, mesh)
+        });
+        Ok(())
+    }
+
+    fn wait_until_serving(&self) -> Result<(), String> {
+        let door = Rc::clone(&self.door);
+        let over = || door.is_serving() || !self.world.is_up(self.node);
+        let ran = self.world.run_until(over, MAX);
+        ran.map_err(|failure| format!("the node does not start: {}", Self::text(&failure)))?;
+        match self.world.is_up(self.node) {
+            true => Ok(()),
+            false => Err(format!("the node does not start: {:?}", self.world.exits(self.node))),
+        }
+    }
+
+    /// Reads everything while nothing else is asked for.
+    fn verify(&self) -> Result<(), String> {
+        let partitions = self.shared.history.borrow().partitions();
+        let (door, shared) = (Rc::clone(&self.door), Rc::clone(&self.shared));
+        let reading = async move {
+            let mut reads: Vec<(Partition, Answer)> = Vec::new();
+            for partition in partitions {
+                let query = Query::all(partition);
+                let answer = door.read(shared.rng.next(), &query).await;
+                reads.push((partition, answer.map_err(|e| format!("{query:?}: {e}"))?));
+            }
+            Ok::<_, String>(reads)
+        };
+        let reads = self.world.block_on(&self.clients, MAX, reading);
+        let reads = reads.map_err(|failure| Self::text(&failure))??;
+        let mut history = self.shared.history.borrow_mut();
+        history.clock_shows(self.shared.node_second());
+        history.settle(&reads).map_err(|violation| {
+            let life = self.plan.lives.iter().filter(|life| life.until <= self.shared.done.get());
+            format!("after start {} of {:?}: {violation}\n  {:?}", life.count() + 1, self.plan.sync, self.plan.lives)
+        })
+    }
+
+    /// Lets the clients work until the life is over.
+    fn live(&mut self, life: &Life) -> Result<(), String> {
+        let until = if life.end == End::Drain { life.until } else { u64::MAX };
+        let tasks: Vec<Task<()>> = (0..CLIENTS)
+            .map(|_| {
+                let (shared, door) = (Rc::clone(&self.shared), Rc::clone(&self.door));
+                self.clients
+                    .spawn_task(Class::Statement, client(self.clients.clone(), shared, door, until))
+            })
+            .collect();
+        self.work_until(life.until)?;
+        self.run_for(life.linger)?;
+        if life.end == End::Drain {
+            self.wait_for_clients(&tasks)?;
+        }
+        drop(tasks);
+        self.check_background()?;
+        self.end(life.end)
+    }
+
+    /// Runs to a number of operations, with what the plan has on the way.
+    fn work_until(&mut self, until: u64) -> Result<(), String> {
+        loop {
+            let done = self.shared.done.get();
+            let next = self.disturb(done).min(until);
+            let shared = Rc::clone(&self.shared);
+            let reached = || shared.done.get() >= next || shared.wrong.borrow().is_some();
+            self.world.run_until(reached, MAX).map_err(|failure| Self::text(&failure))?;
+            if let Some(wrong) = self.shared.wrong.borrow().clone() {
+                self.check_background()?;
+                return Err(wrong);
+            }
+            if self.shared.done.get() >= until {
+                return Ok(());
+            }
+        }
+    }
+
+    /// Does what is due after so many operations; says when something is due again.
+    fn disturb(&mut self, done: u64) -> u64 {
+        while let Some(&(at, micros)) = self.plan.jumps.first().filter(|(at, _)| *at <= done) {
+            let _ = at;
+            self.plan.jumps.remove(0);
+            self.jump(micros);
+        }
+        let mut next = self.plan.jumps.first().map_or(u64::MAX, |(at, _)| *at);
+        if let Some((from, to, factor)) = self.plan.slow {
+            let slow = (from..to).contains(&done);
+            self.world.set_fault(Fault::SlowDisk {
+                node: self.node,
+                factor: if slow { factor } else { 1 },
+            });
+            if slow {
+                self.count("slow_disk");
+            }
+            next = [from, to].into_iter().filter(|at| *at > done).fold(next, u64::min);
+        }
+        next
+    }
+
+    fn jump(&mut self, micros: i64) {
+        let mut history = self.shared.history.borrow_mut();
+        history.clock_shows(self.shared.node_second());
+        self.world.set_fault(Fault::ClockJump { node: self.node, micros });
+        self.shared.jump(micros);
+        history.clock_shows(self.shared.node_second());
+        drop(history);
+        self.count(if micros < 0 { "clock_back" } else { "clock_forward" });
+    }
+
+    fn wait_for_clients(&self, tasks: &[Task<()>]) -> Result<(), String> {
+        let shared = Rc::clone(&self.shared);
+        let over = || shared.wrong.borrow().is_some() || tasks.iter().all(Task::is_finished);
+        self.world.run_until(over, MAX).map_err(|failure| Self::text(&failure))?;
+        self.shared.wrong.borrow().clone().map_or(Ok(()), Err)
+    }
+
+    fn check_background(&self) -> Result<(), String> {
+        match self.door.failure() {
+            Some(error) => Err(format!("background work failed: {error}")),
+            None => Ok(()),
+        }
+    }
+
+    /// Ends a life, and says what may be lost by it.
+    fn end(&mut self, end: End) -> Result<(), String> {
+        let now = self.world.now();
+        let safe = match end {
+            End::Drain => Instant::FAR_FUTURE,
+            End::Kill | End::PowerCut => before(now, self.plan.window()),
+        };
+        match end {
+            End::Kill => self.world.kill(self.node),
+            End::PowerCut => self.cut_power(),
+            End::Drain => {
+                self.world.terminate(self.node);
+                let down = self.world.run_until(|| !self.world.is_up(self.node), MAX);
+                down.map_err(|failure| format!("the node does not end: {}", Self::text(&failure)))?;
+                let exits = self.world.exits(self.node);
+                if let Some(Err(error)) = exits.iter().find(|exit| exit.is_err()) {
+                    return Err(format!("the node did not end well: {error}"));
+                }
+            }
+        }
+        self.door.closed();
+        self.shared.clients_died();
+        if self.shared.history.borrow_mut().crashed(safe) > 0 {
+            self.count("writes_in_doubt");
+        }
+        Ok(())
+    }
+
+    /// Cuts the power, and counts what that did to the disk.
+    fn cut_power(&mut self) {
+        let files = |world: &World, node| {
+            let files = world.disk(node, |disk| disk.files()).unwrap_or_default();
+            files.into_iter().collect::<BTreeMap<String, Vec<u8>>>()
+        };
+        let live = files(&self.world, self.node);
+        self.world.power_cut(self.node);
+        let left = files(&self.world, self.node);
+        for (path, bytes) in &live {
+            match left.get(path) {
+                None => self.count("cut_lost_name"),
+                Some(left) if left.len() != bytes.len() => self.count("cut_changed_size"),
+                Some(left) if left != bytes => self.count("cut_lost_bytes"),
+                Some(_) => {}
+            }
+        }
+        if left.keys().any(|path| !live.contains_key(path)) {
+            self.count("cut_old_name");
+        }
+    }
+}
+
+/// An instant earlier than another by a duration.
+fn before(at: Instant, by: Duration) -> Instant {
+    let by = u64::try_from(by.as_nanos()).unwrap_or(u64::MAX);
+    Instant::from_nanos(at.as_nanos().saturating_sub(by))
+}
