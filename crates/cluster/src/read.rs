@@ -8,7 +8,7 @@ use cql::select::{Aggregation, PageRequest, Position, Read, ResultRow, RowFilter
 use cql::select::{RangeBound, row_is_live};
 use cql::{Bind, Limits, Value, Values};
 use protocol::paging_state::{MarkShape, MarkedRow, write_cell_name, write_clustering};
-use protocol::{ErrorResponse, PagingState, ResultMetadata, Version};
+use protocol::{Consistency, ErrorResponse, PagingState, ResultMetadata, Version};
 use rows::{Bound, BoundKind, Clustering, ClusteringRef, RowRef, Unfiltered};
 use schema::Table;
 use storage::{Engine, PartitionKey, ScanStart, Slices, StorageError};
@@ -451,9 +451,8 @@ impl Coordinator {
     ) -> Result<Page, ErrorResponse> {
         let table = select.table();
         let consistency = request.options.consistency;
-        let schema = self.schema();
-        if let Some(keyspace) = schema.keyspace(&table.keyspace) {
-            check_replicas(keyspace, consistency, &self.identity.data_center, true)?;
+        if consistency == Consistency::Any {
+            return Err(invalid("ANY ConsistencyLevel is only supported for writes"));
         }
         let now = self.now(request.options);
         let position = request.options.paging_state.map(|state| position(&state, table));
@@ -466,11 +465,7 @@ impl Coordinator {
         };
         let read = self.with_bind(values, request, &now, |bind| select.bind(bind, &page));
         let read = Arc::new(read.map_err(cql_error)?);
-        if consistency.is_serial() && matches!(&read.target, Target::Keys(keys) if keys.len() > 1) {
-            return Err(invalid(
-                "SERIAL/LOCAL_SERIAL consistency may only be requested for one partition at a time",
-            ));
-        }
+        self.check_read(&read, table, consistency)?;
         let paged = read.page_size.is_some();
         let task = Task {
             select: Arc::clone(select),
@@ -512,6 +507,37 @@ impl Coordinator {
         });
         let metadata = Arc::clone(metadata);
         Ok(Page { metadata, rows: merged.rows, cells: merged.cells, paging_state })
+    }
+
+    /// Can a read be served at its consistency level?
+    fn check_read(
+        &self,
+        read: &Read,
+        table: &Table,
+        consistency: Consistency,
+    ) -> Result<(), ErrorResponse> {
+        let keys = match &read.target {
+            Target::Keys(keys) => Some(keys.len()),
+            Target::Range { .. } => None,
+        };
+        // A serial read of a partition is one at quorum, after a round of Paxos.
+        let consistency = match (consistency, keys) {
+            (_, Some(0)) => return Ok(()),
+            (Consistency::Serial, Some(1)) => Consistency::Quorum,
+            (Consistency::LocalSerial, Some(1)) => Consistency::LocalQuorum,
+            (Consistency::Serial | Consistency::LocalSerial, Some(_)) => {
+                return Err(invalid(
+                    "SERIAL/LOCAL_SERIAL consistency may only be requested for one partition at a time",
+                ));
+            }
+            _ => consistency,
+        };
+        match self.schema().keyspace(&table.keyspace) {
+            Some(keyspace) => {
+                check_replicas(keyspace, consistency, &self.identity.data_center, true)
+            }
+            None => Ok(()),
+        }
     }
 
     async fn run_read(

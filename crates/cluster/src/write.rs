@@ -173,14 +173,6 @@ impl Coordinator {
         let consistency = request.options.consistency;
         let schema = self.schema();
         let mutations = mutations(&schema, updates);
-        // Cassandra asks this of a single statement only
-        if write_type == WriteType::Simple {
-            refuse_serial(consistency)?;
-        }
-        for (keyspace, _) in &mutations {
-            let Some(keyspace) = schema.keyspace(keyspace) else { continue };
-            check_replicas(keyspace, consistency, &self.identity.data_center, false)?;
-        }
         let all = mutations.iter().flat_map(|(_, mutation)| mutation.updates());
         let mut counts = false;
         for update in all.filter(|update| update.layout.counter) {
@@ -188,6 +180,14 @@ impl Coordinator {
             let table = schema.table_by_id(&TableId(update.table));
             let name = table.map(|table| table.name.as_str()).unwrap_or_default();
             check_consistency(consistency, name)?;
+        }
+        // Cassandra asks this of a single statement only
+        if write_type == WriteType::Simple {
+            refuse_serial(consistency)?;
+        }
+        for (keyspace, _) in &mutations {
+            let Some(keyspace) = schema.keyspace(keyspace) else { continue };
+            check_replicas(keyspace, consistency, &self.identity.data_center, false)?;
         }
         let durable = |keyspace: &str| schema.keyspace(keyspace).is_none_or(|ks| ks.durable_writes);
         let all = mutations.into_iter().map(|(ks, m)| (durable(&ks), m)).collect();
