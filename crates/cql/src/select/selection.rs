@@ -18,46 +18,6 @@ use crate::term::function::{self, Argument, Function};
 use crate::term::text::{text, tuple_text, type_text};
 use crate::term::{Term, part, raw_type};
 
-/// Functions of Cassandra that we know and cannot call yet.
-const NOT_YET: [&str; 36] = [
-    "abs",
-    "avg",
-    "castasascii",
-    "collection_avg",
-    "collection_count",
-    "collection_max",
-    "collection_min",
-    "collection_sum",
-    "exp",
-    "from_json",
-    "fromjson",
-    "log",
-    "log10",
-    "map_keys",
-    "map_values",
-    "mask_default",
-    "mask_hash",
-    "mask_inner",
-    "mask_null",
-    "mask_outer",
-    "mask_replace",
-    "max",
-    "min",
-    "round",
-    "similarity_cosine",
-    "similarity_dot_product",
-    "similarity_euclidean",
-    "sum",
-    "to_json",
-    "tojson",
-    "token_of",
-    "vector_as_blob",
-    "dateof",
-    "unixtimestampof",
-    "random_float_vector",
-    "normalize_l2",
-];
-
 /// Something selected, its names and functions known.
 pub(super) enum Selected<'r> {
     Column(Place, Arc<str>, CqlType),
@@ -298,7 +258,7 @@ fn unknown_function(
     if user {
         return CqlError::unsupported("A user-defined function");
     }
-    if native && NOT_YET.contains(&name.name.as_str()) {
+    if native && function::NOT_YET.contains(&name.name.as_str()) {
         return CqlError::unsupported(format_args!("Function {}", name.name));
     }
     CqlError::invalid(format!("Unknown function '{shown}'"))
