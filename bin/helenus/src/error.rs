@@ -38,6 +38,9 @@ pub enum NodeError {
         /// The system's answer.
         source: std::io::Error,
     },
+    /// The metrics cannot be served.
+    #[error("metrics: {0}")]
+    Metrics(#[from] admin::BindError),
     /// An address that is none.
     #[error("{key}: {value} is no address")]
     Address {

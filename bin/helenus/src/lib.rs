@@ -10,4 +10,4 @@ mod settings;
 pub use error::NodeError;
 pub use message::Message;
 pub use node::{Node, Ready, run_shard};
-pub use settings::{memory_budget, server_settings, storage_options};
+pub use settings::{memory_budget, metrics_address, server_settings, storage_options};

@@ -58,6 +58,10 @@ fn configuration(arguments: &Arguments) -> Result<Config, String> {
     if let Some(address) = &arguments.listen {
         settings.push(format!("listen_address={address}"));
         settings.push(format!("rpc_address={address}"));
+        // Metrics stay on the machine; nodes that share it by loopback addresses have an endpoint each.
+        if address.parse().is_ok_and(|ip: std::net::IpAddr| ip.is_loopback()) {
+            settings.push(format!("metrics_address={address}"));
+        }
     }
     let numbers = [
         ("native_transport_port", arguments.native_port.map(u32::from)),

@@ -20,7 +20,7 @@ use storage::{Engine, Replay};
 use crate::adapter::Handler;
 use crate::error::NodeError;
 use crate::message::Message;
-use crate::settings::{server_settings, storage_options};
+use crate::settings::{metrics_address, server_settings, storage_options};
 
 /// How long requests in flight may take when the node ends.
 const DRAIN_PATIENCE: Duration = Duration::from_secs(10);
@@ -45,7 +45,7 @@ pub struct Node {
     coordinator: OnceCell<Rc<Coordinator>>,
     server: OnceCell<Server>,
     hub: EventHub,
-    registry: Registry,
+    registry: Rc<Registry>,
     limits: ConnectionLimits,
     /// Jobs for the coordinator that came before it was there.
     early: RefCell<Vec<storage::shards::Job<Rc<Coordinator>>>>,
@@ -69,7 +69,7 @@ pub async fn run_shard(
     let storage_mesh = mesh.clone();
     let shards = Shards::new(&env, move |to, job| storage_mesh.send(to, Message::Storage(job)));
     let engine = Engine::new(&env, storage_options(&config), shards, first_schema());
-    let registry = Registry::new(env.shard() as u32);
+    let registry = Rc::new(Registry::new(env.shard() as u32));
     let node = Rc::new(Node {
         env: env.clone(),
         config,
@@ -164,6 +164,7 @@ impl Node {
             }
         });
         let address = self.start_server()?;
+        let _metrics = self.serve_metrics()?;
         let (replay, clock_behind) = (booted.replay, booted.clock_behind);
         ready(self, &Ready { address, replay, clock_behind });
         self.env.terminated().await;
@@ -241,6 +242,7 @@ impl Node {
             Arc::clone(&self.config),
             Arc::clone(identity),
             shards,
+            Rc::clone(&self.registry),
             move |change| hub.publish(&Event::Schema(change.clone())),
         );
         let _ = self.coordinator.set(Rc::clone(&coordinator));
@@ -274,6 +276,14 @@ impl Node {
         let address = server.address();
         let _ = self.server.set(server);
         Ok(address)
+    }
+
+    /// Serves the metrics of all shards, labelled by shard.
+    fn serve_metrics(&self) -> Result<Option<admin::http::Endpoint>, NodeError> {
+        let Some(address) = metrics_address(&self.config)? else { return Ok(None) };
+        let Some(coordinator) = self.coordinator.get().cloned() else { return Ok(None) };
+        let body = async move || metrics::prometheus::write(&coordinator.metrics().await);
+        Ok(Some(admin::http::serve(&self.env, address, &self.registry, body)?))
     }
 
     async fn stop_server(&self) {

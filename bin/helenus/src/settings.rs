@@ -26,6 +26,18 @@ fn ip(key: &'static str, host: &Host) -> Result<IpAddr, NodeError> {
     }
 }
 
+/// Where the metrics are served, if they are.
+///
+/// # Errors
+/// If the address is none.
+pub fn metrics_address(config: &Config) -> Result<Option<SocketAddr>, NodeError> {
+    if config.metrics_port == 0 {
+        return Ok(None);
+    }
+    let address = ip("metrics_address", &config.metrics_address)?;
+    Ok(Some(SocketAddr::new(address, config.metrics_port)))
+}
+
 /// Settings of the storage engine: a quarter of the budget for memtables, another for chunks of SSTables.
 pub fn storage_options(config: &Config) -> storage::Options {
     let budget = memory_budget(config);

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use config::Config;
 use cql::{Bind, CqlError, Limits, Plan, Prepared};
 use env::{Class, Env, Instant};
+use metrics::{Counter, Name, Registry, Snapshot, Unit};
 use protocol::{
     Batch, BatchKind, BatchStatement, Consistency, ErrorResponse, QueryOptions, SchemaChange,
     Version, WriteType,
@@ -54,11 +55,32 @@ pub struct Coordinator {
     pub(crate) publish: Box<dyn Fn(&SchemaChange)>,
     /// Who changes which of this shard's partitions.
     pub(crate) turns: Turns,
+    registry: Rc<Registry>,
+    hops: Hops,
     /// Sequence of time-UUIDs within a microsecond, and this node's part of them.
     ticks: Cell<i64>,
     node: u64,
     /// Counters for metrics.
     pub stats: CoordinatorStats,
+}
+
+/// Partitions that this shard's clients ask for and write to, by owner.
+struct Hops {
+    own: Counter,
+    other: Counter,
+}
+
+impl Hops {
+    fn new(registry: &Registry) -> Self {
+        let count = |name, help| registry.counter(Name::new("Coordinator", name), Unit::Count, help);
+        Self {
+            own: count("OwnPartitions", "Partitions asked of the shard that owns them."),
+            other: count(
+                "OtherPartitions",
+                "Partitions asked of another shard than their owner: what shard-aware drivers avoid.",
+            ),
+        }
+    }
 }
 
 /// What a shard's coordinator counts.
@@ -74,10 +96,6 @@ pub struct CoordinatorStats {
     pub write_failures: Cell<u64>,
     /// Statements refused because too few replicas can be alive.
     pub unavailables: Cell<u64>,
-    /// Partitions asked for or written to here that are this shard's own.
-    pub own_partitions: Cell<u64>,
-    /// Those that are another shard's: what a shard-aware driver avoids.
-    pub other_partitions: Cell<u64>,
 }
 
 impl HasShards for Coordinator {
@@ -93,6 +111,7 @@ impl Coordinator {
         config: Arc<Config>,
         identity: Arc<Identity>,
         shards: Shards<Rc<Coordinator>>,
+        registry: Rc<Registry>,
         publish: impl Fn(&SchemaChange) + 'static,
     ) -> Rc<Self> {
         let env = engine.env().clone();
@@ -115,6 +134,8 @@ impl Coordinator {
             owner: OnceCell::new(),
             publish: Box::new(publish),
             turns: Turns::default(),
+            hops: Hops::new(&registry),
+            registry,
             ticks: Cell::new(0),
             stats: CoordinatorStats::default(),
         })
@@ -135,19 +156,27 @@ impl Coordinator {
         &self.identity
     }
 
+    /// The metrics of every shard, by its number.
+    pub async fn metrics(&self) -> Vec<Snapshot> {
+        let mut all = Vec::with_capacity(self.shards.count());
+        for shard in 0..self.shards.count() {
+            // a shard that stops has no more to say
+            let snapshot = self.shards.call(shard, |other| other.registry.snapshot()).await;
+            all.extend(snapshot);
+        }
+        all
+    }
+
     pub(crate) fn schema(&self) -> Arc<Schema> {
         self.engine.schema()
     }
 
     /// Counts a partition that a client of this shard works on, by its owner.
     pub(crate) fn count_hop(&self, owner: usize) {
-        let stats = &self.stats;
-        let count = if owner == self.shards.me() {
-            &stats.own_partitions
-        } else {
-            &stats.other_partitions
-        };
-        count.set(count.get() + 1);
+        match owner == self.shards.me() {
+            true => self.hops.own.inc(),
+            false => self.hops.other.inc(),
+        }
     }
 
     /// A version 1 UUID that nobody else gives, later than the one before.
