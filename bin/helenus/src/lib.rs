@@ -2,12 +2,18 @@
 #![forbid(unsafe_code)]
 
 mod adapter;
+mod demo;
 mod error;
+mod loop_metrics;
 mod message;
 mod node;
+mod node_metrics;
+mod operator;
 mod settings;
+mod table_metrics;
+mod table_stats;
 
 pub use error::NodeError;
 pub use message::Message;
 pub use node::{Node, Ready, run_shard};
-pub use settings::{memory_budget, metrics_address, server_settings, storage_options};
+pub use settings::{memory_budget, server_settings, storage_options};

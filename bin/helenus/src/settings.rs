@@ -19,23 +19,22 @@ pub fn memory_budget(config: &Config) -> u64 {
     config.memory_budget.unwrap_or(MEMORY_BUDGET)
 }
 
+/// The address of `metrics_address` and `metrics_port`; none: no endpoint. And whether the operator asked for it.
+///
+/// # Errors
+/// If the address is none.
+pub(crate) fn metrics_address(config: &Config) -> Result<Option<(SocketAddr, bool)>, NodeError> {
+    let ip = ip("metrics_address", &config.metrics_address)?;
+    let is_asked_for = config.is_set("metrics_address") || config.is_set("metrics_port");
+    let address = SocketAddr::new(ip, config.metrics_port);
+    Ok((config.metrics_port != 0).then_some((address, is_asked_for)))
+}
+
 fn ip(key: &'static str, host: &Host) -> Result<IpAddr, NodeError> {
     match host {
         Host::Ip(ip) => Ok(*ip),
         Host::Name(name) => Err(NodeError::Address { key, value: name.clone() }),
     }
-}
-
-/// Where the metrics are served, if they are.
-///
-/// # Errors
-/// If the address is none.
-pub fn metrics_address(config: &Config) -> Result<Option<SocketAddr>, NodeError> {
-    if config.metrics_port == 0 {
-        return Ok(None);
-    }
-    let address = ip("metrics_address", &config.metrics_address)?;
-    Ok(Some(SocketAddr::new(address, config.metrics_port)))
 }
 
 /// Settings of the storage engine: a quarter of the budget for memtables, another for chunks of SSTables.

@@ -15,6 +15,7 @@ use storage::{Engine, PartitionKey, ScanStart, Slices, StorageError};
 
 use crate::answer::{Answer, Outcome, Page, cql_error, invalid, read_error};
 use crate::coordinator::{Coordinator, Request, STATEMENT, check_replicas};
+use crate::request_metrics::RequestMetrics;
 use crate::values::Bound as Bindings;
 use crate::virtual_tables::NodeData;
 
@@ -275,12 +276,15 @@ async fn read_partition(
     let filter = resumed.unwrap_or(&read.rows);
     let left = if first { read.first_limit } else { read.per_partition_limit };
     let slices = slices(filter, read.reversed);
+    let started = engine.env().now();
     let Some(mut rows) = engine.partition(task.table(), key.as_ref(), &slices).await? else {
+        engine.read_ended(task.table().id, started);
         return Ok(None);
     };
     let block = Block { key: Some(key.clone()), ..Block::default() };
     let mut sink = Sink { task, engine, budget, aggregation, block, left };
     read_rows(&mut sink, key, &mut rows, resumed.is_some()).await?;
+    engine.read_ended(task.table().id, started);
     sink.block.full = sink.left == 0 || sink.budget.is_spent();
     Ok(Some(sink.block))
 }
@@ -365,6 +369,8 @@ pub(crate) async fn read_range(engine: Rc<Engine>, task: Task) -> Result<Found, 
 struct Merged {
     cells: Vec<u8>,
     rows: u32,
+    /// Where the last row's cells start.
+    last_row: usize,
     last: Option<Last>,
     /// Did a limit of the page end it?
     full: bool,
@@ -381,7 +387,7 @@ struct Last {
 
 /// Puts blocks, which are in order, together until the page is full.
 fn cut(blocks: Vec<(usize, Block)>, rows_max: u32, bytes_max: usize) -> Merged {
-    let mut merged = Merged { cells: Vec::new(), rows: 0, last: None, full: false };
+    let mut merged = Merged { cells: Vec::new(), rows: 0, last_row: 0, last: None, full: false };
     for (place, block) in blocks {
         let mut start = (0, 0);
         for (n, row) in block.rows.iter().enumerate() {
@@ -389,6 +395,7 @@ fn cut(blocks: Vec<(usize, Block)>, rows_max: u32, bytes_max: usize) -> Merged {
                 merged.full = true;
                 return merged;
             }
+            merged.last_row = merged.cells.len();
             merged.cells.extend_from_slice(&block.cells[start.0..row.cells]);
             merged.rows += 1;
             let mark = &block.marks[start.1..row.mark];
@@ -425,11 +432,10 @@ impl Coordinator {
         metadata: &Arc<ResultMetadata>,
         request: &Request<'_>,
     ) -> Outcome {
-        self.stats.reads.set(self.stats.reads.get() + 1);
-        let result = self.select_page(select, values, metadata, request).await;
-        if result.is_err() {
-            self.stats.read_failures.set(self.stats.read_failures.get() + 1);
-        }
+        let started = self.env.now();
+        let mut kind = &self.requests.read;
+        let result = self.select_page(select, values, metadata, request, &mut kind).await;
+        kind.ended(self.env.now().since(started), result.as_ref().err());
         let warnings = match (&result, select.aggregation_warning()) {
             (Ok(_), Some(warning)) => vec![warning.to_owned()],
             _ => Vec::new(),
@@ -437,21 +443,20 @@ impl Coordinator {
         Outcome::new(result.map(Answer::Rows), warnings)
     }
 
-    async fn select_page(
-        self: &Rc<Self>,
+    /// A page; `kind` becomes the kind of request that it turns out to be.
+    async fn select_page<'a>(
+        self: &'a Rc<Self>,
         select: &Arc<Select>,
         values: &Bindings<'_>,
         metadata: &Arc<ResultMetadata>,
         request: &Request<'_>,
+        kind: &mut &'a RequestMetrics,
     ) -> Result<Page, ErrorResponse> {
         let table = select.table();
         let consistency = request.options.consistency;
         let schema = self.schema();
         if let Some(keyspace) = schema.keyspace(&table.keyspace) {
-            let checked = check_replicas(keyspace, consistency, &self.identity.data_center, true);
-            checked.inspect_err(|_| {
-                self.stats.unavailables.set(self.stats.unavailables.get() + 1);
-            })?;
+            check_replicas(keyspace, consistency, &self.identity.data_center, true)?;
         }
         let now = self.now(request.options);
         let position = request.options.paging_state.map(|state| position(&state, table));
@@ -464,6 +469,11 @@ impl Coordinator {
         };
         let read = self.with_bind(values, request, &now, |bind| select.bind(bind, &page));
         let read = Arc::new(read.map_err(cql_error)?);
+        if consistency.is_serial() && matches!(&read.target, Target::Keys(keys) if keys.len() > 1) {
+            return Err(invalid(
+                "SERIAL/LOCAL_SERIAL consistency may only be requested for one partition at a time",
+            ));
+        }
         let paged = read.page_size.is_some();
         let task = Task {
             select: Arc::clone(select),
@@ -473,8 +483,11 @@ impl Coordinator {
             bytes_max: if paged { PAGE_BYTES_MAX } else { usize::MAX },
         };
         let timeout = match &read.target {
-            Target::Keys(_) => self.config.timeouts.read,
-            Target::Range { .. } => self.config.timeouts.range,
+            Target::Keys(_) => self.timeouts().read,
+            Target::Range { .. } => {
+                *kind = &self.requests.range;
+                self.timeouts().range
+            }
         };
         let asked = read.timeout_nanos.map(Duration::from_nanos);
         let timeout = asked.unwrap_or(timeout);
@@ -522,7 +535,14 @@ impl Coordinator {
     fn in_order(&self, task: &Task, blocks: &mut Vec<(usize, Block)>) -> Merged {
         let read = &task.read;
         match task.select.post_order() {
-            None => cut(std::mem::take(blocks), read.page_limit(), task.bytes_max),
+            None => {
+                let mut merged = cut(std::mem::take(blocks), read.page_limit(), task.bytes_max);
+                if merged.full && self.env.planted("paging_drops_row") {
+                    merged.cells.truncate(merged.last_row);
+                    merged.rows -= 1;
+                }
+                merged
+            }
             Some(order) => {
                 let table = task.table();
                 let mut rows: Vec<(Clustering, usize, std::ops::Range<usize>)> = Vec::new();
@@ -540,7 +560,7 @@ impl Coordinator {
                 for (_, block, range) in &rows {
                     cells.extend_from_slice(&blocks[*block].1.cells[range.clone()]);
                 }
-                Merged { cells, rows: rows.len() as u32, last: None, full: false }
+                Merged { cells, rows: rows.len() as u32, last_row: 0, last: None, full: false }
             }
         }
     }
@@ -707,9 +727,7 @@ fn wanted(
                 all.drain(..at.map_or(all.len(), |at| at + usize::from(!inclusive)));
             }
             let token = |bound: &RangeBound, key: &PartitionKey| match bound {
-                RangeBound::Token { token, inclusive } => {
-                    Some((key.token.cmp(token), *inclusive))
-                }
+                RangeBound::Token { token, inclusive } => Some((key.token.cmp(token), *inclusive)),
                 RangeBound::Unbounded | RangeBound::Key { .. } => None,
             };
             all.retain(|(key, _)| {

@@ -2,16 +2,16 @@
 
 use std::rc::Rc;
 
+use cql::Bind;
 use cql::ast::BatchKind;
 use cql::modify::{Batch, Before, Modify, NothingRead, Part, ReadFirst, finish_parts};
-use cql::Bind;
 use protocol::{Consistency, ErrorResponse, WriteType};
 use rows::{ClusteringRef, Mutation, PartitionUpdate, RowRef};
 use schema::{Schema, TableId};
 use storage::{Engine, PartitionKey, StorageError};
 
 use crate::answer::{Answer, Outcome, cql_error, invalid, write_error};
-use crate::coordinator::{Coordinator, Request, STATEMENT, batch_write_type, check_replicas};
+use crate::coordinator::{Coordinator, Now, Request, STATEMENT, batch_write_type, check_replicas};
 use crate::counters::check_consistency;
 use crate::values::Bound;
 
@@ -80,7 +80,13 @@ impl Coordinator {
     ) -> Outcome {
         if batch.statements().iter().any(Modify::needs_read) {
             let parts: Vec<_> = batch.statements().iter().map(|modify| (modify, values)).collect();
-            return self.run_batch(batch.kind(), &parts, request).await;
+            let mut now = self.now(request.options);
+            let timestamp = self.with_bind(values, request, &now, |bind| batch.timestamp(bind));
+            match timestamp {
+                Ok(timestamp) => now.timestamp = timestamp,
+                Err(error) => return cql_error(error).into(),
+            }
+            return self.run_batch(batch.kind(), &parts, request, now).await;
         }
         let now = self.now(request.options);
         let bind = |bind: &Bind<'_>| batch.bind(bind, &NothingRead);
@@ -99,8 +105,9 @@ impl Coordinator {
         kind: BatchKind,
         parts: &[(&Modify, &Bound<'_>)],
         request: &Request<'_>,
+        now: Now,
     ) -> Outcome {
-        let bound = self.bind_parts(kind, parts, request).await;
+        let bound = self.bind_parts(kind, parts, request, &now).await;
         self.write(bound, batch_write_type(kind), request).await
     }
 
@@ -109,11 +116,11 @@ impl Coordinator {
         kind: BatchKind,
         parts: &[(&Modify, &Bound<'_>)],
         request: &Request<'_>,
+        now: &Now,
     ) -> Result<Write, ErrorResponse> {
-        let now = self.now(request.options);
         let mut befores = Vec::with_capacity(parts.len());
         for (modify, values) in parts {
-            let first = self.with_bind(*values, request, &now, |bind| modify.read_first(bind));
+            let first = self.with_bind(*values, request, now, |bind| modify.read_first(bind));
             befores.push(match first.map_err(cql_error)? {
                 Some(first) => self.read_before(modify, first, request).await?,
                 None => ReadRows::default(),
@@ -150,11 +157,9 @@ impl Coordinator {
             Ok(bound) => bound,
             Err(error) => return error.into(),
         };
-        self.stats.writes.set(self.stats.writes.get() + 1);
+        let started = self.env.now();
         let result = self.apply(updates, needs_log, write_type, request).await;
-        if result.is_err() {
-            self.stats.write_failures.set(self.stats.write_failures.get() + 1);
-        }
+        self.requests.write.ended(self.env.now().since(started), result.as_ref().err());
         Outcome::new(result.map(|()| Answer::Void), warnings)
     }
 
@@ -168,12 +173,13 @@ impl Coordinator {
         let consistency = request.options.consistency;
         let schema = self.schema();
         let mutations = mutations(&schema, updates);
+        // Cassandra asks this of a single statement only
+        if write_type == WriteType::Simple {
+            refuse_serial(consistency)?;
+        }
         for (keyspace, _) in &mutations {
             let Some(keyspace) = schema.keyspace(keyspace) else { continue };
-            let checked = check_replicas(keyspace, consistency, &self.identity.data_center, false);
-            checked.inspect_err(|_| {
-                self.stats.unavailables.set(self.stats.unavailables.get() + 1);
-            })?;
+            check_replicas(keyspace, consistency, &self.identity.data_center, false)?;
         }
         let all = mutations.iter().flat_map(|(_, mutation)| mutation.updates());
         let mut counts = false;
@@ -183,7 +189,6 @@ impl Coordinator {
             let name = table.map(|table| table.name.as_str()).unwrap_or_default();
             check_consistency(consistency, name)?;
         }
-        refuse_serial(consistency)?;
         let durable = |keyspace: &str| schema.keyspace(keyspace).is_none_or(|ks| ks.durable_writes);
         let all = mutations.into_iter().map(|(ks, m)| (durable(&ks), m)).collect();
         let deadline = self.write_deadline(write_type, request);
@@ -201,7 +206,7 @@ impl Coordinator {
     }
 
     fn write_deadline(&self, write_type: WriteType, request: &Request<'_>) -> env::Instant {
-        let timeouts = &self.config.timeouts;
+        let timeouts = self.timeouts();
         let timeout = match write_type {
             WriteType::Counter => timeouts.counter_write,
             _ => timeouts.write,
@@ -241,6 +246,9 @@ impl Coordinator {
         }
         for ticket in tickets {
             ticket.durable().await?;
+        }
+        if self.env.planted("batch_torn_between_shards") {
+            remote.drain(..).for_each(env::Task::detach);
         }
         for result in remote {
             result.await??;

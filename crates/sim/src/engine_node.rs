@@ -3,10 +3,12 @@
 
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
+use std::net::IpAddr;
 use std::path::PathBuf;
 use std::rc::Rc;
 use std::sync::Arc;
 
+use env::sim::{NodeId, World};
 use env::sync::{OneshotSender, Queue, oneshot};
 use env::{Class, Env, Mesh};
 use rows::{CellRef, RowRef, Unfiltered};
@@ -15,6 +17,8 @@ use storage::shards::{Job, Shards};
 use storage::{Engine, KeyRef, Node, Options, PartitionKey, StorageError};
 
 use crate::operation::{Answer, Column, Query, Range, Row, Value, Write};
+use crate::plan::Plan;
+use crate::site::Site;
 use crate::tables;
 use crate::workload::{Failed, Target};
 
@@ -25,9 +29,19 @@ const QUEUE_LIMIT: usize = 1024;
 pub type Message = Job<Rc<Engine>>;
 
 enum Request {
-    Write { write: Write, written_at: Box<dyn FnOnce(i64)>, reply: OneshotSender<Result<(), Failed>> },
-    Read { query: Query, reply: OneshotSender<Result<Answer, Failed>> },
-    Maintain { what: u64, reply: OneshotSender<Result<(), Failed>> },
+    Write {
+        write: Write,
+        written_at: Box<dyn FnOnce(i64)>,
+        reply: OneshotSender<Result<(), Failed>>,
+    },
+    Read {
+        query: Query,
+        reply: OneshotSender<Result<Answer, Failed>>,
+    },
+    Maintain {
+        what: u64,
+        reply: OneshotSender<Result<(), Failed>>,
+    },
 }
 
 /// The way into a node, whichever life it is in.
@@ -54,23 +68,6 @@ impl Door {
         })
     }
 
-    /// Does it take requests?
-    pub fn is_serving(&self) -> bool {
-        self.serving.get()
-    }
-
-    /// The node is gone.
-    pub fn closed(&self) {
-        self.serving.set(false);
-        self.queues.borrow_mut().clear();
-        self.node.borrow_mut().take();
-    }
-
-    /// Why background work failed, if it did.
-    pub fn failure(&self) -> Option<StorageError> {
-        self.node.borrow().as_ref().and_then(|node| node.failure())
-    }
-
     /// What one shard runs.
     ///
     /// # Errors
@@ -80,6 +77,7 @@ impl Door {
         let sender = mesh.clone();
         let shards = Shards::new(&env, move |to, job| sender.send(to, job));
         let engine = Engine::new(&env, self.options.clone(), shards, Arc::clone(&self.schema));
+        engine.set_host_id([7; 16]);
         let context = Rc::clone(&engine);
         env.spawn(Class::Statement, async move {
             loop {
@@ -97,7 +95,7 @@ impl Door {
             }
         });
         if env.shard() == 0 {
-            let node = self.start(&engine).await?;
+            let node = self.open(&engine).await?;
             *self.node.borrow_mut() = Some(Rc::clone(&node));
             self.serving.set(true);
             env.terminated().await;
@@ -110,7 +108,7 @@ impl Door {
         Ok(())
     }
 
-    async fn start(&self, engine: &Rc<Engine>) -> Result<Rc<Node>, StorageError> {
+    async fn open(&self, engine: &Rc<Engine>) -> Result<Rc<Node>, StorageError> {
         let env = engine.env();
         let node = engine.become_first();
         let directories =
@@ -291,13 +289,14 @@ impl Target for Door {
         &self,
         connection: u64,
         write: &Write,
+        _: i64,
         written_at: Box<dyn FnOnce(i64)>,
     ) -> Result<(), Failed> {
         let write = write.clone();
         self.ask(connection, |reply| Request::Write { write, written_at, reply }).await
     }
 
-    async fn read(&self, connection: u64, query: &Query) -> Result<Answer, Failed> {
+    async fn read(&self, connection: u64, query: &Query, _: i64) -> Result<Answer, Failed> {
         let query = *query;
         self.ask(connection, |reply| Request::Read { query, reply }).await
     }
@@ -307,8 +306,37 @@ impl Target for Door {
         self.ask(0, |reply| Request::Maintain { what, reply }).await
     }
 
-    fn has_batches(&self) -> bool {
+    fn takes_batches(&self) -> bool {
         false
+    }
+}
+
+impl Site for Door {
+    fn new(plan: &Plan, _: &Env, _: IpAddr) -> Rc<Self> {
+        Door::new(plan.options.clone())
+    }
+
+    fn start(self: &Rc<Self>, world: &World, node: NodeId, shards: usize) {
+        let door = Rc::clone(self);
+        world.start(node, shards, move |env, mesh: Mesh<Message>| Rc::clone(&door).run(env, mesh));
+    }
+
+    fn is_serving(&self) -> bool {
+        self.serving.get()
+    }
+
+    async fn prepare(&self) -> Result<(), Failed> {
+        Ok(())
+    }
+
+    fn closed(&self) {
+        self.serving.set(false);
+        self.queues.borrow_mut().clear();
+        self.node.borrow_mut().take();
+    }
+
+    fn failure(&self) -> Option<String> {
+        self.node.borrow().as_ref().and_then(|node| node.failure()).map(|error| error.to_string())
     }
 }
 

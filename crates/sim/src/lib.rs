@@ -6,11 +6,15 @@
 #![allow(async_fn_in_trait, reason = "one thread, and no other crate implements it")]
 
 pub mod canary;
+pub mod connection;
 pub mod coverage;
+pub mod cql_node;
 pub mod engine_node;
 pub mod history;
 pub mod operation;
 pub mod plan;
+pub mod site;
+pub mod statement;
 pub mod tables;
 pub mod workload;
 pub mod world;

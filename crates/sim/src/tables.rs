@@ -23,6 +23,8 @@ pub fn table(number: u8) -> Arc<Table> {
     let mut params = TableParams::default();
     params.compaction.options.insert("min_threshold".into(), "2".into());
     if number == 1 {
+        // files of different sizes stay apart, so that tombstones and what they delete meet late
+        params.compaction.options.insert("min_sstable_size".into(), "1024".into());
         params.gc_grace_seconds = 0;
         params.compression = CompressionParams::none();
     }

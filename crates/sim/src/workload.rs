@@ -34,22 +34,24 @@ pub enum Failed {
 
 /// A way to a node. A connection ends at some shard; which one, the number decides.
 pub trait Target {
-    /// Writes; done when it returns. Calls `written_at` with the second that TTLs count from, once that is known.
+    /// Writes; done when it returns. `now` is the second that TTLs count from; where the node takes its own clock
+    /// for that, it calls `written_at` with it.
     async fn write(
         &self,
         connection: u64,
         write: &Write,
+        now: i64,
         written_at: Box<dyn FnOnce(i64)>,
     ) -> Result<(), Failed>;
 
-    /// Reads one partition.
-    async fn read(&self, connection: u64, query: &Query) -> Result<Answer, Failed>;
+    /// Reads one partition, at the second `now` or that of the node's own clock.
+    async fn read(&self, connection: u64, query: &Query, now: i64) -> Result<Answer, Failed>;
 
     /// Asks for something that an operator may ask for at any time.
     async fn maintain(&self, what: u64) -> Result<(), Failed>;
 
-    /// Is a write of several partitions one write?
-    fn has_batches(&self) -> bool;
+    /// Does it take writes of several partition keys? Those of one key are one write, others may come in part.
+    fn takes_batches(&self) -> bool;
 }
 
 /// What the clients of a world share.
@@ -128,7 +130,9 @@ impl Shared {
         self.history.borrow_mut().clock_shows(self.node_second());
         self.note(answer.rows.len() as u64);
         for row in &answer.rows {
-            self.note(row.row as u64 ^ row.a.map_or(0, |a| a.0) << 16 ^ row.b.map_or(0, |b| b.0) << 40);
+            self.note(
+                row.row as u64 ^ row.a.map_or(0, |a| a.0) << 16 ^ row.b.map_or(0, |b| b.0) << 40,
+            );
         }
         if let Err(violation) = self.history.borrow().check(query, answer, began) {
             self.fail(format!("{violation}\n  query: {query:?}"));
@@ -172,7 +176,9 @@ async fn maintain<T: Target>(env: &Env, shared: &Shared, target: &T) {
     match env.timeout(PATIENCE, target.maintain(what)).await {
         Ok(Ok(()) | Err(Failed::Refused(_) | Failed::Unknown(_))) => {}
         Ok(Err(error)) => shared.fail(format!("maintenance: {error}")),
-        Err(_) => shared.fail(format!("maintenance {} of {} takes for ever", (what >> 8) % 3, what % 2)),
+        Err(_) => {
+            shared.fail(format!("maintenance {} of {} takes for ever", (what >> 8) % 3, what % 2))
+        }
     }
 }
 
@@ -190,7 +196,7 @@ async fn read<T: Target>(env: &Env, shared: &Shared, target: &T) {
     let query = Query { partition, range, reversed: shared.rng.one_in(3), page };
     let began = env.now();
     let connection = shared.rng.next();
-    match env.timeout(PATIENCE, target.read(connection, &query)).await {
+    match env.timeout(PATIENCE, target.read(connection, &query, shared.node_second())).await {
         Ok(Ok(answer)) => shared.check(&query, &answer, began),
         Ok(Err(error @ Failed::Wrong(_))) => shared.fail(format!("read: {error}")),
         Ok(Err(_)) => {}
@@ -199,16 +205,21 @@ async fn read<T: Target>(env: &Env, shared: &Shared, target: &T) {
 }
 
 async fn write<T: Target>(env: &Env, shared: &Rc<Shared>, target: &T) {
-    let Some((partitions, write)) = choose_write(shared, target.has_batches()) else { return };
+    let Some((partitions, write)) = choose_write(shared, target.takes_batches()) else { return };
     let now = shared.node_second();
-    let id = shared.history.borrow_mut().begin(write.clone(), now);
+    let ids: Vec<WriteId> = {
+        let mut history = shared.history.borrow_mut();
+        by_key(&write).into_iter().map(|part| history.begin(part, now)).collect()
+    };
     let connection = shared.rng.next();
-    let theirs = Rc::clone(shared);
-    let written_at =
-        Box::new(move |now: i64| theirs.history.borrow_mut().written_at(id, now));
-    let outcome = env.timeout(PATIENCE, target.write(connection, &write, written_at)).await;
+    let (theirs, known) = (Rc::clone(shared), ids.clone());
+    let written_at = Box::new(move |now: i64| {
+        let mut history = theirs.history.borrow_mut();
+        known.iter().for_each(|id| history.written_at(*id, now));
+    });
+    let outcome = env.timeout(PATIENCE, target.write(connection, &write, now, written_at)).await;
     match outcome {
-        Ok(outcome) => note_outcome(env, shared, id, outcome),
+        Ok(outcome) => note_outcome(env, shared, &ids, &outcome),
         Err(_) => shared.fail(format!("{write:?} takes for ever")),
     }
     if shared.rng.one_in(2) {
@@ -221,11 +232,18 @@ async fn write<T: Target>(env: &Env, shared: &Rc<Shared>, target: &T) {
     busy.retain(|partition| !partitions.contains(partition));
 }
 
-fn note_outcome(env: &Env, shared: &Shared, id: WriteId, outcome: Result<(), Failed>) {
+/// A write in parts, one for each key: what is atomic.
+fn by_key(write: &Write) -> Vec<Write> {
+    let keys: BTreeSet<i32> = write.changes.iter().map(|(partition, _)| partition.key).collect();
+    let of = |key: i32| write.changes.iter().filter(move |(p, _)| p.key == key).cloned().collect();
+    keys.into_iter().map(|key| Write { changes: of(key) }).collect()
+}
+
+fn note_outcome(env: &Env, shared: &Shared, ids: &[WriteId], outcome: &Result<(), Failed>) {
     let mut history = shared.history.borrow_mut();
     match outcome {
-        Ok(()) => history.acknowledged(id, env.now()),
-        Err(Failed::Refused(_)) => history.refused(id),
+        Ok(()) => ids.iter().for_each(|id| history.acknowledged(*id, env.now())),
+        Err(Failed::Refused(_)) => ids.iter().for_each(|id| history.refused(*id)),
         Err(Failed::Unknown(_)) => shared.unknown.set(shared.unknown.get() + 1),
         Err(error @ Failed::Wrong(_)) => shared.fail(format!("write: {error}")),
     }
@@ -235,7 +253,7 @@ async fn read_back<T: Target>(env: &Env, shared: &Shared, target: &T, partition:
     let query = Query::all(partition);
     let began = env.now();
     let connection = shared.rng.next();
-    match env.timeout(PATIENCE, target.read(connection, &query)).await {
+    match env.timeout(PATIENCE, target.read(connection, &query, shared.node_second())).await {
         Ok(Ok(answer)) => shared.check(&query, &answer, began),
         Ok(Err(error @ Failed::Wrong(_))) => shared.fail(format!("read: {error}")),
         Ok(Err(_)) => {}
@@ -277,7 +295,8 @@ fn choose_write(shared: &Shared, batches: bool) -> Option<(Vec<Partition>, Write
 fn batch(shared: &Shared, partition: Partition) -> Vec<Change> {
     let rng = &shared.rng;
     let most = if partition.key == 0 { 20 } else { 5 };
-    let rows: BTreeSet<i32> = (0..rng.between(1, most)).map(|_| shared.random_row(partition)).collect();
+    let rows: BTreeSet<i32> =
+        (0..rng.between(1, most)).map(|_| shared.random_row(partition)).collect();
     let mut changes: Vec<Change> = rows.into_iter().map(|row| row_change(shared, row)).collect();
     if rng.one_in(3) {
         changes.push(Change::Static { value: Some(shared.value()) });

@@ -8,10 +8,10 @@ use std::time::Duration;
 use env::sim::{Failure, Fault, NodeId, World, WorldOptions};
 use env::{Class, Env, Instant, Rng, Task};
 
-use crate::engine_node::{Door, Message};
 use crate::operation::{Answer, Partition, Query};
 use crate::plan::{End, Life, Plan};
-use crate::workload::{Shared, Target, client};
+use crate::site::Site;
+use crate::workload::{Shared, client};
 
 /// Clients of a world.
 const CLIENTS: usize = 4;
@@ -38,11 +38,11 @@ pub struct Outcome {
 }
 
 /// A world under way.
-struct Run {
+struct Run<S> {
     world: World,
     plan: Plan,
     node: NodeId,
-    door: Rc<Door>,
+    site: Rc<S>,
     shared: Rc<Shared>,
     clients: Env,
     counts: BTreeMap<&'static str, u64>,
@@ -50,8 +50,8 @@ struct Run {
 }
 
 /// Runs a seed, with a bug in the node if one is named.
-pub fn run(seed: u64, bug: Option<&'static str>) -> Outcome {
-    let mut run = Run::new(seed, bug);
+pub fn run<S: Site>(seed: u64, bug: Option<&'static str>) -> Outcome {
+    let mut run = Run::<S>::new(seed, bug);
     let result = run.lives();
     run.outcome(result.err())
 }
@@ -60,7 +60,7 @@ fn address(last: u8) -> IpAddr {
     Ipv4Addr::new(10, 0, 0, last).into()
 }
 
-impl Run {
+impl<S: Site> Run<S> {
     fn new(seed: u64, bug: Option<&'static str>) -> Self {
         let world = World::new(seed, WorldOptions::default());
         if let Some(bug) = bug {
@@ -69,10 +69,10 @@ impl Run {
         let plan = Plan::new(seed);
         let node = world.node(address(1));
         let clients = world.client(address(2));
-        let door = Door::new(plan.options.clone());
+        let site = S::new(&plan, &clients, address(1));
         let shared = Shared::new(Rng::new(seed ^ 0x776f_726b), clients.clone());
         let counts = BTreeMap::new();
-        Self { world, plan, node, door, shared, clients, counts, started: false }
+        Self { world, plan, node, site, shared, clients, counts, started: false }
     }
 
     fn count(&mut self, name: &'static str) {
@@ -107,10 +107,13 @@ impl Run {
                 self.count("crash_while_starting");
                 self.start(life.shards)?;
             }
+            self.wait_until_serving()?;
+            if before.is_none() {
+                self.prepare()?;
+            }
             if before.replace(life.shards).is_some_and(|before| before != life.shards) {
                 self.count("other_shards");
             }
-            self.wait_until_serving()?;
             self.verify()?;
             self.live(life)?;
             stumble = life.stumble.map(|after| (after, life.end));
@@ -133,16 +136,13 @@ impl Run {
             self.world.restart_with(self.node, shards);
             return Ok(());
         }
-        let door = Rc::clone(&self.door);
-        self.world.start(self.node, shards, move |env, mesh: env::Mesh<Message>| {
-            Rc::clone(&door).run(env, mesh)
-        });
+        self.site.start(&self.world, self.node, shards);
         Ok(())
     }
 
     fn wait_until_serving(&self) -> Result<(), String> {
-        let door = Rc::clone(&self.door);
-        let over = || door.is_serving() || !self.world.is_up(self.node);
+        let site = Rc::clone(&self.site);
+        let over = || site.is_serving() || !self.world.is_up(self.node);
         let ran = self.world.run_until(over, MAX);
         ran.map_err(|failure| format!("the node does not start: {}", Self::text(&failure)))?;
         match self.world.is_up(self.node) {
@@ -151,15 +151,21 @@ impl Run {
         }
     }
 
+    fn prepare(&self) -> Result<(), String> {
+        let site = Rc::clone(&self.site);
+        let prepared = async move { site.prepare().await.map_err(|error| error.to_string()) };
+        self.world.block_on(&self.clients, MAX, prepared).map_err(|failure| Self::text(&failure))?
+    }
+
     /// Reads everything while nothing else is asked for.
     fn verify(&self) -> Result<(), String> {
         let partitions = self.shared.history.borrow().partitions();
-        let (door, shared) = (Rc::clone(&self.door), Rc::clone(&self.shared));
+        let (site, shared) = (Rc::clone(&self.site), Rc::clone(&self.shared));
         let reading = async move {
             let mut reads: Vec<(Partition, Answer)> = Vec::new();
             for partition in partitions {
                 let query = Query::all(partition);
-                let answer = door.read(shared.rng.next(), &query).await;
+                let answer = site.read(shared.rng.next(), &query, shared.node_second()).await;
                 reads.push((partition, answer.map_err(|e| format!("{query:?}: {e}"))?));
             }
             Ok::<_, String>(reads)
@@ -168,7 +174,15 @@ impl Run {
         let reads = reads.map_err(|failure| Self::text(&failure))??;
         let mut history = self.shared.history.borrow_mut();
         history.clock_shows(self.shared.node_second());
-        history.settle(&reads).map_err(|violation| format!("after a start: {violation}"))
+        history.settle(&reads).map_err(|violation| {
+            let life = self.plan.lives.iter().filter(|life| life.until <= self.shared.done.get());
+            format!(
+                "after start {} of {:?}: {violation}\n  {:?}",
+                life.count() + 1,
+                self.plan.sync,
+                self.plan.lives
+            )
+        })
     }
 
     /// Lets the clients work until the life is over.
@@ -176,9 +190,9 @@ impl Run {
         let until = if life.end == End::Drain { life.until } else { u64::MAX };
         let tasks: Vec<Task<()>> = (0..CLIENTS)
             .map(|_| {
-                let (shared, door) = (Rc::clone(&self.shared), Rc::clone(&self.door));
+                let (shared, site) = (Rc::clone(&self.shared), Rc::clone(&self.site));
                 self.clients
-                    .spawn_task(Class::Statement, client(self.clients.clone(), shared, door, until))
+                    .spawn_task(Class::Statement, client(self.clients.clone(), shared, site, until))
             })
             .collect();
         self.work_until(life.until)?;
@@ -249,7 +263,7 @@ impl Run {
     }
 
     fn check_background(&self) -> Result<(), String> {
-        match self.door.failure() {
+        match self.site.failure() {
             Some(error) => Err(format!("background work failed: {error}")),
             None => Ok(()),
         }
@@ -275,7 +289,7 @@ impl Run {
                 }
             }
         }
-        self.door.closed();
+        self.site.closed();
         self.shared.clients_died();
         if self.shared.history.borrow_mut().crashed(safe) > 0 {
             self.count("writes_in_doubt");

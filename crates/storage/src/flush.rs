@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use std::sync::Arc;
 
+use env::Env;
 use rows::codec::EncodingStats;
 use schema::Table;
 use sstable::compression_params::CompressionParams;
@@ -27,7 +28,7 @@ use crate::transaction::Transaction;
 const KEYS_PER_ROUND: usize = 1024;
 
 /// The directory of a table's files: Cassandra's.
-pub(crate) fn table_directory(data: &Path, table: &Table) -> PathBuf {
+pub fn table_directory(data: &Path, table: &Table) -> PathBuf {
     let name = sstable::descriptor::table_directory(&table.name, u128::from_be_bytes(table.id.0));
     data.join(&table.keyspace).join(name)
 }
@@ -134,13 +135,23 @@ impl Node {
         let failed = |e| StorageError::io("cannot create", &directory, e);
         if !env.exists(&directory).await.map_err(failed)? {
             env.create_dir_all(&directory).await.map_err(failed)?;
-            let parents = [directory.parent(), Some(data.as_path())];
-            for parent in parents.into_iter().flatten() {
-                env.sync_dir(parent).await.map_err(failed)?;
-            }
+            sync_parents(env, data, &directory).await?;
         }
         Ok(directory)
     }
+}
+
+/// Makes the name of a table's directory durable.
+pub(crate) async fn sync_parents(
+    env: &Env,
+    data: &Path,
+    directory: &Path,
+) -> Result<(), StorageError> {
+    for parent in [directory.parent(), Some(data)].into_iter().flatten() {
+        let synced = env.sync_dir(parent).await;
+        synced.map_err(|e| StorageError::io("cannot sync", parent, e))?;
+    }
+    Ok(())
 }
 
 fn log_position(position: Position) -> LogPosition {

@@ -17,7 +17,7 @@ use crate::commitlog::{
 };
 use crate::engine::Engine;
 use crate::error::StorageError;
-use crate::flush::table_directory;
+use crate::flush::{sync_parents, table_directory};
 use crate::node::Node;
 use crate::sstables::{LiveSet, SSTable};
 use crate::transaction;
@@ -107,6 +107,8 @@ impl Node {
             if !engine.env().exists(&directory).await.map_err(failed)? {
                 continue;
             }
+            // Whoever made it may have been killed before its name was durable.
+            sync_parents(engine.env(), data, &directory).await?;
             transaction::clean_up(engine.env(), &directory).await?;
             for descriptor in complete_tables(engine, &directory).await? {
                 if let Id::Sequence(id) = descriptor.id {

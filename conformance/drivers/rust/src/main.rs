@@ -428,7 +428,9 @@ impl Scenario {
 /// Partitions asked of their owners, and of other shards, as the server's metrics count them over all shards.
 fn partitions(address: &str) -> Outcome<(u64, u64)> {
     let host = address.rsplit_once(':').ok_or("no port")?.0;
-    let mut stream = TcpStream::connect((host, METRICS_PORT))?;
+    let mut stream = TcpStream::connect((host, METRICS_PORT)).map_err(|e| {
+        format!("no metrics on {host}:{METRICS_PORT} ({e}): --set metrics_address={host}")
+    })?;
     stream.set_read_timeout(Some(Duration::from_secs(10)))?;
     write!(stream, "GET /metrics HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n\r\n")?;
     let mut text = String::new();
@@ -440,8 +442,8 @@ fn partitions(address: &str) -> Outcome<(u64, u64)> {
         Ok(values.map(str::parse::<f64>).sum::<Result<f64, _>>()? as u64)
     };
     Ok((
-        sum("cassandra_coordinator_ownpartitions_total{")?,
-        sum("cassandra_coordinator_otherpartitions_total{")?,
+        sum("cassandra_coordinator_ownpartitions_total")?,
+        sum("cassandra_coordinator_otherpartitions_total")?,
     ))
 }
 

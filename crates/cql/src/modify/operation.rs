@@ -80,6 +80,13 @@ impl Operation {
     ) -> Result<Self, CqlError> {
         let spec = ColumnSpec::of_column(table, column);
         let term = Term::prepare(raw, &table.keyspace, &spec, scope)?;
+        if matches!(raw, Raw::Tuple(_)) && column.ty.is_multicell() {
+            // Cassandra takes it for a frozen type only; its own answer here is an internal error.
+            return Err(CqlError::invalid(format!(
+                "Invalid tuple literal for {} of the non-frozen type {}",
+                column.name, column.ty
+            )));
+        }
         if column.ty == CqlType::Counter {
             return Err(CqlError::invalid(format!(
                 "Cannot set the value of counter column {} (counters can only be incremented/decremented, not set)",

@@ -183,6 +183,17 @@ pub struct LogStats {
     pub waits_for_sync: Cell<u64>,
 }
 
+/// What a log has on its way to the disk.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct LogPending {
+    /// Bytes appended and not synced.
+    pub bytes: u64,
+    /// Sections not written.
+    pub sections: usize,
+    /// Writes that wait for a sync.
+    pub waiters: usize,
+}
+
 fn bump(cell: &Cell<u64>, by: u64) {
     cell.set(cell.get().wrapping_add(by));
 }
@@ -429,7 +440,10 @@ impl CommitLog {
             }
         }
         while !wanted(&self.state.borrow()) {
-            if self.closing.get() || matches!(self.options.mode, SyncMode::Periodic { .. }) {
+            let periodic = matches!(self.options.mode, SyncMode::Periodic { .. });
+            // Somebody waits for records that are on their way to the file: turning round and round would keep
+            // them from getting there.
+            if self.closing.get() || (periodic && !self.urgent.get()) {
                 return;
             }
             self.to_sync.notified().await;
@@ -612,6 +626,16 @@ impl CommitLog {
             (Position { segment, offset: start }, Position { segment, offset: end })
         };
         ids.map(interval).collect()
+    }
+
+    /// What is on its way to the disk.
+    pub fn pending(&self) -> LogPending {
+        let state = self.state.borrow();
+        LogPending {
+            bytes: state.appended.saturating_sub(state.synced),
+            sections: state.queue.len(),
+            waiters: state.waiters.len(),
+        }
     }
 
     /// Bytes of all segments, and their number.
