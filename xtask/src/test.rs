@@ -211,8 +211,7 @@ const KNOWN_DIFFERENCES: &str = "conformance/known-differences.txt";
 fn ratchet(tally: &mut Tally) -> Outcome<()> {
     let path = machine::root().join(KNOWN_DIFFERENCES);
     let text = std::fs::read_to_string(&path).map_err(|e| format!("{KNOWN_DIFFERENCES}: {e}"))?;
-    let known =
-        text.lines().find(|line| !line.starts_with('#')).and_then(|n| n.trim().parse().ok());
+    let known = text.lines().find(|line| !line.starts_with('#')).and_then(|n| n.trim().parse().ok());
     let known: usize = known.ok_or(format!("{KNOWN_DIFFERENCES} holds no number"))?;
     println!("{} statements differ, {known} are known to", tally.failed);
     if tally.failed <= known {
