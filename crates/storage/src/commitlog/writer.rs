@@ -497,10 +497,7 @@ impl CommitLog {
             self.next_id.set(id + self.env.shards() as i64);
             let (directory, bytes) = (&self.options.directory, self.options.segment_bytes);
             match Segment::create(&self.env, directory, id, bytes).await {
-                Ok(segment) => {
-                    self.state.borrow_mut().spare = Some(segment);
-                    self.ready.notify_all();
-                }
+                Ok(segment) => self.offer(segment).await,
                 Err(error) => return self.fail("creation of the segment after", &error),
             }
         }
@@ -580,13 +577,24 @@ impl CommitLog {
                 return Err(LogError::Failed(error.to_string().into()));
             }
         };
-        let old = self.state.borrow_mut().spare.replace(segment);
-        if let Some(old) = old {
-            // nothing was written to it; what stays behind replays as nothing
-            let _ = self.env.remove_file(&old.path).await;
-        }
-        self.ready.notify_all();
+        self.offer(segment).await;
         Ok(())
+    }
+
+    /// Takes a new segment for the next one, unless a later one is there already. Two tasks create segments and
+    /// may end in either order, but ids must never go down: a record in a segment below a truncation's is void.
+    async fn offer(&self, segment: Segment) {
+        let unused = {
+            let mut state = self.state.borrow_mut();
+            let late = segment.id < state.active.id
+                || state.spare.as_ref().is_some_and(|spare| spare.id > segment.id);
+            if late { Some(segment) } else { state.spare.replace(segment) }
+        };
+        self.ready.notify_all();
+        if let Some(unused) = unused {
+            // nothing was written to it; what stays behind replays as nothing
+            let _ = self.env.remove_file(&unused.path).await;
+        }
     }
 
     /// Goes on in the segment after this one, if this one's id is not above `floor`: all records before are in
