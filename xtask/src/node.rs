@@ -42,7 +42,7 @@ impl Node {
         let mut child = command()
             .arg("--data-dir")
             .arg(dir.join("data"))
-            .args(["--listen", ip])
+            .args(["--listen", ip, "--set", &format!("metrics_address={ip}")])
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
             .stderr(log)

@@ -8,7 +8,7 @@ use config::{Config, Timeouts};
 use cql::permission::Need;
 use cql::{Bind, CqlError, Limits, Plan, Prepared};
 use env::{Class, Env, Instant};
-use metrics::Registry;
+use metrics::{Counter, Name, Registry, Unit};
 use protocol::{
     Batch, BatchKind, BatchStatement, Consistency, ErrorResponse, Id, QueryOptions, SchemaChange,
     Version, WriteType, prepared_id,
@@ -69,12 +69,23 @@ pub struct Coordinator {
 }
 
 /// What a shard's coordinator counts.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct CoordinatorStats {
     /// Partitions asked for or written to here that are this shard's own.
-    pub own_partitions: Cell<u64>,
+    pub own_partitions: Counter,
     /// Those that are another shard's: what a shard-aware driver avoids.
-    pub other_partitions: Cell<u64>,
+    pub other_partitions: Counter,
+}
+
+impl CoordinatorStats {
+    fn new(registry: &Registry) -> Self {
+        let count =
+            |name, help| registry.counter(Name::new("Coordinator", name), Unit::Count, help);
+        Self {
+            own_partitions: count("OwnPartitions", "Partitions asked of the shard that owns them."),
+            other_partitions: count("OtherPartitions", "Partitions asked of another shard."),
+        }
+    }
 }
 
 impl HasShards for Coordinator {
@@ -116,7 +127,7 @@ impl Coordinator {
             turns: Turns::default(),
             ticks: Cell::new(0),
             requests: ClientRequests::new(registry),
-            stats: CoordinatorStats::default(),
+            stats: CoordinatorStats::new(registry),
         })
     }
 
@@ -152,10 +163,10 @@ impl Coordinator {
 
     /// Counts a partition that a client of this shard works on, by its owner.
     pub(crate) fn count_hop(&self, owner: usize) {
-        let stats = &self.stats;
-        let count =
-            if owner == self.shards.me() { &stats.own_partitions } else { &stats.other_partitions };
-        count.set(count.get() + 1);
+        match owner == self.shards.me() {
+            true => self.stats.own_partitions.inc(),
+            false => self.stats.other_partitions.inc(),
+        }
     }
 
     /// A version 1 UUID that nobody else gives, later than the one before.

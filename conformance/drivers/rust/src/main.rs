@@ -6,7 +6,8 @@
 use std::collections::{BTreeMap, HashSet};
 use std::error::Error;
 use std::fmt::Debug;
-use std::net::IpAddr;
+use std::io::{Read, Write};
+use std::net::{IpAddr, TcpStream};
 use std::time::Duration;
 
 use futures::TryStreamExt;
@@ -29,6 +30,10 @@ use scylla::value::{
 use scylla::{DeserializeValue, SerializeValue};
 
 const KS: &str = "drv_rust";
+/// Where Helenus serves its metrics.
+const METRICS_PORT: u16 = 7070;
+/// How often to look whether all requests go to their owners.
+const SHARD_ROUNDS: usize = 50;
 type Outcome<T = ()> = Result<T, Box<dyn Error>>;
 
 fn ok(name: &str) {
@@ -373,6 +378,36 @@ impl Scenario {
         Ok(())
     }
 
+    /// Where the server announces shards, each request goes over a connection of the shard that owns its key: the
+    /// server's metrics tell how many arrived elsewhere.
+    async fn shards(&self) -> Outcome {
+        let state = self.s.get_cluster_state();
+        let Some(sharder) = state.get_nodes_info()[0].sharder() else {
+            println!("no shards are announced");
+            return Ok(());
+        };
+        self.run(format!("CREATE TABLE {KS}.sharded (k int PRIMARY KEY, v int)")).await?;
+        self.s.await_schema_agreement().await?;
+        let insert =
+            self.s.prepare(format!("INSERT INTO {KS}.sharded (k, v) VALUES (?, ?)")).await?;
+        let select = self.s.prepare(format!("SELECT v FROM {KS}.sharded WHERE k = ?")).await?;
+        // Connections to the other shards are opened in the background: it may take a few rounds.
+        let mut arrived = (0, 0);
+        for _ in 0..SHARD_ROUNDS {
+            let before = partitions(&self.address)?;
+            try_join_all((0..500).map(|k| self.s.execute_unpaged(&insert, (k, k)))).await?;
+            try_join_all((0..500).map(|k| self.s.execute_unpaged(&select, (k,)))).await?;
+            let after = partitions(&self.address)?;
+            arrived = (after.0 - before.0, after.1 - before.1);
+            if arrived == (1000, 0) {
+                ok(&format!("shards: {}", sharder.nr_shards));
+                return Ok(());
+            }
+            tokio::time::sleep(Duration::from_millis(100)).await;
+        }
+        Err(format!("{} requests to owners, {} to other shards", arrived.0, arrived.1).into())
+    }
+
     /// This driver acts on no schema event; a session agrees on the schema and reads it anew.
     async fn schema_agreement(&self) -> Outcome {
         let watcher = connect(&self.address).await?;
@@ -388,6 +423,28 @@ impl Scenario {
         ok("schema_agreement");
         Ok(())
     }
+}
+
+/// Partitions asked of their owners, and of other shards, as the server's metrics count them over all shards.
+fn partitions(address: &str) -> Outcome<(u64, u64)> {
+    let host = address.rsplit_once(':').ok_or("no port")?.0;
+    let mut stream = TcpStream::connect((host, METRICS_PORT)).map_err(|e| {
+        format!("no metrics on {host}:{METRICS_PORT} ({e}): --set metrics_address={host}")
+    })?;
+    stream.set_read_timeout(Some(Duration::from_secs(10)))?;
+    write!(stream, "GET /metrics HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n\r\n")?;
+    let mut text = String::new();
+    stream.read_to_string(&mut text)?;
+    let sum = |name: &str| -> Outcome<u64> {
+        let mut lines = text.lines().filter(|line| line.starts_with(name)).peekable();
+        check(lines.peek().is_some(), format!("no {name} among the metrics"))?;
+        let values = lines.map(|line| line.rsplit_once(' ').map_or("", |parts| parts.1));
+        Ok(values.map(str::parse::<f64>).sum::<Result<f64, _>>()? as u64)
+    };
+    Ok((
+        sum("cassandra_coordinator_ownpartitions_total")?,
+        sum("cassandra_coordinator_otherpartitions_total")?,
+    ))
 }
 
 #[derive(Clone, Debug, PartialEq, SerializeValue, DeserializeValue)]
@@ -410,6 +467,7 @@ async fn main() -> Outcome {
     x.errors().await?;
     x.unprepared().await?;
     x.schema_agreement().await?;
+    x.shards().await?;
     x.run(format!("DROP KEYSPACE {KS}")).await?;
     ok("protocol v4");
     Ok(())
