@@ -42,12 +42,6 @@ const STAGES: &[Stage] = &[
         run: golden,
     },
     Stage {
-        name: "oracle",
-        what: "the corpus against a running Cassandra",
-        budget_minutes: 6,
-        run: live,
-    },
-    Stage {
         name: "drivers",
         what: "python, node, go, java and rust drivers",
         budget_minutes: 4,
@@ -59,12 +53,6 @@ const STAGES: &[Stage] = &[
         what: "seeded clusters in one process",
         budget_minutes: 8,
         run: simulation,
-    },
-    Stage {
-        name: "fuzz",
-        what: "the fuzz targets for a short while",
-        budget_minutes: 2,
-        run: fuzz,
     },
 ];
 
@@ -210,15 +198,26 @@ fn golden() -> Outcome<Tally> {
     machine::need(&["python3"])?;
     node::build()?;
     let node = Node::start("golden", OURS)?;
-    statements(oracle::command().args(["--golden", &node.ip]))
+    let mut tally = statements(oracle::command().args(["--golden", &node.ip]))?;
+    ratchet(&mut tally)?;
+    Ok(tally)
 }
 
-fn live() -> Outcome<Tally> {
-    machine::need(&["python3", "java", "mvn", "bash"])?;
-    node::build()?;
-    let node = Node::start("oracle-helenus", OURS)?;
-    let peer = Peer::start("oracle-cassandra", THEIRS, ORACLE_HEAP)?;
-    statements(oracle::command().args([&node.ip, &peer.ip]))
+/// Where the number of statements stands that are known to be answered otherwise than by Cassandra.
+const KNOWN_DIFFERENCES: &str = "conformance/known-differences.txt";
+
+/// Lets through as many differences as are known, and not one more. A run with fewer says so: the number is to
+/// be lowered then.
+fn ratchet(tally: &mut Tally) -> Outcome<()> {
+    let path = machine::root().join(KNOWN_DIFFERENCES);
+    let text = std::fs::read_to_string(&path).map_err(|e| format!("{KNOWN_DIFFERENCES}: {e}"))?;
+    let known = text.lines().find(|line| !line.starts_with('#')).and_then(|n| n.trim().parse().ok());
+    let known: usize = known.ok_or(format!("{KNOWN_DIFFERENCES} holds no number"))?;
+    println!("{} statements differ, {known} are known to", tally.failed);
+    if tally.failed <= known {
+        tally.failed = 0;
+    }
+    Ok(())
 }
 
 fn drivers() -> Outcome<Tally> {
@@ -252,16 +251,6 @@ fn simulation() -> Outcome<Tally> {
         return Err("there is no simulator in this tree yet (crates/sim)".into());
     }
     cargo_test(&["test", "--profile", "sim", "--package", "sim"])
-}
-
-fn fuzz() -> Outcome<Tally> {
-    let folder = machine::root().join("fuzz");
-    if !folder.exists() {
-        return Err("there are no fuzz targets in this tree yet (fuzz/)".into());
-    }
-    Ok(single(machine::run(
-        Command::new("cargo").args(["run", "--quiet", "--release"]).current_dir(folder),
-    )))
 }
 
 #[cfg(test)]

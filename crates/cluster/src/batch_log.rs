@@ -117,9 +117,8 @@ pub(crate) async fn replay(engine: &Rc<Engine>) -> Result<usize, StorageError> {
         for update in batch.updates() {
             let mutations = table.column("mutations").map(|column| column.index);
             let cells = update.rows.iter().flat_map(|row| row.cells());
-            let cells = cells.filter(|cell| {
-                Some(cell.column) == mutations && cell.kind == CellKind::Live
-            });
+            let cells =
+                cells.filter(|cell| Some(cell.column) == mutations && cell.kind == CellKind::Live);
             parts.extend(cells.filter_map(|cell| {
                 decoder.mutation(&mut Reader::new(cell.value), &layout_of).ok()
             }));

@@ -153,11 +153,8 @@ impl Coordinator {
     /// Counts a partition that a client of this shard works on, by its owner.
     pub(crate) fn count_hop(&self, owner: usize) {
         let stats = &self.stats;
-        let count = if owner == self.shards.me() {
-            &stats.own_partitions
-        } else {
-            &stats.other_partitions
-        };
+        let count =
+            if owner == self.shards.me() { &stats.own_partitions } else { &stats.other_partitions };
         count.set(count.get() + 1);
     }
 

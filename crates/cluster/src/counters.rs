@@ -81,7 +81,10 @@ impl Coordinator {
         Ok(ticket.durable().await?)
     }
 
-    async fn count_update(&self, update: &PartitionUpdate) -> Result<PartitionUpdate, StorageError> {
+    async fn count_update(
+        &self,
+        update: &PartitionUpdate,
+    ) -> Result<PartitionUpdate, StorageError> {
         let rows: Vec<Clustering> =
             update.rows.iter().map(|row| row.clustering().to_owned()).collect();
         let key = PartitionKey::new(&*update.key);

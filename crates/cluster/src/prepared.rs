@@ -60,12 +60,7 @@ fn variable(variable: &Variable) -> Column {
 
 impl Entry {
     /// Around a plan.
-    pub fn new(
-        text: &str,
-        keyspace: Option<&str>,
-        prepared: Prepared,
-        epoch: u64,
-    ) -> Self {
+    pub fn new(text: &str, keyspace: Option<&str>, prepared: Prepared, epoch: u64) -> Self {
         // A statement that names its keyspace is the same one in every session.
         let own = keyspace.filter(|_| !prepared.is_qualified);
         let info = PreparedInfo {

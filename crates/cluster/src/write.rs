@@ -2,9 +2,9 @@
 
 use std::rc::Rc;
 
+use cql::Bind;
 use cql::ast::BatchKind;
 use cql::modify::{Batch, Before, Modify, NothingRead, Part, ReadFirst, finish_parts};
-use cql::Bind;
 use protocol::{Consistency, ErrorResponse, WriteType};
 use rows::{ClusteringRef, Mutation, PartitionUpdate, RowRef};
 use schema::{Schema, TableId};

@@ -40,8 +40,7 @@ struct Shard {
 fn shards(context: &[u8]) -> impl Iterator<Item = Shard> {
     let count = context.first_chunk().map_or(0, |n| i16::from_be_bytes(*n).unsigned_abs());
     let rest = context.get(ELEMENT..).unwrap_or_default();
-    let (header, body) =
-        rest.split_at_checked(usize::from(count) * ELEMENT).unwrap_or((rest, &[]));
+    let (header, body) = rest.split_at_checked(usize::from(count) * ELEMENT).unwrap_or((rest, &[]));
     let (mut elements, _) = header.as_chunks::<ELEMENT>();
     let (body, _) = body.as_chunks::<SHARD>();
     (0_u16..).zip(body).map(move |(at, shard)| {
@@ -209,7 +208,8 @@ mod tests {
         let origin = prop_oneof![Just(Origin::Global), Just(Origin::Remote)];
         let part = (origin, -3..5_i64, -3..5_i64);
         prop::collection::btree_map(0..4_u8, part, 0..4).prop_map(|shards| {
-            let shards = shards.into_iter().map(|(id, (o, clock, count))| shard(id, o, clock, count));
+            let shards =
+                shards.into_iter().map(|(id, (o, clock, count))| shard(id, o, clock, count));
             context(&shards.collect::<Vec<_>>())
         })
     }

@@ -79,16 +79,15 @@ fn seeds(from: u64, count: u64) -> Result<(), String> {
 fn once(seed: u64) -> (Outcome, Option<String>) {
     let outcome = run::<Door>(seed, None);
     let mut wrong = outcome.wrong.clone();
-    if wrong.is_none() && seed.is_multiple_of(10) && run::<Door>(seed, None).trace != outcome.trace {
+    if wrong.is_none() && seed.is_multiple_of(10) && run::<Door>(seed, None).trace != outcome.trace
+    {
         wrong = Some("a second run went another way".into());
     }
     (outcome, wrong)
 }
 
 fn failure(seed: u64, what: &str) -> String {
-    format!(
-        "seed {seed}: {what}\nagain: cargo run --profile sim -p sim -- seeds {seed} 1"
-    )
+    format!("seed {seed}: {what}\nagain: cargo run --profile sim -p sim -- seeds {seed} 1")
 }
 
 fn planted(bugs: &[Bug]) -> Result<(), String> {
@@ -101,7 +100,11 @@ fn planted(bugs: &[Bug]) -> Result<(), String> {
         });
         match found {
             Some((seed, wrong)) => {
-                println!("{}: found by seed {seed}: {}", bug.name, wrong.lines().next().unwrap_or(""));
+                println!(
+                    "{}: found by seed {seed}: {}",
+                    bug.name,
+                    wrong.lines().next().unwrap_or("")
+                );
             }
             None => {
                 println!("{}: not found in {} seeds", bug.name, bug.seeds);

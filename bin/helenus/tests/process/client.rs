@@ -4,7 +4,7 @@ use std::io::{Read, Write};
 use std::net::TcpStream;
 
 use protocol::client::{self, Answer, Body, Call, Parameters, Response};
-use protocol::{Decoder, Direction, Limits, Outcome, Started, Version};
+use protocol::{Consistency, Decoder, Direction, ErrorDetail, Limits, Outcome, Started, Version};
 
 use crate::node::PATIENCE;
 
@@ -54,11 +54,22 @@ impl Client {
 
     /// Runs a statement; its rows, if it has any.
     pub fn query(&mut self, text: &str) -> Vec<Vec<Option<Vec<u8>>>> {
-        let answer =
-            self.call(|out, call| client::query(out, call, text, &Parameters::default())).body;
-        match answer {
+        match self.answer(text, Consistency::One) {
             Body::Result(Answer::Rows(rows)) => rows.rows,
             Body::Result(_) => Vec::new(),
+            other => panic!("{text}: {other:?}"),
+        }
+    }
+
+    fn answer(&mut self, text: &str, consistency: Consistency) -> Body {
+        let parameters = Parameters::at(consistency);
+        self.call(|out, call| client::query(out, call, text, &parameters)).body
+    }
+
+    /// Runs a statement that fails.
+    pub fn error(&mut self, text: &str, consistency: Consistency) -> ErrorDetail {
+        match self.answer(text, consistency) {
+            Body::Error(error) => error.detail,
             other => panic!("{text}: {other:?}"),
         }
     }
