@@ -10,7 +10,7 @@ use env::sim::{NodeId, World};
 use env::sync::{Semaphore, oneshot};
 use env::{Class, Env, Mesh};
 use helenus::{Message, Node, run_shard};
-use protocol::batch::BatchKind;
+use protocol::BatchKind;
 use protocol::client::{Answer as Result_, BatchItem, BatchRequest, Parameters};
 use server::ConnectionLimits;
 use storage::commitlog::SyncMode;
