@@ -51,7 +51,12 @@ impl server::Coordinator for Handler {
         keyspace: Option<&str>,
     ) -> Result<PreparedAnswer, ErrorResponse> {
         let session = context.session.keyspace();
-        let info = self.0.prepare(text, session.as_deref(), keyspace).await?;
+        let mut info = self.0.prepare(text, session.as_deref(), keyspace).await?;
+        if let Some(warning) = info.use_warning
+            && (keyspace.is_some() || !context.session.was_warned_of_use())
+        {
+            info.warnings.push(warning);
+        }
         Ok(PreparedAnswer {
             id: info.id,
             variables: info.variables,

@@ -38,6 +38,12 @@ pub enum NodeError {
         /// The system's answer.
         source: std::io::Error,
     },
+    /// The operator's socket or the metrics cannot be listened on.
+    #[error("{0}")]
+    Admin(#[from] admin::BindError),
+    /// A shard ended while the node still needed it.
+    #[error("{0}")]
+    Stopping(#[from] storage::shards::Stopping),
     /// An address that is none.
     #[error("{key}: {value} is no address")]
     Address {

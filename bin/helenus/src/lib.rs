@@ -2,10 +2,16 @@
 #![forbid(unsafe_code)]
 
 mod adapter;
+mod demo;
 mod error;
+mod loop_metrics;
 mod message;
 mod node;
+mod node_metrics;
+mod operator;
 mod settings;
+mod table_metrics;
+mod table_stats;
 
 pub use error::NodeError;
 pub use message::Message;

@@ -39,6 +39,9 @@ struct Arguments {
     /// Shards, each a thread of its own [default: one a core].
     #[arg(long, value_name = "N")]
     shards: Option<u32>,
+    /// Writes the machine's own counters into the table demo.machine, once a second.
+    #[arg(long)]
+    demo: bool,
 }
 
 fn configuration(arguments: &Arguments) -> Result<Config, String> {
@@ -72,7 +75,7 @@ fn configuration(arguments: &Arguments) -> Result<Config, String> {
     Ok(config)
 }
 
-fn run(config: Config) -> Result<(), NodeError> {
+fn run(config: Config, demo: bool) -> Result<(), NodeError> {
     let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
     let shards = config.shards.map_or(cores, |shards| shards as usize).max(1);
     let config = Arc::new(config);
@@ -80,7 +83,12 @@ fn run(config: Config) -> Result<(), NodeError> {
     let options = RealOptions { shards, pin: shards == cores, signals: true, ..Default::default() };
     real::run(options, move |env, mesh: env::Mesh<Message>| {
         let (config, limits) = (Arc::clone(&config), limits.clone());
-        run_shard(env, mesh, config, limits, |_, ready| announce(ready))
+        run_shard(env, mesh, config, limits, move |node, ready| {
+            announce(ready);
+            if demo {
+                node.start_demo(|line| println!("{line}"));
+            }
+        })
     })
 }
 
@@ -94,6 +102,13 @@ fn announce(ready: &Ready) {
     if !ready.clock_behind.is_zero() {
         eprintln!("the clock stands {:?} behind the last timestamp", ready.clock_behind);
     }
+    for note in &ready.notes {
+        eprintln!("{note}");
+    }
+    if !ready.serves_clients {
+        println!("Not serving CQL clients: start_native_transport is false");
+        return;
+    }
     println!(
         "Starting listening for CQL clients on /{}:{}",
         ready.address.ip(),
@@ -103,7 +118,8 @@ fn announce(ready: &Ready) {
 
 fn main() -> ExitCode {
     let arguments = Arguments::parse();
-    let result = configuration(&arguments).and_then(|c| run(c).map_err(|e| e.to_string()));
+    let demo = arguments.demo;
+    let result = configuration(&arguments).and_then(|c| run(c, demo).map_err(|e| e.to_string()));
     match result {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {

@@ -7,12 +7,16 @@ use env::StreamHandle;
 use storage::Engine;
 use storage::shards::Job;
 
+use crate::node::Node;
+
 /// A message between shards.
 pub enum Message {
     /// Work for the storage engine.
     Storage(Job<Rc<Engine>>),
     /// Work for the coordinator.
     Cluster(Job<Rc<Coordinator>>),
+    /// Work for the shard's part of the node as a whole: what its operator asks for.
+    Node(Job<Rc<Node>>),
     /// A client's connection, whose source port chose the receiving shard.
     Connection(StreamHandle),
     /// The first shard opened the node: who it is. Shards begin to serve.
@@ -26,6 +30,7 @@ impl std::fmt::Debug for Message {
         f.write_str(match self {
             Self::Storage(_) => "Storage",
             Self::Cluster(_) => "Cluster",
+            Self::Node(_) => "Node",
             Self::Connection(_) => "Connection",
             Self::Opened(_) => "Opened",
             Self::Drained => "Drained",

@@ -1,6 +1,7 @@
 //! What each shard runs, from its start to its end.
 
-use std::cell::{OnceCell, RefCell};
+use std::cell::{Cell, OnceCell, RefCell};
+use std::collections::BTreeSet;
 use std::net::SocketAddr;
 use std::path::Path;
 use std::rc::Rc;
@@ -9,19 +10,23 @@ use std::time::Duration;
 
 use cluster::{Coordinator, Identity, first_schema};
 use config::Config;
-use env::sync::Notify;
-use env::{Class, Env, Mesh};
+use env::sync::{Notify, Semaphore};
+use env::{Class, Env, Instant, ListenOptions, Mesh, Stats, TcpListener};
 use metrics::Registry;
 use protocol::Event;
+use schema::TableId;
 use server::{ConnectionLimits, EventHub, Server};
-use storage::shards::Shards;
+use storage::shards::{HasShards, Shards, Stopping};
 use storage::{Engine, Replay};
 
 use crate::adapter::Handler;
 use crate::error::NodeError;
 use crate::message::Message;
-use crate::settings::{server_settings, storage_options};
+use crate::operator::Operations;
+use crate::settings::{metrics_address, server_settings, storage_options};
 
+/// How often recent values of histograms lose weight.
+const TICK: Duration = Duration::from_secs(1);
 /// How long requests in flight may take when the node ends.
 const DRAIN_PATIENCE: Duration = Duration::from_secs(10);
 
@@ -34,6 +39,10 @@ pub struct Ready {
     pub replay: Replay,
     /// By how much the clock stood behind the last timestamp reserved.
     pub clock_behind: Duration,
+    /// Are clients served at `address` (`start_native_transport`)?
+    pub serves_clients: bool,
+    /// What the operator should know: a line each.
+    pub notes: Vec<String>,
 }
 
 /// One shard of a node.
@@ -43,16 +52,33 @@ pub struct Node {
     mesh: Mesh<Message>,
     engine: Rc<Engine>,
     coordinator: OnceCell<Rc<Coordinator>>,
-    server: OnceCell<Server>,
+    server: RefCell<Option<Rc<Server>>>,
     hub: EventHub,
-    registry: Registry,
+    pub(crate) registry: Registry,
+    /// The loop's counters as of the last look at the metrics.
+    pub(crate) observed: Rc<RefCell<Stats>>,
+    /// The tables that the metrics show.
+    pub(crate) shown_tables: RefCell<BTreeSet<TableId>>,
+    /// When the node started.
+    pub(crate) started: Instant,
+    shards: Shards<Rc<Node>>,
     limits: ConnectionLimits,
     /// Jobs for the coordinator that came before it was there.
     early: RefCell<Vec<storage::shards::Job<Rc<Coordinator>>>>,
     opened: Notify,
     identity: OnceCell<Arc<Identity>>,
     drained: Notify,
-    is_drained: std::cell::Cell<bool>,
+    is_drained: Cell<bool>,
+    /// Whoever drains the node, or starts or stops serving clients, holds it.
+    changing: Semaphore,
+    /// On the first shard: nothing is left to drain.
+    is_empty: Cell<bool>,
+}
+
+impl HasShards for Node {
+    fn shards(&self) -> &Shards<Rc<Self>> {
+        &self.shards
+    }
 }
 
 /// Runs one shard of a node until it is told to end. `ready` is called on the first shard once it serves.
@@ -70,25 +96,41 @@ pub async fn run_shard(
     let shards = Shards::new(&env, move |to, job| storage_mesh.send(to, Message::Storage(job)));
     let engine = Engine::new(&env, storage_options(&config), shards, first_schema());
     let registry = Registry::new(env.shard() as u32);
+    let node_mesh = mesh.clone();
+    let shards = Shards::new(&env, move |to, job| node_mesh.send(to, Message::Node(job)));
     let node = Rc::new(Node {
         env: env.clone(),
         config,
         mesh,
         engine,
         coordinator: OnceCell::new(),
-        server: OnceCell::new(),
+        server: RefCell::default(),
         hub: EventHub::new(),
         registry,
+        observed: Rc::default(),
+        shown_tables: RefCell::default(),
+        started: env.now(),
+        shards,
         limits,
         early: RefCell::default(),
         opened: Notify::new(),
         identity: OnceCell::new(),
         drained: Notify::new(),
-        is_drained: std::cell::Cell::new(false),
+        is_drained: Cell::new(false),
+        changing: Semaphore::new(1),
+        is_empty: Cell::new(false),
     });
     env.spawn(Class::Statement, Rc::clone(&node).dispatch());
+    env.spawn(Class::Background, Rc::clone(&node).tick());
     let result = match env.shard() {
-        0 => node.run_first(ready).await,
+        0 => {
+            let result = node.run_first(ready).await;
+            // However it went: they wait for it.
+            for shard in 1..env.shards() {
+                node.mesh.send(shard, Message::Drained);
+            }
+            result
+        }
         _ => node.run_other().await,
     };
     if result.is_err() {
@@ -113,6 +155,34 @@ impl Node {
         &self.registry
     }
 
+    /// The outside.
+    pub fn env(&self) -> &Env {
+        &self.env
+    }
+
+    /// The way to the other shards.
+    pub(crate) fn mesh(&self) -> &Mesh<Message> {
+        &self.mesh
+    }
+
+    /// The configuration.
+    pub fn config(&self) -> &Arc<Config> {
+        &self.config
+    }
+
+    /// Connections of clients, on all shards.
+    pub(crate) fn connections(&self) -> &ConnectionLimits {
+        &self.limits
+    }
+
+    /// Lets time pass for the metrics.
+    async fn tick(self: Rc<Self>) {
+        loop {
+            self.registry.tick(self.env.now().since(Instant::ZERO));
+            self.env.sleep(TICK).await;
+        }
+    }
+
     /// Hands what other shards send to the layer that it is for.
     async fn dispatch(self: Rc<Self>) {
         loop {
@@ -123,8 +193,10 @@ impl Node {
                     Some(coordinator) => job(coordinator),
                     None => self.early.borrow_mut().push(job),
                 },
+                Message::Node(job) => job(&self),
                 Message::Connection(handle) => {
-                    if let Some(server) = self.server.get() {
+                    let server = self.server.borrow().clone();
+                    if let Some(server) = server {
                         // a connection that is gone already needs no answer
                         let _ = server.adopt(handle);
                     }
@@ -152,9 +224,6 @@ impl Node {
         if let Some(coordinator) = self.coordinator.get() {
             coordinator.own_schema(booted.state);
         }
-        for shard in 1..self.env.shards() {
-            self.mesh.send(shard, Message::Opened(Arc::clone(&identity)));
-        }
         let (clock, clock_env) = (Rc::new(booted.clock), self.env.clone());
         let keeper = Rc::clone(&clock);
         let keeper = self.env.spawn_task(Class::Background, async move {
@@ -163,19 +232,24 @@ impl Node {
                 clock_env.terminate();
             }
         });
-        let address = self.start_server()?;
-        let (replay, clock_behind) = (booted.replay, booted.clock_behind);
-        ready(self, &Ready { address, replay, clock_behind });
-        self.env.terminated().await;
-        self.stop_server().await;
-        let drained = match self.engine.node() {
-            Some(node) => node.drain().await,
-            None => Ok(()),
-        };
-        for shard in 1..self.env.shards() {
-            self.mesh.send(shard, Message::Drained);
+        let mut notes = Vec::new();
+        let _endpoint = self.serve_metrics(&mut notes)?;
+        self.replay_metrics(&booted.replay);
+        let operations = Rc::new(Operations(Rc::clone(self)));
+        let data_dir = &self.config.data_dir;
+        let _socket = admin::socket::serve(&self.env, data_dir, &self.registry, operations)?;
+        let serves_clients = self.config.native_transport.start;
+        if serves_clients {
+            self.start_server()?;
         }
-        drained?;
+        for shard in 1..self.env.shards() {
+            self.mesh.send(shard, Message::Opened(Arc::clone(&identity)));
+        }
+        let (replay, clock_behind) = (booted.replay, booted.clock_behind);
+        let address = server_settings(&self.config)?.listen;
+        ready(self, &Ready { address, replay, clock_behind, serves_clients, notes });
+        self.env.terminated().await;
+        self.drain().await?;
         keeper.cancel().await;
         Ok(clock.close().await?)
     }
@@ -192,9 +266,11 @@ impl Node {
         if let Some(identity) = self.identity.get() {
             self.start_coordinator(&Arc::clone(identity));
         }
-        self.start_server()?;
+        if self.config.native_transport.start {
+            self.start_server()?;
+        }
         self.env.terminated().await;
-        self.stop_server().await;
+        self.stop_server(DRAIN_PATIENCE).await;
         // The first shard still needs this one to drain.
         while !self.is_drained.get() {
             self.drained.notified().await;
@@ -241,22 +317,51 @@ impl Node {
             Arc::clone(&self.config),
             Arc::clone(identity),
             shards,
+            &self.registry,
             move |change| hub.publish(&Event::Schema(change.clone())),
         );
         let _ = self.coordinator.set(Rc::clone(&coordinator));
         for job in self.early.take() {
             job(&coordinator);
         }
+        self.register(&coordinator);
     }
 
-    fn start_server(self: &Rc<Self>) -> Result<SocketAddr, NodeError> {
+    /// Serves the node's metrics, if the configuration says so. A port that is taken ends the start only where the
+    /// operator asked for it.
+    fn serve_metrics(
+        self: &Rc<Self>,
+        notes: &mut Vec<String>,
+    ) -> Result<Option<admin::http::Endpoint>, NodeError> {
+        let Some((address, is_asked_for)) = metrics_address(&self.config)? else {
+            return Ok(None);
+        };
+        let node = Rc::clone(self);
+        let body = async move || node.metrics_text().await;
+        match admin::http::serve(&self.env, address, &self.registry, body) {
+            Ok(endpoint) => Ok(Some(endpoint)),
+            Err(error) if is_asked_for => Err(error.into()),
+            Err(error) => {
+                notes.push(format!("no metrics are served: {error}"));
+                Ok(None)
+            }
+        }
+    }
+
+    /// Serves clients on this shard, unless it does already.
+    fn start_server(self: &Rc<Self>) -> Result<(), NodeError> {
+        let Some(coordinator) = self.coordinator.get().filter(|_| self.server.borrow().is_none())
+        else {
+            return Ok(());
+        };
         let settings = server_settings(&self.config)?;
         let address = settings.listen;
-        let Some(coordinator) =
-            self.coordinator.get().filter(|_| self.config.native_transport.start)
-        else {
-            return Ok(address);
-        };
+        let listen = |source| NodeError::Listen { address, source };
+        if self.env.shard() == 0 && self.env.shards() > 1 {
+            // The shards share their port, and would share it with another node too.
+            let options = ListenOptions { reuse_port: false };
+            drop(TcpListener::bind(&self.env, address, options).map_err(listen)?);
+        }
         let mesh = self.mesh.clone();
         let hand_over: server::HandOver = Rc::new(move |shard, handle| {
             mesh.send(shard, Message::Connection(handle));
@@ -270,16 +375,74 @@ impl Node {
             self.limits.clone(),
             Some(hand_over),
         );
-        let server = server.map_err(|source| NodeError::Listen { address, source })?;
-        let address = server.address();
-        let _ = self.server.set(server);
-        Ok(address)
+        *self.server.borrow_mut() = Some(Rc::new(server.map_err(listen)?));
+        Ok(())
     }
 
-    async fn stop_server(&self) {
-        if let Some(server) = self.server.get() {
-            server.drain(DRAIN_PATIENCE).await;
+    /// Stops serving clients on this shard; what runs has `patience` to end.
+    async fn stop_server(&self, patience: Duration) {
+        let server = self.server.borrow_mut().take();
+        if let Some(server) = server {
+            server.drain(patience).await;
         }
+    }
+
+    /// Are clients served?
+    pub(crate) fn serves_clients(&self) -> bool {
+        self.server.borrow().is_some()
+    }
+
+    /// Is everything in memory on disk, for good?
+    pub(crate) fn is_empty(&self) -> bool {
+        self.is_empty.get()
+    }
+
+    /// Serves clients on all shards; on the first shard.
+    pub(crate) async fn start_clients(self: &Rc<Self>) -> Result<(), NodeError> {
+        let _turn = self.changing.acquire(1).await;
+        if self.is_empty.get() {
+            return Ok(());
+        }
+        // The first shard first: it finds out whether the port is free.
+        for shard in 0..self.shards.count() {
+            self.shards.call(shard, |node| node.start_server()).await??;
+        }
+        Ok(())
+    }
+
+    /// Stops serving clients on all shards; on the first shard.
+    pub(crate) async fn stop_clients(self: &Rc<Self>, is_forced: bool) -> Result<(), NodeError> {
+        let _turn = self.changing.acquire(1).await;
+        Ok(self.stop_all_servers(if is_forced { Duration::ZERO } else { DRAIN_PATIENCE }).await?)
+    }
+
+    async fn stop_all_servers(self: &Rc<Self>, patience: Duration) -> Result<(), Stopping> {
+        let mut stopping = Vec::with_capacity(self.shards.count());
+        for shard in 0..self.shards.count() {
+            let node = Rc::clone(self);
+            stopping.push(self.env.spawn_task(Class::Admin, async move {
+                let stop = move |node: Rc<Self>| async move { node.stop_server(patience).await };
+                node.shards.call_async(shard, Class::Admin, stop).await
+            }));
+        }
+        for stopped in stopping {
+            stopped.await?;
+        }
+        Ok(())
+    }
+
+    /// Stops serving clients and writes everything to SSTables; again, it does nothing. On the first shard.
+    pub(crate) async fn drain(self: &Rc<Self>) -> Result<(), NodeError> {
+        let _turn = self.changing.acquire(1).await;
+        if self.is_empty.get() {
+            return Ok(());
+        }
+        self.stop_all_servers(DRAIN_PATIENCE).await?;
+        if let Some(node) = self.engine.node() {
+            node.drain().await?;
+        }
+        self.is_empty.set(true);
+        Ok(())
     }
 }
 

@@ -19,6 +19,17 @@ pub fn memory_budget(config: &Config) -> u64 {
     config.memory_budget.unwrap_or(MEMORY_BUDGET)
 }
 
+/// The address of `metrics_address` and `metrics_port`; none: no endpoint. And whether the operator asked for it.
+///
+/// # Errors
+/// If the address is none.
+pub(crate) fn metrics_address(config: &Config) -> Result<Option<(SocketAddr, bool)>, NodeError> {
+    let ip = ip("metrics_address", &config.metrics_address)?;
+    let is_asked_for = config.is_set("metrics_address") || config.is_set("metrics_port");
+    let address = SocketAddr::new(ip, config.metrics_port);
+    Ok((config.metrics_port != 0).then_some((address, is_asked_for)))
+}
+
 fn ip(key: &'static str, host: &Host) -> Result<IpAddr, NodeError> {
     match host {
         Host::Ip(ip) => Ok(*ip),

@@ -68,6 +68,9 @@ pub struct PreparedInfo {
     pub result: Arc<ResultMetadata>,
     /// Warnings for the client.
     pub warnings: Vec<String>,
+    /// A warning for the client that a session is given once: the statement was not known yet, and what it means
+    /// depends on the session's keyspace.
+    pub use_warning: Option<String>,
 }
 
 fn plain(detail: ErrorDetail, message: impl Into<String>) -> ErrorResponse {

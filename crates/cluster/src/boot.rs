@@ -12,6 +12,7 @@ use storage::{Engine, Node, Replay, StorageError};
 use thiserror::Error;
 use types::{CqlType, Token};
 
+use crate::batch_log;
 use crate::clock_reserve::{ClockReserve, ReserveError};
 use crate::identity::{
     CQL_VERSION, Identity, NATIVE_PROTOCOL_VERSION, PARTITIONER, RELEASE_VERSION,
@@ -116,6 +117,7 @@ pub async fn boot(engine: &Rc<Engine>, config: &Config) -> Result<Booted, BootEr
     add(&mut replay, node.replay(&|table| !in_system(table), &truncated).await?);
     node.begin_log().await?;
     let state = write_system(engine, &node, state, &identity).await?;
+    batch_log::replay(engine).await?;
     Ok(Booted { identity, state, replay, clock, clock_behind })
 }
 

@@ -4,12 +4,14 @@ use std::cell::{Cell, OnceCell, RefCell};
 use std::rc::Rc;
 use std::sync::Arc;
 
-use config::Config;
+use config::{Config, Timeouts};
+use cql::permission::Need;
 use cql::{Bind, CqlError, Limits, Plan, Prepared};
 use env::{Class, Env, Instant};
+use metrics::Registry;
 use protocol::{
-    Batch, BatchKind, BatchStatement, Consistency, ErrorResponse, QueryOptions, SchemaChange,
-    Version, WriteType,
+    Batch, BatchKind, BatchStatement, Consistency, ErrorResponse, Id, QueryOptions, SchemaChange,
+    Version, WriteType, prepared_id,
 };
 use schema::Schema;
 use storage::Engine;
@@ -19,7 +21,9 @@ use types::Uuid;
 use crate::answer::{Answer, Outcome, PreparedInfo, cql_error, invalid, parse_error};
 use crate::identity::Identity;
 use crate::prepared::{Entry, PreparedCache, result_metadata};
+use crate::request_metrics::ClientRequests;
 use crate::schema_owner::SchemaOwner;
+use crate::turns::Turns;
 use crate::values::Bound;
 
 /// Bytes of prepared statements that a shard keeps where the configuration does not say.
@@ -51,9 +55,15 @@ pub struct Coordinator {
     pub(crate) owner: OnceCell<SchemaOwner>,
     /// Tells this shard's clients of a change.
     pub(crate) publish: Box<dyn Fn(&SchemaChange)>,
+    /// Who changes which of this shard's partitions.
+    pub(crate) turns: Turns,
     /// Sequence of time-UUIDs within a microsecond, and this node's part of them.
     ticks: Cell<i64>,
     node: u64,
+    /// The configuration's, until the operator sets others.
+    timeouts: Cell<Timeouts>,
+    /// Latencies and errors of reads and writes.
+    pub(crate) requests: ClientRequests,
     /// Counters for metrics.
     pub stats: CoordinatorStats,
 }
@@ -61,16 +71,10 @@ pub struct Coordinator {
 /// What a shard's coordinator counts.
 #[derive(Debug, Default)]
 pub struct CoordinatorStats {
-    /// Reads, and those that failed for want of replicas, by timeout, otherwise.
-    pub reads: Cell<u64>,
-    /// Writes.
-    pub writes: Cell<u64>,
-    /// Reads that failed.
-    pub read_failures: Cell<u64>,
-    /// Writes that failed.
-    pub write_failures: Cell<u64>,
-    /// Statements refused because too few replicas can be alive.
-    pub unavailables: Cell<u64>,
+    /// Partitions asked for or written to here that are this shard's own.
+    pub own_partitions: Cell<u64>,
+    /// Those that are another shard's: what a shard-aware driver avoids.
+    pub other_partitions: Cell<u64>,
 }
 
 impl HasShards for Coordinator {
@@ -80,12 +84,13 @@ impl HasShards for Coordinator {
 }
 
 impl Coordinator {
-    /// A shard's coordinator. `publish` tells its clients of changes of the schema.
+    /// A shard's coordinator. It counts in `registry`; `publish` tells its clients of changes of the schema.
     pub fn new(
         engine: &Rc<Engine>,
         config: Arc<Config>,
         identity: Arc<Identity>,
         shards: Shards<Rc<Coordinator>>,
+        registry: &Registry,
         publish: impl Fn(&SchemaChange) + 'static,
     ) -> Rc<Self> {
         let env = engine.env().clone();
@@ -100,6 +105,7 @@ impl Coordinator {
             node: env.random_u64(),
             env,
             engine: Rc::clone(engine),
+            timeouts: Cell::new(config.timeouts),
             config,
             identity,
             shards,
@@ -107,7 +113,9 @@ impl Coordinator {
             limits,
             owner: OnceCell::new(),
             publish: Box::new(publish),
+            turns: Turns::default(),
             ticks: Cell::new(0),
+            requests: ClientRequests::new(registry),
             stats: CoordinatorStats::default(),
         })
     }
@@ -127,8 +135,27 @@ impl Coordinator {
         &self.identity
     }
 
-    pub(crate) fn schema(&self) -> Arc<Schema> {
+    /// How long requests may take on this shard.
+    pub fn timeouts(&self) -> Timeouts {
+        self.timeouts.get()
+    }
+
+    /// Lets requests on this shard take so long.
+    pub fn set_timeouts(&self, timeouts: Timeouts) {
+        self.timeouts.set(timeouts);
+    }
+
+    /// The present schema.
+    pub fn schema(&self) -> Arc<Schema> {
         self.engine.schema()
+    }
+
+    /// Counts a partition that a client of this shard works on, by its owner.
+    pub(crate) fn count_hop(&self, owner: usize) {
+        let stats = &self.stats;
+        let count =
+            if owner == self.shards.me() { &stats.own_partitions } else { &stats.other_partitions };
+        count.set(count.get() + 1);
     }
 
     /// A version 1 UUID that nobody else gives, later than the one before.
@@ -200,6 +227,8 @@ impl Coordinator {
         keyspace: Option<&str>,
     ) -> Result<PreparedInfo, ErrorResponse> {
         let keyspace = keyspace.or(session_keyspace);
+        let known = self.prepared.borrow().get(&prepared_id(keyspace, text));
+        let known = known.is_some_and(|entry| entry.epoch == self.schema().epoch());
         let entry = self.prepare_here(text, keyspace)?;
         for shard in (0..self.shards.count()).filter(|shard| *shard != self.shards.me()) {
             let (text, keyspace) = (text.to_owned(), keyspace.map(str::to_owned));
@@ -209,16 +238,18 @@ impl Coordinator {
             };
             let _ = self.shards.call(shard, prepare).await;
         }
-        Ok(entry.info.clone())
+        let mut info = entry.info.clone();
+        if !known && !entry.prepared.is_qualified {
+            info.use_warning = Some(use_warning(keyspace, &info.id));
+        }
+        Ok(info)
     }
 
     fn prepare_here(&self, text: &str, keyspace: Option<&str>) -> Result<Rc<Entry>, ErrorResponse> {
         let parsed = cql::parse(text).map_err(|error| parse_error(&error))?;
         let schema = self.schema();
         let prepared = cql::prepare(&parsed, keyspace, &schema).map_err(cql_error)?;
-        // A statement that names its keyspace means the same in every session.
-        let qualified = keyspace.is_some() && cql::prepare(&parsed, None, &schema).is_ok();
-        let entry = Rc::new(Entry::new(text, keyspace, qualified, prepared, schema.epoch()));
+        let entry = Rc::new(Entry::new(text, keyspace, prepared, schema.epoch()));
         self.prepared.borrow_mut().put(&entry);
         Ok(entry)
     }
@@ -258,6 +289,11 @@ impl Coordinator {
         for need in &prepared.needs {
             if let Err(refused) = need.refused_to_all() {
                 return cql_error(refused).into();
+            }
+            // nobody has a name as long as nobody is asked for one
+            if matches!(need, Need::Name) {
+                let text = "You have to be logged in and not anonymous to perform this request";
+                return cql_error(CqlError::Unauthorized(text.to_owned())).into();
             }
         }
         let values = match Bound::new(request.options.values, &prepared.variables) {
@@ -312,7 +348,7 @@ impl Coordinator {
                 BatchStatement::Prepared(id) => self.entry(id)?,
                 BatchStatement::Text(text) => {
                     let prepared = self.plan(text, keyspace.as_deref())?;
-                    Rc::new(Entry::new(text, keyspace.as_deref(), true, prepared, 0))
+                    Rc::new(Entry::new(text, keyspace.as_deref(), prepared, 0))
                 }
             };
             if !matches!(statement.prepared.plan, Plan::Modify(_)) {
@@ -333,8 +369,17 @@ impl Coordinator {
             _ => None,
         });
         let parts: Vec<_> = modifies.zip(&values).collect();
-        Ok(self.run_batch(kind, &parts, request).await)
+        Ok(self.run_batch(kind, &parts, request, self.now(request.options)).await)
     }
+}
+
+/// What a session is warned of, once, when it prepares a statement that depends on its keyspace.
+fn use_warning(keyspace: Option<&str>, id: &Id) -> String {
+    let keyspace = keyspace.unwrap_or("null");
+    let id = types::hex::to_hex(id);
+    format!(
+        "`USE <keyspace>` with prepared statements is considered to be an anti-pattern due to ambiguity in non-qualified table names. Please consider removing instances of `Session#setKeyspace(<keyspace>)`, `Session#execute(\"USE <keyspace>\")` and `cluster.newSession(<keyspace>)` from your code, and always use fully qualified table names (e.g. <keyspace>.<table>). Keyspace used: {keyspace}, statement keyspace: {keyspace}, statement id: {id}"
+    )
 }
 
 /// The times of a request.

@@ -3,15 +3,19 @@
 #![forbid(unsafe_code)]
 
 mod answer;
+mod batch_log;
 mod boot;
 mod clock_reserve;
 mod coordinator;
+mod counters;
 mod describe;
 mod identity;
 mod internal;
 mod prepared;
 mod read;
+mod request_metrics;
 mod schema_owner;
+mod turns;
 mod values;
 pub mod virtual_tables;
 mod write;
@@ -19,6 +23,6 @@ mod write;
 pub use answer::{Answer, Outcome, Page, PreparedInfo};
 pub use boot::{BootError, Booted, boot, first_schema};
 pub use clock_reserve::{ClockReserve, ReserveError};
-pub use coordinator::{Coordinator, CoordinatorStats, Request};
+pub use coordinator::{Coordinator, Request};
 pub use identity::{Identity, RELEASE_VERSION};
 pub use prepared::class_name;

@@ -60,15 +60,9 @@ fn variable(variable: &Variable) -> Column {
 
 impl Entry {
     /// Around a plan.
-    pub fn new(
-        text: &str,
-        keyspace: Option<&str>,
-        is_qualified: bool,
-        prepared: Prepared,
-        epoch: u64,
-    ) -> Self {
+    pub fn new(text: &str, keyspace: Option<&str>, prepared: Prepared, epoch: u64) -> Self {
         // A statement that names its keyspace is the same one in every session.
-        let own = keyspace.filter(|_| !is_qualified);
+        let own = keyspace.filter(|_| !prepared.is_qualified);
         let info = PreparedInfo {
             id: prepared_id(own, text),
             variables: Arc::new(BindMetadata {
@@ -77,6 +71,7 @@ impl Entry {
             }),
             result: result_metadata(&prepared),
             warnings: prepared.warnings.clone(),
+            use_warning: None,
         };
         Self { text: text.into(), keyspace: keyspace.map(Rc::from), prepared, epoch, info }
     }

@@ -15,6 +15,7 @@ use storage::{Engine, PartitionKey, ScanStart, Slices, StorageError};
 
 use crate::answer::{Answer, Outcome, Page, cql_error, invalid, read_error};
 use crate::coordinator::{Coordinator, Request, STATEMENT, check_replicas};
+use crate::request_metrics::RequestMetrics;
 use crate::values::Bound as Bindings;
 use crate::virtual_tables::NodeData;
 
@@ -275,12 +276,15 @@ async fn read_partition(
     let filter = resumed.unwrap_or(&read.rows);
     let left = if first { read.first_limit } else { read.per_partition_limit };
     let slices = slices(filter, read.reversed);
+    let started = engine.env().now();
     let Some(mut rows) = engine.partition(task.table(), key.as_ref(), &slices).await? else {
+        engine.read_ended(task.table().id, started);
         return Ok(None);
     };
     let block = Block { key: Some(key.clone()), ..Block::default() };
     let mut sink = Sink { task, engine, budget, aggregation, block, left };
     read_rows(&mut sink, key, &mut rows, resumed.is_some()).await?;
+    engine.read_ended(task.table().id, started);
     sink.block.full = sink.left == 0 || sink.budget.is_spent();
     Ok(Some(sink.block))
 }
@@ -428,11 +432,10 @@ impl Coordinator {
         metadata: &Arc<ResultMetadata>,
         request: &Request<'_>,
     ) -> Outcome {
-        self.stats.reads.set(self.stats.reads.get() + 1);
-        let result = self.select_page(select, values, metadata, request).await;
-        if result.is_err() {
-            self.stats.read_failures.set(self.stats.read_failures.get() + 1);
-        }
+        let started = self.env.now();
+        let mut kind = &self.requests.read;
+        let result = self.select_page(select, values, metadata, request, &mut kind).await;
+        kind.ended(self.env.now().since(started), result.as_ref().err());
         let warnings = match (&result, select.aggregation_warning()) {
             (Ok(_), Some(warning)) => vec![warning.to_owned()],
             _ => Vec::new(),
@@ -440,21 +443,20 @@ impl Coordinator {
         Outcome::new(result.map(Answer::Rows), warnings)
     }
 
-    async fn select_page(
-        self: &Rc<Self>,
+    /// A page; `kind` becomes the kind of request that it turns out to be.
+    async fn select_page<'a>(
+        self: &'a Rc<Self>,
         select: &Arc<Select>,
         values: &Bindings<'_>,
         metadata: &Arc<ResultMetadata>,
         request: &Request<'_>,
+        kind: &mut &'a RequestMetrics,
     ) -> Result<Page, ErrorResponse> {
         let table = select.table();
         let consistency = request.options.consistency;
         let schema = self.schema();
         if let Some(keyspace) = schema.keyspace(&table.keyspace) {
-            let checked = check_replicas(keyspace, consistency, &self.identity.data_center, true);
-            checked.inspect_err(|_| {
-                self.stats.unavailables.set(self.stats.unavailables.get() + 1);
-            })?;
+            check_replicas(keyspace, consistency, &self.identity.data_center, true)?;
         }
         let now = self.now(request.options);
         let position = request.options.paging_state.map(|state| position(&state, table));
@@ -467,6 +469,11 @@ impl Coordinator {
         };
         let read = self.with_bind(values, request, &now, |bind| select.bind(bind, &page));
         let read = Arc::new(read.map_err(cql_error)?);
+        if consistency.is_serial() && matches!(&read.target, Target::Keys(keys) if keys.len() > 1) {
+            return Err(invalid(
+                "SERIAL/LOCAL_SERIAL consistency may only be requested for one partition at a time",
+            ));
+        }
         let paged = read.page_size.is_some();
         let task = Task {
             select: Arc::clone(select),
@@ -476,8 +483,11 @@ impl Coordinator {
             bytes_max: if paged { PAGE_BYTES_MAX } else { usize::MAX },
         };
         let timeout = match &read.target {
-            Target::Keys(_) => self.config.timeouts.read,
-            Target::Range { .. } => self.config.timeouts.range,
+            Target::Keys(_) => self.timeouts().read,
+            Target::Range { .. } => {
+                *kind = &self.requests.range;
+                self.timeouts().range
+            }
         };
         let asked = read.timeout_nanos.map(Duration::from_nanos);
         let timeout = asked.unwrap_or(timeout);
@@ -565,7 +575,9 @@ impl Coordinator {
             (0..shards).map(|_| Vec::new()).collect();
         for (place, key) in keys.iter().enumerate() {
             let key = PartitionKey { token: key.token, bytes: key.bytes.clone() };
-            by_shard[self.engine.owner(key.token)].push((place, key));
+            let owner = self.engine.owner(key.token);
+            self.count_hop(owner);
+            by_shard[owner].push((place, key));
         }
         let mut found = Vec::new();
         let mut remote = Vec::new();
@@ -715,9 +727,7 @@ fn wanted(
                 all.drain(..at.map_or(all.len(), |at| at + usize::from(!inclusive)));
             }
             let token = |bound: &RangeBound, key: &PartitionKey| match bound {
-                RangeBound::Token { token, inclusive } => {
-                    Some((key.token.cmp(token), *inclusive))
-                }
+                RangeBound::Token { token, inclusive } => Some((key.token.cmp(token), *inclusive)),
                 RangeBound::Unbounded | RangeBound::Key { .. } => None,
             };
             all.retain(|(key, _)| {

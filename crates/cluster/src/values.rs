@@ -19,15 +19,17 @@ impl<'a> Bound<'a> {
         values: protocol::Values<'a>,
         variables: &[Variable],
     ) -> Result<Self, ErrorResponse> {
-        if values.len() != variables.len() {
-            return Err(invalid("Invalid amount of bind variables"));
-        }
+        let invalid_amount = || Err(invalid("Invalid amount of bind variables"));
         if !values.is_named() {
-            return Ok(Self::Positional(values));
+            return match values.len() == variables.len() {
+                true => Ok(Self::Positional(values)),
+                false => invalid_amount(),
+            };
         }
+        // values that no marker asks for are passed over, one that two ask for goes to both
         let ordered: Vec<_> = variables.iter().map(|v| values.by_name(&v.name)).collect();
         if ordered.iter().any(Option::is_none) {
-            return Err(invalid("Invalid amount of bind variables"));
+            return invalid_amount();
         }
         Ok(Self::Ordered(ordered))
     }

@@ -2,16 +2,17 @@
 
 use std::rc::Rc;
 
+use cql::Bind;
 use cql::ast::BatchKind;
 use cql::modify::{Batch, Before, Modify, NothingRead, Part, ReadFirst, finish_parts};
-use cql::{Bind, CqlError};
 use protocol::{Consistency, ErrorResponse, WriteType};
 use rows::{ClusteringRef, Mutation, PartitionUpdate, RowRef};
 use schema::{Schema, TableId};
 use storage::{Engine, PartitionKey, StorageError};
 
 use crate::answer::{Answer, Outcome, cql_error, invalid, write_error};
-use crate::coordinator::{Coordinator, Request, STATEMENT, batch_write_type, check_replicas};
+use crate::coordinator::{Coordinator, Now, Request, STATEMENT, batch_write_type, check_replicas};
+use crate::counters::check_consistency;
 use crate::values::Bound;
 
 /// Rows that were read before a write that depends on them.
@@ -48,7 +49,9 @@ impl Coordinator {
         request: &Request<'_>,
     ) -> Outcome {
         let bound = self.bind_modify(modify, values, request).await;
-        self.write(bound, WriteType::Simple, request).await
+        let is_counter = modify.table().is_counter();
+        let write_type = if is_counter { WriteType::Counter } else { WriteType::Simple };
+        self.write(bound, write_type, request).await
     }
 
     async fn bind_modify(
@@ -77,7 +80,13 @@ impl Coordinator {
     ) -> Outcome {
         if batch.statements().iter().any(Modify::needs_read) {
             let parts: Vec<_> = batch.statements().iter().map(|modify| (modify, values)).collect();
-            return self.run_batch(batch.kind(), &parts, request).await;
+            let mut now = self.now(request.options);
+            let timestamp = self.with_bind(values, request, &now, |bind| batch.timestamp(bind));
+            match timestamp {
+                Ok(timestamp) => now.timestamp = timestamp,
+                Err(error) => return cql_error(error).into(),
+            }
+            return self.run_batch(batch.kind(), &parts, request, now).await;
         }
         let now = self.now(request.options);
         let bind = |bind: &Bind<'_>| batch.bind(bind, &NothingRead);
@@ -96,8 +105,9 @@ impl Coordinator {
         kind: BatchKind,
         parts: &[(&Modify, &Bound<'_>)],
         request: &Request<'_>,
+        now: Now,
     ) -> Outcome {
-        let bound = self.bind_parts(kind, parts, request).await;
+        let bound = self.bind_parts(kind, parts, request, &now).await;
         self.write(bound, batch_write_type(kind), request).await
     }
 
@@ -106,11 +116,11 @@ impl Coordinator {
         kind: BatchKind,
         parts: &[(&Modify, &Bound<'_>)],
         request: &Request<'_>,
+        now: &Now,
     ) -> Result<Write, ErrorResponse> {
-        let now = self.now(request.options);
         let mut befores = Vec::with_capacity(parts.len());
         for (modify, values) in parts {
-            let first = self.with_bind(*values, request, &now, |bind| modify.read_first(bind));
+            let first = self.with_bind(*values, request, now, |bind| modify.read_first(bind));
             befores.push(match first.map_err(cql_error)? {
                 Some(first) => self.read_before(modify, first, request).await?,
                 None => ReadRows::default(),
@@ -143,54 +153,69 @@ impl Coordinator {
         write_type: WriteType,
         request: &Request<'_>,
     ) -> Outcome {
-        let Write { updates, mut warnings, needs_log } = match bound {
+        let Write { updates, warnings, needs_log } = match bound {
             Ok(bound) => bound,
             Err(error) => return error.into(),
         };
-        self.stats.writes.set(self.stats.writes.get() + 1);
-        if needs_log {
-            warnings.clear();
-            let error = CqlError::unsupported("A logged batch across partitions");
-            return Outcome::new(Err(cql_error(error)), warnings);
-        }
-        let result = self.apply(updates, write_type, request).await;
-        if result.is_err() {
-            self.stats.write_failures.set(self.stats.write_failures.get() + 1);
-        }
+        let started = self.env.now();
+        let result = self.apply(updates, needs_log, write_type, request).await;
+        self.requests.write.ended(self.env.now().since(started), result.as_ref().err());
         Outcome::new(result.map(|()| Answer::Void), warnings)
     }
 
     async fn apply(
         self: &Rc<Self>,
         updates: Vec<PartitionUpdate>,
+        needs_log: bool,
         write_type: WriteType,
         request: &Request<'_>,
     ) -> Result<(), ErrorResponse> {
         let consistency = request.options.consistency;
         let schema = self.schema();
         let mutations = mutations(&schema, updates);
+        // Cassandra asks this of a single statement only
+        if write_type == WriteType::Simple {
+            refuse_serial(consistency)?;
+        }
         for (keyspace, _) in &mutations {
             let Some(keyspace) = schema.keyspace(keyspace) else { continue };
-            let checked = check_replicas(keyspace, consistency, &self.identity.data_center, false);
-            checked.inspect_err(|_| {
-                self.stats.unavailables.set(self.stats.unavailables.get() + 1);
-            })?;
+            check_replicas(keyspace, consistency, &self.identity.data_center, false)?;
         }
-        refuse_serial(consistency)?;
+        let all = mutations.iter().flat_map(|(_, mutation)| mutation.updates());
+        let mut counts = false;
+        for update in all.filter(|update| update.layout.counter) {
+            counts = true;
+            let table = schema.table_by_id(&TableId(update.table));
+            let name = table.map(|table| table.name.as_str()).unwrap_or_default();
+            check_consistency(consistency, name)?;
+        }
         let durable = |keyspace: &str| schema.keyspace(keyspace).is_none_or(|ks| ks.durable_writes);
-        let all = self.apply_all(mutations.into_iter().map(|(ks, m)| (durable(&ks), m)).collect());
-        match self.env.timeout_at(self.write_deadline(request), all).await {
+        let all = mutations.into_iter().map(|(ks, m)| (durable(&ks), m)).collect();
+        let deadline = self.write_deadline(write_type, request);
+        let run = async {
+            match needs_log {
+                _ if counts => self.apply_counters(all, deadline).await,
+                true => self.apply_logged(all, deadline).await,
+                false => self.apply_all(all).await,
+            }
+        };
+        match self.env.timeout_at(deadline, run).await {
             Ok(result) => result.map_err(|error| write_error(&error, consistency, write_type)),
             Err(_) => Err(write_error(&StorageError::Deadline, consistency, write_type)),
         }
     }
 
-    fn write_deadline(&self, request: &Request<'_>) -> env::Instant {
-        request.deadline.min(self.env.now() + self.config.timeouts.write)
+    fn write_deadline(&self, write_type: WriteType, request: &Request<'_>) -> env::Instant {
+        let timeouts = self.timeouts();
+        let timeout = match write_type {
+            WriteType::Counter => timeouts.counter_write,
+            _ => timeouts.write,
+        };
+        request.deadline.min(self.env.now() + timeout)
     }
 
     /// Applies mutations, all of them at once, and waits until all may be acknowledged.
-    async fn apply_all(
+    pub(crate) async fn apply_all(
         self: &Rc<Self>,
         mutations: Vec<(bool, Mutation)>,
     ) -> Result<(), StorageError> {
@@ -198,7 +223,9 @@ impl Coordinator {
         let mut by_shard: Vec<Vec<(bool, Mutation)>> =
             (0..self.shards.count()).map(|_| Vec::new()).collect();
         for (durable, mutation) in mutations {
-            by_shard[self.engine.owner(mutation.token())].push((durable, mutation));
+            let owner = self.engine.owner(mutation.token());
+            self.count_hop(owner);
+            by_shard[owner].push((durable, mutation));
         }
         let mut remote = Vec::new();
         for (shard, mutations) in by_shard.into_iter().enumerate() {
@@ -267,12 +294,16 @@ async fn apply_and_wait(
     Ok(())
 }
 
-async fn read_rows(
+/// A partition's static row and some of its rows, packed.
+pub(crate) type Stored = (Option<Vec<u8>>, Vec<Vec<u8>>);
+
+/// Reads rows of a partition of this shard.
+pub(crate) async fn read_rows(
     engine: Rc<Engine>,
     id: TableId,
     key: PartitionKey,
     rows: Vec<rows::Clustering>,
-) -> Result<(Option<Vec<u8>>, Vec<Vec<u8>>), StorageError> {
+) -> Result<Stored, StorageError> {
     let table = engine.store(id)?.table();
     let slice = |clustering: &rows::Clustering| {
         let bound = |kind| rows::Bound::new(kind, clustering.clone());

@@ -297,6 +297,11 @@ impl Config {
         Ok(())
     }
 
+    /// Did the file or an override set this key, by its name of today?
+    pub fn is_set(&self, key: &str) -> bool {
+        self.values.get(key).is_some_and(|value| *value != crate::key::Value::Null)
+    }
+
     /// Every key with its effective value, sorted by name, as `SELECT * FROM
     /// system_views.settings` shows them: Cassandra's names of today, the old ones, and ours.
     /// `None` is that table's null.

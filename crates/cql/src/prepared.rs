@@ -56,6 +56,9 @@ pub struct Prepared {
     pub result: Option<Arc<[ResultColumn]>>,
     /// The keyspace that the statement acts on, where it acts on one.
     pub keyspace: Option<String>,
+    /// Does it name the keyspace of every table that it reads or writes, so that it means the same in every
+    /// session (`QualifiedStatement.isFullyQualified`)? Statements of other kinds never do.
+    pub is_qualified: bool,
     /// What it must be allowed to do, in the order of asking.
     pub needs: Vec<Need>,
     /// Warnings that go with every answer.
@@ -129,6 +132,7 @@ pub fn prepare(
     let markers = if one_table { scope.partition_key_markers } else { Vec::new() };
     Ok(Prepared {
         plan,
+        is_qualified: is_qualified(&parsed.statement),
         needs,
         variables,
         partition_key_markers: markers,
@@ -136,4 +140,21 @@ pub fn prepare(
         keyspace: scope.acts_on,
         warnings: scope.warnings,
     })
+}
+
+fn is_qualified(statement: &Statement) -> bool {
+    let of = |modification: &ast::Modification| match modification {
+        ast::Modification::Insert(insert) => insert.table.keyspace.is_some(),
+        ast::Modification::Update(update) => update.table.keyspace.is_some(),
+        ast::Modification::Delete(delete) => delete.table.keyspace.is_some(),
+    };
+    match statement {
+        Statement::Select(select) => select.table.keyspace.is_some(),
+        Statement::Insert(insert) => insert.table.keyspace.is_some(),
+        Statement::Update(update) => update.table.keyspace.is_some(),
+        Statement::Delete(delete) => delete.table.keyspace.is_some(),
+        Statement::Batch(batch) => batch.statements.iter().all(of),
+        Statement::Truncate(name) => name.keyspace.is_some(),
+        _ => false,
+    }
 }

@@ -7,7 +7,7 @@ use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 
 use crate::buckets::{BUCKETS, DEFAULT_BUCKETS};
-use crate::snapshot::Distribution;
+use crate::snapshot::{Distribution, Reading};
 
 /// Buckets of a histogram, the one for what is beyond the last offset included.
 const CELLS: usize = DEFAULT_BUCKETS + 1;
@@ -130,5 +130,5 @@ impl Histogram {
     }
 }
 
-/// A value that is computed when it is asked for.
-pub(crate) type Probe = RefCell<Box<dyn FnMut() -> i64>>;
+/// A reading that is taken when it is asked for.
+pub(crate) type Probe = RefCell<Box<dyn FnMut() -> Reading>>;

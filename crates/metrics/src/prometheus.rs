@@ -62,7 +62,7 @@ fn write_family(
     let Some((_, _, first)) = samples.first() else { return Ok(()) };
     let kind = match first.reading {
         Reading::Counter(_) => "counter",
-        Reading::Gauge(_) => "gauge",
+        Reading::Gauge(_) | Reading::Peak(_) => "gauge",
         Reading::Histogram(_) => "summary",
     };
     writeln!(text, "# HELP {family} {}", Escaped { text: first.help, quotes: false })?;
@@ -70,7 +70,7 @@ fn write_family(
     for (shard, name, sample) in samples {
         let labels = Labels { name, shard: *shard, quantile: None };
         match &sample.reading {
-            Reading::Counter(v) => {
+            Reading::Counter(v) | Reading::Peak(v) => {
                 writeln!(text, "{family}{labels} {}", show(*v as f64, *v, sample.unit))?;
             }
             Reading::Gauge(v) => {

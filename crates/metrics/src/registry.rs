@@ -82,7 +82,39 @@ impl Registry {
         name: Name,
         unit: Unit,
         help: &'static str,
-        probe: impl FnMut() -> i64 + 'static,
+        mut probe: impl FnMut() -> i64 + 'static,
+    ) {
+        self.read_later(name, unit, help, move || Reading::Gauge(probe()));
+    }
+
+    /// As [`Self::probe`], of a number that only grows and is counted elsewhere.
+    pub fn count_probe(
+        &self,
+        name: Name,
+        unit: Unit,
+        help: &'static str,
+        mut probe: impl FnMut() -> u64 + 'static,
+    ) {
+        self.read_later(name, unit, help, move || Reading::Counter(probe()));
+    }
+
+    /// As [`Self::probe`], of the largest value seen: the node's is that of its shards' which is largest.
+    pub fn peak_probe(
+        &self,
+        name: Name,
+        unit: Unit,
+        help: &'static str,
+        mut probe: impl FnMut() -> u64 + 'static,
+    ) {
+        self.read_later(name, unit, help, move || Reading::Peak(probe()));
+    }
+
+    fn read_later(
+        &self,
+        name: Name,
+        unit: Unit,
+        help: &'static str,
+        probe: impl FnMut() -> Reading + 'static,
     ) {
         let metric = Metric::Probe(Rc::new(ProbeCell(RefCell::new(Box::new(probe)))));
         self.entries.borrow_mut().insert(name, Entry { unit, help, metric });
@@ -134,7 +166,7 @@ impl Registry {
             let reading = match &entry.metric {
                 Metric::Counter(counter) => Reading::Counter(counter.get()),
                 Metric::Gauge(gauge) => Reading::Gauge(gauge.get()),
-                Metric::Probe(probe) => Reading::Gauge(probe.0.borrow_mut()()),
+                Metric::Probe(probe) => probe.0.borrow_mut()(),
                 Metric::Histogram(histogram) => {
                     Reading::Histogram(Box::new(histogram.read().scaled(age_weight)))
                 }
@@ -237,6 +269,20 @@ mod tests {
         registry.gauge(Name::of_table("b", "t", "LiveSSTableCount"), Unit::Count, "");
         registry.remove(|n| n.kind == "Table" && n.keyspace.as_deref() == Some("a"));
         assert_eq!(registry.snapshot().samples.len(), 1);
+    }
+
+    #[test]
+    fn numbers_counted_elsewhere_add_up_and_peaks_do_not() {
+        let shard = |number, value| {
+            let registry = Registry::new(number);
+            let name = |name| Name::new("EventLoop", name);
+            registry.count_probe(name("Turns"), Unit::Count, "", move || value);
+            registry.peak_probe(name("LongestPoll"), Unit::Micros, "", move || value);
+            registry.snapshot()
+        };
+        let merged = Snapshot::merge([shard(0, 3), shard(1, 5)]);
+        let readings: Vec<_> = merged.samples.into_values().map(|s| s.reading).collect();
+        assert_eq!(readings, [Reading::Peak(5), Reading::Counter(8)]);
     }
 
     #[test]

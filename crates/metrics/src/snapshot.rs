@@ -13,6 +13,8 @@ pub enum Reading {
     Counter(u64),
     /// Of a gauge.
     Gauge(i64),
+    /// Of the largest value seen.
+    Peak(u64),
     /// Of a histogram.
     Histogram(Box<Distribution>),
 }
@@ -102,7 +104,7 @@ pub struct Snapshot {
 }
 
 impl Snapshot {
-    /// The node's: counters and gauges add up, histograms share their buckets. Where two
+    /// The node's: counters and gauges add up, the largest peak stands, histograms share their buckets. Where two
     /// shards disagree over a metric's kind, the first one's stands.
     pub fn merge(shards: impl IntoIterator<Item = Snapshot>) -> Self {
         let mut merged = Self::default();
@@ -127,6 +129,7 @@ impl Sample {
                 *mine = mine.wrapping_add(*theirs);
             }
             (Reading::Gauge(mine), Reading::Gauge(theirs)) => *mine = mine.wrapping_add(*theirs),
+            (Reading::Peak(mine), Reading::Peak(theirs)) => *mine = (*mine).max(*theirs),
             (Reading::Histogram(mine), Reading::Histogram(theirs)) => mine.merge(theirs),
             _ => {}
         }

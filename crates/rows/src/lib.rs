@@ -36,6 +36,7 @@ pub mod clustering;
 pub mod codec;
 mod column_map;
 mod compare;
+pub mod counter;
 pub mod digest;
 mod layout;
 mod marker;

@@ -2,10 +2,12 @@
 
 use crate::builder::RowBuilder;
 use crate::cell::{CellRef, Cells};
+use crate::counter;
 use crate::layout::Layout;
 use crate::reconcile::reconcile;
 use crate::row::{Head, RowRef};
 use crate::time::Deletion;
+use std::borrow::Cow;
 use std::cmp::Ordering;
 
 /// Versions that are merged without an allocation.
@@ -115,6 +117,8 @@ fn merge<'a>(
     while let Some((column, is_complex)) = first(cursors) {
         if is_complex {
             merge_complex(layout, row.is_static(), column, cursors, active, out);
+        } else if layout.counter {
+            merge_counter(column, cursors, active, out);
         } else {
             merge_simple(column, cursors, active, out);
         }
@@ -159,6 +163,33 @@ fn merge_simple(column: u16, cursors: &mut [Cursor<'_>], active: Deletion, out: 
     }
     if let Some(winner) = winner {
         out.cell_in_order(winner);
+    }
+}
+
+/// A counter's versions add up, whatever their timestamps; but a tombstone ends it (`Cells.resolveCounter`).
+fn merge_counter(column: u16, cursors: &mut [Cursor<'_>], active: Deletion, out: &mut RowBuilder) {
+    let mut winner: Option<(CellRef<'_>, Cow<'_, [u8]>)> = None;
+    for cursor in cursors {
+        let Some(cell) = cursor.take_if(|cell| cell.column == column) else { continue };
+        if active.deletes(cell.timestamp) {
+            continue;
+        }
+        winner = Some(match winner {
+            None => (cell, Cow::Borrowed(cell.value)),
+            Some((best, _)) if best.is_tombstone() && cell.is_tombstone() => {
+                (reconcile(best, cell), Cow::default())
+            }
+            Some(best) if best.0.is_tombstone() => best,
+            Some(_) if cell.is_tombstone() => (cell, Cow::default()),
+            Some((best, value)) => {
+                let timestamp = best.timestamp.max(cell.timestamp);
+                let merged = counter::merge(&value, cell.value).into_owned();
+                (CellRef { timestamp, ..cell }, Cow::Owned(merged))
+            }
+        });
+    }
+    if let Some((winner, value)) = winner {
+        out.cell_in_order(CellRef { value: &value, ..winner });
     }
 }
 

@@ -8,8 +8,7 @@ use std::cmp::{Ordering, Reverse};
 /// time, then the smaller time to live, then the larger value. Two versions that are equal in all of
 /// that are equal.
 ///
-/// Counters follow the same rule here: the larger context of the later timestamp wins. Merging their
-/// shards belongs to whoever owns the counter tables, before cells come here.
+/// Living counters do not come here: their contexts are merged ([`crate::counter`]).
 #[inline]
 pub fn reconcile<'a>(a: CellRef<'a>, b: CellRef<'a>) -> CellRef<'a> {
     if precedence(&a, &b) == Ordering::Less { b } else { a }

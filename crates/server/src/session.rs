@@ -26,6 +26,7 @@ pub struct Session {
     pub throw_on_overload: bool,
     keyspace: RefCell<Option<Rc<str>>>,
     user: RefCell<Option<Rc<str>>>,
+    use_warned: Cell<bool>,
     closed: Cell<bool>,
 }
 
@@ -45,6 +46,7 @@ impl Session {
             throw_on_overload: startup.throw_on_overload(),
             keyspace: RefCell::default(),
             user: RefCell::default(),
+            use_warned: Cell::new(false),
             closed: Cell::new(false),
         }
     }
@@ -52,6 +54,11 @@ impl Session {
     /// The keyspace of the last USE.
     pub fn keyspace(&self) -> Option<Rc<str>> {
         self.keyspace.borrow().clone()
+    }
+
+    /// Has the client been warned of prepared statements that depend on the session's keyspace? From now on, yes.
+    pub fn was_warned_of_use(&self) -> bool {
+        self.use_warned.replace(true)
     }
 
     /// Sets the keyspace; the server does so when a statement's answer is `SetKeyspace`.

@@ -7,9 +7,7 @@ use env::{Env, TcpStream};
 use protocol::client::{
     self, Answer, BatchRequest, Body, BoundValue, Call, Parameters, PreparedAnswer, Response,
 };
-use protocol::{
-    Decoder, Direction, ErrorDetail, Frame, Framer, Limits, Outcome, Started, Version,
-};
+use protocol::{Decoder, Direction, ErrorDetail, Frame, Framer, Limits, Outcome, Started, Version};
 
 use crate::workload::Failed;
 
@@ -72,10 +70,7 @@ impl Connection {
         Ok(connection)
     }
 
-    async fn call(
-        &mut self,
-        message: impl FnOnce(&mut Vec<u8>, Call),
-    ) -> Result<Body, Failed> {
+    async fn call(&mut self, message: impl FnOnce(&mut Vec<u8>, Call)) -> Result<Body, Failed> {
         self.stream_id = (self.stream_id + 1) & 0x7f;
         let call = Call::new(Version::V5, self.stream_id);
         let mut out = Vec::new();
@@ -128,7 +123,9 @@ impl Connection {
         prepared: bool,
     ) -> Result<Answer, Failed> {
         if !prepared {
-            return result(self.call(|out, call| client::query(out, call, text, parameters)).await?);
+            return result(
+                self.call(|out, call| client::query(out, call, text, parameters)).await?,
+            );
         }
         if !self.prepared.contains_key(text) {
             match result(self.call(|out, call| client::prepare(out, call, text, None)).await?)? {

@@ -66,7 +66,11 @@ impl Coverage {
 
 impl std::fmt::Display for Coverage {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        writeln!(f, "{} worlds, {} operations, {} steps", self.worlds, self.operations, self.steps)?;
+        writeln!(
+            f,
+            "{} worlds, {} operations, {} steps",
+            self.worlds, self.operations, self.steps
+        )?;
         for (name, count) in &self.counts {
             writeln!(f, "  {name:<28}{count:>10}")?;
         }

@@ -126,9 +126,8 @@ impl CqlNode {
                 return Err(Failed::Wrong(format!("SELECT gave {page:?}")));
             };
             for cells in &page.rows {
-                take_row(cells, &mut answer).ok_or_else(|| {
-                    Failed::Wrong(format!("a row with cells {cells:?}"))
-                })?;
+                take_row(cells, &mut answer)
+                    .ok_or_else(|| Failed::Wrong(format!("a row with cells {cells:?}")))?;
             }
             match page.metadata.paging_state {
                 Some(state) => parameters.paging_state = Some(state),
@@ -259,9 +258,8 @@ impl Site for CqlNode {
 
     async fn prepare(&self) -> Result<(), Failed> {
         for text in definitions() {
-            let run = async |open: &mut Connection| {
-                open.run(&text, &Parameters::default(), false).await
-            };
+            let run =
+                async |open: &mut Connection| open.run(&text, &Parameters::default(), false).await;
             self.on(0, run).await.map_err(|error| Failed::Wrong(format!("{text}: {error}")))?;
         }
         Ok(())

@@ -16,10 +16,10 @@ use schema::Schema;
 use storage::shards::{Job, Shards};
 use storage::{Engine, KeyRef, Node, Options, PartitionKey, StorageError};
 
-use crate::plan::Plan;
 use crate::operation::{Answer, Column, Query, Range, Row, Value, Write};
-use crate::tables;
+use crate::plan::Plan;
 use crate::site::Site;
+use crate::tables;
 use crate::workload::{Failed, Target};
 
 /// Requests that wait at a shard.
@@ -29,9 +29,19 @@ const QUEUE_LIMIT: usize = 1024;
 pub type Message = Job<Rc<Engine>>;
 
 enum Request {
-    Write { write: Write, written_at: Box<dyn FnOnce(i64)>, reply: OneshotSender<Result<(), Failed>> },
-    Read { query: Query, reply: OneshotSender<Result<Answer, Failed>> },
-    Maintain { what: u64, reply: OneshotSender<Result<(), Failed>> },
+    Write {
+        write: Write,
+        written_at: Box<dyn FnOnce(i64)>,
+        reply: OneshotSender<Result<(), Failed>>,
+    },
+    Read {
+        query: Query,
+        reply: OneshotSender<Result<Answer, Failed>>,
+    },
+    Maintain {
+        what: u64,
+        reply: OneshotSender<Result<(), Failed>>,
+    },
 }
 
 /// The way into a node, whichever life it is in.

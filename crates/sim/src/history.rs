@@ -237,7 +237,10 @@ impl History {
                 }
                 // a clock set back may bring an expired one to life
                 Some(Seen::Absent) => {
-                    if !versions.iter().any(|v| matches!(v.effect, Effect::Set { ttl: Some(_), .. })) {
+                    if !versions
+                        .iter()
+                        .any(|v| matches!(v.effect, Effect::Set { ttl: Some(_), .. }))
+                    {
                         versions.clear();
                     }
                 }
@@ -358,7 +361,11 @@ impl History {
                 continue;
             }
             if value.is_some() && Some(seen) == value.map(Seen::Value) {
-                return fail(if possible { "an expired value" } else { "a value that was refused" });
+                return fail(if possible {
+                    "an expired value"
+                } else {
+                    "a value that was refused"
+                });
             }
             if self.is_certain(version.write, began) {
                 if candidates.is_empty() {

@@ -113,9 +113,7 @@ pub fn of_change(partition: Partition, change: &Change) -> Statement {
         Change::Static { value: Some(value) } => {
             (format!("UPDATE {table} SET s = ? WHERE k = ?"), vec![blob(value), key])
         }
-        Change::Static { value: None } => {
-            (format!("DELETE s FROM {table} WHERE k = ?"), vec![key])
-        }
+        Change::Static { value: None } => (format!("DELETE s FROM {table} WHERE k = ?"), vec![key]),
         Change::DeleteRow { row } => {
             (format!("DELETE FROM {table} WHERE k = ? AND c = ?"), vec![key, int(row)])
         }

@@ -130,7 +130,9 @@ impl Shared {
         self.history.borrow_mut().clock_shows(self.node_second());
         self.note(answer.rows.len() as u64);
         for row in &answer.rows {
-            self.note(row.row as u64 ^ row.a.map_or(0, |a| a.0) << 16 ^ row.b.map_or(0, |b| b.0) << 40);
+            self.note(
+                row.row as u64 ^ row.a.map_or(0, |a| a.0) << 16 ^ row.b.map_or(0, |b| b.0) << 40,
+            );
         }
         if let Err(violation) = self.history.borrow().check(query, answer, began) {
             self.fail(format!("{violation}\n  query: {query:?}"));
@@ -174,7 +176,9 @@ async fn maintain<T: Target>(env: &Env, shared: &Shared, target: &T) {
     match env.timeout(PATIENCE, target.maintain(what)).await {
         Ok(Ok(()) | Err(Failed::Refused(_) | Failed::Unknown(_))) => {}
         Ok(Err(error)) => shared.fail(format!("maintenance: {error}")),
-        Err(_) => shared.fail(format!("maintenance {} of {} takes for ever", (what >> 8) % 3, what % 2)),
+        Err(_) => {
+            shared.fail(format!("maintenance {} of {} takes for ever", (what >> 8) % 3, what % 2))
+        }
     }
 }
 
@@ -291,7 +295,8 @@ fn choose_write(shared: &Shared, batches: bool) -> Option<(Vec<Partition>, Write
 fn batch(shared: &Shared, partition: Partition) -> Vec<Change> {
     let rng = &shared.rng;
     let most = if partition.key == 0 { 20 } else { 5 };
-    let rows: BTreeSet<i32> = (0..rng.between(1, most)).map(|_| shared.random_row(partition)).collect();
+    let rows: BTreeSet<i32> =
+        (0..rng.between(1, most)).map(|_| shared.random_row(partition)).collect();
     let mut changes: Vec<Change> = rows.into_iter().map(|row| row_change(shared, row)).collect();
     if rng.one_in(3) {
         changes.push(Change::Static { value: Some(shared.value()) });

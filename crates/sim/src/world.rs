@@ -154,9 +154,7 @@ impl<S: Site> Run<S> {
     fn prepare(&self) -> Result<(), String> {
         let site = Rc::clone(&self.site);
         let prepared = async move { site.prepare().await.map_err(|error| error.to_string()) };
-        self.world
-            .block_on(&self.clients, MAX, prepared)
-            .map_err(|failure| Self::text(&failure))?
+        self.world.block_on(&self.clients, MAX, prepared).map_err(|failure| Self::text(&failure))?
     }
 
     /// Reads everything while nothing else is asked for.
@@ -178,7 +176,12 @@ impl<S: Site> Run<S> {
         history.clock_shows(self.shared.node_second());
         history.settle(&reads).map_err(|violation| {
             let life = self.plan.lives.iter().filter(|life| life.until <= self.shared.done.get());
-            format!("after start {} of {:?}: {violation}\n  {:?}", life.count() + 1, self.plan.sync, self.plan.lives)
+            format!(
+                "after start {} of {:?}: {violation}\n  {:?}",
+                life.count() + 1,
+                self.plan.sync,
+                self.plan.lives
+            )
         })
     }
 

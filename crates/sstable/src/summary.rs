@@ -38,6 +38,11 @@ pub struct Summary {
 }
 
 impl Summary {
+    /// Memory that the sample takes, in bytes: what Cassandra shows as off heap memory.
+    pub fn memory(&self) -> usize {
+        self.entries.len() + self.starts.len() * size_of::<u32>()
+    }
+
     /// Reads a Summary.db.
     pub fn parse(bytes: &[u8]) -> Result<Self> {
         let mut reader = Reader::new(SUMMARY, bytes);

@@ -29,6 +29,23 @@ struct Entry {
     used: bool,
 }
 
+/// What a shard's cache of chunks holds and did.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ChunkCacheStats {
+    /// Lookups answered.
+    pub hits: u64,
+    /// Lookups not answered.
+    pub misses: u64,
+    /// Chunks that went to make room.
+    pub evictions: u64,
+    /// Chunks.
+    pub entries: usize,
+    /// Their bytes.
+    pub bytes: usize,
+    /// Bytes at most.
+    pub capacity: usize,
+}
+
 /// The cache.
 #[derive(Debug)]
 pub(crate) struct ChunkCache {
@@ -39,6 +56,7 @@ pub(crate) struct ChunkCache {
     hand: usize,
     hits: u64,
     misses: u64,
+    evictions: u64,
 }
 
 impl ChunkCache {
@@ -52,12 +70,20 @@ impl ChunkCache {
             hand: 0,
             hits: 0,
             misses: 0,
+            evictions: 0,
         }
     }
 
-    /// Hits, misses, bytes.
-    pub fn stats(&self) -> (u64, u64, usize) {
-        (self.hits, self.misses, self.bytes)
+    /// What it holds and did.
+    pub fn stats(&self) -> ChunkCacheStats {
+        ChunkCacheStats {
+            hits: self.hits,
+            misses: self.misses,
+            evictions: self.evictions,
+            entries: self.entries.len(),
+            bytes: self.bytes,
+            capacity: self.limit,
+        }
     }
 
     /// What is cached under a key.
@@ -94,6 +120,7 @@ impl ChunkCache {
             self.hand = if self.hand >= self.entries.len() { 0 } else { self.hand };
             let Some(entry) = self.entries.get_mut(self.hand) else { return };
             if !std::mem::take(&mut entry.used) {
+                self.evictions += 1;
                 return self.remove(self.hand);
             }
             self.hand += 1;

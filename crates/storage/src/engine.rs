@@ -11,6 +11,7 @@ use rows::{Mutation, RowBuilder};
 use schema::{Schema, Table, TableId};
 use types::hash::HashMap;
 
+use crate::chunk_cache::ChunkCacheStats;
 use crate::commitlog::{CommitLog, Position, Ticket};
 use crate::error::StorageError;
 use crate::memtable::{KeyRef, Memtable};
@@ -263,6 +264,7 @@ impl Engine {
         position: Position,
     ) -> Result<(), StorageError> {
         let mut scratch = self.scratch.borrow_mut();
+        let mut started = self.env.now();
         for update in mutation.updates() {
             let store = self.store(TableId(update.table))?;
             let grown = store.active().write(|memtable| {
@@ -273,18 +275,35 @@ impl Engine {
             let grown = grown.unwrap_or_default();
             self.memtable_bytes.set(self.memtable_bytes.get().saturating_add_signed(grown));
             store.stats.writes.set(store.stats.writes.get() + 1);
+            let ended = self.env.now();
+            let took = ended.as_nanos().saturating_sub(started.as_nanos());
+            store.stats.write_ns.set(store.stats.write_ns.get() + took);
+            started = ended;
         }
         self.stats.mutations.set(self.stats.mutations.get() + 1);
         Ok(())
     }
 
-    /// Hits, misses and bytes of this shard's cache of chunks.
-    pub fn chunk_cache_stats(&self) -> (u64, u64, usize) {
+    /// Counts a read of a partition that began at `started`.
+    pub fn read_ended(&self, table: TableId, started: env::Instant) {
+        if let Ok(store) = self.store(table) {
+            let took = self.env.now().as_nanos().saturating_sub(started.as_nanos());
+            store.stats.read_ns.set(store.stats.read_ns.get() + took);
+        }
+    }
+
+    /// What this shard's cache of chunks holds and did.
+    pub fn chunk_cache_stats(&self) -> ChunkCacheStats {
         self.files.cache_stats()
     }
 
+    /// SSTables that this shard has open.
+    pub fn open_sstables(&self) -> usize {
+        self.files.open_count()
+    }
+
     /// This shard's lease of the node's memtable memory, in bytes.
-    pub(crate) fn memory_lease(&self) -> usize {
+    pub fn memory_lease(&self) -> usize {
         (self.options.memtable_bytes / self.env.shards() as u64) as usize
     }
 

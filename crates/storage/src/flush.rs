@@ -28,7 +28,7 @@ use crate::transaction::Transaction;
 const KEYS_PER_ROUND: usize = 1024;
 
 /// The directory of a table's files: Cassandra's.
-pub(crate) fn table_directory(data: &Path, table: &Table) -> PathBuf {
+pub fn table_directory(data: &Path, table: &Table) -> PathBuf {
     let name = sstable::descriptor::table_directory(&table.name, u128::from_be_bytes(table.id.0));
     data.join(&table.keyspace).join(name)
 }

@@ -22,10 +22,12 @@ mod table_store;
 mod transaction;
 mod truncate;
 
+pub use chunk_cache::ChunkCacheStats;
 pub use engine::{Engine, EngineStats};
 pub use error::StorageError;
+pub use flush::table_directory;
 pub use memtable::{KeyRef, PartitionKey};
-pub use node::{Node, NodeStats};
+pub use node::{Node, NodeStats, RunningCompaction};
 pub use options::Options;
 pub use read::{KeyScan, PartitionCursor, ScanStart, Slices};
 pub use sstables::{LiveSet, SSTable};

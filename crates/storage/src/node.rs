@@ -3,6 +3,7 @@
 
 use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, BTreeSet};
+use std::path::PathBuf;
 use std::rc::{Rc, Weak};
 use std::sync::Arc;
 
@@ -32,6 +33,8 @@ pub struct Node {
     pub(crate) next_flush: Cell<u64>,
     /// Segments of an earlier run, by id: the tables whose records in them were replayed.
     pub(crate) replayed: RefCell<BTreeMap<i64, BTreeSet<TableId>>>,
+    /// Compactions under way.
+    running: RefCell<Vec<Rc<RunningCompaction>>>,
     /// Why background work stopped, if it did.
     failure: RefCell<Option<StorageError>>,
     /// Counters for metrics.
@@ -51,6 +54,32 @@ pub struct NodeStats {
     pub compacted_bytes: Cell<u64>,
     /// Flushes and compactions that failed.
     pub failures: Cell<u64>,
+}
+
+/// A compaction under way.
+#[derive(Debug)]
+pub struct RunningCompaction {
+    /// A time-UUID.
+    pub id: [u8; 16],
+    /// The table.
+    pub table: TableId,
+    /// Bytes of its inputs' data, as stored.
+    pub total: u64,
+    /// Bytes of data written so far, as stored.
+    pub written: Cell<u64>,
+    /// Number of its inputs.
+    pub sstables: usize,
+    /// Where it writes to.
+    pub directory: PathBuf,
+}
+
+/// Removes a compaction from those under way when it ends, however it does.
+pub(crate) struct Running<'a>(&'a Node, pub Rc<RunningCompaction>);
+
+impl Drop for Running<'_> {
+    fn drop(&mut self) {
+        self.0.running.borrow_mut().retain(|other| !Rc::ptr_eq(other, &self.1));
+    }
 }
 
 /// The node's side of a table.
@@ -77,6 +106,7 @@ impl Node {
             wake: Notify::new(),
             next_flush: Cell::new(1),
             replayed: RefCell::default(),
+            running: RefCell::default(),
             failure: RefCell::default(),
             stats: NodeStats::default(),
         })
@@ -116,6 +146,23 @@ impl Node {
     /// Lets compactions start, or not.
     pub fn enable_compactions(&self, enabled: bool) {
         self.compactions.set(enabled);
+    }
+
+    /// Compactions under way.
+    pub fn running(&self) -> Vec<Rc<RunningCompaction>> {
+        self.running.borrow().clone()
+    }
+
+    /// Shows a compaction among those under way.
+    pub(crate) fn runs(&self, compaction: RunningCompaction) -> Running<'_> {
+        let compaction = Rc::new(compaction);
+        self.running.borrow_mut().push(Rc::clone(&compaction));
+        Running(self, compaction)
+    }
+
+    /// Tables that wait to be flushed.
+    pub fn wanted_flushes(&self) -> usize {
+        self.wanted.borrow().len()
     }
 
     /// Notes a failure of background work.

@@ -11,7 +11,7 @@ use sstable::descriptor::{Component, Descriptor};
 use sstable::table::{Parts, Table};
 use types::hash::HashMap;
 
-use crate::chunk_cache::{ChunkCache, ChunkKey};
+use crate::chunk_cache::{ChunkCache, ChunkCacheStats, ChunkKey};
 use crate::error::StorageError;
 use crate::memtable::KeyRef;
 
@@ -160,9 +160,14 @@ impl Files {
         }
     }
 
-    /// Hits, misses and bytes of the cache of chunks.
-    pub fn cache_stats(&self) -> (u64, u64, usize) {
+    /// What the cache of chunks holds and did.
+    pub fn cache_stats(&self) -> ChunkCacheStats {
         self.cache.borrow().stats()
+    }
+
+    /// Tables whose files are open.
+    pub fn open_count(&self) -> usize {
+        self.open.borrow().len()
     }
 
     async fn handles(&self, sstable: &SSTable) -> Result<Rc<Handles>, StorageError> {

@@ -28,8 +28,16 @@ pub struct TableStats {
     pub reads: Cell<u64>,
     /// Range reads.
     pub range_reads: Cell<u64>,
+    /// Nanoseconds that single-partition reads took.
+    pub read_ns: Cell<u64>,
     /// Writes.
     pub writes: Cell<u64>,
+    /// Nanoseconds that writes took in the memtable.
+    pub write_ns: Cell<u64>,
+    /// SSTables that reads asked whether they may hold a key.
+    pub filter_checks: Cell<u64>,
+    /// Those that said so and did not.
+    pub filter_misses: Cell<u64>,
     /// Flushes that froze a memtable of this shard.
     pub flushes: Cell<u64>,
 }

@@ -110,7 +110,8 @@ fn check_overflow(
     warnings: &mut Vec<String>,
 ) -> Result<(), CqlError> {
     let limit = bind.limits.max_deletion_time;
-    if ttl == NO_TTL || bind.now_seconds.saturating_add(ttl.into()) <= limit {
+    // by this node's clock, whatever time the request claims
+    if ttl == NO_TTL || (bind.now_millis / 1000).saturating_add(ttl.into()) <= limit {
         return Ok(());
     }
     let date = if limit > i64::from(i32::MAX) {

@@ -83,9 +83,14 @@ impl Batch {
         &self.statements
     }
 
+    /// The timestamp of its statements that give none: its own, else the request's.
+    pub fn timestamp(&self, bind: &Bind<'_>) -> Result<i64, CqlError> {
+        self.attributes.timestamp(bind, bind.timestamp)
+    }
+
     /// What it does. `before` has the rows that the statements' [`Modify::read_first`] ask for.
     pub fn bind(&self, bind: &Bind<'_>, before: &dyn Before) -> Result<BatchUpdates, CqlError> {
-        let timestamp = self.attributes.timestamp(bind, bind.timestamp)?;
+        let timestamp = self.timestamp(bind)?;
         let parts = self.statements.iter().map(|modify| (modify, bind, timestamp));
         let befores: Vec<&dyn Before> = self.statements.iter().map(|_| before).collect();
         finish(self.kind, parts.collect(), &befores)

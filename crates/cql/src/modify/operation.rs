@@ -40,8 +40,10 @@ pub enum Action {
     Put(Term, Term),
     /// `u.f = v`: the index of the field.
     SetField(u16, Term),
-    /// `c = c + v`, `c = c - v` of a counter: prepared, and refused when it is to run.
-    Count,
+    /// `c = c + v` of a counter.
+    Increment(Term),
+    /// `c = c - v` of a counter.
+    Decrement(Term),
     /// `DELETE c`.
     Delete,
     /// `DELETE s[v]`, `DELETE m[k]`.
@@ -78,6 +80,13 @@ impl Operation {
     ) -> Result<Self, CqlError> {
         let spec = ColumnSpec::of_column(table, column);
         let term = Term::prepare(raw, &table.keyspace, &spec, scope)?;
+        if matches!(raw, Raw::Tuple(_)) && column.ty.is_multicell() {
+            // Cassandra takes it for a frozen type only; its own answer here is an internal error.
+            return Err(CqlError::invalid(format!(
+                "Invalid tuple literal for {} of the non-frozen type {}",
+                column.name, column.ty
+            )));
+        }
         if column.ty == CqlType::Counter {
             return Err(CqlError::invalid(format!(
                 "Cannot set the value of counter column {} (counters can only be incremented/decremented, not set)",
@@ -140,7 +149,7 @@ fn add(
     let spec = ColumnSpec::of_column(table, column);
     let mut term = || Term::prepare(raw, &table.keyspace, &spec, scope);
     match ty {
-        CqlType::Counter => term().map(|_| Action::Count),
+        CqlType::Counter => Ok(Action::Increment(term()?)),
         CqlType::Tuple(_) | CqlType::Udt { .. } => refuse_operation(&operation, "tuple", column),
         _ if !ty.is_collection() => refuse_operation(&operation, "non counter", column),
         _ if !ty.is_multicell() => refuse_operation(&operation, "frozen collection", column),
@@ -167,7 +176,7 @@ fn subtract(
     let spec = ColumnSpec::of_column(table, column);
     let keyspace = &table.keyspace;
     match ty {
-        CqlType::Counter => Term::prepare(raw, keyspace, &spec, scope).map(|_| Action::Count),
+        CqlType::Counter => Ok(Action::Decrement(Term::prepare(raw, keyspace, &spec, scope)?)),
         _ if !ty.is_collection() => refuse_operation(&operation, "non counter", column),
         _ if !ty.is_multicell() => refuse_operation(&operation, "frozen collection", column),
         CqlType::Map { key, .. } => {

@@ -105,7 +105,8 @@ impl<'w> CellWriter<'w> {
                 }
                 Ok(())
             }
-            Action::Count => Err(CqlError::unsupported("Updating counters")),
+            Action::Increment(term) => self.count(column, term, false),
+            Action::Decrement(term) => self.count(column, term, true),
             Action::Delete if operation.ty.is_multicell() => {
                 self.complex_deletion(column, self.timestamp);
                 Ok(())
@@ -123,6 +124,27 @@ impl<'w> CellWriter<'w> {
             Action::RemoveValues(term) => self.remove_values(operation, term),
             Action::DeleteIndex(index) => self.delete_index(operation, index),
         }
+    }
+
+    /// Writes what is to be added to a counter; the replica that applies it makes a shard of it
+    /// (`Constants.Adder`, `Constants.Substracter`).
+    fn count(&mut self, column: u16, term: &'w Term, is_decrement: bool) -> Result<(), CqlError> {
+        let value = match self.bound(term)? {
+            Bound::Bytes(value) => value,
+            Bound::Null => {
+                return Err(CqlError::invalid("Invalid null value for counter increment"));
+            }
+            Bound::Unset => return Ok(()),
+        };
+        let value = CqlType::BigInt.as_i64(&value).unwrap_or_default();
+        let count = if is_decrement { value.checked_neg() } else { Some(value) };
+        let count = count.ok_or_else(|| {
+            CqlError::invalid(format!(
+                "The negation of {value} overflows supported counter precision (signed 8 bytes integer)"
+            ))
+        })?;
+        self.cell(column, None, &rows::counter::update(count));
+        Ok(())
     }
 
     fn bound(&self, term: &'w Term) -> Result<Bound<'w>, CqlError> {

@@ -10,7 +10,6 @@ use types::value::{Components, Elements, Entries, pack_components, pack_list, pa
 use crate::ast::CellMeta;
 use crate::context::Bind;
 use crate::error::CqlError;
-use crate::select::counter;
 use crate::select::project::ResultRow;
 use crate::term::function::Function;
 
@@ -159,7 +158,7 @@ impl<'v> Env<'v> {
                     let cell = cells.cell(place.index).filter(|c| c.is_live(row.now_seconds))?;
                     Some(match column.ty {
                         CqlType::Counter => {
-                            Cow::Owned(counter::total(cell.value).to_be_bytes().to_vec())
+                            Cow::Owned(rows::counter::total(cell.value).to_be_bytes().to_vec())
                         }
                         _ => Cow::Borrowed(cell.value),
                     })

@@ -6,7 +6,6 @@
 //! gives one row of its own where [`Select::wants_static_only_row`] says so. Aggregations take the rows in
 //! instead and give one at the end.
 
-mod counter;
 mod expr;
 mod filter;
 mod keys;

@@ -66,6 +66,14 @@ impl Operand {
         }
     }
 
+    /// Is it a marker for a tuple that is null?
+    pub(super) fn is_null(&self, bind: &Bind<'_>) -> bool {
+        match self {
+            Self::Marker(marker) => matches!(bind.values.get(marker.index), Value::Null),
+            Self::One(_) | Self::Row(_) => false,
+        }
+    }
+
     /// The values. A null tuple has none.
     pub(super) fn bind<'a>(&'a self, bind: &Bind<'a>) -> Result<Values<'a>, CqlError> {
         match self {

@@ -7,7 +7,6 @@ use types::CqlType;
 
 use crate::context::Bind;
 use crate::error::CqlError;
-use crate::select::counter;
 use crate::select::expr::{Env, Expr, Place, key_component, put_complex};
 use crate::select::paging::Read;
 
@@ -105,7 +104,7 @@ impl<'a> Walk<'a> {
             let cell = self.next_of(column.index).filter(|cell| cell.is_live(now));
             match cell {
                 Some(cell) if column.ty == CqlType::Counter => {
-                    put(out, Some(&counter::total(cell.value).to_be_bytes()));
+                    put(out, Some(&rows::counter::total(cell.value).to_be_bytes()));
                 }
                 cell => put(out, cell.map(|cell| cell.value)),
             }

@@ -297,7 +297,8 @@ impl Ends {
         bind: &Bind<'_>,
     ) -> Result<Self, CqlError> {
         let one = |end: Option<&SliceEnd>| {
-            end.map(|end| bind_end(restriction, end, table, bind)).transpose()
+            let end = end.map(|end| bind_end(restriction, end, table, bind)).transpose()?;
+            Ok::<_, CqlError>(end.flatten())
         };
         let place = usize::from(restriction.first());
         Ok(Self { place, start: one(start)?, end: one(end)? })
@@ -332,12 +333,13 @@ impl Ends {
     }
 }
 
+/// The end that an operand gives, if it gives a value at all.
 fn bind_end(
     restriction: &Restriction,
     end: &SliceEnd,
     table: &Table,
     bind: &Bind<'_>,
-) -> Result<End, CqlError> {
+) -> Result<Option<End>, CqlError> {
     let bound = end.operand.bind(bind)?;
     let mut values = Vec::with_capacity(bound.len());
     for (value, column) in bound.into_iter().zip(&restriction.columns) {
@@ -351,10 +353,11 @@ fn bind_end(
             }
         }
     }
-    if values.is_empty() {
+    if values.is_empty() && end.operand.is_null(bind) {
         return Err(null_in_condition(restriction.name(table, restriction.first())));
     }
-    Ok(End { values, inclusive: end.inclusive })
+    // a tuple without components limits nothing
+    Ok((!values.is_empty()).then_some(End { values, inclusive: end.inclusive }))
 }
 
 /// The ranges of rows with a prefix whose next columns compare above (or below) a tuple of values, in

@@ -510,10 +510,26 @@ pub(crate) fn events(before: Option<&Keyspace>, after: Option<&Keyspace>) -> Vec
         };
         events.push(SchemaEvent { kind, keyspace: name.clone(), target: target.clone() });
     }
-    if after.is_none() {
-        events.reverse();
-    }
+    events.sort_by_key(|event| turn(event, after.is_some()));
     events
+}
+
+/// When clients are told of an event, before others: first of what went, of parts before what they are made of,
+/// then of what came, the other way round, then of what was altered (`SchemaChangeNotifier`).
+fn turn(event: &SchemaEvent, stays: bool) -> (u8, u8) {
+    let rank = match event.target {
+        Target::Keyspace => 0,
+        Target::Type(_) => 1,
+        Target::Table(_) => 2,
+        Target::Function(..) => 3,
+        Target::Aggregate(..) => 4,
+    };
+    match event.kind {
+        ChangeKind::Dropped => (0, u8::MAX - rank),
+        ChangeKind::Created if stays => (1, rank),
+        ChangeKind::Created => (0, 0),
+        ChangeKind::Updated => (2, rank),
+    }
 }
 
 /// A part of a keyspace, to compare with another.

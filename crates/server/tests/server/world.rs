@@ -90,7 +90,7 @@ impl Place {
     /// A counter or gauge.
     pub fn metric(&self, kind: &'static str, name: &'static str) -> i64 {
         match &self.registry.snapshot().samples[&Name::new(kind, name)].reading {
-            Reading::Counter(n) => *n as i64,
+            Reading::Counter(n) | Reading::Peak(n) => *n as i64,
             Reading::Gauge(n) => *n,
             Reading::Histogram(_) => panic!("{name} is a histogram"),
         }

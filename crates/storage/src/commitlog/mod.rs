@@ -8,4 +8,6 @@ mod writer;
 
 pub use self::format::{Position, file_name, parse_file_name};
 pub use self::replay::{ReplayError, Replayed, SegmentFile, read_segment, segment_files};
-pub use self::writer::{CommitLog, Inherited, LogError, LogOptions, SyncMode, Ticket};
+pub use self::writer::{
+    CommitLog, Inherited, LogError, LogOptions, LogPending, LogStats, SyncMode, Ticket,
+};

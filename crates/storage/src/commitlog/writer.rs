@@ -183,6 +183,17 @@ pub struct LogStats {
     pub waits_for_sync: Cell<u64>,
 }
 
+/// What a log has on its way to the disk.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct LogPending {
+    /// Bytes appended and not synced.
+    pub bytes: u64,
+    /// Sections not written.
+    pub sections: usize,
+    /// Writes that wait for a sync.
+    pub waiters: usize,
+}
+
 fn bump(cell: &Cell<u64>, by: u64) {
     cell.set(cell.get().wrapping_add(by));
 }
@@ -486,10 +497,7 @@ impl CommitLog {
             self.next_id.set(id + self.env.shards() as i64);
             let (directory, bytes) = (&self.options.directory, self.options.segment_bytes);
             match Segment::create(&self.env, directory, id, bytes).await {
-                Ok(segment) => {
-                    self.state.borrow_mut().spare = Some(segment);
-                    self.ready.notify_all();
-                }
+                Ok(segment) => self.offer(segment).await,
                 Err(error) => return self.fail("creation of the segment after", &error),
             }
         }
@@ -569,13 +577,24 @@ impl CommitLog {
                 return Err(LogError::Failed(error.to_string().into()));
             }
         };
-        let old = self.state.borrow_mut().spare.replace(segment);
-        if let Some(old) = old {
-            // nothing was written to it; what stays behind replays as nothing
-            let _ = self.env.remove_file(&old.path).await;
-        }
-        self.ready.notify_all();
+        self.offer(segment).await;
         Ok(())
+    }
+
+    /// Takes a new segment for the next one, unless a later one is there already. Two tasks create segments and
+    /// may end in either order, but ids must never go down: a record in a segment below a truncation's is void.
+    async fn offer(&self, segment: Segment) {
+        let unused = {
+            let mut state = self.state.borrow_mut();
+            let late = segment.id < state.active.id
+                || state.spare.as_ref().is_some_and(|spare| spare.id > segment.id);
+            if late { Some(segment) } else { state.spare.replace(segment) }
+        };
+        self.ready.notify_all();
+        if let Some(unused) = unused {
+            // nothing was written to it; what stays behind replays as nothing
+            let _ = self.env.remove_file(&unused.path).await;
+        }
     }
 
     /// Goes on in the segment after this one, if this one's id is not above `floor`: all records before are in
@@ -615,6 +634,16 @@ impl CommitLog {
             (Position { segment, offset: start }, Position { segment, offset: end })
         };
         ids.map(interval).collect()
+    }
+
+    /// What is on its way to the disk.
+    pub fn pending(&self) -> LogPending {
+        let state = self.state.borrow();
+        LogPending {
+            bytes: state.appended.saturating_sub(state.synced),
+            sections: state.queue.len(),
+            waiters: state.waiters.len(),
+        }
     }
 
     /// Bytes of all segments, and their number.

@@ -13,7 +13,7 @@ use crate::engine::Engine;
 use crate::error::StorageError;
 use crate::flush::{least, writer_options};
 use crate::memtable::KeyRef;
-use crate::node::{Node, NodeTable};
+use crate::node::{Node, NodeTable, RunningCompaction};
 use crate::output::Output;
 use crate::read::{Head, KeyWalk, PartitionCursor, SSTableCursor, Slices, Source};
 use crate::sstables::{LiveSet, SSTable};
@@ -147,7 +147,18 @@ impl Node {
         let mut transaction =
             Transaction::begin(env, &directory, "compaction", &descriptor).await?;
         let mut output = Output::create(env, &directory, descriptor, options).await?;
-        self.merge_all(engine, table, inputs, &purging, &mut output).await?;
+        let unique = env.unique_micros();
+        let running = self.runs(RunningCompaction {
+            id: types::Uuid::from_unix_micros(unique, env.random_u64()).to_bytes(),
+            table: table.id,
+            total: inputs.iter().map(|input| input.table.data_length).sum(),
+            written: std::cell::Cell::new(0),
+            sstables: inputs.len(),
+            directory: directory.clone(),
+        });
+        let pace = Pace::new(engine, &running.1);
+        self.merge_all(engine, table, inputs, &purging, &mut output, pace).await?;
+        drop(running);
         let any = output.finish().await?;
         let new = match any {
             false => None,
@@ -192,13 +203,13 @@ impl Node {
         inputs: &[Arc<SSTable>],
         purging: &Purging,
         output: &mut Output,
+        mut pace: Pace,
     ) -> Result<(), StorageError> {
         let files = &engine.files;
         let mut walks = Vec::with_capacity(inputs.len());
         for input in inputs {
             walks.push(KeyWalk::start(files, input, None, false).await?);
         }
-        let mut pace = Pace::new(engine);
         loop {
             let heads = walks.iter().filter_map(|walk| walk.head());
             let Some(key) = heads.map(|head| &head.key).min().cloned() else { return Ok(()) };
@@ -391,18 +402,20 @@ struct Pace {
     bytes_per_second: u64,
     started: env::Instant,
     bytes: u64,
+    shown: Rc<RunningCompaction>,
 }
 
 impl Pace {
-    fn new(engine: &Engine) -> Self {
+    fn new(engine: &Engine, shown: &Rc<RunningCompaction>) -> Self {
         let env = engine.env().clone();
         let started = env.now();
         let bytes_per_second = engine.options.compaction_bytes_per_second;
-        Self { env, bytes_per_second, started, bytes: 0 }
+        Self { env, bytes_per_second, started, bytes: 0, shown: Rc::clone(shown) }
     }
 
     async fn wrote(&mut self, bytes: u64) {
         self.bytes += bytes;
+        self.shown.written.set(self.bytes);
         if bytes == 0 || self.bytes_per_second == 0 {
             return;
         }

@@ -97,9 +97,14 @@ impl PartitionCursor {
             sources.extend(cursor.map(|cursor| Source::Memtable(Box::new(cursor))));
         });
         let live = store.live();
+        let looked_at = live.tables().len() as u64;
+        store.stats.filter_checks.set(store.stats.filter_checks.get() + looked_at);
         for sstable in live.candidates(key) {
             let cursor =
                 SSTableCursor::open(&engine.files, sstable, key, &table, slices.clone()).await?;
+            if cursor.is_none() {
+                store.stats.filter_misses.set(store.stats.filter_misses.get() + 1);
+            }
             sources.extend(cursor.map(|cursor| Source::SSTable(Box::new(cursor))));
         }
         let files = &engine.files;

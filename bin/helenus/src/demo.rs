@@ -1,0 +1,31 @@
+//! `--demo`: the machine's own counters as rows, written through the coordinator like any client's.
+
+use std::rc::Rc;
+
+use cluster::{Coordinator, Request};
+use env::Class;
+use protocol::{QueryOptions, Version};
+
+use crate::node::Node;
+
+impl Node {
+    /// Writes demonstration data until the node ends; `say` prints a line. For the first shard.
+    pub fn start_demo(self: &Rc<Self>, say: impl Fn(&str) + 'static) {
+        let node = Rc::clone(self);
+        self.env().spawn(Class::Background, async move {
+            let Some(coordinator) = node.coordinator().cloned() else { return };
+            let execute = async |text: String| execute(&coordinator, &text).await;
+            if let Err(error) = admin::demo::run(node.env(), execute, &say).await {
+                say(&format!("demo: {error}"));
+            }
+        });
+    }
+}
+
+async fn execute(coordinator: &Rc<Coordinator>, text: &str) -> Result<(), String> {
+    let options = QueryOptions::default();
+    let deadline = coordinator.engine().env().now() + admin::demo::STATEMENT_DEADLINE;
+    let request = Request { keyspace: None, version: Version::V5, options: &options, deadline };
+    let outcome = coordinator.query(text, request).await;
+    outcome.result.map(drop).map_err(|error| error.message)
+}

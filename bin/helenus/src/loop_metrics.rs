@@ -1,0 +1,117 @@
+//! What a shard's loop counts, shown: turns, polls and stalls, the mesh, the disk.
+
+use std::cell::RefCell;
+use std::rc::Rc;
+
+use env::{Class, ClassStats, IoKind, IoStats, Stats};
+use metrics::{Name, Unit};
+
+use crate::node::Node;
+use crate::node_metrics::{NANOS, gauge};
+
+/// Numbers of the loop that only grow: type, name, what they are.
+const COUNTS: &[(&str, &str, &str, fn(&Stats) -> u64)] = &[
+    ("EventLoop", "Turns", "Turns of the loop.", |s| s.turns),
+    ("EventLoop", "Sleeps", "Times that a shard slept for want of work.", |s| s.sleeps),
+    ("EventLoop", "RingEnters", "Calls into the kernel's ring.", |s| s.ring_enters),
+    ("EventLoop", "RingSubmissions", "Entries handed to the ring.", |s| s.ring_submissions),
+    ("EventLoop", "WakesSent", "Wake-ups sent to sleeping shards.", |s| s.wakes_sent),
+    ("EventLoop", "WakesForeign", "Wake-ups of tasks from other threads.", |s| s.wakes_foreign),
+    ("EventLoop", "HelperJobs", "Jobs given to helper threads.", |s| s.helper_jobs),
+    ("Mesh", "Sent", "Messages sent between shards.", |s| s.mesh_sent),
+    ("Mesh", "Received", "Messages received from shards.", |s| s.mesh_received),
+    ("Mesh", "Spilled", "Messages that found the ring to their shard full.", |s| s.mesh_spilled),
+];
+
+/// Numbers that rise and fall.
+const GAUGES: &[(&str, &str, &str, fn(&Stats) -> u64)] = &[
+    ("EventLoop", "Timers", "Live timers.", |s| s.timers),
+    ("EventLoop", "Tasks", "Live tasks.", |s| s.tasks),
+    ("Disk", "InFlight", "Operations in flight.", |s| s.io_in_flight),
+    ("Disk", "Queued", "Operations in shards' own queues.", |s| s.io_queued),
+];
+
+/// The most that there was at a time on one shard.
+const PEAKS: &[(&str, &str, &str, fn(&Stats) -> u64)] = &[
+    ("Disk", "InFlightMax", "The most operations in flight on a shard.", |s| s.io_in_flight_max),
+    ("Disk", "QueuedMax", "The longest queue of a shard.", |s| s.io_queued_max),
+];
+
+/// Of each class of tasks.
+const CLASSES: &[(&str, Unit, &str, fn(&ClassStats) -> u64)] = &[
+    ("Polls", Unit::Count, "Times that tasks were polled.", |c| c.polls),
+    ("BusyTime", Unit::Micros, "Time in these polls.", |c| c.busy_ns / NANOS),
+    ("Stalls", Unit::Count, "Polls of more than a millisecond.", |c| c.stalls),
+    ("Spawned", Unit::Count, "Tasks started.", |c| c.spawned),
+];
+
+/// Of each class and kind of disk operation.
+const DISK: &[(&str, Unit, &str, fn(&IoStats) -> u64)] = &[
+    ("Operations", Unit::Count, "Operations ended.", |io| io.ops),
+    ("Errors", Unit::Count, "Operations that failed.", |io| io.errors),
+    ("Moved", Unit::Bytes, "Bytes moved.", |io| io.bytes),
+    ("DeviceTime", Unit::Micros, "From submission to completion.", |io| io.device_ns / NANOS),
+    ("QueueTime", Unit::Micros, "In the shard's own queue.", |io| io.queue_ns / NANOS),
+];
+
+impl Node {
+    /// Shows the loop's counters, as of the last look at them.
+    pub(crate) fn register_loop(&self) {
+        let registry = &self.registry;
+        let observed = &self.observed;
+        for (kind, name, help, value) in COUNTS {
+            let probe = reader(observed, *value);
+            registry.count_probe(Name::new(kind, name), Unit::Count, help, probe);
+        }
+        for (kind, name, help, value) in GAUGES {
+            let probe = reader(observed, *value);
+            let probe = move || gauge(probe());
+            registry.probe(Name::new(kind, name), Unit::Count, help, probe);
+        }
+        for (kind, name, help, value) in PEAKS {
+            let probe = reader(observed, *value);
+            registry.peak_probe(Name::new(kind, name), Unit::Count, help, probe);
+        }
+        let unsent = self.mesh().clone();
+        registry.probe(
+            Name::new("Mesh", "Unsent"),
+            Unit::Count,
+            "Messages in outboxes.",
+            move || gauge(unsent.unsent()),
+        );
+        for class in Class::ALL {
+            self.register_class(class);
+        }
+    }
+
+    fn register_class(&self, class: Class) {
+        let registry = &self.registry;
+        let name = |name| Name::new("EventLoop", name).scope(class.name());
+        for (of, unit, help, value) in CLASSES {
+            let value = *value;
+            let probe = reader(&self.observed, move |stats| value(&stats.class(class)));
+            registry.count_probe(name(of), *unit, help, probe);
+        }
+        let longest = reader(&self.observed, move |s| s.class(class).longest_ns / NANOS);
+        registry.peak_probe(name("LongestPoll"), Unit::Micros, "The longest poll.", longest);
+        for kind in IoKind::ALL {
+            let name = |name| Name::new("Disk", name).path(class.name()).scope(kind.name());
+            for (of, unit, help, value) in DISK {
+                let value = *value;
+                let probe = reader(&self.observed, move |stats| value(&stats.io(class, kind)));
+                registry.count_probe(name(of), *unit, help, probe);
+            }
+            let longest = reader(&self.observed, move |s| s.io(class, kind).longest_ns / NANOS);
+            let help = "The longest from submission to completion.";
+            registry.peak_probe(name("Longest"), Unit::Micros, help, longest);
+        }
+    }
+}
+
+fn reader(
+    observed: &Rc<RefCell<Stats>>,
+    value: impl Fn(&Stats) -> u64 + 'static,
+) -> impl Fn() -> u64 + 'static {
+    let observed = Rc::clone(observed);
+    move || value(&observed.borrow())
+}

@@ -1,0 +1,247 @@
+//! The node's metrics: each shard shows what its layers count, the first one gathers them all.
+
+use std::rc::Rc;
+
+use cluster::Coordinator;
+use metrics::{Name, Registry, Snapshot, Unit, prometheus};
+use storage::commitlog::{CommitLog, LogStats};
+use storage::shards::HasShards;
+use storage::{ChunkCacheStats, Engine, NodeStats, Replay};
+
+use crate::node::Node;
+
+/// Nanoseconds in a microsecond, which is what metrics keep times in.
+pub(crate) const NANOS: u64 = 1000;
+
+/// A number of things as a gauge shows it.
+pub(crate) fn gauge(n: impl TryInto<i64>) -> i64 {
+    n.try_into().unwrap_or(i64::MAX)
+}
+
+impl Node {
+    /// This shard's metrics as they are now.
+    pub fn snapshot(&self) -> Snapshot {
+        *self.observed.borrow_mut() = self.env().stats();
+        self.show_tables();
+        self.registry.snapshot()
+    }
+
+    /// The node's metrics as Prometheus text; on the first shard. What a shard that ends no longer tells is missing.
+    pub(crate) async fn metrics_text(self: &Rc<Self>) -> String {
+        let mut snapshots = Vec::with_capacity(self.shards().count());
+        for shard in 0..self.shards().count() {
+            snapshots.extend(self.shards().call(shard, |node| node.snapshot()).await.ok());
+        }
+        prometheus::write(&[Snapshot::merge(snapshots)])
+    }
+
+    /// Shows what the layers of this shard count.
+    pub(crate) fn register(&self, coordinator: &Rc<Coordinator>) {
+        let registry = &self.registry;
+        self.register_loop();
+        register_clock(self);
+        register_prepared(registry, coordinator);
+        register_cache(registry, self.engine());
+        register_memtables(registry, self.engine());
+        register_log(registry, self.engine());
+        if self.env().shard() == 0 {
+            register_background(registry, self.engine());
+        }
+    }
+
+    /// Shows what the start found in the commit log.
+    pub(crate) fn replay_metrics(&self, replay: &Replay) {
+        let show = |name, value: i64, help| {
+            self.registry.gauge(Name::new("CommitLog", name), Unit::Count, help).set(value);
+        };
+        show("ReplayApplied", gauge(replay.applied), "Records that the start applied.");
+        show("ReplayCovered", gauge(replay.covered), "Records that were in SSTables already.");
+        show("ReplayUnknown", gauge(replay.unknown), "Records of tables that are gone.");
+        show("ReplayDamaged", gauge(replay.damaged), "Records that made no sense.");
+        show("ReplayTorn", gauge(replay.torn.len()), "Segments that broke off.");
+    }
+}
+
+fn register_clock(node: &Node) {
+    if node.env().shard() != 0 {
+        return;
+    }
+    let (env, started) = (node.env().clone(), node.started);
+    let (registry, limits) = (&node.registry, node.connections().clone());
+    let behind = env.clone();
+    let micros = |time: std::time::Duration| gauge(time.as_micros());
+    registry.probe(
+        Name::new("Clock", "Behind"),
+        Unit::Micros,
+        "By how much the clock stands behind the last timestamp given out.",
+        move || micros(behind.clock_behind()),
+    );
+    registry.probe(Name::new("Node", "Uptime"), Unit::Micros, "Since the start.", move || {
+        micros(env.now().since(started))
+    });
+    registry.probe(
+        Name::new("Client", "ConnectionsOfNode"),
+        Unit::Count,
+        "Connections that count against the node's limit.",
+        move || gauge(limits.open()),
+    );
+}
+
+fn register_prepared(registry: &Registry, coordinator: &Rc<Coordinator>) {
+    let kept = Rc::clone(coordinator);
+    let evicted = Rc::clone(coordinator);
+    registry.probe(
+        Name::new("CQL", "PreparedStatementsCount"),
+        Unit::Count,
+        "Prepared statements kept, on every shard.",
+        move || gauge(kept.prepared_stats().0),
+    );
+    registry.count_probe(
+        Name::new("CQL", "PreparedStatementsEvicted"),
+        Unit::Count,
+        "Prepared statements that went to make room.",
+        move || evicted.prepared_stats().1,
+    );
+}
+
+fn register_cache(registry: &Registry, engine: &Rc<Engine>) {
+    let name = |name| Name::new("Cache", name).scope("ChunkCache");
+    let count = |of, help, value: fn(ChunkCacheStats) -> u64| {
+        let engine = Rc::clone(engine);
+        registry
+            .count_probe(name(of), Unit::Count, help, move || value(engine.chunk_cache_stats()));
+    };
+    count("Hits", "Lookups answered.", |stats| stats.hits);
+    count("Misses", "Lookups not answered.", |stats| stats.misses);
+    count("Requests", "Lookups.", |stats| stats.hits + stats.misses);
+    count("Evictions", "Chunks that went to make room.", |stats| stats.evictions);
+    let show = |of, unit, help, value: fn(ChunkCacheStats) -> usize| {
+        let engine = Rc::clone(engine);
+        let probe = move || gauge(value(engine.chunk_cache_stats()));
+        registry.probe(name(of), unit, help, probe);
+    };
+    show("Entries", Unit::Count, "Chunks.", |stats| stats.entries);
+    show("Size", Unit::Bytes, "Bytes of chunks.", |stats| stats.bytes);
+    show("Capacity", Unit::Bytes, "Bytes at most.", |stats| stats.capacity);
+    let open = Rc::clone(engine);
+    registry.probe(
+        Name::new("Storage", "OpenSSTables"),
+        Unit::Count,
+        "SSTables that shards have open.",
+        move || gauge(open.open_sstables()),
+    );
+}
+
+fn register_memtables(registry: &Registry, engine: &Rc<Engine>) {
+    let waits = Rc::clone(engine);
+    registry.count_probe(
+        Name::new("MemtablePool", "BlockedOnAllocation"),
+        Unit::Count,
+        "Writes that waited for memtable memory.",
+        move || waits.stats.waits_for_memory.get(),
+    );
+    let mutations = Rc::clone(engine);
+    registry.count_probe(
+        Name::new("MemtablePool", "Mutations"),
+        Unit::Count,
+        "Mutations merged into memtables.",
+        move || mutations.stats.mutations.get(),
+    );
+    let size = Rc::clone(engine);
+    registry.probe(
+        Name::new("MemtablePool", "Size"),
+        Unit::Bytes,
+        "Bytes in memtables, frozen ones included.",
+        move || gauge(size.memtable_bytes()),
+    );
+    let capacity = Rc::clone(engine);
+    registry.probe(
+        Name::new("MemtablePool", "Capacity"),
+        Unit::Bytes,
+        "Bytes past which writes wait.",
+        move || gauge(capacity.memory_lease()),
+    );
+}
+
+fn register_log(registry: &Registry, engine: &Rc<Engine>) {
+    let count = |name, unit, help, value: fn(&LogStats) -> u64| {
+        let engine = Rc::clone(engine);
+        registry.count_probe(Name::new("CommitLog", name), unit, help, move || {
+            engine.log().map_or(0, |log| value(&log.stats))
+        });
+    };
+    count("CompletedTasks", Unit::Count, "Records appended.", |stats| stats.records.get());
+    count("Written", Unit::Bytes, "Bytes appended.", |stats| stats.bytes.get());
+    count("Syncs", Unit::Count, "Syncs that ended.", |stats| stats.syncs.get());
+    count(
+        "WaitingOnSegmentAllocation",
+        Unit::Count,
+        "Writes that found no free segment and waited.",
+        |stats| stats.waits_for_segment.get(),
+    );
+    count("WaitingOnCommit", Unit::Count, "Writes that waited for a sync.", |stats| {
+        stats.waits_for_sync.get()
+    });
+    let show = |name, unit, help, value: fn(&CommitLog) -> i64| {
+        let engine = Rc::clone(engine);
+        registry.probe(Name::new("CommitLog", name), unit, help, move || {
+            engine.log().map_or(0, |log| value(log))
+        });
+    };
+    show("PendingTasks", Unit::Count, "Writes that wait for a sync now.", |log| {
+        gauge(log.pending().waiters)
+    });
+    show("PendingSections", Unit::Count, "Sections that wait to be written.", |log| {
+        gauge(log.pending().sections)
+    });
+    show("Pending", Unit::Bytes, "Bytes appended and not synced.", |log| {
+        gauge(log.pending().bytes)
+    });
+    show("TotalCommitLogSize", Unit::Bytes, "Bytes of all segments.", |log| gauge(log.size().0));
+    show("Segments", Unit::Count, "Segments.", |log| gauge(log.size().1));
+    show("Failed", Unit::Count, "Logs that failed and take no more writes.", |log| {
+        i64::from(log.failure().is_some())
+    });
+}
+
+/// What the node does once for all shards.
+fn register_background(registry: &Registry, engine: &Rc<Engine>) {
+    let count = |kind, name, unit, help, value: fn(&NodeStats) -> u64| {
+        let engine = Rc::clone(engine);
+        registry.count_probe(Name::new(kind, name), unit, help, move || {
+            engine.node().map_or(0, |node| value(&node.stats))
+        });
+    };
+    count("Compaction", "TotalCompactionsCompleted", Unit::Count, "Compactions that ended.", |s| {
+        s.compactions.get()
+    });
+    count("Compaction", "BytesCompacted", Unit::Bytes, "Bytes that compactions read.", |s| {
+        s.compacted_bytes.get()
+    });
+    count("Flush", "Completed", Unit::Count, "Flushes that wrote an SSTable.", |s| s.flushes.get());
+    count("Flush", "Written", Unit::Bytes, "Bytes that flushes wrote.", |s| s.flushed_bytes.get());
+    count("Storage", "Exceptions", Unit::Count, "Flushes and compactions that failed.", |s| {
+        s.failures.get()
+    });
+    let show = |kind, name, unit, help, value: fn(&Engine) -> i64| {
+        let engine = Rc::clone(engine);
+        registry.probe(Name::new(kind, name), unit, help, move || value(&engine));
+    };
+    show("Compaction", "Running", Unit::Count, "Compactions under way.", |engine| {
+        engine.node().map_or(0, |node| gauge(node.running().len()))
+    });
+    show("Flush", "Pending", Unit::Count, "Tables that wait to be flushed.", |engine| {
+        engine.node().map_or(0, |node| gauge(node.wanted_flushes()))
+    });
+    show("Storage", "Failed", Unit::Count, "1 if background work failed since the start.", |e| {
+        e.node().map_or(0, |node| i64::from(node.failure().is_some()))
+    });
+    show("Storage", "Load", Unit::Bytes, "Bytes of live SSTables.", |engine| gauge(load(engine)));
+}
+
+/// Bytes of live SSTables.
+pub(crate) fn load(engine: &Engine) -> u64 {
+    let sizes =
+        |live: &storage::LiveSet| live.tables().iter().map(|t| t.bytes_on_disk).sum::<u64>();
+    engine.stores().iter().map(|(_, store)| sizes(&store.live())).sum()
+}

@@ -1,0 +1,383 @@
+//! What `nodetool` asks of the node, answered by its layers.
+
+use std::net::SocketAddr;
+use std::path::Path;
+use std::rc::Rc;
+use std::time::Duration;
+
+use admin::{
+    Answer, Cache, ChunkCache, Cluster, CompactionStats, Life, Liveness, NodeInfo, Operator,
+    OperatorError, Release, Replication, Ring, RingNode, RunningCompaction, TableStats, Timeout,
+};
+use cluster::Identity;
+use config::{Snitch, Timeouts};
+use env::{Class, File, IoKind, OpenOptions};
+use schema::{Keyspace, Strategy, TableId};
+use storage::shards::{HasShards, Stopping};
+use storage::{Engine, StorageError};
+use types::Uuid;
+
+use crate::error::NodeError;
+use crate::node::Node;
+use crate::node_metrics::{NANOS, load};
+use crate::settings::memory_budget;
+use crate::table_metrics::is_system;
+
+/// Cassandra's words where keyspaces cannot be compared (`StorageService.effectiveOwnership`).
+const MEANINGLESS: &str = "Non-system keyspaces don't have the same replication settings, \
+     effective ownership information is meaningless";
+const MEANINGLESS_LOCAL: &str = "Ownership values for keyspaces with LocalStrategy are meaningless";
+/// The partitioner's class, as `describecluster` shows it.
+const PARTITIONER: &str = "org.apache.cassandra.dht.Murmur3Partitioner";
+/// Bytes of `/proc/self/statm` that are worth reading, and the page's size it counts in.
+const STATM_BYTES: usize = 256;
+const PAGE: u64 = 4096;
+
+/// The node of this process, for its operator; on the first shard.
+pub(crate) struct Operations(pub Rc<Node>);
+
+fn failed(error: impl std::fmt::Display) -> OperatorError {
+    OperatorError::Failed(error.to_string())
+}
+
+impl Operations {
+    fn identity(&self) -> Answer<&Identity> {
+        let coordinator = self.0.coordinator().ok_or_else(|| failed(Stopping))?;
+        Ok(coordinator.identity())
+    }
+
+    fn engine(&self) -> &Rc<Engine> {
+        self.0.engine()
+    }
+
+    fn storage(&self) -> Answer<&Rc<storage::Node>> {
+        self.engine().node().ok_or_else(|| failed(Stopping))
+    }
+
+    fn address(&self) -> Answer<SocketAddr> {
+        let identity = self.identity()?;
+        Ok(SocketAddr::new(identity.broadcast, identity.storage_port))
+    }
+
+    /// Tables of a keyspace by name; all of them for none.
+    fn tables(&self, keyspace: &str, names: &[String]) -> Answer<Vec<TableId>> {
+        let schema = self.engine().schema();
+        let unknown = |what: &str| OperatorError::Failed(what.to_owned());
+        let Some(of) = schema.keyspace(keyspace) else {
+            return Err(unknown(&format!("Keyspace [{keyspace}] does not exist.")));
+        };
+        if names.is_empty() {
+            return Ok(of.tables.values().map(|table| table.id).collect());
+        }
+        let table = |name: &String| match of.tables.get(name) {
+            Some(table) => Ok(table.id),
+            None => Err(unknown(&format!("Unknown keyspace/cf pair ({keyspace}.{name})"))),
+        };
+        names.iter().map(table).collect()
+    }
+
+    /// Share of the data of a keyspace that this node, the only one, has.
+    fn owns(&self, keyspace: &Keyspace) -> Answer<f64> {
+        let center = &self.identity()?.data_center;
+        let has_any = match &keyspace.replication.strategy {
+            Strategy::Simple(count) => count.all > 0,
+            Strategy::NetworkTopology(centers) => centers.get(center).is_some_and(|c| c.all > 0),
+            _ => true,
+        };
+        Ok(if has_any { 1.0 } else { 0.0 })
+    }
+
+    /// What the node owns, and why that is not of a replication, if so.
+    fn ownership(&self, keyspace: Option<&str>) -> Answer<(f64, Option<String>)> {
+        let schema = self.engine().schema();
+        if let Some(name) = keyspace {
+            let Some(keyspace) = schema.keyspace(name).filter(|keyspace| !keyspace.is_virtual)
+            else {
+                let text = format!("The keyspace {name}, does not exist");
+                return Err(OperatorError::BadUse(text));
+            };
+            return match keyspace.replication.strategy {
+                Strategy::Local => Ok((1.0, Some(MEANINGLESS_LOCAL.to_owned()))),
+                _ => Ok((self.owns(keyspace)?, None)),
+            };
+        }
+        let all = schema.keyspaces().values();
+        let mut users = all.filter(|keyspace| !keyspace.is_virtual && !is_system(&keyspace.name));
+        let Some(first) = users.next() else { return Ok((1.0, None)) };
+        match users.all(|keyspace| keyspace.replication == first.replication) {
+            true => Ok((self.owns(first)?, None)),
+            false => Ok((1.0, Some(MEANINGLESS.to_owned()))),
+        }
+    }
+
+    /// Bytes of memory that the process has.
+    async fn resident(&self) -> u64 {
+        let env = self.0.env();
+        let Ok(file) = File::open(env, Path::new("/proc/self/statm"), OpenOptions::READ).await
+        else {
+            return 0;
+        };
+        let (read, bytes) = file.read_at(Vec::with_capacity(STATM_BYTES), 0, STATM_BYTES).await;
+        let text = String::from_utf8_lossy(if read.is_ok() { &bytes } else { &[] }).into_owned();
+        let pages = text.split_whitespace().nth(1).and_then(|pages| pages.parse::<u64>().ok());
+        pages.unwrap_or(0).saturating_mul(PAGE)
+    }
+
+    /// What all shards' caches of chunks hold and did.
+    async fn chunk_cache(&self) -> Answer<ChunkCache> {
+        let mut all = ChunkCache::default();
+        let (mut reads, mut nanos) = (0u64, 0u64);
+        for shard in 0..self.0.shards().count() {
+            let look = |node: &Rc<Node>| {
+                let io = node.env().stats().io(Class::Statement, IoKind::Read);
+                (node.engine().chunk_cache_stats(), io)
+            };
+            let (stats, io) = self.0.shards().call(shard, look).await.map_err(failed)?;
+            all.entries += stats.entries as u64;
+            all.size += stats.bytes as u64;
+            all.capacity += stats.capacity as u64;
+            all.misses += stats.misses;
+            all.requests += stats.hits + stats.misses;
+            reads += io.ops;
+            nanos += io.queue_ns + io.device_ns;
+        }
+        all.miss_latency = nanos as f64 / NANOS as f64 / reads as f64;
+        Ok(all)
+    }
+
+    fn timeouts(&self) -> Answer<Timeouts> {
+        Ok(self.0.coordinator().ok_or_else(|| failed(Stopping))?.timeouts())
+    }
+}
+
+/// Where a timeout of the node is kept; none: nothing that it is of is served yet.
+fn place(timeouts: &mut Timeouts, timeout: Timeout) -> Option<&mut Duration> {
+    Some(match timeout {
+        Timeout::Read => &mut timeouts.read,
+        Timeout::Range => &mut timeouts.range,
+        Timeout::Write => &mut timeouts.write,
+        Timeout::CounterWrite => &mut timeouts.counter_write,
+        Timeout::CasContention => &mut timeouts.cas_contention,
+        Timeout::Truncate => &mut timeouts.truncate,
+        Timeout::Misc => &mut timeouts.other,
+        Timeout::InternodeConnect | Timeout::InternodeUser | Timeout::InternodeStreamingUser => {
+            return None;
+        }
+    })
+}
+
+fn unserved(timeout: Timeout) -> OperatorError {
+    OperatorError::Failed(format!("{} is not served yet", timeout.config_key()))
+}
+
+impl From<NodeError> for OperatorError {
+    fn from(error: NodeError) -> Self {
+        failed(error)
+    }
+}
+
+impl Operator for Operations {
+    async fn release(&self) -> Answer<Release> {
+        let git_sha = option_env!("HELENUS_GIT_SHA").unwrap_or("unknown").to_owned();
+        Ok(Release { version: cluster::RELEASE_VERSION.to_owned(), git_sha })
+    }
+
+    async fn node(&self) -> Answer<NodeInfo> {
+        let identity = self.identity()?;
+        let tables = self.table_stats().await?;
+        let engine = self.engine();
+        let off_heap = tables.iter().map(|t| {
+            t.memtable_off_heap + t.filter_memory + t.summary_memory + t.compression_memory
+        });
+        let (repaired, all) = tables.iter().fold((0, 0), |(repaired, all), t| {
+            let bytes = t.bytes_repaired + t.bytes_unrepaired + t.bytes_pending_repair;
+            (repaired + t.bytes_repaired, all + bytes)
+        });
+        let failures = self.storage()?.stats.failures.get();
+        Ok(NodeInfo {
+            host_id: Uuid(u128::from_be_bytes(identity.host_id)).to_string(),
+            gossip_active: false,
+            native_transport_active: self.0.serves_clients(),
+            load: load(engine),
+            uncompressed_load: all,
+            generation: identity.generation.into(),
+            uptime: self.0.env().now().since(self.0.started),
+            memory: (self.resident().await, memory_budget(self.0.config())),
+            off_heap: off_heap.sum(),
+            data_center: identity.data_center.clone(),
+            rack: identity.rack.clone(),
+            exceptions: failures,
+            key_cache: Cache::default(),
+            row_cache: Cache::default(),
+            counter_cache: Cache::default(),
+            chunk_cache: Some(self.chunk_cache().await?),
+            network_cache: None,
+            percent_repaired: if all == 0 { 100.0 } else { repaired as f64 * 100.0 / all as f64 },
+            tokens: Some(identity.tokens.iter().map(|token| token.to_string()).collect()),
+            bootstrap_state: "COMPLETED".to_owned(),
+            bootstrap_failed: false,
+            decommissioning: false,
+            decommission_failed: false,
+        })
+    }
+
+    async fn keyspaces(&self) -> Answer<Vec<Replication>> {
+        let schema = self.engine().schema();
+        let show = |keyspace: &std::sync::Arc<Keyspace>| {
+            let replication = &keyspace.replication;
+            let class = replication.class.rsplit('.').next().unwrap_or_default();
+            let options = replication.options.iter().map(|(key, value)| format!("{key}={value}"));
+            let options = options.collect::<Vec<_>>().join(", ");
+            Replication {
+                keyspace: keyspace.name.clone(),
+                replication: format!("{class} {{{options}}}"),
+            }
+        };
+        Ok(schema.keyspaces().values().filter(|ks| !ks.is_virtual).map(show).collect())
+    }
+
+    async fn cluster(&self) -> Answer<Cluster> {
+        let identity = self.identity()?;
+        let version = Uuid(u128::from_be_bytes(self.engine().schema().version()));
+        let nodes = vec![self.address()?];
+        let snitch = match self.0.config().snitch {
+            Snitch::Simple => "SimpleSnitch",
+            Snitch::GossipingPropertyFile => "GossipingPropertyFileSnitch",
+        };
+        Ok(Cluster {
+            name: identity.cluster_name.clone(),
+            snitch: format!("org.apache.cassandra.locator.{snitch}"),
+            dynamic_snitch: false,
+            partitioner: PARTITIONER.to_owned(),
+            schema_versions: vec![(version.to_string(), nodes.clone())],
+            releases: vec![(cluster::RELEASE_VERSION.to_owned(), nodes)],
+        })
+    }
+
+    async fn ring(&self, keyspace: Option<&str>) -> Answer<Ring> {
+        let (owns, note) = self.ownership(keyspace)?;
+        let identity = self.identity()?;
+        let node = RingNode {
+            address: self.address()?,
+            liveness: Liveness::Up,
+            life: Life::Normal,
+            load: Some(load(self.engine())),
+            tokens: identity.tokens.iter().map(|token| token.to_string()).collect(),
+            owns: Some(owns),
+            host_id: Uuid(u128::from_be_bytes(identity.host_id)).to_string(),
+            data_center: identity.data_center.clone(),
+            rack: identity.rack.clone(),
+        };
+        Ok(Ring { nodes: vec![node], note })
+    }
+
+    async fn table_stats(&self) -> Answer<Vec<TableStats>> {
+        self.0.table_stats().await.map_err(failed)
+    }
+
+    async fn compaction_stats(&self) -> Answer<CompactionStats> {
+        let node = self.storage()?;
+        let schema = self.engine().schema();
+        let running = node.running().into_iter().map(|compaction| {
+            let table = schema.table_by_id(&compaction.table);
+            let name = |of: fn(&schema::Table) -> &String| table.map(|t| of(t).clone());
+            RunningCompaction {
+                id: Uuid(u128::from_be_bytes(compaction.id)).to_string(),
+                kind: "Compaction".to_owned(),
+                keyspace: name(|table| &table.keyspace).unwrap_or_default(),
+                table: name(|table| &table.name).unwrap_or_default(),
+                completed: compaction.written.get(),
+                total: compaction.total,
+                total_compressed: Some(compaction.total),
+                unit: "bytes".to_owned(),
+                sstables: compaction.sstables as u64,
+                directory: compaction.directory.display().to_string(),
+            }
+        });
+        let completed = node.stats.compactions.get();
+        let uptime = self.0.env().now().since(self.0.started).as_secs_f64();
+        let rate = if uptime > 0.0 { completed as f64 / uptime } else { 0.0 };
+        Ok(CompactionStats {
+            concurrent: self.0.config().concurrent_compactors.unwrap_or(1).into(),
+            completed,
+            bytes: node.stats.compacted_bytes.get(),
+            compressed_bytes: node.stats.compacted_bytes.get(),
+            aborted: node.stats.failures.get(),
+            fifteen_minute_rate: rate,
+            mean_rate: rate,
+            throughput: self.0.config().compaction_throughput.unwrap_or(0),
+            running: running.collect(),
+            ..CompactionStats::default()
+        })
+    }
+
+    async fn flush(&self, keyspace: &str, tables: &[String]) -> Answer<()> {
+        for table in self.tables(keyspace, tables)? {
+            ignore_dropped(self.storage()?.flush(table).await.map(drop))?;
+        }
+        Ok(())
+    }
+
+    async fn compact(&self, keyspace: &str, tables: &[String]) -> Answer<()> {
+        for table in self.tables(keyspace, tables)? {
+            ignore_dropped(self.storage()?.compact_all(table).await)?;
+        }
+        Ok(())
+    }
+
+    async fn drain(&self) -> Answer<()> {
+        Ok(self.0.drain().await?)
+    }
+
+    async fn stop_daemon(&self) -> Answer<()> {
+        self.0.drain().await?;
+        // The answer leaves before this shard sees the order: it is written without waiting.
+        self.0.env().terminate();
+        Ok(())
+    }
+
+    async fn native_transport(&self) -> Answer<bool> {
+        Ok(self.0.serves_clients())
+    }
+
+    async fn start_native_transport(&self) -> Answer<()> {
+        if self.0.is_empty() {
+            let text = "Unable to start native transport because the node was drained.";
+            return Err(OperatorError::BadUse(text.to_owned()));
+        }
+        Ok(self.0.start_clients().await?)
+    }
+
+    async fn stop_native_transport(&self, force: bool) -> Answer<()> {
+        Ok(self.0.stop_clients(force).await?)
+    }
+
+    async fn timeout(&self, timeout: Timeout) -> Answer<u64> {
+        let mut timeouts = self.timeouts()?;
+        let kept = place(&mut timeouts, timeout).ok_or_else(|| unserved(timeout))?;
+        Ok(u64::try_from(kept.as_millis()).unwrap_or(u64::MAX))
+    }
+
+    async fn set_timeout(&self, timeout: Timeout, millis: u64) -> Answer<()> {
+        let mut timeouts = self.timeouts()?;
+        *place(&mut timeouts, timeout).ok_or_else(|| unserved(timeout))? =
+            Duration::from_millis(millis);
+        for shard in 0..self.0.shards().count() {
+            let set = move |node: &Rc<Node>| {
+                if let Some(coordinator) = node.coordinator() {
+                    coordinator.set_timeouts(timeouts);
+                }
+            };
+            self.0.shards().call(shard, set).await.map_err(failed)?;
+        }
+        Ok(())
+    }
+}
+
+/// A table that was dropped meanwhile is nothing to complain about.
+fn ignore_dropped(result: Result<(), StorageError>) -> Answer<()> {
+    match result {
+        Ok(()) | Err(StorageError::UnknownTable(_)) => Ok(()),
+        Err(error) => Err(failed(error)),
+    }
+}

@@ -1,0 +1,97 @@
+//! A client of the native protocol over a blocking socket, as plain as can be.
+
+use std::io::{Read, Write};
+use std::net::TcpStream;
+
+use protocol::client::{self, Answer, Body, Call, Parameters, Response};
+use protocol::{Consistency, Decoder, Direction, ErrorDetail, Limits, Outcome, Started, Version};
+
+use crate::node::PATIENCE;
+
+/// One connection, in version 4: messages without segments.
+pub struct Client {
+    stream: TcpStream,
+    decoder: Decoder,
+    input: Vec<u8>,
+}
+
+impl Client {
+    /// Connects and shakes hands.
+    pub fn connect(ip: &str) -> Self {
+        let stream = TcpStream::connect((ip, 9042)).unwrap();
+        stream.set_read_timeout(Some(PATIENCE)).unwrap();
+        let mut decoder = Decoder::reading(Direction::Response, Limits::default());
+        decoder.start(Started { version: Version::V4, compression: None });
+        let mut client = Self { stream, decoder, input: Vec::new() };
+        let ready =
+            client.call(|out, call| client::startup(out, call, &[("CQL_VERSION", "3.0.0")]));
+        assert_eq!(ready.body, Body::Ready);
+        client
+    }
+
+    fn call(&mut self, message: impl FnOnce(&mut Vec<u8>, Call)) -> Response {
+        let mut out = Vec::new();
+        message(&mut out, Call::new(Version::V4, 1));
+        self.stream.write_all(&out).unwrap();
+        loop {
+            let step = self.decoder.next(&self.input);
+            let used = step.consumed;
+            let response = match step.outcome {
+                Outcome::Frame(frame) => Some(Response::parse(frame).unwrap()),
+                Outcome::Wait(_) => None,
+                Outcome::Refused(refusal) => panic!("{refusal:?}"),
+            };
+            self.input.drain(..used);
+            if let Some(response) = response {
+                return response;
+            }
+            let mut chunk = vec![0; 16 << 10];
+            let read = self.stream.read(&mut chunk).expect("an answer in time");
+            assert_ne!(read, 0, "the node closed the connection");
+            self.input.extend_from_slice(&chunk[..read]);
+        }
+    }
+
+    /// Runs a statement; its rows, if it has any.
+    pub fn query(&mut self, text: &str) -> Vec<Vec<Option<Vec<u8>>>> {
+        match self.answer(text, Consistency::One) {
+            Body::Result(Answer::Rows(rows)) => rows.rows,
+            Body::Result(_) => Vec::new(),
+            other => panic!("{text}: {other:?}"),
+        }
+    }
+
+    fn answer(&mut self, text: &str, consistency: Consistency) -> Body {
+        let parameters = Parameters::at(consistency);
+        self.call(|out, call| client::query(out, call, text, &parameters)).body
+    }
+
+    /// Runs a statement that fails.
+    pub fn error(&mut self, text: &str, consistency: Consistency) -> ErrorDetail {
+        match self.answer(text, consistency) {
+            Body::Error(error) => error.detail,
+            other => panic!("{text}: {other:?}"),
+        }
+    }
+
+    /// A keyspace and a table `ks.t` with the rows `0..rows`.
+    pub fn fill(&mut self, rows: i32) {
+        self.query(
+            "CREATE KEYSPACE IF NOT EXISTS ks WITH replication = {'class': 'SimpleStrategy', \
+             'replication_factor': 1}",
+        );
+        self.query("CREATE TABLE IF NOT EXISTS ks.t (k int PRIMARY KEY, v int)");
+        for k in 0..rows {
+            self.query(&format!("INSERT INTO ks.t (k, v) VALUES ({k}, {})", k * 2));
+        }
+    }
+
+    /// Looks for the rows that `fill` wrote.
+    pub fn check(&mut self, rows: i32) {
+        assert_eq!(self.query("SELECT k FROM ks.t").len(), rows as usize);
+        for k in 0..rows {
+            let found = self.query(&format!("SELECT v FROM ks.t WHERE k = {k}"));
+            assert_eq!(found, [vec![Some((k * 2).to_be_bytes().to_vec())]], "row {k}");
+        }
+    }
+}

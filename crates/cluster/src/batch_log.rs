@@ -1,0 +1,137 @@
+//! The batch log: a logged batch is durable in `system.batches` before any part of it is applied, and goes from there
+//! once all are (`batchlog.BatchlogManager`).
+
+use std::rc::Rc;
+use std::sync::Arc;
+
+use env::Instant;
+use env::sync::oneshot;
+use rows::codec::{MutationDecoder, MutationEncoder};
+use rows::{CellKind, CellRef, Mutation, RowBuilder, UpdateBuilder};
+use rows::{ClusteringRef, Deletion, Liveness};
+use schema::{Schema, Table, TableId};
+use storage::{Engine, StorageError};
+use types::Reader;
+
+use crate::coordinator::{Coordinator, STATEMENT};
+use crate::internal;
+
+/// The version of internode messaging that parts are written in (`MessagingService.VERSION_40`).
+const VERSION: i32 = 12;
+
+fn batches(schema: &Schema) -> Result<Arc<Table>, StorageError> {
+    let table = schema.table("system", "batches").cloned();
+    table.ok_or_else(|| StorageError::Encode("system.batches is missing".into()))
+}
+
+/// The row of a batch. The paths of the list `mutations` are `paths`, in order.
+fn record(
+    table: &Arc<Table>,
+    id: &[u8; 16],
+    parts: &[(bool, Mutation)],
+    timestamp: i64,
+    path: &dyn Fn() -> [u8; 16],
+) -> Result<Mutation, StorageError> {
+    let mut row = RowBuilder::new();
+    row.start_row(ClusteringRef::EMPTY);
+    row.liveness(Liveness::new(timestamp));
+    if let Some(version) = table.column("version") {
+        row.cell(CellRef::live(version.index, None, timestamp, &VERSION.to_be_bytes()));
+    }
+    if let Some(mutations) = table.column("mutations") {
+        let mut encoder = MutationEncoder::new();
+        for (_, part) in parts {
+            let mut bytes = Vec::new();
+            let encoded = encoder.mutation(part, &mut bytes);
+            encoded.map_err(|error| StorageError::Encode(error.to_string()))?;
+            row.cell(CellRef::live(mutations.index, Some(&path()), timestamp, &bytes));
+        }
+    }
+    let mut scratch = RowBuilder::new();
+    let mut update = UpdateBuilder::new(table.id.0, Arc::clone(&table.layout), id);
+    update.add(row.finish_row(&table.layout), &mut scratch);
+    Ok(Mutation::new(update.finish(&mut scratch)))
+}
+
+/// The deletion of a batch.
+fn removal(table: &Arc<Table>, id: &[u8], timestamp: i64) -> Mutation {
+    let mut update = UpdateBuilder::new(table.id.0, Arc::clone(&table.layout), id);
+    update.delete_partition(Deletion::new(timestamp, timestamp / 1_000_000));
+    Mutation::new(update.finish(&mut RowBuilder::new()))
+}
+
+impl Coordinator {
+    /// Applies a logged batch: all of it even where its client stops waiting, and what the node does not get to at
+    /// its next start.
+    pub(crate) async fn apply_logged(
+        self: &Rc<Self>,
+        parts: Vec<(bool, Mutation)>,
+        deadline: Instant,
+    ) -> Result<(), StorageError> {
+        let (done, result) = oneshot();
+        let coordinator = Rc::clone(self);
+        self.env.spawn(STATEMENT, async move {
+            // nobody waits any more: it is done all the same
+            let _ = done.send(coordinator.log_and_apply(parts).await);
+        });
+        match self.env.timeout_at(deadline, result).await {
+            Ok(Ok(result)) => result,
+            Ok(Err(_)) | Err(_) => Err(StorageError::Deadline),
+        }
+    }
+
+    async fn log_and_apply(
+        self: &Rc<Self>,
+        parts: Vec<(bool, Mutation)>,
+    ) -> Result<(), StorageError> {
+        let table = batches(&self.schema())?;
+        let id = self.time_uuid();
+        let timestamp = self.env.unique_micros();
+        let record = record(&table, &id, &parts, timestamp, &|| self.time_uuid())?;
+        internal::apply(&self.engine, record).await?;
+        self.apply_all(parts).await?;
+        let removal = removal(&table, &id, self.env.unique_micros());
+        let engine = Rc::clone(&self.engine);
+        self.env.spawn(STATEMENT, async move {
+            // What stays is applied again at the next start, which changes nothing.
+            let _ = internal::apply(&engine, removal).await;
+        });
+        Ok(())
+    }
+}
+
+/// Applies what the last run of the node left in the batch log. Parts that can no longer be read, since their table
+/// is gone, are left out.
+///
+/// # Errors
+/// If the log cannot be read, or a part not be applied.
+pub(crate) async fn replay(engine: &Rc<Engine>) -> Result<usize, StorageError> {
+    let schema = engine.schema();
+    let table = batches(&schema)?;
+    let layout_of =
+        |id: &[u8; 16]| schema.table_by_id(&TableId(*id)).map(|table| Arc::clone(&table.layout));
+    let mut decoder = MutationDecoder::new();
+    let mut replayed = 0;
+    for batch in internal::read_all(engine, &table).await? {
+        let mut parts = Vec::new();
+        for update in batch.updates() {
+            let mutations = table.column("mutations").map(|column| column.index);
+            let cells = update.rows.iter().flat_map(|row| row.cells());
+            let cells =
+                cells.filter(|cell| Some(cell.column) == mutations && cell.kind == CellKind::Live);
+            parts.extend(cells.filter_map(|cell| {
+                decoder.mutation(&mut Reader::new(cell.value), &layout_of).ok()
+            }));
+        }
+        if parts.is_empty() {
+            continue;
+        }
+        for part in parts {
+            internal::apply(engine, part).await?;
+        }
+        let removal = removal(&table, batch.key(), engine.env().unique_micros());
+        internal::apply(engine, removal).await?;
+        replayed += 1;
+    }
+    Ok(replayed)
+}

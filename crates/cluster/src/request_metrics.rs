@@ -1,0 +1,66 @@
+//! What clients' requests took and how they failed, under the names of Cassandra's `ClientRequestMetrics`.
+
+use std::time::Duration;
+
+use metrics::{Counter, Histogram, Name, Registry, Unit};
+use protocol::{ErrorDetail, ErrorResponse};
+
+/// Requests of one kind: `ClientRequest`, its scope the kind.
+#[derive(Debug)]
+pub(crate) struct RequestMetrics {
+    latency: Histogram,
+    timeouts: Counter,
+    unavailables: Counter,
+    failures: Counter,
+    refused: Counter,
+}
+
+impl RequestMetrics {
+    fn new(registry: &Registry, scope: &str) -> Self {
+        let count = |name, help| registry.counter(Name::of_request(scope, name), Unit::Count, help);
+        Self {
+            latency: registry.timer(Name::of_request(scope, "Latency"), "From plan to answer."),
+            timeouts: count("Timeouts", "Requests whose replicas took too long."),
+            unavailables: count("Unavailables", "Requests that too few replicas could serve."),
+            failures: count("Failures", "Requests that a replica failed at."),
+            refused: count("Refused", "Requests that make no sense or are not served."),
+        }
+    }
+
+    /// One ended.
+    pub fn ended(&self, elapsed: Duration, error: Option<&ErrorResponse>) {
+        self.latency.record_duration(elapsed);
+        let Some(error) = error else { return };
+        match error.detail {
+            ErrorDetail::ReadTimeout { .. } | ErrorDetail::WriteTimeout { .. } => {
+                self.timeouts.inc();
+            }
+            ErrorDetail::Unavailable { .. } => self.unavailables.inc(),
+            ErrorDetail::ReadFailure { .. } | ErrorDetail::WriteFailure { .. } => {
+                self.failures.inc();
+            }
+            _ => self.refused.inc(),
+        }
+    }
+}
+
+/// All kinds that are served.
+#[derive(Debug)]
+pub(crate) struct ClientRequests {
+    /// Of partitions.
+    pub read: RequestMetrics,
+    /// Of ranges of them.
+    pub range: RequestMetrics,
+    /// INSERT, UPDATE, DELETE, BATCH.
+    pub write: RequestMetrics,
+}
+
+impl ClientRequests {
+    pub fn new(registry: &Registry) -> Self {
+        Self {
+            read: RequestMetrics::new(registry, "Read"),
+            range: RequestMetrics::new(registry, "RangeSlice"),
+            write: RequestMetrics::new(registry, "Write"),
+        }
+    }
+}
