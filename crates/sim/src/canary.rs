@@ -19,3 +19,9 @@ pub const ENGINE: &[Bug] = &[
     Bug { name: "tombstone_purged_early", seeds: 60 },
     Bug { name: "stale_cache_after_flush", seeds: 10 },
 ];
+
+/// Those of the whole node.
+pub const WHOLE: &[Bug] = &[
+    Bug { name: "paging_drops_row", seeds: 10 },
+    Bug { name: "batch_torn_between_shards", seeds: 40 },
+];

@@ -1,17 +1,21 @@
 //! `campaign`: runs worlds.
 //!
 //! ```text
-//! campaign seeds FROM COUNT    worlds of these seeds; fails if one does, or if a fault or branch never fired
-//! campaign planted             each planted bug must be found
+//! campaign seeds FROM COUNT     worlds of these seeds around a whole node; fails if one does, or if a fault or
+//!                               branch never fired
+//! campaign engine FROM COUNT    the same around the storage engine alone: faster, and nearer to what fails
+//! campaign planted [NAME]       each planted bug must be found
 //! ```
 
 use std::process::ExitCode;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 
-use sim::canary::{Bug, ENGINE};
+use sim::canary::{Bug, ENGINE, WHOLE};
 use sim::coverage::Coverage;
+use sim::cql_node::CqlNode;
 use sim::engine_node::Door;
+use sim::site::Site;
 use sim::world::{Outcome, run};
 
 fn main() -> ExitCode {
@@ -19,15 +23,16 @@ fn main() -> ExitCode {
     let words: Vec<&str> = args.iter().map(String::as_str).collect();
     let number = |text: &str| text.parse::<u64>().map_err(|e| format!("{text}: {e}"));
     let result = match words[..] {
-        ["seeds", from, count] => {
-            number(from).and_then(|from| number(count).and_then(|count| seeds(from, count)))
-        }
-        ["planted"] => planted(ENGINE),
-        ["planted", name] => match ENGINE.iter().find(|bug| bug.name == name) {
-            Some(bug) => planted(std::slice::from_ref(bug)),
-            None => Err(format!("no bug `{name}`")),
-        },
-        _ => Err("seeds FROM COUNT | planted [NAME]".to_string()),
+        [kind @ ("seeds" | "engine"), from, count] => number(from).and_then(|from| {
+            let count = number(count)?;
+            match kind {
+                "engine" => seeds::<Door>(kind, from, count),
+                _ => seeds::<CqlNode>(kind, from, count),
+            }
+        }),
+        ["planted"] => planted(|_| true),
+        ["planted", name] => planted(|bug| bug.name == name),
+        _ => Err("seeds FROM COUNT | engine FROM COUNT | planted [NAME]".to_string()),
     };
     match result {
         Ok(()) => ExitCode::SUCCESS,
@@ -41,7 +46,7 @@ fn main() -> ExitCode {
 /// Worlds that run at a time: each is one thread's.
 const THREADS: u64 = 2;
 
-fn seeds(from: u64, count: u64) -> Result<(), String> {
+fn seeds<S: Site>(kind: &str, from: u64, count: u64) -> Result<(), String> {
     let next = AtomicU64::new(from);
     let end = from.saturating_add(count);
     let found = Mutex::new((Coverage::default(), Vec::new()));
@@ -53,11 +58,11 @@ fn seeds(from: u64, count: u64) -> Result<(), String> {
                     if seed >= end {
                         return;
                     }
-                    let (outcome, wrong) = once(seed);
+                    let (outcome, wrong) = once::<S>(seed);
                     let mut found = found.lock().unwrap_or_else(PoisonError::into_inner);
                     found.0.add(&outcome);
                     if let Some(wrong) = wrong {
-                        println!("{}\n", failure(seed, &wrong));
+                        println!("{}\n", failure(kind, seed, &wrong));
                         found.1.push(seed);
                     }
                 }
@@ -76,35 +81,28 @@ fn seeds(from: u64, count: u64) -> Result<(), String> {
 }
 
 /// Runs a seed; every tenth a second time: the same seed, the same run.
-fn once(seed: u64) -> (Outcome, Option<String>) {
-    let outcome = run::<Door>(seed, None);
+fn once<S: Site>(seed: u64) -> (Outcome, Option<String>) {
+    let outcome = run::<S>(seed, None);
     let mut wrong = outcome.wrong.clone();
-    if wrong.is_none() && seed.is_multiple_of(10) && run::<Door>(seed, None).trace != outcome.trace
-    {
+    if wrong.is_none() && seed.is_multiple_of(10) && run::<S>(seed, None).trace != outcome.trace {
         wrong = Some("a second run went another way".into());
     }
     (outcome, wrong)
 }
 
-fn failure(seed: u64, what: &str) -> String {
-    format!("seed {seed}: {what}\nagain: cargo run --profile sim -p sim -- seeds {seed} 1")
+fn failure(kind: &str, seed: u64, what: &str) -> String {
+    format!("seed {seed}: {what}\nagain: cargo run --profile sim -p sim -- {kind} {seed} 1")
 }
 
-fn planted(bugs: &[Bug]) -> Result<(), String> {
+fn planted(wanted: impl Fn(&Bug) -> bool) -> Result<(), String> {
     let mut missed = Vec::new();
-    for bug in bugs {
-        // it counts only where the same seed finds nothing without the bug
-        let found = (1..=bug.seeds).find_map(|seed| {
-            let wrong = run::<Door>(seed, Some(bug.name)).wrong?;
-            run::<Door>(seed, None).wrong.is_none().then_some((seed, wrong))
-        });
-        match found {
+    let engine = ENGINE.iter().map(|bug| (bug, run::<Door> as Run));
+    let whole = WHOLE.iter().map(|bug| (bug, run::<CqlNode> as Run));
+    for (bug, run) in engine.chain(whole).filter(|(bug, _)| wanted(bug)) {
+        match found(bug, run) {
             Some((seed, wrong)) => {
-                println!(
-                    "{}: found by seed {seed}: {}",
-                    bug.name,
-                    wrong.lines().next().unwrap_or("")
-                );
+                let wrong = wrong.lines().next().unwrap_or_default();
+                println!("{}: found by seed {seed}: {wrong}", bug.name);
             }
             None => {
                 println!("{}: not found in {} seeds", bug.name, bug.seeds);
@@ -113,4 +111,15 @@ fn planted(bugs: &[Bug]) -> Result<(), String> {
         }
     }
     if missed.is_empty() { Ok(()) } else { Err(format!("not found: {}", missed.join(", "))) }
+}
+
+/// Runs a seed, with a bug or without.
+type Run = fn(u64, Option<&'static str>) -> Outcome;
+
+/// The first seed that finds the bug, where the same seed finds nothing without it.
+fn found(bug: &Bug, run: Run) -> Option<(u64, String)> {
+    (1..=bug.seeds).find_map(|seed| {
+        let wrong = run(seed, Some(bug.name)).wrong?;
+        run(seed, None).wrong.is_none().then_some((seed, wrong))
+    })
 }

@@ -306,7 +306,10 @@ impl Node {
         let mut last = 0;
         for segment in segment_files(engine.env(), &directory).await? {
             let tables = self.replayed.borrow_mut().remove(&segment.id).unwrap_or_default();
-            let tables = tables.into_iter().collect();
+            let tables: Vec<_> = tables.into_iter().collect();
+            if !tables.is_empty() {
+                sync_segment(engine.env(), &segment).await?;
+            }
             let bytes = u64::from(engine.options.segment_bytes);
             inherited.push(Inherited { id: segment.id, bytes, tables });
             last = last.max(segment.id);
@@ -380,6 +383,14 @@ impl Engine {
         self.restart_memtables();
         Ok(())
     }
+}
+
+/// Makes durable what was replayed from a segment: a process that was killed may have left it to the page cache
+/// alone, and from now on clients read it.
+async fn sync_segment(env: &env::Env, segment: &SegmentFile) -> Result<(), StorageError> {
+    let failed = |e| StorageError::io("cannot sync", &segment.path, e);
+    let file = env::File::open(env, &segment.path, env::OpenOptions::READ).await.map_err(failed)?;
+    file.sync_all().await.map_err(failed)
 }
 
 /// The tables in a directory whose contents list is there. Files of others are what a crash left of a table that

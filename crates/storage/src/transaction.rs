@@ -188,7 +188,14 @@ pub(crate) async fn remove_descriptor(
 pub(crate) async fn clean_up(env: &Env, directory: &Path) -> Result<(), StorageError> {
     let entries = env.read_dir(directory).await;
     let entries = entries.map_err(|e| StorageError::io("cannot list", directory, e))?;
-    for entry in entries.iter().filter(|e| e.name.contains("_txn_") && e.name.ends_with(".log")) {
+    let logs = || entries.iter().filter(|e| e.name.contains("_txn_") && e.name.ends_with(".log"));
+    if logs().next().is_some() {
+        // A process killed in the middle may have left names that only the page cache has. What is done here must
+        // not become durable before what it follows from: a log found committed would come back as it was before.
+        let synced = env.sync_dir(directory).await;
+        synced.map_err(|e| StorageError::io("cannot sync", directory, e))?;
+    }
+    for entry in logs() {
         let path = directory.join(&entry.name);
         let text = env.read_file(&path, LOG_BYTES_MAX).await;
         let text = text.map_err(|e| StorageError::io("cannot read", &path, e))?;
