@@ -15,7 +15,7 @@ use storage::StorageError;
 
 use crate::answer::{Answer, Outcome, cql_error, invalid};
 use crate::boot::{BootError, truncation_record, write_schema_mutation, write_schema_version};
-use crate::coordinator::{Coordinator, Request, STATEMENT};
+use crate::coordinator::{Coordinator, STATEMENT};
 use crate::internal::{self, Internal};
 
 /// Who changes the schema; lives on the first shard.
@@ -155,19 +155,18 @@ impl Coordinator {
         wanted.then(|| format!("{why}-{millis}-{}", table.name))
     }
 
-    /// TRUNCATE.
-    pub(crate) async fn truncate(
-        self: &Rc<Self>,
-        table: &Arc<Table>,
-        request: &Request<'_>,
-    ) -> Outcome {
+    /// TRUNCATE. Who waits gives up after `truncate_request_timeout`; the work goes on.
+    pub(crate) async fn truncate(self: &Rc<Self>, table: &Arc<Table>) -> Outcome {
         let id = table.id;
         let run = move |first: Rc<Self>| async move { first.truncate_as_owner(id).await };
-        let _ = request;
-        match self.shards.call_async(0, STATEMENT, run).await {
-            Ok(Ok(())) => Outcome::new(Ok(Answer::Void), Vec::new()),
-            Ok(Err(error)) => error.into(),
-            Err(stopping) => server_error(stopping).into(),
+        let deadline = self.env.now() + self.timeouts().truncate;
+        match self.env.timeout_at(deadline, self.shards.call_async(0, STATEMENT, run)).await {
+            Ok(Ok(Ok(()))) => Outcome::new(Ok(Answer::Void), Vec::new()),
+            Ok(Ok(Err(error))) => error.into(),
+            Ok(Err(stopping)) => server_error(stopping).into(),
+            Err(_) => {
+                truncate_error("Truncate timed out - received only 0 responses".to_owned()).into()
+            }
         }
     }
 
@@ -190,9 +189,14 @@ impl Coordinator {
             internal::sync_owner(&engine, b"local").await
         };
         let truncated = node.truncate(id, snapshot.as_deref(), record).await;
-        truncated.map_err(|error| ErrorResponse {
-            message: format!("Error during truncate: {error}"),
-            detail: ErrorDetail::TruncateError,
-        })
+        truncated.map_err(|error| truncate_error(error.to_string()))
+    }
+}
+
+/// TRUNCATE_ERROR in Cassandra's words (`TruncateException`).
+fn truncate_error(why: String) -> ErrorResponse {
+    ErrorResponse {
+        message: format!("Error during truncate: {why}"),
+        detail: ErrorDetail::TruncateError,
     }
 }

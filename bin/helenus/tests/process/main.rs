@@ -7,6 +7,7 @@
 
 mod client;
 mod node;
+mod wide;
 
 use std::collections::BTreeSet;
 use std::net::{TcpListener, TcpStream};
