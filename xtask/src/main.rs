@@ -29,6 +29,7 @@ cargo xtask COMMAND
   run [--demo] [-- ARGS]       build the node and start it on 127.0.0.1:9042, data under ./data
   test [STAGE...]              all checks, or the named stages; `test --list` names them
   bench ycsb [OPTIONS]         Helenus and Cassandra in one run; ratios (`bench ycsb --help`)
+  bench insn                   instructions and allocations of a point read and an update, in process
   campaign NAME [OPTIONS]      a long randomised run with new seeds; recorded under docs/campaigns/
   peer start DIR IP [HEAP] | stop DIR | nodetool DIR ARGS... | libs [VERSION]
                                a real Cassandra of Maven Central's jars (environment: `peer help`)
