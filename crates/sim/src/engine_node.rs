@@ -126,7 +126,7 @@ impl Door {
         let tables: Vec<_> = keyspaces.flat_map(|keyspace| keyspace.tables.values()).collect();
         node.open_tables(tables).await?;
         let replay = node.replay(&|_| true, &BTreeMap::new()).await?;
-        if replay.damaged > 0 || replay.unknown > 0 {
+        if replay.unknown > 0 {
             return Err(StorageError::corrupt("commitlog", format!("{replay:?}")));
         }
         node.begin_log().await?;

@@ -88,6 +88,20 @@ impl Client {
         self.call(|out, call| client::query(out, call, text, &parameters)).body
     }
 
+    /// Runs a statement; its rows, if it has any, or the error.
+    pub fn try_query(
+        &mut self,
+        text: &str,
+        consistency: Consistency,
+    ) -> Result<Vec<Vec<Option<Vec<u8>>>>, ErrorDetail> {
+        match self.answer(text, consistency) {
+            Body::Result(Answer::Rows(rows)) => Ok(rows.rows),
+            Body::Result(_) => Ok(Vec::new()),
+            Body::Error(error) => Err(error.detail),
+            other => panic!("{text}: {other:?}"),
+        }
+    }
+
     /// Runs a statement that fails.
     pub fn error(&mut self, text: &str, consistency: Consistency) -> ErrorDetail {
         match self.answer(text, consistency) {
