@@ -4,7 +4,9 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 
-use cql::select::{Aggregation, PageRequest, Position, Read, ResultRow, RowFilter, Select, Target};
+use cql::select::{
+    Aggregation, Group, PageRequest, Position, Read, ResultRow, RowFilter, Select, Target,
+};
 use cql::select::{RangeBound, row_is_live};
 use cql::{Bind, Limits, Value, Values};
 use protocol::paging_state::{MarkShape, MarkedRow, write_cell_name, write_clustering};
@@ -22,6 +24,10 @@ use crate::virtual_tables::NodeData;
 /// A page ends early at this many bytes of cells, where the client asked for pages.
 const PAGE_BYTES_MAX: usize = 4 << 20;
 
+/// Rows that are fetched at once for an aggregation that has to take them in order (Cassandra's page size for
+/// its aggregations).
+const AGGREGATION_PAGE_ROWS: u32 = 10_000;
+
 /// What goes to a shard: everything that reading and projecting needs.
 #[derive(Clone)]
 pub(crate) struct Task {
@@ -30,6 +36,19 @@ pub(crate) struct Task {
     pub version: u8,
     pub now_millis: i64,
     pub bytes_max: usize,
+    /// What becomes of the rows of an aggregation.
+    pub aggregate: Aggregate,
+}
+
+/// Where rows of an aggregation are taken in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Aggregate {
+    /// On the shard, all of its rows: it is the only one that has any.
+    Whole,
+    /// On the shards, for their results to be merged.
+    Parts,
+    /// Where the request came in: shards give what is taken of each row.
+    InOrder,
 }
 
 /// Rows of one partition, projected.
@@ -112,6 +131,12 @@ impl Task {
     fn table(&self) -> &Arc<Table> {
         self.select.table()
     }
+
+    /// What the shard takes rows into, if it does.
+    fn aggregation(&self) -> Option<Aggregation> {
+        let here = self.select.is_aggregate() && self.aggregate != Aggregate::InOrder;
+        here.then(|| self.select.begin())
+    }
 }
 
 /// An error on the way of a read: the client's, or storage's.
@@ -148,7 +173,7 @@ fn slices(filter: &RowFilter, reversed: bool) -> Slices {
     }
 }
 
-/// Where rows of one partition go: into a block, or into an aggregation.
+/// Where rows of one partition go: into a block, each by itself or a group at once, or into an aggregation.
 struct Sink<'a> {
     task: &'a Task,
     engine: &'a Engine,
@@ -157,6 +182,8 @@ struct Sink<'a> {
     block: Block,
     /// Rows that the partition may still give.
     left: u32,
+    /// The group of GROUP BY that the last row is in.
+    group: Option<Group>,
 }
 
 impl Sink<'_> {
@@ -164,8 +191,11 @@ impl Sink<'_> {
         self.left == 0 || self.budget.is_spent()
     }
 
-    fn take(&mut self, row: &ResultRow<'_>) -> Result<bool, ReadError> {
+    fn take(&mut self, row: &ResultRow<'_>) -> Result<(), ReadError> {
         let (task, block) = (self.task, &mut self.block);
+        if task.select.is_grouped() {
+            return self.take_into_group(row);
+        }
         let aggregation = &mut self.aggregation;
         let before = block.cells.len();
         let taken = task.with_bind(self.engine, |bind| {
@@ -174,24 +204,78 @@ impl Sink<'_> {
             }
             match aggregation {
                 Some(all) => task.select.aggregate(all, &task.read, row, bind)?,
+                None if task.aggregate == Aggregate::InOrder && task.select.is_aggregate() => {
+                    task.select.inputs(&task.read, row, bind, &mut block.cells)?;
+                }
                 None => task.select.project(&task.read, row, bind, &mut block.cells)?,
             }
             Ok::<_, cql::CqlError>(true)
         })?;
         if !taken {
-            return Ok(false);
+            return Ok(());
         }
         if self.aggregation.is_none() {
-            let bytes = block.cells.len() - before;
             let has_mark = row.row.is_some() && !row.clustering.is_empty();
-            block.marks.extend_from_slice(row.clustering.as_packed());
-            let (cells, mark) = (block.cells.len(), block.marks.len());
-            block.rows.push(RowEnd { cells, mark, has_mark });
-            self.budget.bytes = self.budget.bytes.saturating_sub(bytes);
+            self.end_row(before, row.clustering, has_mark);
         }
         self.budget.rows -= 1;
         self.left -= 1;
-        Ok(true)
+        Ok(())
+    }
+
+    fn end_row(&mut self, before: usize, mark: ClusteringRef<'_>, has_mark: bool) {
+        let block = &mut self.block;
+        let bytes = block.cells.len() - before;
+        block.marks.extend_from_slice(mark.as_packed());
+        let (cells, mark) = (block.cells.len(), block.marks.len());
+        block.rows.push(RowEnd { cells, mark, has_mark });
+        self.budget.bytes = self.budget.bytes.saturating_sub(bytes);
+    }
+
+    /// Adds a row to the group that it belongs to. One that begins another group ends the last one: where that was
+    /// the last that fits, the row is left for the next page.
+    fn take_into_group(&mut self, row: &ResultRow<'_>) -> Result<(), ReadError> {
+        let task = self.task;
+        let mut group = self.group.take();
+        let joined = task.with_bind(self.engine, |bind| {
+            if !task.select.passes(&task.read, row, bind)? {
+                return Ok(true);
+            }
+            match &mut group {
+                Some(group) => task.select.join_group(group, &task.read, row, bind),
+                None => Ok(false),
+            }
+        })?;
+        self.group = group;
+        if joined {
+            return Ok(());
+        }
+        self.end_group()?;
+        if self.is_full() {
+            return Ok(());
+        }
+        let opened =
+            task.with_bind(self.engine, |bind| task.select.open_group(&task.read, row, bind))?;
+        self.group = Some(opened);
+        Ok(())
+    }
+
+    /// Gives the row of a group of which there are no more rows.
+    fn end_group(&mut self) -> Result<(), ReadError> {
+        let (task, Some(group)) = (self.task, self.group.take()) else { return Ok(()) };
+        let before = self.block.cells.len();
+        let cells = &mut self.block.cells;
+        task.with_bind(self.engine, |bind| {
+            task.select.finish(&group.aggregation, &task.read, bind, cells)
+        })?;
+        // a result that is sorted goes by the first row of each group, a page goes on after the last one
+        let is_sorted = task.select.post_order().is_some();
+        let mark = if is_sorted { &group.first } else { &group.last };
+        let has_mark = group.has_row && !mark.as_ref().is_empty();
+        self.end_row(before, mark.as_ref(), has_mark);
+        self.budget.rows -= 1;
+        self.left -= 1;
+        Ok(())
     }
 }
 
@@ -236,7 +320,7 @@ async fn read_rows(
         any = true;
         if select.is_distinct() {
             sink.take(&no_row(key, statics, now_seconds))?;
-            return Ok(());
+            return sink.end_group();
         }
         sink.take(&ResultRow {
             clustering: row.clustering(),
@@ -249,7 +333,7 @@ async fn read_rows(
     if !any && statics.is_some() && wants && !sink.is_full() {
         sink.take(&no_row(key, statics, now_seconds))?;
     }
-    Ok(())
+    sink.end_group()
 }
 
 /// A partition's static values alone.
@@ -282,7 +366,7 @@ async fn read_partition(
         return Ok(None);
     };
     let block = Block { key: Some(key.clone()), ..Block::default() };
-    let mut sink = Sink { task, engine, budget, aggregation, block, left };
+    let mut sink = Sink { task, engine, budget, aggregation, block, left, group: None };
     read_rows(&mut sink, key, &mut rows, resumed.is_some()).await?;
     engine.read_ended(task.table().id, started);
     sink.block.full = sink.left == 0 || sink.budget.is_spent();
@@ -290,9 +374,9 @@ async fn read_partition(
 }
 
 fn budget(task: &Task) -> Budget {
-    let rows = match task.select.is_aggregate() {
-        true => u32::MAX,
-        false => task.read.page_limit(),
+    let rows = match task.aggregation() {
+        Some(_) => u32::MAX,
+        None => task.read.page_limit(),
     };
     Budget { rows, bytes: task.bytes_max }
 }
@@ -302,26 +386,65 @@ pub(crate) async fn read_keys(
     engine: Rc<Engine>,
     task: Task,
     keys: Vec<(usize, PartitionKey)>,
-) -> Result<Vec<(usize, Block, Option<Aggregation>)>, ReadError> {
+) -> Result<(Vec<(usize, Block)>, Option<Aggregation>), ReadError> {
     let mut budget = budget(&task);
     let mut found = Vec::new();
+    let mut aggregation = task.aggregation();
     for (place, key) in keys {
-        let mut aggregation = task.select.is_aggregate().then(Aggregation::default);
         let first = place == 0;
         let block =
             read_partition(&engine, &task, &key, first, &mut budget, aggregation.as_mut()).await?;
-        found.extend(block.map(|block| (place, block, aggregation)));
+        found.extend(block.map(|block| (place, block)));
         if budget.is_spent() {
             break;
         }
     }
-    Ok(found)
+    Ok((found, aggregation))
+}
+
+fn nothing_found(task: &Task) -> Found {
+    Found { blocks: Vec::new(), aggregation: task.aggregation(), full: false }
+}
+
+/// Puts what shards aggregated together.
+fn merge(all: &mut Option<Aggregation>, part: Option<Aggregation>) -> Result<(), ReadError> {
+    match (all.as_mut(), part) {
+        (Some(all), Some(part)) => all.merge(part)?,
+        (None, part) => *all = part,
+        (Some(_), None) => {}
+    }
+    Ok(())
+}
+
+/// The rest of a read after a page of it; nothing if the page was the last.
+fn next_page(mut read: Read, last: &Last, table: &Table) -> Result<Option<Read>, ReadError> {
+    let limit = if last.place == 0 { read.first_limit } else { read.per_partition_limit };
+    let left = match last.mark {
+        Some(_) => limit.saturating_sub(last.in_partition),
+        None => 0,
+    };
+    let (key, row) = match &read.target {
+        Target::Keys(keys) if left == 0 => match keys.get(last.place + 1) {
+            Some(next) => (next.bytes.clone(), None),
+            None => return Ok(None),
+        },
+        _ => (last.key.bytes.clone(), last.mark.clone()),
+    };
+    read.first_rows = None;
+    read.first_limit = read.per_partition_limit;
+    let position = Position {
+        key: Some(&key),
+        remaining: read.limit,
+        remaining_in_partition: if row.is_some() { left } else { u32::MAX },
+        row,
+    };
+    Ok(Some(read.resume(&position, table)?))
 }
 
 /// Reads this shard's part of a range.
 pub(crate) async fn read_range(engine: Rc<Engine>, task: Task) -> Result<Found, ReadError> {
     let Target::Range { from, to } = &task.read.target else {
-        return Ok(Found { blocks: Vec::new(), aggregation: None, full: false });
+        return Ok(nothing_found(&task));
     };
     let own = |key: &cql::select::PartitionKey| PartitionKey {
         token: key.token,
@@ -332,7 +455,7 @@ pub(crate) async fn read_range(engine: Rc<Engine>, task: Task) -> Result<Found, 
         RangeBound::Token { token, inclusive: true } => ScanStart::Token(*token),
         RangeBound::Token { token, inclusive: false } => match token.0.checked_add(1) {
             Some(next) => ScanStart::Token(types::Token(next)),
-            None => return Ok(Found { blocks: Vec::new(), aggregation: None, full: false }),
+            None => return Ok(nothing_found(&task)),
         },
         RangeBound::Key { key, inclusive: true } => ScanStart::Key(own(key)),
         RangeBound::Key { key, inclusive: false } => ScanStart::After(own(key)),
@@ -351,7 +474,7 @@ pub(crate) async fn read_range(engine: Rc<Engine>, task: Task) -> Result<Found, 
             order.is_lt() || (*inclusive && order.is_eq())
         }
     };
-    let mut aggregation = task.select.is_aggregate().then(Aggregation::default);
+    let mut aggregation = task.aggregation();
     let mut budget = budget(&task);
     let mut blocks = Vec::new();
     let mut scan = engine.scan(task.table(), start).await?;
@@ -476,6 +599,7 @@ impl Coordinator {
             version: request.version.number(),
             now_millis: now.millis,
             bytes_max: if paged { PAGE_BYTES_MAX } else { usize::MAX },
+            aggregate: self.aggregate(select, &read),
         };
         let timeout = match &read.target {
             Target::Keys(_) => self.timeouts().read,
@@ -543,10 +667,31 @@ impl Coordinator {
         }
     }
 
+    /// How an aggregation takes its rows in.
+    fn aggregate(&self, select: &Select, read: &Read) -> Aggregate {
+        let one_owner = match &read.target {
+            _ if select.table().is_virtual() || self.shards.count() == 1 => true,
+            Target::Range { .. } => false,
+            Target::Keys(keys) => {
+                let mut owners = keys.iter().map(|key| self.engine.owner(key.token));
+                let first = owners.next();
+                owners.all(|owner| Some(owner) == first)
+            }
+        };
+        match one_owner {
+            true => Aggregate::Whole,
+            false if select.merges() => Aggregate::Parts,
+            false => Aggregate::InOrder,
+        }
+    }
+
     async fn run_read(
         self: &Rc<Self>,
         task: &Task,
     ) -> Result<(Merged, Option<Aggregation>), ReadError> {
+        if task.select.is_aggregate() && task.aggregate == Aggregate::InOrder {
+            return self.aggregate_in_order(task).await;
+        }
         let table = task.table();
         if table.is_virtual() {
             return self.read_virtual(task).await;
@@ -556,6 +701,35 @@ impl Coordinator {
             Target::Range { .. } => self.read_all_shards(task).await?,
         };
         Ok((self.in_order(task, &mut blocks), aggregation))
+    }
+
+    /// Fetches what an aggregation takes of the rows page after page, in the order of the ring, and takes it in here.
+    async fn aggregate_in_order(
+        self: &Rc<Self>,
+        task: &Task,
+    ) -> Result<(Merged, Option<Aggregation>), ReadError> {
+        let mut aggregation = task.select.begin();
+        let mut read = Read::clone(&task.read);
+        read.page_size = Some(AGGREGATION_PAGE_ROWS);
+        loop {
+            let page =
+                Task { read: Arc::new(read.clone()), bytes_max: PAGE_BYTES_MAX, ..task.clone() };
+            let (mut blocks, _) = match &page.read.target {
+                Target::Keys(keys) => self.read_all_keys(&page, keys).await?,
+                Target::Range { .. } => self.read_all_shards(&page).await?,
+            };
+            let merged = cut(std::mem::take(&mut blocks), page.read.page_limit(), page.bytes_max);
+            let mut cells = merged.cells.as_slice();
+            for _ in 0..merged.rows {
+                task.select.aggregate_inputs(&mut aggregation, &mut cells)?;
+                self.env.maybe_yield().await;
+            }
+            let (Some(last), true) = (merged.last, merged.full) else { break };
+            let Some(next) = next_page(read, &last, task.table())? else { break };
+            read = next;
+        }
+        let merged = Merged { cells: Vec::new(), rows: 0, last_row: 0, last: None, full: false };
+        Ok((merged, Some(aggregation)))
     }
 
     fn in_order(&self, task: &Task, blocks: &mut Vec<(usize, Block)>) -> Merged {
@@ -607,13 +781,16 @@ impl Coordinator {
         }
         let mut found = Vec::new();
         let mut remote = Vec::new();
+        let mut aggregation = None;
         for (shard, keys) in by_shard.into_iter().enumerate() {
             if keys.is_empty() {
                 continue;
             }
             let task = task.clone();
             if shard == self.shards.me() {
-                found.extend(read_keys(Rc::clone(&self.engine), task, keys).await?);
+                let (blocks, part) = read_keys(Rc::clone(&self.engine), task, keys).await?;
+                found.extend(blocks);
+                merge(&mut aggregation, part)?;
                 continue;
             }
             let engine = Rc::clone(&self.engine);
@@ -623,18 +800,16 @@ impl Coordinator {
             }));
         }
         for result in remote {
-            found.extend(result.await.map_err(StorageError::from)??);
+            let (blocks, part) = result.await.map_err(StorageError::from)??;
+            found.extend(blocks);
+            merge(&mut aggregation, part)?;
         }
-        found.sort_by_key(|(place, ..)| *place);
-        let mut aggregation = task.select.is_aggregate().then(Aggregation::default);
-        let mut blocks = Vec::with_capacity(found.len());
-        for (place, block, part) in found {
-            if let (Some(all), Some(part)) = (&mut aggregation, part) {
-                all.merge(part);
-            }
-            blocks.push((place, block));
+        if aggregation.is_none() {
+            // there was no key to read
+            aggregation = task.aggregation();
         }
-        Ok((blocks, aggregation))
+        found.sort_by_key(|(place, _)| *place);
+        Ok((found, aggregation))
     }
 
     async fn read_all_shards(
@@ -654,7 +829,7 @@ impl Coordinator {
         for result in remote {
             found.push(result.await.map_err(StorageError::from)??);
         }
-        let mut aggregation = task.select.is_aggregate().then(Aggregation::default);
+        let mut aggregation = None;
         // A shard that stopped at the page's limit may have more partitions: what others found after its last one
         // waits for a later page.
         let bound = found
@@ -664,9 +839,7 @@ impl Coordinator {
         let bound = bound.min();
         let mut blocks = Vec::new();
         for part in found {
-            if let (Some(all), Some(part)) = (&mut aggregation, part.aggregation) {
-                all.merge(part);
-            }
+            merge(&mut aggregation, part.aggregation)?;
             blocks.extend(part.blocks);
         }
         blocks.sort_by(|a, b| a.key.cmp(&b.key));
@@ -701,7 +874,7 @@ impl Coordinator {
         task: &Task,
     ) -> Result<(Merged, Option<Aggregation>), ReadError> {
         let partitions = self.virtual_partitions(task.table())?;
-        let mut aggregation = task.select.is_aggregate().then(Aggregation::default);
+        let mut aggregation = task.aggregation();
         let mut budget = budget(task);
         let mut blocks = Vec::new();
         let wanted = wanted(&task.read.target, partitions);
@@ -714,7 +887,7 @@ impl Coordinator {
             let block = Block { key: Some(key.clone()), ..Block::default() };
             let aggregation = aggregation.as_mut();
             let (engine, budget) = (&*self.engine, &mut budget);
-            let mut sink = Sink { task, engine, budget, aggregation, block, left };
+            let mut sink = Sink { task, engine, budget, aggregation, block, left, group: None };
             let mut rows = MadeUp::new(task.table(), &update, filter, read.reversed);
             read_rows(&mut sink, &key, &mut rows, resumed.is_some()).await?;
             sink.block.full = sink.left == 0 || sink.budget.is_spent();

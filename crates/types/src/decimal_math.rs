@@ -352,7 +352,7 @@ fn exp_fixed(number: &BigInt, digits: u32) -> BigInt {
     let halvings = 8 + digits.isqrt();
     let digits_more = digits + halvings / 3 + 2;
     let one = BigInt::from(10).pow(digits_more);
-    let number = number * BigInt::from(10).pow(digits_more - digits) >> halvings;
+    let number = (number * BigInt::from(10).pow(digits_more - digits)) >> halvings;
     let (mut sum, mut term, mut n) = (one.clone(), one.clone(), 0_u32);
     while term.magnitude().bits() > 1 {
         n += 1;

@@ -374,11 +374,11 @@ type Made = Result<Vec<u8>, String>;
 impl CqlType {
     /// The value that a JSON value other than `null` stands for, in the stored form. `now_millis` is what the
     /// timestamp `now` means. The error is Cassandra's text.
-    pub fn from_json(&self, json: &Json, now_millis: i64) -> Made {
-        self.from_json_at(json, now_millis, MAX_DEPTH)
+    pub fn parse_json(&self, json: &Json, now_millis: i64) -> Made {
+        self.parse_json_at(json, now_millis, MAX_DEPTH)
     }
 
-    fn from_json_at(&self, json: &Json, now: i64, depth: usize) -> Made {
+    fn parse_json_at(&self, json: &Json, now: i64, depth: usize) -> Made {
         let expected =
             |what: &str| Err(format!("Expected {what}, but got a {}: {json}", json.class()));
         let text = |text: &str| self.parse_text(text, now).map_err(|error| error.to_string());
@@ -398,9 +398,9 @@ impl CqlType {
                     Json::Text(inner) => {
                         let json = Json::parse(inner)
                             .map_err(|error| format!("Error decoding JSON string: {error}"))?;
-                        self.nested_from_json(&json, now, depth)
+                        self.parse_nested_json(&json, now, depth)
                     }
-                    json => self.nested_from_json(json, now, depth),
+                    json => self.parse_nested_json(json, now, depth),
                 }
             }
             (Self::Blob, Json::Text(hex)) => {
@@ -467,13 +467,13 @@ impl CqlType {
         }
     }
 
-    fn nested_from_json(&self, json: &Json, now: i64, depth: usize) -> Made {
+    fn parse_nested_json(&self, json: &Json, now: i64, depth: usize) -> Made {
         let expected =
             |what: &str| Err(format!("Expected {what}, but got a {}: {json}", json.class()));
         let items = |items: &[Json], element: &Self, kind: &str| {
             let one = |item: &Json| match item {
                 Json::Null => Err(format!("Invalid null element in {kind}")),
-                item => element.from_json_at(item, now, depth),
+                item => element.parse_json_at(item, now, depth),
             };
             items.iter().map(one).collect::<Result<Vec<_>, _>>()
         };
@@ -505,8 +505,8 @@ impl CqlType {
                     if *member == Json::Null {
                         return Err("Invalid null value in map".to_owned());
                     }
-                    let name = key.from_json_at(&Json::Text(name.clone()), now, depth)?;
-                    entries.push((name, value.from_json_at(member, now, depth)?));
+                    let name = key.parse_json_at(&Json::Text(name.clone()), now, depth)?;
+                    entries.push((name, value.parse_json_at(member, now, depth)?));
                 }
                 entries.sort_by(|a, b| key.compare(&a.0, &b.0));
                 entries.dedup_by(|b, a| {
@@ -529,7 +529,7 @@ impl CqlType {
                 }
                 let components = list.iter().zip(types.iter()).map(|(item, ty)| match item {
                     Json::Null => Ok(None),
-                    item => ty.from_json_at(item, now, depth).map(Some),
+                    item => ty.parse_json_at(item, now, depth).map(Some),
                 });
                 Ok(pack_components(components.collect::<Result<Vec<_>, _>>()?))
             }
@@ -541,7 +541,7 @@ impl CqlType {
                     .find(|(member, _)| member == name)
                 {
                     None | Some((_, Json::Null)) => Ok(None),
-                    Some((_, value)) => ty.from_json_at(value, now, depth).map(Some),
+                    Some((_, value)) => ty.parse_json_at(value, now, depth).map(Some),
                 };
                 let fields =
                     definition.fields.iter().map(field).collect::<Result<Vec<_>, String>>()?;
@@ -603,7 +603,7 @@ mod tests {
 
     #[test]
     fn values_are_of_the_classes_that_java_asks_for() {
-        let made = |ty: &CqlType, text: &str| ty.from_json(&Json::parse(text).unwrap(), 0);
+        let made = |ty: &CqlType, text: &str| ty.parse_json(&Json::parse(text).unwrap(), 0);
         assert_eq!(made(&CqlType::Int, "5").unwrap(), [0, 0, 0, 5]);
         assert_eq!(made(&CqlType::Int, "\"5\"").unwrap(), [0, 0, 0, 5]);
         assert_eq!(
@@ -639,7 +639,7 @@ mod tests {
                 let list = CqlType::List { element: ty.into(), frozen: true };
                 let value = pack_list([value.clone(), value]);
                 let json = list.to_json(&value).unwrap();
-                prop_assert_eq!(list.from_json(&Json::parse(&json).unwrap(), 0).unwrap(), value);
+                prop_assert_eq!(list.parse_json(&Json::parse(&json).unwrap(), 0).unwrap(), value);
             }
         }
     }

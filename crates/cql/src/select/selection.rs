@@ -8,11 +8,13 @@ use std::sync::Arc;
 use schema::{Column, ColumnKind, Table};
 use types::CqlType;
 
-use crate::ast::{self, CellMeta, QualifiedName, Selectable, Selectors, Term as Raw};
+use crate::ast::{CellMeta, NativeType, QualifiedName, Selectable, Selectors, Term as Raw};
 use crate::error::CqlError;
 use crate::prepared::ResultColumn;
 use crate::scope::{ColumnSpec, Scope};
+use crate::select::aggregation::{Aggregated, GroupBy};
 use crate::select::expr::{Expr, Part, Place};
+use crate::select::restrictions::Restrictions;
 use crate::term::assign::{self, Assignment};
 use crate::term::function::{self, Argument, Function};
 use crate::term::text::{text, tuple_text, type_text};
@@ -22,20 +24,28 @@ use crate::term::{Term, part, raw_type};
 pub(super) enum Selected<'r> {
     Column(Place, Arc<str>, CqlType),
     Term(Raw),
-    CountRows,
-    Count(Box<Selected<'r>>),
     Meta(CellMeta, Place, bool, Arc<str>, Box<Selected<'r>>),
     Call(Function, Vec<Selected<'r>>),
     Field(Box<Selected<'r>>, &'r str),
     Element(Box<Selected<'r>>, &'r Raw),
     Slice(Box<Selected<'r>>, Option<&'r Raw>, Option<&'r Raw>),
     Hint(String, CqlType, Box<Selected<'r>>),
+    Cast(Box<Selected<'r>>, NativeType),
     Tuple(Vec<Selected<'r>>),
     List(Vec<Selected<'r>>),
     Set(Vec<Selected<'r>>),
 }
 
 impl<'r> Selected<'r> {
+    /// The elements of GROUP BY.
+    pub(super) fn groups(
+        groups: &'r [Selectable],
+        table: &Table,
+        scope: &Scope<'_>,
+    ) -> Result<Vec<Self>, CqlError> {
+        groups.iter().map(|group| Self::resolve(group, table, scope)).collect()
+    }
+
     /// Everything selected, with the aliases; nothing for `*`.
     pub(super) fn all(
         selectors: &'r Selectors,
@@ -61,7 +71,7 @@ impl<'r> Selected<'r> {
             Selectable::Literal(literal) => Self::Term(Raw::Literal(literal.clone())),
             Selectable::Null => Self::Term(Raw::Null),
             Selectable::Marker(marker) => Self::Term(Raw::Marker(*marker)),
-            Selectable::CountRows => Self::CountRows,
+            Selectable::CountRows => Self::call(&native("count_rows"), Vec::new(), table, scope)?,
             Selectable::CellMeta(kind, inner) => {
                 let column = Scope::column(table, innermost(inner))?;
                 let is_key = column.kind.is_primary_key();
@@ -89,17 +99,13 @@ impl<'r> Selected<'r> {
                 }
                 return Err(CqlError::unsupported("A map or user type in a selection"));
             }
-            Selectable::Cast(inner, _) => {
-                one(inner)?;
-                return Err(CqlError::unsupported("CAST"));
-            }
-            Selectable::Binary(_, left, right) => {
-                one(left).and(one(right))?;
-                return Err(CqlError::unsupported("Arithmetic"));
+            Selectable::Cast(inner, target) => Self::Cast(one(inner)?, *target),
+            Selectable::Binary(operator, left, right) => {
+                let name = native(function::operator_name(*operator));
+                Self::call(&name, vec![*one(left)?, *one(right)?], table, scope)?
             }
             Selectable::Negate(inner) => {
-                one(inner)?;
-                return Err(CqlError::unsupported("Arithmetic"));
+                Self::call(&native(function::NEGATE), vec![*one(inner)?], table, scope)?
             }
         })
     }
@@ -116,14 +122,13 @@ impl<'r> Selected<'r> {
         scope: &Scope<'_>,
     ) -> Result<Self, CqlError> {
         let native = name.keyspace.as_deref().is_none_or(|keyspace| keyspace == "system");
-        if native && name.name == "count" {
-            return match (arguments.len(), arguments.pop()) {
-                (1, Some(Self::Term(Raw::Literal(_)))) => Ok(Self::CountRows),
-                (1, Some(argument)) => Ok(Self::Count(Box::new(argument))),
-                (given, _) => Err(CqlError::invalid(format!(
-                    "Invalid number of arguments in call to function system.count: 1 required but {given} provided"
-                ))),
-            };
+        // A constant is there in every row.
+        if native
+            && name.name == "count"
+            && matches!(arguments.as_slice(), [Self::Term(Raw::Literal(_))])
+        {
+            arguments.clear();
+            return Self::call(&self::native("count_rows"), arguments, table, scope);
         }
         let resolved = {
             let arguments: Vec<Testable<'_, '_, '_>> = arguments
@@ -135,7 +140,7 @@ impl<'r> Selected<'r> {
         };
         match resolved {
             Some(function) => Ok(Self::Call(function, arguments)),
-            None => Err(unknown_function(name, native, table, scope)),
+            None => Err(unknown_function(name, table, scope)),
         }
     }
 
@@ -145,7 +150,7 @@ impl<'r> Selected<'r> {
             Self::Column(_, _, ty) | Self::Hint(_, ty, _) => Some(ty.clone()),
             // Constants fit several types, so none is theirs.
             Self::Term(_) => None,
-            Self::CountRows | Self::Count(_) => Some(CqlType::BigInt),
+            Self::Cast(_, target) => Some(raw_type::native_type(*target)),
             Self::Meta(kind, _, _, _, inner) => {
                 let multi = inner.exact_type().is_some_and(|ty| ty.is_multicell());
                 Some(meta_type(*kind, multi))
@@ -182,11 +187,10 @@ impl<'r> Selected<'r> {
         match self {
             Self::Column(_, name, _) => name.to_string(),
             Self::Term(raw) => text(raw),
-            Self::CountRows => "count".to_owned(),
-            Self::Count(inner) => format!("system.count({})", inner.text()),
+            Self::Cast(inner, target) => format!("cast({} as {})", inner.text(), target.name()),
             Self::Meta(kind, _, _, _, inner) => format!("{}({})", meta_name(*kind), inner.text()),
             Self::Call(function, arguments) => {
-                format!("system.{}({})", function.name(), join(arguments))
+                function.text(&arguments.iter().map(Self::text).collect::<Vec<_>>())
             }
             Self::Field(inner, field) => format!("{}.{field}", inner.text()),
             Self::Element(inner, key) => format!("{}[{}]", inner.text(), text(key)),
@@ -206,8 +210,8 @@ impl<'r> Selected<'r> {
         let any = |items: &[Self]| items.iter().any(|item| item.touches(test));
         match self {
             Self::Column(place, ..) => test(place.kind),
-            Self::Term(_) | Self::CountRows => false,
-            Self::Count(inner)
+            Self::Term(_) => false,
+            Self::Cast(inner, _)
             | Self::Meta(.., inner)
             | Self::Field(inner, _)
             | Self::Element(inner, _)
@@ -234,12 +238,11 @@ fn innermost(selectable: &Selectable) -> &str {
     }
 }
 
-fn unknown_function(
-    name: &QualifiedName,
-    native: bool,
-    table: &Table,
-    scope: &Scope<'_>,
-) -> CqlError {
+fn native(name: &str) -> QualifiedName {
+    QualifiedName { keyspace: Some("system".to_owned()), name: name.to_owned() }
+}
+
+fn unknown_function(name: &QualifiedName, table: &Table, scope: &Scope<'_>) -> CqlError {
     let shown = match &name.keyspace {
         Some(keyspace) => format!("{keyspace}.{}", name.name),
         None => name.name.clone(),
@@ -250,9 +253,6 @@ fn unknown_function(
     });
     if user {
         return CqlError::unsupported("A user-defined function");
-    }
-    if native && function::NOT_YET.contains(&name.name.as_str()) {
-        return CqlError::unsupported(format_args!("Function {}", name.name));
     }
     CqlError::invalid(format!("Unknown function '{shown}'"))
 }
@@ -296,7 +296,15 @@ impl Argument for Testable<'_, '_, '_> {
                     (CqlType::Map { .. }, Selected::Set(items)) if items.is_empty() => {
                         return Ok(Assignment::Weak);
                     }
-                    (CqlType::List { element, .. }, Selected::List(_)) => element,
+                    (CqlType::Vector { dimension, .. }, Selected::List(items))
+                        if usize::try_from(*dimension) != Ok(items.len()) =>
+                    {
+                        return Ok(Assignment::None);
+                    }
+                    (
+                        CqlType::List { element, .. } | CqlType::Vector { element, .. },
+                        Selected::List(_),
+                    ) => element,
                     (CqlType::Set { element, .. }, Selected::Set(_)) => element,
                     _ => return Ok(Assignment::None),
                 };
@@ -334,6 +342,17 @@ impl Argument for Testable<'_, '_, '_> {
             }
             other => other.exact_type(),
         }
+    }
+
+    fn array_size(&self) -> Option<u32> {
+        match self.selected {
+            Selected::List(items) => u32::try_from(items.len()).ok(),
+            _ => None,
+        }
+    }
+
+    fn is_marker(&self) -> bool {
+        matches!(self.selected, Selected::Term(Raw::Marker(_)))
     }
 }
 
@@ -379,8 +398,10 @@ pub(super) struct Build<'b, 's> {
     pub terms: Vec<Term>,
     /// Columns in the order in which they are met, each once.
     pub columns: Vec<Place>,
-    /// Is there an aggregate?
-    pub aggregates: bool,
+    /// The aggregates.
+    pub aggregates: Vec<Aggregated>,
+    /// Terms that are arguments of functions, with their names: none may be left unset.
+    pub arguments: Vec<(usize, String)>,
 }
 
 impl Build<'_, '_> {
@@ -391,11 +412,16 @@ impl Build<'_, '_> {
         alias: Option<&str>,
     ) -> Result<(Expr, ResultColumn), CqlError> {
         let node = self.node(selected, None)?;
+        let ty = match &node.expr {
+            Expr::Call(function, _) if *function.returns() == node.ty => function.shown_type(),
+            Expr::Aggregate(_) => legacy_type(&node.ty),
+            _ => node.ty,
+        };
         let column = ResultColumn {
             keyspace: self.table.keyspace.as_str().into(),
             table: self.table.name.as_str().into(),
             name: alias.unwrap_or(&node.name).into(),
-            ty: node.ty,
+            ty,
         };
         Ok((node.expr, column))
     }
@@ -426,32 +452,11 @@ impl Build<'_, '_> {
                 Ok(Node { expr: Expr::Column(*place), name: name.to_string(), ty: ty.clone() })
             }
             Selected::Term(raw) => self.term_node(raw, expected),
-            Selected::CountRows => {
-                self.aggregates = true;
-                let expr = Expr::Count(None);
-                Ok(Node { expr, name: "count".to_owned(), ty: CqlType::BigInt })
-            }
-            Selected::Count(inner) => {
-                self.aggregates = false;
-                // Anything can be counted, a marker as bytes.
-                let inner = self.node(inner, Some(&CqlType::Blob))?;
-                if self.aggregates {
-                    return Err(CqlError::invalid(
-                        "aggregate functions cannot be used as arguments of aggregate functions",
-                    ));
-                }
-                self.aggregates = true;
-                let name = format!("system.count({})", inner.name);
-                Ok(Node {
-                    expr: Expr::Count(Some(Box::new(inner.expr))),
-                    name,
-                    ty: CqlType::BigInt,
-                })
-            }
             Selected::Meta(kind, place, is_key, name, inner) => {
                 self.meta_node(*kind, *place, *is_key, name, inner)
             }
             Selected::Call(function, arguments) => self.call_node(function, arguments),
+            Selected::Cast(inner, target) => self.cast_node(inner, *target),
             Selected::Field(inner, field) => self.field_node(inner, field),
             Selected::Element(inner, key) => self.element_node(selected, inner, key),
             Selected::Slice(inner, from, to) => self.slice_node(selected, inner, *from, *to),
@@ -515,15 +520,160 @@ impl Build<'_, '_> {
         function: &Function,
         arguments: &[Selected<'_>],
     ) -> Result<Node, CqlError> {
+        let before = self.aggregates.len();
         let (mut exprs, mut names) = (Vec::new(), Vec::new());
         for (argument, ty) in arguments.iter().zip(function.arguments()) {
             let node = self.node(argument, Some(ty))?;
+            if let Expr::Term(term) = node.expr {
+                self.arguments.push((term, function.name().to_owned()));
+            }
             exprs.push(node.expr);
             names.push(node.name);
         }
-        let name = format!("system.{}({})", function.name(), names.join(", "));
-        let ty = function.returns().clone();
-        Ok(Node { expr: Expr::Call(Box::new(function.clone()), exprs), name, ty })
+        let (name, ty) = (function.text(&names), function.returns().clone());
+        let Some(work) = function.aggregate() else {
+            return Ok(Node { expr: Expr::Call(Box::new(function.clone()), exprs), name, ty });
+        };
+        if self.aggregates.len() > before {
+            return Err(CqlError::invalid(
+                "aggregate functions cannot be used as arguments of aggregate functions",
+            ));
+        }
+        let argument_type = function.arguments().first().cloned().unwrap_or(CqlType::Blob);
+        self.aggregates.push(Aggregated { work, ty: argument_type, argument: exprs.pop() });
+        Ok(Node { expr: Expr::Aggregate(before), name, ty })
+    }
+
+    fn cast_node(&mut self, inner: &Selected<'_>, target: NativeType) -> Result<Node, CqlError> {
+        let node = self.node(inner, None)?;
+        if node.ty == raw_type::native_type(target) {
+            return Ok(node);
+        }
+        let name = native(&format!("cast_as_{}", target.name()));
+        let argument =
+            Testable { selected: inner, keyspace: &self.table.keyspace, scope: self.scope };
+        let function = function::resolve(&name, &[&argument], None, Some(self.table))?;
+        let Some(function) = function else {
+            let first = self.columns.first().and_then(|place| place.column(self.table));
+            return Err(CqlError::invalid(format!(
+                "{} cannot be cast to {}",
+                first.map_or("", |column| &column.name),
+                target.name()
+            )));
+        };
+        let (name, ty) = (function.text(&[node.name]), function.returns().clone());
+        Ok(Node { expr: Expr::Call(Box::new(function), vec![node.expr]), name, ty })
+    }
+
+    /// GROUP BY: names of columns of the primary key in order, the last of which may be in a function.
+    pub(super) fn group_by(
+        &mut self,
+        groups: &[Selected<'_>],
+        restrictions: &Restrictions,
+        is_distinct: bool,
+    ) -> Result<GroupBy, CqlError> {
+        let table = self.table;
+        let mut columns = table.partition_key.iter().chain(&table.clustering);
+        let mut by = GroupBy { prefix: 0, function: None, refused: None };
+        for selected in groups {
+            let place = match selected {
+                Selected::Call(function, _) => {
+                    let (place, expr, ty, refused) = self.group_function(function, selected)?;
+                    by.function = Some((expr, ty));
+                    by.refused = refused;
+                    place
+                }
+                Selected::Column(place, name, _) => {
+                    if !place.kind.is_primary_key() {
+                        return Err(CqlError::invalid(format!(
+                            "Group by is currently only supported on the columns of the PRIMARY KEY, got {name}"
+                        )));
+                    }
+                    if by.function.is_some() {
+                        return Err(CqlError::invalid(
+                            "Functions are only supported on the last element of the GROUP BY clause",
+                        ));
+                    }
+                    *place
+                }
+                other => {
+                    return Err(CqlError::invalid(format!(
+                        "Group by is only supported on columns and functions of them, got {}",
+                        other.text()
+                    )));
+                }
+            };
+            loop {
+                let out_of_order = || {
+                    CqlError::invalid(
+                        "Group by currently only support groups of columns following their declared order in the PRIMARY KEY",
+                    )
+                };
+                let column = columns.next().ok_or_else(out_of_order)?;
+                by.prefix += usize::from(column.kind == ColumnKind::Clustering);
+                if Place::of(column) == place {
+                    break;
+                }
+                if !restrictions.is_equal(column) {
+                    return Err(out_of_order());
+                }
+            }
+        }
+        if columns.next().is_some_and(|column| column.kind == ColumnKind::PartitionKey) {
+            return Err(CqlError::invalid(
+                "Group by is not supported on only a part of the partition key",
+            ));
+        }
+        if by.prefix > 0 && is_distinct {
+            return Err(CqlError::invalid(
+                "Grouping on clustering columns is not allowed for SELECT DISTINCT queries",
+            ));
+        }
+        Ok(by)
+    }
+
+    /// A function of GROUP BY: its column, what it computes and of which type, and what speaks against it.
+    fn group_function(
+        &mut self,
+        function: &Function,
+        selected: &Selected<'_>,
+    ) -> Result<(Place, Expr, CqlType, Option<String>), CqlError> {
+        if function.aggregate().is_some() {
+            return Err(CqlError::invalid(format!(
+                "Aggregate functions are not supported within the GROUP BY clause, got: system.{}",
+                function.name()
+            )));
+        }
+        let before = std::mem::take(&mut self.columns);
+        let node = self.node(selected, None);
+        let columns = std::mem::replace(&mut self.columns, before);
+        let node = node?;
+        let names = |columns: &[Place]| {
+            let names = columns.iter().filter_map(|place| place.column(self.table));
+            names.map(|c| types::maybe_quote(&c.name).into_owned()).collect::<Vec<_>>().join(",")
+        };
+        let place = match columns.as_slice() {
+            [] => {
+                return Err(CqlError::invalid(
+                    "GROUP BY functions must have one clustering column name as parameter",
+                ));
+            }
+            [place] => *place,
+            several => {
+                return Err(CqlError::invalid(format!(
+                    "GROUP BY functions accept only one clustering column as parameter, got: {}",
+                    names(several)
+                )));
+            }
+        };
+        if place.kind != ColumnKind::Clustering {
+            return Err(CqlError::invalid(format!(
+                "Group by functions are only supported on clustering columns, got {}",
+                names(&columns)
+            )));
+        }
+        let refused = not_monotonic(&node.expr);
+        Ok((place, node.expr, node.ty, refused))
     }
 
     fn field_node(&mut self, inner: &Selected<'_>, field: &str) -> Result<Node, CqlError> {
@@ -644,14 +794,41 @@ impl Build<'_, '_> {
         Ok(Node { expr: Expr::Tuple(exprs), name: tuple_text(names), ty })
     }
 
+    fn vector_items(
+        &mut self,
+        items: &[Selected<'_>],
+        element: &CqlType,
+    ) -> Result<(Vec<Expr>, String), CqlError> {
+        let (mut exprs, mut names) = (Vec::new(), Vec::new());
+        for item in items {
+            let node = self.node(item, Some(element))?;
+            exprs.push(node.expr);
+            names.push(node.name);
+        }
+        Ok((exprs, format!("[{}]", names.join(", "))))
+    }
+
     fn collection_node(
         &mut self,
         selected: &Selected<'_>,
         items: &[Selected<'_>],
         expected: Option<&CqlType>,
     ) -> Result<Node, CqlError> {
-        let ty = selected.exact_type().or_else(|| expected.cloned());
+        // a list, but where a vector is wanted
+        let wanted = expected.filter(|ty| matches!(ty, CqlType::Vector { .. }));
+        let ty = wanted.cloned().or_else(|| selected.exact_type()).or_else(|| expected.cloned());
         let ty = ty.ok_or_else(|| Self::cannot_infer(selected.text()))?;
+        if let (CqlType::Vector { element, dimension }, Selected::List(_)) = (&ty, selected) {
+            if usize::try_from(*dimension) != Ok(items.len()) {
+                return Err(CqlError::invalid(format!(
+                    "Unable to create a vector selector of type {ty} from {} elements",
+                    items.len()
+                )));
+            }
+            let element = (**element).clone();
+            let (exprs, name) = self.vector_items(items, &element)?;
+            return Ok(Node { expr: Expr::Vector(element, exprs), name, ty });
+        }
         let (element, set) = match (&ty, selected) {
             // `{}` is a map too.
             (CqlType::Map { key, .. }, Selected::Set(items)) if items.is_empty() => (key, true),
@@ -675,6 +852,38 @@ impl Build<'_, '_> {
     }
 }
 
+/// The type under which drivers are told of an aggregate's.
+fn legacy_type(ty: &CqlType) -> CqlType {
+    match ty {
+        CqlType::TimeUuid => {
+            CqlType::Custom("org.apache.cassandra.db.marshal.LegacyTimeUUIDType".into())
+        }
+        ty => ty.clone(),
+    }
+}
+
+/// Why groups cannot be made of the results of a function, if they cannot.
+fn not_monotonic(expr: &Expr) -> Option<String> {
+    match expr {
+        Expr::Column(_) | Expr::Term(_) => None,
+        Expr::Call(function, arguments) => {
+            let constant: Vec<bool> =
+                arguments.iter().map(|argument| matches!(argument, Expr::Term(_))).collect();
+            if !function.is_monotonic(&constant) {
+                return Some(format!(
+                    "Only monotonic functions are supported in the GROUP BY clause. Got: {} ",
+                    function.signature()
+                ));
+            }
+            arguments.iter().find_map(not_monotonic)
+        }
+        _ => Some(
+            "Only column names and monotonic scalar functions are supported in the GROUP BY clause."
+                .to_owned(),
+        ),
+    }
+}
+
 /// Everything in a table, in the order of `SELECT *`.
 pub(super) fn all_columns(table: &Table) -> Vec<(Selected<'static>, Option<&'static str>)> {
     table.all_columns_in_select_order().map(|column| (Selected::column(column), None)).collect()
@@ -686,15 +895,4 @@ pub(super) fn only_statics(table: &Table, selected: &[(Selected<'_>, Option<&str
     !table.statics.is_empty()
         && any(|kind| kind == ColumnKind::Static)
         && !any(|kind| !matches!(kind, ColumnKind::PartitionKey | ColumnKind::Static))
-}
-
-/// ORDER BY and GROUP BY name columns; JSON and groups wait for another day.
-pub(super) fn refuse_unserved(select: &ast::Select) -> Result<(), CqlError> {
-    if select.json {
-        return Err(CqlError::unsupported("SELECT JSON"));
-    }
-    if !select.group_by.is_empty() {
-        return Err(CqlError::unsupported("GROUP BY"));
-    }
-    Ok(())
 }

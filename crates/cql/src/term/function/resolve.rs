@@ -1,88 +1,19 @@
-//! The native functions that terms and selections call, and how a call finds its overload
-//! (`FunctionResolver`).
-
-use std::cmp::Ordering;
+//! How a call finds its overload (`FunctionResolver`).
 
 use schema::Table;
-use types::time::{MILLIS_PER_DAY, NANOS_PER_DAY};
-use types::{CqlType, Decimal, Token, Uuid};
+use types::CqlType;
 
-use crate::ast::{Literal, LiteralKind, QualifiedName, Term as Raw};
-use crate::context::Bind;
+use crate::ast::{QualifiedName, Term as Raw};
 use crate::error::CqlError;
 use crate::scope::{ColumnSpec, Scope};
 use crate::term::assign::{self, Assignment};
+use crate::term::function::Function;
+use crate::term::function::registry::{Call, NEGATE, operator_name, operator_of};
 use crate::term::{raw_type, text};
 
-/// How deep calls may stand in each other's arguments. Each overload is tried on all arguments, so that the work
-/// grows by a factor with each level; Cassandra has no such bound.
-pub const MAX_CALL_DEPTH: usize = 6;
-
-/// Functions of Cassandra that we know and cannot call yet.
-pub const NOT_YET: [&str; 34] = [
-    "abs",
-    "avg",
-    "castasascii",
-    "collection_avg",
-    "collection_count",
-    "collection_max",
-    "collection_min",
-    "collection_sum",
-    "exp",
-    "from_json",
-    "fromjson",
-    "log",
-    "log10",
-    "map_keys",
-    "map_values",
-    "mask_default",
-    "mask_hash",
-    "mask_inner",
-    "mask_null",
-    "mask_outer",
-    "mask_replace",
-    "max",
-    "min",
-    "round",
-    "similarity_cosine",
-    "similarity_dot_product",
-    "similarity_euclidean",
-    "sum",
-    "token_of",
-    "vector_as_blob",
-    "dateof",
-    "unixtimestampof",
-    "random_float_vector",
-    "normalize_l2",
-];
-
-/// What a function does.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Work {
-    TimeUuidNow,
-    TimestampNow,
-    DateNow,
-    TimeNow,
-    RandomUuid,
-    MinTimeUuid,
-    MaxTimeUuid,
-    ToDate,
-    ToTimestamp,
-    ToUnixTimestamp,
-    Token,
-    ToBlob,
-    FromBlob,
-    ToJson,
-}
-
-/// One overload of a native function.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Function {
-    name: String,
-    arguments: Vec<CqlType>,
-    returns: CqlType,
-    work: Work,
-}
+/// How deep calls may stand in each other's arguments. Each overload is tried on all arguments; what was found of
+/// each is kept ([`Scope::verdicts`]), or the work would grow by a factor with each level, as in Cassandra.
+pub const MAX_CALL_DEPTH: usize = 64;
 
 /// An argument of a call whose overload is sought: a term, or something selected.
 pub trait Argument {
@@ -92,6 +23,14 @@ pub trait Argument {
     fn text(&self) -> String;
     /// The type it would be given without a parameter to meet (`getCompatibleTypeIfKnown`).
     fn known_type(&self) -> Option<CqlType>;
+    /// The number of elements, if it is a literal in brackets in a selection, which may be a vector.
+    fn array_size(&self) -> Option<u32> {
+        None
+    }
+    /// Is it a bind marker?
+    fn is_marker(&self) -> bool {
+        false
+    }
 }
 
 /// A term as an argument.
@@ -113,257 +52,29 @@ impl Argument for TermArgument<'_, '_> {
     fn known_type(&self) -> Option<CqlType> {
         known_type(self.raw, self.keyspace, self.scope)
     }
-}
 
-impl Function {
-    /// Its name without the keyspace, which is `system`.
-    pub fn name(&self) -> &str {
-        &self.name
+    fn is_marker(&self) -> bool {
+        matches!(self.raw, Raw::Marker(_))
     }
-
-    /// The types of its arguments.
-    pub fn arguments(&self) -> &[CqlType] {
-        &self.arguments
-    }
-
-    /// The type of its result.
-    pub fn returns(&self) -> &CqlType {
-        &self.returns
-    }
-
-    /// Does it give the same result for the same arguments?
-    pub fn is_pure(&self) -> bool {
-        !matches!(
-            self.work,
-            Work::TimeUuidNow
-                | Work::TimestampNow
-                | Work::DateNow
-                | Work::TimeNow
-                | Work::RandomUuid
-        )
-    }
-
-    /// What receives an argument: `arg0(system.todate)`.
-    pub fn argument_spec(&self, keyspace: &str, table: &str, index: usize) -> ColumnSpec {
-        let ty = self.arguments.get(index).cloned().unwrap_or(CqlType::Blob);
-        ColumnSpec::new(keyspace, table, format!("arg{index}(system.{})", self.name), ty)
-    }
-
-    fn fits(&self, receiver: &CqlType) -> Assignment {
-        Assignment::of_types(receiver, &self.returns)
-    }
-
-    fn signature(&self) -> String {
-        let arguments: Vec<_> = self.arguments.iter().map(CqlType::cql_name).collect();
-        format!("system.{} : ({}) -> {}", self.name, arguments.join(", "), self.returns)
-    }
-
-    /// Calls it. Arguments are serialized values, `None` for null.
-    pub fn execute(
-        &self,
-        arguments: &[Option<&[u8]>],
-        bind: &Bind<'_>,
-    ) -> Result<Option<Vec<u8>>, CqlError> {
-        let first = arguments.first().copied().flatten();
-        // The empty value of a time is no time.
-        let millis = || first.and_then(|value| millis_of(self.arguments.first()?, value));
-        Ok(match self.work {
-            Work::TimeUuidNow => Some((bind.time_uuid)().to_vec()),
-            Work::TimestampNow => Some(bind.now_millis.to_be_bytes().to_vec()),
-            Work::DateNow => Some(date_of_millis(bind.now_millis)),
-            Work::TimeNow => {
-                let nanos = bind.now_millis.rem_euclid(MILLIS_PER_DAY) * 1_000_000 % NANOS_PER_DAY;
-                Some(nanos.to_be_bytes().to_vec())
-            }
-            Work::RandomUuid => Some(Uuid::from_random((bind.random)()).to_bytes().to_vec()),
-            Work::MinTimeUuid => millis().map(|at| Uuid::min_of_millis(at).to_bytes().to_vec()),
-            Work::MaxTimeUuid => millis().map(|at| Uuid::max_of_millis(at).to_bytes().to_vec()),
-            Work::ToDate => millis().map(date_of_millis),
-            Work::ToTimestamp | Work::ToUnixTimestamp => {
-                millis().map(|at| at.to_be_bytes().to_vec())
-            }
-            Work::Token => token(arguments)?,
-            Work::ToBlob => first.map(<[u8]>::to_vec),
-            Work::FromBlob => match first {
-                Some(value) => Some(self.checked_blob(value)?),
-                None => None,
-            },
-            Work::ToJson => Some(self.json(first)?.into_bytes()),
-        })
-    }
-
-    /// The JSON text of the argument.
-    fn json(&self, value: Option<&[u8]>) -> Result<String, CqlError> {
-        match (self.arguments.first(), value) {
-            (Some(ty), Some(value)) if !value.is_empty() || !ty.is_empty_meaningless() => {
-                let bytes = || format!("0x{} is no {ty}", types::hex::to_hex(value));
-                ty.to_json(value).ok_or_else(|| CqlError::invalid(bytes()))
-            }
-            _ => Ok("null".to_owned()),
-        }
-    }
-
-    fn checked_blob(&self, value: &[u8]) -> Result<Vec<u8>, CqlError> {
-        match self.returns.validate(value) {
-            Ok(()) => Ok(value.to_vec()),
-            Err(_) => Err(CqlError::invalid(format!(
-                "In call to function system.{}, value 0x{} is not a valid binary representation for type {}",
-                self.name,
-                types::hex::to_hex(value),
-                self.name.trim_start_matches("blob_as_").trim_start_matches("blobas"),
-            ))),
-        }
-    }
-}
-
-/// Milliseconds since 1970 of a value of a time type.
-fn millis_of(ty: &CqlType, value: &[u8]) -> Option<i64> {
-    match ty {
-        CqlType::Timestamp => ty.as_i64(value),
-        CqlType::Date => ty.as_i64(value)?.checked_mul(MILLIS_PER_DAY),
-        CqlType::TimeUuid => Uuid::from_value(value)?.unix_millis(),
-        _ => None,
-    }
-}
-
-/// The date of a time. Java rounds whole seconds down and days towards 1970: so does this.
-fn date_of_millis(millis: i64) -> Vec<u8> {
-    let days = millis.div_euclid(1000) / (MILLIS_PER_DAY / 1000);
-    ((days + (1 << 31)) as u32).to_be_bytes().to_vec()
-}
-
-/// The token of a partition key given by its columns; null if one of them is.
-fn token(arguments: &[Option<&[u8]>]) -> Result<Option<Vec<u8>>, CqlError> {
-    let Some(values) = arguments.iter().copied().collect::<Option<Vec<&[u8]>>>() else {
-        return Ok(None);
-    };
-    let key = schema_key(&values)?;
-    Ok(Some(Token::of(&key).0.to_be_bytes().to_vec()))
-}
-
-/// As `Table::partition_key_bytes`, without the table at hand.
-fn schema_key(values: &[&[u8]]) -> Result<Vec<u8>, CqlError> {
-    if let [value] = values {
-        return Ok(value.to_vec());
-    }
-    let mut key = Vec::new();
-    for value in values {
-        let length = u16::try_from(value.len()).map_err(|_| {
-            CqlError::invalid(format!(
-                "Key length of {} is longer than maximum of {}",
-                value.len(),
-                schema::MAX_KEY_LENGTH
-            ))
-        })?;
-        key.extend_from_slice(&length.to_be_bytes());
-        key.extend_from_slice(value);
-        key.push(0);
-    }
-    Ok(key)
-}
-
-/// The native types that have functions to and from blobs, by the names that these bear. A counter's are
-/// those of a `bigint`.
-const BLOB_PEERS: [(&str, CqlType); 21] = [
-    ("ascii", CqlType::Ascii),
-    ("bigint", CqlType::BigInt),
-    ("boolean", CqlType::Boolean),
-    ("counter", CqlType::Counter),
-    ("date", CqlType::Date),
-    ("decimal", CqlType::Decimal),
-    ("double", CqlType::Double),
-    ("duration", CqlType::Duration),
-    ("empty", CqlType::Empty),
-    ("float", CqlType::Float),
-    ("inet", CqlType::Inet),
-    ("int", CqlType::Int),
-    ("smallint", CqlType::SmallInt),
-    ("text", CqlType::Text),
-    ("time", CqlType::Time),
-    ("timestamp", CqlType::Timestamp),
-    ("timeuuid", CqlType::TimeUuid),
-    ("tinyint", CqlType::TinyInt),
-    ("uuid", CqlType::Uuid),
-    ("varchar", CqlType::Text),
-    ("varint", CqlType::VarInt),
-];
-
-/// All overloads of a name. `table` is what `token` asks for its key.
-fn overloads(name: &str, table: Option<&Table>) -> Vec<Function> {
-    use CqlType as T;
-    let make = |arguments: &[CqlType], returns: &CqlType, work| Function {
-        name: name.to_owned(),
-        arguments: arguments.to_vec(),
-        returns: returns.clone(),
-        work,
-    };
-    let each = |arguments: &[CqlType], returns: CqlType, work| {
-        arguments
-            .iter()
-            .map(|argument| make(std::slice::from_ref(argument), &returns, work))
-            .collect()
-    };
-    match name {
-        "now" | "current_timeuuid" | "currenttimeuuid" => {
-            vec![make(&[], &T::TimeUuid, Work::TimeUuidNow)]
-        }
-        "current_timestamp" | "currenttimestamp" => {
-            vec![make(&[], &T::Timestamp, Work::TimestampNow)]
-        }
-        "current_date" | "currentdate" => vec![make(&[], &T::Date, Work::DateNow)],
-        "current_time" | "currenttime" => vec![make(&[], &T::Time, Work::TimeNow)],
-        "uuid" => vec![make(&[], &T::Uuid, Work::RandomUuid)],
-        "min_timeuuid" | "mintimeuuid" => each(&[T::Timestamp], T::TimeUuid, Work::MinTimeUuid),
-        "max_timeuuid" | "maxtimeuuid" => each(&[T::Timestamp], T::TimeUuid, Work::MaxTimeUuid),
-        "to_date" | "todate" => each(&[T::TimeUuid, T::Timestamp], T::Date, Work::ToDate),
-        "to_timestamp" | "totimestamp" => {
-            each(&[T::TimeUuid, T::Date], T::Timestamp, Work::ToTimestamp)
-        }
-        "to_unix_timestamp" | "tounixtimestamp" => {
-            each(&[T::TimeUuid, T::Timestamp, T::Date], T::BigInt, Work::ToUnixTimestamp)
-        }
-        "token" => {
-            let key = |table: &Table| table.partition_key.iter().map(|c| c.ty.clone()).collect();
-            let arguments: Vec<_> = table.map(key).unwrap_or_default();
-            vec![make(&arguments, &T::BigInt, Work::Token)]
-        }
-        _ => blob_overloads(name)
-            .into_iter()
-            .map(|(from, to, work)| make(&[from], &to, work))
-            .collect(),
-    }
-}
-
-/// `to_json` takes an argument of any type that it can be told to have.
-fn to_json(name: &str, arguments: &[&dyn Argument]) -> Result<Function, CqlError> {
-    let [argument] = arguments else {
-        return Err(CqlError::invalid(format!(
-            "Invalid number of arguments for function system.{name}(any)"
-        )));
-    };
-    let ty = argument.known_type().ok_or_else(|| {
-        CqlError::invalid(format!(
-            "Cannot infer type of argument {} in call to function system.{name}(any): use type casts to disambiguate",
-            argument.text()
-        ))
-    })?;
-    let (name, arguments) = (name.to_owned(), vec![ty]);
-    Ok(Function { name, arguments, returns: CqlType::Text, work: Work::ToJson })
 }
 
 /// The type that a term has by itself: that of its hint or call, or the smallest that a constant fits.
 pub fn known_type(term: &Raw, keyspace: &str, scope: &Scope<'_>) -> Option<CqlType> {
     match term {
-        Raw::Literal(literal) => literal_type(literal),
+        Raw::Literal(literal) => assign::preferred_type(literal),
         Raw::TypeHint(hint, _) => raw_type::resolve(hint, keyspace, scope).ok(),
         Raw::List(items) => {
             let types = items.iter().filter_map(|item| known_type(item, keyspace, scope));
             list_of(&types.collect::<Vec<_>>())
         }
-        Raw::Function(name, arguments) => {
-            let receiver = ColumnSpec::new(keyspace, "", "", CqlType::Blob);
-            let resolved = resolve_terms(name, arguments, keyspace, &receiver, scope);
-            resolved.ok().flatten().map(|function| function.returns)
+        Raw::Function(..) | Raw::Cast(..) | Raw::Binary(..) | Raw::Negate(_) => {
+            scope.verdicts.known_type(term, || {
+                let (name, arguments) = as_call(term)?;
+                let receiver = ColumnSpec::new(keyspace, "", "", CqlType::Blob);
+                let resolved =
+                    resolve_terms_for(&name, &arguments, keyspace, &receiver, None, scope);
+                resolved.ok().flatten().map(|function| function.returns)
+            })
         }
         _ => None,
     }
@@ -374,47 +85,6 @@ pub fn list_of(types: &[CqlType]) -> Option<CqlType> {
     let takes_all = |ty: &&CqlType| types.iter().all(|it| assign::is_value_compatible(ty, it));
     let element = types.iter().find(takes_all)?.clone().into();
     Some(CqlType::List { element, frozen: true })
-}
-
-fn literal_type(literal: &Literal) -> Option<CqlType> {
-    let text = literal.text.as_str();
-    Some(match literal.kind {
-        LiteralKind::String if text.is_ascii() => CqlType::Ascii,
-        LiteralKind::String => CqlType::Text,
-        LiteralKind::Integer if text.parse::<i32>().is_ok() => CqlType::Int,
-        LiteralKind::Integer if text.parse::<i64>().is_ok() => CqlType::BigInt,
-        LiteralKind::Integer => CqlType::VarInt,
-        LiteralKind::Float => match text.parse::<f64>().ok()? {
-            number if number.is_finite() => {
-                let shortest = Decimal::parse(&types::float::format_double(number))?;
-                match Decimal::parse(text)?.compare(&shortest) {
-                    Ordering::Equal => CqlType::Double,
-                    _ => CqlType::Decimal,
-                }
-            }
-            _ => CqlType::Double,
-        },
-        LiteralKind::Boolean => CqlType::Boolean,
-        LiteralKind::Uuid => match Uuid::parse(text)?.version() {
-            1 => CqlType::TimeUuid,
-            _ => CqlType::Uuid,
-        },
-        // Cassandra takes hexadecimal digits for a tinyint here, which they then do not fit
-        LiteralKind::Hex => CqlType::TinyInt,
-        LiteralKind::Duration => CqlType::Duration,
-    })
-}
-
-fn blob_overloads(name: &str) -> Option<(CqlType, CqlType, Work)> {
-    let peer = |wanted: &str| {
-        let found = BLOB_PEERS.iter().find(|(name, _)| *name == wanted)?;
-        Some(found.1.clone())
-    };
-    if let Some(ty) = name.strip_suffix("_as_blob").or_else(|| name.strip_suffix("asblob")) {
-        return Some((peer(ty)?, CqlType::Blob, Work::ToBlob));
-    }
-    let ty = name.strip_prefix("blob_as_").or_else(|| name.strip_prefix("blobas"))?;
-    Some((CqlType::Blob, peer(ty)?, Work::FromBlob))
 }
 
 /// `name` or `keyspace.name`.
@@ -436,10 +106,8 @@ pub fn resolve(
     if name.keyspace.as_deref().is_some_and(|keyspace| keyspace != "system") {
         return Ok(None);
     }
-    let candidates = match name.name.as_str() {
-        "to_json" | "tojson" => vec![to_json(&name.name, arguments)?],
-        other => overloads(other, table),
-    };
+    let call = Call { name: &name.name, arguments, receiver, table };
+    let candidates = call.overloads()?;
     let (keyspace, table) = table.map_or(("", ""), |t| (t.keyspace.as_str(), t.name.as_str()));
     match candidates.as_slice() {
         [] => return Ok(None),
@@ -463,13 +131,38 @@ pub fn resolve(
     let signatures = |functions: Vec<&Function>| {
         functions.into_iter().map(Function::signature).collect::<Vec<_>>().join(", ")
     };
-    match compatible.as_slice() {
-        [] => Err(CqlError::invalid(format!(
+    let argument = |index: usize| arguments.get(index).map(|a| a.text()).unwrap_or_default();
+    match (compatible.as_slice(), operator_of(&name.name)) {
+        ([], Some(operator)) => Err(CqlError::invalid(format!(
+            "the '{operator}' operation is not supported between {} and {}",
+            argument(0),
+            argument(1)
+        ))),
+        ([], None) => Err(CqlError::invalid(format!(
             "Invalid call to function {}, none of its type signatures match (known type signatures: {})",
             shown(name),
             signatures(candidates.iter().collect())
         ))),
-        [only] => Ok(Some((*only).clone())),
+        ([only], _) => Ok(Some((*only).clone())),
+        (_, Some(operator)) => {
+            // in doubt both are of the type that is wanted
+            let has_marker = arguments.iter().any(|argument| argument.is_marker());
+            let wanted = receiver.filter(|_| !has_marker);
+            let both = |function: &&&Function| {
+                wanted.is_some_and(|wanted| function.arguments.iter().all(|ty| ty == wanted))
+            };
+            if let Some(function) = compatible.iter().find(both) {
+                return Ok(Some((*function).clone()));
+            }
+            Err(CqlError::invalid(format!(
+                "Ambiguous '{operator}' operation with args {} and {}: use type hint to disambiguate, example '(int) ?'",
+                argument(0),
+                argument(1)
+            )))
+        }
+        _ if name.name == NEGATE => {
+            Err(CqlError::invalid("Ambiguous negation: use type casts to disambiguate"))
+        }
         _ => Err(CqlError::invalid(format!(
             "Ambiguous call to function {} (can be matched by following signatures: {}): use type casts to disambiguate",
             shown(name),
@@ -532,17 +225,42 @@ fn call_depth(term: &Raw) -> usize {
             entries.iter().map(|(k, v)| call_depth(k).max(call_depth(v))).max().unwrap_or(0)
         }
         Raw::Udt(fields) => fields.iter().map(|(_, v)| call_depth(v)).max().unwrap_or(0),
-        Raw::Cast(term, _) | Raw::TypeHint(_, term) | Raw::Negate(term) => call_depth(term),
-        Raw::Binary(_, left, right) => call_depth(left).max(call_depth(right)),
+        Raw::TypeHint(_, term) => call_depth(term),
+        Raw::Cast(term, _) | Raw::Negate(term) => 1 + call_depth(term),
+        Raw::Binary(_, left, right) => 1 + call_depth(left).max(call_depth(right)),
         Raw::Literal(_) | Raw::Null | Raw::Marker(_) => 0,
     }
 }
 
+/// A term that is a call, operators and CAST among them: its name and its arguments.
+pub fn as_call(term: &Raw) -> Option<(QualifiedName, Vec<&Raw>)> {
+    let native =
+        |name: &str| QualifiedName { keyspace: Some("system".to_owned()), name: name.to_owned() };
+    Some(match term {
+        Raw::Function(name, arguments) => (name.clone(), arguments.iter().collect()),
+        Raw::Binary(operator, left, right) => (native(operator_name(*operator)), vec![left, right]),
+        Raw::Negate(inner) => (native(NEGATE), vec![inner]),
+        Raw::Cast(inner, target) => (native(&format!("cast_as_{}", target.name())), vec![inner]),
+        _ => return None,
+    })
+}
+
 fn resolve_terms(
     name: &QualifiedName,
-    arguments: &[Raw],
+    arguments: &[&Raw],
     keyspace: &str,
     receiver: &ColumnSpec,
+    scope: &Scope<'_>,
+) -> Result<Option<Function>, CqlError> {
+    resolve_terms_for(name, arguments, keyspace, receiver, Some(&receiver.ty), scope)
+}
+
+fn resolve_terms_for(
+    name: &QualifiedName,
+    arguments: &[&Raw],
+    keyspace: &str,
+    receiver: &ColumnSpec,
+    wanted: Option<&CqlType>,
     scope: &Scope<'_>,
 ) -> Result<Option<Function>, CqlError> {
     if arguments.iter().any(|argument| call_depth(argument) >= MAX_CALL_DEPTH) {
@@ -551,45 +269,54 @@ fn resolve_terms(
     let table = scope.schema.table(&receiver.keyspace, &receiver.table);
     let terms: Vec<_> = arguments.iter().map(|raw| TermArgument { raw, keyspace, scope }).collect();
     let terms: Vec<&dyn Argument> = terms.iter().map(|term| term as &dyn Argument).collect();
-    resolve(name, &terms, Some(&receiver.ty), table.map(|table| &**table))
+    resolve(name, &terms, wanted, table.map(|table| &**table))
 }
 
 /// Does the result of a call fit a receiver? Calls that cannot be resolved do here: the message that they
 /// get later is the better one.
 pub fn test_call(
-    name: &QualifiedName,
-    arguments: &[Raw],
+    term: &Raw,
     keyspace: &str,
     receiver: &ColumnSpec,
     scope: &Scope<'_>,
 ) -> Assignment {
-    match resolve_terms(name, arguments, keyspace, receiver, scope) {
-        Ok(Some(function)) if function.work != Work::Token => function.fits(&receiver.ty),
-        _ => Assignment::Weak,
-    }
+    scope.verdicts.assignment(term, &receiver.ty, || {
+        let Some((name, arguments)) = as_call(term) else { return Assignment::Weak };
+        match resolve_terms(&name, &arguments, keyspace, receiver, scope) {
+            Ok(Some(function)) if !function.is_made => function.fits(&receiver.ty),
+            _ => Assignment::Weak,
+        }
+    })
 }
 
-/// The function that a term calls, checked against what receives its result.
-pub fn resolve_call(
-    name: &QualifiedName,
-    arguments: &[Raw],
+/// The function that a term calls, checked against what receives its result, and its arguments.
+pub fn resolve_call<'t>(
+    term: &'t Raw,
     keyspace: &str,
     receiver: &ColumnSpec,
     scope: &Scope<'_>,
-) -> Result<Function, CqlError> {
-    let function = resolve_terms(name, arguments, keyspace, receiver, scope)?;
-    let Some(function) = function else {
-        let native = name.keyspace.as_deref().is_none_or(|keyspace| keyspace == "system");
-        return Err(match native && NOT_YET.contains(&name.name.as_str()) {
-            true => CqlError::unsupported(format_args!("Function {}", name.name)),
-            false => CqlError::invalid(format!("Unknown function {} called", shown(name))),
-        });
+) -> Result<(Function, Vec<&'t Raw>), CqlError> {
+    let Some((name, arguments)) = as_call(term) else {
+        return Err(CqlError::invalid("A call is wanted"));
     };
+    let function = resolve_terms(&name, &arguments, keyspace, receiver, scope)?;
+    let Some(function) = function else {
+        return Err(CqlError::invalid(format!("Unknown function {} called", shown(&name))));
+    };
+    if function.aggregate().is_some() {
+        return Err(CqlError::invalid(
+            "Aggregation function are not supported in the where clause",
+        ));
+    }
     if !function.fits(&receiver.ty).is_assignable() {
+        let what = match operator_of(&function.name) {
+            Some(operator) => format!("operation {operator}"),
+            None => format!("function system.{}", function.name),
+        };
         return Err(CqlError::invalid(format!(
-            "Type error: cannot assign result of function system.{} (type {}) to {} (type {})",
-            function.name, function.returns, receiver.name, receiver.ty
+            "Type error: cannot assign result of {what} (type {}) to {} (type {})",
+            function.returns, receiver.name, receiver.ty
         )));
     }
-    Ok(function)
+    Ok((function, arguments))
 }
