@@ -14,6 +14,8 @@ const LEAST_PRECISION: u32 = 32;
 const MAX_QUOTIENT_SCALE: i64 = 1000;
 /// Places by which an operand is shifted at the most. Java has no such bound, and runs out of memory.
 const MAX_SHIFT: i64 = 200_000;
+/// Digits of a logarithm that a double is good for.
+const SHORT_DIGITS: u32 = 14;
 /// Digits that are computed beyond those asked for.
 const GUARD_DIGITS: u32 = 12;
 
@@ -263,6 +265,19 @@ impl Decimal {
         self.with_scale(0, Rounding::HalfUp)
     }
 
+    /// The low 64 bits of the whole part.
+    pub fn low_bits(&self) -> Result<i64, DecimalError> {
+        // so many factors of ten leave nothing there
+        if self.scale <= -64 {
+            return Ok(0);
+        }
+        let bytes = self.to_integer()?.to_signed_bytes_le();
+        let sign = if bytes.last().is_some_and(|byte| *byte >= 0x80) { 0xff } else { 0 };
+        let mut low = [sign; 8];
+        low.iter_mut().zip(bytes).for_each(|(slot, byte)| *slot = byte);
+        Ok(i64::from_le_bytes(low))
+    }
+
     /// The whole part.
     pub fn to_integer(&self) -> Result<BigInt, DecimalError> {
         Ok(self.with_scale(0, Rounding::Down)?.unscaled)
@@ -315,11 +330,31 @@ impl Decimal {
             return Err(DecimalError::Logarithm("Log10"));
         }
         let precision = self.working_precision();
-        let digits = precision + GUARD_DIGITS;
-        let number = self.log_fixed(digits)?;
+        // a quotient of two logarithms of two more digits: in Java it comes out even for some powers of ten only
+        let digits = precision + 2 + GUARD_DIGITS;
+        let number = self.log_fixed(digits)?.round_to(precision + 2, Rounding::HalfEven)?;
         let ten = Self::of(ln_of_ten(digits), digits.into())?;
-        let quotient = number.divide_to_scale(&ten, digits.into(), Rounding::HalfEven)?;
-        quotient.round_to(precision, Rounding::HalfEven)
+        let ten = ten.round_to(precision + 2, Rounding::HalfEven)?;
+        number.divide_to_precision(&ten, precision + 2)?.round_to(precision, Rounding::HalfEven)
+    }
+
+    /// The quotient of so many digits; one that comes out even has no zeros at its end that it can do without.
+    fn divide_to_precision(&self, other: &Self, precision: u32) -> Result<Self, DecimalError> {
+        let preferred = i64::from(self.scale) - i64::from(other.scale);
+        if self.is_zero() {
+            return Self::of(BigInt::ZERO, preferred);
+        }
+        let shift = (i64::from(precision) + 2 + other.precision() - self.precision()).max(0);
+        let dividend = &self.unscaled * power_of_ten(shift)?;
+        let (quotient, rest) = (&dividend / &other.unscaled, &dividend % &other.unscaled);
+        let scale = preferred + shift;
+        if rest.sign() == Sign::NoSign {
+            let quotient = Self::of(quotient, scale)?.round_to(precision, Rounding::HalfEven)?;
+            return Ok(quotient.strip_zeros(preferred));
+        }
+        // a digit more says that something follows
+        let sign = if quotient.sign() == Sign::Minus { -1 } else { 1 };
+        Self::of(quotient * 10 + sign, scale + 1)?.round_to(precision, Rounding::HalfEven)
     }
 
     /// The natural logarithm of a positive number, to more than so many significant digits.
@@ -365,22 +400,28 @@ fn exp_fixed(number: &BigInt, digits: u32) -> BigInt {
     sum / BigInt::from(10).pow(digits_more - digits)
 }
 
-/// `ln x`, both times `10^digits`, for `x` between 0.05 and 10: Newton's steps from the nearest double.
+/// `ln x`, both times `10^digits`, for `x` between 0.05 and 10: Newton's steps from the nearest double, each with
+/// three times the digits of the one before.
 fn ln_fixed(number: &BigInt, digits: u32) -> BigInt {
-    let one = BigInt::from(10).pow(digits);
-    let short = BigInt::from(10).pow(digits.saturating_sub(17));
-    let start = i64::try_from(&(number / &short)).unwrap_or(i64::MAX) as f64;
-    let unit = 10_f64.powi(digits.min(17).cast_signed());
-    let start = (start / unit).ln() * unit;
-    let mut logarithm = BigInt::from(start as i64) * &short;
-    // each step triples the digits, of which the double gave at least five
-    let mut right = 5_u32;
-    while right < digits + 1 {
-        let power = exp_fixed(&logarithm, digits);
-        logarithm += (number - &power) * 2_u8 * &one / (number + &power);
-        right = right.saturating_mul(3);
-    }
-    logarithm
+    let start = if digits > 3 * SHORT_DIGITS {
+        let low = digits / 3 + 5;
+        let scale = BigInt::from(10).pow(digits - low);
+        ln_fixed(&(number / &scale), low) * scale
+    } else {
+        let scale = BigInt::from(10).pow(digits.saturating_sub(17));
+        let unit = 10_f64.powi(digits.min(17).cast_signed());
+        let short = i64::try_from(&(number / &scale)).unwrap_or(i64::MAX) as f64;
+        let start = BigInt::from(((short / unit).ln() * unit) as i64) * scale;
+        newton(number, start, digits)
+    };
+    newton(number, start, digits)
+}
+
+/// A step towards the logarithm: three times as many digits of it are right after it.
+fn newton(number: &BigInt, logarithm: BigInt, digits: u32) -> BigInt {
+    let power = exp_fixed(&logarithm, digits);
+    let step = (number - &power) * 2_u8 * BigInt::from(10).pow(digits) / (number + &power);
+    logarithm + step
 }
 
 /// `ln 10` times `10^digits`.
@@ -461,6 +502,10 @@ mod tests {
         assert_eq!(shown(number("2").log()), "0.69314718055994530941723212145818");
         assert_eq!(shown(number("123.456").log()), "4.8158848172832638831092321051665");
         assert_eq!(shown(number("2").log10()), "0.30102999566398119521373889472449");
+        assert_eq!(shown(number("100").log10()), "2");
+        assert_eq!(shown(number("0.001").log10()), "-3.0000000000000000000000000000000");
+        assert_eq!(shown(number("1000").log10()), "3.0000000000000000000000000000000");
+        assert_eq!(number("1").log10().unwrap().scale, -33);
         assert_eq!(shown(number("1E+100").log()), "230.25850929940456840179914546844");
         assert_eq!(shown(number("0").log()), "Natural log of number zero or less");
         assert_eq!(shown(number("1E+20").exp()), "Overflow");

@@ -167,11 +167,23 @@ pub struct Group {
     pub aggregation: Aggregation,
     /// The clustering of its first row.
     pub first: Clustering,
-    /// The clustering of its last row up to now.
-    pub last: Clustering,
+    /// The clustering of its last row up to now, packed.
+    last: Vec<u8>,
     /// Is there a row in it, or static values alone?
     pub has_row: bool,
     output: Option<Vec<u8>>,
+}
+
+impl Group {
+    /// The clustering of its last row up to now.
+    pub fn last(&self) -> ClusteringRef<'_> {
+        ClusteringRef::from_packed(&self.last)
+    }
+
+    pub(super) fn set_last(&mut self, row: ClusteringRef<'_>) {
+        self.last.clear();
+        self.last.extend_from_slice(row.as_packed());
+    }
 }
 
 impl GroupBy {
@@ -190,7 +202,8 @@ impl GroupBy {
         env: &Env<'_>,
     ) -> Result<Group, CqlError> {
         let output = if has_row { self.output(env)? } else { None };
-        Ok(Group { aggregation, first: row.to_owned(), last: row.to_owned(), has_row, output })
+        let last = row.as_packed().to_vec();
+        Ok(Group { aggregation, first: row.to_owned(), last, has_row, output })
     }
 
     /// Does a row of the same partition belong to a group?
@@ -206,7 +219,7 @@ impl GroupBy {
         }
         let values = self.prefix - usize::from(self.function.is_some());
         let columns = table.clustering.iter().take(values);
-        let same = columns.zip(group.last.as_ref().iter()).zip(row.iter()).all(
+        let same = columns.zip(group.last().iter()).zip(row.iter()).all(
             |((column, left), right)| match (left, right) {
                 (Some(left), Some(right)) => column.ty.compare(left, right).is_eq(),
                 (left, right) => left.is_none() == right.is_none(),

@@ -15,6 +15,7 @@ use crate::error::CqlError;
 use crate::select::aggregation::Aggregation;
 use crate::select::project::ResultRow;
 use crate::term::function::Function;
+use crate::term::sort_entries;
 
 /// Where a column lies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -67,6 +68,8 @@ pub(super) enum Expr {
     Elements { exprs: Vec<Expr>, sorted_by: Option<CqlType> },
     /// A vector of elements of a type.
     Vector(CqlType, Vec<Expr>),
+    /// A map with keys of a type.
+    Map { key: CqlType, keys: Vec<Expr>, values: Vec<Expr> },
 }
 
 /// A value or null.
@@ -120,6 +123,12 @@ impl<'v> Env<'v> {
             }
             Expr::Vector(element, exprs) => {
                 Some(Cow::Owned(pack_vector(element, self.items(exprs, "vectors")?)))
+            }
+            Expr::Map { key, keys, values } => {
+                let keys = self.items(keys, "collections")?;
+                let values = self.items(values, "collections")?;
+                let entries = keys.into_iter().zip(values).collect();
+                Some(Cow::Owned(pack_map(sort_entries(key, entries))))
             }
         })
     }
@@ -490,6 +499,9 @@ impl Expr {
             | Self::Tuple(items)
             | Self::Elements { exprs: items, .. }
             | Self::Vector(_, items) => items.iter().for_each(|item| item.part_terms(out)),
+            Self::Map { keys, values, .. } => {
+                keys.iter().chain(values).for_each(|item| item.part_terms(out));
+            }
             Self::Column(_) | Self::Term(_) | Self::Aggregate(_) => {}
         }
     }
@@ -512,6 +524,9 @@ impl Expr {
                 | Self::Vector(_, items) => {
                     items.iter().find(|item| item.part_of(term).is_some())?
                 }
+                Self::Map { keys, values, .. } => {
+                    keys.iter().chain(values).find(|item| item.part_of(term).is_some())?
+                }
                 Self::Term(_) | Self::Aggregate(_) => return None,
             };
         }
@@ -529,6 +544,7 @@ impl Expr {
             | Self::Tuple(items)
             | Self::Elements { exprs: items, .. }
             | Self::Vector(_, items) => items.iter().any(Self::aggregates),
+            Self::Map { keys, values, .. } => keys.iter().chain(values).any(Self::aggregates),
         }
     }
 
@@ -550,7 +566,42 @@ impl Expr {
             Self::Tuple(items) => Self::Tuple(all(items)),
             Self::Elements { exprs, sorted_by } => Self::Elements { exprs: all(exprs), sorted_by },
             Self::Vector(element, items) => Self::Vector(element, all(items)),
+            Self::Map { key, keys, values } => {
+                let keys = all(keys);
+                Self::Map { key, keys, values: all(values) }
+            }
             Self::Column(_) => self,
+        }
+    }
+
+    /// Is it a call of which all is known before the first row?
+    fn is_constant_call(&self) -> bool {
+        let is_constant =
+            |argument: &Self| matches!(argument, Self::Term(_)) || argument.is_constant_call();
+        matches!(self, Self::Call(function, arguments)
+            if function.is_pure() && arguments.iter().all(is_constant))
+    }
+
+    /// Takes constant calls out, to be computed once a request: they become terms from number `first` on.
+    pub(super) fn lift_constants(self, first: usize, out: &mut Vec<Self>) -> Self {
+        if self.is_constant_call() {
+            out.push(self);
+            return Self::Term(first + out.len() - 1);
+        }
+        let mut all = |items: Vec<Self>| -> Vec<Self> {
+            items.into_iter().map(|item| item.lift_constants(first, out)).collect()
+        };
+        match self {
+            Self::Call(function, items) => Self::Call(function, all(items)),
+            Self::Tuple(items) => Self::Tuple(all(items)),
+            Self::Elements { exprs, sorted_by } => Self::Elements { exprs: all(exprs), sorted_by },
+            Self::Vector(element, items) => Self::Vector(element, all(items)),
+            Self::Map { key, keys, values } => {
+                let keys = all(keys);
+                Self::Map { key, keys, values: all(values) }
+            }
+            Self::Part(inner, part) => Self::Part(Box::new(inner.lift_constants(first, out)), part),
+            other => other,
         }
     }
 
@@ -564,6 +615,9 @@ impl Expr {
             | Self::Tuple(items)
             | Self::Elements { exprs: items, .. }
             | Self::Vector(_, items) => items.iter().for_each(|item| item.for_each_first(visit)),
+            Self::Map { keys, values, .. } => {
+                keys.iter().chain(values).for_each(|item| item.for_each_first(visit));
+            }
         }
     }
 }

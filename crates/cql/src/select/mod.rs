@@ -7,6 +7,7 @@
 //! instead and give one at the end.
 
 mod aggregation;
+mod build;
 mod expr;
 mod filter;
 mod keys;
@@ -34,12 +35,13 @@ use crate::scope::Scope;
 use crate::term::Term;
 use crate::value::Bound;
 use aggregation::{Aggregates, GroupBy};
+use build::Build;
 use expr::{Env, Expr, Place};
 use limits::Limits;
 use order::Order;
 use project::JsonMembers;
 use restrictions::Restrictions;
-use selection::{Build, Selected};
+use selection::Selected;
 
 pub use aggregation::{Aggregation, Group};
 pub use filter::BoundFilter;
@@ -49,6 +51,9 @@ pub use order::PostOrder;
 pub use paging::{PageRequest, Position, Read};
 pub use project::{ResultRow, row_is_live};
 pub use slices::{MAX_COMBINATIONS, RowFilter};
+
+/// Why rows that are to be sorted have no pages.
+pub const CANNOT_PAGE: &str = "Cannot page queries with both ORDER BY and a IN restriction on the partition key; you must either remove the ORDER BY or the IN and sort client side, or disable paging for this query";
 
 /// A prepared SELECT.
 #[derive(Clone, Debug)]
@@ -61,6 +66,8 @@ pub struct Select {
     outputs: Vec<Expr>,
     /// Terms of the selection.
     terms: Vec<Term>,
+    /// Calls with constant arguments; their results are terms too, after the others.
+    constants: Vec<Expr>,
     /// Those of them that are arguments of functions.
     arguments: Vec<(usize, String)>,
     fetched: Fetched,
@@ -119,7 +126,13 @@ impl Select {
                 Some(build.group_by(&groups, &restrictions, select.distinct)?)
             }
         };
-        let Build { terms, columns, aggregates, arguments, .. } = build;
+        let Build { terms, columns, mut aggregates, arguments, .. } = build;
+        let mut constants = Vec::new();
+        let mut lift = |expr: Expr| expr.lift_constants(terms.len(), &mut constants);
+        outputs = outputs.into_iter().map(&mut lift).collect();
+        for one in &mut aggregates {
+            one.argument = one.argument.take().map(&mut lift);
+        }
         let aggregates_all = !aggregates.is_empty() && group_by.is_none();
         if aggregates_all && select.per_partition_limit.is_some() {
             return Err(CqlError::invalid(
@@ -153,6 +166,7 @@ impl Select {
             distinct: select.distinct,
             outputs,
             terms,
+            constants,
             arguments,
             fetched,
             json,
@@ -192,13 +206,18 @@ impl Select {
             terms,
         };
         let mut read = self.find(read, bind)?;
-        if read.target.is_nothing() || read.rows.is_empty() {
-            return Ok(read.nothing());
+        for constant in &self.constants {
+            let value = self.env(&read, None, bind).value(constant)?;
+            let value = value.map(|value| value.into_owned().into());
+            read.terms.push(value);
         }
-        if post && page.size.is_some_and(|size| size > 0) {
-            return Err(CqlError::invalid(
-                "Cannot page queries with both ORDER BY and a IN restriction on the partition key; you must either remove the ORDER BY or the IN and sort client side, or disable paging for this query",
-            ));
+        let is_nothing = read.target.is_nothing() || read.rows.is_empty();
+        let is_paged = page.size.is_some_and(|size| size > 0);
+        if post && is_paged && !(is_nothing && self.aggregation_warning().is_none()) {
+            return Err(CqlError::invalid(CANNOT_PAGE));
+        }
+        if is_nothing {
+            return Ok(read.nothing());
         }
         if let Some(after) = &page.after {
             read = read.resume(after, table)?;
@@ -410,7 +429,7 @@ impl Select {
             return Ok(false);
         }
         group.aggregation.add(&self.aggregates, &self.outputs, &env)?;
-        group.last = row.clustering.to_owned();
+        group.set_last(row.clustering);
         Ok(true)
     }
 

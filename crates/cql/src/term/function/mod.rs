@@ -120,6 +120,15 @@ impl Function {
         }
     }
 
+    /// Is its result of the very type of its first argument, as Cassandra hands it through?
+    pub fn keeps_type(&self) -> bool {
+        match self.work {
+            Work::Mask(mask) => mask != Mask::Hash,
+            Work::Aggregate(aggregate) => matches!(aggregate, Aggregate::Min | Aggregate::Max),
+            _ => false,
+        }
+    }
+
     /// What is aggregated, if this is an aggregate.
     pub(crate) fn aggregate(&self) -> Option<Aggregate> {
         match self.work {

@@ -68,15 +68,6 @@ pub fn result_type(left: &CqlType, right: &CqlType) -> CqlType {
     }
 }
 
-/// The low 64 bits.
-fn low_bits(number: &BigInt) -> i64 {
-    let bytes = number.to_signed_bytes_le();
-    let sign = if bytes.last().is_some_and(|byte| *byte >= 0x80) { 0xff } else { 0 };
-    let mut low = [sign; 8];
-    low.iter_mut().zip(bytes).for_each(|(slot, byte)| *slot = byte);
-    i64::from_le_bytes(low)
-}
-
 fn failed(error: &DecimalError) -> String {
     error.to_string()
 }
@@ -101,8 +92,11 @@ impl Number {
             Self::Whole(number) => *number,
             Self::Float(number) => *number as i64,
             Self::Double(number) => *number as i64,
-            Self::Big(number) => low_bits(number),
-            Self::Decimal(number) => low_bits(&number.to_integer().map_err(|e| failed(&e))?),
+            Self::Big(number) => {
+                let number = Decimal { unscaled: number.clone(), scale: 0 };
+                number.low_bits().map_err(|error| failed(&error))?
+            }
+            Self::Decimal(number) => number.low_bits().map_err(|error| failed(&error))?,
         })
     }
 
@@ -293,6 +287,8 @@ pub fn compute(math: Math, ty: &CqlType, number: &Number) -> Result<Vec<u8>, Str
     let of_double = |number: f64| match math {
         Math::Abs => number.abs(),
         Math::Exp => number.exp(),
+        // Java's has the sign that processors give it
+        Math::Log | Math::Log10 if number < 0.0 => -f64::NAN.abs(),
         Math::Log => number.ln(),
         Math::Log10 => number.log10(),
         Math::Round => round_half_up(number),

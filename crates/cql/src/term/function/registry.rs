@@ -155,7 +155,7 @@ impl Call<'_> {
             "_divide" => self.operations(Arithmetic::Divide),
             "_modulo" => self.operations(Arithmetic::Modulo),
             "count" => vec![self.make(&[T::Blob], &T::BigInt, Work::Aggregate(Aggregate::Count))],
-            "count_rows" | "countrows" => {
+            "count_rows" | "countRows" => {
                 vec![self.make(&[], &T::BigInt, Work::Aggregate(Aggregate::CountRows))]
             }
             "sum" => self.numbers(Work::Aggregate(Aggregate::Sum)),
