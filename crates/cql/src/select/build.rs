@@ -22,7 +22,7 @@ pub(super) struct Node {
     pub expr: Expr,
     pub name: String,
     pub ty: CqlType,
-    /// Is the type that of a clustering column in descending order?
+    /// Is the type that of a clustering column in descending order, or taken over from one?
     pub reversed: bool,
 }
 
@@ -65,7 +65,7 @@ impl Build<'_, '_> {
             table: self.table.name.as_str().into(),
             name: alias.unwrap_or(&node.name).into(),
             ty,
-            reversed: node.reversed,
+            reversed: node.reversed && matches!(node.expr, Expr::Column(_)),
         };
         Ok((node.expr, column))
     }

@@ -574,17 +574,28 @@ impl Expr {
         }
     }
 
-    /// Is it a call of which all is known before the first row?
-    fn is_constant_call(&self) -> bool {
-        let is_constant =
-            |argument: &Self| matches!(argument, Self::Term(_)) || argument.is_constant_call();
-        matches!(self, Self::Call(function, arguments)
-            if function.is_pure() && arguments.iter().all(is_constant))
+    /// Is all of it known before the first row?
+    fn is_constant(&self) -> bool {
+        match self {
+            Self::Term(_) => true,
+            Self::Call(function, items) => {
+                function.is_pure() && items.iter().all(Self::is_constant)
+            }
+            Self::Tuple(items) | Self::Elements { exprs: items, .. } | Self::Vector(_, items) => {
+                items.iter().all(Self::is_constant)
+            }
+            Self::Map { keys, values, .. } => keys.iter().chain(values).all(Self::is_constant),
+            Self::Column(_)
+            | Self::Aggregate(_)
+            | Self::First(..)
+            | Self::Meta(..)
+            | Self::Part(..) => false,
+        }
     }
 
     /// Takes constant calls out, to be computed once a request: they become terms from number `first` on.
     pub(super) fn lift_constants(self, first: usize, out: &mut Vec<Self>) -> Self {
-        if self.is_constant_call() {
+        if matches!(self, Self::Call(..)) && self.is_constant() {
             out.push(self);
             return Self::Term(first + out.len() - 1);
         }

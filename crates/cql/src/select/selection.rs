@@ -8,7 +8,9 @@ use std::sync::Arc;
 use schema::{Column, ColumnKind, Table};
 use types::{CqlType, UserType};
 
-use crate::ast::{CellMeta, NativeType, QualifiedName, Selectable, Selectors, Term as Raw};
+use crate::ast::{
+    CellMeta, NativeType, QualifiedName, RawType, Selectable, Selectors, Term as Raw,
+};
 use crate::error::CqlError;
 use crate::scope::{ColumnSpec, Scope};
 use crate::select::expr::Place;
@@ -96,7 +98,7 @@ impl<'r> Selected<'r> {
             Selectable::TypeHint(hint, inner) => {
                 let inner = one(inner)?;
                 let ty = raw_type::resolve(hint, &table.keyspace, scope)?.freeze();
-                Self::Hint(type_text(hint), ty, inner)
+                Self::Hint(type_text(&qualified(hint, &table.keyspace)), ty, inner)
             }
             Selectable::Tuple(items) => Self::Tuple(many(items)?),
             Selectable::List(items) => Self::List(many(items)?),
@@ -271,6 +273,26 @@ pub(super) fn field_of<'d>(
             definition.name
         ))
     })
+}
+
+/// A type as written, user types with their keyspace.
+fn qualified(ty: &RawType, keyspace: &str) -> RawType {
+    let inner = |ty: &RawType| Box::new(qualified(ty, keyspace));
+    match ty {
+        RawType::List(element) => RawType::List(inner(element)),
+        RawType::Set(element) => RawType::Set(inner(element)),
+        RawType::Map(key, value) => RawType::Map(inner(key), inner(value)),
+        RawType::Tuple(types) => {
+            RawType::Tuple(types.iter().map(|ty| qualified(ty, keyspace)).collect())
+        }
+        RawType::Vector(element, dimension) => RawType::Vector(inner(element), *dimension),
+        RawType::Frozen(frozen) => RawType::Frozen(inner(frozen)),
+        RawType::User(name) => RawType::User(QualifiedName {
+            keyspace: Some(name.keyspace.as_deref().unwrap_or(keyspace).to_owned()),
+            name: name.name.clone(),
+        }),
+        RawType::Native(_) | RawType::Custom(_) => ty.clone(),
+    }
 }
 
 /// The column inside of fields, elements and slices.
