@@ -199,6 +199,7 @@ impl Coordinator {
             now_millis: now.millis,
             protocol_version: request.version.number(),
             time_uuid: &|| self.time_uuid(),
+            list_path: &|| self.time_uuid(),
             random: &|| self.random(),
             limits: &self.limits,
         })

@@ -136,6 +136,7 @@ impl Coordinator {
                 now_millis: now.millis,
                 protocol_version: request.version.number(),
                 time_uuid: &time_uuid,
+                list_path: &time_uuid,
                 random: &random,
                 limits: &self.limits,
             })

@@ -73,7 +73,7 @@ pub enum Plan {
     /// SELECT.
     Select(Arc<crate::select::Select>),
     /// INSERT, UPDATE, DELETE.
-    Modify(Box<crate::modify::Modify>),
+    Modify(Arc<crate::modify::Modify>),
     /// BATCH as a statement.
     Batch(Box<crate::modify::Batch>),
     /// A change of the schema.
@@ -109,13 +109,13 @@ pub fn prepare(
             (Plan::Select(Arc::new(select)), Some(result))
         }
         Statement::Insert(insert) => {
-            (Plan::Modify(Box::new(Modify::insert(insert, scope_ref)?)), None)
+            (Plan::Modify(Arc::new(Modify::insert(insert, scope_ref)?)), None)
         }
         Statement::Update(update) => {
-            (Plan::Modify(Box::new(Modify::update(update, scope_ref)?)), None)
+            (Plan::Modify(Arc::new(Modify::update(update, scope_ref)?)), None)
         }
         Statement::Delete(delete) => {
-            (Plan::Modify(Box::new(Modify::delete(delete, scope_ref)?)), None)
+            (Plan::Modify(Arc::new(Modify::delete(delete, scope_ref)?)), None)
         }
         Statement::Batch(batch) => (Plan::Batch(Box::new(Batch::prepare(batch, scope_ref)?)), None),
         Statement::Describe(describe) => {
