@@ -5,9 +5,6 @@ use std::process::Command;
 
 use crate::machine::{self, Outcome};
 
-/// Heap of a Cassandra that only answers the corpus.
-pub const ORACLE_HEAP: &str = "768M";
-
 pub fn run(args: &[String]) -> Outcome {
     machine::need(&["bash", "java"])?;
     machine::run(script().args(args))
