@@ -35,6 +35,11 @@ pub fn command() -> Command {
 impl Node {
     /// Starts a built node and waits for the line that says it serves.
     pub fn start(name: &str, ip: &str) -> Outcome<Self> {
+        Self::start_with(name, ip, &[])
+    }
+
+    /// The same with settings (`key=value`) of its own.
+    pub fn start_with(name: &str, ip: &str, settings: &[&str]) -> Outcome<Self> {
         let dir = machine::cache().join("run").join(name);
         let _ = std::fs::remove_dir_all(&dir);
         std::fs::create_dir_all(&dir)?;
@@ -43,6 +48,7 @@ impl Node {
             .arg("--data-dir")
             .arg(dir.join("data"))
             .args(["--listen", ip, "--set", &format!("metrics_address={ip}")])
+            .args(settings.iter().flat_map(|setting| ["--set", setting]))
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
             .stderr(log)
