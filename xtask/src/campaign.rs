@@ -3,11 +3,15 @@
 use std::process::Command;
 
 use crate::machine::{self, Outcome};
+use crate::roundtrip;
 
-/// `campaign NAME [OPTIONS]`: everything is handed to the simulator's `campaign` binary.
+/// `campaign NAME [OPTIONS]`: everything but `roundtrip` is handed to the simulator's `campaign` binary.
 pub fn run(args: &[String]) -> Outcome {
     if args.is_empty() {
         return Err("which campaign? campaign NAME [OPTIONS]".into());
+    }
+    if args == ["roundtrip"] {
+        return roundtrip::campaign();
     }
     if !machine::root().join("crates/sim").exists() {
         return Err("there is no simulator in this tree yet (crates/sim)".into());

@@ -9,9 +9,10 @@ use cql::ddl::Ddl;
 use env::sync::Semaphore;
 use protocol::{Change, ErrorDetail, ErrorResponse, SchemaChange, Target};
 use schema::{
-    ChangeKind, ChangeOptions, Schema, SchemaError, SchemaEvent, SchemaState, Table, TableId,
+    ChangeKind, ChangeOptions, Schema, SchemaError, SchemaEvent, SchemaMutation, SchemaState,
+    Table, TableId,
 };
-use storage::StorageError;
+use storage::{Node, StorageError};
 
 use crate::answer::{Answer, Outcome, cql_error, invalid};
 use crate::boot::{BootError, truncation_record, write_schema_mutation, write_schema_version};
@@ -126,6 +127,7 @@ impl Coordinator {
         node.set_schema(&after).await.map_err(server_error)?;
         *owner.state.borrow_mut() = state;
         write_schema_version(&self.engine, &after).await.map_err(failed)?;
+        self.flush_schema(node, &after, &applied.mutations);
         self.drop_tables(&before, &after).await;
         for event in &applied.events {
             let change = change_of(event);
@@ -135,6 +137,16 @@ impl Coordinator {
             }
         }
         Ok((applied.event.as_ref().map(change_of), applied.warnings))
+    }
+
+    /// Has what changed in `system_schema` written to SSTables soon. The log has it already; but a Cassandra that is
+    /// started on this directory reads its schema before its log.
+    fn flush_schema(&self, node: &Node, schema: &Schema, mutations: &[SchemaMutation]) {
+        for table in mutations.iter().flat_map(|mutation| mutation.updates.keys()) {
+            if let Some(table) = schema.table("system_schema", table.name()) {
+                node.want_flush(table.id);
+            }
+        }
     }
 
     /// Removes the files of tables that a change dropped, after their snapshot.
