@@ -12,7 +12,7 @@ use std::process::ExitCode;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 
-use sim::canary::{Bug, ENGINE, WHOLE};
+use sim::canary::{Bug, ENGINE, ONCE, WHOLE};
 use sim::coverage::{Coverage, REQUIRED, REQUIRED_OF_NODES};
 use sim::cql_node::CqlNode;
 use sim::engine_node::Door;
@@ -111,7 +111,7 @@ fn failure(kind: &str, seed: u64, what: &str) -> String {
 
 fn planted(wanted: impl Fn(&Bug) -> bool) -> Result<(), String> {
     let mut missed = Vec::new();
-    let engine = ENGINE.iter().map(|bug| (bug, run::<Door> as Run));
+    let engine = ENGINE.iter().chain(ONCE).map(|bug| (bug, run::<Door> as Run));
     let whole = WHOLE.iter().map(|bug| (bug, run::<CqlNode> as Run));
     for (bug, run) in engine.chain(whole).filter(|(bug, _)| wanted(bug)) {
         match found(bug, run) {

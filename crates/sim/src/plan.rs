@@ -73,7 +73,7 @@ impl Plan {
             sync,
             segment_bytes: 1 << rng.between(14, 16),
             commitlog_bytes: rng.between(128, 512) << 10,
-            memtable_bytes: rng.between(24, 128) << 10,
+            memtable_bytes: rng.between(16, 64) << 10,
             cleanup_threshold: 0.2 + rng.below(50) as f64 / 100.0,
             column_index_bytes: 1 << rng.between(9, 13),
             chunk_cache_bytes: rng.between(16, 256) << 10,
