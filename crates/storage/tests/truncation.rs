@@ -69,11 +69,7 @@ async fn write(engine: &Rc<Engine>, table: &Arc<Table>, key: i32) -> Result<(), 
     engine.shards().call_async(owner, Class::Statement, apply).await?
 }
 
-async fn is_there(
-    engine: &Rc<Engine>,
-    table: &Arc<Table>,
-    key: i32,
-) -> Result<bool, StorageError> {
+async fn is_there(engine: &Rc<Engine>, table: &Arc<Table>, key: i32) -> Result<bool, StorageError> {
     let key = PartitionKey::new(key.to_be_bytes());
     let (owner, table) = (engine.owner(key.token), Arc::clone(table));
     let read = move |engine: Rc<Engine>| async move {
