@@ -190,9 +190,12 @@ impl Coordinator {
         let snapshot = self.snapshot_name("truncated", table);
         let local = schema.table("system", "local").cloned();
         let engine = Rc::clone(&self.engine);
-        let now = self.env.unique_micros();
+        let env = self.env.clone();
         let record = async move |position| -> Result<(), StorageError> {
             let Some(local) = local else { return Err(StorageError::UnknownTable(id)) };
+            // What was batched up to this millisecond is void, what comes later is not: nothing else is of this one.
+            let now = env.unique_micros();
+            env.raise_unique_floor(now - now % 1000 + 999);
             let record = truncation_record(position, now / 1000);
             let columns = [("truncated_at", Internal::Entry(id.0.to_vec(), record))];
             let row = internal::insert(&local, &[b"local"], &[], &columns, now, now / 1_000_000);
