@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use crate::machine::{self, Outcome};
 use crate::node::{self, Node};
 use crate::peer::{ORACLE_HEAP, Peer};
-use crate::{drivers, oracle, tidy};
+use crate::{drivers, oracle, power, tidy};
 
 /// What a stage found.
 #[derive(Default)]
@@ -56,6 +56,12 @@ const STAGES: &[Stage] = &[
         what: "seeded clusters in one process",
         budget_minutes: 8,
         run: simulation,
+    },
+    Stage {
+        name: "power",
+        what: "kills and power cuts of real nodes",
+        budget_minutes: 3,
+        run: power,
     },
 ];
 
@@ -260,6 +266,18 @@ fn simulation() -> Outcome<Tally> {
         return Err("there is no simulator in this tree yet (crates/sim)".into());
     }
     cargo_test(&["test", "--profile", "sim", "--package", "sim"])
+}
+
+/// Cuts, kills and classes of syncs left out each count as a check.
+fn power() -> Outcome<Tally> {
+    let (done, text) = power::short()?;
+    let last = text.lines().rev().find(|line| line.starts_with("checks: ")).unwrap_or_default();
+    let passed = number_before(last, " passed");
+    let mut tally = Tally { passed, failed: number_before(last, " failed"), problems: Vec::new() };
+    if (!done && tally.failed == 0) || passed == 0 {
+        tally.problems.push("the power cuts did not run to their end".to_owned());
+    }
+    Ok(tally)
 }
 
 #[cfg(test)]

@@ -44,6 +44,24 @@ pub enum RecordedOp {
     SyncDir { path: PathBuf },
 }
 
+impl RecordedOp {
+    /// The paths that it names.
+    fn paths(&mut self) -> [Option<&mut PathBuf>; 2] {
+        match self {
+            Self::Open { path, .. }
+            | Self::CreateDirAll { path }
+            | Self::RemoveFile { path }
+            | Self::RemoveDirAll { path }
+            | Self::SyncDir { path } => [Some(path), None],
+            Self::Rename { from, to } | Self::HardLink { from, to } => [Some(from), Some(to)],
+            Self::Write { .. }
+            | Self::SetLen { .. }
+            | Self::Allocate { .. }
+            | Self::Sync { .. } => [None, None],
+        }
+    }
+}
+
 /// One line of the log; its place in the log is its time.
 #[derive(Clone, Debug)]
 pub enum Entry {
@@ -234,6 +252,23 @@ impl Recording {
     #[must_use]
     pub fn without(mut self, operations: BTreeSet<u64>) -> Self {
         self.omitted = operations;
+        self
+    }
+
+    /// The same run in another directory: paths below `from` are below `to`.
+    #[must_use]
+    pub fn moved(mut self, from: &Path, to: &Path) -> Self {
+        let moved = |path: &mut PathBuf| {
+            if let Ok(rest) = path.strip_prefix(from) {
+                *path = to.join(rest);
+            }
+        };
+        self.roots.iter_mut().for_each(moved);
+        self.base.iter_mut().for_each(|(path, _)| moved(path));
+        for entry in &mut self.log.entries {
+            let Entry::Begin { op, .. } = entry else { continue };
+            op.paths().into_iter().flatten().for_each(moved);
+        }
         self
     }
 

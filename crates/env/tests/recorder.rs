@@ -124,6 +124,11 @@ fn images_are_written_out_and_kills_lose_nothing() {
     assert_eq!(std::fs::read(target.join("old")).unwrap(), b"before");
     assert!(!target.join("a/b/f").exists());
     assert!(!image.write_tree_to(Path::new("/nowhere"), &target).unwrap());
+    let moved = recording.moved(&dir, &target);
+    let image = moved.kill_image(moved.entries().len()).unwrap();
+    assert_eq!(content(&image, &target, "a/h"), Some(vec![3; 4]));
+    assert_eq!(content(&image, &target, "old").as_deref(), Some(&b"before"[..]));
+    assert_eq!(content(&image, &dir, "old"), None);
     std::fs::remove_dir_all(&target).unwrap();
     std::fs::remove_dir_all(&dir).unwrap();
 }

@@ -22,7 +22,7 @@ const NEAR: u64 = 4;
 
 /// A run of a node under load.
 pub struct Life {
-    /// The place it ran in.
+    /// The place of its images.
     pub place: Place,
     /// What it did to its disk.
     pub recording: Recording,
@@ -53,29 +53,16 @@ pub struct Tally {
     pub errors: u64,
 }
 
-impl Tally {
-    /// Takes in another one.
-    pub fn add(&mut self, other: &Self) {
-        self.cuts += other.cuts;
-        self.later_cuts += other.later_cuts;
-        self.kills += other.kills;
-        self.images += other.images;
-        self.restarts += other.restarts;
-        self.checked.add(other.checked);
-        self.errors += other.errors;
-    }
-}
-
 fn text(error: impl std::fmt::Display) -> String {
     error.to_string()
 }
 
 impl Life {
-    /// Runs a node under load on an empty disk, up to its end in order.
+    /// Runs a node under load on an empty disk, up to its end in order. Images of it are put at `images`.
     ///
     /// # Errors
     /// If it does not start, serve or end.
-    pub fn live(place: &Place, plan: Plan) -> Result<Self, String> {
+    pub fn live(place: &Place, images: &Place, plan: Plan) -> Result<Self, String> {
         place.clear().map_err(text)?;
         let recorder = Recorder::new(&[&place.root]).map_err(text)?;
         let running = Running::start(place, recorder.clone())?;
@@ -86,10 +73,11 @@ impl Life {
         let mut history = std::mem::take(&mut first.history);
         history.merge(load::run(place, &clock, plan, &AtomicBool::new(false))?);
         running.stop()?;
-        let recording = recorder.recording();
-        let classes = syncs::classes(place, &recording, &at_once(&history));
+        place.clear().map_err(text)?;
+        let recording = recorder.recording().moved(&place.root, &images.root);
+        let classes = syncs::classes(images, &recording, &at_once(&history));
         let acks = acks(&history);
-        Ok(Self { place: place.clone(), recording, history, classes, acks })
+        Ok(Self { place: images.clone(), recording, history, classes, acks })
     }
 
     /// Places to cut at, in order: half of them anywhere, half right after something happened.
@@ -113,18 +101,21 @@ impl Life {
         cuts
     }
 
-    /// Places right after syncs of a class.
-    pub fn cuts_after(&self, class: &str, count: u64, rng: &Rng) -> Vec<usize> {
+    /// Places where it may show that a class of syncs is left out.
+    pub fn cuts_without(&self, class: &str, count: u64, rng: &Rng) -> Vec<usize> {
         let end = self.recording.entries().len();
-        let after: Vec<usize> = self
-            .classes
-            .get(class)
-            .map(|syncs| syncs.iter().map(|sync| sync.ended + 1).collect())
-            .unwrap_or_default();
-        let near = |_| match pick(&after, rng) {
-            // Near, or some way on: the effect may need what follows.
-            Some(at) => (at + rng.below(1 << rng.between(1, 10)) as usize).min(end),
-            None => rng.below(end as u64 + 1) as usize,
+        let syncs = self.classes.get(class).map(Vec::as_slice).unwrap_or_default();
+        let windows = syncs::windows(&self.recording, syncs);
+        let near = |_| {
+            let window = windows.get(rng.below((windows.len() as u64).max(1)) as usize);
+            match window.map(|window| (rng.below(4), pick(window, rng), window.last())) {
+                Some((0, _, Some(last))) => {
+                    let first = window.and_then(|window| window.first()).copied().unwrap_or(*last);
+                    first + rng.below((last.saturating_sub(first)) as u64 + 1) as usize
+                }
+                Some((_, Some(at), _)) => (at + rng.below(3) as usize).min(end),
+                _ => rng.below(end as u64 + 1) as usize,
+            }
         };
         let mut cuts: Vec<usize> = (0..count).map(near).collect();
         cuts.sort_unstable();
@@ -157,12 +148,15 @@ fn renames(recording: &Recording) -> Vec<usize> {
     entries.filter(|(_, entry)| is_rename(entry)).map(|(at, _)| at + 1).collect()
 }
 
+/// What is durable when it is acknowledged, in every mode.
+pub const AT_ONCE: [&str; 2] = ["truncation", "change of schema"];
+
 /// The spans in which something was asked for that is durable when it is acknowledged, in every mode.
 fn at_once(history: &History) -> Vec<(&'static str, Moment, Moment)> {
-    let truncations = history.truncations.iter().map(|(_, done)| ("truncation", done));
+    let truncations = history.truncations.iter().map(|(_, done)| (AT_ONCE[0], done));
     let changes = history.tables.values().flat_map(|life| {
         let all = [&life.created].into_iter().chain(life.columns.values()).chain(&life.dropped);
-        all.map(|done| ("change of schema", done))
+        all.map(|done| (AT_ONCE[1], done))
     });
     let all = truncations.chain(changes);
     all.filter_map(|(name, done)| Some((name, done.begun, done.acked?))).collect()
@@ -249,7 +243,7 @@ pub fn run(
     drop(image);
     tally.cuts += 1;
     tally.images += 1;
-    read::snapshots(here, &life.history, &cut)?;
+    let snapshots = read::snapshots(here)?;
     let recorder = match trial.kill {
         true => Recorder::after_kill(&life.recording, place),
         false => Recorder::new(&[&here.root]).map_err(text)?,
@@ -257,6 +251,7 @@ pub fn run(
     let running = Running::start(here, recorder.clone())?;
     tally.restarts += 1;
     let seen = check(life, &cut, tally)?;
+    life.history.check_snapshots(&cut, &seen, snapshots)?;
     let read = recorder.moment();
     let more = write_again(here, &recorder, &seen, place, rng)?;
     running.stop()?;

@@ -174,6 +174,33 @@ impl History {
         Ok(checked)
     }
 
+    /// Each truncation that shows must have left a snapshot: those that were acknowledged, and one more that was
+    /// under way if the rows before it are gone.
+    ///
+    /// # Errors
+    /// If there are fewer.
+    pub fn check_snapshots(&self, cut: &Cut, seen: &Seen, found: usize) -> Result<(), String> {
+        let acked = |(_, done): &&(String, Done)| cut.holds(done.acked, true);
+        let mut wanted = self.truncations.iter().filter(acked).count();
+        let under_way = |(_, done): &&(String, Done)| {
+            done.begun.place <= cut.at.place && !cut.holds(done.acked, true)
+        };
+        if let Some((table, done)) = self.truncations.iter().find(under_way) {
+            let before = |(key, versions): (&Key, &Vec<Version>)| {
+                let earlier = versions.iter().filter(|v| v.begun.place < done.begun.place);
+                let last = earlier.last()?;
+                let held = last.value.is_some() && cut.holds(last.acked, last.at_once);
+                (key.0 == *table && held).then(|| seen.keys.contains_key(key))
+            };
+            let mut rows = self.keys.iter().filter_map(before).peekable();
+            wanted += usize::from(rows.peek().is_some() && rows.all(|there| !there));
+        }
+        match found < wanted {
+            true => Err(format!("{wanted} truncations took a snapshot, {found} are there")),
+            false => Ok(()),
+        }
+    }
+
     fn check_table(
         &self,
         cut: &Cut,

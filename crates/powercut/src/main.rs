@@ -60,7 +60,7 @@ pub struct Arguments {
     #[arg(long, default_value_t = 50)]
     cuts_per_run: u64,
     /// Milliseconds that a recorded run is under load.
-    #[arg(long, default_value_t = 3000)]
+    #[arg(long, default_value_t = 2000)]
     load: u64,
     /// The seed; without one, a new one.
     #[arg(long)]
@@ -68,9 +68,12 @@ pub struct Arguments {
     /// The real program.
     #[arg(long)]
     node: PathBuf,
-    /// Where nodes live meanwhile.
+    /// Where nodes live under load.
     #[arg(long)]
     dir: PathBuf,
+    /// Where images are put and restarted; a disk in memory is as good, for the model says what a sync does.
+    #[arg(long)]
+    images: PathBuf,
     /// The first of the addresses that nodes take, one a mode.
     #[arg(long, default_value = "127.0.0.61")]
     address: IpAddr,
@@ -114,7 +117,7 @@ fn keep(arguments: &Arguments, life: &Life, place: usize, seed: u64, name: &str)
 
 fn cuts(
     arguments: &Arguments,
-    place: &Place,
+    (place, images): (&Place, &Place),
     seed: u64,
     outcome: &mut Outcome,
 ) -> Result<(), String> {
@@ -125,7 +128,7 @@ fn cuts(
         left -= count;
         number += 1;
         let life_seed = seed.wrapping_add(number * 1_000_003);
-        let life = Life::live(place, report::plan(arguments, life_seed))?;
+        let life = Life::live(place, images, report::plan(arguments, life_seed))?;
         outcome.row.run(&life);
         let rng = Rng::new(life_seed ^ 0x6375_7473);
         let mut player = life.recording.player().map_err(|e| e.to_string())?;
@@ -156,22 +159,24 @@ fn cuts(
 
 fn mode(arguments: &Arguments, mode: Mode, number: u8, seed: u64) -> Outcome {
     let mut outcome = Outcome { row: Row::new(mode), ..Outcome::default() };
-    let root = arguments.dir.join(mode.name());
-    let place = Place { root, ip: address(arguments.address, number), mode };
+    let ip = address(arguments.address, number);
+    let place = Place { root: arguments.dir.join(mode.name()), ip, mode };
+    let images = Place { root: arguments.images.join(mode.name()), ip, mode };
     let steps = |outcome: &mut Outcome| {
         if arguments.kills > 0 {
             outcome.row.kills = kill::run(&arguments.node, &place, arguments.kills, seed)?;
             println!("{}: killed {} times", mode.name(), outcome.row.kills.kills);
         }
-        cuts(arguments, &place, seed, outcome)?;
+        cuts(arguments, (&place, &images), seed, outcome)?;
         println!("{}: power cut {} times", mode.name(), outcome.row.cuts.cuts);
-        outcome.omitted = omit::run(arguments, &place, seed)?;
+        outcome.omitted = omit::run(arguments, (&place, &images), seed)?;
         Ok::<_, String>(())
     };
     if let Err(error) = steps(&mut outcome) {
         outcome.wrong.push(format!("{}: {error}", mode.name()));
     }
     let _ = std::fs::remove_dir_all(&place.root);
+    let _ = std::fs::remove_dir_all(&images.root);
     outcome
 }
 

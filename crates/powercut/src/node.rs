@@ -74,6 +74,11 @@ impl Place {
         self.root.join("node")
     }
 
+    /// The log's directory: elsewhere, and deep enough that those above it are as new.
+    pub fn log_dir(&self) -> PathBuf {
+        self.root.join("disk/log/commitlog")
+    }
+
     /// Removes everything.
     pub fn clear(&self) -> std::io::Result<()> {
         match std::fs::remove_dir_all(&self.root) {
@@ -108,7 +113,7 @@ impl Place {
         let mut config = Config::default();
         let dir = self.data_dir();
         config.data_file_directories = vec![dir.join("data")];
-        config.commitlog_directory = dir.join("commitlog");
+        config.commitlog_directory = self.log_dir();
         config.hints_directory = dir.join("hints");
         config.saved_caches_directory = dir.join("saved_caches");
         config.data_dir = dir;
@@ -237,6 +242,7 @@ impl Program {
             .args(["--listen", &place.ip.to_string(), "--shards", &SHARDS.to_string()])
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
+            .stderr(Stdio::null())
             .spawn()
             .map_err(text)?;
         let (send, lines) = channel();

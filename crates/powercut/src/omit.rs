@@ -33,19 +33,30 @@ pub struct Line {
 ///
 /// # Errors
 /// If the node cannot run at all.
-pub fn run(arguments: &Arguments, place: &Place, seed: u64) -> Result<Vec<Line>, String> {
+pub fn run(
+    arguments: &Arguments,
+    (place, images): (&Place, &Place),
+    seed: u64,
+) -> Result<Vec<Line>, String> {
     if arguments.omissions == 0 {
         return Ok(Vec::new());
     }
     let seed = seed ^ 0x6f6d_6974;
-    let mut life = Life::live(place, report::plan(arguments, seed))?;
+    let mut life = Life::live(place, images, report::plan(arguments, seed))?;
     let whole = life.recording.clone();
     let all: BTreeSet<String> =
         life.classes.keys().cloned().chain(AT_RESTART.map(String::from)).collect();
     let wanted = |class: &&String| {
         let of_log = class.starts_with("fsync of the log");
+        // Where every write is synced these are no more than the log's syncs of a time.
+        let is_at_once = cut::AT_ONCE.iter().any(|name| class.ends_with(name));
         let asked = arguments.class.as_ref().is_none_or(|only| class.contains(only.as_str()));
-        asked && (of_log || place.mode == Mode::Batch)
+        asked
+            && match place.mode {
+                Mode::Batch => !is_at_once,
+                Mode::Group => of_log && !is_at_once,
+                Mode::Periodic => of_log,
+            }
     };
     let mut lines = Vec::new();
     for class in all.iter().filter(wanted) {
@@ -76,7 +87,7 @@ fn leave_out(
     // Small rounds of cuts in order, for a player goes forward only.
     while line.cuts < arguments.omissions && line.found.is_none() {
         let mut player = life.recording.player().map_err(|e| e.to_string())?;
-        for cut in life.cuts_after(class, 10, &rng) {
+        for cut in life.cuts_without(class, 10, &rng) {
             player.play_to(cut);
             line.cuts += 1;
             let trial_rng = Rng::new(rng.next());

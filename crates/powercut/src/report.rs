@@ -129,6 +129,9 @@ impl Report {
         }
         let found = self.omitted.iter().filter(|line| line.found.is_some()).count();
         let errors: u64 = self.rows.iter().map(|row| row.cuts.errors).sum();
+        let good: u64 = self.rows.iter().map(|row| row.cuts.cuts + row.kills.kills).sum();
+        let unseen = self.omitted.len() - found;
+        let failed = self.wrong.len() + unseen;
         println!(
             "seed {}, {} s, period {} ms: {} wrong, {found} of {} classes left out were found, {errors} statements failed",
             self.seed,
@@ -137,6 +140,8 @@ impl Report {
             self.wrong.len(),
             self.omitted.len(),
         );
+        let passed = (good as usize + found).saturating_sub(self.wrong.len());
+        println!("checks: {passed} passed, {failed} failed");
     }
 
     /// Adds the campaign to a file of campaigns.

@@ -187,14 +187,83 @@ fn directory_class(place: &Place, path: &Path, why: Option<Change>) -> String {
         },
         Ok(3) => "snapshots",
         Ok(_) => "snapshot",
-        Err(_) if path.ends_with("commitlog") => "log",
+        Err(_) if path == place.log_dir() => "log",
+        Err(_) if place.log_dir().starts_with(path) && path != place.root => "above the log",
         Err(_) if path == node => match why {
             Some(Change::Reserve) => "node: clock's reserve",
             _ => "node: directories",
         },
-        Err(_) => "above the node",
+        Err(_) => "above everything",
     };
     format!("dirsync of {what}")
+}
+
+/// Places where it shows that syncs are left out: each sync's are those where something is done to its file or in its
+/// directory, up to the next one that is not left out.
+pub fn windows(recording: &Recording, syncs: &[Sync]) -> Vec<Vec<usize>> {
+    /// A window that is longer has been seen enough of.
+    const LONGEST: usize = 20_000;
+    let left_out = numbers(syncs);
+    let mut handles: BTreeMap<u64, &Path> = BTreeMap::new();
+    let mut touched: BTreeMap<&Path, Vec<(usize, bool)>> = BTreeMap::new();
+    let mut of: BTreeMap<u64, &Path> = BTreeMap::new();
+    for (at, entry) in recording.entries().iter().enumerate() {
+        let (id, paths, kept_sync) = match entry {
+            Entry::End { id, .. } => match of.get(id) {
+                Some(path) => (*id, vec![*path], false),
+                None => continue,
+            },
+            Entry::Begin { id, op } => {
+                if let RecordedOp::Open { handle, path, .. } = op {
+                    handles.insert(*handle, path);
+                }
+                let (paths, is_sync) = targets(op, &handles);
+                (*id, paths, is_sync && !left_out.contains(id))
+            }
+        };
+        for path in paths {
+            of.insert(id, path);
+            touched.entry(path).or_default().push((at, kept_sync));
+        }
+    }
+    let window = |sync: &Sync| {
+        let mut places = vec![sync.ended + 1];
+        let all = of.get(&sync.id).and_then(|path| touched.get(path)).into_iter().flatten();
+        for (at, kept) in all.skip_while(|(at, _)| *at <= sync.ended) {
+            if *at > sync.ended + LONGEST {
+                break;
+            }
+            places.push(at + 1);
+            if *kept {
+                break;
+            }
+        }
+        places
+    };
+    syncs.iter().map(window).collect()
+}
+
+/// The file whose data or the directories whose names an operation changes or syncs.
+fn targets<'a>(op: &'a RecordedOp, handles: &BTreeMap<u64, &'a Path>) -> (Vec<&'a Path>, bool) {
+    let parent = |path: &'a Path| path.parent();
+    match op {
+        RecordedOp::Write { handle, .. }
+        | RecordedOp::SetLen { handle, .. }
+        | RecordedOp::Allocate { handle, .. } => {
+            (handles.get(handle).copied().into_iter().collect(), false)
+        }
+        RecordedOp::Sync { handle } => (handles.get(handle).copied().into_iter().collect(), true),
+        RecordedOp::SyncDir { path } => (vec![path], true),
+        RecordedOp::Open { path, create: true, .. }
+        | RecordedOp::CreateDirAll { path }
+        | RecordedOp::RemoveFile { path }
+        | RecordedOp::RemoveDirAll { path } => (parent(path).into_iter().collect(), false),
+        RecordedOp::Rename { from, to } | RecordedOp::HardLink { from, to } => {
+            // A file that gets its name shows what it lacks.
+            (vec![Some(from.as_path()), parent(to)].into_iter().flatten().collect(), false)
+        }
+        RecordedOp::Open { .. } => (Vec::new(), false),
+    }
 }
 
 /// The numbers of these syncs.
