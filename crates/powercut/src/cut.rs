@@ -17,6 +17,8 @@ use crate::syncs::{self, Classes};
 const TURNS: Duration = Duration::from_millis(100);
 /// Keys that are written again after a restart.
 const REWRITTEN: usize = 12;
+/// The last places of a window.
+const LAST: usize = 5;
 /// Cuts near an event are at most so many entries after it.
 const NEAR: u64 = 4;
 
@@ -75,7 +77,7 @@ impl Life {
         running.stop()?;
         place.clear().map_err(text)?;
         let recording = recorder.recording().moved(&place.root, &images.root);
-        let classes = syncs::classes(images, &recording, &at_once(&history));
+        let classes = syncs::classes(images, &recording, 0, &at_once(&history));
         let acks = acks(&history);
         Ok(Self { place: images.clone(), recording, history, classes, acks })
     }
@@ -108,16 +110,29 @@ impl Life {
         let windows = syncs::windows(&self.recording, syncs);
         let near = |_| {
             let window = windows.get(rng.below((windows.len() as u64).max(1)) as usize);
-            match window.map(|window| (rng.below(4), pick(window, rng), window.last())) {
-                Some((0, _, Some(last))) => {
-                    let first = window.and_then(|window| window.first()).copied().unwrap_or(*last);
-                    first + rng.below((last.saturating_sub(first)) as u64 + 1) as usize
-                }
-                Some((_, Some(at), _)) => (at + rng.below(3) as usize).min(end),
-                _ => rng.below(end as u64 + 1) as usize,
-            }
+            let Some(window) = window else { return rng.below(end as u64 + 1) as usize };
+            let (from, to) = window.span;
+            // The last of them are those around the next sync, which would make all well.
+            let last = window.places.len().saturating_sub(LAST);
+            let chosen = match rng.below(3) {
+                0 => None,
+                1 => pick(&window.places, rng),
+                _ => pick(window.places.get(last..).unwrap_or_default(), rng),
+            };
+            let anywhere = || from + rng.below(to.saturating_sub(from) as u64 + 1) as usize;
+            chosen.map_or_else(anywhere, |at| at + rng.below(2) as usize).min(end)
         };
         let mut cuts: Vec<usize> = (0..count).map(near).collect();
+        cuts.sort_unstable();
+        cuts
+    }
+
+    /// Places while a class of syncs is under way.
+    pub fn cuts_in(&self, class: &str, count: u64, rng: &Rng) -> Vec<usize> {
+        let syncs = self.classes.get(class).map(Vec::as_slice).unwrap_or_default();
+        let begun: Vec<usize> = syncs.iter().map(|sync| sync.begun).collect();
+        let mut cuts: Vec<usize> =
+            (0..count).filter_map(|_| Some(pick(&begun, rng)? + rng.below(2) as usize)).collect();
         cuts.sort_unstable();
         cuts
     }
@@ -257,7 +272,7 @@ pub fn run(
     running.stop()?;
     let mut second = recorder.recording();
     let begun = if trial.kill { place } else { 0 };
-    let classes = syncs::classes(here, &second, &[]);
+    let classes = syncs::classes(here, &second, begun, &[]);
     if let Some(class) = trial.omitted {
         let syncs = classes.get(class).map(Vec::as_slice).unwrap_or_default();
         second = second.without(syncs::numbers(syncs));

@@ -48,7 +48,7 @@ pub struct Arguments {
     #[arg(long, default_value_t = 20)]
     kills: u64,
     /// Cuts with a class of syncs left out, at most, until one shows it; 0: none.
-    #[arg(long, default_value_t = 150)]
+    #[arg(long, default_value_t = 400)]
     omissions: u64,
     /// Only classes whose name holds this.
     #[arg(long)]
@@ -60,7 +60,7 @@ pub struct Arguments {
     #[arg(long, default_value_t = 50)]
     cuts_per_run: u64,
     /// Milliseconds that a recorded run is under load.
-    #[arg(long, default_value_t = 2000)]
+    #[arg(long, default_value_t = 1200)]
     load: u64,
     /// The seed; without one, a new one.
     #[arg(long)]

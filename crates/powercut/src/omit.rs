@@ -10,8 +10,27 @@ use crate::node::{Mode, Place};
 use crate::report;
 use crate::syncs;
 
-/// Classes that only a restart has.
-const AT_RESTART: [&str; 1] = ["fsync of the log: replayed segment"];
+/// A class that only a restart after a kill has, with the class of syncs in whose midst the kill must come and what
+/// must follow for it to matter.
+struct AtRestart {
+    class: &'static str,
+    killed_in: &'static str,
+    then: Then,
+}
+
+const AT_RESTART: [AtRestart; 2] = [
+    AtRestart {
+        class: "fsync of the log: replayed segment",
+        killed_in: syncs::RECORDS,
+        then: Then::CutLater,
+    },
+    // What a transaction found at a start comes to must not be durable before the transaction's log is.
+    AtRestart {
+        class: "dirsync of table: nothing new",
+        killed_in: "dirsync of table: transaction's log",
+        then: Then::CutStart,
+    },
+];
 
 /// What came of leaving a class out.
 #[derive(Clone, Debug)]
@@ -45,7 +64,7 @@ pub fn run(
     let mut life = Life::live(place, images, report::plan(arguments, seed))?;
     let whole = life.recording.clone();
     let all: BTreeSet<String> =
-        life.classes.keys().cloned().chain(AT_RESTART.map(String::from)).collect();
+        life.classes.keys().cloned().chain(AT_RESTART.map(|at| at.class.into())).collect();
     let wanted = |class: &&String| {
         let of_log = class.starts_with("fsync of the log");
         // Where every write is synced these are no more than the log's syncs of a time.
@@ -87,13 +106,21 @@ fn leave_out(
     // Small rounds of cuts in order, for a player goes forward only.
     while line.cuts < arguments.omissions && line.found.is_none() {
         let mut player = life.recording.player().map_err(|e| e.to_string())?;
-        for cut in life.cuts_without(class, 10, &rng) {
+        let restart = AT_RESTART.iter().find(|at| at.class == class && syncs == 0);
+        let cuts = match restart {
+            Some(restart) => life.cuts_in(restart.killed_in, 10, &rng),
+            None => life.cuts_without(class, 10, &rng),
+        };
+        if cuts.is_empty() {
+            break;
+        }
+        for cut in cuts {
             player.play_to(cut);
             line.cuts += 1;
             let trial_rng = Rng::new(rng.next());
             let mut trial = Trial { omitted: Some(class), ..Trial::draw(&trial_rng) };
-            if syncs == 0 {
-                (trial.kill, trial.then) = (true, Then::CutLater);
+            if let Some(restart) = restart {
+                (trial.kill, trial.then) = (true, restart.then);
             }
             let done = cut::run(life, &player, cut, trial, &trial_rng, &mut Tally::default());
             if let Err(error) = done {

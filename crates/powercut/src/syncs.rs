@@ -25,7 +25,6 @@ enum Change {
     Table,
     Transaction,
     Removal,
-    Reserve,
     Other,
 }
 
@@ -51,16 +50,21 @@ struct Walk {
 }
 
 /// Sorts the syncs of a recording. `records` are the spans of log in which something was asked for that is durable
-/// when it is acknowledged, whatever the mode, each with its name.
+/// when it is acknowledged, whatever the mode, each with its name. The process that syncs from `started` on knows nothing
+/// of what was done before.
 pub fn classes(
     place: &Place,
     recording: &Recording,
+    started: usize,
     records: &[(&str, Moment, Moment)],
 ) -> Classes {
     let mut walk = Walk::default();
     let mut classes = Classes::new();
     let mut open: BTreeMap<u64, (String, Sync)> = BTreeMap::new();
     for (at, entry) in recording.entries().iter().enumerate() {
+        if at == started {
+            walk.changed.clear();
+        }
         match entry {
             Entry::Begin { id, op } => {
                 if let Some(class) = walk.class(place, op) {
@@ -131,8 +135,6 @@ impl Walk {
             Change::Transaction
         } else if name.starts_with("nb-") {
             Change::Table
-        } else if name.starts_with("clock_reserve") {
-            Change::Reserve
         } else {
             Change::Other
         };
@@ -182,27 +184,30 @@ fn directory_class(place: &Place, path: &Path, why: Option<Change>) -> String {
             Some(Change::Table) => "table: SSTable written",
             Some(Change::Transaction) => "table: transaction's log",
             Some(Change::Removal) => "table: SSTable removed",
-            Some(Change::Reserve | Change::Other) => "table: other",
+            Some(Change::Other) => "table: other",
             None => "table: nothing new",
         },
         Ok(3) => "snapshots",
         Ok(_) => "snapshot",
         Err(_) if path == place.log_dir() => "log",
         Err(_) if place.log_dir().starts_with(path) && path != place.root => "above the log",
-        Err(_) if path == node => match why {
-            Some(Change::Reserve) => "node: clock's reserve",
-            _ => "node: directories",
-        },
+        Err(_) if path == node => "node",
         Err(_) => "above everything",
     };
     format!("dirsync of {what}")
 }
 
-/// Places where it shows that syncs are left out: each sync's are those where something is done to its file or in its
-/// directory, up to the next one that is not left out.
-pub fn windows(recording: &Recording, syncs: &[Sync]) -> Vec<Vec<usize>> {
-    /// A window that is longer has been seen enough of.
-    const LONGEST: usize = 20_000;
+/// Where it may show that a sync is left out: from its end to the end of the next one of its file or directory that is
+/// not.
+pub struct Window {
+    /// Its first place and its last.
+    pub span: (usize, usize),
+    /// Places in it where something was done to the file or in the directory.
+    pub places: Vec<usize>,
+}
+
+/// The windows of syncs that are left out.
+pub fn windows(recording: &Recording, syncs: &[Sync]) -> Vec<Window> {
     let left_out = numbers(syncs);
     let mut handles: BTreeMap<u64, &Path> = BTreeMap::new();
     let mut touched: BTreeMap<&Path, Vec<(usize, bool)>> = BTreeMap::new();
@@ -226,19 +231,21 @@ pub fn windows(recording: &Recording, syncs: &[Sync]) -> Vec<Vec<usize>> {
             touched.entry(path).or_default().push((at, kept_sync));
         }
     }
+    let end = recording.entries().len();
     let window = |sync: &Sync| {
-        let mut places = vec![sync.ended + 1];
+        let mut window = Window { span: (sync.ended + 1, end), places: vec![sync.ended + 1] };
         let all = of.get(&sync.id).and_then(|path| touched.get(path)).into_iter().flatten();
+        let mut has_kept = false;
         for (at, kept) in all.skip_while(|(at, _)| *at <= sync.ended) {
-            if *at > sync.ended + LONGEST {
+            window.places.push(at + 1);
+            if has_kept {
+                // The end of the one that began; of another, at worst.
+                window.span.1 = at + 1;
                 break;
             }
-            places.push(at + 1);
-            if *kept {
-                break;
-            }
+            has_kept = *kept;
         }
-        places
+        window
     };
     syncs.iter().map(window).collect()
 }

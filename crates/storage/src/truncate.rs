@@ -12,7 +12,6 @@ use sstable::descriptor::Descriptor;
 use crate::commitlog::Position;
 use crate::engine::{Engine, FrozenShare};
 use crate::error::StorageError;
-use crate::flush::table_directory;
 use crate::node::{Node, sync_logs};
 use crate::sstables::{LiveSet, SSTable};
 use crate::transaction::{Transaction, remove_descriptor};
@@ -130,14 +129,9 @@ impl Node {
         if let Some(name) = snapshot {
             link_all(engine.env(), &gone, name).await?;
         }
-        let directories = &engine.options.data_directories;
-        let directories: Vec<_> = directories.iter().map(|d| table_directory(d, table)).collect();
+        // the directory itself stays where snapshots are in it
         let transactions = remove_all(engine.env(), &gone).await?;
         self.delete_later(&engine, gone, transactions);
-        // the directory itself stays where snapshots are in it
-        for directory in directories {
-            let _ = engine.env().sync_dir(&directory).await;
-        }
         Ok(())
     }
 
