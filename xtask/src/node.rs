@@ -42,13 +42,20 @@ impl Node {
 
     /// The same with settings (`key=value`) of its own.
     pub fn start_with(name: &str, ip: &str, settings: &[&str]) -> Outcome<Self> {
+        let _ = std::fs::remove_dir_all(machine::cache().join("run").join(name));
+        Self::start_again(name, ip, settings)
+    }
+
+    /// The same on what is in its directory.
+    pub fn start_again(name: &str, ip: &str, settings: &[&str]) -> Outcome<Self> {
         let mut node = command();
         node.args(settings.iter().flat_map(|setting| ["--set", setting]));
         Self::spawn(node, name, ip)
     }
 
-    /// Starts one as `cargo xtask run` does.
+    /// Starts one as `cargo xtask run` does, on an empty directory.
     pub fn start_by_run(name: &str, ip: &str) -> Outcome<Self> {
+        let _ = std::fs::remove_dir_all(machine::cache().join("run").join(name));
         let mut run = Command::new(std::env::current_exe()?);
         run.args(["run", "--"]);
         Self::spawn(run, name, ip)
@@ -56,7 +63,6 @@ impl Node {
 
     fn spawn(mut command: Command, name: &str, ip: &str) -> Outcome<Self> {
         let dir = machine::cache().join("run").join(name);
-        let _ = std::fs::remove_dir_all(&dir);
         std::fs::create_dir_all(&dir)?;
         let log = std::fs::File::create(dir.join("stderr.log"))?;
         let started = Instant::now();
@@ -98,6 +104,12 @@ impl Node {
         Ok(kib.ok_or("no VmRSS of the node")? * 1024)
     }
 
+    /// Ends it at once.
+    pub fn kill(mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+
     /// The node's process.
     pub fn pid(&self) -> u32 {
         self.child.id()
@@ -106,6 +118,9 @@ impl Node {
 
 impl Drop for Node {
     fn drop(&mut self) {
+        if !matches!(self.child.try_wait(), Ok(None)) {
+            return;
+        }
         let _ = Command::new("kill").arg(self.child.id().to_string()).status();
         let end = Instant::now() + STOP_LIMIT;
         while Instant::now() < end {

@@ -95,9 +95,6 @@ fn announce(ready: &Ready) {
     for (path, at) in &ready.replay.torn {
         eprintln!("{}: broke off at byte {at}; what followed was never durable", path.display());
     }
-    if ready.replay.damaged > 0 {
-        eprintln!("{} records of the commit log made no sense", ready.replay.damaged);
-    }
     if !ready.clock_behind.is_zero() {
         eprintln!("the clock stands {:?} behind the last timestamp", ready.clock_behind);
     }

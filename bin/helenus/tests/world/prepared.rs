@@ -1,45 +1,12 @@
 //! What a client prepared is forgotten when it no longer means what the client thinks, and only then.
 
-use std::cell::RefCell;
-use std::rc::Rc;
-use std::sync::Arc;
-use std::time::Duration;
-
-use cluster::{Answer, Coordinator, Request};
-use config::Config;
+use cluster::Answer;
 use env::sim::{World, WorldOptions};
-use env::{Class, Env, Mesh};
-use helenus::{Message, run_shard};
-use protocol::{ErrorDetail, ErrorResponse, QueryOptions, Version};
-use server::ConnectionLimits;
+use protocol::{ErrorDetail, ErrorResponse, QueryOptions};
 
-const PATIENCE: Duration = Duration::from_secs(120);
-
-fn config() -> Arc<Config> {
-    let mut config = Config::default();
-    let address = ["data_dir=/d", "listen_address=10.0.0.1", "rpc_address=10.0.0.1"];
-    config.set_all(address).unwrap();
-    Arc::new(config)
-}
-
-/// A client of one shard.
-struct Client {
-    env: Env,
-    node: Rc<Coordinator>,
-}
+use crate::{Client, config, start, told};
 
 impl Client {
-    fn request<'a>(&self, options: &'a QueryOptions<'a>) -> Request<'a> {
-        let deadline = self.env.now() + Duration::from_secs(10);
-        Request { keyspace: None, version: Version::V4, options, deadline }
-    }
-
-    async fn run(&self, text: &str) {
-        let options = QueryOptions::default();
-        let outcome = self.node.query(text, self.request(&options)).await;
-        outcome.result.unwrap_or_else(|e| panic!("{text}: {}", e.message));
-    }
-
     async fn prepare(&self, text: &str) -> Vec<u8> {
         let prepared = self.node.prepare(text, None, None).await;
         prepared.unwrap_or_else(|e| panic!("{text}: {}", e.message)).id.to_vec()
@@ -106,24 +73,7 @@ async fn story(client: Client) {
 fn statements_are_forgotten_when_their_tables_change() {
     for shards in 1..3 {
         let world = World::new(7, WorldOptions::default());
-        let node = world.node("10.0.0.1".parse().unwrap());
-        let serving: Rc<RefCell<Option<Client>>> = Rc::default();
-        let theirs = Rc::clone(&serving);
-        world.start(node, shards, move |env: Env, mesh: Mesh<Message>| {
-            let serving = Rc::clone(&theirs);
-            run_shard(env.clone(), mesh, config(), ConnectionLimits::new(), move |node, _| {
-                let client = |it| Client { env, node: Rc::clone(it) };
-                *serving.borrow_mut() = node.coordinator().map(client);
-            })
-        });
-        world.run_until(|| serving.borrow().is_some(), PATIENCE).unwrap();
-        let client = serving.take().unwrap();
-        let done = Rc::new(RefCell::new(false));
-        let theirs = Rc::clone(&done);
-        client.env.clone().spawn(Class::Statement, async move {
-            story(client).await;
-            *theirs.borrow_mut() = true;
-        });
-        world.run_until(|| *done.borrow(), PATIENCE).unwrap();
+        let (_, serving) = start(&world, shards, config());
+        told(&world, &serving, story);
     }
 }
