@@ -51,7 +51,8 @@ fn expirations_overflow_by_the_nodes_clock() {
     let clock = fixture.now_seconds;
     let limit = cql::Limits::default().max_deletion_time;
     fixture.now_seconds = limit - 10;
-    let prepared = fixture.prepare("INSERT INTO ks.ttl (k, v) VALUES (1, 1) USING TTL 1000").unwrap();
+    let prepared =
+        fixture.prepare("INSERT INTO ks.ttl (k, v) VALUES (1, 1) USING TTL 1000").unwrap();
     let Plan::Modify(modify) = &prepared.plan else { panic!("an INSERT") };
     let at = |millis| {
         fixture.with_bind(&[], |bind| {

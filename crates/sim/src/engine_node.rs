@@ -12,7 +12,8 @@ use env::sim::{NodeId, World};
 use env::sync::{OneshotSender, Queue, oneshot};
 use env::{Class, Env, Mesh};
 use rows::{CellRef, RowRef, Unfiltered};
-use schema::Schema;
+use schema::{Schema, TableId};
+use storage::commitlog::Position;
 use storage::shards::{Job, Shards};
 use storage::{Engine, KeyRef, Node, Options, PartitionKey, StorageError};
 
@@ -38,6 +39,10 @@ enum Request {
         query: Query,
         reply: OneshotSender<Result<Answer, Failed>>,
     },
+    Truncate {
+        table: u8,
+        reply: OneshotSender<Result<(), Failed>>,
+    },
     Maintain {
         what: u64,
         reply: OneshotSender<Result<(), Failed>>,
@@ -51,6 +56,8 @@ pub struct Door {
     serving: Cell<bool>,
     /// Largest timestamp given out: what a node keeps on its disk, with a reserve.
     floor: Cell<i64>,
+    /// Up to where the log's records of tables are void: what a node keeps on its disk.
+    truncated: RefCell<BTreeMap<TableId, Position>>,
     options: Options,
     schema: Arc<Schema>,
 }
@@ -63,6 +70,7 @@ impl Door {
             node: RefCell::default(),
             serving: Cell::new(false),
             floor: Cell::new(0),
+            truncated: RefCell::default(),
             options,
             schema: tables::schema(),
         })
@@ -101,7 +109,6 @@ impl Door {
             env.terminated().await;
             self.serving.set(false);
             node.drain().await?;
-            env.mark("node.drained");
             return Ok(());
         }
         env.terminated().await;
@@ -125,8 +132,9 @@ impl Door {
         let keyspaces = self.schema.keyspaces().values();
         let tables: Vec<_> = keyspaces.flat_map(|keyspace| keyspace.tables.values()).collect();
         node.open_tables(tables).await?;
-        let replay = node.replay(&|_| true, &BTreeMap::new()).await?;
-        if replay.damaged > 0 || replay.unknown > 0 {
+        let truncated = self.truncated.borrow().clone();
+        let replay = node.replay(&|_| true, &truncated).await?;
+        if replay.unknown > 0 {
             return Err(StorageError::corrupt("commitlog", format!("{replay:?}")));
         }
         node.begin_log().await?;
@@ -146,6 +154,10 @@ impl Door {
                     error => Failed::Wrong(error.to_string()),
                 }));
             }
+            Request::Truncate { table, reply } => {
+                let outcome = self.truncate_table(tables::table(table).id).await;
+                let _ = reply.send(outcome.map_err(|error| Failed::Unknown(error.to_string())));
+            }
             Request::Maintain { what, reply } => {
                 let node = self.node.borrow().clone();
                 let outcome = match node {
@@ -155,6 +167,15 @@ impl Door {
                 let _ = reply.send(outcome.map_err(|error| Failed::Unknown(error.to_string())));
             }
         }
+    }
+
+    async fn truncate_table(&self, id: TableId) -> Result<(), StorageError> {
+        let Some(node) = self.node.borrow().clone() else { return Ok(()) };
+        let record = async |position| {
+            self.truncated.borrow_mut().insert(id, position);
+            Ok(())
+        };
+        node.truncate::<StorageError>(id, None, record).await
     }
 
     async fn write(
@@ -299,6 +320,14 @@ impl Target for Door {
     async fn read(&self, connection: u64, query: &Query, _: i64) -> Result<Answer, Failed> {
         let query = *query;
         self.ask(connection, |reply| Request::Read { query, reply }).await
+    }
+
+    async fn truncate(&self, _: u64, table: u8) -> Result<(), Failed> {
+        self.ask(0, |reply| Request::Truncate { table, reply }).await
+    }
+
+    async fn shard_of(&self, connection: u64) -> Option<usize> {
+        Some((connection % (self.queues.borrow().len().max(1) as u64)) as usize)
     }
 
     async fn maintain(&self, what: u64) -> Result<(), Failed> {

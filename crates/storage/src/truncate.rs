@@ -10,9 +10,9 @@ use schema::{Table, TableId};
 use sstable::descriptor::Descriptor;
 
 use crate::commitlog::Position;
-use crate::engine::Engine;
+use crate::engine::{Engine, FrozenShare};
 use crate::error::StorageError;
-use crate::node::Node;
+use crate::node::{Node, sync_logs};
 use crate::sstables::{LiveSet, SSTable};
 use crate::transaction::{Transaction, remove_descriptor};
 
@@ -32,18 +32,15 @@ impl Node {
         let table = engine.store(id).map_err(E::from)?.table();
         let node_table = self.table(id);
         let _changing = node_table.changing.acquire(1).await;
-        let floor = self.prepare_segments(&engine).await?;
         let flush = self.next_flush.get();
         self.next_flush.set(flush + 1);
-        let mut shares = Vec::new();
-        for shard in 0..engine.shards().count() {
-            let cut = move |engine: &Rc<Engine>| engine.cut(id, flush, floor);
-            let share = engine.shards().call(shard, cut).await.map_err(StorageError::from)?;
-            shares.push(share?);
-        }
+        let (floor, shares) = self.cut_all(&engine, id, flush).await?;
         let upto: Vec<Position> = shares.iter().map(|share| share.upto).collect();
         let mut gone = node_table.live.borrow().tables().to_vec();
-        if snapshot.is_some() && shares.iter().any(|share| !share.memtables.is_empty()) {
+        // Without a snapshot too: a crash between the record and the removal of the tables would leave the older
+        // writes and not the newer ones.
+        if shares.iter().any(|share| !share.memtables.is_empty()) {
+            sync_logs(&engine).await?;
             let live = self.write_memtables(&engine, &table, &node_table, shares).await?;
             gone = live.tables().to_vec();
         }
@@ -62,6 +59,37 @@ impl Node {
         }
         self.delete_later(&engine, gone, transactions);
         Ok(())
+    }
+
+    /// Ends the log's segments and the table's memtables on all shards; the largest id of a segment with what the
+    /// memtables hold.
+    async fn cut_all(
+        &self,
+        engine: &Rc<Engine>,
+        id: TableId,
+        flush: u64,
+    ) -> Result<(i64, Vec<FrozenShare>), StorageError> {
+        let _cutting = self.cutting.acquire(1).await;
+        let floor = match self.prepare_segments(engine).await {
+            Ok(floor) => floor,
+            Err(error) => {
+                for shard in 0..engine.shards().count() {
+                    let release = |engine: &Rc<Engine>| {
+                        if let Some(log) = engine.log() {
+                            log.release();
+                        }
+                    };
+                    engine.shards().call(shard, release).await?;
+                }
+                return Err(error);
+            }
+        };
+        let mut shares = Vec::new();
+        for shard in 0..engine.shards().count() {
+            let cut = move |engine: &Rc<Engine>| engine.cut(id, flush, floor);
+            shares.push(engine.shards().call(shard, cut).await??);
+        }
+        Ok((floor, shares))
     }
 
     /// Lets every shard's log have a segment ready whose id is above the one returned, which is above all that
