@@ -389,5 +389,48 @@ def others():
     op('drop_keyspace', 'x')
 
 
-for part in (keyspaces, tables, options, alters, others):
+def combinations():
+    """Statements that all change something: nested types, renames and options of every kind, over tables that change often."""
+    ks = 'g'
+    op('create_keyspace', ks, **{'with': [['replication', {'class': 'NetworkTopologyStrategy', 'datacenter1': '1'}]]})
+    fields = [[['n', 'int'], ['t', 'text']], [['p', 'frozen<u0>'], ['l', 'frozen<list<u0>>']], [['m', 'map<text, frozen<u1>>'], ['v', 'vector<int, 4>'], ['x', 'tuple<u0, inet>']]]
+    for i, f in enumerate(fields):
+        op('create_type', ks, type='u%d' % i, fields=f)
+    held = ['frozen<u0>', 'u1', 'map<timeuuid, frozen<u2>>', 'list<frozen<map<int, frozen<u0>>>>', 'set<inet>', 'tuple<int, tuple<text, u0>>',
+            'vector<frozen<list<int>>, 2>', 'frozen<map<frozen<set<int>>, duration>>', 'vector<text, 3>', 'frozen<tuple<u1, u0>>', 'decimal', 'varint']
+    keys = ['int', 'uuid', 'frozen<u0>', 'frozen<set<text>>', 'tuple<int, text>', 'date', 'inet', 'vector<float, 2>', 'blob', 'timeuuid', 'boolean', 'decimal']
+    for i, (h, k) in enumerate(zip(held, keys)):
+        columns = [['a', k], ['b', keys[(i + 1) % 12]], ['c', keys[(i + 5) % 12]], ['d', 'text'], ['h', h], ['s', 'set<int>' if i % 2 else 'int', 1], ['z', held[(i + 3) % 12]]]
+        cut = 1 + i % 2
+        op('create_table', ks, table='w%d' % i, columns=columns, pk=['a', 'b'][:cut], ck=['a', 'b', 'c', 'd'][cut:3 + i % 2],
+           order=[['b' if cut == 1 else 'c', 'DESC' if i % 3 else 'ASC']] if 3 + i % 2 - cut == 1 else [])
+        if not OPS[-1]['order']:
+            del OPS[-1]['order']
+    changed = [
+        [('comment', 'second'), ('gc_grace_seconds', '3600')], [('compaction', {'class': 'LeveledCompactionStrategy', 'sstable_size_in_mb': '64'})],
+        [('compression', {'class': 'ZstdCompressor', 'compression_level': '7', 'chunk_length_in_kb': '64'})], [('caching', {'keys': 'NONE', 'rows_per_partition': 'ALL'})],
+        [('speculative_retry', 'MIN(95p,20ms)'), ('additional_write_policy', 'NEVER')], [('default_time_to_live', '1000'), ('memtable_flush_period_in_ms', '60000')],
+        [('compaction', {'class': 'TimeWindowCompactionStrategy', 'compaction_window_unit': 'HOURS', 'compaction_window_size': '2'})], [('bloom_filter_fp_chance', '0.02'), ('crc_check_chance', '0.9')],
+        [('compaction', {'class': 'UnifiedCompactionStrategy', 'scaling_parameters': 'T4, L8, N'})], [('min_index_interval', '256'), ('max_index_interval', '512')],
+        [('read_repair', 'NONE'), ('allow_auto_snapshot', 'false')], [('compression', {'enabled': 'false'}), ('incremental_backups', 'false')],
+    ]
+    for i, w in enumerate(changed):
+        table = 'w%d' % i
+        at = lambda **m: op('alter_table', ks, table=table, **m)
+        at(**{'with': [list(x) for x in w]})
+        at(add=[['n1', held[(i + 7) % 12]], ['n2', 'set<int>' if i % 2 else 'bigint', 1]])
+        at(drop=['z' if i % 3 else 'n1'])
+        at(rename=[['a', 'A%d' % i]] if i % 4 else [['a', 'a_%d' % i], ['b', 'b_%d' % i]])
+        if i % 3 == 1:
+            at(add=[['z', held[(i + 3) % 12]]])
+    op('alter_type', ks, type='u2', add=['late', 'frozen<list<frozen<u0>>>'])
+    op('alter_type', ks, type='u2', rename=[['late', 'later'], ['m', 'M']])
+    op('alter_type', ks, type='u0', add=['again', 'duration'])
+    op('alter_keyspace', ks, **{'with': [['durable_writes', 'false']]})
+    for i in (0, 3, 5):
+        op('drop_table', ks, table='w%d' % i)
+    op('create_table', ks, table='w3', columns=[['k', 'int'], ['h', 'u2']], pk=['k'])
+
+
+for part in (keyspaces, tables, options, alters, others, combinations):
     part()

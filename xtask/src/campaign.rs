@@ -1,4 +1,4 @@
-//! `cargo xtask campaign NAME`: the long runs. The simulator's draw new seeds, go on where they were stopped, and leave
+//! `cargo xtask campaign NAME`: the long runs. Those of the simulator draw new seeds, go on where they were stopped, and leave
 //! a record under `docs/campaigns/`.
 
 use std::collections::BTreeMap;
@@ -8,6 +8,7 @@ use std::process::Command;
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 use crate::machine::{self, Outcome};
+use crate::roundtrip;
 
 /// Seeds of a campaign, where no number is given.
 const SEEDS: u64 = 1000;
@@ -17,7 +18,7 @@ const PART: u64 = 50;
 const FROM_MAX: u64 = 1_000_000_000;
 
 const USAGE: &str = "campaign seeds|engine [FROM] [COUNT] | campaign seeds|engine --resume | \
-                     campaign planted [BUG]";
+                     campaign planted [BUG] | campaign roundtrip";
 
 /// `campaign NAME [OPTIONS]`
 pub fn run(args: &[String]) -> Outcome {
@@ -34,6 +35,7 @@ pub fn run(args: &[String]) -> Outcome {
             };
             whole(start)
         }
+        ["roundtrip"] => roundtrip::campaign(),
         ["planted", ..] => machine::run(simulator()?.args(args)),
         _ => Err(USAGE.into()),
     }

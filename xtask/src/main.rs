@@ -18,6 +18,7 @@ mod machine;
 mod node;
 mod oracle;
 mod peer;
+mod roundtrip;
 mod run;
 mod test;
 mod tidy;
@@ -29,7 +30,9 @@ cargo xtask COMMAND
   run [--demo] [-- ARGS]       build the node and start it on 127.0.0.1:9042, data under ./data
   test [STAGE...]              all checks, or the named stages; `test --list` names them
   bench ycsb [OPTIONS]         Helenus and Cassandra in one run; ratios (`bench ycsb --help`)
+  bench insn                   instructions and allocations of a point read and an update, in process
   campaign NAME [OPTIONS]      a long randomised run with new seeds; recorded under docs/campaigns/
+  campaign roundtrip           one data directory served by Helenus and by Cassandra in turn
   peer start DIR IP [HEAP] | stop DIR | nodetool DIR ARGS... | libs [VERSION]
                                a real Cassandra of Maven Central's jars (environment: `peer help`)
   oracle HOST_A HOST_B [FILE...] | --golden HOST_A [FILE...] | --record HOST_B [FILE...]

@@ -35,14 +35,25 @@ pub fn command() -> Command {
 impl Node {
     /// Starts a built node and waits for the line that says it serves.
     pub fn start(name: &str, ip: &str) -> Outcome<Self> {
+        Self::start_with(name, ip, &[])
+    }
+
+    /// The same with settings (`key=value`) of its own.
+    pub fn start_with(name: &str, ip: &str, settings: &[&str]) -> Outcome<Self> {
+        let _ = std::fs::remove_dir_all(machine::cache().join("run").join(name));
+        Self::start_again(name, ip, settings)
+    }
+
+    /// The same on what is in its directory.
+    pub fn start_again(name: &str, ip: &str, settings: &[&str]) -> Outcome<Self> {
         let dir = machine::cache().join("run").join(name);
-        let _ = std::fs::remove_dir_all(&dir);
         std::fs::create_dir_all(&dir)?;
         let log = std::fs::File::create(dir.join("stderr.log"))?;
         let mut child = command()
             .arg("--data-dir")
             .arg(dir.join("data"))
             .args(["--listen", ip, "--set", &format!("metrics_address={ip}")])
+            .args(settings.iter().flat_map(|setting| ["--set", setting]))
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
             .stderr(log)
@@ -66,6 +77,12 @@ impl Node {
         }
     }
 
+    /// Ends it at once.
+    pub fn kill(mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+
     /// The node's process.
     pub fn pid(&self) -> u32 {
         self.child.id()
@@ -74,6 +91,9 @@ impl Node {
 
 impl Drop for Node {
     fn drop(&mut self) {
+        if !matches!(self.child.try_wait(), Ok(None)) {
+            return;
+        }
         let _ = Command::new("kill").arg(self.child.id().to_string()).status();
         let end = Instant::now() + STOP_LIMIT;
         while Instant::now() < end {

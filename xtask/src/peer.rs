@@ -13,7 +13,7 @@ pub fn run(args: &[String]) -> Outcome {
     machine::run(script().args(args))
 }
 
-fn script() -> Command {
+pub fn script() -> Command {
     Command::new(machine::root().join("conformance/peer/cassandra"))
 }
 
@@ -33,6 +33,12 @@ impl Peer {
             machine::run(script().arg("stop").arg(&dir))?;
         }
         let _ = std::fs::remove_dir_all(&dir);
+        Self::start_again(name, ip, heap)
+    }
+
+    /// Starts one on the data directory that is there.
+    pub fn start_again(name: &str, ip: &str, heap: &str) -> Outcome<Self> {
+        let dir = machine::cache().join("run").join(name);
         machine::run(script().arg("start").arg(&dir).args([ip, heap]).env("FAST", "1"))?;
         Ok(Self { dir, ip: ip.to_owned() })
     }

@@ -69,9 +69,8 @@ fn configuration(arguments: &Arguments) -> Result<Config, String> {
     ];
     settings.extend(numbers.iter().filter_map(|(key, value)| value.map(|v| format!("{key}={v}"))));
     settings.extend(arguments.set.iter().cloned());
-    for setting in settings {
-        config.set(&setting).map_err(|error| error.to_string())?;
-    }
+    let settings = settings.iter().map(String::as_str);
+    config.set_all(settings).map_err(|error| error.to_string())?;
     Ok(config)
 }
 
@@ -95,9 +94,6 @@ fn run(config: Config, demo: bool) -> Result<(), NodeError> {
 fn announce(ready: &Ready) {
     for (path, at) in &ready.replay.torn {
         eprintln!("{}: broke off at byte {at}; what followed was never durable", path.display());
-    }
-    if ready.replay.damaged > 0 {
-        eprintln!("{} records of the commit log made no sense", ready.replay.damaged);
     }
     if !ready.clock_behind.is_zero() {
         eprintln!("the clock stands {:?} behind the last timestamp", ready.clock_behind);

@@ -57,7 +57,6 @@ impl Node {
         show("ReplayApplied", gauge(replay.applied), "Records that the start applied.");
         show("ReplayCovered", gauge(replay.covered), "Records that were in SSTables already.");
         show("ReplayUnknown", gauge(replay.unknown), "Records of tables that are gone.");
-        show("ReplayDamaged", gauge(replay.damaged), "Records that made no sense.");
         show("ReplayTorn", gauge(replay.torn.len()), "Segments that broke off.");
     }
 }

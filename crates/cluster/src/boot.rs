@@ -128,7 +128,6 @@ pub async fn boot(engine: &Rc<Engine>, config: &Config) -> Result<Booted, BootEr
 
 fn add(replay: &mut Replay, more: Replay) {
     replay.applied += more.applied;
-    replay.damaged = more.damaged;
     replay.unknown = more.unknown;
     replay.torn = more.torn;
 }
@@ -281,9 +280,11 @@ pub async fn write_schema_mutation(
     schema: &Schema,
     mutation: &SchemaMutation,
 ) -> Result<(), BootError> {
-    let mutation = mutation.to_mutation(schema).map_err(|e| BootError::Schema(e.to_string()))?;
-    if let Some(mutation) = mutation {
-        internal::apply(engine, mutation).await?;
+    let update = mutation.to_mutation(schema).map_err(|e| BootError::Schema(e.to_string()))?;
+    if let Some(update) = update {
+        internal::apply(engine, update).await?;
+        // In periodic mode too, as Cassandra flushes these tables: nothing written under a schema may outlive it.
+        internal::sync_owner(engine, mutation.keyspace.as_bytes()).await?;
     }
     Ok(())
 }

@@ -317,7 +317,7 @@ impl Coordinator {
             Plan::Select(select) => self.select(select, &values, metadata, request).await,
             Plan::Schema(ddl) => self.change_schema(ddl).await,
             Plan::Use(keyspace) => self.use_keyspace(keyspace),
-            Plan::Truncate(table) => self.truncate(table, request).await,
+            Plan::Truncate(table) => self.truncate(table).await,
             Plan::Describe(describe) => self.describe(describe, request),
             Plan::Unserved(what) => cql_error(CqlError::unsupported(what)).into(),
         };

@@ -9,13 +9,14 @@ use cql::ddl::Ddl;
 use env::sync::Semaphore;
 use protocol::{Change, ErrorDetail, ErrorResponse, SchemaChange, Target};
 use schema::{
-    ChangeKind, ChangeOptions, Schema, SchemaError, SchemaEvent, SchemaState, Table, TableId,
+    ChangeKind, ChangeOptions, Schema, SchemaError, SchemaEvent, SchemaMutation, SchemaState,
+    Table, TableId,
 };
-use storage::StorageError;
+use storage::{Node, StorageError};
 
 use crate::answer::{Answer, Outcome, cql_error, invalid};
 use crate::boot::{BootError, truncation_record, write_schema_mutation, write_schema_version};
-use crate::coordinator::{Coordinator, Request, STATEMENT};
+use crate::coordinator::{Coordinator, STATEMENT};
 use crate::internal::{self, Internal};
 
 /// Who changes the schema; lives on the first shard.
@@ -126,6 +127,7 @@ impl Coordinator {
         node.set_schema(&after).await.map_err(server_error)?;
         *owner.state.borrow_mut() = state;
         write_schema_version(&self.engine, &after).await.map_err(failed)?;
+        self.flush_schema(node, &after, &applied.mutations);
         self.drop_tables(&before, &after).await;
         for event in &applied.events {
             let change = change_of(event);
@@ -135,6 +137,16 @@ impl Coordinator {
             }
         }
         Ok((applied.event.as_ref().map(change_of), applied.warnings))
+    }
+
+    /// Has what changed in `system_schema` written to SSTables soon. The log has it already; but a Cassandra that is
+    /// started on this directory reads its schema before its log.
+    fn flush_schema(&self, node: &Node, schema: &Schema, mutations: &[SchemaMutation]) {
+        for table in mutations.iter().flat_map(|mutation| mutation.updates.keys()) {
+            if let Some(table) = schema.table("system_schema", table.name()) {
+                node.want_flush(table.id);
+            }
+        }
     }
 
     /// Removes the files of tables that a change dropped, after their snapshot.
@@ -155,19 +167,18 @@ impl Coordinator {
         wanted.then(|| format!("{why}-{millis}-{}", table.name))
     }
 
-    /// TRUNCATE.
-    pub(crate) async fn truncate(
-        self: &Rc<Self>,
-        table: &Arc<Table>,
-        request: &Request<'_>,
-    ) -> Outcome {
+    /// TRUNCATE. Who waits gives up after `truncate_request_timeout`; the work goes on.
+    pub(crate) async fn truncate(self: &Rc<Self>, table: &Arc<Table>) -> Outcome {
         let id = table.id;
         let run = move |first: Rc<Self>| async move { first.truncate_as_owner(id).await };
-        let _ = request;
-        match self.shards.call_async(0, STATEMENT, run).await {
-            Ok(Ok(())) => Outcome::new(Ok(Answer::Void), Vec::new()),
-            Ok(Err(error)) => error.into(),
-            Err(stopping) => server_error(stopping).into(),
+        let deadline = self.env.now() + self.timeouts().truncate;
+        match self.env.timeout_at(deadline, self.shards.call_async(0, STATEMENT, run)).await {
+            Ok(Ok(Ok(()))) => Outcome::new(Ok(Answer::Void), Vec::new()),
+            Ok(Ok(Err(error))) => error.into(),
+            Ok(Err(stopping)) => server_error(stopping).into(),
+            Err(_) => {
+                truncate_error("Truncate timed out - received only 0 responses".to_owned()).into()
+            }
         }
     }
 
@@ -193,9 +204,14 @@ impl Coordinator {
             internal::sync_owner(&engine, b"local").await
         };
         let truncated = node.truncate(id, snapshot.as_deref(), record).await;
-        truncated.map_err(|error| ErrorResponse {
-            message: format!("Error during truncate: {error}"),
-            detail: ErrorDetail::TruncateError,
-        })
+        truncated.map_err(|error| truncate_error(error.to_string()))
+    }
+}
+
+/// TRUNCATE_ERROR in Cassandra's words (`TruncateException`).
+fn truncate_error(why: String) -> ErrorResponse {
+    ErrorResponse {
+        message: format!("Error during truncate: {why}"),
+        detail: ErrorDetail::TruncateError,
     }
 }

@@ -134,7 +134,7 @@ impl Door {
         node.open_tables(tables).await?;
         let truncated = self.truncated.borrow().clone();
         let replay = node.replay(&|_| true, &truncated).await?;
-        if replay.damaged > 0 || replay.unknown > 0 {
+        if replay.unknown > 0 {
             return Err(StorageError::corrupt("commitlog", format!("{replay:?}")));
         }
         node.begin_log().await?;

@@ -179,8 +179,8 @@ impl Node {
         self.failure.borrow().clone()
     }
 
-    /// Some shard wants a table flushed.
-    pub(crate) fn want_flush(&self, table: TableId) {
+    /// Has a table flushed soon.
+    pub fn want_flush(&self, table: TableId) {
         if self.wanted.borrow_mut().insert(table) {
             self.wake.notify_one();
         }

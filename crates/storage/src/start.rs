@@ -1,6 +1,6 @@
 //! Starting on a data directory: tables found, the log replayed, a new log begun. Runs on the first shard.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use std::sync::Arc;
@@ -34,8 +34,6 @@ pub struct Replay {
     pub covered: u64,
     /// Records of tables that are gone.
     pub unknown: u64,
-    /// Records whose bytes are sound and make no sense.
-    pub damaged: u64,
     /// Segments that broke off, and where: what followed never became durable.
     pub torn: Vec<(PathBuf, u32)>,
 }
@@ -110,7 +108,7 @@ impl Node {
             // Whoever made it may have been killed before its name was durable.
             sync_parents(engine.env(), data, &directory).await?;
             transaction::clean_up(engine.env(), &directory).await?;
-            for descriptor in complete_tables(engine, &directory).await? {
+            for descriptor in tables_in(engine, &directory).await? {
                 if let Id::Sequence(id) = descriptor.id {
                     highest = highest.max(id);
                 }
@@ -138,7 +136,7 @@ impl Node {
     /// table were truncated.
     ///
     /// # Errors
-    /// If a segment cannot be read.
+    /// If a segment cannot be read, or a record of it.
     pub async fn replay(
         &self,
         wanted: &dyn Fn(&Table) -> bool,
@@ -167,16 +165,26 @@ impl Node {
         };
         let mut decoder = MutationDecoder::new();
         let mut records: Vec<(Position, Mutation)> = Vec::new();
+        let mut senseless = None;
         let read = read_segment(engine.env(), segment, |position, bytes| {
             match decoder.mutation(&mut Reader::new(bytes), &layout_of) {
                 Ok(mutation) => records.push((position, mutation)),
                 Err(error) if matches!(error.problem, Problem::UnknownTable(_)) => {
                     replay.unknown += 1;
                 }
-                Err(_) => replay.damaged += 1,
+                Err(error) => senseless = senseless.take().or(Some((position.offset, error))),
             }
         });
-        if let Some(at) = read.await?.torn_at {
+        let read = read.await?;
+        // Its checksum is right, and a schema is durable before what is written under it.
+        if let Some((end, error)) = senseless {
+            let what = format!(
+                "the record that ends at byte {end} makes no sense: {error}; \
+                 without the file the node starts, and what only the file has is lost"
+            );
+            return Err(StorageError::corrupt(&segment.path, what));
+        }
+        if let Some(at) = read.torn_at {
             replay.torn.push((segment.path.clone(), at));
             engine.env().mark("replay.torn");
         }
@@ -397,33 +405,24 @@ async fn sync_segment(env: &env::Env, segment: &SegmentFile) -> Result<(), Stora
     file.sync_all().await.map_err(failed)
 }
 
-/// The tables in a directory whose contents list is there. Files of others are what a crash left of a table that
-/// never was: they are removed.
-async fn complete_tables(
-    engine: &Engine,
-    directory: &Path,
-) -> Result<Vec<Descriptor>, StorageError> {
+/// The tables in a directory. A crash leaves no parts of one: transactions have ended before. A table without its
+/// list of contents is one like the others, as for Cassandra; what else may be missing is missed when it is opened.
+///
+/// # Errors
+/// If a table is of a version or format that is not read, so that nothing of it is passed over in silence.
+async fn tables_in(engine: &Engine, directory: &Path) -> Result<Vec<Descriptor>, StorageError> {
     let entries = engine.env().read_dir(directory).await;
     let entries = entries.map_err(|e| StorageError::io("cannot list", directory, e))?;
-    let mut tables: BTreeMap<String, (Descriptor, bool)> = BTreeMap::new();
+    let mut tables = BTreeSet::new();
     for entry in entries.iter().filter(|entry| !entry.is_dir) {
-        let Ok((descriptor, component)) = Descriptor::parse(&entry.name) else { continue };
-        let name = descriptor.file(&Component::Data);
-        let entry = tables.entry(name).or_insert((descriptor, false));
-        entry.1 |= component == Component::Toc;
-    }
-    let mut complete = Vec::new();
-    for (descriptor, has_contents) in tables.into_values() {
-        if !has_contents {
-            engine.env().mark("start.incomplete_table");
-            transaction::remove_descriptor(engine.env(), directory, &descriptor).await?;
-            continue;
-        }
-        if descriptor.format != Format::Big {
+        let Ok((descriptor, _)) = Descriptor::parse(&entry.name) else { continue };
+        if descriptor.format != Format::Big || !descriptor.version.is_readable(descriptor.format) {
             let path = directory.join(descriptor.file(&Component::Data));
-            return Err(StorageError::corrupt(path, "this format is not read yet"));
+            let Descriptor { version, format, .. } = descriptor;
+            let what = format!("format {version}-{format} is not one this release reads");
+            return Err(StorageError::corrupt(path, what));
         }
-        complete.push(descriptor);
+        tables.insert(descriptor);
     }
-    Ok(complete)
+    Ok(tables.into_iter().collect())
 }

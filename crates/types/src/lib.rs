@@ -11,6 +11,7 @@ mod duration;
 pub mod float;
 pub mod hash;
 pub mod hex;
+mod json;
 mod literal;
 mod marshal;
 mod name;

@@ -130,7 +130,7 @@ impl CqlType {
     }
 
     /// The text of a native type's value that is not empty; `None` when malformed.
-    fn native_text(&self, value: &[u8]) -> Option<String> {
+    pub(crate) fn native_text(&self, value: &[u8]) -> Option<String> {
         self.validate(value).ok()?;
         match self {
             Self::Boolean => Some(value.iter().any(|byte| *byte != 0).to_string()),

@@ -3,7 +3,7 @@
 use std::io::{Read, Write};
 use std::net::TcpStream;
 
-use protocol::client::{self, Answer, Body, Call, Parameters, Response};
+use protocol::client::{self, Answer, Body, Call, OwnedRows, Parameters, Response};
 use protocol::{Consistency, Decoder, Direction, ErrorDetail, Limits, Outcome, Started, Version};
 
 use crate::node::PATIENCE;
@@ -61,9 +61,45 @@ impl Client {
         }
     }
 
+    /// Prepares a statement; its id.
+    pub fn prepare(&mut self, text: &str) -> Vec<u8> {
+        match self.call(|out, call| client::prepare(out, call, text, None)).body {
+            Body::Result(Answer::Prepared(prepared)) => prepared.id,
+            other => panic!("{text}: {other:?}"),
+        }
+    }
+
+    /// Runs a prepared statement; a page of its rows, or no rows.
+    pub fn execute(
+        &mut self,
+        id: &[u8],
+        parameters: &Parameters,
+    ) -> Result<Option<OwnedRows>, ErrorDetail> {
+        match self.call(|out, call| client::execute(out, call, id, &[], parameters)).body {
+            Body::Result(Answer::Rows(rows)) => Ok(Some(rows)),
+            Body::Result(_) => Ok(None),
+            Body::Error(error) => Err(error.detail),
+            other => panic!("{other:?}"),
+        }
+    }
+
     fn answer(&mut self, text: &str, consistency: Consistency) -> Body {
         let parameters = Parameters::at(consistency);
         self.call(|out, call| client::query(out, call, text, &parameters)).body
+    }
+
+    /// Runs a statement; its rows, if it has any, or the error.
+    pub fn try_query(
+        &mut self,
+        text: &str,
+        consistency: Consistency,
+    ) -> Result<Vec<Vec<Option<Vec<u8>>>>, ErrorDetail> {
+        match self.answer(text, consistency) {
+            Body::Result(Answer::Rows(rows)) => Ok(rows.rows),
+            Body::Result(_) => Ok(Vec::new()),
+            Body::Error(error) => Err(error.detail),
+            other => panic!("{text}: {other:?}"),
+        }
     }
 
     /// Runs a statement that fails.

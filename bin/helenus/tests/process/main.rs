@@ -6,7 +6,9 @@
 )]
 
 mod client;
+mod full_disk;
 mod node;
+mod wide;
 
 use std::collections::BTreeSet;
 use std::net::{TcpListener, TcpStream};
@@ -237,6 +239,41 @@ fn a_directory_that_cannot_be_written_is_refused() {
     let said = place.start(&[]).refuses();
     assert!(said.starts_with("helenus: cannot write "), "{said}");
     assert!(said.contains(&place.data().display().to_string()), "{said}");
+}
+
+#[test]
+fn files_of_a_newer_format_are_refused() {
+    let place = Place::new(15);
+    let node = place.serve(&[]);
+    Client::connect(&node.ip).fill(3);
+    node.stop();
+    let keyspace = std::fs::read_dir(place.data().join("data/ks")).unwrap();
+    let table = keyspace.map(|entry| entry.unwrap().path()).find(|path| path.is_dir()).unwrap();
+    let names = std::fs::read_dir(&table).unwrap().map(|entry| entry.unwrap().file_name());
+    let names: Vec<String> = names.map(|name| name.into_string().unwrap()).collect();
+    let data = names.iter().find(|name| name.ends_with("-big-Data.db")).unwrap();
+    let moved = |from: &str, to: &str| {
+        for name in names.iter().filter(|name| name.contains("-big-")) {
+            std::fs::rename(
+                table.join(name.replacen("nb", from, 1)),
+                table.join(name.replacen("nb", to, 1)),
+            )
+            .unwrap();
+        }
+    };
+    moved("nb", "pa");
+    let said = place.start(&[]).refuses();
+    assert!(said.contains(&data.replacen("nb", "pa", 1)), "{said}");
+    moved("pa", "nb");
+
+    let log = place.data().join("commitlog/CommitLog-9-1700000000000.log");
+    std::fs::write(&log, [0, 0, 0, 9]).unwrap();
+    let said = place.start(&[]).refuses();
+    assert!(said.contains("CommitLog-9-1700000000000.log"), "{said}");
+    std::fs::remove_file(log).unwrap();
+    let node = place.serve(&[]);
+    Client::connect(&node.ip).check(3);
+    node.stop();
 }
 
 #[test]

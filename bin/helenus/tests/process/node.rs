@@ -76,7 +76,12 @@ impl Node {
 
     /// The same, with metrics where they are by default.
     pub fn start_plain(ip: &str, data: &Path, more: &[&str]) -> Self {
-        let mut child = Command::new(env!("CARGO_BIN_EXE_helenus"))
+        Self::start_by(Command::new(env!("CARGO_BIN_EXE_helenus")), ip, data, more)
+    }
+
+    /// The same, by a command that ends in the binary's name.
+    pub fn start_by(mut command: Command, ip: &str, data: &Path, more: &[&str]) -> Self {
+        let mut child = command
             .arg("--data-dir")
             .arg(data)
             .args(["--listen", ip, "--shards", "2", "--set", "memory_budget=256MiB"])
@@ -116,8 +121,12 @@ impl Node {
         }
     }
 
+    pub fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
     pub fn signal(&self, signal: &str) {
-        let pid = self.child.id().to_string();
+        let pid = self.pid().to_string();
         assert!(Command::new("kill").args([signal, &pid]).status().unwrap().success());
     }
 

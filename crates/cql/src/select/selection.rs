@@ -8,7 +8,7 @@ use std::sync::Arc;
 use schema::{Column, ColumnKind, Table};
 use types::CqlType;
 
-use crate::ast::{self, CellMeta, Literal, QualifiedName, Selectable, Selectors, Term as Raw};
+use crate::ast::{self, CellMeta, QualifiedName, Selectable, Selectors, Term as Raw};
 use crate::error::CqlError;
 use crate::prepared::ResultColumn;
 use crate::scope::{ColumnSpec, Scope};
@@ -143,7 +143,8 @@ impl<'r> Selected<'r> {
     fn exact_type(&self) -> Option<CqlType> {
         match self {
             Self::Column(_, _, ty) | Self::Hint(_, ty, _) => Some(ty.clone()),
-            Self::Term(raw) => exact_type_of_term(raw),
+            // Constants fit several types, so none is theirs.
+            Self::Term(_) => None,
             Self::CountRows | Self::Count(_) => Some(CqlType::BigInt),
             Self::Meta(kind, _, _, _, inner) => {
                 let multi = inner.exact_type().is_some_and(|ty| ty.is_multicell());
@@ -233,14 +234,6 @@ fn innermost(selectable: &Selectable) -> &str {
     }
 }
 
-fn exact_type_of_term(raw: &Raw) -> Option<CqlType> {
-    // Constants fit several types, so none is theirs.
-    match raw {
-        Raw::Literal(Literal { .. }) | Raw::Null | Raw::Marker(_) => None,
-        _ => None,
-    }
-}
-
 fn unknown_function(
     name: &QualifiedName,
     native: bool,
@@ -326,6 +319,21 @@ impl Argument for Testable<'_, '_, '_> {
 
     fn text(&self) -> String {
         self.selected.text()
+    }
+
+    fn known_type(&self) -> Option<CqlType> {
+        match self.selected {
+            Selected::Term(raw) => function::known_type(raw, self.keyspace, self.scope),
+            Selected::Tuple(items) if items.len() > 1 => {
+                let types = items.iter().map(|item| self.on(item).known_type());
+                Some(CqlType::Tuple(types.collect::<Option<Vec<_>>>()?.into()))
+            }
+            Selected::List(items) => {
+                let types = items.iter().filter_map(|item| self.on(item).known_type());
+                function::list_of(&types.collect::<Vec<_>>())
+            }
+            other => other.exact_type(),
+        }
     }
 }
 
@@ -475,9 +483,7 @@ impl Build<'_, '_> {
     }
 
     fn term_node(&mut self, raw: &Raw, expected: Option<&CqlType>) -> Result<Node, CqlError> {
-        let exact = exact_type_of_term(raw);
-        let ty =
-            exact.or_else(|| expected.cloned()).ok_or_else(|| Self::cannot_infer(text(raw)))?;
+        let ty = expected.cloned().ok_or_else(|| Self::cannot_infer(text(raw)))?;
         let spec = self.spec("[selection]", &ty);
         let term = Term::prepare(raw, &self.table.keyspace, &spec, self.scope)?;
         Ok(Node { expr: Expr::Term(self.term(term)), name: text(raw), ty })

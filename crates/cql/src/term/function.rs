@@ -1,23 +1,25 @@
 //! The native functions that terms and selections call, and how a call finds its overload
 //! (`FunctionResolver`).
 
+use std::cmp::Ordering;
+
 use schema::Table;
 use types::time::{MILLIS_PER_DAY, NANOS_PER_DAY};
-use types::{CqlType, Token, Uuid};
+use types::{CqlType, Decimal, Token, Uuid};
 
-use crate::ast::{QualifiedName, Term as Raw};
+use crate::ast::{Literal, LiteralKind, QualifiedName, Term as Raw};
 use crate::context::Bind;
 use crate::error::CqlError;
 use crate::scope::{ColumnSpec, Scope};
 use crate::term::assign::{self, Assignment};
-use crate::term::text;
+use crate::term::{raw_type, text};
 
 /// How deep calls may stand in each other's arguments. Each overload is tried on all arguments, so that the work
 /// grows by a factor with each level; Cassandra has no such bound.
 pub const MAX_CALL_DEPTH: usize = 6;
 
 /// Functions of Cassandra that we know and cannot call yet.
-pub const NOT_YET: [&str; 36] = [
+pub const NOT_YET: [&str; 34] = [
     "abs",
     "avg",
     "castasascii",
@@ -46,8 +48,6 @@ pub const NOT_YET: [&str; 36] = [
     "similarity_dot_product",
     "similarity_euclidean",
     "sum",
-    "to_json",
-    "tojson",
     "token_of",
     "vector_as_blob",
     "dateof",
@@ -72,6 +72,7 @@ enum Work {
     Token,
     ToBlob,
     FromBlob,
+    ToJson,
 }
 
 /// One overload of a native function.
@@ -89,6 +90,8 @@ pub trait Argument {
     fn test(&self, receiver: &ColumnSpec) -> Result<Assignment, CqlError>;
     /// As error messages show it.
     fn text(&self) -> String;
+    /// The type it would be given without a parameter to meet (`getCompatibleTypeIfKnown`).
+    fn known_type(&self) -> Option<CqlType>;
 }
 
 /// A term as an argument.
@@ -105,6 +108,10 @@ impl Argument for TermArgument<'_, '_> {
 
     fn text(&self) -> String {
         text::text(self.raw)
+    }
+
+    fn known_type(&self) -> Option<CqlType> {
+        known_type(self.raw, self.keyspace, self.scope)
     }
 }
 
@@ -181,7 +188,19 @@ impl Function {
                 Some(value) => Some(self.checked_blob(value)?),
                 None => None,
             },
+            Work::ToJson => Some(self.json(first)?.into_bytes()),
         })
+    }
+
+    /// The JSON text of the argument.
+    fn json(&self, value: Option<&[u8]>) -> Result<String, CqlError> {
+        match (self.arguments.first(), value) {
+            (Some(ty), Some(value)) if !value.is_empty() || !ty.is_empty_meaningless() => {
+                let bytes = || format!("0x{} is no {ty}", types::hex::to_hex(value));
+                ty.to_json(value).ok_or_else(|| CqlError::invalid(bytes()))
+            }
+            _ => Ok("null".to_owned()),
+        }
     }
 
     fn checked_blob(&self, value: &[u8]) -> Result<Vec<u8>, CqlError> {
@@ -315,6 +334,77 @@ fn overloads(name: &str, table: Option<&Table>) -> Vec<Function> {
     }
 }
 
+/// `to_json` takes an argument of any type that it can be told to have.
+fn to_json(name: &str, arguments: &[&dyn Argument]) -> Result<Function, CqlError> {
+    let [argument] = arguments else {
+        return Err(CqlError::invalid(format!(
+            "Invalid number of arguments for function system.{name}(any)"
+        )));
+    };
+    let ty = argument.known_type().ok_or_else(|| {
+        CqlError::invalid(format!(
+            "Cannot infer type of argument {} in call to function system.{name}(any): use type casts to disambiguate",
+            argument.text()
+        ))
+    })?;
+    let (name, arguments) = (name.to_owned(), vec![ty]);
+    Ok(Function { name, arguments, returns: CqlType::Text, work: Work::ToJson })
+}
+
+/// The type that a term has by itself: that of its hint or call, or the smallest that a constant fits.
+pub fn known_type(term: &Raw, keyspace: &str, scope: &Scope<'_>) -> Option<CqlType> {
+    match term {
+        Raw::Literal(literal) => literal_type(literal),
+        Raw::TypeHint(hint, _) => raw_type::resolve(hint, keyspace, scope).ok(),
+        Raw::List(items) => {
+            let types = items.iter().filter_map(|item| known_type(item, keyspace, scope));
+            list_of(&types.collect::<Vec<_>>())
+        }
+        Raw::Function(name, arguments) => {
+            let receiver = ColumnSpec::new(keyspace, "", "", CqlType::Blob);
+            let resolved = resolve_terms(name, arguments, keyspace, &receiver, scope);
+            resolved.ok().flatten().map(|function| function.returns)
+        }
+        _ => None,
+    }
+}
+
+/// A list of the first type that can take all others.
+pub fn list_of(types: &[CqlType]) -> Option<CqlType> {
+    let takes_all = |ty: &&CqlType| types.iter().all(|it| assign::is_value_compatible(ty, it));
+    let element = types.iter().find(takes_all)?.clone().into();
+    Some(CqlType::List { element, frozen: true })
+}
+
+fn literal_type(literal: &Literal) -> Option<CqlType> {
+    let text = literal.text.as_str();
+    Some(match literal.kind {
+        LiteralKind::String if text.is_ascii() => CqlType::Ascii,
+        LiteralKind::String => CqlType::Text,
+        LiteralKind::Integer if text.parse::<i32>().is_ok() => CqlType::Int,
+        LiteralKind::Integer if text.parse::<i64>().is_ok() => CqlType::BigInt,
+        LiteralKind::Integer => CqlType::VarInt,
+        LiteralKind::Float => match text.parse::<f64>().ok()? {
+            number if number.is_finite() => {
+                let shortest = Decimal::parse(&types::float::format_double(number))?;
+                match Decimal::parse(text)?.compare(&shortest) {
+                    Ordering::Equal => CqlType::Double,
+                    _ => CqlType::Decimal,
+                }
+            }
+            _ => CqlType::Double,
+        },
+        LiteralKind::Boolean => CqlType::Boolean,
+        LiteralKind::Uuid => match Uuid::parse(text)?.version() {
+            1 => CqlType::TimeUuid,
+            _ => CqlType::Uuid,
+        },
+        // Cassandra takes hexadecimal digits for a tinyint here, which they then do not fit
+        LiteralKind::Hex => CqlType::TinyInt,
+        LiteralKind::Duration => CqlType::Duration,
+    })
+}
+
 fn blob_overloads(name: &str) -> Option<(CqlType, CqlType, Work)> {
     let peer = |wanted: &str| {
         let found = BLOB_PEERS.iter().find(|(name, _)| *name == wanted)?;
@@ -346,7 +436,10 @@ pub fn resolve(
     if name.keyspace.as_deref().is_some_and(|keyspace| keyspace != "system") {
         return Ok(None);
     }
-    let candidates = overloads(&name.name, table);
+    let candidates = match name.name.as_str() {
+        "to_json" | "tojson" => vec![to_json(&name.name, arguments)?],
+        other => overloads(other, table),
+    };
     let (keyspace, table) = table.map_or(("", ""), |t| (t.keyspace.as_str(), t.name.as_str()));
     match candidates.as_slice() {
         [] => return Ok(None),

@@ -1,5 +1,6 @@
 //! SELECT against the answers of a real Cassandra, and laws of slices and pages.
 
 mod golden;
+mod json;
 mod laws;
 mod world;

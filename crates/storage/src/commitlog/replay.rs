@@ -103,6 +103,10 @@ pub async fn read_segment(
     file: &SegmentFile,
     mut apply: impl FnMut(Position, &[u8]),
 ) -> Result<Replayed, ReplayError> {
+    if file.version != format::VERSION {
+        let source = HeaderError::Version(file.version);
+        return Err(ReplayError::Header { path: file.path.clone(), source });
+    }
     let bytes = read_written(env, file).await?;
     let mut reader = match Reader::new(&bytes) {
         Ok(reader) => reader,

@@ -16,19 +16,12 @@ cargo xtask bench ycsb [--records N] [--operations N] [--threads N] [--workloads
 const OURS: &str = "127.0.0.21";
 const THEIRS: &str = "127.0.0.22";
 
-/// `bench NAME [OPTIONS]`
+/// `bench ycsb [OPTIONS]`
 pub fn run(args: &[String]) -> Outcome {
-    match args.split_first() {
-        Some((name, rest)) if name == "ycsb" && !rest.iter().any(|a| a == "--help") => ycsb(rest),
-        Some((name, _)) if name == "ycsb" => {
-            println!("{HELP}");
-            Ok(())
-        }
-        _ => Err(format!("which benchmark?\n{HELP}").into()),
+    if args.iter().any(|a| a == "--help") {
+        println!("{HELP}");
+        return Ok(());
     }
-}
-
-fn ycsb(args: &[String]) -> Outcome {
     let (mut heap, mut only, mut passed) = ("4G".to_owned(), None, Vec::new());
     let mut rest = args.iter();
     while let Some(name) = rest.next() {

@@ -1,0 +1,209 @@
+//! `insn KIND COUNT`: a node of one shard in a simulated world does COUNT operations of a kind, called in process.
+//!
+//! A fixed number of instructions goes into the start and the loading; what an operation takes is the difference of
+//! two runs with other counts, as `cargo xtask bench insn` makes them. An operation is a frame of EXECUTE that is
+//! parsed and run, down to the cells of its page. What a socket costs is not in it. Printed are the allocations and
+//! allocated bytes per operation.
+
+use std::alloc::System;
+use std::cell::{Cell, RefCell};
+use std::rc::Rc;
+use std::sync::Arc;
+use std::time::Duration;
+
+use cluster::{Answer, Coordinator, Request};
+use config::Config;
+use env::sim::{World, WorldOptions};
+use env::{Class, Env, Mesh};
+use helenus::{Message, run_shard};
+use protocol::client::{self, BoundValue, Call, Parameters};
+use protocol::{
+    Decoder, Direction, Limits, Outcome, QueryOptions, Request as Frame, Started, Version,
+};
+use server::ConnectionLimits;
+use stats_alloc::{INSTRUMENTED_SYSTEM, Region, StatsAlloc};
+
+#[global_allocator]
+static ALLOCATOR: &StatsAlloc<System> = &INSTRUMENTED_SYSTEM;
+
+/// Rows of the table, each with YCSB's ten fields of 100 bytes.
+const ROWS: u64 = 1000;
+const FIELDS: usize = 10;
+const FIELD_BYTES: usize = 100;
+/// Operations before those that are counted, so that caches and buffers are as in the long run.
+const WARM: u64 = 1000;
+/// Time in the world that anything may take.
+const PATIENCE: Duration = Duration::from_secs(3600);
+
+/// What is done, over and over.
+#[derive(Clone, Copy)]
+enum Kind {
+    Read,
+    Update,
+}
+
+fn key(number: u64) -> BoundValue {
+    BoundValue::Bytes(format!("user{:019}", number % ROWS).into_bytes())
+}
+
+fn field(number: u64) -> BoundValue {
+    BoundValue::Bytes(vec![b'a' + (number % 26) as u8; FIELD_BYTES])
+}
+
+impl Kind {
+    fn statement(self) -> &'static str {
+        match self {
+            Self::Read => "SELECT * FROM y.usertable WHERE y_id = ?",
+            Self::Update => "UPDATE y.usertable SET field3 = ? WHERE y_id = ?",
+        }
+    }
+
+    fn values(self, number: u64) -> Vec<BoundValue> {
+        match self {
+            Self::Read => vec![key(number)],
+            Self::Update => vec![field(number), key(number)],
+        }
+    }
+
+    /// Is this the answer to expect?
+    fn check(self, answer: &Answer) {
+        match (self, answer) {
+            (Self::Read, Answer::Rows(page)) => {
+                assert_eq!(page.rows, 1);
+                assert!(page.cells.len() > FIELDS * FIELD_BYTES);
+            }
+            (Self::Update, Answer::Void) => {}
+            _ => panic!("another answer"),
+        }
+    }
+}
+
+/// A frame of EXECUTE.
+fn frame(id: &[u8], values: Vec<BoundValue>) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    let parameters = Parameters { values, skip_metadata: true, ..Parameters::default() };
+    client::execute(&mut bytes, Call::new(Version::V4, 1), id, &[], &parameters);
+    bytes
+}
+
+async fn text(env: &Env, node: &Rc<Coordinator>, text: &str) {
+    let options = QueryOptions::default();
+    let deadline = env.now() + PATIENCE;
+    let request = Request { keyspace: None, version: Version::V4, options: &options, deadline };
+    if let Err(error) = node.query(text, request).await.result {
+        panic!("{text}: {}", error.message);
+    }
+}
+
+/// One operation: from the bytes of a frame to the answer.
+async fn once(env: &Env, node: &Rc<Coordinator>, decoder: &mut Decoder, bytes: &[u8]) -> Answer {
+    let Outcome::Frame(frame) = decoder.next(bytes).outcome else { panic!("no whole frame") };
+    let Ok(Frame::Execute { id, options, .. }) = Frame::parse(frame) else { panic!("no EXECUTE") };
+    let deadline = env.turn_now() + Duration::from_secs(12);
+    let request = Request { keyspace: None, version: Version::V4, options: &options, deadline };
+    match node.execute(id, request).await.0.result {
+        Ok(answer) => answer,
+        Err(error) => panic!("{}", error.message),
+    }
+}
+
+async fn prepare(node: &Rc<Coordinator>, statement: &str) -> Vec<u8> {
+    match node.prepare(statement, None, None).await {
+        Ok(info) => info.id.to_vec(),
+        Err(error) => panic!("{statement}: {}", error.message),
+    }
+}
+
+async fn load(env: &Env, node: &Rc<Coordinator>, decoder: &mut Decoder) {
+    text(
+        env,
+        node,
+        "CREATE KEYSPACE y WITH replication = {'class': 'SimpleStrategy', 'replication_factor': 1}",
+    )
+    .await;
+    let names: Vec<String> = (0..FIELDS).map(|n| format!("field{n}")).collect();
+    let columns: String = names.iter().map(|name| format!(", {name} text")).collect();
+    text(env, node, &format!("CREATE TABLE y.usertable (y_id text PRIMARY KEY{columns})")).await;
+    let marks = ", ?".repeat(FIELDS);
+    let names = names.join(", ");
+    let insert = format!("INSERT INTO y.usertable (y_id, {names}) VALUES (?{marks})");
+    let id = prepare(node, &insert).await;
+    for row in 0..ROWS {
+        let fields = (0..FIELDS as u64).map(|n| field(row + n));
+        once(env, node, decoder, &frame(&id, std::iter::once(key(row)).chain(fields).collect()))
+            .await;
+    }
+}
+
+/// Loads, warms up, does the operations; allocations and bytes of the latter together.
+async fn measure(env: Env, node: Rc<Coordinator>, kind: Kind, count: u64) -> (usize, usize) {
+    let mut decoder = Decoder::reading(Direction::Request, Limits::default());
+    decoder.start(Started { version: Version::V4, compression: None });
+    load(&env, &node, &mut decoder).await;
+    let id = prepare(&node, kind.statement()).await;
+    let frames: Vec<_> = (0..ROWS).map(|n| frame(&id, kind.values(n * 7919))).collect();
+    let mut stats = None;
+    for n in 0..WARM + count {
+        if n == WARM {
+            stats = Some(Region::new(ALLOCATOR));
+        }
+        let bytes = &frames[(n % ROWS) as usize];
+        kind.check(&once(&env, &node, &mut decoder, bytes).await);
+    }
+    let change = stats.map(|region| region.change()).unwrap_or_default();
+    (change.allocations + change.reallocations, change.bytes_allocated)
+}
+
+fn run(kind: Kind, count: u64) -> (usize, usize) {
+    let mut config = Config::default();
+    for setting in ["data_dir=/d", "listen_address=10.0.0.1", "rpc_address=10.0.0.1"] {
+        if let Err(error) = config.set(setting) {
+            panic!("{error}");
+        }
+    }
+    let config = Arc::new(config);
+    let world = World::new(1, WorldOptions::default());
+    let Ok(address) = "10.0.0.1".parse() else { panic!("an address") };
+    let node = world.node(address);
+    let serving: Rc<RefCell<Option<(Env, Rc<Coordinator>)>>> = Rc::default();
+    let theirs = Rc::clone(&serving);
+    world.start(node, 1, move |env: Env, mesh: Mesh<Message>| {
+        let serving = Rc::clone(&theirs);
+        run_shard(
+            env.clone(),
+            mesh,
+            Arc::clone(&config),
+            ConnectionLimits::new(),
+            move |node, _| {
+                *serving.borrow_mut() = node.coordinator().map(|it| (env, Rc::clone(it)));
+            },
+        )
+    });
+    let served = world.run_until(|| serving.borrow().is_some(), PATIENCE);
+    let found = serving.borrow().clone();
+    let (Ok(()), Some((env, node))) = (served, found) else { panic!("the node does not serve") };
+    let done = Rc::new(Cell::new(None));
+    let theirs = Rc::clone(&done);
+    env.clone().spawn(Class::Statement, async move {
+        theirs.set(Some(measure(env, node, kind, count).await));
+    });
+    match world.run_until(|| done.get().is_some(), PATIENCE) {
+        Ok(()) => done.get().unwrap_or_default(),
+        Err(error) => panic!("{error}"),
+    }
+}
+
+fn main() {
+    let args: Vec<String> = std::env::args().skip(1).collect();
+    let kind = match args.first().map(String::as_str) {
+        Some("read") => Kind::Read,
+        Some("update") => Kind::Update,
+        _ => panic!("insn read|update COUNT"),
+    };
+    let Some(count) = args.get(1).and_then(|n| n.parse::<u64>().ok()).filter(|n| *n > 0) else {
+        panic!("insn read|update COUNT");
+    };
+    let (allocations, bytes) = run(kind, count);
+    let each = |n: usize| n as f64 / count as f64;
+    println!("allocations {:.2} bytes {:.0}", each(allocations), each(bytes));
+}

@@ -1,0 +1,15 @@
+//! `cargo xtask bench NAME`: what Helenus costs, beside Cassandra or by itself.
+
+mod insn;
+mod ycsb;
+
+use crate::machine::Outcome;
+
+/// `bench NAME [OPTIONS]`
+pub fn run(args: &[String]) -> Outcome {
+    match args.split_first() {
+        Some((name, rest)) if name == "ycsb" => ycsb::run(rest),
+        Some((name, [])) if name == "insn" => insn::run(),
+        _ => Err("which benchmark? ycsb [--help] | insn".into()),
+    }
+}
