@@ -18,7 +18,6 @@ mod machine;
 mod node;
 mod oracle;
 mod peer;
-mod roundtrip;
 mod run;
 mod test;
 mod tidy;
@@ -31,7 +30,9 @@ cargo xtask COMMAND
   test [STAGE...]              all checks, or the named stages; `test --list` names them
   bench ycsb [OPTIONS]         Helenus and Cassandra in one run; ratios (`bench ycsb --help`)
   bench insn                   instructions and allocations of a point read and an update, in process
-  campaign NAME [OPTIONS]      a long randomised run with new seeds; recorded under docs/campaigns/
+  campaign seeds|engine [FROM] [COUNT] | campaign seeds|engine --resume | campaign planted [BUG]
+                               simulated worlds of new seeds; bugs planted in them
+  campaign power [OPTIONS]     kills and power cuts of real nodes
   campaign roundtrip           one data directory served by Helenus and by Cassandra in turn
   peer start DIR IP [HEAP] | stop DIR | nodetool DIR ARGS... | libs [VERSION]
                                a real Cassandra of Maven Central's jars (environment: `peer help`)

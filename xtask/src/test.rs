@@ -3,10 +3,11 @@
 use std::process::Command;
 use std::time::{Duration, Instant};
 
+use crate::campaign::{power, seeds};
 use crate::machine::{self, Outcome};
 use crate::node::{self, Node};
 use crate::peer::{ORACLE_HEAP, Peer};
-use crate::{campaign, drivers, oracle, tidy};
+use crate::{drivers, oracle, tidy};
 
 /// What a stage found.
 #[derive(Default)]
@@ -56,6 +57,12 @@ const STAGES: &[Stage] = &[
         what: "seeded worlds, each run twice, and planted bugs",
         budget_minutes: 6,
         run: simulation,
+    },
+    Stage {
+        name: "power",
+        what: "kills and power cuts of real nodes",
+        budget_minutes: 3,
+        run: power,
     },
 ];
 
@@ -249,7 +256,7 @@ const SEEDS_COMPARED: u64 = 10;
 
 /// Worlds of fixed seeds, and the planted bugs; a check each. New seeds are `cargo xtask campaign`'s.
 fn simulation() -> Outcome<Tally> {
-    let program = campaign::simulator()?.get_program().to_owned();
+    let program = seeds::simulator()?.get_program().to_owned();
     let simulator = |args: &[&str]| {
         let mut command = Command::new(&program);
         command.args(args).current_dir(machine::root());
@@ -277,8 +284,20 @@ fn simulation() -> Outcome<Tally> {
     Ok(tally)
 }
 
-/// What `campaign planted` looks for.
-const PLANTED_BUGS: usize = 8;
+/// What `campaign planted` looks for: eight by rule, and what happened once.
+const PLANTED_BUGS: usize = 9;
+
+/// Cuts, kills and classes of syncs left out each count as a check.
+fn power() -> Outcome<Tally> {
+    let (done, text) = power::short()?;
+    let last = text.lines().rev().find(|line| line.starts_with("checks: ")).unwrap_or_default();
+    let passed = number_before(last, " passed");
+    let mut tally = Tally { passed, failed: number_before(last, " failed"), problems: Vec::new() };
+    if (!done && tally.failed == 0) || passed == 0 {
+        tally.problems.push("the power cuts did not run to their end".to_owned());
+    }
+    Ok(tally)
+}
 
 #[cfg(test)]
 mod tests {

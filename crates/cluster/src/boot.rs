@@ -283,8 +283,6 @@ pub async fn write_schema_mutation(
     let update = mutation.to_mutation(schema).map_err(|e| BootError::Schema(e.to_string()))?;
     if let Some(update) = update {
         internal::apply(engine, update).await?;
-        // In periodic mode too, as Cassandra flushes these tables: nothing written under a schema may outlive it.
-        internal::sync_owner(engine, mutation.keyspace.as_bytes()).await?;
     }
     Ok(())
 }

@@ -14,6 +14,7 @@ mod internal;
 mod prepared;
 mod read;
 mod request_metrics;
+mod scanned;
 mod schema_owner;
 mod turns;
 mod values;

@@ -1,14 +1,16 @@
 //! Reads: plans run on the shards that own the partitions, rows projected there, pages put together here.
 
+use std::net::SocketAddr;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 
+use cql::permission::is_local_system;
 use cql::select::{Aggregation, PageRequest, Position, Read, ResultRow, RowFilter, Select, Target};
-use cql::select::{RangeBound, row_is_live};
+use cql::select::{DEFAULT_PAGE_SIZE, RangeBound, row_is_live};
 use cql::{Bind, Limits, Value, Values};
 use protocol::paging_state::{MarkShape, MarkedRow, write_cell_name, write_clustering};
-use protocol::{Consistency, ErrorResponse, PagingState, ResultMetadata, Version};
+use protocol::{Consistency, ErrorResponse, FailureReason, PagingState, ResultMetadata, Version};
 use rows::{Bound, BoundKind, Clustering, ClusteringRef, RowRef, Unfiltered};
 use schema::Table;
 use storage::{Engine, PartitionKey, ScanStart, Slices, StorageError};
@@ -16,6 +18,7 @@ use storage::{Engine, PartitionKey, ScanStart, Slices, StorageError};
 use crate::answer::{Answer, Outcome, Page, cql_error, invalid, read_error};
 use crate::coordinator::{Coordinator, Request, STATEMENT, check_replicas};
 use crate::request_metrics::RequestMetrics;
+use crate::scanned::{Scanned, Scanner, Thresholds, WARNINGS_MAX, warning};
 use crate::values::Bound as Bindings;
 use crate::virtual_tables::NodeData;
 
@@ -30,6 +33,7 @@ pub(crate) struct Task {
     pub version: u8,
     pub now_millis: i64,
     pub bytes_max: usize,
+    pub thresholds: Thresholds,
 }
 
 /// Rows of one partition, projected.
@@ -43,6 +47,8 @@ pub(crate) struct Block {
     marks: Vec<u8>,
     /// Did a limit end the block, so that the partition may have more?
     full: bool,
+    /// What was read of the partition.
+    scanned: Scanned,
 }
 
 #[derive(Clone, Copy)]
@@ -50,25 +56,46 @@ struct RowEnd {
     cells: usize,
     mark: usize,
     has_mark: bool,
+    /// What was read of the partition up to this row.
+    scanned: Scanned,
 }
 
 /// What a shard found.
+#[derive(Default)]
 pub(crate) struct Found {
     blocks: Vec<Block>,
     aggregation: Option<Aggregation>,
     /// Did it stop at a limit of the page?
     full: bool,
+    /// Where an aggregation read over too many tombstones.
+    noticed: Vec<Noticed>,
 }
+
+/// Where what was read ended, and how much it was.
+type Noticed = (PartitionKey, Scanned);
 
 /// How much more fits the page.
 struct Budget {
     rows: u32,
     bytes: usize,
+    /// What was read for this page. An aggregation's pages are those in which Cassandra would read the table; with
+    /// several shards each counts for itself.
+    scanned: Scanned,
+    /// Pages of an aggregation with too many tombstones.
+    noticed: Vec<Noticed>,
 }
 
 impl Budget {
     fn is_spent(&self) -> bool {
         self.rows == 0 || self.bytes == 0
+    }
+
+    /// Ends a page of an aggregation at a partition.
+    fn end_page(&mut self, key: &PartitionKey, thresholds: Thresholds) {
+        let scanned = std::mem::take(&mut self.scanned);
+        if scanned.tombstones > thresholds.warn && self.noticed.len() < WARNINGS_MAX {
+            self.noticed.push((key.clone(), scanned));
+        }
     }
 }
 
@@ -119,6 +146,8 @@ impl Task {
 pub(crate) enum ReadError {
     Cql(cql::CqlError),
     Storage(StorageError),
+    /// More of them than `tombstone_failure_threshold`.
+    Tombstones,
 }
 
 impl From<StorageError> for ReadError {
@@ -164,6 +193,23 @@ impl Sink<'_> {
         self.left == 0 || self.budget.is_spent()
     }
 
+    /// Notes what was read.
+    fn scan(&mut self, scanned: Scanned) -> Result<(), ReadError> {
+        self.block.scanned += scanned;
+        self.budget.scanned += scanned;
+        if self.budget.scanned.tombstones > self.task.thresholds.failure {
+            return Err(ReadError::Tombstones);
+        }
+        let page = self.task.read.page_size.unwrap_or(DEFAULT_PAGE_SIZE);
+        if self.aggregation.is_some()
+            && self.budget.scanned.live >= page.into()
+            && let Some(key) = &self.block.key
+        {
+            self.budget.end_page(key, self.task.thresholds);
+        }
+        Ok(())
+    }
+
     fn take(&mut self, row: &ResultRow<'_>) -> Result<bool, ReadError> {
         let (task, block) = (self.task, &mut self.block);
         let aggregation = &mut self.aggregation;
@@ -186,7 +232,7 @@ impl Sink<'_> {
             let has_mark = row.row.is_some() && !row.clustering.is_empty();
             block.marks.extend_from_slice(row.clustering.as_packed());
             let (cells, mark) = (block.cells.len(), block.marks.len());
-            block.rows.push(RowEnd { cells, mark, has_mark });
+            block.rows.push(RowEnd { cells, mark, has_mark, scanned: block.scanned });
             self.budget.bytes = self.budget.bytes.saturating_sub(bytes);
         }
         self.budget.rows -= 1;
@@ -224,12 +270,25 @@ async fn read_rows(
     let (select, strict) = (&task.select, task.select.is_strict());
     let statics = rows.static_row();
     let statics = statics.as_deref().map(RowRef::from_packed);
-    let statics = statics.filter(|row| row_is_live(*row, now_seconds, false));
+    let mut scanner = Scanner::new(task.table(), now_seconds);
+    let static_is_live = statics.is_some_and(|row| row_is_live(row, now_seconds, false));
+    if let Some(row) = statics.filter(|_| !select.fetched().statics.is_empty()) {
+        sink.scan(scanner.row(row, static_is_live))?;
+    }
+    let statics = statics.filter(|_| static_is_live);
     let mut any = is_resumed;
     while !sink.is_full() {
         let Some(unfiltered) = rows.next().await? else { break };
-        let Unfiltered::Row(row) = unfiltered else { continue };
-        if !row_is_live(row, now_seconds, strict) {
+        let row = match unfiltered {
+            Unfiltered::Row(row) => row,
+            Unfiltered::Marker(marker) => {
+                sink.scan(scanner.marker(marker))?;
+                continue;
+            }
+        };
+        let is_live = row_is_live(row, now_seconds, strict);
+        sink.scan(scanner.row(row, is_live))?;
+        if !is_live {
             engine.env().maybe_yield().await;
             continue;
         }
@@ -294,7 +353,8 @@ fn budget(task: &Task) -> Budget {
         true => u32::MAX,
         false => task.read.page_limit(),
     };
-    Budget { rows, bytes: task.bytes_max }
+    let (scanned, noticed) = (Scanned::default(), Vec::new());
+    Budget { rows, bytes: task.bytes_max, scanned, noticed }
 }
 
 /// Reads partitions of this shard; each with its place among all that the read wants.
@@ -302,15 +362,19 @@ pub(crate) async fn read_keys(
     engine: Rc<Engine>,
     task: Task,
     keys: Vec<(usize, PartitionKey)>,
-) -> Result<Vec<(usize, Block, Option<Aggregation>)>, ReadError> {
+) -> Result<Vec<(usize, Block, Option<Aggregation>, Vec<Noticed>)>, ReadError> {
     let mut budget = budget(&task);
     let mut found = Vec::new();
     for (place, key) in keys {
+        // the read of each partition is one of its own
+        budget.scanned = Scanned::default();
         let mut aggregation = task.select.is_aggregate().then(Aggregation::default);
         let first = place == 0;
         let block =
             read_partition(&engine, &task, &key, first, &mut budget, aggregation.as_mut()).await?;
-        found.extend(block.map(|block| (place, block, aggregation)));
+        budget.end_page(&key, task.thresholds);
+        let noticed = std::mem::take(&mut budget.noticed);
+        found.extend(block.map(|block| (place, block, aggregation, noticed)));
         if budget.is_spent() {
             break;
         }
@@ -321,7 +385,7 @@ pub(crate) async fn read_keys(
 /// Reads this shard's part of a range.
 pub(crate) async fn read_range(engine: Rc<Engine>, task: Task) -> Result<Found, ReadError> {
     let Target::Range { from, to } = &task.read.target else {
-        return Ok(Found { blocks: Vec::new(), aggregation: None, full: false });
+        return Ok(Found::default());
     };
     let own = |key: &cql::select::PartitionKey| PartitionKey {
         token: key.token,
@@ -332,7 +396,7 @@ pub(crate) async fn read_range(engine: Rc<Engine>, task: Task) -> Result<Found, 
         RangeBound::Token { token, inclusive: true } => ScanStart::Token(*token),
         RangeBound::Token { token, inclusive: false } => match token.0.checked_add(1) {
             Some(next) => ScanStart::Token(types::Token(next)),
-            None => return Ok(Found { blocks: Vec::new(), aggregation: None, full: false }),
+            None => return Ok(Found::default()),
         },
         RangeBound::Key { key, inclusive: true } => ScanStart::Key(own(key)),
         RangeBound::Key { key, inclusive: false } => ScanStart::After(own(key)),
@@ -354,18 +418,27 @@ pub(crate) async fn read_range(engine: Rc<Engine>, task: Task) -> Result<Found, 
     let mut aggregation = task.select.is_aggregate().then(Aggregation::default);
     let mut budget = budget(&task);
     let mut blocks = Vec::new();
+    let mut last = None;
     let mut scan = engine.scan(task.table(), start).await?;
     while !budget.is_spent() {
         let Some(key) = scan.next().await?.filter(inside) else { break };
         let first = resumed_at.as_ref() == Some(&key);
         let block =
             read_partition(&engine, &task, &key, first, &mut budget, aggregation.as_mut()).await?;
-        blocks.extend(block.filter(|block| !block.rows.is_empty()));
+        last = Some(key);
+        // what holds tombstones alone is there to be counted
+        let counts = |block: &Block| aggregation.is_none() && block.scanned.tombstones > 0;
+        blocks.extend(block.filter(|block| !block.rows.is_empty() || counts(block)));
     }
-    Ok(Found { blocks, aggregation, full: budget.is_spent() })
+    if let Some(key) = last.filter(|_| aggregation.is_some()) {
+        budget.end_page(&key, task.thresholds);
+    }
+    let full = budget.is_spent();
+    Ok(Found { blocks, aggregation, full, noticed: budget.noticed })
 }
 
 /// All rows that the shards found, in the order of the result, cut to the page.
+#[derive(Default)]
 struct Merged {
     cells: Vec<u8>,
     rows: u32,
@@ -374,7 +447,13 @@ struct Merged {
     last: Option<Last>,
     /// Did a limit of the page end it?
     full: bool,
+    /// What was read of each partition of the page, where not all of it is live; of an aggregation, its pages with too
+    /// many tombstones.
+    scanned: Vec<Noticed>,
 }
+
+/// What shards found, put together: blocks in order, and of an aggregation its pages with too many tombstones.
+type Gathered = (Vec<(usize, Block)>, Option<Aggregation>, Vec<Noticed>);
 
 /// The last row of a page.
 struct Last {
@@ -385,16 +464,37 @@ struct Last {
     in_partition: u32,
 }
 
+impl Merged {
+    fn scan(&mut self, key: &Option<PartitionKey>, scanned: Scanned) {
+        if let (Some(key), true) = (key, scanned != Scanned::default()) {
+            self.scanned.push((key.clone(), scanned));
+        }
+    }
+
+    /// What was read as each command of Cassandra's would count it: a partition's, or a range's up to its last one.
+    fn commands(&self, read: &Read, is_aggregate: bool) -> Vec<Noticed> {
+        if is_aggregate || matches!(read.target, Target::Keys(_)) {
+            return self.scanned.clone();
+        }
+        let mut all = Scanned::default();
+        self.scanned.iter().for_each(|(_, scanned)| all += *scanned);
+        self.scanned.last().map(|(key, _)| (key.clone(), all)).into_iter().collect()
+    }
+}
+
 /// Puts blocks, which are in order, together until the page is full.
 fn cut(blocks: Vec<(usize, Block)>, rows_max: u32, bytes_max: usize) -> Merged {
-    let mut merged = Merged { cells: Vec::new(), rows: 0, last_row: 0, last: None, full: false };
+    let mut merged = Merged::default();
     for (place, block) in blocks {
         let mut start = (0, 0);
+        let mut scanned = Scanned::default();
         for (n, row) in block.rows.iter().enumerate() {
             if merged.rows >= rows_max || merged.cells.len() >= bytes_max {
                 merged.full = true;
+                merged.scan(&block.key, scanned);
                 return merged;
             }
+            scanned = row.scanned;
             merged.last_row = merged.cells.len();
             merged.cells.extend_from_slice(&block.cells[start.0..row.cells]);
             merged.rows += 1;
@@ -409,6 +509,8 @@ fn cut(blocks: Vec<(usize, Block)>, rows_max: u32, bytes_max: usize) -> Merged {
                 merged.last = key.map(|key| Last { key, place, mark, in_partition });
             }
         }
+        let is_cut = merged.rows >= rows_max || merged.cells.len() >= bytes_max;
+        merged.scan(&block.key, if is_cut { scanned } else { block.scanned });
         if block.full && (merged.rows >= rows_max || merged.cells.len() >= bytes_max) {
             merged.full = true;
             return merged;
@@ -434,12 +536,13 @@ impl Coordinator {
     ) -> Outcome {
         let started = self.env.now();
         let mut kind = &self.requests.read;
-        let result = self.select_page(select, values, metadata, request, &mut kind).await;
+        let mut warnings = Vec::new();
+        let result =
+            self.select_page(select, values, metadata, request, &mut kind, &mut warnings).await;
         kind.ended(self.env.now().since(started), result.as_ref().err());
-        let warnings = match (&result, select.aggregation_warning()) {
-            (Ok(_), Some(warning)) => vec![warning.to_owned()],
-            _ => Vec::new(),
-        };
+        if let (Ok(_), Some(warning)) = (&result, select.aggregation_warning()) {
+            warnings.insert(0, warning.to_owned());
+        }
         Outcome::new(result.map(Answer::Rows), warnings)
     }
 
@@ -451,6 +554,7 @@ impl Coordinator {
         metadata: &Arc<ResultMetadata>,
         request: &Request<'_>,
         kind: &mut &'a RequestMetrics,
+        warnings: &mut Vec<String>,
     ) -> Result<Page, ErrorResponse> {
         let table = select.table();
         let consistency = request.options.consistency;
@@ -476,6 +580,7 @@ impl Coordinator {
             version: request.version.number(),
             now_millis: now.millis,
             bytes_max: if paged { PAGE_BYTES_MAX } else { usize::MAX },
+            thresholds: self.thresholds(table),
         };
         let timeout = match &read.target {
             Target::Keys(_) => self.timeouts().read,
@@ -492,8 +597,21 @@ impl Coordinator {
             Ok(Ok(found)) => found,
             Ok(Err(ReadError::Cql(error))) => return Err(cql_error(error)),
             Ok(Err(ReadError::Storage(error))) => return Err(read_error(&error, consistency)),
+            Ok(Err(ReadError::Tombstones)) => return Err(self.too_many_tombstones(consistency)),
             Err(_) => return Err(read_error(&StorageError::Deadline, consistency)),
         };
+        for (key, scanned) in merged.commands(&read, select.is_aggregate()) {
+            if scanned.tombstones > task.thresholds.failure {
+                return Err(self.too_many_tombstones(consistency));
+            }
+            if scanned.tombstones > task.thresholds.warn {
+                let token = key.token;
+                let key = cql::select::PartitionKey { token, bytes: key.bytes };
+                let key = matches!(read.target, Target::Keys(_)).then_some(&key);
+                let text = select.command_text(&read, key);
+                warnings.push(warning(scanned, &text, token));
+            }
+        }
         if let Some(aggregation) = aggregation {
             let mut cells = Vec::new();
             let finished = task.with_bind(&self.engine, |bind| {
@@ -510,6 +628,23 @@ impl Coordinator {
         });
         let metadata = Arc::clone(metadata);
         Ok(Page { metadata, rows: merged.rows, cells: merged.cells, paging_state })
+    }
+
+    /// How many tombstones reads of a table may go over.
+    fn thresholds(&self, table: &Table) -> Thresholds {
+        match table.is_virtual() || is_local_system(&table.keyspace) {
+            true => Thresholds::NONE,
+            false => Thresholds {
+                warn: self.config.tombstone_warn,
+                failure: self.config.tombstone_failure,
+            },
+        }
+    }
+
+    fn too_many_tombstones(&self, consistency: Consistency) -> ErrorResponse {
+        let address = SocketAddr::new(self.identity.broadcast, self.identity.storage_port);
+        let failures = [(address, FailureReason::ReadTooManyTombstones)];
+        ErrorResponse::read_failure(consistency, 0, 1, false, &failures)
     }
 
     /// Can a read be served at its consistency level?
@@ -551,11 +686,15 @@ impl Coordinator {
         if table.is_virtual() {
             return self.read_virtual(task).await;
         }
-        let (mut blocks, aggregation) = match &task.read.target {
+        let (mut blocks, aggregation, noticed) = match &task.read.target {
             Target::Keys(keys) => self.read_all_keys(task, keys).await?,
             Target::Range { .. } => self.read_all_shards(task).await?,
         };
-        Ok((self.in_order(task, &mut blocks), aggregation))
+        let mut merged = self.in_order(task, &mut blocks);
+        if aggregation.is_some() {
+            merged.scanned = noticed;
+        }
+        Ok((merged, aggregation))
     }
 
     fn in_order(&self, task: &Task, blocks: &mut Vec<(usize, Block)>) -> Merged {
@@ -586,7 +725,9 @@ impl Coordinator {
                 for (_, block, range) in &rows {
                     cells.extend_from_slice(&blocks[*block].1.cells[range.clone()]);
                 }
-                Merged { cells, rows: rows.len() as u32, last_row: 0, last: None, full: false }
+                let mut merged = Merged { cells, rows: rows.len() as u32, ..Merged::default() };
+                blocks.iter().for_each(|(_, block)| merged.scan(&block.key, block.scanned));
+                merged
             }
         }
     }
@@ -595,7 +736,7 @@ impl Coordinator {
         self: &Rc<Self>,
         task: &Task,
         keys: &[cql::select::PartitionKey],
-    ) -> Result<(Vec<(usize, Block)>, Option<Aggregation>), ReadError> {
+    ) -> Result<Gathered, ReadError> {
         let shards = self.shards.count();
         let mut by_shard: Vec<Vec<(usize, PartitionKey)>> =
             (0..shards).map(|_| Vec::new()).collect();
@@ -628,19 +769,18 @@ impl Coordinator {
         found.sort_by_key(|(place, ..)| *place);
         let mut aggregation = task.select.is_aggregate().then(Aggregation::default);
         let mut blocks = Vec::with_capacity(found.len());
-        for (place, block, part) in found {
+        let mut noticed = Vec::new();
+        for (place, block, part, pages) in found {
+            noticed.extend(pages);
             if let (Some(all), Some(part)) = (&mut aggregation, part) {
                 all.merge(part);
             }
             blocks.push((place, block));
         }
-        Ok((blocks, aggregation))
+        Ok((blocks, aggregation, noticed))
     }
 
-    async fn read_all_shards(
-        self: &Rc<Self>,
-        task: &Task,
-    ) -> Result<(Vec<(usize, Block)>, Option<Aggregation>), ReadError> {
+    async fn read_all_shards(self: &Rc<Self>, task: &Task) -> Result<Gathered, ReadError> {
         let mut remote = Vec::new();
         for shard in (0..self.shards.count()).filter(|shard| *shard != self.shards.me()) {
             let task = task.clone();
@@ -663,7 +803,9 @@ impl Coordinator {
             .filter_map(|part| part.blocks.last().and_then(|block| block.key.clone()));
         let bound = bound.min();
         let mut blocks = Vec::new();
+        let mut noticed = Vec::new();
         for part in found {
+            noticed.extend(part.noticed);
             if let (Some(all), Some(part)) = (&mut aggregation, part.aggregation) {
                 all.merge(part);
             }
@@ -674,7 +816,8 @@ impl Coordinator {
             blocks.retain(|block| block.key.as_ref().is_some_and(|key| *key <= bound));
         }
         let blocks = blocks.into_iter().enumerate().collect();
-        Ok((blocks, aggregation))
+        noticed.sort_by(|a, b| a.0.cmp(&b.0));
+        Ok((blocks, aggregation, noticed))
     }
 
     fn virtual_partitions(

@@ -2,6 +2,7 @@
 //! told (decision 12).
 
 use std::cell::RefCell;
+use std::collections::BTreeSet;
 use std::rc::Rc;
 use std::sync::Arc;
 
@@ -121,6 +122,14 @@ impl Coordinator {
         let failed = |error: BootError| server_error(error);
         for mutation in &applied.mutations {
             write_schema_mutation(&self.engine, state.schema(), mutation).await.map_err(failed)?;
+        }
+        // In periodic mode too: Cassandra flushes its schema at every change. What a dropped table has goes right
+        // after, in the log and on the disk; nothing of it may be gone while the table is not.
+        let keyspaces: BTreeSet<&str> =
+            applied.mutations.iter().map(|mutation| mutation.keyspace.as_str()).collect();
+        for keyspace in keyspaces {
+            let synced = internal::sync_owner(&self.engine, keyspace.as_bytes()).await;
+            synced.map_err(server_error)?;
         }
         let after = Arc::clone(state.schema());
         let node = self.engine.node().ok_or_else(|| server_error("the node is stopping"))?;

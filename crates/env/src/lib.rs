@@ -39,7 +39,7 @@ pub use file::{File, OpenOptions};
 pub use fs::{DirEntry, LockGuard, Metadata};
 pub use mesh::Mesh;
 pub use net::{ListenOptions, MAX_SLICES, StreamHandle, TcpListener, TcpStream};
-pub use recorder::{Entry, RecordedOp, Recorder, Recording};
+pub use recorder::{Entry, Moment, Player, RecordedOp, Recorder, Recording};
 pub use rng::Rng;
 pub use stats::{ClassStats, IO_KINDS, IoKind, IoStats, Stats};
 pub use time::Instant;

@@ -1,6 +1,6 @@
 //! Emptying and dropping tables, with the snapshot that `auto_snapshot` takes before.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -12,7 +12,6 @@ use sstable::descriptor::Descriptor;
 use crate::commitlog::Position;
 use crate::engine::{Engine, FrozenShare};
 use crate::error::StorageError;
-use crate::flush::table_directory;
 use crate::node::{Node, sync_logs};
 use crate::sstables::{LiveSet, SSTable};
 use crate::transaction::{Transaction, remove_descriptor};
@@ -130,14 +129,9 @@ impl Node {
         if let Some(name) = snapshot {
             link_all(engine.env(), &gone, name).await?;
         }
-        let directories = &engine.options.data_directories;
-        let directories: Vec<_> = directories.iter().map(|d| table_directory(d, table)).collect();
+        // the directory itself stays where snapshots are in it
         let transactions = remove_all(engine.env(), &gone).await?;
         self.delete_later(&engine, gone, transactions);
-        // the directory itself stays where snapshots are in it
-        for directory in directories {
-            let _ = engine.env().sync_dir(&directory).await;
-        }
         Ok(())
     }
 
@@ -178,14 +172,24 @@ async fn remove_all(env: &Env, tables: &[Arc<SSTable>]) -> Result<Vec<Transactio
     Ok(transactions)
 }
 
-/// Hard-links the files of tables into a snapshot's directory.
+/// Hard-links the files of tables into a snapshot's directory, and makes it durable: what it is of goes next.
 async fn link_all(env: &Env, tables: &[Arc<SSTable>], name: &str) -> Result<(), StorageError> {
+    let mut snapshots = BTreeSet::new();
     for sstable in tables {
-        let directory = sstable.directory.join("snapshots").join(name);
+        let all = sstable.directory.join("snapshots");
+        let directory = all.join(name);
         let failed = |e| StorageError::io("cannot make a snapshot in", &directory, e);
+        if !env.exists(&all).await.map_err(failed)? {
+            env.create_dir_all(&all).await.map_err(failed)?;
+            env.sync_dir(&sstable.directory).await.map_err(failed)?;
+        }
         env.create_dir_all(&directory).await.map_err(failed)?;
         link_table(env, &sstable.directory, &sstable.table.descriptor, &directory).await?;
-        env.sync_dir(&directory).await.map_err(failed)?;
+        snapshots.extend([directory, all]);
+    }
+    for directory in snapshots {
+        let synced = env.sync_dir(&directory).await;
+        synced.map_err(|e| StorageError::io("cannot make a snapshot in", &directory, e))?;
     }
     Ok(())
 }

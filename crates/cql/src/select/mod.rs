@@ -6,6 +6,7 @@
 //! gives one row of its own where [`Select::wants_static_only_row`] says so. Aggregations take the rows in
 //! instead and give one at the end.
 
+mod command;
 mod expr;
 mod filter;
 mod keys;
@@ -37,6 +38,7 @@ use order::Order;
 use restrictions::Restrictions;
 use selection::{Build, Selected};
 
+pub use command::DEFAULT_PAGE_SIZE;
 pub use filter::BoundFilter;
 pub use keys::{PartitionKey, RangeBound, Target};
 pub use limits::NO_LIMIT;
@@ -54,6 +56,8 @@ pub struct Select {
     order: Order,
     distinct: bool,
     aggregates: bool,
+    /// Is it `SELECT *`?
+    is_wildcard: bool,
     outputs: Vec<Expr>,
     /// Terms of the selection.
     terms: Vec<Term>,
@@ -85,6 +89,7 @@ impl Select {
         let only_statics = selection::only_statics(&table, &selected);
         let ordering = order::columns_of(select, &table)?;
         let restrictions = Restrictions::prepare(select, &table, only_statics, scope)?;
+        let is_wildcard = selected.is_empty();
         let selected = if selected.is_empty() { selection::all_columns(&table) } else { selected };
         let (selection, result) = Self::outputs(&selected, &table, scope)?;
         if select.distinct {
@@ -107,6 +112,7 @@ impl Select {
             order,
             distinct: select.distinct,
             aggregates: selection.aggregates,
+            is_wildcard,
             outputs: selection.outputs,
             terms: selection.terms,
             fetched,

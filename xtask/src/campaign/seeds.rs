@@ -1,5 +1,5 @@
-//! `cargo xtask campaign NAME`: the long runs. Those of the simulator draw new seeds, go on where they were stopped, and leave
-//! a record under `docs/campaigns/`.
+//! `cargo xtask campaign seeds | engine`: simulated worlds of new seeds. A campaign goes on where it was stopped, and
+//! leaves a record under `docs/campaigns/`.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -8,7 +8,6 @@ use std::process::Command;
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 use crate::machine::{self, Outcome};
-use crate::roundtrip;
 
 /// Seeds of a campaign, where no number is given.
 const SEEDS: u64 = 1000;
@@ -17,28 +16,16 @@ const PART: u64 = 50;
 /// Drawn seeds begin below this: short enough to be typed.
 const FROM_MAX: u64 = 1_000_000_000;
 
-const USAGE: &str = "campaign seeds|engine [FROM] [COUNT] | campaign seeds|engine --resume | \
-                     campaign planted [BUG] | campaign roundtrip";
-
-/// `campaign NAME [OPTIONS]`
-pub fn run(args: &[String]) -> Outcome {
-    let words: Vec<&str> = args.iter().map(String::as_str).collect();
+/// `campaign seeds|engine [FROM] [COUNT]`, or `--resume`
+pub fn run(kind: &str, words: &[&str]) -> Outcome {
     let number = |text: &str| text.parse::<u64>().map_err(|_| format!("{text} is no number"));
-    match words[..] {
-        [kind @ ("seeds" | "engine"), ref rest @ ..] => {
-            let start = match rest {
-                ["--resume"] => Progress::load(kind)?,
-                [] => Progress::new(kind, drawn()?, SEEDS)?,
-                [count] => Progress::new(kind, drawn()?, number(count)?)?,
-                [from, count] => Progress::new(kind, number(from)?, number(count)?)?,
-                _ => return Err(USAGE.into()),
-            };
-            whole(start)
-        }
-        ["roundtrip"] => roundtrip::campaign(),
-        ["planted", ..] => machine::run(simulator()?.args(args)),
-        _ => Err(USAGE.into()),
-    }
+    whole(match words {
+        ["--resume"] => Progress::load(kind)?,
+        [] => Progress::new(kind, drawn()?, SEEDS)?,
+        [count] => Progress::new(kind, drawn()?, number(count)?)?,
+        [from, count] => Progress::new(kind, number(from)?, number(count)?)?,
+        _ => return Err(super::USAGE.into()),
+    })
 }
 
 /// A seed that nobody chose.
