@@ -24,9 +24,6 @@ struct Stage {
     run: fn() -> Outcome<Tally>,
 }
 
-/// Stages that run only when named: Helenus does not pass them yet, or not yet in the time there is.
-const ONLY_WHEN_NAMED: [&str; 0] = [];
-
 const STAGES: &[Stage] = &[
     Stage { name: "tidy", what: "rules of the tree", budget_minutes: 1, run: tidy },
     Stage { name: "fmt", what: "rustfmt", budget_minutes: 1, run: fmt },
@@ -78,8 +75,7 @@ const THEIRS: &str = "127.0.0.32";
 pub fn run(args: &[String]) -> Outcome {
     if args.iter().any(|a| a == "--list") {
         for s in STAGES {
-            let named = if ONLY_WHEN_NAMED.contains(&s.name) { " (only when named)" } else { "" };
-            println!("{:<12}{:>3} min  {}{named}", s.name, s.budget_minutes, s.what);
+            println!("{:<12}{:>3} min  {}", s.name, s.budget_minutes, s.what);
         }
         return Ok(());
     }
@@ -91,7 +87,7 @@ pub fn run(args: &[String]) -> Outcome {
     let mut table = Vec::new();
     let (mut passed, mut failed) = (0, 0);
     let wanted = |stage: &&Stage| match args {
-        [] => !ONLY_WHEN_NAMED.contains(&stage.name),
+        [] => true,
         names => names.iter().any(|name| name == stage.name),
     };
     for stage in STAGES.iter().filter(wanted) {
