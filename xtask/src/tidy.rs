@@ -161,7 +161,7 @@ fn branch_problems(root: &Path) -> Outcome<Vec<String>> {
         }
         let Ok(text) = std::fs::read_to_string(root.join(file)) else { continue };
         let missing = branches(&text).into_iter();
-        let missing = missing.filter(|name| !required.contains(&format!("\"{name}\",")));
+        let missing = missing.filter(|name| !required.contains(&format!("\"{name}\"")));
         problems.extend(missing.map(|name| format!("{file}: branch {name} is not in {COVERAGE}")));
     }
     Ok(problems)

@@ -20,12 +20,9 @@ pub const ENGINE: &[Bug] = &[
     Bug { name: "stale_cache_after_flush", seeds: 10 },
 ];
 
-/// Those that it had once, long after its other checks passed.
-pub const ONCE: &[Bug] = &[
-    Bug { name: "segments_out_of_order", seeds: 200 },
-    Bug { name: "replay_not_synced", seeds: 200 },
-    Bug { name: "transactions_not_synced", seeds: 200 },
-];
+/// Those that it had once, long after its other checks passed. Two more are planted in the storage engine's own tests,
+/// where they take fewer seeds.
+pub const ONCE: &[Bug] = &[Bug { name: "replay_not_synced", seeds: 200 }];
 
 /// Those of the whole node.
 pub const WHOLE: &[Bug] = &[

@@ -55,7 +55,6 @@ pub const REQUIRED: &[&str] = &[
     "replay.torn",
     "replay.flush",
     "truncate.recorded",
-    "start.incomplete_table",
 ];
 
 /// Those that a whole node must reach too: the engine alone has no batches.

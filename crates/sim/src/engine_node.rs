@@ -342,7 +342,9 @@ impl Target for Door {
 
 impl Site for Door {
     fn new(plan: &Plan, _: &Env, _: IpAddr) -> Rc<Self> {
-        Door::new(plan.options.clone())
+        // No system tables share it.
+        let memtable_bytes = plan.options.memtable_bytes / 2;
+        Door::new(Options { memtable_bytes, ..plan.options.clone() })
     }
 
     fn start(self: &Rc<Self>, world: &World, node: NodeId, shards: usize) {
