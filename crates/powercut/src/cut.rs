@@ -130,19 +130,23 @@ impl Life {
         cuts
     }
 
-    /// Places while a class of syncs is under way.
-    pub fn cuts_in(&self, class: &str, count: u64, rng: &Rng) -> Vec<usize> {
+    /// Where the syncs of a class begin.
+    pub fn begins_of(&self, class: &str) -> Vec<usize> {
         let syncs = self.classes.get(class).map(Vec::as_slice).unwrap_or_default();
-        let begun: Vec<usize> = syncs.iter().map(|sync| sync.begun).collect();
-        let mut cuts: Vec<usize> =
-            (0..count).filter_map(|_| Some(pick(&begun, rng)? + rng.below(2) as usize)).collect();
-        cuts.sort_unstable();
-        cuts
+        syncs.iter().map(|sync| sync.begun).collect()
     }
 
     fn cut(&self, place: usize) -> Cut {
         cut(&self.recording, &self.classes, self.place.mode, place)
     }
+}
+
+/// Cuts at or right after some of these places, in order.
+pub fn draw(places: &[usize], count: u64, rng: &Rng) -> Vec<usize> {
+    let mut cuts: Vec<usize> =
+        (0..count).filter_map(|_| Some(pick(places, rng)? + rng.below(2) as usize)).collect();
+    cuts.sort_unstable();
+    cuts
 }
 
 fn pick(places: &[usize], rng: &Rng) -> Option<usize> {
@@ -289,11 +293,12 @@ pub fn run(
     let Some((from, to)) = again else {
         return restart(here, &more, &Cut { at: recorder.moment(), window: None }, tally);
     };
-    let syncs = trial.omitted.and_then(|class| classes.get(class)).into_iter().flatten();
+    let syncs = trial.omitted.and_then(|class| classes.get(class));
+    let windows = syncs::windows(&second, syncs.map(Vec::as_slice).unwrap_or_default());
     let near: Vec<usize> =
-        syncs.map(|sync| sync.ended + 1).filter(|at| (from..=to).contains(at)).collect();
+        windows.into_iter().flat_map(|w| w.places).filter(|at| (from..=to).contains(at)).collect();
     let again = match (rng.below(4), pick(&near, rng)) {
-        (1.., Some(at)) => (at + rng.below(1 << rng.between(0, 6)) as usize).min(to),
+        (1.., Some(at)) => (at + rng.below(2) as usize).min(to),
         _ => from + rng.below((to - from) as u64 + 1) as usize,
     };
     put(here, &second.crash_image(again, rng).map_err(text)?)?;

@@ -10,24 +10,24 @@ use crate::node::{Mode, Place};
 use crate::report;
 use crate::syncs;
 
-/// A class that only a restart after a kill has, with the class of syncs in whose midst the kill must come and what
-/// must follow for it to matter.
+/// A class that matters in a restart after a kill, with the syncs in whose midst the kill must come and what must
+/// follow.
 struct AtRestart {
     class: &'static str,
-    killed_in: &'static str,
+    killed_in: fn(&Life) -> Vec<usize>,
     then: Then,
 }
 
 const AT_RESTART: [AtRestart; 2] = [
     AtRestart {
         class: "fsync of the log: replayed segment",
-        killed_in: syncs::RECORDS,
+        killed_in: |life| life.begins_of(syncs::RECORDS),
         then: Then::CutLater,
     },
     // What a transaction found at a start comes to must not be durable before the transaction's log is.
     AtRestart {
         class: "dirsync of table: nothing new",
-        killed_in: "dirsync of table: transaction's log",
+        killed_in: |life| syncs::commits(&life.recording),
         then: Then::CutStart,
     },
 ];
@@ -106,9 +106,9 @@ fn leave_out(
     // Small rounds of cuts in order, for a player goes forward only.
     while line.cuts < arguments.omissions && line.found.is_none() {
         let mut player = life.recording.player().map_err(|e| e.to_string())?;
-        let restart = AT_RESTART.iter().find(|at| at.class == class && syncs == 0);
+        let restart = AT_RESTART.iter().find(|at| at.class == class);
         let cuts = match restart {
-            Some(restart) => life.cuts_in(restart.killed_in, 10, &rng),
+            Some(restart) => cut::draw(&(restart.killed_in)(life), 10, &rng),
             None => life.cuts_without(class, 10, &rng),
         };
         if cuts.is_empty() {

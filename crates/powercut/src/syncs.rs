@@ -250,6 +250,31 @@ pub fn windows(recording: &Recording, syncs: &[Sync]) -> Vec<Window> {
     syncs.iter().map(window).collect()
 }
 
+/// Where transactions that remove SSTables were committed and the sync of that has not begun: after the rename of a
+/// truncation's log, or the second one of a compaction's.
+pub fn commits(recording: &Recording) -> Vec<usize> {
+    let mut written: BTreeMap<&Path, usize> = BTreeMap::new();
+    let mut under_way = BTreeSet::new();
+    let mut places = Vec::new();
+    for (at, entry) in recording.entries().iter().enumerate() {
+        match entry {
+            Entry::Begin { id, op: RecordedOp::Rename { to, .. } } => {
+                let times = written.entry(to).or_default();
+                *times += 1;
+                let name = name(to);
+                if name.contains("_txn_truncate_")
+                    || (name.contains("_txn_compaction_") && *times == 2)
+                {
+                    under_way.insert(*id);
+                }
+            }
+            Entry::End { id, .. } if under_way.remove(id) => places.push(at + 1),
+            _ => {}
+        }
+    }
+    places
+}
+
 /// The file whose data or the directories whose names an operation changes or syncs.
 fn targets<'a>(op: &'a RecordedOp, handles: &BTreeMap<u64, &'a Path>) -> (Vec<&'a Path>, bool) {
     let parent = |path: &'a Path| path.parent();
