@@ -39,7 +39,7 @@ cargo xtask COMMAND
   oracle HOST_A HOST_B [FILE...] | --golden HOST_A [FILE...] | --record HOST_B [FILE...]
                                the CQL corpus on two servers, or against recorded answers
   drivers HOST:PORT [NAME...]  the driver scenarios: python java go node rust
-  cqlsh HOST_A [HOST_B]        the cqlsh script, compared line for line
+  cqlsh HOST [HOST_B|--record] the cqlsh script, against Cassandra's transcript
   tidy                         rules of the tree";
 
 fn main() -> ExitCode {

@@ -5,9 +5,6 @@ use std::process::Command;
 
 use crate::machine::{self, Outcome};
 
-/// Heap of a Cassandra that only answers the corpus.
-pub const ORACLE_HEAP: &str = "768M";
-
 pub fn run(args: &[String]) -> Outcome {
     machine::need(&["bash", "java"])?;
     machine::run(script().args(args))
@@ -16,6 +13,9 @@ pub fn run(args: &[String]) -> Outcome {
 pub fn script() -> Command {
     Command::new(machine::root().join("conformance/peer/cassandra"))
 }
+
+/// Heap of a Cassandra that only answers the corpus.
+pub const ORACLE_HEAP: &str = "768M";
 
 /// A Cassandra that stops when this value goes.
 pub struct Peer {

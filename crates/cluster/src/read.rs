@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use cql::permission::is_local_system;
 use cql::select::{Aggregation, PageRequest, Position, Read, ResultRow, RowFilter, Select, Target};
-use cql::select::{DEFAULT_PAGE_SIZE, RangeBound, row_is_live};
+use cql::select::{NO_LIMIT, RangeBound, row_is_live};
 use cql::{Bind, Limits, Value, Values};
 use protocol::paging_state::{MarkShape, MarkedRow, write_cell_name, write_clustering};
 use protocol::{Consistency, ErrorResponse, FailureReason, PagingState, ResultMetadata, Version};
@@ -200,7 +200,7 @@ impl Sink<'_> {
         if self.budget.scanned.tombstones > self.task.thresholds.failure {
             return Err(ReadError::Tombstones);
         }
-        let page = self.task.read.page_size.unwrap_or(DEFAULT_PAGE_SIZE);
+        let page = self.task.read.page_size.unwrap_or(NO_LIMIT);
         if self.aggregation.is_some()
             && self.budget.scanned.live >= page.into()
             && let Some(key) = &self.block.key

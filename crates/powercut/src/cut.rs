@@ -75,6 +75,9 @@ impl Life {
         let mut history = std::mem::take(&mut first.history);
         history.merge(load::run(place, &clock, plan, &AtomicBool::new(false))?);
         running.stop()?;
+        if let Some(wrong) = history.errors.iter().find(|error| error.starts_with(load::WRONG)) {
+            return Err(wrong.clone());
+        }
         place.clear().map_err(text)?;
         let recording = recorder.recording().moved(&place.root, &images.root);
         let classes = syncs::classes(images, &recording, 0, &at_once(&history));

@@ -187,8 +187,8 @@ impl History {
         };
         if let Some((table, done)) = self.truncations.iter().find(under_way) {
             let before = |(key, versions): (&Key, &Vec<Version>)| {
-                let earlier = versions.iter().filter(|v| v.begun.place < done.begun.place);
-                let last = earlier.last()?;
+                let mut earlier = versions.iter().filter(|v| v.begun.place < done.begun.place);
+                let last = earlier.next_back()?;
                 let held = last.value.is_some() && cut.holds(last.acked, last.at_once);
                 (key.0 == *table && held).then(|| seen.keys.contains_key(key))
             };

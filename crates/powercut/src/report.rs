@@ -146,6 +146,9 @@ impl Report {
 
     /// Adds the campaign to a file of campaigns.
     pub fn append(&self, path: &Path, commit: &str) -> std::io::Result<()> {
+        if let Some(directory) = path.parent() {
+            std::fs::create_dir_all(directory)?;
+        }
         let mut file = std::fs::OpenOptions::new().create(true).append(true).open(path)?;
         writeln!(
             file,

@@ -10,10 +10,6 @@ use crate::select::paging::Read;
 use crate::select::slices::RowFilter;
 use crate::select::{Expr, Select};
 
-/// The rows that an aggregation takes in at a time where the client asks for no pages
-/// (`SelectStatement.DEFAULT_PAGE_SIZE`).
-pub const DEFAULT_PAGE_SIZE: u32 = 10_000;
-
 impl Select {
     /// The read of one partition, or of a range of them: each is a command of its own.
     pub fn command_text(&self, read: &Read, key: Option<&PartitionKey>) -> String {
@@ -56,11 +52,15 @@ impl Select {
             let orders: Vec<_> = table.clustering.iter().map(order).collect();
             text.push_str(&format!(" ORDER BY {}", orders.join(", ")));
         }
-        let limit = if self.is_aggregate() {
-            read.page_size.unwrap_or(DEFAULT_PAGE_SIZE)
-        } else {
-            read.page_limit()
+        let limit = match self.is_aggregate() {
+            // an aggregation is read page after page, of which without paging there is one
+            true => read.page_size.unwrap_or(NO_LIMIT),
+            false => read.page_limit(),
         };
+        if self.is_aggregate() && limit == NO_LIMIT {
+            // limits that say nothing
+            text.push(' ');
+        }
         if limit != NO_LIMIT {
             text.push_str(&format!(" LIMIT {limit}"));
         }

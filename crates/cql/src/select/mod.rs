@@ -38,7 +38,6 @@ use order::Order;
 use restrictions::Restrictions;
 use selection::{Build, Selected};
 
-pub use command::DEFAULT_PAGE_SIZE;
 pub use filter::BoundFilter;
 pub use keys::{PartitionKey, RangeBound, Target};
 pub use limits::NO_LIMIT;
