@@ -22,7 +22,7 @@ pub const ENGINE: &[Bug] = &[
 
 /// Those that it had once, long after its other checks passed. Two more are planted in the storage engine's own tests,
 /// where they take fewer seeds.
-pub const ONCE: &[Bug] = &[Bug { name: "replay_not_synced", seeds: 200 }];
+pub const ONCE: &[Bug] = &[Bug { name: "replay_not_synced", seeds: 1000 }];
 
 /// Those of the whole node.
 pub const WHOLE: &[Bug] = &[
