@@ -11,6 +11,7 @@ mod counters;
 mod describe;
 mod identity;
 mod internal;
+mod paging;
 mod prepared;
 mod read;
 mod request_metrics;

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use rows::Mutation;
 use rows::codec::{MutationDecoder, Problem};
 use schema::{Schema, Table, TableId};
-use sstable::descriptor::{Component, Descriptor, Format, Id};
+use sstable::descriptor::{Component, Descriptor, Id};
 use types::Reader;
 
 use crate::commitlog::{
@@ -416,7 +416,7 @@ async fn tables_in(engine: &Engine, directory: &Path) -> Result<Vec<Descriptor>,
     let mut tables = BTreeSet::new();
     for entry in entries.iter().filter(|entry| !entry.is_dir) {
         let Ok((descriptor, _)) = Descriptor::parse(&entry.name) else { continue };
-        if descriptor.format != Format::Big || !descriptor.version.is_readable(descriptor.format) {
+        if !descriptor.version.is_readable(descriptor.format) {
             let path = directory.join(descriptor.file(&Component::Data));
             let Descriptor { version, format, .. } = descriptor;
             let what = format!("format {version}-{format} is not one this release reads");

@@ -261,10 +261,12 @@ fn files_of_a_newer_format_are_refused() {
             .unwrap();
         }
     };
-    moved("nb", "pa");
-    let said = place.start(&[]).refuses();
-    assert!(said.contains(&data.replacen("nb", "pa", 1)), "{said}");
-    moved("pa", "nb");
+    for other in ["me", "oa", "pa"] {
+        moved("nb", other);
+        let said = place.start(&[]).refuses();
+        assert!(said.contains(&data.replacen("nb", other, 1)), "{said}");
+        moved(other, "nb");
+    }
 
     let log = place.data().join("commitlog/CommitLog-9-1700000000000.log");
     std::fs::write(&log, [0, 0, 0, 9]).unwrap();

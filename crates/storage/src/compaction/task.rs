@@ -176,14 +176,6 @@ impl Node {
         };
         let _changing = node_table.changing.acquire(1).await;
         let before = Arc::clone(&node_table.live.borrow());
-        let is_live = |number: &u64| before.tables().iter().any(|table| table.number == *number);
-        if !numbers.iter().all(is_live) {
-            // Truncated or dropped meanwhile: what was merged must not come back.
-            env.mark("compaction.overtaken");
-            remove_descriptor(env, &directory, &descriptor).await?;
-            transaction.finish().await?;
-            return Ok(true);
-        }
         let after = before.with(&numbers, new.clone());
         let is_live = |number: &u64| before.tables().iter().any(|table| table.number == *number);
         if !numbers.iter().all(is_live) {
