@@ -5,17 +5,17 @@ use std::process::Command;
 
 use crate::machine::{self, Outcome};
 
-/// Heap of a Cassandra that only answers the corpus.
-pub const ORACLE_HEAP: &str = "768M";
-
 pub fn run(args: &[String]) -> Outcome {
     machine::need(&["bash", "java"])?;
     machine::run(script().args(args))
 }
 
-fn script() -> Command {
+pub fn script() -> Command {
     Command::new(machine::root().join("conformance/peer/cassandra"))
 }
+
+/// Heap of a Cassandra that only answers the corpus.
+pub const ORACLE_HEAP: &str = "768M";
 
 /// A Cassandra that stops when this value goes.
 pub struct Peer {
@@ -33,6 +33,12 @@ impl Peer {
             machine::run(script().arg("stop").arg(&dir))?;
         }
         let _ = std::fs::remove_dir_all(&dir);
+        Self::start_again(name, ip, heap)
+    }
+
+    /// Starts one on the data directory that is there.
+    pub fn start_again(name: &str, ip: &str, heap: &str) -> Outcome<Self> {
+        let dir = machine::cache().join("run").join(name);
         machine::run(script().arg("start").arg(&dir).args([ip, heap]).env("FAST", "1"))?;
         Ok(Self { dir, ip: ip.to_owned() })
     }

@@ -1,0 +1,22 @@
+//! `cargo xtask campaign NAME`: the long runs, most of them with new seeds and recorded under `docs/campaigns/`.
+
+pub mod power;
+mod roundtrip;
+pub mod seeds;
+
+use crate::machine::{self, Outcome};
+
+const USAGE: &str = "campaign seeds|engine [FROM] [COUNT] | campaign seeds|engine --resume | \
+                     campaign planted [BUG] | campaign power [OPTIONS] | campaign roundtrip";
+
+/// `campaign NAME [OPTIONS]`
+pub fn run(args: &[String]) -> Outcome {
+    let words: Vec<&str> = args.iter().map(String::as_str).collect();
+    match words[..] {
+        [kind @ ("seeds" | "engine"), ref rest @ ..] => seeds::run(kind, rest),
+        ["planted", ..] => machine::run(seeds::simulator()?.args(args)),
+        ["power", ..] => power::campaign(&args[1..]),
+        ["roundtrip"] => roundtrip::campaign(),
+        _ => Err(USAGE.into()),
+    }
+}
