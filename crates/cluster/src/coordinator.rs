@@ -6,7 +6,8 @@ use std::sync::Arc;
 
 use config::{Config, Timeouts};
 use cql::permission::Need;
-use cql::{Bind, CqlError, Limits, Plan, Prepared};
+use cql::modify::Modify;
+use cql::{Bind, CqlError, Limits, OwnedValues, Plan, Prepared};
 use env::{Class, Env, Instant};
 use metrics::{Counter, Name, Registry, Unit};
 use protocol::{
@@ -57,6 +58,8 @@ pub struct Coordinator {
     pub(crate) publish: Box<dyn Fn(&SchemaChange)>,
     /// Who changes which of this shard's partitions.
     pub(crate) turns: Turns,
+    /// Who changes the state in `system.paxos` of which of them.
+    pub(crate) acceptors: Turns,
     /// Sequence of time-UUIDs within a microsecond, and this node's part of them.
     ticks: Cell<i64>,
     node: u64,
@@ -125,6 +128,7 @@ impl Coordinator {
             owner: OnceCell::new(),
             publish: Box::new(publish),
             turns: Turns::default(),
+            acceptors: Turns::default(),
             ticks: Cell::new(0),
             requests: ClientRequests::new(registry),
             stats: CoordinatorStats::new(registry),
@@ -387,9 +391,17 @@ impl Coordinator {
             BatchKind::Counter => cql::ast::BatchKind::Counter,
         };
         let modifies = statements.iter().filter_map(|entry| match &entry.prepared.plan {
-            Plan::Modify(modify) => Some(&**modify),
+            Plan::Modify(modify) => Some(modify),
             _ => None,
         });
+        if modifies.clone().any(|modify| modify.is_conditional()) {
+            let all: Vec<&Modify> = modifies.clone().map(|modify| &**modify).collect();
+            cql::modify::check_parts(kind, false, &all).map_err(cql_error)?;
+            let values = values.iter().map(|values| OwnedValues::of(values));
+            let parts = modifies.cloned().zip(values).collect();
+            return Ok(self.cas(parts, true, request).await);
+        }
+        let modifies = modifies.map(|modify| &**modify);
         let parts: Vec<_> = modifies.zip(&values).collect();
         Ok(self.run_batch(kind, &parts, request, self.now(request.options)).await)
     }

@@ -12,6 +12,7 @@ mod describe;
 mod identity;
 mod internal;
 mod paging;
+mod paxos;
 mod prepared;
 mod read;
 mod request_metrics;

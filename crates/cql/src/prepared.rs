@@ -89,12 +89,21 @@ pub enum Plan {
 }
 
 impl Plan {
+    /// Must anything hold for it to be done?
+    pub fn is_conditional(&self) -> bool {
+        match self {
+            Self::Modify(modify) => modify.is_conditional(),
+            Self::Batch(batch) => batch.is_conditional(),
+            _ => false,
+        }
+    }
+
     /// The tables that the statement reads or writes, as it was planned; none where it is about the schema.
     pub fn tables(&self) -> Vec<&Arc<schema::Table>> {
         match self {
             Self::Select(select) => vec![select.table()],
             Self::Modify(modify) => vec![modify.table()],
-            Self::Batch(batch) => batch.statements().iter().map(Modify::table).collect(),
+            Self::Batch(batch) => batch.statements().iter().map(|modify| modify.table()).collect(),
             Self::Schema(_)
             | Self::Use(_)
             | Self::Truncate(_)
