@@ -38,6 +38,7 @@ fn failed(error: &protocol::ErrorResponse) -> Failed {
         ErrorDetail::WriteTimeout { .. }
         | ErrorDetail::ReadTimeout { .. }
         | ErrorDetail::WriteFailure { .. }
+        | ErrorDetail::CasWriteUnknown { .. }
         | ErrorDetail::TruncateError => Failed::Unknown(text),
         _ => Failed::Wrong(text),
     }

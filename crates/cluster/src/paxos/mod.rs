@@ -9,6 +9,8 @@ mod ballot;
 mod replica;
 mod round;
 mod store;
+#[cfg(test)]
+mod tests;
 
 use std::cell::Cell;
 use std::rc::Rc;
