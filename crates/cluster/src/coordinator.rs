@@ -5,8 +5,8 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use config::{Config, Timeouts};
-use cql::permission::Need;
 use cql::modify::Modify;
+use cql::permission::Need;
 use cql::{Bind, CqlError, Limits, OwnedValues, Plan, Prepared};
 use env::{Class, Env, Instant};
 use metrics::{Counter, Name, Registry, Unit};

@@ -33,8 +33,9 @@ fn main() -> ExitCode {
                 ref missing => Err(format!("never happened: {}", missing.join(", "))),
             }
         }),
-        ["part", kind, from, count] => Kind::of(kind)
-            .and_then(|kind| seeds(kind, number(from)?, number(count)?).map(drop)),
+        ["part", kind, from, count] => {
+            Kind::of(kind).and_then(|kind| seeds(kind, number(from)?, number(count)?).map(drop))
+        }
         ["planted"] => planted(|_| true),
         ["planted", name] => planted(|bug| bug.name == name),
         _ => Err("seeds|engine|conditions FROM COUNT | planted [NAME]".to_string()),
@@ -60,11 +61,7 @@ struct Kind {
 }
 
 const KINDS: [Kind; 3] = [
-    Kind {
-        name: "seeds",
-        run: run::<CqlNode, Shared>,
-        required: &[REQUIRED, REQUIRED_OF_NODES],
-    },
+    Kind { name: "seeds", run: run::<CqlNode, Shared>, required: &[REQUIRED, REQUIRED_OF_NODES] },
     Kind { name: "engine", run: run::<Door, Shared>, required: &[REQUIRED] },
     Kind { name: "conditions", run: run::<CqlNode, Cas>, required: &[REQUIRED_OF_CONDITIONS] },
 ];

@@ -6,14 +6,14 @@ pub mod seeds;
 
 use crate::machine::{self, Outcome};
 
-const USAGE: &str = "campaign seeds|engine [FROM] [COUNT] | campaign seeds|engine --resume | \
-                     campaign planted [BUG] | campaign power [OPTIONS] | campaign roundtrip";
+const USAGE: &str = "campaign seeds|engine|conditions [FROM] [COUNT] | \
+                     campaign seeds|engine|conditions --resume | campaign planted [BUG] | campaign power [OPTIONS] | campaign roundtrip";
 
 /// `campaign NAME [OPTIONS]`
 pub fn run(args: &[String]) -> Outcome {
     let words: Vec<&str> = args.iter().map(String::as_str).collect();
     match words[..] {
-        [kind @ ("seeds" | "engine"), ref rest @ ..] => seeds::run(kind, rest),
+        [kind @ ("seeds" | "engine" | "conditions"), ref rest @ ..] => seeds::run(kind, rest),
         ["planted", ..] => machine::run(seeds::simulator()?.args(args)),
         ["power", ..] => power::campaign(&args[1..]),
         ["roundtrip"] => roundtrip::campaign(),

@@ -76,7 +76,8 @@ mod tests {
     #[test]
     fn later_ones_beat_earlier_ones_and_keep_their_time() {
         let at = |micros, scope| Ballot::new(micros, scope, u64::MAX);
-        let (a, b) = (at(1_700_000_000_000_001, Scope::Local), at(1_700_000_000_000_001, Scope::Global));
+        let (a, b) =
+            (at(1_700_000_000_000_001, Scope::Local), at(1_700_000_000_000_001, Scope::Global));
         assert!(b.is_after(a) && !a.is_after(b) && !a.is_after(a));
         assert_eq!(b.unix_micros(), 1_700_000_000_000_001);
         assert_eq!(b.seconds(), 1_700_000_000);

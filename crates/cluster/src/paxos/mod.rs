@@ -164,13 +164,14 @@ impl Coordinator {
         let run = move |owner: Rc<Self>| async move { owner.run_cas(task).await };
         let run = self.shards.call_async(shard, STATEMENT, run);
         let done = match self.env.timeout_at(request.deadline, run).await {
-            Ok(done) => done.map_err(|error| {
-                Failure::Storage(StorageError::from(error)).of_write(serial)
-            })??,
+            Ok(done) => {
+                done.map_err(|error| Failure::Storage(StorageError::from(error)).of_write(serial))??
+            }
             Err(_) => return Err(ErrorResponse::cas_timeout(serial, 0, 1, 0)),
         };
         warnings.extend(done.warnings);
-        let answer = done.answer.ok_or_else(|| invalid("A conditional statement gave no answer"))?;
+        let answer =
+            done.answer.ok_or_else(|| invalid("A conditional statement gave no answer"))?;
         Ok(Page {
             metadata: Arc::new(ResultMetadata::new(&columns(&answer.columns), class_name)),
             rows: answer.rows,
@@ -330,8 +331,9 @@ impl Coordinator {
                 Next::Step(_) => {}
             }
             lost += 1;
-            self.env.mark("paxos.lost_ballot");
-            self.env.sleep(BACKOFF_MAX.mul_f64(self.env.random_u64() as f64 / u64::MAX as f64)).await;
+            self.env
+                .sleep(BACKOFF_MAX.mul_f64(self.env.random_u64() as f64 / u64::MAX as f64))
+                .await;
         };
         metrics.contention.record(lost.into());
         result

@@ -79,7 +79,8 @@ impl Round {
             proposal.ballot.is_after(latest_ballot) && !proposal.update.is_empty()
         });
         if let Some(proposal) = unfinished {
-            let update = proposal.update.at(self.ballot.unix_micros(), &mut rows::RowBuilder::new());
+            let update =
+                proposal.update.at(self.ballot.unix_micros(), &mut rows::RowBuilder::new());
             self.finishing = true;
             return Step::Finish(Proposal { ballot: self.ballot, update });
         }

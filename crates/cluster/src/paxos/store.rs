@@ -51,8 +51,7 @@ pub async fn load(
 ) -> Result<Acceptor, StorageError> {
     let paxos = paxos(engine)?;
     let row = Clustering::new([Some(&subject.table.id.0[..])]);
-    let (_, rows) =
-        read_rows(Rc::clone(engine), paxos.id, subject.key.clone(), vec![row]).await?;
+    let (_, rows) = read_rows(Rc::clone(engine), paxos.id, subject.key.clone(), vec![row]).await?;
     match rows.first() {
         None => Ok(Acceptor::new()),
         Some(row) => decode(&paxos, RowRef::from_packed(row), subject, ballot.seconds()),
@@ -81,9 +80,8 @@ fn decode(
             return Err(broken(format!("an update of version {version:?}")));
         }
         let update = cell(update).ok_or_else(|| broken("a ballot without an update"))?;
-        let layout = |id: &[u8; 16]| {
-            (*id == subject.table.id.0).then(|| Arc::clone(&subject.table.layout))
-        };
+        let layout =
+            |id: &[u8; 16]| (*id == subject.table.id.0).then(|| Arc::clone(&subject.table.layout));
         let update = MutationDecoder::new().update(&mut Reader::new(update.value), &layout);
         let update = update.map_err(|error| broken(error.to_string()))?;
         Ok(Some(Proposal { ballot: ballot(at)?, update }))
@@ -137,7 +135,10 @@ impl<'a> Row<'a> {
 
     fn set(&mut self, name: &str, value: &[u8]) {
         if let Some(column) = self.paxos.column(name) {
-            let expires = self.now.saturating_add(self.ttl.into()).min(cql::Limits::MAX_DELETION_TIME_CASSANDRA_4);
+            let expires = self
+                .now
+                .saturating_add(self.ttl.into())
+                .min(cql::Limits::MAX_DELETION_TIME_CASSANDRA_4);
             let index = column.index;
             self.row.cell(CellRef::expiring(index, None, self.timestamp, self.ttl, expires, value));
         }

@@ -5,7 +5,9 @@
 use std::sync::Arc;
 
 use env::Rng;
-use rows::{CellRef, ClusteringRef, ColumnLayout, Layout, PartitionUpdate, RowBuilder, UpdateBuilder};
+use rows::{
+    CellRef, ClusteringRef, ColumnLayout, Layout, PartitionUpdate, RowBuilder, UpdateBuilder,
+};
 use types::CqlType;
 
 use super::acceptor::{Acceptor, Promise, Proposal};

@@ -270,8 +270,7 @@ fn unset() -> CqlError {
 /// Durations have no order (`ColumnCondition.Raw.validateOperationOnDurations`).
 fn refuse_slices_of_durations(ty: &CqlType, test: &ConditionTest) -> Result<(), CqlError> {
     let ConditionTest::Compare(operator, _) = test else { return Ok(()) };
-    let is_slice =
-        matches!(operator, Operator::Lt | Operator::Lte | Operator::Gt | Operator::Gte);
+    let is_slice = matches!(operator, Operator::Lt | Operator::Lte | Operator::Gt | Operator::Gte);
     if !is_slice || !ty.any(&mut |ty| *ty == CqlType::Duration) {
         return Ok(());
     }
@@ -343,11 +342,7 @@ impl BoundCondition {
         Ok(false)
     }
 
-    fn holds_of_element(
-        &self,
-        key: &OwnedValue,
-        cells: &[CellRef<'_>],
-    ) -> Result<bool, CqlError> {
+    fn holds_of_element(&self, key: &OwnedValue, cells: &[CellRef<'_>]) -> Result<bool, CqlError> {
         let is_map = matches!(self.ty, CqlType::Map { .. });
         let key = match key {
             OwnedValue::Bytes(key) => key,
@@ -415,9 +410,7 @@ impl BoundCondition {
                 }
                 let sign = operator_sign(operator);
                 return match value {
-                    None => {
-                        refuse(format!("Invalid comparison with null for operator \"{sign}\""))
-                    }
+                    None => refuse(format!("Invalid comparison with null for operator \"{sign}\"")),
                     Some(_) => refuse(format!(
                         "Invalid comparison with an empty {} for operator \"{sign}\"",
                         kind_name(&self.ty)

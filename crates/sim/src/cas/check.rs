@@ -52,7 +52,9 @@ impl Search<'_> {
             if entry.invoked >= first_return || entry.returned < latest {
                 continue;
             }
-            let Some(next) = step(state, &entry.operation, entry.outcome.as_ref()) else { continue };
+            let Some(next) = step(state, &entry.operation, entry.outcome.as_ref()) else {
+                continue;
+            };
             if entry.outcome.is_none() && next == *state {
                 continue;
             }

@@ -77,9 +77,9 @@ impl Cas {
     /// Notes what was answered.
     fn answer(&self, partition: Partition, at: usize, outcome: Outcome) {
         let note = (self.digest.get() ^ self.time.get()).wrapping_mul(0x0000_0100_0000_01b3);
-        let fact = format!("{outcome:?}").bytes().fold(note, |sum, byte| {
-            (sum ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3)
-        });
+        let fact = format!("{outcome:?}")
+            .bytes()
+            .fold(note, |sum, byte| (sum ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3));
         self.digest.set(fact);
         let now = self.now();
         let mut histories = self.histories.borrow_mut();
@@ -240,8 +240,7 @@ impl Cas {
                         let parameters = Parameters { values, ..parameters };
                         return open.run(&statement.text, &parameters, prepared).await;
                     }
-                    let items =
-                        statements.into_iter().map(|s| (BatchItem::Text(s.text), s.values));
+                    let items = statements.into_iter().map(|s| (BatchItem::Text(s.text), s.values));
                     let kind = if prepared { BatchKind::Logged } else { BatchKind::Unlogged };
                     let items = items.collect();
                     open.batch(&BatchRequest { kind, items, parameters }).await

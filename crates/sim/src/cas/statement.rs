@@ -42,9 +42,7 @@ impl Kind {
         match (self, value) {
             (_, None) => BoundValue::Null,
             (Self::List, Some(numbers)) => list(numbers),
-            (_, Some(numbers)) => {
-                bound(numbers.first().copied().unwrap_or_default().to_be_bytes())
-            }
+            (_, Some(numbers)) => bound(numbers.first().copied().unwrap_or_default().to_be_bytes()),
         }
     }
 
@@ -78,7 +76,8 @@ pub fn definitions() -> Vec<String> {
         Kind::Pair => "k int, c int, v bigint, PRIMARY KEY (k, c)",
         Kind::List => "k int PRIMARY KEY, v list<bigint>",
     };
-    let table = |kind: Kind| format!("CREATE TABLE {KEYSPACE}.{} ({})", kind.table(), columns(kind));
+    let table =
+        |kind: Kind| format!("CREATE TABLE {KEYSPACE}.{} ({})", kind.table(), columns(kind));
     let keyspace = format!(
         "CREATE KEYSPACE {KEYSPACE} WITH replication = \
          {{'class': 'SimpleStrategy', 'replication_factor': 1}}"
@@ -107,8 +106,7 @@ pub fn of_part(kind: Kind, key: i32, part: &Part) -> Statement {
     {
         let (columns, marks) = if kind == Kind::Pair { ("k, c", "?, ?") } else { ("k", "?") };
         names.push(kind.value(value));
-        let text =
-            format!("INSERT INTO {table} ({columns}, v) VALUES ({marks}, ?) IF NOT EXISTS");
+        let text = format!("INSERT INTO {table} ({columns}, v) VALUES ({marks}, ?) IF NOT EXISTS");
         return Statement { text, values: names };
     }
     let (text, mut values) = match &part.effect {
