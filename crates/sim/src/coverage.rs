@@ -79,7 +79,6 @@ pub const REQUIRED_OF_CONDITIONS: &[&str] = &[
     "flush.done",
     "compaction.done",
     "replay.applied",
-    "replay.torn",
     "cas.applied",
     "cas.refused",
     "cas.unknown",

@@ -371,6 +371,7 @@ impl Coordinator {
             if self.env.planted("cas_answered_before_commit") {
                 let (here, subject) = (Rc::clone(self), subject.clone());
                 self.env.spawn(STATEMENT, async move {
+                    here.env.sleep(BACKOFF_MAX / 20).await;
                     let _ = here.paxos_commit(&subject, &proposal).await;
                 });
                 return Ok(Next::Done(done));

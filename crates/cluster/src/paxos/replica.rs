@@ -18,10 +18,6 @@ impl Coordinator {
     ) -> Result<Promise, StorageError> {
         let turn = self.acceptors.take(&subject.key.bytes).await;
         let mut acceptor = store::load(&self.engine, subject, ballot).await?;
-        if self.env.planted("ballot_goes_back") {
-            acceptor.promised = Ballot::none();
-            acceptor.committed = None;
-        }
         let promise = acceptor.prepare(ballot);
         if promise.promised {
             let ticket = store::save_promise(&self.engine, subject, ballot).await?;
