@@ -205,6 +205,7 @@ impl Coordinator {
     /// How an aggregation takes its rows in.
     fn aggregate(&self, select: &Select, read: &Read) -> Aggregate {
         let one_owner = match &read.target {
+            _ if !select.is_aggregate() => true,
             _ if select.table().is_virtual() || self.shards.count() == 1 => true,
             Target::Range { .. } => false,
             Target::Keys(keys) => {
