@@ -27,6 +27,8 @@ use crate::settings::{metrics_address, server_settings, storage_options};
 
 /// How often recent values of histograms lose weight.
 const TICK: Duration = Duration::from_secs(1);
+/// Bytes that a file with a password may have.
+const MAX_PASSWORD_FILE: u64 = 4096;
 /// How long requests in flight may take when the node ends.
 const DRAIN_PATIENCE: Duration = Duration::from_secs(10);
 
@@ -217,6 +219,7 @@ impl Node {
         self: &Rc<Self>,
         ready: impl FnOnce(&Rc<Self>, &Ready),
     ) -> Result<(), NodeError> {
+        let address = server_settings(&self.config)?.listen;
         let _lock = self.prepare_directories().await?;
         let booted = cluster::boot(&self.engine, &self.config).await?;
         let identity = Arc::new(booted.identity);
@@ -245,13 +248,44 @@ impl Node {
         for shard in 1..self.env.shards() {
             self.mesh.send(shard, Message::Opened(Arc::clone(&identity)));
         }
+        self.prepare_roles(&mut notes).await?;
         let (replay, clock_behind) = (booted.replay, booted.clock_behind);
-        let address = server_settings(&self.config)?.listen;
         ready(self, &Ready { address, replay, clock_behind, serves_clients, notes });
         self.env.terminated().await;
         self.drain().await?;
         keeper.cancel().await;
         Ok(clock.close().await?)
+    }
+
+    /// Makes the first superuser, where the operator wants one and there is no role; says so where nobody can log in.
+    async fn prepare_roles(&self, notes: &mut Vec<String>) -> Result<(), NodeError> {
+        let auth = &self.config.auth;
+        let Some(coordinator) = self.coordinator.get().filter(|_| auth.authenticates) else {
+            return Ok(());
+        };
+        let failed = |error: protocol::ErrorResponse| NodeError::FirstSuperuser(error.message);
+        if coordinator.has_roles().await.map_err(failed)? {
+            return Ok(());
+        }
+        let Some((name, path)) = &auth.first_superuser else {
+            notes.push(
+                "nobody can log in: there is no role; set first_superuser and first_superuser_password_file"
+                    .to_owned(),
+            );
+            return Ok(());
+        };
+        let bad = |why: String| NodeError::FirstPassword { path: path.clone(), why };
+        let read = self.env.read_file(path, MAX_PASSWORD_FILE).await;
+        let bytes = read.map_err(|error| bad(error.to_string()))?;
+        let text = String::from_utf8(bytes).map_err(|_| bad("it is not UTF-8".to_owned()))?;
+        let password = text.trim_end_matches(['\n', '\r']);
+        if password.is_empty() {
+            return Err(bad("it is empty".to_owned()));
+        }
+        if coordinator.make_first_superuser(name, password).await.map_err(failed)? {
+            notes.push(format!("made the superuser {name}"));
+        }
+        Ok(())
     }
 
     async fn run_other(self: &Rc<Self>) -> Result<(), NodeError> {
