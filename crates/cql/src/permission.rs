@@ -201,6 +201,9 @@ pub fn needs(statement: &Statement, scope: &Scope<'_>) -> Result<Vec<Need>, CqlE
         Statement::CreateAggregate(own) => create_aggregate(own, keyspace(&own.name)?),
         Statement::DropFunction(own) | Statement::DropAggregate(own) => {
             let name = qualified(&own.name, scope)?;
+            if !has_callable(scope.schema, &name) {
+                return Ok(Vec::new());
+            }
             match &own.arguments {
                 Some(types) => one(P::Drop, Resource::Function(name, types.clone())),
                 None => one(P::Drop, Resource::FunctionsIn(name.keyspace.unwrap_or_default())),
@@ -249,6 +252,15 @@ fn modification(
         Need::Permission(Permission::Modify, Resource::Table(view))
     }));
     Ok(needs)
+}
+
+/// Is there a function or an aggregate of that name? What is not there takes no permission to be dropped.
+fn has_callable(schema: &Schema, name: &QualifiedName) -> bool {
+    let keyspace = name.keyspace.as_deref().and_then(|keyspace| schema.keyspace(keyspace));
+    keyspace.is_some_and(|keyspace| {
+        let mut all = keyspace.functions.keys().chain(keyspace.aggregates.keys());
+        all.any(|signature| signature.name == name.name)
+    })
 }
 
 fn drop_index(schema: &Schema, index: &QualifiedName) -> Vec<Need> {

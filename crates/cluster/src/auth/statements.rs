@@ -155,7 +155,7 @@ impl Coordinator {
         }
     }
 
-    fn check_access(&self, options: &RoleOptions) -> Result<(), ErrorResponse> {
+    async fn check_access(self: &Rc<Self>, options: &RoleOptions) -> Result<(), ErrorResponse> {
         if let Some(Access::Only(names)) = &options.datacenters
             && names.iter().any(|name| *name != self.identity.data_center)
         {
@@ -164,12 +164,37 @@ impl Coordinator {
                 names.join(", ")
             )));
         }
-        match &options.cidr_groups {
-            Some(Access::Only(names)) => {
-                Err(invalid(format!("Invalid CIDR group(s): [{}]", names.join(", "))))
-            }
-            _ => Ok(()),
+        let Some(Access::Only(names)) = &options.cidr_groups else { return Ok(()) };
+        let rows = self.own_cql("SELECT cidr_group FROM system_auth.cidr_groups", &[]).await?;
+        let known: Vec<String> = rows.iter().filter_map(|row| row.text(0)).collect();
+        if names.iter().all(|name| known.contains(name)) {
+            return Ok(());
         }
+        Err(invalid(format!(
+            "Invalid CIDR group(s): [{}]. Available CIDR Groups are: [{}]",
+            names.join(", "),
+            known.join(", ")
+        )))
+    }
+
+    /// Keeps from where a role may come, for a node that asks (`AllowAllCIDRAuthorizer` does not).
+    async fn write_cidr_groups(
+        self: &Rc<Self>,
+        role: &str,
+        access: Option<&Access>,
+    ) -> Result<(), ErrorResponse> {
+        let names = match access {
+            None => return Ok(()),
+            Some(Access::All) => &[][..],
+            Some(Access::Only(names)) => names,
+        };
+        let quoted: Vec<String> =
+            names.iter().map(|name| format!("'{}'", name.replace('\'', "''"))).collect();
+        let text = format!(
+            "UPDATE system_auth.cidr_permissions SET cidr_groups = {{{}}} WHERE role = ?",
+            quoted.join(", ")
+        );
+        self.own_cql(&text, &[role]).await.map(drop)
     }
 
     /// The hash that the options give, of either kind.
@@ -193,7 +218,7 @@ impl Coordinator {
         if name.is_empty() {
             return Err(invalid("Role name can't be an empty string"));
         }
-        self.check_access(options)?;
+        self.check_access(options).await?;
         let principal = performer.named()?;
         if self.read_role(name).await?.is_some() {
             return match create.if_not_exists {
@@ -208,6 +233,7 @@ impl Coordinator {
         }
         let hash = self.hash_of(options).await?;
         self.insert_role(name, options, hash.as_deref(), None).await?;
+        self.write_cidr_groups(name, options.cidr_groups.as_ref()).await?;
         if self.auth.authorizes {
             let resource = Resource::Role(name.to_owned());
             let all: Vec<_> = resource.applicable().collect();
@@ -271,7 +297,7 @@ impl Coordinator {
         if set_options(options).next().is_none() && !has_access {
             return Err(invalid("ALTER [ROLE|USER] can't be empty"));
         }
-        self.check_access(options)?;
+        self.check_access(options).await?;
         performer.named()?;
         if self.read_role(name).await?.is_none() {
             return match alter.if_exists {
@@ -297,9 +323,7 @@ impl Coordinator {
                 "ACCESS TO DATACENTERS operations not supported by AllowAllNetworkAuthorizer",
             ));
         }
-        if options.cidr_groups.is_some() {
-            return Err(invalid("ACCESS FROM CIDRS is not supported by AllowAllCIDRAuthorizer"));
-        }
+        self.write_cidr_groups(name, options.cidr_groups.as_ref()).await?;
         Ok(Vec::new())
     }
 
@@ -409,6 +433,7 @@ impl Coordinator {
             self.revoke_all_from(name).await?;
             self.revoke_all_on(&Resource::Role(name.to_owned())).await?;
         }
+        self.own_cql("DELETE FROM system_auth.cidr_permissions WHERE role = ?", &[name]).await?;
         self.own_cql("DELETE FROM system_auth.roles WHERE role = ?", &[name]).await?;
         Ok(Vec::new())
     }
