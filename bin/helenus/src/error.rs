@@ -52,6 +52,9 @@ pub enum NodeError {
         /// Where it would listen.
         address: std::net::IpAddr,
     },
+    /// There is no TLS as the configuration wants it.
+    #[error("client_encryption_options: {0}")]
+    Tls(String),
     /// The password of the first superuser cannot be read.
     #[error("first_superuser_password_file {}: {why}", path.display())]
     FirstPassword {

@@ -12,10 +12,10 @@ use cluster::{Coordinator, Identity, first_schema};
 use config::Config;
 use env::sync::{Notify, Semaphore};
 use env::{Class, Env, Instant, ListenOptions, Mesh, Stats, TcpListener};
-use metrics::Registry;
+use metrics::{Counter, Name, Registry, Unit};
 use protocol::Event;
 use schema::TableId;
-use server::{ConnectionLimits, EventHub, Server};
+use server::{ConnectionLimits, EventHub, Server, Tls};
 use storage::shards::{HasShards, Shards, Stopping};
 use storage::{Engine, Replay};
 
@@ -56,6 +56,10 @@ pub struct Node {
     coordinator: OnceCell<Rc<Coordinator>>,
     server: RefCell<Option<Rc<Server>>>,
     hub: EventHub,
+    /// TLS of clients, if there is any.
+    tls: OnceCell<Tls>,
+    certificates_read: Counter,
+    certificates_refused: Counter,
     pub(crate) registry: Registry,
     /// The loop's counters as of the last look at the metrics.
     pub(crate) observed: Rc<RefCell<Stats>>,
@@ -98,6 +102,7 @@ pub async fn run_shard(
     let shards = Shards::new(&env, move |to, job| storage_mesh.send(to, Message::Storage(job)));
     let engine = Engine::new(&env, storage_options(&config), shards, first_schema());
     let registry = Registry::new(env.shard() as u32);
+    let count = |name, help| registry.counter(Name::new("Client", name), Unit::Count, help);
     let node_mesh = mesh.clone();
     let shards = Shards::new(&env, move |to, job| node_mesh.send(to, Message::Node(job)));
     let node = Rc::new(Node {
@@ -108,6 +113,12 @@ pub async fn run_shard(
         coordinator: OnceCell::new(),
         server: RefCell::default(),
         hub: EventHub::new(),
+        tls: OnceCell::new(),
+        certificates_read: count("CertificatesRead", "Key stores read anew."),
+        certificates_refused: count(
+            "CertificatesRefused",
+            "Key stores that changed and could not be read.",
+        ),
         registry,
         observed: Rc::default(),
         shown_tables: RefCell::default(),
@@ -177,6 +188,32 @@ impl Node {
         &self.limits
     }
 
+    /// TLS of clients on this shard.
+    pub(crate) fn tls(&self) -> Option<&Tls> {
+        self.tls.get()
+    }
+
+    pub(crate) fn set_tls(&self, tls: Tls) {
+        let _ = self.tls.set(tls);
+    }
+
+    /// Counts stores that were read anew, or could not be.
+    pub(crate) fn count_certificates(&self, are_good: bool) {
+        match are_good {
+            true => self.certificates_read.inc(),
+            false => self.certificates_refused.inc(),
+        }
+    }
+
+    /// Runs `f` on a shard of the node.
+    pub(crate) async fn on_shard<T: Send + 'static>(
+        &self,
+        shard: usize,
+        f: impl FnOnce(&Rc<Self>) -> T + Send + 'static,
+    ) -> Result<T, Stopping> {
+        self.shards.call(shard, f).await
+    }
+
     /// Lets time pass for the metrics.
     async fn tick(self: Rc<Self>) {
         loop {
@@ -241,6 +278,7 @@ impl Node {
         let operations = Rc::new(Operations(Rc::clone(self)));
         let data_dir = &self.config.data_dir;
         let _socket = admin::socket::serve(&self.env, data_dir, &self.registry, operations)?;
+        self.start_tls().await?;
         let serves_clients = self.config.native_transport.start;
         if serves_clients {
             self.start_server()?;
@@ -398,7 +436,8 @@ impl Node {
         else {
             return Ok(());
         };
-        let settings = server_settings(&self.config)?;
+        let mut settings = server_settings(&self.config)?;
+        settings.tls = self.tls.get().cloned();
         let address = settings.listen;
         let listen = |source| NodeError::Listen { address, source };
         if self.env.shard() == 0 && self.env.shards() > 1 {

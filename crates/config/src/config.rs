@@ -162,6 +162,51 @@ pub struct Auth {
     pub may_be_open: bool,
 }
 
+/// Where keys or certificates are.
+#[derive(Clone, PartialEq, Eq)]
+pub enum Store {
+    /// In a file.
+    File(PathBuf),
+    /// In the configuration itself, as PEM.
+    Inline(String),
+}
+
+impl std::fmt::Debug for Store {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::File(path) => write!(f, "{}", path.display()),
+            Self::Inline(_) => f.write_str("PEM"),
+        }
+    }
+}
+
+/// `client_encryption_options`, where it is on.
+#[derive(Clone, PartialEq, Eq)]
+pub struct ClientTls {
+    /// `optional`: may clients do without?
+    pub is_optional: bool,
+    /// `keystore`.
+    pub keystore: Store,
+    /// `keystore_password`.
+    pub keystore_password: String,
+    /// `truststore`.
+    pub truststore: Store,
+    /// `truststore_password`.
+    pub truststore_password: String,
+    /// `require_client_auth`: must clients show a certificate?
+    pub requires_client_auth: bool,
+    /// `accepted_protocols`, or `protocol`; empty: all that are safe.
+    pub protocols: Vec<String>,
+    /// `cipher_suites`; empty: all that are safe.
+    pub cipher_suites: Vec<String>,
+}
+
+impl std::fmt::Debug for ClientTls {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("ClientTls").field("keystore", &self.keystore).finish_non_exhaustive()
+    }
+}
+
 /// The native transport.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NativeTransport {
@@ -237,6 +282,8 @@ pub struct Config {
     pub inter_dc_tcp_nodelay: bool,
     /// Who may do what.
     pub auth: Auth,
+    /// TLS of clients; none: bytes travel as they are.
+    pub client_tls: Option<ClientTls>,
     /// The native transport's keys.
     pub native_transport: NativeTransport,
 
@@ -400,6 +447,7 @@ impl Config {
             internode_compression: get.internode_compression(),
             inter_dc_tcp_nodelay: get.bool("inter_dc_tcp_nodelay"),
             auth: get.auth()?,
+            client_tls: get.client_tls()?,
             native_transport: get.native_transport()?,
             commitlog_sync: get.commitlog_sync()?,
             commitlog_segment_size: get.segment_size()?,

@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use crate::config::{
-    Auth, AuthCache, CommitFailurePolicy, CommitLogSync, Config, DiskFailurePolicy,
-    FlushCompression, Host, InternodeCompression, NativeTransport, Snitch, Timeouts,
+    Auth, AuthCache, ClientTls, CommitFailurePolicy, CommitLogSync, Config, DiskFailurePolicy,
+    FlushCompression, Host, InternodeCompression, NativeTransport, Snitch, Store, Timeouts,
 };
 use crate::error::{Error, Result};
 use crate::key::{Key, Value};
@@ -252,6 +252,59 @@ impl Get<'_> {
             first_superuser,
             may_be_open: self.bool("open_without_authentication"),
         })
+    }
+
+    /// `client_encryption_options`; none: bytes travel as they are. Other than Cassandra, a key store that merely lies
+    /// there switches nothing on.
+    pub fn client_tls(&self) -> Result<Option<ClientTls>> {
+        let key = |name: &str| format!("client_encryption_options.{name}");
+        let is_optional = self.bool(&key("optional"));
+        if !is_optional && !self.bool(&key("enabled")) {
+            return Ok(None);
+        }
+        let text = |name: &str| self.text(&key(name));
+        let factory = text("ssl_context_factory.class_name");
+        let mut protocols = self.list(&key("accepted_protocols"));
+        protocols.extend(self.some_text(&key("protocol")).filter(|_| protocols.is_empty()));
+        let mut tls = ClientTls {
+            is_optional,
+            keystore: Store::File(text("keystore").into()),
+            keystore_password: text("keystore_password"),
+            truststore: Store::File(text("truststore").into()),
+            truststore_password: text("truststore_password"),
+            requires_client_auth: self.bool(&key("require_client_auth")),
+            protocols,
+            cipher_suites: self.list(&key("cipher_suites")),
+        };
+        match class(&factory, "org.apache.cassandra.security.") {
+            "DefaultSslContextFactory" => {}
+            "PEMBasedSslContextFactory" => {
+                let parameters = match self.value(&key("ssl_context_factory.parameters")) {
+                    Value::Map(entries) => entries,
+                    _ => Vec::new(),
+                };
+                let of = |name: &str| {
+                    let found = parameters.iter().find(|(key, _)| key == name);
+                    found.and_then(|(_, value)| value.show()).filter(|text| !text.is_empty())
+                };
+                if let Some(pem) = of("private_key") {
+                    tls.keystore = Store::Inline(pem);
+                }
+                tls.keystore_password = of("private_key_password").unwrap_or(tls.keystore_password);
+                if let Some(pem) = of("trusted_certificates") {
+                    tls.truststore = Store::Inline(pem);
+                }
+            }
+            _ => {
+                let name = key("ssl_context_factory.class_name");
+                return self
+                    .not_served(&name, "DefaultSslContextFactory or PEMBasedSslContextFactory");
+            }
+        }
+        if !matches!(text("store_type").to_ascii_uppercase().as_str(), "JKS" | "PKCS12" | "PEM") {
+            return self.not_served(&key("store_type"), "PKCS12 or PEM");
+        }
+        Ok(Some(tls))
     }
 
     pub fn internode_compression(&self) -> InternodeCompression {
