@@ -23,6 +23,7 @@ import wire  # noqa: E402
 START_SECONDS, STOP_SECONDS, RELOAD_SECONDS = 60, 60, 40
 SECRET = 'pass word'
 WIDE_PORT = 39742
+GUESSERS, GUESSES = 60, 1500
 CHECKS = []
 
 
@@ -237,10 +238,10 @@ def garbage_instead_of_a_handshake(door):
         for junk in (b'\x16', b'\x16\x03\x01\xff\xff' + b'x' * 70000, b'\x16' * 1000, b'\x16\x03\x01\x00\x05\x01\x00\x00\x01\x00',
                      b'GET / HTTP/1.1\r\n\r\n', b'\x00' * 100):
             s = socket.create_connection((door.ip, 9042))
-            s.sendall(junk)
-            s.shutdown(socket.SHUT_WR)
             s.settimeout(20)
             with contextlib.suppress(OSError):
+                s.sendall(junk)
+                s.shutdown(socket.SHUT_WR)
                 while s.recv(65536):
                     pass
             s.close()
@@ -341,36 +342,47 @@ def wrong_passwords_do_not_hurt_others(door):
 
     with door.node(*door.password()):
         c = door.connect(user='boss', password='first secret')
-        # two looks, for the machine is not ours alone
-        quiet = max(read(c, 3), read(c, 3))
-        flood = subprocess.Popen([sys.executable, __file__, 'flood', door.ip, '9'], stdout=subprocess.PIPE, text=True)
-        time.sleep(1)
-        busy = min(read(c, 3), read(c, 3))
+
+        def during(kind):
+            """p99 beside so many requests, and what became of them."""
+            flood = subprocess.Popen([sys.executable, __file__, 'flood', kind, door.ip, '3.5'], stdout=subprocess.PIPE, text=True)
+            time.sleep(1)
+            return read(c, 2), *map(int, flood.communicate(timeout=60)[0].split())
+
+        # As many requests that cost nothing: the client that sends them shares this machine. In turns, and the best of
+        # each, for others may be at work here too.
+        pairs = [(during('idle'), during('guess')) for _ in range(4)]
+        quiet, (busy, tried, refused) = min(idle[0] for idle, _ in pairs), min(guess for _, guess in pairs)
         # those who know the word come in, sooner or later
+        flood = subprocess.Popen([sys.executable, __file__, 'flood', 'guess', door.ip, '5'], stdout=subprocess.DEVNULL)
         end = time.monotonic() + 30
         while fails(lambda: door.serves(user='boss', password='first secret'), wire.Closed):
             assert time.monotonic() < end, 'nobody gets in'
-        out, _ = flood.communicate(timeout=60)
-        tried, refused = map(int, out.split())
+        flood.wait(60)
         c.close()
         print(f'   {tried} wrong passwords a second, {refused} % not looked at; p99 {quiet * 1e3:.2f} -> {busy * 1e3:.2f} ms')
         assert tried >= 1000, tried
-        # a python client measures itself too: what counts is that nothing piles up
-        assert busy <= max(2 * quiet, 0.02), (quiet, busy)
+        assert busy <= max(2 * quiet, 0.005), (quiet, busy)
 
 
-def flood(ip, seconds):
-    """Wrong passwords over a few connections, as fast as they are answered."""
-    answers, end = {}, time.monotonic() + float(seconds)
+def flood(kind, ip, seconds):
+    """Wrong passwords, or requests that cost nothing, over a few connections, GUESSES a second; prints how many there
+    were and the share not looked at."""
+    answers, start, end = {}, time.monotonic(), time.monotonic() + float(seconds)
 
     def guess():
-        connections = [wire.Connection(ip) for _ in range(8)]
+        c, sent = None, 0
         while time.monotonic() < end:
-            for c in connections:
-                code = c.log_in(b'\0boss\0wrong')['code']
+            try:
+                c = c or wire.Connection(ip)
+                code = (c.log_in(b'\0boss\0wrong') if kind == 'guess' else c.options())['code']
                 answers[code] = answers.get(code, 0) + 1
+            except (wire.Closed, OSError):
+                c = None   # nobody may take for ever to log in
+            sent += 1
+            time.sleep(max(0, start + sent * GUESSERS / GUESSES - time.monotonic()))
 
-    threads = [threading.Thread(target=guess) for _ in range(24)]
+    threads = [threading.Thread(target=guess) for _ in range(GUESSERS)]
     [t.start() for t in threads]
     [t.join() for t in threads]
     total = sum(answers.values())
@@ -409,7 +421,7 @@ def listening(pid):
 
 @check
 def what_listens_without_a_configuration(door):
-    """CVE-2015-0225, CVE-2018-8016: in some versions JMX listened to everybody."""
+    """CVE-2015-0225, CVE-2018-8016: JMX listened to everybody."""
     busy = [p for p in (9042, 19042, 7070) if socket.socket().connect_ex(('127.0.0.1', p)) == 0]
     assert not busy, f'ports {busy} of 127.0.0.1 are taken'
     with door.node(listen=False) as node:
@@ -435,10 +447,11 @@ def open_doors_are_refused(door):
 
 @check
 def locks_that_are_not_served_stop_the_start(door):
+    """CVE-2020-17516, CVE-2023-30601: what was asked for and not done."""
     for setting in ('authenticator=MutualTlsAuthenticator', 'authenticator=com.example.Mine', 'authorizer=Mine',
                     'network_authorizer=CassandraNetworkAuthorizer', 'cidr_authorizer=CassandraCIDRAuthorizer',
                     'server_encryption_options.internode_encryption=all', 'authorizer=CassandraAuthorizer',
-                    'client_encryption_options.store_type=BCFKS'):
+                    'client_encryption_options.store_type=BCFKS', 'audit_logging_options.enabled=true'):
         more = ['client_encryption_options.enabled=true'] if 'store_type' in setting else []
         said = door.refused(setting, *more)
         assert setting.split('=')[0] in said, said
@@ -446,7 +459,7 @@ def locks_that_are_not_served_stop_the_start(door):
 
 @check
 def no_way_around_permissions(door):
-    """CVE-2023-30601, CVE-2024-27137, CVE-2025-23015, CVE-2025-24860, CVE-2025-26467: see docs/cves.md."""
+    """CVE-2021-44521, CVE-2025-23015, CVE-2025-24860, CVE-2025-26467, CVE-2026-27314: see docs/cves.md."""
     with door.node(*door.password(), 'roles_validity=0ms', 'permissions_validity=0ms'):
         boss = door.connect(user='boss', password='first secret')
         for cql in ("CREATE KEYSPACE ks WITH replication = {'class': 'SimpleStrategy', 'replication_factor': 1}",
@@ -489,7 +502,15 @@ def no_way_around_permissions(door):
         denied(user, "ALTER ROLE user WITH ACCESS TO ALL DATACENTERS")
         denied(user, "ALTER ROLE user WITH ACCESS FROM ALL CIDRS")
         denied(user, "ALTER ROLE user WITH SUPERUSER = true")
-        # CVE-2021-44521, CVE-2016-?: no code of users runs here
+        # CVE-2026-27314: nobody becomes a superuser by a certificate
+        for cql in ('GRANT CREATE ON ALL ROLES TO user', 'CREATE ROLE deputy', 'GRANT boss TO deputy', 'GRANT deputy TO other'):
+            assert boss.query(cql)['kind'] == 'void', cql
+        for role in ('boss', 'deputy', 'other'):
+            denied(user, f"ADD IDENTITY 'mine' TO ROLE '{role}'")
+        boss.query('REVOKE deputy FROM other')
+        # CVE-2026-32588: passwords are not changed at will
+        assert user.query("ALTER ROLE user WITH PASSWORD = 'u'")['code'] == 0x1001
+        # CVE-2021-44521: no code of users runs here
         denied(boss, "CREATE FUNCTION ks.f(a int) CALLED ON NULL INPUT RETURNS int LANGUAGE java AS 'return a;'", 0x2200)
         denied(boss, "CREATE FUNCTION ks.f(a int) CALLED ON NULL INPUT RETURNS int LANGUAGE javascript AS 'a'", 0x2200)
         # a role that may no longer log in, or is gone
@@ -501,7 +522,7 @@ def no_way_around_permissions(door):
 
 
 def main():
-    if len(sys.argv) == 4 and sys.argv[1] == 'flood':
+    if len(sys.argv) == 5 and sys.argv[1] == 'flood':
         return flood(*sys.argv[2:])
     if len(sys.argv) < 4:
         print(__doc__)

@@ -247,6 +247,12 @@ impl Coordinator {
         let known = self.prepared.borrow().get(&prepared_id(keyspace, text));
         let known = known.is_some_and(|entry| entry.epoch == self.schema().epoch());
         let entry = self.prepare_here(text, keyspace)?;
+        if let Plan::Role(statement) = &entry.prepared.plan
+            && !self.auth.authenticates
+        {
+            // Cassandra validates what it prepares: nobody has a name here, and so nothing is done but refused
+            Box::pin(self.run_role(statement, None)).await.result?;
+        }
         for shard in (0..self.shards.count()).filter(|shard| *shard != self.shards.me()) {
             let (text, keyspace) = (text.to_owned(), keyspace.map(str::to_owned));
             let prepare = move |other: &Rc<Self>| {

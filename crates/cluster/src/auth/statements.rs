@@ -567,12 +567,13 @@ impl Coordinator {
 
     async fn add_identity(self: &Rc<Self>, add: &AddIdentity, performer: &Performer) -> Done {
         let (identity, role) = (add.identity.as_str(), add.role.as_str());
-        let own = self.read_role(role).await?;
-        if own.as_ref().is_some_and(|role| role.is_superuser) && !performer.is_superuser() {
+        // other than in Cassandra, also to who is a superuser through another role
+        let own = self.read_roles(role).await?;
+        if own.is_superuser() && !performer.is_superuser() {
             return refused("Only superusers can bind identities to a role with superuser status");
         }
         performer.named()?;
-        if own.is_none() {
+        if own.0.is_empty() {
             return Err(invalid(format!("Can not add identity for non-existent role '{role}'")));
         }
         if self.role_of_identity(identity).await?.is_some() {
