@@ -248,7 +248,7 @@ impl Coordinator {
         let known = known.is_some_and(|entry| entry.epoch == self.schema().epoch());
         let entry = self.prepare_here(text, keyspace)?;
         if let Plan::Role(statement) = &entry.prepared.plan
-            && !self.auth.authenticates
+            && !self.authenticates()
         {
             // Cassandra validates what it prepares: nobody has a name here, and so nothing is done but refused
             Box::pin(self.run_role(statement, None)).await.result?;

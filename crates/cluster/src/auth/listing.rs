@@ -29,6 +29,7 @@ impl Listed {
             table: Arc::from(table),
             name: Arc::from(*name),
             ty: ty.clone(),
+            reversed: false,
         };
         Self { columns: columns.iter().map(column).collect(), rows: 0, cells: Vec::new() }
     }
