@@ -17,6 +17,20 @@ fn script() -> Command {
     Command::new(machine::root().join("conformance/peer/cassandra"))
 }
 
+/// Where the script keeps the jars.
+pub fn cache() -> PathBuf {
+    machine::cache().join("peer")
+}
+
+/// The folder of Cassandra's jars, once one was started.
+pub fn libraries() -> Outcome<PathBuf> {
+    let folders = std::fs::read_dir(cache())?.filter_map(Result::ok).map(|entry| entry.path());
+    let mut found = folders.filter(|path| {
+        path.file_name().is_some_and(|name| name.to_string_lossy().starts_with("lib-5."))
+    });
+    found.next().ok_or_else(|| "there are no jars of Cassandra 5".into())
+}
+
 /// A Cassandra that stops when this value goes.
 pub struct Peer {
     dir: PathBuf,
@@ -27,13 +41,25 @@ pub struct Peer {
 impl Peer {
     /// Starts one with an empty data directory.
     pub fn start(name: &str, ip: &str, heap: &str) -> Outcome<Self> {
+        Self::start_with(name, ip, heap, &[])
+    }
+
+    /// Starts one with settings of the script's own (`peer help` names them).
+    pub fn start_with(
+        name: &str,
+        ip: &str,
+        heap: &str,
+        settings: &[(&str, &Path)],
+    ) -> Outcome<Self> {
         machine::need(&["bash", "java", "mvn", "python3"])?;
         let dir = machine::cache().join("run").join(name);
         if dir.join("pid").exists() {
             machine::run(script().arg("stop").arg(&dir))?;
         }
         let _ = std::fs::remove_dir_all(&dir);
-        machine::run(script().arg("start").arg(&dir).args([ip, heap]).env("FAST", "1"))?;
+        let mut start = script();
+        start.arg("start").arg(&dir).args([ip, heap]).env("FAST", "1");
+        machine::run(start.envs(settings.iter().copied()))?;
         Ok(Self { dir, ip: ip.to_owned() })
     }
 

@@ -202,14 +202,11 @@ fn statements(command: &mut Command) -> Outcome<Tally> {
     Ok(tally)
 }
 
-/// The statements that are known to be answered otherwise than by Cassandra: any other that differs is a failure.
-const KNOWN_DIFFERENCES: &str = "docs/differences.md";
-
 fn golden() -> Outcome<Tally> {
     machine::need(&["python3"])?;
     node::build()?;
     let node = Node::start("golden", OURS)?;
-    let known = machine::root().join(KNOWN_DIFFERENCES);
+    let known = machine::root().join(oracle::KNOWN_DIFFERENCES);
     statements(oracle::command().args(["--golden", &node.ip, "--known"]).arg(known))
 }
 
