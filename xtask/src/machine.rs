@@ -74,12 +74,13 @@ pub fn python() -> Outcome<PathBuf> {
     let venv = cache().join("venv");
     let requirements = root().join("conformance/drivers/python/requirements.txt");
     let mark = venv.join(".installed");
-    let wanted = std::fs::read_to_string(&requirements)?;
+    // its scripts name their interpreter by its path: a checkout that moved makes a new one
+    let wanted = format!("{}\n{}", venv.display(), std::fs::read_to_string(&requirements)?);
     if std::fs::read_to_string(&mark).is_ok_and(|have| have == wanted) {
         return Ok(venv.join("bin/python"));
     }
     std::fs::create_dir_all(cache())?;
-    run(Command::new("python3").args(["-m", "venv"]).arg(&venv))?;
+    run(Command::new("python3").args(["-m", "venv", "--clear"]).arg(&venv))?;
     run(Command::new(venv.join("bin/pip"))
         .args(["install", "--quiet", "--requirement"])
         .arg(&requirements))?;

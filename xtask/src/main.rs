@@ -30,13 +30,16 @@ cargo xtask COMMAND
   test [STAGE...]              all checks, or the named stages; `test --list` names them
   bench ycsb [OPTIONS]         Helenus and Cassandra in one run; ratios (`bench ycsb --help`)
   bench insn                   instructions and allocations of a point read and an update, in process
-  campaign NAME [OPTIONS]      a long randomised run with new seeds; recorded under docs/campaigns/
+  campaign seeds|engine [FROM] [COUNT] | campaign seeds|engine --resume | campaign planted [BUG]
+                               simulated worlds of new seeds; bugs planted in them
+  campaign power [OPTIONS]     kills and power cuts of real nodes
+  campaign roundtrip           one data directory served by Helenus and by Cassandra in turn
   peer start DIR IP [HEAP] | stop DIR | nodetool DIR ARGS... | libs [VERSION]
                                a real Cassandra of Maven Central's jars (environment: `peer help`)
   oracle HOST_A HOST_B [FILE...] | --golden HOST_A [FILE...] | --record HOST_B [FILE...]
                                the CQL corpus on two servers, or against recorded answers
   drivers HOST:PORT [NAME...]  the driver scenarios: python java go node rust
-  cqlsh HOST_A [HOST_B]        the cqlsh script, compared line for line
+  cqlsh HOST [HOST_B|--record] the cqlsh script, against Cassandra's transcript
   tidy                         rules of the tree";
 
 fn main() -> ExitCode {

@@ -14,6 +14,8 @@ const STOP_LIMIT: Duration = Duration::from_secs(60);
 /// A running node; it stops when this value goes.
 pub struct Node {
     child: Child,
+    /// From the start of the process to the line that says it serves.
+    pub served_after: Duration,
     /// Its address; the port is 9042.
     pub ip: String,
 }
@@ -35,11 +37,36 @@ pub fn command() -> Command {
 impl Node {
     /// Starts a built node and waits for the line that says it serves.
     pub fn start(name: &str, ip: &str) -> Outcome<Self> {
+        Self::start_with(name, ip, &[])
+    }
+
+    /// The same with settings (`key=value`) of its own.
+    pub fn start_with(name: &str, ip: &str, settings: &[&str]) -> Outcome<Self> {
+        let _ = std::fs::remove_dir_all(machine::cache().join("run").join(name));
+        Self::start_again(name, ip, settings)
+    }
+
+    /// The same on what is in its directory.
+    pub fn start_again(name: &str, ip: &str, settings: &[&str]) -> Outcome<Self> {
+        let mut node = command();
+        node.args(settings.iter().flat_map(|setting| ["--set", setting]));
+        Self::spawn(node, name, ip)
+    }
+
+    /// Starts one as `cargo xtask run` does, on an empty directory.
+    pub fn start_by_run(name: &str, ip: &str) -> Outcome<Self> {
+        let _ = std::fs::remove_dir_all(machine::cache().join("run").join(name));
+        let mut run = Command::new(std::env::current_exe()?);
+        run.args(["run", "--"]);
+        Self::spawn(run, name, ip)
+    }
+
+    fn spawn(mut command: Command, name: &str, ip: &str) -> Outcome<Self> {
         let dir = machine::cache().join("run").join(name);
-        let _ = std::fs::remove_dir_all(&dir);
         std::fs::create_dir_all(&dir)?;
         let log = std::fs::File::create(dir.join("stderr.log"))?;
-        let mut child = command()
+        let started = Instant::now();
+        let mut child = command
             .arg("--data-dir")
             .arg(dir.join("data"))
             .args(["--listen", ip, "--set", &format!("metrics_address={ip}")])
@@ -48,7 +75,7 @@ impl Node {
             .stderr(log)
             .spawn()?;
         let stdout = child.stdout.take().ok_or("no stdout")?;
-        let node = Self { child, ip: ip.to_owned() };
+        let mut node = Self { child, served_after: Duration::ZERO, ip: ip.to_owned() };
         let (send, serving) = std::sync::mpsc::channel();
         std::thread::spawn(move || {
             for line in BufReader::new(stdout).lines().map_while(Result::ok) {
@@ -58,12 +85,29 @@ impl Node {
             }
         });
         match serving.recv_timeout(START_LIMIT) {
-            Ok(()) => Ok(node),
+            Ok(()) => {
+                node.served_after = started.elapsed();
+                Ok(node)
+            }
             Err(_) => {
                 Err(format!("helenus does not serve; see {}", dir.join("stderr.log").display())
                     .into())
             }
         }
+    }
+
+    /// Its resident memory, in bytes.
+    pub fn resident(&self) -> Outcome<u64> {
+        let status = std::fs::read_to_string(format!("/proc/{}/status", self.child.id()))?;
+        let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
+        let kib = line.and_then(|line| line.split_whitespace().next()?.parse::<u64>().ok());
+        Ok(kib.ok_or("no VmRSS of the node")? * 1024)
+    }
+
+    /// Ends it at once.
+    pub fn kill(mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
     }
 
     /// The node's process.
@@ -74,6 +118,9 @@ impl Node {
 
 impl Drop for Node {
     fn drop(&mut self) {
+        if !matches!(self.child.try_wait(), Ok(None)) {
+            return;
+        }
         let _ = Command::new("kill").arg(self.child.id().to_string()).status();
         let end = Instant::now() + STOP_LIMIT;
         while Instant::now() < end {

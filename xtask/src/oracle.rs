@@ -20,7 +20,7 @@ pub fn command() -> Command {
     command
 }
 
-/// `cqlsh HOST_A [HOST_B]`: see `conformance/cqlsh/run.py`.
+/// `cqlsh HOST [HOST_B | --record]`: see `conformance/cqlsh/run.py`.
 pub fn cqlsh(args: &[String]) -> Outcome {
     machine::run(cqlsh_command()?.args(args))
 }

@@ -5,17 +5,17 @@ use std::process::Command;
 
 use crate::machine::{self, Outcome};
 
-/// Heap of a Cassandra that only answers the corpus.
-pub const ORACLE_HEAP: &str = "768M";
-
 pub fn run(args: &[String]) -> Outcome {
     machine::need(&["bash", "java"])?;
     machine::run(script().args(args))
 }
 
-fn script() -> Command {
+pub fn script() -> Command {
     Command::new(machine::root().join("conformance/peer/cassandra"))
 }
+
+/// Heap of a Cassandra that only answers the corpus.
+pub const ORACLE_HEAP: &str = "768M";
 
 /// Where the script keeps the jars.
 pub fn cache() -> PathBuf {
@@ -57,6 +57,15 @@ impl Peer {
             machine::run(script().arg("stop").arg(&dir))?;
         }
         let _ = std::fs::remove_dir_all(&dir);
+        Self::launch(dir, ip, heap, settings)
+    }
+
+    /// Starts one on the data directory that is there.
+    pub fn start_again(name: &str, ip: &str, heap: &str) -> Outcome<Self> {
+        Self::launch(machine::cache().join("run").join(name), ip, heap, &[])
+    }
+
+    fn launch(dir: PathBuf, ip: &str, heap: &str, settings: &[(&str, &Path)]) -> Outcome<Self> {
         let mut start = script();
         start.arg("start").arg(&dir).args([ip, heap]).env("FAST", "1");
         machine::run(start.envs(settings.iter().copied()))?;

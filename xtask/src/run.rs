@@ -1,5 +1,7 @@
 //! `cargo xtask run`: a node on 127.0.0.1:9042, nothing to configure.
 
+use std::os::unix::process::CommandExt;
+
 use crate::machine::{self, Outcome};
 use crate::node;
 
@@ -20,10 +22,14 @@ pub fn run(args: &[String]) -> Outcome {
     }
     node::build()?;
     let mut command = node::command();
-    command.arg("--data-dir").arg(machine::root().join("data")).args(theirs);
+    if !theirs.iter().any(|arg| arg.starts_with("--data-dir")) {
+        command.arg("--data-dir").arg(machine::root().join("data"));
+    }
+    command.args(theirs);
     if demo {
         command.arg("--demo");
     }
     println!("open a shell on it with: pipx run cqlsh 127.0.0.1 9042");
-    machine::run(&mut command)
+    // The node takes this process' place: whoever ends it ends the node.
+    Err(format!("{command:?}: {}", command.exec()).into())
 }

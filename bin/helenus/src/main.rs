@@ -69,9 +69,8 @@ fn configuration(arguments: &Arguments) -> Result<Config, String> {
     ];
     settings.extend(numbers.iter().filter_map(|(key, value)| value.map(|v| format!("{key}={v}"))));
     settings.extend(arguments.set.iter().cloned());
-    for setting in settings {
-        config.set(&setting).map_err(|error| error.to_string())?;
-    }
+    let settings = settings.iter().map(String::as_str);
+    config.set_all(settings).map_err(|error| error.to_string())?;
     Ok(config)
 }
 

@@ -1,7 +1,7 @@
 //! What each shard runs, from its start to its end.
 
 use std::cell::{Cell, OnceCell, RefCell};
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::net::SocketAddr;
 use std::path::Path;
 use std::rc::Rc;
@@ -291,11 +291,21 @@ impl Node {
             &config.hints_directory,
             &config.saved_caches_directory,
         ]);
+        let mut above = BTreeMap::new();
         for directory in all {
             self.env.create_dir_all(directory).await.map_err(failed(directory))?;
-            let parent = directory.parent().filter(|parent| !parent.as_os_str().is_empty());
-            if let Some(parent) = parent {
-                self.env.sync_dir(parent).await.map_err(failed(parent))?;
+            for (distance, parent) in directory.ancestors().skip(1).enumerate() {
+                let parent = if parent.as_os_str().is_empty() { Path::new(".") } else { parent };
+                let nearest = above.entry(parent.to_path_buf()).or_insert(distance);
+                *nearest = distance.min(*nearest);
+            }
+        }
+        // Those above may be as new, or left by a start that was killed before it synced them. Where they are older
+        // and others' they need not be ours to open.
+        for (parent, distance) in above {
+            match self.env.sync_dir(&parent).await {
+                Err(_) if distance > 0 => {}
+                synced => synced.map_err(failed(&parent))?,
             }
         }
         let lock = config.data_dir.join("lock");

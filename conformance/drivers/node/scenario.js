@@ -1,4 +1,7 @@
-// The common driver scenario with the unmodified Node.js driver: node scenario.js HOST PORT
+// The common driver scenario with the unmodified Node.js driver: node scenario.js HOST PORT [SLOW_HOST]
+//
+// Both hosts fail a read over more than a thousand tombstones; SLOW_HOST acknowledges no write and ends no long read
+// before it times out.
 'use strict';
 
 const assert = require('assert');
@@ -150,9 +153,27 @@ async function allTypes(c) {
     await c.execute(insert, [1, null], { prepare: true });
     assert.strictEqual(await read(), null, `${column}: null`);
   }
-  await c.execute(`INSERT INTO ${KS}.types (k, k1) VALUES (9, blobAsInt(0x))`);
-  assert.strictEqual((await c.execute(`SELECT intAsBlob(k1) AS e FROM ${KS}.types WHERE k = 9`)).first().e.length, 0);
   ok('types');
+}
+
+// The value of no bytes, of every type that has one, is neither null nor lost; empty collections are.
+async function emptyValues(c) {
+  const scalars = ['ascii', 'bigint', 'blob', 'boolean', 'decimal', 'double', 'float', 'inet', 'int', 'text', 'timestamp', 'timeuuid', 'uuid', 'varint'];
+  await c.execute(`CREATE TABLE ${KS}.empties (k int PRIMARY KEY, ${scalars.map((t) => `${t}_ ${t}`).join(', ')}, l list<int>, fl frozen<list<int>>, ` +
+    'fm frozen<map<int, int>>, t tuple<int, text>)');
+  for (const t of scalars) {
+    const bytesOf = t === 'blob' ? 'blob_' : `${t}AsBlob(${t}_)`;
+    await c.execute(`INSERT INTO ${KS}.empties (k, ${t}_) VALUES (1, ${t === 'blob' ? '0x' : `blobAs${t}(0x)`})`);
+    const row = (await c.execute(`SELECT ${bytesOf} AS raw, ${t}_ AS v FROM ${KS}.empties WHERE k = 1`)).first();
+    assert.strictEqual(row.raw.length, 0, `empty ${t}`);
+    // The driver has no value of its own for the others.
+    assert.deepStrictEqual(row.v, { ascii: '', text: '', blob: Buffer.alloc(0) }[t] ?? null, `empty ${t} as the driver sees it`);
+  }
+  // The driver sends null for an empty list.
+  await c.execute(`INSERT INTO ${KS}.empties (k, l, fl, fm, t) VALUES (3, ?, [], ?, ?)`, [[], {}, new types.Tuple(null, null)], { prepare: true });
+  const row = (await c.execute(`SELECT l, fl, fm, t FROM ${KS}.empties WHERE k = 3`)).first();
+  assert.deepStrictEqual([row.l, row.fl, row.fm, row.t.elements], [null, [], {}, [null, null]]);
+  ok('empty_values');
 }
 
 async function errors(c) {
@@ -171,7 +192,49 @@ async function errors(c) {
     assert.deepStrictEqual([u.consistencies, u.required, u.alive], [types.consistencies.three, 3, 1]);
   }
   await c.execute('DROP KEYSPACE drv_node3');
+  await fails(() => c.execute(`CREATE KEYSPACE ${KS} WITH replication = {'class': 'SimpleStrategy', 'replication_factor': 1}`), E.alreadyExists, 'keyspace exists');
+  await fails(() => c.execute('DROP TABLE system.local'), E.unauthorized, 'unauthorized');
   ok('errors');
+}
+
+// A read over too many tombstones warns, and one over far too many fails.
+async function tombstones(c) {
+  await c.execute(`CREATE TABLE ${KS}.graves (k int, c int, v int, PRIMARY KEY (k, c))`);
+  const graves = [];
+  for (const [k, count] of [[1, 200], [2, 1200]]) for (let i = 0; i < count; i++) graves.push([k, i]);
+  await cassandra.concurrent.executeConcurrent(c, `DELETE FROM ${KS}.graves WHERE k = ? AND c = ?`, graves);
+  const { warnings } = (await c.execute(`SELECT * FROM ${KS}.graves WHERE k = 1`)).info;
+  assert.ok((warnings || []).some((w) => w.includes('200 tombstone cells')), `${warnings}`);
+  const e = await fails(() => c.execute(`SELECT * FROM ${KS}.graves WHERE k = 2`), E.readFailure, 'read failure');
+  assert.deepStrictEqual([e.consistencies, e.received, e.blockFor, e.failures], [types.consistencies.one, 0, 1, 1]);
+  ok('tombstones');
+}
+
+// The slow server writes, and says so too late.
+async function timeouts(host, port) {
+  const c = connect(host, port, 4);
+  await c.connect();
+  try {
+    await c.execute(`CREATE KEYSPACE ${KS} WITH replication = {'class': 'SimpleStrategy', 'replication_factor': 1}`);
+    await c.execute(`CREATE TABLE ${KS}.t (k int PRIMARY KEY, v text)`);
+    const value = '\\'.repeat(20000);
+    const insert = (k) => c.execute(`INSERT INTO ${KS}.t (k, v) VALUES (?, ?)`, [k, value], { prepare: true });
+    // In time are those that come right before the log is synced.
+    const ends = await Promise.allSettled(Array.from({ length: 1000 }, (_, k) => insert(k)));
+    const late = ends.filter((end) => end.status === 'rejected').map((end) => end.reason);
+    assert.ok(late.length > 0, 'all writes in time');
+    for (const e of late) {
+      assert.deepStrictEqual([e.code, e.consistencies, e.received, e.blockFor, e.writeType], [E.writeTimeout, types.consistencies.one, 0, 1, 'SIMPLE']);
+    }
+    const long = `SELECT count(${'toJson('.repeat(5)}v${')'.repeat(5)}) FROM ${KS}.t`;
+    const e = await fails(() => c.execute(long), E.readTimeout, 'read timeout');
+    assert.deepStrictEqual([e.consistencies, e.received, e.blockFor], [types.consistencies.one, 0, 1]);
+    assert.strictEqual((await c.execute(`SELECT k FROM ${KS}.t WHERE k = 7`)).first().k, 7);
+    await c.execute(`DROP KEYSPACE ${KS}`);
+  } finally {
+    await c.shutdown();
+  }
+  ok('timeouts');
 }
 
 async function unprepared(c) {
@@ -185,18 +248,32 @@ async function unprepared(c) {
   ok('unprepared');
 }
 
+// The driver keeps definitions until an event tells it otherwise.
 async function events(c, host, port, version) {
+  await c.execute('DROP KEYSPACE IF EXISTS drv_announced');
   const watcher = connect(host, port, version);
   await watcher.connect();
+  const { metadata } = watcher;
+  const table = (name) => metadata.getTable('drv_announced', name);
+  const type = (name) => metadata.getUdt('drv_announced', name);
   try {
-    await c.execute(`CREATE TABLE ${KS}.announced (k int PRIMARY KEY, a int)`);
-    assert.strictEqual((await watcher.metadata.getTable(KS, 'announced')).columns.length, 2);
-    await c.execute(`ALTER TABLE ${KS}.announced ADD b int`);
-    // The driver keeps a table's definition until an event tells it otherwise.
-    const end = Date.now() + EVENT_MILLIS;
-    while ((await watcher.metadata.getTable(KS, 'announced')).columns.length !== 3) {
-      assert.ok(Date.now() < end, 'no event for ALTER TABLE');
-      await sleep(50);
+    for (const [cql, seen] of [
+      ["CREATE KEYSPACE drv_announced WITH replication = {'class': 'SimpleStrategy', 'replication_factor': 1}", () => metadata.keyspaces.drv_announced],
+      ['CREATE TABLE drv_announced.t (k int PRIMARY KEY)', async () => (await table('t')).columns.length === 1],
+      ['ALTER TABLE drv_announced.t ADD v int', async () => (await table('t')).columns.length === 2],
+      ['CREATE TYPE drv_announced.u (a int)', async () => (await type('u')).fields.length === 1],
+      ['ALTER TYPE drv_announced.u ADD b int', async () => (await type('u')).fields.length === 2],
+      ['DROP TYPE drv_announced.u', async () => !(await type('u'))],
+      ['DROP TABLE drv_announced.t', async () => !(await table('t'))],
+      ['ALTER KEYSPACE drv_announced WITH durable_writes = false', () => !metadata.keyspaces.drv_announced.durableWrites],
+      ['DROP KEYSPACE drv_announced', () => !metadata.keyspaces.drv_announced],
+    ]) {
+      await c.execute(cql);
+      const end = Date.now() + EVENT_MILLIS;
+      while (!(await seen())) {
+        assert.ok(Date.now() < end, `no event for ${cql}`);
+        await sleep(20);
+      }
     }
   } finally {
     await watcher.shutdown();
@@ -205,7 +282,7 @@ async function events(c, host, port, version) {
 }
 
 async function main() {
-  const [host, port] = process.argv.slice(2);
+  const [host, port, slow] = process.argv.slice(2);
   for (const version of [4]) { // the highest this driver speaks
     const c = connect(host, port, version);
     await c.connect();
@@ -215,7 +292,9 @@ async function main() {
       await paging(c);
       await batches(c);
       await allTypes(c);
+      await emptyValues(c);
       await errors(c);
+      await tombstones(c);
       await unprepared(c);
       await events(c, host, port, version);
       await c.execute(`DROP KEYSPACE ${KS}`);
@@ -224,6 +303,7 @@ async function main() {
     }
     ok(`protocol up to v${version}`);
   }
+  if (slow) await timeouts(slow, port);
 }
 
 main().catch((e) => {

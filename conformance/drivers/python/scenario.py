@@ -1,17 +1,23 @@
-"""The common driver scenario with the unmodified Python driver: scenario.py HOST PORT."""
+"""The common driver scenario with the unmodified Python driver: scenario.py HOST PORT [SLOW_HOST].
+
+Both hosts fail a read over more than a thousand tombstones; SLOW_HOST acknowledges no write and ends no long read
+before it times out.
+"""
 
 import datetime
 import decimal
 import ipaddress
 import sys
 import threading
+import time
 import uuid
 
-from cassandra import (AlreadyExists, ConsistencyLevel, InvalidRequest, OperationTimedOut, Unavailable)
-from cassandra.cluster import EXEC_PROFILE_DEFAULT, Cluster, ExecutionProfile
+from cassandra import (AlreadyExists, ConsistencyLevel, InvalidRequest, ReadFailure, ReadTimeout, Unauthorized, Unavailable,
+                       WriteTimeout)
+from cassandra.cluster import EXEC_PROFILE_DEFAULT, Cluster, ExecutionProfile, NoHostAvailable
 from cassandra.policies import FallthroughRetryPolicy, WhiteListRoundRobinPolicy
 from cassandra.protocol import ConfigurationException, SyntaxException
-from cassandra.query import UNSET_VALUE, BatchStatement, BatchType, SimpleStatement, dict_factory
+from cassandra.query import UNSET_VALUE, BatchStatement, BatchType, SimpleStatement
 from cassandra.util import Date, Duration, Time
 
 KS = 'drv_python'
@@ -186,10 +192,28 @@ def types(s, version):
         check(s.execute(select, (1,)).one()[0] is not None, f'{column}: unset erased the value')
         s.execute(insert, (1, None))
         equal(s.execute(select, (1,)).one()[0], None, f'{column} null')
-    s.execute(f"INSERT INTO {KS}.types (k, k1, o) VALUES (9, blobAsInt(0x), blobAsTimestamp(0x))")
-    row = s.execute(f'SELECT intAsBlob(k1) AS e, k1 FROM {KS}.types WHERE k = 9').one()
-    equal(row.e, b'', 'empty int')
     ok('types')
+
+
+def empty_values(s):
+    """The value of no bytes, of every type that has one, is neither null nor lost; empty collections are."""
+    scalars = ['ascii', 'bigint', 'blob', 'boolean', 'decimal', 'double', 'float', 'inet', 'int', 'text', 'timestamp', 'timeuuid', 'uuid', 'varint']
+    columns = [f'{t}_ {t}' for t in scalars]
+    s.execute(f"CREATE TABLE {KS}.empties (k int PRIMARY KEY, {', '.join(columns)}, l list<int>, fl frozen<list<int>>, fm frozen<map<int, int>>, "
+              f'a frozen<address>, t tuple<int, text>)'.replace('<address>', f'<{KS}.address>'))
+    for t in scalars:
+        term = '0x' if t == 'blob' else f'blobAs{t}(0x)'
+        s.execute(f'INSERT INTO {KS}.empties (k, {t}_) VALUES (1, {term})')
+        bytes_of = f'{t}_' if t == 'blob' else f'{t}AsBlob({t}_)'
+        row = s.execute(f'SELECT {bytes_of} AS raw, {t}_ AS v FROM {KS}.empties WHERE k = 1').one()
+        equal(row.raw, b'', f'empty {t}')
+        # the driver has no value of its own for the others
+        equal(row.v, {'ascii': '', 'text': '', 'blob': b''}.get(t), f'empty {t} as the driver sees it')
+        equal(s.execute(f'SELECT {bytes_of} AS raw FROM {KS}.empties WHERE k = 2').one(), None, 'no row')
+    s.execute(s.prepare(f'INSERT INTO {KS}.empties (k, l, fl, fm, a, t) VALUES (3, ?, ?, ?, ?, ?)'), ([], [], {}, (None, None), (None, None)))
+    row = s.execute(f'SELECT l, fl, fm, a, t FROM {KS}.empties WHERE k = 3').one()
+    equal((row.l, list(row.fl), dict(row.fm), tuple(row.a), tuple(row.t)), (None, [], {}, (None, None), (None, None)), 'empty collections')
+    ok('empty_values')
 
 
 def errors(s):
@@ -201,6 +225,7 @@ def errors(s):
     fails(AlreadyExists, lambda: s.execute(f"CREATE KEYSPACE {KS} WITH replication = {{'class': 'SimpleStrategy', 'replication_factor': 1}}"), 'keyspace exists')
     fails(ConfigurationException, lambda: s.execute("CREATE KEYSPACE drv_bad WITH replication = {'class': 'NoSuch'}"), 'config')
     fails(ConfigurationException, lambda: s.execute(f'CREATE TABLE {KS}.bad (k int PRIMARY KEY) WITH gc_grace_seconds = -1'), 'config of a table')
+    fails(Unauthorized, lambda: s.execute('DROP TABLE system.local'), 'unauthorized')
     s.execute("DROP KEYSPACE IF EXISTS drv_python3")
     s.execute("CREATE KEYSPACE drv_python3 WITH replication = {'class': 'SimpleStrategy', 'replication_factor': 3}")
     s.execute('CREATE TABLE drv_python3.t (k int PRIMARY KEY, v int)')
@@ -209,6 +234,58 @@ def errors(s):
         equal((e.consistency, e.required_replicas, e.alive_replicas), (ConsistencyLevel.THREE, 3, 1), 'unavailable')
     s.execute('DROP KEYSPACE drv_python3')
     ok('errors')
+
+
+def tombstones(s):
+    """A read over too many tombstones warns, and one over far too many fails."""
+    s.execute(f'CREATE TABLE {KS}.graves (k int, c int, v int, PRIMARY KEY (k, c))')
+    delete = s.prepare(f'DELETE FROM {KS}.graves WHERE k = ? AND c = ?')
+    for k, count in ((1, 200), (2, 1200)):
+        [f.result() for f in [s.execute_async(delete, (k, c)) for c in range(count)]]
+    result = s.execute(f'SELECT * FROM {KS}.graves WHERE k = 1')
+    check(any('200 tombstone cells' in w for w in result.response_future.warnings or []), f'{result.response_future.warnings}')
+    e = fails(ReadFailure, lambda: s.execute(f'SELECT * FROM {KS}.graves WHERE k = 2'), 'read failure')
+    equal((e.consistency, e.required_responses, e.received_responses, e.failures), (ConsistencyLevel.ONE, 1, 0, 1), 'read failure')
+    ok('tombstones')
+
+
+def written(s, statement, rows):
+    """Writes rows at once and gives the timeouts. While its socket is full the driver refuses requests by itself: those are sent again."""
+    timed_out = []
+    deadline = time.monotonic() + EVENT_SECONDS
+    while rows:
+        again = []
+        for row, future in [(row, s.execute_async(statement, row)) for row in rows]:
+            try:
+                future.result()
+            except WriteTimeout as e:
+                timed_out.append((e.consistency, e.required_responses, e.received_responses))
+            except NoHostAvailable:
+                check(time.monotonic() < deadline, 'the driver takes no more requests')
+                again.append(row)
+        rows = again
+    return timed_out
+
+
+def timeouts(host, port):
+    """The slow server writes, and says so too late."""
+    cluster, s = connect(host, port, 5)
+    try:
+        s.execute(f"CREATE KEYSPACE {KS} WITH replication = {{'class': 'SimpleStrategy', 'replication_factor': 1}}")
+        s.execute(f'CREATE TABLE {KS}.t (k int PRIMARY KEY, v text)')
+        insert = s.prepare(f'INSERT INTO {KS}.t (k, v) VALUES (?, ?)')
+        value = '\\' * 20000
+        # some are in time: those that came right before the log was synced
+        timed_out = written(s, insert, [(k, value) for k in range(1000)])
+        equal(set(timed_out), {(ConsistencyLevel.ONE, 1, 0)}, 'write timeout')
+        long = 'toJson(' * 5 + 'v' + ')' * 5
+        e = fails(ReadTimeout, lambda: s.execute(f'SELECT count({long}) FROM {KS}.t'), 'read timeout')
+        equal((e.consistency, e.required_responses, e.received_responses), (ConsistencyLevel.ONE, 1, 0), 'read timeout')
+        equal(s.execute(f'SELECT k FROM {KS}.t WHERE k = 7').one().k, 7, 'what timed out and was written')
+        s.execute(f'DROP KEYSPACE {KS}')
+    finally:
+        cluster.shutdown()
+    ok('timeouts')
 
 
 def unprepared(s):
@@ -224,30 +301,54 @@ def unprepared(s):
 
 
 def events(cluster, s):
-    """A change made by one session reaches the metadata of another cluster object by event."""
+    """Changes made by one session reach the metadata of another cluster object by event."""
     host = cluster.metadata.all_hosts()[0]
     other, watcher = connect(host.address, cluster.port, cluster.protocol_version)
+    pause = threading.Event()
+
+    def seen(change, what):
+        for _ in range(EVENT_SECONDS * 20):
+            if change(other.metadata.keyspaces):
+                return
+            pause.wait(0.05)
+        raise AssertionError(f'no event for {what}')
+
     try:
-        done = threading.Event()
-        s.execute(f'CREATE TABLE {KS}.announced (k int PRIMARY KEY)')
-        for _ in range(EVENT_SECONDS * 20):
-            if 'announced' in other.metadata.keyspaces[KS].tables:
-                break
-            done.wait(0.05)
-        check('announced' in other.metadata.keyspaces[KS].tables, 'no event for CREATE TABLE')
-        s.execute(f'DROP TABLE {KS}.announced')
-        for _ in range(EVENT_SECONDS * 20):
-            if 'announced' not in other.metadata.keyspaces[KS].tables:
-                break
-            done.wait(0.05)
-        check('announced' not in other.metadata.keyspaces[KS].tables, 'no event for DROP TABLE')
+        s.execute('DROP KEYSPACE IF EXISTS drv_announced')
+        for statement, change in (
+            ("CREATE KEYSPACE drv_announced WITH replication = {'class': 'SimpleStrategy', 'replication_factor': 1}",
+             lambda all: 'drv_announced' in all),
+            ('CREATE TABLE drv_announced.t (k int PRIMARY KEY)', lambda all: 't' in all['drv_announced'].tables),
+            ('ALTER TABLE drv_announced.t ADD v int', lambda all: 'v' in all['drv_announced'].tables['t'].columns),
+            ('CREATE TYPE drv_announced.u (a int)', lambda all: 'u' in all['drv_announced'].user_types),
+            ('ALTER TYPE drv_announced.u ADD b int', lambda all: all['drv_announced'].user_types['u'].field_names == ['a', 'b']),
+            ('DROP TYPE drv_announced.u', lambda all: 'u' not in all['drv_announced'].user_types),
+            ('DROP TABLE drv_announced.t', lambda all: 't' not in all['drv_announced'].tables),
+            ('ALTER KEYSPACE drv_announced WITH durable_writes = false', lambda all: not all['drv_announced'].durable_writes),
+            ('DROP KEYSPACE drv_announced', lambda all: 'drv_announced' not in all),
+        ):
+            s.execute(statement)
+            seen(change, statement)
     finally:
         other.shutdown()
     ok('events')
 
 
+def negotiation(host, port):
+    """Asked for a version that it does not know, the server names those it does, and the driver takes the highest."""
+    profile = ExecutionProfile(load_balancing_policy=WhiteListRoundRobinPolicy([host]))
+    cluster = Cluster([host], port=port, execution_profiles={EXEC_PROFILE_DEFAULT: profile})
+    try:
+        cluster.connect()
+        equal(cluster.protocol_version, 5, 'protocol version agreed on')
+    finally:
+        cluster.shutdown()
+    ok('negotiation')
+
+
 def main():
     host, port = sys.argv[1], int(sys.argv[2])
+    negotiation(host, port)
     for version in (5, 4):
         cluster, s = connect(host, port, version)
         try:
@@ -257,13 +358,17 @@ def main():
             paging(s)
             batches(s)
             types(s, version)
+            empty_values(s)
             errors(s)
+            tombstones(s)
             unprepared(s)
             events(cluster, s)
             s.execute(f'DROP KEYSPACE {KS}')
         finally:
             cluster.shutdown()
         ok(f'protocol v{version}')
+    if len(sys.argv) > 3:
+        timeouts(sys.argv[3], port)
 
 
 main()

@@ -1,6 +1,7 @@
 //! The batch log: a logged batch is durable in `system.batches` before any part of it is applied, and goes from there
 //! once all are (`batchlog.BatchlogManager`).
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 use std::sync::Arc;
 
@@ -84,34 +85,79 @@ impl Coordinator {
         self: &Rc<Self>,
         parts: Vec<(bool, Mutation)>,
     ) -> Result<(), StorageError> {
+        if self.env.planted("batch_torn_between_shards") {
+            return self.apply_all(parts).await;
+        }
         let table = batches(&self.schema())?;
         let id = self.time_uuid();
         let timestamp = self.env.unique_micros();
         let record = record(&table, &id, &parts, timestamp, &|| self.time_uuid())?;
         internal::apply(&self.engine, record).await?;
+        if self.engine.acknowledges_early() {
+            // Each shard has a log of its own: a part must not become durable before the record does.
+            internal::sync_owner(&self.engine, &id).await?;
+        }
+        let owners: BTreeSet<usize> =
+            parts.iter().map(|(_, part)| self.engine.owner(part.token())).collect();
         self.apply_all(parts).await?;
         let removal = removal(&table, &id, self.env.unique_micros());
         let engine = Rc::clone(&self.engine);
         self.env.spawn(STATEMENT, async move {
             // What stays is applied again at the next start, which changes nothing.
-            let _ = internal::apply(&engine, removal).await;
+            let _ = remove(&engine, &owners, removal).await;
         });
         Ok(())
     }
 }
 
+/// Removes a batch, once the logs of these shards have its parts.
+async fn remove(
+    engine: &Rc<Engine>,
+    owners: &BTreeSet<usize>,
+    removal: Mutation,
+) -> Result<(), StorageError> {
+    if engine.acknowledges_early() {
+        for owner in owners {
+            internal::sync_shard(engine, *owner).await?;
+        }
+    }
+    internal::apply(engine, removal).await
+}
+
+/// When tables were truncated last, in milliseconds since 1970.
+pub(crate) type TruncatedAt = BTreeMap<TableId, i64>;
+
+/// A part without what a truncation after its batch has emptied; `None` if nothing is left.
+fn since_truncations(part: Mutation, written_at: i64, truncated: &TruncatedAt) -> Option<Mutation> {
+    let mut left: Option<Mutation> = None;
+    for update in part.into_updates() {
+        if truncated.get(&TableId(update.table)).is_some_and(|at| written_at <= *at) {
+            continue;
+        }
+        match &mut left {
+            None => left = Some(Mutation::new(update)),
+            // updates of one mutation are of one key and of different tables
+            Some(left) => drop(left.push(update)),
+        }
+    }
+    left
+}
+
 /// Applies what the last run of the node left in the batch log. Parts that can no longer be read, since their table
-/// is gone, are left out.
+/// is gone, are left out, and those of tables that were truncated since.
 ///
 /// # Errors
 /// If the log cannot be read, or a part not be applied.
-pub(crate) async fn replay(engine: &Rc<Engine>) -> Result<usize, StorageError> {
+pub(crate) async fn replay(
+    engine: &Rc<Engine>,
+    truncated: &TruncatedAt,
+) -> Result<usize, StorageError> {
     let schema = engine.schema();
     let table = batches(&schema)?;
     let layout_of =
         |id: &[u8; 16]| schema.table_by_id(&TableId(*id)).map(|table| Arc::clone(&table.layout));
     let mut decoder = MutationDecoder::new();
-    let mut replayed = 0;
+    let mut replayed = Vec::new();
     for batch in internal::read_all(engine, &table).await? {
         let mut parts = Vec::new();
         for update in batch.updates() {
@@ -126,12 +172,20 @@ pub(crate) async fn replay(engine: &Rc<Engine>) -> Result<usize, StorageError> {
         if parts.is_empty() {
             continue;
         }
+        let id = types::Uuid::from_value(batch.key());
+        let written_at = id.and_then(types::Uuid::unix_millis).unwrap_or(i64::MAX);
         for part in parts {
-            internal::apply(engine, part).await?;
+            if let Some(part) = since_truncations(part, written_at, truncated) {
+                internal::apply(engine, part).await?;
+            }
         }
-        let removal = removal(&table, batch.key(), engine.env().unique_micros());
-        internal::apply(engine, removal).await?;
-        replayed += 1;
+        engine.env().mark("batch.replayed");
+        replayed.push(batch.key().to_vec());
     }
-    Ok(replayed)
+    let all = (0..engine.shards().count()).collect();
+    for batch in &replayed {
+        let removal = removal(&table, batch, engine.env().unique_micros());
+        remove(engine, &all, removal).await?;
+    }
+    Ok(replayed.len())
 }

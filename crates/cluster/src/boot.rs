@@ -10,9 +10,9 @@ use schema::{Schema, SchemaMutation, SchemaRows, SchemaState, SchemaTable, Table
 use storage::commitlog::Position;
 use storage::{Engine, Node, Replay, StorageError};
 use thiserror::Error;
-use types::{CqlType, Token};
+use types::{CqlType, Reader, Token};
 
-use crate::batch_log;
+use crate::batch_log::{self, TruncatedAt};
 use crate::clock_reserve::{ClockReserve, ReserveError};
 use crate::identity::{
     CQL_VERSION, Identity, NATIVE_PROTOCOL_VERSION, PARTITIONER, RELEASE_VERSION,
@@ -95,11 +95,16 @@ pub async fn boot(engine: &Rc<Engine>, config: &Config) -> Result<Booted, BootEr
     // Who wrote the SSTables and the log is in a table itself.
     let local = system_table(&first, "local")?;
     let local_id = local.id;
+    // First of all in the tables: the log's intervals there count only for who wrote them.
+    let saved = internal::read_row(engine, &local, b"local").await?;
+    if let Some(host_id) = saved.as_ref().and_then(host_id) {
+        set_host_id(engine, host_id).await?;
+    }
     let mut replay = node.replay(&|table| table.id == local_id, &BTreeMap::new()).await?;
     let saved = internal::read_row(engine, &local, b"local").await?;
     let identity = identity(&env, config, saved.as_ref())?;
     set_host_id(engine, identity.host_id).await?;
-    let truncated = saved.as_ref().map(truncations).unwrap_or_default();
+    let (truncated, truncated_at) = saved.as_ref().map(truncations).unwrap_or_default();
 
     let in_system = |table: &Table| matches!(table.keyspace.as_str(), "system" | "system_schema");
     let system = move |table: &Table| in_system(table) && table.id != local_id;
@@ -117,7 +122,7 @@ pub async fn boot(engine: &Rc<Engine>, config: &Config) -> Result<Booted, BootEr
     add(&mut replay, node.replay(&|table| !in_system(table), &truncated).await?);
     node.begin_log().await?;
     let state = write_system(engine, &node, state, &identity).await?;
-    batch_log::replay(engine).await?;
+    batch_log::replay(engine, &truncated_at).await?;
     Ok(Booted { identity, state, replay, clock, clock_behind })
 }
 
@@ -139,6 +144,10 @@ fn text(cells: &Cells, column: &str) -> Option<String> {
     String::from_utf8(value.clone()).ok()
 }
 
+fn host_id(cells: &Cells) -> Option<[u8; 16]> {
+    cells.get("host_id")?.values().next()?.as_slice().try_into().ok()
+}
+
 fn identity(env: &env::Env, config: &Config, saved: Option<&Cells>) -> Result<Identity, BootError> {
     if let Some(name) = saved.and_then(|cells| text(cells, "cluster_name"))
         && name != config.cluster_name
@@ -147,7 +156,7 @@ fn identity(env: &env::Env, config: &Config, saved: Option<&Cells>) -> Result<Id
         return Err(BootError::ClusterName { saved: name, configured });
     }
     let value = |column: &str| saved?.get(column)?.values().next();
-    let host_id = value("host_id").and_then(|bytes| bytes.as_slice().try_into().ok());
+    let host_id = saved.and_then(host_id);
     let generation = value("gossip_generation").and_then(|bytes| bytes.as_slice().try_into().ok());
     let generation = generation.map_or(0, i32::from_be_bytes).saturating_add(1);
     let tokens = saved.and_then(|cells| cells.get("tokens")).map(|tokens| {
@@ -193,17 +202,24 @@ fn choose_tokens(env: &env::Env, config: &Config) -> BTreeSet<Token> {
     tokens
 }
 
-/// Up to where the log's records of tables were truncated: `system.local.truncated_at`, whose values are a
+/// Up to where the log's records of tables were truncated, and when: `system.local.truncated_at`, whose values are a
 /// log position and a time.
-fn truncations(cells: &Cells) -> BTreeMap<TableId, Position> {
-    let entry = |(id, value): (&Vec<u8>, &Vec<u8>)| {
-        let id = TableId(id.as_slice().try_into().ok()?);
-        let segment = i64::from_be_bytes(*value.first_chunk()?);
-        let offset = i32::from_be_bytes(*value.get(8..)?.first_chunk()?);
-        Some((id, Position { segment, offset: u32::try_from(offset).ok()? }))
-    };
-    let all = cells.get("truncated_at").into_iter().flatten();
-    all.filter_map(entry).collect()
+fn truncations(cells: &Cells) -> (BTreeMap<TableId, Position>, TruncatedAt) {
+    let (mut positions, mut times) = (BTreeMap::new(), TruncatedAt::new());
+    for (id, value) in cells.get("truncated_at").into_iter().flatten() {
+        let Ok(id) = id.as_slice().try_into().map(TableId) else { continue };
+        let mut value = Reader::new(value);
+        let (Ok(segment), Ok(offset), Ok(at)) = (value.array(), value.array(), value.array())
+        else {
+            continue;
+        };
+        let segment = i64::from_be_bytes(segment);
+        if let Ok(offset) = u32::try_from(i32::from_be_bytes(offset)) {
+            positions.insert(id, Position { segment, offset });
+            times.insert(id, i64::from_be_bytes(at));
+        }
+    }
+    (positions, times)
 }
 
 /// The value of `system.local.truncated_at` for a truncation.
@@ -267,8 +283,6 @@ pub async fn write_schema_mutation(
     let update = mutation.to_mutation(schema).map_err(|e| BootError::Schema(e.to_string()))?;
     if let Some(update) = update {
         internal::apply(engine, update).await?;
-        // In periodic mode too, as Cassandra flushes these tables: nothing written under a schema may outlive it.
-        internal::sync_owner(engine, mutation.keyspace.as_bytes()).await?;
     }
     Ok(())
 }

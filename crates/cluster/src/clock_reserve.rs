@@ -1,12 +1,14 @@
 //! Keeps server timestamps from ever being given out twice, over restarts and clocks set back (decision 7).
 //!
 //! A small file holds a time in the future that no timestamp has reached; before one does, the file is moved
-//! on. A start takes the file's time as its floor.
+//! on. A start takes the file's time as its floor. A clock that is set forward, past that time, is followed only once
+//! the file has moved on: a crash, and the clock set back after it, would otherwise repeat times.
 //!
 //! ```text
 //! clock_reserve = "HLNSCLK1" | u32 version=1 | i64 microseconds | u32 crc32 of all before; big endian
 //! ```
 
+use std::cell::Cell;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -18,9 +20,11 @@ const VERSION: u32 = 1;
 const BYTES: usize = 24;
 /// How far the reserve reaches beyond the last timestamp.
 const RESERVE: Duration = Duration::from_secs(10);
-/// How often it is moved on: well before it is used up. After a crash timestamps run ahead of the clock by
-/// the reserve at most, until the clock has caught up.
-const PERIOD: Duration = Duration::from_secs(3);
+/// It is moved on when so much of it is used. After a crash timestamps run ahead of the clock by the reserve at most,
+/// until the clock has caught up.
+const USED_MAX: Duration = Duration::from_secs(3);
+/// How often that is looked at: so long at most a clock set forward is not followed.
+const PERIOD: Duration = Duration::from_millis(200);
 
 /// Why the file is refused.
 #[derive(Debug, thiserror::Error)]
@@ -72,6 +76,11 @@ fn decode(bytes: &[u8]) -> Result<i64, &'static str> {
 pub struct ClockReserve {
     env: Env,
     path: PathBuf,
+    until: Cell<i64>,
+}
+
+fn micros(duration: Duration) -> i64 {
+    i64::try_from(duration.as_micros()).unwrap_or(i64::MAX)
 }
 
 impl ClockReserve {
@@ -80,7 +89,8 @@ impl ClockReserve {
     /// # Errors
     /// If the file is damaged, of a newer release, or cannot be written.
     pub async fn open(env: &Env, directory: &Path) -> Result<(Self, Duration), ReserveError> {
-        let reserve = Self { env: env.clone(), path: directory.join("clock_reserve") };
+        let path = directory.join("clock_reserve");
+        let reserve = Self { env: env.clone(), path, until: Cell::new(i64::MIN) };
         let io = |source| ReserveError::Io { path: reserve.path.clone(), source };
         if env.exists(&reserve.path).await.map_err(io)? {
             let bytes = env.read_file(&reserve.path, 4096).await.map_err(io)?;
@@ -94,10 +104,18 @@ impl ClockReserve {
         Ok((reserve, behind))
     }
 
+    fn last(&self) -> i64 {
+        self.env.unique_floor().max(self.env.unix_micros())
+    }
+
     async fn move_on(&self) -> Result<(), ReserveError> {
-        let reserve = i64::try_from(RESERVE.as_micros()).unwrap_or(i64::MAX);
-        let last = self.env.unique_floor().max(self.env.unix_micros());
-        self.write(last.saturating_add(reserve)).await
+        let last = self.last();
+        let until = last.saturating_add(micros(RESERVE));
+        self.write(until).await?;
+        self.until.set(until);
+        self.env.raise_unique_floor(last);
+        self.env.set_unique_ceiling(until);
+        Ok(())
     }
 
     async fn write(&self, until: i64) -> Result<(), ReserveError> {
@@ -110,7 +128,10 @@ impl ClockReserve {
     pub async fn keep(&self) -> Result<(), ReserveError> {
         loop {
             self.env.sleep(PERIOD).await;
-            self.move_on().await?;
+            let left = self.until.get().saturating_sub(self.last());
+            if left < micros(RESERVE - USED_MAX) {
+                self.move_on().await?;
+            }
         }
     }
 
@@ -122,7 +143,55 @@ impl ClockReserve {
 
 #[cfg(test)]
 mod tests {
+    use std::net::IpAddr;
+    use std::rc::Rc;
+
+    use env::sim::{Fault, World, WorldOptions};
+
     use super::*;
+
+    #[test]
+    fn a_clock_set_forward_is_followed_once_that_is_noted() {
+        let world = World::new(7, WorldOptions::default());
+        let node = world.node(IpAddr::from([10, 0, 0, 1]));
+        let jump = |micros| world.set_fault(Fault::ClockJump { node, micros });
+        let (seen, floor) = (Rc::new(Cell::new((0, 0))), Rc::new(Cell::new(0)));
+        let (theirs, started) = (Rc::clone(&seen), Rc::clone(&floor));
+        world.start::<(), _, _, String>(node, 1, move |env, _| {
+            let (seen, floor) = (Rc::clone(&theirs), Rc::clone(&started));
+            async move {
+                env.create_dir_all("/data").await.map_err(|e| e.to_string())?;
+                env.sync_dir("/").await.map_err(|e| e.to_string())?;
+                let opened = ClockReserve::open(&env, Path::new("/data")).await;
+                let (reserve, _) = opened.map_err(|e| e.to_string())?;
+                floor.set(env.unique_micros());
+                let keeper = env.spawn_task(env::Class::Background, async move {
+                    reserve.keep().await.map_err(|e| e.to_string())
+                });
+                loop {
+                    seen.set((env.unique_micros(), env.unix_micros()));
+                    env.sleep(Duration::from_millis(1)).await;
+                    if keeper.is_finished() {
+                        return Err("nobody keeps the reserve".into());
+                    }
+                }
+            }
+        });
+        world.run_for(Duration::from_secs(1)).unwrap();
+        // at once after the jump: whatever was given out is below the floor of the next life
+        for after in [1, 40, 150, 400, 1000] {
+            jump(60_000_000);
+            world.run_for(Duration::from_millis(after)).unwrap();
+            let (last, wall) = seen.get();
+            assert!(after < 400 || last >= wall - 1_000_000, "the clock is not followed");
+            world.power_cut(node);
+            jump(-60_000_000);
+            world.restart(node);
+            floor.set(0);
+            world.run_until(|| floor.get() > 0, Duration::from_secs(5)).unwrap();
+            assert!(floor.get() > last, "{} was given out before, up to {last}", floor.get());
+        }
+    }
 
     #[test]
     fn every_damage_is_refused() {

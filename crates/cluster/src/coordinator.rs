@@ -13,7 +13,7 @@ use protocol::{
     Batch, BatchKind, BatchStatement, Consistency, ErrorResponse, Id, QueryOptions, SchemaChange,
     Version, WriteType, prepared_id,
 };
-use schema::Schema;
+use schema::{Schema, Table};
 use storage::Engine;
 use storage::shards::{HasShards, Shards};
 use types::Uuid;
@@ -272,9 +272,19 @@ impl Coordinator {
         if entry.epoch == self.schema().epoch() {
             return Ok(entry);
         }
-        // What no longer makes sense is no longer prepared, as in Cassandra.
-        self.prepare_here(&entry.text, entry.keyspace.as_deref())
-            .map_err(|_| ErrorResponse::unprepared(id))
+        // What no longer makes sense, or was prepared for other columns, is no longer prepared, as in Cassandra: a
+        // client that sent values of the old types, or reads cells by the old columns, would be wrong.
+        let schema = self.schema();
+        let is_same = |was: &&Arc<Table>| {
+            schema.table(&was.keyspace, &was.name).is_some_and(|now| was.keeps_statements(now))
+        };
+        if entry.prepared.plan.tables().iter().all(is_same)
+            && let Ok(entry) = self.prepare_here(&entry.text, entry.keyspace.as_deref())
+        {
+            return Ok(entry);
+        }
+        self.prepared.borrow_mut().remove(&entry);
+        Err(ErrorResponse::unprepared(id))
     }
 
     /// Runs a prepared statement; also gives its id and the metadata that PREPARE announced.

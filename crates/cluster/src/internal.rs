@@ -142,7 +142,14 @@ pub async fn read_all(
 /// # Errors
 /// If the log failed.
 pub async fn sync_owner(engine: &Rc<Engine>, key: &[u8]) -> Result<(), StorageError> {
-    let shard = engine.owner(types::Token::of(key));
+    sync_shard(engine, engine.owner(types::Token::of(key))).await
+}
+
+/// Waits until all that a shard logged is synced.
+///
+/// # Errors
+/// If the log failed.
+pub async fn sync_shard(engine: &Rc<Engine>, shard: usize) -> Result<(), StorageError> {
     let sync = |engine: Rc<Engine>| async move {
         match engine.log() {
             Some(log) => Ok(log.sync().await?),

@@ -124,6 +124,17 @@ impl PreparedCache {
         }
     }
 
+    /// Forgets a statement.
+    pub fn remove(&mut self, entry: &Rc<Entry>) {
+        for id in entry.ids() {
+            if self.entries.get(&id).is_some_and(|kept| Rc::ptr_eq(kept, entry)) {
+                self.entries.remove(&id);
+                self.order.retain(|kept| *kept != id);
+                self.bytes = self.bytes.saturating_sub(entry.text.len() + ENTRY_BYTES);
+            }
+        }
+    }
+
     /// Number of statements, and of those that went.
     pub fn stats(&self) -> (usize, u64) {
         (self.entries.len(), self.evicted)

@@ -2,6 +2,7 @@
 //! told (decision 12).
 
 use std::cell::RefCell;
+use std::collections::BTreeSet;
 use std::rc::Rc;
 use std::sync::Arc;
 
@@ -9,9 +10,10 @@ use cql::ddl::Ddl;
 use env::sync::Semaphore;
 use protocol::{Change, ErrorDetail, ErrorResponse, SchemaChange, Target};
 use schema::{
-    ChangeKind, ChangeOptions, Schema, SchemaError, SchemaEvent, SchemaState, Table, TableId,
+    ChangeKind, ChangeOptions, Schema, SchemaError, SchemaEvent, SchemaMutation, SchemaState,
+    Table, TableId,
 };
-use storage::StorageError;
+use storage::{Node, StorageError};
 
 use crate::answer::{Answer, Outcome, cql_error, invalid};
 use crate::boot::{BootError, truncation_record, write_schema_mutation, write_schema_version};
@@ -121,11 +123,20 @@ impl Coordinator {
         for mutation in &applied.mutations {
             write_schema_mutation(&self.engine, state.schema(), mutation).await.map_err(failed)?;
         }
+        // In periodic mode too: Cassandra flushes its schema at every change. What a dropped table has goes right
+        // after, in the log and on the disk; nothing of it may be gone while the table is not.
+        let keyspaces: BTreeSet<&str> =
+            applied.mutations.iter().map(|mutation| mutation.keyspace.as_str()).collect();
+        for keyspace in keyspaces {
+            let synced = internal::sync_owner(&self.engine, keyspace.as_bytes()).await;
+            synced.map_err(server_error)?;
+        }
         let after = Arc::clone(state.schema());
         let node = self.engine.node().ok_or_else(|| server_error("the node is stopping"))?;
         node.set_schema(&after).await.map_err(server_error)?;
         *owner.state.borrow_mut() = state;
         write_schema_version(&self.engine, &after).await.map_err(failed)?;
+        self.flush_schema(node, &after, &applied.mutations);
         self.drop_tables(&before, &after).await;
         for event in &applied.events {
             let change = change_of(event);
@@ -135,6 +146,16 @@ impl Coordinator {
             }
         }
         Ok((applied.event.as_ref().map(change_of), applied.warnings))
+    }
+
+    /// Has what changed in `system_schema` written to SSTables soon. The log has it already; but a Cassandra that is
+    /// started on this directory reads its schema before its log.
+    fn flush_schema(&self, node: &Node, schema: &Schema, mutations: &[SchemaMutation]) {
+        for table in mutations.iter().flat_map(|mutation| mutation.updates.keys()) {
+            if let Some(table) = schema.table("system_schema", table.name()) {
+                node.want_flush(table.id);
+            }
+        }
     }
 
     /// Removes the files of tables that a change dropped, after their snapshot.
@@ -178,9 +199,12 @@ impl Coordinator {
         let snapshot = self.snapshot_name("truncated", table);
         let local = schema.table("system", "local").cloned();
         let engine = Rc::clone(&self.engine);
-        let now = self.env.unique_micros();
+        let env = self.env.clone();
         let record = async move |position| -> Result<(), StorageError> {
             let Some(local) = local else { return Err(StorageError::UnknownTable(id)) };
+            // What was batched up to this millisecond is void, what comes later is not: nothing else is of this one.
+            let now = env.unique_micros();
+            env.raise_unique_floor(now - now % 1000 + 999);
             let record = truncation_record(position, now / 1000);
             let columns = [("truncated_at", Internal::Entry(id.0.to_vec(), record))];
             let row = internal::insert(&local, &[b"local"], &[], &columns, now, now / 1_000_000);

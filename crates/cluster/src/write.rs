@@ -247,9 +247,6 @@ impl Coordinator {
         for ticket in tickets {
             ticket.durable().await?;
         }
-        if self.env.planted("batch_torn_between_shards") {
-            remote.drain(..).for_each(env::Task::detach);
-        }
         for result in remote {
             result.await??;
         }

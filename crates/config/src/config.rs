@@ -23,6 +23,9 @@ endpoint_snitch: SimpleSnitch
 seed_provider: { class_name: SimpleSeedProvider, parameters: { seeds: '127.0.0.1:7000' } }
 ";
 
+const SYNC: &str = "commitlog_sync";
+const SYNC_PERIOD: &str = "commitlog_sync_period";
+
 /// A host as configured; names are for the one who starts the node to resolve.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Host {
@@ -290,9 +293,22 @@ impl Config {
     /// Overrides one key by `key=value`, in any of its names; lists and mappings as yaml flow.
     /// On an error nothing has changed.
     pub fn set(&mut self, text: &str) -> Result<()> {
+        self.set_all([text])
+    }
+
+    /// Overrides keys in order, as [`Self::set`] does one; only what all of them come to has to make sense.
+    /// Another `commitlog_sync` than before leaves the period behind that went with it.
+    pub fn set_all<'t>(&mut self, texts: impl IntoIterator<Item = &'t str>) -> Result<()> {
         let index = Index::new();
+        let mut set = Values::new();
+        for text in texts {
+            values::set(&index, &mut set, text)?;
+        }
         let mut values = self.values.clone();
-        values::set(&index, &mut values, text)?;
+        if set.get(SYNC).is_some_and(|mode| Some(mode) != values.get(SYNC)) {
+            values.remove(SYNC_PERIOD);
+        }
+        values.append(&mut set);
         *self = Self::build(&index, values)?;
         Ok(())
     }

@@ -146,6 +146,23 @@ fn rules_between_keys_are_cassandras() {
 }
 
 #[test]
+fn another_way_to_sync_needs_no_word_about_the_period() {
+    let mut config = Config::default();
+    config.set("commitlog_sync=batch").unwrap();
+    assert_eq!(config.commitlog_sync, CommitLogSync::Batch);
+    let group = ["commitlog_sync=group", "commitlog_sync_group_window=5ms"];
+    let window = Duration::from_millis(5);
+    for order in [group, [group[1], group[0]]] {
+        let mut config = Config::default();
+        config.set_all(order).unwrap();
+        assert_eq!(config.commitlog_sync, CommitLogSync::Group { window });
+        let together = config.set_all(["commitlog_sync=batch", "commitlog_sync_period=10s"]);
+        assert!(together.is_err());
+        assert_eq!(config.commitlog_sync, CommitLogSync::Group { window }, "nothing has changed");
+    }
+}
+
+#[test]
 fn a_set_overrides_under_any_name_and_changes_nothing_on_error() {
     let mut config = Config::default();
     config.set("read_request_timeout_in_ms=9000").unwrap();

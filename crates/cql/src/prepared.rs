@@ -88,6 +88,22 @@ pub enum Plan {
     Unserved(&'static str),
 }
 
+impl Plan {
+    /// The tables that the statement reads or writes, as it was planned; none where it is about the schema.
+    pub fn tables(&self) -> Vec<&Arc<schema::Table>> {
+        match self {
+            Self::Select(select) => vec![select.table()],
+            Self::Modify(modify) => vec![modify.table()],
+            Self::Batch(batch) => batch.statements().iter().map(Modify::table).collect(),
+            Self::Schema(_)
+            | Self::Use(_)
+            | Self::Truncate(_)
+            | Self::Describe(_)
+            | Self::Unserved(_) => Vec::new(),
+        }
+    }
+}
+
 /// Checks a statement against the schema, and plans it. `keyspace` is the session's.
 pub fn prepare(
     parsed: &ast::Parsed,

@@ -57,6 +57,8 @@ pub(crate) struct MeshHooks {
 pub(crate) struct Node {
     /// The last unique microsecond given out.
     pub unique: AtomicI64,
+    /// The wall clock counts for unique microseconds only up to here.
+    pub unique_ceiling: AtomicI64,
     pub terminated: AtomicBool,
     pub remotes: Vec<Arc<Remote>>,
     pub done: AtomicUsize,
@@ -66,6 +68,7 @@ impl Node {
     pub fn new(remotes: Vec<Arc<Remote>>) -> Self {
         Self {
             unique: AtomicI64::new(0),
+            unique_ceiling: AtomicI64::new(i64::MAX),
             terminated: AtomicBool::new(false),
             remotes,
             done: AtomicUsize::new(0),
@@ -163,9 +166,13 @@ impl Env {
     }
 
     /// A microsecond since 1970 that no shard of this node was given before: the wall clock, or one
-    /// more than the last when the clock stands still or behind.
+    /// more than the last when the clock stands still, behind or above the ceiling.
     pub fn unique_micros(&self) -> i64 {
         let wall = self.unix_micros();
+        let wall = match wall <= self.0.node.unique_ceiling.load(Ordering::Relaxed) {
+            true => wall,
+            false => i64::MIN,
+        };
         let next = |last: i64| wall.max(last.saturating_add(1));
         let last = self
             .0
@@ -181,6 +188,12 @@ impl Env {
     /// its restart stays unique.
     pub fn raise_unique_floor(&self, floor: i64) {
         self.0.node.unique.fetch_max(floor, Ordering::Relaxed);
+    }
+
+    /// Lets [`Env::unique_micros`] follow the wall clock up to `ceiling`, which the node has noted as perhaps given
+    /// out; while the clock stands above it, a microsecond is one more than the last.
+    pub fn set_unique_ceiling(&self, ceiling: i64) {
+        self.0.node.unique_ceiling.store(ceiling, Ordering::Relaxed);
     }
 
     /// The last unique microsecond given out, or the floor.

@@ -32,14 +32,14 @@ mod timer;
 
 pub use buf::{ALIGNMENT, AlignedBuf, IoBuf};
 pub use class::{CLASSES, Class};
-pub use disk_model::{DiskModel, SECTOR};
+pub use disk_model::{Cut, DiskModel, SECTOR};
 pub use env::{Env, SLICE, STALL, Sleep, TimedOut, Yield};
 pub use executor::{HookGuard, Task};
 pub use file::{File, OpenOptions};
 pub use fs::{DirEntry, LockGuard, Metadata};
 pub use mesh::Mesh;
 pub use net::{ListenOptions, MAX_SLICES, StreamHandle, TcpListener, TcpStream};
-pub use recorder::{Entry, RecordedOp, Recorder, Recording};
+pub use recorder::{Entry, Moment, Player, RecordedOp, Recorder, Recording};
 pub use rng::Rng;
 pub use stats::{ClassStats, IO_KINDS, IoKind, IoStats, Stats};
 pub use time::Instant;

@@ -5,11 +5,12 @@
 //! [`Recording::crash_image`] cuts that log at any place and draws one of the states that the disk may then
 //! be in, by the same rules as the simulator's disks. For tests: it keeps every byte written.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
 
 use crate::disk_model::{DiskModel, Ino, OpId};
 use crate::rng::Rng;
@@ -43,6 +44,24 @@ pub enum RecordedOp {
     SyncDir { path: PathBuf },
 }
 
+impl RecordedOp {
+    /// The paths that it names.
+    fn paths(&mut self) -> [Option<&mut PathBuf>; 2] {
+        match self {
+            Self::Open { path, .. }
+            | Self::CreateDirAll { path }
+            | Self::RemoveFile { path }
+            | Self::RemoveDirAll { path }
+            | Self::SyncDir { path } => [Some(path), None],
+            Self::Rename { from, to } | Self::HardLink { from, to } => [Some(from), Some(to)],
+            Self::Write { .. }
+            | Self::SetLen { .. }
+            | Self::Allocate { .. }
+            | Self::Sync { .. } => [None, None],
+        }
+    }
+}
+
 /// One line of the log; its place in the log is its time.
 #[derive(Clone, Debug)]
 pub enum Entry {
@@ -69,8 +88,27 @@ type Base = Vec<(PathBuf, Option<Vec<u8>>)>;
 struct Shared {
     roots: Vec<PathBuf>,
     base: Base,
-    log: Mutex<Vec<Entry>>,
+    log: Mutex<Log>,
     next: AtomicU64,
+    started: Instant,
+}
+
+/// The entries, and for each when it was made.
+#[derive(Clone, Debug, Default)]
+struct Log {
+    entries: Vec<Entry>,
+    times: Vec<Duration>,
+    /// Where processes were killed: before these entries.
+    kills: Vec<usize>,
+}
+
+/// A moment of a recorded run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Moment {
+    /// How many entries the log had.
+    pub place: usize,
+    /// How long after the recorder was made.
+    pub time: Duration,
 }
 
 /// Logs what is done below some directories; clones append to the same log.
@@ -94,7 +132,30 @@ impl Recorder {
         }
         let roots = roots.iter().map(|r| r.to_path_buf()).collect();
         let (log, next) = (Mutex::default(), AtomicU64::new(0));
-        Ok(Self(Arc::new(Shared { roots, base, log, next })))
+        let started = Instant::now();
+        Ok(Self(Arc::new(Shared { roots, base, log, next, started })))
+    }
+
+    /// A recorder that goes on where a process was killed after the first `cut` entries of a recording: what it had
+    /// written and not synced is in the page cache still, and no more durable than before. The directories must hold
+    /// the recording's [`kill_image`](Recording::kill_image).
+    pub fn after_kill(recording: &Recording, cut: usize) -> Self {
+        let mut log = recording.log.clone();
+        log.entries.truncate(cut);
+        log.times.truncate(cut);
+        log.kills.push(log.entries.len());
+        let last = log.times.last().copied().unwrap_or_default();
+        let now = Instant::now();
+        let started = now.checked_sub(last).unwrap_or(now);
+        let (base, roots) = (recording.base.clone(), recording.roots.clone());
+        let next = AtomicU64::new(recording.next);
+        Self(Arc::new(Shared { roots, base, log: Mutex::new(log), next, started }))
+    }
+
+    /// Now.
+    pub fn moment(&self) -> Moment {
+        let log = self.log();
+        Moment { place: log.entries.len(), time: self.0.started.elapsed() }
     }
 
     /// True if changes at `path` are logged.
@@ -102,8 +163,14 @@ impl Recorder {
         self.0.roots.iter().any(|root| path.starts_with(root))
     }
 
-    fn log(&self) -> MutexGuard<'_, Vec<Entry>> {
+    fn log(&self) -> MutexGuard<'_, Log> {
         self.0.log.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn push(&self, entry: Entry) {
+        let mut log = self.log();
+        log.times.push(self.0.started.elapsed());
+        log.entries.push(entry);
     }
 
     /// A number for a file that is being opened.
@@ -113,17 +180,20 @@ impl Recorder {
 
     pub(crate) fn begin(&self, op: RecordedOp) -> Begun {
         let id = self.0.next.fetch_add(1, Ordering::Relaxed);
-        self.log().push(Entry::Begin { id, op });
+        self.push(Entry::Begin { id, op });
         Begun(id)
     }
 
     pub(crate) fn end(&self, begun: Begun, ok: bool) {
-        self.log().push(Entry::End { id: begun.0, ok });
+        self.push(Entry::End { id: begun.0, ok });
     }
 
     /// The log so far.
     pub fn recording(&self) -> Recording {
-        Recording { base: self.0.base.clone(), log: self.log().clone() }
+        let (base, roots) = (self.0.base.clone(), self.0.roots.clone());
+        let log = self.log().clone();
+        let next = self.0.next.load(Ordering::Relaxed);
+        Recording { base, roots, log, next, omitted: BTreeSet::new() }
     }
 }
 
@@ -145,10 +215,15 @@ fn load(dir: &Path, base: &mut Base) -> io::Result<()> {
 #[derive(Clone, Debug)]
 pub struct Recording {
     base: Base,
-    log: Vec<Entry>,
+    roots: Vec<PathBuf>,
+    log: Log,
+    /// The next number of a handle or operation.
+    next: u64,
+    omitted: BTreeSet<u64>,
 }
 
 /// What the end of an operation has to report to the model.
+#[derive(Clone, Debug)]
 enum Open {
     Data(Ino, OpId),
     Names(Vec<OpId>),
@@ -159,12 +234,42 @@ enum Open {
 impl Recording {
     /// The log.
     pub fn entries(&self) -> &[Entry] {
-        &self.log
+        &self.log.entries
+    }
+
+    /// When an entry was made, counted from when the recorder was.
+    pub fn time(&self, entry: usize) -> Duration {
+        self.log.times.get(entry).copied().unwrap_or_default()
     }
 
     /// Places where the log can be cut: after 0, 1, ... entries.
     pub fn cuts(&self) -> std::ops::RangeInclusive<usize> {
-        0..=self.log.len()
+        0..=self.log.entries.len()
+    }
+
+    /// The same run with some operations left out, by their numbers: what the disk would have been told by a program
+    /// that forgets them.
+    #[must_use]
+    pub fn without(mut self, operations: BTreeSet<u64>) -> Self {
+        self.omitted = operations;
+        self
+    }
+
+    /// The same run in another directory: paths below `from` are below `to`.
+    #[must_use]
+    pub fn moved(mut self, from: &Path, to: &Path) -> Self {
+        let moved = |path: &mut PathBuf| {
+            if let Ok(rest) = path.strip_prefix(from) {
+                *path = to.join(rest);
+            }
+        };
+        self.roots.iter_mut().for_each(moved);
+        self.base.iter_mut().for_each(|(path, _)| moved(path));
+        for entry in &mut self.log.entries {
+            let Entry::Begin { op, .. } = entry else { continue };
+            op.paths().into_iter().flatten().for_each(moved);
+        }
+        self
     }
 
     /// The disk when the first `cut` entries have happened and the process dies: everything written
@@ -182,6 +287,13 @@ impl Recording {
     }
 
     fn replay(&self, cut: usize) -> io::Result<DiskModel> {
+        let mut player = self.player()?;
+        player.play_to(cut);
+        Ok(player.model)
+    }
+
+    /// The disk before the first entry, to be played on from: for many cuts of a long log.
+    pub fn player(&self) -> io::Result<Player<'_>> {
         let mut model = DiskModel::new();
         for (path, bytes) in &self.base {
             match bytes {
@@ -193,24 +305,73 @@ impl Recording {
             }
         }
         model.settle();
-        let mut handles = BTreeMap::new();
-        let mut open = BTreeMap::new();
-        for entry in self.log.iter().take(cut) {
-            match entry {
-                Entry::Begin { id, op } => {
-                    // What failed for real fails here, and has no effect in either.
-                    if let Ok(begun) = begin(&mut model, &mut handles, op) {
-                        open.insert(*id, begun);
-                    }
+        let (handles, open) = (BTreeMap::new(), BTreeMap::new());
+        Ok(Player { recording: self, model, handles, open, place: 0 })
+    }
+}
+
+/// A recording being played: the disk at one place of the log after the other.
+#[derive(Clone, Debug)]
+pub struct Player<'a> {
+    recording: &'a Recording,
+    model: DiskModel,
+    handles: BTreeMap<u64, Ino>,
+    open: BTreeMap<u64, Open>,
+    place: usize,
+}
+
+impl Player<'_> {
+    /// Lets the entries up to the first `cut` happen; those that have happened already stay.
+    pub fn play_to(&mut self, cut: usize) {
+        let log = &self.recording.log;
+        while self.place < cut
+            && let Some(entry) = log.entries.get(self.place)
+        {
+            if log.kills.contains(&self.place) {
+                self.kill();
+            }
+            self.play(entry);
+            self.place += 1;
+        }
+    }
+
+    /// The process dies: the kernel ends what it was given, and nobody waits for a sync any more.
+    fn kill(&mut self) {
+        self.handles.clear();
+        for begun in std::mem::take(&mut self.open).into_values() {
+            if matches!(begun, Open::Data(..) | Open::Names(_)) {
+                end(&mut self.model, begun, true);
+            }
+        }
+    }
+
+    fn play(&mut self, entry: &Entry) {
+        match entry {
+            Entry::Begin { id, .. } if self.recording.omitted.contains(id) => {}
+            Entry::Begin { id, op } => {
+                // What failed for real fails here, and has no effect in either.
+                if let Ok(begun) = begin(&mut self.model, &mut self.handles, op) {
+                    self.open.insert(*id, begun);
                 }
-                Entry::End { id, ok } => {
-                    if let Some(begun) = open.remove(id) {
-                        end(&mut model, begun, *ok);
-                    }
+            }
+            Entry::End { id, ok } => {
+                if let Some(begun) = self.open.remove(id) {
+                    end(&mut self.model, begun, *ok);
                 }
             }
         }
-        Ok(model)
+    }
+
+    /// The disk if the process is killed here.
+    pub fn kill_image(&self) -> DiskModel {
+        self.model.clone()
+    }
+
+    /// One of the states that a power cut here may leave.
+    pub fn crash_image(&self, rng: &Rng) -> DiskModel {
+        let mut model = self.model.clone();
+        model.power_cut(rng);
+        model
     }
 }
 
@@ -233,7 +394,7 @@ fn begin(
                 }
                 Err(e) => return Err(e),
             };
-            model.opened(ino);
+            // A file without a name is as good as gone: handles keep nothing here.
             handles.insert(*handle, ino);
             if *truncate && model.len(ino).is_some_and(|len| len > 0) {
                 return data(ino, model.set_len(ino, 0));

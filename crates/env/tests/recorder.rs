@@ -5,7 +5,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use env::real::{RealOptions, run};
-use env::{Env, File, Mesh, OpenOptions, Recorder, Recording, Rng};
+use env::{Entry, Env, File, Mesh, OpenOptions, RecordedOp, Recorder, Recording, Rng};
 
 fn record(
     name: &str,
@@ -16,19 +16,28 @@ fn record(
     std::fs::create_dir_all(&dir).unwrap();
     std::fs::write(dir.join("old"), b"before").unwrap();
     let recorder = Recorder::new(&[&dir]).unwrap();
+    let recording = go_on(&dir, &recorder, main);
+    (dir, recording)
+}
+
+fn go_on(
+    dir: &Path,
+    recorder: &Recorder,
+    main: impl AsyncFn(&Env, &Path) -> io::Result<()> + Send + Sync + 'static,
+) -> Recording {
     let options = RealOptions {
         signals: false,
         ring_entries: 64,
         recorder: Some(recorder.clone()),
         ..RealOptions::default()
     };
-    let (d, main) = (dir.clone(), std::sync::Arc::new(main));
+    let (d, main) = (dir.to_path_buf(), std::sync::Arc::new(main));
     run(options, move |env: Env, _: Mesh<()>| {
         let (d, main) = (d.clone(), main.clone());
         async move { main(&env, &d).await }
     })
     .unwrap();
-    (dir, recorder.recording())
+    recorder.recording()
 }
 
 /// The files of an image below the recorded directory.
@@ -115,6 +124,72 @@ fn images_are_written_out_and_kills_lose_nothing() {
     assert_eq!(std::fs::read(target.join("old")).unwrap(), b"before");
     assert!(!target.join("a/b/f").exists());
     assert!(!image.write_tree_to(Path::new("/nowhere"), &target).unwrap());
+    let moved = recording.moved(&dir, &target);
+    let image = moved.kill_image(moved.entries().len()).unwrap();
+    assert_eq!(content(&image, &target, "a/h"), Some(vec![3; 4]));
+    assert_eq!(content(&image, &target, "old").as_deref(), Some(&b"before"[..]));
+    assert_eq!(content(&image, &dir, "old"), None);
     std::fs::remove_dir_all(&target).unwrap();
+    std::fs::remove_dir_all(&dir).unwrap();
+}
+
+/// The numbers of the operations that are so.
+fn operations(recording: &Recording, wanted: impl Fn(&RecordedOp) -> bool) -> Vec<u64> {
+    let wanted = |entry: &Entry| match entry {
+        Entry::Begin { id, op } if wanted(op) => Some(*id),
+        _ => None,
+    };
+    recording.entries().iter().filter_map(wanted).collect()
+}
+
+#[test]
+fn a_sync_left_out_shows_in_the_images() {
+    let (dir, recording) = record("without", async |env, dir| {
+        env.write_file_atomically(dir.join("state"), vec![7; 1500]).await
+    });
+    let end = recording.entries().len();
+    let content_of = |recording: &Recording, seed| {
+        content(&recording.crash_image(end, &Rng::new(seed)).unwrap(), &dir, "state")
+    };
+    assert!((0..50).all(|seed| content_of(&recording, seed) == Some(vec![7; 1500])));
+    let syncs = operations(&recording, |op| matches!(op, RecordedOp::Sync { .. }));
+    let torn = recording.clone().without(syncs.into_iter().collect());
+    assert!((0..50).any(|seed| content_of(&torn, seed).is_some_and(|c| c != vec![7; 1500])));
+    assert!((0..50).all(|seed| content_of(&torn, seed).is_some()));
+    let syncs = operations(&recording, |op| matches!(op, RecordedOp::SyncDir { .. }));
+    let nameless = recording.clone().without(syncs.into_iter().collect());
+    assert!((0..50).any(|seed| content_of(&nameless, seed).is_none()));
+    // A player that goes on gives the images that a replay from the beginning gives.
+    let mut player = recording.player().unwrap();
+    for cut in recording.cuts() {
+        player.play_to(cut);
+        let replayed = recording.crash_image(cut, &Rng::new(3)).unwrap();
+        assert_eq!(player.crash_image(&Rng::new(3)).files(), replayed.files());
+    }
+    std::fs::remove_dir_all(&dir).unwrap();
+}
+
+#[test]
+fn a_kill_makes_nothing_durable() {
+    let (dir, recording) = record("kill", async |env, dir| {
+        let file = File::open(env, dir.join("log"), OpenOptions::CREATE_NEW).await?;
+        env.sync_dir(dir).await?;
+        file.write_all_at(vec![1; 700], 0).await.0
+    });
+    let end = recording.entries().len();
+    let next = Recorder::after_kill(&recording, end);
+    assert!(next.moment().place == end && next.moment().time >= recording.time(end - 1));
+    let after = go_on(&dir, &next, async |env, dir| {
+        let file = File::open(env, dir.join("log"), OpenOptions::READ).await?;
+        file.sync_all().await
+    });
+    let content_of =
+        |cut, seed| content(&after.crash_image(cut, &Rng::new(seed)).unwrap(), &dir, "log");
+    assert_eq!(content(&after.kill_image(end).unwrap(), &dir, "log"), Some(vec![1; 700]));
+    // Opened, and not yet synced.
+    assert!((0..50).any(|seed| content_of(end + 2, seed) != Some(vec![1; 700])));
+    let last = after.entries().len();
+    assert!(last > end + 2);
+    assert!((0..50).all(|seed| content_of(last, seed) == Some(vec![1; 700])));
     std::fs::remove_dir_all(&dir).unwrap();
 }

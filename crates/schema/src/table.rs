@@ -138,6 +138,20 @@ pub struct Table {
 }
 
 impl Table {
+    /// Does a prepared statement of this table mean the same on `now`, as the table has become? If not, whoever
+    /// prepared it has to be told, since columns and types may be others than they know of.
+    pub fn keeps_statements(&self, now: &Self) -> bool {
+        self.id == now.id
+            && self.partition_key == now.partition_key
+            && self.clustering == now.clustering
+            && self.statics == now.statics
+            && self.regulars == now.regulars
+            && self.indexes == now.indexes
+            && self.flags == now.flags
+            && self.params.default_time_to_live == now.params.default_time_to_live
+            && self.params.gc_grace_seconds == now.params.gc_grace_seconds
+    }
+
     /// Starts a table.
     pub fn builder(
         keyspace: impl Into<String>,

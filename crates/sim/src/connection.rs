@@ -21,6 +21,8 @@ pub struct Connection {
     framer: Framer,
     input: Vec<u8>,
     stream_id: i16,
+    /// The shard where it ends, as OPTIONS tells drivers.
+    pub shard: Option<usize>,
     prepared: BTreeMap<String, PreparedAnswer>,
 }
 
@@ -35,7 +37,8 @@ fn failed(error: &protocol::ErrorResponse) -> Failed {
         ErrorDetail::Overloaded | ErrorDetail::IsBootstrapping => Failed::Refused(text),
         ErrorDetail::WriteTimeout { .. }
         | ErrorDetail::ReadTimeout { .. }
-        | ErrorDetail::WriteFailure { .. } => Failed::Unknown(text),
+        | ErrorDetail::WriteFailure { .. }
+        | ErrorDetail::TruncateError => Failed::Unknown(text),
         _ => Failed::Wrong(text),
     }
 }
@@ -54,14 +57,26 @@ impl Connection {
             framer: Framer::new(),
             input: Vec::new(),
             stream_id: 0,
+            shard: None,
             prepared: BTreeMap::new(),
         };
+        let unknown = |error| match error {
+            // nothing was asked for yet
+            Failed::Unknown(text) => Failed::Refused(text),
+            error => error,
+        };
+        match connection.call(client::options).await.map_err(unknown)? {
+            Body::Supported(options) => {
+                let shard = options.iter().find(|(name, _)| name == "SCYLLA_SHARD");
+                let shard = shard.and_then(|(_, values)| values.first()?.parse().ok());
+                connection.shard = shard;
+            }
+            other => return Err(Failed::Wrong(format!("OPTIONS: {other:?}"))),
+        }
         let options = [("CQL_VERSION", "3.0.0")];
         let started = connection.call(|out, call| client::startup(out, call, &options)).await;
-        match started {
-            Ok(Body::Ready) => {}
-            // nothing was asked for yet
-            Err(Failed::Unknown(text)) => return Err(Failed::Refused(text)),
+        match started.map_err(unknown)? {
+            Body::Ready => {}
             other => return Err(Failed::Wrong(format!("STARTUP: {other:?}"))),
         }
         let started = Started { version: Version::V5, compression: None };

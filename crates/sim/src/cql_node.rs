@@ -120,46 +120,62 @@ impl CqlNode {
             ..Parameters::default()
         };
         let mut answer = Answer { statics: None, rows: Vec::new(), now };
+        let mut pages = 0;
         loop {
             let page = connection.run(&statement.text, &parameters, prepared).await?;
             let Result_::Rows(page) = page else {
                 return Err(Failed::Wrong(format!("SELECT gave {page:?}")));
             };
+            let mut statics = None;
             for cells in &page.rows {
-                take_row(cells, &mut answer)
+                take_row(cells, &mut answer.rows, &mut statics)
                     .ok_or_else(|| Failed::Wrong(format!("a row with cells {cells:?}")))?;
             }
+            statics_of_page(&mut answer, statics, pages);
+            pages += 1;
             match page.metadata.paging_state {
                 Some(state) => parameters.paging_state = Some(state),
                 None => break,
             }
         }
-        if answer.statics.is_none() && query.range == Range::ALL {
+        if pages == 1 && answer.statics.is_none() && query.range == Range::ALL {
             answer.statics = Some(None);
         }
         Ok(answer)
     }
 }
 
-/// Adds a row of `c`, `s`, `a`, `b`; `None` if it is not one.
-fn take_row(cells: &[Option<Vec<u8>>], answer: &mut Answer) -> Option<()> {
+/// Each page reads the static column anew: what they disagree about, the answer does not tell.
+fn statics_of_page(answer: &mut Answer, statics: Option<Option<Value>>, pages_before: u32) {
+    match statics {
+        Some(_) if pages_before == 0 => answer.statics = statics,
+        Some(_) if answer.statics != statics => answer.statics = None,
+        _ => {}
+    }
+}
+
+/// Adds a row of `c`, `s`, `a`, `b`; `None` if it is not one, or not of the page whose rows have these statics.
+fn take_row(
+    cells: &[Option<Vec<u8>>],
+    rows: &mut Vec<Row>,
+    page_statics: &mut Option<Option<Value>>,
+) -> Option<()> {
     let [c, s, a, b] = cells else { return None };
     let blob = |cell: &Option<Vec<u8>>| match cell {
         Some(bytes) => Value::from_blob(bytes).map(Some),
         None => Some(None),
     };
     let statics = blob(s)?;
-    if answer.statics.is_some_and(|before| before != statics) {
+    if page_statics.replace(statics).is_some_and(|before| before != statics) {
         return None;
     }
-    answer.statics = Some(statics);
     let b = match b {
         Some(bytes) => Some(Value(u64::from_be_bytes(bytes.as_slice().try_into().ok()?))),
         None => None,
     };
     if let Some(c) = c {
         let row = i32::from_be_bytes(c.as_slice().try_into().ok()?);
-        answer.rows.push(Row { row, a: blob(a)?, b });
+        rows.push(Row { row, a: blob(a)?, b });
     }
     Some(())
 }
@@ -183,9 +199,7 @@ impl Target for CqlNode {
                 let parameters = Parameters { values, ..parameters };
                 return open.run(&statement.text, &parameters, prepared).await;
             }
-            let keys: std::collections::BTreeSet<i32> =
-                write.changes.iter().map(|(partition, _)| partition.key).collect();
-            let kind = if keys.len() == 1 { BatchKind::Logged } else { BatchKind::Unlogged };
+            let kind = if write.is_atomic() { BatchKind::Logged } else { BatchKind::Unlogged };
             let items = statements.into_iter().map(|s| (BatchItem::Text(s.text), s.values));
             open.batch(&BatchRequest { kind, items: items.collect(), parameters }).await
         };
@@ -199,6 +213,21 @@ impl Target for CqlNode {
         let prepared = connection & (1 << 40) != 0;
         let run = async |open: &mut Connection| Self::read_pages(open, query, now, prepared).await;
         self.on(connection, run).await
+    }
+
+    async fn truncate(&self, connection: u64, table: u8) -> Result<(), Failed> {
+        let text = format!("TRUNCATE {}.t{table}", tables::KEYSPACE);
+        let run =
+            async |open: &mut Connection| open.run(&text, &Parameters::default(), false).await;
+        match self.on(connection, run).await? {
+            Result_::Void => Ok(()),
+            other => Err(Failed::Wrong(format!("{text} gave {other:?}"))),
+        }
+    }
+
+    async fn shard_of(&self, connection: u64) -> Option<usize> {
+        let shard = async |open: &mut Connection| Ok(open.shard);
+        self.on(connection, shard).await.ok().flatten()
     }
 
     async fn maintain(&self, what: u64) -> Result<(), Failed> {

@@ -12,7 +12,8 @@ use env::sim::{NodeId, World};
 use env::sync::{OneshotSender, Queue, oneshot};
 use env::{Class, Env, Mesh};
 use rows::{CellRef, RowRef, Unfiltered};
-use schema::Schema;
+use schema::{Schema, TableId};
+use storage::commitlog::Position;
 use storage::shards::{Job, Shards};
 use storage::{Engine, KeyRef, Node, Options, PartitionKey, StorageError};
 
@@ -38,6 +39,10 @@ enum Request {
         query: Query,
         reply: OneshotSender<Result<Answer, Failed>>,
     },
+    Truncate {
+        table: u8,
+        reply: OneshotSender<Result<(), Failed>>,
+    },
     Maintain {
         what: u64,
         reply: OneshotSender<Result<(), Failed>>,
@@ -51,6 +56,8 @@ pub struct Door {
     serving: Cell<bool>,
     /// Largest timestamp given out: what a node keeps on its disk, with a reserve.
     floor: Cell<i64>,
+    /// Up to where the log's records of tables are void: what a node keeps on its disk.
+    truncated: RefCell<BTreeMap<TableId, Position>>,
     options: Options,
     schema: Arc<Schema>,
 }
@@ -63,6 +70,7 @@ impl Door {
             node: RefCell::default(),
             serving: Cell::new(false),
             floor: Cell::new(0),
+            truncated: RefCell::default(),
             options,
             schema: tables::schema(),
         })
@@ -101,7 +109,6 @@ impl Door {
             env.terminated().await;
             self.serving.set(false);
             node.drain().await?;
-            env.mark("node.drained");
             return Ok(());
         }
         env.terminated().await;
@@ -125,7 +132,8 @@ impl Door {
         let keyspaces = self.schema.keyspaces().values();
         let tables: Vec<_> = keyspaces.flat_map(|keyspace| keyspace.tables.values()).collect();
         node.open_tables(tables).await?;
-        let replay = node.replay(&|_| true, &BTreeMap::new()).await?;
+        let truncated = self.truncated.borrow().clone();
+        let replay = node.replay(&|_| true, &truncated).await?;
         if replay.unknown > 0 {
             return Err(StorageError::corrupt("commitlog", format!("{replay:?}")));
         }
@@ -146,6 +154,10 @@ impl Door {
                     error => Failed::Wrong(error.to_string()),
                 }));
             }
+            Request::Truncate { table, reply } => {
+                let outcome = self.truncate_table(tables::table(table).id).await;
+                let _ = reply.send(outcome.map_err(|error| Failed::Unknown(error.to_string())));
+            }
             Request::Maintain { what, reply } => {
                 let node = self.node.borrow().clone();
                 let outcome = match node {
@@ -155,6 +167,15 @@ impl Door {
                 let _ = reply.send(outcome.map_err(|error| Failed::Unknown(error.to_string())));
             }
         }
+    }
+
+    async fn truncate_table(&self, id: TableId) -> Result<(), StorageError> {
+        let Some(node) = self.node.borrow().clone() else { return Ok(()) };
+        let record = async |position| {
+            self.truncated.borrow_mut().insert(id, position);
+            Ok(())
+        };
+        node.truncate::<StorageError>(id, None, record).await
     }
 
     async fn write(
@@ -301,6 +322,14 @@ impl Target for Door {
         self.ask(connection, |reply| Request::Read { query, reply }).await
     }
 
+    async fn truncate(&self, _: u64, table: u8) -> Result<(), Failed> {
+        self.ask(0, |reply| Request::Truncate { table, reply }).await
+    }
+
+    async fn shard_of(&self, connection: u64) -> Option<usize> {
+        Some((connection % (self.queues.borrow().len().max(1) as u64)) as usize)
+    }
+
     async fn maintain(&self, what: u64) -> Result<(), Failed> {
         // what the node does once is the first shard's
         self.ask(0, |reply| Request::Maintain { what, reply }).await
@@ -313,7 +342,9 @@ impl Target for Door {
 
 impl Site for Door {
     fn new(plan: &Plan, _: &Env, _: IpAddr) -> Rc<Self> {
-        Door::new(plan.options.clone())
+        // No system tables share it.
+        let memtable_bytes = plan.options.memtable_bytes / 2;
+        Door::new(Options { memtable_bytes, ..plan.options.clone() })
     }
 
     fn start(self: &Rc<Self>, world: &World, node: NodeId, shards: usize) {

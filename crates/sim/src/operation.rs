@@ -3,6 +3,8 @@
 //! Two tables of one keyspace, `k INT, c INT, s BLOB STATIC, a BLOB, b BIGINT, PRIMARY KEY (k, c)`: the first in
 //! ascending order and keeping its tombstones, the second in descending order and purging them at once.
 
+use std::collections::BTreeSet;
+
 /// Tables that the clients use.
 pub const TABLES: u8 = 2;
 
@@ -118,11 +120,21 @@ pub enum Change {
     DeletePartition,
 }
 
-/// Changes that happen together or not at all.
+/// Changes that one request asks for.
 #[derive(Clone, Debug)]
 pub struct Write {
     /// Each with its partition.
     pub changes: Vec<(Partition, Change)>,
+}
+
+impl Write {
+    /// Do its changes happen together or not at all? Those of one key do, as one mutation. Those of several keys do
+    /// as a logged batch, of the table that keeps its tombstones: where they go at once, a batch that is
+    /// applied again after a crash may bring back what was deleted since, in Cassandra too.
+    pub fn is_atomic(&self) -> bool {
+        let keys: BTreeSet<i32> = self.changes.iter().map(|(partition, _)| partition.key).collect();
+        keys.len() == 1 || self.changes.iter().all(|(partition, _)| partition.table == 0)
+    }
 }
 
 /// A read of one partition.

@@ -30,6 +30,8 @@ pub struct Life {
     pub end: End,
     /// How long after `until` that is.
     pub linger: Duration,
+    /// From `until` on syncs of the disk fail, some of them at first.
+    pub bad_syncs: bool,
     /// It ends once more in the middle of the start that follows, after so long.
     pub stumble: Option<Duration>,
 }
@@ -71,7 +73,7 @@ impl Plan {
             sync,
             segment_bytes: 1 << rng.between(14, 16),
             commitlog_bytes: rng.between(128, 512) << 10,
-            memtable_bytes: rng.between(24, 128) << 10,
+            memtable_bytes: rng.between(16, 64) << 10,
             cleanup_threshold: 0.2 + rng.below(50) as f64 / 100.0,
             column_index_bytes: 1 << rng.between(9, 13),
             chunk_cache_bytes: rng.between(16, 256) << 10,
@@ -81,11 +83,15 @@ impl Plan {
     }
 
     /// How long before a crash a write may have been acknowledged and still be lost.
-    pub fn window(&self) -> Duration {
+    pub fn window(&self, end: End) -> Duration {
+        /// What writing a turn's records to the file takes at most on a healthy disk.
+        const WRITE_MAX: Duration = Duration::from_millis(20);
         /// What the sync of two segments takes at most on a healthy disk, with the write before it.
         const SYNC_MAX: Duration = Duration::from_millis(100);
         let factor = self.slow.map_or(1, |(_, _, factor)| factor as u32);
         match self.sync {
+            // what is in the file, synced or not, survives its process
+            SyncMode::Periodic { .. } if end == End::Kill => WRITE_MAX * factor,
             SyncMode::Periodic { period, .. } => period + SYNC_MAX * factor,
             SyncMode::Batch | SyncMode::Group { .. } => Duration::ZERO,
         }
@@ -107,6 +113,8 @@ fn lives(rng: &Rng) -> Vec<Life> {
         until,
         end,
         linger: Duration::from_micros(rng.below(20_000)),
+        // A process that is killed leaves pages that no sync will ever write: not even a start sees that.
+        bad_syncs: end == End::PowerCut && rng.one_in(5),
         stumble: (end != End::Drain && rng.one_in(3))
             .then(|| Duration::from_micros(rng.between(100, 40_000))),
     };

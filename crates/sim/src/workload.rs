@@ -1,7 +1,7 @@
 //! What the clients of a world do: a mix of writes and reads, each checked against the history.
 
 use std::cell::{Cell, RefCell};
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 use std::time::Duration;
 
@@ -47,6 +47,12 @@ pub trait Target {
     /// Reads one partition, at the second `now` or that of the node's own clock.
     async fn read(&self, connection: u64, query: &Query, now: i64) -> Result<Answer, Failed>;
 
+    /// Empties a table.
+    async fn truncate(&self, connection: u64, table: u8) -> Result<(), Failed>;
+
+    /// The shard where a connection ends; `None` if that cannot be told.
+    async fn shard_of(&self, connection: u64) -> Option<usize>;
+
     /// Asks for something that an operator may ask for at any time.
     async fn maintain(&self, what: u64) -> Result<(), Failed>;
 
@@ -65,11 +71,15 @@ pub struct Shared {
     /// By how much the node's clock has jumped, in microseconds.
     jumped: Cell<i64>,
     busy: RefCell<BTreeSet<Partition>>,
+    /// Tables that are being emptied: nobody writes to them.
+    truncating: RefCell<BTreeSet<u8>>,
     next_value: Cell<u64>,
-    /// Operations ended.
+    /// Operations that were answered.
     pub done: Cell<u64>,
-    /// Writes whose outcome a live node could not tell.
+    /// Writes whose outcome a live node could not tell, since the last start: they may still happen.
     pub unknown: Cell<u64>,
+    /// How often what was done.
+    pub counts: RefCell<BTreeMap<&'static str, u64>>,
     /// Sum over what was read.
     pub digest: Cell<u64>,
     /// The first thing that was wrong.
@@ -85,6 +95,8 @@ impl Shared {
             clock,
             jumped: Cell::new(0),
             busy: RefCell::default(),
+            truncating: RefCell::default(),
+            counts: RefCell::default(),
             next_value: Cell::new(1),
             done: Cell::new(0),
             unknown: Cell::new(0),
@@ -106,6 +118,12 @@ impl Shared {
     /// All clients are gone, in the middle of what they did.
     pub fn clients_died(&self) {
         self.busy.borrow_mut().clear();
+        self.truncating.borrow_mut().clear();
+        self.unknown.set(0);
+    }
+
+    fn count(&self, name: &'static str) {
+        *self.counts.borrow_mut().entry(name).or_default() += 1;
     }
 
     /// Notes that something is wrong.
@@ -139,6 +157,21 @@ impl Shared {
         }
     }
 
+    /// Takes partitions for writing; false if somebody has one.
+    fn take(&self, partitions: &[Partition]) -> bool {
+        let (mut busy, truncating) = (self.busy.borrow_mut(), self.truncating.borrow());
+        let is_free = |p: &Partition| !busy.contains(p) && !truncating.contains(&p.table);
+        let free = partitions.iter().all(is_free);
+        if free {
+            busy.extend(partitions);
+        }
+        free
+    }
+
+    fn free(&self, partitions: &[Partition]) {
+        self.busy.borrow_mut().retain(|partition| !partitions.contains(partition));
+    }
+
     fn random_partition(&self) -> Partition {
         let table = self.rng.below(u64::from(TABLES)) as u8;
         // the wide one more often than the others
@@ -162,27 +195,34 @@ pub async fn client<T: Target>(env: Env, shared: Rc<Shared>, target: Rc<T>, unti
     while shared.done.get() < until && shared.wrong.borrow().is_none() {
         let pause = Duration::from_micros(shared.rng.below(2000));
         env.sleep(pause).await;
-        match shared.rng.below(100) {
-            0 => maintain(&env, &shared, &*target).await,
-            1..50 => write(&env, &shared, &*target).await,
+        let answered = match shared.rng.below(200) {
+            0 | 1 => maintain(&env, &shared, &*target).await,
+            2 => truncate(&env, &shared, &*target).await,
+            3..13 => two_connections(&env, &shared, &*target).await,
+            13..100 => write(&env, &shared, &*target).await,
             _ => read(&env, &shared, &*target).await,
+        };
+        if answered {
+            shared.done.set(shared.done.get() + 1);
         }
-        shared.done.set(shared.done.get() + 1);
     }
 }
 
-async fn maintain<T: Target>(env: &Env, shared: &Shared, target: &T) {
+async fn maintain<T: Target>(env: &Env, shared: &Shared, target: &T) -> bool {
     let what = shared.rng.next();
+    shared.count(if (what >> 8).is_multiple_of(3) { "ask.compact" } else { "ask.flush" });
     match env.timeout(PATIENCE, target.maintain(what)).await {
-        Ok(Ok(()) | Err(Failed::Refused(_) | Failed::Unknown(_))) => {}
+        Ok(Ok(())) => return true,
+        Ok(Err(Failed::Refused(_) | Failed::Unknown(_))) => {}
         Ok(Err(error)) => shared.fail(format!("maintenance: {error}")),
         Err(_) => {
             shared.fail(format!("maintenance {} of {} takes for ever", (what >> 8) % 3, what % 2))
         }
     }
+    false
 }
 
-async fn read<T: Target>(env: &Env, shared: &Shared, target: &T) {
+async fn read<T: Target>(env: &Env, shared: &Shared, target: &T) -> bool {
     let partition = shared.random_partition();
     let range = match shared.rng.below(4) {
         0 => Range::ALL,
@@ -194,52 +234,174 @@ async fn read<T: Target>(env: &Env, shared: &Shared, target: &T) {
     };
     let page = shared.rng.one_in(2).then(|| shared.rng.between(1, 40) as u32);
     let query = Query { partition, range, reversed: shared.rng.one_in(3), page };
+    if query.reversed {
+        shared.count("read.reversed");
+    }
+    let rows = read_and_check(env, shared, target, &query).await;
+    if rows.is_some_and(|rows| page.is_some_and(|page| rows > page as usize)) {
+        shared.count("read.pages");
+    }
+    rows.is_some()
+}
+
+/// How many rows there were; `None` without an answer.
+async fn read_and_check<T: Target>(
+    env: &Env,
+    shared: &Shared,
+    target: &T,
+    query: &Query,
+) -> Option<usize> {
     let began = env.now();
     let connection = shared.rng.next();
-    match env.timeout(PATIENCE, target.read(connection, &query, shared.node_second())).await {
-        Ok(Ok(answer)) => shared.check(&query, &answer, began),
+    match env.timeout(PATIENCE, target.read(connection, query, shared.node_second())).await {
+        Ok(Ok(answer)) => {
+            shared.check(query, &answer, began);
+            return Some(answer.rows.len());
+        }
         Ok(Err(error @ Failed::Wrong(_))) => shared.fail(format!("read: {error}")),
         Ok(Err(_)) => {}
         Err(_) => shared.fail(format!("{query:?} takes for ever")),
     }
+    None
 }
 
-async fn write<T: Target>(env: &Env, shared: &Rc<Shared>, target: &T) {
-    let Some((partitions, write)) = choose_write(shared, target.takes_batches()) else { return };
+async fn write<T: Target>(env: &Env, shared: &Rc<Shared>, target: &T) -> bool {
+    let Some((partitions, write)) = choose_write(shared, target.takes_batches()) else {
+        return false;
+    };
+    let keys: BTreeSet<i32> = partitions.iter().map(|partition| partition.key).collect();
+    match (keys.len() > 1, write.is_atomic()) {
+        (true, true) => shared.count("write.logged_batch"),
+        (true, false) => shared.count("write.unlogged_batch"),
+        (false, _) if partitions.len() > 1 => shared.count("write.two_tables"),
+        (false, _) => {}
+    }
+    let connection = shared.rng.next();
+    let answered = send(env, shared, target, connection, &write).await;
+    if shared.rng.one_in(2) {
+        // at once, over another connection: what is acknowledged is visible everywhere
+        for partition in &partitions {
+            read_and_check(env, shared, target, &Query::all(*partition)).await;
+        }
+    }
+    shared.free(&partitions);
+    answered
+}
+
+/// Sends a write whose partitions are taken. False without an answer.
+async fn send<T: Target>(
+    env: &Env,
+    shared: &Rc<Shared>,
+    target: &T,
+    connection: u64,
+    write: &Write,
+) -> bool {
     let now = shared.node_second();
     let ids: Vec<WriteId> = {
         let mut history = shared.history.borrow_mut();
-        by_key(&write).into_iter().map(|part| history.begin(part, now)).collect()
+        parts(write).into_iter().map(|part| history.begin(part, now)).collect()
     };
-    let connection = shared.rng.next();
     let (theirs, known) = (Rc::clone(shared), ids.clone());
     let written_at = Box::new(move |now: i64| {
         let mut history = theirs.history.borrow_mut();
         known.iter().for_each(|id| history.written_at(*id, now));
     });
-    let outcome = env.timeout(PATIENCE, target.write(connection, &write, now, written_at)).await;
+    let outcome = env.timeout(PATIENCE, target.write(connection, write, now, written_at)).await;
     match outcome {
         Ok(outcome) => note_outcome(env, shared, &ids, &outcome),
-        Err(_) => shared.fail(format!("{write:?} takes for ever")),
-    }
-    if shared.rng.one_in(2) {
-        // at once, over another connection: what is acknowledged is visible everywhere
-        for partition in &partitions {
-            read_back(env, shared, target, *partition).await;
+        Err(_) => {
+            shared.fail(format!("{write:?} takes for ever"));
+            false
         }
     }
-    let mut busy = shared.busy.borrow_mut();
-    busy.retain(|partition| !partitions.contains(partition));
 }
 
-/// A write in parts, one for each key: what is atomic.
+/// One client with two connections, on different shards where the node has several: it writes over one and, once
+/// that is acknowledged, over the other; the later write must win, whatever clocks do.
+async fn two_connections<T: Target>(env: &Env, shared: &Rc<Shared>, target: &T) -> bool {
+    let partition = shared.random_partition();
+    if !shared.take(&[partition]) {
+        return false;
+    }
+    let row = shared.random_row(partition);
+    let first = shared.rng.next();
+    let home = target.shard_of(first).await;
+    let mut second = shared.rng.next();
+    for _ in 0..16 {
+        if target.shard_of(second).await != home {
+            shared.count("two_connections.two_shards");
+            break;
+        }
+        second = shared.rng.next();
+    }
+    let insert = |value| Change::Insert { row, a: value, b: None, ttl: None };
+    let later = match shared.rng.below(3) {
+        0 => Change::DeleteRow { row },
+        1 => Change::Set { row, column: Column::A, value: Some(shared.value()), ttl: None },
+        _ => insert(shared.value()),
+    };
+    let mut answered = true;
+    for (connection, change) in [(first, insert(shared.value())), (second, later)] {
+        let write = Write { changes: vec![(partition, change)] };
+        answered = answered && send(env, shared, target, connection, &write).await;
+    }
+    let range = Range { from: Some((row, true)), to: Some((row, true)) };
+    let query = Query { partition, range, reversed: false, page: None };
+    let read = read_and_check(env, shared, target, &query).await.is_some();
+    shared.free(&[partition]);
+    answered && read
+}
+
+/// Empties a table, while nobody writes to it. False if that was not possible.
+async fn truncate<T: Target>(env: &Env, shared: &Rc<Shared>, target: &T) -> bool {
+    let table = shared.rng.below(u64::from(TABLES)) as u8;
+    if shared.unknown.get() > 0 || !shared.truncating.borrow_mut().insert(table) {
+        return false;
+    }
+    while shared.busy.borrow().iter().any(|partition| partition.table == table) {
+        env.sleep(Duration::from_micros(200)).await;
+    }
+    if shared.unknown.get() > 0 {
+        shared.truncating.borrow_mut().remove(&table);
+        return false;
+    }
+    let partitions = shared.history.borrow().partitions().into_iter();
+    let partitions: Vec<_> = partitions.filter(|partition| partition.table == table).collect();
+    let changes = partitions.iter().map(|p| (*p, Change::DeletePartition)).collect();
+    let id = shared.history.borrow_mut().begin(Write { changes }, shared.node_second());
+    shared.count("ask.truncate");
+    let outcome = env.timeout(PATIENCE, target.truncate(shared.rng.next(), table)).await;
+    let answered = match outcome {
+        Ok(outcome) => note_outcome(env, shared, &[id], &outcome),
+        Err(_) => {
+            shared.fail(format!("TRUNCATE t{table} takes for ever"));
+            false
+        }
+    };
+    for partition in partitions.iter().filter(|_| answered) {
+        read_and_check(env, shared, target, &Query::all(*partition)).await;
+    }
+    shared.truncating.borrow_mut().remove(&table);
+    answered
+}
+
+/// A write in parts that happen each as a whole.
+fn parts(write: &Write) -> Vec<Write> {
+    match write.is_atomic() {
+        true => vec![write.clone()],
+        false => by_key(write),
+    }
+}
+
+/// A write in parts, one for each key.
 fn by_key(write: &Write) -> Vec<Write> {
     let keys: BTreeSet<i32> = write.changes.iter().map(|(partition, _)| partition.key).collect();
     let of = |key: i32| write.changes.iter().filter(move |(p, _)| p.key == key).cloned().collect();
     keys.into_iter().map(|key| Write { changes: of(key) }).collect()
 }
 
-fn note_outcome(env: &Env, shared: &Shared, ids: &[WriteId], outcome: &Result<(), Failed>) {
+/// True if there was an answer.
+fn note_outcome(env: &Env, shared: &Shared, ids: &[WriteId], outcome: &Result<(), Failed>) -> bool {
     let mut history = shared.history.borrow_mut();
     match outcome {
         Ok(()) => ids.iter().for_each(|id| history.acknowledged(*id, env.now())),
@@ -247,18 +409,7 @@ fn note_outcome(env: &Env, shared: &Shared, ids: &[WriteId], outcome: &Result<()
         Err(Failed::Unknown(_)) => shared.unknown.set(shared.unknown.get() + 1),
         Err(error @ Failed::Wrong(_)) => shared.fail(format!("write: {error}")),
     }
-}
-
-async fn read_back<T: Target>(env: &Env, shared: &Shared, target: &T, partition: Partition) {
-    let query = Query::all(partition);
-    let began = env.now();
-    let connection = shared.rng.next();
-    match env.timeout(PATIENCE, target.read(connection, &query, shared.node_second())).await {
-        Ok(Ok(answer)) => shared.check(&query, &answer, began),
-        Ok(Err(error @ Failed::Wrong(_))) => shared.fail(format!("read: {error}")),
-        Ok(Err(_)) => {}
-        Err(_) => shared.fail(format!("{query:?} takes for ever")),
-    }
+    outcome.is_ok()
 }
 
 /// Takes partitions that nobody writes to, and makes up what to do to them.
@@ -269,16 +420,17 @@ fn choose_write(shared: &Shared, batches: bool) -> Option<(Vec<Partition>, Write
     if rng.one_in(6) {
         // both tables, one key: one mutation
         partitions.push(Partition { table: 1 - first.table, ..first });
-    } else if batches && rng.one_in(4) {
-        partitions.extend((0..rng.between(1, 3)).map(|_| shared.random_partition()));
+    } else if batches && rng.one_in(3) {
+        let table = rng.one_in(2).then_some(0);
+        let more = (0..rng.between(1, 3)).map(|_| shared.random_partition());
+        partitions.extend(more);
+        partitions.iter_mut().for_each(|p| p.table = table.unwrap_or(p.table));
     }
     partitions.sort();
     partitions.dedup();
-    let mut busy = shared.busy.borrow_mut();
-    if partitions.iter().any(|partition| busy.contains(partition)) {
+    if !shared.take(&partitions) {
         return None;
     }
-    busy.extend(partitions.iter().copied());
     let many = partitions.len() > 1 || rng.one_in(5);
     let mut changes = Vec::new();
     for partition in &partitions {

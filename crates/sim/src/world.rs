@@ -15,6 +15,10 @@ use crate::workload::{Shared, client};
 
 /// Clients of a world.
 const CLIENTS: usize = 4;
+/// Operations that a world must have, all clients together.
+const OPERATIONS_MIN: u64 = 500;
+/// Crashes that a world must have.
+const CRASHES_MIN: u64 = 2;
 /// Virtual time that anything may take before it counts as stuck.
 const MAX: Duration = Duration::from_secs(600);
 
@@ -47,6 +51,9 @@ struct Run<S> {
     clients: Env,
     counts: BTreeMap<&'static str, u64>,
     started: bool,
+    /// Since when syncs fail.
+    bad_since: Option<Instant>,
+    has_bug: bool,
 }
 
 /// Runs a seed, with a bug in the node if one is named.
@@ -72,7 +79,18 @@ impl<S: Site> Run<S> {
         let site = S::new(&plan, &clients, address(1));
         let shared = Shared::new(Rng::new(seed ^ 0x776f_726b), clients.clone());
         let counts = BTreeMap::new();
-        Self { world, plan, node, site, shared, clients, counts, started: false }
+        Self {
+            world,
+            plan,
+            node,
+            site,
+            shared,
+            clients,
+            counts,
+            started: false,
+            bad_since: None,
+            has_bug: bug.is_some(),
+        }
     }
 
     fn count(&mut self, name: &'static str) {
@@ -81,7 +99,7 @@ impl<S: Site> Run<S> {
 
     fn outcome(&self, wrong: Option<String>) -> Outcome {
         let mut faults = self.world.faults();
-        for (name, count) in &self.counts {
+        for (name, count) in self.counts.iter().chain(&*self.shared.counts.borrow()) {
             *faults.entry(name).or_default() += count;
         }
         Outcome {
@@ -120,7 +138,28 @@ impl<S: Site> Run<S> {
         }
         self.start(lives.first().map_or(1, |life| life.shards))?;
         self.wait_until_serving()?;
-        self.verify()
+        self.verify()?;
+        // a bug may well keep a world from what it else has
+        if self.has_bug { Ok(()) } else { self.check_enough() }
+    }
+
+    /// A world must be what it is counted for.
+    fn check_enough(&self) -> Result<(), String> {
+        let (faults, marks) = (self.world.faults(), self.world.marks());
+        let of = |name| faults.get(name).or(marks.get(name)).copied().unwrap_or(0);
+        let counted = |name| self.counts.get(name).copied().unwrap_or(0);
+        let least = [
+            ("operations", self.shared.done.get(), OPERATIONS_MIN),
+            ("crashes", of("kill") + of("power_cut"), CRASHES_MIN),
+            ("clocks set forward", counted("clock_forward"), 1),
+            ("clocks set back", counted("clock_back"), 1),
+            ("flushes", of("flush.done"), 1),
+            ("compactions", of("compaction.done"), 1),
+        ];
+        match least.iter().find(|(_, there, wanted)| there < wanted) {
+            Some((what, there, wanted)) => Err(format!("too tame: {there} of {wanted} {what}")),
+            None => Ok(()),
+        }
     }
 
     fn text(failure: &Failure) -> String {
@@ -196,12 +235,19 @@ impl<S: Site> Run<S> {
             })
             .collect();
         self.work_until(life.until)?;
+        if life.bad_syncs {
+            self.count("bad_syncs");
+            self.bad_since = Some(self.world.now());
+            self.world.set_fault(Fault::SyncError { node: self.node, one_in: 3 });
+        }
         self.run_for(life.linger)?;
         if life.end == End::Drain {
             self.wait_for_clients(&tasks)?;
         }
         drop(tasks);
-        self.check_background()?;
+        if self.bad_since.is_none() {
+            self.check_background()?;
+        }
         self.end(life.end)
     }
 
@@ -271,10 +317,14 @@ impl<S: Site> Run<S> {
 
     /// Ends a life, and says what may be lost by it.
     fn end(&mut self, end: End) -> Result<(), String> {
-        let now = self.world.now();
-        let safe = match end {
-            End::Drain => Instant::FAR_FUTURE,
-            End::Kill | End::PowerCut => before(now, self.plan.window()),
+        self.world.set_fault(Fault::SyncError { node: self.node, one_in: 0 });
+        let bad = self.bad_since.take();
+        let safe = match (end, self.plan.window(end)) {
+            (End::Drain, _) => Instant::FAR_FUTURE,
+            (End::Kill | End::PowerCut, Duration::ZERO) => self.world.now(),
+            (End::Kill | End::PowerCut, window) => {
+                before(bad.unwrap_or_else(|| self.world.now()), window)
+            }
         };
         match end {
             End::Kill => self.world.kill(self.node),

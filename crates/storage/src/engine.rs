@@ -12,7 +12,7 @@ use schema::{Schema, Table, TableId};
 use types::hash::HashMap;
 
 use crate::chunk_cache::ChunkCacheStats;
-use crate::commitlog::{CommitLog, Position, Ticket};
+use crate::commitlog::{CommitLog, Position, SyncMode, Ticket};
 use crate::error::StorageError;
 use crate::memtable::{KeyRef, Memtable};
 use crate::node::Node;
@@ -143,6 +143,11 @@ impl Engine {
         for store in self.tables.borrow().values() {
             store.restart(position);
         }
+    }
+
+    /// Is a write acknowledged before it is durable (`commitlog_sync: periodic`)?
+    pub fn acknowledges_early(&self) -> bool {
+        matches!(self.options.sync, SyncMode::Periodic { .. })
     }
 
     pub(crate) fn set_log(&self, log: Rc<CommitLog>) {

@@ -92,6 +92,7 @@ impl Node {
             .flat_map(|share| share.intervals.iter())
             .map(|(from, to)| (log_position(*from), log_position(*to)))
             .collect();
+        intervals.extend(self.replayed_intervals(table));
         intervals.sort();
         let memtables: Vec<Arc<Memtable>> =
             shares.into_iter().flat_map(|share| share.memtables).collect();
@@ -119,6 +120,17 @@ impl Node {
         transaction.finish().await?;
         self.stats.flushed_bytes.set(self.stats.flushed_bytes.get() + sstable.bytes_on_disk);
         Ok(node_table.live.borrow().with(&[], Some(Arc::new(sstable))))
+    }
+
+    /// The intervals of what was replayed into a table's memtables: in segments of earlier lives, of any shard.
+    fn replayed_intervals(&self, table: &Table) -> Vec<(LogPosition, LogPosition)> {
+        let replayed = self.replayed.borrow();
+        let segments = replayed.iter().filter(|(_, tables)| tables.contains(&table.id));
+        let whole = |(segment, _): (&i64, _)| {
+            let at = |offset| LogPosition { segment: *segment, offset };
+            (at(0), at(i32::MAX))
+        };
+        segments.map(whole).collect()
     }
 
     /// The directory for a table's new files; it is made durable where it is new.

@@ -29,9 +29,11 @@ pub struct Node {
     tables: RefCell<HashMap<TableId, Rc<NodeTable>>>,
     /// Tables that some shard wants flushed.
     wanted: RefCell<BTreeSet<TableId>>,
+    /// Who ends the segments of all logs at one point holds it.
+    pub(crate) cutting: Semaphore,
     wake: Notify,
     pub(crate) next_flush: Cell<u64>,
-    /// Segments of an earlier run, by id: the tables whose records in them were replayed.
+    /// Segments of an earlier run, by id: the tables whose records in them were replayed and not flushed since.
     pub(crate) replayed: RefCell<BTreeMap<i64, BTreeSet<TableId>>>,
     /// Compactions under way.
     running: RefCell<Vec<Rc<RunningCompaction>>>,
@@ -103,6 +105,7 @@ impl Node {
             compactions: Cell::new(true),
             tables: RefCell::default(),
             wanted: RefCell::default(),
+            cutting: Semaphore::new(1),
             wake: Notify::new(),
             next_flush: Cell::new(1),
             replayed: RefCell::default(),
@@ -176,8 +179,8 @@ impl Node {
         self.failure.borrow().clone()
     }
 
-    /// Some shard wants a table flushed.
-    pub(crate) fn want_flush(&self, table: TableId) {
+    /// Has a table flushed soon.
+    pub fn want_flush(&self, table: TableId) {
         if self.wanted.borrow_mut().insert(table) {
             self.wake.notify_one();
         }
@@ -209,19 +212,30 @@ impl Node {
         let flush = self.next_flush.get();
         self.next_flush.set(flush + 1);
         let shares = freeze_all(&engine, id, flush).await?;
+        let upto: Vec<Position> = shares.iter().map(|share| share.upto).collect();
         if shares.iter().all(|share| share.memtables.is_empty()) {
+            // Of what was flushed while it was replayed the log does not know yet.
+            for (shard, upto) in upto.into_iter().enumerate() {
+                let release = move |engine: &Rc<Engine>| {
+                    if let Some(log) = engine.log() {
+                        log.flushed(id, upto);
+                    }
+                };
+                engine.shards().call(shard, release).await?;
+            }
             return Ok(false);
         }
-        let upto: Vec<Position> = shares.iter().map(|share| share.upto).collect();
         sync_logs(&engine).await?;
         let live = self.write_memtables(&engine, &table, &node_table, shares).await?;
         *node_table.live.borrow_mut() = Arc::clone(&live);
+        self.replayed.borrow_mut().values_mut().for_each(|tables| tables.retain(|t| *t != id));
         for (shard, upto) in upto.into_iter().enumerate() {
             let live = Arc::clone(&live);
             let publish = move |engine: &Rc<Engine>| engine.flushed(id, flush, live, upto);
             engine.shards().call(shard, publish).await?;
         }
         self.stats.flushes.set(self.stats.flushes.get() + 1);
+        engine.env().mark("flush.done");
         self.consider_compaction(&engine, id);
         Ok(true)
     }
@@ -229,7 +243,7 @@ impl Node {
 
 /// Makes durable in the logs what a flush is about to make durable in a file. Else a crash might leave of a
 /// mutation what it does to this table, and not what it does to another.
-async fn sync_logs(engine: &Engine) -> Result<(), StorageError> {
+pub(crate) async fn sync_logs(engine: &Engine) -> Result<(), StorageError> {
     for shard in 0..engine.shards().count() {
         let sync = |engine: Rc<Engine>| async move {
             if let Some(log) = engine.log() {

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use rows::Mutation;
 use rows::codec::{MutationDecoder, Problem};
 use schema::{Schema, Table, TableId};
-use sstable::descriptor::{Component, Descriptor, Format, Id};
+use sstable::descriptor::{Component, Descriptor, Id};
 use types::Reader;
 
 use crate::commitlog::{
@@ -193,6 +193,7 @@ impl Node {
         }
         let mut batches: Vec<Vec<(Position, Mutation)>> =
             (0..engine.shards().count()).map(|_| Vec::new()).collect();
+        let mut full = false;
         for (position, mutation) in records {
             let Some(mutation) = self.uncovered(&schema, position, mutation, wanted, truncated)
             else {
@@ -207,33 +208,18 @@ impl Node {
             let shard = engine.owner(mutation.token());
             batches[shard].push((position, mutation));
             if batches[shard].len() >= REPLAY_BATCH {
-                self.hand_on(engine, shard, std::mem::take(&mut batches[shard])).await?;
+                full |= hand_on(engine, shard, std::mem::take(&mut batches[shard])).await?;
             }
         }
         for (shard, batch) in batches.into_iter().enumerate() {
-            self.hand_on(engine, shard, batch).await?;
+            full |= hand_on(engine, shard, batch).await?;
         }
-        Ok(())
-    }
-
-    async fn hand_on(
-        &self,
-        engine: &Rc<Engine>,
-        shard: usize,
-        batch: Vec<(Position, Mutation)>,
-    ) -> Result<(), StorageError> {
-        if batch.is_empty() {
-            return Ok(());
+        let replayed = self.replayed.borrow().contains_key(&segment.id);
+        if replayed && !engine.env().planted("replay_not_synced") {
+            sync_segment(engine.env(), segment).await?;
         }
-        let merged = engine.shards().call(shard, move |engine| {
-            for (position, mutation) in &batch {
-                engine.merge(mutation, *position)?;
-            }
-            let full = engine.memtable_bytes() as f64
-                > engine.memory_lease() as f64 * engine.options.cleanup_threshold;
-            Ok::<_, StorageError>(full)
-        });
-        if merged.await?? {
+        if full {
+            // Not before the segment's end: the files say that they have all that it holds of their tables.
             engine.env().mark("replay.flush");
             self.flush_all().await?;
         }
@@ -313,11 +299,9 @@ impl Node {
         let mut inherited = Vec::new();
         let mut last = 0;
         for segment in segment_files(engine.env(), &directory).await? {
-            let tables = self.replayed.borrow_mut().remove(&segment.id).unwrap_or_default();
-            let tables: Vec<_> = tables.into_iter().collect();
-            if !tables.is_empty() {
-                sync_segment(engine.env(), &segment).await?;
-            }
+            let replayed = self.replayed.borrow();
+            let tables: Vec<_> = replayed.get(&segment.id).into_iter().flatten().copied().collect();
+            drop(replayed);
             let bytes = u64::from(engine.options.segment_bytes);
             inherited.push(Inherited { id: segment.id, bytes, tables });
             last = last.max(segment.id);
@@ -367,6 +351,7 @@ impl Node {
             };
             engine.shards().call_async(shard, env::Class::CommitLog, close).await??;
         }
+        engine.env().mark("node.drained");
         Ok(())
     }
 }
@@ -393,8 +378,27 @@ impl Engine {
     }
 }
 
+/// Merges replayed mutations into a shard's memtables. True if those are full then.
+async fn hand_on(
+    engine: &Engine,
+    shard: usize,
+    batch: Vec<(Position, Mutation)>,
+) -> Result<bool, StorageError> {
+    if batch.is_empty() {
+        return Ok(false);
+    }
+    let merge = move |engine: &Rc<Engine>| {
+        for (position, mutation) in &batch {
+            engine.merge(mutation, *position)?;
+        }
+        let threshold = engine.memory_lease() as f64 * engine.options.cleanup_threshold;
+        Ok(engine.memtable_bytes() as f64 > threshold)
+    };
+    engine.shards().call(shard, merge).await?
+}
+
 /// Makes durable what was replayed from a segment: a process that was killed may have left it to the page cache
-/// alone, and from now on clients read it.
+/// alone, and soon clients read it, and flushes make parts of it durable.
 async fn sync_segment(env: &env::Env, segment: &SegmentFile) -> Result<(), StorageError> {
     let failed = |e| StorageError::io("cannot sync", &segment.path, e);
     let file = env::File::open(env, &segment.path, env::OpenOptions::READ).await.map_err(failed)?;
@@ -412,7 +416,7 @@ async fn tables_in(engine: &Engine, directory: &Path) -> Result<Vec<Descriptor>,
     let mut tables = BTreeSet::new();
     for entry in entries.iter().filter(|entry| !entry.is_dir) {
         let Ok((descriptor, _)) = Descriptor::parse(&entry.name) else { continue };
-        if descriptor.format != Format::Big || !descriptor.version.is_readable(descriptor.format) {
+        if !descriptor.version.is_readable(descriptor.format) {
             let path = directory.join(descriptor.file(&Component::Data));
             let Descriptor { version, format, .. } = descriptor;
             let what = format!("format {version}-{format} is not one this release reads");

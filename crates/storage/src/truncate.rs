@@ -1,6 +1,6 @@
 //! Emptying and dropping tables, with the snapshot that `auto_snapshot` takes before.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -10,10 +10,9 @@ use schema::{Table, TableId};
 use sstable::descriptor::Descriptor;
 
 use crate::commitlog::Position;
-use crate::engine::Engine;
+use crate::engine::{Engine, FrozenShare};
 use crate::error::StorageError;
-use crate::flush::table_directory;
-use crate::node::Node;
+use crate::node::{Node, sync_logs};
 use crate::sstables::{LiveSet, SSTable};
 use crate::transaction::{Transaction, remove_descriptor};
 
@@ -33,18 +32,15 @@ impl Node {
         let table = engine.store(id).map_err(E::from)?.table();
         let node_table = self.table(id);
         let _changing = node_table.changing.acquire(1).await;
-        let floor = self.prepare_segments(&engine).await?;
         let flush = self.next_flush.get();
         self.next_flush.set(flush + 1);
-        let mut shares = Vec::new();
-        for shard in 0..engine.shards().count() {
-            let cut = move |engine: &Rc<Engine>| engine.cut(id, flush, floor);
-            let share = engine.shards().call(shard, cut).await.map_err(StorageError::from)?;
-            shares.push(share?);
-        }
+        let (floor, shares) = self.cut_all(&engine, id, flush).await?;
         let upto: Vec<Position> = shares.iter().map(|share| share.upto).collect();
         let mut gone = node_table.live.borrow().tables().to_vec();
-        if snapshot.is_some() && shares.iter().any(|share| !share.memtables.is_empty()) {
+        // Without a snapshot too: a crash between the record and the removal of the tables would leave the older
+        // writes and not the newer ones.
+        if shares.iter().any(|share| !share.memtables.is_empty()) {
+            sync_logs(&engine).await?;
             let live = self.write_memtables(&engine, &table, &node_table, shares).await?;
             gone = live.tables().to_vec();
         }
@@ -63,6 +59,37 @@ impl Node {
         }
         self.delete_later(&engine, gone, transactions);
         Ok(())
+    }
+
+    /// Ends the log's segments and the table's memtables on all shards; the largest id of a segment with what the
+    /// memtables hold.
+    async fn cut_all(
+        &self,
+        engine: &Rc<Engine>,
+        id: TableId,
+        flush: u64,
+    ) -> Result<(i64, Vec<FrozenShare>), StorageError> {
+        let _cutting = self.cutting.acquire(1).await;
+        let floor = match self.prepare_segments(engine).await {
+            Ok(floor) => floor,
+            Err(error) => {
+                for shard in 0..engine.shards().count() {
+                    let release = |engine: &Rc<Engine>| {
+                        if let Some(log) = engine.log() {
+                            log.release();
+                        }
+                    };
+                    engine.shards().call(shard, release).await?;
+                }
+                return Err(error);
+            }
+        };
+        let mut shares = Vec::new();
+        for shard in 0..engine.shards().count() {
+            let cut = move |engine: &Rc<Engine>| engine.cut(id, flush, floor);
+            shares.push(engine.shards().call(shard, cut).await??);
+        }
+        Ok((floor, shares))
     }
 
     /// Lets every shard's log have a segment ready whose id is above the one returned, which is above all that
@@ -102,14 +129,9 @@ impl Node {
         if let Some(name) = snapshot {
             link_all(engine.env(), &gone, name).await?;
         }
-        let directories = &engine.options.data_directories;
-        let directories: Vec<_> = directories.iter().map(|d| table_directory(d, table)).collect();
+        // the directory itself stays where snapshots are in it
         let transactions = remove_all(engine.env(), &gone).await?;
         self.delete_later(&engine, gone, transactions);
-        // the directory itself stays where snapshots are in it
-        for directory in directories {
-            let _ = engine.env().sync_dir(&directory).await;
-        }
         Ok(())
     }
 
@@ -150,14 +172,24 @@ async fn remove_all(env: &Env, tables: &[Arc<SSTable>]) -> Result<Vec<Transactio
     Ok(transactions)
 }
 
-/// Hard-links the files of tables into a snapshot's directory.
+/// Hard-links the files of tables into a snapshot's directory, and makes it durable: what it is of goes next.
 async fn link_all(env: &Env, tables: &[Arc<SSTable>], name: &str) -> Result<(), StorageError> {
+    let mut snapshots = BTreeSet::new();
     for sstable in tables {
-        let directory = sstable.directory.join("snapshots").join(name);
+        let all = sstable.directory.join("snapshots");
+        let directory = all.join(name);
         let failed = |e| StorageError::io("cannot make a snapshot in", &directory, e);
+        if !env.exists(&all).await.map_err(failed)? {
+            env.create_dir_all(&all).await.map_err(failed)?;
+            env.sync_dir(&sstable.directory).await.map_err(failed)?;
+        }
         env.create_dir_all(&directory).await.map_err(failed)?;
         link_table(env, &sstable.directory, &sstable.table.descriptor, &directory).await?;
-        env.sync_dir(&directory).await.map_err(failed)?;
+        snapshots.extend([directory, all]);
+    }
+    for directory in snapshots {
+        let synced = env.sync_dir(&directory).await;
+        synced.map_err(|e| StorageError::io("cannot make a snapshot in", &directory, e))?;
     }
     Ok(())
 }

@@ -1,26 +1,25 @@
-//! `cargo xtask campaign NAME`: the long runs with new seeds. What compares with a real Cassandra is here; the
-//! simulator's are its own program, which this starts.
+//! `cargo xtask campaign NAME`: the long runs, most of them with new seeds and recorded under `docs/campaigns/`.
 
 mod oracle;
-
-use std::process::Command;
+pub mod power;
+mod roundtrip;
+pub mod seeds;
 
 use crate::machine::{self, Outcome};
 
-/// `campaign NAME [OPTIONS]`: what has no name here is handed to the simulator's `campaign` binary.
-pub fn run(args: &[String]) -> Outcome {
-    match args.split_first() {
-        None => Err("which campaign? campaign NAME [OPTIONS]".into()),
-        Some((name, rest)) if name == "oracle" => oracle::run(rest),
-        Some(_) => simulator(args),
-    }
-}
+const USAGE: &str = "campaign seeds|engine [FROM] [COUNT] | campaign seeds|engine --resume | \
+                     campaign planted [BUG] | campaign power [OPTIONS] | campaign roundtrip | \
+                      campaign oracle [--seed N] [--rounds N]";
 
-fn simulator(args: &[String]) -> Outcome {
-    machine::run(
-        Command::new("cargo")
-            .args(["run", "--profile", "sim", "--package", "sim", "--bin", "campaign", "--"])
-            .args(args)
-            .current_dir(machine::root()),
-    )
+/// `campaign NAME [OPTIONS]`
+pub fn run(args: &[String]) -> Outcome {
+    let words: Vec<&str> = args.iter().map(String::as_str).collect();
+    match words[..] {
+        [kind @ ("seeds" | "engine"), ref rest @ ..] => seeds::run(kind, rest),
+        ["planted", ..] => machine::run(seeds::simulator()?.args(args)),
+        ["power", ..] => power::campaign(&args[1..]),
+        ["oracle", ..] => oracle::run(&args[1..]),
+        ["roundtrip"] => roundtrip::campaign(),
+        _ => Err(USAGE.into()),
+    }
 }

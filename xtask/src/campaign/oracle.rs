@@ -1,11 +1,10 @@
-//! `campaign oracle [--seed N] [--rounds N] [--record]`: the whole corpus and freshly seeded generated statements on a
+//! `campaign oracle [--seed N] [--rounds N]`: the whole corpus and freshly seeded generated statements on a
 //! Helenus and on a Cassandra that runs under JaCoCo, compared; then how much of Cassandra's CQL that made run.
 
-use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::time::{SystemTime, UNIX_EPOCH};
 
+use super::seeds;
 use crate::machine::{self, Outcome};
 use crate::node::{self, Node};
 use crate::oracle;
@@ -16,16 +15,13 @@ const OURS: &str = "127.0.0.33";
 const THEIRS: &str = "127.0.0.34";
 /// Seeds that one campaign draws unless told otherwise.
 const ROUNDS: u64 = 2;
-/// Where `--record` adds a line.
-const RECORD: &str = "docs/campaigns/oracle.md";
 
 struct Options {
     seed: u64,
     rounds: u64,
-    record: bool,
 }
 
-/// `campaign oracle [--seed N] [--rounds N] [--record]`
+/// `campaign oracle [--seed N] [--rounds N]`
 pub fn run(args: &[String]) -> Outcome {
     let options = parse(args)?;
     machine::need(&["python3", "java", "mvn", "bash"])?;
@@ -56,9 +52,7 @@ pub fn run(args: &[String]) -> Outcome {
             .arg(peer::libraries()?),
     )?;
     println!("repeat with --seed {} --rounds {}", options.seed, options.rounds);
-    if options.record {
-        record(&options, &summary, &lines)?;
-    }
+    record(&options, &summary, &lines)?;
     match (done, enough) {
         (true, true) => Ok(()),
         (false, _) => Err("answers differ".into()),
@@ -67,8 +61,7 @@ pub fn run(args: &[String]) -> Outcome {
 }
 
 fn parse(args: &[String]) -> Outcome<Options> {
-    let now = SystemTime::now().duration_since(UNIX_EPOCH)?.as_secs();
-    let mut options = Options { seed: now, rounds: ROUNDS, record: false };
+    let mut options = Options { seed: seeds::drawn()?, rounds: ROUNDS };
     let mut args = args.iter();
     while let Some(arg) = args.next() {
         let mut number =
@@ -76,7 +69,6 @@ fn parse(args: &[String]) -> Outcome<Options> {
         match arg.as_str() {
             "--seed" => options.seed = number()?,
             "--rounds" => options.rounds = number()?,
-            "--record" => options.record = true,
             other => return Err(format!("unknown option {other}").into()),
         }
     }
@@ -113,25 +105,24 @@ fn statements_in(folder: &Path) -> Outcome<Vec<PathBuf>> {
     Ok(files)
 }
 
-/// Adds what was found to the record: seeds, commit, counts.
+/// Leaves what was found under `docs/campaigns/`.
 fn record(options: &Options, summary: &str, coverage: &str) -> Outcome {
-    let commit = Command::new("git")
-        .args(["rev-parse", "--short=10", "HEAD"])
-        .current_dir(machine::root())
-        .output()?;
-    let last = |text: &str, what: &str| {
-        text.lines().rev().find(|l| l.contains(what)).unwrap_or_default().trim().to_owned()
-    };
-    let share = last(coverage, "all ");
-    let share = share.split_whitespace().nth(2).unwrap_or_default();
-    let mut file = std::fs::OpenOptions::new().append(true).open(machine::root().join(RECORD))?;
-    writeln!(
-        file,
-        "| {} | {}, {} rounds | {} | {share} |",
-        String::from_utf8_lossy(&commit.stdout).trim(),
-        options.seed,
-        options.rounds,
-        last(summary, " statements compared"),
-    )?;
+    let date = seeds::words(Command::new("date").arg("+%Y-%m-%d"))?;
+    let folder = machine::root().join("docs/campaigns");
+    std::fs::create_dir_all(&folder)?;
+    let (seed, rounds) = (options.seed, options.rounds);
+    let totals = summary.lines().filter(|line| {
+        line.contains("statements compared")
+            || line.contains("left out")
+            || line.contains("known differences")
+    });
+    let text = format!(
+        "# Campaign `oracle` of {date}\n\nThe corpus by topic and {rounds} times the generated part, seeds {seed} to {}; commit {}.\n\
+         Again: `cargo xtask campaign oracle --seed {seed} --rounds {rounds}`.\n\n```\n{}\n\n{coverage}```\n",
+        seed + rounds - 1,
+        seeds::commit()?,
+        totals.collect::<Vec<_>>().join("\n"),
+    );
+    std::fs::write(folder.join(format!("{date}-oracle-{seed}.md")), text)?;
     Ok(())
 }

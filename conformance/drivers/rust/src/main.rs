@@ -1,4 +1,7 @@
-//! The common driver scenario with the unmodified Rust driver (crate `scylla`): driver-scenario HOST PORT.
+//! The common driver scenario with the unmodified Rust driver (crate `scylla`): driver-scenario HOST PORT [SLOW_HOST].
+//!
+//! Both hosts fail a read over more than a thousand tombstones; SLOW_HOST acknowledges no write and ends no long read
+//! before it times out.
 //!
 //! It is the driver that asks for shards, appends `USING TIMEOUT` to its metadata queries where they are announced, and
 //! speaks protocol v4.
@@ -11,13 +14,13 @@ use std::net::{IpAddr, TcpStream};
 use std::time::Duration;
 
 use futures::TryStreamExt;
-use futures::future::try_join_all;
+use futures::future::{join_all, try_join_all};
 use scylla::client::execution_profile::ExecutionProfile;
 use scylla::client::session::Session;
 use scylla::client::session_builder::SessionBuilder;
 use scylla::deserialize::row::DeserializeRow;
 use scylla::deserialize::value::DeserializeValue;
-use scylla::errors::{DbError, ExecutionError, RequestAttemptError};
+use scylla::errors::{DbError, ExecutionError, RequestAttemptError, WriteType};
 use scylla::policies::retry::FallthroughRetryPolicy;
 use scylla::response::PagingState;
 use scylla::serialize::value::SerializeValue;
@@ -25,7 +28,7 @@ use scylla::statement::Consistency;
 use scylla::statement::batch::{Batch, BatchType};
 use scylla::statement::unprepared::Statement;
 use scylla::value::{
-    Counter, CqlDate, CqlDuration, CqlTime, CqlTimestamp, CqlTimeuuid, MaybeUnset,
+    Counter, CqlDate, CqlDuration, CqlTime, CqlTimestamp, CqlTimeuuid, CqlValue, MaybeUnset,
 };
 use scylla::{DeserializeValue, SerializeValue};
 
@@ -300,12 +303,66 @@ impl Scenario {
         )
         .await?;
         self.round_trip("z", vec![vec![1.0_f32, -2.5, 0.0]]).await?;
-        self.run(format!("INSERT INTO {KS}.types (k, k1) VALUES (9, blobAsInt(0x))")).await?;
-        let rows = self
-            .rows::<(Vec<u8>,)>(format!("SELECT intAsBlob(k1) FROM {KS}.types WHERE k = 9"))
-            .await?;
-        equal(rows, vec![(vec![],)], "empty int")?;
         ok("types");
+        Ok(())
+    }
+
+    /// The value of no bytes, of every type that has one, is neither null nor lost; empty collections are.
+    async fn empty_values(&self) -> Outcome {
+        let scalars = [
+            "ascii",
+            "bigint",
+            "blob",
+            "boolean",
+            "decimal",
+            "double",
+            "float",
+            "inet",
+            "int",
+            "text",
+            "timestamp",
+            "timeuuid",
+            "uuid",
+            "varint",
+        ];
+        let columns: Vec<String> = scalars.iter().map(|t| format!("{t}_ {t}")).collect();
+        self.run(format!(
+            "CREATE TABLE {KS}.empties (k int PRIMARY KEY, {}, l list<int>, fl frozen<list<int>>, fm frozen<map<int, int>>, \
+             t tuple<int, text>)",
+            columns.join(", ")
+        ))
+        .await?;
+        for t in scalars {
+            let term = if t == "blob" { "0x".to_owned() } else { format!("blobAs{t}(0x)") };
+            self.run(format!("INSERT INTO {KS}.empties (k, {t}_) VALUES (1, {term})")).await?;
+            let rows = self
+                .rows::<(Option<CqlValue>,)>(format!("SELECT {t}_ FROM {KS}.empties WHERE k = 1"))
+                .await?;
+            let want = match t {
+                "ascii" => CqlValue::Ascii(String::new()),
+                "text" => CqlValue::Text(String::new()),
+                "blob" => CqlValue::Blob(Vec::new()),
+                _ => CqlValue::Empty,
+            };
+            equal(&rows, &vec![(Some(want),)], t)?;
+        }
+        let insert = self
+            .s
+            .prepare(format!("INSERT INTO {KS}.empties (k, l, fl, fm, t) VALUES (3, ?, ?, ?, ?)"))
+            .await?;
+        type Empties = (
+            Option<Vec<i32>>,
+            Option<Vec<i32>>,
+            Option<BTreeMap<i32, i32>>,
+            (Option<i32>, Option<String>),
+        );
+        let empty: Empties = (Some(vec![]), Some(vec![]), Some(BTreeMap::new()), (None, None));
+        self.s.execute_unpaged(&insert, &empty).await?;
+        let rows = self
+            .rows::<Empties>(format!("SELECT l, fl, fm, t FROM {KS}.empties WHERE k = 3"))
+            .await?;
+        equal(rows, vec![(None, empty.1, empty.2, empty.3)], "empty collections")?;
+        ok("empty_values");
         Ok(())
     }
 
@@ -358,7 +415,95 @@ impl Scenario {
             )?;
         }
         self.run("DROP KEYSPACE drv_rust3").await?;
+        let e = self.fails(format!("CREATE KEYSPACE {KS} WITH replication = {{'class': 'SimpleStrategy', 'replication_factor': 1}}")).await?;
+        check(
+            matches!(&e, DbError::AlreadyExists { keyspace, table } if keyspace == KS && table.is_empty()),
+            format!("{e:?}"),
+        )?;
+        let e = self.fails("DROP TABLE system.local").await?;
+        check(matches!(e, DbError::Unauthorized), "unauthorized")?;
         ok("errors");
+        Ok(())
+    }
+
+    /// A read over too many tombstones warns, and one over far too many fails.
+    async fn tombstones(&self) -> Outcome {
+        self.run(format!("CREATE TABLE {KS}.graves (k int, c int, v int, PRIMARY KEY (k, c))"))
+            .await?;
+        let delete =
+            self.s.prepare(format!("DELETE FROM {KS}.graves WHERE k = ? AND c = ?")).await?;
+        for (k, count) in [(1, 200), (2, 1200)] {
+            try_join_all((0..count).map(|c| self.s.execute_unpaged(&delete, (k, c)))).await?;
+        }
+        let result =
+            self.s.query_unpaged(format!("SELECT * FROM {KS}.graves WHERE k = 1"), ()).await?;
+        let warnings: Vec<&str> = result.warnings().collect();
+        check(warnings.iter().any(|w| w.contains("200 tombstone cells")), format!("{warnings:?}"))?;
+        let e = self.fails(format!("SELECT * FROM {KS}.graves WHERE k = 2")).await?;
+        check(
+            matches!(
+                e,
+                DbError::ReadFailure {
+                    consistency: Consistency::One,
+                    received: 0,
+                    required: 1,
+                    numfailures: 1,
+                    data_present: false
+                }
+            ),
+            format!("read failure: {e:?}"),
+        )?;
+        ok("tombstones");
+        Ok(())
+    }
+
+    /// The slow server writes, and says so too late.
+    async fn timeouts(&self) -> Outcome {
+        self.run(format!("CREATE KEYSPACE {KS} WITH replication = {{'class': 'SimpleStrategy', 'replication_factor': 1}}")).await?;
+        self.run(format!("CREATE TABLE {KS}.t (k int PRIMARY KEY, v text)")).await?;
+        let insert = self.s.prepare(format!("INSERT INTO {KS}.t (k, v) VALUES (?, ?)")).await?;
+        let value = "\\".repeat(20_000);
+        let writes = (0..1000).map(|k| self.s.execute_unpaged(&insert, (k, &value)));
+        let mut late = 0;
+        for result in join_all(writes).await {
+            // in time if it came right before the log was synced
+            let Err(e) = result else { continue };
+            check(
+                matches!(
+                    &e,
+                    ExecutionError::LastAttemptError(RequestAttemptError::DbError(
+                        DbError::WriteTimeout {
+                            consistency: Consistency::One,
+                            received: 0,
+                            required: 1,
+                            write_type: WriteType::Simple
+                        },
+                        _
+                    ))
+                ),
+                format!("write timeout: {e:?}"),
+            )?;
+            late += 1;
+        }
+        check(late > 0, "all writes in time")?;
+        let long = format!("{}v{}", "toJson(".repeat(5), ")".repeat(5));
+        let e = self.fails(format!("SELECT count({long}) FROM {KS}.t")).await?;
+        check(
+            matches!(
+                e,
+                DbError::ReadTimeout {
+                    consistency: Consistency::One,
+                    received: 0,
+                    required: 1,
+                    data_present: false
+                }
+            ),
+            format!("read timeout: {e:?}"),
+        )?;
+        let rows = self.rows::<(i32,)>(format!("SELECT k FROM {KS}.t WHERE k = 7")).await?;
+        equal(rows, vec![(7,)], "what timed out and was written")?;
+        self.run(format!("DROP KEYSPACE {KS}")).await?;
+        ok("timeouts");
         Ok(())
     }
 
@@ -464,11 +609,17 @@ async fn main() -> Outcome {
     x.paging().await?;
     x.batches().await?;
     x.types().await?;
+    x.empty_values().await?;
     x.errors().await?;
+    x.tombstones().await?;
     x.unprepared().await?;
     x.schema_agreement().await?;
     x.shards().await?;
     x.run(format!("DROP KEYSPACE {KS}")).await?;
     ok("protocol v4");
+    if let Some(slow) = args.next() {
+        let address = format!("{slow}:{port}");
+        Scenario { s: connect(&address).await?, address }.timeouts().await?;
+    }
     Ok(())
 }

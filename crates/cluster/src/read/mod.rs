@@ -4,25 +4,31 @@ mod made_up;
 mod page;
 mod shard;
 
+use std::net::SocketAddr;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 
+use cql::permission::is_local_system;
 use cql::select::{Aggregation, CANNOT_PAGE, PageRequest, Read, Select, Target};
-use protocol::{Consistency, ErrorResponse, ResultMetadata};
+use protocol::{Consistency, ErrorResponse, FailureReason, ResultMetadata};
 use rows::Clustering;
 use schema::Table;
 use storage::{Engine, PartitionKey, StorageError};
 
 use crate::answer::{Answer, Outcome, Page, cql_error, invalid, read_error};
 use crate::coordinator::{Coordinator, Request, STATEMENT, check_replicas};
+use crate::paging::{paging_state, position};
 use crate::request_metrics::RequestMetrics;
+use crate::scanned::{Thresholds, WARNINGS_MAX, warning};
 use crate::values::Bound as Bindings;
 use crate::virtual_tables::NodeData;
 use made_up::{MadeUp, wanted};
-use page::{Merged, clustering_of, cut, next_page, paging_state, position};
+pub(crate) use page::Last;
+use page::{Merged, clustering_of, cut, next_page};
 use shard::{
-    Aggregate, Block, ReadError, Sink, Task, budget, merge, read_keys, read_range, read_rows,
+    Aggregate, Block, Noticed, ReadError, Sink, Task, budget, merge, read_keys, read_range,
+    read_rows,
 };
 
 /// A page ends early at this many bytes of cells, where the client asked for pages.
@@ -31,6 +37,9 @@ const PAGE_BYTES_MAX: usize = 4 << 20;
 /// Rows that are fetched at once for an aggregation that has to take them in order (Cassandra's page size for
 /// its aggregations).
 const AGGREGATION_PAGE_ROWS: u32 = 10_000;
+
+/// What shards found, put together: blocks in order, and of an aggregation its pages with too many tombstones.
+type Gathered = (Vec<(usize, Block)>, Option<Aggregation>, Vec<Noticed>);
 
 impl Coordinator {
     /// SELECT.
@@ -43,17 +52,14 @@ impl Coordinator {
     ) -> Outcome {
         let started = self.env.now();
         let mut kind = &self.requests.read;
-        let mut began = false;
+        let mut warnings = Vec::new();
         let result =
-            self.select_page(select, values, metadata, request, &mut kind, &mut began).await;
+            self.select_page(select, values, metadata, request, &mut kind, &mut warnings).await;
         kind.ended(self.env.now().since(started), result.as_ref().err());
-        let warning = select.aggregation_warning().filter(|_| began);
-        let warnings = warning.map(str::to_owned).into_iter().collect();
         Outcome::new(result.map(Answer::Rows), warnings)
     }
 
-    /// A page; `kind` becomes the kind of request that it turns out to be, `began` tells whether it came as far as to
-    /// be run.
+    /// A page; `kind` becomes the kind of request that it turns out to be.
     async fn select_page<'a>(
         self: &'a Rc<Self>,
         select: &Arc<Select>,
@@ -61,7 +67,7 @@ impl Coordinator {
         metadata: &Arc<ResultMetadata>,
         request: &Request<'_>,
         kind: &mut &'a RequestMetrics,
-        began: &mut bool,
+        warnings: &mut Vec<String>,
     ) -> Result<Page, ErrorResponse> {
         let table = select.table();
         let consistency = request.options.consistency;
@@ -76,10 +82,11 @@ impl Coordinator {
         let page =
             PageRequest { size: request.options.rows_per_page(), after: position.transpose()? };
         let read = self.with_bind(values, request, &now, |bind| select.bind(bind, &page));
-        *began = match &read {
+        let began = match &read {
             Ok(_) => true,
             Err(error) => error.to_string() == CANNOT_PAGE,
         };
+        warnings.extend(select.aggregation_warning().filter(|_| began).map(str::to_owned));
         let read = Arc::new(read.map_err(cql_error)?);
         self.check_read(&read, table, consistency)?;
         let paged = read.page_size.is_some();
@@ -90,6 +97,7 @@ impl Coordinator {
             now_millis: now.millis,
             bytes_max: if paged { PAGE_BYTES_MAX } else { usize::MAX },
             aggregate: self.aggregate(select, &read),
+            thresholds: self.thresholds(table),
         };
         let timeout = match &read.target {
             Target::Keys(_) => self.timeouts().read,
@@ -106,8 +114,21 @@ impl Coordinator {
             Ok(Ok(found)) => found,
             Ok(Err(ReadError::Cql(error))) => return Err(cql_error(error)),
             Ok(Err(ReadError::Storage(error))) => return Err(read_error(&error, consistency)),
+            Ok(Err(ReadError::Tombstones)) => return Err(self.too_many_tombstones(consistency)),
             Err(_) => return Err(read_error(&StorageError::Deadline, consistency)),
         };
+        for (key, scanned) in merged.commands(&read, select.is_aggregate()) {
+            if scanned.tombstones > task.thresholds.failure {
+                return Err(self.too_many_tombstones(consistency));
+            }
+            if scanned.tombstones > task.thresholds.warn {
+                let token = key.token;
+                let key = cql::select::PartitionKey { token, bytes: key.bytes };
+                let key = matches!(read.target, Target::Keys(_)).then_some(&key);
+                let text = select.command_text(&read, key);
+                warnings.push(warning(scanned, &text, token));
+            }
+        }
         if let Some(aggregation) = aggregation {
             let mut cells = Vec::new();
             let finished = task.with_bind(&self.engine, |bind| {
@@ -124,6 +145,23 @@ impl Coordinator {
         });
         let metadata = Arc::clone(metadata);
         Ok(Page { metadata, rows: merged.rows, cells: merged.cells, paging_state })
+    }
+
+    /// How many tombstones reads of a table may go over.
+    fn thresholds(&self, table: &Table) -> Thresholds {
+        match table.is_virtual() || is_local_system(&table.keyspace) {
+            true => Thresholds::NONE,
+            false => Thresholds {
+                warn: self.config.tombstone_warn,
+                failure: self.config.tombstone_failure,
+            },
+        }
+    }
+
+    fn too_many_tombstones(&self, consistency: Consistency) -> ErrorResponse {
+        let address = SocketAddr::new(self.identity.broadcast, self.identity.storage_port);
+        let failures = [(address, FailureReason::ReadTooManyTombstones)];
+        ErrorResponse::read_failure(consistency, 0, 1, false, &failures)
     }
 
     /// Can a read be served at its consistency level?
@@ -186,11 +224,15 @@ impl Coordinator {
         if table.is_virtual() {
             return self.read_virtual(task).await;
         }
-        let (mut blocks, aggregation) = match &task.read.target {
+        let (mut blocks, aggregation, noticed) = match &task.read.target {
             Target::Keys(keys) => self.read_all_keys(task, keys).await?,
             Target::Range { .. } => self.read_all_shards(task).await?,
         };
-        Ok((self.in_order(task, &mut blocks), aggregation))
+        let mut merged = self.in_order(task, &mut blocks);
+        if aggregation.is_some() {
+            merged.scanned = noticed;
+        }
+        Ok((merged, aggregation))
     }
 
     /// Fetches what an aggregation takes of the rows page after page, in the order of the ring, and takes it in here.
@@ -200,15 +242,19 @@ impl Coordinator {
     ) -> Result<(Merged, Option<Aggregation>), ReadError> {
         let mut aggregation = task.select.begin();
         let mut read = Read::clone(&task.read);
+        let mut scanned = Vec::new();
         read.page_size = Some(AGGREGATION_PAGE_ROWS);
         loop {
             let page =
                 Task { read: Arc::new(read.clone()), bytes_max: PAGE_BYTES_MAX, ..task.clone() };
-            let (mut blocks, _) = match &page.read.target {
+            let (mut blocks, ..) = match &page.read.target {
                 Target::Keys(keys) => self.read_all_keys(&page, keys).await?,
                 Target::Range { .. } => self.read_all_shards(&page).await?,
             };
             let merged = cut(std::mem::take(&mut blocks), page.read.page_limit(), page.bytes_max);
+            let over = |(_, one): &Noticed| one.tombstones > task.thresholds.warn;
+            scanned.extend(merged.commands(&page.read, false).into_iter().filter(over));
+            scanned.truncate(WARNINGS_MAX);
             let mut cells = merged.cells.as_slice();
             for _ in 0..merged.rows {
                 task.select.aggregate_inputs(&mut aggregation, &mut cells)?;
@@ -218,8 +264,7 @@ impl Coordinator {
             let Some(next) = next_page(read, &last, task.table())? else { break };
             read = next;
         }
-        let merged = Merged { cells: Vec::new(), rows: 0, last_row: 0, last: None, full: false };
-        Ok((merged, Some(aggregation)))
+        Ok((Merged { scanned, ..Merged::default() }, Some(aggregation)))
     }
 
     fn in_order(&self, task: &Task, blocks: &mut Vec<(usize, Block)>) -> Merged {
@@ -250,7 +295,9 @@ impl Coordinator {
                 for (_, block, range) in &rows {
                     cells.extend_from_slice(&blocks[*block].1.cells[range.clone()]);
                 }
-                Merged { cells, rows: rows.len() as u32, last_row: 0, last: None, full: false }
+                let mut merged = Merged { cells, rows: rows.len() as u32, ..Merged::default() };
+                blocks.iter().for_each(|(_, block)| merged.scan(&block.key, block.scanned));
+                merged
             }
         }
     }
@@ -259,7 +306,7 @@ impl Coordinator {
         self: &Rc<Self>,
         task: &Task,
         keys: &[cql::select::PartitionKey],
-    ) -> Result<(Vec<(usize, Block)>, Option<Aggregation>), ReadError> {
+    ) -> Result<Gathered, ReadError> {
         let shards = self.shards.count();
         let mut by_shard: Vec<Vec<(usize, PartitionKey)>> =
             (0..shards).map(|_| Vec::new()).collect();
@@ -272,15 +319,17 @@ impl Coordinator {
         let mut found = Vec::new();
         let mut remote = Vec::new();
         let mut aggregation = None;
+        let mut noticed = Vec::new();
         for (shard, keys) in by_shard.into_iter().enumerate() {
             if keys.is_empty() {
                 continue;
             }
             let task = task.clone();
             if shard == self.shards.me() {
-                let (blocks, part) = read_keys(Rc::clone(&self.engine), task, keys).await?;
-                found.extend(blocks);
-                merge(&mut aggregation, part)?;
+                let part = read_keys(Rc::clone(&self.engine), task, keys).await?;
+                found.extend(part.blocks);
+                noticed.extend(part.noticed);
+                merge(&mut aggregation, part.aggregation)?;
                 continue;
             }
             let engine = Rc::clone(&self.engine);
@@ -290,22 +339,20 @@ impl Coordinator {
             }));
         }
         for result in remote {
-            let (blocks, part) = result.await.map_err(StorageError::from)??;
-            found.extend(blocks);
-            merge(&mut aggregation, part)?;
+            let part = result.await.map_err(StorageError::from)??;
+            found.extend(part.blocks);
+            noticed.extend(part.noticed);
+            merge(&mut aggregation, part.aggregation)?;
         }
         if aggregation.is_none() {
             // there was no key to read
             aggregation = task.aggregation();
         }
         found.sort_by_key(|(place, _)| *place);
-        Ok((found, aggregation))
+        Ok((found, aggregation, noticed))
     }
 
-    async fn read_all_shards(
-        self: &Rc<Self>,
-        task: &Task,
-    ) -> Result<(Vec<(usize, Block)>, Option<Aggregation>), ReadError> {
+    async fn read_all_shards(self: &Rc<Self>, task: &Task) -> Result<Gathered, ReadError> {
         let mut remote = Vec::new();
         for shard in (0..self.shards.count()).filter(|shard| *shard != self.shards.me()) {
             let task = task.clone();
@@ -328,7 +375,9 @@ impl Coordinator {
             .filter_map(|part| part.blocks.last().and_then(|block| block.key.clone()));
         let bound = bound.min();
         let mut blocks = Vec::new();
+        let mut noticed = Vec::new();
         for part in found {
+            noticed.extend(part.noticed);
             merge(&mut aggregation, part.aggregation)?;
             blocks.extend(part.blocks);
         }
@@ -337,7 +386,8 @@ impl Coordinator {
             blocks.retain(|block| block.key.as_ref().is_some_and(|key| *key <= bound));
         }
         let blocks = blocks.into_iter().enumerate().collect();
-        Ok((blocks, aggregation))
+        noticed.sort_by(|a, b| a.0.cmp(&b.0));
+        Ok((blocks, aggregation, noticed))
     }
 
     fn virtual_partitions(

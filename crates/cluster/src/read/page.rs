@@ -1,14 +1,12 @@
-//! Pages: rows of shards put together and cut, and where the next one begins.
+//! Pages: rows of shards put together and cut, and the rest of a read after one.
 
 use cql::select::{Position, Read, Target};
-use protocol::paging_state::{MarkShape, MarkedRow, write_cell_name, write_clustering};
-use protocol::{ErrorResponse, PagingState, Version};
 use rows::{Clustering, ClusteringRef};
 use schema::Table;
 use storage::PartitionKey;
 
-use crate::answer::invalid;
-use crate::read::shard::{Block, ReadError};
+use crate::read::shard::{Block, Noticed, ReadError};
+use crate::scanned::Scanned;
 
 /// The rest of a read after a page of it; nothing if the page was the last.
 pub(super) fn next_page(
@@ -40,6 +38,7 @@ pub(super) fn next_page(
 }
 
 /// All rows that the shards found, in the order of the result, cut to the page.
+#[derive(Default)]
 pub(super) struct Merged {
     pub cells: Vec<u8>,
     pub rows: u32,
@@ -48,10 +47,31 @@ pub(super) struct Merged {
     pub last: Option<Last>,
     /// Did a limit of the page end it?
     pub full: bool,
+    /// What was read of each partition of the page, where not all of it is live; of an aggregation, its pages with too
+    /// many tombstones.
+    pub scanned: Vec<Noticed>,
+}
+
+impl Merged {
+    pub fn scan(&mut self, key: &Option<PartitionKey>, scanned: Scanned) {
+        if let (Some(key), true) = (key, scanned != Scanned::default()) {
+            self.scanned.push((key.clone(), scanned));
+        }
+    }
+
+    /// What was read as each command of Cassandra's would count it: a partition's, or a range's up to its last one.
+    pub fn commands(&self, read: &Read, is_aggregate: bool) -> Vec<Noticed> {
+        if is_aggregate || matches!(read.target, Target::Keys(_)) {
+            return self.scanned.clone();
+        }
+        let mut all = Scanned::default();
+        self.scanned.iter().for_each(|(_, scanned)| all += *scanned);
+        self.scanned.last().map(|(key, _)| (key.clone(), all)).into_iter().collect()
+    }
 }
 
 /// The last row of a page.
-pub(super) struct Last {
+pub(crate) struct Last {
     pub key: PartitionKey,
     pub place: usize,
     pub mark: Option<Clustering>,
@@ -61,14 +81,17 @@ pub(super) struct Last {
 
 /// Puts blocks, which are in order, together until the page is full.
 pub(super) fn cut(blocks: Vec<(usize, Block)>, rows_max: u32, bytes_max: usize) -> Merged {
-    let mut merged = Merged { cells: Vec::new(), rows: 0, last_row: 0, last: None, full: false };
+    let mut merged = Merged::default();
     for (place, block) in blocks {
         let mut start = (0, 0);
+        let mut scanned = Scanned::default();
         for (n, row) in block.rows.iter().enumerate() {
             if merged.rows >= rows_max || merged.cells.len() >= bytes_max {
                 merged.full = true;
+                merged.scan(&block.key, scanned);
                 return merged;
             }
+            scanned = row.scanned;
             merged.last_row = merged.cells.len();
             merged.cells.extend_from_slice(&block.cells[start.0..row.cells]);
             merged.rows += 1;
@@ -83,6 +106,8 @@ pub(super) fn cut(blocks: Vec<(usize, Block)>, rows_max: u32, bytes_max: usize) 
                 merged.last = key.map(|key| Last { key, place, mark, in_partition });
             }
         }
+        let is_cut = merged.rows >= rows_max || merged.cells.len() >= bytes_max;
+        merged.scan(&block.key, if is_cut { scanned } else { block.scanned });
         if block.full && (merged.rows >= rows_max || merged.cells.len() >= bytes_max) {
             merged.full = true;
             return merged;
@@ -95,87 +120,4 @@ pub(super) fn cut(blocks: Vec<(usize, Block)>, rows_max: u32, bytes_max: usize) 
 pub(super) fn clustering_of(packed: &[u8]) -> Clustering {
     // a row's own packed clustering, so it can be looked at as one
     ClusteringRef::from_packed(packed).to_owned()
-}
-
-/// A client's paging state as a position in a table.
-pub(super) fn position<'a>(
-    state: &PagingState<'a>,
-    table: &Table,
-) -> Result<Position<'a>, ErrorResponse> {
-    let shape = shape(table);
-    let refused = |_| invalid("Invalid value for the paging state");
-    let row = state.row_mark.map(|mark| mark.row(shape)).transpose().map_err(refused)?;
-    let row = match row {
-        Some(MarkedRow::Row(values)) => {
-            for (value, column) in values.iter().zip(&table.clustering) {
-                let value = value.unwrap_or_default();
-                column
-                    .ty
-                    .validate(value)
-                    .map_err(|_| invalid("Invalid value for the paging state"))?;
-            }
-            Some(Clustering::new(values))
-        }
-        Some(MarkedRow::Static) | None => None,
-    };
-    let count = |n: i32| u32::try_from(n).unwrap_or(0);
-    Ok(Position {
-        key: state.partition_key,
-        row,
-        remaining: count(state.remaining),
-        remaining_in_partition: count(state.remaining_in_partition),
-    })
-}
-
-/// Where the next page begins; `None` if there is none.
-pub(super) fn paging_state(
-    read: &Read,
-    table: &Table,
-    last: &Last,
-    rows: u32,
-    several: bool,
-    version: Version,
-) -> Option<Vec<u8>> {
-    let remaining = read.limit.saturating_sub(rows);
-    if remaining == 0 {
-        return None;
-    }
-    let limit = if last.place == 0 { read.first_limit } else { read.per_partition_limit };
-    // A partition that gave its only row, or its static row alone, has no more.
-    let in_partition = match last.mark {
-        Some(_) => limit.saturating_sub(last.in_partition),
-        None => 0,
-    };
-    let (key, mark) = match &read.target {
-        Target::Keys(keys) if in_partition == 0 => (Some(&*keys.get(last.place + 1)?.bytes), None),
-        Target::Keys(_) if !several => (None, last.mark.as_ref()),
-        _ => (Some(&*last.key.bytes), last.mark.as_ref()),
-    };
-    let mut bytes = Vec::new();
-    let mut row = Vec::new();
-    if let Some(mark) = mark {
-        let values: Vec<Option<&[u8]>> = mark.as_ref().iter().collect();
-        match version {
-            Version::V3 => {
-                write_cell_name(&MarkedRow::Row(values), shape(table), &[], None, &mut row);
-            }
-            _ => write_clustering(&values, &mut row),
-        }
-    }
-    let row_mark = mark.map(|_| match version {
-        Version::V3 => protocol::paging_state::RowMark::CellName(&row),
-        _ => protocol::paging_state::RowMark::Clustering(&row),
-    });
-    let state = PagingState {
-        partition_key: key,
-        row_mark,
-        remaining: remaining as i32,
-        remaining_in_partition: if mark.is_some() { in_partition as i32 } else { i32::MAX },
-    };
-    state.write(version, &mut bytes);
-    Some(bytes)
-}
-
-fn shape(table: &Table) -> MarkShape {
-    MarkShape { clustering: table.clustering.len(), compact: table.flags.is_compact() }
 }

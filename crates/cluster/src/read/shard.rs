@@ -3,12 +3,14 @@
 use std::rc::Rc;
 use std::sync::Arc;
 
-use cql::select::row_is_live;
 use cql::select::{Aggregation, Group, RangeBound, Read, ResultRow, RowFilter, Select, Target};
+use cql::select::{NO_LIMIT, row_is_live};
 use cql::{Bind, Limits, Value, Values};
 use rows::{Bound, BoundKind, Clustering, ClusteringRef, RowRef, Unfiltered};
 use schema::Table;
 use storage::{Engine, PartitionKey, ScanStart, Slices, StorageError};
+
+use crate::scanned::{Scanned, Scanner, Thresholds, WARNINGS_MAX};
 
 /// What goes to a shard: everything that reading and projecting needs.
 #[derive(Clone)]
@@ -18,6 +20,7 @@ pub(crate) struct Task {
     pub version: u8,
     pub now_millis: i64,
     pub bytes_max: usize,
+    pub thresholds: Thresholds,
     /// What becomes of the rows of an aggregation.
     pub aggregate: Aggregate,
 }
@@ -44,6 +47,8 @@ pub(crate) struct Block {
     pub marks: Vec<u8>,
     /// Did a limit end the block, so that the partition may have more?
     pub full: bool,
+    /// What was read of the partition.
+    pub scanned: Scanned,
 }
 
 #[derive(Clone, Copy)]
@@ -51,25 +56,55 @@ pub(super) struct RowEnd {
     pub cells: usize,
     pub mark: usize,
     pub has_mark: bool,
+    /// What was read of the partition up to this row.
+    pub scanned: Scanned,
 }
 
 /// What a shard found.
+#[derive(Default)]
 pub(crate) struct Found {
     pub blocks: Vec<Block>,
     pub aggregation: Option<Aggregation>,
     /// Did it stop at a limit of the page?
     pub full: bool,
+    /// Where an aggregation read over too many tombstones.
+    pub noticed: Vec<Noticed>,
 }
+
+/// What a shard found of the partitions that it was given.
+pub(crate) struct FoundKeys {
+    /// Each with its place among all that the read wants.
+    pub blocks: Vec<(usize, Block)>,
+    pub aggregation: Option<Aggregation>,
+    /// Where an aggregation read over too many tombstones.
+    pub noticed: Vec<Noticed>,
+}
+
+/// Where what was read ended, and how much it was.
+pub(crate) type Noticed = (PartitionKey, Scanned);
 
 /// How much more fits the page.
 pub(super) struct Budget {
     rows: u32,
     bytes: usize,
+    /// What was read for this page. An aggregation's pages are those in which Cassandra would read the table; with
+    /// several shards each counts for itself.
+    scanned: Scanned,
+    /// Pages of an aggregation with too many tombstones.
+    noticed: Vec<Noticed>,
 }
 
 impl Budget {
     pub fn is_spent(&self) -> bool {
         self.rows == 0 || self.bytes == 0
+    }
+
+    /// Ends a page of an aggregation at a partition.
+    fn end_page(&mut self, key: &PartitionKey, thresholds: Thresholds) {
+        let scanned = std::mem::take(&mut self.scanned);
+        if scanned.tombstones > thresholds.warn && self.noticed.len() < WARNINGS_MAX {
+            self.noticed.push((key.clone(), scanned));
+        }
     }
 }
 
@@ -126,6 +161,8 @@ impl Task {
 pub(crate) enum ReadError {
     Cql(cql::CqlError),
     Storage(StorageError),
+    /// More of them than `tombstone_failure_threshold`.
+    Tombstones,
 }
 
 impl From<StorageError> for ReadError {
@@ -173,6 +210,23 @@ impl Sink<'_> {
         self.left == 0 || self.budget.is_spent()
     }
 
+    /// Notes what was read.
+    fn scan(&mut self, scanned: Scanned) -> Result<(), ReadError> {
+        self.block.scanned += scanned;
+        self.budget.scanned += scanned;
+        if self.budget.scanned.tombstones > self.task.thresholds.failure {
+            return Err(ReadError::Tombstones);
+        }
+        let page = self.task.read.page_size.unwrap_or(NO_LIMIT);
+        if self.aggregation.is_some()
+            && self.budget.scanned.live >= page.into()
+            && let Some(key) = &self.block.key
+        {
+            self.budget.end_page(key, self.task.thresholds);
+        }
+        Ok(())
+    }
+
     fn take(&mut self, row: &ResultRow<'_>) -> Result<(), ReadError> {
         let (task, block) = (self.task, &mut self.block);
         if task.select.is_grouped() {
@@ -210,7 +264,7 @@ impl Sink<'_> {
         let bytes = block.cells.len() - before;
         block.marks.extend_from_slice(mark.as_packed());
         let (cells, mark) = (block.cells.len(), block.marks.len());
-        block.rows.push(RowEnd { cells, mark, has_mark });
+        block.rows.push(RowEnd { cells, mark, has_mark, scanned: block.scanned });
         self.budget.bytes = self.budget.bytes.saturating_sub(bytes);
     }
 
@@ -289,12 +343,25 @@ pub(super) async fn read_rows(
     let (select, strict) = (&task.select, task.select.is_strict());
     let statics = rows.static_row();
     let statics = statics.as_deref().map(RowRef::from_packed);
-    let statics = statics.filter(|row| row_is_live(*row, now_seconds, false));
+    let mut scanner = Scanner::new(task.table(), now_seconds);
+    let static_is_live = statics.is_some_and(|row| row_is_live(row, now_seconds, false));
+    if let Some(row) = statics.filter(|_| !select.fetched().statics.is_empty()) {
+        sink.scan(scanner.row(row, static_is_live))?;
+    }
+    let statics = statics.filter(|_| static_is_live);
     let mut any = is_resumed;
     while !sink.is_full() {
         let Some(unfiltered) = rows.next().await? else { break };
-        let Unfiltered::Row(row) = unfiltered else { continue };
-        if !row_is_live(row, now_seconds, strict) {
+        let row = match unfiltered {
+            Unfiltered::Row(row) => row,
+            Unfiltered::Marker(marker) => {
+                sink.scan(scanner.marker(marker))?;
+                continue;
+            }
+        };
+        let is_live = row_is_live(row, now_seconds, strict);
+        sink.scan(scanner.row(row, is_live))?;
+        if !is_live {
             engine.env().maybe_yield().await;
             continue;
         }
@@ -359,32 +426,36 @@ pub(super) fn budget(task: &Task) -> Budget {
         Some(_) => u32::MAX,
         None => task.read.page_limit(),
     };
-    Budget { rows, bytes: task.bytes_max }
+    let (scanned, noticed) = (Scanned::default(), Vec::new());
+    Budget { rows, bytes: task.bytes_max, scanned, noticed }
 }
 
-/// Reads partitions of this shard; each with its place among all that the read wants.
+/// Reads partitions of this shard.
 pub(crate) async fn read_keys(
     engine: Rc<Engine>,
     task: Task,
     keys: Vec<(usize, PartitionKey)>,
-) -> Result<(Vec<(usize, Block)>, Option<Aggregation>), ReadError> {
+) -> Result<FoundKeys, ReadError> {
     let mut budget = budget(&task);
-    let mut found = Vec::new();
+    let mut blocks = Vec::new();
     let mut aggregation = task.aggregation();
     for (place, key) in keys {
+        // the read of each partition is one of its own
+        budget.scanned = Scanned::default();
         let first = place == 0;
         let block =
             read_partition(&engine, &task, &key, first, &mut budget, aggregation.as_mut()).await?;
-        found.extend(block.map(|block| (place, block)));
+        budget.end_page(&key, task.thresholds);
+        blocks.extend(block.map(|block| (place, block)));
         if budget.is_spent() {
             break;
         }
     }
-    Ok((found, aggregation))
+    Ok(FoundKeys { blocks, aggregation, noticed: budget.noticed })
 }
 
 fn nothing_found(task: &Task) -> Found {
-    Found { blocks: Vec::new(), aggregation: task.aggregation(), full: false }
+    Found { aggregation: task.aggregation(), ..Found::default() }
 }
 
 /// Puts what shards aggregated together.
@@ -436,13 +507,21 @@ pub(crate) async fn read_range(engine: Rc<Engine>, task: Task) -> Result<Found, 
     let mut aggregation = task.aggregation();
     let mut budget = budget(&task);
     let mut blocks = Vec::new();
+    let mut last = None;
     let mut scan = engine.scan(task.table(), start).await?;
     while !budget.is_spent() {
         let Some(key) = scan.next().await?.filter(inside) else { break };
         let first = resumed_at.as_ref() == Some(&key);
         let block =
             read_partition(&engine, &task, &key, first, &mut budget, aggregation.as_mut()).await?;
-        blocks.extend(block.filter(|block| !block.rows.is_empty()));
+        last = Some(key);
+        // what holds tombstones alone is there to be counted
+        let counts = |block: &Block| aggregation.is_none() && block.scanned.tombstones > 0;
+        blocks.extend(block.filter(|block| !block.rows.is_empty() || counts(block)));
     }
-    Ok(Found { blocks, aggregation, full: budget.is_spent() })
+    if let Some(key) = last.filter(|_| aggregation.is_some()) {
+        budget.end_page(&key, task.thresholds);
+    }
+    let full = budget.is_spent();
+    Ok(Found { blocks, aggregation, full, noticed: budget.noticed })
 }

@@ -620,15 +620,20 @@ impl Expr {
     pub(super) fn for_each_first<'e>(&'e self, visit: &mut impl FnMut(&'e Self)) {
         match self {
             Self::First(_, inner) => visit(inner),
+            other => other.for_each_part(&mut |part| part.for_each_first(visit)),
+        }
+    }
+
+    /// Visits what it is made of, one level down.
+    pub(super) fn for_each_part<'e>(&'e self, visit: &mut dyn FnMut(&'e Self)) {
+        match self {
             Self::Column(_) | Self::Term(_) | Self::Aggregate(_) => {}
-            Self::Part(inner, _) | Self::Meta(_, inner) => inner.for_each_first(visit),
+            Self::First(_, inner) | Self::Part(inner, _) | Self::Meta(_, inner) => visit(inner),
             Self::Call(_, items)
             | Self::Tuple(items)
             | Self::Elements { exprs: items, .. }
-            | Self::Vector(_, items) => items.iter().for_each(|item| item.for_each_first(visit)),
-            Self::Map { keys, values, .. } => {
-                keys.iter().chain(values).for_each(|item| item.for_each_first(visit));
-            }
+            | Self::Vector(_, items) => items.iter().for_each(visit),
+            Self::Map { keys, values, .. } => keys.iter().chain(values).for_each(visit),
         }
     }
 }

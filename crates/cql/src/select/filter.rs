@@ -1,8 +1,8 @@
 //! ALLOW FILTERING: what rows must satisfy beside lying where the key restrictions say (`RowFilter`).
 
 use schema::{Column, ColumnKind, Table};
-use types::CqlType;
 use types::value::{Elements, Entries};
+use types::{CqlType, maybe_quote};
 
 use crate::context::Bind;
 use crate::error::CqlError;
@@ -37,6 +37,43 @@ enum Test {
     Contains(Vec<u8>),
     ContainsKey(Vec<u8>),
     Entry(Vec<u8>, Vec<u8>),
+}
+
+impl Test {
+    fn text(&self, column: &Column) -> String {
+        let name = maybe_quote(&column.name);
+        let (key, value) = match &column.ty {
+            CqlType::Map { key, value, .. } => (&**key, &**value),
+            CqlType::List { element, .. } | CqlType::Set { element, .. } => {
+                (&**element, &**element)
+            }
+            other => (other, other),
+        };
+        match self {
+            Self::Compare(comparison, operand) => {
+                let operator = match comparison {
+                    Comparison::Equal => "=",
+                    Comparison::Above => ">",
+                    Comparison::AtLeast => ">=",
+                    Comparison::Below => "<",
+                    Comparison::AtMost => "<=",
+                };
+                format!("{name} {operator} {}", column.ty.to_cql_literal(operand))
+            }
+            Self::In(choices) => {
+                let texts: Vec<_> =
+                    choices.iter().map(|choice| column.ty.to_cql_literal(choice)).collect();
+                format!("{name} IN ({})", texts.join(", "))
+            }
+            Self::Contains(operand) => format!("{name} CONTAINS {}", value.to_cql_literal(operand)),
+            Self::ContainsKey(operand) => {
+                format!("{name} CONTAINS KEY {}", key.to_cql_literal(operand))
+            }
+            Self::Entry(at, operand) => {
+                format!("{name}[{}] = {}", key.to_cql_literal(at), value.to_cql_literal(operand))
+            }
+        }
+    }
 }
 
 /// A filter with its values.
@@ -166,6 +203,14 @@ fn known(value: Bound<'_>, what: &str, name: &str) -> Result<Vec<u8>, CqlError> 
 }
 
 impl BoundFilter {
+    /// Its tests as conditions of a WHERE clause (`RowFilter.toCQLString`).
+    pub(super) fn texts(&self, table: &Table) -> Vec<String> {
+        self.tests
+            .iter()
+            .filter_map(|(place, test)| Some(test.text(place.column(table)?)))
+            .collect()
+    }
+
     /// Does a row pass?
     pub(super) fn passes(
         &self,

@@ -8,6 +8,7 @@
 
 mod aggregation;
 mod build;
+mod command;
 mod expr;
 mod filter;
 mod keys;
@@ -63,6 +64,8 @@ pub struct Select {
     limits: Limits,
     order: Order,
     distinct: bool,
+    /// Is it `SELECT *`?
+    is_wildcard: bool,
     outputs: Vec<Expr>,
     /// Terms of the selection.
     terms: Vec<Term>,
@@ -101,6 +104,7 @@ impl Select {
         let only_statics = selection::only_statics(&table, &selected);
         let ordering = order::columns_of(select, &table)?;
         let restrictions = Restrictions::prepare(select, &table, only_statics, scope)?;
+        let is_wildcard = selected.is_empty();
         let selected = if selected.is_empty() { selection::all_columns(&table) } else { selected };
         let mut build = Build {
             table: &table,
@@ -168,6 +172,7 @@ impl Select {
             limits,
             order,
             distinct: select.distinct,
+            is_wildcard,
             outputs,
             terms,
             constants,

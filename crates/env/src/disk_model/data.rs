@@ -91,6 +91,15 @@ impl Fate {
     }
 }
 
+/// What a power cut did to operations that no sync had covered.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Cut {
+    /// Those of which nothing is left.
+    pub lost: u64,
+    /// Writes of which a part is left.
+    pub torn: u64,
+}
+
 impl FileNode {
     /// A sync ended that began at `began`. Failed, what it covered is forsaken.
     pub fn sync_ended(&mut self, began: u64, ok: bool) {
@@ -124,11 +133,12 @@ impl FileNode {
     }
 
     /// Leaves what a power cut may leave.
-    pub fn power_cut(&mut self, rng: &Rng) {
+    pub fn power_cut(&mut self, rng: &Rng) -> Cut {
         let pending = std::mem::take(&mut self.pending);
+        let mut cut = Cut::default();
         if pending.is_empty() {
             self.live = self.durable.clone();
-            return;
+            return cut;
         }
         let fate = Fate::draw(rng);
         let prefix = rng.below(pending.len() as u64 + 1) as usize;
@@ -140,10 +150,17 @@ impl FileNode {
             match (&op.op, fate) {
                 // Each sector by itself.
                 (DataOp::Write { .. }, Fate::Coins(p)) => {
-                    apply(&mut image, &op.op, |_| rng.below(8) < p);
+                    let (mut kept, mut lost) = (0, 0);
+                    apply(&mut image, &op.op, |_| {
+                        let keep = rng.below(8) < p;
+                        *(if keep { &mut kept } else { &mut lost }) += 1;
+                        keep
+                    });
+                    cut.torn += u64::from(kept > 0 && lost > 0);
+                    cut.lost += u64::from(kept == 0 && lost > 0);
                 }
                 _ if fate.keeps(rng, at, prefix) => apply(&mut image, &op.op, |_| true),
-                _ => {}
+                _ => cut.lost += 1,
             }
         }
         let len = match fate {
@@ -156,6 +173,7 @@ impl FileNode {
         image.resize(len as usize, 0);
         self.durable = image;
         self.live = self.durable.clone();
+        cut
     }
 }
 

@@ -16,6 +16,7 @@ use std::io;
 use std::path::{Component, Path};
 
 use crate::rng::Rng;
+pub use data::Cut;
 use data::{DataOp, Fate, FileNode, Pending, apply};
 
 /// What a disk writes in one piece, in bytes.
@@ -527,10 +528,16 @@ impl DiskModel {
     }
 
     /// All handles are closed: their process died. The live image stays, as in the page cache.
+    ///
+    /// What it had begun to write and what shows is the page cache's now: the next sync covers it like the rest.
     pub(crate) fn process_died(&mut self) {
+        let now = self.tick();
         for node in self.nodes.values_mut() {
             if let Node::File(file) = node {
                 file.opens = 0;
+                for op in file.pending.iter_mut().filter(|op| op.ended.is_none()) {
+                    op.ended = Some(now);
+                }
             }
         }
         self.collect();
@@ -563,7 +570,8 @@ impl DiskModel {
     // ---- the end
 
     /// The power goes: what is left is one of the states that the syncs allow, chosen by `rng`.
-    pub fn power_cut(&mut self, rng: &Rng) {
+    pub fn power_cut(&mut self, rng: &Rng) -> Cut {
+        let mut cut = Cut::default();
         let names = std::mem::take(&mut self.names);
         let fate = Fate::draw(rng);
         let prefix = rng.below(names.len() as u64 + 1) as usize;
@@ -574,12 +582,17 @@ impl DiskModel {
         }
         for node in self.nodes.values_mut() {
             match node {
-                Node::File(file) => file.power_cut(rng),
+                Node::File(file) => {
+                    let of_file = file.power_cut(rng);
+                    cut.lost += of_file.lost;
+                    cut.torn += of_file.torn;
+                }
                 Node::Dir(dir) => dir.live = dir.durable.clone(),
             }
         }
         self.recount();
         self.collect();
+        cut
     }
 
     /// Makes the live image the durable one: a state to start from.

@@ -124,6 +124,44 @@ fn a_sync_covers_only_what_ended_before_it_began() {
     assert!((10..90).contains(&lost), "{lost}");
 }
 
+/// A process dies while it writes: what shows of that is the page cache's, and a sync of the next process covers it.
+#[test]
+fn what_a_dead_process_wrote_is_synced_by_the_next() {
+    for seed in 0..50 {
+        let mut m = DiskModel::new();
+        let a = file(&mut m, "a");
+        sync_root(&mut m);
+        m.write(a, 0, &[1; 2000]).unwrap();
+        m.process_died();
+        sync(&mut m, a);
+        m.power_cut(&Rng::new(seed));
+        assert_eq!(m.files(), [("/a".to_string(), vec![1; 2000])], "seed {seed}");
+    }
+}
+
+/// What a power cut leaves of unsynced writes is counted: whole, in part, or nothing.
+#[test]
+fn a_power_cut_tells_what_it_did() {
+    let (mut lost, mut torn, mut kept) = (0, 0, 0);
+    for seed in 0..200 {
+        let mut m = DiskModel::new();
+        let a = file(&mut m, "a");
+        write(&mut m, a, 0, 0, 3000);
+        sync(&mut m, a);
+        sync_root(&mut m);
+        write(&mut m, a, 0, 2, 3000);
+        let cut = m.power_cut(&Rng::new(seed));
+        let [(_, bytes)] = &m.files()[..] else { panic!("one file") };
+        let there = bytes.iter().filter(|byte| **byte == 2).count();
+        let (is_lost, is_torn) = (there == 0, (1..3000).contains(&there));
+        assert_eq!(cut, Cut { lost: is_lost.into(), torn: is_torn.into() }, "seed {seed}");
+        lost += u64::from(is_lost);
+        torn += u64::from(is_torn);
+        kept += u64::from(there == 3000);
+    }
+    assert!(lost > 10 && torn > 10 && kept > 10, "{lost} {torn} {kept}");
+}
+
 #[test]
 fn older_unsynced_writes_do_not_come_back_over_synced_ones() {
     for seed in 0..100 {

@@ -284,7 +284,9 @@ pub(super) fn stop(world: &Rc<Inner>, id: NodeId, dark: bool) {
     }
     node.disk.process_died();
     if dark {
-        node.disk.model.borrow_mut().power_cut(&world.rng);
+        let cut = node.disk.model.borrow_mut().power_cut(&world.rng);
+        (0..cut.lost).for_each(|_| world.fired("disk.lost_write"));
+        (0..cut.torn).for_each(|_| world.fired("disk.torn_write"));
     }
 }
 

@@ -81,6 +81,14 @@ impl Ledger {
         gone
     }
 
+    /// The same, for a log that ends: the segment being written may go too.
+    pub fn take_all_clean(&mut self) -> Vec<i64> {
+        let all = std::mem::take(&mut self.segments).into_iter();
+        let (gone, left): (VecDeque<_>, _) = all.partition(|segment| segment.dirty.is_empty());
+        self.segments = left;
+        gone.into_iter().map(|segment| segment.id).collect()
+    }
+
     /// Bytes of all segments.
     pub fn bytes(&self) -> u64 {
         self.segments.iter().map(|segment| segment.bytes).sum()
@@ -149,6 +157,20 @@ mod tests {
         assert!(ledger.take_clean().is_empty());
         ledger.flushed(table(2), at(7, 50));
         assert_eq!(ledger.take_clean(), [1]);
+    }
+
+    #[test]
+    fn a_log_that_ends_keeps_only_what_is_not_flushed() {
+        let mut ledger = Ledger::default();
+        ledger.open(1, 100);
+        ledger.wrote(table(1), at(1, 10));
+        ledger.open(2, 100);
+        ledger.wrote(table(2), at(2, 10));
+        ledger.flushed(table(2), at(2, 10));
+        assert_eq!(ledger.take_all_clean(), [2]);
+        ledger.flushed(table(1), at(2, 10));
+        assert_eq!(ledger.take_all_clean(), [1]);
+        assert_eq!(ledger.len(), 0);
     }
 
     #[test]

@@ -6,10 +6,10 @@
 //! log: nothing more is acknowledged (decision 15), since after it nobody knows what the disk holds.
 
 use std::cell::{Cell, RefCell};
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, VecDeque};
 use std::io;
 use std::path::PathBuf;
-use std::rc::Rc;
+use std::rc::{Rc, Weak};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -141,11 +141,16 @@ struct State {
     synced: u64,
     waiters: VecDeque<(u64, OneshotSender<Result<(), LogError>>)>,
     ledger: Ledger,
+    /// Segments that nothing needs any more, whose removal is not durable yet: a crash may bring them back.
+    going: BTreeSet<i64>,
+    /// No segment with a larger id comes into use before [`CommitLog::leave_behind`].
+    held: Option<i64>,
     failed: Option<Arc<str>>,
 }
 
 /// One shard's commit log.
 pub struct CommitLog {
+    me: Weak<Self>,
     env: Env,
     options: LogOptions,
     state: RefCell<State>,
@@ -218,7 +223,8 @@ impl CommitLog {
             ledger.inherit(segment.id, segment.bytes, segment.tables);
         }
         ledger.open(active.id, u64::from(active.bytes));
-        let log = Rc::new(Self {
+        let log = Rc::new_cyclic(|me| Self {
+            me: Weak::clone(me),
             env: env.clone(),
             next_id: Cell::new(first_id + env.shards() as i64),
             state: RefCell::new(State {
@@ -232,6 +238,8 @@ impl CommitLog {
                 synced: 0,
                 waiters: VecDeque::new(),
                 ledger,
+                going: BTreeSet::new(),
+                held: None,
                 failed: None,
             }),
             options,
@@ -306,7 +314,9 @@ impl CommitLog {
             return Ok(true);
         }
         self.seal_section(&mut state);
-        let Some(spare) = state.spare.take() else { return Ok(false) };
+        let held = state.held;
+        let free = |spare: &mut Segment| held.is_none_or(|floor| spare.id <= floor);
+        let Some(spare) = state.spare.take_if(free) else { return Ok(false) };
         state.ledger.open(spare.id, u64::from(spare.bytes));
         state.active = spare;
         self.taken.notify_one();
@@ -543,14 +553,33 @@ impl CommitLog {
     }
 
     fn remove_clean(&self) {
-        let gone = self.state.borrow_mut().ledger.take_clean();
-        for id in gone {
-            let path = self.options.directory.join(format::file_name(id));
-            let env = self.env.clone();
-            self.env.mark("commitlog.discard");
-            // A segment that stays behind costs space and a replay that finds nothing new.
-            self.env.spawn(Class::CommitLog, async move { drop(env.remove_file(&path).await) });
+        let mut state = self.state.borrow_mut();
+        let gone = state.ledger.take_clean();
+        state.going.extend(&gone);
+        drop(state);
+        gone.iter().for_each(|_| self.env.mark("commitlog.discard"));
+        if let Some(log) = self.me.upgrade().filter(|_| !gone.is_empty()) {
+            self.env.spawn(Class::CommitLog, async move { log.remove(gone).await });
         }
+    }
+
+    /// Removes the files of segments. One that stays behind costs space, and a replay that finds nothing new.
+    async fn remove(&self, gone: Vec<i64>) {
+        for id in &gone {
+            let path = self.options.directory.join(format::file_name(*id));
+            if self.env.remove_file(&path).await.is_err() {
+                return;
+            }
+        }
+        if self.env.sync_dir(&self.options.directory).await.is_ok() {
+            self.state.borrow_mut().going.retain(|id| !gone.contains(id));
+        }
+    }
+
+    /// The segments that a start would find: a crash may bring back one whose removal is not durable.
+    pub fn segments(&self) -> BTreeSet<i64> {
+        let state = self.state.borrow();
+        state.ledger.ids_from(i64::MIN).chain(state.going.iter().copied()).collect()
     }
 
     /// The id that the next segment will have at least.
@@ -558,11 +587,13 @@ impl CommitLog {
         self.next_id.get()
     }
 
-    /// Makes the segment that follows one whose id is above `floor`: for [`CommitLog::leave_behind`].
+    /// Makes the segment that follows one whose id is above `floor`: for [`CommitLog::leave_behind`], before which
+    /// no segment above `floor` comes into use. If that is not to come, [`CommitLog::release`].
     ///
     /// # Errors
     /// If it cannot be created.
     pub async fn prepare_above(&self, floor: i64) -> Result<(), LogError> {
+        self.state.borrow_mut().held = Some(floor);
         let shards = self.env.shards() as i64;
         let mut id = self.next_id.get();
         while id <= floor {
@@ -588,6 +619,7 @@ impl CommitLog {
             let mut state = self.state.borrow_mut();
             let late = segment.id < state.active.id
                 || state.spare.as_ref().is_some_and(|spare| spare.id > segment.id);
+            let late = late && !self.env.planted("segments_out_of_order");
             if late { Some(segment) } else { state.spare.replace(segment) }
         };
         self.ready.notify_all();
@@ -597,12 +629,19 @@ impl CommitLog {
         }
     }
 
+    /// Any segment may come into use again.
+    pub fn release(&self) {
+        self.state.borrow_mut().held = None;
+        self.ready.notify_all();
+    }
+
     /// Goes on in the segment after this one, if this one's id is not above `floor`: all records before are in
     /// segments up to `floor`, all after in later ones. Does not wait.
     ///
     /// # Errors
     /// If no such segment was prepared.
     pub fn leave_behind(&self, floor: i64) -> Result<(), LogError> {
+        self.release();
         let mut state = self.state.borrow_mut();
         if state.active.id > floor {
             return Ok(());
@@ -652,7 +691,8 @@ impl CommitLog {
         (state.ledger.bytes(), state.ledger.len())
     }
 
-    /// Syncs what is left and ends the log's tasks.
+    /// Syncs what is left and ends the log's tasks. What nothing needs any more goes, the segment being written
+    /// included, and with it the segments made in advance: after a flush of all tables nothing is left to replay.
     ///
     /// # Errors
     /// If the log failed.
@@ -664,6 +704,14 @@ impl CommitLog {
         self.queued.notify_all();
         self.taken.notify_all();
         self.ready.notify_all();
+        if result.is_ok() {
+            let gone: Vec<i64> = {
+                let mut state = self.state.borrow_mut();
+                let spare = state.spare.take().map(|spare| spare.id);
+                state.ledger.take_all_clean().into_iter().chain(spare).collect()
+            };
+            self.remove(gone).await;
+        }
         result
     }
 }

@@ -57,6 +57,10 @@ impl Node {
         if node_table.compacting.get() || !self.compactions_enabled() {
             return;
         }
+        // While the log is replayed, nobody knows yet what a tombstone still deletes.
+        if engine.log().is_none() {
+            return;
+        }
         if choose(engine, id, &node_table).is_none() {
             return;
         }
@@ -110,7 +114,7 @@ impl Node {
         if self.compact_once(engine, table, node_table, &inputs, true).await? {
             return Ok(());
         }
-        // An old write arrived that a purged tombstone deletes: once more, keeping all of them.
+        // An old write arrived that a purged tombstone deletes, or would at a start: once more, keeping all of them.
         engine.env().mark("compaction.unpurged");
         self.compact_once(engine, table, node_table, &inputs, false).await.map(drop)
     }
@@ -141,7 +145,8 @@ impl Node {
         options.partitions = inputs.iter().map(|i| estimated_partitions(i)).sum();
         let minima = inputs.iter().map(|input| input.table.statistics.header.stats);
         options.stats = minima.reduce(least).unwrap_or(options.stats);
-        options.log_intervals = merged_intervals(engine, inputs);
+        let intervals = merged_intervals(engine, inputs);
+        options.log_intervals = intervals.clone();
         let directory = self.directory_of(engine, table).await?;
         let descriptor = self.next_descriptor(node_table);
         let mut transaction =
@@ -172,11 +177,20 @@ impl Node {
         let _changing = node_table.changing.acquire(1).await;
         let before = Arc::clone(&node_table.live.borrow());
         let after = before.with(&numbers, new.clone());
+        let is_live = |number: &u64| before.tables().iter().any(|table| table.number == *number);
+        if !numbers.iter().all(is_live) {
+            // TRUNCATE or DROP was faster: what was merged is void.
+            env.mark("compaction.void");
+            remove_descriptor(env, &directory, &descriptor).await?;
+            transaction.finish().await?;
+            return Ok(true);
+        }
         let purged = purging.purged.get();
         let known: Vec<u64> = live.tables().iter().map(|table| table.number).collect();
         let newcomers = before.tables().iter().filter(|t| !known.contains(&t.number));
         let safe =
-            newcomers.map(|t| t.table.statistics.stats.min_timestamp).all(|min| min > purged);
+            newcomers.map(|t| t.table.statistics.stats.min_timestamp).all(|min| min > purged)
+                && (any || !in_log(engine, &intervals).await?);
         if !safe || !publish(engine, table.id, &before, &after, purged).await? {
             remove_descriptor(env, &directory, &descriptor).await?;
             transaction.finish().await?;
@@ -306,6 +320,26 @@ fn merged_intervals(
     intervals.sort();
     intervals.dedup();
     intervals
+}
+
+/// Does the log still hold some of these intervals? If so, some table must say that it has them, or a start brings
+/// back what was purged.
+async fn in_log(
+    engine: &Engine,
+    intervals: &[(sstable::statistics::LogPosition, sstable::statistics::LogPosition)],
+) -> Result<bool, StorageError> {
+    for shard in 0..engine.shards().count() {
+        let segments =
+            |engine: &Rc<Engine>| engine.log().map(|log| log.segments()).unwrap_or_default();
+        let segments = engine.shards().call(shard, segments).await?;
+        if intervals
+            .iter()
+            .any(|(from, to)| segments.range(from.segment..=to.segment).next().is_some())
+        {
+            return Ok(true);
+        }
+    }
+    Ok(false)
 }
 
 /// Gives all shards the new set. Where a shard's memtable holds a write older than a purged tombstone, which

@@ -8,6 +8,7 @@ import com.datastax.oss.driver.api.core.DefaultConsistencyLevel;
 import com.datastax.oss.driver.api.core.DefaultProtocolVersion;
 import com.datastax.oss.driver.api.core.config.DefaultDriverOption;
 import com.datastax.oss.driver.api.core.config.DriverConfigLoader;
+import com.datastax.oss.driver.api.core.config.ProgrammaticDriverConfigLoaderBuilder;
 import com.datastax.oss.driver.api.core.cql.AsyncResultSet;
 import com.datastax.oss.driver.api.core.cql.BatchStatement;
 import com.datastax.oss.driver.api.core.cql.BatchStatementBuilder;
@@ -28,8 +29,12 @@ import com.datastax.oss.driver.api.core.metadata.schema.TableMetadata;
 import com.datastax.oss.driver.api.core.servererrors.AlreadyExistsException;
 import com.datastax.oss.driver.api.core.servererrors.InvalidConfigurationInQueryException;
 import com.datastax.oss.driver.api.core.servererrors.InvalidQueryException;
+import com.datastax.oss.driver.api.core.servererrors.ReadFailureException;
+import com.datastax.oss.driver.api.core.servererrors.ReadTimeoutException;
 import com.datastax.oss.driver.api.core.servererrors.SyntaxError;
+import com.datastax.oss.driver.api.core.servererrors.UnauthorizedException;
 import com.datastax.oss.driver.api.core.servererrors.UnavailableException;
+import com.datastax.oss.driver.api.core.servererrors.WriteTimeoutException;
 import com.datastax.oss.driver.api.core.type.DataTypes;
 import com.datastax.oss.driver.api.core.type.TupleType;
 import com.datastax.oss.driver.api.core.type.UserDefinedType;
@@ -52,18 +57,25 @@ import java.util.List;
 import java.util.Map;
 import java.util.Objects;
 import java.util.UUID;
+import java.util.concurrent.BlockingQueue;
+import java.util.concurrent.CompletionException;
 import java.util.concurrent.CompletionStage;
-import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.LinkedBlockingQueue;
 import java.util.concurrent.TimeUnit;
 
-/** The common driver scenario with the unmodified Java driver 4: Scenario HOST PORT. */
+/**
+ * The common driver scenario with the unmodified Java driver 4: Scenario HOST PORT [SLOW_HOST].
+ *
+ * <p>Both hosts fail a read over more than a thousand tombstones; SLOW_HOST acknowledges no write and ends no long read
+ * before it times out.
+ */
 public final class Scenario {
   private static final String KS = "drv_java";
 
   private final String host;
   private final int port;
-  private final CountDownLatch created = new CountDownLatch(1);
-  private final CountDownLatch dropped = new CountDownLatch(1);
+  /** What the watching session was told of, in order. */
+  private final BlockingQueue<String> told = new LinkedBlockingQueue<>();
   private CqlSession session;
 
   private Scenario(String host, int port) {
@@ -73,9 +85,13 @@ public final class Scenario {
 
   public static void main(String[] args) throws Exception {
     Scenario s = new Scenario(args[0], Integer.parseInt(args[1]));
+    try (CqlSession session = s.connect(s.host, null, "none", false)) {
+      check(session.getContext().getProtocolVersion() == DefaultProtocolVersion.V5, "protocol version agreed on");
+    }
+    ok("negotiation");
     for (String variant : new String[] {"V5 none", "V5 lz4", "V4 lz4"}) {
       String[] part = variant.split(" ");
-      try (CqlSession session = s.connect(part[0], part[1], false)) {
+      try (CqlSession session = s.connect(s.host, part[0], part[1], false)) {
         s.session = session;
         check(session.getContext().getProtocolVersion() == DefaultProtocolVersion.valueOf(part[0]), "protocol version");
         s.schemaMetadata();
@@ -83,19 +99,23 @@ public final class Scenario {
         s.paging();
         s.batches();
         s.types();
+        s.emptyValues();
         s.errors();
+        s.tombstones();
         s.unprepared();
         if (variant.equals("V5 none")) s.events();
         session.execute("DROP KEYSPACE " + KS);
       }
       ok("protocol " + variant);
     }
+    if (args.length > 2) s.timeouts(args[2]);
     System.exit(0);
   }
 
-  private CqlSession connect(String version, String compression, boolean watching) {
-    DriverConfigLoader config = DriverConfigLoader.programmaticBuilder()
-        .withString(DefaultDriverOption.PROTOCOL_VERSION, version)
+  private CqlSession connect(String to, String version, String compression, boolean watching) {
+    ProgrammaticDriverConfigLoaderBuilder config = DriverConfigLoader.programmaticBuilder();
+    if (version != null) config.withString(DefaultDriverOption.PROTOCOL_VERSION, version);
+    config
         .withString(DefaultDriverOption.PROTOCOL_COMPRESSION, compression)
         .withString(DefaultDriverOption.LOAD_BALANCING_LOCAL_DATACENTER, "datacenter1")
         .withDuration(DefaultDriverOption.REQUEST_TIMEOUT, Duration.ofSeconds(30))
@@ -103,23 +123,62 @@ public final class Scenario {
         .withDuration(DefaultDriverOption.CONTROL_CONNECTION_TIMEOUT, Duration.ofSeconds(20))
         .withDuration(DefaultDriverOption.METADATA_SCHEMA_REQUEST_TIMEOUT, Duration.ofSeconds(20))
         .withStringList(DefaultDriverOption.METADATA_SCHEMA_REFRESHED_KEYSPACES, Collections.emptyList())
-        .withDuration(DefaultDriverOption.METADATA_SCHEMA_WINDOW, Duration.ofMillis(10))
-        .build();
-    CqlSessionBuilder builder = CqlSession.builder().withConfigLoader(config).addContactPoint(new InetSocketAddress(host, port));
-    if (watching) {
-      builder.withSchemaChangeListener(new SchemaChangeListenerBase() {
-        @Override
-        public void onTableCreated(TableMetadata table) {
-          if (table.getName().asInternal().equals("announced")) created.countDown();
-        }
-
-        @Override
-        public void onTableDropped(TableMetadata table) {
-          if (table.getName().asInternal().equals("announced")) dropped.countDown();
-        }
-      });
-    }
+        .withDuration(DefaultDriverOption.METADATA_SCHEMA_WINDOW, Duration.ofMillis(10));
+    CqlSessionBuilder builder = CqlSession.builder().withConfigLoader(config.build()).addContactPoint(new InetSocketAddress(to, port));
+    if (watching) builder.withSchemaChangeListener(new Watcher());
     return builder.build();
+  }
+
+  /** Notes what the driver says of the keyspace that the test of events changes. */
+  private final class Watcher extends SchemaChangeListenerBase {
+    @Override
+    public void onKeyspaceCreated(KeyspaceMetadata keyspace) {
+      note("created", keyspace.getName(), keyspace.getName());
+    }
+
+    @Override
+    public void onKeyspaceUpdated(KeyspaceMetadata now, KeyspaceMetadata before) {
+      if (now.isDurableWrites() != before.isDurableWrites()) note("updated", now.getName(), now.getName());
+    }
+
+    @Override
+    public void onKeyspaceDropped(KeyspaceMetadata keyspace) {
+      note("dropped", keyspace.getName(), keyspace.getName());
+    }
+
+    @Override
+    public void onTableCreated(TableMetadata table) {
+      note("created", table.getKeyspace(), table.getName());
+    }
+
+    @Override
+    public void onTableUpdated(TableMetadata now, TableMetadata before) {
+      note("updated", now.getKeyspace(), now.getName());
+    }
+
+    @Override
+    public void onTableDropped(TableMetadata table) {
+      note("dropped", table.getKeyspace(), table.getName());
+    }
+
+    @Override
+    public void onUserDefinedTypeCreated(UserDefinedType type) {
+      note("created", type.getKeyspace(), type.getName());
+    }
+
+    @Override
+    public void onUserDefinedTypeUpdated(UserDefinedType now, UserDefinedType before) {
+      note("updated", now.getKeyspace(), now.getName());
+    }
+
+    @Override
+    public void onUserDefinedTypeDropped(UserDefinedType type) {
+      note("dropped", type.getKeyspace(), type.getName());
+    }
+
+    private void note(String what, CqlIdentifier keyspace, CqlIdentifier name) {
+      if (keyspace.asInternal().equals("drv_announced")) told.add(what + " " + name.asInternal());
+    }
   }
 
   private void schemaMetadata() {
@@ -258,10 +317,35 @@ public final class Scenario {
       session.execute(insert.boundStatementBuilder().setInt("k", 1).setToNull("v").build());
       check(session.execute(select.bind(1)).one().isNull(0), column.getKey() + ": null");
     }
-    PreparedStatement raw = session.prepare("INSERT INTO " + KS + ".types (k, k1) VALUES (?, ?)");
-    session.execute(raw.boundStatementBuilder().setInt(0, 1).setBytesUnsafe(1, ByteBuffer.allocate(0)).build());
-    equal(session.execute("SELECT k1 FROM " + KS + ".types WHERE k = 1").one().getBytesUnsafe(0).remaining(), 0, "empty int");
     ok("types");
+  }
+
+  /** The value of no bytes, of every type that has one, is neither null nor lost; empty collections are. */
+  private void emptyValues() {
+    String[] scalars = {"ascii", "bigint", "blob", "boolean", "decimal", "double", "float", "inet", "int", "text", "timestamp", "timeuuid", "uuid", "varint"};
+    StringBuilder columns = new StringBuilder();
+    for (String t : scalars) columns.append(t).append("_ ").append(t).append(", ");
+    run("CREATE TABLE " + KS + ".empties (k int PRIMARY KEY, " + columns + "l list<int>, fl frozen<list<int>>, fm frozen<map<int, int>>, "
+        + "t tuple<int, text>)");
+    for (String t : scalars) {
+      PreparedStatement raw = session.prepare("INSERT INTO " + KS + ".empties (k, " + t + "_) VALUES (1, ?)");
+      session.execute(raw.boundStatementBuilder().setBytesUnsafe(0, ByteBuffer.allocate(0)).build());
+      Row row = session.execute("SELECT " + t + "_ FROM " + KS + ".empties WHERE k = 1").one();
+      equal(row.getBytesUnsafe(0).remaining(), 0, "empty " + t);
+      Object seen = row.getObject(0);
+      check(seen == null || seen.equals("") || seen.equals(ByteBuffer.allocate(0)), "empty " + t + " as the driver sees it: " + seen);
+    }
+    PreparedStatement insert = session.prepare("INSERT INTO " + KS + ".empties (k, l, fl, fm, t) VALUES (3, ?, ?, ?, ?)");
+    TupleType tuple = DataTypes.tupleOf(DataTypes.INT, DataTypes.TEXT);
+    tuple.attach(session.getContext());
+    TupleValue nulls = tuple.newValue(null, null);
+    session.execute(insert.bind(Collections.emptyList(), Collections.emptyList(), Collections.emptyMap(), nulls));
+    Row row = session.execute("SELECT l, fl, fm, t FROM " + KS + ".empties WHERE k = 3").one();
+    check(row.isNull(0) && !row.isNull(1) && !row.isNull(2), "empty collections");
+    equal(row.getList(1, Integer.class), Collections.emptyList(), "empty list");
+    equal(row.getMap(2, Integer.class, Integer.class), Collections.emptyMap(), "empty map");
+    equal(row.getTupleValue(3), nulls, "tuple of nulls");
+    ok("empty_values");
   }
 
   private void errors() {
@@ -285,7 +369,62 @@ public final class Scenario {
       }
     }
     run("DROP KEYSPACE drv_java3");
+    fails(UnauthorizedException.class, "DROP TABLE system.local");
     ok("errors");
+  }
+
+  /** A read over too many tombstones warns, and one over far too many fails. */
+  private void tombstones() {
+    run("CREATE TABLE " + KS + ".graves (k int, c int, v int, PRIMARY KEY (k, c))");
+    PreparedStatement delete = session.prepare("DELETE FROM " + KS + ".graves WHERE k = ? AND c = ?");
+    for (int c = 0; c < 200; c++) session.execute(delete.bind(1, c));
+    for (int c = 0; c < 1200; c++) session.execute(delete.bind(2, c));
+    List<String> warnings = session.execute("SELECT * FROM " + KS + ".graves WHERE k = 1").getExecutionInfo().getWarnings();
+    check(warnings.stream().anyMatch(w -> w.contains("200 tombstone cells")), "warnings: " + warnings);
+    try {
+      session.execute("SELECT * FROM " + KS + ".graves WHERE k = 2");
+      throw new AssertionError("a read over 1200 tombstones");
+    } catch (ReadFailureException e) {
+      equal(e.getReceived() + " " + e.getBlockFor() + " " + e.getNumFailures(), "0 1 1", "read failure");
+      // Which node failed for which reason, the driver can tell since v5.
+      if (session.getContext().getProtocolVersion() == DefaultProtocolVersion.V5) {
+        equal(e.getReasonMap().values().toString(), "[1]", "the reason: too many tombstones");
+      }
+    }
+    ok("tombstones");
+  }
+
+  /** The slow server writes, and says so too late. */
+  private void timeouts(String slow) {
+    try (CqlSession s = connect(slow, "V5", "none", false)) {
+      s.execute("CREATE KEYSPACE " + KS + " WITH replication = {'class': 'SimpleStrategy', 'replication_factor': 1}");
+      s.execute("CREATE TABLE " + KS + ".t (k int PRIMARY KEY, v text)");
+      PreparedStatement insert = s.prepare("INSERT INTO " + KS + ".t (k, v) VALUES (?, ?)");
+      String value = "\\".repeat(20000);
+      List<CompletionStage<AsyncResultSet>> open = new ArrayList<>();
+      for (int k = 0; k < 1000; k++) open.add(s.executeAsync(insert.bind(k, value)));
+      int late = 0;
+      for (CompletionStage<AsyncResultSet> one : open) {
+        try {
+          one.toCompletableFuture().join(); // in time if it came right before the log was synced
+        } catch (CompletionException e) {
+          late++;
+          check(e.getCause() instanceof WriteTimeoutException, "write timeout: " + e.getCause());
+          WriteTimeoutException w = (WriteTimeoutException) e.getCause();
+          equal(w.getReceived() + " " + w.getBlockFor() + " " + w.getWriteType(), "0 1 SIMPLE", "write timeout");
+        }
+      }
+      check(late > 0, "all writes in time");
+      try {
+        s.execute("SELECT count(" + "toJson(".repeat(5) + "v" + ")".repeat(5) + ") FROM " + KS + ".t");
+        throw new AssertionError("a long read that ends in time");
+      } catch (ReadTimeoutException e) {
+        equal(e.getReceived() + " " + e.getBlockFor() + " " + e.wasDataPresent(), "0 1 false", "read timeout");
+      }
+      equal(s.execute("SELECT k FROM " + KS + ".t WHERE k = 7").one().getInt(0), 7, "what timed out and was written");
+      s.execute("DROP KEYSPACE " + KS);
+    }
+    ok("timeouts");
   }
 
   private void unprepared() {
@@ -300,12 +439,25 @@ public final class Scenario {
   }
 
   private void events() throws Exception {
-    try (CqlSession watcher = connect("V5", "none", true)) {
-      run("CREATE TABLE " + KS + ".announced (k int PRIMARY KEY)");
-      check(created.await(20, TimeUnit.SECONDS), "no event for CREATE TABLE");
-      check(watcher.getMetadata().getKeyspace(CqlIdentifier.fromCql(KS)).get().getTable("announced").isPresent(), "metadata by event");
-      run("DROP TABLE " + KS + ".announced");
-      check(dropped.await(20, TimeUnit.SECONDS), "no event for DROP TABLE");
+    run("DROP KEYSPACE IF EXISTS drv_announced");
+    try (CqlSession watcher = connect(host, "V5", "none", true)) {
+      told.clear();
+      String[][] changes = {
+        {"CREATE KEYSPACE drv_announced WITH replication = {'class': 'SimpleStrategy', 'replication_factor': 1}", "created drv_announced"},
+        {"CREATE TABLE drv_announced.t (k int PRIMARY KEY)", "created t"},
+        {"ALTER TABLE drv_announced.t ADD v int", "updated t"},
+        {"CREATE TYPE drv_announced.u (a int)", "created u"},
+        {"ALTER TYPE drv_announced.u ADD b int", "updated u"},
+        {"DROP TYPE drv_announced.u", "dropped u"},
+        {"DROP TABLE drv_announced.t", "dropped t"},
+        {"ALTER KEYSPACE drv_announced WITH durable_writes = false", "updated drv_announced"},
+        {"DROP KEYSPACE drv_announced", "dropped drv_announced"},
+      };
+      for (String[] change : changes) {
+        run(change[0]);
+        equal(told.poll(20, TimeUnit.SECONDS), change[1], change[0]);
+      }
+      check(!watcher.getMetadata().getKeyspace("drv_announced").isPresent(), "metadata by event");
     }
     ok("events");
   }

@@ -1,0 +1,107 @@
+//! Whole nodes in simulated worlds, asked at their coordinators.
+
+mod atomic;
+mod prepared;
+mod truncate;
+
+use std::cell::RefCell;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::time::Duration;
+
+use cluster::{Answer, Coordinator, Request};
+use config::{CommitLogSync, Config};
+use env::sim::{NodeId, World};
+use env::{Class, Env, Mesh};
+use helenus::{Message, run_shard};
+use protocol::{ErrorResponse, QueryOptions, Version};
+use server::ConnectionLimits;
+
+/// Time in the world that anything may take.
+const PATIENCE: Duration = Duration::from_secs(120);
+
+fn config() -> Config {
+    let mut config = Config::default();
+    let address = ["data_dir=/d", "listen_address=10.0.0.1", "rpc_address=10.0.0.1"];
+    config.set_all(address).unwrap();
+    // what is acknowledged survives a power cut
+    config.commitlog_sync = CommitLogSync::Batch;
+    config
+}
+
+/// A client of one shard.
+#[derive(Clone)]
+struct Client {
+    env: Env,
+    node: Rc<Coordinator>,
+}
+
+impl Client {
+    fn request<'a>(&self, options: &'a QueryOptions<'a>) -> Request<'a> {
+        let deadline = self.env.now() + Duration::from_secs(10);
+        Request { keyspace: None, version: Version::V5, options, deadline }
+    }
+
+    async fn try_run(&self, text: &str) -> Result<Answer, ErrorResponse> {
+        let options = QueryOptions::default();
+        self.node.query(text, self.request(&options)).await.result
+    }
+
+    /// One statement: the number of its rows and their cells.
+    async fn run(&self, text: &str) -> (u32, Vec<u8>) {
+        match self.try_run(text).await {
+            Ok(Answer::Rows(page)) => (page.rows, page.cells),
+            Ok(_) => (0, Vec::new()),
+            Err(error) => panic!("{text}: {}", error.message),
+        }
+    }
+}
+
+type Serving = Rc<RefCell<Option<Client>>>;
+
+/// A node whose first coordinator is there to be asked once it serves.
+fn start(world: &World, shards: usize, config: Config) -> (NodeId, Serving) {
+    let node = world.node("10.0.0.1".parse().unwrap());
+    let serving = Serving::default();
+    let (theirs, config) = (Rc::clone(&serving), Arc::new(config));
+    world.start(node, shards, move |env: Env, mesh: Mesh<Message>| {
+        let (serving, config) = (Rc::clone(&theirs), Arc::clone(&config));
+        run_shard(env.clone(), mesh, config, ConnectionLimits::new(), move |node, _| {
+            *serving.borrow_mut() =
+                node.coordinator().map(|it| Client { env, node: Rc::clone(it) });
+        })
+    });
+    await_serving(world, &serving);
+    (node, serving)
+}
+
+fn await_serving(world: &World, serving: &Serving) {
+    world.run_until(|| serving.borrow().is_some(), PATIENCE).unwrap();
+}
+
+/// Lets a client do something, and waits for what comes of it.
+fn told<T: 'static>(
+    world: &World,
+    serving: &Serving,
+    story: impl AsyncFnOnce(Client) -> T + 'static,
+) -> T {
+    let client = serving.borrow().clone().unwrap();
+    let result = Rc::new(RefCell::new(None));
+    let theirs = Rc::clone(&result);
+    client.env.clone().spawn(Class::Statement, async move {
+        *theirs.borrow_mut() = Some(story(client).await);
+    });
+    world.run_until(|| result.borrow().is_some(), PATIENCE).unwrap();
+    result.take().unwrap()
+}
+
+/// Runs statements one after another on a node.
+fn all(world: &World, serving: &Serving, texts: Vec<String>) -> Vec<(u32, Vec<u8>)> {
+    told(world, serving, async move |client| {
+        let mut results = Vec::new();
+        for text in texts {
+            results.push(client.run(&text).await);
+        }
+        results
+    })
+}

@@ -1,0 +1,93 @@
+//! A client's paging state, and where in a table it stands.
+
+use cql::select::{Position, Read, Target};
+use protocol::paging_state::{MarkShape, MarkedRow, RowMark, write_cell_name, write_clustering};
+use protocol::{ErrorResponse, PagingState, Version};
+use rows::Clustering;
+use schema::Table;
+
+use crate::answer::invalid;
+use crate::read::Last;
+
+/// A client's paging state as a position in a table.
+pub(crate) fn position<'a>(
+    state: &PagingState<'a>,
+    table: &Table,
+) -> Result<Position<'a>, ErrorResponse> {
+    let shape = shape(table);
+    let refused = |_| invalid("Invalid value for the paging state");
+    let row = state.row_mark.map(|mark| mark.row(shape)).transpose().map_err(refused)?;
+    let row = match row {
+        Some(MarkedRow::Row(values)) => {
+            for (value, column) in values.iter().zip(&table.clustering) {
+                let value = value.unwrap_or_default();
+                column
+                    .ty
+                    .validate(value)
+                    .map_err(|_| invalid("Invalid value for the paging state"))?;
+            }
+            Some(Clustering::new(values))
+        }
+        Some(MarkedRow::Static) | None => None,
+    };
+    let count = |n: i32| u32::try_from(n).unwrap_or(0);
+    Ok(Position {
+        key: state.partition_key,
+        row,
+        remaining: count(state.remaining),
+        remaining_in_partition: count(state.remaining_in_partition),
+    })
+}
+
+/// Where the next page begins; `None` if there is none.
+pub(crate) fn paging_state(
+    read: &Read,
+    table: &Table,
+    last: &Last,
+    rows: u32,
+    several: bool,
+    version: Version,
+) -> Option<Vec<u8>> {
+    let remaining = read.limit.saturating_sub(rows);
+    if remaining == 0 {
+        return None;
+    }
+    let limit = if last.place == 0 { read.first_limit } else { read.per_partition_limit };
+    // A partition that gave its only row, or its static row alone, has no more.
+    let in_partition = match last.mark {
+        Some(_) => limit.saturating_sub(last.in_partition),
+        None => 0,
+    };
+    let (key, mark) = match &read.target {
+        Target::Keys(keys) if in_partition == 0 => (Some(&*keys.get(last.place + 1)?.bytes), None),
+        Target::Keys(_) if !several => (None, last.mark.as_ref()),
+        _ => (Some(&*last.key.bytes), last.mark.as_ref()),
+    };
+    let mut bytes = Vec::new();
+    let mut row = Vec::new();
+    if let Some(mark) = mark {
+        let values: Vec<Option<&[u8]>> = mark.as_ref().iter().collect();
+        match version {
+            Version::V3 => {
+                write_cell_name(&MarkedRow::Row(values), shape(table), &[], None, &mut row);
+            }
+            _ => write_clustering(&values, &mut row),
+        }
+    }
+    let row_mark = mark.map(|_| match version {
+        Version::V3 => RowMark::CellName(&row),
+        _ => RowMark::Clustering(&row),
+    });
+    let state = PagingState {
+        partition_key: key,
+        row_mark,
+        remaining: remaining as i32,
+        remaining_in_partition: if mark.is_some() { in_partition as i32 } else { i32::MAX },
+    };
+    state.write(version, &mut bytes);
+    Some(bytes)
+}
+
+fn shape(table: &Table) -> MarkShape {
+    MarkShape { clustering: table.clustering.len(), compact: table.flags.is_compact() }
+}

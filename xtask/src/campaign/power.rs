@@ -1,0 +1,66 @@
+//! `cargo xtask campaign power`: kills and power cuts of real nodes (`crates/powercut`), long or short.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use crate::machine::{self, Outcome};
+
+/// Where campaigns are recorded.
+const REPORT: &str = "docs/campaigns/power.md";
+/// A disk in memory, where there is one: thousands of restarts go faster on it.
+const MEMORY: &str = "/dev/shm";
+
+/// Options of the short form, which every `cargo xtask test` runs.
+const SHORT: [&str; 10] =
+    ["--cuts", "12", "--cuts-per-run", "12", "--kills", "2", "--load", "1000", "--seed", "1"];
+
+fn built() -> PathBuf {
+    let target = std::env::var_os("CARGO_TARGET_DIR");
+    target.map_or_else(|| machine::root().join("target"), PathBuf::from).join("sim")
+}
+
+/// The program and the node that it kills, built with every assertion on.
+fn command() -> Outcome<Command> {
+    machine::run(
+        Command::new("cargo")
+            .args(["build", "--profile", "sim", "--package", "powercut", "--package", "helenus"])
+            .current_dir(machine::root()),
+    )?;
+    let name = format!("helenus-power-{}", std::process::id());
+    let memory = Path::new(MEMORY);
+    let images = if memory.is_dir() { memory.to_path_buf() } else { std::env::temp_dir() };
+    let mut command = Command::new(built().join("powercut"));
+    command.arg("--node").arg(built().join("helenus"));
+    command.arg("--dir").arg(built().join(&name));
+    command.arg("--images").arg(images.join(name));
+    Ok(command)
+}
+
+/// What `git` says, in one line.
+fn git(args: &[&str]) -> Outcome<String> {
+    let output = Command::new("git").args(args).current_dir(machine::root()).output()?;
+    Ok(String::from_utf8_lossy(&output.stdout).trim().to_owned())
+}
+
+/// `campaign power [--cuts N] [--kills N] [--seed N] ...`: recorded under `docs/campaigns/`.
+pub fn campaign(args: &[String]) -> Outcome {
+    let report = machine::root().join(REPORT);
+    let commit = git(&["log", "-1", "--format=%cs %h"])?;
+    let changed = if git(&["status", "--porcelain", "--untracked-files=no"])?.is_empty() {
+        ""
+    } else {
+        " with changes"
+    };
+    machine::run(
+        command()?
+            .arg("--report")
+            .arg(report)
+            .args(["--commit", &format!("{commit}{changed}")])
+            .args(args),
+    )
+}
+
+/// The short form: (succeeded, what it printed).
+pub fn short() -> Outcome<(bool, String)> {
+    machine::output(command()?.args(SHORT))
+}
