@@ -2,6 +2,7 @@
 
     oracle.py HOST_A HOST_B [FILE...]        A is the server under test, B the one that is right
     oracle.py --golden HOST_A [FILE...]      B's answers come from conformance/golden/*.json
+    oracle.py --golden HOST_A --planted      each difference of planted.py is put into the answers: does the corpus find it?
     oracle.py --record HOST_B [FILE...]      writes those from a real Cassandra
 
 In a generated file (gen_*) an answer of Cassandra's that is an exception nobody meant is not compared, nor what is asked of
@@ -21,8 +22,10 @@ import sys
 import time
 
 import shrink
+import wire
 from corpus import parse
 from mistakes import Spoiled, is_mistake
+from planted import PLANTED, Planter
 from run import Server
 
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -107,7 +110,7 @@ class Report:
         self.args, self.statements, self.answers = args, 0, 0
         self.different, self.messages, self.shown = 0, 0, 0
         self.known, self.met, self.mended = known_differences(args.known), 0, []
-        self.left_out = 0
+        self.left_out, self.quiet, self.first = 0, False, None
 
     def compare(self, path, step, ours, theirs):
         self.statements += 1
@@ -123,8 +126,10 @@ class Report:
                 self.met += 1
                 return same
         self.different += not same
-        if same and not (wording and self.args.messages):
-            return True
+        if not same:
+            self.first = self.first or name(path, step)
+        if self.quiet or same and not (wording and self.args.messages):
+            return same
         self.shown += 1
         if self.shown > self.args.show:
             return same
@@ -168,6 +173,7 @@ def main():
     parser.add_argument('--show', type=int, default=40)
     parser.add_argument('--summary')
     parser.add_argument('--known', metavar='FILE')
+    parser.add_argument('--planted', action='store_true')
     parser.add_argument('rest', nargs='*')
     args = parser.parse_args()
     hosts = 0 if args.golden or args.record else 2
@@ -201,9 +207,46 @@ def record(args):
 
 
 def compare(args):
-    report = Report(args)
     left = server(args.golden or args.rest[0])
     right = None if args.golden else server(args.rest[1])
+    if args.planted:
+        return show_planted(args, left)
+    report = Report(args)
+    run(args, report, left, right)
+    if args.known:
+        print(f'{report.met} of {len(report.known)} known differences met')
+        if report.mended:
+            print(f'no longer differ, strike them out of {args.known}: {" ".join(report.mended)}')
+    print(f'{report.statements} statements compared ({report.answers} answers), {report.different} differ, '
+          f'{report.messages} differ in the wording of an error only')
+    if report.left_out:
+        print(f'{report.left_out} left out: Cassandra failed by mistake there, or at a write before')
+    if args.summary:
+        with open(args.summary, 'w', encoding='ascii') as f:
+            json.dump(dict(statements=report.statements, different=report.different, wording=report.messages), f)
+    return 1 if report.different or report.statements == 0 else 0
+
+
+def show_planted(args, left):
+    """Plants each difference of planted.py in turn; 1 if the corpus does not find one."""
+    missed = 0
+    print(f"{'planted':<28}{'answers':>8}{'found by':>10}  first by, and what it is")
+    for planted, (_, what) in PLANTED.items():
+        report = Report(args)
+        report.quiet = True
+        wire.Connection.planter = Planter(planted)
+        run(args, report, left, None)
+        missed += report.different == 0
+        print(f"{planted:<28}{wire.Connection.planter.planted:>8}{report.different or 'nothing':>10}  {report.first or ''}: {what}", flush=True)
+    wire.Connection.planter = None
+    left.close()
+    left.clean()
+    print(f'{len(PLANTED)} differences planted, {len(PLANTED) - missed} found')
+    return 1 if missed else 0
+
+
+def run(args, report, left, right):
+    """The corpus on one server, or on two."""
     for path, steps in corpus_files(args):
         started, before = time.monotonic(), report.different
         left.clean()
@@ -236,23 +279,12 @@ def compare(args):
         if right:
             for at in found[:SHRUNK_A_FILE]:
                 explain(path, [left, right], steps, at)
-        print(f'{os.path.basename(path)}: {len(steps)} statements, {report.different - before} differ, '
-              f'{time.monotonic() - started:.1f} s', flush=True)
+        if not report.quiet:
+            print(f'{os.path.basename(path)}: {len(steps)} statements, {report.different - before} differ, '
+                  f'{time.monotonic() - started:.1f} s', flush=True)
     left.clean()
     if right:
         right.clean()
-    if args.known:
-        print(f'{report.met} of {len(report.known)} known differences met')
-        if report.mended:
-            print(f'no longer differ, strike them out of {args.known}: {" ".join(report.mended)}')
-    print(f'{report.statements} statements compared ({report.answers} answers), {report.different} differ, '
-          f'{report.messages} differ in the wording of an error only')
-    if report.left_out:
-        print(f'{report.left_out} left out: Cassandra failed by mistake there, or at a write before')
-    if args.summary:
-        with open(args.summary, 'w', encoding='ascii') as f:
-            json.dump(dict(statements=report.statements, different=report.different, wording=report.messages), f)
-    return 1 if report.different or report.statements == 0 else 0
 
 
 if __name__ == '__main__':

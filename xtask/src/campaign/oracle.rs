@@ -4,7 +4,6 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use super::seeds;
 use crate::machine::{self, Outcome};
 use crate::node::{self, Node};
 use crate::oracle;
@@ -61,7 +60,7 @@ pub fn run(args: &[String]) -> Outcome {
 }
 
 fn parse(args: &[String]) -> Outcome<Options> {
-    let mut options = Options { seed: seeds::drawn()?, rounds: ROUNDS };
+    let mut options = Options { seed: super::drawn()?, rounds: ROUNDS };
     let mut args = args.iter();
     while let Some(arg) = args.next() {
         let mut number =
@@ -107,9 +106,6 @@ fn statements_in(folder: &Path) -> Outcome<Vec<PathBuf>> {
 
 /// Leaves what was found under `docs/campaigns/`.
 fn record(options: &Options, summary: &str, coverage: &str) -> Outcome {
-    let date = seeds::words(Command::new("date").arg("+%Y-%m-%d"))?;
-    let folder = machine::root().join("docs/campaigns");
-    std::fs::create_dir_all(&folder)?;
     let (seed, rounds) = (options.seed, options.rounds);
     let totals = summary.lines().filter(|line| {
         line.contains("statements compared")
@@ -117,12 +113,12 @@ fn record(options: &Options, summary: &str, coverage: &str) -> Outcome {
             || line.contains("known differences")
     });
     let text = format!(
-        "# Campaign `oracle` of {date}\n\nThe corpus by topic and {rounds} times the generated part, seeds {seed} to {}; commit {}.\n\
+        "The corpus by topic and {rounds} times the generated part, seeds {seed} to {}; commit {}.\n\
          Again: `cargo xtask campaign oracle --seed {seed} --rounds {rounds}`.\n\n```\n{}\n\n{coverage}```\n",
         seed + rounds - 1,
-        seeds::commit()?,
+        super::commit()?,
         totals.collect::<Vec<_>>().join("\n"),
     );
-    std::fs::write(folder.join(format!("{date}-oracle-{seed}.md")), text)?;
+    super::record(&format!("oracle-{seed}"), &text)?;
     Ok(())
 }
