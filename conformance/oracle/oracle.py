@@ -31,7 +31,8 @@ from run import Server
 HERE = os.path.dirname(os.path.abspath(__file__))
 CORPUS = os.path.join(HERE, '..', 'corpus')
 SHRUNK_A_FILE = 3  # differences of a file that are worth the replays
-LATER = os.path.join(HERE, '..', 'later')  # statements about what is not served yet: run only when named
+# Run only when named: statements about what is not served yet, and those for nodes with other settings than the defaults.
+APART = [os.path.join(HERE, '..', folder) for folder in ('later', 'settings')]
 GOLDEN = os.path.join(HERE, '..', 'golden')
 
 
@@ -155,7 +156,7 @@ def corpus_files(args):
     for path in files:
         if not os.path.exists(path):
             named = path if path.endswith('.cql') else path + '.cql'
-            path = next((p for p in (os.path.join(folder, named) for folder in (CORPUS, LATER)) if os.path.exists(p)), named)
+            path = next((p for p in (os.path.join(folder, named) for folder in [CORPUS] + APART) if os.path.exists(p)), named)
         steps = parse(path)
         needs = steps[-1].sticky.get('needs', set()) if steps else set()
         if needs & set(args.without):

@@ -214,8 +214,21 @@ fn golden() -> Outcome<Tally> {
     node::build()?;
     let node = Node::start("golden", OURS)?;
     let known = machine::root().join(oracle::KNOWN_DIFFERENCES);
-    statements(oracle::command().args(["--golden", &node.ip, "--known"]).arg(known))
+    let mut tally =
+        statements(oracle::command().args(["--golden", &node.ip, "--known"]).arg(known))?;
+    drop(node);
+    for (setting, files) in WITH_SETTINGS {
+        let node = Node::start_with("golden-settings", OURS, &[setting])?;
+        let more = statements(oracle::command().args(["--golden", &node.ip]).args(*files))?;
+        tally.passed += more.passed;
+        tally.failed += more.failed;
+        tally.problems.extend(more.problems);
+    }
+    Ok(tally)
 }
+
+/// Corpus files (`conformance/settings`) for a node with another setting than the default.
+const WITH_SETTINGS: &[(&str, &[&str])] = &[("dynamic_data_masking_enabled=true", &["masks"])];
 
 fn drivers() -> Outcome<Tally> {
     node::build()?;
