@@ -1,6 +1,8 @@
 //! `cargo xtask campaign NAME`: the long runs, most of them with new seeds and recorded under `docs/campaigns/`.
 
 mod differences;
+pub mod fuzz;
+pub mod hostile;
 mod oracle;
 pub mod power;
 mod roundtrip;
@@ -17,7 +19,10 @@ const FROM_MAX: u64 = 1_000_000_000;
 
 const USAGE: &str = "campaign seeds|engine [FROM] [COUNT] | campaign seeds|engine --resume | \
                      campaign planted [BUG] | campaign power [OPTIONS] | campaign roundtrip | \
+<<<<<<< HEAD
                       campaign oracle [--seed N] [--rounds N] | campaign differences";
+=======
+                     campaign fuzz [RUNS] [--seed N] | campaign hostile [SECONDS]";
 
 /// `campaign NAME [OPTIONS]`
 pub fn run(args: &[String]) -> Outcome {
@@ -28,6 +33,8 @@ pub fn run(args: &[String]) -> Outcome {
         ["power", ..] => power::campaign(&args[1..]),
         ["differences"] => differences::campaign(),
         ["oracle", ..] => oracle::run(&args[1..]),
+        ["fuzz", ref rest @ ..] => fuzz::campaign(rest),
+        ["hostile", ref rest @ ..] => hostile::campaign(rest),
         ["roundtrip"] => roundtrip::campaign(),
         _ => Err(USAGE.into()),
     }
