@@ -18,11 +18,9 @@ use crate::machine::{self, Outcome};
 const FROM_MAX: u64 = 1_000_000_000;
 
 const USAGE: &str = "campaign seeds|engine [FROM] [COUNT] | campaign seeds|engine --resume | \
-                     campaign planted [BUG] | campaign power [OPTIONS] | campaign roundtrip | \
-<<<<<<< HEAD
+                      campaign planted [BUG] | campaign power [OPTIONS] | campaign roundtrip | \
+                      campaign fuzz [RUNS] [--seed N] | campaign hostile [SECONDS] | \
                       campaign oracle [--seed N] [--rounds N] | campaign differences";
-=======
-                     campaign fuzz [RUNS] [--seed N] | campaign hostile [SECONDS]";
 
 /// `campaign NAME [OPTIONS]`
 pub fn run(args: &[String]) -> Outcome {
