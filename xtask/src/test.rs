@@ -227,16 +227,26 @@ fn statements(command: &mut Command) -> Outcome<Tally> {
     Ok(tally)
 }
 
-/// The statements that are known to be answered otherwise than by Cassandra: any other that differs is a failure.
-const KNOWN_DIFFERENCES: &str = "docs/differences.md";
-
 fn golden() -> Outcome<Tally> {
     machine::need(&["python3"])?;
     node::build()?;
     let node = Node::start("golden", OURS)?;
-    let known = machine::root().join(KNOWN_DIFFERENCES);
-    statements(oracle::command().args(["--golden", &node.ip, "--known"]).arg(known))
+    let known = machine::root().join(oracle::KNOWN_DIFFERENCES);
+    let mut tally =
+        statements(oracle::command().args(["--golden", &node.ip, "--known"]).arg(known))?;
+    drop(node);
+    for (setting, files) in WITH_SETTINGS {
+        let node = Node::start_with("golden-settings", OURS, &[setting])?;
+        let more = statements(oracle::command().args(["--golden", &node.ip]).args(*files))?;
+        tally.passed += more.passed;
+        tally.failed += more.failed;
+        tally.problems.extend(more.problems);
+    }
+    Ok(tally)
 }
+
+/// Corpus files (`conformance/settings`) for a node with another setting than the default.
+const WITH_SETTINGS: &[(&str, &[&str])] = &[("dynamic_data_masking_enabled=true", &["masks"])];
 
 fn drivers() -> Outcome<Tally> {
     node::build()?;

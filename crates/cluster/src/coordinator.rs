@@ -25,7 +25,7 @@ use crate::prepared::{Entry, PreparedCache, result_metadata};
 use crate::request_metrics::ClientRequests;
 use crate::schema_owner::SchemaOwner;
 use crate::turns::Turns;
-use crate::values::Bound;
+use crate::values::{Bound, check_count};
 
 /// Bytes of prepared statements that a shard keeps where the configuration does not say.
 const PREPARED_BYTES: u64 = 10 << 20;
@@ -314,6 +314,10 @@ impl Coordinator {
             Ok(entry) => entry,
             Err(error) => return (error.into(), None),
         };
+        let given = &request.options.values;
+        if let Err(error) = check_count(given, &entry.prepared.variables, "there") {
+            return (error.into(), Some(entry.info.clone()));
+        }
         let outcome = self.run(&entry.prepared, &entry.info.result, &request).await;
         (outcome, Some(entry.info.clone()))
     }
@@ -393,6 +397,7 @@ impl Coordinator {
                     "Invalid statement in batch: only UPDATE, INSERT and DELETE statements are allowed.",
                 ));
             }
+            check_count(&entry.values, &statement.prepared.variables, "There")?;
             values.push(Bound::new(entry.values, &statement.prepared.variables)?);
             statements.push(statement);
         }
