@@ -6,8 +6,7 @@ use std::sync::Arc;
 
 use config::{Config, Timeouts};
 use cql::modify::Modify;
-use cql::permission::Need;
-use cql::{Bind, CqlError, Limits, OwnedValues, Plan, Prepared};
+use cql::{Bind, Limits, OwnedValues, Plan, Prepared};
 use env::{Class, Env, Instant};
 use metrics::{Counter, Name, Registry, Unit};
 use protocol::{
@@ -20,12 +19,13 @@ use storage::shards::{HasShards, Shards};
 use types::Uuid;
 
 use crate::answer::{Answer, Outcome, PreparedInfo, cql_error, invalid, parse_error};
+use crate::auth::Auth;
 use crate::identity::Identity;
 use crate::prepared::{Entry, PreparedCache, result_metadata};
 use crate::request_metrics::ClientRequests;
 use crate::schema_owner::SchemaOwner;
 use crate::turns::Turns;
-use crate::values::Bound;
+use crate::values::{Bound, check_count};
 
 /// Bytes of prepared statements that a shard keeps where the configuration does not say.
 const PREPARED_BYTES: u64 = 10 << 20;
@@ -41,6 +41,8 @@ pub struct Request<'a> {
     pub options: &'a QueryOptions<'a>,
     /// When the client stops waiting.
     pub deadline: Instant,
+    /// Who asks; none where nobody has to say.
+    pub user: Option<Rc<str>>,
 }
 
 /// The coordinator.
@@ -56,6 +58,8 @@ pub struct Coordinator {
     pub(crate) owner: OnceCell<SchemaOwner>,
     /// Tells this shard's clients of a change.
     pub(crate) publish: Box<dyn Fn(&SchemaChange)>,
+    /// Who may do what.
+    pub(crate) auth: Auth,
     /// Who changes which of this shard's partitions.
     pub(crate) turns: Turns,
     /// Who changes the state in `system.paxos` of which of them.
@@ -115,6 +119,7 @@ impl Coordinator {
             unlogged_batch_partitions_warn: config.unlogged_batch_partitions_warn as u32,
             ..Limits::default()
         };
+        let auth = Auth::new(&config, registry);
         Rc::new(Self {
             node: env.random_u64(),
             env,
@@ -127,6 +132,7 @@ impl Coordinator {
             limits,
             owner: OnceCell::new(),
             publish: Box::new(publish),
+            auth,
             turns: Turns::default(),
             acceptors: Turns::default(),
             ticks: Cell::new(0),
@@ -246,6 +252,12 @@ impl Coordinator {
         let known = self.prepared.borrow().get(&prepared_id(keyspace, text));
         let known = known.is_some_and(|entry| entry.epoch == self.schema().epoch());
         let entry = self.prepare_here(text, keyspace)?;
+        if let Plan::Role(statement) = &entry.prepared.plan
+            && !self.authenticates()
+        {
+            // Cassandra validates what it prepares: nobody has a name here, and so nothing is done but refused
+            Box::pin(self.run_role(statement, None)).await.result?;
+        }
         for shard in (0..self.shards.count()).filter(|shard| *shard != self.shards.me()) {
             let (text, keyspace) = (text.to_owned(), keyspace.map(str::to_owned));
             let prepare = move |other: &Rc<Self>| {
@@ -302,6 +314,10 @@ impl Coordinator {
             Ok(entry) => entry,
             Err(error) => return (error.into(), None),
         };
+        let given = &request.options.values;
+        if let Err(error) = check_count(given, &entry.prepared.variables, "there") {
+            return (error.into(), Some(entry.info.clone()));
+        }
         let outcome = self.run(&entry.prepared, &entry.info.result, &request).await;
         (outcome, Some(entry.info.clone()))
     }
@@ -312,15 +328,13 @@ impl Coordinator {
         metadata: &Arc<protocol::ResultMetadata>,
         request: &Request<'_>,
     ) -> Outcome {
-        for need in &prepared.needs {
-            if let Err(refused) = need.refused_to_all() {
-                return cql_error(refused).into();
-            }
-            // nobody has a name as long as nobody is asked for one
-            if matches!(need, Need::Name) {
-                let text = "You have to be logged in and not anonymous to perform this request";
-                return cql_error(CqlError::Unauthorized(text.to_owned())).into();
-            }
+        let user = request.user.as_ref();
+        let allowed = match self.authorize_now(&prepared.needs, user) {
+            Some(allowed) => allowed,
+            None => Box::pin(self.authorize(&prepared.needs, user)).await,
+        };
+        if let Err(refused) = allowed {
+            return refused.into();
         }
         let values = match Bound::new(request.options.values, &prepared.variables) {
             Ok(values) => values,
@@ -330,11 +344,11 @@ impl Coordinator {
             Plan::Modify(modify) => self.modify(modify, &values, request).await,
             Plan::Batch(batch) => self.batch_statement(batch, &values, request).await,
             Plan::Select(select) => self.select(select, &values, metadata, request).await,
-            Plan::Schema(ddl) => self.change_schema(ddl).await,
+            Plan::Schema(ddl) => self.change_schema(ddl, user).await,
+            Plan::Role(statement) => Box::pin(self.run_role(statement, user)).await,
             Plan::Use(keyspace) => self.use_keyspace(keyspace),
             Plan::Truncate(table) => self.truncate(table).await,
             Plan::Describe(describe) => self.describe(describe, request),
-            Plan::Unserved(what) => cql_error(CqlError::unsupported(what)).into(),
         };
         outcome.warnings.splice(0..0, prepared.warnings.iter().cloned());
         outcome
@@ -352,9 +366,10 @@ impl Coordinator {
         keyspace: Option<Rc<str>>,
         version: Version,
         deadline: Instant,
+        user: Option<Rc<str>>,
     ) -> Outcome {
         let options = &batch.options;
-        let request = Request { keyspace, version, options, deadline };
+        let request = Request { keyspace, version, options, deadline, user };
         match self.batch_parts(batch, &request).await {
             Ok(outcome) => outcome,
             Err(error) => error.into(),
@@ -382,6 +397,7 @@ impl Coordinator {
                     "Invalid statement in batch: only UPDATE, INSERT and DELETE statements are allowed.",
                 ));
             }
+            check_count(&entry.values, &statement.prepared.variables, "There")?;
             values.push(Bound::new(entry.values, &statement.prepared.variables)?);
             statements.push(statement);
         }
@@ -390,6 +406,13 @@ impl Coordinator {
             BatchKind::Unlogged => cql::ast::BatchKind::Unlogged,
             BatchKind::Counter => cql::ast::BatchKind::Counter,
         };
+        for needs in statements.iter().map(|entry| &entry.prepared.needs) {
+            let user = request.user.as_ref();
+            match self.authorize_now(needs, user) {
+                Some(allowed) => allowed?,
+                None => Box::pin(self.authorize(needs, user)).await?,
+            }
+        }
         let modifies = statements.iter().filter_map(|entry| match &entry.prepared.plan {
             Plan::Modify(modify) => Some(modify),
             _ => None,

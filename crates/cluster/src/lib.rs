@@ -3,6 +3,7 @@
 #![forbid(unsafe_code)]
 
 mod answer;
+mod auth;
 mod batch_log;
 mod boot;
 mod clock_reserve;
