@@ -75,6 +75,8 @@ impl server::Coordinator for Handler {
         let (result, info) = self.0.execute(execute.id, request(context, execute.options)).await;
         let version = context.session.version;
         outcome(result, |page| match &info {
+            // drivers must not take the columns of one execution for those of the next
+            Some(info) if info.is_conditional => MetadataForm::Full,
             Some(info) => metadata_form(version, execute, &info.result.id(), &page.metadata),
             None => MetadataForm::Full,
         })

@@ -5,7 +5,8 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use config::{Config, Timeouts};
-use cql::{Bind, Limits, Plan, Prepared};
+use cql::modify::Modify;
+use cql::{Bind, Limits, OwnedValues, Plan, Prepared};
 use env::{Class, Env, Instant};
 use metrics::{Counter, Name, Registry, Unit};
 use protocol::{
@@ -24,7 +25,7 @@ use crate::prepared::{Entry, PreparedCache, result_metadata};
 use crate::request_metrics::ClientRequests;
 use crate::schema_owner::SchemaOwner;
 use crate::turns::Turns;
-use crate::values::Bound;
+use crate::values::{Bound, check_count};
 
 /// Bytes of prepared statements that a shard keeps where the configuration does not say.
 const PREPARED_BYTES: u64 = 10 << 20;
@@ -61,6 +62,8 @@ pub struct Coordinator {
     pub(crate) auth: Auth,
     /// Who changes which of this shard's partitions.
     pub(crate) turns: Turns,
+    /// Who changes the state in `system.paxos` of which of them.
+    pub(crate) acceptors: Turns,
     /// Sequence of time-UUIDs within a microsecond, and this node's part of them.
     ticks: Cell<i64>,
     node: u64,
@@ -131,6 +134,7 @@ impl Coordinator {
             publish: Box::new(publish),
             auth,
             turns: Turns::default(),
+            acceptors: Turns::default(),
             ticks: Cell::new(0),
             requests: ClientRequests::new(registry),
             stats: CoordinatorStats::new(registry),
@@ -205,6 +209,7 @@ impl Coordinator {
             now_millis: now.millis,
             protocol_version: request.version.number(),
             time_uuid: &|| self.time_uuid(),
+            list_path: &|| self.time_uuid(),
             random: &|| self.random(),
             limits: &self.limits,
         })
@@ -309,6 +314,10 @@ impl Coordinator {
             Ok(entry) => entry,
             Err(error) => return (error.into(), None),
         };
+        let given = &request.options.values;
+        if let Err(error) = check_count(given, &entry.prepared.variables, "there") {
+            return (error.into(), Some(entry.info.clone()));
+        }
         let outcome = self.run(&entry.prepared, &entry.info.result, &request).await;
         (outcome, Some(entry.info.clone()))
     }
@@ -388,6 +397,7 @@ impl Coordinator {
                     "Invalid statement in batch: only UPDATE, INSERT and DELETE statements are allowed.",
                 ));
             }
+            check_count(&entry.values, &statement.prepared.variables, "There")?;
             values.push(Bound::new(entry.values, &statement.prepared.variables)?);
             statements.push(statement);
         }
@@ -404,9 +414,17 @@ impl Coordinator {
             }
         }
         let modifies = statements.iter().filter_map(|entry| match &entry.prepared.plan {
-            Plan::Modify(modify) => Some(&**modify),
+            Plan::Modify(modify) => Some(modify),
             _ => None,
         });
+        if modifies.clone().any(|modify| modify.is_conditional()) {
+            let all: Vec<&Modify> = modifies.clone().map(|modify| &**modify).collect();
+            cql::modify::check_parts(kind, false, &all).map_err(cql_error)?;
+            let values = values.iter().map(|values| OwnedValues::of(values));
+            let parts = modifies.cloned().zip(values).collect();
+            return Ok(self.cas(parts, true, request).await);
+        }
+        let modifies = modifies.map(|modify| &**modify);
         let parts: Vec<_> = modifies.zip(&values).collect();
         Ok(self.run_batch(kind, &parts, request, self.now(request.options)).await)
     }

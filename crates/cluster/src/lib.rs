@@ -13,6 +13,7 @@ mod describe;
 mod identity;
 mod internal;
 mod paging;
+mod paxos;
 mod prepared;
 mod read;
 mod request_metrics;

@@ -114,6 +114,7 @@ impl Coordinator {
         let options = ChangeOptions {
             datacenters: [(self.identity.data_center.clone(), 1)].into(),
             default_replication: self.config.default_keyspace_rf,
+            masking: self.config.dynamic_data_masking_enabled,
             now: timestamp / 1_000_000,
             ..ChangeOptions::default()
         };

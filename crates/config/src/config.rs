@@ -265,6 +265,8 @@ pub struct Config {
     pub snitch: Snitch,
     /// `default_keyspace_rf`.
     pub default_keyspace_rf: u32,
+    /// `dynamic_data_masking_enabled`.
+    pub dynamic_data_masking_enabled: bool,
 
     /// `listen_address`; `localhost` where it is not set.
     pub listen_address: Host,
@@ -437,6 +439,7 @@ impl Config {
             seeds: get.seeds()?,
             snitch: get.snitch()?,
             default_keyspace_rf: get.count("default_keyspace_rf")?,
+            dynamic_data_masking_enabled: get.bool("dynamic_data_masking_enabled"),
             broadcast_address: get
                 .some_host("broadcast_address")?
                 .unwrap_or(listen_address.clone()),

@@ -26,4 +26,4 @@ pub use parser::{MAX_DEPTH, ParseError, SyntaxError, parse};
 pub use prepared::{Plan, Prepared, ResultColumn, Variable, prepare};
 pub use redact::{REDACTED, redacted};
 pub use scope::{ColumnSpec, Scope, Variables};
-pub use value::{Bound, Value, Values};
+pub use value::{Bound, OwnedValue, OwnedValues, Value, Values};
