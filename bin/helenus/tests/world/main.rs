@@ -22,8 +22,13 @@ const PATIENCE: Duration = Duration::from_secs(120);
 
 fn config() -> Config {
     let mut config = Config::default();
-    let address = ["data_dir=/d", "listen_address=10.0.0.1", "rpc_address=10.0.0.1"];
-    config.set_all(address).unwrap();
+    let settings = [
+        "data_dir=/d",
+        "listen_address=10.0.0.1",
+        "rpc_address=10.0.0.1",
+        "open_without_authentication=true",
+    ];
+    config.set_all(settings).unwrap();
     // what is acknowledged survives a power cut
     config.commitlog_sync = CommitLogSync::Batch;
     config
