@@ -213,7 +213,8 @@ impl Run {
     /// What AllowAllAuthenticator and AllowAllAuthorizer leave of the needs.
     fn authorize(prepared: &Prepared) -> Result<(), CqlError> {
         for need in &prepared.needs {
-            if *need == Need::Name {
+            // whatever the roles: nobody has a name
+            if matches!(need, Need::OnRole(..) | Need::Held(..) | Need::AsRolesStand) {
                 let text = "You have to be logged in and not anonymous to perform this request";
                 return Err(CqlError::Unauthorized(text.to_owned()));
             }
@@ -234,7 +235,7 @@ impl Run {
         match prepared.plan {
             Plan::Use(name) => check_use(&name, &schema).map(|()| json!({"use": name})),
             Plan::Truncate(table) => check_truncate(&table).map(|()| json!({"void": true})),
-            Plan::Unserved(what) => Err(CqlError::unsupported(what)),
+            Plan::Role(_) => unreachable!("nobody has a name"),
             Plan::Describe(describe) => described(&describe, &schema, keyspace, page_size),
             Plan::Schema(ddl) => {
                 let Some(wanted) = ddl.change(&schema, &self.options)? else {
@@ -454,6 +455,10 @@ fn needs(run: &Run, cql: &str) -> Vec<String> {
             let name = cql::permission::permission_name(*permission);
             format!("{name} {}", cql::permission::Shown(resource))
         }
+        Need::Held(permission, resource) => {
+            let name = cql::permission::permission_name(*permission);
+            format!("held {name} {}", cql::permission::Shown(resource))
+        }
         other => format!("{other:?}"),
     };
     needs.iter().map(text).collect()
@@ -513,13 +518,13 @@ fn statements_need_what_they_touch() {
             ],
         ),
         ("DROP FUNCTION plus(int, int)", vec!["DROP <function inh.plus(int, int)>"]),
-        ("CREATE ROLE r", vec!["Name", "CREATE <all roles>"]),
-        ("DROP ROLE r", vec!["Name", "DROP <role r>"]),
+        ("CREATE ROLE r", vec!["OnRole(Create, AllRoles)"]),
+        ("DROP ROLE r", vec!["OnRole(Drop, Role(\"r\"))"]),
         (
             "GRANT SELECT ON base TO r",
-            vec!["Name", "AUTHORIZE <table inh.base>", "SELECT <table inh.base>"],
+            vec!["held AUTHORIZE <table inh.base>", "held SELECT <table inh.base>"],
         ),
-        ("LIST ROLES", vec!["Name"]),
+        ("LIST ROLES", vec!["AsRolesStand"]),
     ] {
         assert_eq!(needs(&run, cql), expected, "{cql}");
     }

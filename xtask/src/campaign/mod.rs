@@ -17,16 +17,17 @@ use crate::machine::{self, Outcome};
 /// Drawn seeds begin below this: short enough to be typed.
 const FROM_MAX: u64 = 1_000_000_000;
 
-const USAGE: &str = "campaign seeds|engine [FROM] [COUNT] | campaign seeds|engine --resume | \
-                      campaign planted [BUG] | campaign power [OPTIONS] | campaign roundtrip | \
-                      campaign fuzz [RUNS] [--seed N] | campaign hostile [SECONDS] | \
-                      campaign oracle [--seed N] [--rounds N] | campaign differences";
+const USAGE: &str = "campaign seeds|engine|conditions [FROM] [COUNT] | \
+                     campaign seeds|engine|conditions --resume | \
+                     campaign planted [BUG] | campaign power [OPTIONS] | campaign roundtrip | \
+                     campaign fuzz [RUNS] [--seed N] | campaign hostile [SECONDS] | \
+                     campaign oracle [--seed N] [--rounds N] | campaign differences";
 
 /// `campaign NAME [OPTIONS]`
 pub fn run(args: &[String]) -> Outcome {
     let words: Vec<&str> = args.iter().map(String::as_str).collect();
     match words[..] {
-        [kind @ ("seeds" | "engine"), ref rest @ ..] => seeds::run(kind, rest),
+        [kind @ ("seeds" | "engine" | "conditions"), ref rest @ ..] => seeds::run(kind, rest),
         ["planted", ..] => machine::run(seeds::simulator()?.args(args)),
         ["power", ..] => power::campaign(&args[1..]),
         ["differences"] => differences::campaign(),

@@ -117,6 +117,7 @@ pub(super) fn resolve(
         now_millis: 0,
         protocol_version: 5,
         time_uuid: &|| [0; 16],
+        list_path: &|| [0; 16],
         random: &|| [0; 16],
         limits: &limits,
     };

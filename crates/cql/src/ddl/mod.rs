@@ -17,7 +17,10 @@ use schema::{
 };
 use types::CqlType;
 
-use crate::ast::{self, NativeType, QualifiedName, RawType, Statement, TableChange, TypeChange};
+use crate::ast::{
+    self, NativeType, QualifiedName, RawType, Resource, RoleStatement, Statement, TableChange,
+    TypeChange,
+};
 use crate::error::CqlError;
 use crate::permission::is_local_system;
 use crate::prepared::Plan;
@@ -92,32 +95,30 @@ pub fn plan(statement: &Statement, scope: &mut Scope<'_>) -> Result<Plan, CqlErr
     Ok(match statement {
         Statement::Use(keyspace) => Plan::Use(keyspace.clone()),
         Statement::Truncate(name) => Plan::Truncate(scope.table(name)?),
-        other => match unserved_feature(other) {
-            Some(feature) => Plan::Unserved(feature),
-            None => {
-                let ddl = Ddl::prepare(other, scope)?;
-                scope.acts_on = Some(ddl.keyspace.clone());
-                Plan::Schema(Box::new(ddl))
-            }
-        },
+        Statement::Role(role) => Plan::Role(Arc::new(complete(role, scope))),
+        other => {
+            let ddl = Ddl::prepare(other, scope)?;
+            scope.acts_on = Some(ddl.keyspace.clone());
+            Plan::Schema(Box::new(ddl))
+        }
     })
 }
 
-/// Statements that parse, and are answered with an error once they run.
-fn unserved_feature(statement: &Statement) -> Option<&'static str> {
-    Some(match statement {
-        Statement::CreateRole(_) => "CREATE ROLE",
-        Statement::AlterRole(_) => "ALTER ROLE",
-        Statement::DropRole(_) => "DROP ROLE",
-        Statement::ListRoles(_) => "LIST ROLES",
-        Statement::ListUsers => "LIST USERS",
-        Statement::GrantRole(_) | Statement::GrantPermissions(_) => "GRANT",
-        Statement::RevokeRole(_) | Statement::RevokePermissions(_) => "REVOKE",
-        Statement::ListPermissions(_) => "LIST PERMISSIONS",
-        Statement::AddIdentity(_) => "ADD IDENTITY",
-        Statement::DropIdentity(_) => "DROP IDENTITY",
-        _ => return None,
-    })
+/// The statement with the session's keyspace before the name of a table that has none; without either it fails once
+/// it runs (`AuthorizationStatement.maybeCorrectResource`).
+fn complete(statement: &RoleStatement, scope: &Scope<'_>) -> RoleStatement {
+    let mut statement = statement.clone();
+    let resource = match &mut statement {
+        RoleStatement::Grant(own) | RoleStatement::Revoke(own) => Some(&mut own.resource),
+        RoleStatement::ListPermissions(own) => own.resource.as_mut(),
+        _ => None,
+    };
+    if let Some(Resource::Table(name)) = resource
+        && let Ok(keyspace) = scope.keyspace_of(name)
+    {
+        name.keyspace = Some(keyspace.to_owned());
+    }
+    statement
 }
 
 /// Is there a keyspace to USE?
