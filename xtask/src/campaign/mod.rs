@@ -1,5 +1,6 @@
 //! `cargo xtask campaign NAME`: the long runs, most of them with new seeds and recorded under `docs/campaigns/`.
 
+mod applications;
 pub mod fuzz;
 pub mod hostile;
 pub mod power;
@@ -10,7 +11,7 @@ use crate::machine::{self, Outcome};
 
 const USAGE: &str = "campaign seeds|engine [FROM] [COUNT] | campaign seeds|engine --resume | \
                      campaign planted [BUG] | campaign power [OPTIONS] | campaign roundtrip | \
-                     campaign fuzz [RUNS] [--seed N] | campaign hostile [SECONDS]";
+                     campaign fuzz [RUNS] [--seed N] | campaign hostile [SECONDS] | campaign applications [HOST]";
 
 /// `campaign NAME [OPTIONS]`
 pub fn run(args: &[String]) -> Outcome {
@@ -21,6 +22,7 @@ pub fn run(args: &[String]) -> Outcome {
         ["power", ..] => power::campaign(&args[1..]),
         ["fuzz", ref rest @ ..] => fuzz::campaign(rest),
         ["hostile", ref rest @ ..] => hostile::campaign(rest),
+        ["applications", ref rest @ ..] => applications::campaign(rest),
         ["roundtrip"] => roundtrip::campaign(),
         _ => Err(USAGE.into()),
     }
