@@ -4,7 +4,10 @@ use std::rc::Rc;
 
 use cluster::{Coordinator, Request};
 use protocol::{Batch, ErrorResponse, MetadataForm, QueryOptions};
-use server::{Answer, Context, Execute, Outcome, PreparedAnswer, RowsAnswer, metadata_form};
+use server::{
+    Answer, AuthStep, Authentication, Context, Execute, Outcome, PreparedAnswer, RowsAnswer,
+    metadata_form,
+};
 
 /// A shard's coordinator, as its server sees it.
 pub(crate) struct Handler(pub Rc<Coordinator>);
@@ -15,6 +18,7 @@ fn request<'a>(context: &Context, options: &'a QueryOptions<'a>) -> Request<'a> 
         version: context.session.version,
         options,
         deadline: context.deadline,
+        user: context.session.user(),
     }
 }
 
@@ -71,15 +75,34 @@ impl server::Coordinator for Handler {
         let (result, info) = self.0.execute(execute.id, request(context, execute.options)).await;
         let version = context.session.version;
         outcome(result, |page| match &info {
+            // drivers must not take the columns of one execution for those of the next
+            Some(info) if info.is_conditional => MetadataForm::Full,
             Some(info) => metadata_form(version, execute, &info.result.id(), &page.metadata),
             None => MetadataForm::Full,
         })
     }
 
+    fn authentication(&self) -> Authentication {
+        match self.0.authenticates() {
+            true => Authentication::Required("org.apache.cassandra.auth.PasswordAuthenticator"),
+            false => Authentication::None,
+        }
+    }
+
+    async fn authenticate(
+        &self,
+        context: &Context,
+        token: &[u8],
+    ) -> Result<AuthStep, ErrorResponse> {
+        let user = self.0.log_in(token, context.session.remote.ip()).await?;
+        Ok(AuthStep::Success { user, token: None })
+    }
+
     async fn batch(&self, context: &Context, batch: &Batch<'_>) -> Outcome {
         let keyspace = context.session.keyspace();
         let version = context.session.version;
-        let result = self.0.batch(batch, keyspace, version, context.deadline).await;
+        let result =
+            self.0.batch(batch, keyspace, version, context.deadline, context.session.user()).await;
         outcome(result, |_| MetadataForm::Full)
     }
 }

@@ -5,8 +5,8 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use config::{Config, Timeouts};
-use cql::permission::Need;
-use cql::{Bind, CqlError, Limits, Plan, Prepared};
+use cql::modify::Modify;
+use cql::{Bind, Limits, OwnedValues, Plan, Prepared};
 use env::{Class, Env, Instant};
 use metrics::{Counter, Name, Registry, Unit};
 use protocol::{
@@ -19,12 +19,13 @@ use storage::shards::{HasShards, Shards};
 use types::Uuid;
 
 use crate::answer::{Answer, Outcome, PreparedInfo, cql_error, invalid, parse_error};
+use crate::auth::Auth;
 use crate::identity::Identity;
 use crate::prepared::{Entry, PreparedCache, result_metadata};
 use crate::request_metrics::ClientRequests;
 use crate::schema_owner::SchemaOwner;
 use crate::turns::Turns;
-use crate::values::Bound;
+use crate::values::{Bound, check_count};
 
 /// Bytes of prepared statements that a shard keeps where the configuration does not say.
 const PREPARED_BYTES: u64 = 10 << 20;
@@ -40,6 +41,8 @@ pub struct Request<'a> {
     pub options: &'a QueryOptions<'a>,
     /// When the client stops waiting.
     pub deadline: Instant,
+    /// Who asks; none where nobody has to say.
+    pub user: Option<Rc<str>>,
 }
 
 /// The coordinator.
@@ -55,8 +58,12 @@ pub struct Coordinator {
     pub(crate) owner: OnceCell<SchemaOwner>,
     /// Tells this shard's clients of a change.
     pub(crate) publish: Box<dyn Fn(&SchemaChange)>,
+    /// Who may do what.
+    pub(crate) auth: Auth,
     /// Who changes which of this shard's partitions.
     pub(crate) turns: Turns,
+    /// Who changes the state in `system.paxos` of which of them.
+    pub(crate) acceptors: Turns,
     /// Sequence of time-UUIDs within a microsecond, and this node's part of them.
     ticks: Cell<i64>,
     node: u64,
@@ -112,6 +119,7 @@ impl Coordinator {
             unlogged_batch_partitions_warn: config.unlogged_batch_partitions_warn as u32,
             ..Limits::default()
         };
+        let auth = Auth::new(&config, registry);
         Rc::new(Self {
             node: env.random_u64(),
             env,
@@ -124,7 +132,9 @@ impl Coordinator {
             limits,
             owner: OnceCell::new(),
             publish: Box::new(publish),
+            auth,
             turns: Turns::default(),
+            acceptors: Turns::default(),
             ticks: Cell::new(0),
             requests: ClientRequests::new(registry),
             stats: CoordinatorStats::new(registry),
@@ -199,6 +209,7 @@ impl Coordinator {
             now_millis: now.millis,
             protocol_version: request.version.number(),
             time_uuid: &|| self.time_uuid(),
+            list_path: &|| self.time_uuid(),
             random: &|| self.random(),
             limits: &self.limits,
         })
@@ -241,6 +252,12 @@ impl Coordinator {
         let known = self.prepared.borrow().get(&prepared_id(keyspace, text));
         let known = known.is_some_and(|entry| entry.epoch == self.schema().epoch());
         let entry = self.prepare_here(text, keyspace)?;
+        if let Plan::Role(statement) = &entry.prepared.plan
+            && !self.authenticates()
+        {
+            // Cassandra validates what it prepares: nobody has a name here, and so nothing is done but refused
+            Box::pin(self.run_role(statement, None)).await.result?;
+        }
         for shard in (0..self.shards.count()).filter(|shard| *shard != self.shards.me()) {
             let (text, keyspace) = (text.to_owned(), keyspace.map(str::to_owned));
             let prepare = move |other: &Rc<Self>| {
@@ -297,6 +314,10 @@ impl Coordinator {
             Ok(entry) => entry,
             Err(error) => return (error.into(), None),
         };
+        let given = &request.options.values;
+        if let Err(error) = check_count(given, &entry.prepared.variables, "there") {
+            return (error.into(), Some(entry.info.clone()));
+        }
         let outcome = self.run(&entry.prepared, &entry.info.result, &request).await;
         (outcome, Some(entry.info.clone()))
     }
@@ -307,15 +328,13 @@ impl Coordinator {
         metadata: &Arc<protocol::ResultMetadata>,
         request: &Request<'_>,
     ) -> Outcome {
-        for need in &prepared.needs {
-            if let Err(refused) = need.refused_to_all() {
-                return cql_error(refused).into();
-            }
-            // nobody has a name as long as nobody is asked for one
-            if matches!(need, Need::Name) {
-                let text = "You have to be logged in and not anonymous to perform this request";
-                return cql_error(CqlError::Unauthorized(text.to_owned())).into();
-            }
+        let user = request.user.as_ref();
+        let allowed = match self.authorize_now(&prepared.needs, user) {
+            Some(allowed) => allowed,
+            None => Box::pin(self.authorize(&prepared.needs, user)).await,
+        };
+        if let Err(refused) = allowed {
+            return refused.into();
         }
         let values = match Bound::new(request.options.values, &prepared.variables) {
             Ok(values) => values,
@@ -325,11 +344,11 @@ impl Coordinator {
             Plan::Modify(modify) => self.modify(modify, &values, request).await,
             Plan::Batch(batch) => self.batch_statement(batch, &values, request).await,
             Plan::Select(select) => self.select(select, &values, metadata, request).await,
-            Plan::Schema(ddl) => self.change_schema(ddl).await,
+            Plan::Schema(ddl) => self.change_schema(ddl, user).await,
+            Plan::Role(statement) => Box::pin(self.run_role(statement, user)).await,
             Plan::Use(keyspace) => self.use_keyspace(keyspace),
             Plan::Truncate(table) => self.truncate(table).await,
             Plan::Describe(describe) => self.describe(describe, request),
-            Plan::Unserved(what) => cql_error(CqlError::unsupported(what)).into(),
         };
         outcome.warnings.splice(0..0, prepared.warnings.iter().cloned());
         outcome
@@ -347,9 +366,10 @@ impl Coordinator {
         keyspace: Option<Rc<str>>,
         version: Version,
         deadline: Instant,
+        user: Option<Rc<str>>,
     ) -> Outcome {
         let options = &batch.options;
-        let request = Request { keyspace, version, options, deadline };
+        let request = Request { keyspace, version, options, deadline, user };
         match self.batch_parts(batch, &request).await {
             Ok(outcome) => outcome,
             Err(error) => error.into(),
@@ -377,6 +397,7 @@ impl Coordinator {
                     "Invalid statement in batch: only UPDATE, INSERT and DELETE statements are allowed.",
                 ));
             }
+            check_count(&entry.values, &statement.prepared.variables, "There")?;
             values.push(Bound::new(entry.values, &statement.prepared.variables)?);
             statements.push(statement);
         }
@@ -385,10 +406,25 @@ impl Coordinator {
             BatchKind::Unlogged => cql::ast::BatchKind::Unlogged,
             BatchKind::Counter => cql::ast::BatchKind::Counter,
         };
+        for needs in statements.iter().map(|entry| &entry.prepared.needs) {
+            let user = request.user.as_ref();
+            match self.authorize_now(needs, user) {
+                Some(allowed) => allowed?,
+                None => Box::pin(self.authorize(needs, user)).await?,
+            }
+        }
         let modifies = statements.iter().filter_map(|entry| match &entry.prepared.plan {
-            Plan::Modify(modify) => Some(&**modify),
+            Plan::Modify(modify) => Some(modify),
             _ => None,
         });
+        if modifies.clone().any(|modify| modify.is_conditional()) {
+            let all: Vec<&Modify> = modifies.clone().map(|modify| &**modify).collect();
+            cql::modify::check_parts(kind, false, &all).map_err(cql_error)?;
+            let values = values.iter().map(|values| OwnedValues::of(values));
+            let parts = modifies.cloned().zip(values).collect();
+            return Ok(self.cas(parts, true, request).await);
+        }
+        let modifies = modifies.map(|modify| &**modify);
         let parts: Vec<_> = modifies.zip(&values).collect();
         Ok(self.run_batch(kind, &parts, request, self.now(request.options)).await)
     }

@@ -3,6 +3,7 @@
 #![forbid(unsafe_code)]
 
 mod answer;
+mod auth;
 mod batch_log;
 mod boot;
 mod clock_reserve;
@@ -12,6 +13,7 @@ mod describe;
 mod identity;
 mod internal;
 mod paging;
+mod paxos;
 mod prepared;
 mod read;
 mod request_metrics;

@@ -81,7 +81,11 @@ impl Coordinator {
     }
 
     /// A statement that changes the schema, from any shard.
-    pub(crate) async fn change_schema(self: &Rc<Self>, ddl: &Ddl) -> Outcome {
+    pub(crate) async fn change_schema(
+        self: &Rc<Self>,
+        ddl: &Ddl,
+        user: Option<&Rc<str>>,
+    ) -> Outcome {
         let ddl = ddl.clone();
         let run = move |owner: Rc<Self>| async move { owner.change_as_owner(&ddl).await };
         let changed = match self.shards.call_async(0, STATEMENT, run).await {
@@ -90,6 +94,9 @@ impl Coordinator {
         };
         match changed {
             Ok((Some(change), warnings)) => {
+                if let Err(error) = Box::pin(self.after_schema_change(&change, user)).await {
+                    return error.into();
+                }
                 Outcome::new(Ok(Answer::SchemaChange(change)), warnings)
             }
             Ok((None, warnings)) => Outcome::new(Ok(Answer::Void), warnings),
@@ -107,6 +114,7 @@ impl Coordinator {
         let options = ChangeOptions {
             datacenters: [(self.identity.data_center.clone(), 1)].into(),
             default_replication: self.config.default_keyspace_rf,
+            masking: self.config.dynamic_data_masking_enabled,
             now: timestamp / 1_000_000,
             ..ChangeOptions::default()
         };

@@ -39,7 +39,7 @@ struct Client {
 impl Client {
     fn request<'a>(&self, options: &'a QueryOptions<'a>) -> Request<'a> {
         let deadline = self.env.now() + Duration::from_secs(10);
-        Request { keyspace: None, version: Version::V5, options, deadline }
+        Request { keyspace: None, version: Version::V5, options, deadline, user: None }
     }
 
     async fn try_run(&self, text: &str) -> Result<Answer, ErrorResponse> {

@@ -50,6 +50,7 @@ pub use keys::{PartitionKey, RangeBound, Target};
 pub use limits::NO_LIMIT;
 pub use order::PostOrder;
 pub use paging::{PageRequest, Position, Read};
+pub(crate) use project::put_columns;
 pub use project::{ResultRow, row_is_live};
 pub use slices::{MAX_COMBINATIONS, RowFilter};
 
@@ -121,7 +122,11 @@ impl Select {
             result.push(column);
         }
         if select.distinct {
-            check_distinct(select, &table, &restrictions, &build.columns)?;
+            // What rows are sorted by after they are read is selected too.
+            let sorts = if restrictions.key_has_in(&table) { &ordering[..] } else { &[] };
+            let sorts = sorts.iter().map(|(place, _)| *place);
+            let columns: Vec<Place> = build.columns.iter().copied().chain(sorts).collect();
+            check_distinct(select, &table, &restrictions, &columns)?;
         }
         let group_by = match select.group_by.is_empty() {
             true => None,
@@ -243,11 +248,15 @@ impl Select {
                 read.target = keys::range_of(restrictions, table, bind)?;
             }
         } else {
-            let keys = keys::keys_of(restrictions, table, bind)?;
-            if !keys.is_empty() {
+            let prefixes = keys::prefixes_of(restrictions, table, bind)?;
+            if !prefixes.is_empty() {
                 read.rows = rows()?;
             }
-            read.target = Target::Keys(keys);
+            // Where no row is asked for, nobody looks at the keys: an empty one is no error then.
+            if !read.rows.is_empty() {
+                let keys = keys::keys_of(&prefixes, restrictions, table, bind)?;
+                read.target = Target::Keys(keys);
+            }
         }
         Ok(read)
     }
