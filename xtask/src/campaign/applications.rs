@@ -1,5 +1,6 @@
 //! `cargo xtask campaign applications`: programs that others wrote for Cassandra, from their registries and unchanged,
-//! against this node. DSBulk loads a table and unloads it by ranges of tokens; JanusGraph keeps a graph.
+//! against this node. DSBulk loads a table and unloads it by ranges of tokens; JanusGraph keeps a graph. The scan of the
+//! Spark connector is a script. Recorded under `docs/campaigns/`.
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
@@ -12,6 +13,11 @@ use crate::node::{self, Node};
 const IP: &str = "127.0.0.36";
 /// Rows of the table that DSBulk loads.
 const ROWS: usize = 100_000;
+/// Names of places, and numbers of sensors: row `i` is of place `i % SITES` and of sensor `i % SENSORS`.
+const SITES: usize = 97;
+const SENSORS: usize = 311;
+/// Both are primes: every pair of them comes, and is a partition.
+const PARTITIONS: usize = SITES * SENSORS;
 /// Heap of a client's JVM.
 const HEAP: &str = "-Xmx512m";
 const KEYSPACE: &str = "app_dsbulk";
@@ -34,14 +40,28 @@ pub fn campaign(words: &[&str]) -> Outcome {
         [host] => ((*host).to_owned(), None),
         _ => return Err(super::USAGE.into()),
     };
-    let started = Instant::now();
-    dsbulk(&host)?;
-    println!("DSBulk: {:.0} s", started.elapsed().as_secs_f64());
-    let started = Instant::now();
-    janusgraph(&host)?;
-    println!("JanusGraph: {:.0} s", started.elapsed().as_secs_f64());
+    let mut text = format!("Commit {}, the node at {host}.\n\n", super::commit()?);
+    for (name, run) in APPLICATIONS {
+        let started = Instant::now();
+        let steps = run(&host)?;
+        let _ = writeln!(text, "{name}, {:.0} s:\n", started.elapsed().as_secs_f64());
+        for step in steps {
+            let _ = writeln!(text, "- {step}");
+        }
+        text.push('\n');
+    }
+    super::record("applications", &text)?;
     Ok(())
 }
+
+/// What an application did, a line each.
+type Steps = Vec<String>;
+
+const APPLICATIONS: [(&str, fn(&str) -> Outcome<Steps>); 3] = [
+    ("DSBulk 1.10.0 (Maven Central)", dsbulk),
+    ("JanusGraph 1.1.0 with its CQL store (Maven Central)", janusgraph),
+    ("The scan of the Spark connector (a script)", spark_scan),
+];
 
 fn folder(name: &str) -> PathBuf {
     machine::root().join("conformance/applications").join(name)
@@ -73,8 +93,8 @@ fn execute(host: &str, statements: &[&str]) -> Outcome {
     machine::run(Command::new("python3").arg(script).arg(host).args(statements))
 }
 
-/// A table loaded from a file and unloaded again: the same lines, and the estimates that a scan is cut by.
-fn dsbulk(host: &str) -> Outcome {
+/// A table loaded from a file and unloaded again: the same lines.
+fn dsbulk(host: &str) -> Outcome<Steps> {
     let place = place("dsbulk")?;
     let jars = place.join("lib");
     let output = format!("-DoutputDirectory={}", jars.display());
@@ -104,8 +124,7 @@ fn dsbulk(host: &str) -> Outcome {
         let counts = (before.len(), after.len());
         return Err(format!("unloaded is not what was loaded: {counts:?} lines, {other:?}").into());
     }
-    println!("ok {} lines loaded and unloaded", after.len());
-    Ok(())
+    Ok(vec![format!("{ROWS} rows loaded, and unloaded by ranges of tokens: the same")])
 }
 
 /// The table as a file of CSV.
@@ -119,8 +138,8 @@ fn table() -> String {
         let _ = writeln!(
             text,
             "s{},{},2025-06-{day:02}T05:{minute:02}:{second:02}Z,{celsius:?},\"[\"\"a\"\",\"\"b{}\"\"]\",{note}",
-            i % 97,
-            i % 311,
+            i % SITES,
+            i % SENSORS,
             i % 5,
         );
     }
@@ -142,14 +161,28 @@ fn lines(path: &Path) -> Outcome<Vec<String>> {
 }
 
 /// A graph in the tables of JanusGraph's own store.
-fn janusgraph(host: &str) -> Outcome {
+fn janusgraph(host: &str) -> Outcome<Steps> {
     let place = place("janusgraph")?;
     maven(&folder("janusgraph"), &["package"])?;
-    let mut command = java(&[place.join("classes"), place.join("lib/*")], "helenus.Graph")?;
-    let (done, text) = machine::output(command.args([host, "9042"]))?;
-    let passed = text.lines().filter(|line| line.starts_with("ok ")).count();
-    if !done {
-        return Err(format!("JanusGraph failed after {passed} steps").into());
+    let command = java(&[place.join("classes"), place.join("lib/*")], "helenus.Graph")?;
+    steps(command, &[host, "9042"])
+}
+
+/// The table that DSBulk loaded, in pieces of a size that the node's estimates of sizes lead to.
+fn spark_scan(host: &str) -> Outcome<Steps> {
+    let mut command = Command::new("python3");
+    command.arg(machine::root().join("conformance/applications/scan.py"));
+    let (rows, partitions) = (ROWS.to_string(), PARTITIONS.to_string());
+    steps(command, &[host, KEYSPACE, "readings", &rows, &partitions])
+}
+
+/// Runs a program that says `ok WHAT` of each step.
+fn steps(mut command: Command, args: &[&str]) -> Outcome<Steps> {
+    let (done, text) = machine::output(command.args(args))?;
+    let steps: Steps =
+        text.lines().filter_map(|line| line.strip_prefix("ok ")).map(str::to_owned).collect();
+    if done && !steps.is_empty() {
+        return Ok(steps);
     }
-    Ok(())
+    Err(format!("{command:?} failed after {} steps", steps.len()).into())
 }
