@@ -25,7 +25,8 @@ impl Node {
 async fn execute(coordinator: &Rc<Coordinator>, text: &str) -> Result<(), String> {
     let options = QueryOptions::default();
     let deadline = coordinator.engine().env().now() + admin::demo::STATEMENT_DEADLINE;
-    let request = Request { keyspace: None, version: Version::V5, options: &options, deadline };
+    let version = Version::V5;
+    let request = Request { keyspace: None, version, options: &options, deadline, tracing: None };
     let outcome = coordinator.query(text, request).await;
     outcome.result.map(drop).map_err(|error| error.message)
 }

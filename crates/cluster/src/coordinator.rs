@@ -14,8 +14,8 @@ use protocol::{
     Version, WriteType, prepared_id,
 };
 use schema::{Schema, Table};
-use storage::Engine;
 use storage::shards::{HasShards, Shards};
+use storage::{Engine, Trace};
 use types::Uuid;
 
 use crate::answer::{Answer, Outcome, PreparedInfo, cql_error, invalid, parse_error};
@@ -23,6 +23,7 @@ use crate::identity::Identity;
 use crate::prepared::{Entry, PreparedCache, result_metadata};
 use crate::request_metrics::ClientRequests;
 use crate::schema_owner::SchemaOwner;
+use crate::tracing::{TraceLot, Tracing, shown};
 use crate::turns::Turns;
 use crate::values::Bound;
 
@@ -40,6 +41,15 @@ pub struct Request<'a> {
     pub options: &'a QueryOptions<'a>,
     /// When the client stops waiting.
     pub deadline: Instant,
+    /// Its trace, if it has one.
+    pub tracing: Option<Rc<Tracing>>,
+}
+
+impl Request<'_> {
+    /// Where what happens is noted.
+    pub(crate) fn trace(&self) -> &Trace {
+        self.tracing.as_deref().map_or(&Trace::OFF, Tracing::trace)
+    }
 }
 
 /// The coordinator.
@@ -59,7 +69,8 @@ pub struct Coordinator {
     pub(crate) turns: Turns,
     /// Sequence of time-UUIDs within a microsecond, and this node's part of them.
     ticks: Cell<i64>,
-    node: u64,
+    pub(crate) node: u64,
+    pub(crate) trace_lot: TraceLot,
     /// The configuration's, until the operator sets others.
     timeouts: Cell<Timeouts>,
     /// Latencies and errors of reads and writes.
@@ -75,6 +86,8 @@ pub struct CoordinatorStats {
     pub own_partitions: Counter,
     /// Those that are another shard's: what a shard-aware driver avoids.
     pub other_partitions: Counter,
+    /// Traces that could not be written.
+    pub traces_lost: Counter,
 }
 
 impl CoordinatorStats {
@@ -84,6 +97,7 @@ impl CoordinatorStats {
         Self {
             own_partitions: count("OwnPartitions", "Partitions asked of the shard that owns them."),
             other_partitions: count("OtherPartitions", "Partitions asked of another shard."),
+            traces_lost: count("TracesLost", "Traces that could not be written."),
         }
     }
 }
@@ -114,6 +128,7 @@ impl Coordinator {
         };
         Rc::new(Self {
             node: env.random_u64(),
+            trace_lot: TraceLot::default(),
             env,
             engine: Rc::clone(engine),
             timeouts: Cell::new(config.timeouts),
@@ -211,15 +226,25 @@ impl Coordinator {
         Now { timestamp: options.timestamp.unwrap_or(unique), seconds, millis: unique / 1000 }
     }
 
-    fn plan(&self, text: &str, keyspace: Option<&str>) -> Result<Prepared, ErrorResponse> {
+    fn plan(
+        &self,
+        text: &str,
+        keyspace: Option<&str>,
+        trace: &Trace,
+    ) -> Result<Prepared, ErrorResponse> {
+        trace.note(&self.env, || format!("Parsing {}", shown(text)));
         let parsed = cql::parse(text).map_err(|error| parse_error(&error))?;
+        trace.note(&self.env, || "Preparing statement".to_owned());
         cql::prepare(&parsed, keyspace, &self.schema()).map_err(cql_error)
     }
 
     /// Runs a statement.
     pub async fn query(self: &Rc<Self>, text: &str, request: Request<'_>) -> Outcome {
         let keyspace = request.options.keyspace.map(Rc::from).or(request.keyspace.clone());
-        let prepared = match self.plan(text, keyspace.as_deref()) {
+        if let Some(tracing) = &request.tracing {
+            tracing.begin_query(text, request.options);
+        }
+        let prepared = match self.plan(text, keyspace.as_deref(), request.trace()) {
             Ok(prepared) => prepared,
             Err(error) => return error.into(),
         };
@@ -236,7 +261,12 @@ impl Coordinator {
         text: &str,
         session_keyspace: Option<&str>,
         keyspace: Option<&str>,
+        tracing: Option<&Tracing>,
     ) -> Result<PreparedInfo, ErrorResponse> {
+        if let Some(tracing) = tracing {
+            tracing.begin_prepare(text);
+            tracing.trace().note(&self.env, || format!("Parsing {}", shown(text)));
+        }
         let keyspace = keyspace.or(session_keyspace);
         let known = self.prepared.borrow().get(&prepared_id(keyspace, text));
         let known = known.is_some_and(|entry| entry.epoch == self.schema().epoch());
@@ -297,6 +327,9 @@ impl Coordinator {
             Ok(entry) => entry,
             Err(error) => return (error.into(), None),
         };
+        if let Some(tracing) = &request.tracing {
+            tracing.begin_execute(&entry, request.options);
+        }
         let outcome = self.run(&entry.prepared, &entry.info.result, &request).await;
         (outcome, Some(entry.info.clone()))
     }
@@ -340,16 +373,11 @@ impl Coordinator {
         Outcome::new(checked.map(|()| Answer::SetKeyspace(keyspace.to_owned())), Vec::new())
     }
 
-    /// Runs a BATCH message.
-    pub async fn batch(
-        self: &Rc<Self>,
-        batch: &Batch<'_>,
-        keyspace: Option<Rc<str>>,
-        version: Version,
-        deadline: Instant,
-    ) -> Outcome {
-        let options = &batch.options;
-        let request = Request { keyspace, version, options, deadline };
+    /// Runs a BATCH message, whose options are those of the request.
+    pub async fn batch(self: &Rc<Self>, batch: &Batch<'_>, request: Request<'_>) -> Outcome {
+        if let Some(tracing) = &request.tracing {
+            tracing.begin_batch(request.options);
+        }
         match self.batch_parts(batch, &request).await {
             Ok(outcome) => outcome,
             Err(error) => error.into(),
@@ -368,7 +396,7 @@ impl Coordinator {
             let statement = match entry.statement {
                 BatchStatement::Prepared(id) => self.entry(id)?,
                 BatchStatement::Text(text) => {
-                    let prepared = self.plan(text, keyspace.as_deref())?;
+                    let prepared = self.plan(text, keyspace.as_deref(), request.trace())?;
                     Rc::new(Entry::new(text, keyspace.as_deref(), prepared, 0))
                 }
             };

@@ -12,7 +12,7 @@ use cql::{Bind, Limits, Value, Values};
 use protocol::{Consistency, ErrorResponse, FailureReason, ResultMetadata};
 use rows::{Bound, BoundKind, Clustering, ClusteringRef, RowRef, Unfiltered};
 use schema::Table;
-use storage::{Engine, PartitionKey, ScanStart, Slices, StorageError};
+use storage::{Engine, PartitionKey, ScanStart, Slices, StorageError, Trace};
 
 use crate::answer::{Answer, Outcome, Page, cql_error, invalid, read_error};
 use crate::coordinator::{Coordinator, Request, STATEMENT, check_replicas};
@@ -34,6 +34,7 @@ pub(crate) struct Task {
     pub now_millis: i64,
     pub bytes_max: usize,
     pub thresholds: Thresholds,
+    pub trace: Trace,
 }
 
 /// Rows of one partition, projected.
@@ -335,8 +336,12 @@ async fn read_partition(
     let filter = resumed.unwrap_or(&read.rows);
     let left = if first { read.first_limit } else { read.per_partition_limit };
     let slices = slices(filter, read.reversed);
-    let started = engine.env().now();
-    let Some(mut rows) = engine.partition(task.table(), key.as_ref(), &slices).await? else {
+    let (started, trace) = (engine.env().now(), &task.trace);
+    trace.note(engine.env(), || {
+        format!("Executing single-partition query on {}", task.table().name)
+    });
+    let opened = engine.traced_partition(task.table(), key.as_ref(), &slices, trace).await?;
+    let Some(mut rows) = opened else {
         engine.read_ended(task.table().id, started);
         return Ok(None);
     };
@@ -344,6 +349,11 @@ async fn read_partition(
     let mut sink = Sink { task, engine, budget, aggregation, block, left };
     read_rows(&mut sink, key, &mut rows, resumed.is_some()).await?;
     engine.read_ended(task.table().id, started);
+    let scanned = sink.block.scanned;
+    trace.note(engine.env(), || {
+        let (live, tombstones) = (scanned.live, scanned.tombstones);
+        format!("Read {live} live rows and {tombstones} tombstone cells")
+    });
     sink.block.full = sink.left == 0 || sink.budget.is_spent();
     Ok(Some(sink.block))
 }
@@ -363,6 +373,7 @@ pub(crate) async fn read_keys(
     task: Task,
     keys: Vec<(usize, PartitionKey)>,
 ) -> Result<Vec<(usize, Block, Option<Aggregation>, Vec<Noticed>)>, ReadError> {
+    task.trace.note(engine.env(), || format!("Reading {} partitions", keys.len()));
     let mut budget = budget(&task);
     let mut found = Vec::new();
     for (place, key) in keys {
@@ -419,6 +430,10 @@ pub(crate) async fn read_range(engine: Rc<Engine>, task: Task) -> Result<Found, 
     let mut budget = budget(&task);
     let mut blocks = Vec::new();
     let mut last = None;
+    task.trace.note(engine.env(), || {
+        let live = engine.store(task.table().id).map(|store| store.live().tables().len());
+        format!("Executing seq scan across {} sstables", live.unwrap_or_default())
+    });
     let mut scan = engine.scan(task.table(), start).await?;
     while !budget.is_spent() {
         let Some(key) = scan.next().await?.filter(inside) else { break };
@@ -581,6 +596,7 @@ impl Coordinator {
             now_millis: now.millis,
             bytes_max: if paged { PAGE_BYTES_MAX } else { usize::MAX },
             thresholds: self.thresholds(table),
+            trace: request.trace().clone(),
         };
         let timeout = match &read.target {
             Target::Keys(_) => self.timeouts().read,
@@ -758,6 +774,7 @@ impl Coordinator {
                 continue;
             }
             let engine = Rc::clone(&self.engine);
+            task.trace.note(&self.env, || format!("Sending READ_REQ message to shard-{shard}"));
             remote.push(self.env.spawn_task(STATEMENT, async move {
                 let read = move |engine: Rc<Engine>| read_keys(engine, task, keys);
                 engine.shards().call_async(shard, STATEMENT, read).await
@@ -781,10 +798,12 @@ impl Coordinator {
     }
 
     async fn read_all_shards(self: &Rc<Self>, task: &Task) -> Result<Gathered, ReadError> {
+        task.trace.note(&self.env, || "Computing ranges to query".to_owned());
         let mut remote = Vec::new();
         for shard in (0..self.shards.count()).filter(|shard| *shard != self.shards.me()) {
             let task = task.clone();
             let engine = Rc::clone(&self.engine);
+            task.trace.note(&self.env, || format!("Sending READ_REQ message to shard-{shard}"));
             remote.push(self.env.spawn_task(STATEMENT, async move {
                 let read = move |engine: Rc<Engine>| read_range(engine, task);
                 engine.shards().call_async(shard, STATEMENT, read).await

@@ -18,7 +18,7 @@ use storage::{Node, StorageError};
 use crate::answer::{Answer, Outcome, cql_error, invalid};
 use crate::boot::{BootError, truncation_record, write_schema_mutation, write_schema_version};
 use crate::coordinator::{Coordinator, STATEMENT};
-use crate::internal::{self, Internal};
+use crate::internal::{self, Internal, Times};
 
 /// Who changes the schema; lives on the first shard.
 pub struct SchemaOwner {
@@ -207,7 +207,7 @@ impl Coordinator {
             env.raise_unique_floor(now - now % 1000 + 999);
             let record = truncation_record(position, now / 1000);
             let columns = [("truncated_at", Internal::Entry(id.0.to_vec(), record))];
-            let row = internal::insert(&local, &[b"local"], &[], &columns, now, now / 1_000_000);
+            let row = internal::insert(&local, &[b"local"], &[], &columns, &Times::new(now));
             internal::apply(&engine, row).await?;
             // in periodic mode too: the files go right after
             internal::sync_owner(&engine, b"local").await

@@ -8,7 +8,8 @@ use cql::modify::{Batch, Before, Modify, NothingRead, Part, ReadFirst, finish_pa
 use protocol::{Consistency, ErrorResponse, WriteType};
 use rows::{ClusteringRef, Mutation, PartitionUpdate, RowRef};
 use schema::{Schema, TableId};
-use storage::{Engine, PartitionKey, StorageError};
+use storage::commitlog::Ticket;
+use storage::{Engine, PartitionKey, StorageError, Trace};
 
 use crate::answer::{Answer, Outcome, cql_error, invalid, write_error};
 use crate::coordinator::{Coordinator, Now, Request, STATEMENT, batch_write_type, check_replicas};
@@ -193,10 +194,12 @@ impl Coordinator {
         let all = mutations.into_iter().map(|(ks, m)| (durable(&ks), m)).collect();
         let deadline = self.write_deadline(write_type, request);
         let run = async {
+            let trace = request.trace();
+            trace.note(&self.env, || "Determining replicas for mutation".to_owned());
             match needs_log {
-                _ if counts => self.apply_counters(all, deadline).await,
-                true => self.apply_logged(all, deadline).await,
-                false => self.apply_all(all).await,
+                _ if counts => self.apply_counters(all, deadline, trace).await,
+                true => self.apply_logged(all, deadline, trace).await,
+                false => self.apply_all(all, trace).await,
             }
         };
         match self.env.timeout_at(deadline, run).await {
@@ -218,6 +221,7 @@ impl Coordinator {
     pub(crate) async fn apply_all(
         self: &Rc<Self>,
         mutations: Vec<(bool, Mutation)>,
+        trace: &Trace,
     ) -> Result<(), StorageError> {
         let mut tickets = Vec::new();
         let mut by_shard: Vec<Vec<(bool, Mutation)>> =
@@ -234,13 +238,14 @@ impl Coordinator {
             }
             if shard == self.shards.me() {
                 for (durable, mutation) in &mutations {
-                    tickets.push(self.engine.apply(mutation, *durable).await?);
+                    tickets.push(apply_traced(&self.engine, mutation, *durable, trace).await?);
                 }
                 continue;
             }
-            let engine = Rc::clone(&self.engine);
+            let (engine, trace) = (Rc::clone(&self.engine), trace.clone());
+            trace.note(&self.env, || format!("Sending MUTATION_REQ message to shard-{shard}"));
             remote.push(self.env.spawn_task(STATEMENT, async move {
-                let apply = move |engine: Rc<Engine>| apply_and_wait(engine, mutations);
+                let apply = move |engine: Rc<Engine>| apply_and_wait(engine, mutations, trace);
                 engine.shards().call_async(shard, STATEMENT, apply).await
             }));
         }
@@ -261,6 +266,7 @@ impl Coordinator {
         request: &Request<'_>,
     ) -> Result<ReadRows, ErrorResponse> {
         let consistency = request.options.consistency;
+        request.trace().note(&self.env, || "Reading existing values before the write".to_owned());
         let mut read = ReadRows::default();
         for key in first.keys {
             let partition = PartitionKey::new(key.as_slice());
@@ -277,13 +283,36 @@ impl Coordinator {
     }
 }
 
+/// Applies a mutation of this shard, with what there is to say of it.
+pub(crate) async fn apply_traced(
+    engine: &Engine,
+    mutation: &Mutation,
+    durable: bool,
+    trace: &Trace,
+) -> Result<Ticket, StorageError> {
+    if durable {
+        trace.note(engine.env(), || "Appending to commitlog".to_owned());
+    }
+    let ticket = engine.apply(mutation, durable).await?;
+    if trace.is_on() {
+        let schema = engine.schema();
+        let tables =
+            mutation.updates().iter().map(|update| schema.table_by_id(&TableId(update.table)));
+        for table in tables.flatten() {
+            trace.note(engine.env(), || format!("Adding to {} memtable", table.name));
+        }
+    }
+    Ok(ticket)
+}
+
 async fn apply_and_wait(
     engine: Rc<Engine>,
     mutations: Vec<(bool, Mutation)>,
+    trace: Trace,
 ) -> Result<(), StorageError> {
     let mut tickets = Vec::with_capacity(mutations.len());
     for (durable, mutation) in &mutations {
-        tickets.push(engine.apply(mutation, *durable).await?);
+        tickets.push(apply_traced(&engine, mutation, *durable, &trace).await?);
     }
     for ticket in tickets {
         ticket.durable().await?;

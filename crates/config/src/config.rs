@@ -251,6 +251,8 @@ pub struct Config {
     pub tombstone_warn: u64,
     /// `tombstone_failure_threshold`.
     pub tombstone_failure: u64,
+    /// `trace_type_query_ttl`.
+    pub trace_query_ttl: Duration,
     /// `prepared_statements_cache_size`, in bytes; `None`: a 256th of the memory, 10 MiB at
     /// least.
     pub prepared_statements_cache_size: Option<u64>,
@@ -387,6 +389,7 @@ impl Config {
                 .into(),
             tombstone_warn: get.count("tombstone_warn_threshold")?.into(),
             tombstone_failure: get.count("tombstone_failure_threshold")?.into(),
+            trace_query_ttl: get.duration("trace_type_query_ttl"),
             prepared_statements_cache_size: get.prepared_cache()?,
             shards: get.some_count("shards")?,
             memory_budget: get.some_base("memory_budget"),

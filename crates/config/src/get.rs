@@ -101,7 +101,7 @@ impl Get<'_> {
         self.some_base(name).unwrap_or(0)
     }
 
-    fn duration(&self, name: &str) -> Duration {
+    pub fn duration(&self, name: &str) -> Duration {
         Duration::from_nanos(self.base(name))
     }
 

@@ -29,8 +29,8 @@ mod tally;
 
 pub use admission::ConnectionLimits;
 pub use coordinator::{
-    Answer, AuthStep, Authentication, Coordinator, Execute, Now, Outcome, PreparedAnswer,
-    RowsAnswer, metadata_form,
+    Answer, AuthStep, Authentication, Coordinator, Execute, Now, Outcome, PrepareOutcome,
+    PreparedAnswer, RowsAnswer, metadata_form,
 };
 pub use events::EventHub;
 pub use server::{HandOver, Server};

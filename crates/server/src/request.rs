@@ -12,7 +12,8 @@ use protocol::{
 
 use crate::connection::{Connection, Stage};
 use crate::coordinator::{
-    Answer, AuthStep, Authentication, Coordinator, Execute, Now, Outcome, PreparedAnswer,
+    Answer, AuthStep, Authentication, Coordinator, Execute, Now, Outcome, PrepareOutcome,
+    PreparedAnswer,
 };
 use crate::session::{Context, Session};
 use crate::shard::Body;
@@ -220,16 +221,20 @@ impl Answering<'_> {
         });
     }
 
-    fn prepared(self, result: Result<PreparedAnswer, ErrorResponse>) {
+    fn prepared(self, outcome: PrepareOutcome) {
         let (version, stream) = (self.header.version, self.header.stream);
-        match result {
-            Ok(PreparedAnswer { id, variables, result, names, mut warnings, tracing }) => {
+        let tracing = outcome.tracing;
+        match outcome.result {
+            Ok(PreparedAnswer { id, variables, result, names, mut warnings }) => {
                 warnings.extend(self.warning);
                 let reply = Reply { version, stream, tracing, warnings: &warnings };
                 let prepared = Prepared { id, variables: &variables, result: &result, names };
                 self.connection.respond(|out| reply.prepared(out, &prepared));
             }
-            Err(error) => self.connection.respond_error(self.header, &error),
+            Err(error) => {
+                let reply = Reply { version, stream, tracing, warnings: &[] };
+                self.connection.respond(|out| reply.error(out, &error));
+            }
         }
     }
 

@@ -21,6 +21,7 @@ use crate::read::{KeyScan, PartitionCursor, ScanStart, Slices};
 use crate::shards::{HasShards, Shards};
 use crate::sstables::{Files, LiveSet};
 use crate::table_store::TableStore;
+use crate::trace::Trace;
 
 /// One shard's engine. Everything a request touches hangs on it; nothing of it is shared.
 pub struct Engine {
@@ -456,9 +457,23 @@ impl Engine {
         key: KeyRef<'_>,
         slices: &Slices,
     ) -> Result<Option<PartitionCursor>, StorageError> {
+        self.traced_partition(table, key, slices, &Trace::OFF).await
+    }
+
+    /// As [`Self::partition`], for a request that may be traced.
+    ///
+    /// # Errors
+    /// If the table is unknown or an SSTable cannot be read.
+    pub async fn traced_partition(
+        &self,
+        table: &Table,
+        key: KeyRef<'_>,
+        slices: &Slices,
+        trace: &Trace,
+    ) -> Result<Option<PartitionCursor>, StorageError> {
         let store = self.store(table.id)?;
         store.stats.reads.set(store.stats.reads.get() + 1);
-        PartitionCursor::open(self, &store, key, slices).await
+        PartitionCursor::open(self, &store, key, slices, trace).await
     }
 }
 

@@ -2,6 +2,7 @@
 
 mod atomic;
 mod prepared;
+mod traced;
 mod truncate;
 
 use std::cell::RefCell;
@@ -39,7 +40,7 @@ struct Client {
 impl Client {
     fn request<'a>(&self, options: &'a QueryOptions<'a>) -> Request<'a> {
         let deadline = self.env.now() + Duration::from_secs(10);
-        Request { keyspace: None, version: Version::V5, options, deadline }
+        Request { keyspace: None, version: Version::V5, options, deadline, tracing: None }
     }
 
     async fn try_run(&self, text: &str) -> Result<Answer, ErrorResponse> {
