@@ -25,9 +25,9 @@ CORPUS = os.path.join(HERE, '..', 'corpus')
 GOLDEN = os.path.join(HERE, '..', 'golden')
 
 
-def server(text):
+def server(text, login=None):
     host, _, port = text.partition(':')
-    return Server(host, int(port or 9042))
+    return Server(host, int(port or 9042), login)
 
 
 def golden_path(path):
@@ -138,6 +138,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument('--golden', metavar='HOST_A')
     parser.add_argument('--record', metavar='HOST_B')
+    parser.add_argument('--login', metavar='USER:PASSWORD')
     parser.add_argument('--without', action='append', default=[])
     parser.add_argument('--messages', action='store_true')
     parser.add_argument('--show', type=int, default=40)
@@ -156,7 +157,7 @@ def main():
 
 def record(args):
     os.makedirs(GOLDEN, exist_ok=True)
-    right = server(args.record)
+    right = server(args.record, args.login)
     statements = 0
     for path, steps in corpus_files(args):
         right.clean()
@@ -177,8 +178,8 @@ def record(args):
 
 def compare(args):
     report = Report(args)
-    left = server(args.golden or args.rest[0])
-    right = None if args.golden else server(args.rest[1])
+    left = server(args.golden or args.rest[0], args.login)
+    right = None if args.golden else server(args.rest[1], args.login)
     for path, steps in corpus_files(args):
         started, before = time.monotonic(), report.different
         left.clean()

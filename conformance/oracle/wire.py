@@ -8,8 +8,9 @@ import socket
 import struct
 
 VOID, ROWS, SET_KEYSPACE, PREPARED, SCHEMA_CHANGE = 1, 2, 3, 4, 5
-ERROR, STARTUP, READY, OPTIONS, SUPPORTED, QUERY, RESULT, PREPARE, EXECUTE, REGISTER, EVENT, BATCH = (
-    0, 1, 2, 5, 6, 7, 8, 9, 10, 11, 12, 13)
+ERROR, STARTUP, READY, AUTHENTICATE, OPTIONS, SUPPORTED, QUERY, RESULT, PREPARE, EXECUTE, REGISTER, EVENT, BATCH = (
+    0, 1, 2, 3, 5, 6, 7, 8, 9, 10, 11, 12, 13)
+AUTH_RESPONSE, AUTH_SUCCESS = 15, 16
 
 CONSISTENCY = dict(ANY=0, ONE=1, TWO=2, THREE=3, QUORUM=4, ALL=5, LOCAL_QUORUM=6, EACH_QUORUM=7, SERIAL=8,
                    LOCAL_SERIAL=9, LOCAL_ONE=10, NODE_LOCAL=11)
@@ -191,15 +192,26 @@ class Options:
 class Connection:
     """One connection; one request at a time, except that events may arrive between answers."""
 
-    def __init__(self, host, port=9042, version=5, timeout=30):
+    def __init__(self, host, port=9042, version=5, timeout=30, user=None, password=None, tls=None):
+        """`user` and `password` log in; without, whoever asks for them gets no answer yet. `tls` is an ssl.SSLContext."""
         self.version, self.framed, self.events = version, False, []
         self.buffer = b''   # bytes of envelopes, out of their frames
         self.socket = socket.create_connection((host, port), timeout=timeout)
         self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        if tls:
+            self.socket = tls.wrap_socket(self.socket, server_hostname=host)
         answer = self.request(STARTUP, struct.pack('>H', 1) + string('CQL_VERSION') + string('3.0.0'))
-        if answer['kind'] != 'ready':
+        if answer['kind'] not in ('ready', 'authenticate'):
             raise Closed(f'STARTUP was answered by {answer}')
-        self.framed = version >= 5
+        self.framed, self.started = version >= 5, answer
+        if answer['kind'] == 'authenticate' and user is not None:
+            answer = self.log_in(b'\0' + user.encode() + b'\0' + password.encode())
+            if answer['kind'] != 'auth_success':
+                raise Closed(f'AUTH_RESPONSE was answered by {answer}')
+
+    def log_in(self, token):
+        """The answer to a token of SASL."""
+        return self.request(AUTH_RESPONSE, value(token))
 
     def close(self):
         self.socket.close()
@@ -325,6 +337,10 @@ class Connection:
             answer.update(self._result(r))
         elif opcode == READY:
             answer.update(kind='ready')
+        elif opcode == AUTHENTICATE:
+            answer.update(kind='authenticate', authenticator=r.string())
+        elif opcode == AUTH_SUCCESS:
+            answer.update(kind='auth_success', token=r.bytes())
         elif opcode == SUPPORTED:
             answer.update(kind='supported', options={r.string(): r.strings() for _ in range(r.u16())})
         else:

@@ -24,9 +24,13 @@ use crate::error::NodeError;
 use crate::message::Message;
 use crate::operator::Operations;
 use crate::settings::{metrics_address, server_settings, storage_options};
+use crate::views::{CacheRates, Journal};
 
 /// How often recent values of histograms lose weight.
 const TICK: Duration = Duration::from_secs(1);
+/// How long after the start the sizes of tables are first estimated, and how often from then on (Cassandra: 5 minutes).
+const FIRST_ESTIMATES: Duration = Duration::from_secs(30);
+const ESTIMATES: Duration = Duration::from_secs(60);
 /// How long requests in flight may take when the node ends.
 const DRAIN_PATIENCE: Duration = Duration::from_secs(10);
 
@@ -61,6 +65,10 @@ pub struct Node {
     pub(crate) shown_tables: RefCell<BTreeSet<TableId>>,
     /// When the node started.
     pub(crate) started: Instant,
+    /// How often the cache of chunks is asked.
+    pub(crate) cache_rates: Cell<CacheRates>,
+    /// On the first shard: what the node said.
+    pub(crate) journal: Journal,
     shards: Shards<Rc<Node>>,
     limits: ConnectionLimits,
     /// Jobs for the coordinator that came before it was there.
@@ -95,7 +103,7 @@ pub async fn run_shard(
     let storage_mesh = mesh.clone();
     let shards = Shards::new(&env, move |to, job| storage_mesh.send(to, Message::Storage(job)));
     let engine = Engine::new(&env, storage_options(&config), shards, first_schema());
-    let registry = Registry::new(env.shard() as u32);
+    let registry = Registry::sharing(env.shard() as u32, engine.weight().clone());
     let node_mesh = mesh.clone();
     let shards = Shards::new(&env, move |to, job| node_mesh.send(to, Message::Node(job)));
     let node = Rc::new(Node {
@@ -110,6 +118,8 @@ pub async fn run_shard(
         observed: Rc::default(),
         shown_tables: RefCell::default(),
         started: env.now(),
+        cache_rates: Cell::default(),
+        journal: Journal::default(),
         shards,
         limits,
         early: RefCell::default(),
@@ -179,7 +189,22 @@ impl Node {
     async fn tick(self: Rc<Self>) {
         loop {
             self.registry.tick(self.env.now().since(Instant::ZERO));
+            let cache = self.engine.chunk_cache_stats();
+            let rates = self.cache_rates.get().tick(cache.hits + cache.misses, cache.hits);
+            self.cache_rates.set(rates);
             self.env.sleep(TICK).await;
+        }
+    }
+
+    /// Keeps the estimates of tables up to date; on the first shard.
+    async fn estimate(self: Rc<Self>) {
+        self.env.sleep(FIRST_ESTIMATES).await;
+        loop {
+            if let Some(coordinator) = self.coordinator.get() {
+                // another time, if the log does not take it now
+                let _ = coordinator.refresh_estimates().await;
+            }
+            self.env.sleep(ESTIMATES).await;
         }
     }
 
@@ -232,6 +257,7 @@ impl Node {
                 clock_env.terminate();
             }
         });
+        self.env.spawn(Class::Background, Rc::clone(self).estimate());
         let mut notes = Vec::new();
         let _endpoint = self.serve_metrics(&mut notes)?;
         self.replay_metrics(&booted.replay);
@@ -247,6 +273,20 @@ impl Node {
         }
         let (replay, clock_behind) = (booted.replay, booted.clock_behind);
         let address = server_settings(&self.config)?.listen;
+        notes.iter().for_each(|note| self.say("WARN", note.clone()));
+        if !clock_behind.is_zero() {
+            self.say(
+                "WARN",
+                format!("the clock stands {clock_behind:?} behind the last timestamp"),
+            );
+        }
+        self.say(
+            "INFO",
+            match serves_clients {
+                true => format!("Starting listening for CQL clients on /{address}"),
+                false => "Not serving CQL clients: start_native_transport is false".to_owned(),
+            },
+        );
         ready(self, &Ready { address, replay, clock_behind, serves_clients, notes });
         self.env.terminated().await;
         self.drain().await?;
@@ -335,6 +375,7 @@ impl Node {
             job(&coordinator);
         }
         self.register(&coordinator);
+        self.show_views(&coordinator);
     }
 
     /// Serves the node's metrics, if the configuration says so. A port that is taken ends the start only where the
@@ -395,6 +436,16 @@ impl Node {
         if let Some(server) = server {
             server.drain(patience).await;
         }
+    }
+
+    /// Asks the server of this shard, if it runs.
+    pub(crate) fn on_server<T: Default>(&self, ask: impl FnOnce(&Server) -> T) -> T {
+        self.server.borrow().as_ref().map(|server| ask(server)).unwrap_or_default()
+    }
+
+    /// Says something for the operator; on the first shard.
+    fn say(&self, level: &'static str, message: String) {
+        self.journal.say(self.env.unix_micros() / 1000, level, "helenus.node", message);
     }
 
     /// Are clients served?

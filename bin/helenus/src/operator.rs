@@ -373,6 +373,11 @@ impl Operator for Operations {
         Ok(())
     }
 
+    async fn refresh_size_estimates(&self) -> Answer<()> {
+        let coordinator = self.0.coordinator().ok_or_else(|| failed(Stopping))?;
+        coordinator.refresh_estimates().await.map_err(failed)
+    }
+
     async fn trace_probability(&self) -> Answer<f64> {
         Ok(self.0.coordinator().ok_or_else(|| failed(Stopping))?.trace_probability())
     }

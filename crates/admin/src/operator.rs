@@ -64,6 +64,9 @@ pub trait Operator: 'static {
     /// Sets a timeout until the next start.
     async fn set_timeout(&self, timeout: Timeout, millis: u64) -> Answer<()>;
 
+    /// Estimates the sizes of all tables now.
+    async fn refresh_size_estimates(&self) -> Answer<()>;
+
     /// Which share of requests is traced though nobody asked for it.
     async fn trace_probability(&self) -> Answer<f64>;
     /// Sets that share until the next start.

@@ -89,6 +89,7 @@ async fn text<O: Operator>(env: &Env, operator: &O, verb: Verb) -> Answer<String
             return Ok(format!("Current trace probability: {share:?}\n"));
         }
         Verb::Info { tokens } => return Ok(info::print(&operator.node().await?, tokens)),
+        Verb::RefreshSizeEstimates => operator.refresh_size_estimates().await?,
         Verb::SetTimeout { timeout, millis } => operator.set_timeout(timeout, millis).await?,
         Verb::SetTraceProbability(share) => operator.set_trace_probability(share.0).await?,
         Verb::Status { keyspace, print_port } => {

@@ -19,13 +19,15 @@ use storage::{Engine, Trace};
 use types::Uuid;
 
 use crate::answer::{Answer, Outcome, PreparedInfo, cql_error, invalid, parse_error};
+use crate::estimates::Written;
 use crate::identity::Identity;
 use crate::prepared::{Entry, PreparedCache, result_metadata};
-use crate::request_metrics::ClientRequests;
+use crate::request_metrics::{Batches, ClientRequests};
 use crate::schema_owner::SchemaOwner;
 use crate::tracing::{TraceLot, Tracing, shown};
 use crate::turns::Turns;
 use crate::values::Bound;
+use crate::virtual_tables::Views;
 
 /// Bytes of prepared statements that a shard keeps where the configuration does not say.
 const PREPARED_BYTES: u64 = 10 << 20;
@@ -75,6 +77,11 @@ pub struct Coordinator {
     timeouts: Cell<Timeouts>,
     /// Latencies and errors of reads and writes.
     pub(crate) requests: ClientRequests,
+    pub(crate) batches: Batches,
+    /// Who knows what virtual tables show of the node.
+    pub(crate) views: OnceCell<Box<dyn Views>>,
+    /// On the first shard: the estimates that were last written.
+    pub(crate) estimates: RefCell<Written>,
     /// Counters for metrics.
     pub stats: CoordinatorStats,
 }
@@ -142,6 +149,9 @@ impl Coordinator {
             turns: Turns::default(),
             ticks: Cell::new(0),
             requests: ClientRequests::new(registry),
+            batches: Batches::new(registry),
+            views: OnceCell::new(),
+            estimates: RefCell::default(),
             stats: CoordinatorStats::new(registry),
         })
     }

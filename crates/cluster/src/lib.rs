@@ -9,6 +9,7 @@ mod clock_reserve;
 mod coordinator;
 mod counters;
 mod describe;
+mod estimates;
 mod identity;
 mod internal;
 mod paging;

@@ -12,7 +12,7 @@ use cql::{Bind, Limits, Value, Values};
 use protocol::{Consistency, ErrorResponse, FailureReason, ResultMetadata};
 use rows::{Bound, BoundKind, Clustering, ClusteringRef, RowRef, Unfiltered};
 use schema::Table;
-use storage::{Engine, PartitionKey, ScanStart, Slices, StorageError, Trace};
+use storage::{Engine, Measure, PartitionKey, ScanStart, Slices, StorageError, Trace};
 
 use crate::answer::{Answer, Outcome, Page, cql_error, invalid, read_error};
 use crate::coordinator::{Coordinator, Request, STATEMENT, check_replicas};
@@ -20,7 +20,6 @@ use crate::paging::{paging_state, position};
 use crate::request_metrics::RequestMetrics;
 use crate::scanned::{Scanned, Scanner, Thresholds, WARNINGS_MAX, warning};
 use crate::values::Bound as Bindings;
-use crate::virtual_tables::NodeData;
 
 /// A page ends early at this many bytes of cells, where the client asked for pages.
 const PAGE_BYTES_MAX: usize = 4 << 20;
@@ -383,6 +382,7 @@ pub(crate) async fn read_keys(
         let first = place == 0;
         let block =
             read_partition(&engine, &task, &key, first, &mut budget, aggregation.as_mut()).await?;
+        note_scanned(&engine, &task, budget.scanned);
         budget.end_page(&key, task.thresholds);
         let noticed = std::mem::take(&mut budget.noticed);
         found.extend(block.map(|block| (place, block, aggregation, noticed)));
@@ -391,6 +391,17 @@ pub(crate) async fn read_keys(
         }
     }
     Ok(found)
+}
+
+/// Counts what one read of this shard went over.
+fn note_scanned(engine: &Engine, task: &Task, scanned: Scanned) {
+    let values =
+        [(Measure::RowsPerRead, scanned.live), (Measure::TombstonesPerRead, scanned.tombstones)];
+    engine.measured(task.table().id, &values);
+}
+
+fn micros(duration: Duration) -> u64 {
+    u64::try_from(duration.as_micros()).unwrap_or(u64::MAX)
 }
 
 /// Reads this shard's part of a range.
@@ -430,6 +441,7 @@ pub(crate) async fn read_range(engine: Rc<Engine>, task: Task) -> Result<Found, 
     let mut budget = budget(&task);
     let mut blocks = Vec::new();
     let mut last = None;
+    let (started, mut scanned) = (engine.env().now(), Scanned::default());
     task.trace.note(engine.env(), || {
         let live = engine.store(task.table().id).map(|store| store.live().tables().len());
         format!("Executing seq scan across {} sstables", live.unwrap_or_default())
@@ -441,6 +453,7 @@ pub(crate) async fn read_range(engine: Rc<Engine>, task: Task) -> Result<Found, 
         let block =
             read_partition(&engine, &task, &key, first, &mut budget, aggregation.as_mut()).await?;
         last = Some(key);
+        scanned += block.as_ref().map(|block| block.scanned).unwrap_or_default();
         // what holds tombstones alone is there to be counted
         let counts = |block: &Block| aggregation.is_none() && block.scanned.tombstones > 0;
         blocks.extend(block.filter(|block| !block.rows.is_empty() || counts(block)));
@@ -448,6 +461,9 @@ pub(crate) async fn read_range(engine: Rc<Engine>, task: Task) -> Result<Found, 
     if let Some(key) = last.filter(|_| aggregation.is_some()) {
         budget.end_page(&key, task.thresholds);
     }
+    let took = micros(engine.env().now().since(started));
+    engine.measured(task.table().id, &[(Measure::LocalScan, took)]);
+    note_scanned(&engine, &task, scanned);
     let full = budget.is_spent();
     Ok(Found { blocks, aggregation, full, noticed: budget.noticed })
 }
@@ -554,7 +570,13 @@ impl Coordinator {
         let mut warnings = Vec::new();
         let result =
             self.select_page(select, values, metadata, request, &mut kind, &mut warnings).await;
-        kind.ended(self.env.now().since(started), result.as_ref().err());
+        let took = self.env.now().since(started);
+        kind.ended(took, result.as_ref().err());
+        let measure = match std::ptr::eq(kind, &self.requests.range) {
+            true => Measure::CoordinatorScan,
+            false => Measure::CoordinatorRead,
+        };
+        self.engine.measured(select.table().id, &[(measure, micros(took))]);
         if let (Ok(_), Some(warning)) = (&result, select.aggregation_warning()) {
             warnings.insert(0, warning.to_owned());
         }
@@ -839,30 +861,12 @@ impl Coordinator {
         Ok((blocks, aggregation, noticed))
     }
 
-    fn virtual_partitions(
-        &self,
-        table: &Table,
-    ) -> Result<Vec<rows::PartitionUpdate>, cql::CqlError> {
-        let data = NodeData {
-            settings: Some(self.config.entries()),
-            // this node has no peers yet: no hints, no connections between nodes
-            pending_hints: Some(Vec::new()),
-            inbound: Some(Vec::new()),
-            outbound: Some(Vec::new()),
-            ..NodeData::default()
-        };
-        let now = self.env.unix_micros();
-        let partitions = crate::virtual_tables::partitions(table, &self.schema(), &data, now);
-        let name = || format!("{}.{}", table.keyspace, table.name);
-        partitions.ok_or_else(|| cql::CqlError::unsupported(name()))
-    }
-
     /// Reads a virtual table: its partitions are made up here.
     async fn read_virtual(
         self: &Rc<Self>,
         task: &Task,
     ) -> Result<(Merged, Option<Aggregation>), ReadError> {
-        let partitions = self.virtual_partitions(task.table())?;
+        let partitions = self.virtual_partitions(task.table()).await?;
         let mut aggregation = task.select.is_aggregate().then(Aggregation::default);
         let mut budget = budget(task);
         let mut blocks = Vec::new();

@@ -159,13 +159,19 @@ impl Coordinator {
     }
 
     /// Removes the files of tables that a change dropped, after their snapshot.
-    async fn drop_tables(&self, before: &Schema, after: &Schema) {
+    async fn drop_tables(self: &Rc<Self>, before: &Schema, after: &Schema) {
         let Some(node) = self.engine.node() else { return };
+        let mut dropped = false;
         let tables = before.keyspaces().values().flat_map(|keyspace| keyspace.tables.values());
         for table in tables.filter(|table| after.table_by_id(&table.id).is_none()) {
             let name = self.snapshot_name("dropped", table);
             // What cannot be removed costs space only: no table refers to it any more.
             let _ = node.drop_table(table, name.as_deref()).await;
+            dropped = true;
+        }
+        if dropped {
+            // they are refreshed again in a while
+            let _ = self.refresh_estimates().await;
         }
     }
 
@@ -195,6 +201,10 @@ impl Coordinator {
         let schema = self.schema();
         let table = schema.table_by_id(&id).ok_or_else(|| invalid("unconfigured table"))?;
         cql::ddl::check_truncate(table).map_err(cql_error)?;
+        if table.is_virtual() {
+            self.views.get().inspect(|views| views.forget_logs());
+            return Ok(());
+        }
         let node = self.engine.node().ok_or_else(|| server_error("the node is stopping"))?;
         let snapshot = self.snapshot_name("truncated", table);
         let local = schema.table("system", "local").cloned();

@@ -1,5 +1,6 @@
 //! Writes: updates bound, and applied on the shards that own their keys.
 
+use std::collections::BTreeSet;
 use std::rc::Rc;
 
 use cql::Bind;
@@ -9,7 +10,7 @@ use protocol::{Consistency, ErrorResponse, WriteType};
 use rows::{ClusteringRef, Mutation, PartitionUpdate, RowRef};
 use schema::{Schema, TableId};
 use storage::commitlog::Ticket;
-use storage::{Engine, PartitionKey, StorageError, Trace};
+use storage::{Engine, Measure, PartitionKey, StorageError, Trace};
 
 use crate::answer::{Answer, Outcome, cql_error, invalid, write_error};
 use crate::coordinator::{Coordinator, Now, Request, STATEMENT, batch_write_type, check_replicas};
@@ -97,7 +98,15 @@ impl Coordinator {
             warnings: b.warnings,
             needs_log: b.needs_log,
         });
+        self.count_batch(batch.kind(), &bound);
         self.write(bound, batch_write_type(batch.kind()), request).await
+    }
+
+    /// Counts how many partitions a batch is of.
+    fn count_batch(&self, kind: BatchKind, bound: &Result<Write, ErrorResponse>) {
+        let Ok(Write { updates, .. }) = bound else { return };
+        let keys: BTreeSet<&[u8]> = updates.iter().map(|update| &*update.key).collect();
+        self.batches.of(kind).record(keys.len() as u64);
     }
 
     /// The parts of a batch, each with its own values.
@@ -109,6 +118,7 @@ impl Coordinator {
         now: Now,
     ) -> Outcome {
         let bound = self.bind_parts(kind, parts, request, &now).await;
+        self.count_batch(kind, &bound);
         self.write(bound, batch_write_type(kind), request).await
     }
 
@@ -159,8 +169,14 @@ impl Coordinator {
             Err(error) => return error.into(),
         };
         let started = self.env.now();
+        let tables: Vec<TableId> = updates.iter().map(|update| TableId(update.table)).collect();
         let result = self.apply(updates, needs_log, write_type, request).await;
-        self.requests.write.ended(self.env.now().since(started), result.as_ref().err());
+        let took = self.env.now().since(started);
+        self.requests.write.ended(took, result.as_ref().err());
+        let micros = u64::try_from(took.as_micros()).unwrap_or(u64::MAX);
+        for table in tables {
+            self.engine.measured(table, &[(Measure::CoordinatorWrite, micros)]);
+        }
         Outcome::new(result.map(|()| Answer::Void), warnings)
     }
 

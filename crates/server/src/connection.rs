@@ -36,6 +36,8 @@ pub(crate) struct Connection {
     pub account: OfIp,
     /// Requests started and not finished.
     pub in_flight: Cell<usize>,
+    /// Messages of the client so far.
+    pub messages: Cell<u64>,
     stage: Cell<Stage>,
     session: OnceCell<Rc<Session>>,
     /// None once the connection is closed, even while requests of it still run.
@@ -64,6 +66,7 @@ impl Connection {
             opened: now,
             account: shard.in_flight.of(remote.ip()),
             in_flight: Cell::new(0),
+            messages: Cell::new(0),
             stage: Cell::new(Stage::Established),
             session: OnceCell::new(),
             stream: RefCell::new(Some(stream)),

@@ -367,6 +367,7 @@ impl<C: Coordinator> Stages<C> {
     fn frame(&self, frame: &Frame<'_>, received: Instant) -> After {
         let tally = &self.connection.shard.tally;
         let size = (protocol::header::HEADER_LENGTH + frame.body.len()) as u64;
+        self.connection.messages.set(self.connection.messages.get() + 1);
         tally.bytes_received.add(size);
         tally.bytes_per_request.record(size);
         let opcode = frame.header.opcode;

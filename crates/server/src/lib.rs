@@ -26,6 +26,7 @@ mod settings;
 mod shard;
 mod supported;
 mod tally;
+mod view;
 
 pub use admission::ConnectionLimits;
 pub use coordinator::{
@@ -36,3 +37,4 @@ pub use events::EventHub;
 pub use server::{HandOver, Server};
 pub use session::{Context, Session};
 pub use settings::Settings;
+pub use view::{ClientView, RunningView};

@@ -85,6 +85,7 @@ pub(crate) fn start<C: Coordinator>(
             return;
         }
     }
+    let started = shard.env.turn_now();
     let place = Place::take(connection, bytes);
     let body = shard.body(frame.body);
     let coordinator = Rc::clone(coordinator);
@@ -92,7 +93,13 @@ pub(crate) fn start<C: Coordinator>(
     // Spawned, a task is polled afresh: the first poll needs no waker.
     match poll_once(future.as_mut()) {
         Poll::Ready(()) => shard.tally.answered_inline.inc(),
-        Poll::Pending => shard.env.spawn(Class::Statement, future),
+        Poll::Pending => {
+            let running = shard.running.enter(request, received, started);
+            shard.env.spawn(Class::Statement, async move {
+                future.await;
+                drop(running);
+            });
+        }
     }
 }
 

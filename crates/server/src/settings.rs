@@ -80,5 +80,7 @@ pub(crate) const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 pub(crate) const KEPT_BODIES: usize = 256;
 /// See [`KEPT_BODIES`], in bytes.
 pub(crate) const KEPT_BODY: usize = 8 << 10;
+/// Options of STARTUP that a session remembers.
+pub(crate) const MAX_CLIENT_OPTIONS: usize = 32;
 /// Longest driver name or version that a session remembers, in bytes.
 pub(crate) const MAX_DRIVER_NAME: usize = 256;

@@ -15,6 +15,7 @@ use crate::events::EventHub;
 use crate::settings::{KEPT_BODIES, KEPT_BODY, READ_CHUNK, Settings};
 use crate::supported::Supported;
 use crate::tally::Tally;
+use crate::view::RunningRequests;
 
 /// The server's state on one shard.
 #[derive(Debug)]
@@ -25,6 +26,8 @@ pub(crate) struct Shard {
     pub in_flight: InFlight,
     pub supported: Supported,
     pub hub: EventHub,
+    /// Those requests that did not end in their first turn.
+    pub running: Rc<RunningRequests>,
     /// Requests started and not finished.
     pub requests: Cell<usize>,
     pub draining: Cell<bool>,
@@ -49,6 +52,7 @@ impl Shard {
             in_flight: InFlight::new(&settings, env.shards()),
             supported: Supported::new(env.shard(), env.shards()),
             hub,
+            running: Rc::default(),
             requests: Cell::new(0),
             draining: Cell::new(false),
             progress: Notify::new(),

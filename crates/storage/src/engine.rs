@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use env::Env;
 use env::sync::Notify;
+use metrics::Weight;
 use rows::codec::MutationEncoder;
 use rows::{Mutation, RowBuilder};
 use schema::{Schema, Table, TableId};
@@ -20,8 +21,11 @@ use crate::options::Options;
 use crate::read::{KeyScan, PartitionCursor, ScanStart, Slices};
 use crate::shards::{HasShards, Shards};
 use crate::sstables::{Files, LiveSet};
-use crate::table_store::TableStore;
+use crate::table_store::{Measure, TableStore};
 use crate::trace::Trace;
+
+/// Nanoseconds in a microsecond.
+const NANOS: u64 = 1000;
 
 /// One shard's engine. Everything a request touches hangs on it; nothing of it is shared.
 pub struct Engine {
@@ -46,6 +50,8 @@ pub struct Engine {
     pub(crate) files: Rc<Files>,
     /// What only the first shard has: the node's set of SSTables, flushes and compactions.
     pub(crate) node: OnceCell<Rc<Node>>,
+    /// Of the distributions that tables keep.
+    weight: Weight,
     /// Counters for metrics.
     pub stats: EngineStats,
 }
@@ -104,6 +110,7 @@ impl Engine {
             freed: Notify::new(),
             files: Rc::new(Files::new(env, cache)),
             node: OnceCell::new(),
+            weight: Weight::default(),
             stats: EngineStats::default(),
         })
     }
@@ -188,7 +195,10 @@ impl Engine {
                     store.set_table(table, position);
                 }
                 None => {
-                    tables.insert(table.id, TableStore::new(Arc::clone(table), position));
+                    tables.insert(
+                        table.id,
+                        TableStore::new(Arc::clone(table), position, self.weight.clone()),
+                    );
                 }
             }
         }
@@ -284,6 +294,7 @@ impl Engine {
             let ended = self.env.now();
             let took = ended.as_nanos().saturating_sub(started.as_nanos());
             store.stats.write_ns.set(store.stats.write_ns.get() + took);
+            store.stats.record(Measure::LocalWrite, took / NANOS);
             started = ended;
         }
         self.stats.mutations.set(self.stats.mutations.get() + 1);
@@ -295,7 +306,20 @@ impl Engine {
         if let Ok(store) = self.store(table) {
             let took = self.env.now().as_nanos().saturating_sub(started.as_nanos());
             store.stats.read_ns.set(store.stats.read_ns.get() + took);
+            store.stats.record(Measure::LocalRead, took / NANOS);
         }
+    }
+
+    /// Counts what a request measured at a table.
+    pub fn measured(&self, table: TableId, values: &[(Measure, u64)]) {
+        if let Ok(store) = self.store(table) {
+            values.iter().for_each(|(measure, value)| store.stats.record(*measure, *value));
+        }
+    }
+
+    /// What values of this shard's distributions weigh; the registry that lets them fade shares it.
+    pub fn weight(&self) -> &Weight {
+        &self.weight
     }
 
     /// What this shard's cache of chunks holds and did.

@@ -47,6 +47,8 @@ pub enum Verb {
         /// Every token on a line of its own.
         tokens: bool,
     },
+    /// Estimates the sizes of all tables.
+    RefreshSizeEstimates,
     /// Sets a timeout until the next start.
     SetTimeout {
         /// Which.
@@ -201,6 +203,7 @@ impl Verb {
                 args.not_served(&["-O", "--out-of-range-ops"])?;
                 Self::Info { tokens: args.flag(&["-T", "--tokens"]) }
             }
+            "refreshsizeestimates" => Self::RefreshSizeEstimates,
             "settimeout" => set_timeout(&args.rest())?,
             "settraceprobability" => Self::SetTraceProbability(share(args)?),
             "status" => {

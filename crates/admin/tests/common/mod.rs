@@ -214,6 +214,10 @@ impl Operator for Fake {
         self.note(format!("set {timeout} {millis}"))
     }
 
+    async fn refresh_size_estimates(&self) -> Answer<()> {
+        self.note("estimate".to_owned())
+    }
+
     async fn trace_probability(&self) -> Answer<f64> {
         Ok(0.0)
     }

@@ -123,7 +123,7 @@ pub fn check_truncate(table: &schema::Table) -> Result<(), CqlError> {
             "Cannot TRUNCATE materialized view directly; must truncate base table instead",
         ));
     }
-    if table.is_virtual() {
+    if table.is_virtual() && table.name != schema::system::SYSTEM_LOGS {
         return Err(CqlError::invalid(format!(
             "Truncation is not supported by table {}",
             table.qualified_name()
