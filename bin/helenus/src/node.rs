@@ -28,6 +28,8 @@ use crate::views::{CacheRates, Journal};
 
 /// How often recent values of histograms lose weight.
 const TICK: Duration = Duration::from_secs(1);
+/// Seconds in a minute, in which evictions are counted.
+const MINUTE_SECONDS: u64 = 60;
 /// How long after the start the sizes of tables are first estimated, and how often from then on (Cassandra: 5 minutes).
 const FIRST_ESTIMATES: Duration = Duration::from_secs(30);
 const ESTIMATES: Duration = Duration::from_secs(60);
@@ -187,12 +189,27 @@ impl Node {
 
     /// Lets time pass for the metrics.
     async fn tick(self: Rc<Self>) {
+        let (mut seconds, mut evicted) = (0u64, 0);
         loop {
             self.registry.tick(self.env.now().since(Instant::ZERO));
             let cache = self.engine.chunk_cache_stats();
             let rates = self.cache_rates.get().tick(cache.hits + cache.misses, cache.hits);
             self.cache_rates.set(rates);
+            seconds += 1;
+            if seconds % MINUTE_SECONDS == 0 && self.env.shard() == 0 {
+                self.warn_of_evictions(&mut evicted);
+            }
             self.env.sleep(TICK).await;
+        }
+    }
+
+    /// Says how many prepared statements went to make room since it was last asked.
+    fn warn_of_evictions(&self, before: &mut u64) {
+        let now = self.coordinator.get().map_or(0, |coordinator| coordinator.prepared_stats().1);
+        let gone = now - std::mem::replace(before, now);
+        if gone > 0 {
+            let size = self.coordinator.get().map_or(0, |it| it.prepared_limit()) >> 20;
+            self.say("WARN", format!("{gone} prepared statements discarded in the last minute because cache limit reached ({size} MiB)"));
         }
     }
 

@@ -166,6 +166,11 @@ impl Coordinator {
         self.prepared.borrow().stats()
     }
 
+    /// Bytes of prepared statements that this shard keeps at most.
+    pub fn prepared_limit(&self) -> usize {
+        self.prepared.borrow().limit()
+    }
+
     /// Who this node is.
     pub fn identity(&self) -> &Identity {
         &self.identity

@@ -150,6 +150,10 @@ pub struct NativeTransport {
     pub max_connections: Option<u64>,
     /// `native_transport_max_concurrent_connections_per_ip`; `None`: no limit.
     pub max_connections_per_ip: Option<u64>,
+    /// `native_transport_max_requests_per_second`, where `native_transport_rate_limiting_enabled`.
+    pub max_requests_per_second: Option<u32>,
+    /// `native_transport_timeout`.
+    pub request_timeout: Duration,
     /// `native_transport_allow_older_protocols`.
     pub allow_older_protocols: bool,
     /// `native_transport_idle_timeout`; `None`: never.

@@ -76,6 +76,13 @@ pub(crate) fn start<C: Coordinator>(
         warning = Some(shard.in_flight.warning());
         connection.breached();
     }
+    if let Some(rate) = shard.rate.as_ref().filter(|_| !session.throw_on_overload) {
+        let delay = rate.reserve(shard.env.turn_now());
+        if !delay.is_zero() {
+            warning.get_or_insert_with(|| rate.warning());
+            connection.pause(delay);
+        }
+    }
     let tracing = wants_tracing(frame);
     let context = Context { session: Rc::clone(session), received, deadline, tracing };
     shard.tally.dispatched.inc();
@@ -126,6 +133,12 @@ fn refuse(
     if session.throw_on_overload && !shard.in_flight.fits(&connection.account, bytes) {
         shard.tally.discarded.inc();
         return Some(overloaded(shard.in_flight.overloaded(&connection.account, session.version)));
+    }
+    if let Some(rate) = shard.rate.as_ref().filter(|_| session.throw_on_overload)
+        && !rate.try_reserve(shard.env.turn_now())
+    {
+        shard.tally.discarded.inc();
+        return Some(overloaded(rate.overloaded()));
     }
     None
 }

@@ -53,7 +53,7 @@ impl Server {
         hand_over: Option<HandOver>,
     ) -> io::Result<Self> {
         let (address, shard_aware) = (settings.listen, settings.shard_aware);
-        let shard = Rc::new(Shard::new(env.clone(), settings, hub, registry));
+        let shard = Rc::new(Shard::new(env.clone(), settings, hub, registry, &limits));
         let adopt = adopter(&shard, coordinator, limits);
         let mut listeners = Vec::new();
         let take = Rc::clone(&adopt);

@@ -23,6 +23,9 @@ pub struct Settings {
     pub max_connections: Option<u64>,
     /// Connections of one client address (`native_transport_max_concurrent_connections_per_ip`).
     pub max_connections_per_ip: Option<u64>,
+    /// Requests of the node a second (`native_transport_max_requests_per_second`, where
+    /// `native_transport_rate_limiting_enabled`); none: no limit.
+    pub max_requests_per_second: Option<u32>,
     /// Are versions before 5 served (`native_transport_allow_older_protocols`)?
     pub allow_older_protocols: bool,
     /// A connection on which nothing moved for so long is closed
@@ -53,6 +56,7 @@ impl Settings {
             max_in_flight_per_ip: 64 << 20,
             max_connections: None,
             max_connections_per_ip: None,
+            max_requests_per_second: None,
             allow_older_protocols: true,
             idle_timeout: None,
             request_timeout: Duration::from_secs(12),
