@@ -93,6 +93,9 @@ pub(crate) fn cql_error(error: CqlError) -> ErrorResponse {
         CqlError::AlreadyExists { keyspace, table, .. } => {
             plain(ErrorDetail::AlreadyExists { keyspace, table }, message)
         }
+        CqlError::Function { keyspace, name, arguments, .. } => {
+            plain(ErrorDetail::FunctionFailure { keyspace, function: name, arguments }, message)
+        }
     }
 }
 

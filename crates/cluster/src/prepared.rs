@@ -30,7 +30,7 @@ pub(crate) fn columns(columns: &[ResultColumn]) -> Vec<Column> {
         table: Arc::clone(&column.table),
         name: column.name.to_string(),
         cql_type: column.ty.clone(),
-        reversed: false,
+        reversed: column.reversed,
     };
     columns.iter().map(column).collect()
 }

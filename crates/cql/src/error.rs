@@ -27,6 +27,18 @@ pub enum CqlError {
         /// The text.
         message: String,
     },
+    /// FUNCTION_FAILURE (0x1400): a function was called and failed.
+    #[error("{message}")]
+    Function {
+        /// The keyspace.
+        keyspace: String,
+        /// The name.
+        name: String,
+        /// The types of its arguments.
+        arguments: Vec<String>,
+        /// The text.
+        message: String,
+    },
 }
 
 impl CqlError {

@@ -40,6 +40,8 @@ pub struct ResultColumn {
     pub name: Arc<str>,
     /// Type of the values.
     pub ty: CqlType,
+    /// Is it that of a clustering column in descending order? It counts in the digest of the metadata.
+    pub reversed: bool,
 }
 
 /// A prepared statement.

@@ -1,13 +1,16 @@
 //! What a statement is prepared in: the schema, the session's keyspace, and the bind markers met so far.
 
+use std::cell::RefCell;
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use schema::{Column, ColumnKind, Schema, Table};
 use types::CqlType;
 
-use crate::ast::QualifiedName;
+use crate::ast::{QualifiedName, Term};
 use crate::error::CqlError;
 use crate::prepared::Variable;
+use crate::term::assign::Assignment;
 
 /// What receives a term: a column, a part of one, or something such as `[limit]`.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -122,6 +125,50 @@ impl Variables {
     }
 }
 
+/// What was found out about calls in terms, by where they stand in the tree of the statement: each is asked
+/// about once for every type that may receive it.
+#[derive(Debug, Default)]
+pub struct Verdicts {
+    assignments: RefCell<BTreeMap<(usize, CqlType), Assignment>>,
+    types: RefCell<BTreeMap<usize, Option<CqlType>>>,
+}
+
+impl Verdicts {
+    fn place(term: &Term) -> usize {
+        std::ptr::from_ref(term).addr()
+    }
+
+    /// How well the result of a call fits a type.
+    pub fn assignment(
+        &self,
+        call: &Term,
+        ty: &CqlType,
+        find: impl FnOnce() -> Assignment,
+    ) -> Assignment {
+        let key = (Self::place(call), ty.clone());
+        let known = self.assignments.borrow().get(&key).copied();
+        known.unwrap_or_else(|| {
+            let found = find();
+            self.assignments.borrow_mut().insert(key, found);
+            found
+        })
+    }
+
+    /// The type of the result of a call.
+    pub fn known_type(
+        &self,
+        call: &Term,
+        find: impl FnOnce() -> Option<CqlType>,
+    ) -> Option<CqlType> {
+        let known = self.types.borrow().get(&Self::place(call)).cloned();
+        known.unwrap_or_else(|| {
+            let found = find();
+            self.types.borrow_mut().insert(Self::place(call), found.clone());
+            found
+        })
+    }
+}
+
 /// Where a statement is prepared.
 #[derive(Debug)]
 pub struct Scope<'a> {
@@ -138,6 +185,8 @@ pub struct Scope<'a> {
     pub acts_on: Option<String>,
     /// Warnings for every answer.
     pub warnings: Vec<String>,
+    /// What is known about calls already. The tree of the statement must outlive it.
+    pub verdicts: Verdicts,
 }
 
 impl<'a> Scope<'a> {
@@ -150,6 +199,7 @@ impl<'a> Scope<'a> {
             partition_key_markers: Vec::new(),
             acts_on: None,
             warnings: Vec::new(),
+            verdicts: Verdicts::default(),
         }
     }
 

@@ -120,6 +120,9 @@ fn error(error: &CqlError) -> Value {
         CqlError::Invalid(_) => (0x2200, None),
         CqlError::Config(_) => (0x2300, None),
         CqlError::AlreadyExists { keyspace, table, .. } => (0x2400, Some(json!([keyspace, table]))),
+        CqlError::Function { keyspace, name, arguments, .. } => {
+            (0x1400, Some(json!([keyspace, name, arguments])))
+        }
     };
     let mut answer = json!({"err": [code, error.to_string()]});
     if let Some(detail) = detail {

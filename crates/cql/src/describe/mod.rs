@@ -59,7 +59,13 @@ const NAMES: [&str; 3] = ["keyspace_name", "type", "name"];
 const TEXTS: [&str; 4] = ["keyspace_name", "type", "name", "create_statement"];
 
 fn column(name: &str, ty: CqlType) -> ResultColumn {
-    ResultColumn { keyspace: "system".into(), table: "describe".into(), name: name.into(), ty }
+    ResultColumn {
+        keyspace: "system".into(),
+        table: "describe".into(),
+        name: name.into(),
+        ty,
+        reversed: false,
+    }
 }
 
 fn fail<T>(message: String) -> Result<T, CqlError> {

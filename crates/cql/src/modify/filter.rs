@@ -126,6 +126,16 @@ impl Filter {
         check_operand(column, "=", false)?;
         let spec = ColumnSpec::of_column(table, column);
         let term = Term::prepare(raw, &table.keyspace, &spec, scope)?;
+        self.add_equal_term(column, term, table)
+    }
+
+    /// A column of the primary key equals a term.
+    pub fn add_equal_term(
+        &mut self,
+        column: &Column,
+        term: Term,
+        table: &Table,
+    ) -> Result<(), CqlError> {
         self.add(column, single(column, Test::Equal(Row::Terms(vec![term]))), table)
     }
 

@@ -3,6 +3,7 @@
 mod attributes;
 mod batch;
 mod filter;
+mod json;
 mod operation;
 mod relation;
 mod target;
@@ -20,9 +21,11 @@ use schema::{ColumnKind, Table, TableId};
 use crate::ast::{self, InsertValues};
 use crate::context::Bind;
 use crate::error::CqlError;
-use crate::scope::Scope;
+use crate::scope::{ColumnSpec, Scope};
+use crate::term::{Marker, Term};
 use attributes::{Attributes, expires_at, liveness};
 use filter::Filter;
+use json::Document;
 use operation::Operation;
 use write::CellWriter;
 
@@ -64,6 +67,8 @@ pub struct Modify {
     statics: Vec<Operation>,
     /// Operations on regular columns, in textual order.
     regulars: Vec<Operation>,
+    /// What gives the values of the markers in operations and filter: a JSON document instead of the request.
+    json: Option<Document>,
 }
 
 /// Rows that must be read before a modification can be bound: those that operations on lists depend on.
@@ -104,8 +109,28 @@ impl Modify {
                 "INSERT statements are not allowed on counter tables, use UPDATE instead",
             ));
         }
-        let InsertValues::Columns(names, values) = &statement.values else {
-            return Err(CqlError::unsupported("INSERT JSON"));
+        let (names, values) = match &statement.values {
+            InsertValues::Columns(names, values) => (names, values),
+            InsertValues::Json(document, default) => {
+                let mut modify = Self::empty(Kind::Insert, &table, attributes);
+                modify.json = Some(Document::prepare(document, *default, &table, scope)?);
+                for (index, column) in table.all_columns_in_select_order().enumerate() {
+                    let term = Term::Marker(Marker {
+                        index,
+                        receiver: ColumnSpec::of_column(&table, column),
+                    });
+                    if column.kind.is_primary_key() {
+                        modify.filter.add_equal_term(column, term, &table)?;
+                    } else {
+                        modify.push(Operation::set_term(column, term));
+                    }
+                }
+                modify.filter.check(&table, Kind::Insert, false)?;
+                if statement.if_not_exists {
+                    return Err(CqlError::unsupported("IF NOT EXISTS"));
+                }
+                return modify.finish(scope);
+            }
         };
         check_insert_columns(names, values.len())?;
         let mut modify = Self::empty(Kind::Insert, &table, attributes);
@@ -198,6 +223,7 @@ impl Modify {
             filter: Filter::default(),
             statics: Vec::new(),
             regulars: Vec::new(),
+            json: None,
         }
     }
 
@@ -312,6 +338,10 @@ impl Modify {
         before: &dyn Before,
         warnings: &mut Vec<String>,
     ) -> Result<(), CqlError> {
+        let request = bind;
+        let document = self.json.as_ref().map(|json| json.values(&self.table, bind)).transpose()?;
+        let from_document = document.as_ref().map(|values| Bind { values, ..*request });
+        let bind = from_document.as_ref().unwrap_or(request);
         let keys = self.filter.keys(&self.table, bind)?;
         let target = self.filter.target(&self.table, bind)?;
         if matches!(&target, Target::Rows(rows) if rows.is_empty())
@@ -319,8 +349,8 @@ impl Modify {
         {
             return Ok(());
         }
-        let timestamp = self.attributes.timestamp(bind, timestamp)?;
-        let ttl = self.attributes.ttl(bind, &self.table, warnings)?;
+        let timestamp = self.attributes.timestamp(request, timestamp)?;
+        let ttl = self.attributes.ttl(request, &self.table, warnings)?;
         if timestamp == NO_TIMESTAMP {
             return Err(CqlError::invalid(format!(
                 "Out of bound timestamp, must be in [{}, {}]",

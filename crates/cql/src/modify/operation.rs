@@ -96,6 +96,11 @@ impl Operation {
         Ok(Self::new(column, Action::Set(term)))
     }
 
+    /// A value for a column, of a term that is prepared already.
+    pub fn set_term(column: &Column, term: Term) -> Self {
+        Self::new(column, Action::Set(term))
+    }
+
     /// An assignment of an UPDATE.
     pub fn assign(
         column: &Column,

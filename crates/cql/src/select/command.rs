@@ -78,7 +78,9 @@ impl Select {
         }
         let table = &*self.table;
         let mut names = Vec::new();
-        self.outputs.iter().for_each(|expr| columns_of(expr, table, &mut names));
+        let arguments = self.aggregates.all.iter().filter_map(|one| one.argument.as_ref());
+        let read = self.outputs.iter().chain(&self.constants).chain(arguments);
+        read.for_each(|expr| columns_of(expr, table, &mut names));
         names.sort_unstable();
         names.dedup();
         let names: Vec<_> = names.into_iter().map(maybe_quote).collect();
@@ -92,13 +94,7 @@ fn columns_of<'t>(expr: &Expr, table: &'t Table, out: &mut Vec<&'t str>) {
             let stored = matches!(place.kind, ColumnKind::Static | ColumnKind::Regular);
             out.extend(place.column(table).filter(|_| stored).map(|column| &*column.name));
         }
-        Expr::Term(_) | Expr::Count(None) => {}
-        Expr::Count(Some(inner)) | Expr::Meta(_, inner) | Expr::Part(inner, _) => {
-            columns_of(inner, table, out);
-        }
-        Expr::Call(_, items) | Expr::Tuple(items) | Expr::Elements { exprs: items, .. } => {
-            items.iter().for_each(|item| columns_of(item, table, out));
-        }
+        other => other.for_each_part(&mut |part| columns_of(part, table, out)),
     }
 }
 

@@ -5,13 +5,17 @@ use std::borrow::Cow;
 use rows::{CellKind, CellRef, RowRef};
 use schema::{Column, ColumnKind, Table};
 use types::CqlType;
-use types::value::{Components, Elements, Entries, pack_components, pack_list, pack_map};
+use types::value::{
+    Components, Elements, Entries, pack_components, pack_list, pack_map, pack_vector,
+};
 
 use crate::ast::CellMeta;
 use crate::context::Bind;
 use crate::error::CqlError;
+use crate::select::aggregation::Aggregation;
 use crate::select::project::ResultRow;
 use crate::term::function::Function;
+use crate::term::sort_entries;
 
 /// Where a column lies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -48,9 +52,10 @@ pub(super) enum Expr {
     Column(Place),
     /// A term, bound once a request.
     Term(usize),
-    /// The number of rows, or of those where something is not null. Outside of an aggregation there is
-    /// none.
-    Count(Option<Box<Expr>>),
+    /// The result of an aggregate, by its number in the selection.
+    Aggregate(usize),
+    /// What an expression was in the first row of those that are aggregated.
+    First(usize, Box<Expr>),
     /// When the cells of a column were written, or how long they have to live.
     Meta(CellMeta, Box<Expr>),
     /// A part of a value.
@@ -61,6 +66,10 @@ pub(super) enum Expr {
     Tuple(Vec<Expr>),
     /// A list, or a set of elements of a type.
     Elements { exprs: Vec<Expr>, sorted_by: Option<CqlType> },
+    /// A vector of elements of a type.
+    Vector(CqlType, Vec<Expr>),
+    /// A map with keys of a type.
+    Map { key: CqlType, keys: Vec<Expr>, values: Vec<Expr> },
 }
 
 /// A value or null.
@@ -75,58 +84,83 @@ pub(super) struct Env<'v> {
     /// Bound terms.
     pub terms: &'v [Option<Box<[u8]>>],
     pub bind: &'v Bind<'v>,
-    /// Counts of an aggregation, in order of their expressions.
-    pub counts: &'v [i64],
+    /// What was aggregated up to now; nothing outside of an aggregation.
+    pub aggregation: Option<&'v Aggregation>,
 }
 
 impl<'v> Env<'v> {
-    /// The value of an expression; `count` is how many aggregates came before it.
-    pub(super) fn value(
-        &self,
-        expr: &'v Expr,
-        count: &mut usize,
-    ) -> Result<Computed<'v>, CqlError> {
+    /// The value of an expression.
+    pub(super) fn value(&self, expr: &'v Expr) -> Result<Computed<'v>, CqlError> {
         Ok(match expr {
             Expr::Column(place) => self.column(*place),
             Expr::Term(index) => self.term(*index).map(Cow::Borrowed),
-            Expr::Count(_) => {
-                let value = self.counts.get(*count).copied().unwrap_or_default();
-                *count += 1;
-                Some(Cow::Owned(value.to_be_bytes().to_vec()))
+            Expr::Aggregate(index) => {
+                self.aggregation.and_then(|all| all.value(*index)).map(Cow::Owned)
             }
+            Expr::First(index, inner) => match self.aggregation.and_then(|all| all.first(*index)) {
+                Some(first) => first.map(Cow::Borrowed),
+                // there was no row
+                None => self.value(inner)?,
+            },
             Expr::Meta(kind, inner) => {
                 let times = self.times(*kind, inner)?;
                 let times = if *kind == CellMeta::MaxWritetime { times.max() } else { times };
                 times.serialize(*kind).map(Cow::Owned)
             }
-            Expr::Part(inner, part) => match self.value(inner, count)? {
+            Expr::Part(inner, part) => match self.value(inner)? {
                 Some(value) => self.part(value, part),
                 None => None,
             },
-            Expr::Call(function, arguments) => {
-                let mut values = Vec::with_capacity(arguments.len());
-                for argument in arguments {
-                    values.push(self.value(argument, count)?);
-                }
-                let values: Vec<_> = values.iter().map(Option::as_deref).collect();
-                function.execute(&values, self.bind)?.map(Cow::Owned)
-            }
-            Expr::Tuple(exprs) => Some(Cow::Owned(pack_components(self.values(exprs, count)?))),
+            Expr::Call(function, arguments) => self.call(function, arguments)?.map(Cow::Owned),
+            Expr::Tuple(exprs) => Some(Cow::Owned(pack_components(self.values(exprs)?))),
             Expr::Elements { exprs, sorted_by } => {
-                let values = self.values(exprs, count)?.into_iter().collect::<Option<Vec<_>>>();
-                let mut values = values
-                    .ok_or_else(|| CqlError::invalid("null is not supported inside collections"))?;
+                let mut values = self.items(exprs, "collections")?;
                 if let Some(ty) = sorted_by {
                     values.sort_by(|a, b| ty.compare(a, b));
                     values.dedup_by(|b, a| ty.compare(a, b).is_eq());
                 }
                 Some(Cow::Owned(pack_list(values)))
             }
+            Expr::Vector(element, exprs) => {
+                Some(Cow::Owned(pack_vector(element, self.items(exprs, "vectors")?)))
+            }
+            Expr::Map { key, keys, values } => {
+                let keys = self.items(keys, "collections")?;
+                let values = self.items(values, "collections")?;
+                let entries = keys.into_iter().zip(values).collect();
+                Some(Cow::Owned(pack_map(sort_entries(key, entries))))
+            }
         })
     }
 
-    fn values(&self, exprs: &'v [Expr], count: &mut usize) -> Result<Vec<Computed<'v>>, CqlError> {
-        exprs.iter().map(|expr| self.value(expr, count)).collect()
+    fn call(
+        &self,
+        function: &Function,
+        arguments: &'v [Expr],
+    ) -> Result<Option<Vec<u8>>, CqlError> {
+        // most functions have one or two arguments: those need no allocation
+        match arguments {
+            [one] => function.execute(&[self.value(one)?.as_deref()], self.bind),
+            [one, two] => {
+                let (one, two) = (self.value(one)?, self.value(two)?);
+                function.execute(&[one.as_deref(), two.as_deref()], self.bind)
+            }
+            _ => {
+                let values = self.values(arguments)?;
+                let values: Vec<_> = values.iter().map(Option::as_deref).collect();
+                function.execute(&values, self.bind)
+            }
+        }
+    }
+
+    fn values(&self, exprs: &'v [Expr]) -> Result<Vec<Computed<'v>>, CqlError> {
+        exprs.iter().map(|expr| self.value(expr)).collect()
+    }
+
+    /// The elements of a collection or vector, none of them null.
+    fn items(&self, exprs: &'v [Expr], of: &str) -> Result<Vec<Cow<'v, [u8]>>, CqlError> {
+        let values = self.values(exprs)?.into_iter().collect::<Option<Vec<_>>>();
+        values.ok_or_else(|| CqlError::invalid(format!("null is not supported inside {of}")))
     }
 
     fn term(&self, index: usize) -> Option<&'v [u8]> {
@@ -215,7 +249,7 @@ impl<'v> Env<'v> {
             Expr::Column(place) => self.column_times(kind, *place),
             Expr::Part(inner, part) => {
                 let times = self.times(kind, inner)?;
-                let Some(value) = self.value(inner, &mut 0)? else { return Ok(Times::None) };
+                let Some(value) = self.value(inner)? else { return Ok(Times::None) };
                 match part {
                     Part::Field(index) => match self.part(value, part) {
                         Some(_) => times.get(*index),
@@ -267,14 +301,6 @@ impl<'v> Env<'v> {
             }
         }
         Times::Many(times)
-    }
-
-    /// Is the argument of a count there?
-    pub(super) fn counts(&self, expr: Option<&'v Expr>) -> Result<bool, CqlError> {
-        match expr {
-            None => Ok(true),
-            Some(expr) => Ok(self.value(expr, &mut 0)?.is_some()),
-        }
     }
 }
 
@@ -468,11 +494,15 @@ impl Expr {
                 }
                 inner.part_terms(out);
             }
-            Self::Meta(_, inner) | Self::Count(Some(inner)) => inner.part_terms(out),
-            Self::Call(_, items) | Self::Tuple(items) | Self::Elements { exprs: items, .. } => {
-                items.iter().for_each(|item| item.part_terms(out));
+            Self::Meta(_, inner) | Self::First(_, inner) => inner.part_terms(out),
+            Self::Call(_, items)
+            | Self::Tuple(items)
+            | Self::Elements { exprs: items, .. }
+            | Self::Vector(_, items) => items.iter().for_each(|item| item.part_terms(out)),
+            Self::Map { keys, values, .. } => {
+                keys.iter().chain(values).for_each(|item| item.part_terms(out));
             }
-            Self::Column(_) | Self::Term(_) | Self::Count(None) => {}
+            Self::Column(_) | Self::Term(_) | Self::Aggregate(_) => {}
         }
     }
 
@@ -487,12 +517,123 @@ impl Expr {
         loop {
             at = match at {
                 Self::Column(place) => return Some(*place),
-                Self::Part(inner, _) | Self::Meta(_, inner) | Self::Count(Some(inner)) => inner,
-                Self::Call(_, items) | Self::Tuple(items) | Self::Elements { exprs: items, .. } => {
+                Self::Part(inner, _) | Self::Meta(_, inner) | Self::First(_, inner) => inner,
+                Self::Call(_, items)
+                | Self::Tuple(items)
+                | Self::Elements { exprs: items, .. }
+                | Self::Vector(_, items) => {
                     items.iter().find(|item| item.part_of(term).is_some())?
                 }
-                Self::Term(_) | Self::Count(None) => return None,
+                Self::Map { keys, values, .. } => {
+                    keys.iter().chain(values).find(|item| item.part_of(term).is_some())?
+                }
+                Self::Term(_) | Self::Aggregate(_) => return None,
             };
+        }
+    }
+
+    /// Is there an aggregate in it?
+    fn aggregates(&self) -> bool {
+        match self {
+            Self::Aggregate(_) => true,
+            Self::Column(_) | Self::Term(_) => false,
+            Self::Part(inner, _) | Self::Meta(_, inner) | Self::First(_, inner) => {
+                inner.aggregates()
+            }
+            Self::Call(_, items)
+            | Self::Tuple(items)
+            | Self::Elements { exprs: items, .. }
+            | Self::Vector(_, items) => items.iter().any(Self::aggregates),
+            Self::Map { keys, values, .. } => keys.iter().chain(values).any(Self::aggregates),
+        }
+    }
+
+    /// In an aggregation what stands beside aggregates is that of the first row: marks those parts, `count` of
+    /// which were found before.
+    pub(super) fn keep_firsts(self, count: &mut usize) -> Self {
+        let mut all = |items: Vec<Self>| -> Vec<Self> {
+            items.into_iter().map(|item| item.keep_firsts(count)).collect()
+        };
+        match self {
+            Self::Term(_) | Self::Aggregate(_) | Self::First(..) => self,
+            plain if !plain.aggregates() => {
+                *count += 1;
+                Self::First(*count - 1, Box::new(plain))
+            }
+            Self::Part(inner, part) => Self::Part(Box::new(inner.keep_firsts(count)), part),
+            Self::Meta(kind, inner) => Self::Meta(kind, Box::new(inner.keep_firsts(count))),
+            Self::Call(function, items) => Self::Call(function, all(items)),
+            Self::Tuple(items) => Self::Tuple(all(items)),
+            Self::Elements { exprs, sorted_by } => Self::Elements { exprs: all(exprs), sorted_by },
+            Self::Vector(element, items) => Self::Vector(element, all(items)),
+            Self::Map { key, keys, values } => {
+                let keys = all(keys);
+                Self::Map { key, keys, values: all(values) }
+            }
+            Self::Column(_) => self,
+        }
+    }
+
+    /// Is all of it known before the first row?
+    fn is_constant(&self) -> bool {
+        match self {
+            Self::Term(_) => true,
+            Self::Call(function, items) => {
+                function.is_pure() && items.iter().all(Self::is_constant)
+            }
+            Self::Tuple(items) | Self::Elements { exprs: items, .. } | Self::Vector(_, items) => {
+                items.iter().all(Self::is_constant)
+            }
+            Self::Map { keys, values, .. } => keys.iter().chain(values).all(Self::is_constant),
+            Self::Column(_)
+            | Self::Aggregate(_)
+            | Self::First(..)
+            | Self::Meta(..)
+            | Self::Part(..) => false,
+        }
+    }
+
+    /// Takes constant calls out, to be computed once a request: they become terms from number `first` on.
+    pub(super) fn lift_constants(self, first: usize, out: &mut Vec<Self>) -> Self {
+        if matches!(self, Self::Call(..)) && self.is_constant() {
+            out.push(self);
+            return Self::Term(first + out.len() - 1);
+        }
+        let mut all = |items: Vec<Self>| -> Vec<Self> {
+            items.into_iter().map(|item| item.lift_constants(first, out)).collect()
+        };
+        match self {
+            Self::Call(function, items) => Self::Call(function, all(items)),
+            Self::Tuple(items) => Self::Tuple(all(items)),
+            Self::Elements { exprs, sorted_by } => Self::Elements { exprs: all(exprs), sorted_by },
+            Self::Vector(element, items) => Self::Vector(element, all(items)),
+            Self::Map { key, keys, values } => {
+                let keys = all(keys);
+                Self::Map { key, keys, values: all(values) }
+            }
+            Self::Part(inner, part) => Self::Part(Box::new(inner.lift_constants(first, out)), part),
+            other => other,
+        }
+    }
+
+    /// Visits the parts that are kept of the first row, in order.
+    pub(super) fn for_each_first<'e>(&'e self, visit: &mut impl FnMut(&'e Self)) {
+        match self {
+            Self::First(_, inner) => visit(inner),
+            other => other.for_each_part(&mut |part| part.for_each_first(visit)),
+        }
+    }
+
+    /// Visits what it is made of, one level down.
+    pub(super) fn for_each_part<'e>(&'e self, visit: &mut dyn FnMut(&'e Self)) {
+        match self {
+            Self::Column(_) | Self::Term(_) | Self::Aggregate(_) => {}
+            Self::First(_, inner) | Self::Part(inner, _) | Self::Meta(_, inner) => visit(inner),
+            Self::Call(_, items)
+            | Self::Tuple(items)
+            | Self::Elements { exprs: items, .. }
+            | Self::Vector(_, items) => items.iter().for_each(visit),
+            Self::Map { keys, values, .. } => keys.iter().chain(values).for_each(visit),
         }
     }
 }

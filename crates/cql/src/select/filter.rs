@@ -218,7 +218,7 @@ impl BoundFilter {
         row: &ResultRow<'_>,
         bind: &Bind<'_>,
     ) -> Result<bool, CqlError> {
-        let env = Env { table, row: Some(row), terms: &[], bind, counts: &[] };
+        let env = Env { table, row: Some(row), terms: &[], bind, aggregation: None };
         for (place, test) in &self.tests {
             let Some(column) = place.column(table) else { return Ok(false) };
             if column.is_complex() {

@@ -6,6 +6,8 @@
 //! gives one row of its own where [`Select::wants_static_only_row`] says so. Aggregations take the rows in
 //! instead and give one at the end.
 
+mod aggregation;
+mod build;
 mod command;
 mod expr;
 mod filter;
@@ -24,6 +26,7 @@ mod slices;
 use std::sync::Arc;
 
 use schema::{ColumnKind, Table, TableKind};
+use types::CqlType;
 
 use crate::ast;
 use crate::context::Bind;
@@ -32,19 +35,26 @@ use crate::prepared::ResultColumn;
 use crate::scope::Scope;
 use crate::term::Term;
 use crate::value::Bound;
-use expr::{Expr, Place};
+use aggregation::{Aggregates, GroupBy};
+use build::Build;
+use expr::{Env, Expr, Place};
 use limits::Limits;
 use order::Order;
+use project::JsonMembers;
 use restrictions::Restrictions;
-use selection::{Build, Selected};
+use selection::Selected;
 
+pub use aggregation::{Aggregation, Group};
 pub use filter::BoundFilter;
 pub use keys::{PartitionKey, RangeBound, Target};
 pub use limits::NO_LIMIT;
 pub use order::PostOrder;
 pub use paging::{PageRequest, Position, Read};
-pub use project::{Aggregation, ResultRow, row_is_live};
+pub use project::{ResultRow, row_is_live};
 pub use slices::{MAX_COMBINATIONS, RowFilter};
+
+/// Why rows that are to be sorted have no pages.
+pub const CANNOT_PAGE: &str = "Cannot page queries with both ORDER BY and a IN restriction on the partition key; you must either remove the ORDER BY or the IN and sort client side, or disable paging for this query";
 
 /// A prepared SELECT.
 #[derive(Clone, Debug)]
@@ -54,13 +64,20 @@ pub struct Select {
     limits: Limits,
     order: Order,
     distinct: bool,
-    aggregates: bool,
     /// Is it `SELECT *`?
     is_wildcard: bool,
     outputs: Vec<Expr>,
     /// Terms of the selection.
     terms: Vec<Term>,
+    /// Calls with constant arguments; their results are terms too, after the others.
+    constants: Vec<Expr>,
+    /// Those of them that are arguments of functions.
+    arguments: Vec<(usize, String)>,
     fetched: Fetched,
+    /// The members of SELECT JSON.
+    json: Option<JsonMembers>,
+    aggregates: Aggregates,
+    group_by: Option<GroupBy>,
 }
 
 /// Which columns must be read, by their indexes in the table. Whether a row is live depends on all its
@@ -83,64 +100,95 @@ impl Select {
         if table.flags.is_compact() {
             return Err(CqlError::unsupported("A table of COMPACT STORAGE"));
         }
-        selection::refuse_unserved(select)?;
         let selected = Selected::all(&select.selectors, &table, scope)?;
         let only_statics = selection::only_statics(&table, &selected);
         let ordering = order::columns_of(select, &table)?;
         let restrictions = Restrictions::prepare(select, &table, only_statics, scope)?;
         let is_wildcard = selected.is_empty();
         let selected = if selected.is_empty() { selection::all_columns(&table) } else { selected };
-        let (selection, result) = Self::outputs(&selected, &table, scope)?;
-        if select.distinct {
-            check_distinct(select, &table, &restrictions, &selection.columns)?;
+        let mut build = Build {
+            table: &table,
+            scope,
+            terms: Vec::new(),
+            columns: Vec::new(),
+            aggregates: Vec::new(),
+            arguments: Vec::new(),
+        };
+        let (mut outputs, mut result) = (Vec::new(), Vec::new());
+        for (selected, alias) in &selected {
+            let (expr, column) = build.output(selected, *alias)?;
+            outputs.push(expr);
+            result.push(column);
         }
-        if selection.aggregates && select.per_partition_limit.is_some() {
+        if select.distinct {
+            check_distinct(select, &table, &restrictions, &build.columns)?;
+        }
+        let group_by = match select.group_by.is_empty() {
+            true => None,
+            false => {
+                let groups = Selected::groups(&select.group_by, &table, build.scope)?;
+                Some(build.group_by(&groups, &restrictions, select.distinct)?)
+            }
+        };
+        let Build { terms, columns, mut aggregates, arguments, .. } = build;
+        let mut constants = Vec::new();
+        let mut lift = |expr: Expr| expr.lift_constants(terms.len(), &mut constants);
+        outputs = outputs.into_iter().map(&mut lift).collect();
+        for one in &mut aggregates {
+            one.argument = one.argument.take().map(&mut lift);
+        }
+        let aggregates_all = !aggregates.is_empty() && group_by.is_none();
+        if aggregates_all && select.per_partition_limit.is_some() {
             return Err(CqlError::invalid(
                 "PER PARTITION LIMIT is not allowed with aggregate queries.",
             ));
+        }
+        let mut firsts = 0;
+        if aggregates_all || group_by.is_some() {
+            outputs = outputs.into_iter().map(|expr| expr.keep_firsts(&mut firsts)).collect();
         }
         let order = Order::prepare(&ordering, &restrictions, &table)?;
         restrictions.check_filtering(select, &table)?;
         let limits = Limits::prepare(select, &table, scope)?;
         scope.partition_key_markers =
             scope.variables.partition_key_markers(table.partition_key.len());
-        let fetched = fetched(&table, &restrictions, &selection.columns);
+        let fetched = fetched(&table, &restrictions, &columns);
+        let mut json = None;
+        if select.json {
+            let members =
+                result.iter().map(|column| (project::json_name(&column.name), column.ty.clone()));
+            json = Some(members.collect());
+            result.truncate(1);
+            for column in &mut result {
+                (column.name, column.ty) = ("[json]".into(), CqlType::Text);
+            }
+        }
         let this = Self {
             restrictions,
             limits,
             order,
             distinct: select.distinct,
-            aggregates: selection.aggregates,
             is_wildcard,
-            outputs: selection.outputs,
-            terms: selection.terms,
+            outputs,
+            terms,
+            constants,
+            arguments,
             fetched,
+            json,
+            aggregates: Aggregates { all: aggregates, firsts },
+            group_by,
             table,
         };
-        Ok((this, result))
-    }
-
-    fn outputs(
-        selected: &[(Selected<'_>, Option<&str>)],
-        table: &Table,
-        scope: &mut Scope<'_>,
-    ) -> Result<(Selection, Arc<[ResultColumn]>), CqlError> {
-        let mut build =
-            Build { table, scope, terms: Vec::new(), columns: Vec::new(), aggregates: false };
-        let (mut outputs, mut columns) = (Vec::new(), Vec::new());
-        for (selected, alias) in selected {
-            let (expr, column) = build.output(selected, *alias)?;
-            outputs.push(expr);
-            columns.push(column);
-        }
-        let Build { terms, columns: places, aggregates, .. } = build;
-        Ok((Selection { outputs, terms, columns: places, aggregates }, columns.into()))
+        Ok((this, result.into()))
     }
 
     /// What is to be read for a page.
     pub fn bind(&self, bind: &Bind<'_>, page: &PageRequest<'_>) -> Result<Read, CqlError> {
         let table = &*self.table;
         let limit = self.limits.limit(bind)?;
+        if let Some(refused) = self.group_by.as_ref().and_then(|by| by.refused.as_ref()) {
+            return Err(CqlError::invalid(refused.as_str()));
+        }
         let per_partition_limit = self.limits.per_partition(bind)?;
         let terms = self.bind_terms(bind)?;
         let filter = self.restrictions.filter.as_ref();
@@ -154,8 +202,8 @@ impl Select {
             first_limit: per_partition_limit,
             reversed: self.order.reversed && !self.distinct,
             per_partition_limit,
-            limit: if self.aggregates || post { NO_LIMIT } else { limit },
-            page_size: page.size.filter(|size| *size > 0),
+            limit: if self.is_aggregate() || post { NO_LIMIT } else { limit },
+            page_size: page.size.filter(|size| *size > 0 && self.is_paged()),
             result_limit: limit,
             filter,
             timeout_nanos: self.limits.timeout_nanos(bind)?,
@@ -163,13 +211,18 @@ impl Select {
             terms,
         };
         let mut read = self.find(read, bind)?;
-        if read.target.is_nothing() || read.rows.is_empty() {
-            return Ok(read.nothing());
+        for constant in &self.constants {
+            let value = self.env(&read, None, bind).value(constant)?;
+            let value = value.map(|value| value.into_owned().into());
+            read.terms.push(value);
         }
-        if post && read.page_size.is_some() {
-            return Err(CqlError::invalid(
-                "Cannot page queries with both ORDER BY and a IN restriction on the partition key; you must either remove the ORDER BY or the IN and sort client side, or disable paging for this query",
-            ));
+        let is_nothing = read.target.is_nothing() || read.rows.is_empty();
+        let is_paged = page.size.is_some_and(|size| size > 0);
+        if post && is_paged && !(is_nothing && self.aggregation_warning().is_none()) {
+            return Err(CqlError::invalid(CANNOT_PAGE));
+        }
+        if is_nothing {
+            return Ok(read.nothing());
         }
         if let Some(after) = &page.after {
             read = read.resume(after, table)?;
@@ -200,8 +253,12 @@ impl Select {
     }
 
     fn bind_terms(&self, bind: &Bind<'_>) -> Result<Vec<Option<Box<[u8]>>>, CqlError> {
+        if self.terms.is_empty() {
+            return Ok(Vec::new());
+        }
         let mut names = Vec::new();
-        self.outputs.iter().for_each(|expr| expr.part_terms(&mut names));
+        let inputs = self.aggregates.all.iter().filter_map(|one| one.argument.as_ref());
+        self.outputs.iter().chain(inputs).for_each(|expr| expr.part_terms(&mut names));
         let mut terms = Vec::with_capacity(self.terms.len());
         for (index, term) in self.terms.iter().enumerate() {
             let part = names.iter().find(|(at, _)| *at == index).map(|(_, what)| *what);
@@ -219,15 +276,28 @@ impl Select {
                         self.part_name(index)
                     )));
                 }
+                (Bound::Unset, _) if self.argument_of(index).is_some() => {
+                    return Err(CqlError::invalid(format!(
+                        "Invalid unset value for argument in call to function {}",
+                        self.argument_of(index).unwrap_or_default()
+                    )));
+                }
                 (Bound::Null | Bound::Unset, _) => None,
             });
         }
         Ok(terms)
     }
 
+    /// The function that a term is an argument of.
+    fn argument_of(&self, term: usize) -> Option<&str> {
+        let found = self.arguments.iter().find(|(at, _)| *at == term);
+        found.map(|(_, function)| function.as_str())
+    }
+
     /// The name of the column that a term takes a part of.
     fn part_name(&self, term: usize) -> &str {
-        let place = self.outputs.iter().find_map(|expr| expr.part_of(term));
+        let inputs = self.aggregates.all.iter().filter_map(|one| one.argument.as_ref());
+        let place = self.outputs.iter().chain(inputs).find_map(|expr| expr.part_of(term));
         place.and_then(|place| place.column(&self.table)).map_or("", |column| &column.name)
     }
 
@@ -240,7 +310,20 @@ impl Select {
         bind: &Bind<'_>,
         out: &mut Vec<u8>,
     ) -> Result<(), CqlError> {
+        if let Some(members) = &self.json {
+            let env = self.env(read, Some(row), bind);
+            return project::project_json(&env, &self.outputs, members, out);
+        }
         project::project(&self.table, &self.outputs, read, row, bind, out)
+    }
+
+    fn env<'v>(
+        &'v self,
+        read: &'v Read,
+        row: Option<&'v ResultRow<'v>>,
+        bind: &'v Bind<'v>,
+    ) -> Env<'v> {
+        Env { table: &self.table, row, terms: &read.terms, bind, aggregation: None }
     }
 
     /// Does a row pass the filter, if the read has one? Rows that do not are not counted by limits.
@@ -256,6 +339,11 @@ impl Select {
         }
     }
 
+    /// An aggregation before its first row.
+    pub fn begin(&self) -> Aggregation {
+        self.aggregates.begin()
+    }
+
     /// Takes a row into an aggregation.
     pub fn aggregate(
         &self,
@@ -264,7 +352,33 @@ impl Select {
         row: &ResultRow<'_>,
         bind: &Bind<'_>,
     ) -> Result<(), CqlError> {
-        aggregation.add(&self.table, &self.outputs, read, row, bind)
+        aggregation.add(&self.aggregates, &self.outputs, &self.env(read, Some(row), bind))
+    }
+
+    /// May parts of the rows be aggregated by several and then merged, in whatever order? Else the rows' inputs
+    /// have to come to one place, in order.
+    pub fn merges(&self) -> bool {
+        self.aggregates.merge()
+    }
+
+    /// Appends what an aggregation takes of a row.
+    pub fn inputs(
+        &self,
+        read: &Read,
+        row: &ResultRow<'_>,
+        bind: &Bind<'_>,
+        out: &mut Vec<u8>,
+    ) -> Result<(), CqlError> {
+        self.aggregates.inputs(&self.outputs, &self.env(read, Some(row), bind), out)
+    }
+
+    /// Takes a row in by what [`Self::inputs`] appended.
+    pub fn aggregate_inputs(
+        &self,
+        aggregation: &mut Aggregation,
+        cells: &mut &[u8],
+    ) -> Result<(), CqlError> {
+        aggregation.add_inputs(self.aggregates.firsts, cells)
     }
 
     /// Appends the one row that an aggregation gives.
@@ -275,7 +389,53 @@ impl Select {
         bind: &Bind<'_>,
         out: &mut Vec<u8>,
     ) -> Result<(), CqlError> {
-        aggregation.finish(&self.table, &self.outputs, read, bind, out)
+        let env = Env { aggregation: Some(aggregation), ..self.env(read, None, bind) };
+        if let Some(members) = &self.json {
+            return project::project_json(&env, &self.outputs, members, out);
+        }
+        for expr in &self.outputs {
+            project::put(out, env.value(expr)?.as_deref());
+        }
+        Ok(())
+    }
+
+    /// Does each group of rows give one row (GROUP BY)? Rows then go into [`Group`]s.
+    pub fn is_grouped(&self) -> bool {
+        self.group_by.is_some()
+    }
+
+    /// A group with its first row.
+    pub fn open_group(
+        &self,
+        read: &Read,
+        row: &ResultRow<'_>,
+        bind: &Bind<'_>,
+    ) -> Result<Group, CqlError> {
+        let env = self.env(read, Some(row), bind);
+        let mut aggregation = self.begin();
+        aggregation.add(&self.aggregates, &self.outputs, &env)?;
+        match &self.group_by {
+            Some(by) => by.open(aggregation, row.clustering, row.row.is_some(), &env),
+            None => Err(CqlError::invalid("There are no groups")),
+        }
+    }
+
+    /// Takes a row into a group of its partition, if it belongs to it.
+    pub fn join_group(
+        &self,
+        group: &mut Group,
+        read: &Read,
+        row: &ResultRow<'_>,
+        bind: &Bind<'_>,
+    ) -> Result<bool, CqlError> {
+        let env = self.env(read, Some(row), bind);
+        let Some(by) = &self.group_by else { return Ok(false) };
+        if !by.contains(group, &self.table, row.clustering, &env)? {
+            return Ok(false);
+        }
+        group.aggregation.add(&self.aggregates, &self.outputs, &env)?;
+        group.set_last(row.clustering);
+        Ok(true)
     }
 
     /// The table.
@@ -285,7 +445,7 @@ impl Select {
 
     /// Number of columns of the result.
     pub fn width(&self) -> usize {
-        self.outputs.len()
+        if self.json.is_some() { 1 } else { self.outputs.len() }
     }
 
     /// The columns that must be read.
@@ -296,7 +456,12 @@ impl Select {
     /// Is the result one row computed of all (`count(*)`)? Its pages are read one after the other by whoever
     /// runs it.
     pub fn is_aggregate(&self) -> bool {
-        self.aggregates
+        !self.aggregates.all.is_empty() && self.group_by.is_none()
+    }
+
+    /// Has the result pages? One row has none, and groups of whole partitions are read to the end.
+    fn is_paged(&self) -> bool {
+        !(self.is_aggregate() || (self.distinct && self.is_grouped()))
     }
 
     /// Is this SELECT DISTINCT: one row a partition?
@@ -322,7 +487,7 @@ impl Select {
 
     /// Warnings of an aggregation over more than one partition.
     pub fn aggregation_warning(&self) -> Option<&'static str> {
-        if !self.aggregates {
+        if !self.is_aggregate() && !self.is_grouped() {
             return None;
         }
         let restrictions = &self.restrictions;
@@ -333,14 +498,6 @@ impl Select {
             .key_has_in(&self.table)
             .then_some("Aggregation query used on multiple partition keys (IN restriction)")
     }
-}
-
-/// The SELECT clause, built.
-struct Selection {
-    outputs: Vec<Expr>,
-    terms: Vec<Term>,
-    columns: Vec<Place>,
-    aggregates: bool,
 }
 
 /// DISTINCT is about partitions.

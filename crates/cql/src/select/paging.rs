@@ -78,7 +78,7 @@ impl Read {
 
     /// Goes on after a page. A position that fits no partition of the target leaves nothing, as in
     /// Cassandra. Positions are the client's word: they never widen the read.
-    pub(super) fn resume(mut self, after: &Position<'_>, table: &Table) -> Result<Self, CqlError> {
+    pub fn resume(mut self, after: &Position<'_>, table: &Table) -> Result<Self, CqlError> {
         let columns = table.clustering.len();
         if after.row.as_ref().is_some_and(|row| row.as_ref().len() != columns) {
             return Err(CqlError::invalid("Invalid value for the paging state"));

@@ -1,5 +1,7 @@
 //! From packed rows to the cells of a result: `[i32 length][bytes]` a column, length -1 for null.
 
+use std::sync::Arc;
+
 use rows::cell::Cells;
 use rows::{CellKind, CellRef, ClusteringRef, RowRef};
 use schema::{Column, ColumnKind, Table};
@@ -33,7 +35,8 @@ pub fn row_is_live(row: RowRef<'_>, now_seconds: i64, strict: bool) -> bool {
 
 const NULL: [u8; 4] = (-1_i32).to_be_bytes();
 
-fn put(out: &mut Vec<u8>, value: Option<&[u8]>) {
+/// Appends a cell.
+pub(super) fn put(out: &mut Vec<u8>, value: Option<&[u8]>) {
     match value {
         Some(value) => {
             // Values are bounded by mutations and frames far below 2 GiB.
@@ -123,6 +126,47 @@ impl<'a> Walk<'a> {
     }
 }
 
+/// The names and types of what JSON is made of; a name stands in it as it is here.
+pub(super) type JsonMembers = Arc<[(String, CqlType)]>;
+
+/// The name of a member: escaped, and in quotes of its own if it is not all lower case.
+pub(super) fn json_name(name: &str) -> String {
+    let quoted = match name.chars().any(char::is_uppercase) {
+        true => format!("\"{name}\""),
+        false => name.to_owned(),
+    };
+    CqlType::Text.to_json(quoted.as_bytes()).unwrap_or_default()
+}
+
+/// Appends the one cell of SELECT JSON.
+pub(super) fn project_json(
+    env: &Env<'_>,
+    outputs: &[Expr],
+    members: &[(String, CqlType)],
+    out: &mut Vec<u8>,
+) -> Result<(), CqlError> {
+    let mut text = String::from("{");
+    for (index, (expr, (name, ty))) in outputs.iter().zip(members).enumerate() {
+        if index > 0 {
+            text.push_str(", ");
+        }
+        text.push_str(name);
+        text.push_str(": ");
+        match env.value(expr)? {
+            None => text.push_str("null"),
+            Some(value) => {
+                let json = ty.to_json(&value);
+                text.push_str(&json.ok_or_else(|| {
+                    CqlError::invalid(format!("0x{} is no {ty}", types::hex::to_hex(&value)))
+                })?);
+            }
+        }
+    }
+    text.push('}');
+    put(out, Some(text.as_bytes()));
+    Ok(())
+}
+
 /// Appends one row of the result.
 pub(super) fn project(
     table: &Table,
@@ -138,9 +182,8 @@ pub(super) fn project(
         ClusteringWalk { row: row.clustering, rest: row.clustering.iter(), next: 0 };
     for expr in outputs {
         let Expr::Column(Place { kind, index }) = expr else {
-            let env = Env { table, row: Some(row), terms: &read.terms, bind, counts: &[] };
-            let value = env.value(expr, &mut 0)?;
-            put(out, value.as_deref());
+            let env = Env { table, row: Some(row), terms: &read.terms, bind, aggregation: None };
+            put(out, env.value(expr)?.as_deref());
             continue;
         };
         let at = usize::from(*index);
@@ -176,94 +219,5 @@ impl<'a> ClusteringWalk<'a> {
         let skipped = at - self.next;
         self.next = at + 1;
         self.rest.nth(skipped).flatten()
-    }
-}
-
-/// An aggregation over all rows of a read: the counts, and the other expressions of the first row.
-#[derive(Clone, Debug, Default)]
-pub struct Aggregation {
-    counts: Vec<i64>,
-    /// The cells of the first row, per output; counts are filled in at the end.
-    first: Option<Vec<Vec<u8>>>,
-}
-
-/// The counts in expressions, outermost only: none is inside of another.
-fn for_each_count<'e>(expr: &'e Expr, visit: &mut impl FnMut(Option<&'e Expr>)) {
-    match expr {
-        Expr::Count(inner) => visit(inner.as_deref()),
-        Expr::Part(inner, _) => for_each_count(inner, visit),
-        Expr::Call(_, items) | Expr::Tuple(items) | Expr::Elements { exprs: items, .. } => {
-            items.iter().for_each(|item| for_each_count(item, visit));
-        }
-        Expr::Column(_) | Expr::Term(_) | Expr::Meta(..) => {}
-    }
-}
-
-fn has_count(expr: &Expr) -> bool {
-    let mut found = false;
-    for_each_count(expr, &mut |_| found = true);
-    found
-}
-
-impl Aggregation {
-    /// Takes in what another shard aggregated, of rows that come after these.
-    pub fn merge(&mut self, other: Self) {
-        self.counts.resize(self.counts.len().max(other.counts.len()), 0);
-        for (count, more) in self.counts.iter_mut().zip(other.counts) {
-            *count += more;
-        }
-        self.first = self.first.take().or(other.first);
-    }
-
-    /// Takes a row in.
-    pub(super) fn add(
-        &mut self,
-        table: &Table,
-        outputs: &[Expr],
-        read: &Read,
-        row: &ResultRow<'_>,
-        bind: &Bind<'_>,
-    ) -> Result<(), CqlError> {
-        let env = Env { table, row: Some(row), terms: &read.terms, bind, counts: &[] };
-        let mut counted = Vec::new();
-        for expr in outputs {
-            for_each_count(expr, &mut |inner| counted.push(inner));
-        }
-        self.counts.resize(counted.len(), 0);
-        for (count, inner) in self.counts.iter_mut().zip(counted) {
-            *count += i64::from(env.counts(inner)?);
-        }
-        if self.first.is_none() {
-            let mut first = Vec::with_capacity(outputs.len());
-            for expr in outputs {
-                let mut cell = Vec::new();
-                if !has_count(expr) {
-                    project(table, std::slice::from_ref(expr), read, row, bind, &mut cell)?;
-                }
-                first.push(cell);
-            }
-            self.first = Some(first);
-        }
-        Ok(())
-    }
-
-    /// Appends the one row of the result.
-    pub(super) fn finish(
-        &self,
-        table: &Table,
-        outputs: &[Expr],
-        read: &Read,
-        bind: &Bind<'_>,
-        out: &mut Vec<u8>,
-    ) -> Result<(), CqlError> {
-        let env = Env { table, row: None, terms: &read.terms, bind, counts: &self.counts };
-        let mut count = 0;
-        for (index, expr) in outputs.iter().enumerate() {
-            match self.first.as_ref().and_then(|first| first.get(index)) {
-                Some(cell) if !has_count(expr) => out.extend_from_slice(cell),
-                _ => put(out, env.value(expr, &mut count)?.as_deref()),
-            }
-        }
-        Ok(())
     }
 }

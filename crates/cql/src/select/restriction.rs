@@ -213,6 +213,17 @@ impl Set {
         found.map(|(_, restriction)| &**restriction)
     }
 
+    /// What is asked of the contents of a column so far.
+    fn contains_of(&mut self, keys: &[SetKey]) -> Option<&mut Vec<Containing>> {
+        let [key] = keys else { return None };
+        let found = self.by_column.iter_mut().find(|(at, r)| at == key && r.is_contains());
+        let (_, restriction) = found?;
+        match &mut Arc::make_mut(restriction).ask {
+            Ask::Contains(asked) => Some(asked),
+            _ => None,
+        }
+    }
+
     /// Adds a restriction, merging it with those of its columns.
     pub(super) fn add(&mut self, new: Restriction, table: &Table) -> Result<(), CqlError> {
         self.has_in |= matches!(new.ask, Ask::In(_));
@@ -222,6 +233,13 @@ impl Set {
         let columns = table.columns_of(new.kind);
         let keys = new.columns.iter().filter_map(|index| columns.get(usize::from(*index)));
         let keys: Vec<SetKey> = keys.map(|c| (c.position, Arc::clone(&c.name))).collect();
+        if let Some(asked) = self.contains_of(&keys)
+            && let Ask::Contains(more) = &new.ask
+        {
+            // Any number of these may be given: each costs its own length only.
+            asked.extend(more.iter().cloned());
+            return Ok(());
+        }
         let mut existing: Vec<Arc<Restriction>> = Vec::new();
         for (_, restriction) in self.by_column.iter().filter(|(key, _)| keys.contains(key)) {
             if !existing.iter().any(|seen| Arc::ptr_eq(seen, restriction)) {

@@ -1,41 +1,61 @@
 //! The SELECT clause: from what is written to what is computed of each row.
 //!
 //! As in Cassandra it is understood in two steps, between which the WHERE clause is checked: names and
-//! functions first ([`Selected::resolve`]), types and terms after ([`Build::output`]).
+//! functions first ([`Selected::resolve`]), types and terms after ([`super::build::Build::output`]).
 
 use std::sync::Arc;
 
 use schema::{Column, ColumnKind, Table};
-use types::CqlType;
+use types::{CqlType, UserType};
 
-use crate::ast::{self, CellMeta, QualifiedName, Selectable, Selectors, Term as Raw};
+use crate::ast::{
+    CellMeta, NativeType, QualifiedName, RawType, Selectable, Selectors, Term as Raw,
+};
 use crate::error::CqlError;
-use crate::prepared::ResultColumn;
 use crate::scope::{ColumnSpec, Scope};
-use crate::select::expr::{Expr, Part, Place};
+use crate::select::expr::Place;
 use crate::term::assign::{self, Assignment};
 use crate::term::function::{self, Argument, Function};
 use crate::term::text::{text, tuple_text, type_text};
-use crate::term::{Term, part, raw_type};
+use crate::term::{part, raw_type};
 
 /// Something selected, its names and functions known.
 pub(super) enum Selected<'r> {
     Column(Place, Arc<str>, CqlType),
     Term(Raw),
-    CountRows,
-    Count(Box<Selected<'r>>),
     Meta(CellMeta, Place, bool, Arc<str>, Box<Selected<'r>>),
     Call(Function, Vec<Selected<'r>>),
     Field(Box<Selected<'r>>, &'r str),
     Element(Box<Selected<'r>>, &'r Raw),
     Slice(Box<Selected<'r>>, Option<&'r Raw>, Option<&'r Raw>),
     Hint(String, CqlType, Box<Selected<'r>>),
+    Cast(Box<Selected<'r>>, NativeType),
     Tuple(Vec<Selected<'r>>),
     List(Vec<Selected<'r>>),
     Set(Vec<Selected<'r>>),
+    /// A map, or the fields of a user type.
+    Braces(Vec<Member<'r>>),
+}
+
+/// A key and a value in braces.
+pub(super) struct Member<'r> {
+    /// The name that a field of a user type would have.
+    pub field: Option<&'r str>,
+    /// The key of a map, or why it can be none.
+    pub key: Result<Selected<'r>, CqlError>,
+    pub value: Selected<'r>,
 }
 
 impl<'r> Selected<'r> {
+    /// The elements of GROUP BY.
+    pub(super) fn groups(
+        groups: &'r [Selectable],
+        table: &Table,
+        scope: &Scope<'_>,
+    ) -> Result<Vec<Self>, CqlError> {
+        groups.iter().map(|group| Self::resolve(group, table, scope)).collect()
+    }
+
     /// Everything selected, with the aliases; nothing for `*`.
     pub(super) fn all(
         selectors: &'r Selectors,
@@ -61,7 +81,7 @@ impl<'r> Selected<'r> {
             Selectable::Literal(literal) => Self::Term(Raw::Literal(literal.clone())),
             Selectable::Null => Self::Term(Raw::Null),
             Selectable::Marker(marker) => Self::Term(Raw::Marker(*marker)),
-            Selectable::CountRows => Self::CountRows,
+            Selectable::CountRows => Self::call(&native("count_rows"), Vec::new(), table, scope)?,
             Selectable::CellMeta(kind, inner) => {
                 let column = Scope::column(table, innermost(inner))?;
                 let is_key = column.kind.is_primary_key();
@@ -78,28 +98,29 @@ impl<'r> Selected<'r> {
             Selectable::TypeHint(hint, inner) => {
                 let inner = one(inner)?;
                 let ty = raw_type::resolve(hint, &table.keyspace, scope)?.freeze();
-                Self::Hint(type_text(hint), ty, inner)
+                Self::Hint(type_text(&qualified(hint, &table.keyspace)), ty, inner)
             }
             Selectable::Tuple(items) => Self::Tuple(many(items)?),
             Selectable::List(items) => Self::List(many(items)?),
             Selectable::Set(items) => Self::Set(many(items)?),
             Selectable::Map(entries) => {
-                for (key, value) in entries {
-                    one(key).and(one(value))?;
-                }
-                return Err(CqlError::unsupported("A map or user type in a selection"));
+                let member = |(key, value): &'r (Selectable, Selectable)| {
+                    let field = match key {
+                        Selectable::Column(name) => Some(name.as_str()),
+                        _ => None,
+                    };
+                    let key = Self::resolve(key, table, scope);
+                    Ok(Member { field, key, value: Self::resolve(value, table, scope)? })
+                };
+                Self::Braces(entries.iter().map(member).collect::<Result<_, CqlError>>()?)
             }
-            Selectable::Cast(inner, _) => {
-                one(inner)?;
-                return Err(CqlError::unsupported("CAST"));
-            }
-            Selectable::Binary(_, left, right) => {
-                one(left).and(one(right))?;
-                return Err(CqlError::unsupported("Arithmetic"));
+            Selectable::Cast(inner, target) => Self::Cast(one(inner)?, *target),
+            Selectable::Binary(operator, left, right) => {
+                let name = native(function::operator_name(*operator));
+                Self::call(&name, vec![*one(left)?, *one(right)?], table, scope)?
             }
             Selectable::Negate(inner) => {
-                one(inner)?;
-                return Err(CqlError::unsupported("Arithmetic"));
+                Self::call(&native(function::NEGATE), vec![*one(inner)?], table, scope)?
             }
         })
     }
@@ -116,14 +137,13 @@ impl<'r> Selected<'r> {
         scope: &Scope<'_>,
     ) -> Result<Self, CqlError> {
         let native = name.keyspace.as_deref().is_none_or(|keyspace| keyspace == "system");
-        if native && name.name == "count" {
-            return match (arguments.len(), arguments.pop()) {
-                (1, Some(Self::Term(Raw::Literal(_)))) => Ok(Self::CountRows),
-                (1, Some(argument)) => Ok(Self::Count(Box::new(argument))),
-                (given, _) => Err(CqlError::invalid(format!(
-                    "Invalid number of arguments in call to function system.count: 1 required but {given} provided"
-                ))),
-            };
+        // A constant is there in every row.
+        if native
+            && name.name == "count"
+            && matches!(arguments.as_slice(), [Self::Term(Raw::Literal(_))])
+        {
+            arguments.clear();
+            return Self::call(&self::native("count_rows"), arguments, table, scope);
         }
         let resolved = {
             let arguments: Vec<Testable<'_, '_, '_>> = arguments
@@ -135,17 +155,17 @@ impl<'r> Selected<'r> {
         };
         match resolved {
             Some(function) => Ok(Self::Call(function, arguments)),
-            None => Err(unknown_function(name, native, table, scope)),
+            None => Err(unknown_function(name, table, scope)),
         }
     }
 
     /// The type, where it needs no receiver.
-    fn exact_type(&self) -> Option<CqlType> {
+    pub(super) fn exact_type(&self) -> Option<CqlType> {
         match self {
             Self::Column(_, _, ty) | Self::Hint(_, ty, _) => Some(ty.clone()),
             // Constants fit several types, so none is theirs.
-            Self::Term(_) => None,
-            Self::CountRows | Self::Count(_) => Some(CqlType::BigInt),
+            Self::Term(_) | Self::Braces(_) => None,
+            Self::Cast(_, target) => Some(raw_type::native_type(*target)),
             Self::Meta(kind, _, _, _, inner) => {
                 let multi = inner.exact_type().is_some_and(|ty| ty.is_multicell());
                 Some(meta_type(*kind, multi))
@@ -177,16 +197,15 @@ impl<'r> Selected<'r> {
     }
 
     /// As error messages show it.
-    fn text(&self) -> String {
+    pub(super) fn text(&self) -> String {
         let join = |items: &[Self]| items.iter().map(Self::text).collect::<Vec<_>>().join(", ");
         match self {
             Self::Column(_, name, _) => name.to_string(),
             Self::Term(raw) => text(raw),
-            Self::CountRows => "count".to_owned(),
-            Self::Count(inner) => format!("system.count({})", inner.text()),
+            Self::Cast(inner, target) => format!("cast({} as {})", inner.text(), target.name()),
             Self::Meta(kind, _, _, _, inner) => format!("{}({})", meta_name(*kind), inner.text()),
             Self::Call(function, arguments) => {
-                format!("system.{}({})", function.name(), join(arguments))
+                function.text(&arguments.iter().map(Self::text).collect::<Vec<_>>())
             }
             Self::Field(inner, field) => format!("{}.{field}", inner.text()),
             Self::Element(inner, key) => format!("{}[{}]", inner.text(), text(key)),
@@ -198,6 +217,16 @@ impl<'r> Selected<'r> {
             Self::Tuple(items) => tuple_text(items.iter().map(Self::text)),
             Self::List(items) => format!("[{}]", join(items)),
             Self::Set(items) => format!("{{{}}}", join(items)),
+            Self::Braces(members) => {
+                let one = |member: &Member<'_>| {
+                    let key = match (member.field, &member.key) {
+                        (None, Ok(key)) => key.text(),
+                        (field, _) => field.unwrap_or_default().to_owned(),
+                    };
+                    format!("{key}: {}", member.value.text())
+                };
+                format!("{{{}}}", members.iter().map(one).collect::<Vec<_>>().join(", "))
+            }
         }
     }
 
@@ -206,8 +235,8 @@ impl<'r> Selected<'r> {
         let any = |items: &[Self]| items.iter().any(|item| item.touches(test));
         match self {
             Self::Column(place, ..) => test(place.kind),
-            Self::Term(_) | Self::CountRows => false,
-            Self::Count(inner)
+            Self::Term(_) => false,
+            Self::Cast(inner, _)
             | Self::Meta(.., inner)
             | Self::Field(inner, _)
             | Self::Element(inner, _)
@@ -216,7 +245,53 @@ impl<'r> Selected<'r> {
             Self::Call(_, items) | Self::Tuple(items) | Self::List(items) | Self::Set(items) => {
                 any(items)
             }
+            Self::Braces(members) => members.iter().any(|member| {
+                let key = member.key.as_ref().is_ok_and(|key| key.touches(test));
+                member.value.touches(test) || key
+            }),
         }
+    }
+}
+
+/// The field of a user type that a member in braces is, by place and type.
+pub(super) fn field_of<'d>(
+    member: &Member<'_>,
+    definition: &'d UserType,
+) -> Result<(usize, &'d CqlType), CqlError> {
+    let Some(field) = member.field else {
+        let key = member.key.as_ref().map(Selected::text).unwrap_or_default();
+        return Err(CqlError::invalid(format!(
+            "{key} is not a valid field identifier of type {} ",
+            definition.name
+        )));
+    };
+    let found = definition.fields.iter().position(|(name, _)| name == field);
+    let found = found.and_then(|at| Some((at, &definition.fields.get(at)?.1)));
+    found.ok_or_else(|| {
+        CqlError::invalid(format!(
+            "Unknown field '{field}' in value of user defined type {}",
+            definition.name
+        ))
+    })
+}
+
+/// A type as written, user types with their keyspace.
+fn qualified(ty: &RawType, keyspace: &str) -> RawType {
+    let inner = |ty: &RawType| Box::new(qualified(ty, keyspace));
+    match ty {
+        RawType::List(element) => RawType::List(inner(element)),
+        RawType::Set(element) => RawType::Set(inner(element)),
+        RawType::Map(key, value) => RawType::Map(inner(key), inner(value)),
+        RawType::Tuple(types) => {
+            RawType::Tuple(types.iter().map(|ty| qualified(ty, keyspace)).collect())
+        }
+        RawType::Vector(element, dimension) => RawType::Vector(inner(element), *dimension),
+        RawType::Frozen(frozen) => RawType::Frozen(inner(frozen)),
+        RawType::User(name) => RawType::User(QualifiedName {
+            keyspace: Some(name.keyspace.as_deref().unwrap_or(keyspace).to_owned()),
+            name: name.name.clone(),
+        }),
+        RawType::Native(_) | RawType::Custom(_) => ty.clone(),
     }
 }
 
@@ -234,12 +309,11 @@ fn innermost(selectable: &Selectable) -> &str {
     }
 }
 
-fn unknown_function(
-    name: &QualifiedName,
-    native: bool,
-    table: &Table,
-    scope: &Scope<'_>,
-) -> CqlError {
+pub(super) fn native(name: &str) -> QualifiedName {
+    QualifiedName { keyspace: Some("system".to_owned()), name: name.to_owned() }
+}
+
+fn unknown_function(name: &QualifiedName, table: &Table, scope: &Scope<'_>) -> CqlError {
     let shown = match &name.keyspace {
         Some(keyspace) => format!("{keyspace}.{}", name.name),
         None => name.name.clone(),
@@ -251,20 +325,42 @@ fn unknown_function(
     if user {
         return CqlError::unsupported("A user-defined function");
     }
-    if native && function::NOT_YET.contains(&name.name.as_str()) {
-        return CqlError::unsupported(format_args!("Function {}", name.name));
-    }
     CqlError::invalid(format!("Unknown function '{shown}'"))
 }
 
 /// Something selected as an argument of a function.
-struct Testable<'s, 'r, 'a> {
-    selected: &'s Selected<'r>,
-    keyspace: &'s str,
-    scope: &'s Scope<'a>,
+pub(super) struct Testable<'s, 'r, 'a> {
+    pub selected: &'s Selected<'r>,
+    pub keyspace: &'s str,
+    pub scope: &'s Scope<'a>,
 }
 
 impl Testable<'_, '_, '_> {
+    fn test_braces(
+        &self,
+        members: &[Member<'_>],
+        receiver: &ColumnSpec,
+    ) -> Result<Assignment, CqlError> {
+        let mut worst = Assignment::Exact;
+        for member in members {
+            match &receiver.ty {
+                CqlType::Map { key, value, .. } => {
+                    let given = member.key.as_ref().map_err(Clone::clone)?;
+                    worst = worst.max(self.on(given).test(&part::key(receiver, key))?);
+                    let value = part::value(receiver, value);
+                    worst = worst.max(self.on(&member.value).test(&value)?);
+                }
+                CqlType::Udt { definition, .. } => {
+                    let (_, ty) = field_of(member, definition)?;
+                    let spec = part::field(receiver, member.field.unwrap_or_default(), ty);
+                    worst = Assignment::Weak.max(worst.max(self.on(&member.value).test(&spec)?));
+                }
+                _ => return Ok(Assignment::None),
+            }
+        }
+        Ok(worst)
+    }
+
     fn on<'x>(&'x self, selected: &'x Selected<'x>) -> Testable<'x, 'x, 'x> {
         Testable { selected, keyspace: self.keyspace, scope: self.scope }
     }
@@ -296,7 +392,15 @@ impl Argument for Testable<'_, '_, '_> {
                     (CqlType::Map { .. }, Selected::Set(items)) if items.is_empty() => {
                         return Ok(Assignment::Weak);
                     }
-                    (CqlType::List { element, .. }, Selected::List(_)) => element,
+                    (CqlType::Vector { dimension, .. }, Selected::List(items))
+                        if usize::try_from(*dimension) != Ok(items.len()) =>
+                    {
+                        return Ok(Assignment::None);
+                    }
+                    (
+                        CqlType::List { element, .. } | CqlType::Vector { element, .. },
+                        Selected::List(_),
+                    ) => element,
                     (CqlType::Set { element, .. }, Selected::Set(_)) => element,
                     _ => return Ok(Assignment::None),
                 };
@@ -310,6 +414,7 @@ impl Argument for Testable<'_, '_, '_> {
                 }
                 Ok(worst)
             }
+            Selected::Braces(members) => self.test_braces(members, receiver),
             other => Ok(match other.exact_type() {
                 Some(ty) => Assignment::of_types(&receiver.ty, &ty),
                 None => Assignment::None,
@@ -335,6 +440,17 @@ impl Argument for Testable<'_, '_, '_> {
             other => other.exact_type(),
         }
     }
+
+    fn array_size(&self) -> Option<u32> {
+        match self.selected {
+            Selected::List(items) => u32::try_from(items.len()).ok(),
+            _ => None,
+        }
+    }
+
+    fn is_marker(&self) -> bool {
+        matches!(self.selected, Selected::Term(Raw::Marker(_)))
+    }
 }
 
 pub(super) fn meta_name(kind: CellMeta) -> &'static str {
@@ -345,7 +461,7 @@ pub(super) fn meta_name(kind: CellMeta) -> &'static str {
     }
 }
 
-fn meta_type(kind: CellMeta, multi: bool) -> CqlType {
+pub(super) fn meta_type(kind: CellMeta, multi: bool) -> CqlType {
     let one = if kind == CellMeta::Ttl { CqlType::Int } else { CqlType::BigInt };
     match kind {
         CellMeta::Writetime | CellMeta::Ttl if multi => {
@@ -356,322 +472,11 @@ fn meta_type(kind: CellMeta, multi: bool) -> CqlType {
 }
 
 /// The type of what `[key]` selects.
-fn element_type(ty: &CqlType) -> Option<CqlType> {
+pub(super) fn element_type(ty: &CqlType) -> Option<CqlType> {
     match ty {
         CqlType::Map { value, .. } => Some((**value).clone()),
         CqlType::Set { element, .. } | CqlType::List { element, .. } => Some((**element).clone()),
         _ => None,
-    }
-}
-
-/// What is computed, under which name and of which type.
-pub(super) struct Node {
-    pub expr: Expr,
-    pub name: String,
-    pub ty: CqlType,
-}
-
-/// Builds what is computed, and gathers the terms and columns in it.
-pub(super) struct Build<'b, 's> {
-    pub table: &'b Table,
-    pub scope: &'b mut Scope<'s>,
-    /// Terms to be bound once a request.
-    pub terms: Vec<Term>,
-    /// Columns in the order in which they are met, each once.
-    pub columns: Vec<Place>,
-    /// Is there an aggregate?
-    pub aggregates: bool,
-}
-
-impl Build<'_, '_> {
-    /// A column of the result.
-    pub(super) fn output(
-        &mut self,
-        selected: &Selected<'_>,
-        alias: Option<&str>,
-    ) -> Result<(Expr, ResultColumn), CqlError> {
-        let node = self.node(selected, None)?;
-        let column = ResultColumn {
-            keyspace: self.table.keyspace.as_str().into(),
-            table: self.table.name.as_str().into(),
-            name: alias.unwrap_or(&node.name).into(),
-            ty: node.ty,
-        };
-        Ok((node.expr, column))
-    }
-
-    fn touch(&mut self, place: Place) {
-        if !self.columns.contains(&place) {
-            self.columns.push(place);
-        }
-    }
-
-    fn term(&mut self, term: Term) -> usize {
-        self.terms.push(term);
-        self.terms.len() - 1
-    }
-
-    fn spec(&self, name: &str, ty: &CqlType) -> ColumnSpec {
-        ColumnSpec::new(&self.table.keyspace, &self.table.name, name, ty.clone())
-    }
-
-    fn node(
-        &mut self,
-        selected: &Selected<'_>,
-        expected: Option<&CqlType>,
-    ) -> Result<Node, CqlError> {
-        match selected {
-            Selected::Column(place, name, ty) => {
-                self.touch(*place);
-                Ok(Node { expr: Expr::Column(*place), name: name.to_string(), ty: ty.clone() })
-            }
-            Selected::Term(raw) => self.term_node(raw, expected),
-            Selected::CountRows => {
-                self.aggregates = true;
-                let expr = Expr::Count(None);
-                Ok(Node { expr, name: "count".to_owned(), ty: CqlType::BigInt })
-            }
-            Selected::Count(inner) => {
-                self.aggregates = false;
-                // Anything can be counted, a marker as bytes.
-                let inner = self.node(inner, Some(&CqlType::Blob))?;
-                if self.aggregates {
-                    return Err(CqlError::invalid(
-                        "aggregate functions cannot be used as arguments of aggregate functions",
-                    ));
-                }
-                self.aggregates = true;
-                let name = format!("system.count({})", inner.name);
-                Ok(Node {
-                    expr: Expr::Count(Some(Box::new(inner.expr))),
-                    name,
-                    ty: CqlType::BigInt,
-                })
-            }
-            Selected::Meta(kind, place, is_key, name, inner) => {
-                self.meta_node(*kind, *place, *is_key, name, inner)
-            }
-            Selected::Call(function, arguments) => self.call_node(function, arguments),
-            Selected::Field(inner, field) => self.field_node(inner, field),
-            Selected::Element(inner, key) => self.element_node(selected, inner, key),
-            Selected::Slice(inner, from, to) => self.slice_node(selected, inner, *from, *to),
-            Selected::Hint(hint, ty, inner) => {
-                let shown = selected.text();
-                let spec = self.spec(&shown, ty);
-                let test =
-                    Testable { selected: inner, keyspace: &self.table.keyspace, scope: self.scope };
-                if !test.test(&spec)?.is_assignable() {
-                    return Err(CqlError::invalid(format!(
-                        "Cannot assign value {shown} to {shown} of type {ty}"
-                    )));
-                }
-                let inner = self.node(inner, Some(ty))?;
-                let name = format!("({hint}){}", inner.name);
-                Ok(Node { expr: inner.expr, name, ty: ty.clone() })
-            }
-            Selected::Tuple(items) => self.tuple_node(selected, items, expected),
-            Selected::List(items) | Selected::Set(items) => {
-                self.collection_node(selected, items, expected)
-            }
-        }
-    }
-
-    fn cannot_infer(shown: String) -> CqlError {
-        CqlError::invalid(format!(
-            "Cannot infer type for term {shown} in selection clause (try using a cast to force a type)"
-        ))
-    }
-
-    fn term_node(&mut self, raw: &Raw, expected: Option<&CqlType>) -> Result<Node, CqlError> {
-        let ty = expected.cloned().ok_or_else(|| Self::cannot_infer(text(raw)))?;
-        let spec = self.spec("[selection]", &ty);
-        let term = Term::prepare(raw, &self.table.keyspace, &spec, self.scope)?;
-        Ok(Node { expr: Expr::Term(self.term(term)), name: text(raw), ty })
-    }
-
-    fn meta_node(
-        &mut self,
-        kind: CellMeta,
-        place: Place,
-        is_key: bool,
-        column: &str,
-        inner: &Selected<'_>,
-    ) -> Result<Node, CqlError> {
-        let shown = meta_name(kind);
-        if is_key {
-            return Err(CqlError::invalid(format!(
-                "Cannot use selection function {shown} on PRIMARY KEY part {column}"
-            )));
-        }
-        let inner = self.node(inner, None)?;
-        self.touch(place);
-        let ty = meta_type(kind, inner.ty.is_multicell());
-        let name = format!("{shown}({})", inner.name);
-        Ok(Node { expr: Expr::Meta(kind, Box::new(inner.expr)), name, ty })
-    }
-
-    fn call_node(
-        &mut self,
-        function: &Function,
-        arguments: &[Selected<'_>],
-    ) -> Result<Node, CqlError> {
-        let (mut exprs, mut names) = (Vec::new(), Vec::new());
-        for (argument, ty) in arguments.iter().zip(function.arguments()) {
-            let node = self.node(argument, Some(ty))?;
-            exprs.push(node.expr);
-            names.push(node.name);
-        }
-        let name = format!("system.{}({})", function.name(), names.join(", "));
-        let ty = function.returns().clone();
-        Ok(Node { expr: Expr::Call(Box::new(function.clone()), exprs), name, ty })
-    }
-
-    fn field_node(&mut self, inner: &Selected<'_>, field: &str) -> Result<Node, CqlError> {
-        let shown = inner.text();
-        let expected = match inner {
-            Selected::Tuple(items) => items.first().and_then(Selected::exact_type),
-            _ => None,
-        };
-        let inner = self.node(inner, expected.as_ref())?;
-        let CqlType::Udt { definition, .. } = &inner.ty else {
-            return Err(CqlError::invalid(format!(
-                "Invalid field selection: {shown} of type {} is not a user type",
-                inner.ty
-            )));
-        };
-        let Some(index) = definition.fields.iter().position(|(name, _)| name == field) else {
-            return Err(CqlError::invalid(format!(
-                "{shown} of type {} has no field {field}",
-                inner.ty
-            )));
-        };
-        let ty = definition.fields.get(index).map_or(CqlType::Blob, |(_, ty)| ty.clone());
-        let name = format!("{}.{field}", inner.name);
-        Ok(Node { expr: Expr::Part(Box::new(inner.expr), Part::Field(index)), name, ty })
-    }
-
-    /// What receives the key of an element, or an end of a slice.
-    fn key_spec(&self, shown: &str, node: &Node, what: &str) -> Result<ColumnSpec, CqlError> {
-        let spec = self.spec(&node.name, &node.ty);
-        match &node.ty {
-            CqlType::Set { element, .. } => Ok(part::value(&spec, element)),
-            CqlType::Map { key, .. } => Ok(part::key(&spec, key)),
-            CqlType::List { .. } => Err(CqlError::invalid(format!(
-                "{what} selection is only allowed on sets and maps, but {shown} is a list"
-            ))),
-            other if what == "Element" => Err(CqlError::invalid(format!(
-                "Invalid element selection: {shown} is of type {other} is not a collection"
-            ))),
-            other => Err(CqlError::invalid(format!(
-                "Invalid slice selection: {shown} of type {other} is not a collection"
-            ))),
-        }
-    }
-
-    fn element_node(
-        &mut self,
-        selected: &Selected<'_>,
-        inner: &Selected<'_>,
-        key: &Raw,
-    ) -> Result<Node, CqlError> {
-        let shown = inner.text();
-        let inner = self.node(inner, None)?;
-        let spec = self.key_spec(&shown, &inner, "Element")?;
-        let term = Term::prepare(key, &self.table.keyspace, &spec, self.scope)?;
-        let part = Part::Element {
-            key: self.term(term),
-            key_type: spec.ty,
-            is_map: matches!(inner.ty, CqlType::Map { .. }),
-        };
-        let ty = element_type(&inner.ty).unwrap_or(CqlType::Blob);
-        Ok(Node { expr: Expr::Part(Box::new(inner.expr), part), name: selected.text(), ty })
-    }
-
-    fn slice_node(
-        &mut self,
-        selected: &Selected<'_>,
-        inner: &Selected<'_>,
-        from: Option<&Raw>,
-        to: Option<&Raw>,
-    ) -> Result<Node, CqlError> {
-        let shown = inner.text();
-        let inner = self.node(inner, None)?;
-        let spec = self.key_spec(&shown, &inner, "Slice")?;
-        let mut end = |raw: Option<&Raw>| -> Result<Option<usize>, CqlError> {
-            let Some(raw) = raw else { return Ok(None) };
-            let term = Term::prepare(raw, &self.table.keyspace, &spec, self.scope)?;
-            self.terms.push(term);
-            Ok(Some(self.terms.len() - 1))
-        };
-        let (from, to) = (end(from)?, end(to)?);
-        let part = Part::Slice {
-            from,
-            to,
-            key_type: spec.ty,
-            is_map: matches!(inner.ty, CqlType::Map { .. }),
-            frozen: !inner.ty.is_multicell(),
-        };
-        let ty = inner.ty.clone();
-        Ok(Node { expr: Expr::Part(Box::new(inner.expr), part), name: selected.text(), ty })
-    }
-
-    fn tuple_node(
-        &mut self,
-        selected: &Selected<'_>,
-        items: &[Selected<'_>],
-        expected: Option<&CqlType>,
-    ) -> Result<Node, CqlError> {
-        let ty = selected.exact_type().or_else(|| expected.cloned());
-        let ty = match (ty, items) {
-            (Some(ty), _) => ty,
-            // A parenthesis has the type of what is in it, which Cassandra does not look for.
-            (None, _) => return Err(Self::cannot_infer(selected.text())),
-        };
-        let types: Option<Vec<CqlType>> =
-            part::tuple_types(&ty).map(|types| types.into_iter().cloned().collect());
-        let Some(types) = types else {
-            let [one] = items else { return Err(Self::cannot_infer(selected.text())) };
-            let inner = self.node(one, Some(&ty))?;
-            let name = format!("({})", inner.name);
-            return Ok(Node { expr: inner.expr, name, ty: inner.ty });
-        };
-        let (mut exprs, mut names) = (Vec::new(), Vec::new());
-        for (item, ty) in items.iter().zip(&types) {
-            let node = self.node(item, Some(ty))?;
-            exprs.push(node.expr);
-            names.push(node.name);
-        }
-        Ok(Node { expr: Expr::Tuple(exprs), name: tuple_text(names), ty })
-    }
-
-    fn collection_node(
-        &mut self,
-        selected: &Selected<'_>,
-        items: &[Selected<'_>],
-        expected: Option<&CqlType>,
-    ) -> Result<Node, CqlError> {
-        let ty = selected.exact_type().or_else(|| expected.cloned());
-        let ty = ty.ok_or_else(|| Self::cannot_infer(selected.text()))?;
-        let (element, set) = match (&ty, selected) {
-            // `{}` is a map too.
-            (CqlType::Map { key, .. }, Selected::Set(items)) if items.is_empty() => (key, true),
-            (CqlType::List { element, .. }, Selected::List(_)) => (element, false),
-            (CqlType::Set { element, .. }, Selected::Set(_)) => (element, true),
-            _ => return Err(CqlError::unsupported("A map or vector in a selection")),
-        };
-        if set && **element == CqlType::Duration {
-            return Err(CqlError::invalid(format!("Durations are not allowed inside sets: {ty}")));
-        }
-        let (mut exprs, mut names) = (Vec::new(), Vec::new());
-        for item in items {
-            let node = self.node(item, Some(element))?;
-            exprs.push(node.expr);
-            names.push(node.name);
-        }
-        let names = names.join(", ");
-        let name = if set { format!("{{{names}}}") } else { format!("[{names}]") };
-        let sorted_by = set.then(|| (**element).clone());
-        Ok(Node { expr: Expr::Elements { exprs, sorted_by }, name, ty })
     }
 }
 
@@ -686,15 +491,4 @@ pub(super) fn only_statics(table: &Table, selected: &[(Selected<'_>, Option<&str
     !table.statics.is_empty()
         && any(|kind| kind == ColumnKind::Static)
         && !any(|kind| !matches!(kind, ColumnKind::PartitionKey | ColumnKind::Static))
-}
-
-/// ORDER BY and GROUP BY name columns; JSON and groups wait for another day.
-pub(super) fn refuse_unserved(select: &ast::Select) -> Result<(), CqlError> {
-    if select.json {
-        return Err(CqlError::unsupported("SELECT JSON"));
-    }
-    if !select.group_by.is_empty() {
-        return Err(CqlError::unsupported("GROUP BY"));
-    }
-    Ok(())
 }

@@ -116,14 +116,12 @@ pub fn test(
                 Err(_) => Assignment::None,
             }),
         },
-        Raw::Function(name, arguments) => {
-            Ok(function::test_call(name, arguments, keyspace, receiver, scope))
+        Raw::Function(..) | Raw::Cast(..) | Raw::Binary(..) | Raw::Negate(_) => {
+            Ok(function::test_call(raw, keyspace, receiver, scope))
         }
         Raw::TypeHint(hint, _) => {
             Ok(Assignment::of_types(ty, &raw_type::resolve(hint, keyspace, scope)?))
         }
-        // What is refused later, with a better message.
-        Raw::Cast(..) | Raw::Binary(..) | Raw::Negate(_) => Ok(Assignment::Weak),
     }
 }
 

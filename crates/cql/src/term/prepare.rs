@@ -29,10 +29,10 @@ impl Term {
             Raw::Map(entries) => prepare_map(entries, keyspace, receiver, scope),
             Raw::Udt(fields) => prepare_udt(fields, keyspace, receiver, scope),
             Raw::Tuple(items) => prepare_tuple(items, keyspace, receiver, scope),
-            Raw::Function(name, arguments) => {
-                let function = function::resolve_call(name, arguments, keyspace, receiver, scope)?;
+            Raw::Function(..) | Raw::Cast(..) | Raw::Binary(..) | Raw::Negate(_) => {
+                let (function, arguments) = function::resolve_call(raw, keyspace, receiver, scope)?;
                 let mut terms = Vec::with_capacity(arguments.len());
-                for (index, argument) in arguments.iter().enumerate() {
+                for (index, argument) in arguments.into_iter().enumerate() {
                     let spec = function.argument_spec(&receiver.keyspace, &receiver.table, index);
                     terms.push(Self::prepare(argument, keyspace, &spec, scope)?);
                 }
@@ -58,8 +58,6 @@ impl Term {
                 }
                 Self::prepare(inner, keyspace, receiver, scope)
             }
-            Raw::Cast(..) => Err(CqlError::unsupported("CAST")),
-            Raw::Binary(..) | Raw::Negate(_) => Err(CqlError::unsupported("Arithmetic")),
         }
     }
 

@@ -2,7 +2,8 @@
 
 use std::fmt::Write as _;
 
-use crate::ast::{Arithmetic, LiteralKind, QualifiedName, RawType, Term};
+use crate::ast::{LiteralKind, QualifiedName, RawType, Term};
+use crate::term::function::operator_name;
 
 /// The text of a term. Not the source: strings lose what was escaped, operators become the functions that
 /// Cassandra makes of them.
@@ -47,7 +48,7 @@ fn write_term(out: &mut String, term: &Term) {
             write_term(out, term);
         }
         Term::Binary(operator, left, right) => {
-            _ = write!(out, "system.\"{}\"", operator_function(*operator));
+            _ = write!(out, "system.\"{}\"", operator_name(*operator));
             write_terms(out, '(', [&**left, &**right].into_iter(), ')');
         }
         Term::Negate(term) => {
@@ -96,17 +97,6 @@ fn function_text(name: &QualifiedName) -> String {
     match &name.keyspace {
         Some(keyspace) => format!("{}.{plain}", types::maybe_quote(keyspace)),
         None => plain.into_owned(),
-    }
-}
-
-/// The hidden function behind an operator (`OperationFcts`).
-fn operator_function(operator: Arithmetic) -> &'static str {
-    match operator {
-        Arithmetic::Add => "_add",
-        Arithmetic::Subtract => "_substract",
-        Arithmetic::Multiply => "_multiply",
-        Arithmetic::Divide => "_divide",
-        Arithmetic::Modulo => "_modulo",
     }
 }
 

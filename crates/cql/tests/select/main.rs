@@ -3,4 +3,6 @@
 mod golden;
 mod json;
 mod laws;
+mod limits;
+mod recorded;
 mod world;

@@ -6,8 +6,8 @@ use std::sync::Arc;
 use cql::ast::{CreateTable, RawType, Statement};
 use cql::modify::NothingRead;
 use cql::select::{
-    Aggregation, PageRequest, PartitionKey, Position, RangeBound, Read, ResultRow, RowFilter,
-    Select, Target, row_is_live,
+    Group, PageRequest, PartitionKey, Position, RangeBound, Read, ResultRow, RowFilter, Select,
+    Target, row_is_live,
 };
 use cql::term::raw_type;
 use cql::{Bind, CqlError, Limits, Plan, Prepared, Scope, Value, Values, prepare};
@@ -191,7 +191,8 @@ impl World {
     ) -> Result<Answer, CqlError> {
         Self::with_bind(values, |bind| {
             let mut answer = Answer::default();
-            let mut aggregation = Aggregation::default();
+            let mut aggregation = select.begin();
+            let mut group: Option<(Vec<u8>, Group)> = None;
             let mut position: Option<(Vec<u8>, Option<Clustering>, u32, u32)> = None;
             let mut unsorted: Vec<(Clustering, Vec<Option<Vec<u8>>>)> = Vec::new();
             let result_limit;
@@ -208,6 +209,17 @@ impl World {
                     if select.is_aggregate() {
                         return select.aggregate(&mut aggregation, &read, row, bind);
                     }
+                    if select.is_grouped() {
+                        if let Some((key, group)) = &mut group
+                            && key == row.key
+                            && select.join_group(group, &read, row, bind)?
+                        {
+                            return Ok(());
+                        }
+                        let opened = (row.key.to_vec(), select.open_group(&read, row, bind)?);
+                        unsorted.extend(end_group(select, &read, bind, group.replace(opened))?);
+                        return Ok(());
+                    }
                     unsorted.push((row.clustering.to_owned(), out));
                     Ok(())
                 })?;
@@ -215,6 +227,7 @@ impl World {
                 answer.pages.push(page.size as usize);
                 assert!(answer.pages.len() < 200, "pages without end");
                 if position.is_none() {
+                    unsorted.extend(end_group(select, &read, bind, group.take())?);
                     if select.is_aggregate() {
                         let mut out = Vec::new();
                         select.finish(&aggregation, &read, bind, &mut out)?;
@@ -264,6 +277,21 @@ impl World {
                 .collect(),
         }
     }
+}
+
+type Sorted = (Clustering, Vec<Option<Vec<u8>>>);
+
+/// The row of a group, and the clustering that it is sorted by.
+fn end_group(
+    select: &Select,
+    read: &Read,
+    bind: &Bind<'_>,
+    group: Option<(Vec<u8>, Group)>,
+) -> Result<Option<Sorted>, CqlError> {
+    let Some((_, group)) = group else { return Ok(None) };
+    let mut out = Vec::new();
+    select.finish(&group.aggregation, read, bind, &mut out)?;
+    Ok(Some((group.first, cells(&out))))
 }
 
 /// Cells of a projected row.
@@ -380,7 +408,7 @@ impl Page<'_> {
         take: &mut Take<'_>,
     ) -> Result<bool, CqlError> {
         let mut out = Vec::new();
-        if !self.select.is_aggregate() {
+        if !self.select.is_aggregate() && !self.select.is_grouped() {
             self.select.project(self.read, row, self.bind, &mut out)?;
             assert_eq!(cells(&out).len(), self.select.width());
         }

@@ -1,0 +1,88 @@
+//! Partitions of virtual tables: made up when they are read.
+
+use cql::select::{RangeBound, RowFilter, Target};
+use rows::{RowRef, Unfiltered};
+use schema::Table;
+use storage::{PartitionKey, StorageError};
+
+use crate::read::shard::PartitionRows;
+
+/// The made-up partitions that a read wants, in its order.
+pub(super) fn wanted(
+    target: &Target,
+    mut partitions: Vec<rows::PartitionUpdate>,
+) -> Vec<(PartitionKey, rows::PartitionUpdate)> {
+    let key_of = |update: &rows::PartitionUpdate| PartitionKey {
+        token: update.token,
+        bytes: update.key.clone(),
+    };
+    match target {
+        Target::Keys(keys) => {
+            let find = |key: &cql::select::PartitionKey| {
+                let at = partitions.iter().position(|update| update.key == key.bytes)?;
+                Some(partitions.swap_remove(at))
+            };
+            let found: Vec<_> = keys.iter().filter_map(find).collect();
+            found.into_iter().map(|update| (key_of(&update), update)).collect()
+        }
+        // Ranges of virtual tables go by the order of keys, in which the partitions come.
+        Target::Range { from, to } => {
+            let mut all: Vec<_> = partitions.into_iter().map(|u| (key_of(&u), u)).collect();
+            if let RangeBound::Key { key, inclusive } = from {
+                let at = all.iter().position(|(of, _)| of.bytes == key.bytes);
+                all.drain(..at.map_or(all.len(), |at| at + usize::from(!inclusive)));
+            }
+            let token = |bound: &RangeBound, key: &PartitionKey| match bound {
+                RangeBound::Token { token, inclusive } => Some((key.token.cmp(token), *inclusive)),
+                RangeBound::Unbounded | RangeBound::Key { .. } => None,
+            };
+            all.retain(|(key, _)| {
+                let after = token(from, key).is_none_or(|(o, i)| o.is_gt() || (i && o.is_eq()));
+                after && token(to, key).is_none_or(|(o, i)| o.is_lt() || (i && o.is_eq()))
+            });
+            all
+        }
+    }
+}
+
+/// The rows of a made-up partition that a filter selects.
+pub(super) struct MadeUp {
+    rows: std::vec::IntoIter<Vec<u8>>,
+    static_row: Option<Vec<u8>>,
+    current: Vec<u8>,
+}
+
+impl MadeUp {
+    pub fn new(
+        table: &Table,
+        update: &rows::PartitionUpdate,
+        filter: &RowFilter,
+        reversed: bool,
+    ) -> Self {
+        let selected =
+            |row: &RowRef<'_>| filter.selects(&table.layout, &row.clustering().to_owned());
+        let mut rows: Vec<Vec<u8>> =
+            update.rows.iter().filter(selected).map(|row| row.as_packed().to_vec()).collect();
+        if reversed {
+            rows.reverse();
+        }
+        let static_row = update.static_row().map(|row| row.as_packed().to_vec());
+        Self { rows: rows.into_iter(), static_row, current: Vec::new() }
+    }
+}
+
+impl PartitionRows for MadeUp {
+    fn static_row(&self) -> Option<Vec<u8>> {
+        self.static_row.clone()
+    }
+
+    async fn next(&mut self) -> Result<Option<Unfiltered<'_>>, StorageError> {
+        match self.rows.next() {
+            Some(row) => {
+                self.current = row;
+                Ok(Some(Unfiltered::from_packed(&self.current)))
+            }
+            None => Ok(None),
+        }
+    }
+}

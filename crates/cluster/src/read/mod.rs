@@ -1,0 +1,432 @@
+//! Reads: plans run on the shards that own the partitions, rows projected there, pages put together here.
+
+mod made_up;
+mod page;
+mod shard;
+
+use std::net::SocketAddr;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::time::Duration;
+
+use cql::permission::is_local_system;
+use cql::select::{Aggregation, CANNOT_PAGE, PageRequest, Read, Select, Target};
+use protocol::{Consistency, ErrorResponse, FailureReason, ResultMetadata};
+use rows::Clustering;
+use schema::Table;
+use storage::{Engine, Measure, PartitionKey, StorageError};
+
+use crate::answer::{Answer, Outcome, Page, cql_error, invalid, read_error};
+use crate::coordinator::{Coordinator, Request, STATEMENT, check_replicas};
+use crate::paging::{paging_state, position};
+use crate::request_metrics::RequestMetrics;
+use crate::scanned::{Thresholds, WARNINGS_MAX, warning};
+use crate::values::Bound as Bindings;
+use made_up::{MadeUp, wanted};
+pub(crate) use page::Last;
+use page::{Merged, clustering_of, cut, next_page};
+use shard::{
+    Aggregate, Block, Noticed, ReadError, Sink, Task, budget, merge, micros, read_keys, read_range,
+    read_rows,
+};
+
+/// A page ends early at this many bytes of cells, where the client asked for pages.
+const PAGE_BYTES_MAX: usize = 4 << 20;
+
+/// Rows that are fetched at once for an aggregation that has to take them in order (Cassandra's page size for
+/// its aggregations).
+const AGGREGATION_PAGE_ROWS: u32 = 10_000;
+
+/// What shards found, put together: blocks in order, and of an aggregation its pages with too many tombstones.
+type Gathered = (Vec<(usize, Block)>, Option<Aggregation>, Vec<Noticed>);
+
+impl Coordinator {
+    /// SELECT.
+    pub(crate) async fn select(
+        self: &Rc<Self>,
+        select: &Arc<Select>,
+        values: &Bindings<'_>,
+        metadata: &Arc<ResultMetadata>,
+        request: &Request<'_>,
+    ) -> Outcome {
+        let started = self.env.now();
+        let mut kind = &self.requests.read;
+        let mut warnings = Vec::new();
+        let result =
+            self.select_page(select, values, metadata, request, &mut kind, &mut warnings).await;
+        let took = self.env.now().since(started);
+        kind.ended(took, result.as_ref().err());
+        let measure = match std::ptr::eq(kind, &self.requests.range) {
+            true => Measure::CoordinatorScan,
+            false => Measure::CoordinatorRead,
+        };
+        self.engine.measured(select.table().id, &[(measure, micros(took))]);
+        Outcome::new(result.map(Answer::Rows), warnings)
+    }
+
+    /// A page; `kind` becomes the kind of request that it turns out to be.
+    async fn select_page<'a>(
+        self: &'a Rc<Self>,
+        select: &Arc<Select>,
+        values: &Bindings<'_>,
+        metadata: &Arc<ResultMetadata>,
+        request: &Request<'_>,
+        kind: &mut &'a RequestMetrics,
+        warnings: &mut Vec<String>,
+    ) -> Result<Page, ErrorResponse> {
+        let table = select.table();
+        let consistency = request.options.consistency;
+        if consistency == Consistency::Any {
+            return Err(invalid("ANY ConsistencyLevel is only supported for writes"));
+        }
+        let now = self.now(request.options);
+        let position = request.options.paging_state.map(|state| position(&state, table));
+        // Whether states name the partition must not change from page to page.
+        let resumed_by_key =
+            request.options.paging_state.is_some_and(|s| s.partition_key.is_some());
+        let page =
+            PageRequest { size: request.options.rows_per_page(), after: position.transpose()? };
+        let read = self.with_bind(values, request, &now, |bind| select.bind(bind, &page));
+        let began = match &read {
+            Ok(_) => true,
+            Err(error) => error.to_string() == CANNOT_PAGE,
+        };
+        warnings.extend(select.aggregation_warning().filter(|_| began).map(str::to_owned));
+        let read = Arc::new(read.map_err(cql_error)?);
+        self.check_read(&read, table, consistency)?;
+        let paged = read.page_size.is_some();
+        let task = Task {
+            select: Arc::clone(select),
+            read: Arc::clone(&read),
+            version: request.version.number(),
+            now_millis: now.millis,
+            bytes_max: if paged { PAGE_BYTES_MAX } else { usize::MAX },
+            aggregate: self.aggregate(select, &read),
+            thresholds: self.thresholds(table),
+            trace: request.trace().clone(),
+        };
+        let timeout = match &read.target {
+            Target::Keys(_) => self.timeouts().read,
+            Target::Range { .. } => {
+                *kind = &self.requests.range;
+                self.timeouts().range
+            }
+        };
+        let asked = read.timeout_nanos.map(Duration::from_nanos);
+        let timeout = asked.unwrap_or(timeout);
+        let deadline = request.deadline.min(self.env.now() + timeout);
+        let run = self.run_read(&task);
+        let (merged, aggregation) = match self.env.timeout_at(deadline, run).await {
+            Ok(Ok(found)) => found,
+            Ok(Err(ReadError::Cql(error))) => return Err(cql_error(error)),
+            Ok(Err(ReadError::Storage(error))) => return Err(read_error(&error, consistency)),
+            Ok(Err(ReadError::Tombstones)) => return Err(self.too_many_tombstones(consistency)),
+            Err(_) => return Err(read_error(&StorageError::Deadline, consistency)),
+        };
+        for (key, scanned) in merged.commands(&read, select.is_aggregate()) {
+            if scanned.tombstones > task.thresholds.failure {
+                return Err(self.too_many_tombstones(consistency));
+            }
+            if scanned.tombstones > task.thresholds.warn {
+                let token = key.token;
+                let key = cql::select::PartitionKey { token, bytes: key.bytes };
+                let key = matches!(read.target, Target::Keys(_)).then_some(&key);
+                let text = select.command_text(&read, key);
+                warnings.push(warning(scanned, &text, token));
+            }
+        }
+        if let Some(aggregation) = aggregation {
+            let mut cells = Vec::new();
+            let finished = task.with_bind(&self.engine, |bind| {
+                select.finish(&aggregation, &read, bind, &mut cells)
+            });
+            finished.map_err(cql_error)?;
+            let metadata = Arc::clone(metadata);
+            return Ok(Page { metadata, rows: 1, cells, paging_state: None });
+        }
+        let paging_state = merged.last.as_ref().filter(|_| paged && merged.full).and_then(|last| {
+            let several =
+                resumed_by_key || matches!(&read.target, Target::Keys(keys) if keys.len() > 1);
+            paging_state(&read, table, last, merged.rows, several, request.version)
+        });
+        let metadata = Arc::clone(metadata);
+        Ok(Page { metadata, rows: merged.rows, cells: merged.cells, paging_state })
+    }
+
+    /// How many tombstones reads of a table may go over.
+    fn thresholds(&self, table: &Table) -> Thresholds {
+        match table.is_virtual() || is_local_system(&table.keyspace) {
+            true => Thresholds::NONE,
+            false => Thresholds {
+                warn: self.config.tombstone_warn,
+                failure: self.config.tombstone_failure,
+            },
+        }
+    }
+
+    fn too_many_tombstones(&self, consistency: Consistency) -> ErrorResponse {
+        let address = SocketAddr::new(self.identity.broadcast, self.identity.storage_port);
+        let failures = [(address, FailureReason::ReadTooManyTombstones)];
+        ErrorResponse::read_failure(consistency, 0, 1, false, &failures)
+    }
+
+    /// Can a read be served at its consistency level?
+    fn check_read(
+        &self,
+        read: &Read,
+        table: &Table,
+        consistency: Consistency,
+    ) -> Result<(), ErrorResponse> {
+        let keys = match &read.target {
+            Target::Keys(keys) => Some(keys.len()),
+            Target::Range { .. } => None,
+        };
+        // A serial read of a partition is one at quorum, after a round of Paxos.
+        let consistency = match (consistency, keys) {
+            (_, Some(0)) => return Ok(()),
+            (Consistency::Serial, Some(1)) => Consistency::Quorum,
+            (Consistency::LocalSerial, Some(1)) => Consistency::LocalQuorum,
+            (Consistency::Serial | Consistency::LocalSerial, Some(_)) => {
+                return Err(invalid(
+                    "SERIAL/LOCAL_SERIAL consistency may only be requested for one partition at a time",
+                ));
+            }
+            _ => consistency,
+        };
+        match self.schema().keyspace(&table.keyspace) {
+            Some(keyspace) => {
+                check_replicas(keyspace, consistency, &self.identity.data_center, true)
+            }
+            None => Ok(()),
+        }
+    }
+
+    /// How an aggregation takes its rows in.
+    fn aggregate(&self, select: &Select, read: &Read) -> Aggregate {
+        let one_owner = match &read.target {
+            _ if select.table().is_virtual() || self.shards.count() == 1 => true,
+            Target::Range { .. } => false,
+            Target::Keys(keys) => {
+                let mut owners = keys.iter().map(|key| self.engine.owner(key.token));
+                let first = owners.next();
+                owners.all(|owner| Some(owner) == first)
+            }
+        };
+        match one_owner {
+            true => Aggregate::Whole,
+            false if select.merges() => Aggregate::Parts,
+            false => Aggregate::InOrder,
+        }
+    }
+
+    async fn run_read(
+        self: &Rc<Self>,
+        task: &Task,
+    ) -> Result<(Merged, Option<Aggregation>), ReadError> {
+        if task.select.is_aggregate() && task.aggregate == Aggregate::InOrder {
+            return self.aggregate_in_order(task).await;
+        }
+        let table = task.table();
+        if table.is_virtual() {
+            return self.read_virtual(task).await;
+        }
+        let (mut blocks, aggregation, noticed) = match &task.read.target {
+            Target::Keys(keys) => self.read_all_keys(task, keys).await?,
+            Target::Range { .. } => self.read_all_shards(task).await?,
+        };
+        let mut merged = self.in_order(task, &mut blocks);
+        if aggregation.is_some() {
+            merged.scanned = noticed;
+        }
+        Ok((merged, aggregation))
+    }
+
+    /// Fetches what an aggregation takes of the rows page after page, in the order of the ring, and takes it in here.
+    async fn aggregate_in_order(
+        self: &Rc<Self>,
+        task: &Task,
+    ) -> Result<(Merged, Option<Aggregation>), ReadError> {
+        let mut aggregation = task.select.begin();
+        let mut read = Read::clone(&task.read);
+        let mut scanned = Vec::new();
+        read.page_size = Some(AGGREGATION_PAGE_ROWS);
+        loop {
+            let page =
+                Task { read: Arc::new(read.clone()), bytes_max: PAGE_BYTES_MAX, ..task.clone() };
+            let (mut blocks, ..) = match &page.read.target {
+                Target::Keys(keys) => self.read_all_keys(&page, keys).await?,
+                Target::Range { .. } => self.read_all_shards(&page).await?,
+            };
+            let merged = cut(std::mem::take(&mut blocks), page.read.page_limit(), page.bytes_max);
+            let over = |(_, one): &Noticed| one.tombstones > task.thresholds.warn;
+            scanned.extend(merged.commands(&page.read, false).into_iter().filter(over));
+            scanned.truncate(WARNINGS_MAX);
+            let mut cells = merged.cells.as_slice();
+            for _ in 0..merged.rows {
+                task.select.aggregate_inputs(&mut aggregation, &mut cells)?;
+                self.env.maybe_yield().await;
+            }
+            let (Some(last), true) = (merged.last, merged.full) else { break };
+            let Some(next) = next_page(read, &last, task.table())? else { break };
+            read = next;
+        }
+        Ok((Merged { scanned, ..Merged::default() }, Some(aggregation)))
+    }
+
+    fn in_order(&self, task: &Task, blocks: &mut Vec<(usize, Block)>) -> Merged {
+        let read = &task.read;
+        match task.select.post_order() {
+            None => {
+                let mut merged = cut(std::mem::take(blocks), read.page_limit(), task.bytes_max);
+                if merged.full && self.env.planted("paging_drops_row") {
+                    merged.cells.truncate(merged.last_row);
+                    merged.rows -= 1;
+                }
+                merged
+            }
+            Some(order) => {
+                let table = task.table();
+                let mut rows: Vec<(Clustering, usize, std::ops::Range<usize>)> = Vec::new();
+                for (n, (_, block)) in blocks.iter().enumerate() {
+                    let mut start = (0, 0);
+                    for row in &block.rows {
+                        let mark = clustering_of(&block.marks[start.1..row.mark]);
+                        rows.push((mark, n, start.0..row.cells));
+                        start = (row.cells, row.mark);
+                    }
+                }
+                rows.sort_by(|a, b| order.compare(table, a.0.as_ref(), b.0.as_ref()));
+                rows.truncate(read.result_limit as usize);
+                let mut cells = Vec::new();
+                for (_, block, range) in &rows {
+                    cells.extend_from_slice(&blocks[*block].1.cells[range.clone()]);
+                }
+                let mut merged = Merged { cells, rows: rows.len() as u32, ..Merged::default() };
+                blocks.iter().for_each(|(_, block)| merged.scan(&block.key, block.scanned));
+                merged
+            }
+        }
+    }
+
+    async fn read_all_keys(
+        self: &Rc<Self>,
+        task: &Task,
+        keys: &[cql::select::PartitionKey],
+    ) -> Result<Gathered, ReadError> {
+        let shards = self.shards.count();
+        let mut by_shard: Vec<Vec<(usize, PartitionKey)>> =
+            (0..shards).map(|_| Vec::new()).collect();
+        for (place, key) in keys.iter().enumerate() {
+            let key = PartitionKey { token: key.token, bytes: key.bytes.clone() };
+            let owner = self.engine.owner(key.token);
+            self.count_hop(owner);
+            by_shard[owner].push((place, key));
+        }
+        let mut found = Vec::new();
+        let mut remote = Vec::new();
+        let mut aggregation = None;
+        let mut noticed = Vec::new();
+        for (shard, keys) in by_shard.into_iter().enumerate() {
+            if keys.is_empty() {
+                continue;
+            }
+            let task = task.clone();
+            if shard == self.shards.me() {
+                let part = read_keys(Rc::clone(&self.engine), task, keys).await?;
+                found.extend(part.blocks);
+                noticed.extend(part.noticed);
+                merge(&mut aggregation, part.aggregation)?;
+                continue;
+            }
+            let engine = Rc::clone(&self.engine);
+            task.trace.note(&self.env, || format!("Sending READ_REQ message to shard-{shard}"));
+            remote.push(self.env.spawn_task(STATEMENT, async move {
+                let read = move |engine: Rc<Engine>| read_keys(engine, task, keys);
+                engine.shards().call_async(shard, STATEMENT, read).await
+            }));
+        }
+        for result in remote {
+            let part = result.await.map_err(StorageError::from)??;
+            found.extend(part.blocks);
+            noticed.extend(part.noticed);
+            merge(&mut aggregation, part.aggregation)?;
+        }
+        if aggregation.is_none() {
+            // there was no key to read
+            aggregation = task.aggregation();
+        }
+        found.sort_by_key(|(place, _)| *place);
+        Ok((found, aggregation, noticed))
+    }
+
+    async fn read_all_shards(self: &Rc<Self>, task: &Task) -> Result<Gathered, ReadError> {
+        task.trace.note(&self.env, || "Computing ranges to query".to_owned());
+        let mut remote = Vec::new();
+        for shard in (0..self.shards.count()).filter(|shard| *shard != self.shards.me()) {
+            let task = task.clone();
+            let engine = Rc::clone(&self.engine);
+            task.trace.note(&self.env, || format!("Sending READ_REQ message to shard-{shard}"));
+            remote.push(self.env.spawn_task(STATEMENT, async move {
+                let read = move |engine: Rc<Engine>| read_range(engine, task);
+                engine.shards().call_async(shard, STATEMENT, read).await
+            }));
+        }
+        let mut found = vec![read_range(Rc::clone(&self.engine), task.clone()).await?];
+        for result in remote {
+            found.push(result.await.map_err(StorageError::from)??);
+        }
+        let mut aggregation = None;
+        // A shard that stopped at the page's limit may have more partitions: what others found after its last one
+        // waits for a later page.
+        let bound = found
+            .iter()
+            .filter(|part| part.full)
+            .filter_map(|part| part.blocks.last().and_then(|block| block.key.clone()));
+        let bound = bound.min();
+        let mut blocks = Vec::new();
+        let mut noticed = Vec::new();
+        for part in found {
+            noticed.extend(part.noticed);
+            merge(&mut aggregation, part.aggregation)?;
+            blocks.extend(part.blocks);
+        }
+        blocks.sort_by(|a, b| a.key.cmp(&b.key));
+        if let Some(bound) = bound {
+            blocks.retain(|block| block.key.as_ref().is_some_and(|key| *key <= bound));
+        }
+        let blocks = blocks.into_iter().enumerate().collect();
+        noticed.sort_by(|a, b| a.0.cmp(&b.0));
+        Ok((blocks, aggregation, noticed))
+    }
+
+    /// Reads a virtual table: its partitions are made up here.
+    async fn read_virtual(
+        self: &Rc<Self>,
+        task: &Task,
+    ) -> Result<(Merged, Option<Aggregation>), ReadError> {
+        let partitions = self.virtual_partitions(task.table()).await?;
+        let mut aggregation = task.aggregation();
+        let mut budget = budget(task);
+        let mut blocks = Vec::new();
+        let wanted = wanted(&task.read.target, partitions);
+        for (place, (key, update)) in wanted.into_iter().enumerate() {
+            let read = &task.read;
+            let first = place == 0 && read.first_rows.is_some();
+            let resumed = read.first_rows.as_ref().filter(|_| first);
+            let filter = resumed.unwrap_or(&read.rows);
+            let left = if first { read.first_limit } else { read.per_partition_limit };
+            let block = Block { key: Some(key.clone()), ..Block::default() };
+            let aggregation = aggregation.as_mut();
+            let (engine, budget) = (&*self.engine, &mut budget);
+            let mut sink = Sink { task, engine, budget, aggregation, block, left, group: None };
+            let mut rows = MadeUp::new(task.table(), &update, filter, read.reversed);
+            read_rows(&mut sink, &key, &mut rows, resumed.is_some()).await?;
+            sink.block.full = sink.left == 0 || sink.budget.is_spent();
+            blocks.push((place, sink.block));
+            if budget.is_spent() {
+                break;
+            }
+        }
+        Ok((self.in_order(task, &mut blocks), aggregation))
+    }
+}

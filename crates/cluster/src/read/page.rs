@@ -1,0 +1,123 @@
+//! Pages: rows of shards put together and cut, and the rest of a read after one.
+
+use cql::select::{Position, Read, Target};
+use rows::{Clustering, ClusteringRef};
+use schema::Table;
+use storage::PartitionKey;
+
+use crate::read::shard::{Block, Noticed, ReadError};
+use crate::scanned::Scanned;
+
+/// The rest of a read after a page of it; nothing if the page was the last.
+pub(super) fn next_page(
+    mut read: Read,
+    last: &Last,
+    table: &Table,
+) -> Result<Option<Read>, ReadError> {
+    let limit = if last.place == 0 { read.first_limit } else { read.per_partition_limit };
+    let left = match last.mark {
+        Some(_) => limit.saturating_sub(last.in_partition),
+        None => 0,
+    };
+    let (key, row) = match &read.target {
+        Target::Keys(keys) if left == 0 => match keys.get(last.place + 1) {
+            Some(next) => (next.bytes.clone(), None),
+            None => return Ok(None),
+        },
+        _ => (last.key.bytes.clone(), last.mark.clone()),
+    };
+    read.first_rows = None;
+    read.first_limit = read.per_partition_limit;
+    let position = Position {
+        key: Some(&key),
+        remaining: read.limit,
+        remaining_in_partition: if row.is_some() { left } else { u32::MAX },
+        row,
+    };
+    Ok(Some(read.resume(&position, table)?))
+}
+
+/// All rows that the shards found, in the order of the result, cut to the page.
+#[derive(Default)]
+pub(super) struct Merged {
+    pub cells: Vec<u8>,
+    pub rows: u32,
+    /// Where the last row's cells start.
+    pub last_row: usize,
+    pub last: Option<Last>,
+    /// Did a limit of the page end it?
+    pub full: bool,
+    /// What was read of each partition of the page, where not all of it is live; of an aggregation, its pages with too
+    /// many tombstones.
+    pub scanned: Vec<Noticed>,
+}
+
+impl Merged {
+    pub fn scan(&mut self, key: &Option<PartitionKey>, scanned: Scanned) {
+        if let (Some(key), true) = (key, scanned != Scanned::default()) {
+            self.scanned.push((key.clone(), scanned));
+        }
+    }
+
+    /// What was read as each command of Cassandra's would count it: a partition's, or a range's up to its last one.
+    pub fn commands(&self, read: &Read, is_aggregate: bool) -> Vec<Noticed> {
+        if is_aggregate || matches!(read.target, Target::Keys(_)) {
+            return self.scanned.clone();
+        }
+        let mut all = Scanned::default();
+        self.scanned.iter().for_each(|(_, scanned)| all += *scanned);
+        self.scanned.last().map(|(key, _)| (key.clone(), all)).into_iter().collect()
+    }
+}
+
+/// The last row of a page.
+pub(crate) struct Last {
+    pub key: PartitionKey,
+    pub place: usize,
+    pub mark: Option<Clustering>,
+    /// Rows of its partition in this page.
+    pub in_partition: u32,
+}
+
+/// Puts blocks, which are in order, together until the page is full.
+pub(super) fn cut(blocks: Vec<(usize, Block)>, rows_max: u32, bytes_max: usize) -> Merged {
+    let mut merged = Merged::default();
+    for (place, block) in blocks {
+        let mut start = (0, 0);
+        let mut scanned = Scanned::default();
+        for (n, row) in block.rows.iter().enumerate() {
+            if merged.rows >= rows_max || merged.cells.len() >= bytes_max {
+                merged.full = true;
+                merged.scan(&block.key, scanned);
+                return merged;
+            }
+            scanned = row.scanned;
+            merged.last_row = merged.cells.len();
+            merged.cells.extend_from_slice(&block.cells[start.0..row.cells]);
+            merged.rows += 1;
+            let mark = &block.marks[start.1..row.mark];
+            start = (row.cells, row.mark);
+            let key = block.key.clone();
+            let at_end = merged.rows >= rows_max || merged.cells.len() >= bytes_max;
+            // only the last row's mark is needed
+            if at_end || n + 1 == block.rows.len() {
+                let mark = row.has_mark.then(|| clustering_of(mark));
+                let in_partition = n as u32 + 1;
+                merged.last = key.map(|key| Last { key, place, mark, in_partition });
+            }
+        }
+        let is_cut = merged.rows >= rows_max || merged.cells.len() >= bytes_max;
+        merged.scan(&block.key, if is_cut { scanned } else { block.scanned });
+        if block.full && (merged.rows >= rows_max || merged.cells.len() >= bytes_max) {
+            merged.full = true;
+            return merged;
+        }
+    }
+    merged.full = merged.rows >= rows_max || merged.cells.len() >= bytes_max;
+    merged
+}
+
+pub(super) fn clustering_of(packed: &[u8]) -> Clustering {
+    // a row's own packed clustering, so it can be looked at as one
+    ClusteringRef::from_packed(packed).to_owned()
+}
