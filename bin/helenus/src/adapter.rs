@@ -1,5 +1,6 @@
 //! The coordinator behind the server's trait.
 
+use std::cell::OnceCell;
 use std::rc::Rc;
 
 use cluster::{Coordinator, Request, Tracing};
@@ -22,6 +23,8 @@ fn request<'a>(
         options,
         deadline: context.deadline,
         tracing: tracing.clone(),
+        // nobody is an ordinary user as long as nobody has to say who it is
+        guard: OnceCell::new(),
     }
 }
 
@@ -75,7 +78,7 @@ impl server::Coordinator for Handler {
         let tracing = self.start_tracing(context);
         let session = context.session.keyspace();
         let of = tracing.as_deref();
-        let result = self.0.prepare(text, session.as_deref(), keyspace, of).await;
+        let result = self.0.prepare(text, session.as_deref(), keyspace, of, None).await;
         self.0.end_prepare_tracing(tracing.as_ref());
         let result = result.map(|mut info| {
             if let Some(warning) = info.use_warning

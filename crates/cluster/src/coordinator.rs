@@ -5,6 +5,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use config::{Config, Timeouts};
+use cql::guard::{Guard, Guardrails};
 use cql::permission::Need;
 use cql::{Bind, CqlError, Limits, Plan, Prepared};
 use env::{Class, Env, Instant};
@@ -20,6 +21,7 @@ use types::Uuid;
 
 use crate::answer::{Answer, Outcome, PreparedInfo, cql_error, invalid, parse_error};
 use crate::estimates::Written;
+use crate::guardrails::guardrails;
 use crate::identity::Identity;
 use crate::prepared::{Entry, PreparedCache, result_metadata};
 use crate::request_metrics::{Batches, ClientRequests};
@@ -45,6 +47,8 @@ pub struct Request<'a> {
     pub deadline: Instant,
     /// Its trace, if it has one.
     pub tracing: Option<Rc<Tracing>>,
+    /// Who watches over it: set where the user is known to be an ordinary one.
+    pub guard: OnceCell<Rc<Guard>>,
 }
 
 impl Request<'_> {
@@ -73,6 +77,7 @@ pub struct Coordinator {
     ticks: Cell<i64>,
     pub(crate) node: u64,
     pub(crate) trace_lot: TraceLot,
+    pub(crate) guardrails: Rc<Guardrails>,
     /// The configuration's, until the operator sets others.
     timeouts: Cell<Timeouts>,
     /// Latencies and errors of reads and writes.
@@ -136,6 +141,7 @@ impl Coordinator {
         Rc::new(Self {
             node: env.random_u64(),
             trace_lot: TraceLot::default(),
+            guardrails: Rc::new(guardrails(&config)),
             env,
             engine: Rc::clone(engine),
             timeouts: Cell::new(config.timeouts),
@@ -231,6 +237,7 @@ impl Coordinator {
             time_uuid: &|| self.time_uuid(),
             random: &|| self.random(),
             limits: &self.limits,
+            guard: request.guard(),
         })
     }
 
@@ -277,6 +284,7 @@ impl Coordinator {
         session_keyspace: Option<&str>,
         keyspace: Option<&str>,
         tracing: Option<&Tracing>,
+        guard: Option<&Guard>,
     ) -> Result<PreparedInfo, ErrorResponse> {
         if let Some(tracing) = tracing {
             tracing.begin_prepare(text);
@@ -286,6 +294,9 @@ impl Coordinator {
         let known = self.prepared.borrow().get(&prepared_id(keyspace, text));
         let known = known.is_some_and(|entry| entry.epoch == self.schema().epoch());
         let entry = self.prepare_here(text, keyspace)?;
+        if let Some(guard) = guard {
+            guard_plan(&entry.prepared.plan, guard).map_err(cql_error)?;
+        }
         for shard in (0..self.shards.count()).filter(|shard| *shard != self.shards.me()) {
             let (text, keyspace) = (text.to_owned(), keyspace.map(str::to_owned));
             let prepare = move |other: &Rc<Self>| {
@@ -365,6 +376,13 @@ impl Coordinator {
                 return cql_error(CqlError::Unauthorized(text.to_owned())).into();
             }
         }
+        if let Some(guard) = request.guard()
+            && let Err(refused) = guard_plan(&prepared.plan, guard)
+        {
+            let mut outcome = Outcome::from(cql_error(refused));
+            request.warn(&mut outcome);
+            return outcome;
+        }
         let values = match Bound::new(request.options.values, &prepared.variables) {
             Ok(values) => values,
             Err(error) => return error.into(),
@@ -373,13 +391,17 @@ impl Coordinator {
             Plan::Modify(modify) => self.modify(modify, &values, request).await,
             Plan::Batch(batch) => self.batch_statement(batch, &values, request).await,
             Plan::Select(select) => self.select(select, &values, metadata, request).await,
-            Plan::Schema(ddl) => self.change_schema(ddl).await,
+            Plan::Schema(ddl) => self.change_schema(ddl, request.guard().is_some()).await,
             Plan::Use(keyspace) => self.use_keyspace(keyspace),
-            Plan::Truncate(table) => self.truncate(table).await,
+            Plan::Truncate(table) => match request.guarded(Guard::drop_or_truncate) {
+                Ok(()) => self.truncate(table).await,
+                Err(refused) => refused.into(),
+            },
             Plan::Describe(describe) => self.describe(describe, request),
             Plan::Unserved(what) => cql_error(CqlError::unsupported(what)).into(),
         };
         outcome.warnings.splice(0..0, prepared.warnings.iter().cloned());
+        request.warn(&mut outcome);
         outcome
     }
 
@@ -393,10 +415,12 @@ impl Coordinator {
         if let Some(tracing) = &request.tracing {
             tracing.begin_batch(request.options);
         }
-        match self.batch_parts(batch, &request).await {
+        let mut outcome = match self.batch_parts(batch, &request).await {
             Ok(outcome) => outcome,
             Err(error) => error.into(),
-        }
+        };
+        request.warn(&mut outcome);
+        outcome
     }
 
     async fn batch_parts(
@@ -420,6 +444,7 @@ impl Coordinator {
                     "Invalid statement in batch: only UPDATE, INSERT and DELETE statements are allowed.",
                 ));
             }
+            request.guarded(|guard| guard_plan(&statement.prepared.plan, guard))?;
             values.push(Bound::new(entry.values, &statement.prepared.variables)?);
             statements.push(statement);
         }
@@ -434,6 +459,16 @@ impl Coordinator {
         });
         let parts: Vec<_> = modifies.zip(&values).collect();
         Ok(self.run_batch(kind, &parts, request, self.now(request.options)).await)
+    }
+}
+
+/// What an ordinary user may not ask, whatever the values are.
+fn guard_plan(plan: &Plan, guard: &Guard) -> Result<(), CqlError> {
+    match plan {
+        Plan::Select(select) => select.guard(guard),
+        Plan::Modify(modify) => modify.guard(guard),
+        Plan::Batch(batch) => batch.statements().iter().try_for_each(|modify| modify.guard(guard)),
+        _ => Ok(()),
     }
 }
 

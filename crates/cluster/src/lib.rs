@@ -10,6 +10,7 @@ mod coordinator;
 mod counters;
 mod describe;
 mod estimates;
+mod guardrails;
 mod identity;
 mod internal;
 mod paging;

@@ -7,6 +7,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use cql::ddl::Ddl;
+use cql::guard::Guard;
 use env::sync::Semaphore;
 use protocol::{Change, ErrorDetail, ErrorResponse, SchemaChange, Target};
 use schema::{
@@ -81,23 +82,28 @@ impl Coordinator {
     }
 
     /// A statement that changes the schema, from any shard.
-    pub(crate) async fn change_schema(self: &Rc<Self>, ddl: &Ddl) -> Outcome {
+    /// With a guard where an ordinary user asks for it.
+    pub(crate) async fn change_schema(self: &Rc<Self>, ddl: &Ddl, is_guarded: bool) -> Outcome {
         let ddl = ddl.clone();
-        let run = move |owner: Rc<Self>| async move { owner.change_as_owner(&ddl).await };
-        let changed = match self.shards.call_async(0, STATEMENT, run).await {
+        let run = move |owner: Rc<Self>| async move {
+            let guard = is_guarded.then(|| owner.new_guard());
+            let changed = owner.change_as_owner(&ddl, guard.as_deref()).await;
+            (changed, guard.map(|guard| guard.take_warnings()).unwrap_or_default())
+        };
+        let (changed, mut guarded) = match self.shards.call_async(0, STATEMENT, run).await {
             Ok(changed) => changed,
             Err(stopping) => return server_error(stopping).into(),
         };
         match changed {
-            Ok((Some(change), warnings)) => {
-                Outcome::new(Ok(Answer::SchemaChange(change)), warnings)
+            Ok((change, warnings)) => {
+                guarded.extend(warnings);
+                Outcome::new(Ok(change.map_or(Answer::Void, Answer::SchemaChange)), guarded)
             }
-            Ok((None, warnings)) => Outcome::new(Ok(Answer::Void), warnings),
-            Err(error) => error.into(),
+            Err(error) => Outcome::new(Err(error), guarded),
         }
     }
 
-    async fn change_as_owner(self: &Rc<Self>, ddl: &Ddl) -> Changed {
+    async fn change_as_owner(self: &Rc<Self>, ddl: &Ddl, guard: Option<&Guard>) -> Changed {
         let Some(owner) = self.owner.get() else {
             return Err(server_error("the node is still starting"));
         };
@@ -110,12 +116,21 @@ impl Coordinator {
             now: timestamp / 1_000_000,
             ..ChangeOptions::default()
         };
+        if let (Some(guard), true) = (guard, ddl.creates_index()) {
+            guard.create_index().map_err(cql_error)?;
+        }
         let change = ddl.change(&before, &options).map_err(cql_error)?;
-        let Some(change) = change else { return Ok((None, Vec::new())) };
+        let Some(mut change) = change else { return Ok((None, Vec::new())) };
+        if let Some(guard) = guard {
+            guard.asked(&mut change, &before).map_err(cql_error)?;
+        }
         let id = TableId(self.time_uuid());
         // The change is tried on a copy: until it is durable, it has not happened.
         let mut state = owner.state.borrow().clone();
         let applied = state.change(&change, timestamp, id, &options).map_err(schema_error)?;
+        if let Some(guard) = guard {
+            guard.came_to(&change, state.schema()).map_err(cql_error)?;
+        }
         if applied.mutations.is_empty() {
             return Ok((None, applied.warnings));
         }

@@ -62,6 +62,7 @@ impl Coordinator {
         values: &Bound<'_>,
         request: &Request<'_>,
     ) -> Result<Write, ErrorResponse> {
+        request.guard_write()?;
         let now = self.now(request.options);
         let first = self.with_bind(values, request, &now, |bind| modify.read_first(bind));
         let before = match first.map_err(cql_error)? {
@@ -80,6 +81,9 @@ impl Coordinator {
         values: &Bound<'_>,
         request: &Request<'_>,
     ) -> Outcome {
+        if let Err(refused) = request.guard_write() {
+            return refused.into();
+        }
         if batch.statements().iter().any(Modify::needs_read) {
             let parts: Vec<_> = batch.statements().iter().map(|modify| (modify, values)).collect();
             let mut now = self.now(request.options);
@@ -149,6 +153,7 @@ impl Coordinator {
                 time_uuid: &time_uuid,
                 random: &random,
                 limits: &self.limits,
+                guard: request.guard(),
             })
             .collect();
         let bound: Vec<Part<'_>> =

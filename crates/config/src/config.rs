@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use crate::error::Result;
 use crate::get::Get;
+use crate::key::{Key, Value};
 use crate::table::Index;
 use crate::values::{self, Values};
 
@@ -275,6 +276,41 @@ pub struct Config {
     pub(crate) values: Values,
 }
 
+/// Values of keys by their names.
+pub struct Lookup<'a> {
+    index: Index,
+    values: &'a Values,
+}
+
+impl Lookup<'_> {
+    fn value(&self, name: &str) -> Value {
+        let set = self.values.get(name).filter(|value| **value != Value::Null).cloned();
+        set.or_else(|| self.index.get(name).map(Key::default_value)).unwrap_or(Value::Null)
+    }
+
+    /// A number, or a quantity in bytes or nanoseconds; 0 for null.
+    pub fn number(&self, name: &str) -> i64 {
+        match self.value(name) {
+            Value::Int(number) => number,
+            Value::Quantity(quantity) => i64::try_from(quantity.base()).unwrap_or(i64::MAX),
+            _ => 0,
+        }
+    }
+
+    /// Is a switch on?
+    pub fn flag(&self, name: &str) -> bool {
+        self.value(name) == Value::Bool(true)
+    }
+
+    /// The texts of a list.
+    pub fn words(&self, name: &str) -> Vec<String> {
+        match self.value(name) {
+            Value::List(items) => items.iter().map(Value::or_null).collect(),
+            _ => Vec::new(),
+        }
+    }
+}
+
 impl Default for Config {
     /// What a node is started with when nothing is configured.
     fn default() -> Self {
@@ -322,6 +358,11 @@ impl Config {
     /// Did the file or an override set this key, by its name of today?
     pub fn is_set(&self, key: &str) -> bool {
         self.values.get(key).is_some_and(|value| *value != crate::key::Value::Null)
+    }
+
+    /// Looks keys up by name, for those that have no field here.
+    pub fn lookup(&self) -> Lookup<'_> {
+        Lookup { index: Index::new(), values: &self.values }
     }
 
     /// Every key with its effective value, sorted by name, as `SELECT * FROM

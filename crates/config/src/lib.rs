@@ -27,7 +27,7 @@ mod yaml;
 
 pub use config::{
     CommitFailurePolicy, CommitLogSync, Config, DiskFailurePolicy, FlushCompression, Host,
-    InternodeCompression, NativeTransport, Snitch, Timeouts,
+    InternodeCompression, Lookup, NativeTransport, Snitch, Timeouts,
 };
 pub use error::{Error, Result};
 pub use get::MAX_TOKENS;

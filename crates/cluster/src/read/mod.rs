@@ -76,8 +76,12 @@ impl Coordinator {
     ) -> Result<Page, ErrorResponse> {
         let table = select.table();
         let consistency = request.options.consistency;
+        request.guarded(|guard| guard.read_level(consistency.name()))?;
         if consistency == Consistency::Any {
             return Err(invalid("ANY ConsistencyLevel is only supported for writes"));
+        }
+        if let Some(rows) = request.options.rows_per_page() {
+            request.guarded(|guard| guard.page_size(&table.name, rows as usize))?;
         }
         let now = self.now(request.options);
         let position = request.options.paging_state.map(|state| position(&state, table));

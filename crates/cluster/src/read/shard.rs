@@ -145,6 +145,7 @@ impl Task {
             time_uuid: &time_uuid,
             random: &random,
             limits: &Limits::default(),
+            guard: None,
         })
     }
 

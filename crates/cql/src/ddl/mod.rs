@@ -205,6 +205,11 @@ impl Ddl {
         Ok(Self { keyspace, body: Body::Ready(action) })
     }
 
+    /// Is it CREATE INDEX?
+    pub fn creates_index(&self) -> bool {
+        matches!(self.body, Body::Unserved(Unserved::CreateIndex(_)))
+    }
+
     /// The keyspace that it changes.
     pub fn keyspace(&self) -> &str {
         &self.keyspace

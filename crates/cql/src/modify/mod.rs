@@ -21,6 +21,7 @@ use schema::{ColumnKind, Table, TableId};
 use crate::ast::{self, InsertValues};
 use crate::context::Bind;
 use crate::error::CqlError;
+use crate::guard::Guard;
 use crate::scope::{ColumnSpec, Scope};
 use crate::term::{Marker, Term};
 use attributes::{Attributes, expires_at, liveness};
@@ -288,6 +289,17 @@ impl Modify {
         }
     }
 
+    /// What an ordinary user may not ask, whatever the values are.
+    ///
+    /// # Errors
+    /// If this is it.
+    pub fn guard(&self, guard: &Guard) -> Result<(), CqlError> {
+        match self.attributes.timestamp {
+            Some(_) => guard.user_timestamps(),
+            None => Ok(()),
+        }
+    }
+
     /// Must rows be read before it can be bound?
     pub fn needs_read(&self) -> bool {
         self.statics.iter().chain(&self.regulars).any(Operation::needs_read)
@@ -297,6 +309,9 @@ impl Modify {
     pub fn read_first(&self, bind: &Bind<'_>) -> Result<Option<ReadFirst>, CqlError> {
         if !self.needs_read() {
             return Ok(None);
+        }
+        for operation in self.statics.iter().chain(&self.regulars) {
+            operation.guard(bind)?;
         }
         let rows = match self.filter.target(&self.table, bind)? {
             Target::Rows(rows) => rows,
@@ -350,6 +365,10 @@ impl Modify {
             return Ok(());
         }
         let timestamp = self.attributes.timestamp(request, timestamp)?;
+        if self.attributes.timestamp.is_some() {
+            let now = request.now_millis.saturating_mul(1000);
+            request.guarded(|guard| guard.timestamp(&self.table.name, timestamp, now))?;
+        }
         let ttl = self.attributes.ttl(request, &self.table, warnings)?;
         if timestamp == NO_TIMESTAMP {
             return Err(CqlError::invalid(format!(
@@ -525,6 +544,10 @@ impl Writing<'_> {
         let mut writer = CellWriter {
             row: &mut self.row,
             layout: &self.modify.table.layout,
+            columns: match clustering {
+                Some(_) => &self.modify.table.regulars,
+                None => &self.modify.table.statics,
+            },
             bind: self.bind,
             timestamp: self.timestamp,
             ttl: self.ttl,

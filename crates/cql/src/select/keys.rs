@@ -83,7 +83,7 @@ pub(super) fn keys_of<'a>(
     table: &Table,
     bind: &Bind<'a>,
 ) -> Result<Vec<PartitionKey>, CqlError> {
-    let mut combinations = Combinations::new("partition key");
+    let mut combinations = Combinations::new("partition key", restrictions.keys.has_in);
     for restriction in restrictions.keys.iter() {
         combinations.append(restriction, table, bind)?;
         if combinations.prefixes.is_empty() {

@@ -108,6 +108,7 @@ impl Fixture {
             time_uuid: &time_uuid,
             random: &|| [9; 16],
             limits: &Limits::default(),
+            guard: None,
         };
         call(&bind)
     }

@@ -140,6 +140,7 @@ impl World {
             time_uuid: &time_uuid,
             random: &|| [7; 16],
             limits: &Limits::default(),
+            guard: None,
         })
     }
 
