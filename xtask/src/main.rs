@@ -33,6 +33,9 @@ cargo xtask COMMAND
   campaign seeds|engine [FROM] [COUNT] | campaign seeds|engine --resume | campaign planted [BUG]
                                simulated worlds of new seeds; bugs planted in them
   campaign power [OPTIONS]     kills and power cuts of real nodes
+  campaign fuzz [RUNS] [--seed N]
+                               every parser under libFuzzer, 20,000,000 inputs
+  campaign hostile [SECONDS]   every attack, then what it does to the latency of others
   campaign roundtrip           one data directory served by Helenus and by Cassandra in turn
   peer start DIR IP [HEAP] | stop DIR | nodetool DIR ARGS... | libs [VERSION]
                                a real Cassandra of Maven Central's jars (environment: `peer help`)

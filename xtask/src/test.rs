@@ -3,7 +3,7 @@
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-use crate::campaign::{power, seeds};
+use crate::campaign::{fuzz, hostile, power, seeds};
 use crate::machine::{self, Outcome};
 use crate::node::{self, Node};
 use crate::{drivers, oracle, tidy};
@@ -58,6 +58,18 @@ const STAGES: &[Stage] = &[
         what: "seeded worlds, each run twice, and planted bugs",
         budget_minutes: 6,
         run: simulation,
+    },
+    Stage {
+        name: "hostile",
+        what: "frames, segments, messages and connections that mean harm",
+        budget_minutes: 2,
+        run: hostile,
+    },
+    Stage {
+        name: "fuzz",
+        what: "every parser under libFuzzer, for a short while",
+        budget_minutes: 4,
+        run: fuzzing,
     },
     Stage {
         name: "power",
@@ -320,6 +332,22 @@ fn simulation() -> Outcome<Tally> {
 
 /// What `campaign planted` looks for: eight by rule, and what happened once.
 const PLANTED_BUGS: usize = 9;
+
+fn hostile() -> Outcome<Tally> {
+    let (done, text) = hostile::short()?;
+    let last = text.lines().last().unwrap_or_default();
+    let failed = number_before(last, " wrong");
+    let passed = number_before(last, " cases").saturating_sub(failed);
+    let mut tally = Tally { passed, failed, problems: Vec::new() };
+    if (!done && failed == 0) || passed == 0 {
+        tally.problems.push("the hostile clients did not run to their end".to_owned());
+    }
+    Ok(tally)
+}
+
+fn fuzzing() -> Outcome<Tally> {
+    Ok(Tally { passed: fuzz::short()?, ..Tally::default() })
+}
 
 /// Cuts, kills and classes of syncs left out each count as a check.
 fn power() -> Outcome<Tally> {

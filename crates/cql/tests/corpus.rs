@@ -46,6 +46,10 @@ fn parse_time_rules_are_invalid_requests() {
             "Duplicate column 'k' declaration for table 't'",
         ),
         (
+            "CREATE TABLE t (k int PRIMARY KEY, k text) \\", // no token of CQL, after the rule
+            "Duplicate column 'k' declaration for table 't'",
+        ),
+        (
             "CREATE TABLE t (k int PRIMARY KEY, PRIMARY KEY (k))",
             "Multiple PRIMARY KEY specified for table 't' (exactly one required)",
         ),

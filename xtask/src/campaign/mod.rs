@@ -1,5 +1,7 @@
 //! `cargo xtask campaign NAME`: the long runs, most of them with new seeds and recorded under `docs/campaigns/`.
 
+pub mod fuzz;
+pub mod hostile;
 pub mod power;
 mod roundtrip;
 pub mod seeds;
@@ -7,7 +9,8 @@ pub mod seeds;
 use crate::machine::{self, Outcome};
 
 const USAGE: &str = "campaign seeds|engine [FROM] [COUNT] | campaign seeds|engine --resume | \
-                     campaign planted [BUG] | campaign power [OPTIONS] | campaign roundtrip";
+                     campaign planted [BUG] | campaign power [OPTIONS] | campaign roundtrip | \
+                     campaign fuzz [RUNS] [--seed N] | campaign hostile [SECONDS]";
 
 /// `campaign NAME [OPTIONS]`
 pub fn run(args: &[String]) -> Outcome {
@@ -16,6 +19,8 @@ pub fn run(args: &[String]) -> Outcome {
         [kind @ ("seeds" | "engine"), ref rest @ ..] => seeds::run(kind, rest),
         ["planted", ..] => machine::run(seeds::simulator()?.args(args)),
         ["power", ..] => power::campaign(&args[1..]),
+        ["fuzz", ref rest @ ..] => fuzz::campaign(rest),
+        ["hostile", ref rest @ ..] => hostile::campaign(rest),
         ["roundtrip"] => roundtrip::campaign(),
         _ => Err(USAGE.into()),
     }

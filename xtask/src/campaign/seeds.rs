@@ -213,7 +213,7 @@ fn words(command: &mut Command) -> Outcome<String> {
 }
 
 /// The commit, and whether the tree holds more than that.
-fn commit() -> Outcome<String> {
+pub fn commit() -> Outcome<String> {
     let commit = words(Command::new("git").args(["rev-parse", "--short=12", "HEAD"]))?;
     let changed = words(Command::new("git").args(["status", "--porcelain", "--", ":!docs"]))?;
     Ok(if changed.is_empty() { commit } else { format!("{commit} with changes") })

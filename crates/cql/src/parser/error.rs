@@ -47,7 +47,7 @@ pub(super) enum Fault {
 }
 
 impl Fault {
-    /// How far the parser had come.
+    /// How far the parser had come; the end of numbers where what it read was CQL.
     pub(super) fn token(&self) -> usize {
         match self {
             Self::Mismatch(at, _) | Self::NoViable(at) | Self::Rule(at, _) => *at,

@@ -52,7 +52,10 @@ pub fn parse(text: &str) -> Result<Parsed, ParseError> {
         (Ok(statement), None) => Ok(Parsed { statement, markers: parser.markers }),
         // The token that could not be read shows as the end of the text: what the lexer says is nearer.
         (Ok(_), Some(error)) => Err(error::word_lexical(text, &error)),
-        (Err(fault), Some(error)) if fault.token() + 1 >= parser.tokens.len() => {
+        // A rule that is broken ends the parsing at once; of what is no CQL the last is told.
+        (Err(fault), Some(error))
+            if !matches!(*fault, Fault::Invalid(_)) && fault.token() + 1 >= parser.tokens.len() =>
+        {
             Err(error::word_lexical(text, &error))
         }
         (Err(fault), _) => Err(error::word(text, &parser.tokens, *fault)),

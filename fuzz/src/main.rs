@@ -1,0 +1,46 @@
+//! Every parser of bytes or text from outside, as targets of libFuzzer: `FUZZ_TARGET=NAME fuzz [libFuzzer's options]`.
+//!
+//! A target panics where something is wrong; libFuzzer adds limits of memory and time.
+#![no_main]
+
+mod cql_text;
+mod files;
+mod frames;
+mod values;
+mod yaml;
+
+use std::sync::OnceLock;
+
+use libfuzzer_sys::{Corpus, fuzz_target};
+
+type Target = fn(&[u8]);
+
+/// Environment variable that names the target.
+const TARGET: &str = "FUZZ_TARGET";
+
+const TARGETS: &[(&str, Target)] = &[
+    ("frames", frames::frames),
+    ("segments", frames::segments),
+    ("messages", frames::messages),
+    ("cql", cql_text::statement),
+    ("values", values::values),
+    ("json", values::json),
+    ("yaml", yaml::yaml),
+    ("sstable", files::sstable),
+    ("mutation", files::mutation),
+];
+
+fn target() -> Target {
+    static CHOSEN: OnceLock<Target> = OnceLock::new();
+    *CHOSEN.get_or_init(|| {
+        let name = std::env::var(TARGET).unwrap_or_default();
+        let found = TARGETS.iter().find(|(known, _)| *known == name);
+        let names: Vec<_> = TARGETS.iter().map(|(name, _)| *name).collect();
+        found.unwrap_or_else(|| panic!("{TARGET} is one of {}", names.join(", "))).1
+    })
+}
+
+fuzz_target!(|data: &[u8]| -> Corpus {
+    target()(data);
+    Corpus::Keep
+});
