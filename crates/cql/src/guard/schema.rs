@@ -48,8 +48,8 @@ impl Guard {
                 self.tables(&create.table, schema)?;
                 let compact = !create.compact_storage || self.rails.compact_tables;
                 self.flag("compact_tables", compact, "Creation of new COMPACT STORAGE tables")?;
-                let columns = create.columns.iter();
-                columns.map(|column| self.vector(&column.name, &column.ty)).collect()
+                let mut columns = create.columns.iter();
+                columns.try_for_each(|column| self.vector(&column.name, &column.ty))
             }
             Action::AlterTable { table, alteration, .. } => {
                 let enabled = self.rails.alter_table;
@@ -59,7 +59,7 @@ impl Guard {
                         self.flag("alter_table", enabled, columns)?;
                         let before = schema.table(&keyspace, table).map_or(0, |table| count(table));
                         self.columns(table, before + added.len())?;
-                        added.iter().map(|column| self.vector(&column.name, &column.ty)).collect()
+                        added.iter().try_for_each(|column| self.vector(&column.name, &column.ty))
                     }
                     TableAlteration::DropColumns { .. } | TableAlteration::RenameColumns { .. } => {
                         self.flag("alter_table", enabled, columns)
