@@ -80,6 +80,7 @@ pub fn statement(data: &[u8]) {
         protocol_version: 5,
         time_uuid: &|| [1; 16],
         random: &|| [2; 16],
+        list_path: &|| [1; 16],
         limits: &Limits::default(),
         guard: None,
     };

@@ -293,8 +293,9 @@ fn first_start() -> Outcome<Tally> {
     Ok(tally)
 }
 
-/// Seeds of the simulated worlds that run each time, from 1; those of whole nodes, and of the engine alone.
-const SEEDS: [(&str, u64); 2] = [("seeds", 200), ("engine", 100)];
+/// Seeds of the simulated worlds that run each time, from 1; those of whole nodes, of the engine alone, and
+/// of conditional statements.
+const SEEDS: [(&str, u64); 3] = [("seeds", 200), ("engine", 100), ("conditions", 60)];
 /// Seeds that failed once.
 const ONCE_FAILED: [u64; 2] = [303, 728];
 /// Seeds that two processes run, to the same end.
@@ -330,8 +331,8 @@ fn simulation() -> Outcome<Tally> {
     Ok(tally)
 }
 
-/// What `campaign planted` looks for: eight by rule, and what happened once.
-const PLANTED_BUGS: usize = 9;
+/// What `campaign planted` looks for: fourteen by rule, and what happened once.
+const PLANTED_BUGS: usize = 15;
 
 fn hostile() -> Outcome<Tally> {
     let (done, text) = hostile::short()?;

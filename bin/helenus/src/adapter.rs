@@ -104,6 +104,8 @@ impl server::Coordinator for Handler {
         self.0.end_tracing(tracing.as_ref(), &result);
         let version = context.session.version;
         outcome(result, told(context, &tracing), |page| match &info {
+            // drivers must not take the columns of one execution for those of the next
+            Some(info) if info.is_conditional => MetadataForm::Full,
             Some(info) => metadata_form(version, execute, &info.result.id(), &page.metadata),
             None => MetadataForm::Full,
         })

@@ -66,6 +66,8 @@ pub struct PreparedInfo {
     pub variables: Arc<BindMetadata>,
     /// What it returns.
     pub result: Arc<ResultMetadata>,
+    /// Is it a conditional statement or batch? What it returns is only known once it ran.
+    pub is_conditional: bool,
     /// Warnings for the client.
     pub warnings: Vec<String>,
     /// A warning for the client that a session is given once: the statement was not known yet, and what it means

@@ -6,8 +6,9 @@ use std::sync::Arc;
 
 use config::{Config, Timeouts};
 use cql::guard::{Guard, Guardrails};
+use cql::modify::Modify;
 use cql::permission::Need;
-use cql::{Bind, CqlError, Limits, Plan, Prepared};
+use cql::{Bind, CqlError, Limits, OwnedValues, Plan, Prepared};
 use env::{Class, Env, Instant};
 use metrics::{Counter, Name, Registry, Unit};
 use protocol::{
@@ -73,6 +74,8 @@ pub struct Coordinator {
     pub(crate) publish: Box<dyn Fn(&SchemaChange)>,
     /// Who changes which of this shard's partitions.
     pub(crate) turns: Turns,
+    /// Who changes the state in `system.paxos` of which of them.
+    pub(crate) acceptors: Turns,
     /// Sequence of time-UUIDs within a microsecond, and this node's part of them.
     ticks: Cell<i64>,
     pub(crate) node: u64,
@@ -153,6 +156,7 @@ impl Coordinator {
             owner: OnceCell::new(),
             publish: Box::new(publish),
             turns: Turns::default(),
+            acceptors: Turns::default(),
             ticks: Cell::new(0),
             requests: ClientRequests::new(registry),
             batches: Batches::new(registry),
@@ -235,6 +239,7 @@ impl Coordinator {
             now_millis: now.millis,
             protocol_version: request.version.number(),
             time_uuid: &|| self.time_uuid(),
+            list_path: &|| self.time_uuid(),
             random: &|| self.random(),
             limits: &self.limits,
             guard: request.guard(),
@@ -454,9 +459,17 @@ impl Coordinator {
             BatchKind::Counter => cql::ast::BatchKind::Counter,
         };
         let modifies = statements.iter().filter_map(|entry| match &entry.prepared.plan {
-            Plan::Modify(modify) => Some(&**modify),
+            Plan::Modify(modify) => Some(modify),
             _ => None,
         });
+        if modifies.clone().any(|modify| modify.is_conditional()) {
+            let all: Vec<&Modify> = modifies.clone().map(|modify| &**modify).collect();
+            cql::modify::check_parts(kind, false, &all).map_err(cql_error)?;
+            let values = values.iter().map(|values| OwnedValues::of(values));
+            let parts = modifies.cloned().zip(values).collect();
+            return Ok(self.cas(parts, true, request).await);
+        }
+        let modifies = modifies.map(|modify| &**modify);
         let parts: Vec<_> = modifies.zip(&values).collect();
         Ok(self.run_batch(kind, &parts, request, self.now(request.options)).await)
     }

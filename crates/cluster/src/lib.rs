@@ -14,6 +14,7 @@ mod guardrails;
 mod identity;
 mod internal;
 mod paging;
+mod paxos;
 mod prepared;
 mod read;
 mod request_metrics;

@@ -70,6 +70,7 @@ impl Entry {
                 partition_key: prepared.partition_key_markers.clone(),
             }),
             result: result_metadata(&prepared),
+            is_conditional: prepared.plan.is_conditional(),
             warnings: prepared.warnings.clone(),
             use_warning: None,
         };

@@ -75,6 +75,39 @@ impl Batches {
     }
 }
 
+/// Rounds of Paxos of one kind (`CASClientRequestMetrics`).
+#[derive(Debug)]
+pub(crate) struct CasMetrics {
+    /// As of all requests.
+    pub requests: RequestMetrics,
+    /// Ballots that a request lost.
+    pub contention: Histogram,
+    /// Rounds of others that were finished.
+    pub unfinished: Counter,
+    /// Conditions that did not hold.
+    pub not_met: Counter,
+    /// Proposals that some replicas accepted and most did not.
+    pub unknown: Counter,
+    /// Bytes of what is written.
+    pub size: Histogram,
+}
+
+impl CasMetrics {
+    fn new(registry: &Registry, scope: &str) -> Self {
+        let count = |name, help| registry.counter(Name::of_request(scope, name), Unit::Count, help);
+        let histogram =
+            |name, unit, help| registry.histogram(Name::of_request(scope, name), unit, help);
+        Self {
+            requests: RequestMetrics::new(registry, scope),
+            contention: histogram("ContentionHistogram", Unit::Count, "Ballots lost by a request."),
+            unfinished: count("UnfinishedCommit", "Rounds of others that were finished."),
+            not_met: count("ConditionNotMet", "Conditional statements that were not done."),
+            unknown: count("UnknownResult", "Statements that may be done later."),
+            size: histogram("MutationSizeHistogram", Unit::Bytes, "Sizes of what is written."),
+        }
+    }
+}
+
 /// All kinds that are served.
 #[derive(Debug)]
 pub(crate) struct ClientRequests {
@@ -84,6 +117,10 @@ pub(crate) struct ClientRequests {
     pub range: RequestMetrics,
     /// INSERT, UPDATE, DELETE, BATCH.
     pub write: RequestMetrics,
+    /// Conditional statements.
+    pub cas_write: CasMetrics,
+    /// Serial reads.
+    pub cas_read: CasMetrics,
 }
 
 impl ClientRequests {
@@ -92,6 +129,8 @@ impl ClientRequests {
             read: RequestMetrics::new(registry, "Read"),
             range: RequestMetrics::new(registry, "RangeSlice"),
             write: RequestMetrics::new(registry, "Write"),
+            cas_write: CasMetrics::new(registry, "CASWrite"),
+            cas_read: CasMetrics::new(registry, "CASRead"),
         }
     }
 }

@@ -2,10 +2,11 @@
 
 use std::collections::BTreeSet;
 use std::rc::Rc;
+use std::sync::Arc;
 
-use cql::Bind;
 use cql::ast::BatchKind;
 use cql::modify::{Batch, Before, Modify, NothingRead, Part, ReadFirst, finish_parts};
+use cql::{Bind, OwnedValues};
 use protocol::{Consistency, ErrorResponse, WriteType};
 use rows::{ClusteringRef, Mutation, PartitionUpdate, RowRef};
 use schema::{Schema, TableId};
@@ -46,10 +47,14 @@ impl Coordinator {
     /// INSERT, UPDATE, DELETE.
     pub(crate) async fn modify(
         self: &Rc<Self>,
-        modify: &Modify,
+        modify: &Arc<Modify>,
         values: &Bound<'_>,
         request: &Request<'_>,
     ) -> Outcome {
+        if modify.is_conditional() {
+            let parts = vec![(Arc::clone(modify), OwnedValues::of(values))];
+            return self.cas(parts, false, request).await;
+        }
         let bound = self.bind_modify(modify, values, request).await;
         let is_counter = modify.table().is_counter();
         let write_type = if is_counter { WriteType::Counter } else { WriteType::Simple };
@@ -84,8 +89,14 @@ impl Coordinator {
         if let Err(refused) = request.guard_write() {
             return refused.into();
         }
-        if batch.statements().iter().any(Modify::needs_read) {
-            let parts: Vec<_> = batch.statements().iter().map(|modify| (modify, values)).collect();
+        if batch.is_conditional() {
+            let statements = batch.statements().iter();
+            let parts = statements.map(|modify| (Arc::clone(modify), OwnedValues::of(values)));
+            return self.cas(parts.collect(), true, request).await;
+        }
+        if batch.statements().iter().any(|modify| modify.needs_read()) {
+            let parts: Vec<_> =
+                batch.statements().iter().map(|modify| (&**modify, values)).collect();
             let mut now = self.now(request.options);
             let timestamp = self.with_bind(values, request, &now, |bind| batch.timestamp(bind));
             match timestamp {
@@ -151,6 +162,7 @@ impl Coordinator {
                 now_millis: now.millis,
                 protocol_version: request.version.number(),
                 time_uuid: &time_uuid,
+                list_path: &time_uuid,
                 random: &random,
                 limits: &self.limits,
                 guard: request.guard(),

@@ -64,9 +64,10 @@ pub struct Bind<'a> {
     pub now_millis: i64,
     /// Version of the native protocol: collections in values have its form.
     pub protocol_version: u8,
-    /// Gives version 1 UUIDs that nobody else gives, each later than the one before: for `now()` and
-    /// for the cells of lists.
+    /// Gives version 1 UUIDs that nobody else gives, each later than the one before: for `now()`.
     pub time_uuid: &'a dyn Fn() -> [u8; 16],
+    /// Gives them for the cells of lists: in a round of Paxos they have the time of its ballot.
+    pub list_path: &'a dyn Fn() -> [u8; 16],
     /// Gives 16 random bytes, for `uuid()`.
     pub random: &'a dyn Fn() -> [u8; 16],
     /// Thresholds of the operator.

@@ -24,4 +24,4 @@ pub use lexer::Keyword;
 pub use parser::{MAX_DEPTH, ParseError, SyntaxError, parse};
 pub use prepared::{Plan, Prepared, ResultColumn, Variable, prepare};
 pub use scope::{ColumnSpec, Scope, Variables};
-pub use value::{Bound, Value, Values};
+pub use value::{Bound, OwnedValue, OwnedValues, Value, Values};

@@ -73,7 +73,7 @@ pub enum Plan {
     /// SELECT.
     Select(Arc<crate::select::Select>),
     /// INSERT, UPDATE, DELETE.
-    Modify(Box<crate::modify::Modify>),
+    Modify(Arc<crate::modify::Modify>),
     /// BATCH as a statement.
     Batch(Box<crate::modify::Batch>),
     /// A change of the schema.
@@ -89,12 +89,21 @@ pub enum Plan {
 }
 
 impl Plan {
+    /// Must anything hold for it to be done?
+    pub fn is_conditional(&self) -> bool {
+        match self {
+            Self::Modify(modify) => modify.is_conditional(),
+            Self::Batch(batch) => batch.is_conditional(),
+            _ => false,
+        }
+    }
+
     /// The tables that the statement reads or writes, as it was planned; none where it is about the schema.
     pub fn tables(&self) -> Vec<&Arc<schema::Table>> {
         match self {
             Self::Select(select) => vec![select.table()],
             Self::Modify(modify) => vec![modify.table()],
-            Self::Batch(batch) => batch.statements().iter().map(Modify::table).collect(),
+            Self::Batch(batch) => batch.statements().iter().map(|modify| modify.table()).collect(),
             Self::Schema(_)
             | Self::Use(_)
             | Self::Truncate(_)
@@ -125,13 +134,13 @@ pub fn prepare(
             (Plan::Select(Arc::new(select)), Some(result))
         }
         Statement::Insert(insert) => {
-            (Plan::Modify(Box::new(Modify::insert(insert, scope_ref)?)), None)
+            (Plan::Modify(Arc::new(Modify::insert(insert, scope_ref)?)), None)
         }
         Statement::Update(update) => {
-            (Plan::Modify(Box::new(Modify::update(update, scope_ref)?)), None)
+            (Plan::Modify(Arc::new(Modify::update(update, scope_ref)?)), None)
         }
         Statement::Delete(delete) => {
-            (Plan::Modify(Box::new(Modify::delete(delete, scope_ref)?)), None)
+            (Plan::Modify(Arc::new(Modify::delete(delete, scope_ref)?)), None)
         }
         Statement::Batch(batch) => (Plan::Batch(Box::new(Batch::prepare(batch, scope_ref)?)), None),
         Statement::Describe(describe) => {

@@ -35,6 +35,68 @@ impl Values for [Value<'_>] {
     }
 }
 
+/// Values that are no request's: those of a JSON document, or of a request whose bytes are gone.
+#[derive(Clone, Debug, Default)]
+pub struct OwnedValues(Vec<OwnedValue>);
+
+/// A value of [`OwnedValues`].
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum OwnedValue {
+    /// Null.
+    Null,
+    /// Not set.
+    Unset,
+    /// Serialized.
+    Bytes(Vec<u8>),
+}
+
+impl From<Value<'_>> for OwnedValue {
+    fn from(value: Value<'_>) -> Self {
+        match value {
+            Value::Null => Self::Null,
+            Value::Unset => Self::Unset,
+            Value::Bytes(bytes) => Self::Bytes(bytes.to_vec()),
+        }
+    }
+}
+
+impl From<Bound<'_>> for OwnedValue {
+    fn from(value: Bound<'_>) -> Self {
+        match value {
+            Bound::Null => Self::Null,
+            Bound::Unset => Self::Unset,
+            Bound::Bytes(bytes) => Self::Bytes(bytes.into_owned()),
+        }
+    }
+}
+
+impl OwnedValues {
+    /// A copy of all values.
+    pub fn of(values: &dyn Values) -> Self {
+        (0..values.len()).map(|marker| values.get(marker).into()).collect()
+    }
+}
+
+impl FromIterator<OwnedValue> for OwnedValues {
+    fn from_iter<I: IntoIterator<Item = OwnedValue>>(values: I) -> Self {
+        Self(values.into_iter().collect())
+    }
+}
+
+impl Values for OwnedValues {
+    fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    fn get(&self, marker: usize) -> Value<'_> {
+        match self.0.get(marker) {
+            Some(OwnedValue::Bytes(value)) => Value::Bytes(value),
+            Some(OwnedValue::Null) => Value::Null,
+            Some(OwnedValue::Unset) | None => Value::Unset,
+        }
+    }
+}
+
 /// A term's value once bound.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Bound<'a> {

@@ -47,6 +47,7 @@ mod partition;
 mod purge;
 mod ranges;
 mod reconcile;
+mod restamp;
 pub mod row;
 mod time;
 

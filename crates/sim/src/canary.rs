@@ -29,3 +29,13 @@ pub const WHOLE: &[Bug] = &[
     Bug { name: "paging_drops_row", seeds: 10 },
     Bug { name: "batch_torn_between_shards", seeds: 40 },
 ];
+
+/// Those of conditional statements.
+pub const CONDITIONS: &[Bug] = &[
+    Bug { name: "cas_reads_before_its_turn", seeds: 10 },
+    Bug { name: "cas_commit_unlogged", seeds: 10 },
+    Bug { name: "cas_answered_before_commit", seeds: 40 },
+    Bug { name: "cas_batch_ignores_conditions", seeds: 10 },
+    Bug { name: "ballot_goes_back", seeds: 20 },
+    Bug { name: "serial_read_without_round", seeds: 200 },
+];

@@ -7,7 +7,9 @@ use env::{Env, TcpStream};
 use protocol::client::{
     self, Answer, BatchRequest, Body, BoundValue, Call, Parameters, PreparedAnswer, Response,
 };
-use protocol::{Decoder, Direction, ErrorDetail, Frame, Framer, Limits, Outcome, Started, Version};
+use protocol::{
+    Consistency, Decoder, Direction, ErrorDetail, Frame, Framer, Limits, Outcome, Started, Version,
+};
 
 use crate::workload::Failed;
 
@@ -38,6 +40,11 @@ fn failed(error: &protocol::ErrorResponse) -> Failed {
         ErrorDetail::WriteTimeout { .. }
         | ErrorDetail::ReadTimeout { .. }
         | ErrorDetail::WriteFailure { .. }
+        | ErrorDetail::CasWriteUnknown { .. }
+        // a serial read writes that it was there
+        | ErrorDetail::ReadFailure {
+            consistency: Consistency::Serial | Consistency::LocalSerial, ..
+        }
         | ErrorDetail::TruncateError => Failed::Unknown(text),
         _ => Failed::Wrong(text),
     }

@@ -61,6 +61,30 @@ pub const REQUIRED: &[&str] = &[
 pub const REQUIRED_OF_NODES: &[&str] =
     &["write.logged_batch", "write.unlogged_batch", "batch.replayed"];
 
+/// Those of worlds of conditional statements, which do less else.
+pub const REQUIRED_OF_CONDITIONS: &[&str] = &[
+    "kill",
+    "power_cut",
+    "crash_while_starting",
+    "node.drained",
+    "other_shards",
+    "writes_in_doubt",
+    "clock_forward",
+    "clock_back",
+    "slow_disk",
+    "bad_syncs",
+    "sync_error",
+    "cut_lost_bytes",
+    "commitlog.failed",
+    "flush.done",
+    "compaction.done",
+    "replay.applied",
+    "cas.applied",
+    "cas.refused",
+    "cas.unknown",
+    "paxos.unfinished",
+];
+
 /// Sums over seeds.
 #[derive(Clone, Debug, Default)]
 pub struct Coverage {

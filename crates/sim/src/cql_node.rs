@@ -83,7 +83,7 @@ fn configuration(plan: &Plan, address: IpAddr) -> Config {
 
 impl CqlNode {
     /// Runs something on a connection, which breaks with the first error that is not the node's.
-    async fn on<T>(
+    pub(crate) async fn on<T>(
         &self,
         connection: u64,
         run: impl AsyncFnOnce(&mut Connection) -> Result<T, Failed>,
@@ -104,6 +104,31 @@ impl CqlNode {
             slot.connection.replace(Some(connection));
         }
         result
+    }
+
+    /// Flushes a table, or compacts all of it.
+    pub(crate) async fn maintain_table(
+        &self,
+        keyspace: &'static str,
+        table: &str,
+        compact: bool,
+    ) -> Result<(), Failed> {
+        let Some(node) = self.node.borrow().clone() else { return Ok(()) };
+        let (reply, answer) = oneshot();
+        let (engine, table) = (Rc::clone(node.engine()), table.to_owned());
+        engine.env().clone().spawn(Class::Admin, async move {
+            let schema = engine.schema();
+            let result = match (engine.node(), schema.table(keyspace, &table)) {
+                (Some(node), Some(table)) if compact => node.compact_all(table.id).await,
+                (Some(node), Some(table)) => node.flush(table.id).await.map(drop),
+                _ => Ok(()),
+            };
+            let _ = reply.send(result);
+        });
+        match answer.await {
+            Ok(result) => result.map_err(|error| Failed::Unknown(error.to_string())),
+            Err(_) => Err(Failed::Unknown("the node is gone".into())),
+        }
     }
 
     async fn read_pages(
@@ -231,25 +256,8 @@ impl Target for CqlNode {
     }
 
     async fn maintain(&self, what: u64) -> Result<(), Failed> {
-        let Some(node) = self.node.borrow().clone() else { return Ok(()) };
-        let (reply, answer) = oneshot();
-        let engine = Rc::clone(node.engine());
-        engine.env().clone().spawn(Class::Admin, async move {
-            let schema = engine.schema();
-            let table = schema.table(tables::KEYSPACE, &format!("t{}", what % 2));
-            let result = match (engine.node(), table) {
-                (Some(node), Some(table)) if (what >> 8).is_multiple_of(3) => {
-                    node.compact_all(table.id).await
-                }
-                (Some(node), Some(table)) => node.flush(table.id).await.map(drop),
-                _ => Ok(()),
-            };
-            let _ = reply.send(result);
-        });
-        match answer.await {
-            Ok(result) => result.map_err(|error| Failed::Unknown(error.to_string())),
-            Err(_) => Err(Failed::Unknown("the node is gone".into())),
-        }
+        let table = format!("t{}", what % 2);
+        self.maintain_table(tables::KEYSPACE, &table, (what >> 8).is_multiple_of(3)).await
     }
 
     fn takes_batches(&self) -> bool {

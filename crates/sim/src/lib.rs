@@ -6,6 +6,7 @@
 #![allow(async_fn_in_trait, reason = "one thread, and no other crate implements it")]
 
 pub mod canary;
+pub mod cas;
 pub mod connection;
 pub mod coverage;
 pub mod cql_node;

@@ -4,7 +4,8 @@
 //! campaign seeds FROM COUNT     worlds of these seeds around a whole node; fails if one does, or if a fault or
 //!                               branch never fired
 //! campaign engine FROM COUNT    the same around the storage engine alone: faster, and nearer to what fails
-//! campaign part KIND FROM COUNT `seeds` or `engine` as a part of more: what never fired is no failure
+//! campaign conditions FROM COUNT  worlds of conditional statements around a whole node
+//! campaign part KIND FROM COUNT one of these as a part of more: what never fired is no failure
 //! campaign planted [NAME]       each planted bug must be found
 //! ```
 
@@ -12,11 +13,12 @@ use std::process::ExitCode;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 
-use sim::canary::{Bug, ENGINE, ONCE, WHOLE};
-use sim::coverage::{Coverage, REQUIRED, REQUIRED_OF_NODES};
+use sim::canary::{Bug, CONDITIONS, ENGINE, ONCE, WHOLE};
+use sim::cas::Cas;
+use sim::coverage::{Coverage, REQUIRED, REQUIRED_OF_CONDITIONS, REQUIRED_OF_NODES};
 use sim::cql_node::CqlNode;
 use sim::engine_node::Door;
-use sim::site::Site;
+use sim::workload::Shared;
 use sim::world::{Outcome, run};
 
 fn main() -> ExitCode {
@@ -24,23 +26,19 @@ fn main() -> ExitCode {
     let words: Vec<&str> = args.iter().map(String::as_str).collect();
     let number = |text: &str| text.parse::<u64>().map_err(|e| format!("{text}: {e}"));
     let result = match words[..] {
-        [kind @ ("seeds" | "engine"), from, count] => number(from).and_then(|from| {
-            let count = number(count)?;
-            match kind {
-                "engine" => whole::<Door>(kind, from, count),
-                _ => whole::<CqlNode>(kind, from, count),
+        [kind, from, count] => Kind::of(kind).and_then(|kind| {
+            let coverage = seeds(kind, number(from)?, number(count)?)?;
+            match coverage.missing()[..] {
+                [] => Ok(()),
+                ref missing => Err(format!("never happened: {}", missing.join(", "))),
             }
         }),
-        ["part", kind @ ("seeds" | "engine"), from, count] => number(from).and_then(|from| {
-            let count = number(count)?;
-            match kind {
-                "engine" => seeds::<Door>(kind, from, count).map(drop),
-                _ => seeds::<CqlNode>(kind, from, count).map(drop),
-            }
-        }),
+        ["part", kind, from, count] => {
+            Kind::of(kind).and_then(|kind| seeds(kind, number(from)?, number(count)?).map(drop))
+        }
         ["planted"] => planted(|_| true),
         ["planted", name] => planted(|bug| bug.name == name),
-        _ => Err("seeds FROM COUNT | engine FROM COUNT | planted [NAME]".to_string()),
+        _ => Err("seeds|engine|conditions FROM COUNT | planted [NAME]".to_string()),
     };
     match result {
         Ok(()) => ExitCode::SUCCESS,
@@ -54,17 +52,29 @@ fn main() -> ExitCode {
 /// Worlds that run at a time: each is one thread's.
 const THREADS: u64 = 2;
 
-/// Runs seeds that are a campaign by themselves: what must happen does.
-fn whole<S: Site>(kind: &str, from: u64, count: u64) -> Result<(), String> {
-    match seeds::<S>(kind, from, count)?.missing()[..] {
-        [] => Ok(()),
-        ref missing => Err(format!("never happened: {}", missing.join(", "))),
+/// A kind of worlds.
+#[derive(Clone, Copy)]
+struct Kind {
+    name: &'static str,
+    run: Run,
+    required: &'static [&'static [&'static str]],
+}
+
+const KINDS: [Kind; 3] = [
+    Kind { name: "seeds", run: run::<CqlNode, Shared>, required: &[REQUIRED, REQUIRED_OF_NODES] },
+    Kind { name: "engine", run: run::<Door, Shared>, required: &[REQUIRED] },
+    Kind { name: "conditions", run: run::<CqlNode, Cas>, required: &[REQUIRED_OF_CONDITIONS] },
+];
+
+impl Kind {
+    fn of(name: &str) -> Result<Self, String> {
+        let kind = KINDS.into_iter().find(|kind| kind.name == name);
+        kind.ok_or_else(|| format!("{name}: no kind of worlds"))
     }
 }
 
-fn seeds<S: Site>(kind: &str, from: u64, count: u64) -> Result<Coverage, String> {
-    let of_nodes = REQUIRED_OF_NODES.iter().filter(|_| kind == "seeds");
-    let coverage = Coverage::of(REQUIRED.iter().chain(of_nodes).copied());
+fn seeds(kind: Kind, from: u64, count: u64) -> Result<Coverage, String> {
+    let coverage = Coverage::of(kind.required.concat());
     let next = AtomicU64::new(from);
     let end = from.saturating_add(count);
     let found = Mutex::new((coverage, Vec::new()));
@@ -76,11 +86,11 @@ fn seeds<S: Site>(kind: &str, from: u64, count: u64) -> Result<Coverage, String>
                     if seed >= end {
                         return;
                     }
-                    let (outcome, wrong) = once::<S>(seed);
+                    let (outcome, wrong) = once(kind.run, seed);
                     let mut found = found.lock().unwrap_or_else(PoisonError::into_inner);
                     found.0.add(&outcome);
                     if let Some(wrong) = wrong {
-                        println!("{}\n", failure(kind, seed, &wrong));
+                        println!("{}\n", failure(kind.name, seed, &wrong));
                         found.1.push(seed);
                     }
                 }
@@ -96,10 +106,10 @@ fn seeds<S: Site>(kind: &str, from: u64, count: u64) -> Result<Coverage, String>
 }
 
 /// Runs a seed twice: the same seed, the same run.
-fn once<S: Site>(seed: u64) -> (Outcome, Option<String>) {
-    let outcome = run::<S>(seed, None);
+fn once(run: Run, seed: u64) -> (Outcome, Option<String>) {
+    let outcome = run(seed, None);
     let mut wrong = outcome.wrong.clone();
-    if wrong.is_none() && run::<S>(seed, None).trace != outcome.trace {
+    if wrong.is_none() && run(seed, None).trace != outcome.trace {
         wrong = Some("a second run went another way".into());
     }
     (outcome, wrong)
@@ -111,9 +121,10 @@ fn failure(kind: &str, seed: u64, what: &str) -> String {
 
 fn planted(wanted: impl Fn(&Bug) -> bool) -> Result<(), String> {
     let mut missed = Vec::new();
-    let engine = ENGINE.iter().chain(ONCE).map(|bug| (bug, run::<Door> as Run));
-    let whole = WHOLE.iter().map(|bug| (bug, run::<CqlNode> as Run));
-    for (bug, run) in engine.chain(whole).filter(|(bug, _)| wanted(bug)) {
+    let engine = ENGINE.iter().chain(ONCE).map(|bug| (bug, run::<Door, Shared> as Run));
+    let whole = WHOLE.iter().map(|bug| (bug, run::<CqlNode, Shared> as Run));
+    let conditions = CONDITIONS.iter().map(|bug| (bug, run::<CqlNode, Cas> as Run));
+    for (bug, run) in engine.chain(whole).chain(conditions).filter(|(bug, _)| wanted(bug)) {
         match found(bug, run) {
             Some((seed, wrong)) => {
                 let wrong = wrong.lines().next().unwrap_or_default();

@@ -9,6 +9,8 @@ use env::{Env, Instant, Rng};
 
 use crate::history::{History, WriteId};
 use crate::operation::{Answer, Change, Column, Partition, Query, Range, TABLES, Value, Write};
+use crate::site::Site;
+use crate::world::Load;
 
 /// Partition keys of each table.
 const KEYS: u64 = 8;
@@ -110,18 +112,6 @@ impl Shared {
         (self.clock.unix_micros() + self.jumped.get()).div_euclid(1_000_000)
     }
 
-    /// The node's clock jumps.
-    pub fn jump(&self, micros: i64) {
-        self.jumped.set(self.jumped.get() + micros);
-    }
-
-    /// All clients are gone, in the middle of what they did.
-    pub fn clients_died(&self) {
-        self.busy.borrow_mut().clear();
-        self.truncating.borrow_mut().clear();
-        self.unknown.set(0);
-    }
-
     fn count(&self, name: &'static str) {
         *self.counts.borrow_mut().entry(name).or_default() += 1;
     }
@@ -190,8 +180,68 @@ impl Shared {
     }
 }
 
-/// One client: operations one after the other until there were enough of all clients.
-pub async fn client<T: Target>(env: Env, shared: Rc<Shared>, target: Rc<T>, until: u64) {
+impl<S: Site> Load<S> for Shared {
+    const OPERATIONS_MIN: u64 = 500;
+
+    fn new(seed: u64, clients: Env) -> Rc<Self> {
+        Self::new(Rng::new(seed ^ 0x776f_726b), clients)
+    }
+
+    async fn prepare(self: Rc<Self>, site: Rc<S>) -> Result<(), String> {
+        site.prepare().await.map_err(|error| error.to_string())
+    }
+
+    async fn client(self: Rc<Self>, env: Env, site: Rc<S>, until: u64) {
+        client(env, self, site, until).await;
+    }
+
+    /// Reads everything.
+    async fn verify(self: Rc<Self>, site: Rc<S>) -> Result<(), String> {
+        let partitions = self.history.borrow().partitions();
+        let mut reads: Vec<(Partition, Answer)> = Vec::new();
+        for partition in partitions {
+            let query = Query::all(partition);
+            let answer = site.read(self.rng.next(), &query, self.node_second()).await;
+            reads.push((partition, answer.map_err(|e| format!("{query:?}: {e}"))?));
+        }
+        let mut history = self.history.borrow_mut();
+        history.clock_shows(self.node_second());
+        history.settle(&reads).map_err(|violation| violation.to_string())
+    }
+
+    fn done(&self) -> u64 {
+        self.done.get()
+    }
+
+    fn wrong(&self) -> Option<String> {
+        self.wrong.borrow().clone()
+    }
+
+    fn counts(&self) -> BTreeMap<&'static str, u64> {
+        self.counts.borrow().clone()
+    }
+
+    fn digest(&self) -> u64 {
+        self.digest.get()
+    }
+
+    fn jump(&self, micros: i64, jump: &mut dyn FnMut()) {
+        let mut history = self.history.borrow_mut();
+        history.clock_shows(self.node_second());
+        jump();
+        self.jumped.set(self.jumped.get() + micros);
+        history.clock_shows(self.node_second());
+    }
+
+    fn ended(&self, safe: Instant) -> bool {
+        self.busy.borrow_mut().clear();
+        self.truncating.borrow_mut().clear();
+        self.unknown.set(0);
+        self.history.borrow_mut().crashed(safe) > 0
+    }
+}
+
+async fn client<T: Target>(env: Env, shared: Rc<Shared>, target: Rc<T>, until: u64) {
     while shared.done.get() < until && shared.wrong.borrow().is_none() {
         let pause = Duration::from_micros(shared.rng.below(2000));
         env.sleep(pause).await;

@@ -1,4 +1,4 @@
-//! One seed: a node with several lives, four clients, and what goes wrong.
+//! One seed: a node with several lives, four clients, and what goes wrong. What the clients do and check is a [`Load`].
 
 use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr};
@@ -6,17 +6,13 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use env::sim::{Failure, Fault, NodeId, World, WorldOptions};
-use env::{Class, Env, Instant, Rng, Task};
+use env::{Class, Env, Instant, Task};
 
-use crate::operation::{Answer, Partition, Query};
 use crate::plan::{End, Life, Plan};
 use crate::site::Site;
-use crate::workload::{Shared, client};
 
 /// Clients of a world.
 const CLIENTS: usize = 4;
-/// Operations that a world must have, all clients together.
-const OPERATIONS_MIN: u64 = 500;
 /// Crashes that a world must have.
 const CRASHES_MIN: u64 = 2;
 /// Virtual time that anything may take before it counts as stuck.
@@ -41,13 +37,60 @@ pub struct Outcome {
     pub steps: u64,
 }
 
+/// What the clients of a world share: what they do to a node, and what they know of it.
+pub trait Load<S: Site>: Sized + 'static {
+    /// Operations that a world must have, all clients together.
+    const OPERATIONS_MIN: u64;
+
+    /// For a world that begins.
+    fn new(seed: u64, clients: Env) -> Rc<Self>;
+
+    /// What the seed decides.
+    fn plan(seed: u64) -> Plan {
+        Plan::new(seed)
+    }
+
+    /// Makes what the clients need, once, when the node serves for the first time.
+    async fn prepare(self: Rc<Self>, site: Rc<S>) -> Result<(), String>;
+
+    /// One client: operations one after the other until there were enough of all clients.
+    async fn client(self: Rc<Self>, env: Env, site: Rc<S>, until: u64);
+
+    /// Checks while nothing else is asked for, after each start.
+    async fn verify(self: Rc<Self>, site: Rc<S>) -> Result<(), String>;
+
+    /// Operations that were answered.
+    fn done(&self) -> u64;
+
+    /// The first thing that was wrong.
+    fn wrong(&self) -> Option<String>;
+
+    /// How often what was done.
+    fn counts(&self) -> BTreeMap<&'static str, u64>;
+
+    /// Stands for what was read.
+    fn digest(&self) -> u64;
+
+    /// The node's clock jumps; `jump` does it.
+    fn jump(&self, micros: i64, jump: &mut dyn FnMut());
+
+    /// The clients are gone in the middle of what they did, and the node with them. What was acknowledged before `safe`
+    /// must be there. Is anything in doubt?
+    fn ended(&self, safe: Instant) -> bool;
+
+    /// The last word, when all is over.
+    fn judge(&self) -> Result<(), String> {
+        Ok(())
+    }
+}
+
 /// A world under way.
-struct Run<S> {
+struct Run<S, L> {
     world: World,
     plan: Plan,
     node: NodeId,
     site: Rc<S>,
-    shared: Rc<Shared>,
+    load: Rc<L>,
     clients: Env,
     counts: BTreeMap<&'static str, u64>,
     started: bool,
@@ -57,9 +100,9 @@ struct Run<S> {
 }
 
 /// Runs a seed, with a bug in the node if one is named.
-pub fn run<S: Site>(seed: u64, bug: Option<&'static str>) -> Outcome {
-    let mut run = Run::<S>::new(seed, bug);
-    let result = run.lives();
+pub fn run<S: Site, L: Load<S>>(seed: u64, bug: Option<&'static str>) -> Outcome {
+    let mut run = Run::<S, L>::new(seed, bug);
+    let result = run.lives().and_then(|()| run.load.judge());
     run.outcome(result.err())
 }
 
@@ -67,24 +110,24 @@ fn address(last: u8) -> IpAddr {
     Ipv4Addr::new(10, 0, 0, last).into()
 }
 
-impl<S: Site> Run<S> {
+impl<S: Site, L: Load<S>> Run<S, L> {
     fn new(seed: u64, bug: Option<&'static str>) -> Self {
         let world = World::new(seed, WorldOptions::default());
         if let Some(bug) = bug {
             world.plant(bug);
         }
-        let plan = Plan::new(seed);
+        let plan = L::plan(seed);
         let node = world.node(address(1));
         let clients = world.client(address(2));
         let site = S::new(&plan, &clients, address(1));
-        let shared = Shared::new(Rng::new(seed ^ 0x776f_726b), clients.clone());
+        let load = L::new(seed, clients.clone());
         let counts = BTreeMap::new();
         Self {
             world,
             plan,
             node,
             site,
-            shared,
+            load,
             clients,
             counts,
             started: false,
@@ -99,7 +142,7 @@ impl<S: Site> Run<S> {
 
     fn outcome(&self, wrong: Option<String>) -> Outcome {
         let mut faults = self.world.faults();
-        for (name, count) in self.counts.iter().chain(&*self.shared.counts.borrow()) {
+        for (name, count) in self.counts.iter().chain(&self.load.counts()) {
             *faults.entry(name).or_default() += count;
         }
         Outcome {
@@ -107,8 +150,8 @@ impl<S: Site> Run<S> {
             wrong,
             faults,
             marks: self.world.marks(),
-            trace: self.world.trace_hash() ^ self.shared.digest.get(),
-            operations: self.shared.done.get(),
+            trace: self.world.trace_hash() ^ self.load.digest(),
+            operations: self.load.done(),
             steps: self.world.steps(),
         }
     }
@@ -149,7 +192,7 @@ impl<S: Site> Run<S> {
         let of = |name| faults.get(name).or(marks.get(name)).copied().unwrap_or(0);
         let counted = |name| self.counts.get(name).copied().unwrap_or(0);
         let least = [
-            ("operations", self.shared.done.get(), OPERATIONS_MIN),
+            ("operations", self.load.done(), L::OPERATIONS_MIN),
             ("crashes", of("kill") + of("power_cut"), CRASHES_MIN),
             ("clocks set forward", counted("clock_forward"), 1),
             ("clocks set back", counted("clock_back"), 1),
@@ -191,30 +234,15 @@ impl<S: Site> Run<S> {
     }
 
     fn prepare(&self) -> Result<(), String> {
-        let site = Rc::clone(&self.site);
-        let prepared = async move { site.prepare().await.map_err(|error| error.to_string()) };
+        let prepared = Rc::clone(&self.load).prepare(Rc::clone(&self.site));
         self.world.block_on(&self.clients, MAX, prepared).map_err(|failure| Self::text(&failure))?
     }
 
-    /// Reads everything while nothing else is asked for.
     fn verify(&self) -> Result<(), String> {
-        let partitions = self.shared.history.borrow().partitions();
-        let (site, shared) = (Rc::clone(&self.site), Rc::clone(&self.shared));
-        let reading = async move {
-            let mut reads: Vec<(Partition, Answer)> = Vec::new();
-            for partition in partitions {
-                let query = Query::all(partition);
-                let answer = site.read(shared.rng.next(), &query, shared.node_second()).await;
-                reads.push((partition, answer.map_err(|e| format!("{query:?}: {e}"))?));
-            }
-            Ok::<_, String>(reads)
-        };
-        let reads = self.world.block_on(&self.clients, MAX, reading);
-        let reads = reads.map_err(|failure| Self::text(&failure))??;
-        let mut history = self.shared.history.borrow_mut();
-        history.clock_shows(self.shared.node_second());
-        history.settle(&reads).map_err(|violation| {
-            let life = self.plan.lives.iter().filter(|life| life.until <= self.shared.done.get());
+        let verified = Rc::clone(&self.load).verify(Rc::clone(&self.site));
+        let verified = self.world.block_on(&self.clients, MAX, verified);
+        verified.map_err(|failure| Self::text(&failure))?.map_err(|violation| {
+            let life = self.plan.lives.iter().filter(|life| life.until <= self.load.done());
             format!(
                 "after start {} of {:?}: {violation}\n  {:?}",
                 life.count() + 1,
@@ -229,9 +257,9 @@ impl<S: Site> Run<S> {
         let until = if life.end == End::Drain { life.until } else { u64::MAX };
         let tasks: Vec<Task<()>> = (0..CLIENTS)
             .map(|_| {
-                let (shared, site) = (Rc::clone(&self.shared), Rc::clone(&self.site));
+                let (load, site) = (Rc::clone(&self.load), Rc::clone(&self.site));
                 self.clients
-                    .spawn_task(Class::Statement, client(self.clients.clone(), shared, site, until))
+                    .spawn_task(Class::Statement, load.client(self.clients.clone(), site, until))
             })
             .collect();
         self.work_until(life.until)?;
@@ -254,16 +282,16 @@ impl<S: Site> Run<S> {
     /// Runs to a number of operations, with what the plan has on the way.
     fn work_until(&mut self, until: u64) -> Result<(), String> {
         loop {
-            let done = self.shared.done.get();
+            let done = self.load.done();
             let next = self.disturb(done).min(until);
-            let shared = Rc::clone(&self.shared);
-            let reached = || shared.done.get() >= next || shared.wrong.borrow().is_some();
+            let load = Rc::clone(&self.load);
+            let reached = || load.done() >= next || load.wrong().is_some();
             self.world.run_until(reached, MAX).map_err(|failure| Self::text(&failure))?;
-            if let Some(wrong) = self.shared.wrong.borrow().clone() {
+            if let Some(wrong) = self.load.wrong() {
                 self.check_background()?;
                 return Err(wrong);
             }
-            if self.shared.done.get() >= until {
+            if self.load.done() >= until {
                 return Ok(());
             }
         }
@@ -292,20 +320,16 @@ impl<S: Site> Run<S> {
     }
 
     fn jump(&mut self, micros: i64) {
-        let mut history = self.shared.history.borrow_mut();
-        history.clock_shows(self.shared.node_second());
-        self.world.set_fault(Fault::ClockJump { node: self.node, micros });
-        self.shared.jump(micros);
-        history.clock_shows(self.shared.node_second());
-        drop(history);
+        let (world, node) = (&self.world, self.node);
+        self.load.jump(micros, &mut || world.set_fault(Fault::ClockJump { node, micros }));
         self.count(if micros < 0 { "clock_back" } else { "clock_forward" });
     }
 
     fn wait_for_clients(&self, tasks: &[Task<()>]) -> Result<(), String> {
-        let shared = Rc::clone(&self.shared);
-        let over = || shared.wrong.borrow().is_some() || tasks.iter().all(Task::is_finished);
+        let load = Rc::clone(&self.load);
+        let over = || load.wrong().is_some() || tasks.iter().all(Task::is_finished);
         self.world.run_until(over, MAX).map_err(|failure| Self::text(&failure))?;
-        self.shared.wrong.borrow().clone().map_or(Ok(()), Err)
+        self.load.wrong().map_or(Ok(()), Err)
     }
 
     fn check_background(&self) -> Result<(), String> {
@@ -340,8 +364,7 @@ impl<S: Site> Run<S> {
             }
         }
         self.site.closed();
-        self.shared.clients_died();
-        if self.shared.history.borrow_mut().crashed(safe) > 0 {
+        if self.load.ended(safe) {
             self.count("writes_in_doubt");
         }
         Ok(())

@@ -8,7 +8,8 @@ pub mod seeds;
 
 use crate::machine::{self, Outcome};
 
-const USAGE: &str = "campaign seeds|engine [FROM] [COUNT] | campaign seeds|engine --resume | \
+const USAGE: &str = "campaign seeds|engine|conditions [FROM] [COUNT] | \
+                     campaign seeds|engine|conditions --resume | \
                      campaign planted [BUG] | campaign power [OPTIONS] | campaign roundtrip | \
                      campaign fuzz [RUNS] [--seed N] | campaign hostile [SECONDS]";
 
@@ -16,7 +17,7 @@ const USAGE: &str = "campaign seeds|engine [FROM] [COUNT] | campaign seeds|engin
 pub fn run(args: &[String]) -> Outcome {
     let words: Vec<&str> = args.iter().map(String::as_str).collect();
     match words[..] {
-        [kind @ ("seeds" | "engine"), ref rest @ ..] => seeds::run(kind, rest),
+        [kind @ ("seeds" | "engine" | "conditions"), ref rest @ ..] => seeds::run(kind, rest),
         ["planted", ..] => machine::run(seeds::simulator()?.args(args)),
         ["power", ..] => power::campaign(&args[1..]),
         ["fuzz", ref rest @ ..] => fuzz::campaign(rest),

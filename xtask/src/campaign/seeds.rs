@@ -1,4 +1,4 @@
-//! `cargo xtask campaign seeds | engine`: simulated worlds of new seeds. A campaign goes on where it was stopped, and
+//! `cargo xtask campaign seeds | engine | conditions`: simulated worlds of new seeds. A campaign goes on where it was stopped, and
 //! leaves a record under `docs/campaigns/`.
 
 use std::collections::BTreeMap;
@@ -16,7 +16,7 @@ const PART: u64 = 50;
 /// Drawn seeds begin below this: short enough to be typed.
 const FROM_MAX: u64 = 1_000_000_000;
 
-/// `campaign seeds|engine [FROM] [COUNT]`, or `--resume`
+/// `campaign seeds|engine|conditions [FROM] [COUNT]`, or `--resume`
 pub fn run(kind: &str, words: &[&str]) -> Outcome {
     let number = |text: &str| text.parse::<u64>().map_err(|_| format!("{text} is no number"));
     whole(match words {

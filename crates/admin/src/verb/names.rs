@@ -14,7 +14,7 @@ pub(super) const SERVED: &[(&str, &str)] = &[
     ("info", "Print the node's identity, load, uptime and caches"),
     ("refreshsizeestimates", "Estimate the sizes of all tables now"),
     ("settimeout", "Set a timeout in ms until the next start"),
-    ("settraceprobability", "Trace this share of all requests (0 to 1) until the next start"),
+    ("settraceprobability", "Trace this share of all requests from now on"),
     ("status", "Print the nodes of the cluster: state, load, tokens, host IDs"),
     ("statusbinary", "Print whether clients are served (native protocol)"),
     ("stopdaemon", "Drain the node and end it"),

@@ -19,6 +19,7 @@ use storage::{Engine, Measure, PartitionKey, StorageError};
 use crate::answer::{Answer, Outcome, Page, cql_error, invalid, read_error};
 use crate::coordinator::{Coordinator, Request, STATEMENT, check_replicas};
 use crate::paging::{paging_state, position};
+use crate::paxos::quorum_of;
 use crate::request_metrics::RequestMetrics;
 use crate::scanned::{Thresholds, WARNINGS_MAX, warning};
 use crate::values::Bound as Bindings;
@@ -119,6 +120,13 @@ impl Coordinator {
         let asked = read.timeout_nanos.map(Duration::from_nanos);
         let timeout = asked.unwrap_or(timeout);
         let deadline = request.deadline.min(self.env.now() + timeout);
+        if consistency.is_serial()
+            && let Target::Keys(keys) = &read.target
+            && let [key] = keys.as_slice()
+        {
+            let key = PartitionKey { token: key.token, bytes: key.bytes.clone() };
+            self.serial_round(table, key, consistency, deadline).await?;
+        }
         let run = self.run_read(&task);
         let (merged, aggregation) = match self.env.timeout_at(deadline, run).await {
             Ok(Ok(found)) => found,
@@ -188,8 +196,7 @@ impl Coordinator {
         // A serial read of a partition is one at quorum, after a round of Paxos.
         let consistency = match (consistency, keys) {
             (_, Some(0)) => return Ok(()),
-            (Consistency::Serial, Some(1)) => Consistency::Quorum,
-            (Consistency::LocalSerial, Some(1)) => Consistency::LocalQuorum,
+            (Consistency::Serial | Consistency::LocalSerial, Some(1)) => quorum_of(consistency),
             (Consistency::Serial | Consistency::LocalSerial, Some(_)) => {
                 return Err(invalid(
                     "SERIAL/LOCAL_SERIAL consistency may only be requested for one partition at a time",
@@ -208,6 +215,7 @@ impl Coordinator {
     /// How an aggregation takes its rows in.
     fn aggregate(&self, select: &Select, read: &Read) -> Aggregate {
         let one_owner = match &read.target {
+            _ if !select.is_aggregate() => true,
             _ if select.table().is_virtual() || self.shards.count() == 1 => true,
             Target::Range { .. } => false,
             Target::Keys(keys) => {

@@ -47,14 +47,17 @@ pub(super) struct Merged {
     pub last: Option<Last>,
     /// Did a limit of the page end it?
     pub full: bool,
-    /// What was read of each partition of the page, where not all of it is live; of an aggregation, its pages with too
-    /// many tombstones.
+    /// What was read for the page.
+    pub all: Scanned,
+    /// What was read of each partition from the first with a tombstone on; of an aggregation, its pages with too many.
     pub scanned: Vec<Noticed>,
 }
 
 impl Merged {
     pub fn scan(&mut self, key: &Option<PartitionKey>, scanned: Scanned) {
-        if let (Some(key), true) = (key, scanned != Scanned::default()) {
+        self.all += scanned;
+        // the most of reads go over no tombstone: nothing is noted of those
+        if let (Some(key), true) = (key, scanned.tombstones > 0 || !self.scanned.is_empty()) {
             self.scanned.push((key.clone(), scanned));
         }
     }
@@ -64,9 +67,7 @@ impl Merged {
         if is_aggregate || matches!(read.target, Target::Keys(_)) {
             return self.scanned.clone();
         }
-        let mut all = Scanned::default();
-        self.scanned.iter().for_each(|(_, scanned)| all += *scanned);
-        self.scanned.last().map(|(key, _)| (key.clone(), all)).into_iter().collect()
+        self.scanned.last().map(|(key, _)| (key.clone(), self.all)).into_iter().collect()
     }
 }
 

@@ -143,6 +143,7 @@ impl Task {
             now_millis: self.now_millis,
             protocol_version: self.version,
             time_uuid: &time_uuid,
+            list_path: &time_uuid,
             random: &random,
             limits: &Limits::default(),
             guard: None,

@@ -1,5 +1,7 @@
 //! BATCH: several modifications at once, from one text or from the parts of a BATCH message.
 
+use std::sync::Arc;
+
 use rows::{ClusteringRef, NO_TIMESTAMP, NO_TTL, PartitionUpdate, RowBuilder, RowRef};
 use schema::TableKind;
 
@@ -16,7 +18,7 @@ use crate::scope::Scope;
 pub struct Batch {
     kind: BatchKind,
     attributes: Attributes,
-    statements: Vec<Modify>,
+    statements: Vec<Arc<Modify>>,
 }
 
 /// A modification of a batch with the values of its own markers.
@@ -43,11 +45,11 @@ impl Batch {
     pub fn prepare(statement: &ast::Batch, scope: &mut Scope<'_>) -> Result<Self, CqlError> {
         let mut statements = Vec::with_capacity(statement.statements.len());
         for modification in &statement.statements {
-            statements.push(match modification {
+            statements.push(Arc::new(match modification {
                 Modification::Insert(insert) => Modify::insert(insert, scope)?,
                 Modification::Update(update) => Modify::update(update, scope)?,
                 Modification::Delete(delete) => Modify::delete(delete, scope)?,
-            });
+            }));
         }
         let raw = &statement.attributes;
         let attributes = Attributes::prepare(
@@ -60,7 +62,7 @@ impl Batch {
         if attributes.ttl.is_some() {
             return Err(CqlError::invalid("Global TTL on the BATCH statement is not supported."));
         }
-        let parts: Vec<&Modify> = statements.iter().collect();
+        let parts: Vec<&Modify> = statements.iter().map(|modify| &**modify).collect();
         check_parts(statement.kind, attributes.timestamp.is_some(), &parts)?;
         scope.partition_key_markers = match parts.as_slice() {
             [first, rest @ ..] if rest.iter().all(|m| m.table.id == first.table.id) => {
@@ -79,8 +81,13 @@ impl Batch {
     }
 
     /// Its statements.
-    pub fn statements(&self) -> &[Modify] {
+    pub fn statements(&self) -> &[Arc<Modify>] {
         &self.statements
+    }
+
+    /// Must anything hold for it to be done?
+    pub fn is_conditional(&self) -> bool {
+        self.statements.iter().any(|modify| modify.is_conditional())
     }
 
     /// The timestamp of its statements that give none: its own, else the request's.
@@ -91,7 +98,7 @@ impl Batch {
     /// What it does. `before` has the rows that the statements' [`Modify::read_first`] ask for.
     pub fn bind(&self, bind: &Bind<'_>, before: &dyn Before) -> Result<BatchUpdates, CqlError> {
         let timestamp = self.timestamp(bind)?;
-        let parts = self.statements.iter().map(|modify| (modify, bind, timestamp));
+        let parts = self.statements.iter().map(|modify| (&**modify, bind, timestamp));
         let befores: Vec<&dyn Before> = self.statements.iter().map(|_| before).collect();
         finish(self.kind, parts.collect(), &befores)
     }
@@ -108,6 +115,10 @@ pub fn check_parts(
     let counters = parts.iter().filter(|modify| modify.table.is_counter()).count();
     let is_virtual = |modify: &&&Modify| modify.table.kind == TableKind::Virtual;
     let virtuals = parts.iter().filter(is_virtual).count();
+    let conditional = parts.iter().any(|modify| modify.is_conditional());
+    if has_timestamp && conditional {
+        return refuse("Cannot provide custom timestamp for conditional BATCH");
+    }
     if has_timestamp && kind == BatchKind::Counter {
         return refuse("Cannot provide custom timestamp for counter BATCH");
     }
@@ -131,6 +142,13 @@ pub fn check_parts(
     }
     if virtuals > 0 && virtuals < parts.len() {
         return refuse("Mutations for virtual and regular tables cannot exist in the same batch");
+    }
+    if conditional && virtuals > 0 {
+        return refuse("Conditional BATCH statements cannot include mutations for virtual tables");
+    }
+    let other_table = |pair: &[&Modify]| matches!(pair, [a, b] if a.table.id != b.table.id);
+    if conditional && parts.windows(2).any(other_table) {
+        return refuse("Batch with conditions cannot span multiple tables");
     }
     Ok(())
 }

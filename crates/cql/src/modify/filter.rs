@@ -86,6 +86,10 @@ impl Restriction {
         matches!(self.test, Test::Slice(_))
     }
 
+    fn is_in(&self) -> bool {
+        matches!(self.test, Test::In(_) | Test::InMarker(_))
+    }
+
     fn end(&self) -> usize {
         self.first + self.count
     }
@@ -449,6 +453,26 @@ impl Filter {
             "Non PRIMARY KEY columns found in where clause: {} ",
             names.join(", ")
         )))
+    }
+
+    /// Is every column of the primary key equal to one value?
+    pub fn names_one_row(&self, table: &Table) -> bool {
+        self.names_rows(table) && !self.has_in()
+    }
+
+    /// Is there an IN with any other number of values than one?
+    fn has_in(&self) -> bool {
+        self.has_key_in() || self.has_clustering_in()
+    }
+
+    /// In the partition key?
+    pub fn has_key_in(&self) -> bool {
+        self.key.iter().any(Restriction::is_in)
+    }
+
+    /// In the clustering?
+    pub fn has_clustering_in(&self) -> bool {
+        self.clustering.iter().any(Restriction::is_in)
     }
 
     /// Does it name rows one by one, or else ranges of them?

@@ -7,7 +7,7 @@ use crate::ast::{JsonDefault, JsonValue};
 use crate::context::Bind;
 use crate::error::CqlError;
 use crate::scope::{ColumnSpec, Scope};
-use crate::value::{Value, Values};
+use crate::value::{OwnedValue, OwnedValues, Value};
 
 /// Where the document comes from, and what becomes of columns that are not in it. Column `n` of the table (in the
 /// order of `SELECT *`) is marker `n` of the operations.
@@ -21,29 +21,6 @@ pub struct Document {
 enum Source {
     Text(String),
     Marker(usize),
-}
-
-/// The values of a document, by column.
-pub struct Columns(Vec<Column>);
-
-enum Column {
-    Null,
-    Unset,
-    Value(Vec<u8>),
-}
-
-impl Values for Columns {
-    fn len(&self) -> usize {
-        self.0.len()
-    }
-
-    fn get(&self, marker: usize) -> Value<'_> {
-        match self.0.get(marker) {
-            Some(Column::Value(value)) => Value::Bytes(value),
-            Some(Column::Null) => Value::Null,
-            Some(Column::Unset) | None => Value::Unset,
-        }
-    }
 }
 
 impl Document {
@@ -71,7 +48,7 @@ impl Document {
     }
 
     /// The values of a request.
-    pub fn values(&self, table: &Table, bind: &Bind<'_>) -> Result<Columns, CqlError> {
+    pub fn values(&self, table: &Table, bind: &Bind<'_>) -> Result<OwnedValues, CqlError> {
         match &self.source {
             Source::Text(text) => self.columns(text, table, bind.now_millis),
             Source::Marker(marker) => {
@@ -92,7 +69,7 @@ impl Document {
         }
     }
 
-    fn columns(&self, text: &str, table: &Table, now_millis: i64) -> Result<Columns, CqlError> {
+    fn columns(&self, text: &str, table: &Table, now_millis: i64) -> Result<OwnedValues, CqlError> {
         let refused = |why: &dyn std::fmt::Display| {
             CqlError::invalid(format!(
                 "Could not decode JSON string as a map: {why}. (String was: {text})"
@@ -111,8 +88,8 @@ impl Document {
         let mut columns = Vec::new();
         for column in table.all_columns_in_select_order() {
             columns.push(match (known.remove(&*column.name), self.default) {
-                (Some(Json::Null), _) | (None, JsonDefault::Null) => Column::Null,
-                (None, JsonDefault::Unset) => Column::Unset,
+                (Some(Json::Null), _) | (None, JsonDefault::Null) => OwnedValue::Null,
+                (None, JsonDefault::Unset) => OwnedValue::Unset,
                 (Some(json), _) => {
                     let value = column.ty.parse_json(json, now_millis).map_err(|why| {
                         CqlError::invalid(format!(
@@ -120,7 +97,7 @@ impl Document {
                             column.name
                         ))
                     })?;
-                    Column::Value(value)
+                    OwnedValue::Bytes(value)
                 }
             });
         }
@@ -130,7 +107,7 @@ impl Document {
             Some((name, _)) => Err(CqlError::invalid(format!(
                 "JSON values map contains unrecognized column: {name}"
             ))),
-            None => Ok(Columns(columns)),
+            None => Ok(columns.into_iter().collect()),
         }
     }
 }

@@ -2,6 +2,8 @@
 
 mod attributes;
 mod batch;
+mod cas;
+mod condition;
 mod filter;
 mod json;
 mod operation;
@@ -25,6 +27,7 @@ use crate::guard::Guard;
 use crate::scope::{ColumnSpec, Scope};
 use crate::term::{Marker, Term};
 use attributes::{Attributes, expires_at, liveness};
+use condition::Conditions;
 use filter::Filter;
 use json::Document;
 use operation::Operation;
@@ -32,6 +35,7 @@ use write::CellWriter;
 
 pub use attributes::MAX_TTL;
 pub use batch::{Batch, BatchUpdates, Part, check_parts, finish_parts};
+pub use cas::{Cas, CasAnswer, Current};
 pub use target::{MAX_COMBINATIONS, Target};
 pub use write::{Before, NothingRead};
 
@@ -70,6 +74,8 @@ pub struct Modify {
     regulars: Vec<Operation>,
     /// What gives the values of the markers in operations and filter: a JSON document instead of the request.
     json: Option<Document>,
+    /// What must hold for it to be done.
+    conditions: Conditions,
 }
 
 /// Rows that must be read before a modification can be bound: those that operations on lists depend on.
@@ -127,9 +133,7 @@ impl Modify {
                     }
                 }
                 modify.filter.check(&table, Kind::Insert, false)?;
-                if statement.if_not_exists {
-                    return Err(CqlError::unsupported("IF NOT EXISTS"));
-                }
+                modify.conditions = insert_condition(statement);
                 return modify.finish(scope);
             }
         };
@@ -152,9 +156,7 @@ impl Modify {
         let only_statics =
             !has_clustering && !modify.statics.is_empty() && modify.regulars.is_empty();
         modify.filter.check(&table, Kind::Insert, only_statics)?;
-        if statement.if_not_exists {
-            return Err(CqlError::unsupported("IF NOT EXISTS"));
-        }
+        modify.conditions = insert_condition(statement);
         modify.finish(scope)
     }
 
@@ -168,8 +170,10 @@ impl Modify {
             &table,
             scope,
         )?;
-        refuse_condition(statement.condition.as_ref(), &attributes)?;
+        let condition = statement.condition.as_ref();
+        let conditions = Conditions::prepare(condition, &attributes, &table, scope)?;
         let mut modify = Self::empty(Kind::Update, &table, attributes);
+        modify.conditions = conditions;
         for assignment in &statement.assignments {
             let column = Scope::column(&table, &assignment.column)?;
             if column.kind.is_primary_key() {
@@ -178,10 +182,12 @@ impl Modify {
                     column.name
                 )));
             }
-            modify.push(Operation::assign(column, &assignment.operation, &table, scope)?);
+            let operation = &assignment.operation;
+            let conditional = modify.is_conditional();
+            modify.push(Operation::assign(column, operation, conditional, &table, scope)?);
         }
         modify.filter = Filter::prepare(&statement.filter, &table, Kind::Update, scope)?;
-        modify.filter.check(&table, Kind::Update, modify.regulars.is_empty())?;
+        modify.filter.check(&table, Kind::Update, modify.is_of_statics())?;
         modify.finish(scope)
     }
 
@@ -189,8 +195,10 @@ impl Modify {
     pub fn delete(statement: &ast::Delete, scope: &mut Scope<'_>) -> Result<Self, CqlError> {
         let table = scope.table(&statement.table)?;
         let attributes = Self::attributes(statement.timestamp.as_ref(), None, &table, scope)?;
-        refuse_condition(statement.condition.as_ref(), &attributes)?;
+        let condition = statement.condition.as_ref();
+        let conditions = Conditions::prepare(condition, &attributes, &table, scope)?;
         let mut modify = Self::empty(Kind::Delete, &table, attributes);
+        modify.conditions = conditions;
         for target in &statement.targets {
             let column = Scope::column(&table, &target.column)?;
             if column.kind.is_primary_key() {
@@ -202,9 +210,39 @@ impl Modify {
             modify.push(Operation::delete(column, &target.part, &table, scope)?);
         }
         modify.filter = Filter::prepare(&statement.filter, &table, Kind::Delete, scope)?;
-        let only_statics = !modify.statics.is_empty() && modify.regulars.is_empty();
-        modify.filter.check(&table, Kind::Delete, only_statics)?;
+        modify.filter.check(&table, Kind::Delete, modify.is_of_statics())?;
+        modify.conditions.check(&modify.attributes, &table)?;
+        modify.check_conditional_delete()?;
         modify.finish(scope)
+    }
+
+    /// A conditional DELETE names one row, unless it is about static columns alone.
+    fn check_conditional_delete(&self) -> Result<(), CqlError> {
+        if !self.is_conditional() || self.filter.names_one_row(&self.table) {
+            return Ok(());
+        }
+        let what = if !self.regulars.is_empty() || self.statics.is_empty() {
+            "delete non static columns"
+        } else if self.conditions.of_columns(false).next().is_some() {
+            "use IF condition on non static columns"
+        } else {
+            return Ok(());
+        };
+        Err(CqlError::invalid(format!(
+            "DELETE statements must restrict all PRIMARY KEY columns with equality relations in order to {what}"
+        )))
+    }
+
+    /// Is it about static columns and no others (`appliesOnlyToStaticColumns`)?
+    fn is_of_statics(&self) -> bool {
+        self.regulars.is_empty()
+            && !self.statics.is_empty()
+            && self.conditions.of_columns(false).next().is_none()
+    }
+
+    /// Must anything hold for it to be done?
+    pub fn is_conditional(&self) -> bool {
+        self.conditions.are_any()
     }
 
     fn attributes(
@@ -225,6 +263,7 @@ impl Modify {
             statics: Vec::new(),
             regulars: Vec::new(),
             json: None,
+            conditions: Conditions::None,
         }
     }
 
@@ -239,6 +278,7 @@ impl Modify {
     /// The last checks.
     fn finish(self, scope: &mut Scope<'_>) -> Result<Self, CqlError> {
         let table = &self.table;
+        self.conditions.check(&self.attributes, table)?;
         if table.flags.is_compact() {
             return Err(CqlError::unsupported("Writing to a table WITH COMPACT STORAGE"));
         }
@@ -353,21 +393,48 @@ impl Modify {
         before: &dyn Before,
         warnings: &mut Vec<String>,
     ) -> Result<(), CqlError> {
-        let request = bind;
-        let document = self.json.as_ref().map(|json| json.values(&self.table, bind)).transpose()?;
-        let from_document = document.as_ref().map(|values| Bind { values, ..*request });
-        let bind = from_document.as_ref().unwrap_or(request);
+        let timestamp = self.attributes.timestamp(bind, timestamp)?;
+        if self.attributes.timestamp.is_some() {
+            let now = bind.now_millis.saturating_mul(1000);
+            bind.guarded(|guard| guard.timestamp(&self.table.name, timestamp, now))?;
+        }
+        self.in_document(bind, |of_document| {
+            self.write_to(builders, of_document, bind, timestamp, before, warnings)
+        })
+    }
+
+    /// Runs with the values of a JSON document in place of the request's, if there is one.
+    fn in_document<T>(
+        &self,
+        request: &Bind<'_>,
+        run: impl FnOnce(&Bind<'_>) -> Result<T, CqlError>,
+    ) -> Result<T, CqlError> {
+        match &self.json {
+            None => run(request),
+            Some(json) => {
+                let values = json.values(&self.table, request)?;
+                run(&Bind { values: &values, ..*request })
+            }
+        }
+    }
+
+    /// [`Modify::add_to`], at this timestamp. `bind` has the values of the operations, `request` those of the
+    /// attributes.
+    fn write_to(
+        &self,
+        builders: &mut PartitionBuilders,
+        bind: &Bind<'_>,
+        request: &Bind<'_>,
+        timestamp: i64,
+        before: &dyn Before,
+        warnings: &mut Vec<String>,
+    ) -> Result<(), CqlError> {
         let keys = self.filter.keys(&self.table, bind)?;
         let target = self.filter.target(&self.table, bind)?;
         if matches!(&target, Target::Rows(rows) if rows.is_empty())
             || matches!(&target, Target::Ranges(ranges) if ranges.is_empty())
         {
             return Ok(());
-        }
-        let timestamp = self.attributes.timestamp(request, timestamp)?;
-        if self.attributes.timestamp.is_some() {
-            let now = request.now_millis.saturating_mul(1000);
-            request.guarded(|guard| guard.timestamp(&self.table.name, timestamp, now))?;
         }
         let ttl = self.attributes.ttl(request, &self.table, warnings)?;
         if timestamp == NO_TIMESTAMP {
@@ -578,15 +645,9 @@ fn check_insert_columns(names: &[String], values: usize) -> Result<(), CqlError>
     }
 }
 
-fn refuse_condition(
-    condition: Option<&ast::Condition>,
-    attributes: &Attributes,
-) -> Result<(), CqlError> {
-    if condition.is_none() {
-        return Ok(());
+fn insert_condition(statement: &ast::Insert) -> Conditions {
+    match statement.if_not_exists {
+        true => Conditions::NotExists,
+        false => Conditions::None,
     }
-    if attributes.timestamp.is_some() {
-        return Err(CqlError::invalid("Cannot provide custom timestamp for conditional updates"));
-    }
-    Err(CqlError::unsupported("IF"))
 }

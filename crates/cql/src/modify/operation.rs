@@ -9,6 +9,7 @@ use crate::ast::{self, ColumnPart, Term as Raw};
 use crate::context::Bind;
 use crate::error::CqlError;
 use crate::scope::{ColumnSpec, Scope};
+use crate::term::function::number::is_number;
 use crate::term::{Term, part, text};
 
 /// One operation on one column.
@@ -45,6 +46,8 @@ pub enum Action {
     Increment(Term),
     /// `c = c - v` of a counter.
     Decrement(Term),
+    /// `c = c + v` of a number or a text. Reads it first; in conditional statements only.
+    AddToValue(Term),
     /// `DELETE c`.
     Delete,
     /// `DELETE s[v]`, `DELETE m[k]`.
@@ -64,7 +67,10 @@ impl Operation {
     pub fn needs_read(&self) -> bool {
         matches!(
             self.action,
-            Action::SetIndex(..) | Action::RemoveValues(_) | Action::DeleteIndex(_)
+            Action::SetIndex(..)
+                | Action::RemoveValues(_)
+                | Action::DeleteIndex(_)
+                | Action::AddToValue(_)
         )
     }
 
@@ -113,16 +119,17 @@ impl Operation {
         Self::new(column, Action::Set(term))
     }
 
-    /// An assignment of an UPDATE.
+    /// An assignment of an UPDATE. A conditional one reads what is there, and may add to it.
     pub fn assign(
         column: &Column,
         operation: &ast::Operation,
+        conditional: bool,
         table: &Table,
         scope: &mut Scope<'_>,
     ) -> Result<Self, CqlError> {
         let action = match operation {
             ast::Operation::Set(raw) => return Self::set(column, raw, table, scope),
-            ast::Operation::Add(raw) => add(column, raw, table, scope)?,
+            ast::Operation::Add(raw) => add(column, raw, conditional, table, scope)?,
             ast::Operation::Subtract(raw) => subtract(column, raw, table, scope)?,
             ast::Operation::Prepend(raw) => prepend(column, raw, table, scope)?,
             ast::Operation::SetElement(key, raw) => set_element(column, key, raw, table, scope)?,
@@ -158,6 +165,7 @@ fn refuse_operation<T>(operation: &str, what: &str, column: &Column) -> Result<T
 fn add(
     column: &Column,
     raw: &Raw,
+    conditional: bool,
     table: &Table,
     scope: &mut Scope<'_>,
 ) -> Result<Action, CqlError> {
@@ -168,6 +176,11 @@ fn add(
     match ty {
         CqlType::Counter => Ok(Action::Increment(term()?)),
         CqlType::Tuple(_) | CqlType::Udt { .. } => refuse_operation(&operation, "tuple", column),
+        CqlType::Text | CqlType::Ascii if conditional => Ok(Action::AddToValue(term()?)),
+        ty if conditional && is_number(ty) => Ok(Action::AddToValue(term()?)),
+        _ if conditional && !ty.is_collection() => refuse(format!(
+            "Invalid operation ({operation}) for non-numeric and non-text type {name}"
+        )),
         _ if !ty.is_collection() => refuse_operation(&operation, "non counter", column),
         _ if !ty.is_multicell() => refuse_operation(&operation, "frozen collection", column),
         CqlType::List { .. } => Ok(Action::Append(term()?)),
@@ -259,8 +272,8 @@ fn set_element(
     }
 }
 
-/// The position and type of a field of a user type with a cell a field.
-fn find_field<'t>(ty: &'t CqlType, field: &str) -> Option<(u16, &'t CqlType)> {
+/// The position and type of a field of a user type.
+pub(super) fn find_field<'t>(ty: &'t CqlType, field: &str) -> Option<(u16, &'t CqlType)> {
     let CqlType::Udt { definition, .. } = ty else { return None };
     let at = definition.fields.iter().position(|(name, _)| name == field)?;
     Some((u16::try_from(at).ok()?, definition.fields.get(at).map(|(_, ty)| ty)?))

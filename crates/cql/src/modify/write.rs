@@ -9,11 +9,13 @@ use types::Uuid;
 use types::uuid::EPOCH_MILLIS;
 use types::value::{Components, Elements, Entries};
 
+use crate::ast::Arithmetic;
 use crate::context::Bind;
 use crate::error::CqlError;
 use crate::guard::Guard;
 use crate::modify::operation::{Action, Operation};
 use crate::term::Term;
+use crate::term::function::number::{Number, operate};
 use crate::value::Bound;
 
 /// 2010-01-01T00:00Z in ticks of 100 ns since 1582: the paths of prepended list cells mirror the present in this
@@ -126,6 +128,7 @@ impl<'w> CellWriter<'w> {
             }
             Action::Increment(term) => self.count(column, term, false),
             Action::Decrement(term) => self.count(column, term, true),
+            Action::AddToValue(term) => self.add_to_value(operation, term),
             Action::Delete if operation.ty.is_multicell() => {
                 self.complex_deletion(column, self.timestamp);
                 Ok(())
@@ -225,7 +228,7 @@ impl<'w> CellWriter<'w> {
         self.guarded(column, |guard, name| guard.collection_items(name, count(list)))?;
         let mut size = 0;
         for item in items(list)? {
-            let (path, item) = ((self.bind.time_uuid)(), item?);
+            let (path, item) = ((self.bind.list_path)(), item?);
             self.cell(column, Some(&path), item)?;
             size += CELL_BYTES + path.len() + item.len();
         }
@@ -235,10 +238,11 @@ impl<'w> CellWriter<'w> {
     fn prepend(&mut self, column: u16, list: &[u8]) -> Result<(), CqlError> {
         let values = items(list)?.collect::<Result<Vec<_>, _>>()?;
         for value in values.into_iter().rev() {
-            let now = Uuid::from_bytes((self.bind.time_uuid)());
+            let now = Uuid::from_bytes((self.bind.list_path)());
             let ticks = now.ticks().unwrap_or(MIRROR_TICKS);
             let mirrored = MIRROR_TICKS.saturating_mul(2).saturating_sub(ticks);
-            let path = Uuid::from_ticks(mirrored, now.clock_seq_and_node()).to_bytes();
+            // those of one ballot differ in this half alone, so it is mirrored too
+            let path = Uuid::from_ticks(mirrored, !now.clock_seq_and_node()).to_bytes();
             self.cell(column, Some(&path), value)?;
         }
         Ok(())
@@ -298,9 +302,31 @@ impl<'w> CellWriter<'w> {
         Ok(())
     }
 
-    /// The cells of a list as they are before the next operation: stored ones and those written by the operations
-    /// before, the living ones only.
-    fn list_cells(&self, column: u16) -> Vec<(Vec<u8>, Vec<u8>)> {
+    /// `v = v + x` in a conditional statement: a sum of numbers or a longer text. Where there is no value, none comes
+    /// to be (`Constants.Adder`).
+    fn add_to_value(&mut self, operation: &'w Operation, term: &'w Term) -> Result<(), CqlError> {
+        let added = match self.bound(term)? {
+            Bound::Bytes(value) => Some(value),
+            Bound::Null | Bound::Unset => None,
+        };
+        let stored = self.stored_cells(operation.column).into_iter().next();
+        let Some((_, value)) = stored else { return Ok(()) };
+        let nothing = || CqlError::invalid("Invalid null value for an addition");
+        let added = added.ok_or_else(nothing)?;
+        let sum = match &operation.ty {
+            CqlType::Text | CqlType::Ascii => [&value[..], &added[..]].concat(),
+            ty => {
+                let (a, b) = (Number::of(ty, &value), Number::of(ty, &added));
+                let (Some(a), Some(b)) = (a, b) else { return Err(nothing()) };
+                operate(Arithmetic::Add, ty, &a, &b).map_err(CqlError::invalid)?
+            }
+        };
+        self.cell(operation.column, None, &sum)
+    }
+
+    /// The cells of a column as they are before the next operation: stored ones and those written by the operations
+    /// before, the living ones only; path and value of each.
+    fn stored_cells(&self, column: u16) -> Vec<(Vec<u8>, Vec<u8>)> {
         let mut pending = self.row.clone();
         let pending = pending.finish_row(self.layout);
         let mut merged = RowBuilder::new();
@@ -323,7 +349,7 @@ impl<'w> CellWriter<'w> {
 
     /// The path of the list's cell at an index.
     fn path_at(&self, column: u16, index: &[u8], verb: &str) -> Result<Vec<u8>, CqlError> {
-        let cells = self.list_cells(column);
+        let cells = self.stored_cells(column);
         let index = CqlType::Int.as_i64(index).unwrap_or(-1);
         if cells.is_empty() {
             return Err(CqlError::invalid(format!("Attempted to {verb} a list which is null")));
@@ -359,7 +385,7 @@ impl<'w> CellWriter<'w> {
     fn remove_values(&mut self, operation: &'w Operation, term: &'w Term) -> Result<(), CqlError> {
         let Bound::Bytes(values) = self.bound(term)? else { return Ok(()) };
         let values = items(&values)?.collect::<Result<Vec<_>, _>>()?;
-        for (path, value) in self.list_cells(operation.column) {
+        for (path, value) in self.stored_cells(operation.column) {
             if values.contains(&value.as_slice()) {
                 self.tombstone(operation.column, Some(&path));
             }

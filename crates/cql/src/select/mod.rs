@@ -52,6 +52,7 @@ pub use keys::{PartitionKey, RangeBound, Target};
 pub use limits::NO_LIMIT;
 pub use order::PostOrder;
 pub use paging::{PageRequest, Position, Read};
+pub(crate) use project::put_columns;
 pub use project::{ResultRow, row_is_live};
 pub use slices::{MAX_COMBINATIONS, RowFilter};
 

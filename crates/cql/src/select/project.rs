@@ -167,6 +167,26 @@ pub(super) fn project_json(
     Ok(())
 }
 
+/// Appends columns of a row as they are.
+pub(crate) fn put_columns<'c>(
+    table: &Table,
+    columns: impl IntoIterator<Item = &'c Column>,
+    row: &ResultRow<'_>,
+    out: &mut Vec<u8>,
+) {
+    let mut statics = Walk::new(row.statics, row.now_seconds);
+    let mut regulars = Walk::new(row.row, row.now_seconds);
+    for column in columns {
+        let at = usize::from(column.index);
+        match column.kind {
+            ColumnKind::PartitionKey => put(out, key_component(table, row.key, at)),
+            ColumnKind::Clustering => put(out, row.clustering.get(at).flatten()),
+            ColumnKind::Static => statics.put_column(column, out),
+            ColumnKind::Regular => regulars.put_column(column, out),
+        }
+    }
+}
+
 /// Appends one row of the result.
 pub(super) fn project(
     table: &Table,

@@ -106,6 +106,7 @@ impl Fixture {
             now_millis: self.now_seconds * 1000,
             protocol_version: 5,
             time_uuid: &time_uuid,
+            list_path: &time_uuid,
             random: &|| [9; 16],
             limits: &Limits::default(),
             guard: None,

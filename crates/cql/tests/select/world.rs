@@ -138,6 +138,7 @@ impl World {
             now_millis: NOW * 1000,
             protocol_version: 5,
             time_uuid: &time_uuid,
+            list_path: &time_uuid,
             random: &|| [7; 16],
             limits: &Limits::default(),
             guard: None,

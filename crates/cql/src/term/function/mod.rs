@@ -6,7 +6,7 @@
 pub(crate) mod aggregate;
 mod collection;
 mod mask;
-mod number;
+pub(crate) mod number;
 mod registry;
 mod resolve;
 mod time;

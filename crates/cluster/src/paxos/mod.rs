@@ -1,0 +1,512 @@
+//! Conditional statements and serial reads: rounds of Paxos, one at a time at a partition, run where the shard owns
+//! its key (`StorageProxy.legacyCas`).
+//!
+//! [`round`] and [`acceptor`] are the protocol, pure; [`store`] keeps a replica's state in `system.paxos`; [`replica`]
+//! puts both together for this node. For now it is the ring's only one.
+
+mod acceptor;
+mod ballot;
+mod replica;
+mod round;
+mod store;
+#[cfg(test)]
+mod tests;
+
+use std::cell::Cell;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::time::Duration;
+
+use cql::guard::Guard;
+use cql::modify::{Cas, CasAnswer, Current, Modify, Part};
+use cql::{Bind, CqlError, OwnedValues};
+use env::Instant;
+use protocol::{Consistency, ErrorDetail, ErrorResponse, ResultMetadata, WriteType};
+use rows::{Bound, BoundKind, Clustering, RowBuilder, Unfiltered};
+use schema::{Strategy, Table};
+use storage::{PartitionKey, Slices, StorageError};
+
+use crate::answer::{Answer, Outcome, Page, cql_error, invalid, write_error};
+use crate::coordinator::{Coordinator, Now, Request, STATEMENT, check_replicas};
+use crate::paxos::acceptor::Proposal;
+use crate::paxos::ballot::{Ballot, Scope};
+use crate::paxos::replica::{ME, REPLICAS};
+use crate::paxos::round::{Round, Step};
+use crate::paxos::store::Subject;
+use crate::prepared::{class_name, columns};
+
+/// A coordinator that lost a ballot waits up to so long.
+const BACKOFF_MAX: Duration = Duration::from_millis(100);
+
+/// A statement of a conditional request with its values.
+pub(crate) type CasPart = (Arc<Modify>, OwnedValues);
+
+/// What goes to the shard that owns the key.
+struct Task {
+    cas: Cas,
+    parts: Vec<CasPart>,
+    now: Now,
+    version: u8,
+    serial: Consistency,
+    commit: Consistency,
+    /// No ballot is begun after this.
+    contention: Instant,
+}
+
+/// Why a round came to nothing.
+enum Failure {
+    Cql(CqlError),
+    Storage(StorageError),
+    Answer(ErrorResponse),
+    /// Others were in the way until the time was up, so often.
+    Contention(u32),
+    /// Some replicas accepted what was proposed.
+    Unknown(usize),
+}
+
+impl From<StorageError> for Failure {
+    fn from(error: StorageError) -> Self {
+        Self::Storage(error)
+    }
+}
+
+impl From<CqlError> for Failure {
+    fn from(error: CqlError) -> Self {
+        Self::Cql(error)
+    }
+}
+
+impl Failure {
+    /// As a client of a write is told.
+    fn of_write(self, serial: Consistency) -> ErrorResponse {
+        match self {
+            Self::Cql(error) => cql_error(error),
+            Self::Answer(error) => error,
+            Self::Storage(StorageError::Deadline) => ErrorResponse::cas_timeout(serial, 0, 1, 0),
+            Self::Storage(error) => write_error(&error, serial, WriteType::Cas),
+            Self::Contention(times) => {
+                let times = u16::try_from(times).unwrap_or(u16::MAX);
+                ErrorResponse::cas_timeout(serial, 0, 1, times)
+            }
+            Self::Unknown(accepted) => {
+                let accepted = i32::try_from(accepted).unwrap_or(i32::MAX);
+                ErrorResponse::cas_unknown(serial, accepted, 1)
+            }
+        }
+    }
+
+    /// As a client of a read is told.
+    fn of_read(self, serial: Consistency) -> ErrorResponse {
+        match self {
+            Self::Cql(error) => cql_error(error),
+            Self::Answer(error) => error,
+            Self::Storage(error) => crate::answer::read_error(&error, serial),
+            Self::Contention(_) | Self::Unknown(_) => {
+                ErrorResponse::read_timeout(serial, 0, 1, false)
+            }
+        }
+    }
+}
+
+/// What a round is for.
+enum Purpose<'a> {
+    /// To see to it that nothing decided is left undone, before a read.
+    Read,
+    /// A conditional request.
+    Write(&'a Task),
+}
+
+/// What came of a round.
+struct Done {
+    answer: Option<CasAnswer>,
+    warnings: Vec<String>,
+}
+
+impl Coordinator {
+    /// A conditional statement, or a batch that has conditions.
+    pub(crate) async fn cas(
+        self: &Rc<Self>,
+        parts: Vec<CasPart>,
+        is_batch: bool,
+        request: &Request<'_>,
+    ) -> Outcome {
+        let started = self.env.now();
+        let mut warnings = Vec::new();
+        let result = self.cas_answer(parts, is_batch, request, &mut warnings).await;
+        let metrics = &self.requests.cas_write;
+        metrics.requests.ended(self.env.now().since(started), result.as_ref().err());
+        if let Err(ErrorResponse { detail: ErrorDetail::CasWriteUnknown { .. }, .. }) = &result {
+            metrics.unknown.inc();
+        }
+        Outcome::new(result.map(Answer::Rows), warnings)
+    }
+
+    async fn cas_answer(
+        self: &Rc<Self>,
+        parts: Vec<CasPart>,
+        is_batch: bool,
+        request: &Request<'_>,
+        warnings: &mut Vec<String>,
+    ) -> Result<Page, ErrorResponse> {
+        request.guard_write()?;
+        let now = self.now(request.options);
+        let version = request.version.number();
+        let path = || self.time_uuid();
+        let guard = request.guard();
+        let cas = self
+            .with_parts(&parts, &now, version, &path, guard, |parts| Cas::bind(parts, is_batch));
+        let cas = cas.map_err(cql_error)?;
+        let (serial, commit) = (request.options.serial_consistency, request.options.consistency);
+        self.check_levels(cas.table(), serial, commit)?;
+        self.check_quorum(cas.table(), serial)?;
+        let key = PartitionKey::new(cas.key());
+        let contention = self.env.now() + self.timeouts().cas_contention;
+        let task = Task { cas, parts, now, version, serial, commit, contention };
+        let shard = self.engine.owner(key.token);
+        self.count_hop(shard);
+        let run = move |owner: Rc<Self>| async move { owner.run_cas(task).await };
+        let run = self.shards.call_async(shard, STATEMENT, run);
+        let done = match self.env.timeout_at(request.deadline, run).await {
+            Ok(done) => {
+                done.map_err(|error| Failure::Storage(StorageError::from(error)).of_write(serial))??
+            }
+            Err(_) => return Err(ErrorResponse::cas_timeout(serial, 0, 1, 0)),
+        };
+        warnings.extend(done.warnings);
+        let answer =
+            done.answer.ok_or_else(|| invalid("A conditional statement gave no answer"))?;
+        Ok(Page {
+            metadata: Arc::new(ResultMetadata::new(&columns(&answer.columns), class_name)),
+            rows: answer.rows,
+            cells: answer.cells,
+            paging_state: None,
+        })
+    }
+
+    /// Can rounds be held at this level? Those who promise are most of the nodes that there are; what they read is
+    /// read at quorum.
+    fn check_quorum(&self, table: &Table, serial: Consistency) -> Result<(), ErrorResponse> {
+        let (level, center) = (quorum_of(serial), &self.identity.data_center);
+        match self.schema().keyspace(&table.keyspace) {
+            Some(keyspace) => check_replicas(keyspace, level, center, true),
+            None => Ok(()),
+        }
+    }
+
+    /// Are these levels to decide at and to commit at (`ConsistencyLevel.validateForCas`, `validateForCasCommit`)?
+    /// Whether there are replicas enough to commit is asked only once there is something to be committed.
+    fn check_levels(
+        &self,
+        table: &Table,
+        serial: Consistency,
+        commit: Consistency,
+    ) -> Result<(), ErrorResponse> {
+        if !serial.is_serial() {
+            return Err(invalid(
+                "Invalid consistency for conditional update. Must be one of SERIAL or LOCAL_SERIAL",
+            ));
+        }
+        if commit.is_serial() {
+            return Err(invalid(format!(
+                "{commit} is not supported as conditional update commit consistency. Use ANY if you mean \"make sure it is accepted but I don't care how many replicas commit it for non-SERIAL reads\""
+            )));
+        }
+        let schema = self.schema();
+        let keyspace = schema.keyspace(&table.keyspace);
+        let strategy = keyspace.map(|keyspace| &keyspace.replication.strategy);
+        if commit == Consistency::EachQuorum
+            && !matches!(strategy, None | Some(Strategy::NetworkTopology(_)))
+        {
+            return Err(invalid(
+                "consistency level EACH_QUORUM not compatible with replication strategy (org.apache.cassandra.locator.SimpleStrategy)",
+            ));
+        }
+        Ok(())
+    }
+
+    /// Before a serial read: finishes what was decided and not committed, and bars what was not decided.
+    pub(crate) async fn serial_round(
+        self: &Rc<Self>,
+        table: &Arc<Table>,
+        key: PartitionKey,
+        serial: Consistency,
+        deadline: Instant,
+    ) -> Result<(), ErrorResponse> {
+        if self.env.planted("serial_read_without_round") {
+            return Ok(());
+        }
+        let started = self.env.now();
+        let shard = self.engine.owner(key.token);
+        let contention = started + self.timeouts().cas_contention;
+        let subject = Subject { table: Arc::clone(table), key };
+        let run = move |owner: Rc<Self>| async move {
+            let result = owner.run_round(&subject, serial, contention, &Purpose::Read).await;
+            result.map(drop).map_err(|failure| failure.of_read(serial))
+        };
+        let run = self.shards.call_async(shard, STATEMENT, run);
+        let result = match self.env.timeout_at(deadline, run).await {
+            Ok(Ok(result)) => result,
+            Ok(Err(error)) => Err(Failure::Storage(error.into()).of_read(serial)),
+            Err(_) => Err(ErrorResponse::read_timeout(serial, 0, 1, false)),
+        };
+        let elapsed = self.env.now().since(started);
+        self.requests.cas_read.requests.ended(elapsed, result.as_ref().err());
+        result
+    }
+
+    /// On the owner of its key: a conditional request.
+    async fn run_cas(self: &Rc<Self>, task: Task) -> Result<Done, ErrorResponse> {
+        let table = Arc::clone(task.cas.table());
+        let key = PartitionKey::new(task.cas.key());
+        let store = self.engine.store(table.id);
+        let layout = store.map(|store| Arc::clone(&store.table().layout));
+        // it was planned for the columns of another epoch
+        if layout.is_ok_and(|layout| layout != table.layout) {
+            return Err(invalid(format!("Table {}.{} was altered", table.keyspace, table.name)));
+        }
+        let subject = Subject { table, key };
+        let purpose = Purpose::Write(&task);
+        let done = self.run_round(&subject, task.serial, task.contention, &purpose).await;
+        done.map_err(|failure| failure.of_write(task.serial))
+    }
+
+    /// Holds rounds at a partition, in its turn, until one succeeds.
+    async fn run_round(
+        self: &Rc<Self>,
+        subject: &Subject,
+        serial: Consistency,
+        contention: Instant,
+        purpose: &Purpose<'_>,
+    ) -> Result<Done, Failure> {
+        let metrics = match purpose {
+            Purpose::Read => &self.requests.cas_read,
+            Purpose::Write(_) => &self.requests.cas_write,
+        };
+        let early = match purpose {
+            Purpose::Write(task) if self.env.planted("cas_reads_before_its_turn") => {
+                Some(self.see(task).await?)
+            }
+            _ => None,
+        };
+        let turn = self.env.timeout_at(contention, self.turns.take(&subject.key.bytes)).await;
+        let Ok(_turn) = turn else {
+            metrics.contention.record(1);
+            return Err(Failure::Contention(1));
+        };
+        let mut lost = 0;
+        let mut above = Ballot::none();
+        let result = loop {
+            if lost > 0 && self.env.now() >= contention {
+                break Err(Failure::Contention(lost));
+            }
+            let ballot = self.ballot(serial, above);
+            let mut round = Round::new(ballot, REPLICAS.0, REPLICAS.1);
+            let promise = self.paxos_prepare(subject, ballot).await?;
+            let step = match round.promised(ME, promise) {
+                Step::Propose => {
+                    let seen = early.clone();
+                    self.propose_own(subject, &mut round, purpose, seen).await?
+                }
+                Step::Finish(proposal) => {
+                    metrics.unfinished.inc();
+                    self.env.mark("paxos.unfinished");
+                    let accepted = self.paxos_propose(subject, &proposal).await?;
+                    let step = round.answered(accepted);
+                    if matches!(step, Step::Decided) {
+                        self.paxos_commit(subject, &proposal).await?;
+                        above = ballot;
+                        continue;
+                    }
+                    Next::Step(step)
+                }
+                Step::Teach(commit, behind) => {
+                    if behind.contains(&ME) {
+                        self.paxos_commit(subject, &commit).await?;
+                    }
+                    continue;
+                }
+                step => Next::Step(step),
+            };
+            match step {
+                Next::Done(done) => break Ok(done),
+                Next::Step(Step::Unknown(accepted)) => break Err(Failure::Unknown(accepted)),
+                Next::Step(Step::Lost(later)) => above = later,
+                Next::Step(_) => {}
+            }
+            lost += 1;
+            self.env
+                .sleep(BACKOFF_MAX.mul_f64(self.env.random_u64() as f64 / u64::MAX as f64))
+                .await;
+        };
+        metrics.contention.record(lost.into());
+        result
+    }
+
+    /// Most replicas promised: what this round is for.
+    async fn propose_own(
+        self: &Rc<Self>,
+        subject: &Subject,
+        round: &mut Round,
+        purpose: &Purpose<'_>,
+        seen: Option<Current>,
+    ) -> Result<Next, Failure> {
+        let ballot = round.ballot();
+        let (update, done) = match purpose {
+            Purpose::Read => {
+                let nothing = rows::UpdateBuilder::new(
+                    subject.table.id.0,
+                    Arc::clone(&subject.table.layout),
+                    &subject.key.bytes,
+                );
+                let done = Done { answer: None, warnings: Vec::new() };
+                (nothing.finish(&mut RowBuilder::new()), done)
+            }
+            Purpose::Write(task) => self.decide(task, ballot, seen).await?,
+        };
+        let proposal = Proposal { ballot, update };
+        let accepted = self.paxos_propose(subject, &proposal).await?;
+        match round.answered(accepted) {
+            Step::Decided => {}
+            step => return Ok(Next::Step(step)),
+        }
+        // What is empty is not committed: it has done its work once it is accepted.
+        if !proposal.update.is_empty() {
+            if self.env.planted("cas_answered_before_commit") {
+                let (here, subject) = (Rc::clone(self), subject.clone());
+                self.env.spawn(STATEMENT, async move {
+                    here.env.sleep(BACKOFF_MAX / 20).await;
+                    let _ = here.paxos_commit(&subject, &proposal).await;
+                });
+                return Ok(Next::Done(done));
+            }
+            self.paxos_commit(subject, &proposal).await?;
+        }
+        Ok(Next::Done(done))
+    }
+
+    /// Reads, and decides whether a conditional request is done and what it writes.
+    async fn decide(
+        self: &Rc<Self>,
+        task: &Task,
+        ballot: Ballot,
+        seen: Option<Current>,
+    ) -> Result<(rows::PartitionUpdate, Done), Failure> {
+        let current = match seen {
+            Some(current) => current,
+            None => self.see(task).await?,
+        };
+        if !task.cas.applies(&current)? && !self.is_planted_to_apply(task) {
+            self.requests.cas_write.not_met.inc();
+            self.env.mark("cas.refused");
+            let done = Done { answer: Some(task.cas.refused(&current)), warnings: Vec::new() };
+            return Ok((task.cas.nothing_written(), done));
+        }
+        self.env.mark("cas.applied");
+        if let Some(keyspace) = self.schema().keyspace(&task.cas.table().keyspace) {
+            check_replicas(keyspace, task.commit, &self.identity.data_center, false)
+                .map_err(Failure::Answer)?;
+        }
+        let cells = Cell::new(0);
+        let path = || ballot.list_path(cells.replace(cells.get() + 1));
+        let mut warnings = Vec::new();
+        let update =
+            self.with_parts(&task.parts, &task.now, task.version, &path, None, |parts| {
+                task.cas.updates(parts, &current, ballot.unix_micros(), &mut warnings)
+            })?;
+        self.requests.cas_write.size.record(update.size() as u64);
+        Ok((update, Done { answer: Some(task.cas.applied()), warnings }))
+    }
+
+    fn is_planted_to_apply(&self, task: &Task) -> bool {
+        let rows = task.cas.rows().map_or(0, |rows| rows.len());
+        rows > 1 && self.env.planted("cas_batch_ignores_conditions")
+    }
+
+    /// Reads what a conditional request asks for.
+    async fn see(&self, task: &Task) -> Result<Current, StorageError> {
+        let cas = &task.cas;
+        let mut current = cas.nothing(task.now.seconds);
+        let key = PartitionKey::new(cas.key());
+        let rows = cas.rows();
+        let one = |row: &Clustering| {
+            let bound = |kind| Bound::new(kind, row.clone());
+            (bound(BoundKind::InclStart), bound(BoundKind::InclEnd))
+        };
+        let slices = match &rows {
+            Some(rows) => Slices::new(rows.iter().map(one).collect::<Vec<_>>(), false),
+            None => Slices::all(false),
+        };
+        let found = self.engine.partition(cas.table(), key.as_ref(), &slices).await?;
+        let Some(mut found) = found else { return Ok(current) };
+        let mut scratch = RowBuilder::new();
+        if let Some(row) = found.static_row() {
+            cas.see(row, &mut current, &mut scratch);
+        }
+        while let Some(unfiltered) = found.next().await? {
+            let Unfiltered::Row(row) = unfiltered else { continue };
+            if cas.see(row, &mut current, &mut scratch) && rows.is_none() {
+                break;
+            }
+            self.env.maybe_yield().await;
+        }
+        Ok(current)
+    }
+
+    /// A ballot that nobody gave before, after `above`.
+    fn ballot(&self, serial: Consistency, above: Ballot) -> Ballot {
+        let scope = match serial {
+            Consistency::LocalSerial => Scope::Local,
+            _ => Scope::Global,
+        };
+        let micros = match self.env.planted("ballot_goes_back") {
+            true => self.env.unix_micros(),
+            false => self.env.unique_micros().max(above.unix_micros() + 1),
+        };
+        Ballot::new(micros, scope, self.env.random_u64())
+    }
+
+    /// Runs `run` with the statements of a request and all that binding them needs.
+    fn with_parts<T>(
+        &self,
+        parts: &[CasPart],
+        now: &Now,
+        version: u8,
+        list_path: &dyn Fn() -> [u8; 16],
+        guard: Option<&Guard>,
+        run: impl FnOnce(&[Part<'_>]) -> T,
+    ) -> T {
+        let (time_uuid, random) = (|| self.time_uuid(), || self.random());
+        let binds: Vec<Bind<'_>> = parts
+            .iter()
+            .map(|(_, values)| Bind {
+                values,
+                timestamp: now.timestamp,
+                now_seconds: now.seconds,
+                now_millis: now.millis,
+                protocol_version: version,
+                time_uuid: &time_uuid,
+                list_path,
+                random: &random,
+                limits: &self.limits,
+                guard,
+            })
+            .collect();
+        let parts: Vec<Part<'_>> =
+            parts.iter().zip(&binds).map(|((modify, _), bind)| Part { modify, bind }).collect();
+        run(&parts)
+    }
+}
+
+/// The level that is read at in rounds of a serial one.
+pub(crate) fn quorum_of(serial: Consistency) -> Consistency {
+    match serial {
+        Consistency::LocalSerial => Consistency::LocalQuorum,
+        _ => Consistency::Quorum,
+    }
+}
+
+/// How a ballot ended.
+enum Next {
+    Done(Done),
+    Step(Step),
+}

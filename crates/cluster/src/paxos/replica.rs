@@ -1,0 +1,71 @@
+//! This node as a replica of rounds: what a shard answers for the keys that it owns. What it says is durable, as far
+//! as `commitlog_sync` makes anything durable, before it is said.
+
+use rows::Mutation;
+use storage::StorageError;
+
+use crate::coordinator::Coordinator;
+use crate::paxos::acceptor::{Promise, Proposal};
+use crate::paxos::ballot::Ballot;
+use crate::paxos::store::{self, Subject};
+
+impl Coordinator {
+    /// Answers a ballot.
+    pub(crate) async fn paxos_prepare(
+        &self,
+        subject: &Subject,
+        ballot: Ballot,
+    ) -> Result<Promise, StorageError> {
+        let turn = self.acceptors.take(&subject.key.bytes).await;
+        let mut acceptor = store::load(&self.engine, subject, ballot).await?;
+        let promise = acceptor.prepare(ballot);
+        if promise.promised {
+            let ticket = store::save_promise(&self.engine, subject, ballot).await?;
+            drop(turn);
+            ticket.durable().await?;
+        }
+        Ok(promise)
+    }
+
+    /// Answers a proposal.
+    pub(crate) async fn paxos_propose(
+        &self,
+        subject: &Subject,
+        proposal: &Proposal,
+    ) -> Result<bool, StorageError> {
+        let turn = self.acceptors.take(&subject.key.bytes).await;
+        let mut acceptor = store::load(&self.engine, subject, proposal.ballot).await?;
+        let accepted = acceptor.propose(proposal);
+        if accepted {
+            let ticket = store::save_proposal(&self.engine, subject, proposal).await?;
+            drop(turn);
+            ticket.durable().await?;
+        }
+        Ok(accepted)
+    }
+
+    /// Applies what was decided, and learns it.
+    pub(crate) async fn paxos_commit(
+        &self,
+        subject: &Subject,
+        proposal: &Proposal,
+    ) -> Result<(), StorageError> {
+        let schema = self.schema();
+        let keyspace = schema.keyspace(&subject.table.keyspace);
+        let durable = keyspace.is_none_or(|keyspace| keyspace.durable_writes);
+        let durable = durable && !self.env.planted("cas_commit_unlogged");
+        // A chain of the log is cut off at its end alone: with the second record the first one is there too.
+        let update = Mutation::new(proposal.update.clone());
+        let applied = self.engine.apply(&update, durable).await?;
+        let saved = store::save_commit(&self.engine, subject, proposal).await?;
+        applied.durable().await?;
+        saved.durable().await?;
+        Ok(())
+    }
+}
+
+/// A shard's own answer counts as that of the first and only replica, as long as the ring has one node.
+pub(crate) const ME: usize = 0;
+
+/// How many replicas there are, and how many of them must agree.
+pub(crate) const REPLICAS: (usize, usize) = (1, 1);
