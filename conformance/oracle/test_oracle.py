@@ -1,6 +1,7 @@
 """Tests of the comparison itself: python3 -m unittest discover conformance/oracle"""
 
 import os
+import struct
 import sys
 import tempfile
 import unittest
@@ -9,7 +10,11 @@ sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 
 import wire  # noqa: E402
 from corpus import encode_value, encode_varint, parse  # noqa: E402
+from coverage import counts  # noqa: E402
+from mistakes import Spoiled, is_mistake  # noqa: E402
 from oracle import comparable  # noqa: E402
+from planted import PLANTED, Planter, Rows  # noqa: E402
+from shrink import shrink  # noqa: E402
 
 
 def steps(text):
@@ -82,6 +87,76 @@ class Comparison(unittest.TestCase):
     def test_rows_differ_by_one_byte(self):
         theirs = dict(kind='rows', columns=[], rows=[['00']])
         self.assertNotEqual(*comparable(dict(theirs, rows=[['01']]), theirs))
+
+
+def page(*cells, flags=0, state=b''):
+    """A ROWS result of one column `ttl(v)`, with a keyspace and table for all."""
+    spec = wire.string('ks') + wire.string('t') + wire.string('ttl(v)') + struct.pack('>H', 9)
+    head = struct.pack('>iii', wire.ROWS, 1 | flags, 1) + (wire.value(state) if flags & 2 else b'')
+    return head + spec + struct.pack('>i', len(cells)) + b''.join(map(wire.value, cells))
+
+
+class Planted(unittest.TestCase):
+    def test_what_is_not_changed_is_put_together_as_it_was(self):
+        for body in (page(b'\0\0\0\5', None, b''), page(b'\0\0\0\5', flags=2, state=b'abc')):
+            self.assertEqual(Rows(body).encode(), body)
+
+    def test_a_difference_changes_only_its_own_kind(self):
+        planter = Planter('ttl_off_by_one')
+        body = page(b'\0\0\0\5', None)
+        self.assertEqual(planter.answered(5, wire.RESULT, 0, body), (wire.RESULT, 0, page(b'\0\0\0\4', None)))
+        self.assertEqual(planter.answered(5, wire.ERROR, 0, body), (wire.ERROR, 0, body))
+        self.assertEqual(planter.planted, 1)
+
+    def test_warnings_go_and_the_rest_stays(self):
+        warned = struct.pack('>H', 1) + wire.string('beware')
+        self.assertEqual(Planter('missing_warning').answered(5, wire.RESULT, 8, warned + page(None)), (wire.RESULT, 0, page(None)))
+
+    def test_there_are_twenty(self):
+        self.assertGreaterEqual(len(PLANTED), 20)
+
+
+class Mistakes(unittest.TestCase):
+    def test_what_nobody_meant(self):
+        error = lambda code, **more: dict(kind='error', code=code, message='', **more)
+        self.assertTrue(is_mistake(error('0000')))
+        self.assertTrue(is_mistake(error('1300', detail=[1, 0, 1, [0], 0])))
+        self.assertFalse(is_mistake(error('1300', detail=[1, 0, 1, [1], 0])))  # too many tombstones
+        self.assertFalse(is_mistake(error('2200')))
+
+    def test_a_write_that_failed_spoils_its_table_and_a_read_does_not(self):
+        write, read, other = steps('INSERT INTO t1 (k) VALUES (1);\nSELECT k1 FROM t2;\nSELECT * FROM t3;\n')
+        spoiled = Spoiled()
+        spoiled.note(write)
+        spoiled.note(read)
+        self.assertTrue(spoiled.skips(write))
+        self.assertFalse(spoiled.skips(read) or spoiled.skips(other))
+
+
+class Shrinking(unittest.TestCase):
+    def test_only_what_is_needed_stays(self):
+        class Fake:
+            """Answers with what was written to its table, and is wrong about 7 if it is `broken`."""
+
+            def __init__(self, broken):
+                self.broken = broken
+
+            def clean(self):
+                self.seen = []
+
+            def run(self, step):
+                self.seen.append(step.cql)
+                return self.broken and any('(7)' in cql for cql in self.seen)
+
+        told = steps('CREATE TABLE t1 (k int);\n' + ''.join(f'INSERT INTO t1 (k) VALUES ({n});\nINSERT INTO t2 (k) VALUES ({n});\n' for n in range(20)) + 'SELECT * FROM t1;\n')
+        short = shrink([Fake(True), Fake(False)], told, len(told) - 1, lambda a, b: a != b)
+        self.assertEqual([s.cql for s in short], ['CREATE TABLE t1 (k int)', 'INSERT INTO t1 (k) VALUES (7)', 'SELECT * FROM t1'])
+
+
+class Coverage(unittest.TestCase):
+    def test_what_counts(self):
+        self.assertTrue(counts('statements/SelectStatement.java') and counts('functions/masking/ColumnMask.java'))
+        self.assertFalse(counts('functions/types/DataType.java') or counts('statements/schema/CreateViewStatement.java'))
 
 
 if __name__ == '__main__':

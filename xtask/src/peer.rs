@@ -17,6 +17,20 @@ pub fn script() -> Command {
 /// Heap of a Cassandra that only answers the corpus.
 pub const ORACLE_HEAP: &str = "768M";
 
+/// Where the script keeps the jars.
+pub fn cache() -> PathBuf {
+    machine::cache().join("peer")
+}
+
+/// The folder of Cassandra's jars, once one was started.
+pub fn libraries() -> Outcome<PathBuf> {
+    let folders = std::fs::read_dir(cache())?.filter_map(Result::ok).map(|entry| entry.path());
+    let mut found = folders.filter(|path| {
+        path.file_name().is_some_and(|name| name.to_string_lossy().starts_with("lib-5."))
+    });
+    found.next().ok_or_else(|| "there are no jars of Cassandra 5".into())
+}
+
 /// A Cassandra that stops when this value goes.
 pub struct Peer {
     dir: PathBuf,
@@ -27,19 +41,34 @@ pub struct Peer {
 impl Peer {
     /// Starts one with an empty data directory.
     pub fn start(name: &str, ip: &str, heap: &str) -> Outcome<Self> {
+        Self::start_with(name, ip, heap, &[])
+    }
+
+    /// Starts one with settings of the script's own (`peer help` names them).
+    pub fn start_with(
+        name: &str,
+        ip: &str,
+        heap: &str,
+        settings: &[(&str, &Path)],
+    ) -> Outcome<Self> {
         machine::need(&["bash", "java", "mvn", "python3"])?;
         let dir = machine::cache().join("run").join(name);
         if dir.join("pid").exists() {
             machine::run(script().arg("stop").arg(&dir))?;
         }
         let _ = std::fs::remove_dir_all(&dir);
-        Self::start_again(name, ip, heap)
+        Self::launch(dir, ip, heap, settings)
     }
 
     /// Starts one on the data directory that is there.
     pub fn start_again(name: &str, ip: &str, heap: &str) -> Outcome<Self> {
-        let dir = machine::cache().join("run").join(name);
-        machine::run(script().arg("start").arg(&dir).args([ip, heap]).env("FAST", "1"))?;
+        Self::launch(machine::cache().join("run").join(name), ip, heap, &[])
+    }
+
+    fn launch(dir: PathBuf, ip: &str, heap: &str, settings: &[(&str, &Path)]) -> Outcome<Self> {
+        let mut start = script();
+        start.arg("start").arg(&dir).args([ip, heap]).env("FAST", "1");
+        machine::run(start.envs(settings.iter().copied()))?;
         Ok(Self { dir, ip: ip.to_owned() })
     }
 

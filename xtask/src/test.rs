@@ -54,6 +54,12 @@ const STAGES: &[Stage] = &[
         run: cqlsh,
     },
     Stage {
+        name: "roles",
+        what: "logins, grants and TLS, and every statement under every grant as Cassandra answered",
+        budget_minutes: 3,
+        run: roles,
+    },
+    Stage {
         name: "simulation",
         what: "seeded worlds, each run twice, and planted bugs",
         budget_minutes: 6,
@@ -221,16 +227,26 @@ fn statements(command: &mut Command) -> Outcome<Tally> {
     Ok(tally)
 }
 
-/// The statements that are known to be answered otherwise than by Cassandra: any other that differs is a failure.
-const KNOWN_DIFFERENCES: &str = "docs/differences.md";
-
 fn golden() -> Outcome<Tally> {
     machine::need(&["python3"])?;
     node::build()?;
     let node = Node::start("golden", OURS)?;
-    let known = machine::root().join(KNOWN_DIFFERENCES);
-    statements(oracle::command().args(["--golden", &node.ip, "--known"]).arg(known))
+    let known = machine::root().join(oracle::KNOWN_DIFFERENCES);
+    let mut tally =
+        statements(oracle::command().args(["--golden", &node.ip, "--known"]).arg(known))?;
+    drop(node);
+    for (setting, files) in WITH_SETTINGS {
+        let node = Node::start_with("golden-settings", OURS, &[setting])?;
+        let more = statements(oracle::command().args(["--golden", &node.ip]).args(*files))?;
+        tally.passed += more.passed;
+        tally.failed += more.failed;
+        tally.problems.extend(more.problems);
+    }
+    Ok(tally)
 }
+
+/// Corpus files (`conformance/settings`) for a node with another setting than the default.
+const WITH_SETTINGS: &[(&str, &[&str])] = &[("dynamic_data_masking_enabled=true", &["masks"])];
 
 fn drivers() -> Outcome<Tally> {
     node::build()?;
@@ -247,6 +263,50 @@ fn drivers() -> Outcome<Tally> {
             }
             Err(e) => tally.problems.push(format!("{name}: {e}")),
         }
+    }
+    Ok(tally)
+}
+
+/// What the node of the matrix of permissions is started with; the superuser's name and password are those that
+/// Cassandra makes.
+const ROLES: [&str; 3] = [
+    "authenticator=PasswordAuthenticator",
+    "authorizer=CassandraAuthorizer",
+    "first_superuser=cassandra",
+];
+
+/// Each line of the golden file and each try at the door counts as a check.
+fn roles() -> Outcome<Tally> {
+    machine::need(&["python3", "openssl"])?;
+    node::build()?;
+    let folder = machine::cache().join("run/roles-door");
+    let file = machine::cache().join("run/first-password");
+    std::fs::create_dir_all(machine::cache().join("run"))?;
+    std::fs::write(&file, "cassandra\n")?;
+    let file = format!("first_superuser_password_file={}", file.display());
+    let mut settings = ROLES.to_vec();
+    settings.push(&file);
+    let scripts = machine::root().join("conformance/roles");
+    let mut tally = Tally::default();
+    {
+        let node = Node::start_with("roles", OURS, &settings)?;
+        let mut compare = Command::new("python3");
+        let (done, text) = machine::output(compare.arg(scripts.join("roles.py")).arg(&node.ip))?;
+        let last = text.lines().rev().find(|l| l.contains(" lines compared")).unwrap_or_default();
+        tally.failed += number_before(last, " differ");
+        tally.passed += number_before(last, " lines compared").saturating_sub(tally.failed);
+        if (!done && tally.failed == 0) || last.is_empty() {
+            tally.problems.push("the matrix of permissions did not run to its end".to_owned());
+        }
+    }
+    let mut door = Command::new(machine::python()?);
+    door.arg(scripts.join("door.py")).arg(node::command().get_program()).arg(OURS).arg(folder);
+    let (done, text) = machine::output(&mut door)?;
+    tally.passed += text.lines().filter(|line| line.starts_with("ok ")).count();
+    let failed = text.lines().filter(|line| line.starts_with("failed "));
+    tally.problems.extend(failed.map(str::to_owned));
+    if !done && tally.problems.is_empty() {
+        tally.problems.push("the tries at the door did not run to their end".to_owned());
     }
     Ok(tally)
 }

@@ -89,7 +89,8 @@ fn frame(id: &[u8], values: Vec<BoundValue>) -> Vec<u8> {
 async fn text(env: &Env, node: &Rc<Coordinator>, text: &str) {
     let options = QueryOptions::default();
     let deadline = env.now() + PATIENCE;
-    let request = Request { keyspace: None, version: Version::V4, options: &options, deadline };
+    let request =
+        Request { keyspace: None, version: Version::V4, options: &options, deadline, user: None };
     if let Err(error) = node.query(text, request).await.result {
         panic!("{text}: {}", error.message);
     }
@@ -100,7 +101,8 @@ async fn once(env: &Env, node: &Rc<Coordinator>, decoder: &mut Decoder, bytes: &
     let Outcome::Frame(frame) = decoder.next(bytes).outcome else { panic!("no whole frame") };
     let Ok(Frame::Execute { id, options, .. }) = Frame::parse(frame) else { panic!("no EXECUTE") };
     let deadline = env.turn_now() + Duration::from_secs(12);
-    let request = Request { keyspace: None, version: Version::V4, options: &options, deadline };
+    let request =
+        Request { keyspace: None, version: Version::V4, options: &options, deadline, user: None };
     match node.execute(id, request).await.0.result {
         Ok(answer) => answer,
         Err(error) => panic!("{}", error.message),

@@ -4,9 +4,10 @@ use std::cell::OnceCell;
 use std::rc::Rc;
 
 use cluster::{Coordinator, Request, Tracing};
-use protocol::{Batch, MetadataForm, QueryOptions};
+use protocol::{Batch, ErrorResponse, MetadataForm, QueryOptions};
 use server::{
-    Answer, Context, Execute, Outcome, PrepareOutcome, PreparedAnswer, RowsAnswer, metadata_form,
+    Answer, AuthStep, Authentication, Context, Execute, Outcome, PrepareOutcome, PreparedAnswer,
+    RowsAnswer, metadata_form,
 };
 
 /// A shard's coordinator, as its server sees it.
@@ -22,8 +23,8 @@ fn request<'a>(
         version: context.session.version,
         options,
         deadline: context.deadline,
+        user: context.session.user(),
         tracing: tracing.clone(),
-        // nobody is an ordinary user as long as nobody has to say who it is
         guard: OnceCell::new(),
     }
 }
@@ -78,7 +79,9 @@ impl server::Coordinator for Handler {
         let tracing = self.start_tracing(context);
         let session = context.session.keyspace();
         let of = tracing.as_deref();
-        let result = self.0.prepare(text, session.as_deref(), keyspace, of, None).await;
+        let user = context.session.user();
+        let user = user.as_ref();
+        let result = self.0.prepare(text, session.as_deref(), keyspace, of, user).await;
         self.0.end_prepare_tracing(tracing.as_ref());
         let result = result.map(|mut info| {
             if let Some(warning) = info.use_warning
@@ -109,6 +112,22 @@ impl server::Coordinator for Handler {
             Some(info) => metadata_form(version, execute, &info.result.id(), &page.metadata),
             None => MetadataForm::Full,
         })
+    }
+
+    fn authentication(&self) -> Authentication {
+        match self.0.authenticates() {
+            true => Authentication::Required("org.apache.cassandra.auth.PasswordAuthenticator"),
+            false => Authentication::None,
+        }
+    }
+
+    async fn authenticate(
+        &self,
+        context: &Context,
+        token: &[u8],
+    ) -> Result<AuthStep, ErrorResponse> {
+        let user = self.0.log_in(token, context.session.remote.ip()).await?;
+        Ok(AuthStep::Success { user, token: None })
     }
 
     async fn batch(&self, context: &Context, batch: &Batch<'_>) -> Outcome {

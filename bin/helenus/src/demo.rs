@@ -32,6 +32,7 @@ async fn execute(coordinator: &Rc<Coordinator>, text: &str) -> Result<(), String
         version,
         options: &options,
         deadline,
+        user: None,
         tracing: None,
         guard: OnceCell::new(),
     };

@@ -44,6 +44,28 @@ pub enum NodeError {
     /// A shard ended while the node still needed it.
     #[error("{0}")]
     Stopping(#[from] storage::shards::Stopping),
+    /// The node would let everybody in, and may not.
+    #[error(
+        "rpc_address {address} is not loopback while authenticator is AllowAllAuthenticator: set authenticator to PasswordAuthenticator, or open_without_authentication to true"
+    )]
+    Open {
+        /// Where it would listen.
+        address: std::net::IpAddr,
+    },
+    /// There is no TLS as the configuration wants it.
+    #[error("client_encryption_options: {0}")]
+    Tls(String),
+    /// The password of the first superuser cannot be read.
+    #[error("first_superuser_password_file {}: {why}", path.display())]
+    FirstPassword {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it.
+        why: String,
+    },
+    /// The first superuser cannot be made.
+    #[error("the first superuser cannot be made: {0}")]
+    FirstSuperuser(String),
     /// An address that is none.
     #[error("{key}: {value} is no address")]
     Address {

@@ -12,6 +12,7 @@ mod operator;
 mod settings;
 mod table_metrics;
 mod table_stats;
+mod tls;
 mod views;
 
 pub use error::NodeError;

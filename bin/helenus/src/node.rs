@@ -12,10 +12,10 @@ use cluster::{Coordinator, Identity, first_schema};
 use config::Config;
 use env::sync::{Notify, Semaphore};
 use env::{Class, Env, Instant, ListenOptions, Mesh, Stats, TcpListener};
-use metrics::Registry;
+use metrics::{Counter, Name, Registry, Unit};
 use protocol::Event;
 use schema::TableId;
-use server::{ConnectionLimits, EventHub, Server};
+use server::{ConnectionLimits, EventHub, Server, Tls};
 use storage::shards::{HasShards, Shards, Stopping};
 use storage::{Engine, Replay};
 
@@ -33,6 +33,8 @@ const MINUTE_SECONDS: u64 = 60;
 /// How long after the start the sizes of tables are first estimated, and how often from then on (Cassandra: 5 minutes).
 const FIRST_ESTIMATES: Duration = Duration::from_secs(30);
 const ESTIMATES: Duration = Duration::from_secs(60);
+/// Bytes that a file with a password may have.
+const MAX_PASSWORD_FILE: u64 = 4096;
 /// How long requests in flight may take when the node ends.
 const DRAIN_PATIENCE: Duration = Duration::from_secs(10);
 
@@ -60,6 +62,10 @@ pub struct Node {
     coordinator: OnceCell<Rc<Coordinator>>,
     server: RefCell<Option<Rc<Server>>>,
     hub: EventHub,
+    /// TLS of clients, if there is any.
+    tls: OnceCell<Tls>,
+    certificates_read: Counter,
+    certificates_refused: Counter,
     pub(crate) registry: Registry,
     /// The loop's counters as of the last look at the metrics.
     pub(crate) observed: Rc<RefCell<Stats>>,
@@ -106,6 +112,7 @@ pub async fn run_shard(
     let shards = Shards::new(&env, move |to, job| storage_mesh.send(to, Message::Storage(job)));
     let engine = Engine::new(&env, storage_options(&config), shards, first_schema());
     let registry = Registry::sharing(env.shard() as u32, engine.weight().clone());
+    let count = |name, help| registry.counter(Name::new("Client", name), Unit::Count, help);
     let node_mesh = mesh.clone();
     let shards = Shards::new(&env, move |to, job| node_mesh.send(to, Message::Node(job)));
     let node = Rc::new(Node {
@@ -116,6 +123,12 @@ pub async fn run_shard(
         coordinator: OnceCell::new(),
         server: RefCell::default(),
         hub: EventHub::new(),
+        tls: OnceCell::new(),
+        certificates_read: count("CertificatesRead", "Key stores read anew."),
+        certificates_refused: count(
+            "CertificatesRefused",
+            "Key stores that changed and could not be read.",
+        ),
         registry,
         observed: Rc::default(),
         shown_tables: RefCell::default(),
@@ -185,6 +198,32 @@ impl Node {
     /// Connections of clients, on all shards.
     pub(crate) fn connections(&self) -> &ConnectionLimits {
         &self.limits
+    }
+
+    /// TLS of clients on this shard.
+    pub(crate) fn tls(&self) -> Option<&Tls> {
+        self.tls.get()
+    }
+
+    pub(crate) fn set_tls(&self, tls: Tls) {
+        let _ = self.tls.set(tls);
+    }
+
+    /// Counts stores that were read anew, or could not be.
+    pub(crate) fn count_certificates(&self, are_good: bool) {
+        match are_good {
+            true => self.certificates_read.inc(),
+            false => self.certificates_refused.inc(),
+        }
+    }
+
+    /// Runs `f` on a shard of the node.
+    pub(crate) async fn on_shard<T: Send + 'static>(
+        &self,
+        shard: usize,
+        f: impl FnOnce(&Rc<Self>) -> T + Send + 'static,
+    ) -> Result<T, Stopping> {
+        self.shards.call(shard, f).await
     }
 
     /// Lets time pass for the metrics.
@@ -259,6 +298,7 @@ impl Node {
         self: &Rc<Self>,
         ready: impl FnOnce(&Rc<Self>, &Ready),
     ) -> Result<(), NodeError> {
+        let address = server_settings(&self.config)?.listen;
         let _lock = self.prepare_directories().await?;
         let booted = cluster::boot(&self.engine, &self.config).await?;
         let identity = Arc::new(booted.identity);
@@ -281,6 +321,7 @@ impl Node {
         let operations = Rc::new(Operations(Rc::clone(self)));
         let data_dir = &self.config.data_dir;
         let _socket = admin::socket::serve(&self.env, data_dir, &self.registry, operations)?;
+        self.start_tls().await?;
         let serves_clients = self.config.native_transport.start;
         if serves_clients {
             self.start_server()?;
@@ -288,8 +329,8 @@ impl Node {
         for shard in 1..self.env.shards() {
             self.mesh.send(shard, Message::Opened(Arc::clone(&identity)));
         }
+        self.prepare_roles(&mut notes).await?;
         let (replay, clock_behind) = (booted.replay, booted.clock_behind);
-        let address = server_settings(&self.config)?.listen;
         notes.iter().for_each(|note| self.say("WARN", note.clone()));
         if !clock_behind.is_zero() {
             self.say(
@@ -309,6 +350,37 @@ impl Node {
         self.drain().await?;
         keeper.cancel().await;
         Ok(clock.close().await?)
+    }
+
+    /// Makes the first superuser, where the operator wants one and there is no role; says so where nobody can log in.
+    async fn prepare_roles(&self, notes: &mut Vec<String>) -> Result<(), NodeError> {
+        let auth = &self.config.auth;
+        let Some(coordinator) = self.coordinator.get().filter(|_| auth.authenticates) else {
+            return Ok(());
+        };
+        let failed = |error: protocol::ErrorResponse| NodeError::FirstSuperuser(error.message);
+        if coordinator.has_roles().await.map_err(failed)? {
+            return Ok(());
+        }
+        let Some((name, path)) = &auth.first_superuser else {
+            notes.push(
+                "nobody can log in: there is no role; set first_superuser and first_superuser_password_file"
+                    .to_owned(),
+            );
+            return Ok(());
+        };
+        let bad = |why: String| NodeError::FirstPassword { path: path.clone(), why };
+        let read = self.env.read_file(path, MAX_PASSWORD_FILE).await;
+        let bytes = read.map_err(|error| bad(error.to_string()))?;
+        let text = String::from_utf8(bytes).map_err(|_| bad("it is not UTF-8".to_owned()))?;
+        let password = text.trim_end_matches(['\n', '\r']);
+        if password.is_empty() {
+            return Err(bad("it is empty".to_owned()));
+        }
+        if coordinator.make_first_superuser(name, password).await.map_err(failed)? {
+            notes.push(format!("made the superuser {name}"));
+        }
+        Ok(())
     }
 
     async fn run_other(self: &Rc<Self>) -> Result<(), NodeError> {
@@ -422,7 +494,8 @@ impl Node {
         else {
             return Ok(());
         };
-        let settings = server_settings(&self.config)?;
+        let mut settings = server_settings(&self.config)?;
+        settings.tls = self.tls.get().cloned();
         let address = settings.listen;
         let listen = |source| NodeError::Listen { address, source };
         if self.env.shard() == 0 && self.env.shards() > 1 {

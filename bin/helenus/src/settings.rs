@@ -66,6 +66,9 @@ pub fn storage_options(config: &Config) -> storage::Options {
 pub fn server_settings(config: &Config) -> Result<server::Settings, NodeError> {
     let transport = &config.native_transport;
     let listen = ip("rpc_address", &config.rpc_address)?;
+    if !(listen.is_loopback() || config.auth.authenticates || config.auth.may_be_open) {
+        return Err(NodeError::Open { address: listen });
+    }
     let budget = memory_budget(config);
     let mut settings = server::Settings::new(SocketAddr::new(listen, transport.port));
     settings.shard_aware = transport.shard_aware_port.map(|port| SocketAddr::new(listen, port));

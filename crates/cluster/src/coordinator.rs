@@ -7,8 +7,7 @@ use std::sync::Arc;
 use config::{Config, Timeouts};
 use cql::guard::{Guard, Guardrails};
 use cql::modify::Modify;
-use cql::permission::Need;
-use cql::{Bind, CqlError, Limits, OwnedValues, Plan, Prepared};
+use cql::{Bind, CqlError, Limits, OwnedValues, Plan, Prepared, redacted};
 use env::{Class, Env, Instant};
 use metrics::{Counter, Name, Registry, Unit};
 use protocol::{
@@ -21,15 +20,16 @@ use storage::{Engine, Trace};
 use types::Uuid;
 
 use crate::answer::{Answer, Outcome, PreparedInfo, cql_error, invalid, parse_error};
+use crate::auth::Auth;
 use crate::estimates::Written;
 use crate::guardrails::guardrails;
 use crate::identity::Identity;
 use crate::prepared::{Entry, PreparedCache, result_metadata};
 use crate::request_metrics::{Batches, ClientRequests};
 use crate::schema_owner::SchemaOwner;
-use crate::tracing::{TraceLot, Tracing, shown};
+use crate::tracing::{TraceLot, Tracing};
 use crate::turns::Turns;
-use crate::values::Bound;
+use crate::values::{Bound, check_count};
 use crate::virtual_tables::Views;
 
 /// Bytes of prepared statements that a shard keeps where the configuration does not say.
@@ -46,6 +46,8 @@ pub struct Request<'a> {
     pub options: &'a QueryOptions<'a>,
     /// When the client stops waiting.
     pub deadline: Instant,
+    /// Who asks; none where nobody has to say.
+    pub user: Option<Rc<str>>,
     /// Its trace, if it has one.
     pub tracing: Option<Rc<Tracing>>,
     /// Who watches over it: set where the user is known to be an ordinary one.
@@ -72,6 +74,8 @@ pub struct Coordinator {
     pub(crate) owner: OnceCell<SchemaOwner>,
     /// Tells this shard's clients of a change.
     pub(crate) publish: Box<dyn Fn(&SchemaChange)>,
+    /// Who may do what.
+    pub(crate) auth: Auth,
     /// Who changes which of this shard's partitions.
     pub(crate) turns: Turns,
     /// Who changes the state in `system.paxos` of which of them.
@@ -141,6 +145,7 @@ impl Coordinator {
             unlogged_batch_partitions_warn: config.unlogged_batch_partitions_warn as u32,
             ..Limits::default()
         };
+        let auth = Auth::new(&config, registry);
         Rc::new(Self {
             node: env.random_u64(),
             trace_lot: TraceLot::default(),
@@ -155,6 +160,7 @@ impl Coordinator {
             limits,
             owner: OnceCell::new(),
             publish: Box::new(publish),
+            auth,
             turns: Turns::default(),
             acceptors: Turns::default(),
             ticks: Cell::new(0),
@@ -259,7 +265,7 @@ impl Coordinator {
         keyspace: Option<&str>,
         trace: &Trace,
     ) -> Result<Prepared, ErrorResponse> {
-        trace.note(&self.env, || format!("Parsing {}", shown(text)));
+        trace.note(&self.env, || format!("Parsing {}", redacted(text)));
         let parsed = cql::parse(text).map_err(|error| parse_error(&error))?;
         trace.note(&self.env, || "Preparing statement".to_owned());
         cql::prepare(&parsed, keyspace, &self.schema()).map_err(cql_error)
@@ -289,18 +295,26 @@ impl Coordinator {
         session_keyspace: Option<&str>,
         keyspace: Option<&str>,
         tracing: Option<&Tracing>,
-        guard: Option<&Guard>,
+        user: Option<&Rc<str>>,
     ) -> Result<PreparedInfo, ErrorResponse> {
         if let Some(tracing) = tracing {
             tracing.begin_prepare(text);
-            tracing.trace().note(&self.env, || format!("Parsing {}", shown(text)));
+            tracing.trace().note(&self.env, || format!("Parsing {}", redacted(text)));
         }
         let keyspace = keyspace.or(session_keyspace);
         let known = self.prepared.borrow().get(&prepared_id(keyspace, text));
         let known = known.is_some_and(|entry| entry.epoch == self.schema().epoch());
         let entry = self.prepare_here(text, keyspace)?;
-        if let Some(guard) = guard {
-            guard_plan(&entry.prepared.plan, guard).map_err(cql_error)?;
+        if let Some(user) = user
+            && self.is_guarded(user, false).await?
+        {
+            guard_plan(&entry.prepared.plan, &self.new_guard()).map_err(cql_error)?;
+        }
+        if let Plan::Role(statement) = &entry.prepared.plan
+            && !self.authenticates()
+        {
+            // Cassandra validates what it prepares: nobody has a name here, and so nothing is done but refused
+            Box::pin(self.run_role(statement, None)).await.result?;
         }
         for shard in (0..self.shards.count()).filter(|shard| *shard != self.shards.me()) {
             let (text, keyspace) = (text.to_owned(), keyspace.map(str::to_owned));
@@ -361,6 +375,10 @@ impl Coordinator {
         if let Some(tracing) = &request.tracing {
             tracing.begin_execute(&entry, request.options);
         }
+        let given = &request.options.values;
+        if let Err(error) = check_count(given, &entry.prepared.variables, "there") {
+            return (error.into(), Some(entry.info.clone()));
+        }
         let outcome = self.run(&entry.prepared, &entry.info.result, &request).await;
         (outcome, Some(entry.info.clone()))
     }
@@ -371,14 +389,18 @@ impl Coordinator {
         metadata: &Arc<protocol::ResultMetadata>,
         request: &Request<'_>,
     ) -> Outcome {
-        for need in &prepared.needs {
-            if let Err(refused) = need.refused_to_all() {
-                return cql_error(refused).into();
-            }
-            // nobody has a name as long as nobody is asked for one
-            if matches!(need, Need::Name) {
-                let text = "You have to be logged in and not anonymous to perform this request";
-                return cql_error(CqlError::Unauthorized(text.to_owned())).into();
+        let user = request.user.as_ref();
+        let allowed = match self.authorize_now(&prepared.needs, user) {
+            Some(allowed) => allowed,
+            None => Box::pin(self.authorize(&prepared.needs, user)).await,
+        };
+        if let Err(refused) = allowed {
+            return refused.into();
+        }
+        if request.user.is_some() {
+            let watched = self.watch(request, matches!(prepared.plan, Plan::Schema(_)));
+            if let Err(error) = Box::pin(watched).await {
+                return error.into();
             }
         }
         if let Some(guard) = request.guard()
@@ -396,14 +418,14 @@ impl Coordinator {
             Plan::Modify(modify) => self.modify(modify, &values, request).await,
             Plan::Batch(batch) => self.batch_statement(batch, &values, request).await,
             Plan::Select(select) => self.select(select, &values, metadata, request).await,
-            Plan::Schema(ddl) => self.change_schema(ddl, request.guard().is_some()).await,
+            Plan::Schema(ddl) => self.change_schema(ddl, user, request.guard().is_some()).await,
+            Plan::Role(statement) => Box::pin(self.run_role(statement, user)).await,
             Plan::Use(keyspace) => self.use_keyspace(keyspace),
             Plan::Truncate(table) => match request.guarded(Guard::drop_or_truncate) {
                 Ok(()) => self.truncate(table).await,
                 Err(refused) => refused.into(),
             },
             Plan::Describe(describe) => self.describe(describe, request),
-            Plan::Unserved(what) => cql_error(CqlError::unsupported(what)).into(),
         };
         outcome.warnings.splice(0..0, prepared.warnings.iter().cloned());
         request.warn(&mut outcome);
@@ -449,7 +471,7 @@ impl Coordinator {
                     "Invalid statement in batch: only UPDATE, INSERT and DELETE statements are allowed.",
                 ));
             }
-            request.guarded(|guard| guard_plan(&statement.prepared.plan, guard))?;
+            check_count(&entry.values, &statement.prepared.variables, "There")?;
             values.push(Bound::new(entry.values, &statement.prepared.variables)?);
             statements.push(statement);
         }
@@ -458,6 +480,19 @@ impl Coordinator {
             BatchKind::Unlogged => cql::ast::BatchKind::Unlogged,
             BatchKind::Counter => cql::ast::BatchKind::Counter,
         };
+        for needs in statements.iter().map(|entry| &entry.prepared.needs) {
+            let user = request.user.as_ref();
+            match self.authorize_now(needs, user) {
+                Some(allowed) => allowed?,
+                None => Box::pin(self.authorize(needs, user)).await?,
+            }
+        }
+        if request.user.is_some() {
+            Box::pin(self.watch(request, false)).await?;
+        }
+        for entry in &statements {
+            request.guarded(|guard| guard_plan(&entry.prepared.plan, guard))?;
+        }
         let modifies = statements.iter().filter_map(|entry| match &entry.prepared.plan {
             Plan::Modify(modify) => Some(modify),
             _ => None,

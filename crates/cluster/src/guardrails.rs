@@ -100,6 +100,33 @@ impl Request<'_> {
 }
 
 impl Coordinator {
+    /// Is there anything to watch a user for? Superusers are not watched, nor is anybody where nobody has to say who it
+    /// is; and as long as no setting is other than the default, only changes of the schema are.
+    pub(crate) async fn is_guarded(
+        self: &Rc<Self>,
+        user: &Rc<str>,
+        is_schema: bool,
+    ) -> Result<bool, ErrorResponse> {
+        if !self.authenticates() || !(is_schema || *self.guardrails != Guardrails::default()) {
+            return Ok(false);
+        }
+        Ok(!self.is_superuser(user).await?)
+    }
+
+    /// Gives a request of an ordinary user its guard.
+    pub(crate) async fn watch(
+        self: &Rc<Self>,
+        request: &Request<'_>,
+        is_schema: bool,
+    ) -> Result<(), ErrorResponse> {
+        if let Some(user) = &request.user
+            && self.is_guarded(user, is_schema).await?
+        {
+            let _ = request.guard.set(self.new_guard());
+        }
+        Ok(())
+    }
+
     /// A guard for a request of a user who is no superuser; nobody else is guarded.
     pub fn new_guard(&self) -> Rc<Guard> {
         Rc::new(Guard::new(Rc::clone(&self.guardrails)))

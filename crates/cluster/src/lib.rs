@@ -3,6 +3,7 @@
 #![forbid(unsafe_code)]
 
 mod answer;
+mod auth;
 mod batch_log;
 mod boot;
 mod clock_reserve;
@@ -30,6 +31,7 @@ pub use answer::{Answer, Outcome, Page, PreparedInfo};
 pub use boot::{BootError, Booted, boot, first_schema};
 pub use clock_reserve::{ClockReserve, ReserveError};
 pub use coordinator::{Coordinator, Request};
+pub use cql::redacted;
 pub use identity::{Identity, RELEASE_VERSION};
 pub use prepared::class_name;
 pub use tracing::Tracing;

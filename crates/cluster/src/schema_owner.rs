@@ -83,7 +83,12 @@ impl Coordinator {
 
     /// A statement that changes the schema, from any shard.
     /// With a guard where an ordinary user asks for it.
-    pub(crate) async fn change_schema(self: &Rc<Self>, ddl: &Ddl, is_guarded: bool) -> Outcome {
+    pub(crate) async fn change_schema(
+        self: &Rc<Self>,
+        ddl: &Ddl,
+        user: Option<&Rc<str>>,
+        is_guarded: bool,
+    ) -> Outcome {
         let ddl = ddl.clone();
         let run = move |owner: Rc<Self>| async move {
             let guard = is_guarded.then(|| owner.new_guard());
@@ -96,6 +101,11 @@ impl Coordinator {
         };
         match changed {
             Ok((change, warnings)) => {
+                if let Some(change) = &change
+                    && let Err(error) = Box::pin(self.after_schema_change(change, user)).await
+                {
+                    return error.into();
+                }
                 guarded.extend(warnings);
                 Outcome::new(Ok(change.map_or(Answer::Void, Answer::SchemaChange)), guarded)
             }
@@ -113,6 +123,7 @@ impl Coordinator {
         let options = ChangeOptions {
             datacenters: [(self.identity.data_center.clone(), 1)].into(),
             default_replication: self.config.default_keyspace_rf,
+            masking: self.config.dynamic_data_masking_enabled,
             now: timestamp / 1_000_000,
             ..ChangeOptions::default()
         };

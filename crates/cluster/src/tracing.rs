@@ -9,7 +9,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 
-use cql::Values;
+use cql::{Values, redacted};
 use env::{Class, Instant};
 use protocol::{Consistency, QueryOptions};
 use rows::{Mutation, RowBuilder, UpdateBuilder};
@@ -27,11 +27,6 @@ use crate::values::Bound;
 const COMMAND: &str = "QUERY";
 /// Characters of a bound value that a trace shows.
 const VALUE_CHARS_MAX: usize = 1_000;
-
-/// A statement as traces show it: what it says of secrets goes through here.
-pub(crate) fn shown(statement: &str) -> &str {
-    statement
-}
 
 /// A traced request, on the shard that its client talks to.
 #[derive(Debug)]
@@ -67,19 +62,19 @@ impl Tracing {
     /// A statement is run from its text.
     pub(crate) fn begin_query(&self, text: &str, options: &QueryOptions<'_>) {
         let mut parameters = paging(options);
-        parameters.push(("query".to_owned(), shown(text).to_owned()));
+        parameters.push(("query".to_owned(), redacted(text).into_owned()));
         self.begin("Execute CQL3 query", parameters);
     }
 
     /// A statement is prepared.
     pub(crate) fn begin_prepare(&self, text: &str) {
-        self.begin("Preparing CQL3 query", vec![("query".to_owned(), shown(text).to_owned())]);
+        self.begin("Preparing CQL3 query", vec![("query".to_owned(), redacted(text).into_owned())]);
     }
 
     /// A prepared statement is run.
     pub(crate) fn begin_execute(&self, entry: &Entry, options: &QueryOptions<'_>) {
         let mut parameters = paging(options);
-        parameters.push(("query".to_owned(), shown(&entry.text).to_owned()));
+        parameters.push(("query".to_owned(), redacted(&entry.text).into_owned()));
         let variables = &entry.prepared.variables;
         if let Ok(values) = Bound::new(options.values, variables) {
             for (n, variable) in variables.iter().enumerate() {

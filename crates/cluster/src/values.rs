@@ -35,6 +35,19 @@ impl<'a> Bound<'a> {
     }
 }
 
+/// Are there as many values as markers? EXECUTE and BATCH say so in words of their own; `there` begins them.
+pub(crate) fn check_count(
+    values: &protocol::Values<'_>,
+    variables: &[Variable],
+    there: &str,
+) -> Result<(), ErrorResponse> {
+    let (markers, given) = (variables.len(), values.len());
+    if markers == given || values.is_named() {
+        return Ok(());
+    }
+    Err(invalid(format!("{there} were {markers} markers(?) in CQL but {given} bound variables")))
+}
+
 impl Values for Bound<'_> {
     fn len(&self) -> usize {
         match self {

@@ -129,6 +129,85 @@ pub struct Timeouts {
     pub other: Duration,
 }
 
+/// Settings of a cache of what `system_auth` says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct AuthCache {
+    /// `*_validity`: how long an entry serves; zero: nothing is kept.
+    pub validity: Duration,
+    /// `*_update_interval`: after how long it is read again in the background.
+    pub update_interval: Duration,
+    /// `*_cache_max_entries`.
+    pub max_entries: usize,
+}
+
+/// Who may do what.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Auth {
+    /// `authenticator`: must clients log in (`PasswordAuthenticator`)?
+    pub authenticates: bool,
+    /// `authorizer`: do permissions count (`CassandraAuthorizer`)?
+    pub authorizes: bool,
+    /// `credentials_*`.
+    pub credentials: AuthCache,
+    /// `roles_*`.
+    pub roles: AuthCache,
+    /// `permissions_*`.
+    pub permissions: AuthCache,
+    /// `auth_bcrypt_gensalt_log2_rounds`.
+    pub bcrypt_rounds: u32,
+    /// `role_password_update_min_interval`; zero: as often as one likes.
+    pub password_update_min_interval: Duration,
+    /// `first_superuser` and `first_superuser_password_file`.
+    pub first_superuser: Option<(String, PathBuf)>,
+    /// `open_without_authentication`.
+    pub may_be_open: bool,
+}
+
+/// Where keys or certificates are.
+#[derive(Clone, PartialEq, Eq)]
+pub enum Store {
+    /// In a file.
+    File(PathBuf),
+    /// In the configuration itself, as PEM.
+    Inline(String),
+}
+
+impl std::fmt::Debug for Store {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::File(path) => write!(f, "{}", path.display()),
+            Self::Inline(_) => f.write_str("PEM"),
+        }
+    }
+}
+
+/// `client_encryption_options`, where it is on.
+#[derive(Clone, PartialEq, Eq)]
+pub struct ClientTls {
+    /// `optional`: may clients do without?
+    pub is_optional: bool,
+    /// `keystore`.
+    pub keystore: Store,
+    /// `keystore_password`.
+    pub keystore_password: String,
+    /// `truststore`.
+    pub truststore: Store,
+    /// `truststore_password`.
+    pub truststore_password: String,
+    /// `require_client_auth`: must clients show a certificate?
+    pub requires_client_auth: bool,
+    /// `accepted_protocols`, or `protocol`; empty: all that are safe.
+    pub protocols: Vec<String>,
+    /// `cipher_suites`; empty: all that are safe.
+    pub cipher_suites: Vec<String>,
+}
+
+impl std::fmt::Debug for ClientTls {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("ClientTls").field("keystore", &self.keystore).finish_non_exhaustive()
+    }
+}
+
 /// The native transport.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NativeTransport {
@@ -191,6 +270,8 @@ pub struct Config {
     pub snitch: Snitch,
     /// `default_keyspace_rf`.
     pub default_keyspace_rf: u32,
+    /// `dynamic_data_masking_enabled`.
+    pub dynamic_data_masking_enabled: bool,
 
     /// `listen_address`; `localhost` where it is not set.
     pub listen_address: Host,
@@ -206,6 +287,10 @@ pub struct Config {
     pub internode_compression: InternodeCompression,
     /// `inter_dc_tcp_nodelay`.
     pub inter_dc_tcp_nodelay: bool,
+    /// Who may do what.
+    pub auth: Auth,
+    /// TLS of clients; none: bytes travel as they are.
+    pub client_tls: Option<ClientTls>,
     /// The native transport's keys.
     pub native_transport: NativeTransport,
 
@@ -401,6 +486,7 @@ impl Config {
             seeds: get.seeds()?,
             snitch: get.snitch()?,
             default_keyspace_rf: get.count("default_keyspace_rf")?,
+            dynamic_data_masking_enabled: get.bool("dynamic_data_masking_enabled"),
             broadcast_address: get
                 .some_host("broadcast_address")?
                 .unwrap_or(listen_address.clone()),
@@ -410,6 +496,8 @@ impl Config {
             storage_port: get.port("storage_port"),
             internode_compression: get.internode_compression(),
             inter_dc_tcp_nodelay: get.bool("inter_dc_tcp_nodelay"),
+            auth: get.auth()?,
+            client_tls: get.client_tls()?,
             native_transport: get.native_transport()?,
             commitlog_sync: get.commitlog_sync()?,
             commitlog_segment_size: get.segment_size()?,

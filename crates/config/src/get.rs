@@ -2,12 +2,12 @@
 //! those of `config.DatabaseDescriptor`.
 
 use std::net::{IpAddr, Ipv4Addr};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use crate::config::{
-    CommitFailurePolicy, CommitLogSync, Config, DiskFailurePolicy, FlushCompression, Host,
-    InternodeCompression, NativeTransport, Snitch, Timeouts,
+    Auth, AuthCache, ClientTls, CommitFailurePolicy, CommitLogSync, Config, DiskFailurePolicy,
+    FlushCompression, Host, InternodeCompression, NativeTransport, Snitch, Store, Timeouts,
 };
 use crate::error::{Error, Result};
 use crate::key::{Key, Value};
@@ -195,8 +195,6 @@ impl Get<'_> {
     /// Classes of which one alone is served.
     pub fn check_classes(&self) -> Result<()> {
         for (name, package, served) in [
-            ("authenticator.class_name", "org.apache.cassandra.auth.", "AllowAllAuthenticator"),
-            ("authorizer.class_name", "org.apache.cassandra.auth.", "AllowAllAuthorizer"),
             ("partitioner", "org.apache.cassandra.dht.", "Murmur3Partitioner"),
             ("seed_provider.class_name", "org.apache.cassandra.locator.", "SimpleSeedProvider"),
             ("storage_compatibility_mode", "", "CASSANDRA_4"),
@@ -207,6 +205,108 @@ impl Get<'_> {
             }
         }
         Ok(())
+    }
+
+    pub fn auth(&self) -> Result<Auth> {
+        let of = |name: &'static str, served: [&'static str; 2]| {
+            let text = self.text(name);
+            let text = text.strip_prefix("org.apache.cassandra.auth.").unwrap_or(&text);
+            match served.iter().position(|known| *known == text) {
+                Some(at) => Ok(at == 1),
+                None if text.is_empty() => Ok(false),
+                None => self.not_served(name, &served.join(" or ")),
+            }
+        };
+        let authenticates =
+            of("authenticator.class_name", ["AllowAllAuthenticator", "PasswordAuthenticator"])?;
+        let authorizes =
+            of("authorizer.class_name", ["AllowAllAuthorizer", "CassandraAuthorizer"])?;
+        if authorizes && !authenticates {
+            let why = "it has authorization enabled which requires the authenticator to enable authentication";
+            return self.refuse("authorizer.class_name", why);
+        }
+        let cache = |name: &str| -> Result<AuthCache> {
+            let validity = self.duration(&format!("{name}_validity"));
+            let update = self.some_base(&format!("{name}_update_interval"));
+            Ok(AuthCache {
+                validity,
+                update_interval: update.filter(|n| *n > 0).map_or(validity, Duration::from_nanos),
+                max_entries: self.count(&format!("{name}_cache_max_entries"))? as usize,
+            })
+        };
+        let file = self.some_text("first_superuser_password_file").map(PathBuf::from);
+        let first_superuser = match (self.some_text("first_superuser"), file) {
+            (Some(name), Some(file)) if !name.is_empty() => Some((name, file)),
+            (None, None) => None,
+            _ => {
+                let why = "it goes with first_superuser_password_file, and neither may be empty";
+                return self.refuse("first_superuser", why);
+            }
+        };
+        Ok(Auth {
+            authenticates,
+            authorizes,
+            credentials: cache("credentials")?,
+            roles: cache("roles")?,
+            permissions: cache("permissions")?,
+            bcrypt_rounds: self.count("auth_bcrypt_gensalt_log2_rounds")?,
+            password_update_min_interval: self.duration("role_password_update_min_interval"),
+            first_superuser,
+            may_be_open: self.bool("open_without_authentication"),
+        })
+    }
+
+    /// `client_encryption_options`; none: bytes travel as they are. Other than Cassandra, a key store that merely lies
+    /// there switches nothing on.
+    pub fn client_tls(&self) -> Result<Option<ClientTls>> {
+        let key = |name: &str| format!("client_encryption_options.{name}");
+        let is_optional = self.bool(&key("optional"));
+        if !is_optional && !self.bool(&key("enabled")) {
+            return Ok(None);
+        }
+        let text = |name: &str| self.text(&key(name));
+        let factory = text("ssl_context_factory.class_name");
+        let mut protocols = self.list(&key("accepted_protocols"));
+        protocols.extend(self.some_text(&key("protocol")).filter(|_| protocols.is_empty()));
+        let mut tls = ClientTls {
+            is_optional,
+            keystore: Store::File(text("keystore").into()),
+            keystore_password: text("keystore_password"),
+            truststore: Store::File(text("truststore").into()),
+            truststore_password: text("truststore_password"),
+            requires_client_auth: self.bool(&key("require_client_auth")),
+            protocols,
+            cipher_suites: self.list(&key("cipher_suites")),
+        };
+        match class(&factory, "org.apache.cassandra.security.") {
+            "DefaultSslContextFactory" => {}
+            "PEMBasedSslContextFactory" => {
+                let parameters = match self.value(&key("ssl_context_factory.parameters")) {
+                    Value::Map(entries) => entries,
+                    _ => Vec::new(),
+                };
+                let of = |name: &str| {
+                    let found = parameters.iter().find(|(key, _)| key == name);
+                    found.and_then(|(_, value)| value.show()).filter(|text| !text.is_empty())
+                };
+                if let Some(pem) = of("private_key") {
+                    tls.keystore = Store::Inline(pem);
+                }
+                tls.keystore_password = of("private_key_password").unwrap_or(tls.keystore_password);
+                if let Some(pem) = of("trusted_certificates") {
+                    tls.truststore = Store::Inline(pem);
+                }
+            }
+            _ => {
+                let name = key("ssl_context_factory.class_name");
+                return self
+                    .not_served(&name, "DefaultSslContextFactory or PEMBasedSslContextFactory");
+            }
+        }
+        if !matches!(text("store_type").to_ascii_uppercase().as_str(), "JKS" | "PKCS12" | "PEM") {
+            return self.not_served(&key("store_type"), "PKCS12 or PEM");
+        }
+        Ok(Some(tls))
     }
 
     pub fn internode_compression(&self) -> InternodeCompression {

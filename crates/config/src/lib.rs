@@ -26,8 +26,8 @@ mod values;
 mod yaml;
 
 pub use config::{
-    CommitFailurePolicy, CommitLogSync, Config, DiskFailurePolicy, FlushCompression, Host,
-    InternodeCompression, Lookup, NativeTransport, Snitch, Timeouts,
+    Auth, AuthCache, ClientTls, CommitFailurePolicy, CommitLogSync, Config, DiskFailurePolicy,
+    FlushCompression, Host, InternodeCompression, Lookup, NativeTransport, Snitch, Store, Timeouts,
 };
 pub use error::{Error, Result};
 pub use get::MAX_TOKENS;

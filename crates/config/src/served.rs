@@ -9,7 +9,6 @@ use crate::values::Values;
 /// stand behind an unset key, and switches that repeat what is so anyway.
 const SAME_AS_DEFAULT: &[(&str, &[&str])] = &[
     ("cidr_authorizer.class_name", &["AllowAllCIDRAuthorizer"]),
-    ("client_encryption_options.optional", &["false"]),
     ("disk_access_mode", &["auto", "standard", "mmap", "legacy"]),
     ("internode_authenticator.class_name", &["AllowAllInternodeAuthenticator"]),
     ("network_authorizer.class_name", &["AllowAllNetworkAuthorizer"]),
@@ -83,7 +82,6 @@ const SWITCHES: &[Switch] = &[
 
 /// Switches within a section that open something of their own.
 const SWITCHES_OF_THEIR_OWN: &[&str] = &[
-    "client_encryption_options.optional",
     "server_encryption_options.enabled",
     "server_encryption_options.legacy_ssl_storage_port_enabled",
     "server_encryption_options.optional",

@@ -105,6 +105,10 @@ fn show(config: &Config, key: &Key) -> Option<String> {
     {
         return Some(REDACTED.to_string());
     }
+    // a private key may stand there in full
+    if key.name.ends_with(".ssl_context_factory.parameters") && config.is_set(key.name) {
+        return Some(REDACTED.to_string());
+    }
     match (effective(config, key), key.kind) {
         (Value::Quantity(q), Kind::Seconds(_)) => Some((q.base() / 1_000_000_000).to_string()),
         (Value::Double(v), _) if key.name == "memtable_cleanup_threshold" => {

@@ -80,14 +80,15 @@ fn refusals_name_key_value_and_what_is_expected() {
 #[test]
 fn what_we_do_not_serve_stops_the_start() {
     for yaml in [
-        "authenticator: PasswordAuthenticator",
-        "authorizer: { class_name: CassandraAuthorizer }",
+        "authenticator: MutualTlsAuthenticator",
+        "authorizer: { class_name: com.example.Mine }",
+        "network_authorizer: CassandraNetworkAuthorizer",
         "role_manager: { class_name: com.example.Roles }",
         "partitioner: org.apache.cassandra.dht.RandomPartitioner",
         "endpoint_snitch: Ec2Snitch",
         "storage_compatibility_mode: NONE",
-        "client_encryption_options: { enabled: true, keystore: k }",
-        "client_encryption_options: { optional: true }",
+        "client_encryption_options: { enabled: true, require_endpoint_verification: true }",
+        "client_encryption_options: { optional: true, store_type: BCFKS }",
         "server_encryption_options: { internode_encryption: all }",
         "cdc_enabled: true",
         "user_defined_functions_enabled: true",
@@ -100,6 +101,43 @@ fn what_we_do_not_serve_stops_the_start() {
         assert!(text.contains("is not served yet: only"), "{yaml}: {text}");
         assert_eq!(text.lines().count(), 1, "{text}");
     }
+}
+
+#[test]
+fn who_may_do_what_is_read_in_both_forms_of_a_class() {
+    let open = Config::default();
+    assert!(!open.auth.authenticates && !open.auth.authorizes && open.client_tls.is_none());
+    assert_eq!(open.auth.roles.validity, Duration::from_secs(2));
+    for yaml in [
+        "authenticator: PasswordAuthenticator\nauthorizer: CassandraAuthorizer",
+        "authenticator: { class_name: org.apache.cassandra.auth.PasswordAuthenticator }\n\
+         authorizer:\n  class_name: CassandraAuthorizer\n  parameters: {}",
+    ] {
+        let config = Config::from_yaml(yaml).unwrap_or_else(|e| panic!("{yaml}: {e}"));
+        assert!(config.auth.authenticates && config.auth.authorizes);
+    }
+    // permissions of whom?
+    assert!(refusal("authorizer: CassandraAuthorizer").contains("enable authentication"));
+    let config = Config::from_yaml("roles_validity: 9s\nroles_update_interval: 3s").unwrap();
+    assert_eq!(config.auth.roles.update_interval, Duration::from_secs(3));
+    assert_eq!(config.auth.permissions.update_interval, config.auth.permissions.validity);
+    assert!(refusal("first_superuser: a").contains("first_superuser_password_file"));
+}
+
+#[test]
+fn secrets_of_tls_are_shown_nowhere() {
+    let yaml = "client_encryption_options: { enabled: true, keystore_password: secret, \
+                ssl_context_factory: { class_name: org.apache.cassandra.security.PEMBasedSslContextFactory, \
+                parameters: { private_key: secret, private_key_password: secret } } }";
+    let config = Config::from_yaml(yaml).unwrap();
+    let tls = config.client_tls.as_ref().unwrap();
+    assert_eq!(tls.keystore, config::Store::Inline("secret".to_owned()));
+    assert!(!format!("{tls:?}").contains("secret"));
+    let shown = config
+        .entries()
+        .into_iter()
+        .find(|(_, value)| value.as_deref().is_some_and(|value| value.contains("secret")));
+    assert_eq!(shown, None);
 }
 
 #[test]
@@ -193,6 +231,7 @@ fn only_what_needs_a_jvm_is_passed_over_for_it() {
     assert_eq!(
         jvm,
         [
+            "client_encryption_options.algorithm",
             "crypto_provider.class_name",
             "crypto_provider.parameters",
             "dump_heap_on_uncaught_exception",

@@ -7,7 +7,9 @@ use std::fmt;
 
 use schema::Schema;
 
-use crate::ast::{self, Modification, Permission, QualifiedName, Resource, Statement};
+use crate::ast::{
+    self, Modification, Permission, QualifiedName, Resource, RoleStatement, Statement,
+};
 use crate::error::CqlError;
 use crate::scope::Scope;
 
@@ -15,6 +17,8 @@ use crate::scope::Scope;
 const LOCAL: [&str; 4] = ["system", "system_schema", "system_views", "system_virtual_schema"];
 /// The system's keyspaces that are replicated as any other.
 const REPLICATED: [&str; 3] = ["system_traces", "system_auth", "system_distributed"];
+/// Keyspaces that only the node writes to; traces may be truncated, and virtual tables say themselves what they take.
+const UNWRITABLE: [&str; 4] = ["system", "system_schema", "system_auth", "system_distributed"];
 /// Tables of `system` that any client may read.
 const READABLE: [&str; 5] = ["local", "peers", "peers_v2", "size_estimates", "table_estimates"];
 
@@ -33,26 +37,35 @@ pub fn is_system(keyspace: &str) -> bool {
 pub enum Need {
     /// To be logged in, anonymously if the node asks for no more.
     Login,
-    /// To be logged in under a name.
-    Name,
     /// To be a superuser, where the node tells users apart; with the text for others.
     Superuser(&'static str),
-    /// A permission on a resource, or on one that contains it. Names are complete.
+    /// A permission on data, or on what contains them. Names are complete.
     Permission(Permission, Resource),
+    /// A permission that one may only give or take who has it.
+    Held(Permission, Resource),
+    /// A permission on roles; who has it not is told no more than that.
+    OnRole(Permission, Resource),
+    /// What depends on who is asking and on the roles as they stand: for whoever runs the statement.
+    AsRolesStand,
 }
 
 impl Need {
     /// What not even a superuser may do: change the schema of the system's own keyspaces
-    /// (`ClientState.preventSystemKSSchemaModification`).
+    /// (`ClientState.preventSystemKSSchemaModification`), or, other than in Cassandra, their contents.
     pub fn refused_to_all(&self) -> Result<(), CqlError> {
         let Self::Permission(permission, resource) = self else { return Ok(()) };
+        if *permission == Permission::Modify {
+            return match resource.data_keyspace() {
+                Some(keyspace) if UNWRITABLE.contains(&keyspace) => Err(unmodifiable(keyspace)),
+                _ => Ok(()),
+            };
+        }
         if !matches!(permission, Permission::Create | Permission::Alter | Permission::Drop) {
             return Ok(());
         }
-        let Some(keyspace) = data_keyspace(resource) else { return Ok(()) };
+        let Some(keyspace) = resource.data_keyspace() else { return Ok(()) };
         if is_local_system(keyspace) {
-            let text = format!("{keyspace} keyspace is not user-modifiable.");
-            return Err(CqlError::Unauthorized(text));
+            return Err(unmodifiable(keyspace));
         }
         let replication =
             *permission == Permission::Alter && matches!(resource, Resource::Keyspace(_));
@@ -77,12 +90,8 @@ impl Need {
     }
 }
 
-fn data_keyspace(resource: &Resource) -> Option<&str> {
-    match resource {
-        Resource::Keyspace(keyspace) | Resource::AllTables(keyspace) => Some(keyspace),
-        Resource::Table(name) => name.keyspace.as_deref(),
-        _ => None,
-    }
+fn unmodifiable(keyspace: &str) -> CqlError {
+    CqlError::Unauthorized(format!("{keyspace} keyspace is not user-modifiable."))
 }
 
 /// As messages and `system_auth` name it.
@@ -192,6 +201,9 @@ pub fn needs(statement: &Statement, scope: &Scope<'_>) -> Result<Vec<Need>, CqlE
         Statement::CreateAggregate(own) => create_aggregate(own, keyspace(&own.name)?),
         Statement::DropFunction(own) | Statement::DropAggregate(own) => {
             let name = qualified(&own.name, scope)?;
+            if !has_callable(scope.schema, &name) {
+                return Ok(Vec::new());
+            }
             match &own.arguments {
                 Some(types) => one(P::Drop, Resource::Function(name, types.clone())),
                 None => one(P::Drop, Resource::FunctionsIn(name.keyspace.unwrap_or_default())),
@@ -204,18 +216,7 @@ pub fn needs(statement: &Statement, scope: &Scope<'_>) -> Result<Vec<Need>, CqlE
             // Cassandra's spelling
             "Only superusers are allowed to perfrom DROP TRIGGER queries",
         )]),
-        Statement::CreateRole(_)
-        | Statement::AlterRole(_)
-        | Statement::DropRole(_)
-        | Statement::ListRoles(_)
-        | Statement::ListUsers
-        | Statement::GrantRole(_)
-        | Statement::RevokeRole(_)
-        | Statement::GrantPermissions(_)
-        | Statement::RevokePermissions(_)
-        | Statement::ListPermissions(_)
-        | Statement::AddIdentity(_)
-        | Statement::DropIdentity(_) => role_statement(statement, scope),
+        Statement::Role(role) => Ok(role_statement(role, scope)),
     }
 }
 
@@ -253,6 +254,15 @@ fn modification(
     Ok(needs)
 }
 
+/// Is there a function or an aggregate of that name? What is not there takes no permission to be dropped.
+fn has_callable(schema: &Schema, name: &QualifiedName) -> bool {
+    let keyspace = name.keyspace.as_deref().and_then(|keyspace| schema.keyspace(keyspace));
+    keyspace.is_some_and(|keyspace| {
+        let mut all = keyspace.functions.keys().chain(keyspace.aggregates.keys());
+        all.any(|signature| signature.name == name.name)
+    })
+}
+
 fn drop_index(schema: &Schema, index: &QualifiedName) -> Vec<Need> {
     let keyspace = index.keyspace.as_deref().and_then(|keyspace| schema.keyspace(keyspace));
     let mut tables = keyspace.into_iter().flat_map(|keyspace| keyspace.tables.values());
@@ -284,23 +294,18 @@ fn create_aggregate(
     Ok(needs)
 }
 
-/// What can be said of statements about roles without knowing the roles: whose own they are, and who is a
-/// superuser, is for whoever runs them.
-fn role_statement(statement: &Statement, scope: &Scope<'_>) -> Result<Vec<Need>, CqlError> {
+/// What can be said of statements about roles without knowing the roles.
+fn role_statement(statement: &RoleStatement, scope: &Scope<'_>) -> Vec<Need> {
     use Permission as P;
-    let mut needs = vec![Need::Name];
-    let mut need = |permission, resource| needs.push(Need::Permission(permission, resource));
     match statement {
-        Statement::CreateRole(_) | Statement::AddIdentity(_) => {
-            need(P::Create, Resource::AllRoles);
+        RoleStatement::Create(_) | RoleStatement::AddIdentity(_) => {
+            vec![Need::OnRole(P::Create, Resource::AllRoles)]
         }
-        Statement::AlterRole(own) => need(P::Alter, Resource::Role(own.name.clone())),
-        Statement::DropRole(own) => need(P::Drop, Resource::Role(own.name.clone())),
-        Statement::DropIdentity(_) => need(P::Drop, Resource::AllRoles),
-        Statement::GrantRole(own) | Statement::RevokeRole(own) => {
-            need(P::Authorize, Resource::Role(own.role.clone()));
+        RoleStatement::Drop(own) => vec![Need::OnRole(P::Drop, Resource::Role(own.name.clone()))],
+        RoleStatement::GrantRole(own) | RoleStatement::RevokeRole(own) => {
+            vec![Need::OnRole(P::Authorize, Resource::Role(own.role.clone()))]
         }
-        Statement::GrantPermissions(own) | Statement::RevokePermissions(own) => {
+        RoleStatement::Grant(own) | RoleStatement::Revoke(own) => {
             let resource = match &own.resource {
                 // without a name to be known by, the keyspace does not matter
                 Resource::Table(name) => match qualified(name, scope) {
@@ -309,10 +314,14 @@ fn role_statement(statement: &Statement, scope: &Scope<'_>) -> Result<Vec<Need>,
                 },
                 other => other.clone(),
             };
-            need(P::Authorize, resource.clone());
-            own.permissions.iter().for_each(|permission| need(*permission, resource.clone()));
+            let all = std::iter::once(&P::Authorize).chain(&own.permissions);
+            all.map(|permission| Need::Held(*permission, resource.clone())).collect()
         }
-        _ => {}
+        // one's own role, those granted to one, that of an identity
+        RoleStatement::Alter(_)
+        | RoleStatement::DropIdentity(_)
+        | RoleStatement::List(_)
+        | RoleStatement::ListUsers
+        | RoleStatement::ListPermissions(_) => vec![Need::AsRolesStand],
     }
-    Ok(needs)
 }

@@ -82,10 +82,10 @@ pub enum Plan {
     Use(String),
     /// TRUNCATE.
     Truncate(Arc<schema::Table>),
+    /// A statement about roles and permissions; the tables that it names are complete where they can be.
+    Role(Arc<ast::RoleStatement>),
     /// DESCRIBE.
     Describe(Box<crate::describe::Describe>),
-    /// A statement that is not served, by name: once allowed, it is answered by [`CqlError::unsupported`].
-    Unserved(&'static str),
 }
 
 impl Plan {
@@ -107,8 +107,8 @@ impl Plan {
             Self::Schema(_)
             | Self::Use(_)
             | Self::Truncate(_)
-            | Self::Describe(_)
-            | Self::Unserved(_) => Vec::new(),
+            | Self::Role(_)
+            | Self::Describe(_) => Vec::new(),
         }
     }
 }

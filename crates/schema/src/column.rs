@@ -83,7 +83,7 @@ pub struct ColumnMask {
     pub function_name: String,
     /// CQL types of the arguments after the first.
     pub argument_types: Vec<String>,
-    /// CQL literals of those arguments, `None` for null.
+    /// Those arguments as text, without the quotes of a literal; `None` for null.
     pub arguments: Vec<Option<String>>,
 }
 

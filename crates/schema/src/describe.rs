@@ -258,15 +258,23 @@ fn column_to_cql(name: &str, column: &Column) -> String {
     }
     if let Some(mask) = &column.mask {
         let function = maybe_quote(&mask.function_name);
-        let arguments: Vec<&str> =
-            mask.arguments.iter().map(|a| a.as_deref().unwrap_or("null")).collect();
-        let keyspace = match mask.function_keyspace.as_str() {
-            "system" => String::new(),
-            other => format!("{}.", maybe_quote(other)),
-        };
-        let _ = write!(text, " MASKED WITH {keyspace}{function}({})", arguments.join(", "));
+        let arguments: Vec<String> = mask
+            .arguments
+            .iter()
+            .zip(&mask.argument_types)
+            .map(|(text, ty)| mask_argument(text.as_deref(), ty, column))
+            .collect();
+        let keyspace = maybe_quote(&mask.function_keyspace);
+        let _ = write!(text, " MASKED WITH {keyspace}.{function}({})", arguments.join(", "));
     }
     text
+}
+
+/// An argument of a mask as a literal. Its type is a native one, or the column's own.
+fn mask_argument(argument: Option<&str>, ty: &str, column: &Column) -> String {
+    let ty = types::CqlType::native(ty).unwrap_or_else(|| column.ty.clone());
+    let value = argument.and_then(|text| ty.parse_text(text, 0).ok());
+    value.map_or_else(|| "null".to_owned(), |value| ty.to_cql_literal(&value))
 }
 
 fn dropped_to_cql(dropped: &DroppedColumn) -> String {

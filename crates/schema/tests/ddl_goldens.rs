@@ -54,6 +54,7 @@ impl Translator<'_> {
             name: text(&c[0]),
             ty: self.ty(ks, &c[1]),
             is_static: c.get(2).is_some(),
+            mask: None,
         };
         v.as_array().unwrap().iter().map(column).collect()
     }

@@ -15,6 +15,7 @@ use crate::output::{EncodedEvent, Output};
 use crate::session::Session;
 use crate::settings::UNREAD_EVENTS;
 use crate::shard::Shard;
+use crate::tls::TlsStream;
 
 /// How far a connection has come.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -43,6 +44,8 @@ pub(crate) struct Connection {
     session: OnceCell<Rc<Session>>,
     /// None once the connection is closed, even while requests of it still run.
     stream: RefCell<Option<TcpStream>>,
+    /// Between the connection and its socket; none where bytes travel as they are.
+    tls: Option<Box<RefCell<TlsStream>>>,
     output: RefCell<Output>,
     events: RefCell<Vec<EncodedEvent>>,
     dirty: Cell<bool>,
@@ -61,9 +64,21 @@ pub(crate) struct Connection {
 }
 
 impl Connection {
-    pub fn new(shard: Rc<Shard>, stream: TcpStream, remote: SocketAddr, permit: Permit) -> Self {
+    /// # Errors
+    /// If TLS cannot begin.
+    pub fn new(
+        shard: Rc<Shard>,
+        stream: TcpStream,
+        remote: SocketAddr,
+        permit: Permit,
+    ) -> io::Result<Self> {
         let now = shard.env.now();
-        Self {
+        let tls = match &shard.settings.tls {
+            Some(tls) => Some(Box::new(RefCell::new(TlsStream::new(tls)?))),
+            None => None,
+        };
+        Ok(Self {
+            tls,
             id: shard.next_id(),
             remote,
             opened: now,
@@ -85,7 +100,7 @@ impl Connection {
             waker: RefCell::default(),
             permit: RefCell::new(Some(permit)),
             shard,
-        }
+        })
     }
 
     // ---- state
@@ -133,7 +148,8 @@ impl Connection {
 
     /// Nothing is left to be written?
     pub fn is_flushed(&self) -> bool {
-        self.output.borrow().is_empty() && self.events.borrow().is_empty()
+        let is_sent = self.tls.as_ref().is_none_or(|tls| tls.borrow().is_flushed());
+        is_sent && self.output.borrow().is_empty() && self.events.borrow().is_empty()
     }
 
     // ---- wake-ups
@@ -302,7 +318,14 @@ impl Connection {
             for event in self.events.borrow_mut().drain(..) {
                 output.event(&event);
             }
-            let result = output.flush(stream);
+            let result = match &self.tls {
+                None => output.flush(|bytes| stream.try_write(bytes)),
+                Some(tls) => {
+                    let tls = &mut *tls.borrow_mut();
+                    let all = output.flush(|bytes| tls.try_write(stream, bytes));
+                    all.and_then(|all| Ok(tls.flush(stream)? && all))
+                }
+            };
             if output.unsent() < before {
                 self.moved();
             }
@@ -332,7 +355,30 @@ impl Connection {
     }
 
     pub fn try_read(&self, buf: &mut [u8]) -> io::Result<Option<usize>> {
-        self.with_stream(|stream| stream.try_read(buf)).unwrap_or(Ok(Some(0)))
+        let read = |stream: &TcpStream| match &self.tls {
+            None => stream.try_read(buf),
+            Some(tls) => {
+                let tls = &mut *tls.borrow_mut();
+                let read = tls.try_read(stream, buf);
+                if !tls.is_flushed() {
+                    // of the handshake: the driver sends the rest
+                    self.blocked.set(true);
+                }
+                read
+            }
+        };
+        self.with_stream(read).unwrap_or(Ok(Some(0)))
+    }
+
+    /// Tells the client that nothing more is sent.
+    pub fn end_output(&self) -> io::Result<()> {
+        let end = |stream: &TcpStream| {
+            if let Some(tls) = &self.tls {
+                tls.borrow_mut().end(stream);
+            }
+            stream.shutdown(std::net::Shutdown::Write)
+        };
+        self.with_stream(end).unwrap_or(Ok(()))
     }
 
     pub fn poll_readable(&self, cx: &mut Context<'_>) -> Poll<()> {

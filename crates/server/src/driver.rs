@@ -253,8 +253,7 @@ impl<C: Coordinator> Driver<C> {
                 return Step::Wait;
             }
             self.lingering = true;
-            let told = connection.with_stream(|stream| stream.shutdown(std::net::Shutdown::Write));
-            if !matches!(told, Some(Ok(()))) {
+            if connection.end_output().is_err() {
                 return Step::End;
             }
         }

@@ -3,7 +3,6 @@
 use std::io;
 use std::rc::Rc;
 
-use env::TcpStream;
 use protocol::{Framer, Started};
 
 use crate::settings::KEPT_BUFFER;
@@ -63,10 +62,13 @@ impl Output {
     }
 
     /// Seals what was queued and writes what the socket takes; true when nothing is left.
-    pub fn flush(&mut self, stream: &TcpStream) -> io::Result<bool> {
+    pub fn flush(
+        &mut self,
+        mut write: impl FnMut(&[u8]) -> io::Result<Option<usize>>,
+    ) -> io::Result<bool> {
         self.framer.flush(&mut self.bytes);
         while let Some(rest) = self.bytes.get(self.sent..).filter(|rest| !rest.is_empty()) {
-            match stream.try_write(rest)? {
+            match write(rest)? {
                 Some(0) => return Err(io::ErrorKind::WriteZero.into()),
                 Some(n) => self.sent += n,
                 None => {

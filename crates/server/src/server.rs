@@ -165,7 +165,10 @@ fn adopter<C: Coordinator>(
             Err(Refused::Node) => return shard.tally.refused.inc(),
             Err(Refused::Ip) => return shard.tally.refused_per_ip.inc(),
         };
-        let connection = Rc::new(Connection::new(Rc::clone(&shard), stream, remote, permit));
+        let connection = match Connection::new(Rc::clone(&shard), stream, remote, permit) {
+            Ok(connection) => Rc::new(connection),
+            Err(_) => return shard.tally.unknown_errors.inc(),
+        };
         shard.opened(&connection);
         shard.env.spawn(Class::Statement, Driver::new(connection, Rc::clone(&coordinator)));
     })

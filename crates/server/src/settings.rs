@@ -3,6 +3,8 @@
 use std::net::SocketAddr;
 use std::time::Duration;
 
+use crate::tls::Tls;
+
 /// Settings of the native transport. Byte limits are the node's; each shard gets an equal share.
 #[derive(Clone, Debug)]
 pub struct Settings {
@@ -11,6 +13,8 @@ pub struct Settings {
     /// Where a client's source port chooses its shard (`native_transport_port_shard_aware`). Where
     /// this is set, the shard keys are answered to OPTIONS.
     pub shard_aware: Option<SocketAddr>,
+    /// TLS on both ports (`client_encryption_options`).
+    pub tls: Option<Tls>,
     /// Longest message outside segments, in bytes (`native_transport_max_frame_size`).
     pub max_frame_size: u32,
     /// Longest message of several segments, in bytes (`native_transport_max_message_size`).
@@ -50,6 +54,7 @@ impl Settings {
         Self {
             listen,
             shard_aware: None,
+            tls: None,
             max_frame_size: protocol::DEFAULT_MAX_FRAME,
             max_message_size: protocol::DEFAULT_MAX_FRAME,
             max_in_flight: 256 << 20,

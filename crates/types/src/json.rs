@@ -21,6 +21,10 @@ impl CqlType {
     fn write_json(&self, out: &mut String, value: &[u8], depth: usize) -> Option<()> {
         match self {
             Self::Text | Self::Ascii => push_string(out, std::str::from_utf8(value).ok()?),
+            // the type of time-UUIDs that functions make
+            Self::Custom(class) if class.ends_with(".LegacyTimeUUIDType") => {
+                return Self::TimeUuid.write_json(out, value, depth);
+            }
             Self::Blob | Self::Custom(_) => {
                 out.push_str("\"0x");
                 push_hex(out, value);
@@ -205,6 +209,8 @@ mod tests {
         let want = "\"a\\\"b\\\\c/d\\b\\t\\n\\f\\r\\u0001\\u001F\u{7f}\u{e9}\u{1f600}\"";
         assert_eq!(json(&CqlType::Text, text.as_bytes()), want);
         assert_eq!(CqlType::Text.to_json(&[0xff]), None);
+        let made = CqlType::Custom("org.apache.cassandra.db.marshal.LegacyTimeUUIDType".into());
+        assert_eq!(made.to_json(&[0x1f; 16]), CqlType::TimeUuid.to_json(&[0x1f; 16]));
     }
 
     #[test]

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
-use super::seeds::commit;
+use super::commit;
 use crate::machine::{self, Outcome};
 
 /// Executions of a campaign, of all targets together.

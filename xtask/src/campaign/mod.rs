@@ -1,17 +1,27 @@
 //! `cargo xtask campaign NAME`: the long runs, most of them with new seeds and recorded under `docs/campaigns/`.
 
+mod differences;
 pub mod fuzz;
 pub mod hostile;
+mod oracle;
 pub mod power;
 mod roundtrip;
 pub mod seeds;
 
+use std::path::PathBuf;
+use std::process::Command;
+use std::time::{SystemTime, UNIX_EPOCH};
+
 use crate::machine::{self, Outcome};
+
+/// Drawn seeds begin below this: short enough to be typed.
+const FROM_MAX: u64 = 1_000_000_000;
 
 const USAGE: &str = "campaign seeds|engine|conditions [FROM] [COUNT] | \
                      campaign seeds|engine|conditions --resume | \
                      campaign planted [BUG] | campaign power [OPTIONS] | campaign roundtrip | \
-                     campaign fuzz [RUNS] [--seed N] | campaign hostile [SECONDS]";
+                     campaign fuzz [RUNS] [--seed N] | campaign hostile [SECONDS] | \
+                     campaign oracle [--seed N] [--rounds N] | campaign differences";
 
 /// `campaign NAME [OPTIONS]`
 pub fn run(args: &[String]) -> Outcome {
@@ -20,9 +30,40 @@ pub fn run(args: &[String]) -> Outcome {
         [kind @ ("seeds" | "engine" | "conditions"), ref rest @ ..] => seeds::run(kind, rest),
         ["planted", ..] => machine::run(seeds::simulator()?.args(args)),
         ["power", ..] => power::campaign(&args[1..]),
+        ["differences"] => differences::campaign(),
+        ["oracle", ..] => oracle::run(&args[1..]),
         ["fuzz", ref rest @ ..] => fuzz::campaign(rest),
         ["hostile", ref rest @ ..] => hostile::campaign(rest),
         ["roundtrip"] => roundtrip::campaign(),
         _ => Err(USAGE.into()),
     }
+}
+
+/// A seed that nobody chose.
+fn drawn() -> Outcome<u64> {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH)?;
+    Ok(u64::from(now.subsec_nanos()).wrapping_add(now.as_secs()) % FROM_MAX)
+}
+
+fn words(command: &mut Command) -> Outcome<String> {
+    let output = command.current_dir(machine::root()).output()?;
+    Ok(String::from_utf8(output.stdout)?.trim().to_owned())
+}
+
+/// Writes `docs/campaigns/DATE-NAME.md`.
+fn record(name: &str, text: &str) -> Outcome<PathBuf> {
+    let date = words(Command::new("date").arg("+%Y-%m-%d"))?;
+    let folder = machine::root().join("docs/campaigns");
+    std::fs::create_dir_all(&folder)?;
+    let path = folder.join(format!("{date}-{name}.md"));
+    let kind = name.split('-').next().unwrap_or(name);
+    std::fs::write(&path, format!("# Campaign `{kind}` of {date}\n\n{text}"))?;
+    Ok(path)
+}
+
+/// The commit, and whether the tree holds more than that.
+fn commit() -> Outcome<String> {
+    let commit = words(Command::new("git").args(["rev-parse", "--short=12", "HEAD"]))?;
+    let changed = words(Command::new("git").args(["status", "--porcelain", "--", ":!docs"]))?;
+    Ok(if changed.is_empty() { commit } else { format!("{commit} with changes") })
 }

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::time::{Instant, SystemTime, UNIX_EPOCH};
+use std::time::Instant;
 
 use crate::machine::{self, Outcome};
 
@@ -13,25 +13,17 @@ use crate::machine::{self, Outcome};
 const SEEDS: u64 = 1000;
 /// Seeds between two notes of how far a campaign is.
 const PART: u64 = 50;
-/// Drawn seeds begin below this: short enough to be typed.
-const FROM_MAX: u64 = 1_000_000_000;
 
 /// `campaign seeds|engine|conditions [FROM] [COUNT]`, or `--resume`
 pub fn run(kind: &str, words: &[&str]) -> Outcome {
     let number = |text: &str| text.parse::<u64>().map_err(|_| format!("{text} is no number"));
     whole(match words {
         ["--resume"] => Progress::load(kind)?,
-        [] => Progress::new(kind, drawn()?, SEEDS)?,
-        [count] => Progress::new(kind, drawn()?, number(count)?)?,
+        [] => Progress::new(kind, super::drawn()?, SEEDS)?,
+        [count] => Progress::new(kind, super::drawn()?, number(count)?)?,
         [from, count] => Progress::new(kind, number(from)?, number(count)?)?,
         _ => return Err(super::USAGE.into()),
     })
-}
-
-/// A seed that nobody chose.
-fn drawn() -> Outcome<u64> {
-    let now = SystemTime::now().duration_since(UNIX_EPOCH)?;
-    Ok(u64::from(now.subsec_nanos()).wrapping_add(now.as_secs()) % FROM_MAX)
 }
 
 /// The simulator's own program, built.
@@ -119,7 +111,7 @@ impl Sums {
 
 impl Progress {
     fn new(kind: &str, from: u64, count: u64) -> Outcome<Self> {
-        let commit = commit()?;
+        let commit = super::commit()?;
         let (kind, sums) = (kind.to_owned(), Sums::default());
         Ok(Self { kind, commit, from, count, done: 0, millis: 0, sums })
     }
@@ -132,7 +124,7 @@ impl Progress {
         let path = Self::path(kind);
         let text = std::fs::read_to_string(&path).map_err(|e| format!("nothing to resume: {e}"))?;
         let progress = Self::parse(kind, &text).ok_or("nothing to resume: the note is damaged")?;
-        let now = commit()?;
+        let now = super::commit()?;
         match progress.commit == now {
             true => Ok(progress),
             false => Err(format!("begun at {}, and this is {now}", progress.commit).into()),
@@ -176,19 +168,14 @@ impl Progress {
     }
 
     fn record(&self) -> Outcome<PathBuf> {
-        let date = words(Command::new("date").arg("+%Y-%m-%d"))?;
-        let folder = machine::root().join("docs/campaigns");
-        std::fs::create_dir_all(&folder)?;
-        let path = folder.join(format!("{date}-{}-{}.md", self.kind, self.from));
         let found = match self.sums.failed.len() {
             0 => "nothing wrong".to_owned(),
             n => format!("{n} seeds failed:\n\n```\n{}\n```", self.sums.failed.join("\n")),
         };
         let last = (self.from + self.count).saturating_sub(1);
         let text = format!(
-            "# Campaign `{}` of {date}\n\nSeeds {} to {last} ({}), each run twice with the same trace; commit {}; \
+            "Seeds {} to {last} ({}), each run twice with the same trace; commit {}; \
              {} s on {} threads.\nAgain: `cargo xtask campaign {} {} {}`. Found: {found}.\n\n```\n{}```\n",
-            self.kind,
             self.from,
             self.count,
             self.commit,
@@ -199,25 +186,12 @@ impl Progress {
             self.count,
             self.report()
         );
-        std::fs::write(&path, text)?;
-        Ok(path)
+        super::record(&format!("{}-{}", self.kind, self.from), &text)
     }
 }
 
 /// Threads of the simulator.
 const THREADS: u64 = 2;
-
-fn words(command: &mut Command) -> Outcome<String> {
-    let output = command.current_dir(machine::root()).output()?;
-    Ok(String::from_utf8(output.stdout)?.trim().to_owned())
-}
-
-/// The commit, and whether the tree holds more than that.
-pub fn commit() -> Outcome<String> {
-    let commit = words(Command::new("git").args(["rev-parse", "--short=12", "HEAD"]))?;
-    let changed = words(Command::new("git").args(["status", "--porcelain", "--", ":!docs"]))?;
-    Ok(if changed.is_empty() { commit } else { format!("{commit} with changes") })
-}
 
 fn whole(mut progress: Progress) -> Outcome {
     let program = simulator()?.get_program().to_owned();

@@ -134,7 +134,7 @@ impl Node {
             thread: format!("shard-{shard}-{}", view.place),
             queued: view.queued.as_micros() as i64,
             running: view.running.as_micros() as i64,
-            task: view.task,
+            task: cluster::redacted(&view.task).into_owned(),
         };
         Ok(views.map(query).collect())
     }

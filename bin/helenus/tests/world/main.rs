@@ -46,6 +46,7 @@ impl Client {
             version: Version::V5,
             options,
             deadline,
+            user: None,
             tracing: None,
             guard: OnceCell::new(),
         }

@@ -28,7 +28,7 @@ pub(super) static KEYS: &[Key] = &[
     key("drop_compact_storage_enabled", Bool, "false", NotYet),
     key("drop_keyspace_enabled", Bool, "true", Served),
     key("drop_truncate_table_enabled", Bool, "true", Served),
-    key("dynamic_data_masking_enabled", Bool, "false", NotYet),
+    key("dynamic_data_masking_enabled", Bool, "false", Served),
     key("fields_per_udt_fail_threshold", INT, "-1", Served),
     key("fields_per_udt_warn_threshold", INT, "-1", Served),
     key("gc_warn_threshold", Quantity(&MILLIS_INT), "1s", Jvm),

@@ -3,12 +3,15 @@
 use crate::key::Kind::*;
 use crate::key::Standing::*;
 use crate::key::{Key, key};
-use crate::quantity::MIB;
+use crate::quantity::{MIB, MILLIS_INT};
 use crate::table::words::PORT;
 
 /// The greatest number of shards: the sharding algorithm that drivers compute is defined for
 /// more, no machine we know of has them.
 pub const MAX_SHARDS: i64 = 1024;
+
+/// A hash of more rounds would keep a thread for minutes.
+pub const MAX_BCRYPT_ROUNDS: i64 = 16;
 
 pub(super) static KEYS: &[Key] = &[
     // Where everything lies whose own directory key is not set. Cassandra takes this from the
@@ -20,6 +23,19 @@ pub(super) static KEYS: &[Key] = &[
     // What the node may take of the machine's memory. Cassandra has the JVM's -Xmx; null lets
     // the node derive it from the machine.
     key("memory_budget", Quantity(&MIB), "null", Served),
+    // The cost of hashing a password. Cassandra has the JVM property
+    // cassandra.auth_bcrypt_gensalt_log2_rounds.
+    key("auth_bcrypt_gensalt_log2_rounds", Int(4, MAX_BCRYPT_ROUNDS), "10", Served),
+    // How often the password of a role may change. Cassandra has the JVM property
+    // cassandra.role_password_update_min_interval_in_ms.
+    key("role_password_update_min_interval", Quantity(&MILLIS_INT), "5s", Served),
+    // The superuser that a node without any role makes, with the password in the file (without
+    // its last line break). Cassandra makes `cassandra` with the password `cassandra`, which
+    // everybody knows.
+    key("first_superuser", Text, "null", Served),
+    key("first_superuser_password_file", Text, "null", Served),
+    // Whether the node may listen to other machines while it lets everybody in. Cassandra does so.
+    key("open_without_authentication", Bool, "false", Served),
     // Whether the shard keys are answered to OPTIONS, and the port below is opened.
     key("shard_aware", Bool, "true", Served),
     // Where a driver reaches a shard of its choice by choosing its own source port.

@@ -1,6 +1,36 @@
 //! Roles, users, permissions and identities.
 
+use std::fmt;
+
 use super::{QualifiedName, RawType};
+
+/// A statement about roles, permissions or identities.
+#[derive(Debug, Clone, PartialEq)]
+#[allow(missing_docs)] // each variant is the statement it is named after
+pub enum RoleStatement {
+    Create(CreateRole),
+    Alter(AlterRole),
+    Drop(DropRole),
+    List(ListRoles),
+    ListUsers,
+    GrantRole(GrantRole),
+    RevokeRole(GrantRole),
+    Grant(GrantPermissions),
+    Revoke(GrantPermissions),
+    ListPermissions(ListPermissions),
+    AddIdentity(AddIdentity),
+    DropIdentity(DropIdentity),
+}
+
+/// What nobody may read who looks at a statement, a trace or a dump of one.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Secret(pub String);
+
+impl fmt::Debug for Secret {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(crate::REDACTED)
+    }
+}
 
 /// `CREATE ROLE` or `CREATE USER`.
 #[derive(Debug, Clone, PartialEq)]
@@ -37,9 +67,9 @@ pub struct DropRole {
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct RoleOptions {
     /// `PASSWORD`.
-    pub password: Option<String>,
+    pub password: Option<Secret>,
     /// `HASHED PASSWORD`: a bcrypt hash.
-    pub hashed_password: Option<String>,
+    pub hashed_password: Option<Secret>,
     /// `SUPERUSER`.
     pub superuser: Option<bool>,
     /// `LOGIN`.

@@ -5,23 +5,27 @@
 //! and a prepared statement sees types that were made after it.
 
 mod index;
+mod mask;
 mod raw_type;
 mod unserved;
 
+use std::sync::Arc;
+
 use schema::change::{Action, ColumnSpec, CreateTable, TableAlteration, TypeAlteration};
-use schema::{ChangeOptions, Keyspace, PropertyValue, Schema, SchemaChange, SchemaError, TableId};
+use schema::{
+    ChangeOptions, ColumnMask, Keyspace, PropertyValue, Schema, SchemaChange, SchemaError, TableId,
+};
 use types::CqlType;
 
-use crate::ast::{self, NativeType, QualifiedName, RawType, Statement, TableChange, TypeChange};
+use crate::ast::{
+    self, NativeType, QualifiedName, RawType, Resource, RoleStatement, Statement, TableChange,
+    TypeChange,
+};
 use crate::error::CqlError;
 use crate::permission::is_local_system;
 use crate::prepared::Plan;
 use crate::scope::Scope;
 use unserved::Unserved;
-
-/// What a node answers whose operator has not enabled dynamic data masking.
-const MASKING_DISABLED: &str = "Cannot mask columns because dynamic data masking is not enabled. You \
-    can enable it with the dynamic_data_masking_enabled property on cassandra.yaml";
 
 /// A change of the schema.
 #[derive(Clone, Debug)]
@@ -36,6 +40,7 @@ enum Body {
     Ready(Action),
     CreateTable(Box<ast::CreateTable>),
     AddColumns(AddColumns),
+    Mask(MaskColumn),
     CreateType(ast::CreateType),
     AddField(AddField),
     Unserved(Unserved),
@@ -48,6 +53,16 @@ struct AddColumns {
     if_exists: bool,
     if_not_exists: bool,
     columns: Vec<ast::ColumnDefinition>,
+}
+
+/// `ALTER TABLE .. ALTER .. MASKED WITH`, or `DROP MASKED`.
+#[derive(Clone, Debug)]
+struct MaskColumn {
+    table: String,
+    if_exists: bool,
+    if_column_exists: bool,
+    column: String,
+    mask: Option<ast::ColumnMask>,
 }
 
 /// `ALTER TYPE .. ADD`.
@@ -80,32 +95,30 @@ pub fn plan(statement: &Statement, scope: &mut Scope<'_>) -> Result<Plan, CqlErr
     Ok(match statement {
         Statement::Use(keyspace) => Plan::Use(keyspace.clone()),
         Statement::Truncate(name) => Plan::Truncate(scope.table(name)?),
-        other => match unserved_feature(other) {
-            Some(feature) => Plan::Unserved(feature),
-            None => {
-                let ddl = Ddl::prepare(other, scope)?;
-                scope.acts_on = Some(ddl.keyspace.clone());
-                Plan::Schema(Box::new(ddl))
-            }
-        },
+        Statement::Role(role) => Plan::Role(Arc::new(complete(role, scope))),
+        other => {
+            let ddl = Ddl::prepare(other, scope)?;
+            scope.acts_on = Some(ddl.keyspace.clone());
+            Plan::Schema(Box::new(ddl))
+        }
     })
 }
 
-/// Statements that parse, and are answered with an error once they run.
-fn unserved_feature(statement: &Statement) -> Option<&'static str> {
-    Some(match statement {
-        Statement::CreateRole(_) => "CREATE ROLE",
-        Statement::AlterRole(_) => "ALTER ROLE",
-        Statement::DropRole(_) => "DROP ROLE",
-        Statement::ListRoles(_) => "LIST ROLES",
-        Statement::ListUsers => "LIST USERS",
-        Statement::GrantRole(_) | Statement::GrantPermissions(_) => "GRANT",
-        Statement::RevokeRole(_) | Statement::RevokePermissions(_) => "REVOKE",
-        Statement::ListPermissions(_) => "LIST PERMISSIONS",
-        Statement::AddIdentity(_) => "ADD IDENTITY",
-        Statement::DropIdentity(_) => "DROP IDENTITY",
-        _ => return None,
-    })
+/// The statement with the session's keyspace before the name of a table that has none; without either it fails once
+/// it runs (`AuthorizationStatement.maybeCorrectResource`).
+fn complete(statement: &RoleStatement, scope: &Scope<'_>) -> RoleStatement {
+    let mut statement = statement.clone();
+    let resource = match &mut statement {
+        RoleStatement::Grant(own) | RoleStatement::Revoke(own) => Some(&mut own.resource),
+        RoleStatement::ListPermissions(own) => own.resource.as_mut(),
+        _ => None,
+    };
+    if let Some(Resource::Table(name)) = resource
+        && let Ok(keyspace) = scope.keyspace_of(name)
+    {
+        name.keyspace = Some(keyspace.to_owned());
+    }
+    statement
 }
 
 /// Is there a keyspace to USE?
@@ -232,6 +245,7 @@ impl Ddl {
             Body::Ready(action) => action.clone(),
             Body::CreateTable(create) => resolver.create_table(create)?,
             Body::AddColumns(add) => resolver.add_columns(add)?,
+            Body::Mask(mask) => resolver.mask_column(mask)?,
             Body::CreateType(create) => resolver.create_type(create)?,
             Body::AddField(add) => resolver.add_field(add)?,
             Body::Unserved(unserved) => {
@@ -258,8 +272,14 @@ fn alter_table(alter: &ast::AlterTable) -> Body {
         }
         TableChange::AlterType { .. } => TableAlteration::AlterColumnType,
         TableChange::Mask { column, if_exists, mask } => {
-            let (column, set) = (column.clone(), mask.is_some());
-            TableAlteration::Mask { if_exists: *if_exists, column, set }
+            let (column, mask) = (column.clone(), mask.clone());
+            return Body::Mask(MaskColumn {
+                table,
+                if_exists: alter.if_exists,
+                if_column_exists: *if_exists,
+                column,
+                mask,
+            });
         }
         TableChange::Drop { if_exists, columns, timestamp } => {
             let (columns, timestamp) = (columns.clone(), *timestamp);
@@ -326,33 +346,33 @@ impl Resolver<'_> {
         let mut action = CreateTable {
             table: create.name.name.clone(),
             if_not_exists: create.if_not_exists,
-            columns: create.columns.iter().map(|column| column_spec(column, ANY)).collect(),
+            columns: create.columns.iter().map(|column| column_spec(column, ANY, None)).collect(),
             partition_key: key.map(|key| key.partition.clone()).unwrap_or_default(),
             clustering: key.map(|key| key.clustering.clone()).unwrap_or_default(),
             clustering_order: create.options.clustering_order.clone(),
             properties: properties(&create.options.properties),
             compact_storage: create.options.compact_storage,
         };
-        if create.columns.iter().any(|column| column.mask.is_some()) {
+        if !self.options.masking && create.columns.iter().any(|column| column.mask.is_some()) {
             // looked at before the schema is, but after the options
             return Err(match self.probe(bare_table(&action)) {
                 Some(error @ (SchemaError::Syntax(_) | SchemaError::Config(_))) => error.into(),
                 Some(error @ SchemaError::Unauthorized(_)) => error.into(),
-                _ => CqlError::invalid(MASKING_DISABLED),
+                _ => CqlError::invalid(mask::DISABLED),
             });
         }
         let keyspace = self.keyspace.filter(|ks| ks.table_or_view(&action.table).is_none());
         let Some(keyspace) = keyspace else { return Ok(Action::CreateTable(action)) };
-        let mut types = std::collections::BTreeMap::new();
+        let mut resolved = std::collections::BTreeMap::new();
         for column in &create.columns {
-            types.insert(&column.name, raw_type::resolve(&column.data_type, keyspace));
+            resolved.insert(&column.name, self.column(column, keyspace));
         }
         for column in &mut action.columns {
-            if let Some(Ok(ty)) = types.get(&column.name) {
-                column.ty = ty.clone();
+            if let Some(Ok(spec)) = resolved.get(&column.name) {
+                *column = spec.clone();
             }
         }
-        match types.into_values().find_map(Result::err) {
+        match resolved.into_values().find_map(Result::err) {
             Some(error) => Err(self.settle(bare_table(&action), error)),
             None => Ok(Action::CreateTable(action)),
         }
@@ -369,17 +389,12 @@ impl Resolver<'_> {
         let keyspace = self.keyspace.filter(|_| table.is_some());
         let mut columns = Vec::with_capacity(add.columns.len());
         for column in &add.columns {
-            let ty = match keyspace {
-                None => Ok(ANY),
-                Some(keyspace) => raw_type::resolve(&column.data_type, keyspace),
+            let spec = match keyspace {
+                None => Ok(column_spec(column, ANY, None)),
+                Some(keyspace) => self.column(column, keyspace),
             };
-            // Cassandra would attach the mask, although masking is disabled; to leave it off would show data
-            let ty = ty.and_then(|ty| match column.mask {
-                Some(_) if keyspace.is_some() => Err(CqlError::invalid(MASKING_DISABLED)),
-                _ => Ok(ty),
-            });
-            match ty {
-                Ok(ty) => columns.push(column_spec(column, ty)),
+            match spec {
+                Ok(spec) => columns.push(spec),
                 // a column is looked at when those before it are added; the table as a whole at the end
                 Err(error) => {
                     return Err(match self.probe(action(columns)) {
@@ -390,6 +405,42 @@ impl Resolver<'_> {
             }
         }
         Ok(action(columns))
+    }
+
+    /// A column with its type, and with its mask whether masking is enabled or not, as Cassandra adds it.
+    fn column(
+        &self,
+        column: &ast::ColumnDefinition,
+        keyspace: &Keyspace,
+    ) -> Result<ColumnSpec, CqlError> {
+        let ty = raw_type::resolve(&column.data_type, keyspace)?;
+        let mask = column.mask.as_ref();
+        let mask = mask.map(|mask| mask::resolve(mask, self.name, &column.name, &ty, self.schema));
+        Ok(column_spec(column, ty, mask.transpose()?))
+    }
+
+    fn mask_column(&self, change: &MaskColumn) -> Result<Action, CqlError> {
+        if change.mask.is_some() && !self.options.masking {
+            return Err(CqlError::invalid(mask::DISABLED));
+        }
+        let table = self.keyspace.and_then(|keyspace| keyspace.tables.get(&change.table));
+        let column = table.and_then(|table| table.column(&change.column));
+        // without a column the schema has its own say
+        let mask = match (&change.mask, column) {
+            (Some(mask), Some(column)) => {
+                Some(mask::resolve(mask, self.name, &column.name, &column.ty, self.schema)?)
+            }
+            _ => None,
+        };
+        Ok(Action::AlterTable {
+            table: change.table.clone(),
+            if_exists: change.if_exists,
+            alteration: TableAlteration::Mask {
+                if_exists: change.if_column_exists,
+                column: change.column.clone(),
+                mask,
+            },
+        })
     }
 
     fn create_type(&self, create: &ast::CreateType) -> Result<Action, CqlError> {
@@ -452,8 +503,12 @@ impl Resolver<'_> {
     }
 }
 
-fn column_spec(column: &ast::ColumnDefinition, ty: CqlType) -> ColumnSpec {
-    ColumnSpec { name: column.name.clone(), ty, is_static: column.is_static }
+fn column_spec(
+    column: &ast::ColumnDefinition,
+    ty: CqlType,
+    mask: Option<Arc<ColumnMask>>,
+) -> ColumnSpec {
+    ColumnSpec { name: column.name.clone(), ty, is_static: column.is_static, mask }
 }
 
 /// The statement with one key column only: nothing is wrong with it but perhaps its options.
@@ -462,7 +517,7 @@ fn bare_table(create: &CreateTable) -> Action {
     Action::CreateTable(CreateTable {
         table: create.table.clone(),
         if_not_exists: create.if_not_exists,
-        columns: vec![ColumnSpec { name: key.clone(), ty: ANY, is_static: false }],
+        columns: vec![ColumnSpec { name: key.clone(), ty: ANY, is_static: false, mask: None }],
         partition_key: vec![key],
         properties: create.properties.clone(),
         ..CreateTable::default()

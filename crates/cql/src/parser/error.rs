@@ -1,6 +1,7 @@
 //! What can be wrong with a text, worded as Cassandra words it.
 
-use crate::lexer::{Kind, LexError, Token};
+use crate::REDACTED;
+use crate::lexer::{Keyword as K, Kind, LexError, Token};
 
 /// The text is no CQL: the client gets `SYNTAX_ERROR` (0x2000) with `message`.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -136,8 +137,26 @@ fn clip(text: &str) -> &str {
     text.get(..end).unwrap_or("")
 }
 
+/// Is this the token of a password, or of what may have been meant for one? In statements about roles no string is
+/// shown, nor any word after PASSWORD.
+fn is_secret(text: &str, tokens: &[Token], at: usize) -> bool {
+    let kind = |at: usize| tokens.get(at).map_or(Kind::End, |token| token.kind);
+    let is_about_roles = matches!(kind(0), Kind::Keyword(K::Create | K::Alter))
+        && matches!(kind(1), Kind::Keyword(K::Role | K::User));
+    let before = tokens.get(..at).unwrap_or(tokens);
+    let is_after = || before.iter().any(|token| token.kind == Kind::Keyword(K::Password));
+    let is_word = || {
+        let first = tokens.get(at).and_then(|token| source(text, token).bytes().next());
+        first.is_some_and(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'"' | b'$'))
+    };
+    is_about_roles && (kind(at) == Kind::String || (is_word() && is_after()))
+}
+
 fn shown(text: &str, tokens: &[Token], at: usize) -> String {
     match tokens.get(at) {
+        Some(token) if token.kind != Kind::End && is_secret(text, tokens, at) => {
+            REDACTED.to_owned()
+        }
         Some(token) if token.kind != Kind::End => {
             let raw = source(text, token);
             let quotes = match token.kind {
@@ -159,7 +178,11 @@ fn excerpt(text: &str, tokens: &[Token], at: usize) -> String {
     let Some(token) = tokens.get(at).filter(|token| token.kind != Kind::End) else {
         return String::new();
     };
-    let first = tokens.get(at.saturating_sub(EXCERPT)).unwrap_or(token);
+    let start = at.saturating_sub(EXCERPT);
+    if (start..=at).any(|at| is_secret(text, tokens, at)) {
+        return format!(" (...[{REDACTED}]...)");
+    }
+    let first = tokens.get(start).unwrap_or(token);
     let before = text.get(first.start as usize..token.start as usize).unwrap_or("");
     let lead = if at <= EXCERPT { "" } else { "..." };
     let tail = if token.end as usize >= text.len() { "" } else { "..." };

@@ -1,8 +1,10 @@
 //! GRANT, REVOKE and LIST.
 
+use super::role::role;
 use super::{K, Parser, Res, object_name};
 use crate::ast::{
-    GrantPermissions, GrantRole, ListPermissions, ListRoles, Permission, Resource, Statement,
+    GrantPermissions, GrantRole, ListPermissions, ListRoles, Permission, Resource, RoleStatement,
+    Statement,
 };
 use crate::lexer::Kind;
 
@@ -10,17 +12,17 @@ impl Parser<'_> {
     pub(super) fn grant(&mut self) -> Res<Statement> {
         self.expect_word(K::Grant)?;
         if self.is_permission() {
-            return Ok(Statement::GrantPermissions(self.granted_permissions(K::To)?));
+            return Ok(role(RoleStatement::Grant(self.granted_permissions(K::To)?)));
         }
-        Ok(Statement::GrantRole(self.granted_role(K::To)?))
+        Ok(role(RoleStatement::GrantRole(self.granted_role(K::To)?)))
     }
 
     pub(super) fn revoke(&mut self) -> Res<Statement> {
         self.expect_word(K::Revoke)?;
         if self.is_permission() {
-            return Ok(Statement::RevokePermissions(self.granted_permissions(K::From)?));
+            return Ok(role(RoleStatement::Revoke(self.granted_permissions(K::From)?)));
         }
-        Ok(Statement::RevokeRole(self.granted_role(K::From)?))
+        Ok(role(RoleStatement::RevokeRole(self.granted_role(K::From)?)))
     }
 
     /// Whether permissions stand here and not a role. `all`, `unmask` and `select_masked` may name a role.
@@ -94,23 +96,19 @@ impl Parser<'_> {
                 self.skip();
                 let of = if self.eat_word(K::Of) { Some(self.role_name()?) } else { None };
                 let recursive = !self.eat_word(K::Norecursive);
-                Ok(Statement::ListRoles(ListRoles { of, recursive }))
+                Ok(role(RoleStatement::List(ListRoles { of, recursive })))
             }
             Kind::Keyword(K::Users) => {
                 self.skip();
-                Ok(Statement::ListUsers)
+                Ok(role(RoleStatement::ListUsers))
             }
             _ => {
                 let permissions = self.permissions()?;
                 let resource = if self.eat_word(K::On) { Some(self.resource()?) } else { None };
                 let of = if self.eat_word(K::Of) { Some(self.role_name()?) } else { None };
                 let recursive = !self.eat_word(K::Norecursive);
-                Ok(Statement::ListPermissions(ListPermissions {
-                    permissions,
-                    resource,
-                    of,
-                    recursive,
-                }))
+                let list = ListPermissions { permissions, resource, of, recursive };
+                Ok(role(RoleStatement::ListPermissions(list)))
             }
         }
     }

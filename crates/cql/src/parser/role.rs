@@ -2,13 +2,18 @@
 
 use super::{K, Parser, Res};
 use crate::ast::{
-    Access, AddIdentity, AlterRole, CreateRole, DropIdentity, DropRole, RoleOptions, Statement,
+    Access, AddIdentity, AlterRole, CreateRole, DropIdentity, DropRole, RoleOptions, RoleStatement,
+    Secret, Statement,
 };
 use crate::lexer::Kind;
 
 const NO_QUOTED_USER: &str =
     "Quoted strings are are not supported for user names and USER is deprecated, please use ROLE";
 const NO_QUOTED_IDENTITY: &str = "Quoted strings are are not supported for identity";
+
+pub(super) fn role(statement: RoleStatement) -> Statement {
+    Statement::Role(Box::new(statement))
+}
 
 impl Parser<'_> {
     pub(super) fn create_role(&mut self) -> Res<Statement> {
@@ -18,7 +23,7 @@ impl Parser<'_> {
         let mut options = self.role_options()?;
         options.login.get_or_insert(false);
         options.superuser.get_or_insert(false);
-        Ok(Statement::CreateRole(Box::new(CreateRole { name, if_not_exists, options })))
+        Ok(role(RoleStatement::Create(CreateRole { name, if_not_exists, options })))
     }
 
     pub(super) fn alter_role(&mut self) -> Res<Statement> {
@@ -26,13 +31,13 @@ impl Parser<'_> {
         let if_exists = self.if_exists()?;
         let name = self.role_name()?;
         let options = self.role_options()?;
-        Ok(Statement::AlterRole(Box::new(AlterRole { name, if_exists, options })))
+        Ok(role(RoleStatement::Alter(AlterRole { name, if_exists, options })))
     }
 
     pub(super) fn drop_role(&mut self) -> Res<Statement> {
         self.expect_words(&[K::Drop, K::Role])?;
         let if_exists = self.if_exists()?;
-        Ok(Statement::DropRole(DropRole { name: self.role_name()?, if_exists }))
+        Ok(role(RoleStatement::Drop(DropRole { name: self.role_name()?, if_exists })))
     }
 
     /// `WITH option AND ...`, if given.
@@ -55,13 +60,13 @@ impl Parser<'_> {
         match word {
             K::Password => {
                 self.expect(Kind::Equal, "'='")?;
-                let password = self.string()?;
+                let password = Secret(self.string()?);
                 self.set_once(&mut options.password, password, "PASSWORD")
             }
             K::Hashed => {
                 self.expect_word(K::Password)?;
                 self.expect(Kind::Equal, "'='")?;
-                let hash = self.string()?;
+                let hash = Secret(self.string()?);
                 self.set_once(&mut options.hashed_password, hash, "HASHED_PASSWORD")
             }
             K::Options => {
@@ -140,7 +145,7 @@ impl Parser<'_> {
     fn failed_argument(&self, refusal: &str) -> Res<()> {
         self.rule(format!(
             "Failed parsing statement: [{}] reason: IllegalArgumentException {refusal}",
-            self.text
+            crate::redacted(self.text)
         ))
     }
 
@@ -151,7 +156,7 @@ impl Parser<'_> {
         let mut options = self.user_options()?;
         options.login = Some(true);
         options.superuser.get_or_insert(false);
-        Ok(Statement::CreateRole(Box::new(CreateRole { name, if_not_exists, options })))
+        Ok(role(RoleStatement::Create(CreateRole { name, if_not_exists, options })))
     }
 
     pub(super) fn alter_user(&mut self) -> Res<Statement> {
@@ -159,14 +164,14 @@ impl Parser<'_> {
         let if_exists = self.if_exists()?;
         let name = self.unfolded_name(NO_QUOTED_USER)?;
         let options = self.user_options()?;
-        Ok(Statement::AlterRole(Box::new(AlterRole { name, if_exists, options })))
+        Ok(role(RoleStatement::Alter(AlterRole { name, if_exists, options })))
     }
 
     pub(super) fn drop_user(&mut self) -> Res<Statement> {
         self.expect_words(&[K::Drop, K::User])?;
         let if_exists = self.if_exists()?;
         let name = self.unfolded_name(NO_QUOTED_USER)?;
-        Ok(Statement::DropRole(DropRole { name, if_exists }))
+        Ok(role(RoleStatement::Drop(DropRole { name, if_exists })))
     }
 
     /// `[WITH [HASHED] PASSWORD 'p'] [SUPERUSER | NOSUPERUSER]`.
@@ -175,9 +180,9 @@ impl Parser<'_> {
         if self.eat_word(K::With) {
             if self.eat_word(K::Hashed) {
                 self.expect_word(K::Password)?;
-                options.hashed_password = Some(self.string()?);
+                options.hashed_password = Some(Secret(self.string()?));
             } else if self.eat_word(K::Password) {
-                options.password = Some(self.string()?);
+                options.password = Some(Secret(self.string()?));
             } else {
                 return self.no_viable();
             }
@@ -196,13 +201,13 @@ impl Parser<'_> {
         let identity = self.unfolded_name(NO_QUOTED_IDENTITY)?;
         self.expect_words(&[K::To, K::Role])?;
         let role = self.unfolded_name(NO_QUOTED_IDENTITY)?;
-        Ok(Statement::AddIdentity(AddIdentity { identity, role, if_not_exists }))
+        Ok(self::role(RoleStatement::AddIdentity(AddIdentity { identity, role, if_not_exists })))
     }
 
     pub(super) fn drop_identity(&mut self) -> Res<Statement> {
         self.expect_words(&[K::Drop, K::Identity])?;
         let if_exists = self.if_exists()?;
         let identity = self.unfolded_name(NO_QUOTED_IDENTITY)?;
-        Ok(Statement::DropIdentity(DropIdentity { identity, if_exists }))
+        Ok(role(RoleStatement::DropIdentity(DropIdentity { identity, if_exists })))
     }
 }

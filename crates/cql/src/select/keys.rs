@@ -77,12 +77,12 @@ impl Target {
     }
 }
 
-/// The keys, in the order of their values as Cassandra returns them, each once.
-pub(super) fn keys_of<'a>(
+/// The values of the keys, in the order in which Cassandra returns them, each once; not yet checked to be keys.
+pub(super) fn prefixes_of<'a>(
     restrictions: &'a Restrictions,
     table: &Table,
     bind: &Bind<'a>,
-) -> Result<Vec<PartitionKey>, CqlError> {
+) -> Result<Vec<Prefix<'a>>, CqlError> {
     let mut combinations = Combinations::new("partition key", restrictions.keys.has_in);
     for restriction in restrictions.keys.iter() {
         combinations.append(restriction, table, bind)?;
@@ -95,8 +95,18 @@ pub(super) fn keys_of<'a>(
         prefixes.sort_by(|a, b| compare_keys(table, a, b));
         prefixes.dedup_by(|b, a| compare_keys(table, a, b).is_eq());
     }
+    Ok(prefixes)
+}
+
+/// The keys of such values.
+pub(super) fn keys_of(
+    prefixes: &[Prefix<'_>],
+    restrictions: &Restrictions,
+    table: &Table,
+    bind: &Bind<'_>,
+) -> Result<Vec<PartitionKey>, CqlError> {
     let mut keys = Vec::with_capacity(prefixes.len());
-    for prefix in &prefixes {
+    for prefix in prefixes {
         keys.push(PartitionKey::new(serialize(table, prefix)?));
     }
     if let Some(token) = &restrictions.token {

@@ -126,7 +126,11 @@ impl Select {
             result.push(column);
         }
         if select.distinct {
-            check_distinct(select, &table, &restrictions, &build.columns)?;
+            // What rows are sorted by after they are read is selected too.
+            let sorts = if restrictions.key_has_in(&table) { &ordering[..] } else { &[] };
+            let sorts = sorts.iter().map(|(place, _)| *place);
+            let columns: Vec<Place> = build.columns.iter().copied().chain(sorts).collect();
+            check_distinct(select, &table, &restrictions, &columns)?;
         }
         let group_by = match select.group_by.is_empty() {
             true => None,
@@ -263,12 +267,16 @@ impl Select {
                 read.target = keys::range_of(restrictions, table, bind)?;
             }
         } else {
-            let keys = keys::keys_of(restrictions, table, bind)?;
-            bind.guarded(|guard| guard.partition_keys(&table.name, keys.len()))?;
-            if !keys.is_empty() {
+            let prefixes = keys::prefixes_of(restrictions, table, bind)?;
+            if !prefixes.is_empty() {
                 read.rows = rows()?;
             }
-            read.target = Target::Keys(keys);
+            // Where no row is asked for, nobody looks at the keys: an empty one is no error then.
+            if !read.rows.is_empty() {
+                let keys = keys::keys_of(&prefixes, restrictions, table, bind)?;
+                bind.guarded(|guard| guard.partition_keys(&table.name, keys.len()))?;
+                read.target = Target::Keys(keys);
+            }
         }
         Ok(read)
     }

@@ -96,6 +96,21 @@ impl Term {
         }
     }
 
+    /// Is its value always the same: has it neither markers nor calls of functions that look at the clock?
+    pub fn is_fixed(&self) -> bool {
+        match self {
+            Self::Marker(_) | Self::Now => false,
+            Self::Null | Self::Constant(_) => true,
+            Self::List(terms) | Self::Set(_, terms) => terms.iter().all(Self::is_fixed),
+            Self::Map(_, entries) => entries.iter().all(|(k, v)| k.is_fixed() && v.is_fixed()),
+            Self::Tuple(terms) | Self::Vector(_, terms) => terms.iter().all(Self::is_fixed),
+            Self::Udt(udt) => udt.fields.iter().all(Self::is_fixed),
+            Self::Call(call) => {
+                call.function.is_pure() && call.arguments.iter().all(Self::is_fixed)
+            }
+        }
+    }
+
     /// The value.
     pub fn bind<'a>(&'a self, bind: &Bind<'a>) -> Result<Bound<'a>, CqlError> {
         self.evaluate(Some(bind))

@@ -32,12 +32,17 @@ pub(crate) struct Pool {
 }
 
 impl Pool {
-    pub fn new(name: &str, threads: usize) -> std::io::Result<Self> {
+    pub fn new(name: &str, threads: usize, niceness: i32) -> std::io::Result<Self> {
         let shared = Arc::new(Shared::default());
         let threads = (0..threads.max(1))
             .map(|n| {
                 let shared = shared.clone();
-                std::thread::Builder::new().name(format!("{name}-{n}")).spawn(move || work(&shared))
+                let run = move || {
+                    // where that is not allowed, the thread works as any other
+                    let _ = super::sys::be_nice(niceness);
+                    work(&shared);
+                };
+                std::thread::Builder::new().name(format!("{name}-{n}")).spawn(run)
             })
             .collect::<Result<_, _>>()?;
         Ok(Self { shared, threads })

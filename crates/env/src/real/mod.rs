@@ -25,6 +25,9 @@ use crate::stats::bump;
 use helper::Pool;
 use ring::Ring;
 
+/// How far helper threads stand back: what they do takes long, and nobody's latency hangs on it.
+const HELPER_NICENESS: i32 = 10;
+
 /// Why a node did not start.
 #[derive(Debug, thiserror::Error)]
 pub enum StartError {
@@ -189,11 +192,13 @@ where
         bells.push(fd.as_raw_fd());
         remotes.push(Arc::new(Remote::new(Some(Box::new(EventFd(fd))))));
     }
-    let pool = |name, threads| {
-        Pool::new(name, threads).map(Arc::new).map_err(|e| StartError::System("helper threads", e))
+    let pool = |name, threads, niceness| {
+        Pool::new(name, threads, niceness)
+            .map(Arc::new)
+            .map_err(|e| StartError::System("helper threads", e))
     };
-    let files = pool("files", options.file_helpers)?;
-    let helpers = pool("helper", options.helpers)?;
+    let files = pool("files", options.file_helpers, 0)?;
+    let helpers = pool("helper", options.helpers, HELPER_NICENESS)?;
     let node = Arc::new(Node::new(remotes));
     let start = Arc::new(Start {
         error: Mutex::new(None),

@@ -47,6 +47,14 @@ pub(super) fn pin_to(n: usize) -> io::Result<()> {
     Ok(())
 }
 
+/// Lets the calling thread run after others, as `nice` does.
+#[expect(unsafe_code, reason = "priorities have no safe wrapper in std")]
+pub(super) fn be_nice(niceness: libc::c_int) -> io::Result<()> {
+    // SAFETY: no pointers; on Linux a process id of 0 is the calling thread.
+    check(unsafe { libc::setpriority(libc::PRIO_PROCESS, 0, niceness) })?;
+    Ok(())
+}
+
 /// Total and free (to an ordinary user) bytes of the file system that holds `path`.
 #[expect(unsafe_code, reason = "statvfs has no safe wrapper in std")]
 pub(crate) fn disk_space(path: &Path) -> io::Result<(u64, u64)> {

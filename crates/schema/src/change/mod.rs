@@ -11,6 +11,7 @@ use std::sync::Arc;
 
 use ::types::CqlType;
 
+use crate::column::ColumnMask;
 use crate::error::SchemaError;
 use crate::keyspace::Keyspace;
 use crate::properties::PropertyValue;
@@ -34,6 +35,8 @@ pub struct ColumnSpec {
     pub ty: CqlType,
     /// STATIC?
     pub is_static: bool,
+    /// MASKED WITH.
+    pub mask: Option<Arc<ColumnMask>>,
 }
 
 /// A statement that changes the schema.
@@ -171,8 +174,8 @@ pub enum TableAlteration {
         if_exists: bool,
         /// The column.
         column: String,
-        /// MASKED WITH, as opposed to DROP MASKED?
-        set: bool,
+        /// MASKED WITH; none: DROP MASKED.
+        mask: Option<Arc<ColumnMask>>,
     },
     /// DROP COMPACT STORAGE.
     DropCompactStorage,
@@ -231,6 +234,8 @@ pub struct ChangeOptions {
     pub memtables: Vec<String>,
     /// `drop_compact_storage_enabled`.
     pub drop_compact_storage: bool,
+    /// `dynamic_data_masking_enabled`.
+    pub masking: bool,
     /// "Now" in seconds since the epoch: local deletion time of tombstones.
     pub now: i64,
 }
@@ -297,6 +302,7 @@ impl Default for ChangeOptions {
             transient_replication: false,
             memtables: Vec::new(),
             drop_compact_storage: false,
+            masking: false,
             now: 0,
         }
     }

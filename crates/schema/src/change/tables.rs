@@ -8,7 +8,7 @@ use types::{CqlType, maybe_quote};
 use crate::change::{
     ColumnSpec, Context, CreateTable, MAX_TABLE_NAME, Outcome, TableAlteration, is_word,
 };
-use crate::column::{Column, ColumnKind, DroppedColumn};
+use crate::column::{Column, ColumnKind, ColumnMask, DroppedColumn};
 use crate::error::SchemaError;
 use crate::keyspace::{Keyspace, View};
 use crate::params::from_properties::table_id;
@@ -150,20 +150,20 @@ impl Context<'_> {
         let mut builder = Table::builder(self.keyspace, name.as_str(), id).params(params);
         builder.flags.counter = counter;
         for key in &create.partition_key {
-            let ty = columns.get(key.as_str()).map(|column| column.ty.clone());
-            builder.add(key, ty.unwrap_or(CqlType::Blob), ColumnKind::PartitionKey, false, None);
+            let (ty, mask) = of_key(&columns, key);
+            builder.add(key, ty, ColumnKind::PartitionKey, false, mask);
         }
         for key in &create.clustering {
-            let ty = columns.get(key.as_str()).map(|column| column.ty.clone());
+            let (ty, mask) = of_key(&columns, key);
             let descends = create.clustering_order.iter().any(|(name, desc)| name == key && *desc);
-            builder.add(key, ty.unwrap_or(CqlType::Blob), ColumnKind::Clustering, descends, None);
+            builder.add(key, ty, ColumnKind::Clustering, descends, mask);
         }
         if create.compact_storage {
             add_compact_columns(&mut builder, create, &others);
         } else {
             for column in others {
                 let kind = if column.is_static { ColumnKind::Static } else { ColumnKind::Regular };
-                builder.add(&column.name, column.ty.clone(), kind, false, None);
+                builder.add(&column.name, column.ty.clone(), kind, false, column.mask.clone());
             }
         }
         Ok(builder.build())
@@ -214,12 +214,6 @@ impl Context<'_> {
             properties::check_unique(properties)?;
             TableParams::check_values(properties, &self.options.memtables)?;
         }
-        if let TableAlteration::Mask { set: true, .. } = alteration {
-            return SchemaError::invalid(
-                "Cannot mask columns because dynamic data masking is not enabled. You can enable it \
-                 with the dynamic_data_masking_enabled property on cassandra.yaml",
-            );
-        }
         let current = self.current().cloned();
         let Some((keyspace, table)) = current
             .as_ref()
@@ -259,7 +253,7 @@ impl Context<'_> {
             TableAlteration::AlterColumnType => {
                 SchemaError::invalid("Altering column types is no longer supported")
             }
-            TableAlteration::Mask { if_exists, column, .. } => {
+            TableAlteration::Mask { if_exists, column, mask } => {
                 if table.column(column).is_none() && !if_exists {
                     return SchemaError::invalid(format!(
                         "Column with name '{column}' doesn't exist on table '{}'",
@@ -267,8 +261,8 @@ impl Context<'_> {
                     ));
                 }
                 let mut builder = table.to_builder();
-                for unmasked in builder.columns.iter_mut().filter(|c| *c.name == **column) {
-                    unmasked.mask = None;
+                for masked in builder.columns.iter_mut().filter(|c| *c.name == **column) {
+                    masked.mask.clone_from(mask);
                 }
                 Ok(builder.build())
             }
@@ -456,6 +450,12 @@ fn views_of<'a>(keyspace: &'a Keyspace, table: &'a Table) -> impl Iterator<Item 
     keyspace.views.values().filter(|view| view.base_table_id == table.id)
 }
 
+/// Type and mask of a column of the primary key.
+fn of_key(columns: &BTreeMap<&str, &ColumnSpec>, name: &str) -> (CqlType, Option<Arc<ColumnMask>>) {
+    let column = columns.get(name);
+    column.map_or((CqlType::Blob, None), |column| (column.ty.clone(), column.mask.clone()))
+}
+
 fn add_columns(
     keyspace: &mut Keyspace,
     table: &Table,
@@ -486,7 +486,7 @@ fn add_columns(
             check_added_again(table, column, dropped)?;
         }
         let kind = if column.is_static { ColumnKind::Static } else { ColumnKind::Regular };
-        builder.add(name, column.ty.clone(), kind, false, None);
+        builder.add(name, column.ty.clone(), kind, false, column.mask.clone());
         if !column.is_static {
             add_to_views(keyspace, table, column);
         }

@@ -151,7 +151,8 @@ impl TableParams {
             // Cassandra answers a server error here
             let Some(value) = ReadRepair::parse(name) else {
                 return SchemaError::config(format!(
-                    "Invalid value {name} for option 'read_repair'"
+                    "No enum constant org.apache.cassandra.service.reads.repair.ReadRepairStrategy.{}",
+                    name.to_uppercase()
                 ));
             };
             self.read_repair = value;

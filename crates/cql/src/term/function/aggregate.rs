@@ -114,7 +114,8 @@ fn whole(ty: &CqlType, number: i64) -> Vec<u8> {
 impl State {
     /// Before the first value.
     pub fn new(aggregate: Aggregate, ty: &CqlType) -> Self {
-        let ty = ty.clone();
+        // Counters have no order of their own: their extremes are those of numbers.
+        let ty = if *ty == CqlType::Counter { CqlType::BigInt } else { ty.clone() };
         match (aggregate, &ty) {
             (Aggregate::CountRows | Aggregate::Count, _) => Self::Count(0),
             (Aggregate::Min, _) => Self::Extreme { ty, is_max: false, value: None },

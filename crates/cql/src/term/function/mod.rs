@@ -24,7 +24,7 @@ use number::{Math, Number};
 
 pub use registry::{NEGATE, operator_name};
 pub use resolve::{
-    Argument, MAX_CALL_DEPTH, known_type, list_of, resolve, resolve_call, test_call,
+    Argument, MAX_CALL_DEPTH, TermArgument, known_type, list_of, resolve, resolve_call, test_call,
 };
 
 /// How vectors are compared.
@@ -127,6 +127,11 @@ impl Function {
             Work::Aggregate(aggregate) => matches!(aggregate, Aggregate::Min | Aggregate::Max),
             _ => false,
         }
+    }
+
+    /// Is it one of those that hide their first argument?
+    pub fn is_mask(&self) -> bool {
+        matches!(self.work, Work::Mask(_))
     }
 
     /// What is aggregated, if this is an aggregate.

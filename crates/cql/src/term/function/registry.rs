@@ -410,7 +410,7 @@ impl Call<'_> {
             })?;
             if let Some(wanted) = parameter.refuses(&ty) {
                 return Err(CqlError::invalid(format!(
-                    "Function system.{} requires {wanted} argument, but found argument {} of type {ty}",
+                    "Function system.{} requires {wanted}, but found argument {} of type {ty}",
                     self.name,
                     argument.text()
                 )));
@@ -499,7 +499,7 @@ impl Parameter {
                 if types.iter().any(fits) {
                     return None;
                 }
-                return Some(format!("an argument of type {}, no such", self.shown()));
+                return Some(format!("an argument of type {}", self.shown()));
             }
             Self::Map if matches!(ty, CqlType::Map { .. } | CqlType::Udt { .. }) => return None,
             Self::Map => "a map",
@@ -514,7 +514,7 @@ impl Parameter {
                 _ => "a float vector",
             },
         };
-        Some(wanted.to_owned())
+        Some(format!("{wanted} argument"))
     }
 }
 

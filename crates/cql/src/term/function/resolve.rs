@@ -34,10 +34,17 @@ pub trait Argument {
 }
 
 /// A term as an argument.
-struct TermArgument<'a, 's> {
+pub struct TermArgument<'a, 's> {
     raw: &'a Raw,
     keyspace: &'a str,
     scope: &'a Scope<'s>,
+}
+
+impl<'a, 's> TermArgument<'a, 's> {
+    /// In a statement of a keyspace.
+    pub fn new(raw: &'a Raw, keyspace: &'a str, scope: &'a Scope<'s>) -> Self {
+        Self { raw, keyspace, scope }
+    }
 }
 
 impl Argument for TermArgument<'_, '_> {
@@ -267,7 +274,8 @@ fn resolve_terms_for(
         return Err(CqlError::invalid("Calls of functions are nested too deep"));
     }
     let table = scope.schema.table(&receiver.keyspace, &receiver.table);
-    let terms: Vec<_> = arguments.iter().map(|raw| TermArgument { raw, keyspace, scope }).collect();
+    let terms: Vec<_> =
+        arguments.iter().map(|raw| TermArgument::new(raw, keyspace, scope)).collect();
     let terms: Vec<&dyn Argument> = terms.iter().map(|term| term as &dyn Argument).collect();
     resolve(name, &terms, wanted, table.map(|table| &**table))
 }

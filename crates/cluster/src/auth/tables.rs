@@ -1,0 +1,307 @@
+//! The tables of `system_auth`, read and written by CQL that nobody has to be allowed.
+
+use std::cell::OnceCell;
+use std::collections::BTreeSet;
+use std::rc::Rc;
+
+use cql::Plan;
+use cql::ast::{Permission, Resource};
+use protocol::{ErrorDetail, ErrorResponse, QueryOptions, Value, Version};
+
+use crate::answer::{Answer, cql_error, parse_error};
+use crate::auth::{Grants, Role, Roles};
+use crate::coordinator::{Coordinator, Request};
+use crate::internal;
+use crate::prepared::result_metadata;
+use crate::values::Bound;
+
+/// A row: the bytes of its columns.
+pub(super) struct Row(Vec<Option<Vec<u8>>>);
+
+impl Row {
+    fn bytes(&self, column: usize) -> Option<&[u8]> {
+        self.0.get(column)?.as_deref()
+    }
+
+    pub fn text(&self, column: usize) -> Option<String> {
+        String::from_utf8(self.bytes(column)?.to_vec()).ok()
+    }
+
+    fn bool(&self, column: usize) -> bool {
+        self.bytes(column) == Some(&[1])
+    }
+
+    pub fn long(&self, column: usize) -> Option<i64> {
+        Some(i64::from_be_bytes(self.bytes(column)?.try_into().ok()?))
+    }
+
+    fn texts(&self, column: usize) -> Vec<String> {
+        let Some(mut rest) = self.bytes(column).and_then(|bytes| bytes.get(4..)) else {
+            return Vec::new();
+        };
+        let mut texts = Vec::new();
+        while let Some((element, after)) = take(rest) {
+            texts.extend(element.and_then(|bytes| String::from_utf8(bytes.to_vec()).ok()));
+            rest = after;
+        }
+        texts
+    }
+}
+
+/// A value with its length before it, null where that is negative; and what follows.
+fn take(bytes: &[u8]) -> Option<(Option<&[u8]>, &[u8])> {
+    let (length, rest) = bytes.split_first_chunk()?;
+    match usize::try_from(i32::from_be_bytes(*length)) {
+        Ok(length) => rest.split_at_checked(length).map(|(value, rest)| (Some(value), rest)),
+        Err(_) => Some((None, rest)),
+    }
+}
+
+fn server_error(text: impl std::fmt::Display) -> ErrorResponse {
+    ErrorResponse { message: text.to_string(), detail: ErrorDetail::ServerError }
+}
+
+impl Coordinator {
+    /// Runs a SELECT, INSERT, UPDATE or DELETE in the node's own name.
+    pub(super) async fn own_cql(
+        self: &Rc<Self>,
+        text: &str,
+        values: &[&str],
+    ) -> Result<Vec<Row>, ErrorResponse> {
+        let parsed = cql::parse(text).map_err(|error| parse_error(&error))?;
+        let prepared = cql::prepare(&parsed, None, &self.schema()).map_err(cql_error)?;
+        let values = values.iter().map(|value| Some(Value::Bytes(value.as_bytes())));
+        let values = Bound::Ordered(values.collect());
+        let options = QueryOptions::default();
+        let deadline = self.env.now() + self.timeouts().other;
+        let request = Request {
+            keyspace: None,
+            version: Version::CURRENT,
+            options: &options,
+            deadline,
+            user: None,
+            tracing: None,
+            guard: OnceCell::new(),
+        };
+        let outcome = match &prepared.plan {
+            Plan::Modify(modify) => self.modify(modify, &values, &request).await,
+            Plan::Select(select) => {
+                self.select(select, &values, &result_metadata(&prepared), &request).await
+            }
+            _ => return Err(server_error("neither read nor written by the node")),
+        };
+        let Answer::Rows(page) = outcome.result? else { return Ok(Vec::new()) };
+        let columns = prepared.result.map_or(0, |columns| columns.len());
+        let (mut rows, mut rest) = (Vec::new(), page.cells.as_slice());
+        for _ in 0..page.rows {
+            let mut row = Vec::with_capacity(columns);
+            for _ in 0..columns {
+                let (cell, after) = take(rest).ok_or_else(|| server_error("a row breaks off"))?;
+                row.push(cell.map(<[u8]>::to_vec));
+                rest = after;
+            }
+            rows.push(Row(row));
+        }
+        Ok(rows)
+    }
+
+    /// Waits until all that any shard wrote is on disk: a right that was taken shall not come back with a power cut.
+    pub(super) async fn sync_roles(&self) -> Result<(), ErrorResponse> {
+        for shard in 0..self.shards.count() {
+            internal::sync_shard(&self.engine, shard).await.map_err(server_error)?;
+        }
+        Ok(())
+    }
+
+    pub(super) async fn read_role(
+        self: &Rc<Self>,
+        name: &str,
+    ) -> Result<Option<Role>, ErrorResponse> {
+        let text =
+            "SELECT is_superuser, can_login, member_of FROM system_auth.roles WHERE role = ?";
+        let rows = self.own_cql(text, &[name]).await?;
+        Ok(rows.first().map(|row| Role {
+            name: name.to_owned(),
+            is_superuser: row.bool(0),
+            can_login: row.bool(1),
+            member_of: row.texts(2),
+        }))
+    }
+
+    /// A role and all that were granted to it, directly or not.
+    pub(super) async fn read_roles(self: &Rc<Self>, name: &str) -> Result<Roles, ErrorResponse> {
+        let mut roles = Vec::new();
+        let mut seen = BTreeSet::from([name.to_owned()]);
+        let mut next = vec![name.to_owned()];
+        while let Some(name) = next.pop() {
+            let Some(role) = self.read_role(&name).await? else { continue };
+            let more = role.member_of.iter().filter(|of| seen.insert((*of).clone()));
+            next.extend(more.cloned());
+            roles.push(role);
+        }
+        Ok(Roles(roles))
+    }
+
+    pub(super) async fn all_roles(self: &Rc<Self>) -> Result<BTreeSet<String>, ErrorResponse> {
+        let rows = self.own_cql("SELECT role FROM system_auth.roles", &[]).await?;
+        Ok(rows.iter().filter_map(|row| row.text(0)).collect())
+    }
+
+    pub(super) async fn read_grants(
+        self: &Rc<Self>,
+        roles: &Roles,
+    ) -> Result<Grants, ErrorResponse> {
+        let mut grants = Grants::default();
+        for role in roles.names() {
+            let text =
+                "SELECT resource, permissions FROM system_auth.role_permissions WHERE role = ?";
+            for row in self.own_cql(text, &[role]).await? {
+                let permissions = row.texts(1);
+                let permissions = permissions.iter().filter_map(|name| Permission::by_name(name));
+                let all = grants.0.entry(row.text(0).unwrap_or_default()).or_default();
+                all.extend(permissions);
+            }
+        }
+        Ok(grants)
+    }
+
+    /// Who has which permissions on what: of one role or of all, on one resource or on all.
+    pub(super) async fn read_permissions(
+        self: &Rc<Self>,
+        role: Option<&str>,
+        resource: Option<&str>,
+    ) -> Result<Vec<(String, String, Vec<Permission>)>, ErrorResponse> {
+        let text = match role {
+            Some(_) => {
+                "SELECT role, resource, permissions FROM system_auth.role_permissions WHERE role = ?"
+            }
+            None => "SELECT role, resource, permissions FROM system_auth.role_permissions",
+        };
+        let rows = self.own_cql(text, role.as_slice()).await?;
+        let all = rows.iter().filter_map(|row| {
+            let permissions = row.texts(2);
+            let permissions = permissions.iter().filter_map(|name| Permission::by_name(name));
+            Some((row.text(0)?, row.text(1)?, permissions.collect()))
+        });
+        Ok(all.filter(|(_, of, _)| resource.is_none_or(|resource| resource == of)).collect())
+    }
+
+    /// Grants what a role has not yet; gives what that was.
+    pub(super) async fn grant_permissions(
+        self: &Rc<Self>,
+        permissions: &[Permission],
+        resource: &Resource,
+        role: &str,
+    ) -> Result<Vec<Permission>, ErrorResponse> {
+        let held = self.held(permissions, resource, role).await?;
+        let new: Vec<_> = permissions.iter().copied().filter(|p| !held.contains(p)).collect();
+        if !new.is_empty() {
+            self.change_permissions(&new, '+', resource, role).await?;
+            let text = "INSERT INTO system_auth.resource_role_permissons_index (resource, role) VALUES (?, ?)";
+            self.own_cql(text, &[&resource.stored_name(), role]).await?;
+        }
+        Ok(new)
+    }
+
+    /// Revokes what a role has; gives what that was.
+    pub(super) async fn revoke_permissions(
+        self: &Rc<Self>,
+        permissions: &[Permission],
+        resource: &Resource,
+        role: &str,
+    ) -> Result<Vec<Permission>, ErrorResponse> {
+        let held = self.held(permissions, resource, role).await?;
+        if held.is_empty() {
+            return Ok(held);
+        }
+        self.change_permissions(&held, '-', resource, role).await?;
+        // Other than Cassandra, which forgets in the index what the role keeps: a table that is dropped and made
+        // again would have old friends.
+        if self.held(&Permission::ALL, resource, role).await?.is_empty() {
+            let text = "DELETE FROM system_auth.resource_role_permissons_index WHERE resource = ? AND role = ?";
+            self.own_cql(text, &[&resource.stored_name(), role]).await?;
+        }
+        Ok(held)
+    }
+
+    async fn held(
+        self: &Rc<Self>,
+        of: &[Permission],
+        resource: &Resource,
+        role: &str,
+    ) -> Result<Vec<Permission>, ErrorResponse> {
+        let text =
+            "SELECT permissions FROM system_auth.role_permissions WHERE role = ? AND resource = ?";
+        let rows = self.own_cql(text, &[role, &resource.stored_name()]).await?;
+        let names = rows.first().map(|row| row.texts(0)).unwrap_or_default();
+        Ok(of.iter().copied().filter(|p| names.iter().any(|name| name == p.name())).collect())
+    }
+
+    async fn change_permissions(
+        self: &Rc<Self>,
+        permissions: &[Permission],
+        sign: char,
+        resource: &Resource,
+        role: &str,
+    ) -> Result<(), ErrorResponse> {
+        let names: Vec<String> = permissions.iter().map(|p| format!("'{}'", p.name())).collect();
+        let text = format!(
+            "UPDATE system_auth.role_permissions SET permissions = permissions {sign} {{{}}} WHERE role = ? AND resource = ?",
+            names.join(", ")
+        );
+        self.own_cql(&text, &[role, &resource.stored_name()]).await.map(drop)
+    }
+
+    /// Takes from everybody what they were granted on a resource that is gone (`IAuthorizer.revokeAllOn`), and on what
+    /// was in it.
+    pub(super) async fn revoke_all_on(
+        self: &Rc<Self>,
+        resource: &Resource,
+    ) -> Result<(), ErrorResponse> {
+        let text = "SELECT resource, role FROM system_auth.resource_role_permissons_index";
+        let name = resource.stored_name();
+        // a role's name may hold what separates others
+        let below = format!("{name}/");
+        let has_parts = matches!(resource, Resource::Keyspace(_) | Resource::FunctionsIn(_));
+        for row in self.own_cql(text, &[]).await? {
+            let (Some(resource), Some(role)) = (row.text(0), row.text(1)) else { continue };
+            if resource != name && !(has_parts && resource.starts_with(&below)) {
+                continue;
+            }
+            let text = "DELETE FROM system_auth.role_permissions WHERE role = ? AND resource = ?";
+            self.own_cql(text, &[&role, &resource]).await?;
+            let text = "DELETE FROM system_auth.resource_role_permissons_index WHERE resource = ?";
+            self.own_cql(text, &[&resource]).await?;
+        }
+        Ok(())
+    }
+
+    /// Takes all permissions from a role that is gone.
+    pub(super) async fn revoke_all_from(self: &Rc<Self>, role: &str) -> Result<(), ErrorResponse> {
+        for (_, resource, _) in self.read_permissions(Some(role), None).await? {
+            let text = "DELETE FROM system_auth.resource_role_permissons_index WHERE resource = ? AND role = ?";
+            self.own_cql(text, &[&resource, role]).await?;
+        }
+        let text = "DELETE FROM system_auth.role_permissions WHERE role = ?";
+        self.own_cql(text, &[role]).await.map(drop)
+    }
+
+    pub(super) async fn role_of_identity(
+        self: &Rc<Self>,
+        identity: &str,
+    ) -> Result<Option<String>, ErrorResponse> {
+        let text = "SELECT role FROM system_auth.identity_to_role WHERE identity = ?";
+        let rows = self.own_cql(text, &[identity]).await?;
+        Ok(rows.first().and_then(|row| row.text(0)))
+    }
+
+    pub(super) async fn identities_of(
+        self: &Rc<Self>,
+        role: &str,
+    ) -> Result<Vec<String>, ErrorResponse> {
+        let text = "SELECT identity, role FROM system_auth.identity_to_role";
+        let rows = self.own_cql(text, &[]).await?;
+        let own = rows.iter().filter(|row| row.text(1).as_deref() == Some(role));
+        Ok(own.filter_map(|row| row.text(0)).collect())
+    }
+}

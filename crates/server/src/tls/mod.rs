@@ -1,0 +1,205 @@
+//! TLS between a connection and its socket. Bytes in, bytes out: rustls does no I/O of its own.
+
+mod certificates;
+
+use std::cell::RefCell;
+use std::io::{self, Read, Write};
+use std::rc::Rc;
+use std::sync::Arc;
+
+use env::TcpStream;
+use rustls::{ServerConfig, ServerConnection};
+
+pub use certificates::{Certificates, TlsError, TlsOptions};
+
+/// What clients are offered; the shards' connections to come take the certificates that are set last.
+#[derive(Clone, Debug)]
+pub struct Tls {
+    config: Rc<RefCell<Arc<ServerConfig>>>,
+    /// May clients do without?
+    is_optional: bool,
+}
+
+impl Tls {
+    /// With certificates to begin with.
+    pub fn new(certificates: &Certificates, is_optional: bool) -> Self {
+        Self { config: Rc::new(RefCell::new(Arc::clone(&certificates.0))), is_optional }
+    }
+
+    /// Lets connections to come have other certificates.
+    pub fn set(&self, certificates: &Certificates) {
+        *self.config.borrow_mut() = Arc::clone(&certificates.0);
+    }
+}
+
+/// How a connection's bytes travel.
+enum State {
+    /// The first byte will say.
+    Undecided,
+    Plain,
+    Encrypted(Box<ServerConnection>),
+}
+
+/// The TLS of one connection.
+pub(crate) struct TlsStream {
+    state: State,
+    config: Arc<ServerConfig>,
+}
+
+impl std::fmt::Debug for TlsStream {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self.state {
+            State::Undecided => "Undecided",
+            State::Plain => "Plain",
+            State::Encrypted(_) => "Encrypted",
+        })
+    }
+}
+
+/// The first byte of a TLS handshake; a request begins with its version, 3 to 5, or 66 where a driver asks for betas.
+const HANDSHAKE: u8 = 0x16;
+/// Bytes of answers that may wait encrypted for the socket.
+const MAX_ENCRYPTED: usize = 64 << 10;
+
+fn invalid(error: rustls::Error) -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidData, error)
+}
+
+/// A socket as rustls wants one.
+struct Socket<'a>(&'a TcpStream);
+
+impl Read for Socket<'_> {
+    fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
+        self.0.try_read(out)?.ok_or_else(|| io::ErrorKind::WouldBlock.into())
+    }
+}
+
+impl Write for Socket<'_> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0.try_write(bytes)?.ok_or_else(|| io::ErrorKind::WouldBlock.into())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+/// None where a socket would make wait.
+fn ready<T>(result: io::Result<T>) -> io::Result<Option<T>> {
+    match result {
+        Ok(value) => Ok(Some(value)),
+        Err(error) if error.kind() == io::ErrorKind::WouldBlock => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
+impl TlsStream {
+    pub fn new(tls: &Tls) -> io::Result<Self> {
+        let config = Arc::clone(&tls.config.borrow());
+        let mut stream = Self { state: State::Undecided, config };
+        if !tls.is_optional {
+            stream.begin()?;
+        }
+        Ok(stream)
+    }
+
+    fn begin(&mut self) -> io::Result<()> {
+        let mut session = ServerConnection::new(Arc::clone(&self.config)).map_err(invalid)?;
+        session.set_buffer_limit(Some(MAX_ENCRYPTED));
+        self.state = State::Encrypted(Box::new(session));
+        Ok(())
+    }
+
+    /// Reads what the client sent, as [`TcpStream::try_read`] does.
+    pub fn try_read(&mut self, socket: &TcpStream, out: &mut [u8]) -> io::Result<Option<usize>> {
+        if matches!(self.state, State::Undecided) {
+            let Some(n) = socket.try_read(out)? else { return Ok(None) };
+            let first = out.get(..n).unwrap_or_default();
+            if first.first() != Some(&HANDSHAKE) {
+                if n > 0 {
+                    self.state = State::Plain;
+                }
+                return Ok(Some(n));
+            }
+            self.begin()?;
+            if let State::Encrypted(session) = &mut self.state {
+                feed(session, socket, first)?;
+            }
+        }
+        let State::Encrypted(session) = &mut self.state else { return socket.try_read(out) };
+        loop {
+            match session.reader().read(out) {
+                Ok(n) => return Ok(Some(n)),
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
+                // cut off without a farewell, as clients do
+                Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => return Ok(Some(0)),
+                Err(error) => return Err(error),
+            }
+            match ready(session.read_tls(&mut Socket(socket)))? {
+                None => return Ok(None),
+                Some(0) => return Ok(Some(0)),
+                Some(_) => process(session, socket)?,
+            }
+        }
+    }
+
+    /// Writes what fits, as [`TcpStream::try_write`] does; some of it may wait for [`Self::flush`].
+    pub fn try_write(&mut self, socket: &TcpStream, bytes: &[u8]) -> io::Result<Option<usize>> {
+        let State::Encrypted(session) = &mut self.state else { return socket.try_write(bytes) };
+        let taken = session.writer().write(bytes)?;
+        send(session, socket)?;
+        Ok((taken > 0).then_some(taken))
+    }
+
+    /// Writes what waits encrypted; true when nothing is left.
+    pub fn flush(&mut self, socket: &TcpStream) -> io::Result<bool> {
+        match &mut self.state {
+            State::Encrypted(session) => send(session, socket),
+            _ => Ok(true),
+        }
+    }
+
+    /// Does anything wait encrypted?
+    pub fn is_flushed(&self) -> bool {
+        match &self.state {
+            State::Encrypted(session) => !session.wants_write(),
+            _ => true,
+        }
+    }
+
+    /// Says farewell, as far as the socket takes it.
+    pub fn end(&mut self, socket: &TcpStream) {
+        if let State::Encrypted(session) = &mut self.state {
+            session.send_close_notify();
+            // who has gone needs no farewell
+            let _ = send(session, socket);
+        }
+    }
+}
+
+/// Gives a session bytes that were read already.
+fn feed(session: &mut ServerConnection, socket: &TcpStream, mut bytes: &[u8]) -> io::Result<()> {
+    while !bytes.is_empty() {
+        session.read_tls(&mut bytes)?;
+        process(session, socket)?;
+    }
+    Ok(())
+}
+
+/// Goes through what was read, and sends what answers it: a handshake's next step, or why there is none.
+fn process(session: &mut ServerConnection, socket: &TcpStream) -> io::Result<()> {
+    let processed = session.process_new_packets();
+    send(session, socket)?;
+    processed.map(drop).map_err(invalid)
+}
+
+fn send(session: &mut ServerConnection, socket: &TcpStream) -> io::Result<bool> {
+    while session.wants_write() {
+        match ready(session.write_tls(&mut Socket(socket)))? {
+            None => return Ok(false),
+            Some(0) => return Err(io::ErrorKind::WriteZero.into()),
+            Some(_) => {}
+        }
+    }
+    Ok(true)
+}
