@@ -71,6 +71,7 @@ impl Replica {
 }
 
 #[derive(Clone)]
+#[allow(clippy::large_enum_variant, reason = "there are few of them at a time")]
 enum Message {
     Prepare(Ballot),
     Promised(Ballot, Box<Promise>),
