@@ -29,7 +29,7 @@ enum Forgets {
 
 fn layout() -> Arc<Layout> {
     let column = ColumnLayout { name: "n".into(), ty: CqlType::BigInt };
-    Arc::new(Layout::new(Vec::new(), Vec::new(), vec![column], false, Vec::new()))
+    Arc::new(Layout::new(Vec::new(), Vec::new(), vec![column], false))
 }
 
 /// The number `n` as an update.
