@@ -158,7 +158,12 @@ async fn measure(env: Env, node: Rc<Coordinator>, kind: Kind, count: u64) -> (us
 
 fn run(kind: Kind, count: u64) -> (usize, usize) {
     let mut config = Config::default();
-    for setting in ["data_dir=/d", "listen_address=10.0.0.1", "rpc_address=10.0.0.1"] {
+    for setting in [
+        "data_dir=/d",
+        "listen_address=10.0.0.1",
+        "rpc_address=10.0.0.1",
+        "open_without_authentication=true",
+    ] {
         if let Err(error) = config.set(setting) {
             panic!("{error}");
         }

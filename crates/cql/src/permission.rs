@@ -154,7 +154,10 @@ pub fn needs(statement: &Statement, scope: &Scope<'_>) -> Result<Vec<Need>, CqlE
         Statement::Select(select) => {
             let name = qualified(&select.table, scope)?;
             let base = base_of_view(scope.schema, &name).unwrap_or(name);
-            one(P::Select, Resource::Table(base))
+            let unmask = unmask(scope.schema, &base);
+            let mut needs = one(P::Select, Resource::Table(base))?;
+            needs.extend(unmask);
+            Ok(needs)
         }
         Statement::Insert(insert) => modification(&insert.table, insert.if_not_exists, scope),
         Statement::Update(update) => modification(&update.table, update.condition.is_some(), scope),
@@ -246,12 +249,21 @@ fn modification(
     let mut needs = vec![Need::Permission(Permission::Modify, Resource::Table(name.clone()))];
     if conditional || !views.is_empty() {
         needs.push(Need::Permission(Permission::Select, Resource::Table(name.clone())));
+        needs.extend(unmask(scope.schema, &name));
     }
     needs.extend(views.into_iter().map(|view| {
         let view = QualifiedName { keyspace: name.keyspace.clone(), name: view };
         Need::Permission(Permission::Modify, Resource::Table(view))
     }));
     Ok(needs)
+}
+
+/// To read a table with masked columns one must be allowed to see behind the masks: where Cassandra shows others the
+/// masked values, this node shows them nothing.
+fn unmask(schema: &Schema, name: &QualifiedName) -> Option<Need> {
+    let table = schema.table(name.keyspace.as_deref()?, &name.name)?;
+    let masked = table.columns().any(|column| column.mask.is_some());
+    masked.then(|| Need::Permission(Permission::Unmask, Resource::Table(name.clone())))
 }
 
 /// Is there a function or an aggregate of that name? What is not there takes no permission to be dropped.

@@ -40,7 +40,7 @@ fn one() -> Clustering {
     Clustering::new([Some(&[0, 0, 0, 1][..])])
 }
 
-fn prepare(fixture: &Fixture, statement: &str) -> Box<Modify> {
+fn prepare(fixture: &Fixture, statement: &str) -> std::sync::Arc<Modify> {
     match fixture.prepare(statement).expect(statement).plan {
         Plan::Modify(modify) => modify,
         other => panic!("{other:?}"),

@@ -30,7 +30,7 @@ fn select(world: &World, text: &str) -> Result<Vec<String>, String> {
 
 #[test]
 fn texts_are_those_of_cassandra() {
-    let golden = GOLDEN.lines().find(|line| line.contains("\"SELECT toJson(m)")).unwrap();
+    let golden = GOLDEN.lines().find(|line| line.contains("\"SELECT to_json(m)")).unwrap();
     let (statement, answer) = golden.split_once("\", \"answers\"").unwrap();
     let statement = statement.split_once("\"cql\": \"").unwrap().1;
     let rows = answer.split_once("\"rows\": [[").unwrap().1.trim_end_matches("]]}]},");
