@@ -1,6 +1,6 @@
 //! `cargo xtask campaign applications`: programs that others wrote for Cassandra, from their registries and unchanged,
-//! against this node. DSBulk loads a table and unloads it by ranges of tokens; JanusGraph keeps a graph. The scan of the
-//! Spark connector is a script. Recorded under `docs/campaigns/`.
+//! against this node. DSBulk loads a table and unloads it by ranges of tokens; JanusGraph keeps a graph,
+//! KairosDB series of points. The scan of the Spark connector is a script. Recorded under `docs/campaigns/`.
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
@@ -57,9 +57,10 @@ pub fn campaign(words: &[&str]) -> Outcome {
 /// What an application did, a line each.
 type Steps = Vec<String>;
 
-const APPLICATIONS: [(&str, fn(&str) -> Outcome<Steps>); 3] = [
+const APPLICATIONS: [(&str, fn(&str) -> Outcome<Steps>); 4] = [
     ("DSBulk 1.10.0 (Maven Central)", dsbulk),
     ("JanusGraph 1.1.0 with its CQL store (Maven Central)", janusgraph),
+    ("KairosDB 1.3.0 (Maven Central)", kairosdb),
     ("The scan of the Spark connector (a script)", spark_scan),
 ];
 
@@ -80,6 +81,15 @@ fn maven(project: &Path, goals: &[&str]) -> Outcome {
     machine::run(command.args(goals))
 }
 
+/// The jars that a project without code of its own names.
+fn fetch(name: &str) -> Outcome<PathBuf> {
+    let jars = place(name)?.join("lib");
+    let output = format!("-DoutputDirectory={}", jars.display());
+    let goals = ["dependency:copy-dependencies", "-DincludeScope=runtime", &output];
+    maven(&folder(name), &goals)?;
+    Ok(jars)
+}
+
 fn java(classpath: &[PathBuf], class: &str) -> Outcome<Command> {
     let mut command = Command::new("java");
     command.args([HEAP, "-XX:TieredStopAtLevel=1", "-cp"]);
@@ -96,9 +106,7 @@ fn execute(host: &str, statements: &[&str]) -> Outcome {
 /// A table loaded from a file and unloaded again: the same lines.
 fn dsbulk(host: &str) -> Outcome<Steps> {
     let place = place("dsbulk")?;
-    let jars = place.join("lib");
-    let output = format!("-DoutputDirectory={}", jars.display());
-    maven(&folder("dsbulk"), &["dependency:copy-dependencies", "-DincludeScope=runtime", &output])?;
+    let jars = fetch("dsbulk")?;
     execute(host, &SCHEMA)?;
     let (loaded, unloaded) = (place.join("loaded.csv"), place.join("unloaded"));
     std::fs::write(&loaded, table())?;
@@ -166,6 +174,16 @@ fn janusgraph(host: &str) -> Outcome<Steps> {
     maven(&folder("janusgraph"), &["package"])?;
     let command = java(&[place.join("classes"), place.join("lib/*")], "helenus.Graph")?;
     steps(command, &[host, "9042"])
+}
+
+/// Series of points in a KairosDB, by its HTTP interface.
+fn kairosdb(host: &str) -> Outcome<Steps> {
+    let jars = fetch("kairosdb")?;
+    execute(host, &["DROP KEYSPACE IF EXISTS app_kairosdb"])?;
+    let mut command = Command::new("python3");
+    command.arg(folder("kairosdb").join("run.py")).arg(host).arg(jars);
+    command.arg(place("kairosdb")?.join("run"));
+    steps(command, &[])
 }
 
 /// The table that DSBulk loaded, in pieces of a size that the node's estimates of sizes lead to.
