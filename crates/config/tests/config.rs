@@ -93,8 +93,8 @@ fn what_we_do_not_serve_stops_the_start() {
         "cdc_enabled: true",
         "user_defined_functions_enabled: true",
         "audit_logging_options: { enabled: true }",
-        "tables_fail_threshold: 100",
-        "allow_filtering_enabled: false",
+        "data_disk_usage_percentage_fail_threshold: 80",
+        "default_secondary_index_enabled: false",
         "startup_checks: { check_data_resurrection: { enabled: true } }",
     ] {
         let text = refusal(yaml);
