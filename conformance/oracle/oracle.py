@@ -274,7 +274,7 @@ def run(args, report, left, right):
             ours = left.run(step)
             if generated and any(map(is_mistake, theirs)) and not agree(ours, theirs):
                 spoiled.note(step)
-            elif not report.compare(path, step, ours, theirs) and generated:
+            elif not report.compare(path, step, ours, theirs) and generated and name(path, step) not in report.known:
                 found.append(i)
         report.left_out += spoiled.left_out
         if right:
