@@ -86,6 +86,17 @@ def contents(path):
     return lines if path.endswith('.txt') else sorted(lines)
 
 
+def traced(cqlsh, host, port):
+    """What is wrong with TRACING ON; what a trace says beside its frame is each server's own."""
+    statements = 'TRACING ON; SELECT cluster_name FROM system.local; TRACING OFF; SELECT key FROM system.local;'
+    command = [cqlsh, host, port, '--no-color', '--request-timeout=60', '--connect-timeout=30', '-e', statements]
+    done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=TIMEOUT_SECONDS,
+                          env=dict(os.environ, TZ='UTC', LC_ALL='C.UTF-8', PYTHONWARNINGS='ignore'))
+    wanted = ['Tracing session: ', 'Execute CQL3 query', 'Parsing SELECT cluster_name', 'Request complete']
+    problems = [f'TRACING ON shows no "{w}"' for w in wanted if done.stdout.count(w) != 1]
+    return problems + ([f'TRACING ON: {done.stdout}'] if problems or done.returncode else [])
+
+
 def run(cqlsh, host, port):
     """What cqlsh printed and wrote, and what is wrong whoever the server is."""
     with tempfile.TemporaryDirectory() as folder:
@@ -96,7 +107,7 @@ def run(cqlsh, host, port):
         lines = normal(done.stdout)
         for name in FILES:
             lines += [f'== {name}'] + contents(os.path.join(folder, name))
-        problems = []
+        problems = traced(cqlsh, host, port)
         target = os.path.join(folder, 'out.csv')
         if os.path.exists(target):
             with open(target, encoding='utf-8', newline='') as f:

@@ -36,9 +36,9 @@ APART = [os.path.join(HERE, '..', folder) for folder in ('later', 'settings')]
 GOLDEN = os.path.join(HERE, '..', 'golden')
 
 
-def server(text):
+def server(text, login=None):
     host, _, port = text.partition(':')
-    return Server(host, int(port or 9042))
+    return Server(host, int(port or 9042), login)
 
 
 def golden_path(path):
@@ -169,6 +169,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument('--golden', metavar='HOST_A')
     parser.add_argument('--record', metavar='HOST_B')
+    parser.add_argument('--login', metavar='USER:PASSWORD')
     parser.add_argument('--without', action='append', default=[])
     parser.add_argument('--messages', action='store_true')
     parser.add_argument('--show', type=int, default=40)
@@ -188,7 +189,7 @@ def main():
 
 def record(args):
     os.makedirs(GOLDEN, exist_ok=True)
-    right = server(args.record)
+    right = server(args.record, args.login)
     statements = 0
     for path, steps in corpus_files(args):
         right.clean()
@@ -208,8 +209,8 @@ def record(args):
 
 
 def compare(args):
-    left = server(args.golden or args.rest[0])
-    right = None if args.golden else server(args.rest[1])
+    left = server(args.golden or args.rest[0], args.login)
+    right = None if args.golden else server(args.rest[1], args.login)
     if args.planted:
         return show_planted(args, left)
     report = Report(args)

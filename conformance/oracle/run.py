@@ -13,14 +13,15 @@ MAX_PAGES = 2000
 class Server:
     """One server under test: a connection per protocol version, one more for events."""
 
-    def __init__(self, host, port=9042):
+    def __init__(self, host, port=9042, login=None):
+        self.login = dict(zip(('user', 'password'), login.split(':', 1))) if login else {}
         self.host, self.port, self.connections, self.listener = host, port, {}, None
         self.keyspace = None
 
     def connection(self, version):
         found = self.connections.get(version)
         if found is None:
-            found = self.connections[version] = wire.Connection(self.host, self.port, version)
+            found = self.connections[version] = wire.Connection(self.host, self.port, version, **self.login)
             if self.keyspace:
                 found.query(f'USE {self.keyspace}')
         return found
@@ -45,7 +46,7 @@ class Server:
 
     def listen(self):
         if self.listener is None:
-            self.listener = wire.Connection(self.host, self.port, 5)
+            self.listener = wire.Connection(self.host, self.port, 5, **self.login)
             self.listener.register('SCHEMA_CHANGE')
 
     def run(self, step):

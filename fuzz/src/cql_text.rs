@@ -81,7 +81,9 @@ pub fn statement(data: &[u8]) {
         time_uuid: &|| [1; 16],
         list_path: &|| [1; 16],
         random: &|| [2; 16],
+        list_path: &|| [1; 16],
         limits: &Limits::default(),
+        guard: None,
     };
     match &prepared.plan {
         Plan::Select(select) => {

@@ -36,6 +36,7 @@ cargo xtask COMMAND
   campaign fuzz [RUNS] [--seed N]
                                every parser under libFuzzer, 20,000,000 inputs
   campaign hostile [SECONDS]   every attack, then what it does to the latency of others
+  campaign applications [HOST] DSBulk, JanusGraph, KairosDB, a Spark connector's scan
   campaign roundtrip           one data directory served by Helenus and by Cassandra in turn
   peer start DIR IP [HEAP] | stop DIR | nodetool DIR ARGS... | libs [VERSION]
                                a real Cassandra of Maven Central's jars (environment: `peer help`)

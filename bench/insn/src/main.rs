@@ -6,7 +6,7 @@
 //! allocated bytes per operation.
 
 use std::alloc::System;
-use std::cell::{Cell, RefCell};
+use std::cell::{Cell, OnceCell, RefCell};
 use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
@@ -14,7 +14,7 @@ use std::time::Duration;
 use cluster::{Answer, Coordinator, Request};
 use config::Config;
 use env::sim::{World, WorldOptions};
-use env::{Class, Env, Mesh};
+use env::{Class, Env, Instant, Mesh};
 use helenus::{Message, run_shard};
 use protocol::client::{self, BoundValue, Call, Parameters};
 use protocol::{
@@ -86,11 +86,23 @@ fn frame(id: &[u8], values: Vec<BoundValue>) -> Vec<u8> {
     bytes
 }
 
+/// A request of a node where nobody has to log in, not traced.
+fn request<'a>(options: &'a QueryOptions<'a>, deadline: Instant) -> Request<'a> {
+    Request {
+        keyspace: None,
+        version: Version::V4,
+        options,
+        deadline,
+        user: None,
+        tracing: None,
+        guard: OnceCell::new(),
+    }
+}
+
 async fn text(env: &Env, node: &Rc<Coordinator>, text: &str) {
     let options = QueryOptions::default();
     let deadline = env.now() + PATIENCE;
-    let request =
-        Request { keyspace: None, version: Version::V4, options: &options, deadline, user: None };
+    let request = request(&options, deadline);
     if let Err(error) = node.query(text, request).await.result {
         panic!("{text}: {}", error.message);
     }
@@ -101,8 +113,7 @@ async fn once(env: &Env, node: &Rc<Coordinator>, decoder: &mut Decoder, bytes: &
     let Outcome::Frame(frame) = decoder.next(bytes).outcome else { panic!("no whole frame") };
     let Ok(Frame::Execute { id, options, .. }) = Frame::parse(frame) else { panic!("no EXECUTE") };
     let deadline = env.turn_now() + Duration::from_secs(12);
-    let request =
-        Request { keyspace: None, version: Version::V4, options: &options, deadline, user: None };
+    let request = request(&options, deadline);
     match node.execute(id, request).await.0.result {
         Ok(answer) => answer,
         Err(error) => panic!("{}", error.message),
@@ -110,7 +121,7 @@ async fn once(env: &Env, node: &Rc<Coordinator>, decoder: &mut Decoder, bytes: &
 }
 
 async fn prepare(node: &Rc<Coordinator>, statement: &str) -> Vec<u8> {
-    match node.prepare(statement, None, None).await {
+    match node.prepare(statement, None, None, None, None).await {
         Ok(info) => info.id.to_vec(),
         Err(error) => panic!("{statement}: {}", error.message),
     }
@@ -158,7 +169,12 @@ async fn measure(env: Env, node: Rc<Coordinator>, kind: Kind, count: u64) -> (us
 
 fn run(kind: Kind, count: u64) -> (usize, usize) {
     let mut config = Config::default();
-    for setting in ["data_dir=/d", "listen_address=10.0.0.1", "rpc_address=10.0.0.1"] {
+    for setting in [
+        "data_dir=/d",
+        "listen_address=10.0.0.1",
+        "rpc_address=10.0.0.1",
+        "open_without_authentication=true",
+    ] {
         if let Err(error) = config.set(setting) {
             panic!("{error}");
         }

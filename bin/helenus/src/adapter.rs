@@ -1,29 +1,37 @@
 //! The coordinator behind the server's trait.
 
+use std::cell::OnceCell;
 use std::rc::Rc;
 
-use cluster::{Coordinator, Request};
+use cluster::{Coordinator, Request, Tracing};
 use protocol::{Batch, ErrorResponse, MetadataForm, QueryOptions};
 use server::{
-    Answer, AuthStep, Authentication, Context, Execute, Outcome, PreparedAnswer, RowsAnswer,
-    metadata_form,
+    Answer, AuthStep, Authentication, Context, Execute, Outcome, PrepareOutcome, PreparedAnswer,
+    RowsAnswer, metadata_form,
 };
 
 /// A shard's coordinator, as its server sees it.
 pub(crate) struct Handler(pub Rc<Coordinator>);
 
-fn request<'a>(context: &Context, options: &'a QueryOptions<'a>) -> Request<'a> {
+fn request<'a>(
+    context: &Context,
+    options: &'a QueryOptions<'a>,
+    tracing: &Option<Rc<Tracing>>,
+) -> Request<'a> {
     Request {
         keyspace: context.session.keyspace(),
         version: context.session.version,
         options,
         deadline: context.deadline,
         user: context.session.user(),
+        tracing: tracing.clone(),
+        guard: OnceCell::new(),
     }
 }
 
 fn outcome(
     outcome: cluster::Outcome,
+    tracing: Option<[u8; 16]>,
     form: impl FnOnce(&cluster::Page) -> MetadataForm,
 ) -> Outcome {
     let result = outcome.result.map(|answer| match answer {
@@ -38,14 +46,28 @@ fn outcome(
             paging_state: page.paging_state,
         }),
     });
-    Outcome { result, warnings: outcome.warnings, tracing: None }
+    Outcome { result, warnings: outcome.warnings, tracing }
+}
+
+/// The id that the client is told: of a trace that it asked for.
+fn told(context: &Context, tracing: &Option<Rc<Tracing>>) -> Option<[u8; 16]> {
+    tracing.as_ref().filter(|_| context.tracing).and_then(|tracing| tracing.id())
+}
+
+impl Handler {
+    fn start_tracing(&self, context: &Context) -> Option<Rc<Tracing>> {
+        self.0.start_tracing(context.tracing, context.session.remote.ip())
+    }
 }
 
 impl server::Coordinator for Handler {
     async fn query(&self, context: &Context, text: &str, options: &QueryOptions<'_>) -> Outcome {
+        let tracing = self.start_tracing(context);
+        let result = self.0.query(text, request(context, options, &tracing)).await;
+        self.0.end_tracing(tracing.as_ref(), &result);
         let skip = options.skip_metadata;
         let form = |_: &_| if skip { MetadataForm::Skipped } else { MetadataForm::Full };
-        outcome(self.0.query(text, request(context, options)).await, form)
+        outcome(result, told(context, &tracing), form)
     }
 
     async fn prepare(
@@ -53,28 +75,38 @@ impl server::Coordinator for Handler {
         context: &Context,
         text: &str,
         keyspace: Option<&str>,
-    ) -> Result<PreparedAnswer, ErrorResponse> {
+    ) -> PrepareOutcome {
+        let tracing = self.start_tracing(context);
         let session = context.session.keyspace();
-        let mut info = self.0.prepare(text, session.as_deref(), keyspace).await?;
-        if let Some(warning) = info.use_warning
-            && (keyspace.is_some() || !context.session.was_warned_of_use())
-        {
-            info.warnings.push(warning);
-        }
-        Ok(PreparedAnswer {
-            id: info.id,
-            variables: info.variables,
-            result: info.result,
-            names: cluster::class_name,
-            warnings: info.warnings,
-            tracing: None,
-        })
+        let of = tracing.as_deref();
+        let user = context.session.user();
+        let user = user.as_ref();
+        let result = self.0.prepare(text, session.as_deref(), keyspace, of, user).await;
+        self.0.end_prepare_tracing(tracing.as_ref());
+        let result = result.map(|mut info| {
+            if let Some(warning) = info.use_warning
+                && (keyspace.is_some() || !context.session.was_warned_of_use())
+            {
+                info.warnings.push(warning);
+            }
+            PreparedAnswer {
+                id: info.id,
+                variables: info.variables,
+                result: info.result,
+                names: cluster::class_name,
+                warnings: info.warnings,
+            }
+        });
+        PrepareOutcome { result, tracing: told(context, &tracing) }
     }
 
     async fn execute(&self, context: &Context, execute: &Execute<'_>) -> Outcome {
-        let (result, info) = self.0.execute(execute.id, request(context, execute.options)).await;
+        let tracing = self.start_tracing(context);
+        let request = request(context, execute.options, &tracing);
+        let (result, info) = self.0.execute(execute.id, request).await;
+        self.0.end_tracing(tracing.as_ref(), &result);
         let version = context.session.version;
-        outcome(result, |page| match &info {
+        outcome(result, told(context, &tracing), |page| match &info {
             // drivers must not take the columns of one execution for those of the next
             Some(info) if info.is_conditional => MetadataForm::Full,
             Some(info) => metadata_form(version, execute, &info.result.id(), &page.metadata),
@@ -99,10 +131,9 @@ impl server::Coordinator for Handler {
     }
 
     async fn batch(&self, context: &Context, batch: &Batch<'_>) -> Outcome {
-        let keyspace = context.session.keyspace();
-        let version = context.session.version;
-        let result =
-            self.0.batch(batch, keyspace, version, context.deadline, context.session.user()).await;
-        outcome(result, |_| MetadataForm::Full)
+        let tracing = self.start_tracing(context);
+        let result = self.0.batch(batch, request(context, &batch.options, &tracing)).await;
+        self.0.end_tracing(tracing.as_ref(), &result);
+        outcome(result, told(context, &tracing), |_| MetadataForm::Full)
     }
 }

@@ -1,5 +1,6 @@
 //! `--demo`: the machine's own counters as rows, written through the coordinator like any client's.
 
+use std::cell::OnceCell;
 use std::rc::Rc;
 
 use cluster::{Coordinator, Request};
@@ -25,8 +26,16 @@ impl Node {
 async fn execute(coordinator: &Rc<Coordinator>, text: &str) -> Result<(), String> {
     let options = QueryOptions::default();
     let deadline = coordinator.engine().env().now() + admin::demo::STATEMENT_DEADLINE;
-    let request =
-        Request { keyspace: None, version: Version::V5, options: &options, deadline, user: None };
+    let version = Version::V5;
+    let request = Request {
+        keyspace: None,
+        version,
+        options: &options,
+        deadline,
+        user: None,
+        tracing: None,
+        guard: OnceCell::new(),
+    };
     let outcome = coordinator.query(text, request).await;
     outcome.result.map(drop).map_err(|error| error.message)
 }

@@ -13,6 +13,7 @@ mod settings;
 mod table_metrics;
 mod table_stats;
 mod tls;
+mod views;
 
 pub use error::NodeError;
 pub use message::Message;

@@ -24,9 +24,15 @@ use crate::error::NodeError;
 use crate::message::Message;
 use crate::operator::Operations;
 use crate::settings::{metrics_address, server_settings, storage_options};
+use crate::views::{CacheRates, Journal};
 
 /// How often recent values of histograms lose weight.
 const TICK: Duration = Duration::from_secs(1);
+/// Seconds in a minute, in which evictions are counted.
+const MINUTE_SECONDS: u64 = 60;
+/// How long after the start the sizes of tables are first estimated, and how often from then on (Cassandra: 5 minutes).
+const FIRST_ESTIMATES: Duration = Duration::from_secs(30);
+const ESTIMATES: Duration = Duration::from_secs(60);
 /// Bytes that a file with a password may have.
 const MAX_PASSWORD_FILE: u64 = 4096;
 /// How long requests in flight may take when the node ends.
@@ -67,6 +73,10 @@ pub struct Node {
     pub(crate) shown_tables: RefCell<BTreeSet<TableId>>,
     /// When the node started.
     pub(crate) started: Instant,
+    /// How often the cache of chunks is asked.
+    pub(crate) cache_rates: Cell<CacheRates>,
+    /// On the first shard: what the node said.
+    pub(crate) journal: Journal,
     shards: Shards<Rc<Node>>,
     limits: ConnectionLimits,
     /// Jobs for the coordinator that came before it was there.
@@ -101,7 +111,7 @@ pub async fn run_shard(
     let storage_mesh = mesh.clone();
     let shards = Shards::new(&env, move |to, job| storage_mesh.send(to, Message::Storage(job)));
     let engine = Engine::new(&env, storage_options(&config), shards, first_schema());
-    let registry = Registry::new(env.shard() as u32);
+    let registry = Registry::sharing(env.shard() as u32, engine.weight().clone());
     let count = |name, help| registry.counter(Name::new("Client", name), Unit::Count, help);
     let node_mesh = mesh.clone();
     let shards = Shards::new(&env, move |to, job| node_mesh.send(to, Message::Node(job)));
@@ -123,6 +133,8 @@ pub async fn run_shard(
         observed: Rc::default(),
         shown_tables: RefCell::default(),
         started: env.now(),
+        cache_rates: Cell::default(),
+        journal: Journal::default(),
         shards,
         limits,
         early: RefCell::default(),
@@ -216,9 +228,39 @@ impl Node {
 
     /// Lets time pass for the metrics.
     async fn tick(self: Rc<Self>) {
+        let (mut seconds, mut evicted) = (0u64, 0);
         loop {
             self.registry.tick(self.env.now().since(Instant::ZERO));
+            let cache = self.engine.chunk_cache_stats();
+            let rates = self.cache_rates.get().tick(cache.hits + cache.misses, cache.hits);
+            self.cache_rates.set(rates);
+            seconds += 1;
+            if seconds % MINUTE_SECONDS == 0 && self.env.shard() == 0 {
+                self.warn_of_evictions(&mut evicted);
+            }
             self.env.sleep(TICK).await;
+        }
+    }
+
+    /// Says how many prepared statements went to make room since it was last asked.
+    fn warn_of_evictions(&self, before: &mut u64) {
+        let now = self.coordinator.get().map_or(0, |coordinator| coordinator.prepared_stats().1);
+        let gone = now - std::mem::replace(before, now);
+        if gone > 0 {
+            let size = self.coordinator.get().map_or(0, |it| it.prepared_limit()) >> 20;
+            self.say("WARN", format!("{gone} prepared statements discarded in the last minute because cache limit reached ({size} MiB)"));
+        }
+    }
+
+    /// Keeps the estimates of tables up to date; on the first shard.
+    async fn estimate(self: Rc<Self>) {
+        self.env.sleep(FIRST_ESTIMATES).await;
+        loop {
+            if let Some(coordinator) = self.coordinator.get() {
+                // another time, if the log does not take it now
+                let _ = coordinator.refresh_estimates().await;
+            }
+            self.env.sleep(ESTIMATES).await;
         }
     }
 
@@ -272,6 +314,7 @@ impl Node {
                 clock_env.terminate();
             }
         });
+        self.env.spawn(Class::Background, Rc::clone(self).estimate());
         let mut notes = Vec::new();
         let _endpoint = self.serve_metrics(&mut notes)?;
         self.replay_metrics(&booted.replay);
@@ -288,6 +331,20 @@ impl Node {
         }
         self.prepare_roles(&mut notes).await?;
         let (replay, clock_behind) = (booted.replay, booted.clock_behind);
+        notes.iter().for_each(|note| self.say("WARN", note.clone()));
+        if !clock_behind.is_zero() {
+            self.say(
+                "WARN",
+                format!("the clock stands {clock_behind:?} behind the last timestamp"),
+            );
+        }
+        self.say(
+            "INFO",
+            match serves_clients {
+                true => format!("Starting listening for CQL clients on /{address}"),
+                false => "Not serving CQL clients: start_native_transport is false".to_owned(),
+            },
+        );
         ready(self, &Ready { address, replay, clock_behind, serves_clients, notes });
         self.env.terminated().await;
         self.drain().await?;
@@ -407,6 +464,7 @@ impl Node {
             job(&coordinator);
         }
         self.register(&coordinator);
+        self.show_views(&coordinator);
     }
 
     /// Serves the node's metrics, if the configuration says so. A port that is taken ends the start only where the
@@ -468,6 +526,16 @@ impl Node {
         if let Some(server) = server {
             server.drain(patience).await;
         }
+    }
+
+    /// Asks the server of this shard, if it runs.
+    pub(crate) fn on_server<T: Default>(&self, ask: impl FnOnce(&Server) -> T) -> T {
+        self.server.borrow().as_ref().map(|server| ask(server)).unwrap_or_default()
+    }
+
+    /// Says something for the operator; on the first shard.
+    fn say(&self, level: &'static str, message: String) {
+        self.journal.say(self.env.unix_micros() / 1000, level, "helenus.node", message);
     }
 
     /// Are clients served?

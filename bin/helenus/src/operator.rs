@@ -372,6 +372,27 @@ impl Operator for Operations {
         }
         Ok(())
     }
+
+    async fn refresh_size_estimates(&self) -> Answer<()> {
+        let coordinator = self.0.coordinator().ok_or_else(|| failed(Stopping))?;
+        coordinator.refresh_estimates().await.map_err(failed)
+    }
+
+    async fn trace_probability(&self) -> Answer<f64> {
+        Ok(self.0.coordinator().ok_or_else(|| failed(Stopping))?.trace_probability())
+    }
+
+    async fn set_trace_probability(&self, share: f64) -> Answer<()> {
+        for shard in 0..self.0.shards().count() {
+            let set = move |node: &Rc<Node>| {
+                if let Some(coordinator) = node.coordinator() {
+                    coordinator.set_trace_probability(share);
+                }
+            };
+            self.0.shards().call(shard, set).await.map_err(failed)?;
+        }
+        Ok(())
+    }
 }
 
 /// A table that was dropped meanwhile is nothing to complain about.

@@ -249,6 +249,33 @@ def tombstones(s):
     ok('tombstones')
 
 
+def tracing(s):
+    """A traced request says its session's id, and the driver finds the session complete."""
+    s.execute(f'CREATE TABLE {KS}.traced (k int PRIMARY KEY, v text)')
+    insert = s.prepare(f'INSERT INTO {KS}.traced (k, v) VALUES (?, ?)')
+    trace = s.execute(insert, (1, 'one'), trace=True).get_query_trace()
+    equal(trace.request_type, 'Execute CQL3 prepared query', 'request')
+    equal({n: trace.parameters.get(n) for n in ('bound_var_0_k', 'bound_var_1_v', 'consistency_level', 'query')},
+          {'bound_var_0_k': '1', 'bound_var_1_v': "'one'", 'consistency_level': 'ONE',
+           'query': f'INSERT INTO {KS}.traced (k, v) VALUES (?, ?)'}, 'parameters')
+    for statement, request in ((SimpleStatement(f'SELECT * FROM {KS}.traced WHERE k = 1', fetch_size=77), 'Execute CQL3 query'),
+                               (BatchStatement(), 'Execute batch of CQL3 queries')):
+        if isinstance(statement, BatchStatement):
+            statement.add(insert, (2, 'two'))
+        trace = s.execute(statement, trace=True).get_query_trace()
+        equal(trace.request_type, request, 'request')
+        check(trace.duration > datetime.timedelta(0), f'duration {trace.duration}')
+        check(trace.coordinator and trace.client and trace.started_at, 'session without place or time')
+        check(len(trace.events) > 2, f'{len(trace.events)} events')
+        check(all(e.source and e.thread_name and e.description for e in trace.events), 'event without source')
+        elapsed = [e.source_elapsed for e in trace.events]
+        equal(elapsed, sorted(elapsed), 'order of events')
+    check(s.execute(f'SELECT * FROM {KS}.traced').get_query_trace() is None, 'a trace nobody asked for')
+    e = fails(InvalidRequest, lambda: s.execute(f'SELECT nosuch FROM {KS}.traced', trace=True), 'invalid')
+    check(e is not None, 'error')
+    ok('tracing')
+
+
 def written(s, statement, rows):
     """Writes rows at once and gives the timeouts. While its socket is full the driver refuses requests by itself: those are sent again."""
     timed_out = []
@@ -361,6 +388,7 @@ def main():
             empty_values(s)
             errors(s)
             tombstones(s)
+            tracing(s)
             unprepared(s)
             events(cluster, s)
             s.execute(f'DROP KEYSPACE {KS}')

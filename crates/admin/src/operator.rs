@@ -63,6 +63,14 @@ pub trait Operator: 'static {
     async fn timeout(&self, timeout: Timeout) -> Answer<u64>;
     /// Sets a timeout until the next start.
     async fn set_timeout(&self, timeout: Timeout, millis: u64) -> Answer<()>;
+
+    /// Estimates the sizes of all tables now.
+    async fn refresh_size_estimates(&self) -> Answer<()>;
+
+    /// Which share of requests is traced though nobody asked for it.
+    async fn trace_probability(&self) -> Answer<f64>;
+    /// Sets that share until the next start.
+    async fn set_trace_probability(&self, share: f64) -> Answer<()>;
 }
 
 /// For `version`.

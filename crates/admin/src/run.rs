@@ -84,8 +84,14 @@ async fn text<O: Operator>(env: &Env, operator: &O, verb: Verb) -> Answer<String
             let millis = operator.timeout(timeout).await?;
             return Ok(format!("Current timeout for type {timeout}: {millis} ms\n"));
         }
+        Verb::GetTraceProbability => {
+            let share = operator.trace_probability().await?;
+            return Ok(format!("Current trace probability: {share:?}\n"));
+        }
         Verb::Info { tokens } => return Ok(info::print(&operator.node().await?, tokens)),
+        Verb::RefreshSizeEstimates => operator.refresh_size_estimates().await?,
         Verb::SetTimeout { timeout, millis } => operator.set_timeout(timeout, millis).await?,
+        Verb::SetTraceProbability(share) => operator.set_trace_probability(share.0).await?,
         Verb::Status { keyspace, print_port } => {
             return Ok(status::print(&operator.ring(keyspace.as_deref()).await?, print_port));
         }

@@ -11,7 +11,7 @@ use rows::codec::{MutationDecoder, MutationEncoder};
 use rows::{CellKind, CellRef, Mutation, RowBuilder, UpdateBuilder};
 use rows::{ClusteringRef, Deletion, Liveness};
 use schema::{Schema, Table, TableId};
-use storage::{Engine, StorageError};
+use storage::{Engine, StorageError, Trace};
 use types::Reader;
 
 use crate::coordinator::{Coordinator, STATEMENT};
@@ -68,12 +68,13 @@ impl Coordinator {
         self: &Rc<Self>,
         parts: Vec<(bool, Mutation)>,
         deadline: Instant,
+        trace: &Trace,
     ) -> Result<(), StorageError> {
         let (done, result) = oneshot();
-        let coordinator = Rc::clone(self);
+        let (coordinator, trace) = (Rc::clone(self), trace.clone());
         self.env.spawn(STATEMENT, async move {
             // nobody waits any more: it is done all the same
-            let _ = done.send(coordinator.log_and_apply(parts).await);
+            let _ = done.send(coordinator.log_and_apply(parts, &trace).await);
         });
         match self.env.timeout_at(deadline, result).await {
             Ok(Ok(result)) => result,
@@ -84,13 +85,15 @@ impl Coordinator {
     async fn log_and_apply(
         self: &Rc<Self>,
         parts: Vec<(bool, Mutation)>,
+        trace: &Trace,
     ) -> Result<(), StorageError> {
         if self.env.planted("batch_torn_between_shards") {
-            return self.apply_all(parts).await;
+            return self.apply_all(parts, trace).await;
         }
         let table = batches(&self.schema())?;
         let id = self.time_uuid();
         let timestamp = self.env.unique_micros();
+        trace.note(&self.env, || "Writing the batch log".to_owned());
         let record = record(&table, &id, &parts, timestamp, &|| self.time_uuid())?;
         internal::apply(&self.engine, record).await?;
         if self.engine.acknowledges_early() {
@@ -99,7 +102,7 @@ impl Coordinator {
         }
         let owners: BTreeSet<usize> =
             parts.iter().map(|(_, part)| self.engine.owner(part.token())).collect();
-        self.apply_all(parts).await?;
+        self.apply_all(parts, trace).await?;
         let removal = removal(&table, &id, self.env.unique_micros());
         let engine = Rc::clone(&self.engine);
         self.env.spawn(STATEMENT, async move {

@@ -17,7 +17,7 @@ use crate::clock_reserve::{ClockReserve, ReserveError};
 use crate::identity::{
     CQL_VERSION, Identity, NATIVE_PROTOCOL_VERSION, PARTITIONER, RELEASE_VERSION,
 };
-use crate::internal::{self, Cells, Internal};
+use crate::internal::{self, Cells, Internal, Times};
 
 /// Why a node does not start. One line each.
 #[derive(Debug, Error)]
@@ -326,8 +326,7 @@ async fn write_local(
         ("schema_version", Internal::Value(state.schema().version().to_vec())),
         ("tokens", Internal::Set(tokens)),
     ];
-    let row =
-        internal::insert(&table, &[b"local"], &[], &columns, timestamp, timestamp / 1_000_000);
+    let row = internal::insert(&table, &[b"local"], &[], &columns, &Times::new(timestamp));
     Ok(internal::apply(engine, row).await?)
 }
 
@@ -339,7 +338,6 @@ pub async fn write_schema_version(engine: &Rc<Engine>, schema: &Schema) -> Resul
     let table = system_table(schema, "local")?;
     let timestamp = engine.env().unique_micros();
     let columns = [("schema_version", Internal::Value(schema.version().to_vec()))];
-    let row =
-        internal::insert(&table, &[b"local"], &[], &columns, timestamp, timestamp / 1_000_000);
+    let row = internal::insert(&table, &[b"local"], &[], &columns, &Times::new(timestamp));
     Ok(internal::apply(engine, row).await?)
 }

@@ -5,8 +5,9 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use config::{Config, Timeouts};
+use cql::guard::{Guard, Guardrails};
 use cql::modify::Modify;
-use cql::{Bind, Limits, OwnedValues, Plan, Prepared};
+use cql::{Bind, CqlError, Limits, OwnedValues, Plan, Prepared, redacted};
 use env::{Class, Env, Instant};
 use metrics::{Counter, Name, Registry, Unit};
 use protocol::{
@@ -14,18 +15,22 @@ use protocol::{
     Version, WriteType, prepared_id,
 };
 use schema::{Schema, Table};
-use storage::Engine;
 use storage::shards::{HasShards, Shards};
+use storage::{Engine, Trace};
 use types::Uuid;
 
 use crate::answer::{Answer, Outcome, PreparedInfo, cql_error, invalid, parse_error};
 use crate::auth::Auth;
+use crate::estimates::Written;
+use crate::guardrails::guardrails;
 use crate::identity::Identity;
 use crate::prepared::{Entry, PreparedCache, result_metadata};
-use crate::request_metrics::ClientRequests;
+use crate::request_metrics::{Batches, ClientRequests};
 use crate::schema_owner::SchemaOwner;
+use crate::tracing::{TraceLot, Tracing};
 use crate::turns::Turns;
 use crate::values::{Bound, check_count};
+use crate::virtual_tables::Views;
 
 /// Bytes of prepared statements that a shard keeps where the configuration does not say.
 const PREPARED_BYTES: u64 = 10 << 20;
@@ -43,6 +48,17 @@ pub struct Request<'a> {
     pub deadline: Instant,
     /// Who asks; none where nobody has to say.
     pub user: Option<Rc<str>>,
+    /// Its trace, if it has one.
+    pub tracing: Option<Rc<Tracing>>,
+    /// Who watches over it: set where the user is known to be an ordinary one.
+    pub guard: OnceCell<Rc<Guard>>,
+}
+
+impl Request<'_> {
+    /// Where what happens is noted.
+    pub(crate) fn trace(&self) -> &Trace {
+        self.tracing.as_deref().map_or(&Trace::OFF, Tracing::trace)
+    }
 }
 
 /// The coordinator.
@@ -66,11 +82,18 @@ pub struct Coordinator {
     pub(crate) acceptors: Turns,
     /// Sequence of time-UUIDs within a microsecond, and this node's part of them.
     ticks: Cell<i64>,
-    node: u64,
+    pub(crate) node: u64,
+    pub(crate) trace_lot: TraceLot,
+    pub(crate) guardrails: Rc<Guardrails>,
     /// The configuration's, until the operator sets others.
     timeouts: Cell<Timeouts>,
     /// Latencies and errors of reads and writes.
     pub(crate) requests: ClientRequests,
+    pub(crate) batches: Batches,
+    /// Who knows what virtual tables show of the node.
+    pub(crate) views: OnceCell<Box<dyn Views>>,
+    /// On the first shard: the estimates that were last written.
+    pub(crate) estimates: RefCell<Written>,
     /// Counters for metrics.
     pub stats: CoordinatorStats,
 }
@@ -82,6 +105,8 @@ pub struct CoordinatorStats {
     pub own_partitions: Counter,
     /// Those that are another shard's: what a shard-aware driver avoids.
     pub other_partitions: Counter,
+    /// Traces that could not be written.
+    pub traces_lost: Counter,
 }
 
 impl CoordinatorStats {
@@ -91,6 +116,7 @@ impl CoordinatorStats {
         Self {
             own_partitions: count("OwnPartitions", "Partitions asked of the shard that owns them."),
             other_partitions: count("OtherPartitions", "Partitions asked of another shard."),
+            traces_lost: count("TracesLost", "Traces that could not be written."),
         }
     }
 }
@@ -122,6 +148,8 @@ impl Coordinator {
         let auth = Auth::new(&config, registry);
         Rc::new(Self {
             node: env.random_u64(),
+            trace_lot: TraceLot::default(),
+            guardrails: Rc::new(guardrails(&config)),
             env,
             engine: Rc::clone(engine),
             timeouts: Cell::new(config.timeouts),
@@ -137,6 +165,9 @@ impl Coordinator {
             acceptors: Turns::default(),
             ticks: Cell::new(0),
             requests: ClientRequests::new(registry),
+            batches: Batches::new(registry),
+            views: OnceCell::new(),
+            estimates: RefCell::default(),
             stats: CoordinatorStats::new(registry),
         })
     }
@@ -149,6 +180,11 @@ impl Coordinator {
     /// Number of prepared statements that this shard keeps, and of those that it evicted.
     pub fn prepared_stats(&self) -> (usize, u64) {
         self.prepared.borrow().stats()
+    }
+
+    /// Bytes of prepared statements that this shard keeps at most.
+    pub fn prepared_limit(&self) -> usize {
+        self.prepared.borrow().limit()
     }
 
     /// Who this node is.
@@ -212,6 +248,7 @@ impl Coordinator {
             list_path: &|| self.time_uuid(),
             random: &|| self.random(),
             limits: &self.limits,
+            guard: request.guard(),
         })
     }
 
@@ -222,15 +259,25 @@ impl Coordinator {
         Now { timestamp: options.timestamp.unwrap_or(unique), seconds, millis: unique / 1000 }
     }
 
-    fn plan(&self, text: &str, keyspace: Option<&str>) -> Result<Prepared, ErrorResponse> {
+    fn plan(
+        &self,
+        text: &str,
+        keyspace: Option<&str>,
+        trace: &Trace,
+    ) -> Result<Prepared, ErrorResponse> {
+        trace.note(&self.env, || format!("Parsing {}", redacted(text)));
         let parsed = cql::parse(text).map_err(|error| parse_error(&error))?;
+        trace.note(&self.env, || "Preparing statement".to_owned());
         cql::prepare(&parsed, keyspace, &self.schema()).map_err(cql_error)
     }
 
     /// Runs a statement.
     pub async fn query(self: &Rc<Self>, text: &str, request: Request<'_>) -> Outcome {
         let keyspace = request.options.keyspace.map(Rc::from).or(request.keyspace.clone());
-        let prepared = match self.plan(text, keyspace.as_deref()) {
+        if let Some(tracing) = &request.tracing {
+            tracing.begin_query(text, request.options);
+        }
+        let prepared = match self.plan(text, keyspace.as_deref(), request.trace()) {
             Ok(prepared) => prepared,
             Err(error) => return error.into(),
         };
@@ -247,11 +294,22 @@ impl Coordinator {
         text: &str,
         session_keyspace: Option<&str>,
         keyspace: Option<&str>,
+        tracing: Option<&Tracing>,
+        user: Option<&Rc<str>>,
     ) -> Result<PreparedInfo, ErrorResponse> {
+        if let Some(tracing) = tracing {
+            tracing.begin_prepare(text);
+            tracing.trace().note(&self.env, || format!("Parsing {}", redacted(text)));
+        }
         let keyspace = keyspace.or(session_keyspace);
         let known = self.prepared.borrow().get(&prepared_id(keyspace, text));
         let known = known.is_some_and(|entry| entry.epoch == self.schema().epoch());
         let entry = self.prepare_here(text, keyspace)?;
+        if let Some(user) = user
+            && self.is_guarded(user, false).await?
+        {
+            guard_plan(&entry.prepared.plan, &self.new_guard()).map_err(cql_error)?;
+        }
         if let Plan::Role(statement) = &entry.prepared.plan
             && !self.authenticates()
         {
@@ -314,6 +372,9 @@ impl Coordinator {
             Ok(entry) => entry,
             Err(error) => return (error.into(), None),
         };
+        if let Some(tracing) = &request.tracing {
+            tracing.begin_execute(&entry, request.options);
+        }
         let given = &request.options.values;
         if let Err(error) = check_count(given, &entry.prepared.variables, "there") {
             return (error.into(), Some(entry.info.clone()));
@@ -336,6 +397,19 @@ impl Coordinator {
         if let Err(refused) = allowed {
             return refused.into();
         }
+        if request.user.is_some() {
+            let watched = self.watch(request, matches!(prepared.plan, Plan::Schema(_)));
+            if let Err(error) = Box::pin(watched).await {
+                return error.into();
+            }
+        }
+        if let Some(guard) = request.guard()
+            && let Err(refused) = guard_plan(&prepared.plan, guard)
+        {
+            let mut outcome = Outcome::from(cql_error(refused));
+            request.warn(&mut outcome);
+            return outcome;
+        }
         let values = match Bound::new(request.options.values, &prepared.variables) {
             Ok(values) => values,
             Err(error) => return error.into(),
@@ -344,13 +418,17 @@ impl Coordinator {
             Plan::Modify(modify) => self.modify(modify, &values, request).await,
             Plan::Batch(batch) => self.batch_statement(batch, &values, request).await,
             Plan::Select(select) => self.select(select, &values, metadata, request).await,
-            Plan::Schema(ddl) => self.change_schema(ddl, user).await,
+            Plan::Schema(ddl) => self.change_schema(ddl, user, request.guard().is_some()).await,
             Plan::Role(statement) => Box::pin(self.run_role(statement, user)).await,
             Plan::Use(keyspace) => self.use_keyspace(keyspace),
-            Plan::Truncate(table) => self.truncate(table).await,
+            Plan::Truncate(table) => match request.guarded(Guard::drop_or_truncate) {
+                Ok(()) => self.truncate(table).await,
+                Err(refused) => refused.into(),
+            },
             Plan::Describe(describe) => self.describe(describe, request),
         };
         outcome.warnings.splice(0..0, prepared.warnings.iter().cloned());
+        request.warn(&mut outcome);
         outcome
     }
 
@@ -359,21 +437,17 @@ impl Coordinator {
         Outcome::new(checked.map(|()| Answer::SetKeyspace(keyspace.to_owned())), Vec::new())
     }
 
-    /// Runs a BATCH message.
-    pub async fn batch(
-        self: &Rc<Self>,
-        batch: &Batch<'_>,
-        keyspace: Option<Rc<str>>,
-        version: Version,
-        deadline: Instant,
-        user: Option<Rc<str>>,
-    ) -> Outcome {
-        let options = &batch.options;
-        let request = Request { keyspace, version, options, deadline, user };
-        match self.batch_parts(batch, &request).await {
+    /// Runs a BATCH message, whose options are those of the request.
+    pub async fn batch(self: &Rc<Self>, batch: &Batch<'_>, request: Request<'_>) -> Outcome {
+        if let Some(tracing) = &request.tracing {
+            tracing.begin_batch(request.options);
+        }
+        let mut outcome = match self.batch_parts(batch, &request).await {
             Ok(outcome) => outcome,
             Err(error) => error.into(),
-        }
+        };
+        request.warn(&mut outcome);
+        outcome
     }
 
     async fn batch_parts(
@@ -388,7 +462,7 @@ impl Coordinator {
             let statement = match entry.statement {
                 BatchStatement::Prepared(id) => self.entry(id)?,
                 BatchStatement::Text(text) => {
-                    let prepared = self.plan(text, keyspace.as_deref())?;
+                    let prepared = self.plan(text, keyspace.as_deref(), request.trace())?;
                     Rc::new(Entry::new(text, keyspace.as_deref(), prepared, 0))
                 }
             };
@@ -413,6 +487,12 @@ impl Coordinator {
                 None => Box::pin(self.authorize(needs, user)).await?,
             }
         }
+        if request.user.is_some() {
+            Box::pin(self.watch(request, false)).await?;
+        }
+        for entry in &statements {
+            request.guarded(|guard| guard_plan(&entry.prepared.plan, guard))?;
+        }
         let modifies = statements.iter().filter_map(|entry| match &entry.prepared.plan {
             Plan::Modify(modify) => Some(modify),
             _ => None,
@@ -427,6 +507,16 @@ impl Coordinator {
         let modifies = modifies.map(|modify| &**modify);
         let parts: Vec<_> = modifies.zip(&values).collect();
         Ok(self.run_batch(kind, &parts, request, self.now(request.options)).await)
+    }
+}
+
+/// What an ordinary user may not ask, whatever the values are.
+fn guard_plan(plan: &Plan, guard: &Guard) -> Result<(), CqlError> {
+    match plan {
+        Plan::Select(select) => select.guard(guard),
+        Plan::Modify(modify) => modify.guard(guard),
+        Plan::Batch(batch) => batch.statements().iter().try_for_each(|modify| modify.guard(guard)),
+        _ => Ok(()),
     }
 }
 

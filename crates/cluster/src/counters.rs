@@ -10,11 +10,11 @@ use rows::{
     counter,
 };
 use schema::TableId;
-use storage::{PartitionKey, StorageError};
+use storage::{PartitionKey, StorageError, Trace};
 
 use crate::answer::invalid;
 use crate::coordinator::{Coordinator, STATEMENT};
-use crate::write::{Stored, read_rows};
+use crate::write::{Stored, apply_traced, read_rows};
 
 /// Consistency levels that counters refuse (`ConsistencyLevel.validateCounterForWrite`).
 pub(crate) fn check_consistency(
@@ -38,15 +38,16 @@ impl Coordinator {
         self: &Rc<Self>,
         mutations: Vec<(bool, Mutation)>,
         deadline: Instant,
+        trace: &Trace,
     ) -> Result<(), StorageError> {
         let mut tasks = Vec::with_capacity(mutations.len());
         for (durable, mutation) in mutations {
             let shard = self.engine.owner(mutation.token());
             self.count_hop(shard);
-            let coordinator = Rc::clone(self);
+            let (coordinator, trace) = (Rc::clone(self), trace.clone());
             tasks.push(self.env.spawn_task(STATEMENT, async move {
                 let run = move |owner: Rc<Self>| async move {
-                    owner.count(mutation, durable, deadline).await
+                    owner.count(mutation, durable, deadline, trace).await
                 };
                 coordinator.shards.call_async(shard, STATEMENT, run).await
             }));
@@ -63,9 +64,12 @@ impl Coordinator {
         mutation: Mutation,
         durable: bool,
         deadline: Instant,
+        trace: Trace,
     ) -> Result<(), StorageError> {
+        trace.note(&self.env, || "Acquiring counter locks".to_owned());
         let turn = self.env.timeout_at(deadline, self.turns.take(mutation.key())).await;
         let turn = turn.map_err(|_| StorageError::Deadline)?;
+        trace.note(&self.env, || "Reading counter values".to_owned());
         let mut counted: Option<Mutation> = None;
         for update in mutation.updates() {
             let update = self.count_update(update).await?;
@@ -76,7 +80,7 @@ impl Coordinator {
             }
         }
         let Some(counted) = counted else { return Ok(()) };
-        let ticket = self.engine.apply(&counted, durable).await?;
+        let ticket = apply_traced(&self.engine, &counted, durable, &trace).await?;
         drop(turn);
         Ok(ticket.durable().await?)
     }

@@ -22,21 +22,59 @@ pub enum Internal {
     Entry(Vec<u8>, Vec<u8>),
 }
 
+/// When a row is written, and how long it lives.
+#[derive(Clone, Copy, Debug)]
+pub struct Times {
+    /// In microseconds.
+    pub timestamp: i64,
+    /// The same time in seconds, for expiry.
+    pub now_seconds: i64,
+    /// Seconds; 0: for good.
+    pub ttl: i32,
+}
+
+impl Times {
+    /// Of a row that stays.
+    pub fn new(timestamp: i64) -> Self {
+        Self { timestamp, now_seconds: timestamp / 1_000_000, ttl: 0 }
+    }
+}
+
 /// A row as an INSERT would write it. Names that are no columns of the table are left out.
 pub fn insert(
     table: &Arc<Table>,
     key: &[&[u8]],
     clustering: &[&[u8]],
     columns: &[(&str, Internal)],
-    timestamp: i64,
-    now_seconds: i64,
+    times: &Times,
 ) -> Mutation {
     let key = table.partition_key_bytes(key).unwrap_or_default();
+    let mut row = RowBuilder::new();
+    build_row(table, clustering, columns, times, &mut row);
+    let mut scratch = RowBuilder::new();
+    let mut update = UpdateBuilder::new(table.id.0, Arc::clone(&table.layout), &key);
+    update.add(row.finish_row(&table.layout), &mut scratch);
+    Mutation::new(update.finish(&mut scratch))
+}
+
+/// A row as an INSERT would write it, left in `row` to be finished.
+pub(crate) fn build_row(
+    table: &Table,
+    clustering: &[&[u8]],
+    columns: &[(&str, Internal)],
+    times: &Times,
+    row: &mut RowBuilder,
+) {
+    let Times { timestamp, now_seconds, ttl } = *times;
+    let expires_at = now_seconds + i64::from(ttl);
+    let cell = |column, path, value| match ttl {
+        0 => CellRef::live(column, path, timestamp, value),
+        _ => CellRef::expiring(column, path, timestamp, ttl, expires_at, value),
+    };
     let mut prefix = ClusteringBuilder::default();
     clustering.iter().for_each(|value| prefix.push(Some(value)));
-    let mut row = RowBuilder::new();
     row.start_row(prefix.finish());
-    row.liveness(Liveness::new(timestamp));
+    row.liveness(Liveness::expiring(timestamp, ttl, expires_at));
     for (name, value) in columns {
         let Some(column) = table.column(name).filter(|column| !column.kind.is_primary_key()) else {
             continue;
@@ -44,22 +82,16 @@ pub fn insert(
         let at = column.index;
         let replaced = Deletion::new(timestamp - 1, now_seconds);
         match value {
-            Internal::Value(value) => row.cell(CellRef::live(at, None, timestamp, value)),
+            Internal::Value(value) => row.cell(cell(at, None, value)),
             Internal::Set(elements) => {
                 row.complex_deletion(at, replaced);
                 for element in elements {
-                    row.cell(CellRef::live(at, Some(element), timestamp, &[]));
+                    row.cell(cell(at, Some(element), &[]));
                 }
             }
-            Internal::Entry(key, value) => {
-                row.cell(CellRef::live(at, Some(key), timestamp, value));
-            }
+            Internal::Entry(key, value) => row.cell(cell(at, Some(key), value)),
         }
     }
-    let mut scratch = RowBuilder::new();
-    let mut update = UpdateBuilder::new(table.id.0, Arc::clone(&table.layout), &key);
-    update.add(row.finish_row(&table.layout), &mut scratch);
-    Mutation::new(update.finish(&mut scratch))
 }
 
 /// Applies a mutation on the shard that owns its key, and waits until it may be acknowledged.

@@ -102,6 +102,11 @@ impl PreparedCache {
         Self { limit, ..Self::default() }
     }
 
+    /// Bytes at most, about.
+    pub fn limit(&self) -> usize {
+        self.limit
+    }
+
     /// The statement of an id.
     pub fn get(&self, id: &[u8]) -> Option<Rc<Entry>> {
         let id: Id = id.try_into().ok()?;

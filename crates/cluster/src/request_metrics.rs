@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use cql::ast::BatchKind;
 use metrics::{Counter, Histogram, Name, Registry, Unit};
 use protocol::{ErrorDetail, ErrorResponse};
 
@@ -40,6 +41,36 @@ impl RequestMetrics {
                 self.failures.inc();
             }
             _ => self.refused.inc(),
+        }
+    }
+}
+
+/// Partitions of batches by kind, under the names of Cassandra's `BatchMetrics`.
+#[derive(Debug)]
+pub(crate) struct Batches {
+    counter: Histogram,
+    logged: Histogram,
+    unlogged: Histogram,
+}
+
+impl Batches {
+    pub fn new(registry: &Registry) -> Self {
+        let of = |name| {
+            let help = "Partitions of each batch.";
+            registry.histogram(Name::new("Batch", name), Unit::Count, help)
+        };
+        Self {
+            counter: of("PartitionsPerCounterBatch"),
+            logged: of("PartitionsPerLoggedBatch"),
+            unlogged: of("PartitionsPerUnloggedBatch"),
+        }
+    }
+
+    pub fn of(&self, kind: BatchKind) -> &Histogram {
+        match kind {
+            BatchKind::Counter => &self.counter,
+            BatchKind::Logged => &self.logged,
+            BatchKind::Unlogged => &self.unlogged,
         }
     }
 }

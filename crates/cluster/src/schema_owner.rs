@@ -7,6 +7,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use cql::ddl::Ddl;
+use cql::guard::Guard;
 use env::sync::Semaphore;
 use protocol::{Change, ErrorDetail, ErrorResponse, SchemaChange, Target};
 use schema::{
@@ -18,7 +19,7 @@ use storage::{Node, StorageError};
 use crate::answer::{Answer, Outcome, cql_error, invalid};
 use crate::boot::{BootError, truncation_record, write_schema_mutation, write_schema_version};
 use crate::coordinator::{Coordinator, STATEMENT};
-use crate::internal::{self, Internal};
+use crate::internal::{self, Internal, Times};
 
 /// Who changes the schema; lives on the first shard.
 pub struct SchemaOwner {
@@ -81,30 +82,38 @@ impl Coordinator {
     }
 
     /// A statement that changes the schema, from any shard.
+    /// With a guard where an ordinary user asks for it.
     pub(crate) async fn change_schema(
         self: &Rc<Self>,
         ddl: &Ddl,
         user: Option<&Rc<str>>,
+        is_guarded: bool,
     ) -> Outcome {
         let ddl = ddl.clone();
-        let run = move |owner: Rc<Self>| async move { owner.change_as_owner(&ddl).await };
-        let changed = match self.shards.call_async(0, STATEMENT, run).await {
+        let run = move |owner: Rc<Self>| async move {
+            let guard = is_guarded.then(|| owner.new_guard());
+            let changed = owner.change_as_owner(&ddl, guard.as_deref()).await;
+            (changed, guard.map(|guard| guard.take_warnings()).unwrap_or_default())
+        };
+        let (changed, mut guarded) = match self.shards.call_async(0, STATEMENT, run).await {
             Ok(changed) => changed,
             Err(stopping) => return server_error(stopping).into(),
         };
         match changed {
-            Ok((Some(change), warnings)) => {
-                if let Err(error) = Box::pin(self.after_schema_change(&change, user)).await {
+            Ok((change, warnings)) => {
+                if let Some(change) = &change
+                    && let Err(error) = Box::pin(self.after_schema_change(change, user)).await
+                {
                     return error.into();
                 }
-                Outcome::new(Ok(Answer::SchemaChange(change)), warnings)
+                guarded.extend(warnings);
+                Outcome::new(Ok(change.map_or(Answer::Void, Answer::SchemaChange)), guarded)
             }
-            Ok((None, warnings)) => Outcome::new(Ok(Answer::Void), warnings),
-            Err(error) => error.into(),
+            Err(error) => Outcome::new(Err(error), guarded),
         }
     }
 
-    async fn change_as_owner(self: &Rc<Self>, ddl: &Ddl) -> Changed {
+    async fn change_as_owner(self: &Rc<Self>, ddl: &Ddl, guard: Option<&Guard>) -> Changed {
         let Some(owner) = self.owner.get() else {
             return Err(server_error("the node is still starting"));
         };
@@ -118,12 +127,21 @@ impl Coordinator {
             now: timestamp / 1_000_000,
             ..ChangeOptions::default()
         };
+        if let (Some(guard), true) = (guard, ddl.creates_index()) {
+            guard.create_index().map_err(cql_error)?;
+        }
         let change = ddl.change(&before, &options).map_err(cql_error)?;
-        let Some(change) = change else { return Ok((None, Vec::new())) };
+        let Some(mut change) = change else { return Ok((None, Vec::new())) };
+        if let Some(guard) = guard {
+            guard.asked(&mut change, &before).map_err(cql_error)?;
+        }
         let id = TableId(self.time_uuid());
         // The change is tried on a copy: until it is durable, it has not happened.
         let mut state = owner.state.borrow().clone();
         let applied = state.change(&change, timestamp, id, &options).map_err(schema_error)?;
+        if let Some(guard) = guard {
+            guard.came_to(&change, state.schema()).map_err(cql_error)?;
+        }
         if applied.mutations.is_empty() {
             return Ok((None, applied.warnings));
         }
@@ -167,13 +185,19 @@ impl Coordinator {
     }
 
     /// Removes the files of tables that a change dropped, after their snapshot.
-    async fn drop_tables(&self, before: &Schema, after: &Schema) {
+    async fn drop_tables(self: &Rc<Self>, before: &Schema, after: &Schema) {
         let Some(node) = self.engine.node() else { return };
+        let mut dropped = false;
         let tables = before.keyspaces().values().flat_map(|keyspace| keyspace.tables.values());
         for table in tables.filter(|table| after.table_by_id(&table.id).is_none()) {
             let name = self.snapshot_name("dropped", table);
             // What cannot be removed costs space only: no table refers to it any more.
             let _ = node.drop_table(table, name.as_deref()).await;
+            dropped = true;
+        }
+        if dropped {
+            // they are refreshed again in a while
+            let _ = self.refresh_estimates().await;
         }
     }
 
@@ -203,6 +227,10 @@ impl Coordinator {
         let schema = self.schema();
         let table = schema.table_by_id(&id).ok_or_else(|| invalid("unconfigured table"))?;
         cql::ddl::check_truncate(table).map_err(cql_error)?;
+        if table.is_virtual() {
+            self.views.get().inspect(|views| views.forget_logs());
+            return Ok(());
+        }
         let node = self.engine.node().ok_or_else(|| server_error("the node is stopping"))?;
         let snapshot = self.snapshot_name("truncated", table);
         let local = schema.table("system", "local").cloned();
@@ -215,7 +243,7 @@ impl Coordinator {
             env.raise_unique_floor(now - now % 1000 + 999);
             let record = truncation_record(position, now / 1000);
             let columns = [("truncated_at", Internal::Entry(id.0.to_vec(), record))];
-            let row = internal::insert(&local, &[b"local"], &[], &columns, now, now / 1_000_000);
+            let row = internal::insert(&local, &[b"local"], &[], &columns, &Times::new(now));
             internal::apply(&engine, row).await?;
             // in periodic mode too: the files go right after
             internal::sync_owner(&engine, b"local").await

@@ -1,5 +1,6 @@
 //! Writes: updates bound, and applied on the shards that own their keys.
 
+use std::collections::BTreeSet;
 use std::rc::Rc;
 use std::sync::Arc;
 
@@ -9,7 +10,8 @@ use cql::{Bind, OwnedValues};
 use protocol::{Consistency, ErrorResponse, WriteType};
 use rows::{ClusteringRef, Mutation, PartitionUpdate, RowRef};
 use schema::{Schema, TableId};
-use storage::{Engine, PartitionKey, StorageError};
+use storage::commitlog::Ticket;
+use storage::{Engine, Measure, PartitionKey, StorageError, Trace};
 
 use crate::answer::{Answer, Outcome, cql_error, invalid, write_error};
 use crate::coordinator::{Coordinator, Now, Request, STATEMENT, batch_write_type, check_replicas};
@@ -65,6 +67,7 @@ impl Coordinator {
         values: &Bound<'_>,
         request: &Request<'_>,
     ) -> Result<Write, ErrorResponse> {
+        request.guard_write()?;
         let now = self.now(request.options);
         let first = self.with_bind(values, request, &now, |bind| modify.read_first(bind));
         let before = match first.map_err(cql_error)? {
@@ -83,6 +86,9 @@ impl Coordinator {
         values: &Bound<'_>,
         request: &Request<'_>,
     ) -> Outcome {
+        if let Err(refused) = request.guard_write() {
+            return refused.into();
+        }
         if batch.is_conditional() {
             let statements = batch.statements().iter();
             let parts = statements.map(|modify| (Arc::clone(modify), OwnedValues::of(values)));
@@ -107,7 +113,15 @@ impl Coordinator {
             warnings: b.warnings,
             needs_log: b.needs_log,
         });
+        self.count_batch(batch.kind(), &bound);
         self.write(bound, batch_write_type(batch.kind()), request).await
+    }
+
+    /// Counts how many partitions a batch is of.
+    fn count_batch(&self, kind: BatchKind, bound: &Result<Write, ErrorResponse>) {
+        let Ok(Write { updates, .. }) = bound else { return };
+        let keys: BTreeSet<&[u8]> = updates.iter().map(|update| &*update.key).collect();
+        self.batches.of(kind).record(keys.len() as u64);
     }
 
     /// The parts of a batch, each with its own values.
@@ -119,6 +133,7 @@ impl Coordinator {
         now: Now,
     ) -> Outcome {
         let bound = self.bind_parts(kind, parts, request, &now).await;
+        self.count_batch(kind, &bound);
         self.write(bound, batch_write_type(kind), request).await
     }
 
@@ -150,6 +165,7 @@ impl Coordinator {
                 list_path: &time_uuid,
                 random: &random,
                 limits: &self.limits,
+                guard: request.guard(),
             })
             .collect();
         let bound: Vec<Part<'_>> =
@@ -170,8 +186,14 @@ impl Coordinator {
             Err(error) => return error.into(),
         };
         let started = self.env.now();
+        let tables: Vec<TableId> = updates.iter().map(|update| TableId(update.table)).collect();
         let result = self.apply(updates, needs_log, write_type, request).await;
-        self.requests.write.ended(self.env.now().since(started), result.as_ref().err());
+        let took = self.env.now().since(started);
+        self.requests.write.ended(took, result.as_ref().err());
+        let micros = u64::try_from(took.as_micros()).unwrap_or(u64::MAX);
+        for table in tables {
+            self.engine.measured(table, &[(Measure::CoordinatorWrite, micros)]);
+        }
         Outcome::new(result.map(|()| Answer::Void), warnings)
     }
 
@@ -205,10 +227,12 @@ impl Coordinator {
         let all = mutations.into_iter().map(|(ks, m)| (durable(&ks), m)).collect();
         let deadline = self.write_deadline(write_type, request);
         let run = async {
+            let trace = request.trace();
+            trace.note(&self.env, || "Determining replicas for mutation".to_owned());
             match needs_log {
-                _ if counts => self.apply_counters(all, deadline).await,
-                true => self.apply_logged(all, deadline).await,
-                false => self.apply_all(all).await,
+                _ if counts => self.apply_counters(all, deadline, trace).await,
+                true => self.apply_logged(all, deadline, trace).await,
+                false => self.apply_all(all, trace).await,
             }
         };
         match self.env.timeout_at(deadline, run).await {
@@ -230,6 +254,7 @@ impl Coordinator {
     pub(crate) async fn apply_all(
         self: &Rc<Self>,
         mutations: Vec<(bool, Mutation)>,
+        trace: &Trace,
     ) -> Result<(), StorageError> {
         let mut tickets = Vec::new();
         let mut by_shard: Vec<Vec<(bool, Mutation)>> =
@@ -246,13 +271,14 @@ impl Coordinator {
             }
             if shard == self.shards.me() {
                 for (durable, mutation) in &mutations {
-                    tickets.push(self.engine.apply(mutation, *durable).await?);
+                    tickets.push(apply_traced(&self.engine, mutation, *durable, trace).await?);
                 }
                 continue;
             }
-            let engine = Rc::clone(&self.engine);
+            let (engine, trace) = (Rc::clone(&self.engine), trace.clone());
+            trace.note(&self.env, || format!("Sending MUTATION_REQ message to shard-{shard}"));
             remote.push(self.env.spawn_task(STATEMENT, async move {
-                let apply = move |engine: Rc<Engine>| apply_and_wait(engine, mutations);
+                let apply = move |engine: Rc<Engine>| apply_and_wait(engine, mutations, trace);
                 engine.shards().call_async(shard, STATEMENT, apply).await
             }));
         }
@@ -273,6 +299,7 @@ impl Coordinator {
         request: &Request<'_>,
     ) -> Result<ReadRows, ErrorResponse> {
         let consistency = request.options.consistency;
+        request.trace().note(&self.env, || "Reading existing values before the write".to_owned());
         let mut read = ReadRows::default();
         for key in first.keys {
             let partition = PartitionKey::new(key.as_slice());
@@ -289,13 +316,36 @@ impl Coordinator {
     }
 }
 
+/// Applies a mutation of this shard, with what there is to say of it.
+pub(crate) async fn apply_traced(
+    engine: &Engine,
+    mutation: &Mutation,
+    durable: bool,
+    trace: &Trace,
+) -> Result<Ticket, StorageError> {
+    if durable {
+        trace.note(engine.env(), || "Appending to commitlog".to_owned());
+    }
+    let ticket = engine.apply(mutation, durable).await?;
+    if trace.is_on() {
+        let schema = engine.schema();
+        let tables =
+            mutation.updates().iter().map(|update| schema.table_by_id(&TableId(update.table)));
+        for table in tables.flatten() {
+            trace.note(engine.env(), || format!("Adding to {} memtable", table.name));
+        }
+    }
+    Ok(ticket)
+}
+
 async fn apply_and_wait(
     engine: Rc<Engine>,
     mutations: Vec<(bool, Mutation)>,
+    trace: Trace,
 ) -> Result<(), StorageError> {
     let mut tickets = Vec::with_capacity(mutations.len());
     for (durable, mutation) in &mutations {
-        tickets.push(engine.apply(mutation, *durable).await?);
+        tickets.push(apply_traced(&engine, mutation, *durable, &trace).await?);
     }
     for ticket in tickets {
         ticket.durable().await?;

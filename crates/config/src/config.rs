@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use crate::error::Result;
 use crate::get::Get;
+use crate::key::{Key, Value};
 use crate::table::Index;
 use crate::values::{self, Values};
 
@@ -229,6 +230,10 @@ pub struct NativeTransport {
     pub max_connections: Option<u64>,
     /// `native_transport_max_concurrent_connections_per_ip`; `None`: no limit.
     pub max_connections_per_ip: Option<u64>,
+    /// `native_transport_max_requests_per_second`, where `native_transport_rate_limiting_enabled`.
+    pub max_requests_per_second: Option<u32>,
+    /// `native_transport_timeout`.
+    pub request_timeout: Duration,
     /// `native_transport_allow_older_protocols`.
     pub allow_older_protocols: bool,
     /// `native_transport_idle_timeout`; `None`: never.
@@ -336,6 +341,8 @@ pub struct Config {
     pub tombstone_warn: u64,
     /// `tombstone_failure_threshold`.
     pub tombstone_failure: u64,
+    /// `trace_type_query_ttl`.
+    pub trace_query_ttl: Duration,
     /// `prepared_statements_cache_size`, in bytes; `None`: a 256th of the memory, 10 MiB at
     /// least.
     pub prepared_statements_cache_size: Option<u64>,
@@ -352,6 +359,41 @@ pub struct Config {
     pub admin: Option<(Host, u16)>,
 
     pub(crate) values: Values,
+}
+
+/// Values of keys by their names.
+pub struct Lookup<'a> {
+    index: Index,
+    values: &'a Values,
+}
+
+impl Lookup<'_> {
+    fn value(&self, name: &str) -> Value {
+        let set = self.values.get(name).filter(|value| **value != Value::Null).cloned();
+        set.or_else(|| self.index.get(name).map(Key::default_value)).unwrap_or(Value::Null)
+    }
+
+    /// A number, or a quantity in bytes or nanoseconds; 0 for null.
+    pub fn number(&self, name: &str) -> i64 {
+        match self.value(name) {
+            Value::Int(number) => number,
+            Value::Quantity(quantity) => i64::try_from(quantity.base()).unwrap_or(i64::MAX),
+            _ => 0,
+        }
+    }
+
+    /// Is a switch on?
+    pub fn flag(&self, name: &str) -> bool {
+        self.value(name) == Value::Bool(true)
+    }
+
+    /// The texts of a list.
+    pub fn words(&self, name: &str) -> Vec<String> {
+        match self.value(name) {
+            Value::List(items) => items.iter().map(Value::or_null).collect(),
+            _ => Vec::new(),
+        }
+    }
 }
 
 impl Default for Config {
@@ -401,6 +443,11 @@ impl Config {
     /// Did the file or an override set this key, by its name of today?
     pub fn is_set(&self, key: &str) -> bool {
         self.values.get(key).is_some_and(|value| *value != crate::key::Value::Null)
+    }
+
+    /// Looks keys up by name, for those that have no field here.
+    pub fn lookup(&self) -> Lookup<'_> {
+        Lookup { index: Index::new(), values: &self.values }
     }
 
     /// Every key with its effective value, sorted by name, as `SELECT * FROM
@@ -475,6 +522,7 @@ impl Config {
                 .into(),
             tombstone_warn: get.count("tombstone_warn_threshold")?.into(),
             tombstone_failure: get.count("tombstone_failure_threshold")?.into(),
+            trace_query_ttl: get.duration("trace_type_query_ttl"),
             prepared_statements_cache_size: get.prepared_cache()?,
             shards: get.some_count("shards")?,
             memory_budget: get.some_base("memory_budget"),

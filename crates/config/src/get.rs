@@ -18,6 +18,8 @@ use crate::values::Values;
 pub const MAX_TOKENS: i64 = 1536;
 /// No request may time out sooner; shorter settings are raised to it, as Cassandra does.
 const LEAST_TIMEOUT: Duration = Duration::from_millis(10);
+/// Most requests a second that may be asked for: permits lie a nanosecond apart then.
+const MAX_REQUEST_RATE: u32 = 1_000_000_000;
 /// Segments, and single values, are smaller than this many bytes.
 const TWO_GIB: u64 = 2 << 30;
 
@@ -101,7 +103,7 @@ impl Get<'_> {
         self.some_base(name).unwrap_or(0)
     }
 
-    fn duration(&self, name: &str) -> Duration {
+    pub fn duration(&self, name: &str) -> Duration {
         Duration::from_nanos(self.base(name))
     }
 
@@ -375,10 +377,23 @@ impl Get<'_> {
                 .some_base("native_transport_max_request_data_in_flight_per_ip"),
             max_connections: limit("native_transport_max_concurrent_connections"),
             max_connections_per_ip: limit("native_transport_max_concurrent_connections_per_ip"),
+            max_requests_per_second: self.request_rate()?,
+            request_timeout: self.duration("native_transport_timeout"),
             allow_older_protocols: self.bool("native_transport_allow_older_protocols"),
             idle_timeout: (!idle.is_zero()).then_some(idle),
             keepalive: self.bool("rpc_keepalive"),
         })
+    }
+
+    fn request_rate(&self) -> Result<Option<u32>> {
+        let name = "native_transport_max_requests_per_second";
+        if !self.bool("native_transport_rate_limiting_enabled") {
+            return Ok(None);
+        }
+        match self.count(name)? {
+            rate if (1..=MAX_REQUEST_RATE).contains(&rate) => Ok(Some(rate)),
+            _ => self.refuse(name, "permits/second must be positive, and no more than 1000000000"),
+        }
     }
 
     fn frame_size(&self) -> Result<u64> {

@@ -27,7 +27,7 @@ mod yaml;
 
 pub use config::{
     Auth, AuthCache, ClientTls, CommitFailurePolicy, CommitLogSync, Config, DiskFailurePolicy,
-    FlushCompression, Host, InternodeCompression, NativeTransport, Snitch, Store, Timeouts,
+    FlushCompression, Host, InternodeCompression, Lookup, NativeTransport, Snitch, Store, Timeouts,
 };
 pub use error::{Error, Result};
 pub use get::MAX_TOKENS;

@@ -54,11 +54,6 @@ const SWITCHES: &[Switch] = &[
         prefixes: &["client_encryption_options."],
     },
     Switch { key: "file_cache_enabled", off: "false", prefixes: &["file_cache_"] },
-    Switch {
-        key: "native_transport_rate_limiting_enabled",
-        off: "false",
-        prefixes: &["native_transport_max_requests_per_second"],
-    },
     Switch { key: "partition_denylist_enabled", off: "false", prefixes: &["denylist_"] },
     Switch {
         key: "read_thresholds_enabled",

@@ -106,7 +106,9 @@ fn show(config: &Config, key: &Key) -> Option<String> {
         return Some(REDACTED.to_string());
     }
     // a private key may stand there in full
-    if key.name.ends_with(".ssl_context_factory.parameters") && config.is_set(key.name) {
+    if key.name.ends_with(".ssl_context_factory.parameters")
+        && config.values.get(key.name).is_some_and(|value| *value != key.default_value())
+    {
         return Some(REDACTED.to_string());
     }
     match (effective(config, key), key.kind) {

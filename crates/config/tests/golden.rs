@@ -116,11 +116,16 @@ fn shows_nothing_that_cassandra_does_not_but_our_own() {
             "admin_address",
             "admin_enabled",
             "admin_port",
+            "auth_bcrypt_gensalt_log2_rounds",
             "data_dir",
+            "first_superuser",
+            "first_superuser_password_file",
             "memory_budget",
             "metrics_address",
             "metrics_port",
             "native_transport_port_shard_aware",
+            "open_without_authentication",
+            "role_password_update_min_interval",
             "shard_aware",
             "shards"
         ]

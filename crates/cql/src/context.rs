@@ -1,5 +1,7 @@
 //! What binding needs beside the statement.
 
+use crate::error::CqlError;
+use crate::guard::Guard;
 use crate::value::Values;
 
 /// What becomes of a time to live that ends past the last time that can be stored
@@ -70,4 +72,17 @@ pub struct Bind<'a> {
     pub random: &'a dyn Fn() -> [u8; 16],
     /// Thresholds of the operator.
     pub limits: &'a Limits,
+    /// Who watches over the request, if it is an ordinary user's.
+    pub guard: Option<&'a Guard>,
+}
+
+impl Bind<'_> {
+    /// Has the guard check something, if there is one.
+    #[inline]
+    pub(crate) fn guarded(
+        &self,
+        check: impl FnOnce(&Guard) -> Result<(), CqlError>,
+    ) -> Result<(), CqlError> {
+        self.guard.map_or(Ok(()), check)
+    }
 }

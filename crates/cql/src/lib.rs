@@ -7,6 +7,7 @@ mod context;
 pub mod ddl;
 pub mod describe;
 mod error;
+pub mod guard;
 mod lexer;
 pub mod modify;
 mod parser;

@@ -4,7 +4,7 @@
 //! leave their shard, as `Rc` is not `Send`.
 
 use std::cell::{Cell, RefCell};
-use std::rc::Rc;
+use std::rc::{Rc, Weak};
 
 use crate::buckets::{BUCKETS, DEFAULT_BUCKETS};
 use crate::snapshot::{Distribution, Reading};
@@ -64,6 +64,51 @@ impl Gauge {
     }
 }
 
+/// What a value recorded now weighs against earlier ones. A registry has one; histograms without a name share it too.
+#[derive(Clone, Debug)]
+pub struct Weight(Rc<Weighing>);
+
+#[derive(Debug)]
+struct Weighing {
+    now: Cell<u64>,
+    /// Histograms that no registry holds.
+    nameless: RefCell<Vec<Weak<Inner>>>,
+}
+
+impl Default for Weight {
+    fn default() -> Self {
+        Self(Rc::new(Weighing { now: Cell::new(1), nameless: RefCell::default() }))
+    }
+}
+
+impl Weight {
+    /// A histogram that is in no registry.
+    pub fn histogram(&self) -> Histogram {
+        let histogram = Histogram::new(self.clone());
+        self.0.nameless.borrow_mut().push(Rc::downgrade(&histogram.0));
+        histogram
+    }
+
+    pub(crate) fn get(&self) -> u64 {
+        self.0.now.get()
+    }
+
+    pub(crate) fn set(&self, weight: u64) {
+        self.0.now.set(weight);
+    }
+
+    /// Divides the recent weights of nameless histograms, and forgets those that are gone.
+    pub(crate) fn rescale(&self, divisor: f64) {
+        self.0.nameless.borrow_mut().retain(|histogram| match histogram.upgrade() {
+            Some(inner) => {
+                Histogram(inner).rescale(divisor);
+                true
+            }
+            None => false,
+        });
+    }
+}
+
 /// A distribution of values in Cassandra's buckets, over all time and over the last minutes.
 ///
 /// As in `metrics.DecayingEstimatedHistogramReservoir` a recorded value weighs
@@ -74,7 +119,7 @@ pub struct Histogram(Rc<Inner>);
 
 #[derive(Debug)]
 struct Inner {
-    weight: Rc<Cell<u64>>,
+    weight: Weight,
     sum: Cell<u64>,
     counts: [Cell<u64>; CELLS],
     recent: [Cell<u64>; CELLS],
@@ -82,8 +127,7 @@ struct Inner {
 }
 
 impl Histogram {
-    /// `weight` is shared by all histograms of a registry.
-    pub(crate) fn new(weight: Rc<Cell<u64>>) -> Self {
+    pub(crate) fn new(weight: Weight) -> Self {
         let zeros = || std::array::from_fn(|_| Cell::new(0));
         let (counts, recent) = (zeros(), zeros());
         Self(Rc::new(Inner { weight, sum: Cell::new(0), counts, recent, max: Cell::new(0) }))
@@ -95,7 +139,7 @@ impl Histogram {
         let index = BUCKETS.index(value);
         if let (Some(count), Some(recent)) = (inner.counts.get(index), inner.recent.get(index)) {
             count.set(count.get().wrapping_add(1));
-            recent.set(recent.get().saturating_add(inner.weight.get()));
+            recent.set(recent.get().saturating_add(inner.weight.0.now.get()));
         }
         inner.sum.set(inner.sum.get().wrapping_add(value));
         inner.max.set(inner.max.get().max(value));
@@ -109,6 +153,11 @@ impl Histogram {
     /// How many values were recorded.
     pub fn count(&self) -> u64 {
         self.0.counts.iter().map(Cell::get).fold(0, u64::wrapping_add)
+    }
+
+    /// What was recorded so far.
+    pub fn distribution(&self) -> Distribution {
+        self.read().scaled(self.0.weight.get())
     }
 
     /// Divides all recent weights, when the weight itself starts again from one.

@@ -16,7 +16,7 @@ mod registry;
 mod snapshot;
 
 pub use buckets::{BUCKETS, Buckets, DEFAULT_BUCKETS, MAX_BUCKETS, offsets};
-pub use cells::{Counter, Gauge, Histogram};
+pub use cells::{Counter, Gauge, Histogram, Weight};
 pub use name::{Name, Unit};
 pub use registry::Registry;
 pub use snapshot::{Distribution, Reading, Sample, Snapshot};

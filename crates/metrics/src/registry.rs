@@ -5,12 +5,12 @@ use std::collections::BTreeMap;
 use std::rc::Rc;
 use std::time::Duration;
 
-use crate::cells::{Counter, Gauge, Histogram, Probe};
+use crate::cells::{Counter, Gauge, Histogram, Probe, Weight};
 use crate::name::{Name, Unit};
 use crate::snapshot::{Reading, Sample, Snapshot};
 
 /// After this long a value weighs half of a new one.
-const HALF_LIFE_SECONDS: f64 = 60.0;
+pub(crate) const HALF_LIFE_SECONDS: f64 = 60.0;
 /// How long weights grow before all are brought down again: 2^30 is the greatest weight.
 const RESCALE_AFTER: Duration = Duration::from_secs(30 * 60);
 
@@ -42,19 +42,19 @@ struct Entry {
 pub struct Registry {
     shard: u32,
     entries: RefCell<BTreeMap<Name, Entry>>,
-    weight: Rc<Cell<u64>>,
+    weight: Weight,
     landmark: Cell<Duration>,
 }
 
 impl Registry {
     /// An empty registry of shard number `shard`.
     pub fn new(shard: u32) -> Self {
-        Self {
-            shard,
-            entries: RefCell::default(),
-            weight: Rc::new(Cell::new(1)),
-            landmark: Cell::new(Duration::ZERO),
-        }
+        Self::sharing(shard, Weight::default())
+    }
+
+    /// As [`Self::new`]; nameless histograms of `weight` fade with those of the registry.
+    pub fn sharing(shard: u32, weight: Weight) -> Self {
+        Self { shard, entries: RefCell::default(), weight, landmark: Cell::new(Duration::ZERO) }
     }
 
     /// A counter. `help` is one line for the operator.
@@ -123,7 +123,7 @@ impl Registry {
     /// A histogram.
     pub fn histogram(&self, name: Name, unit: Unit, help: &'static str) -> Histogram {
         let weight = &self.weight;
-        let make = || Metric::Histogram(Histogram::new(Rc::clone(weight)));
+        let make = || Metric::Histogram(Histogram::new(weight.clone()));
         match self.entry(name, unit, help, make) {
             Metric::Histogram(histogram) => histogram,
             other => mismatch("histogram", &other),
@@ -154,6 +154,7 @@ impl Registry {
                 histogram.rescale(divisor);
             }
         }
+        self.weight.rescale(divisor);
         self.landmark.set(now);
         self.weight.set(1);
     }

@@ -5,6 +5,7 @@ use std::collections::btree_map::Entry;
 
 use crate::buckets::BUCKETS;
 use crate::name::{Name, Unit};
+use crate::registry::HALF_LIFE_SECONDS;
 
 /// What a metric showed.
 #[derive(Clone, Debug, PartialEq)]
@@ -79,6 +80,19 @@ impl Distribution {
             }
         }
         0
+    }
+
+    /// The offset of the highest bucket that still counts; 0 where none does.
+    pub fn recent_max(&self) -> u64 {
+        let counts = self.recent.iter().zip(&BUCKETS.offsets).rev();
+        let mut highest = counts.filter(|(count, _)| **count > 0);
+        highest.next().map_or(0, |(_, offset)| offset.unsigned_abs())
+    }
+
+    /// Values a second, of late: values fade as `exp(-t / lifetime)`, so of a steady stream a lifetime's worth counts.
+    pub fn recent_rate(&self) -> f64 {
+        let counts = self.recent.iter().map(|count| *count as f64).sum::<f64>();
+        counts / PARTS * std::f64::consts::LN_2 / HALF_LIFE_SECONDS
     }
 
     /// Adds another shard's.
@@ -165,6 +179,20 @@ mod tests {
     fn travels_between_threads() {
         fn travels<T: Send + 'static>() {}
         travels::<Snapshot>();
+    }
+
+    #[test]
+    fn a_steady_stream_has_its_rate_and_nameless_values_fade() {
+        let weight = crate::Weight::default();
+        let registry = Registry::sharing(0, weight.clone());
+        let nameless = weight.histogram();
+        for second in 0..7200 {
+            registry.tick(std::time::Duration::from_secs(second));
+            (0..10).for_each(|_| nameless.record(if second == 0 { 900 } else { 5 }));
+        }
+        let seen = nameless.distribution();
+        assert!((seen.recent_rate() - 10.0).abs() < 0.5, "{}", seen.recent_rate());
+        assert_eq!((seen.recent_max(), seen.max, seen.count()), (5, 900, 72_000));
     }
 
     #[test]

@@ -72,7 +72,6 @@ mod tests {
             vec![column("s", CqlType::Int)],
             vec![column("v", CqlType::Int), column("w", CqlType::Int), column("l", list)],
             false,
-            Vec::new(),
         ));
         let clustering = Clustering::new([Some(&[0, 0, 0, 1][..])]);
         let mut scratch = RowBuilder::new();

@@ -24,6 +24,11 @@ mod table;
 mod table_id;
 
 pub use change::{Applied, ChangeKind, ChangeOptions, SchemaChange, SchemaEvent, Target, apply};
+/// The order in which Java's `HashSet` of strings goes through them, for texts that show it.
+pub fn hash_order(items: Vec<String>) -> Vec<String> {
+    jvm::string_order(items, jvm::DEFAULT_CAPACITY)
+}
+
 pub use column::{Column, ColumnKind, ColumnMask, DroppedColumn};
 pub use error::SchemaError;
 pub use key::{KeyError, MAX_KEY_LENGTH};

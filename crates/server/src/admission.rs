@@ -8,12 +8,17 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use protocol::Version;
 
+use crate::rate::NextPermit;
 use crate::settings::Settings;
 
-/// Counts the node's connections. One for all shards: it is asked when a connection opens or
-/// closes, never by a request.
+/// Counts the node's connections, and its requests where their rate is limited. One for all shards: it is asked when a
+/// connection opens or closes, and by a request only under such a limit.
 #[derive(Clone, Debug, Default)]
-pub struct ConnectionLimits(Arc<Mutex<Counts>>);
+pub struct ConnectionLimits {
+    counts: Arc<Mutex<Counts>>,
+    /// Of the limit of requests a second.
+    pub(crate) next_permit: NextPermit,
+}
 
 #[derive(Debug, Default)]
 struct Counts {
@@ -36,11 +41,11 @@ impl ConnectionLimits {
 
     /// Connections open on the node.
     pub fn open(&self) -> u64 {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).all
+        self.counts.lock().unwrap_or_else(PoisonError::into_inner).all
     }
 
     pub(crate) fn admit(&self, ip: IpAddr, settings: &Settings) -> Result<Permit, Refused> {
-        let mut counts = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut counts = self.counts.lock().unwrap_or_else(PoisonError::into_inner);
         if settings.max_connections.is_some_and(|limit| counts.all >= limit) {
             return Err(Refused::Node);
         }
@@ -64,7 +69,7 @@ pub(crate) struct Permit {
 
 impl Drop for Permit {
     fn drop(&mut self) {
-        let mut counts = self.limits.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut counts = self.limits.counts.lock().unwrap_or_else(PoisonError::into_inner);
         counts.all = counts.all.saturating_sub(1);
         if let Some(n) = counts.by_ip.get_mut(&self.ip) {
             *n = n.saturating_sub(1);

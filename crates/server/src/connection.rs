@@ -5,6 +5,7 @@ use std::io;
 use std::net::SocketAddr;
 use std::rc::Rc;
 use std::task::{Context, Poll, Waker};
+use std::time::Duration;
 
 use env::{Instant, TcpStream};
 use protocol::{ErrorResponse, Header, Reply, Started, Version};
@@ -37,6 +38,8 @@ pub(crate) struct Connection {
     pub account: OfIp,
     /// Requests started and not finished.
     pub in_flight: Cell<usize>,
+    /// Messages of the client so far.
+    pub messages: Cell<u64>,
     stage: Cell<Stage>,
     session: OnceCell<Rc<Session>>,
     /// None once the connection is closed, even while requests of it still run.
@@ -51,6 +54,8 @@ pub(crate) struct Connection {
     /// Answer what is queued, then close.
     closing: Cell<bool>,
     over_limit: Cell<bool>,
+    /// Nothing more is read before this.
+    paused_until: Cell<Option<Instant>>,
     /// The driver waits until [`Self::may_read`].
     stalled: Cell<bool>,
     last_moved: Cell<Instant>,
@@ -79,6 +84,7 @@ impl Connection {
             opened: now,
             account: shard.in_flight.of(remote.ip()),
             in_flight: Cell::new(0),
+            messages: Cell::new(0),
             stage: Cell::new(Stage::Established),
             session: OnceCell::new(),
             stream: RefCell::new(Some(stream)),
@@ -88,6 +94,7 @@ impl Connection {
             blocked: Cell::new(false),
             closing: Cell::new(false),
             over_limit: Cell::new(false),
+            paused_until: Cell::new(None),
             stalled: Cell::new(false),
             last_moved: Cell::new(now),
             waker: RefCell::default(),
@@ -165,6 +172,7 @@ impl Connection {
     pub fn may_read(&self) -> bool {
         let settings = &self.shard.settings;
         !self.over_limit.get()
+            && self.paused_until.get().is_none()
             && self.in_flight.get() < settings.max_requests_per_connection.max(1)
             && self.output.borrow().unsent() <= settings.max_unsent
     }
@@ -176,7 +184,9 @@ impl Connection {
         }
         let tally = &self.shard.tally;
         tally.paused.inc();
-        if self.over_limit.get() {
+        if self.paused_until.get().is_some() {
+            tally.paused_rate.inc();
+        } else if self.over_limit.get() {
             tally.paused_bytes.inc();
         } else if self.output.borrow().unsent() > self.shard.settings.max_unsent {
             tally.paused_unread.inc();
@@ -195,6 +205,21 @@ impl Connection {
         if self.stalled.get() && self.may_read() {
             self.wake();
         }
+    }
+
+    /// Until when nothing more is read, if that is still to come.
+    pub fn paused_until(&self) -> Option<Instant> {
+        let until = self.paused_until.get()?;
+        if until <= self.shard.env.turn_now() {
+            self.paused_until.set(None);
+            return None;
+        }
+        Some(until)
+    }
+
+    /// Reads nothing more for a while.
+    pub fn pause(&self, delay: Duration) {
+        self.paused_until.set(Some(self.shard.env.turn_now() + delay));
     }
 
     /// A request was let in above the limits: no more until bytes are given back.

@@ -24,7 +24,7 @@ pub trait Coordinator: 'static {
         context: &Context,
         text: &str,
         keyspace: Option<&str>,
-    ) -> Result<PreparedAnswer, ErrorResponse>;
+    ) -> PrepareOutcome;
 
     /// Runs a prepared statement.
     async fn execute(&self, context: &Context, execute: &Execute<'_>) -> Outcome;
@@ -180,8 +180,21 @@ pub struct PreparedAnswer {
     pub names: ClassName,
     /// Warnings for the client.
     pub warnings: Vec<String>,
+}
+
+/// How a PREPARE ended.
+#[derive(Clone, Debug)]
+pub struct PrepareOutcome {
+    /// The statement, or what is wrong with it.
+    pub result: Result<PreparedAnswer, ErrorResponse>,
     /// Id of the trace, where one was made.
     pub tracing: Option<[u8; 16]>,
+}
+
+impl From<Result<PreparedAnswer, ErrorResponse>> for PrepareOutcome {
+    fn from(result: Result<PreparedAnswer, ErrorResponse>) -> Self {
+        Self { result, tracing: None }
+    }
 }
 
 /// How much metadata goes with the rows of an EXECUTE

@@ -29,6 +29,8 @@ pub(crate) struct Driver<C> {
     /// When `input` was last added to.
     received: Instant,
     sleep: Option<Sleep>,
+    /// Ends a pause of the connection.
+    pause: Option<Sleep>,
     /// Set once all answers are written and the client was told that no more follow.
     lingering: bool,
     /// When the connection began to close.
@@ -76,6 +78,7 @@ impl<C: Coordinator> Driver<C> {
             needed: 1,
             received,
             sleep: None,
+            pause: None,
             lingering: false,
             closing_since: None,
         }
@@ -96,6 +99,9 @@ impl<C: Coordinator> Driver<C> {
         if connection.is_closing() {
             return self.close(&connection, cx);
         }
+        if let Some(until) = connection.paused_until() {
+            return self.wait_until(&connection, until, cx);
+        }
         if !connection.may_read() {
             connection.stall();
             return Step::Wait;
@@ -108,6 +114,21 @@ impl<C: Coordinator> Driver<C> {
             return self.after(progress, cx);
         }
         self.read(&connection, cx)
+    }
+
+    /// The connection is paused.
+    fn wait_until(
+        &mut self,
+        connection: &Connection,
+        until: Instant,
+        cx: &mut Context<'_>,
+    ) -> Step {
+        connection.stall();
+        let sleep = self.pause.insert(connection.shard.env.sleep_until(until));
+        match Pin::new(sleep).poll(cx) {
+            Poll::Ready(()) => Step::Again,
+            Poll::Pending => Step::Wait,
+        }
     }
 
     /// Reads once, and decodes from the shard's buffer what needs nothing from before.
@@ -366,6 +387,7 @@ impl<C: Coordinator> Stages<C> {
     fn frame(&self, frame: &Frame<'_>, received: Instant) -> After {
         let tally = &self.connection.shard.tally;
         let size = (protocol::header::HEADER_LENGTH + frame.body.len()) as u64;
+        self.connection.messages.set(self.connection.messages.get() + 1);
         tally.bytes_received.add(size);
         tally.bytes_per_request.record(size);
         let opcode = frame.header.opcode;

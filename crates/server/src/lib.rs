@@ -19,6 +19,7 @@ mod driver;
 mod events;
 mod listener;
 mod output;
+mod rate;
 mod request;
 mod server;
 mod session;
@@ -27,14 +28,16 @@ mod shard;
 mod supported;
 mod tally;
 mod tls;
+mod view;
 
 pub use admission::ConnectionLimits;
 pub use coordinator::{
-    Answer, AuthStep, Authentication, Coordinator, Execute, Now, Outcome, PreparedAnswer,
-    RowsAnswer, metadata_form,
+    Answer, AuthStep, Authentication, Coordinator, Execute, Now, Outcome, PrepareOutcome,
+    PreparedAnswer, RowsAnswer, metadata_form,
 };
 pub use events::EventHub;
 pub use server::{HandOver, Server};
 pub use session::{Context, Session};
 pub use settings::Settings;
 pub use tls::{Certificates, Tls, TlsError, TlsOptions};
+pub use view::{ClientView, RunningView};

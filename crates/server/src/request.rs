@@ -12,7 +12,8 @@ use protocol::{
 
 use crate::connection::{Connection, Stage};
 use crate::coordinator::{
-    Answer, AuthStep, Authentication, Coordinator, Execute, Now, Outcome, PreparedAnswer,
+    Answer, AuthStep, Authentication, Coordinator, Execute, Now, Outcome, PrepareOutcome,
+    PreparedAnswer,
 };
 use crate::session::{Context, Session};
 use crate::shard::Body;
@@ -75,6 +76,13 @@ pub(crate) fn start<C: Coordinator>(
         warning = Some(shard.in_flight.warning());
         connection.breached();
     }
+    if let Some(rate) = shard.rate.as_ref().filter(|_| !session.throw_on_overload) {
+        let delay = rate.reserve(shard.env.turn_now());
+        if !delay.is_zero() {
+            warning.get_or_insert_with(|| rate.warning());
+            connection.pause(delay);
+        }
+    }
     let tracing = wants_tracing(frame);
     let context = Context { session: Rc::clone(session), received, deadline, tracing };
     shard.tally.dispatched.inc();
@@ -84,6 +92,7 @@ pub(crate) fn start<C: Coordinator>(
             return;
         }
     }
+    let started = shard.env.turn_now();
     let place = Place::take(connection, bytes);
     let body = shard.body(frame.body);
     let coordinator = Rc::clone(coordinator);
@@ -91,7 +100,13 @@ pub(crate) fn start<C: Coordinator>(
     // Spawned, a task is polled afresh: the first poll needs no waker.
     match poll_once(future.as_mut()) {
         Poll::Ready(()) => shard.tally.answered_inline.inc(),
-        Poll::Pending => shard.env.spawn(Class::Statement, future),
+        Poll::Pending => {
+            let running = shard.running.enter(request, received, started);
+            shard.env.spawn(Class::Statement, async move {
+                future.await;
+                drop(running);
+            });
+        }
     }
 }
 
@@ -118,6 +133,12 @@ fn refuse(
     if session.throw_on_overload && !shard.in_flight.fits(&connection.account, bytes) {
         shard.tally.discarded.inc();
         return Some(overloaded(shard.in_flight.overloaded(&connection.account, session.version)));
+    }
+    if let Some(rate) = shard.rate.as_ref().filter(|_| session.throw_on_overload)
+        && !rate.try_reserve(shard.env.turn_now())
+    {
+        shard.tally.discarded.inc();
+        return Some(overloaded(rate.overloaded()));
     }
     None
 }
@@ -220,16 +241,20 @@ impl Answering<'_> {
         });
     }
 
-    fn prepared(self, result: Result<PreparedAnswer, ErrorResponse>) {
+    fn prepared(self, outcome: PrepareOutcome) {
         let (version, stream) = (self.header.version, self.header.stream);
-        match result {
-            Ok(PreparedAnswer { id, variables, result, names, mut warnings, tracing }) => {
+        let tracing = outcome.tracing;
+        match outcome.result {
+            Ok(PreparedAnswer { id, variables, result, names, mut warnings }) => {
                 warnings.extend(self.warning);
                 let reply = Reply { version, stream, tracing, warnings: &warnings };
                 let prepared = Prepared { id, variables: &variables, result: &result, names };
                 self.connection.respond(|out| reply.prepared(out, &prepared));
             }
-            Err(error) => self.connection.respond_error(self.header, &error),
+            Err(error) => {
+                let reply = Reply { version, stream, tracing, warnings: &[] };
+                self.connection.respond(|out| reply.error(out, &error));
+            }
         }
     }
 

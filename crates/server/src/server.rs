@@ -17,6 +17,7 @@ use crate::events::EventHub;
 use crate::listener::listen;
 use crate::settings::Settings;
 use crate::shard::Shard;
+use crate::view::{ClientView, RunningView};
 
 /// Gives a connection to the shard of this number; its [`Server::adopt`] takes it.
 pub type HandOver = Rc<dyn Fn(usize, StreamHandle)>;
@@ -52,7 +53,7 @@ impl Server {
         hand_over: Option<HandOver>,
     ) -> io::Result<Self> {
         let (address, shard_aware) = (settings.listen, settings.shard_aware);
-        let shard = Rc::new(Shard::new(env.clone(), settings, hub, registry));
+        let shard = Rc::new(Shard::new(env.clone(), settings, hub, registry, &limits));
         let adopt = adopter(&shard, coordinator, limits);
         let mut listeners = Vec::new();
         let take = Rc::clone(&adopt);
@@ -85,6 +86,22 @@ impl Server {
     /// Connections open on this shard.
     pub fn connections(&self) -> usize {
         self.shard.connections.borrow().len()
+    }
+
+    /// The clients of this shard that were started up.
+    pub fn clients(&self) -> Vec<ClientView> {
+        let connections = self.shard.connections.borrow();
+        connections.values().filter_map(|connection| ClientView::of(connection)).collect()
+    }
+
+    /// Requests of this shard that did not end in their first turn.
+    pub fn running(&self) -> Vec<RunningView> {
+        self.shard.running.view(self.shard.env.now())
+    }
+
+    /// Requests of this shard that were started and are not finished.
+    pub fn in_flight(&self) -> usize {
+        self.shard.requests.get()
     }
 
     /// Takes over a connection that another shard accepted.

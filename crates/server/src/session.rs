@@ -1,13 +1,14 @@
 //! What a connection is to the statements that come over it, and what each request carries.
 
 use std::cell::{Cell, RefCell};
+use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::rc::Rc;
 
 use env::Instant;
 use protocol::{Startup, Version};
 
-use crate::settings::MAX_DRIVER_NAME;
+use crate::settings::{MAX_CLIENT_OPTIONS, MAX_DRIVER_NAME};
 
 /// A client's session: from its STARTUP to the end of its connection.
 #[derive(Debug)]
@@ -22,6 +23,8 @@ pub struct Session {
     pub driver_name: Option<Box<str>>,
     /// `DRIVER_VERSION` of STARTUP.
     pub driver_version: Option<Box<str>>,
+    /// Options of STARTUP, as far as they are remembered.
+    pub options: BTreeMap<String, String>,
     /// Does the client want errors rather than back-pressure (`THROW_ON_OVERLOAD`)?
     pub throw_on_overload: bool,
     keyspace: RefCell<Option<Rc<str>>>,
@@ -43,6 +46,7 @@ impl Session {
             remote,
             driver_name: name(Startup::DRIVER_NAME),
             driver_version: name(Startup::DRIVER_VERSION),
+            options: options(startup),
             throw_on_overload: startup.throw_on_overload(),
             keyspace: RefCell::default(),
             user: RefCell::default(),
@@ -83,6 +87,16 @@ impl Session {
     pub(crate) fn close(&self) {
         self.closed.set(true);
     }
+}
+
+/// The options of a STARTUP, cut where they are long or many.
+fn options(startup: &Startup<'_>) -> BTreeMap<String, String> {
+    let cut = |text: &str| {
+        let end = text.floor_char_boundary(MAX_DRIVER_NAME);
+        text.get(..end).unwrap_or_default().to_owned()
+    };
+    let options = startup.options().take(MAX_CLIENT_OPTIONS);
+    options.map(|(key, value)| (cut(key), cut(value))).collect()
 }
 
 /// What one request carries from admission on.

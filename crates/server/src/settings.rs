@@ -27,6 +27,9 @@ pub struct Settings {
     pub max_connections: Option<u64>,
     /// Connections of one client address (`native_transport_max_concurrent_connections_per_ip`).
     pub max_connections_per_ip: Option<u64>,
+    /// Requests of the node a second (`native_transport_max_requests_per_second`, where
+    /// `native_transport_rate_limiting_enabled`); none: no limit.
+    pub max_requests_per_second: Option<u32>,
     /// Are versions before 5 served (`native_transport_allow_older_protocols`)?
     pub allow_older_protocols: bool,
     /// A connection on which nothing moved for so long is closed
@@ -58,6 +61,7 @@ impl Settings {
             max_in_flight_per_ip: 64 << 20,
             max_connections: None,
             max_connections_per_ip: None,
+            max_requests_per_second: None,
             allow_older_protocols: true,
             idle_timeout: None,
             request_timeout: Duration::from_secs(12),
@@ -85,5 +89,7 @@ pub(crate) const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 pub(crate) const KEPT_BODIES: usize = 256;
 /// See [`KEPT_BODIES`], in bytes.
 pub(crate) const KEPT_BODY: usize = 8 << 10;
+/// Options of STARTUP that a session remembers.
+pub(crate) const MAX_CLIENT_OPTIONS: usize = 32;
 /// Longest driver name or version that a session remembers, in bytes.
 pub(crate) const MAX_DRIVER_NAME: usize = 256;

@@ -9,12 +9,14 @@ use env::Env;
 use env::sync::Notify;
 use metrics::Registry;
 
-use crate::admission::InFlight;
+use crate::admission::{ConnectionLimits, InFlight};
 use crate::connection::Connection;
 use crate::events::EventHub;
+use crate::rate::RequestRate;
 use crate::settings::{KEPT_BODIES, KEPT_BODY, READ_CHUNK, Settings};
 use crate::supported::Supported;
 use crate::tally::Tally;
+use crate::view::RunningRequests;
 
 /// The server's state on one shard.
 #[derive(Debug)]
@@ -23,8 +25,12 @@ pub(crate) struct Shard {
     pub settings: Settings,
     pub tally: Tally,
     pub in_flight: InFlight,
+    /// The limit of requests a second, if there is one.
+    pub rate: Option<RequestRate>,
     pub supported: Supported,
     pub hub: EventHub,
+    /// Those requests that did not end in their first turn.
+    pub running: Rc<RunningRequests>,
     /// Requests started and not finished.
     pub requests: Cell<usize>,
     pub draining: Cell<bool>,
@@ -43,12 +49,21 @@ pub(crate) struct Shard {
 }
 
 impl Shard {
-    pub fn new(env: Env, settings: Settings, hub: EventHub, registry: &Registry) -> Self {
+    pub fn new(
+        env: Env,
+        settings: Settings,
+        hub: EventHub,
+        registry: &Registry,
+        limits: &ConnectionLimits,
+    ) -> Self {
+        let rate = settings.max_requests_per_second;
         Self {
+            rate: rate.map(|rate| RequestRate::new(limits.next_permit.clone(), rate)),
             tally: Tally::new(registry),
             in_flight: InFlight::new(&settings, env.shards()),
             supported: Supported::new(env.shard(), env.shards()),
             hub,
+            running: Rc::default(),
             requests: Cell::new(0),
             draining: Cell::new(false),
             progress: Notify::new(),

@@ -13,6 +13,7 @@ pub(crate) struct Tally {
     pub paused_bytes: Counter,
     pub paused_requests: Counter,
     pub paused_unread: Counter,
+    pub paused_rate: Counter,
     pub discarded: Counter,
     pub discarded_draining: Counter,
     pub dispatched: Counter,
@@ -64,6 +65,10 @@ impl Tally {
             paused_unread: client(
                 "ConnectionPausedByUnreadAnswers",
                 "Pauses because the client does not read its answers.",
+            ),
+            paused_rate: client(
+                "ConnectionPausedByRate",
+                "Pauses because of the limit of requests a second.",
             ),
             discarded: client("RequestDiscarded", "Requests answered OVERLOADED at admission."),
             discarded_draining: client(

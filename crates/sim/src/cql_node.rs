@@ -64,6 +64,7 @@ fn configuration(plan: &Plan, address: IpAddr) -> Config {
     config.saved_caches_directory = "/helenus/saved_caches".into();
     config.rpc_address = Host::Ip(address);
     config.listen_address = Host::Ip(address);
+    config.auth.may_be_open = true;
     config.native_transport.port = PORT;
     config.commitlog_sync = match plan.sync {
         SyncMode::Periodic { period, lag_block } => CommitLogSync::Periodic { period, lag_block },

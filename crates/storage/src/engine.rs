@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use env::Env;
 use env::sync::Notify;
+use metrics::Weight;
 use rows::codec::MutationEncoder;
 use rows::{Mutation, RowBuilder};
 use schema::{Schema, Table, TableId};
@@ -20,7 +21,11 @@ use crate::options::Options;
 use crate::read::{KeyScan, PartitionCursor, ScanStart, Slices};
 use crate::shards::{HasShards, Shards};
 use crate::sstables::{Files, LiveSet};
-use crate::table_store::TableStore;
+use crate::table_store::{Measure, TableStore};
+use crate::trace::Trace;
+
+/// Nanoseconds in a microsecond.
+const NANOS: u64 = 1000;
 
 /// One shard's engine. Everything a request touches hangs on it; nothing of it is shared.
 pub struct Engine {
@@ -45,6 +50,8 @@ pub struct Engine {
     pub(crate) files: Rc<Files>,
     /// What only the first shard has: the node's set of SSTables, flushes and compactions.
     pub(crate) node: OnceCell<Rc<Node>>,
+    /// Of the distributions that tables keep.
+    weight: Weight,
     /// Counters for metrics.
     pub stats: EngineStats,
 }
@@ -103,6 +110,7 @@ impl Engine {
             freed: Notify::new(),
             files: Rc::new(Files::new(env, cache)),
             node: OnceCell::new(),
+            weight: Weight::default(),
             stats: EngineStats::default(),
         })
     }
@@ -187,7 +195,10 @@ impl Engine {
                     store.set_table(table, position);
                 }
                 None => {
-                    tables.insert(table.id, TableStore::new(Arc::clone(table), position));
+                    tables.insert(
+                        table.id,
+                        TableStore::new(Arc::clone(table), position, self.weight.clone()),
+                    );
                 }
             }
         }
@@ -283,6 +294,7 @@ impl Engine {
             let ended = self.env.now();
             let took = ended.as_nanos().saturating_sub(started.as_nanos());
             store.stats.write_ns.set(store.stats.write_ns.get() + took);
+            store.stats.record(Measure::LocalWrite, took / NANOS);
             started = ended;
         }
         self.stats.mutations.set(self.stats.mutations.get() + 1);
@@ -294,7 +306,20 @@ impl Engine {
         if let Ok(store) = self.store(table) {
             let took = self.env.now().as_nanos().saturating_sub(started.as_nanos());
             store.stats.read_ns.set(store.stats.read_ns.get() + took);
+            store.stats.record(Measure::LocalRead, took / NANOS);
         }
+    }
+
+    /// Counts what a request measured at a table.
+    pub fn measured(&self, table: TableId, values: &[(Measure, u64)]) {
+        if let Ok(store) = self.store(table) {
+            values.iter().for_each(|(measure, value)| store.stats.record(*measure, *value));
+        }
+    }
+
+    /// What values of this shard's distributions weigh; the registry that lets them fade shares it.
+    pub fn weight(&self) -> &Weight {
+        &self.weight
     }
 
     /// What this shard's cache of chunks holds and did.
@@ -456,9 +481,23 @@ impl Engine {
         key: KeyRef<'_>,
         slices: &Slices,
     ) -> Result<Option<PartitionCursor>, StorageError> {
+        self.traced_partition(table, key, slices, &Trace::OFF).await
+    }
+
+    /// As [`Self::partition`], for a request that may be traced.
+    ///
+    /// # Errors
+    /// If the table is unknown or an SSTable cannot be read.
+    pub async fn traced_partition(
+        &self,
+        table: &Table,
+        key: KeyRef<'_>,
+        slices: &Slices,
+        trace: &Trace,
+    ) -> Result<Option<PartitionCursor>, StorageError> {
         let store = self.store(table.id)?;
         store.stats.reads.set(store.stats.reads.get() + 1);
-        PartitionCursor::open(self, &store, key, slices).await
+        PartitionCursor::open(self, &store, key, slices, trace).await
     }
 }
 

@@ -19,6 +19,7 @@ pub mod shards;
 mod sstables;
 mod start;
 mod table_store;
+mod trace;
 mod transaction;
 mod truncate;
 
@@ -32,4 +33,5 @@ pub use options::Options;
 pub use read::{KeyScan, PartitionCursor, ScanStart, Slices};
 pub use sstables::{LiveSet, SSTable};
 pub use start::Replay;
-pub use table_store::{TableStats, TableStore};
+pub use table_store::{Measure, TableStats, TableStore};
+pub use trace::{EVENTS_MAX, Noted, Trace, TraceEvent};

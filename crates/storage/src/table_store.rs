@@ -1,9 +1,10 @@
 //! One shard's share of one table: memtables and its view of the node's SSTables.
 
-use std::cell::{Cell, Ref, RefCell};
+use std::cell::{Cell, OnceCell, Ref, RefCell};
 use std::rc::Rc;
 use std::sync::Arc;
 
+use metrics::{Histogram, Weight};
 use schema::Table;
 
 use crate::commitlog::Position;
@@ -19,6 +20,41 @@ pub struct TableStore {
     live: RefCell<Arc<LiveSet>>,
     /// Counters for metrics.
     pub stats: TableStats,
+}
+
+/// A distribution that a shard keeps of a table: durations in microseconds, or numbers of things.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Measure {
+    /// Reads of partitions, here.
+    LocalRead,
+    /// Reads of ranges, here.
+    LocalScan,
+    /// Writes, here.
+    LocalWrite,
+    /// Reads of partitions that clients of this shard asked for.
+    CoordinatorRead,
+    /// Reads of ranges that clients of this shard asked for.
+    CoordinatorScan,
+    /// Writes that clients of this shard asked for.
+    CoordinatorWrite,
+    /// Tombstones that a read met.
+    TombstonesPerRead,
+    /// Live rows that a read met.
+    RowsPerRead,
+}
+
+impl Measure {
+    /// All of them.
+    pub const ALL: [Self; 8] = [
+        Self::LocalRead,
+        Self::LocalScan,
+        Self::LocalWrite,
+        Self::CoordinatorRead,
+        Self::CoordinatorScan,
+        Self::CoordinatorWrite,
+        Self::TombstonesPerRead,
+        Self::RowsPerRead,
+    ];
 }
 
 /// What a shard counts about a table.
@@ -40,18 +76,38 @@ pub struct TableStats {
     pub filter_misses: Cell<u64>,
     /// Flushes that froze a memtable of this shard.
     pub flushes: Cell<u64>,
+    weight: Weight,
+    /// By [`Measure`]; made when they are first needed, which of most tables is never.
+    measures: [OnceCell<Histogram>; Measure::ALL.len()],
+}
+
+impl TableStats {
+    fn new(weight: Weight) -> Self {
+        Self { weight, ..Self::default() }
+    }
+
+    /// Counts a value.
+    pub fn record(&self, measure: Measure, value: u64) {
+        let histogram = self.measures[measure as usize].get_or_init(|| self.weight.histogram());
+        histogram.record(value);
+    }
+
+    /// The distribution of a measure, once there is one.
+    pub fn measure(&self, measure: Measure) -> Option<&Histogram> {
+        self.measures[measure as usize].get()
+    }
 }
 
 impl TableStore {
     /// An empty one; `log_position` is where the log stands.
-    pub fn new(table: Arc<Table>, log_position: Position) -> Rc<Self> {
+    pub fn new(table: Arc<Table>, log_position: Position, weight: Weight) -> Rc<Self> {
         let memtable = Memtable::new(Arc::clone(&table), log_position);
         Rc::new(Self {
             table: RefCell::new(table),
             active: RefCell::new(Slot::new(memtable)),
             frozen: RefCell::default(),
             live: RefCell::default(),
-            stats: TableStats::default(),
+            stats: TableStats::new(weight),
         })
     }
 

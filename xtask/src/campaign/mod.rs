@@ -1,5 +1,6 @@
 //! `cargo xtask campaign NAME`: the long runs, most of them with new seeds and recorded under `docs/campaigns/`.
 
+mod applications;
 mod differences;
 pub mod fuzz;
 pub mod hostile;
@@ -21,7 +22,8 @@ const USAGE: &str = "campaign seeds|engine|conditions [FROM] [COUNT] | \
                      campaign seeds|engine|conditions --resume | \
                      campaign planted [BUG] | campaign power [OPTIONS] | campaign roundtrip | \
                      campaign fuzz [RUNS] [--seed N] | campaign hostile [SECONDS] | \
-                     campaign oracle [--seed N] [--rounds N] | campaign differences";
+                     campaign oracle [--seed N] [--rounds N] | campaign differences | \
+                     campaign applications [HOST]";
 
 /// `campaign NAME [OPTIONS]`
 pub fn run(args: &[String]) -> Outcome {
@@ -34,6 +36,7 @@ pub fn run(args: &[String]) -> Outcome {
         ["oracle", ..] => oracle::run(&args[1..]),
         ["fuzz", ref rest @ ..] => fuzz::campaign(rest),
         ["hostile", ref rest @ ..] => hostile::campaign(rest),
+        ["applications", ref rest @ ..] => applications::campaign(rest),
         ["roundtrip"] => roundtrip::campaign(),
         _ => Err(USAGE.into()),
     }

@@ -1,10 +1,12 @@
 //! Whole nodes in simulated worlds, asked at their coordinators.
 
 mod atomic;
+mod guarded;
 mod prepared;
+mod traced;
 mod truncate;
 
-use std::cell::RefCell;
+use std::cell::{OnceCell, RefCell};
 use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
@@ -22,8 +24,13 @@ const PATIENCE: Duration = Duration::from_secs(120);
 
 fn config() -> Config {
     let mut config = Config::default();
-    let address = ["data_dir=/d", "listen_address=10.0.0.1", "rpc_address=10.0.0.1"];
-    config.set_all(address).unwrap();
+    let settings = [
+        "data_dir=/d",
+        "listen_address=10.0.0.1",
+        "rpc_address=10.0.0.1",
+        "open_without_authentication=true",
+    ];
+    config.set_all(settings).unwrap();
     // what is acknowledged survives a power cut
     config.commitlog_sync = CommitLogSync::Batch;
     config
@@ -39,7 +46,15 @@ struct Client {
 impl Client {
     fn request<'a>(&self, options: &'a QueryOptions<'a>) -> Request<'a> {
         let deadline = self.env.now() + Duration::from_secs(10);
-        Request { keyspace: None, version: Version::V5, options, deadline, user: None }
+        Request {
+            keyspace: None,
+            version: Version::V5,
+            options,
+            deadline,
+            user: None,
+            tracing: None,
+            guard: OnceCell::new(),
+        }
     }
 
     async fn try_run(&self, text: &str) -> Result<Answer, ErrorResponse> {

@@ -13,6 +13,7 @@ const USES: &[(&str, &str)] = &[
     ("gettimeout", "<timeout_type>"),
     ("info", "[-T | --tokens]"),
     ("settimeout", "<timeout_type> <timeout_in_ms>"),
+    ("settraceprobability", "<value>"),
     ("status", "[<keyspace>]"),
     ("tablestats", "[-i] [-H | --human-readable] [<keyspace>[.<table>]...]"),
     ("version", "[-v | --verbose]"),
@@ -43,7 +44,7 @@ fn overview() -> String {
          The commands are:\n"
             .to_owned();
     for (name, what) in SERVED {
-        let _ = writeln!(text, "    {name:<18}{what}");
+        let _ = writeln!(text, "    {name:<22}{what}");
     }
     text.push_str("\nNot served yet:\n");
     let mut line = String::new();

@@ -40,11 +40,15 @@ pub enum Verb {
     Flush(Selection),
     /// Says how long a timeout is.
     GetTimeout(Timeout),
+    /// Says which share of requests is traced.
+    GetTraceProbability,
     /// Identity, load, uptime, caches.
     Info {
         /// Every token on a line of its own.
         tokens: bool,
     },
+    /// Estimates the sizes of all tables.
+    RefreshSizeEstimates,
     /// Sets a timeout until the next start.
     SetTimeout {
         /// Which.
@@ -52,6 +56,8 @@ pub enum Verb {
         /// Milliseconds.
         millis: u64,
     },
+    /// Traces a share of all requests until the next start.
+    SetTraceProbability(Share),
     /// The nodes of the cluster.
     Status {
         /// Whose replication decides what a node owns.
@@ -76,6 +82,13 @@ pub enum Verb {
         verbose: bool,
     },
 }
+
+/// A share from 0 to 1.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Share(pub f64);
+
+// it is a number
+impl Eq for Share {}
 
 /// All keyspaces, one keyspace, or tables of one.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -185,11 +198,14 @@ impl Verb {
             "enablebinary" => Self::EnableBinary,
             "flush" => Self::Flush(selection(args)),
             "gettimeout" => Self::GetTimeout(get_timeout(&args.rest())?),
+            "gettraceprobability" => Self::GetTraceProbability,
             "info" => {
                 args.not_served(&["-O", "--out-of-range-ops"])?;
                 Self::Info { tokens: args.flag(&["-T", "--tokens"]) }
             }
+            "refreshsizeestimates" => Self::RefreshSizeEstimates,
             "settimeout" => set_timeout(&args.rest())?,
+            "settraceprobability" => Self::SetTraceProbability(share(args)?),
             "status" => {
                 args.not_served(&["-r", "--resolve-ip"])?;
                 Self::Status { keyspace: args.take(), print_port }
@@ -215,6 +231,20 @@ fn table_stats(args: &mut Args) -> Result<Verb, VerbError> {
     let ignore = args.flag(&["-i"]);
     let human_readable = args.flag(&["-H", "--human-readable"]);
     Ok(Verb::TableStats { filter: TableFilter { names: args.rest(), ignore }, human_readable })
+}
+
+fn share(args: &mut Args) -> Result<Share, VerbError> {
+    let refused = |text: &str| Err(VerbError::Arguments(text.to_owned()));
+    let Some(text) = args.take() else {
+        return refused("Required parameters are missing: trace_probability");
+    };
+    let Ok(value) = text.parse::<f64>() else {
+        return refused(&format!("trace_probability: can not convert \"{text}\" to a Double"));
+    };
+    match (0.0..=1.0).contains(&value) {
+        true => Ok(Share(value)),
+        false => refused("Trace probability must be between 0 and 1"),
+    }
 }
 
 fn get_timeout(args: &[String]) -> Result<Timeout, VerbError> {
@@ -321,6 +351,15 @@ mod tests {
         );
         assert_eq!(refused("settimeout read abc"), bad("For input string: \"abc\""));
         assert_eq!(refused("settimeout bogus -5"), bad("timeout must be non-negative"));
+        assert_eq!(
+            refused("settraceprobability"),
+            bad("Required parameters are missing: trace_probability")
+        );
+        assert_eq!(
+            refused("settraceprobability 1.5"),
+            bad("Trace probability must be between 0 and 1")
+        );
+        assert_eq!(parse("settraceprobability 0.5"), Ok(Verb::SetTraceProbability(Share(0.5))));
         assert_eq!(refused("").0, 0);
     }
 

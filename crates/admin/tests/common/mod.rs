@@ -213,6 +213,18 @@ impl Operator for Fake {
     async fn set_timeout(&self, timeout: Timeout, millis: u64) -> Answer<()> {
         self.note(format!("set {timeout} {millis}"))
     }
+
+    async fn refresh_size_estimates(&self) -> Answer<()> {
+        self.note("estimate".to_owned())
+    }
+
+    async fn trace_probability(&self) -> Answer<f64> {
+        Ok(0.0)
+    }
+
+    async fn set_trace_probability(&self, share: f64) -> Answer<()> {
+        self.note(format!("trace {share}"))
+    }
 }
 
 /// `system.local` as captured.

@@ -217,6 +217,14 @@ impl Coordinator {
         self.auth.judge_all(needs, Some(&principal))
     }
 
+    /// Is a user a superuser, as remembered or read?
+    pub(crate) async fn is_superuser(
+        self: &Rc<Self>,
+        user: &Rc<str>,
+    ) -> Result<bool, ErrorResponse> {
+        Ok(self.principal(user).await?.roles.is_superuser())
+    }
+
     fn known_principal(self: &Rc<Self>, user: &Rc<str>) -> Option<Principal> {
         let now = self.env.turn_now();
         let (roles, old_roles) = self.auth.roles.get(user, now).served()?;

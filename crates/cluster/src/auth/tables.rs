@@ -1,5 +1,6 @@
 //! The tables of `system_auth`, read and written by CQL that nobody has to be allowed.
 
+use std::cell::OnceCell;
 use std::collections::BTreeSet;
 use std::rc::Rc;
 
@@ -79,6 +80,8 @@ impl Coordinator {
             options: &options,
             deadline,
             user: None,
+            tracing: None,
+            guard: OnceCell::new(),
         };
         let outcome = match &prepared.plan {
             Plan::Modify(modify) => self.modify(modify, &values, &request).await,

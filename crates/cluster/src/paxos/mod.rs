@@ -17,6 +17,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 
+use cql::guard::Guard;
 use cql::modify::{Cas, CasAnswer, Current, Modify, Part};
 use cql::{Bind, CqlError, OwnedValues};
 use env::Instant;
@@ -147,11 +148,13 @@ impl Coordinator {
         request: &Request<'_>,
         warnings: &mut Vec<String>,
     ) -> Result<Page, ErrorResponse> {
+        request.guard_write()?;
         let now = self.now(request.options);
         let version = request.version.number();
-        let cas = self.with_parts(&parts, &now, version, &|| self.time_uuid(), |parts| {
-            Cas::bind(parts, is_batch)
-        });
+        let path = || self.time_uuid();
+        let guard = request.guard();
+        let cas = self
+            .with_parts(&parts, &now, version, &path, guard, |parts| Cas::bind(parts, is_batch));
         let cas = cas.map_err(cql_error)?;
         let (serial, commit) = (request.options.serial_consistency, request.options.consistency);
         self.check_levels(cas.table(), serial, commit)?;
@@ -406,9 +409,10 @@ impl Coordinator {
         let cells = Cell::new(0);
         let path = || ballot.list_path(cells.replace(cells.get() + 1));
         let mut warnings = Vec::new();
-        let update = self.with_parts(&task.parts, &task.now, task.version, &path, |parts| {
-            task.cas.updates(parts, &current, ballot.unix_micros(), &mut warnings)
-        })?;
+        let update =
+            self.with_parts(&task.parts, &task.now, task.version, &path, None, |parts| {
+                task.cas.updates(parts, &current, ballot.unix_micros(), &mut warnings)
+            })?;
         self.requests.cas_write.size.record(update.size() as u64);
         Ok((update, Done { answer: Some(task.cas.applied()), warnings }))
     }
@@ -468,6 +472,7 @@ impl Coordinator {
         now: &Now,
         version: u8,
         list_path: &dyn Fn() -> [u8; 16],
+        guard: Option<&Guard>,
         run: impl FnOnce(&[Part<'_>]) -> T,
     ) -> T {
         let (time_uuid, random) = (|| self.time_uuid(), || self.random());
@@ -483,6 +488,7 @@ impl Coordinator {
                 list_path,
                 random: &random,
                 limits: &self.limits,
+                guard,
             })
             .collect();
         let parts: Vec<Part<'_>> =

@@ -71,9 +71,10 @@ impl Replica {
 }
 
 #[derive(Clone)]
+#[allow(clippy::large_enum_variant, reason = "there are few of them at a time")]
 enum Message {
     Prepare(Ballot),
-    Promised(Ballot, Promise),
+    Promised(Ballot, Box<Promise>),
     Read(Ballot),
     Found(Ballot, (i64, i64)),
     Propose(Proposal),
@@ -187,7 +188,7 @@ impl World {
         let mine = of.round.ballot();
         match message {
             Message::Promised(ballot, promise) if ballot == mine && of.proposal.is_none() => {
-                let step = of.round.promised(replica, promise);
+                let step = of.round.promised(replica, *promise);
                 self.act(client, step);
             }
             Message::Found(ballot, data) if ballot == mine && of.proposal.is_none() => {
@@ -218,7 +219,9 @@ impl World {
     fn serve(&mut self, Letter { client, replica, message }: Letter) {
         let of = &mut self.replicas[replica];
         let answer = match message {
-            Message::Prepare(ballot) => Message::Promised(ballot, of.acceptor.prepare(ballot)),
+            Message::Prepare(ballot) => {
+                Message::Promised(ballot, Box::new(of.acceptor.prepare(ballot)))
+            }
             Message::Read(ballot) => Message::Found(ballot, of.data),
             Message::Propose(proposal) => {
                 Message::Answered(proposal.ballot, of.acceptor.propose(&proposal))

@@ -14,7 +14,7 @@ use cql::select::{Aggregation, CANNOT_PAGE, PageRequest, Read, Select, Target};
 use protocol::{Consistency, ErrorResponse, FailureReason, ResultMetadata};
 use rows::Clustering;
 use schema::Table;
-use storage::{Engine, PartitionKey, StorageError};
+use storage::{Engine, Measure, PartitionKey, StorageError};
 
 use crate::answer::{Answer, Outcome, Page, cql_error, invalid, read_error};
 use crate::coordinator::{Coordinator, Request, STATEMENT, check_replicas};
@@ -23,12 +23,11 @@ use crate::paxos::quorum_of;
 use crate::request_metrics::RequestMetrics;
 use crate::scanned::{Thresholds, WARNINGS_MAX, warning};
 use crate::values::Bound as Bindings;
-use crate::virtual_tables::NodeData;
 use made_up::{MadeUp, wanted};
 pub(crate) use page::Last;
 use page::{Merged, clustering_of, cut, next_page};
 use shard::{
-    Aggregate, Block, Noticed, ReadError, Sink, Task, budget, merge, read_keys, read_range,
+    Aggregate, Block, Noticed, ReadError, Sink, Task, budget, merge, micros, read_keys, read_range,
     read_rows,
 };
 
@@ -56,7 +55,13 @@ impl Coordinator {
         let mut warnings = Vec::new();
         let result =
             self.select_page(select, values, metadata, request, &mut kind, &mut warnings).await;
-        kind.ended(self.env.now().since(started), result.as_ref().err());
+        let took = self.env.now().since(started);
+        kind.ended(took, result.as_ref().err());
+        let measure = match std::ptr::eq(kind, &self.requests.range) {
+            true => Measure::CoordinatorScan,
+            false => Measure::CoordinatorRead,
+        };
+        self.engine.measured(select.table().id, &[(measure, micros(took))]);
         Outcome::new(result.map(Answer::Rows), warnings)
     }
 
@@ -72,8 +77,12 @@ impl Coordinator {
     ) -> Result<Page, ErrorResponse> {
         let table = select.table();
         let consistency = request.options.consistency;
+        request.guarded(|guard| guard.read_level(consistency.name()))?;
         if consistency == Consistency::Any {
             return Err(invalid("ANY ConsistencyLevel is only supported for writes"));
+        }
+        if let Some(rows) = request.options.rows_per_page() {
+            request.guarded(|guard| guard.page_size(&table.name, rows as usize))?;
         }
         let now = self.now(request.options);
         let position = request.options.paging_state.map(|state| position(&state, table));
@@ -99,6 +108,7 @@ impl Coordinator {
             bytes_max: if paged { PAGE_BYTES_MAX } else { usize::MAX },
             aggregate: self.aggregate(select, &read),
             thresholds: self.thresholds(table),
+            trace: request.trace().clone(),
         };
         let timeout = match &read.target {
             Target::Keys(_) => self.timeouts().read,
@@ -341,6 +351,7 @@ impl Coordinator {
                 continue;
             }
             let engine = Rc::clone(&self.engine);
+            task.trace.note(&self.env, || format!("Sending READ_REQ message to shard-{shard}"));
             remote.push(self.env.spawn_task(STATEMENT, async move {
                 let read = move |engine: Rc<Engine>| read_keys(engine, task, keys);
                 engine.shards().call_async(shard, STATEMENT, read).await
@@ -361,10 +372,12 @@ impl Coordinator {
     }
 
     async fn read_all_shards(self: &Rc<Self>, task: &Task) -> Result<Gathered, ReadError> {
+        task.trace.note(&self.env, || "Computing ranges to query".to_owned());
         let mut remote = Vec::new();
         for shard in (0..self.shards.count()).filter(|shard| *shard != self.shards.me()) {
             let task = task.clone();
             let engine = Rc::clone(&self.engine);
+            task.trace.note(&self.env, || format!("Sending READ_REQ message to shard-{shard}"));
             remote.push(self.env.spawn_task(STATEMENT, async move {
                 let read = move |engine: Rc<Engine>| read_range(engine, task);
                 engine.shards().call_async(shard, STATEMENT, read).await
@@ -398,30 +411,12 @@ impl Coordinator {
         Ok((blocks, aggregation, noticed))
     }
 
-    fn virtual_partitions(
-        &self,
-        table: &Table,
-    ) -> Result<Vec<rows::PartitionUpdate>, cql::CqlError> {
-        let data = NodeData {
-            settings: Some(self.config.entries()),
-            // this node has no peers yet: no hints, no connections between nodes
-            pending_hints: Some(Vec::new()),
-            inbound: Some(Vec::new()),
-            outbound: Some(Vec::new()),
-            ..NodeData::default()
-        };
-        let now = self.env.unix_micros();
-        let partitions = crate::virtual_tables::partitions(table, &self.schema(), &data, now);
-        let name = || format!("{}.{}", table.keyspace, table.name);
-        partitions.ok_or_else(|| cql::CqlError::unsupported(name()))
-    }
-
     /// Reads a virtual table: its partitions are made up here.
     async fn read_virtual(
         self: &Rc<Self>,
         task: &Task,
     ) -> Result<(Merged, Option<Aggregation>), ReadError> {
-        let partitions = self.virtual_partitions(task.table())?;
+        let partitions = self.virtual_partitions(task.table()).await?;
         let mut aggregation = task.aggregation();
         let mut budget = budget(task);
         let mut blocks = Vec::new();

@@ -2,13 +2,14 @@
 
 use std::rc::Rc;
 use std::sync::Arc;
+use std::time::Duration;
 
 use cql::select::{Aggregation, Group, RangeBound, Read, ResultRow, RowFilter, Select, Target};
 use cql::select::{NO_LIMIT, row_is_live};
 use cql::{Bind, Limits, Value, Values};
 use rows::{Bound, BoundKind, Clustering, ClusteringRef, RowRef, Unfiltered};
 use schema::Table;
-use storage::{Engine, PartitionKey, ScanStart, Slices, StorageError};
+use storage::{Engine, Measure, PartitionKey, ScanStart, Slices, StorageError, Trace};
 
 use crate::scanned::{Scanned, Scanner, Thresholds, WARNINGS_MAX};
 
@@ -21,6 +22,8 @@ pub(crate) struct Task {
     pub now_millis: i64,
     pub bytes_max: usize,
     pub thresholds: Thresholds,
+    /// Where what happens is noted.
+    pub trace: Trace,
     /// What becomes of the rows of an aggregation.
     pub aggregate: Aggregate,
 }
@@ -143,6 +146,7 @@ impl Task {
             list_path: &time_uuid,
             random: &random,
             limits: &Limits::default(),
+            guard: None,
         })
     }
 
@@ -409,8 +413,12 @@ async fn read_partition(
     let filter = resumed.unwrap_or(&read.rows);
     let left = if first { read.first_limit } else { read.per_partition_limit };
     let slices = slices(filter, read.reversed);
-    let started = engine.env().now();
-    let Some(mut rows) = engine.partition(task.table(), key.as_ref(), &slices).await? else {
+    let (started, trace) = (engine.env().now(), &task.trace);
+    trace.note(engine.env(), || {
+        format!("Executing single-partition query on {}", task.table().name)
+    });
+    let opened = engine.traced_partition(task.table(), key.as_ref(), &slices, trace).await?;
+    let Some(mut rows) = opened else {
         engine.read_ended(task.table().id, started);
         return Ok(None);
     };
@@ -418,6 +426,11 @@ async fn read_partition(
     let mut sink = Sink { task, engine, budget, aggregation, block, left, group: None };
     read_rows(&mut sink, key, &mut rows, resumed.is_some()).await?;
     engine.read_ended(task.table().id, started);
+    let scanned = sink.block.scanned;
+    trace.note(engine.env(), || {
+        let (live, tombstones) = (scanned.live, scanned.tombstones);
+        format!("Read {live} live rows and {tombstones} tombstone cells")
+    });
     sink.block.full = sink.left == 0 || sink.budget.is_spent();
     Ok(Some(sink.block))
 }
@@ -437,6 +450,7 @@ pub(crate) async fn read_keys(
     task: Task,
     keys: Vec<(usize, PartitionKey)>,
 ) -> Result<FoundKeys, ReadError> {
+    task.trace.note(engine.env(), || format!("Reading {} partitions", keys.len()));
     let mut budget = budget(&task);
     let mut blocks = Vec::new();
     let mut aggregation = task.aggregation();
@@ -446,6 +460,8 @@ pub(crate) async fn read_keys(
         let first = place == 0;
         let block =
             read_partition(&engine, &task, &key, first, &mut budget, aggregation.as_mut()).await?;
+        let scanned = block.as_ref().map(|block| block.scanned).unwrap_or_default();
+        note_scanned(&engine, &task, scanned);
         budget.end_page(&key, task.thresholds);
         blocks.extend(block.map(|block| (place, block)));
         if budget.is_spent() {
@@ -453,6 +469,17 @@ pub(crate) async fn read_keys(
         }
     }
     Ok(FoundKeys { blocks, aggregation, noticed: budget.noticed })
+}
+
+/// Counts what one read of this shard went over.
+fn note_scanned(engine: &Engine, task: &Task, scanned: Scanned) {
+    let values =
+        [(Measure::RowsPerRead, scanned.live), (Measure::TombstonesPerRead, scanned.tombstones)];
+    engine.measured(task.table().id, &values);
+}
+
+pub(super) fn micros(duration: Duration) -> u64 {
+    u64::try_from(duration.as_micros()).unwrap_or(u64::MAX)
 }
 
 fn nothing_found(task: &Task) -> Found {
@@ -509,6 +536,11 @@ pub(crate) async fn read_range(engine: Rc<Engine>, task: Task) -> Result<Found, 
     let mut budget = budget(&task);
     let mut blocks = Vec::new();
     let mut last = None;
+    let (started, mut scanned) = (engine.env().now(), Scanned::default());
+    task.trace.note(engine.env(), || {
+        let live = engine.store(task.table().id).map(|store| store.live().tables().len());
+        format!("Executing seq scan across {} sstables", live.unwrap_or_default())
+    });
     let mut scan = engine.scan(task.table(), start).await?;
     while !budget.is_spent() {
         let Some(key) = scan.next().await?.filter(inside) else { break };
@@ -516,6 +548,7 @@ pub(crate) async fn read_range(engine: Rc<Engine>, task: Task) -> Result<Found, 
         let block =
             read_partition(&engine, &task, &key, first, &mut budget, aggregation.as_mut()).await?;
         last = Some(key);
+        scanned += block.as_ref().map(|block| block.scanned).unwrap_or_default();
         // what holds tombstones alone is there to be counted
         let counts = |block: &Block| aggregation.is_none() && block.scanned.tombstones > 0;
         blocks.extend(block.filter(|block| !block.rows.is_empty() || counts(block)));
@@ -523,6 +556,9 @@ pub(crate) async fn read_range(engine: Rc<Engine>, task: Task) -> Result<Found, 
     if let Some(key) = last.filter(|_| aggregation.is_some()) {
         budget.end_page(&key, task.thresholds);
     }
+    let took = micros(engine.env().now().since(started));
+    engine.measured(task.table().id, &[(Measure::LocalScan, took)]);
+    note_scanned(&engine, &task, scanned);
     let full = budget.is_spent();
     Ok(Found { blocks, aggregation, full, noticed: budget.noticed })
 }

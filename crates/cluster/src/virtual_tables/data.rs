@@ -39,6 +39,21 @@ pub struct NodeData {
     pub outbound: Option<Vec<Outbound>>,
     /// Keys of the caches of authentication and authorization.
     pub auth_keys: Option<KeySet>,
+    /// What the node said, oldest first.
+    pub logs: Option<Vec<LogLine>>,
+}
+
+/// Something that the node said.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LogLine {
+    /// When, in milliseconds since the epoch.
+    pub at: i64,
+    /// `INFO`, `WARN` or `ERROR`.
+    pub level: &'static str,
+    /// What said it.
+    pub logger: &'static str,
+    /// What it was.
+    pub message: String,
 }
 
 /// A connection of a client.
@@ -142,8 +157,8 @@ pub struct Snapshot {
     pub keyspace: String,
     /// The table.
     pub table: String,
-    /// When it was made, in milliseconds since the epoch.
-    pub created_at: i64,
+    /// When it was made, in milliseconds since the epoch, if that is known.
+    pub created_at: Option<i64>,
     /// When it goes, in milliseconds since the epoch.
     pub expires_at: Option<i64>,
     /// Does it go at the next start?

@@ -70,7 +70,7 @@ pub(super) fn snapshots(sink: &mut Sink<'_>, _: &Schema, data: &NodeData) -> Opt
             ("name", Datum::Text(&snapshot.name)),
             ("keyspace_name", Datum::Text(&snapshot.keyspace)),
             ("table_name", Datum::Text(&snapshot.table)),
-            ("created_at", Datum::Timestamp(snapshot.created_at)),
+            ("created_at", snapshot.created_at.map_or(Datum::Null, Datum::Timestamp)),
             ("ephemeral", Datum::Boolean(snapshot.ephemeral)),
             ("expires_at", snapshot.expires_at.map_or(Datum::Null, Datum::Timestamp)),
             ("size_on_disk", Datum::BigInt(snapshot.size_on_disk)),
@@ -93,6 +93,22 @@ pub(super) fn pending_hints(sink: &mut Sink<'_>, _: &Schema, data: &NodeData) ->
             ("port", address.map_or(Datum::Null, |address| Datum::Int(address.port().into()))),
             ("rack", Datum::Text(&hints.rack)),
             ("status", Datum::Text(hints.status)),
+        ]);
+    }
+    Some(())
+}
+
+/// Lines of one millisecond share a partition and are numbered in it.
+pub(super) fn system_logs(sink: &mut Sink<'_>, _: &Schema, data: &NodeData) -> Option<()> {
+    let (mut before, mut order) = (None, 0);
+    for line in data.logs.as_ref()? {
+        order = if before.replace(line.at) == Some(line.at) { order + 1 } else { 0 };
+        sink.row(&[
+            ("timestamp", Datum::Timestamp(line.at)),
+            ("order_in_millisecond", Datum::Int(order)),
+            ("level", Datum::Text(line.level)),
+            ("logger", Datum::Text(line.logger)),
+            ("message", Datum::Text(&line.message)),
         ]);
     }
     Some(())

@@ -5,6 +5,7 @@
 //! are never shown empty for want of data.
 
 mod data;
+mod gather;
 mod live;
 mod schema_rows;
 mod sink;
@@ -15,9 +16,10 @@ use schema::{Schema, Table};
 
 pub use data::{
     BatchStats, Cache, Client, CqlStats, Endpoint, EndpointState, Histogram, Inbound, KeySet,
-    Latency, NodeData, Outbound, PendingHints, RunningQuery, Snapshot, SsTableTask, TableStats,
-    ThreadPool,
+    Latency, LogLine, NodeData, Outbound, PendingHints, RunningQuery, Snapshot, SsTableTask,
+    TableStats, ThreadPool,
 };
+pub use gather::Views;
 use sink::Sink;
 pub use sink::compare_keys;
 
@@ -31,6 +33,9 @@ const PROVIDERS: &[(&str, &str, Provider)] = &[
     ("system_virtual_schema", "tables", schema_rows::tables),
     ("system_views", "batch_metrics", stats::batch_metrics),
     ("system_views", "caches", stats::caches),
+    // nobody is filtered by address
+    ("system_views", "cidr_filtering_metrics_counts", nothing),
+    ("system_views", "cidr_filtering_metrics_latencies", nothing),
     ("system_views", "clients", live::clients),
     ("system_views", "coordinator_read_latency", stats::coordinator_read_latency),
     ("system_views", "coordinator_scan_latency", stats::coordinator_scan_latency),
@@ -52,6 +57,12 @@ const PROVIDERS: &[(&str, &str, Provider)] = &[
     ("system_views", "pending_hints", live::pending_hints),
     ("system_views", "permissions_cache_keys", live::permissions_cache_keys),
     ("system_views", "queries", live::queries),
+    // nothing is repaired or streamed: there is nobody to do it with
+    ("system_views", "repair_jobs", nothing),
+    ("system_views", "repair_participates", nothing),
+    ("system_views", "repair_sessions", nothing),
+    ("system_views", "repair_validations", nothing),
+    ("system_views", "repairs", nothing),
     ("system_views", "roles_cache_keys", live::roles_cache_keys),
     ("system_views", "rows_per_read", stats::rows_per_read),
     // storage-attached indexes are not served: there are none
@@ -61,6 +72,8 @@ const PROVIDERS: &[(&str, &str, Provider)] = &[
     ("system_views", "settings", live::settings),
     ("system_views", "snapshots", live::snapshots),
     ("system_views", "sstable_tasks", live::sstable_tasks),
+    ("system_views", "streaming", nothing),
+    ("system_views", "system_logs", live::system_logs),
     ("system_views", "system_properties", live::system_properties),
     ("system_views", "thread_pools", stats::thread_pools),
     ("system_views", "tombstones_per_read", stats::tombstones_per_read),

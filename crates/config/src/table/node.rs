@@ -49,7 +49,7 @@ pub(super) static KEYS: &[Key] = &[
     key("slow_query_log_timeout", Quantity(&MILLIS), "500ms", NotYet),
     key("startup_checks", Map, "{}", NotYet),
     key("storage_compatibility_mode", Enum(STORAGE_COMPATIBILITY_MODE), "CASSANDRA_4", Served),
-    key("trace_type_query_ttl", Quantity(&SECONDS_INT), "1d", NotYet),
+    key("trace_type_query_ttl", Quantity(&SECONDS_INT), "1d", Served),
     key("trace_type_repair_ttl", Quantity(&SECONDS_INT), "7d", NotYet),
     key("truncate_request_timeout", Quantity(&MILLIS), "60000ms", Served),
     key("use_deterministic_table_id", Bool, "false", NotYet),

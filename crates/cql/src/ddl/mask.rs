@@ -120,6 +120,7 @@ pub(super) fn resolve(
         list_path: &|| [0; 16],
         random: &|| [0; 16],
         limits: &limits,
+        guard: None,
     };
     for (raw, ty) in raws.iter().zip(function.arguments().iter().skip(1)) {
         let receiver = ColumnSpec::new(keyspace, "--dummy--", "(dummy)", ty.clone());

@@ -136,7 +136,7 @@ pub fn check_truncate(table: &schema::Table) -> Result<(), CqlError> {
             "Cannot TRUNCATE materialized view directly; must truncate base table instead",
         ));
     }
-    if table.is_virtual() {
+    if table.is_virtual() && table.name != schema::system::SYSTEM_LOGS {
         return Err(CqlError::invalid(format!(
             "Truncation is not supported by table {}",
             table.qualified_name()
@@ -216,6 +216,11 @@ impl Ddl {
             }
         };
         Ok(Self { keyspace, body: Body::Ready(action) })
+    }
+
+    /// Is it CREATE INDEX?
+    pub fn creates_index(&self) -> bool {
+        matches!(self.body, Body::Unserved(Unserved::CreateIndex(_)))
     }
 
     /// The keyspace that it changes.

@@ -23,6 +23,7 @@ use schema::{ColumnKind, Table, TableId};
 use crate::ast::{self, InsertValues};
 use crate::context::Bind;
 use crate::error::CqlError;
+use crate::guard::Guard;
 use crate::scope::{ColumnSpec, Scope};
 use crate::term::{Marker, Term};
 use attributes::{Attributes, expires_at, liveness};
@@ -328,6 +329,17 @@ impl Modify {
         }
     }
 
+    /// What an ordinary user may not ask, whatever the values are.
+    ///
+    /// # Errors
+    /// If this is it.
+    pub fn guard(&self, guard: &Guard) -> Result<(), CqlError> {
+        match self.attributes.timestamp {
+            Some(_) => guard.user_timestamps(),
+            None => Ok(()),
+        }
+    }
+
     /// Must rows be read before it can be bound?
     pub fn needs_read(&self) -> bool {
         self.statics.iter().chain(&self.regulars).any(Operation::needs_read)
@@ -337,6 +349,9 @@ impl Modify {
     pub fn read_first(&self, bind: &Bind<'_>) -> Result<Option<ReadFirst>, CqlError> {
         if !self.needs_read() {
             return Ok(None);
+        }
+        for operation in self.statics.iter().chain(&self.regulars) {
+            operation.guard(bind)?;
         }
         let rows = match self.filter.target(&self.table, bind)? {
             Target::Rows(rows) => rows,
@@ -379,6 +394,10 @@ impl Modify {
         warnings: &mut Vec<String>,
     ) -> Result<(), CqlError> {
         let timestamp = self.attributes.timestamp(bind, timestamp)?;
+        if self.attributes.timestamp.is_some() {
+            let now = bind.now_millis.saturating_mul(1000);
+            bind.guarded(|guard| guard.timestamp(&self.table.name, timestamp, now))?;
+        }
         self.in_document(bind, |of_document| {
             self.write_to(builders, of_document, bind, timestamp, before, warnings)
         })
@@ -592,6 +611,10 @@ impl Writing<'_> {
         let mut writer = CellWriter {
             row: &mut self.row,
             layout: &self.modify.table.layout,
+            columns: match clustering {
+                Some(_) => &self.modify.table.regulars,
+                None => &self.modify.table.statics,
+            },
             bind: self.bind,
             timestamp: self.timestamp,
             ttl: self.ttl,

@@ -6,6 +6,7 @@ use schema::{Column, Table};
 use types::CqlType;
 
 use crate::ast::{self, ColumnPart, Term as Raw};
+use crate::context::Bind;
 use crate::error::CqlError;
 use crate::scope::{ColumnSpec, Scope};
 use crate::term::function::number::is_number;
@@ -71,6 +72,17 @@ impl Operation {
                 | Action::DeleteIndex(_)
                 | Action::AddToValue(_)
         )
+    }
+
+    /// Has the guard look at an operation that reads a list first.
+    pub fn guard(&self, bind: &Bind<'_>) -> Result<(), CqlError> {
+        let what = match self.action {
+            Action::SetIndex(..) => "Setting of list items by index",
+            Action::RemoveValues(_) => "Removal of list items",
+            Action::DeleteIndex(_) => "Removal of list items by index",
+            _ => return Ok(()),
+        };
+        bind.guarded(|guard| guard.list_operation(what))
     }
 
     fn new(column: &Column, action: Action) -> Self {

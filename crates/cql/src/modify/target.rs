@@ -34,7 +34,7 @@ type Values<'a> = Vec<Cow<'a, [u8]>>;
 impl Filter {
     /// The partition keys, in the order of their types, each once.
     pub fn keys(&self, table: &Table, bind: &Bind<'_>) -> Result<Vec<Vec<u8>>, CqlError> {
-        let mut keys = combine(&self.key, &table.partition_key, bind)?;
+        let mut keys = combine("partition key", &self.key, &table.partition_key, bind)?;
         sort_unique(&mut keys, &table.partition_key);
         keys.iter().map(|values| key_bytes(table, values)).collect()
     }
@@ -49,7 +49,7 @@ impl Filter {
         let slice = self.clustering.last().filter(is_slice);
         let equal = self.clustering.len() - usize::from(slice.is_some());
         let equal = self.clustering.get(..equal).unwrap_or_default();
-        let mut prefixes = combine(equal, columns, bind)?;
+        let mut prefixes = combine("clustering key", equal, columns, bind)?;
         sort_unique(&mut prefixes, columns);
         if self.names_rows(table) {
             let rows = prefixes.iter().map(|values| {
@@ -104,11 +104,18 @@ fn clustering(values: &Values<'_>) -> Clustering {
 
 /// All combinations of the values of restrictions other than slices.
 fn combine<'a>(
+    what: &str,
     restrictions: &'a [Restriction],
     columns: &[Column],
     bind: &Bind<'a>,
 ) -> Result<Vec<Values<'a>>, CqlError> {
     let mut all = vec![Values::new()];
+    let is_in = |r: &Restriction| matches!(r.test, Test::In(_) | Test::InMarker(_));
+    let has_in = restrictions.iter().any(is_in);
+    let check = |count: usize| match has_in {
+        true => bind.guarded(|guard| guard.combinations(what, count)),
+        false => Ok(()),
+    };
     for restriction in restrictions {
         let alternatives = alternatives(restriction, columns, bind)?;
         if alternatives.is_empty() {
@@ -116,6 +123,7 @@ fn combine<'a>(
         }
         if let [only] = alternatives.as_slice() {
             all.iter_mut().for_each(|values| values.extend_from_slice(only));
+            check(all.len())?;
             continue;
         }
         if all.len().saturating_mul(alternatives.len()) > MAX_COMBINATIONS {
@@ -125,6 +133,7 @@ fn combine<'a>(
         }
         let pairs = all.iter().flat_map(|before| alternatives.iter().map(move |a| (before, a)));
         all = pairs.map(|(before, after)| [&before[..], &after[..]].concat()).collect();
+        check(all.len())?;
     }
     Ok(all)
 }

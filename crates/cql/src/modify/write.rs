@@ -3,6 +3,7 @@
 use rows::{
     CellKind, CellRef, ClusteringRef, Deletion, Layout, NO_TTL, RowBuilder, RowRef, merge_rows,
 };
+use schema::Column;
 use types::CqlType;
 use types::Uuid;
 use types::uuid::EPOCH_MILLIS;
@@ -11,6 +12,7 @@ use types::value::{Components, Elements, Entries};
 use crate::ast::Arithmetic;
 use crate::context::Bind;
 use crate::error::CqlError;
+use crate::guard::Guard;
 use crate::modify::operation::{Action, Operation};
 use crate::term::Term;
 use crate::term::function::number::{Number, operate};
@@ -42,6 +44,8 @@ pub struct CellWriter<'w> {
     pub row: &'w mut RowBuilder,
     /// The layout of the table.
     pub layout: &'w Layout,
+    /// The columns that the row may have, by index.
+    pub columns: &'w [Column],
     /// The execution.
     pub bind: &'w Bind<'w>,
     /// The timestamp of all cells.
@@ -55,11 +59,26 @@ pub struct CellWriter<'w> {
 }
 
 impl<'w> CellWriter<'w> {
-    fn cell(&mut self, column: u16, path: Option<&[u8]>, value: &[u8]) {
+    fn cell(&mut self, column: u16, path: Option<&[u8]>, value: &[u8]) -> Result<(), CqlError> {
+        self.guarded(column, |guard, name| {
+            guard.value_size(name, value.len())?;
+            guard.value_size(name, path.map_or(0, <[u8]>::len))
+        })?;
         self.row.cell(match self.ttl {
             NO_TTL => CellRef::live(column, path, self.timestamp, value),
             ttl => CellRef::expiring(column, path, self.timestamp, ttl, self.expires_at, value),
         });
+        Ok(())
+    }
+
+    /// Has the guard check something of a column, if there is one.
+    fn guarded(
+        &self,
+        column: u16,
+        check: impl FnOnce(&Guard, &str) -> Result<(), CqlError>,
+    ) -> Result<(), CqlError> {
+        let name = || self.columns.get(usize::from(column)).map_or("", |column| &column.name);
+        self.bind.guarded(|guard| check(guard, name()))
     }
 
     fn tombstone(&mut self, column: u16, path: Option<&[u8]>) {
@@ -101,7 +120,7 @@ impl<'w> CellWriter<'w> {
             Action::SetField(field, term) => {
                 let path = field.to_be_bytes();
                 match self.bound(term)? {
-                    Bound::Bytes(value) => self.cell(column, Some(&path), &value),
+                    Bound::Bytes(value) => self.cell(column, Some(&path), &value)?,
                     Bound::Null => self.tombstone(column, Some(&path)),
                     Bound::Unset => {}
                 }
@@ -146,8 +165,7 @@ impl<'w> CellWriter<'w> {
                 "The negation of {value} overflows supported counter precision (signed 8 bytes integer)"
             ))
         })?;
-        self.cell(column, None, &rows::counter::update(count));
-        Ok(())
+        self.cell(column, None, &rows::counter::update(count))
     }
 
     fn bound(&self, term: &'w Term) -> Result<Bound<'w>, CqlError> {
@@ -163,7 +181,7 @@ impl<'w> CellWriter<'w> {
         };
         if !operation.ty.is_multicell() {
             match value {
-                Some(value) => self.cell(column, None, &value),
+                Some(value) => self.set_whole(operation, &value)?,
                 None => self.tombstone(column, None),
             }
             return Ok(());
@@ -181,18 +199,40 @@ impl<'w> CellWriter<'w> {
     fn set_fields(&mut self, column: u16, value: &[u8]) -> Result<(), CqlError> {
         for (field, component) in (0_u16..).zip(Components::of(value)) {
             if let Some(component) = component.map_err(malformed)? {
-                self.cell(column, Some(&field.to_be_bytes()), component);
+                self.cell(column, Some(&field.to_be_bytes()), component)?;
             }
         }
         Ok(())
     }
 
-    fn append(&mut self, column: u16, list: &[u8]) -> Result<(), CqlError> {
-        for item in items(list)? {
-            let path = (self.bind.list_path)();
-            self.cell(column, Some(&path), item?);
+    /// Writes a value into its one cell.
+    fn set_whole(&mut self, operation: &Operation, value: &[u8]) -> Result<(), CqlError> {
+        let column = operation.column;
+        let is_collection = matches!(
+            operation.ty,
+            CqlType::List { .. } | CqlType::Set { .. } | CqlType::Map { .. }
+        );
+        if is_collection {
+            self.guarded(column, |guard, name| guard.collection_items(name, count(value)))?;
         }
-        Ok(())
+        self.cell(column, None, value)?;
+        match is_collection {
+            true => self.guarded(column, |guard, name| {
+                guard.collection_size(name, value.len() + CELL_BYTES)
+            }),
+            false => Ok(()),
+        }
+    }
+
+    fn append(&mut self, column: u16, list: &[u8]) -> Result<(), CqlError> {
+        self.guarded(column, |guard, name| guard.collection_items(name, count(list)))?;
+        let mut size = 0;
+        for item in items(list)? {
+            let (path, item) = ((self.bind.list_path)(), item?);
+            self.cell(column, Some(&path), item)?;
+            size += CELL_BYTES + path.len() + item.len();
+        }
+        self.guarded(column, |guard, name| guard.collection_size(name, size))
     }
 
     fn prepend(&mut self, column: u16, list: &[u8]) -> Result<(), CqlError> {
@@ -203,7 +243,7 @@ impl<'w> CellWriter<'w> {
             let mirrored = MIRROR_TICKS.saturating_mul(2).saturating_sub(ticks);
             // those of one ballot differ in this half alone, so it is mirrored too
             let path = Uuid::from_ticks(mirrored, !now.clock_seq_and_node()).to_bytes();
-            self.cell(column, Some(&path), value);
+            self.cell(column, Some(&path), value)?;
         }
         Ok(())
     }
@@ -211,17 +251,22 @@ impl<'w> CellWriter<'w> {
     /// Adds the elements of a set or the entries of a map.
     fn add(&mut self, operation: &Operation, value: &[u8]) -> Result<(), CqlError> {
         let column = operation.column;
+        self.guarded(column, |guard, name| guard.collection_items(name, count(value)))?;
+        let mut size = 0;
         if let CqlType::Map { .. } = operation.ty {
             for entry in Entries::of(value).map_err(malformed)? {
                 let (key, value) = entry.map_err(malformed)?;
-                self.cell(column, Some(key), value);
+                self.cell(column, Some(key), value)?;
+                size += CELL_BYTES + key.len() + value.len();
             }
-            return Ok(());
+        } else {
+            for element in items(value)? {
+                let element = element?;
+                self.cell(column, Some(element), &[])?;
+                size += CELL_BYTES + element.len();
+            }
         }
-        for element in items(value)? {
-            self.cell(column, Some(element?), &[]);
-        }
-        Ok(())
+        self.guarded(column, |guard, name| guard.collection_size(name, size))
     }
 
     fn put(
@@ -237,7 +282,7 @@ impl<'w> CellWriter<'w> {
             Bound::Unset => return Err(CqlError::invalid("Invalid unset map key")),
         };
         match value {
-            Bound::Bytes(value) => self.cell(operation.column, Some(&key), &value),
+            Bound::Bytes(value) => self.cell(operation.column, Some(&key), &value)?,
             Bound::Null => self.tombstone(operation.column, Some(&key)),
             Bound::Unset => {}
         }
@@ -276,8 +321,7 @@ impl<'w> CellWriter<'w> {
                 operate(Arithmetic::Add, ty, &a, &b).map_err(CqlError::invalid)?
             }
         };
-        self.cell(operation.column, None, &sum);
-        Ok(())
+        self.cell(operation.column, None, &sum)
     }
 
     /// The cells of a column as they are before the next operation: stored ones and those written by the operations
@@ -331,7 +375,7 @@ impl<'w> CellWriter<'w> {
         };
         let path = self.path_at(operation.column, &index, "set an element on")?;
         match value {
-            Bound::Bytes(value) => self.cell(operation.column, Some(&path), &value),
+            Bound::Bytes(value) => self.cell(operation.column, Some(&path), &value)?,
             Bound::Null => self.tombstone(operation.column, Some(&path)),
             Bound::Unset => {}
         }
@@ -359,6 +403,15 @@ impl<'w> CellWriter<'w> {
         self.tombstone(operation.column, Some(&path));
         Ok(())
     }
+}
+
+/// What Cassandra counts a cell for beside its path and value: timestamp, time to live, deletion time.
+const CELL_BYTES: usize = 20;
+
+/// Elements or entries of a collection.
+fn count(collection: &[u8]) -> usize {
+    let count = collection.first_chunk().map_or(0, |count| i32::from_be_bytes(*count));
+    usize::try_from(count).unwrap_or_default()
 }
 
 fn malformed(error: types::ReadError) -> CqlError {

@@ -83,7 +83,7 @@ pub(super) fn prefixes_of<'a>(
     table: &Table,
     bind: &Bind<'a>,
 ) -> Result<Vec<Prefix<'a>>, CqlError> {
-    let mut combinations = Combinations::new("partition key");
+    let mut combinations = Combinations::new("partition key", restrictions.keys.has_in);
     for restriction in restrictions.keys.iter() {
         combinations.append(restriction, table, bind)?;
         if combinations.prefixes.is_empty() {

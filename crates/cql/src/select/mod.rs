@@ -31,6 +31,8 @@ use types::CqlType;
 use crate::ast;
 use crate::context::Bind;
 use crate::error::CqlError;
+use crate::guard::Guard;
+use crate::permission::is_system;
 use crate::prepared::ResultColumn;
 use crate::scope::Scope;
 use crate::term::Term;
@@ -79,6 +81,8 @@ pub struct Select {
     json: Option<JsonMembers>,
     aggregates: Aggregates,
     group_by: Option<GroupBy>,
+    /// Does it say ALLOW FILTERING?
+    allows_filtering: bool,
 }
 
 /// Which columns must be read, by their indexes in the table. Whether a row is live depends on all its
@@ -182,9 +186,24 @@ impl Select {
             json,
             aggregates: Aggregates { all: aggregates, firsts },
             group_by,
+            allows_filtering: select.allow_filtering,
             table,
         };
         Ok((this, result.into()))
+    }
+
+    /// What an ordinary user may not ask, whatever the values are.
+    ///
+    /// # Errors
+    /// If this is it.
+    pub fn guard(&self, guard: &Guard) -> Result<(), CqlError> {
+        if self.group_by.is_some() {
+            guard.group_by()?;
+        }
+        if self.allows_filtering && !is_system(&self.table.keyspace) && !self.table.is_virtual() {
+            guard.allow_filtering()?;
+        }
+        Ok(())
     }
 
     /// What is to be read for a page.
@@ -255,6 +274,7 @@ impl Select {
             // Where no row is asked for, nobody looks at the keys: an empty one is no error then.
             if !read.rows.is_empty() {
                 let keys = keys::keys_of(&prefixes, restrictions, table, bind)?;
+                bind.guarded(|guard| guard.partition_keys(&table.name, keys.len()))?;
                 read.target = Target::Keys(keys);
             }
         }

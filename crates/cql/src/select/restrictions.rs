@@ -322,9 +322,9 @@ fn is_target(target: &str, name: &str) -> bool {
     inner == name || inner == types::maybe_quote(name)
 }
 
-/// Virtual tables are filtered without being asked.
+/// Virtual tables are filtered without being asked, but for the one that may be long.
 fn filters_freely(table: &Table) -> bool {
-    table.is_virtual()
+    table.is_virtual() && table.name != schema::system::SYSTEM_LOGS
 }
 
 fn check_ann_column(column: Option<&Column>) -> Result<(), CqlError> {

@@ -93,15 +93,30 @@ pub(super) struct Combinations<'a> {
     pub prefixes: Vec<Prefix<'a>>,
     /// What the columns are, for the message about too many.
     what: &'static str,
+    /// Is any of the restrictions an IN?
+    has_in: bool,
 }
 
 impl<'a> Combinations<'a> {
-    pub(super) fn new(what: &'static str) -> Self {
-        Self { prefixes: vec![Vec::new()], what }
+    pub(super) fn new(what: &'static str, has_in: bool) -> Self {
+        Self { prefixes: vec![Vec::new()], what, has_in }
     }
 
     /// Appends what an equality or an IN asks.
     pub(super) fn append(
+        &mut self,
+        restriction: &'a Restriction,
+        table: &Table,
+        bind: &Bind<'a>,
+    ) -> Result<(), CqlError> {
+        self.combine(restriction, table, bind)?;
+        match self.has_in {
+            true => bind.guarded(|guard| guard.combinations(self.what, self.prefixes.len())),
+            false => Ok(()),
+        }
+    }
+
+    fn combine(
         &mut self,
         restriction: &'a Restriction,
         table: &Table,
@@ -222,7 +237,7 @@ pub(super) fn rows_of<'a>(
     bind: &Bind<'a>,
 ) -> Result<RowFilter, CqlError> {
     let layout = &*table.layout;
-    let mut combinations = Combinations::new("clustering key");
+    let mut combinations = Combinations::new("clustering key", set.has_in);
     let mut slice = None;
     let mut place = 0;
     for restriction in set.iter() {

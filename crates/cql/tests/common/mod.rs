@@ -109,6 +109,7 @@ impl Fixture {
             list_path: &time_uuid,
             random: &|| [9; 16],
             limits: &Limits::default(),
+            guard: None,
         };
         call(&bind)
     }

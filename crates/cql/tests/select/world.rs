@@ -141,6 +141,7 @@ impl World {
             list_path: &time_uuid,
             random: &|| [7; 16],
             limits: &Limits::default(),
+            guard: None,
         })
     }
 

@@ -96,6 +96,9 @@ fn index_paxos(builder: &mut TableBuilder) {
     builder.indexes.insert(name.to_owned(), index);
 }
 
+/// The virtual table of what the node said: the only one that may be truncated, and that is not filtered unasked.
+pub const SYSTEM_LOGS: &str = "system_logs";
+
 /// `system_views` and `system_virtual_schema`, whose rows are made up on demand.
 pub fn virtual_keyspaces() -> Vec<Arc<Keyspace>> {
     let made_up = |name, tables| {

@@ -14,8 +14,8 @@ use protocol::{
     QueryOptions, ResultMetadata, Version,
 };
 use server::{
-    Answer, ConnectionLimits, Context, Coordinator, EventHub, Execute, Outcome, PreparedAnswer,
-    RowsAnswer, Server,
+    Answer, ConnectionLimits, Context, Coordinator, EventHub, Execute, Outcome, PrepareOutcome,
+    PreparedAnswer, RowsAnswer, Server,
 };
 use types::CqlType;
 
@@ -112,25 +112,20 @@ impl Coordinator for Replay {
         outcome
     }
 
-    async fn prepare(
-        &self,
-        _: &Context,
-        _: &str,
-        _: Option<&str>,
-    ) -> Result<PreparedAnswer, ErrorResponse> {
+    async fn prepare(&self, _: &Context, _: &str, _: Option<&str>) -> PrepareOutcome {
         let response = self.0.borrow_mut().take().unwrap();
-        match response.body {
+        let result = match response.body {
             Body::Result(client::Answer::Prepared(prepared)) => Ok(PreparedAnswer {
                 id: prepared.id.as_slice().try_into().unwrap(),
                 variables: Arc::new(prepared.variables),
                 result: metadata(&prepared.result, &prepared.result_metadata_id),
                 names: class_name,
                 warnings: response.warnings,
-                tracing: response.tracing,
             }),
             Body::Error(error) => Err(error),
             _ => Err(ErrorResponse { message: String::new(), detail: ErrorDetail::ServerError }),
-        }
+        };
+        PrepareOutcome { result, tracing: response.tracing }
     }
 
     async fn execute(&self, _: &Context, _: &Execute<'_>) -> Outcome {

@@ -189,3 +189,43 @@ fn idle_connections_are_closed_and_busy_ones_are_not() {
         Ok(())
     });
 }
+
+#[test]
+fn requests_a_second_pause_or_refuse() {
+    both(1, |env, _| async move {
+        let place = Place::new(&env, Settings { max_requests_per_second: Some(20), ..settings() });
+        let mut picky = place.connect().await;
+        picky.startup_with(Version::V5, None, &[("THROW_ON_OVERLOAD", "1")]).await;
+        let mut refused = Vec::new();
+        for _ in 0..100 {
+            if let Body::Error(error) = picky.query("void").await.body {
+                assert_eq!(error.detail, ErrorDetail::Overloaded);
+                refused.push(error.message);
+            }
+        }
+        let words = "Request breached global limit of 20 requests/second. Server is currently in an \
+                     overloaded state and cannot accept more requests.";
+        assert!(refused.iter().all(|message| message == words), "{refused:?}");
+        assert!((50..=99).contains(&refused.len()), "{} refused", refused.len());
+        let discarded = place.client_metric("RequestDiscarded");
+        assert_eq!(discarded as usize, refused.len());
+
+        let mut patient = place.connect().await;
+        patient.startup(Version::V5, None).await;
+        let started = env.now();
+        for n in 0..10 {
+            patient.put_query(n, "void");
+        }
+        patient.flush().await;
+        let mut warned = 0;
+        for _ in 0..10 {
+            let response = patient.receive().await;
+            assert!(!matches!(response.body, Body::Error(_)));
+            warned += usize::from(response.warnings.iter().any(|w| w.ends_with("backpressure.")));
+        }
+        assert!(env.now().since(started) >= Duration::from_millis(350), "nobody waited");
+        assert!(warned >= 8, "{warned} warned");
+        assert!(place.client_metric("ConnectionPausedByRate") > 0);
+        Ok(())
+    });
+}

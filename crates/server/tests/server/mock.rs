@@ -17,7 +17,7 @@ use protocol::{
 };
 use server::{
     Answer, AuthStep, Authentication, Context, Coordinator, EventHub, Execute, Now, Outcome,
-    PreparedAnswer, RowsAnswer, metadata_form,
+    PrepareOutcome, PreparedAnswer, RowsAnswer, metadata_form,
 };
 use types::CqlType;
 
@@ -122,12 +122,7 @@ impl Coordinator for Mock {
         self.run(context, text).await
     }
 
-    async fn prepare(
-        &self,
-        _: &Context,
-        text: &str,
-        _: Option<&str>,
-    ) -> Result<PreparedAnswer, ErrorResponse> {
+    async fn prepare(&self, _: &Context, text: &str, _: Option<&str>) -> PrepareOutcome {
         let id = prepared_id(None, text);
         self.prepared.borrow_mut().insert(id, text.to_owned());
         Ok(PreparedAnswer {
@@ -136,8 +131,8 @@ impl Coordinator for Mock {
             result: metadata(),
             names: class_name,
             warnings: Vec::new(),
-            tracing: None,
         })
+        .into()
     }
 
     async fn execute(&self, context: &Context, execute: &Execute<'_>) -> Outcome {

@@ -146,7 +146,10 @@ mod tests {
     #[test]
     fn what_nobody_knows_happens_in_its_time_or_never() {
         let a = entry(set(None, 1), None, 1, 10);
-        let all = |reads: &[Entry]| linearizable(&[&[a.clone()], reads].concat(), &vec![None]);
+        let all = |reads: &[Entry]| {
+            let all = [std::slice::from_ref(&a), reads].concat();
+            linearizable(&all, &vec![None])
+        };
         assert!(all(&[saw(None, 2, 3), saw(Some(1), 4, 5)]).is_ok());
         assert!(all(&[saw(None, 11, 12), saw(None, 13, 14)]).is_ok());
         assert!(all(&[saw(Some(1), 11, 12), saw(Some(1), 13, 14)]).is_ok());

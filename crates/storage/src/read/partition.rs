@@ -12,8 +12,9 @@ use crate::engine::Engine;
 use crate::error::StorageError;
 use crate::memtable::{KeyRef, MemtableCursor};
 use crate::read::{SSTableCursor, Slices};
-use crate::sstables::Files;
+use crate::sstables::{Files, LiveSet, SSTable};
 use crate::table_store::TableStore;
+use crate::trace::Trace;
 
 /// Something that holds a part of a partition.
 pub(crate) enum Source {
@@ -54,6 +55,15 @@ impl Source {
     }
 }
 
+/// Names the SSTables that need not be looked at, for a trace.
+fn note_skipped(trace: &Trace, engine: &Engine, live: &LiveSet, key: KeyRef<'_>) {
+    let holds = |sstable: &SSTable| sstable.table.may_contain(key.token, key.bytes);
+    for sstable in live.tables().iter().filter(|sstable| !holds(sstable)) {
+        let id = sstable.table.descriptor.id;
+        trace.note(&engine.env, || format!("Bloom filter allows skipping sstable {id}"));
+    }
+}
+
 struct Sources(Vec<Source>);
 
 impl Heads for Sources {
@@ -89,6 +99,7 @@ impl PartitionCursor {
         store: &Rc<TableStore>,
         key: KeyRef<'_>,
         slices: &Slices,
+        trace: &Trace,
     ) -> Result<Option<Self>, StorageError> {
         let table = store.table();
         let mut sources = Vec::new();
@@ -96,17 +107,31 @@ impl PartitionCursor {
             let cursor = MemtableCursor::open(slot, key, &table, slices.clone());
             sources.extend(cursor.map(|cursor| Source::Memtable(Box::new(cursor))));
         });
+        if !sources.is_empty() {
+            trace.note(&engine.env, || "Merging memtable contents".to_owned());
+        }
         let live = store.live();
+        if trace.is_on() {
+            note_skipped(trace, engine, &live, key);
+        }
         let looked_at = live.tables().len() as u64;
         store.stats.filter_checks.set(store.stats.filter_checks.get() + looked_at);
         for sstable in live.candidates(key) {
             let cursor =
                 SSTableCursor::open(&engine.files, sstable, key, &table, slices.clone()).await?;
+            trace.note(&engine.env, || {
+                let found = if cursor.is_some() { "entry found" } else { "lookup allows skipping" };
+                format!("Partition index {found} for sstable {}", sstable.table.descriptor.id)
+            });
             if cursor.is_none() {
                 store.stats.filter_misses.set(store.stats.filter_misses.get() + 1);
             }
             sources.extend(cursor.map(|cursor| Source::SSTable(Box::new(cursor))));
         }
+        trace.note(&engine.env, || {
+            let of = sources.iter().filter(|source| matches!(source, Source::SSTable(_))).count();
+            format!("Merged data from memtables and {of} sstables")
+        });
         let files = &engine.files;
         Ok((!sources.is_empty()).then(|| Self::merge(files, table, sources, slices.reversed())))
     }

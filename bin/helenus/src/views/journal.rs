@@ -1,0 +1,49 @@
+//! What the node said lately: `system_views.system_logs`.
+
+use std::cell::RefCell;
+use std::collections::VecDeque;
+
+use cluster::virtual_tables::LogLine;
+
+/// Lines kept; the oldest go.
+const LINES_MAX: usize = 10_000;
+
+/// The last lines.
+#[derive(Debug, Default)]
+pub(crate) struct Journal(RefCell<VecDeque<LogLine>>);
+
+impl Journal {
+    /// Keeps a line.
+    pub fn say(&self, at: i64, level: &'static str, logger: &'static str, message: String) {
+        let mut lines = self.0.borrow_mut();
+        if lines.len() >= LINES_MAX {
+            lines.pop_front();
+        }
+        lines.push_back(LogLine { at, level, logger, message });
+    }
+
+    /// Forgets all lines: TRUNCATE.
+    pub fn forget(&self) {
+        self.0.borrow_mut().clear();
+    }
+
+    /// All lines, oldest first.
+    pub fn lines(&self) -> Vec<LogLine> {
+        self.0.borrow().iter().cloned().collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_oldest_lines_go() {
+        let journal = Journal::default();
+        for n in 0..LINES_MAX + 7 {
+            journal.say(n as i64, "INFO", "node", n.to_string());
+        }
+        let lines = journal.lines();
+        assert_eq!((lines.len(), lines[0].at), (LINES_MAX, 7));
+    }
+}

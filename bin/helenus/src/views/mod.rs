@@ -1,0 +1,341 @@
+//! What the tables of `system_views` show of this node, gathered from its layers and shards when one is read.
+
+mod distributions;
+mod journal;
+mod snapshots;
+
+use std::future::Future;
+use std::pin::Pin;
+use std::rc::Rc;
+
+use cluster::virtual_tables::{
+    BatchStats, Cache, Client, CqlStats, Endpoint, EndpointState, NodeData, RunningQuery,
+    SsTableTask, ThreadPool, Views,
+};
+use cluster::{Coordinator, RELEASE_VERSION};
+use metrics::{Name, Reading, Snapshot};
+use storage::shards::{HasShards, Stopping};
+use types::Uuid;
+
+pub(crate) use journal::Journal;
+
+use crate::node::Node;
+use crate::node_metrics::load;
+use distributions::histogram;
+
+/// Who is connected where nobody has to say.
+const ANONYMOUS: &str = "anonymous";
+/// Properties of the system that Cassandra knows and that there are without a JVM.
+const PROPERTIES: &[(&str, &str)] = &[
+    ("os.arch", if cfg!(target_arch = "x86_64") { "amd64" } else { "aarch64" }),
+    ("os.name", "Linux"),
+];
+/// Version of the internode messages that this node writes and reads files in.
+const NET_VERSION: &str = "12";
+
+/// A node, for its virtual tables.
+struct NodeViews(Rc<Node>);
+
+impl Views for NodeViews {
+    fn gather(&self, table: &str) -> Pin<Box<dyn Future<Output = NodeData>>> {
+        let (node, table) = (Rc::clone(&self.0), table.to_owned());
+        // a node that ends gathers nothing more
+        Box::pin(async move { node.gather(&table).await.unwrap_or_default() })
+    }
+
+    fn forget_logs(&self) {
+        self.0.journal.forget();
+    }
+}
+
+impl Node {
+    /// Lets this shard's virtual tables show the node.
+    pub(crate) fn show_views(self: &Rc<Self>, coordinator: &Rc<Coordinator>) {
+        coordinator.show_views(Box::new(NodeViews(Rc::clone(self))));
+    }
+
+    async fn gather(self: &Rc<Self>, table: &str) -> Result<NodeData, Stopping> {
+        let mut data = NodeData::default();
+        match table {
+            "clients" => data.clients = Some(self.all_clients().await?),
+            "queries" => data.queries = Some(self.all_queries().await?),
+            "caches" => data.caches = Some(self.caches().await?),
+            "thread_pools" => data.thread_pools = Some(self.pools().await?),
+            "sstable_tasks" => data.sstable_tasks = Some(self.on_first(sstable_tasks).await?),
+            "snapshots" => data.snapshots = Some(self.snapshots().await),
+            "system_logs" => data.logs = Some(self.on_first(|node| node.journal.lines()).await?),
+            "system_properties" => data.system_properties = Some(properties()),
+            "gossip_info" => data.gossip = Some(self.on_first(gossip).await?),
+            "cql_metrics" => data.cql = Some(self.cql_stats().await?),
+            "batch_metrics" => data.batches = Some(self.batch_stats().await?),
+            "credentials_cache_keys"
+            | "jmx_permissions_cache_keys"
+            | "roles_cache_keys"
+            | "network_permissions_cache_keys"
+            | "permissions_cache_keys" => {
+                // nothing of authentication is cached as long as there is none
+                data.auth_keys = Some(Default::default());
+            }
+            name if distributions::TABLES.contains(&name) => {
+                data.tables = Some(self.distributions(name).await?);
+            }
+            _ => {}
+        }
+        Ok(data)
+    }
+
+    async fn on_first<T: Send + 'static>(
+        &self,
+        look: impl FnOnce(&Rc<Self>) -> T + Send + 'static,
+    ) -> Result<T, Stopping> {
+        self.shards().call(0, look).await
+    }
+
+    async fn on_all<T: Send + 'static>(
+        &self,
+        look: impl Fn(&Rc<Self>) -> T + Clone + Send + 'static,
+    ) -> Result<Vec<T>, Stopping> {
+        let mut all = Vec::with_capacity(self.shards().count());
+        for shard in 0..self.shards().count() {
+            all.push(self.shards().call(shard, look.clone()).await?);
+        }
+        Ok(all)
+    }
+
+    /// The metrics of all shards together.
+    async fn all_metrics(&self) -> Result<Snapshot, Stopping> {
+        Ok(Snapshot::merge(self.on_all(|node| node.snapshot()).await?))
+    }
+
+    async fn all_clients(&self) -> Result<Vec<Client>, Stopping> {
+        let views = self.on_all(|node| node.on_server(|server| server.clients())).await?;
+        let client = |view: server::ClientView| Client {
+            address: view.remote,
+            hostname: view.remote.ip().to_string(),
+            username: Some(view.user.unwrap_or_else(|| ANONYMOUS.to_owned())),
+            stage: view.stage,
+            protocol_version: view.version.into(),
+            options: Some(view.options),
+            driver_name: view.driver_name,
+            driver_version: view.driver_version,
+            requests: view.messages as i64,
+            tls: None,
+            keyspace: view.keyspace,
+        };
+        Ok(views.into_iter().flatten().map(client).collect())
+    }
+
+    async fn all_queries(&self) -> Result<Vec<RunningQuery>, Stopping> {
+        let views =
+            self.on_all(|node| (node.env().shard(), node.on_server(|server| server.running())));
+        let views = views.await?.into_iter();
+        let views = views.flat_map(|(shard, all)| all.into_iter().map(move |view| (shard, view)));
+        let query = |(shard, view): (usize, server::RunningView)| RunningQuery {
+            thread: format!("shard-{shard}-{}", view.place),
+            queued: view.queued.as_micros() as i64,
+            running: view.running.as_micros() as i64,
+            task: cluster::redacted(&view.task).into_owned(),
+        };
+        Ok(views.map(query).collect())
+    }
+
+    /// The cache of chunks, and Cassandra's others, which this node has not and which have no capacity.
+    async fn caches(&self) -> Result<Vec<Cache>, Stopping> {
+        let all = self.on_all(|node| (node.engine().chunk_cache_stats(), node.cache_rates.get()));
+        let none = |name| Cache {
+            name,
+            capacity: 0,
+            size: 0,
+            entries: 0,
+            requests: 0,
+            hits: 0,
+            request_rate: 0,
+            hit_rate: 0,
+        };
+        let mut chunks = none("chunks");
+        let (mut requests, mut hits) = (0.0, 0.0);
+        for (stats, rates) in all.await? {
+            chunks.capacity += stats.capacity as i64;
+            chunks.size += stats.bytes as i64;
+            chunks.entries += stats.entries as i32;
+            chunks.requests += (stats.hits + stats.misses) as i64;
+            chunks.hits += stats.hits as i64;
+            requests += rates.requests;
+            hits += rates.hits;
+        }
+        (chunks.request_rate, chunks.hit_rate) = (requests as i64, hits as i64);
+        Ok(vec![chunks, none("counters"), none("keys"), none("rows")])
+    }
+
+    /// What stands here where Cassandra has stages of threads: shards run all requests, so their number is the limit.
+    async fn pools(&self) -> Result<Vec<ThreadPool>, Stopping> {
+        let metrics = self.all_metrics().await?;
+        let in_flight: usize = self
+            .on_all(|node| node.on_server(|server| vec![server.in_flight()]))
+            .await?
+            .into_iter()
+            .flatten()
+            .sum();
+        let sum = |of: &str| -> i64 {
+            let tables = metrics.samples.iter().filter(|(name, _)| name.kind == "Table");
+            tables
+                .filter(|(name, _)| name.name == of)
+                .map(|(_, sample)| count(&sample.reading))
+                .sum()
+        };
+        let of = |kind, name| {
+            metrics.samples.get(&Name::new(kind, name)).map_or(0, |sample| count(&sample.reading))
+        };
+        let shards = self.shards().count() as i32;
+        let compactors = self.config().concurrent_compactors.unwrap_or(1) as i32;
+        let pool = |name: &str, limit, active: i64, pending: i64, completed: i64| ThreadPool {
+            name: name.to_owned(),
+            active: active as i32,
+            limit,
+            pending: pending as i32,
+            completed,
+            blocked: 0,
+            all_time_blocked: 0,
+        };
+        let dispatched = of("Client", "RequestDispatched");
+        let running = in_flight as i64;
+        Ok(vec![
+            pool(
+                "CompactionExecutor",
+                compactors,
+                of("Compaction", "Running"),
+                0,
+                of("Compaction", "TotalCompactionsCompleted"),
+            ),
+            pool("MemtableFlushWriter", 1, 0, of("Flush", "Pending"), of("Flush", "Completed")),
+            pool("MutationStage", shards, 0, 0, sum("Writes")),
+            pool("Native-Transport-Requests", shards, running, 0, dispatched - running),
+            pool("ReadStage", shards, 0, 0, sum("Reads") + sum("RangeReads")),
+        ])
+    }
+
+    async fn cql_stats(&self) -> Result<CqlStats, Stopping> {
+        let metrics = self.all_metrics().await?;
+        let of = |name| {
+            let sample = metrics.samples.get(&Name::new("CQL", name));
+            sample.map_or(0, |sample| count(&sample.reading) as u64)
+        };
+        // each shard keeps every statement
+        let kept = self.coordinator().map_or((0, 0), |coordinator| coordinator.prepared_stats());
+        Ok(CqlStats {
+            prepared: kept.0 as u64,
+            evicted: kept.1,
+            prepared_executed: of("PreparedStatementsExecuted"),
+            regular_executed: of("RegularStatementsExecuted"),
+        })
+    }
+
+    async fn batch_stats(&self) -> Result<BatchStats, Stopping> {
+        let metrics = self.all_metrics().await?;
+        let of = |name| match metrics.samples.get(&Name::new("Batch", name)).map(|s| &s.reading) {
+            Some(Reading::Histogram(distribution)) => histogram(distribution),
+            _ => Default::default(),
+        };
+        Ok(BatchStats {
+            counter: of("PartitionsPerCounterBatch"),
+            logged: of("PartitionsPerLoggedBatch"),
+            unlogged: of("PartitionsPerUnloggedBatch"),
+        })
+    }
+}
+
+fn count(reading: &Reading) -> i64 {
+    match reading {
+        Reading::Counter(count) | Reading::Peak(count) => *count as i64,
+        Reading::Gauge(value) => *value,
+        Reading::Histogram(distribution) => distribution.count() as i64,
+    }
+}
+
+fn properties() -> Vec<(String, Option<String>)> {
+    PROPERTIES.iter().map(|(name, value)| ((*name).to_owned(), Some((*value).to_owned()))).collect()
+}
+
+fn sstable_tasks(node: &Rc<Node>) -> Vec<SsTableTask> {
+    let schema = node.engine().schema();
+    let Some(storage) = node.engine().node() else { return Vec::new() };
+    let task = |compaction: Rc<storage::RunningCompaction>| {
+        let table = schema.table_by_id(&compaction.table);
+        SsTableTask {
+            keyspace: table.map(|table| table.keyspace.clone()),
+            table: table.map(|table| table.name.clone()),
+            id: compaction.id,
+            kind: "compaction".to_owned(),
+            progress: compaction.written.get() as i64,
+            total: compaction.total as i64,
+            total_compressed: compaction.total as i64,
+            unit: "bytes",
+            sstables: compaction.sstables as i32,
+            target_directory: Some(compaction.directory.display().to_string()),
+        }
+    };
+    storage.running().into_iter().map(task).collect()
+}
+
+/// What this node says of itself; it has no peers to say it to.
+fn gossip(node: &Rc<Node>) -> Vec<Endpoint> {
+    let Some(identity) = node.coordinator().map(|coordinator| coordinator.identity()) else {
+        return Vec::new();
+    };
+    let address = std::net::SocketAddr::new(identity.broadcast, identity.storage_port);
+    let token = identity.tokens.first().map(|token| token.to_string()).unwrap_or_default();
+    let uuid = |bytes: [u8; 16]| Uuid(u128::from_be_bytes(bytes)).to_string();
+    let states = [
+        ("dc", identity.data_center.clone()),
+        ("host_id", uuid(identity.host_id)),
+        ("internal_address_and_port", address.to_string()),
+        ("load", load(node.engine()).to_string()),
+        ("native_address_and_port", identity.rpc.to_string()),
+        ("net_version", NET_VERSION.to_owned()),
+        ("rack", identity.rack.clone()),
+        ("release_version", RELEASE_VERSION.to_owned()),
+        ("rpc_address", identity.rpc.ip().to_string()),
+        ("rpc_ready", node.serves_clients().to_string()),
+        ("schema", uuid(node.engine().schema().version())),
+        ("sstable_versions", "big-nb".to_owned()),
+        ("status_with_port", format!("NORMAL,{token}")),
+        ("tokens", String::new()),
+    ];
+    let states = states.into_iter().enumerate().map(|(n, (name, value))| EndpointState {
+        name,
+        value,
+        version: n as i32 + 1,
+    });
+    vec![Endpoint {
+        address,
+        hostname: identity.broadcast.to_string(),
+        generation: identity.generation,
+        heartbeat: node.env().now().since(node.started).as_secs() as i32,
+        states: states.collect(),
+    }]
+}
+
+/// How often a cache is asked, and hits, a second: averaged over about a minute.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct CacheRates {
+    seen: (u64, u64),
+    requests: f64,
+    hits: f64,
+}
+
+impl CacheRates {
+    /// What a second weighs in an average over a minute.
+    const SECOND: f64 = 1.0 / 60.0;
+
+    /// Another second has gone, after which there were so many requests and hits in all.
+    pub fn tick(self, requests: u64, hits: u64) -> Self {
+        let towards = |rate: f64, now: u64, before: u64| {
+            rate + (now.saturating_sub(before) as f64 - rate) * Self::SECOND
+        };
+        Self {
+            seen: (requests, hits),
+            requests: towards(self.requests, requests, self.seen.0),
+            hits: towards(self.hits, hits, self.seen.1),
+        }
+    }
+}

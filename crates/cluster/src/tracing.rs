@@ -1,0 +1,276 @@
+//! Traced requests: what each is, and its rows in `system_traces` (`tracing.TraceKeyspace`).
+//!
+//! Events are gathered in a [`Trace`] that travels with the request; the rows are written after its answer, all of them
+//! in one mutation, so that a session with a duration has all its events.
+
+use std::cell::{Cell, RefCell};
+use std::net::IpAddr;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::time::Duration;
+
+use cql::{Values, redacted};
+use env::{Class, Instant};
+use protocol::{Consistency, QueryOptions};
+use rows::{Mutation, RowBuilder, UpdateBuilder};
+use schema::Table;
+use storage::{StorageError, Trace};
+use types::{CqlType, Uuid};
+
+use crate::answer::{Answer, Outcome};
+use crate::coordinator::Coordinator;
+use crate::internal::{self, Internal, Times};
+use crate::prepared::Entry;
+use crate::values::Bound;
+
+/// What kind of session it is, in Cassandra's word (`Tracing.TraceType`).
+const COMMAND: &str = "QUERY";
+/// Characters of a bound value that a trace shows.
+const VALUE_CHARS_MAX: usize = 1_000;
+
+/// A traced request, on the shard that its client talks to.
+#[derive(Debug)]
+pub struct Tracing {
+    trace: Trace,
+    client: IpAddr,
+    started_at: i64,
+    begun: RefCell<Option<Begun>>,
+}
+
+/// What the request turned out to be.
+#[derive(Debug)]
+struct Begun {
+    request: &'static str,
+    parameters: Vec<(String, String)>,
+}
+
+impl Tracing {
+    /// Where events are noted.
+    pub fn trace(&self) -> &Trace {
+        &self.trace
+    }
+
+    /// The session's id.
+    pub fn id(&self) -> Option<[u8; 16]> {
+        self.trace.id()
+    }
+
+    fn begin(&self, request: &'static str, parameters: Vec<(String, String)>) {
+        *self.begun.borrow_mut() = Some(Begun { request, parameters });
+    }
+
+    /// A statement is run from its text.
+    pub(crate) fn begin_query(&self, text: &str, options: &QueryOptions<'_>) {
+        let mut parameters = paging(options);
+        parameters.push(("query".to_owned(), redacted(text).into_owned()));
+        self.begin("Execute CQL3 query", parameters);
+    }
+
+    /// A statement is prepared.
+    pub(crate) fn begin_prepare(&self, text: &str) {
+        self.begin("Preparing CQL3 query", vec![("query".to_owned(), redacted(text).into_owned())]);
+    }
+
+    /// A prepared statement is run.
+    pub(crate) fn begin_execute(&self, entry: &Entry, options: &QueryOptions<'_>) {
+        let mut parameters = paging(options);
+        parameters.push(("query".to_owned(), redacted(&entry.text).into_owned()));
+        let variables = &entry.prepared.variables;
+        if let Ok(values) = Bound::new(options.values, variables) {
+            for (n, variable) in variables.iter().enumerate() {
+                let value = literal(&variable.ty, values.get(n));
+                parameters.push((format!("bound_var_{n}_{}", variable.name), value));
+            }
+        }
+        self.begin("Execute CQL3 prepared query", parameters);
+    }
+
+    /// A BATCH message is run.
+    pub(crate) fn begin_batch(&self, options: &QueryOptions<'_>) {
+        self.begin("Execute batch of CQL3 queries", levels(options));
+    }
+}
+
+fn levels(options: &QueryOptions<'_>) -> Vec<(String, String)> {
+    let level = |name: &str, level: Consistency| (name.to_owned(), level.name().to_owned());
+    vec![
+        level("consistency_level", options.consistency),
+        level("serial_consistency_level", options.serial_consistency),
+    ]
+}
+
+fn paging(options: &QueryOptions<'_>) -> Vec<(String, String)> {
+    let mut parameters = levels(options);
+    let size = options.page_size.filter(|size| *size > 0);
+    parameters.extend(size.map(|size| ("page_size".to_owned(), size.to_string())));
+    parameters
+}
+
+/// A bound value as a literal, cut where it is long.
+fn literal(ty: &CqlType, value: cql::Value<'_>) -> String {
+    let mut text = match value {
+        cql::Value::Unset => "<unset>".to_owned(),
+        cql::Value::Null => "null".to_owned(),
+        cql::Value::Bytes(bytes) => ty.to_cql_literal(bytes),
+    };
+    if let Some((end, _)) = text.char_indices().nth(VALUE_CHARS_MAX) {
+        text.truncate(end);
+        text.push_str("...'");
+    }
+    text
+}
+
+/// Which requests are traced though nobody asked for it: `nodetool settraceprobability`.
+#[derive(Debug, Default)]
+pub(crate) struct TraceLot(Cell<f64>);
+
+impl Coordinator {
+    /// The share of requests that are traced though nobody asked for it.
+    pub fn trace_probability(&self) -> f64 {
+        self.trace_lot.0.get()
+    }
+
+    /// Traces this share of the requests of this shard.
+    pub fn set_trace_probability(&self, probability: f64) {
+        self.trace_lot.0.set(probability);
+    }
+
+    fn is_drawn(&self) -> bool {
+        let probability = self.trace_lot.0.get();
+        // 53 bits: as many as a double tells apart
+        probability > 0.0
+            && ((self.env.random_u64() >> 11) as f64) < probability * (1u64 << 53) as f64
+    }
+
+    /// A request begins; of almost all nothing is traced.
+    #[inline]
+    pub fn start_tracing(&self, is_asked_for: bool, client: IpAddr) -> Option<Rc<Tracing>> {
+        if !is_asked_for && !self.is_drawn() {
+            return None;
+        }
+        let trace = Trace::start(&self.env, self.time_uuid());
+        let started_at = self.env.unix_micros() / 1000;
+        Some(Rc::new(Tracing { trace, client, started_at, begun: RefCell::default() }))
+    }
+
+    /// A traced request ends with an outcome: its rows are written while the answer is on its way.
+    pub fn end_tracing(self: &Rc<Self>, tracing: Option<&Rc<Tracing>>, outcome: &Outcome) {
+        let Some(tracing) = tracing else { return };
+        tracing.trace.note(&self.env, || match &outcome.result {
+            Ok(Answer::Rows(page)) => format!("Answering with {} rows", page.rows),
+            Ok(_) => "Answering".to_owned(),
+            Err(error) => format!("Answering with an error: {}", error.message),
+        });
+        self.write_tracing(tracing);
+    }
+
+    /// As [`Self::end_tracing`], of a request that prepared a statement.
+    pub fn end_prepare_tracing(self: &Rc<Self>, tracing: Option<&Rc<Tracing>>) {
+        let Some(tracing) = tracing else { return };
+        tracing.trace.note(&self.env, || "Answering with a prepared statement".to_owned());
+        self.write_tracing(tracing);
+    }
+
+    fn write_tracing(self: &Rc<Self>, tracing: &Rc<Tracing>) {
+        let (coordinator, tracing) = (Rc::clone(self), Rc::clone(tracing));
+        let started = tracing.trace.started().unwrap_or(Instant::ZERO);
+        let took = self.env.now().since(started);
+        self.env.spawn(Class::Background, async move {
+            // a trace that cannot be written is no reason to fail anything
+            if coordinator.write_session(&tracing, took).await.is_err() {
+                coordinator.stats.traces_lost.inc();
+            }
+        });
+    }
+
+    async fn write_session(&self, tracing: &Tracing, took: Duration) -> Result<(), StorageError> {
+        let schema = self.schema();
+        let table = |name| schema.table("system_traces", name);
+        let (Some(sessions), Some(events), Some(id)) =
+            (table("sessions"), table("events"), tracing.id())
+        else {
+            return Ok(());
+        };
+        let timestamp = self.env.unique_micros();
+        let ttl = i32::try_from(self.config.trace_query_ttl.as_secs()).unwrap_or(i32::MAX);
+        let times = Times { timestamp, now_seconds: timestamp / 1_000_000, ttl };
+        let session = self.session_row(sessions, id, tracing, int(took.as_micros()), &times);
+        let mut mutation = session;
+        // of the same key as the session, and of another table
+        drop(mutation.push(self.event_rows(events, id, &tracing.trace, &times)));
+        internal::apply(&self.engine, mutation).await
+    }
+
+    fn session_row(
+        &self,
+        table: &Arc<Table>,
+        id: [u8; 16],
+        tracing: &Tracing,
+        took: Vec<u8>,
+        times: &Times,
+    ) -> Mutation {
+        let text = |text: &str| Internal::Value(text.as_bytes().to_vec());
+        let begun = tracing.begun.borrow();
+        let mut columns = vec![
+            ("command", text(COMMAND)),
+            ("client", address(tracing.client)),
+            ("coordinator", address(self.identity.broadcast)),
+            ("coordinator_port", port(self.identity.storage_port)),
+            ("duration", Internal::Value(took)),
+            ("started_at", Internal::Value(tracing.started_at.to_be_bytes().to_vec())),
+        ];
+        if let Some(begun) = &*begun {
+            columns.push(("request", text(begun.request)));
+            columns.extend(begun.parameters.iter().map(|(name, value)| {
+                ("parameters", Internal::Entry(name.clone().into(), value.clone().into()))
+            }));
+        }
+        internal::insert(table, &[&id], &[], &columns, times)
+    }
+
+    fn event_rows(
+        &self,
+        table: &Arc<Table>,
+        id: [u8; 16],
+        trace: &Trace,
+        times: &Times,
+    ) -> rows::PartitionUpdate {
+        let noted = trace.take();
+        let (mut row, mut scratch) = (RowBuilder::new(), RowBuilder::new());
+        let mut update = UpdateBuilder::new(table.id.0, Arc::clone(&table.layout), &id);
+        let left_out = (noted.left_out > 0).then(|| storage::TraceEvent {
+            at: self.env.unique_micros(),
+            elapsed: noted.events.last().map(|event| event.elapsed).unwrap_or_default(),
+            shard: self.shards.me(),
+            activity: format!("{} more events are left out", noted.left_out),
+        });
+        for event in noted.events.iter().chain(&left_out) {
+            let key = Uuid::from_unix_micros(event.at, self.node).to_bytes();
+            let columns = [
+                ("activity", Internal::Value(event.activity.clone().into())),
+                ("source", address(self.identity.broadcast)),
+                ("source_port", port(self.identity.storage_port)),
+                ("source_elapsed", Internal::Value(int(event.elapsed.as_micros()))),
+                ("thread", Internal::Value(format!("shard-{}", event.shard).into())),
+            ];
+            internal::build_row(table, &[&key], &columns, times, &mut row);
+            update.add(row.finish_row(&table.layout), &mut scratch);
+        }
+        update.finish(&mut scratch)
+    }
+}
+
+fn int(value: impl TryInto<i32>) -> Vec<u8> {
+    value.try_into().unwrap_or(i32::MAX).to_be_bytes().to_vec()
+}
+
+fn port(port: u16) -> Internal {
+    Internal::Value(int(port))
+}
+
+fn address(ip: IpAddr) -> Internal {
+    Internal::Value(match ip {
+        IpAddr::V4(ip) => ip.octets().to_vec(),
+        IpAddr::V6(ip) => ip.octets().to_vec(),
+    })
+}

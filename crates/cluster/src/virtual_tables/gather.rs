@@ -1,0 +1,82 @@
+//! What virtual tables show of the node as a whole, gathered when one of them is read.
+
+use std::future::Future;
+use std::pin::Pin;
+
+use config::{Config, Timeouts};
+use cql::CqlError;
+use rows::PartitionUpdate;
+use schema::Table;
+
+use super::data::NodeData;
+use crate::coordinator::Coordinator;
+
+/// What a node knows of itself; whoever composes it knows its parts.
+pub trait Views {
+    /// Gathers what the table of this name shows.
+    fn gather(&self, table: &str) -> Pin<Box<dyn Future<Output = NodeData>>>;
+    /// Forgets what `system_logs` shows; asked of the first shard.
+    fn forget_logs(&self);
+}
+
+impl Coordinator {
+    /// Lets virtual tables show what `views` gather.
+    pub fn show_views(&self, views: Box<dyn Views>) {
+        // told once, when the node is composed
+        let _ = self.views.set(views);
+    }
+
+    /// The partitions of a virtual table, as of now.
+    pub(crate) async fn virtual_partitions(
+        &self,
+        table: &Table,
+    ) -> Result<Vec<PartitionUpdate>, CqlError> {
+        let gathered = match self.views.get() {
+            Some(views) if table.keyspace == "system_views" => views.gather(&table.name).await,
+            _ => NodeData::default(),
+        };
+        let data = NodeData {
+            settings: (table.name == "settings").then(|| self.settings()),
+            // this node has no peers yet: no hints, no connections between nodes
+            pending_hints: Some(Vec::new()),
+            inbound: Some(Vec::new()),
+            outbound: Some(Vec::new()),
+            ..gathered
+        };
+        let now = self.env.unix_micros();
+        let partitions = super::partitions(table, &self.schema(), &data, now);
+        let name = || format!("{}.{}", table.keyspace, table.name);
+        partitions.ok_or_else(|| CqlError::unsupported(name()))
+    }
+
+    /// The configuration with what the operator set since the start.
+    fn settings(&self) -> Vec<(String, Option<String>)> {
+        let (was, now) = (self.config.timeouts, self.timeouts());
+        let changed: Vec<String> = timeouts(&was, &now)
+            .into_iter()
+            .filter(|(_, was, now)| was != now)
+            .map(|(key, _, now)| format!("{key}={}ms", now.as_millis()))
+            .collect();
+        let mut config = Config::clone(&self.config);
+        match config.set_all(changed.iter().map(String::as_str)) {
+            Ok(()) => config.entries(),
+            // below what may be configured, which the operator may set all the same
+            Err(_) => self.config.entries(),
+        }
+    }
+}
+
+type Changed = (&'static str, std::time::Duration, std::time::Duration);
+
+/// Timeouts by their keys: as configured, and as they are.
+fn timeouts(was: &Timeouts, now: &Timeouts) -> [Changed; 7] {
+    [
+        ("read_request_timeout", was.read, now.read),
+        ("range_request_timeout", was.range, now.range),
+        ("write_request_timeout", was.write, now.write),
+        ("counter_write_request_timeout", was.counter_write, now.counter_write),
+        ("cas_contention_timeout", was.cas_contention, now.cas_contention),
+        ("truncate_request_timeout", was.truncate, now.truncate),
+        ("request_timeout", was.other, now.other),
+    ]
+}
