@@ -5,6 +5,7 @@ from keyspace import keyspace
 U = '6ab09bec-e68e-48d9-a5f8-97e6fb4c9b47'
 T = 'de3e12ba-e5f0-11f1-a71b-15da588fdeae'
 
+# Not here: a map literal with one key twice. Which value wins is left to chance in Cassandra.
 LITERALS = {
     'ascii': ["'a'", "''", "'it''s'", "$$dollar$$", "'\\n'", "'\u00e9'", '5', 'true', '0x41', 'null', '"quoted"', "['a']", "'" + 'x' * 300 + "'"],
     'text': ["'a'", "''", "'\u00e9\u4e2d\U0001f600'", "$$it's$$", "$$$$", '5', '1.5', U, '0x41', 'null', 'abc', "{'a'}", "'line\nbreak'"],
@@ -41,7 +42,7 @@ LITERALS = {
     'frozen<list<int>>': ['[1, 2, 3]', '[]', '[3, 1, 3]', 'null', '[null]', "['a']"],
     'set<text>': ["{'b', 'a', 'b'}", '{}', 'null', '{null}', '{1}', "['a']", "{'a': 1}", "{''}", "{'\u00e9', 'z', 'A'}"],
     'frozen<set<int>>': ['{3, 1, 2, 1}', '{}', '{-1, 1}', 'null', '{null}', '[1]'],
-    'map<text, int>': ["{'a': 1, 'b': 2}", '{}', 'null', "{'a': null}", '{null: 1}', '{1: 1}', "{'a': 'b'}", "{'a': 1, 'a': 2}", "{'z': 1, 'A': 2}", '[1]', "{'a'}"],
+    'map<text, int>': ["{'a': 1, 'b': 2}", '{}', 'null', "{'a': null}", '{null: 1}', '{1: 1}', "{'a': 'b'}", "{'z': 1, 'A': 2}", '[1]', "{'a'}"],
     'frozen<map<int, text>>': ["{2: 'b', 1: 'a'}", '{}', 'null', "{1: null}", "{-1: 'x', 1: 'y'}"],
     'frozen<map<text, frozen<list<int>>>>': ["{'a': [1, 2], 'b': []}", "{'a': [null]}", "{'a': {1}}"],
     'tuple<int, text, float>': ["(1, 'a', 1.5)", "(1, 'a')", '(1)', "(null, 'a', null)", "(1, 'a', 1.5, 4)", "('a', 1, 1)", 'null', '(null, null, null)', '()', "[1, 'a', 1.5]"],

@@ -15,7 +15,7 @@ def scene(r, number):
     t = Table(r, number, counter=r.random() < 0.08)
     version = r.choice([5, 5, 5, 4, 3])
     times = version == 5  # what expires is told from a "now" that only v5 can carry
-    lines = [f'-- protocol {version}'] + t.create(r)
+    lines = [f'-- protocol {version}'] + t.create(r, times)
     # Of counters nothing is deleted: what an update after it adds to is left to chance (Cassandra's counter cache).
     writes = [update] if t.counter else [insert, insert, insert, update, update, update, delete]
     for _ in range(r.randint(10, 14)):

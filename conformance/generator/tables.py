@@ -54,7 +54,8 @@ class Table:
         """Columns outside of the primary key."""
         return self.of('static', 'regular')
 
-    def create(self, r):
+    def create(self, r, times):
+        """`times`: may anything expire?"""
         lines = []
         for u in self.udts:
             lines.append(f"CREATE TYPE {u.udt} ({', '.join(f'{f} {t}' for f, t in u.fields)});")
@@ -64,7 +65,7 @@ class Table:
         options = []
         if 'DESC' in self.orders:
             options.append('CLUSTERING ORDER BY (' + ', '.join(f'{c.name} {o}' for c, o in zip(self.of('clustering'), self.orders)) + ')')
-        if not self.counter and r.random() < 0.12:
+        if times and not self.counter and r.random() < 0.12:
             options.append('default_time_to_live = 1000')
         with_ = ' WITH ' + ' AND '.join(options) if options else ''
         return lines + [f'CREATE TABLE {self.name} ({body}, PRIMARY KEY ({primary})){with_};']

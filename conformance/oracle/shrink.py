@@ -10,7 +10,7 @@ ATTEMPTS = 60  # replays a difference may cost
 def story(steps, at):
     """The earlier statements that may matter to `steps[at]`: those of its keyspace, of its tables and of their types."""
     wanted = names(steps[at])
-    numbers = {re.search(r'\d+$', n).group() for n in wanted}
+    numbers = {n.lstrip('abcdefghijklmnopqrstuvwxyz') for n in wanted} - {''}
     related = lambda s: names(s) & wanted or re.match(r'USE\b|CREATE KEYSPACE\b', s.cql) or any(re.match(rf'(CREATE|ALTER) TYPE u{n}\b', s.cql) for n in numbers)
     return [s for s in steps[:at] if related(s)]
 

@@ -14,7 +14,7 @@ from coverage import counts  # noqa: E402
 from mistakes import Spoiled, is_mistake  # noqa: E402
 from oracle import comparable  # noqa: E402
 from planted import PLANTED, Planter, Rows  # noqa: E402
-from shrink import shrink  # noqa: E402
+from shrink import shrink, story  # noqa: E402
 
 
 def steps(text):
@@ -148,6 +148,7 @@ class Shrinking(unittest.TestCase):
                 self.seen.append(step.cql)
                 return self.broken and any('(7)' in cql for cql in self.seen)
 
+        self.assertEqual(story(steps('CREATE TABLE t (k int);\nSELECT * FROM t;\n'), 1)[0].cql, 'CREATE TABLE t (k int)')
         told = steps('CREATE TABLE t1 (k int);\n' + ''.join(f'INSERT INTO t1 (k) VALUES ({n});\nINSERT INTO t2 (k) VALUES ({n});\n' for n in range(20)) + 'SELECT * FROM t1;\n')
         short = shrink([Fake(True), Fake(False)], told, len(told) - 1, lambda a, b: a != b)
         self.assertEqual([s.cql for s in short], ['CREATE TABLE t1 (k int)', 'INSERT INTO t1 (k) VALUES (7)', 'SELECT * FROM t1'])
