@@ -79,7 +79,6 @@ pub fn statement(data: &[u8]) {
         now_millis: 1_700_000_000_000,
         protocol_version: 5,
         time_uuid: &|| [1; 16],
-        list_path: &|| [1; 16],
         random: &|| [2; 16],
         list_path: &|| [1; 16],
         limits: &Limits::default(),

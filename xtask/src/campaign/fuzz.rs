@@ -54,14 +54,14 @@ pub fn campaign(words: &[&str]) -> Outcome {
         _ => return Err(super::USAGE.into()),
     };
     let shares: u64 = TARGETS.iter().map(|(_, share)| share).sum();
-    let ran = all(&|share| (runs * share).div_ceil(shares), seed)?;
+    let ran = all("release", &|share| (runs * share).div_ceil(shares), seed)?;
     println!("recorded in {}", record(&ran, seed)?.display());
     verdict(&ran)
 }
 
 /// The short form: how many inputs were tried.
 pub fn short() -> Outcome<usize> {
-    let ran = all(&|_| RUNS_SHORT, 1)?;
+    let ran = all("quick", &|_| RUNS_SHORT, 1)?;
     verdict(&ran)?;
     Ok(ran.iter().map(|one| one.runs as usize).sum())
 }
@@ -80,20 +80,20 @@ fn drawn() -> Outcome<u64> {
     Ok(u64::from(now.subsec_nanos()).wrapping_add(now.as_secs()) & 0x7FFF_FFFF)
 }
 
-fn build() -> Outcome<PathBuf> {
+fn build(profile: &str) -> Outcome<PathBuf> {
     let target = machine::root().join("target/fuzz");
     let host = Command::new("rustc").args(["--print", "host-tuple"]).output()?;
     let host = String::from_utf8(host.stdout)?.trim().to_owned();
     let mut build = Command::new("cargo");
     // with a target named, build scripts and macros go without the coverage
-    build.args(["build", "--quiet", "--release", "--locked", "--target", &host]);
+    build.args(["build", "--quiet", "--profile", profile, "--locked", "--target", &host]);
     build.env("RUSTFLAGS", COVERAGE).env("CARGO_TARGET_DIR", &target);
     machine::run(build.current_dir(machine::root().join("fuzz")))?;
-    Ok(target.join(host).join("release/fuzz"))
+    Ok(target.join(host).join(profile).join("fuzz"))
 }
 
-fn all(runs: &dyn Fn(u64) -> u64, seed: u64) -> Outcome<Vec<Ran>> {
-    let program = build()?;
+fn all(profile: &str, runs: &dyn Fn(u64) -> u64, seed: u64) -> Outcome<Vec<Ran>> {
+    let program = build(profile)?;
     let mut ran = Vec::new();
     for (target, share) in TARGETS {
         let one = run(&program, target, runs(*share), seed)?;
