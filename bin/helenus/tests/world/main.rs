@@ -29,6 +29,8 @@ fn config() -> Config {
         "listen_address=10.0.0.1",
         "rpc_address=10.0.0.1",
         "open_without_authentication=true",
+        // a world keeps all segments that it ever had
+        "commitlog_segment_size=1MiB",
     ];
     config.set_all(settings).unwrap();
     // what is acknowledged survives a power cut
