@@ -1,12 +1,18 @@
 //! Files that a disk may have damaged, and mutations as they come from the commit log, hints and peers. Where a checksum
 //! guards a structure it is made to fit: what is looked for lies behind it.
 
+use std::pin::pin;
+use std::rc::Rc;
 use std::sync::{Arc, OnceLock};
+use std::task::{Context, Waker};
 
-use rows::Layout;
 use rows::codec::{Format, MutationDecoder, MutationEncoder};
+use rows::{BoundKind, BoundRef, Clustering, Layout};
+use sstable::bti::{
+    PAGE_BYTES, Pages, PartitionPlace, Partitions, RowBlock, RowsEntry, TrieCursor, bound_bytes,
+};
 use sstable::compression_info::CompressionInfo;
-use sstable::descriptor::NB;
+use sstable::descriptor::{NB, OA};
 use sstable::filter::Filter;
 use sstable::index::{Found, Promoted, read_entry};
 use sstable::statistics::Statistics;
@@ -15,6 +21,8 @@ use types::{CqlType, Reader};
 
 /// Parts of a statistics component: validation, compaction, stats, header.
 const STATISTICS_PARTS: usize = 4;
+/// Entries of a trie that a walk looks at: nodes may be shared, so that a small file has many.
+const STEPS: usize = 1000;
 
 fn layout() -> &'static Arc<Layout> {
     static LAYOUT: OnceLock<Arc<Layout>> = OnceLock::new();
@@ -44,9 +52,10 @@ pub fn sstable(data: &[u8]) {
     let Some((choice, bytes)) = data.split_first() else { return };
     match choice % 6 {
         0 => {
-            if let Ok(statistics) = Statistics::parse(&statistics(bytes)) {
+            let _ = Statistics::parse(&statistics(bytes), OA);
+            if let Ok(statistics) = Statistics::parse(&statistics(bytes), NB) {
                 let _ = statistics.header.layout(false);
-                let again = Statistics::parse(&statistics.encode()).expect("what was written");
+                let again = Statistics::parse(&statistics.encode(), NB).expect("what was written");
                 // a NaN is not equal to itself
                 assert_eq!(format!("{again:?}"), format!("{statistics:?}"), "statistics read back");
             }
@@ -63,6 +72,7 @@ pub fn sstable(data: &[u8]) {
         4 => {
             if let Ok(Found::Entry(entry)) = read_entry(bytes, bytes.len() as u64) {
                 let _ = Promoted::read(layout(), Format::SstableNb, entry.promoted);
+                let _ = Promoted::read(layout(), Format::SstableOa, entry.promoted);
             }
         }
         _ => {
@@ -101,6 +111,65 @@ fn statistics(mut bytes: &[u8]) -> Vec<u8> {
         out.extend(crc32fast::hash(part).to_be_bytes());
     }
     out
+}
+
+/// A file with tries that lies in memory.
+struct Memory<'a>(&'a [u8]);
+
+impl Pages for Memory<'_> {
+    type Error = sstable::Error;
+
+    async fn page(&self, position: u64) -> sstable::Result<(u64, Rc<Vec<u8>>)> {
+        let start = position - position % PAGE_BYTES;
+        let page = self.0.get(start as usize..).unwrap_or_default();
+        let page = page.get(..PAGE_BYTES as usize).unwrap_or(page);
+        Ok((start, Rc::new(page.to_vec())))
+    }
+
+    fn component(&self) -> &'static str {
+        "Rows.db"
+    }
+
+    fn corrupt(&self, error: sstable::Error) -> sstable::Error {
+        error
+    }
+}
+
+/// The indexes of a BTI table, and the keys of its tries: walks end, and an entry that is found can be found again.
+pub fn trie(data: &[u8]) {
+    let _ = Partitions::parse(data, data.len() as u64);
+    let Some(([from, length], bytes)) = data.split_first_chunk::<2>() else { return };
+    let (key, file) = bytes.split_at(usize::from(*length).min(bytes.len()));
+    let _ = RowsEntry::parse(file, u64::from(*from));
+    let clustering = Clustering::new([Some(key), Some(key)]);
+    let bound = BoundRef::new(BoundKind::InclStart, clustering.as_ref());
+    let _ = bound_bytes(layout(), bound);
+    let kinds = [CqlType::Decimal, CqlType::VarInt, CqlType::BigInt, CqlType::Uuid];
+    for kind in kinds {
+        let _ = kind.byte_comparable(key, &mut Vec::new());
+    }
+    let root = file.len().saturating_sub(usize::from(*from) + 1) as u64;
+    let walk = async {
+        let pages = Memory(file);
+        let mut cursor = TrieCursor::new(root);
+        if let Some((flags, payload)) = cursor.exact(&pages, key).await? {
+            let _ = PartitionPlace::parse(flags, &payload, Some(0));
+            let _ = RowBlock::parse(flags, &payload);
+        }
+        let mut there = cursor.floor(&pages, key).await?;
+        for _ in 0..STEPS {
+            if !there || !cursor.next(&pages).await? {
+                break;
+            }
+        }
+        there = cursor.first(&pages).await?;
+        if there && cursor.next(&pages).await? {
+            assert!(cursor.previous(&pages).await?, "there was one before");
+        }
+        sstable::Result::Ok(())
+    };
+    let polled = pin!(walk).poll(&mut Context::from_waker(Waker::noop()));
+    assert!(polled.is_ready(), "memory is always ready");
 }
 
 /// A mutation of messaging version 12.

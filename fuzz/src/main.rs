@@ -27,6 +27,7 @@ const TARGETS: &[(&str, Target)] = &[
     ("json", values::json),
     ("yaml", yaml::yaml),
     ("sstable", files::sstable),
+    ("trie", files::trie),
     ("mutation", files::mutation),
 ];
 

@@ -42,6 +42,12 @@ const STAGES: &[Stage] = &[
         run: golden,
     },
     Stage {
+        name: "formats",
+        what: "data directories of Cassandra with SSTables oa and da: read, added to, compacted",
+        budget_minutes: 2,
+        run: formats,
+    },
+    Stage {
         name: "drivers",
         what: "python, node, go, java and rust drivers",
         budget_minutes: 6,
@@ -247,6 +253,64 @@ fn golden() -> Outcome<Tally> {
 
 /// Corpus files (`conformance/settings`) for a node with another setting than the default.
 const WITH_SETTINGS: &[(&str, &[&str])] = &[("dynamic_data_masking_enabled=true", &["masks"])];
+
+/// What is recorded (`conformance/formats`), and what its tables' files are of.
+const FORMATS: [(&str, &str); 3] = [("oa", "oa"), ("da", "da"), ("mixed", "da oa")];
+
+/// Each answer counts as a check, and so do the formats of the files found.
+fn formats() -> Outcome<Tally> {
+    machine::need(&["python3"])?;
+    node::build()?;
+    machine::run(&mut cargo(&["build", "--release", "--package", "nodetool"]))?;
+    let mut tally = Tally::default();
+    for (name, of) in FORMATS {
+        let run = format!("formats-{name}");
+        let data = machine::cache().join("run").join(&run).join("data");
+        let _ = std::fs::remove_dir_all(&data);
+        let script = |words: &[&str]| {
+            let mut command = Command::new("python3");
+            command.arg(machine::root().join("conformance/formats/formats.py")).args(words);
+            machine::output(&mut command)
+        };
+        let here = data.display().to_string();
+        let mut done = |words: &[&str], wanted: &str| -> Outcome {
+            let (done, text) = script(words)?;
+            let compared = number_before(&text, " answers compared");
+            let differ = number_before(&text, " differ");
+            tally.passed += compared.saturating_sub(differ) + usize::from(!wanted.is_empty());
+            tally.failed += differ;
+            if (!done && differ == 0) || (!wanted.is_empty() && text.trim() != wanted) {
+                tally.problems.push(format!("{name}: {}: {}", words.join(" "), text.trim()));
+            }
+            Ok(())
+        };
+        done(&["unpack", name, &here], "")?;
+        done(&["versions", &here], of)?;
+        let node = Node::start_again(&run, OURS, &["cluster_name=peer"])?;
+        done(&["check", OURS], "")?;
+        done(&["again", OURS], "")?;
+        nodetool(&here, "flush")?;
+        done(&["versions", &here], &sorted(&[of, "nb"]))?;
+        done(&["check", OURS], "")?;
+        nodetool(&here, "compact")?;
+        done(&["check", OURS], "")?;
+        drop(node);
+        done(&["versions", &here], "nb")?;
+    }
+    Ok(tally)
+}
+
+fn sorted(words: &[&str]) -> String {
+    let mut words: Vec<&str> = words.iter().flat_map(|words| words.split(' ')).collect();
+    words.sort_unstable();
+    words.join(" ")
+}
+
+/// A verb for the keyspace of the recorded tables.
+fn nodetool(data: &str, verb: &str) -> Outcome {
+    let program = machine::root().join("target/release/nodetool");
+    machine::run(Command::new(program).args(["--data-dir", data, verb, "formats"]))
+}
 
 fn drivers() -> Outcome<Tally> {
     node::build()?;

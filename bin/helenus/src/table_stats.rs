@@ -168,7 +168,9 @@ fn describe(table: &Arc<Table>, live: &LiveSet, counts: &Counts, now: i64) -> Ta
         filter_false_ratio: counts.filter_misses as f64 / counts.filter_checks.max(1) as f64,
         filter_space,
         filter_memory,
-        summary_memory: sum(|s| s.table.summary.memory() as u64),
+        summary_memory: sum(|s| {
+            s.table.index.summary().map_or(0, |summary| summary.memory() as u64)
+        }),
         compression_memory: sum(|s| match &s.table.storage {
             Storage::Compressed(info, _) => (info.offsets.len() * size_of::<u64>()) as u64,
             Storage::Plain(_) => 0,

@@ -59,12 +59,12 @@ fn share(range: Range, first: i128, last: i128) -> f64 {
 
 /// Of each range, the share of an SSTable's partitions that is in it.
 fn shares(sstable: &SSTable, ranges: &[Range]) -> Vec<f64> {
-    let summary = &sstable.table.summary;
+    let summary = sstable.table.index.summary().filter(|summary| summary.len() >= SAMPLES_MIN);
     let (first, last) = sstable.table.tokens();
-    if summary.len() < SAMPLES_MIN {
+    let Some(summary) = summary else {
         let (first, last) = (i128::from(first.0), i128::from(last.0));
         return ranges.iter().map(|range| share(*range, first, last)).collect();
-    }
+    };
     let mut counts = vec![0u32; ranges.len()];
     for (key, _) in (0..summary.len()).filter_map(|index| summary.entry(index)) {
         let token = Token::of(key);

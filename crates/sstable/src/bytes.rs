@@ -69,6 +69,11 @@ impl<'a> Reader<'a> {
         self.take(n)
     }
 
+    /// What was not read yet.
+    pub fn rest(&self) -> &'a [u8] {
+        self.bytes.get(self.at..).unwrap_or_default()
+    }
+
     /// How many bytes are left.
     pub fn left(&self) -> usize {
         self.bytes.len() - self.at

@@ -194,6 +194,7 @@ impl Collector {
             pending_repair: None,
             is_transient: false,
             host_id,
+            keys: None,
         }
     }
 }

@@ -15,6 +15,8 @@ pub const NB: Version = Version(*b"nb");
 pub const NA: Version = Version(*b"na");
 /// What 5.0 writes otherwise.
 pub const OA: Version = Version(*b"oa");
+/// What 5.0 writes in BTI format.
+pub const DA: Version = Version(*b"da");
 
 impl Version {
     /// Two lower-case letters.
@@ -25,10 +27,13 @@ impl Version {
         }
     }
 
-    /// Whether we read it: `na` and `nb` of the big format. Of others only parts are known here; a table of theirs
-    /// is not to be guessed at.
+    /// Whether we read it: `na`, `nb` and `oa` of the big format, `da` of BTI. Of others only parts are known here; a
+    /// table of theirs is not to be guessed at.
     pub fn is_readable(self, format: Format) -> bool {
-        format == Format::Big && (self == NA || self == NB)
+        match format {
+            Format::Big => [NA, NB, OA].contains(&self),
+            Format::Bti => self == DA,
+        }
     }
 
     /// Whether the compression map has the length beyond which a chunk is stored as it is.
@@ -60,6 +65,18 @@ pub enum Format {
     Big,
     /// `bti`: Partitions.db and Rows.db.
     Bti,
+}
+
+impl Format {
+    /// The components without which no table of this format is read. Beside them an uncompressed one needs CRC.db, any
+    /// other CompressionInfo.db.
+    pub fn required(self) -> &'static [Component] {
+        use Component::{Data, Index, Partitions, Rows, Statistics, Summary};
+        match self {
+            Self::Big => &[Data, Index, Summary, Statistics],
+            Self::Bti => &[Data, Partitions, Rows, Statistics],
+        }
+    }
 }
 
 impl fmt::Display for Format {
@@ -330,9 +347,10 @@ mod tests {
     fn knows_what_it_reads() {
         assert!(NA.is_readable(Format::Big) && NB.is_readable(Format::Big));
         assert!(!Version(*b"me").is_readable(Format::Big));
-        assert!(!OA.is_readable(Format::Big));
+        assert!(OA.is_readable(Format::Big) && !OA.is_readable(Format::Bti));
         assert!(!Version(*b"pa").is_readable(Format::Big));
         assert!(!NB.is_readable(Format::Bti));
+        assert!(DA.is_readable(Format::Bti) && !DA.is_readable(Format::Big));
         assert!(!NB.has_uint_deletion_time() && Version(*b"da").has_uint_deletion_time());
         assert!(!Version(*b"me").has_max_compressed_length());
     }

@@ -1,7 +1,7 @@
 //! Cassandra's SSTable files, pure over bytes: no file is opened here.
 //!
 //! A [`writer::Writer`] takes partitions and gives bytes; a [`table::Table`] is what an open table knows of itself, a
-//! [`data::DataCursor`] reads its partitions, [`index`] finds them. Below lie the components: names
+//! [`data::DataCursor`] reads its partitions, [`index`] or [`bti`] finds them. Below lie the components: names
 //! ([`descriptor`]), the table of contents ([`toc`]), checksums ([`checksum`]), compression and its map
 //! ([`compressor`], [`compression_info`]), the Bloom filter ([`filter`]), the index summary ([`summary`]),
 //! [`statistics`] and their sketches ([`histogram`], [`tombstone_histogram`], [`cardinality`]).
@@ -11,6 +11,7 @@
 
 #![forbid(unsafe_code)]
 
+pub mod bti;
 pub mod bytes;
 pub mod cardinality;
 pub mod checksum;

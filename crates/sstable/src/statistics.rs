@@ -1,18 +1,22 @@
 //! `Statistics.db` (`MetadataSerializer`, `StatsMetadata`, `ValidationMetadata`, `CompactionMetadata`,
-//! `SerializationHeader.Component`), as `na` and `nb` have it.
+//! `SerializationHeader.Component`): read as `na`, `nb`, `oa` and `da` have it, written as `nb`.
 //!
 //! ```text
 //! i32 n=4 | crc32(n) | n * { i32 type, i32 offset } | crc32(n, all of them) | n * { component | crc32 }
 //! types: 0 validation, 1 compaction, 2 stats, 3 header; all integers big endian
 //! ```
+//!
+//! From `oa` on, stats keep deletion times as unsigned 32 bits, the clusterings that they cover as two bounds behind a
+//! list of their types, and at their end whether a whole partition was deleted, the first and last key and the share of
+//! the ring that the table covers. Zeros may follow: Cassandra counts the tombstones' histogram larger than it writes it.
 
-use rows::codec::EncodingStats;
-use rows::{ClusteringColumn, ColumnLayout, Layout};
+use rows::codec::{EncodingStats, read_bound};
+use rows::{ClusteringBuilder, ClusteringColumn, ColumnLayout, Layout};
 use types::CqlType;
 use types::{Reader as VReader, WriteBytes};
 
 use crate::bytes::{Reader, put_int, put_utf};
-use crate::descriptor::NB;
+use crate::descriptor::{NB, Version};
 use crate::error::{Error, Result, corrupt};
 use crate::histogram::EstimatedHistogram;
 use crate::tombstone_histogram::TombstoneHistogram;
@@ -82,6 +86,8 @@ pub struct Stats {
     pub is_transient: bool,
     /// The host whose commit log the intervals name.
     pub host_id: Option<[u8; 16]>,
+    /// The first key and the last, where the version has them.
+    pub keys: Option<(Vec<u8>, Vec<u8>)>,
 }
 
 /// The types and bases that `Data.db` is written with.
@@ -120,22 +126,14 @@ impl HeaderComponent {
     /// # Errors
     /// If a class string makes no sense.
     pub fn layout(&self, counter: bool) -> Result<Layout> {
-        let parse = |class: &String| {
-            CqlType::parse_marshal(class)
-                .map_err(|e| Error::Corrupt { component: NAME, what: format!("type {class}: {e}") })
-        };
-        let mut clustering = Vec::with_capacity(self.clustering_types.len());
-        for class in &self.clustering_types {
-            let (ty, reversed) = parse(class)?;
-            clustering.push(ClusteringColumn { ty, reversed });
-        }
         let columns = |columns: &[(String, String)]| -> Result<Vec<ColumnLayout>> {
             let column = |(name, class): &(String, String)| {
-                Ok(ColumnLayout { name: name.as_str().into(), ty: parse(class)?.0 })
+                Ok(ColumnLayout { name: name.as_str().into(), ty: parse_type(class)?.0 })
             };
             columns.iter().map(column).collect()
         };
-        Ok(Layout::new(clustering, columns(&self.statics)?, columns(&self.regulars)?, counter))
+        let (statics, regulars) = (columns(&self.statics)?, columns(&self.regulars)?);
+        Ok(Layout::new(clustering_columns(&self.clustering_types)?, statics, regulars, counter))
     }
 
     fn encode(&self, out: &mut Vec<u8>) {
@@ -159,10 +157,7 @@ impl HeaderComponent {
         let read = |e| Error::Corrupt { component: NAME, what: format!("header: {e}") };
         let stats = EncodingStats::read(&mut reader).map_err(read)?;
         let key_type = text(reader.vint_bytes().map_err(read)?)?;
-        let mut clustering_types = Vec::new();
-        for _ in 0..count(&mut reader)? {
-            clustering_types.push(text(reader.vint_bytes().map_err(read)?)?);
-        }
+        let clustering_types = texts(&mut reader)?;
         let mut lists = [Vec::new(), Vec::new()];
         for list in &mut lists {
             for _ in 0..count(&mut reader)? {
@@ -181,6 +176,30 @@ fn count(reader: &mut VReader<'_>) -> Result<u64> {
         Ok(n) => corrupt(NAME, format!("{n} columns")),
         Err(e) => corrupt(NAME, format!("header: {e}")),
     }
+}
+
+/// A list of texts, each behind its length.
+fn texts(reader: &mut VReader<'_>) -> Result<Vec<String>> {
+    let mut texts = Vec::new();
+    for _ in 0..count(reader)? {
+        let bytes = reader.vint_bytes();
+        let bytes = bytes.map_err(|e| Error::Corrupt { component: NAME, what: e.to_string() })?;
+        texts.push(text(bytes)?);
+    }
+    Ok(texts)
+}
+
+fn parse_type(class: &str) -> Result<(CqlType, bool)> {
+    CqlType::parse_marshal(class)
+        .map_err(|e| Error::Corrupt { component: NAME, what: format!("type {class}: {e}") })
+}
+
+fn clustering_columns(classes: &[String]) -> Result<Vec<ClusteringColumn>> {
+    let column = |class: &String| {
+        let (ty, reversed) = parse_type(class)?;
+        Ok(ClusteringColumn { ty, reversed })
+    };
+    classes.iter().map(column).collect()
 }
 
 fn text(bytes: &[u8]) -> Result<String> {
@@ -203,7 +222,7 @@ pub struct Statistics {
 }
 
 impl Statistics {
-    /// The component's bytes.
+    /// The component's bytes, as `nb` has them.
     pub fn encode(&self) -> Vec<u8> {
         let mut validation = Vec::new();
         let _ = put_utf(&mut validation, &self.partitioner);
@@ -222,7 +241,7 @@ impl Statistics {
     ///
     /// # Errors
     /// If they are not what they should be.
-    pub fn parse(bytes: &[u8]) -> Result<Self> {
+    pub fn parse(bytes: &[u8], version: Version) -> Result<Self> {
         let parts = disassemble(bytes)?;
         let mut validation = Reader::new(NAME, parts[0]);
         let partitioner = validation.utf()?.to_string();
@@ -231,7 +250,7 @@ impl Statistics {
         }
         let filter_chance = validation.f64()?;
         let cardinality = Reader::new(NAME, parts[1]).int_bytes()?.to_vec();
-        let stats = Stats::decode(parts[2])?;
+        let stats = Stats::decode(parts[2], version)?;
         let header = HeaderComponent::decode(parts[3])?;
         Ok(Self { partitioner, filter_chance, cardinality, stats, header })
     }
@@ -308,6 +327,11 @@ fn seconds(stored: i32) -> i64 {
     if stored == i32::MAX { i64::MAX } else { i64::from(stored) }
 }
 
+/// `oa` keeps seconds unsigned; the largest means none.
+fn unsigned_seconds(stored: u32) -> i64 {
+    if stored == u32::MAX { i64::MAX } else { i64::from(stored) }
+}
+
 fn put_position(out: &mut Vec<u8>, position: LogPosition) {
     out.extend(position.segment.to_be_bytes());
     out.extend(position.offset.to_be_bytes());
@@ -334,6 +358,34 @@ fn clustering(reader: &mut Reader<'_>) -> Result<Vec<Vec<u8>>> {
         reader.take(length.into()).map(<[u8]>::to_vec)
     };
     (0..n).map(|_| value(reader)).collect()
+}
+
+/// The values of two bounds behind the types that they are written with. A value that is null ends them, which makes
+/// what is covered larger.
+fn covered(reader: &mut Reader<'_>) -> Result<(Vec<Vec<u8>>, Vec<Vec<u8>>)> {
+    let mut bytes = VReader::new(reader.rest());
+    let clustering = clustering_columns(&texts(&mut bytes)?)?;
+    let layout = Layout::new(clustering, Vec::new(), Vec::new(), false);
+    let mut bound = || -> Result<Vec<Vec<u8>>> {
+        let mut scratch = ClusteringBuilder::default();
+        let bound = read_bound(&layout, &mut bytes, &mut scratch);
+        let bound =
+            bound.map_err(|e| Error::Corrupt { component: NAME, what: format!("covered: {e}") })?;
+        Ok(bound.values.iter().map_while(|value| value.map(<[u8]>::to_vec)).collect())
+    };
+    let both = (bound()?, bound()?);
+    reader.take(bytes.position())?;
+    Ok(both)
+}
+
+/// Bytes behind their length.
+fn vint_bytes(reader: &mut Reader<'_>) -> Result<Vec<u8>> {
+    let mut bytes = VReader::new(reader.rest());
+    let value = bytes.vint_bytes();
+    let value = value.map_err(|e| Error::Corrupt { component: NAME, what: e.to_string() })?;
+    let value = value.to_vec();
+    reader.take(bytes.position())?;
+    Ok(value)
 }
 
 fn put_optional(out: &mut Vec<u8>, id: Option<[u8; 16]>) {
@@ -378,20 +430,27 @@ impl Stats {
         put_optional(out, self.host_id);
     }
 
-    fn decode(bytes: &[u8]) -> Result<Self> {
+    fn decode(bytes: &[u8], version: Version) -> Result<Self> {
+        let is_oa = version.has_uint_deletion_time();
         let mut reader = Reader::new(NAME, bytes);
         let r = &mut reader;
         let partition_sizes = EstimatedHistogram::parse(r)?;
         let cell_counts = EstimatedHistogram::parse(r)?;
         position(r)?;
         let (min_timestamp, max_timestamp) = (r.i64()?, r.i64()?);
-        let min_local_deletion_time = seconds(r.i32()?);
-        let max_local_deletion_time = seconds(r.i32()?);
+        let time = |r: &mut Reader<'_>| match is_oa {
+            true => r.u32().map(unsigned_seconds),
+            false => r.i32().map(seconds),
+        };
+        let (min_local_deletion_time, max_local_deletion_time) = (time(r)?, time(r)?);
         let (min_ttl, max_ttl) = (r.i32()?, r.i32()?);
         let compression_ratio = r.f64()?;
-        let tombstone_drop_times = TombstoneHistogram::parse(r, NB)?;
+        let tombstone_drop_times = TombstoneHistogram::parse(r, version)?;
         let (level, repaired_at) = (r.i32()?, r.i64()?);
-        let (min_clustering, max_clustering) = (clustering(r)?, clustering(r)?);
+        let (min_clustering, max_clustering) = match is_oa {
+            true => covered(r)?,
+            false => (clustering(r)?, clustering(r)?),
+        };
         let has_legacy_counter_shards = r.u8()? != 0;
         let (columns_set, rows) = (r.i64()?, r.i64()?);
         position(r)?;
@@ -401,6 +460,14 @@ impl Stats {
         let is_transient = r.u8()? != 0;
         // `na` ends here
         let host_id = if r.left() > 0 { optional(r)? } else { None };
+        let mut keys = None;
+        if is_oa {
+            // whether a whole partition was deleted, and further down the share of the ring that is covered: of no use
+            // to us
+            r.u8()?;
+            keys = Some((vint_bytes(r)?, vint_bytes(r)?));
+            r.f64()?;
+        }
         Ok(Self {
             partition_sizes,
             cell_counts,
@@ -423,6 +490,7 @@ impl Stats {
             pending_repair,
             is_transient,
             host_id,
+            keys,
         })
     }
 }

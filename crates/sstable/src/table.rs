@@ -8,6 +8,7 @@ use rows::codec::{Format, Header};
 use types::Token;
 use types::hash128;
 
+use crate::bti::Partitions;
 use crate::checksum::{ChunkChecksums, verify};
 use crate::compression_info::CompressionInfo;
 use crate::compressor::{Codec, Compressor};
@@ -26,13 +27,88 @@ pub enum Storage {
     Plain(ChunkChecksums),
 }
 
+/// What of the index is read when a table is opened.
+#[derive(Clone, Debug)]
+pub enum IndexParts {
+    /// Of big format.
+    Big {
+        /// `Summary.db`.
+        summary: Vec<u8>,
+        /// Bytes of `Index.db`.
+        length: u64,
+    },
+    /// Of BTI format.
+    Bti {
+        /// The last bytes of `Partitions.db`: [`crate::bti::PARTITIONS_TAIL_MAX`], or all.
+        tail: Vec<u8>,
+        /// Bytes of `Partitions.db`.
+        length: u64,
+        /// Bytes of `Rows.db`.
+        rows_length: u64,
+    },
+}
+
+/// The index of a table: what of it stays in memory.
+#[derive(Debug)]
+pub enum Index {
+    /// `Index.db`.
+    Big {
+        /// A sample of it.
+        summary: Summary,
+        /// Its bytes.
+        length: u64,
+    },
+    /// `Partitions.db` and `Rows.db`.
+    Bti {
+        /// What stands at the end of the former.
+        partitions: Partitions,
+        /// Bytes of the latter.
+        rows_length: u64,
+    },
+}
+
+impl Index {
+    fn parse(parts: IndexParts) -> Result<Self> {
+        Ok(match parts {
+            IndexParts::Big { summary, length } => {
+                Self::Big { summary: Summary::parse(&summary)?, length }
+            }
+            IndexParts::Bti { tail, length, rows_length } => {
+                Self::Bti { partitions: Partitions::parse(&tail, length)?, rows_length }
+            }
+        })
+    }
+
+    /// The first key and the last.
+    pub fn keys(&self) -> (&[u8], &[u8]) {
+        match self {
+            Self::Big { summary, .. } => (&summary.first, &summary.last),
+            Self::Bti { partitions, .. } => (&partitions.first, &partitions.last),
+        }
+    }
+
+    /// The sample of a table of big format.
+    pub fn summary(&self) -> Option<&Summary> {
+        match self {
+            Self::Big { summary, .. } => Some(summary),
+            Self::Bti { .. } => None,
+        }
+    }
+
+    /// Bytes of the index's files.
+    pub fn bytes(&self) -> u64 {
+        match self {
+            Self::Big { length, .. } => *length,
+            Self::Bti { partitions, rows_length } => partitions.length + rows_length,
+        }
+    }
+}
+
 /// The small components of a table, as read from its files.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub struct Parts {
     /// `Statistics.db`.
     pub statistics: Vec<u8>,
-    /// `Summary.db`, where there is one.
-    pub summary: Option<Vec<u8>>,
     /// `Filter.db`, where there is one.
     pub filter: Option<Vec<u8>>,
     /// `CompressionInfo.db`, where there is one.
@@ -41,8 +117,8 @@ pub struct Parts {
     pub checksums: Option<Vec<u8>>,
     /// Bytes of `Data.db`.
     pub data_length: u64,
-    /// Bytes of `Index.db`.
-    pub index_length: u64,
+    /// The index.
+    pub index: IndexParts,
 }
 
 /// An open SSTable.
@@ -58,14 +134,12 @@ pub struct Table {
     pub header: Header,
     /// The filter of its keys; absent, every key may be in it.
     pub filter: Option<Filter>,
-    /// The sample of its index.
-    pub summary: Summary,
+    /// Its index.
+    pub index: Index,
     /// How its data is stored.
     pub storage: Storage,
     /// Bytes of `Data.db`.
     pub data_length: u64,
-    /// Bytes of `Index.db`.
-    pub index_length: u64,
 }
 
 /// A chunk of the data file: which bytes to read, and what they become.
@@ -91,14 +165,16 @@ impl Table {
     /// If a part is missing, damaged or of a version we do not read.
     pub fn open(descriptor: Descriptor, parts: Parts, counter: bool) -> Result<Self> {
         let version = descriptor.version;
-        let statistics = Statistics::parse(&parts.statistics)?;
+        let statistics = Statistics::parse(&parts.statistics, version)?;
         let layout = Arc::new(statistics.header.layout(counter)?);
         let header = Header::of_layout(format(version), statistics.header.stats, &layout);
         let filter = parts.filter.map(|bytes| Filter::parse(&bytes, version)).transpose()?;
-        let Some(summary) = parts.summary else {
-            return corrupt("Summary.db", "it is missing");
-        };
-        let summary = Summary::parse(&summary)?;
+        let index = Index::parse(parts.index)?;
+        if let Some((first, last)) = &statistics.stats.keys
+            && index.keys() != (first, last)
+        {
+            return corrupt("Statistics.db", "its first and last key are not those of the index");
+        }
         let storage = match (parts.compression, parts.checksums) {
             (Some(bytes), _) => {
                 let info = CompressionInfo::parse(&bytes, version)?;
@@ -109,18 +185,8 @@ impl Table {
             (None, Some(bytes)) => Storage::Plain(ChunkChecksums::parse(&bytes)?),
             (None, None) => return corrupt("CRC.db", "neither it nor CompressionInfo.db is there"),
         };
-        let (data_length, index_length) = (parts.data_length, parts.index_length);
-        Ok(Self {
-            descriptor,
-            statistics,
-            layout,
-            header,
-            filter,
-            summary,
-            storage,
-            data_length,
-            index_length,
-        })
+        let data_length = parts.data_length;
+        Ok(Self { descriptor, statistics, layout, header, filter, index, storage, data_length })
     }
 
     /// Bytes of data before compression.
@@ -133,21 +199,17 @@ impl Table {
 
     /// May the table hold this key? By its range and its filter.
     pub fn may_contain(&self, token: Token, key: &[u8]) -> bool {
-        let within = order(&self.summary.first, token, key) != Ordering::Greater
-            && order(&self.summary.last, token, key) != Ordering::Less;
+        let (first, last) = self.index.keys();
+        let within = order(first, token, key) != Ordering::Greater
+            && order(last, token, key) != Ordering::Less;
         let filter = |filter: &Filter| filter.may_contain(hash128(key).map(u64::cast_signed));
         within && self.filter.as_ref().is_none_or(filter)
     }
 
-    /// Where in the index to start looking for a key: at the last sampled entry not after it. `None` if the key
-    /// comes before all.
-    pub fn index_start(&self, token: Token, key: &[u8]) -> Option<u64> {
-        self.summary.floor(|sample| order(sample, token, key))
-    }
-
     /// The first token and the last.
     pub fn tokens(&self) -> (Token, Token) {
-        (Token::of(&self.summary.first), Token::of(&self.summary.last))
+        let (first, last) = self.index.keys();
+        (Token::of(first), Token::of(last))
     }
 
     /// The chunk that holds the uncompressed byte at `position`.

@@ -13,7 +13,7 @@ use sstable::compressor::Compressor;
 use sstable::data::{DataCursor, Next};
 use sstable::descriptor::{Component, Descriptor};
 use sstable::index::{Found, Promoted, read_entry};
-use sstable::table::{Parts, Table};
+use sstable::table::{Index, IndexParts, Parts, Table, order};
 use sstable::writer::{Writer, WriterOptions};
 use types::{CqlType, Token};
 
@@ -28,32 +28,36 @@ struct Files {
 type Partition = (Vec<u8>, Deletion, Option<Vec<u8>>, Vec<Vec<u8>>);
 
 impl Files {
-    fn open(data: Vec<u8>, index: Vec<u8>, part: impl Fn(&Component) -> Option<Vec<u8>>) -> Self {
-        let (descriptor, _) = Descriptor::parse("nb-1-big-Data.db").expect("a name");
+    fn open(
+        descriptor: &str,
+        data: Vec<u8>,
+        index: Vec<u8>,
+        part: impl Fn(&Component) -> Option<Vec<u8>>,
+    ) -> Self {
+        let (descriptor, _) = Descriptor::parse(&format!("{descriptor}-Data.db")).expect("a name");
         let parts = Parts {
             statistics: part(&Component::Statistics).expect("statistics"),
-            summary: part(&Component::Summary),
             filter: part(&Component::Filter),
             compression: part(&Component::CompressionInfo),
             checksums: part(&Component::Crc),
             data_length: data.len() as u64,
-            index_length: index.len() as u64,
+            index: IndexParts::Big {
+                summary: part(&Component::Summary).expect("a summary"),
+                length: index.len() as u64,
+            },
         };
         let table = Arc::new(Table::open(descriptor, parts, false).expect("opens"));
         Self { table, data, index }
     }
 
     fn golden(name: &str) -> Self {
+        let descriptor = if name.starts_with("oa-") { "oa-1-big" } else { "nb-1-big" };
         let directory = concat!(env!("CARGO_MANIFEST_DIR"), "/testdata/");
         #[allow(clippy::disallowed_methods, reason = "golden files")]
-        let read = |part: &str| std::fs::read(format!("{directory}{name}/nb-1-big-{part}")).ok();
-        let part = |component: &Component| {
-            let (descriptor, _) = Descriptor::parse("nb-1-big-Data.db").expect("a name");
-            let file = descriptor.file(component);
-            read(file.strip_prefix("nb-1-big-").expect("ours"))
-        };
-        let (data, index) = (read("Data.db").expect("data"), read("Index.db").expect("index"));
-        Self::open(data, index, part)
+        let read =
+            |part: &Component| std::fs::read(format!("{directory}{name}/{descriptor}-{part}")).ok();
+        let file = |part: Component| read(&part).expect("a file");
+        Self::open(descriptor, file(Component::Data), file(Component::Index), read)
     }
 
     fn feed(&self, cursor: &mut DataCursor) {
@@ -93,7 +97,9 @@ impl Files {
             assert_eq!(entry.position, end, "partitions follow each other");
             let token = Token::of(entry.key);
             assert!(self.table.may_contain(token, entry.key));
-            assert!(self.table.index_start(token, entry.key).expect("not before all") <= at as u64);
+            let Index::Big { summary, .. } = &self.table.index else { panic!("of big format") };
+            let start = summary.floor(|sample| order(sample, token, entry.key));
+            assert!(start.expect("not before all") <= at as u64);
             let mut cursor = DataCursor::new(&self.table, entry.position);
             let partition = self.partition_at(&mut cursor);
             assert_eq!(partition.0, entry.key);
@@ -108,9 +114,26 @@ impl Files {
         partitions
     }
 
+    /// The promoted index of a key.
+    fn promoted(&self, key: &[u8]) -> Promoted {
+        let mut at = 0;
+        loop {
+            let left = (self.index.len() - at) as u64;
+            match read_entry(&self.index[at..], left).expect("an entry") {
+                Found::Entry(entry) if entry.key == key => {
+                    let format = sstable::table::format(self.table.descriptor.version);
+                    return Promoted::read(&self.table.layout, format, entry.promoted)
+                        .expect("an index");
+                }
+                Found::Entry(entry) => at += entry.length,
+                Found::NeedMore(_) => panic!("the whole index is there"),
+            }
+        }
+    }
+
     /// Each block starts at its first row and ends at its last one.
     fn check_blocks(&self, position: u64, promoted: &[u8], partition: &Partition) {
-        let format = rows::codec::Format::SstableNb;
+        let format = sstable::table::format(self.table.descriptor.version);
         let promoted = Promoted::read(&self.table.layout, format, promoted).expect("an index");
         assert!(promoted.blocks.len() > 1);
         let mut rest = partition.3.iter();
@@ -144,6 +167,45 @@ fn reads_what_cassandra_wrote() {
         let statistics = &files.table.statistics;
         assert_eq!(statistics.stats.rows as usize, partitions.iter().map(|p| p.3.len()).sum());
     }
+}
+
+#[test]
+fn reads_oa() {
+    let files = Files::golden("oa-wide");
+    let partitions = files.read();
+    assert_eq!(partitions.iter().map(|p| p.3.len()).collect::<Vec<_>>(), [1633, 1]);
+    let stats = &files.table.statistics.stats;
+    assert_eq!(stats.keys, Some((vec![0, 0, 0, 1], vec![0, 0, 0, 2])));
+    assert_eq!(stats.min_clustering, [0i32.to_be_bytes().to_vec(), Vec::new()]);
+    let promoted = files.promoted(&[0, 0, 0, 1]);
+    assert!(promoted.blocks.iter().any(|block| block.open.is_some()));
+
+    let files = Files::golden("oa-kinds");
+    let partitions = files.read();
+    let deletion = |key: i32| {
+        let found = partitions.iter().find(|p| p.0 == key.to_be_bytes()).expect("a partition");
+        found.1.marked_for_delete_at
+    };
+    const WRITTEN: i64 = 1_700_000_000_000_000;
+    assert_eq!((deletion(4), deletion(5)), (WRITTEN + 40, WRITTEN + 5));
+    assert_eq!((deletion(1000), deletion(0)), (WRITTEN + 40, Deletion::LIVE.marked_for_delete_at));
+    // cells that expire in 20 years, beyond what a signed integer of 32 bits holds
+    let stats = &files.table.statistics.stats;
+    assert!(stats.max_local_deletion_time > i64::from(i32::MAX));
+    assert_eq!(stats.max_ttl, 630_720_000);
+    let expires = |row: RowRef<'_>| {
+        row.cells().any(|cell| {
+            cell.ttl == 630_720_000
+                && cell.local_deletion_time > i64::from(i32::MAX)
+                && cell.local_deletion_time <= stats.max_local_deletion_time
+        })
+    };
+    let rows = partitions.iter().flat_map(|p| &p.3);
+    let expiring = rows.filter(|packed| match Unfiltered::from_packed(packed) {
+        Unfiltered::Row(row) => expires(row),
+        Unfiltered::Marker(_) => false,
+    });
+    assert_eq!(expiring.count(), 10);
 }
 
 #[test]
@@ -219,7 +281,7 @@ fn write(options: WriterOptions, partitions: &[Partition]) -> (Files, Vec<(Compo
     let part = |wanted: &Component| {
         small.iter().find(|(component, _)| component == wanted).map(|(_, bytes)| bytes.clone())
     };
-    let files = Files::open(data, index, part);
+    let files = Files::open("nb-1-big", data, index, part);
     (files, small)
 }
 
@@ -373,7 +435,7 @@ proptest! {
         let mut bytes = files.table.statistics.encode();
         let n = at.index(bytes.len());
         if cut { bytes.truncate(n) } else { bytes[n] ^= flip }
-        prop_assert!(sstable::statistics::Statistics::parse(&bytes).is_err());
+        prop_assert!(sstable::statistics::Statistics::parse(&bytes, sstable::descriptor::NB).is_err());
         let mut index = files.index.clone();
         let n = at.index(index.len());
         index[n] ^= flip;

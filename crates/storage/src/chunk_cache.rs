@@ -9,14 +9,16 @@ use types::hash::HashMap;
 pub(crate) enum ChunkKey {
     /// A chunk of the data of an SSTable, by their numbers.
     Data(u64, u64),
-    /// A page of its index.
+    /// A page of its index of keys.
     Index(u64, u64),
+    /// A page of its index of rows, where that is a file of its own.
+    Rows(u64, u64),
 }
 
 impl ChunkKey {
     fn sstable(self) -> u64 {
         match self {
-            Self::Data(sstable, _) | Self::Index(sstable, _) => sstable,
+            Self::Data(sstable, _) | Self::Index(sstable, _) | Self::Rows(sstable, _) => sstable,
         }
     }
 }

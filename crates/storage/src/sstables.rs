@@ -7,8 +7,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use env::{Env, File, OpenOptions};
-use sstable::descriptor::{Component, Descriptor};
-use sstable::table::{Parts, Table};
+use sstable::bti::{self, PARTITIONS_TAIL_MAX};
+use sstable::descriptor::{Component, Descriptor, Format};
+use sstable::table::{Index, IndexParts, Parts, Table};
 use types::hash::HashMap;
 
 use crate::chunk_cache::{ChunkCache, ChunkCacheStats, ChunkKey};
@@ -71,27 +72,41 @@ impl SSTable {
                 Err(error) => Err(StorageError::io("cannot look at", path, error)),
             }
         };
-        let missing = |component| {
-            StorageError::corrupt(
-                directory.join(descriptor.file(&component)),
-                "the file is missing",
-            )
+        // all that must be there is, before any of it is read: what is missing is said first
+        for component in descriptor.format.required() {
+            length(component.clone()).await?;
+        }
+        let index = match descriptor.format {
+            Format::Big => IndexParts::Big {
+                summary: read(Component::Summary).await?.unwrap_or_default(),
+                length: length(Component::Index).await?,
+            },
+            Format::Bti => {
+                let length_of_keys = length(Component::Partitions).await?;
+                let path = directory.join(descriptor.file(&Component::Partitions));
+                IndexParts::Bti {
+                    tail: read_tail(env, &path, length_of_keys, PARTITIONS_TAIL_MAX).await?,
+                    length: length_of_keys,
+                    rows_length: length(Component::Rows).await?,
+                }
+            }
         };
         let parts = Parts {
-            statistics: read(Component::Statistics)
-                .await?
-                .ok_or_else(|| missing(Component::Statistics))?,
-            summary: read(Component::Summary).await?,
+            statistics: read(Component::Statistics).await?.unwrap_or_default(),
             filter: read(Component::Filter).await?,
             compression: read(Component::CompressionInfo).await?,
             checksums: read(Component::Crc).await?,
             data_length: length(Component::Data).await?,
-            index_length: length(Component::Index).await?,
+            index,
         };
-        let small = [&parts.summary, &parts.filter, &parts.compression, &parts.checksums];
+        let small = [&parts.filter, &parts.compression, &parts.checksums];
         let small: usize = small.iter().filter_map(|part| part.as_ref()).map(Vec::len).sum();
+        let index_bytes = match &parts.index {
+            IndexParts::Big { summary, length } => summary.len() as u64 + length,
+            IndexParts::Bti { length, rows_length, .. } => length + rows_length,
+        };
         let bytes_on_disk =
-            parts.data_length + parts.index_length + (small + parts.statistics.len()) as u64;
+            parts.data_length + index_bytes + (small + parts.statistics.len()) as u64;
         let path = directory.join(descriptor.file(&Component::Data));
         let table = Table::open(*descriptor, parts, counter)
             .map_err(|error| StorageError::corrupt(path, error))?;
@@ -103,6 +118,22 @@ impl SSTable {
     pub fn path(&self, component: &Component) -> PathBuf {
         self.directory.join(self.table.descriptor.file(component))
     }
+}
+
+/// The last bytes of a file, at most so many.
+async fn read_tail(
+    env: &Env,
+    path: &Path,
+    length: u64,
+    most: u64,
+) -> Result<Vec<u8>, StorageError> {
+    let failed = |e| StorageError::io("cannot read", path, e);
+    let file = File::open(env, path, OpenOptions::READ).await.map_err(failed)?;
+    let bytes = length.min(most);
+    let buffer = Vec::with_capacity(bytes as usize);
+    let (result, tail) = file.read_exact_at(buffer, length - bytes, bytes as usize).await;
+    result.map_err(failed)?;
+    Ok(tail)
 }
 
 /// The live SSTables of a table: an immutable snapshot, delivered to every shard by message.
@@ -148,7 +179,59 @@ pub(crate) struct Files {
 #[derive(Debug)]
 struct Handles {
     data: File,
+    /// `Index.db` or `Partitions.db`.
     index: File,
+    /// `Rows.db`.
+    rows: Option<File>,
+}
+
+/// A file of an index.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum IndexFile {
+    /// That finds keys: `Index.db` or `Partitions.db`.
+    Keys,
+    /// That finds rows within a partition, where that is another: `Rows.db`.
+    Rows,
+}
+
+impl IndexFile {
+    /// The component that it is of a table, and its bytes.
+    pub fn of(self, sstable: &SSTable) -> (Component, u64) {
+        match (&sstable.table.index, self) {
+            (Index::Big { length, .. }, _) => (Component::Index, *length),
+            (Index::Bti { partitions, .. }, Self::Keys) => {
+                (Component::Partitions, partitions.length)
+            }
+            (Index::Bti { rows_length, .. }, Self::Rows) => (Component::Rows, *rows_length),
+        }
+    }
+}
+
+/// The pages of a file with tries.
+pub(crate) struct TriePages<'a> {
+    pub files: &'a Files,
+    pub sstable: &'a SSTable,
+    pub file: IndexFile,
+    pub keep: bool,
+}
+
+impl bti::Pages for TriePages<'_> {
+    type Error = StorageError;
+
+    async fn page(&self, position: u64) -> Result<(u64, Rc<Vec<u8>>), StorageError> {
+        self.files.index_page(self.sstable, self.file, position, self.keep).await
+    }
+
+    fn component(&self) -> &'static str {
+        match self.file {
+            IndexFile::Keys => "Partitions.db",
+            IndexFile::Rows => "Rows.db",
+        }
+    }
+
+    fn corrupt(&self, error: sstable::Error) -> StorageError {
+        StorageError::corrupt(self.sstable.path(&self.file.of(self.sstable).0), error)
+    }
 }
 
 impl Files {
@@ -179,9 +262,17 @@ impl Files {
             let file = File::open(&self.env, &path, OpenOptions::READ).await;
             file.map_err(|error| StorageError::io("cannot open", path, error))
         };
+        let (keys, rows) = match sstable.table.descriptor.format {
+            Format::Big => (Component::Index, None),
+            Format::Bti => (Component::Partitions, Some(Component::Rows)),
+        };
         let handles = Rc::new(Handles {
             data: open(Component::Data).await?,
-            index: open(Component::Index).await?,
+            index: open(keys).await?,
+            rows: match rows {
+                Some(rows) => Some(open(rows).await?),
+                None => None,
+            },
         });
         let mut open = self.open.borrow_mut();
         Ok(Rc::clone(open.entry(sstable.number).or_insert(handles)))
@@ -217,25 +308,33 @@ impl Files {
         Ok((range.start, chunk))
     }
 
-    /// The page of the index file that holds a position, and where the page starts.
+    /// The page of a file of the index that holds a position, and where the page starts.
     pub async fn index_page(
         &self,
         sstable: &SSTable,
+        file: IndexFile,
         position: u64,
         keep: bool,
     ) -> Result<(u64, Rc<Vec<u8>>), StorageError> {
         let page = position / INDEX_PAGE_BYTES;
         let start = page * INDEX_PAGE_BYTES;
-        let key = ChunkKey::Index(sstable.number, page);
+        let key = match file {
+            IndexFile::Keys => ChunkKey::Index(sstable.number, page),
+            IndexFile::Rows => ChunkKey::Rows(sstable.number, page),
+        };
         if let Some(bytes) = self.cache.borrow_mut().get(key) {
             return Ok((start, bytes));
         }
-        let left = sstable.table.index_length.saturating_sub(start);
-        let length = left.min(INDEX_PAGE_BYTES) as usize;
+        let (component, length) = file.of(sstable);
+        let length = length.saturating_sub(start).min(INDEX_PAGE_BYTES) as usize;
         let handles = self.handles(sstable).await?;
         let buffer = Vec::with_capacity(length);
-        let (result, bytes) = handles.index.read_exact_at(buffer, start, length).await;
-        result.map_err(|e| StorageError::io("cannot read", sstable.path(&Component::Index), e))?;
+        let from = match file {
+            IndexFile::Keys => &handles.index,
+            IndexFile::Rows => handles.rows.as_ref().unwrap_or(&handles.index),
+        };
+        let (result, bytes) = from.read_exact_at(buffer, start, length).await;
+        result.map_err(|e| StorageError::io("cannot read", sstable.path(&component), e))?;
         let bytes = Rc::new(bytes);
         if keep {
             self.cache.borrow_mut().put(key, Rc::clone(&bytes));

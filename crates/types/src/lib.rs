@@ -4,6 +4,7 @@
 //! SSTable: nothing here builds a tree of values on the path of a request.
 #![forbid(unsafe_code)]
 
+pub mod byte_comparable;
 mod compare;
 mod cql_type;
 pub mod decimal;

@@ -23,6 +23,7 @@ const TARGETS: &[(&str, u64)] = &[
     ("json", 4),
     ("yaml", 1),
     ("sstable", 4),
+    ("trie", 4),
     ("mutation", 4),
 ];
 /// What libFuzzer needs to see where an input leads (`cargo fuzz` passes the same).

@@ -1,7 +1,9 @@
 //! Reading: cursors over memtables and SSTables, merged.
 
+mod blocks;
 mod collect;
 mod key_walk;
+mod locate;
 mod partition;
 mod scan;
 mod slices;
@@ -11,11 +13,12 @@ use rows::{ColumnMap, Layout};
 use schema::Table;
 
 pub(crate) use self::key_walk::{Head, KeyWalk};
+pub(crate) use self::locate::Located;
 pub use self::partition::PartitionCursor;
 pub(crate) use self::partition::Source;
 pub use self::scan::{KeyScan, ScanStart};
 pub use self::slices::Slices;
-pub(crate) use self::sstable::{Located, SSTableCursor};
+pub(crate) use self::sstable::SSTableCursor;
 
 /// From the layout that something was written under to the table's present one.
 pub(crate) fn column_map(from: &Layout, table: &Table) -> ColumnMap {

@@ -1,6 +1,6 @@
 //! A cursor over one partition of an SSTable, in slices, either way.
 //!
-//! Rows are decoded block by block of the promoted index (a narrow partition is one block); against the
+//! Rows are decoded block by block of the partition's index (a narrow partition is one block); against the
 //! clustering order a block is decoded forwards and handed out backwards, so memory stays at one block.
 
 use std::cmp::Ordering;
@@ -13,9 +13,9 @@ use rows::{
 use schema::Table;
 use sstable::data::{DataCursor, Next};
 use sstable::descriptor::Component;
-use sstable::index::{Found, Promoted, read_entry};
-use sstable::table::{format, order};
 
+use super::blocks::{Access, Block, Blocks};
+use super::locate::{Located, locate};
 use crate::error::StorageError;
 use crate::memtable::KeyRef;
 use crate::read::Slices;
@@ -27,10 +27,7 @@ pub(crate) struct SSTableCursor {
     table: Arc<Table>,
     map: Option<ColumnMap>,
     data: DataCursor,
-    /// Where the partition starts, and where its first row or marker does.
-    start: u64,
-    body: u64,
-    promoted: Option<Promoted>,
+    blocks: Blocks,
     deletion: Deletion,
     static_row: Option<Box<[u8]>>,
     slices: Slices,
@@ -47,59 +44,21 @@ pub(crate) struct SSTableCursor {
 
 /// Where reading stands in a slice.
 #[derive(Clone, Copy, Debug)]
-struct Progress {
-    /// The block being read, or to be read next.
-    block: usize,
-    /// Is the cursor of the data inside that block already (forwards only)?
-    inside: bool,
-    /// The range tombstone that is open where the cursor stands.
-    open: Deletion,
-    /// Has the slice's start been passed?
-    entered: bool,
-}
-
-/// Where an index entry points.
-pub(crate) struct Located {
-    pub position: u64,
-    pub promoted: Vec<u8>,
-}
-
-/// Looks a key up in the index.
-pub(crate) async fn locate(
-    files: &Files,
-    sstable: &SSTable,
-    key: KeyRef<'_>,
-) -> Result<Option<Located>, StorageError> {
-    let corrupt = |error| StorageError::corrupt(sstable.path(&Component::Index), error);
-    let Some(mut at) = sstable.table.index_start(key.token, key.bytes) else { return Ok(None) };
-    let mut window = Vec::new();
-    let mut window_start = at;
-    loop {
-        let left = sstable.table.index_length.saturating_sub(at);
-        if left == 0 {
-            return Ok(None);
-        }
-        let bytes = window.get((at - window_start) as usize..).unwrap_or_default();
-        match read_entry(bytes, left).map_err(corrupt)? {
-            Found::Entry(entry) => {
-                if entry.key == key.bytes {
-                    let promoted = entry.promoted.to_vec();
-                    return Ok(Some(Located { position: entry.position, promoted }));
-                }
-                if order(entry.key, key.token, key.bytes) == Ordering::Greater {
-                    return Ok(None);
-                }
-                at += entry.length as u64;
-            }
-            Found::NeedMore(_) => {
-                window.drain(..((at - window_start) as usize).min(window.len()));
-                window_start = at;
-                let next = window_start + window.len() as u64;
-                let (start, page) = files.index_page(sstable, next, true).await?;
-                window.extend_from_slice(page.get((next - start) as usize..).unwrap_or_default());
-            }
-        }
-    }
+enum Progress {
+    /// Within a block or behind it.
+    Forwards {
+        /// The range tombstone that is open where the cursor stands.
+        open: Deletion,
+        /// Has the slice's start been passed?
+        entered: bool,
+    },
+    /// Between blocks.
+    Backwards {
+        /// The block to be read next.
+        block: Block,
+        /// Where the first block that may hold something of the slice starts.
+        first: u64,
+    },
 }
 
 impl SSTableCursor {
@@ -136,24 +95,15 @@ impl SSTableCursor {
         if start.key != key.bytes {
             return Err(corrupt(sstable, "the index points to another partition"));
         }
-        let format = format(sstable.table.descriptor.version);
-        let promoted = match located.promoted.is_empty() {
-            true => None,
-            false => Some(
-                Promoted::read(&sstable.table.layout, format, &located.promoted)
-                    .map_err(|e| StorageError::corrupt(sstable.path(&Component::Index), e))?,
-            ),
-        };
+        let blocks = Blocks::new(sstable, located.position, data.position(), located.rows)?;
         let from = &sstable.table.layout;
         let map = Some(crate::read::column_map(from, table)).filter(|map| !map.is_identity());
         let mut cursor = Self {
             sstable: Arc::clone(sstable),
             table: Arc::clone(table),
             map,
-            start: located.position,
-            body: data.position(),
             data,
-            promoted,
+            blocks,
             deletion: start.deletion,
             static_row: start.static_row.map(Vec::into_boxed_slice),
             slices,
@@ -199,10 +149,6 @@ impl SSTableCursor {
         self.fill(files).await
     }
 
-    fn blocks(&self) -> usize {
-        self.promoted.as_ref().map_or(1, |promoted| promoted.blocks.len())
-    }
-
     /// Fills the queue, unless the slices are exhausted.
     async fn fill(&mut self, files: &Files) -> Result<(), StorageError> {
         while self.queue.is_empty() && self.slices.ordered(self.slice).is_some() {
@@ -212,26 +158,6 @@ impl SSTableCursor {
             }
         }
         Ok(())
-    }
-
-    /// What a slice needs to begin at a block: the open range at the block's start.
-    fn open_before(&self, block: usize) -> Deletion {
-        let before = block.checked_sub(1);
-        let blocks = self.promoted.as_ref().map(|promoted| &promoted.blocks);
-        let open = before.and_then(|n| blocks?.get(n)?.open);
-        open.unwrap_or(Deletion::LIVE)
-    }
-
-    fn block_offset(&self, block: usize) -> u64 {
-        let blocks = self.promoted.as_ref().map(|promoted| &promoted.blocks);
-        blocks.and_then(|blocks| blocks.get(block)).map_or(self.body, |b| self.start + b.offset)
-    }
-
-    fn block_end(&self, block: usize) -> Option<u64> {
-        let blocks = self.promoted.as_ref().map(|promoted| &promoted.blocks)?;
-        // the last one ends with the partition
-        let block = blocks.get(block).filter(|_| block + 1 < blocks.len())?;
-        Some(self.start + block.offset + block.width)
     }
 
     fn next_slice(&mut self) {
@@ -263,23 +189,18 @@ impl SSTableCursor {
         let layout = Arc::clone(&self.table.layout);
         let slices = self.slices.clone();
         let Some((start, end)) = slices.ordered(self.slice) else { return Ok(()) };
-        let mut progress = match self.progress {
-            Some(progress) => progress,
-            None => {
-                let promoted = self.promoted.as_ref();
-                let block = promoted.map_or(0, |p| p.first_block_from(&layout, start));
-                if block >= self.blocks() {
+        let (mut open, mut entered) = match self.progress {
+            Some(Progress::Forwards { open, entered }) => (open, entered),
+            _ => {
+                let access = Access { files, sstable: &self.sstable, keep: self.keep };
+                let Some(block) = self.blocks.from(&access, &layout, start).await? else {
                     self.next_slice();
                     return Ok(());
-                }
-                let open = self.open_before(block);
-                Progress { block, inside: false, open, entered: false }
+                };
+                self.data.seek(block.start);
+                (block.open, false)
             }
         };
-        if !progress.inside {
-            self.data.seek(self.block_offset(progress.block));
-            progress.inside = true;
-        }
         while self.queue.is_empty() {
             let before = self.data.position();
             let Some(packed) = self.decode(files).await? else {
@@ -288,78 +209,81 @@ impl SSTableCursor {
             };
             let unfiltered = Unfiltered::from_packed(&packed);
             let place = unfiltered.position();
-            if !progress.entered && compare(&layout, place, start) == Ordering::Less {
-                progress.open = open_after(unfiltered, progress.open);
+            if !entered && compare(&layout, place, start) == Ordering::Less {
+                open = open_after(unfiltered, open);
                 self.spare.push(packed);
                 continue;
             }
             let past = compare(&layout, place, end) != Ordering::Less;
             // a range that reaches over an edge of the slice opens and closes there
-            if !progress.entered {
-                progress.entered = true;
-                if !progress.open.is_live() {
-                    self.queue.push_back(packed_marker(start, progress.open));
+            if !entered {
+                entered = true;
+                if !open.is_live() {
+                    self.queue.push_back(packed_marker(start, open));
                 }
             }
             if past {
-                if !progress.open.is_live() {
-                    self.queue.push_back(packed_marker(end, progress.open));
+                if !open.is_live() {
+                    self.queue.push_back(packed_marker(end, open));
                 }
                 self.data.seek(before);
                 self.next_slice();
                 return Ok(());
             }
-            progress.open = open_after(unfiltered, progress.open);
+            open = open_after(unfiltered, open);
             if let Some(packed) = self.mapped(packed) {
                 self.queue.push_back(packed);
             }
         }
-        self.progress = Some(progress);
+        self.progress = Some(Progress::Forwards { open, entered });
         Ok(())
     }
 
     async fn fill_backwards(&mut self, files: &Files) -> Result<(), StorageError> {
         let layout = Arc::clone(&self.table.layout);
         let slices = self.slices.clone();
-        let Some((start, end)) = slices.ordered(self.slice) else { return Ok(()) };
-        let promoted = self.promoted.as_ref();
-        let last = match promoted {
-            None => Some(0),
-            Some(promoted) => promoted.last_block_upto(&layout, end),
-        };
-        let Some(last) = last else {
-            self.next_slice();
-            return Ok(());
-        };
-        let first = promoted.map_or(0, |p| p.first_block_from(&layout, start)).min(last);
-        let block = self.progress.map_or(last, |progress| progress.block);
-        self.collect_block(files, block, (first, last), (start, end)).await?;
-        match block.checked_sub(1).filter(|_| block > first) {
-            Some(block) => {
-                let open = Deletion::LIVE;
-                self.progress = Some(Progress { block, inside: false, open, entered: false });
+        let Some(slice) = slices.ordered(self.slice) else { return Ok(()) };
+        let sstable = Arc::clone(&self.sstable);
+        let access = Access { files, sstable: &sstable, keep: self.keep };
+        let (block, first, is_last) = match self.progress {
+            Some(Progress::Backwards { block, first }) => (block, first, false),
+            _ => {
+                let Some(span) = self.blocks.span(&access, &layout, slice).await? else {
+                    self.next_slice();
+                    return Ok(());
+                };
+                (span.last, span.first, true)
             }
+        };
+        let is_first = block.start <= first;
+        self.collect_block(files, block, (is_first, is_last), slice).await?;
+        let before = match is_first {
+            true => None,
+            false => self.blocks.before(&access, block).await?,
+        };
+        match before {
+            Some(block) => self.progress = Some(Progress::Backwards { block, first }),
             None => self.next_slice(),
         }
         Ok(())
     }
 
-    /// Puts what of a block lies in a slice into the queue, backwards. `range` holds the first and the last
-    /// block that have a part of the slice: only there ranges open and close at the slice's edges.
+    /// Puts what of a block lies in a slice into the queue, backwards. The flags say whether it is the first and
+    /// whether it is the last one that may have a part of the slice: only there ranges open and close at the slice's
+    /// edges.
     async fn collect_block(
         &mut self,
         files: &Files,
-        block: usize,
-        range: (usize, usize),
+        block: Block,
+        (is_first, is_last): (bool, bool),
         (start, end): (BoundRef<'_>, BoundRef<'_>),
     ) -> Result<(), StorageError> {
         let layout = Arc::clone(&self.table.layout);
-        let block_end = self.block_end(block);
-        let mut open = self.open_before(block);
-        let mut entered = block > range.0;
-        self.data.seek(self.block_offset(block));
+        let mut open = block.open;
+        let mut entered = !is_first;
+        self.data.seek(block.start);
         let mut past = false;
-        while block_end.is_none_or(|end| self.data.position() < end) {
+        while block.end.is_none_or(|end| self.data.position() < end) {
             let Some(packed) = self.decode(files).await? else { break };
             let unfiltered = Unfiltered::from_packed(&packed);
             let place = unfiltered.position();
@@ -380,11 +304,11 @@ impl SSTableCursor {
                 self.queue.push_front(packed);
             }
         }
-        if !entered && !open.is_live() && (past || block == range.1) {
+        if !entered && !open.is_live() && (past || is_last) {
             // the slice lies between two items, inside a range
             self.queue.push_front(packed_marker(start, open));
         }
-        if !open.is_live() && (past || block == range.1) {
+        if !open.is_live() && (past || is_last) {
             self.queue.push_front(packed_marker(end, open));
         }
         Ok(())

@@ -1,0 +1,198 @@
+//! Where a key's partition is in an SSTable, by its index.
+
+use std::cmp::Ordering;
+use std::rc::Rc;
+
+use sstable::bti::{
+    ENTRY_BYTES_MAX, PartitionPlace, Partitions, RowsEntry, TrieCursor, key_bytes, key_hash_byte,
+};
+use sstable::descriptor::Component;
+use sstable::index::{Found, read_entry};
+use sstable::summary::Summary;
+use sstable::table::{Index, order};
+
+use crate::error::StorageError;
+use crate::memtable::KeyRef;
+use crate::sstables::{Files, IndexFile, SSTable, TriePages};
+
+/// Where an index entry points.
+pub(crate) struct Located {
+    pub position: u64,
+    pub rows: RowsIndex,
+}
+
+/// What the index has of a partition's rows.
+pub(crate) enum RowsIndex {
+    /// Nothing: it is narrow.
+    None,
+    /// The promoted index, not yet parsed.
+    Promoted(Vec<u8>),
+    /// A trie of `Rows.db`, by its root.
+    Trie(u64),
+}
+
+impl RowsIndex {
+    /// Of the promoted index of an entry; without bytes there is none.
+    pub fn promoted(bytes: &[u8]) -> Self {
+        if bytes.is_empty() { Self::None } else { Self::Promoted(bytes.to_vec()) }
+    }
+}
+
+/// Looks a key up in the index.
+pub(crate) async fn locate(
+    files: &Files,
+    sstable: &SSTable,
+    key: KeyRef<'_>,
+) -> Result<Option<Located>, StorageError> {
+    match &sstable.table.index {
+        Index::Big { summary, length } => {
+            locate_in_index(files, sstable, (summary, *length), key).await
+        }
+        Index::Bti { partitions, .. } => locate_in_trie(files, sstable, partitions, key).await,
+    }
+}
+
+async fn locate_in_index(
+    files: &Files,
+    sstable: &SSTable,
+    (summary, length): (&Summary, u64),
+    key: KeyRef<'_>,
+) -> Result<Option<Located>, StorageError> {
+    let corrupt = |error| StorageError::corrupt(sstable.path(&Component::Index), error);
+    let start = summary.floor(|sample| order(sample, key.token, key.bytes));
+    let Some(mut at) = start else { return Ok(None) };
+    let mut window = Vec::new();
+    let mut window_start = at;
+    loop {
+        let left = length.saturating_sub(at);
+        if left == 0 {
+            return Ok(None);
+        }
+        let bytes = window.get((at - window_start) as usize..).unwrap_or_default();
+        match read_entry(bytes, left).map_err(corrupt)? {
+            Found::Entry(entry) => {
+                if entry.key == key.bytes {
+                    let rows = RowsIndex::promoted(entry.promoted);
+                    return Ok(Some(Located { position: entry.position, rows }));
+                }
+                if order(entry.key, key.token, key.bytes) == Ordering::Greater {
+                    return Ok(None);
+                }
+                at += entry.length as u64;
+            }
+            Found::NeedMore(_) => {
+                window.drain(..((at - window_start) as usize).min(window.len()));
+                window_start = at;
+                let next = window_start + window.len() as u64;
+                let (start, page) = files.index_page(sstable, IndexFile::Keys, next, true).await?;
+                window.extend_from_slice(page.get((next - start) as usize..).unwrap_or_default());
+            }
+        }
+    }
+}
+
+async fn locate_in_trie(
+    files: &Files,
+    sstable: &SSTable,
+    partitions: &Partitions,
+    key: KeyRef<'_>,
+) -> Result<Option<Located>, StorageError> {
+    let pages = TriePages { files, sstable, file: IndexFile::Keys, keep: true };
+    let sought = key_bytes(key.token, key.bytes);
+    let found = TrieCursor::new(partitions.root).exact(&pages, &sought).await?;
+    let Some((flags, payload)) = found else { return Ok(None) };
+    let place = PartitionPlace::parse(flags, &payload, Some(key_hash_byte(key.bytes)));
+    let Some(place) = place.map_err(|e| keys_corrupt(sstable, e))? else { return Ok(None) };
+    let (found, located) = KeyReader::new(true).read(files, sstable, place).await?;
+    Ok((found == key.bytes).then_some(located))
+}
+
+/// The index of keys of a BTI table contradicts itself.
+pub(crate) fn keys_corrupt(sstable: &SSTable, error: sstable::Error) -> StorageError {
+    StorageError::corrupt(sstable.path(&Component::Partitions), error)
+}
+
+/// Reads the keys that the trie of a BTI table has only the beginnings of, where it points to.
+pub(crate) struct KeyReader {
+    /// The chunk of the data that was last looked at, and where it starts.
+    chunk: (u64, Rc<Vec<u8>>),
+    keep: bool,
+}
+
+impl KeyReader {
+    /// `keep` says whether chunks and pages are worth caching.
+    pub fn new(keep: bool) -> Self {
+        Self { chunk: (0, Rc::default()), keep }
+    }
+
+    /// The key at a place, and all that the index has of its partition.
+    pub async fn read(
+        &mut self,
+        files: &Files,
+        sstable: &SSTable,
+        place: PartitionPlace,
+    ) -> Result<(Vec<u8>, Located), StorageError> {
+        match place {
+            PartitionPlace::Data(position) => {
+                let length = self.data(files, sstable, position, 2).await?;
+                let length = length.first_chunk::<2>().copied().map_or(0, u16::from_be_bytes);
+                let key = self.data(files, sstable, position + 2, length.into()).await?;
+                Ok((key, Located { position, rows: RowsIndex::None }))
+            }
+            PartitionPlace::Rows(position) => self.entry(files, sstable, position).await,
+        }
+    }
+
+    /// So many bytes of the uncompressed data.
+    async fn data(
+        &mut self,
+        files: &Files,
+        sstable: &SSTable,
+        mut position: u64,
+        length: usize,
+    ) -> Result<Vec<u8>, StorageError> {
+        let mut bytes = Vec::with_capacity(length);
+        while bytes.len() < length {
+            let (start, chunk) = &self.chunk;
+            let at = position.checked_sub(*start).and_then(|at| chunk.get(at as usize..));
+            let Some(rest) = at.filter(|rest| !rest.is_empty()) else {
+                let next = files.chunk(sstable, position, self.keep).await?;
+                if position - next.0 >= next.1.len() as u64 {
+                    let what = format!("Data.db has nothing at {position}, where a key should be");
+                    return Err(StorageError::corrupt(sstable.path(&Component::Data), what));
+                }
+                self.chunk = next;
+                continue;
+            };
+            let taken = rest.get(..length - bytes.len()).unwrap_or(rest);
+            bytes.extend_from_slice(taken);
+            position += taken.len() as u64;
+        }
+        Ok(bytes)
+    }
+
+    async fn entry(
+        &self,
+        files: &Files,
+        sstable: &SSTable,
+        position: u64,
+    ) -> Result<(Vec<u8>, Located), StorageError> {
+        let (component, length) = IndexFile::Rows.of(sstable);
+        let mut bytes = Vec::new();
+        let mut next = position;
+        loop {
+            let (start, page) = files.index_page(sstable, IndexFile::Rows, next, self.keep).await?;
+            bytes.extend_from_slice(page.get((next - start) as usize..).unwrap_or_default());
+            next = start + page.len() as u64;
+            match RowsEntry::parse(&bytes, position) {
+                Ok(entry) => {
+                    let rows = RowsIndex::Trie(entry.root);
+                    return Ok((entry.key.to_vec(), Located { position: entry.position, rows }));
+                }
+                // it may go on on the next page
+                Err(_) if next < length && bytes.len() < ENTRY_BYTES_MAX => {}
+                Err(error) => return Err(StorageError::corrupt(sstable.path(&component), error)),
+            }
+        }
+    }
+}

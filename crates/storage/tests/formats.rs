@@ -1,0 +1,283 @@
+//! Tables that Cassandra wrote in versions `oa` and `da` (`conformance/formats`), opened by the engine: the same rows in each
+//! version and each direction, and what is missing or damaged is said by its file's name.
+
+use std::collections::BTreeMap;
+use std::net::IpAddr;
+use std::path::PathBuf;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::time::Duration;
+
+use env::sim::{World, WorldOptions};
+use env::{Env, Mesh};
+use rows::{Bound, BoundKind, Clustering, Unfiltered};
+use schema::{ColumnKind, Keyspace, Replication, Schema, Table, TableId};
+use storage::commitlog::SyncMode;
+use storage::shards::{Job, Shards};
+use storage::{Engine, Options, PartitionKey, ScanStart, Slices, StorageError, table_directory};
+use types::CqlType;
+
+/// Name and bytes of a file.
+type File = (String, Vec<u8>);
+
+fn wide() -> Arc<Table> {
+    let builder = Table::builder("formats", "wide", TableId([9; 16]))
+        .column("k", CqlType::Int, ColumnKind::PartitionKey)
+        .column("c1", CqlType::Int, ColumnKind::Clustering)
+        .column("c2", CqlType::Text, ColumnKind::Clustering)
+        .column("s", CqlType::Text, ColumnKind::Static)
+        .column("v", CqlType::Text, ColumnKind::Regular);
+    Arc::new(builder.build())
+}
+
+fn schema() -> Arc<Schema> {
+    let keyspace = Keyspace {
+        name: "formats".into(),
+        durable_writes: true,
+        replication: Replication::simple(1),
+        tables: [("wide".to_owned(), wide())].into(),
+        types: BTreeMap::new(),
+        views: BTreeMap::new(),
+        functions: BTreeMap::new(),
+        aggregates: BTreeMap::new(),
+        is_virtual: false,
+    };
+    Arc::new(Schema::new([Arc::new(keyspace)], Schema::empty_version(), 1))
+}
+
+#[allow(clippy::disallowed_methods, reason = "golden files")]
+fn golden(name: &str) -> Vec<File> {
+    let directory = format!("{}/../sstable/testdata/{name}", env!("CARGO_MANIFEST_DIR"));
+    let entries = std::fs::read_dir(directory).expect("a directory");
+    let read = |entry: std::io::Result<std::fs::DirEntry>| {
+        let entry = entry.expect("an entry");
+        let bytes = std::fs::read(entry.path()).expect("a file");
+        (entry.file_name().into_string().expect("a name"), bytes)
+    };
+    entries.map(read).collect()
+}
+
+/// A slice, by values of `c1`, and the direction.
+#[derive(Clone, Copy, Debug)]
+struct Ask {
+    from: i32,
+    to: i32,
+    reversed: bool,
+}
+
+impl Ask {
+    fn slices(self) -> Slices {
+        let bound =
+            |kind, value: i32| Bound::new(kind, Clustering::new([Some(&value.to_be_bytes()[..])]));
+        let start = bound(BoundKind::InclStart, self.from);
+        Slices::new([(start, bound(BoundKind::ExclEnd, self.to))], self.reversed)
+    }
+}
+
+/// What was read: of each answer its rows and markers, packed. The first answer is the keys.
+type Answers = Vec<Vec<Vec<u8>>>;
+
+async fn read(engine: &Rc<Engine>, asks: &[Ask]) -> Result<Answers, StorageError> {
+    let table = wide();
+    let mut keys = Vec::new();
+    let mut scan = engine.scan(&table, ScanStart::Beginning).await?;
+    while let Some(key) = scan.next().await? {
+        keys.push(key);
+    }
+    let mut answers = vec![keys.iter().map(|key| key.bytes.to_vec()).collect()];
+    let whole = |reversed| Slices::all(reversed);
+    let slices = asks.iter().map(|ask| ask.slices()).chain([whole(false), whole(true)]);
+    for slices in slices {
+        for key in [1i32, 2, 3].map(|key| PartitionKey::new(key.to_be_bytes())) {
+            let mut items = Vec::new();
+            let found = engine.partition(&table, key.as_ref(), &slices).await?;
+            if let Some(mut partition) = found {
+                items.extend(partition.static_row().map(|row| row.as_packed().to_vec()));
+                while let Some(unfiltered) = partition.next().await? {
+                    let mut packed = Vec::new();
+                    unfiltered.pack(&mut packed);
+                    items.push(packed);
+                }
+            }
+            answers.push(items);
+        }
+    }
+    Ok(answers)
+}
+
+async fn shard(
+    env: Env,
+    mesh: Mesh<Job<Rc<Engine>>>,
+    files: &[File],
+    asks: &[Ask],
+) -> Result<Answers, StorageError> {
+    let sender = mesh.clone();
+    let shards = Shards::new(&env, move |to, job| sender.send(to, job));
+    let data = PathBuf::from("/data");
+    let directory = table_directory(&data, &wide());
+    let failed = |e| StorageError::io("cannot write", &directory, e);
+    env.create_dir_all(&directory).await.map_err(failed)?;
+    for (name, bytes) in files {
+        let path = directory.join(name);
+        env.write_file_atomically(path, bytes.clone()).await.map_err(failed)?;
+    }
+    let options = Options {
+        data_directories: vec![data.clone()],
+        commitlog_directory: PathBuf::from("/commitlog"),
+        sync: SyncMode::Batch,
+        segment_bytes: 1 << 20,
+        commitlog_bytes: 16 << 20,
+        memtable_bytes: 16 << 20,
+        cleanup_threshold: 0.5,
+        column_index_bytes: 4 << 10,
+        chunk_cache_bytes: 64 << 10,
+        compaction_bytes_per_second: 0,
+    };
+    let engine = Engine::new(&env, options, shards, schema());
+    let context = Rc::clone(&engine);
+    env.spawn(env::Class::Statement, async move {
+        loop {
+            let (_, job) = mesh.recv().await;
+            job(&context);
+        }
+    });
+    let node = engine.become_first();
+    node.set_schema(&schema()).await?;
+    node.open_tables(&[wide()]).await?;
+    read(&engine, asks).await
+}
+
+/// What an engine answers that finds these files.
+fn answers(files: Vec<File>, asks: &[Ask]) -> Result<Answers, String> {
+    let world = World::new(1, WorldOptions::default());
+    let node = world.node(IpAddr::from([10, 0, 0, 1]));
+    let result = Rc::new(std::cell::RefCell::new(None));
+    let (theirs, files, asks) = (Rc::clone(&result), Rc::new(files), Rc::new(asks.to_vec()));
+    world.start(node, 1, move |env, mesh| {
+        let (theirs, files, asks) = (Rc::clone(&theirs), Rc::clone(&files), Rc::clone(&asks));
+        async move {
+            let found = shard(env.clone(), mesh, &files, &asks).await;
+            *theirs.borrow_mut() = Some(found);
+            env.terminated().await;
+            Ok::<_, StorageError>(())
+        }
+    });
+    let done = || result.borrow().is_some() || !world.is_up(node);
+    world.run_until(done, Duration::from_secs(60)).map_err(|failure| failure.to_string())?;
+    let found = result.borrow_mut().take().ok_or_else(|| format!("{:?}", world.exits(node)))?;
+    found.map_err(|error| error.to_string())
+}
+
+fn rows(items: &[Vec<u8>]) -> Vec<&Vec<u8>> {
+    let is_row = |packed: &&Vec<u8>| matches!(Unfiltered::from_packed(packed), Unfiltered::Row(_));
+    items.iter().filter(is_row).collect()
+}
+
+/// Slices that begin and end anywhere, in both directions.
+fn asks() -> Vec<Ask> {
+    let mut asks = Vec::new();
+    for n in 0..120 {
+        let from = n * 37 % 310 - 3;
+        for reversed in [false, true] {
+            asks.push(Ask { from, to: from + 1 + n * n % 40, reversed });
+        }
+    }
+    asks
+}
+
+#[test]
+fn both_formats_hold_the_same() {
+    let asks = asks();
+    let oa = answers(golden("oa-wide"), &asks).expect("reads");
+    let da = answers(golden("da-wide"), &asks).expect("reads");
+    let both = answers([golden("oa-wide"), golden("da-wide")].concat(), &asks).expect("reads");
+    assert_eq!(oa[0].len(), 2);
+    assert_eq!(oa[0], da[0]);
+    assert_eq!(oa[0], both[0]);
+    // when a marker was written differs between two recordings
+    for (at, ((oa, da), both)) in oa.iter().zip(&da).zip(&both).enumerate().skip(1) {
+        assert_eq!(rows(oa), rows(da), "{at}");
+        assert_eq!((oa.len(), rows(oa)), (both.len(), rows(both)), "{at}");
+    }
+    let whole = rows(&da[da.len() - 6]);
+    assert!(whole.len() > 1600, "{}", whole.len());
+    for (n, ask) in asks.iter().enumerate() {
+        let found = rows(&da[1 + 3 * n]);
+        let mut wanted: Vec<_> = whole
+            .iter()
+            .copied()
+            .filter(|packed| match Unfiltered::from_packed(packed) {
+                Unfiltered::Row(row) if row.is_static() => true,
+                unfiltered => {
+                    let first = unfiltered.position().values.get(0).flatten().unwrap_or_default();
+                    let first = first.first_chunk::<4>().map_or(-1, |c1| i32::from_be_bytes(*c1));
+                    (ask.from..ask.to).contains(&first)
+                }
+            })
+            .collect();
+        if ask.reversed {
+            wanted[1..].reverse();
+        }
+        assert_eq!(found, wanted, "{ask:?}");
+    }
+}
+
+#[test]
+fn what_is_missing_is_named() {
+    for (table, needed) in [
+        ("oa-wide", &["Data.db", "Index.db", "Summary.db", "Statistics.db", "CompressionInfo.db"]),
+        (
+            "da-wide",
+            &["Data.db", "Partitions.db", "Rows.db", "Statistics.db", "CompressionInfo.db"],
+        ),
+    ] {
+        let all = answers(golden(table), &[]).expect("reads");
+        for (name, _) in golden(table) {
+            let rest = golden(table).into_iter().filter(|file| file.0 != name).collect();
+            let found = answers(rest, &[]);
+            match needed.iter().find(|part| name.ends_with(**part)) {
+                Some(part) => {
+                    assert!(found.clone().is_err_and(|e| e.contains(part)), "{name}: {found:?}")
+                }
+                None => assert_eq!(found.as_ref(), Ok(&all), "{name}"),
+            }
+        }
+    }
+}
+
+#[test]
+fn other_formats_are_refused_by_name() {
+    for name in ["me-1-big-Data.db", "pa-1-big-Data.db", "ea-1-bti-Data.db", "da-1-big-Data.db"] {
+        let found = answers(vec![(name.to_owned(), vec![1])], &[]);
+        assert!(found.clone().is_err_and(|e| e.contains(name)), "{name}: {found:?}");
+    }
+}
+
+/// Damage to data is found; damage to an index or a filter, which have no checksums, is found or hides what is there, but never
+/// shows what is not.
+#[test]
+fn damage_is_found_or_harmless() {
+    for table in ["da-wide", "oa-wide"] {
+        let files = golden(table);
+        let whole = answers(files.clone(), &[]).expect("reads");
+        let known: std::collections::BTreeSet<_> = whole.iter().flatten().collect();
+        for (at, (name, bytes)) in files.iter().enumerate() {
+            let guarded = ["Data.db", "Statistics.db"].iter().any(|part| name.ends_with(part));
+            let step = if guarded { bytes.len() / 12 } else { bytes.len() / 60 };
+            for place in (0..bytes.len()).step_by(step.max(1)) {
+                let mut damaged = files.clone();
+                damaged[at].1[place] ^= 1 << (place % 8);
+                let Ok(found) = answers(damaged, &[]) else { continue };
+                match guarded {
+                    true => assert_eq!(found, whole, "{name} at {place}"),
+                    false => {
+                        let items = || found.iter().skip(1).flatten();
+                        let unknown = items().filter(|item| !known.contains(item)).cloned();
+                        let unknown: Vec<_> = unknown.collect();
+                        assert!(rows(&unknown).is_empty(), "{name} at {place}");
+                    }
+                }
+            }
+        }
+    }
+}
