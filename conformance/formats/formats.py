@@ -122,7 +122,7 @@ def rows():
             yield f"DELETE FROM {KEYSPACE}.simple USING TIMESTAMP {EPOCH + 1} WHERE k = 'key{k * k}'"
     for a in range(20):
         for c in range(3):
-            yield f"INSERT INTO {KEYSPACE}.composite (a, b, c, v) VALUES ({a}, '{'é' * a}', {c}, {a * c}) USING TIMESTAMP {EPOCH}"
+            yield f"INSERT INTO {KEYSPACE}.composite (a, b, c, v) VALUES ({a}, '{chr(0xE9) * a}', {c}, {a * c}) USING TIMESTAMP {EPOCH}"
     yield from wide()
     for k in range(3):
         for c in range(k * 20 + 2):
@@ -202,7 +202,7 @@ def questions():
     yield "SELECT * FROM simple WHERE k = 'nokey'"
     yield 'SELECT * FROM composite'
     for a in (0, 3, 19):
-        yield f"SELECT * FROM composite WHERE a = {a} AND b = '{'é' * a}' AND c > 0"
+        yield f"SELECT * FROM composite WHERE a = {a} AND b = '{chr(0xE9) * a}' AND c > 0"
     yield from wide_questions()
     yield 'SELECT * FROM counts'
     yield 'SELECT c, n FROM counts WHERE k = 2 ORDER BY c DESC'
@@ -222,7 +222,8 @@ def wide_questions():
         back = 'c1 DESC, c2 DESC' if name == 'wide' else 'c1 ASC, c2 ASC'
         yield f'SELECT c1, c2, v FROM {name} WHERE k = 1'
         yield f'SELECT c1, c2, writetime(v) FROM {name} WHERE k = 1 ORDER BY {back}'
-        for low, high in ((0, 1), (2, 6), (15, 18), (25, 32), (59, 62), (69, 72), (80, 81), (94, 97), (99, 122), (149, 152), (240, 300), (290, 400), (400, 500)):
+        for low, high in ((0, 1), (2, 6), (15, 18), (25, 32), (59, 62), (69, 72), (80, 81), (94, 97), (99, 122),
+                          (149, 152), (240, 300), (290, 400), (400, 500)):
             where = f'k = 1 AND c1 >= {low} AND c1 < {high}'
             yield f'SELECT c1, c2, v FROM {name} WHERE {where}'
             yield f'SELECT c1, c2 FROM {name} WHERE {where} ORDER BY {back}'

@@ -67,18 +67,6 @@ pub enum Format {
     Bti,
 }
 
-impl Format {
-    /// The components without which no table of this format is read. Beside them an uncompressed one needs CRC.db, any
-    /// other CompressionInfo.db.
-    pub fn required(self) -> &'static [Component] {
-        use Component::{Data, Index, Partitions, Rows, Statistics, Summary};
-        match self {
-            Self::Big => &[Data, Index, Summary, Statistics],
-            Self::Bti => &[Data, Partitions, Rows, Statistics],
-        }
-    }
-}
-
 impl fmt::Display for Format {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {

@@ -72,27 +72,30 @@ impl SSTable {
                 Err(error) => Err(StorageError::io("cannot look at", path, error)),
             }
         };
-        // all that must be there is, before any of it is read: what is missing is said first
-        for component in descriptor.format.required() {
-            length(component.clone()).await?;
-        }
+        let needed = async |component: Component| {
+            let missing = || {
+                let path = directory.join(descriptor.file(&component));
+                StorageError::corrupt(path, "the file is missing")
+            };
+            read(component.clone()).await?.ok_or_else(missing)
+        };
         let index = match descriptor.format {
             Format::Big => IndexParts::Big {
-                summary: read(Component::Summary).await?.unwrap_or_default(),
+                summary: needed(Component::Summary).await?,
                 length: length(Component::Index).await?,
             },
             Format::Bti => {
-                let length_of_keys = length(Component::Partitions).await?;
+                let keys = length(Component::Partitions).await?;
                 let path = directory.join(descriptor.file(&Component::Partitions));
                 IndexParts::Bti {
-                    tail: read_tail(env, &path, length_of_keys, PARTITIONS_TAIL_MAX).await?,
-                    length: length_of_keys,
+                    tail: read_tail(env, &path, keys, PARTITIONS_TAIL_MAX).await?,
+                    length: keys,
                     rows_length: length(Component::Rows).await?,
                 }
             }
         };
         let parts = Parts {
-            statistics: read(Component::Statistics).await?.unwrap_or_default(),
+            statistics: needed(Component::Statistics).await?,
             filter: read(Component::Filter).await?,
             compression: read(Component::CompressionInfo).await?,
             checksums: read(Component::Crc).await?,

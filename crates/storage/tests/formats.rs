@@ -1,5 +1,5 @@
-//! Tables that Cassandra wrote in versions `oa` and `da` (`conformance/formats`), opened by the engine: the same rows in each
-//! version and each direction, and what is missing or damaged is said by its file's name.
+//! Tables that Cassandra wrote in versions `oa` and `da` (`conformance/formats`), opened by the engine: the same rows in
+//! each version and each direction, and what is missing or damaged is said by its file's name.
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
@@ -20,22 +20,27 @@ use types::CqlType;
 /// Name and bytes of a file.
 type File = (String, Vec<u8>);
 
-fn wide() -> Arc<Table> {
+/// The table, with a type of its first clustering column.
+fn wide_by(c1: CqlType) -> Arc<Table> {
     let builder = Table::builder("formats", "wide", TableId([9; 16]))
         .column("k", CqlType::Int, ColumnKind::PartitionKey)
-        .column("c1", CqlType::Int, ColumnKind::Clustering)
+        .column("c1", c1, ColumnKind::Clustering)
         .column("c2", CqlType::Text, ColumnKind::Clustering)
         .column("s", CqlType::Text, ColumnKind::Static)
         .column("v", CqlType::Text, ColumnKind::Regular);
     Arc::new(builder.build())
 }
 
-fn schema() -> Arc<Schema> {
+fn wide() -> Arc<Table> {
+    wide_by(CqlType::Int)
+}
+
+fn schema(table: &Arc<Table>) -> Arc<Schema> {
     let keyspace = Keyspace {
         name: "formats".into(),
         durable_writes: true,
         replication: Replication::simple(1),
-        tables: [("wide".to_owned(), wide())].into(),
+        tables: [("wide".to_owned(), Arc::clone(table))].into(),
         types: BTreeMap::new(),
         views: BTreeMap::new(),
         functions: BTreeMap::new(),
@@ -77,10 +82,13 @@ impl Ask {
 /// What was read: of each answer its rows and markers, packed. The first answer is the keys.
 type Answers = Vec<Vec<Vec<u8>>>;
 
-async fn read(engine: &Rc<Engine>, asks: &[Ask]) -> Result<Answers, StorageError> {
-    let table = wide();
+async fn read(
+    engine: &Rc<Engine>,
+    table: &Arc<Table>,
+    asks: &[Ask],
+) -> Result<Answers, StorageError> {
     let mut keys = Vec::new();
-    let mut scan = engine.scan(&table, ScanStart::Beginning).await?;
+    let mut scan = engine.scan(table, ScanStart::Beginning).await?;
     while let Some(key) = scan.next().await? {
         keys.push(key);
     }
@@ -90,7 +98,7 @@ async fn read(engine: &Rc<Engine>, asks: &[Ask]) -> Result<Answers, StorageError
     for slices in slices {
         for key in [1i32, 2, 3].map(|key| PartitionKey::new(key.to_be_bytes())) {
             let mut items = Vec::new();
-            let found = engine.partition(&table, key.as_ref(), &slices).await?;
+            let found = engine.partition(table, key.as_ref(), &slices).await?;
             if let Some(mut partition) = found {
                 items.extend(partition.static_row().map(|row| row.as_packed().to_vec()));
                 while let Some(unfiltered) = partition.next().await? {
@@ -108,13 +116,14 @@ async fn read(engine: &Rc<Engine>, asks: &[Ask]) -> Result<Answers, StorageError
 async fn shard(
     env: Env,
     mesh: Mesh<Job<Rc<Engine>>>,
+    table: &Arc<Table>,
     files: &[File],
     asks: &[Ask],
 ) -> Result<Answers, StorageError> {
     let sender = mesh.clone();
     let shards = Shards::new(&env, move |to, job| sender.send(to, job));
     let data = PathBuf::from("/data");
-    let directory = table_directory(&data, &wide());
+    let directory = table_directory(&data, table);
     let failed = |e| StorageError::io("cannot write", &directory, e);
     env.create_dir_all(&directory).await.map_err(failed)?;
     for (name, bytes) in files {
@@ -133,7 +142,7 @@ async fn shard(
         chunk_cache_bytes: 64 << 10,
         compaction_bytes_per_second: 0,
     };
-    let engine = Engine::new(&env, options, shards, schema());
+    let engine = Engine::new(&env, options, shards, schema(table));
     let context = Rc::clone(&engine);
     env.spawn(env::Class::Statement, async move {
         loop {
@@ -142,21 +151,27 @@ async fn shard(
         }
     });
     let node = engine.become_first();
-    node.set_schema(&schema()).await?;
-    node.open_tables(&[wide()]).await?;
-    read(&engine, asks).await
+    node.set_schema(&schema(table)).await?;
+    node.open_tables([table]).await?;
+    read(&engine, table, asks).await
 }
 
 /// What an engine answers that finds these files.
 fn answers(files: Vec<File>, asks: &[Ask]) -> Result<Answers, String> {
+    answers_of(&wide(), files, asks)
+}
+
+fn answers_of(table: &Arc<Table>, files: Vec<File>, asks: &[Ask]) -> Result<Answers, String> {
     let world = World::new(1, WorldOptions::default());
     let node = world.node(IpAddr::from([10, 0, 0, 1]));
     let result = Rc::new(std::cell::RefCell::new(None));
     let (theirs, files, asks) = (Rc::clone(&result), Rc::new(files), Rc::new(asks.to_vec()));
+    let table = Arc::clone(table);
     world.start(node, 1, move |env, mesh| {
         let (theirs, files, asks) = (Rc::clone(&theirs), Rc::clone(&files), Rc::clone(&asks));
+        let table = Arc::clone(&table);
         async move {
-            let found = shard(env.clone(), mesh, &files, &asks).await;
+            let found = shard(env.clone(), mesh, &table, &files, &asks).await;
             *theirs.borrow_mut() = Some(found);
             env.terminated().await;
             Ok::<_, StorageError>(())
@@ -171,6 +186,18 @@ fn answers(files: Vec<File>, asks: &[Ask]) -> Result<Answers, String> {
 fn rows(items: &[Vec<u8>]) -> Vec<&Vec<u8>> {
     let is_row = |packed: &&Vec<u8>| matches!(Unfiltered::from_packed(packed), Unfiltered::Row(_));
     items.iter().filter(is_row).collect()
+}
+
+/// Rows, and markers without the time at which they were written: it differs between two recordings.
+fn timeless(items: &[Vec<u8>]) -> Vec<Vec<u8>> {
+    let timeless = |packed: &Vec<u8>| match Unfiltered::from_packed(packed) {
+        Unfiltered::Row(_) => packed.clone(),
+        Unfiltered::Marker(marker) => {
+            let at = |deletion: rows::Deletion| deletion.marked_for_delete_at;
+            format!("{:?} {} {}", marker.bound, at(marker.end), at(marker.start)).into_bytes()
+        }
+    };
+    items.iter().map(timeless).collect()
 }
 
 /// Slices that begin and end anywhere, in both directions.
@@ -194,10 +221,9 @@ fn both_formats_hold_the_same() {
     assert_eq!(oa[0].len(), 2);
     assert_eq!(oa[0], da[0]);
     assert_eq!(oa[0], both[0]);
-    // when a marker was written differs between two recordings
     for (at, ((oa, da), both)) in oa.iter().zip(&da).zip(&both).enumerate().skip(1) {
-        assert_eq!(rows(oa), rows(da), "{at}");
-        assert_eq!((oa.len(), rows(oa)), (both.len(), rows(both)), "{at}");
+        assert_eq!(timeless(oa), timeless(da), "{at}");
+        assert_eq!(timeless(oa), timeless(both), "{at}");
     }
     let whole = rows(&da[da.len() - 6]);
     assert!(whole.len() > 1600, "{}", whole.len());
@@ -220,6 +246,17 @@ fn both_formats_hold_the_same() {
         }
         assert_eq!(found, wanted, "{ask:?}");
     }
+}
+
+/// Where bounds have no byte-comparable form, a partition is read from its start.
+#[test]
+fn the_rows_of_a_type_without_byte_comparables_are_found() {
+    let mut asks = asks();
+    asks.retain(|ask| ask.from >= 0);
+    // the integers of the file are not below zero, and compare as their bytes
+    let table = wide_by(CqlType::Custom("org.example.Opaque".into()));
+    let found = answers_of(&table, golden("da-wide"), &asks).expect("reads");
+    assert_eq!(found, answers(golden("da-wide"), &asks).expect("reads"));
 }
 
 #[test]
@@ -253,8 +290,8 @@ fn other_formats_are_refused_by_name() {
     }
 }
 
-/// Damage to data is found; damage to an index or a filter, which have no checksums, is found or hides what is there, but never
-/// shows what is not.
+/// Damage to data is found; damage to an index or a filter, which have no checksums, is found or hides what is there,
+/// but never shows what is not.
 #[test]
 fn damage_is_found_or_harmless() {
     for table in ["da-wide", "oa-wide"] {
