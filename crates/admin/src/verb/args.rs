@@ -33,6 +33,13 @@ impl Args {
         self.words.len() < before
     }
 
+    /// Takes an option with its value.
+    pub fn value(&mut self, names: &[&'static str]) -> Option<String> {
+        let at = self.words.iter().position(|w| names.contains(&w.as_str()))?;
+        self.words.remove(at)?;
+        self.words.remove(at)
+    }
+
     /// Refuses an option of Cassandra's.
     pub fn not_served(&mut self, names: &[&'static str]) -> Result<(), VerbError> {
         match self.words.iter().find(|w| names.contains(&w.as_str())) {
