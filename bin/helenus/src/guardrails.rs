@@ -34,11 +34,7 @@ impl DiskLimits {
         let look = config.lookup();
         let percent = |side| look.number(&format!("data_disk_usage_percentage_{side}_threshold"));
         let most = u64::try_from(look.number("data_disk_usage_max_disk_size")).unwrap_or(0);
-        Self {
-            warn: percent("warn"),
-            fail: percent("fail"),
-            most: (most > 0).then_some(most),
-        }
+        Self { warn: percent("warn"), fail: percent("fail"), most: (most > 0).then_some(most) }
     }
 
     fn usage(&self, percent: i64) -> DiskUsage {

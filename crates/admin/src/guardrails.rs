@@ -321,7 +321,10 @@ mod tests {
         let names: Vec<&str> =
             all.lines().filter_map(|line| line.split_whitespace().next()).collect();
         assert_eq!(names.len(), ALL.len());
-        assert_eq!((names[0], names[48]), ("allow_filtering_enabled", "data_disk_usage_max_disk_size"));
+        assert_eq!(
+            (names[0], names[48]),
+            ("allow_filtering_enabled", "data_disk_usage_max_disk_size")
+        );
         let lists = Shown { category: Some(Category::Values), ..Shown::default() };
         assert_eq!(print(&settings, &lists).unwrap().lines().count(), 7);
     }

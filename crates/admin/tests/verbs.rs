@@ -97,7 +97,9 @@ fn refuses_as_cassandra_does() {
     );
     assert_eq!(
         refused("setguardrailsconfig keyspaces_threshold 10 20"),
-        bad("Error occured when setting the config for setter keyspaces_threshold with arguments [10, 20]: no")
+        bad(
+            "Error occured when setting the config for setter keyspaces_threshold with arguments [10, 20]: no"
+        )
     );
     assert_eq!(refused("getguardrailsconfig nosuch"), bad("Guardrail nosuch not found."));
     let no_keyspace = "\nError: The keyspace nosuch, does not exist\n";

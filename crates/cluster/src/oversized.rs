@@ -32,8 +32,10 @@ pub fn oversized(finding: &Finding<'_>) -> Option<String> {
         }
         _ if is_system(&table.keyspace) => return None,
         Oversized::CollectionBytes(row, column) => {
-            let text =
-                format!("Detected collection {} of size {value}, {passed}", at(finding, row, column));
+            let text = format!(
+                "Detected collection {} of size {value}, {passed}",
+                at(finding, row, column)
+            );
             violation("collection_size", None, &text)
         }
         Oversized::CollectionItems(row, column) => {

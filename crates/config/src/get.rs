@@ -102,7 +102,8 @@ impl Get<'_> {
 
     pub fn read_sizes(&self) -> Option<ReadSizes> {
         let sides = |name: &str| {
-            ["warn", "fail"].map(|side| self.some_base(&format!("{name}_read_size_{side}_threshold")))
+            ["warn", "fail"]
+                .map(|side| self.some_base(&format!("{name}_read_size_{side}_threshold")))
         };
         let sizes = || ReadSizes { coordinator: sides("coordinator"), local: sides("local") };
         self.bool("read_thresholds_enabled").then(sizes)

@@ -356,7 +356,10 @@ fn timed_out(received: i32) -> String {
 
 fn failed(received: i32, failures: &[(SocketAddr, FailureReason)]) -> String {
     let count = failures.len();
-    named(format!("Operation failed - received {received} responses and {count} failures"), failures)
+    named(
+        format!("Operation failed - received {received} responses and {count} failures"),
+        failures,
+    )
 }
 
 fn named(mut text: String, failures: &[(SocketAddr, FailureReason)]) -> String {

@@ -25,15 +25,10 @@ impl Journal {
     }
 
     /// Keeps a line, unless the same was said within ten minutes (`NoSpamLogger`).
-    pub fn say_seldom(
-        &self,
-        at: i64,
-        level: &'static str,
-        logger: &'static str,
-        message: String,
-    ) {
+    pub fn say_seldom(&self, at: i64, level: &'static str, logger: &'static str, message: String) {
         let is_recent = |line: &&LogLine| at - line.at < SELDOM_MILLIS;
-        let known = self.0.borrow().iter().rev().take_while(is_recent).any(|l| l.message == message);
+        let known =
+            self.0.borrow().iter().rev().take_while(is_recent).any(|l| l.message == message);
         if !known {
             self.say(at, level, logger, message);
         }
@@ -57,10 +52,13 @@ mod tests {
     #[test]
     fn the_same_is_said_seldom() {
         let journal = Journal::default();
-        for (at, text) in [(0, "a"), (1, "b"), (2, "a"), (SELDOM_MILLIS - 1, "a"), (SELDOM_MILLIS, "a")] {
+        for (at, text) in
+            [(0, "a"), (1, "b"), (2, "a"), (SELDOM_MILLIS - 1, "a"), (SELDOM_MILLIS, "a")]
+        {
             journal.say_seldom(at, "WARN", "node", text.to_owned());
         }
-        let lines: Vec<_> = journal.lines().into_iter().map(|line| (line.at, line.message)).collect();
+        let lines: Vec<_> =
+            journal.lines().into_iter().map(|line| (line.at, line.message)).collect();
         let expected = [(0, "a"), (1, "b"), (SELDOM_MILLIS, "a")];
         assert_eq!(lines, expected.map(|(at, text)| (at, text.to_owned())));
     }

@@ -35,6 +35,8 @@ const LIMITS: Recorded = Recorded {
 const LIMITS_LOG: &str = include_str!("../../../../conformance/guardrails/limits.log");
 /// An ordinary user.
 const USER: &str = "u";
+/// A superuser.
+const ROOT: &str = "root";
 /// The adapter adds it, once a session.
 const USE_WARNING: &str = "`USE <keyspace>`";
 
@@ -52,14 +54,15 @@ impl Recorded {
         let golden: Vec<Value> = serde_json::from_str(self.answers).unwrap();
         let mut steps = Vec::new();
         let mut directives = Vec::new();
-        for (number, line) in self.statements.lines().enumerate().skip(1) {
+        let mut golden = golden.iter();
+        for line in self.statements.lines().skip(1) {
             if let Some(directive) = line.strip_prefix("-- ") {
                 directives.push(directive.to_owned());
                 continue;
             }
-            let entry = golden.iter().find(|entry| entry["line"] == number + 1).unwrap();
-            let answers = entry["answers"].as_array().unwrap().clone();
             let text = line.trim_end_matches(';').to_owned();
+            let entry = golden.find(|entry| entry["cql"] == text.as_str()).expect(&text);
+            let answers = entry["answers"].as_array().unwrap().clone();
             steps.push(Step { text, directives: std::mem::take(&mut directives), answers });
         }
         steps
@@ -127,8 +130,7 @@ fn value(text: &str) -> Vec<u8> {
         "bigint" => rest.parse::<i64>().unwrap().to_be_bytes().to_vec(),
         "text" => rest.as_bytes().to_vec(),
         "list" => {
-            let items: Vec<_> =
-                rest.trim_matches(['[', ']']).split(',').map(value).collect();
+            let items: Vec<_> = rest.trim_matches(['[', ']']).split(',').map(value).collect();
             let mut bytes = (items.len() as i32).to_be_bytes().to_vec();
             for item in items {
                 bytes.extend((item.len() as i32).to_be_bytes());
@@ -170,9 +172,8 @@ fn difference(
         let message = comparable(theirs["message"].as_str().unwrap_or_default());
         (theirs["code"].as_str().unwrap_or_default().to_owned(), message)
     });
-    let error = error.map(|error| {
-        (format!("{:04x}", error.detail.code() as i32), comparable(&error.message))
-    });
+    let error = error
+        .map(|error| (format!("{:04x}", error.detail.code() as i32), comparable(&error.message)));
     let is_same_error = match (&error, &their_error) {
         (Some((code, message)), Some((their_code, their_message))) => {
             let is_exact =
@@ -227,13 +228,20 @@ async fn differences(client: Client, steps: Vec<Step>) -> Vec<String> {
 
 /// An ordinary user's role, made before anybody is guarded.
 async fn make_user(client: &Client) {
-    let made = client.node.make_first_superuser("root", "p").await;
+    let made = client.node.make_first_superuser(ROOT, "p").await;
     assert!(made.unwrap());
+    as_root(client, &format!("CREATE ROLE {USER} WITH PASSWORD = 'p' AND LOGIN = true")).await;
+}
+
+/// What the superuser asks: the cells of the rows.
+async fn as_root(client: &Client, text: &str) -> Vec<u8> {
     let options = QueryOptions::default();
-    let request = Request { user: Some("root".into()), ..client.request(&options) };
-    let text = format!("CREATE ROLE {USER} WITH PASSWORD = 'p' AND LOGIN = true");
-    let outcome = client.node.query(&text, request).await;
-    assert!(outcome.result.is_ok(), "{outcome:?}");
+    let request = Request { user: Some(ROOT.into()), ..client.request(&options) };
+    match client.node.query(text, request).await.result {
+        Ok(Answer::Rows(page)) => page.cells,
+        Ok(_) => Vec::new(),
+        Err(error) => panic!("{text}: {}", error.message),
+    }
 }
 
 fn compare(seed: u64, recorded: &'static Recorded) {
@@ -276,11 +284,13 @@ fn what_is_too_large_on_disk_is_told_of() {
         for table in schema.keyspace("cf_l1").unwrap().tables.values() {
             client.node.engine().node().unwrap().flush(table.id).await.unwrap();
         }
-        let (_, cells) = client.run("SELECT level, message FROM system_views.system_logs").await;
-        texts(&cells)
+        texts(&as_root(&client, "SELECT level, message FROM system_views.system_logs").await)
     });
-    let mut ours: Vec<String> =
-        lines.chunks(2).map(|line| format!("{} {}", line[0], line[1])).map(|l| masked(&l)).collect();
+    let mut ours: Vec<String> = lines
+        .chunks(2)
+        .map(|line| format!("{} {}", line[0], line[1]))
+        .map(|l| masked(&l))
+        .collect();
     ours.retain(|line| line.contains(" cf_l1."));
     ours.sort();
     let theirs: Vec<&str> = LIMITS_LOG.lines().collect();
@@ -316,14 +326,16 @@ fn texts(mut cells: &[u8]) -> Vec<String> {
 fn a_full_disk_takes_no_writes() {
     let world = World::new(9, WorldOptions::default());
     let mut config = LIMITS.config();
-    config.set_all(["data_disk_usage_max_disk_size=64KiB", "read_thresholds_enabled=false"]).unwrap();
+    config
+        .set_all(["data_disk_usage_max_disk_size=64KiB", "read_thresholds_enabled=false"])
+        .unwrap();
     config.set("data_disk_usage_percentage_warn_threshold=1").unwrap();
     let (_, serving) = start(&world, 1, config);
     told(&world, &serving, async |client: Client| {
         make_user(&client).await;
         let simple = "{'class': 'SimpleStrategy', 'replication_factor': 1}";
-        client.run(&format!("CREATE KEYSPACE t WITH replication = {simple}")).await;
-        client.run("CREATE TABLE t.a (k int PRIMARY KEY, v int)").await;
+        as_root(&client, &format!("CREATE KEYSPACE t WITH replication = {simple}")).await;
+        as_root(&client, "CREATE TABLE t.a (k int PRIMARY KEY, v int)").await;
         let ask = async |user: &str, text: &str| {
             let options = QueryOptions::default();
             let request = Request { user: Some(user.into()), ..client.request(&options) };
@@ -350,16 +362,16 @@ fn a_full_disk_takes_no_writes() {
         // as in Cassandra, which forgot those
         let conditional = format!("{insert} IF NOT EXISTS");
         assert_eq!(ask(USER, &conditional).await, (None, Vec::new()));
-        assert_eq!(ask("root", insert).await, (None, Vec::new()));
+        assert_eq!(ask(ROOT, insert).await, (None, Vec::new()));
         assert_eq!(ask(USER, "SELECT * FROM t.a").await, (None, Vec::new()));
-        let lines = client.run("SELECT message FROM system_views.system_logs").await.1;
-        let lines = texts(&lines);
+        let lines = texts(&as_root(&client, "SELECT message FROM system_views.system_logs").await);
         let of_disk: Vec<_> =
             lines.iter().filter(|line| line.contains("local_data_disk_usage")).collect();
         assert_eq!(of_disk.len(), 2, "{of_disk:?}");
         assert!(of_disk[0].ends_with("%(Stuffed) exceeds warning threshold of 1%"));
         assert!(
-            of_disk[1].ends_with("%(Full) exceeds failure threshold of 2%, will stop accepting writes")
+            of_disk[1]
+                .ends_with("%(Full) exceeds failure threshold of 2%, will stop accepting writes")
         );
     });
 }
@@ -370,7 +382,8 @@ fn nobody_else_is_guarded() {
     let (_, serving) = start(&world, 1, GUARDRAILS.config());
     told(&world, &serving, async |client: Client| {
         let simple = "{'class': 'SimpleStrategy', 'replication_factor': 1}";
-        client.run(&format!("CREATE KEYSPACE t WITH replication = {simple}")).await;
+        make_user(&client).await;
+        as_root(&client, &format!("CREATE KEYSPACE t WITH replication = {simple}")).await;
         let mut warnings = Vec::new();
         let prepared = client.node.prepare(
             "SELECT * FROM t.a ALLOW FILTERING",

@@ -7,7 +7,7 @@ use std::time::Duration;
 use cluster::{Coordinator, Request};
 use env::Class;
 use env::sim::{World, WorldOptions};
-use protocol::{QueryOptions, Version};
+use protocol::{ErrorDetail, ErrorResponse, QueryOptions, Version};
 use storage::shards::HasShards;
 
 use crate::{Client, config, start, told};
@@ -38,11 +38,15 @@ async fn ask(node: Rc<Coordinator>) -> Vec<String> {
         let result = match n % 2 {
             0 => node.query(&text, request(&node, &options)).await.result.map(drop),
             _ => match node.prepare(&text, None, None, None, None, &mut Vec::new()).await {
-                Ok(info) => node.execute(&info.id, request(&node, &options)).await.0.result.map(drop),
+                Ok(info) => {
+                    node.execute(&info.id, request(&node, &options)).await.0.result.map(drop)
+                }
                 Err(error) => Err(error),
             },
         };
-        errors.extend(result.err().map(|error| error.message));
+        // a driver prepares again what is forgotten
+        let is_forgotten = |e: &ErrorResponse| matches!(e.detail, ErrorDetail::Unprepared { .. });
+        errors.extend(result.err().filter(|e| !is_forgotten(e)).map(|error| error.message));
     }
     errors
 }

@@ -5,8 +5,8 @@ mod args;
 mod help;
 mod names;
 
-use crate::timeout::{Timeout, UnknownTimeout};
 use crate::guardrails::{Category, Shown};
+use crate::timeout::{Timeout, UnknownTimeout};
 use args::Args;
 pub use help::help;
 use names::{NOT_SERVED, SERVED};
@@ -131,7 +131,9 @@ pub enum VerbError {
     #[error("{0}")]
     Arguments(String),
     /// Not a category of guardrails.
-    #[error("Illegal value for -c/--category used: '{0}'. Supported values are values,thresholds,flags,others.")]
+    #[error(
+        "Illegal value for -c/--category used: '{0}'. Supported values are values,thresholds,flags,others."
+    )]
     UnknownCategory(String),
     /// Not the name of a timeout.
     #[error(transparent)]

@@ -209,7 +209,9 @@ impl Coordinator {
         let name = format!("{}.{}", maybe_quote(&table.keyspace), maybe_quote(&table.name));
         let passed = |what: &str, limit: u64, of: String| {
             let limit = grouped(limit);
-            format!("Read on table {name} has exceeded the size {what} threshold of {limit} bytes with {of}")
+            format!(
+                "Read on table {name} has exceeded the size {what} threshold of {limit} bytes with {of}"
+            )
         };
         let [warn, fail] = sizes.coordinator;
         if let Some(limit) = fail.filter(|limit| size.before_last > *limit) {

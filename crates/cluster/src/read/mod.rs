@@ -27,8 +27,8 @@ use made_up::{MadeUp, wanted};
 pub(crate) use page::Last;
 use page::{Merged, clustering_of, cut, next_page};
 use shard::{
-    Aggregate, Block, Noticed, Over, ReadError, Sink, Task, budget, merge, micros, read_keys, read_range,
-    read_rows,
+    Aggregate, Block, Noticed, Over, ReadError, Sink, Task, budget, merge, micros, read_keys,
+    read_range, read_rows,
 };
 
 /// A page ends early at this many bytes of cells, where the client asked for pages.
@@ -143,18 +143,19 @@ impl Coordinator {
         };
         for (key, scanned) in merged.commands(&read, select.is_aggregate()) {
             if let Some(excess) = task.thresholds.excess(scanned) {
-                let over = Over { excess, key: Some(key), scanned, before: Vec::new() };
+                let over = Over { excess, key: Some(key), place: 0, scanned, before: Vec::new() };
                 return Err(self.aborted(&over, &task, consistency, warnings));
             }
             warnings.of_command(&task, &key, scanned);
         }
-        let limited = |size: &dyn Fn() -> Size, warnings: &mut Warnings| match self.config.read_sizes {
-            None => Ok(()),
-            Some(sizes) => {
-                let of = || self.restricted_to(select, values, request, &now);
-                self.check_size(size(), sizes, table, of, consistency, warnings)
-            }
-        };
+        let limited =
+            |size: &dyn Fn() -> Size, warnings: &mut Warnings| match self.config.read_sizes {
+                None => Ok(()),
+                Some(sizes) => {
+                    let of = || self.restricted_to(select, values, request, &now);
+                    self.check_size(size(), sizes, table, of, consistency, warnings)
+                }
+            };
         let columns = metadata.column_count();
         if let Some(aggregation) = aggregation {
             let mut cells = Vec::new();
@@ -334,7 +335,7 @@ impl Coordinator {
             by_shard[owner].push((place, key));
         }
         let mut found = Vec::new();
-        let mut remote = Vec::new();
+        let (mut parts, mut remote) = (Vec::new(), Vec::new());
         let mut aggregation = None;
         let mut noticed = Vec::new();
         for (shard, keys) in by_shard.into_iter().enumerate() {
@@ -343,10 +344,7 @@ impl Coordinator {
             }
             let task = task.clone();
             if shard == self.shards.me() {
-                let part = read_keys(Rc::clone(&self.engine), task, keys).await?;
-                found.extend(part.blocks);
-                noticed.extend(part.noticed);
-                merge(&mut aggregation, part.aggregation)?;
+                parts.push(read_keys(Rc::clone(&self.engine), task, keys).await);
                 continue;
             }
             let engine = Rc::clone(&self.engine);
@@ -357,16 +355,32 @@ impl Coordinator {
             }));
         }
         for result in remote {
-            let part = result.await.map_err(StorageError::from)??;
-            found.extend(part.blocks);
-            noticed.extend(part.noticed);
-            merge(&mut aggregation, part.aggregation)?;
+            parts.push(result.await.map_err(StorageError::from)?);
+        }
+        let mut over: Option<Box<Over>> = None;
+        for part in parts {
+            match part {
+                Ok(part) => {
+                    found.extend(part.blocks);
+                    noticed.extend(part.noticed);
+                    merge(&mut aggregation, part.aggregation)?;
+                }
+                // the first partition that is too much is the one to tell of
+                Err(ReadError::Over(one)) => match &over {
+                    Some(first) if first.place < one.place => {}
+                    _ => over = Some(one),
+                },
+                Err(error) => return Err(error),
+            }
+        }
+        found.sort_by_key(|(place, _)| *place);
+        if let Some(over) = over {
+            return Err(ReadError::Over(over.after(&found)));
         }
         if aggregation.is_none() {
             // there was no key to read
             aggregation = task.aggregation();
         }
-        found.sort_by_key(|(place, _)| *place);
         Ok((found, aggregation, noticed))
     }
 

@@ -174,11 +174,23 @@ pub(crate) enum ReadError {
 #[derive(Debug)]
 pub(crate) struct Over {
     pub excess: Excess,
-    /// The partition that it was in.
+    /// The partition that it was in, and its place among all that are wanted.
     pub key: Option<PartitionKey>,
+    pub place: usize,
     pub scanned: Scanned,
     /// Partitions that were read before it.
     pub before: Vec<Noticed>,
+}
+
+impl Over {
+    /// Adds partitions that come before it and were read.
+    pub fn after(mut self: Box<Self>, blocks: &[(usize, Block)]) -> Box<Self> {
+        let place = self.place;
+        let before = blocks.iter().filter(|(at, _)| *at < place);
+        let keyed = |(_, block): &(usize, Block)| Some((block.key.clone()?, block.scanned));
+        self.before.extend(before.filter_map(keyed));
+        self
+    }
 }
 
 impl From<StorageError> for ReadError {
@@ -233,7 +245,7 @@ impl Sink<'_> {
         let scanned = self.budget.scanned;
         if let Some(excess) = self.task.thresholds.excess(scanned) {
             let (key, before) = (self.block.key.clone(), Vec::new());
-            return Err(ReadError::Over(Box::new(Over { excess, key, scanned, before })));
+            return Err(ReadError::Over(Box::new(Over { excess, key, place: 0, scanned, before })));
         }
         let page = self.task.read.page_size.unwrap_or(NO_LIMIT);
         if self.aggregation.is_some()
@@ -473,7 +485,13 @@ pub(crate) async fn read_keys(
         let first = place == 0;
         let read =
             read_partition(&engine, &task, &key, first, &mut budget, aggregation.as_mut()).await;
-        let block = read.map_err(|error| after(error, &blocks))?;
+        let block = match read {
+            Err(ReadError::Over(over)) => {
+                let over = Box::new(Over { place, ..*over });
+                return Err(ReadError::Over(over.after(&blocks)));
+            }
+            read => read?,
+        };
         let scanned = block.as_ref().map(|block| block.scanned).unwrap_or_default();
         note_scanned(&engine, &task, scanned);
         budget.end_page(&key, task.thresholds);
@@ -483,14 +501,6 @@ pub(crate) async fn read_keys(
         }
     }
     Ok(FoundKeys { blocks, aggregation, noticed: budget.noticed })
-}
-
-/// Adds the partitions that were read before one that was too much.
-fn after(error: ReadError, blocks: &[(usize, Block)]) -> ReadError {
-    let ReadError::Over(mut over) = error else { return error };
-    let keyed = |(_, block): &(usize, Block)| Some((block.key.clone()?, block.scanned));
-    over.before.extend(blocks.iter().filter_map(keyed));
-    ReadError::Over(over)
 }
 
 /// Counts what one read of this shard went over.
