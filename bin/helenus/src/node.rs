@@ -315,6 +315,7 @@ impl Node {
             }
         });
         self.env.spawn(Class::Background, Rc::clone(self).estimate());
+        self.env.spawn(Class::Background, Rc::clone(self).expire_snapshots());
         let mut notes = Vec::new();
         let _endpoint = self.serve_metrics(&mut notes)?;
         self.replay_metrics(&booted.replay);
