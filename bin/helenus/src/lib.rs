@@ -11,6 +11,7 @@ mod node;
 mod node_metrics;
 mod operator;
 mod settings;
+mod snapshots;
 mod table_metrics;
 mod table_stats;
 mod tls;

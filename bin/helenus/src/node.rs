@@ -320,6 +320,7 @@ impl Node {
             }
         });
         self.env.spawn(Class::Background, Rc::clone(self).estimate());
+        self.env.spawn(Class::Background, Rc::clone(self).expire_snapshots());
         self.env.spawn(Class::Background, Rc::clone(self).watch_disk());
         let idle = self.config.idle();
         let mut notes: Vec<String> = idle.iter().map(|key| format!("{key} {IDLE}")).collect();

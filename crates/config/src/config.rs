@@ -320,6 +320,10 @@ pub struct Config {
     pub compaction_throughput: Option<u64>,
     /// `auto_snapshot`.
     pub auto_snapshot: bool,
+    /// `incremental_backups`.
+    pub incremental_backups: bool,
+    /// `auto_snapshot_ttl`; `None`: they stay.
+    pub auto_snapshot_ttl: Option<Duration>,
     /// `snapshot_before_compaction`.
     pub snapshot_before_compaction: bool,
     /// `uuid_sstable_identifiers_enabled`.
@@ -531,6 +535,8 @@ impl Config {
             concurrent_compactors: get.compactors()?,
             compaction_throughput: get.some_base("compaction_throughput").filter(|v| *v != 0),
             auto_snapshot: get.bool("auto_snapshot"),
+            incremental_backups: get.bool("incremental_backups"),
+            auto_snapshot_ttl: get.some_base("auto_snapshot_ttl").map(Duration::from_nanos),
             snapshot_before_compaction: get.bool("snapshot_before_compaction"),
             uuid_sstable_identifiers: get.bool("uuid_sstable_identifiers_enabled"),
             column_index_size: get.some_base("column_index_size"),

@@ -116,6 +116,7 @@ impl Node {
         let number = self.numbers.next();
         let sstable =
             SSTable::open(env, &directory, &descriptor, number, table.is_counter()).await?;
+        self.back_up(engine, table, &sstable).await?;
         transaction.commit(&[]).await?;
         transaction.finish().await?;
         self.stats.flushed_bytes.set(self.stats.flushed_bytes.get() + sstable.bytes_on_disk);

@@ -16,6 +16,7 @@ mod options;
 mod output;
 mod read;
 pub mod shards;
+pub mod snapshot;
 mod sstables;
 mod start;
 mod table_store;

@@ -2,7 +2,6 @@
 
 mod distributions;
 mod journal;
-mod snapshots;
 
 use std::future::Future;
 use std::pin::Pin;

@@ -5,6 +5,7 @@ pub(crate) mod columns;
 pub(crate) mod compaction;
 pub(crate) mod info;
 mod number;
+pub(crate) mod snapshots;
 pub(crate) mod status;
 pub(crate) mod tables;
 

@@ -4,12 +4,15 @@
 mod args;
 mod help;
 mod names;
+mod snapshots;
 
 use crate::guardrails::{Category, Shown};
+use crate::operator::Snapshots;
 use crate::timeout::{Timeout, UnknownTimeout};
 use args::Args;
 pub use help::help;
 use names::{NOT_SERVED, SERVED};
+pub(crate) use snapshots::check as check_snapshot;
 
 /// What is said where more than one guardrail is asked for.
 const ONE_GUARDRAIL: &str = "Specify only one guardrail name to get the configuration of or no name to get the configuration of all of them.";
@@ -19,6 +22,19 @@ const NO_GUARDRAIL: &str = "Do not specify additional arguments when --category/
 /// A verb that this node serves.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Verb {
+    /// Removes snapshots.
+    ClearSnapshot {
+        /// Of which keyspaces; of all, if empty.
+        keyspaces: Vec<String>,
+        /// Which; all, if there is none.
+        name: Option<String>,
+        /// Only those older than so many seconds.
+        older_than: Option<u64>,
+        /// Only those made before, in milliseconds since the epoch.
+        before: Option<i64>,
+        /// The same as the operator wrote it.
+        before_text: Option<String>,
+    },
     /// Merges the SSTables of tables into few.
     Compact(Selection),
     /// What compaction did and does.
@@ -33,6 +49,8 @@ pub enum Verb {
         /// Addresses with ports.
         print_port: bool,
     },
+    /// Stops keeping links to what is flushed.
+    DisableBackup,
     /// Stops serving clients.
     DisableBinary {
         /// Without waiting for requests that run.
@@ -40,6 +58,8 @@ pub enum Verb {
     },
     /// Stops accepting writes and flushes everything.
     Drain,
+    /// Keeps links to what is flushed.
+    EnableBackup,
     /// Serves clients again.
     EnableBinary,
     /// Writes memtables to disk.
@@ -55,6 +75,13 @@ pub enum Verb {
         /// Every token on a line of its own.
         tokens: bool,
     },
+    /// The snapshots.
+    ListSnapshots {
+        /// Those that go by themselves too.
+        ttl: bool,
+        /// Those of repairs too.
+        ephemeral: bool,
+    },
     /// Estimates the sizes of all tables.
     RefreshSizeEstimates,
     /// Sets a guardrail until the next start: its name and its values.
@@ -68,6 +95,21 @@ pub enum Verb {
     },
     /// Traces a share of all requests until the next start.
     SetTraceProbability(Share),
+    /// Takes a snapshot.
+    Snapshot {
+        /// Of what.
+        of: Snapshots,
+        /// The same as the operator wrote it.
+        label: String,
+        /// Its name; the time in milliseconds, if there is none.
+        name: Option<String>,
+        /// With what is in memtables.
+        flush: bool,
+        /// Seconds until it goes by itself.
+        ttl: Option<u64>,
+        /// The same as the operator wrote it.
+        ttl_text: Option<String>,
+    },
     /// The nodes of the cluster.
     Status {
         /// Whose replication decides what a node owns.
@@ -75,6 +117,8 @@ pub enum Verb {
         /// Addresses with ports.
         print_port: bool,
     },
+    /// Whether links to what is flushed are kept.
+    StatusBackup,
     /// Whether clients are served.
     StatusBinary,
     /// Ends the node.
@@ -197,6 +241,7 @@ impl Verb {
 
     fn parse_args(name: &str, args: &mut Args, print_port: bool) -> Result<Self, VerbError> {
         Ok(match name {
+            "clearsnapshot" => snapshots::clear(args)?,
             "compact" => {
                 args.not_served(&["-s", "--split-output"])?;
                 args.not_served(&["--user-defined"])?;
@@ -210,8 +255,10 @@ impl Verb {
                 vtable: args.flag(&["-V", "--vtable"]),
             },
             "describecluster" => Self::DescribeCluster { print_port },
+            "disablebackup" => Self::DisableBackup,
             "disablebinary" => Self::DisableBinary { force: args.flag(&["-f", "--force"]) },
             "drain" => Self::Drain,
+            "enablebackup" => Self::EnableBackup,
             "enablebinary" => Self::EnableBinary,
             "flush" => Self::Flush(selection(args)),
             "getguardrailsconfig" => Self::GetGuardrails(shown(args)?),
@@ -221,14 +268,17 @@ impl Verb {
                 args.not_served(&["-O", "--out-of-range-ops"])?;
                 Self::Info { tokens: args.flag(&["-T", "--tokens"]) }
             }
+            "listsnapshots" => snapshots::list(args),
             "refreshsizeestimates" => Self::RefreshSizeEstimates,
             "setguardrailsconfig" => Self::SetGuardrails(args.rest()),
             "settimeout" => set_timeout(&args.rest())?,
             "settraceprobability" => Self::SetTraceProbability(share(args)?),
+            "snapshot" => snapshots::snapshot(args)?,
             "status" => {
                 args.not_served(&["-r", "--resolve-ip"])?;
                 Self::Status { keyspace: args.take(), print_port }
             }
+            "statusbackup" => Self::StatusBackup,
             "statusbinary" => Self::StatusBinary,
             "stopdaemon" => Self::StopDaemon,
             "tablestats" => table_stats(args)?,
@@ -254,7 +304,7 @@ fn table_stats(args: &mut Args) -> Result<Verb, VerbError> {
 
 fn shown(args: &mut Args) -> Result<Shown, VerbError> {
     let expand = args.flag(&["--expand"]);
-    let category = match args.value(&["-c", "--category"]) {
+    let category = match args.value(&["-c", "--category"])? {
         None => None,
         Some(name) => Some(Category::of(&name).ok_or(VerbError::UnknownCategory(name))?),
     };
