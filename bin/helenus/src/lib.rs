@@ -4,6 +4,7 @@
 mod adapter;
 mod demo;
 mod error;
+mod guardrails;
 mod loop_metrics;
 mod message;
 mod node;

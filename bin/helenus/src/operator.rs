@@ -3,6 +3,7 @@
 use std::net::SocketAddr;
 use std::path::Path;
 use std::rc::Rc;
+use std::sync::Arc;
 use std::time::Duration;
 
 use admin::{
@@ -11,7 +12,7 @@ use admin::{
     SnapshotDetails, TableStats, Timeout,
 };
 use cluster::Identity;
-use config::{Snitch, Timeouts};
+use config::{Config, Snitch, Timeouts};
 use env::{Class, File, IoKind, OpenOptions};
 use schema::{Keyspace, Strategy, TableId};
 use storage::shards::{HasShards, Stopping};
@@ -416,6 +417,19 @@ impl Operator for Operations {
             self.0.shards().call(shard, set).await.map_err(failed)?;
         }
         Ok(())
+    }
+
+    async fn settings(&self) -> Answer<Vec<(String, Option<String>)>> {
+        Ok(self.0.coordinator().ok_or_else(|| failed(Stopping))?.settings())
+    }
+
+    async fn set_guardrails(&self, settings: &[String]) -> Answer<()> {
+        let coordinator = self.0.coordinator().ok_or_else(|| failed(Stopping))?;
+        let mut config = Config::clone(&coordinator.current_config());
+        let set = config.set_all(settings.iter().map(String::as_str));
+        set.map_err(|refusal| OperatorError::BadUse(refusal.to_string()))?;
+        self.0.check_disk(&config).await.map_err(OperatorError::BadUse)?;
+        self.0.set_guardrails(Arc::new(config)).await.map_err(failed)
     }
 
     async fn refresh_size_estimates(&self) -> Answer<()> {

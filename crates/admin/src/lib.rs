@@ -10,6 +10,7 @@
 pub mod client;
 mod connections;
 pub mod demo;
+mod guardrails;
 pub mod http;
 mod operator;
 mod output;
@@ -20,6 +21,7 @@ mod verb;
 pub mod wire;
 
 pub use connections::{ACCEPT_PAUSE, BindError};
+pub use guardrails::{Category, Setting, Shown};
 pub use operator::{
     Answer, Cache, ChunkCache, Cluster, CompactionStats, Life, Liveness, NetworkCache, NewSnapshot,
     NodeInfo, Operator, OperatorError, Release, Replication, Ring, RingNode, RunningCompaction,

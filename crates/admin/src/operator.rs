@@ -80,6 +80,12 @@ pub trait Operator: 'static {
     /// Sets a timeout until the next start.
     async fn set_timeout(&self, timeout: Timeout, millis: u64) -> Answer<()>;
 
+    /// Every key of the configuration with its value as it stands.
+    async fn settings(&self) -> Answer<Vec<(String, Option<String>)>>;
+    /// Sets guardrails until the next start, each as `key=value`: all of them or, where that makes no sense
+    /// ([`OperatorError::BadUse`] with Cassandra's text), none.
+    async fn set_guardrails(&self, settings: &[String]) -> Answer<()>;
+
     /// Estimates the sizes of all tables now.
     async fn refresh_size_estimates(&self) -> Answer<()>;
 

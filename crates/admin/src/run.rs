@@ -2,6 +2,7 @@
 
 use env::Env;
 
+use crate::guardrails;
 use crate::operator::{Answer, NewSnapshot, Operator, OperatorError};
 use crate::output::{cluster, compaction, info, snapshots, status, tables};
 use crate::verb::{Selection, TableFilter, Verb, bad_use, check_snapshot};
@@ -111,6 +112,9 @@ async fn text<O: Operator>(env: &Env, operator: &O, verb: Verb) -> Answer<String
                 operator.flush(&keyspace, &selection.tables).await?;
             }
         }
+        Verb::GetGuardrails(shown) => {
+            return guardrails::print(&operator.settings().await?, &shown);
+        }
         Verb::GetTimeout(timeout) => {
             let millis = operator.timeout(timeout).await?;
             return Ok(format!("Current timeout for type {timeout}: {millis} ms\n"));
@@ -127,6 +131,11 @@ async fn text<O: Operator>(env: &Env, operator: &O, verb: Verb) -> Answer<String
         }
         Verb::RefreshSizeEstimates => operator.refresh_size_estimates().await?,
         Verb::Snapshot { .. } => {}
+        Verb::SetGuardrails(arguments) => {
+            let settings = guardrails::settings(&arguments)?;
+            let set = operator.set_guardrails(&settings).await;
+            set.map_err(|refusal| guardrails::not_set(&arguments, refusal))?;
+        }
         Verb::SetTimeout { timeout, millis } => operator.set_timeout(timeout, millis).await?,
         Verb::SetTraceProbability(share) => operator.set_trace_probability(share.0).await?,
         Verb::Status { keyspace, print_port } => {

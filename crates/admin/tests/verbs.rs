@@ -95,6 +95,13 @@ fn refuses_as_cassandra_does() {
         refused("tablestats system.nosuch"),
         bad("Unknown tables: [nosuch] in keyspace: system")
     );
+    assert_eq!(
+        refused("setguardrailsconfig keyspaces_threshold 10 20"),
+        bad(
+            "Error occured when setting the config for setter keyspaces_threshold with arguments [10, 20]: no"
+        )
+    );
+    assert_eq!(refused("getguardrailsconfig nosuch"), bad("Guardrail nosuch not found."));
     let no_keyspace = "\nError: The keyspace nosuch, does not exist\n";
     assert_eq!(refused("status nosuch"), (1, no_keyspace.to_owned(), String::new()));
     let fake = Fake::default();
@@ -120,6 +127,9 @@ fn does_as_it_is_told() {
     assert_eq!(done("disablebinary -f"), ["stop native true"]);
     assert_eq!(done("enablebinary"), ["start native"]);
     assert_eq!(done("settimeout write 7"), ["set write 7"]);
+    let set = "set [\"keyspaces_warn_threshold=5\", \"keyspaces_fail_threshold=20\"]";
+    assert_eq!(done("setguardrailsconfig keyspaces_threshold 20 5"), [set]);
+    assert_eq!(out("getguardrailsconfig group_by_enabled"), "true\n");
 }
 
 #[test]

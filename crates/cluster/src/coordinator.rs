@@ -3,9 +3,10 @@
 use std::cell::{Cell, OnceCell, RefCell};
 use std::rc::Rc;
 use std::sync::Arc;
+use std::time::Duration;
 
 use config::{Config, Timeouts};
-use cql::guard::{Guard, Guardrails};
+use cql::guard::Guard;
 use cql::modify::Modify;
 use cql::{Bind, CqlError, Limits, OwnedValues, Plan, Prepared, redacted};
 use env::{Class, Env, Instant};
@@ -22,7 +23,7 @@ use types::Uuid;
 use crate::answer::{Answer, Outcome, PreparedInfo, cql_error, invalid, parse_error};
 use crate::auth::Auth;
 use crate::estimates::Written;
-use crate::guardrails::guardrails;
+use crate::guardrails::Rails;
 use crate::identity::Identity;
 use crate::prepared::{Entry, PreparedCache, result_metadata};
 use crate::request_metrics::{Batches, ClientRequests};
@@ -32,6 +33,8 @@ use crate::turns::Turns;
 use crate::values::{Bound, check_count};
 use crate::virtual_tables::Views;
 
+/// How long a request waits before it is planned anew, for an alteration to reach this shard.
+const REPLAN_PAUSE: Duration = Duration::from_millis(1);
 /// Bytes of prepared statements that a shard keeps where the configuration does not say.
 const PREPARED_BYTES: u64 = 10 << 20;
 /// Bytes of a text from which on it is parsed and planned on a helper thread: a byte of the dearest ones costs 200 ns.
@@ -86,7 +89,7 @@ pub struct Coordinator {
     ticks: Cell<i64>,
     pub(crate) node: u64,
     pub(crate) trace_lot: TraceLot,
-    pub(crate) guardrails: Rc<Guardrails>,
+    pub(crate) rails: Rails,
     /// The configuration's, until the operator sets others.
     timeouts: Cell<Timeouts>,
     /// Latencies and errors of reads and writes.
@@ -151,7 +154,7 @@ impl Coordinator {
         Rc::new(Self {
             node: env.random_u64(),
             trace_lot: TraceLot::default(),
-            guardrails: Rc::new(guardrails(&config)),
+            rails: Rails::new(&config),
             env,
             engine: Rc::clone(engine),
             timeouts: Cell::new(config.timeouts),
@@ -288,15 +291,30 @@ impl Coordinator {
         if let Some(tracing) = &request.tracing {
             tracing.begin_query(text, request.options);
         }
-        let prepared = match self.plan(text, keyspace.as_deref(), request.trace()).await {
-            Ok((prepared, _)) => prepared,
-            Err(error) => return error.into(),
-        };
-        let metadata = result_metadata(&prepared);
-        self.run(&prepared, &metadata, &request).await
+        loop {
+            let prepared = match self.plan(text, keyspace.as_deref(), request.trace()).await {
+                Ok((prepared, _)) => prepared,
+                Err(error) => return error.into(),
+            };
+            let metadata = result_metadata(&prepared);
+            let outcome = self.run(&prepared, &metadata, &request).await;
+            if !self.plans_anew(&outcome, &request).await {
+                return outcome;
+            }
+        }
     }
 
-    /// Prepares a statement, on every shard.
+    /// Is a request to be planned anew, since a table was altered on its way? Then the alteration had time to come here.
+    async fn plans_anew(&self, outcome: &Outcome, request: &Request<'_>) -> bool {
+        if !outcome.is_outdated || self.env.now() + REPLAN_PAUSE >= request.deadline {
+            return false;
+        }
+        self.env.mark("cas.outdated");
+        self.env.sleep(REPLAN_PAUSE).await;
+        true
+    }
+
+    /// Prepares a statement, on every shard. The guard of an ordinary user adds to `warnings`, which go with a refusal too.
     ///
     /// # Errors
     /// If it makes no sense.
@@ -307,6 +325,7 @@ impl Coordinator {
         keyspace: Option<&str>,
         tracing: Option<&Tracing>,
         user: Option<&Rc<str>>,
+        warnings: &mut Vec<String>,
     ) -> Result<PreparedInfo, ErrorResponse> {
         if let Some(tracing) = tracing {
             tracing.begin_prepare(text);
@@ -319,7 +338,10 @@ impl Coordinator {
         if let Some(user) = user
             && self.is_guarded(user, false).await?
         {
-            guard_plan(&entry.prepared.plan, &self.new_guard()).map_err(cql_error)?;
+            let guard = self.new_guard();
+            let checked = guard_plan(&entry.prepared.plan, &guard);
+            warnings.extend(guard.take_warnings());
+            checked.map_err(cql_error)?;
         }
         if let Plan::Role(statement) = &entry.prepared.plan
             && !self.authenticates()
@@ -392,19 +414,27 @@ impl Coordinator {
         id: &[u8],
         request: Request<'_>,
     ) -> (Outcome, Option<PreparedInfo>) {
-        let entry = match self.entry(id) {
+        let mut entry = match self.entry(id) {
             Ok(entry) => entry,
             Err(error) => return (error.into(), None),
         };
         if let Some(tracing) = &request.tracing {
             tracing.begin_execute(&entry, request.options);
         }
-        let given = &request.options.values;
-        if let Err(error) = check_count(given, &entry.prepared.variables, "there") {
-            return (error.into(), Some(entry.info.clone()));
+        loop {
+            let given = &request.options.values;
+            if let Err(error) = check_count(given, &entry.prepared.variables, "there") {
+                return (error.into(), Some(entry.info.clone()));
+            }
+            let outcome = self.run(&entry.prepared, &entry.info.result, &request).await;
+            if !self.plans_anew(&outcome, &request).await {
+                return (outcome, Some(entry.info.clone()));
+            }
+            entry = match self.entry(id) {
+                Ok(entry) => entry,
+                Err(error) => return (error.into(), None),
+            };
         }
-        let outcome = self.run(&entry.prepared, &entry.info.result, &request).await;
-        (outcome, Some(entry.info.clone()))
     }
 
     async fn run(
@@ -466,12 +496,16 @@ impl Coordinator {
         if let Some(tracing) = &request.tracing {
             tracing.begin_batch(request.options);
         }
-        let mut outcome = match self.batch_parts(batch, &request).await {
-            Ok(outcome) => outcome,
-            Err(error) => error.into(),
-        };
-        request.warn(&mut outcome);
-        outcome
+        loop {
+            let mut outcome = match self.batch_parts(batch, &request).await {
+                Ok(outcome) => outcome,
+                Err(error) => error.into(),
+            };
+            request.warn(&mut outcome);
+            if !self.plans_anew(&outcome, &request).await {
+                return outcome;
+            }
+        }
     }
 
     async fn batch_parts(
@@ -515,6 +549,7 @@ impl Coordinator {
         if request.user.is_some() {
             Box::pin(self.watch(request, false)).await?;
         }
+        self.guard_disk(request)?;
         for entry in &statements {
             request.guarded(|guard| guard_plan(&entry.prepared.plan, guard))?;
         }

@@ -23,6 +23,7 @@ mod table_store;
 mod trace;
 mod transaction;
 mod truncate;
+mod watch;
 
 pub use chunk_cache::ChunkCacheStats;
 pub use engine::{Engine, EngineStats};
@@ -34,5 +35,6 @@ pub use options::Options;
 pub use read::{KeyScan, PartitionCursor, ScanStart, Slices};
 pub use sstables::{LiveSet, SSTable};
 pub use start::Replay;
-pub use table_store::{Measure, TableStats, TableStore};
+pub use table_store::{CasStep, Measure, TableStats, TableStore, Timed};
 pub use trace::{EVENTS_MAX, Noted, Trace, TraceEvent};
+pub use watch::{Finding, Oversized, SizeLimit, Tell, WriteLimits};

@@ -108,17 +108,19 @@ impl Node {
 
     async fn all_clients(&self) -> Result<Vec<Client>, Stopping> {
         let views = self.on_all(|node| node.on_server(|server| server.clients())).await?;
+        let is_open = !self.config().auth.authenticates;
         let client = |view: server::ClientView| Client {
             address: view.remote,
             hostname: view.remote.ip().to_string(),
-            username: Some(view.user.unwrap_or_else(|| ANONYMOUS.to_owned())),
+            // who has not logged in yet is nobody
+            username: view.user.or_else(|| is_open.then(|| ANONYMOUS.to_owned())),
             stage: view.stage,
             protocol_version: view.version.into(),
             options: Some(view.options),
             driver_name: view.driver_name,
             driver_version: view.driver_version,
             requests: view.messages as i64,
-            tls: None,
+            tls: view.tls,
             keyspace: view.keyspace,
         };
         Ok(views.into_iter().flatten().map(client).collect())

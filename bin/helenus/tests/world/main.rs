@@ -3,6 +3,7 @@
 mod atomic;
 mod guarded;
 mod prepared;
+mod replanned;
 mod traced;
 mod truncate;
 

@@ -1,7 +1,7 @@
 //! The texts that Cassandra's nodetool 5.0.9 prints (`tools.nodetool.*`).
 
 pub(crate) mod cluster;
-mod columns;
+pub(crate) mod columns;
 pub(crate) mod compaction;
 pub(crate) mod info;
 mod number;

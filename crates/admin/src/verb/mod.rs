@@ -6,12 +6,18 @@ mod help;
 mod names;
 mod snapshots;
 
+use crate::guardrails::{Category, Shown};
 use crate::operator::Snapshots;
 use crate::timeout::{Timeout, UnknownTimeout};
 use args::Args;
 pub use help::help;
 use names::{NOT_SERVED, SERVED};
 pub(crate) use snapshots::check as check_snapshot;
+
+/// What is said where more than one guardrail is asked for.
+const ONE_GUARDRAIL: &str = "Specify only one guardrail name to get the configuration of or no name to get the configuration of all of them.";
+/// What is said where a guardrail is asked for by its category and by its name.
+const NO_GUARDRAIL: &str = "Do not specify additional arguments when --category/-c is set.";
 
 /// A verb that this node serves.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -58,6 +64,8 @@ pub enum Verb {
     EnableBinary,
     /// Writes memtables to disk.
     Flush(Selection),
+    /// Shows guardrails as they stand.
+    GetGuardrails(Shown),
     /// Says how long a timeout is.
     GetTimeout(Timeout),
     /// Says which share of requests is traced.
@@ -76,6 +84,8 @@ pub enum Verb {
     },
     /// Estimates the sizes of all tables.
     RefreshSizeEstimates,
+    /// Sets a guardrail until the next start: its name and its values.
+    SetGuardrails(Vec<String>),
     /// Sets a timeout until the next start.
     SetTimeout {
         /// Which.
@@ -164,6 +174,11 @@ pub enum VerbError {
     /// Arguments that do not fit.
     #[error("{0}")]
     Arguments(String),
+    /// Not a category of guardrails.
+    #[error(
+        "Illegal value for -c/--category used: '{0}'. Supported values are values,thresholds,flags,others."
+    )]
+    UnknownCategory(String),
     /// Not the name of a timeout.
     #[error(transparent)]
     UnknownTimeout(#[from] UnknownTimeout),
@@ -186,6 +201,8 @@ impl VerbError {
     pub fn text(&self) -> String {
         match self {
             Self::Nothing => help(None),
+            // Cassandra prints this one by itself.
+            Self::UnknownCategory(_) => format!("\nError: {self}\n"),
             Self::NotServed(_) => format!("nodetool: {self}\n"),
             _ => bad_use(&self.to_string()),
         }
@@ -244,6 +261,7 @@ impl Verb {
             "enablebackup" => Self::EnableBackup,
             "enablebinary" => Self::EnableBinary,
             "flush" => Self::Flush(selection(args)),
+            "getguardrailsconfig" => Self::GetGuardrails(shown(args)?),
             "gettimeout" => Self::GetTimeout(get_timeout(&args.rest())?),
             "gettraceprobability" => Self::GetTraceProbability,
             "info" => {
@@ -252,6 +270,7 @@ impl Verb {
             }
             "listsnapshots" => snapshots::list(args),
             "refreshsizeestimates" => Self::RefreshSizeEstimates,
+            "setguardrailsconfig" => Self::SetGuardrails(args.rest()),
             "settimeout" => set_timeout(&args.rest())?,
             "settraceprobability" => Self::SetTraceProbability(share(args)?),
             "snapshot" => snapshots::snapshot(args)?,
@@ -281,6 +300,23 @@ fn table_stats(args: &mut Args) -> Result<Verb, VerbError> {
     let ignore = args.flag(&["-i"]);
     let human_readable = args.flag(&["-H", "--human-readable"]);
     Ok(Verb::TableStats { filter: TableFilter { names: args.rest(), ignore }, human_readable })
+}
+
+fn shown(args: &mut Args) -> Result<Shown, VerbError> {
+    let expand = args.flag(&["--expand"]);
+    let category = match args.value(&["-c", "--category"])? {
+        None => None,
+        Some(name) => Some(Category::of(&name).ok_or(VerbError::UnknownCategory(name))?),
+    };
+    let mut names = args.rest();
+    if names.len() > 1 {
+        return Err(VerbError::Arguments(ONE_GUARDRAIL.to_owned()));
+    }
+    let name = names.pop();
+    if name.is_some() && category.is_some() {
+        return Err(VerbError::Arguments(NO_GUARDRAIL.to_owned()));
+    }
+    Ok(Shown { category, expand, name })
 }
 
 fn share(args: &mut Args) -> Result<Share, VerbError> {
@@ -411,6 +447,20 @@ mod tests {
         );
         assert_eq!(parse("settraceprobability 0.5"), Ok(Verb::SetTraceProbability(Share(0.5))));
         assert_eq!(refused("").0, 0);
+    }
+
+    /// As nodetool 5.0.9 answered.
+    #[test]
+    fn reads_what_guardrails_to_show() {
+        assert_eq!(parse("getguardrailsconfig"), Ok(Verb::GetGuardrails(Shown::default())));
+        let category = Some(Category::Flags);
+        let shown = Shown { category, expand: true, name: None };
+        assert_eq!(parse("getguardrailsconfig --expand -c flags"), Ok(Verb::GetGuardrails(shown)));
+        assert!(refused("getguardrailsconfig a b").1.contains("Specify only one guardrail name"));
+        let both = refused("getguardrailsconfig -c flags group_by_enabled").1;
+        assert!(both.contains("Do not specify additional arguments"), "{both}");
+        let unknown = "\nError: Illegal value for -c/--category used: 'bogus'. Supported values are values,thresholds,flags,others.\n";
+        assert_eq!(refused("getguardrailsconfig -c bogus"), (1, unknown.to_owned()));
     }
 
     #[test]

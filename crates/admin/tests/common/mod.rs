@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use admin::{
     Answer, Cache, Cluster, CompactionStats, Life, Liveness, NetworkCache, NewSnapshot, NodeInfo,
-    Operator, OperatorError, Release, Replication, Ring, RingNode, SnapshotDetails, TableStats,
-    Timeout,
+    Operator, OperatorError, Release, Replication, Ring, RingNode, Setting, SnapshotDetails,
+    TableStats, Timeout,
 };
 
 const TOKENS: [i64; 16] = [
@@ -118,6 +118,17 @@ impl Operator for Fake {
             decommissioning: false,
             decommission_failed: false,
         })
+    }
+
+    async fn settings(&self) -> Answer<Vec<Setting>> {
+        Ok(vec![("group_by_enabled".to_owned(), Some("true".to_owned()))])
+    }
+
+    async fn set_guardrails(&self, settings: &[String]) -> Answer<()> {
+        match settings {
+            [_, fail] if fail.ends_with("=10") => Err(OperatorError::BadUse("no".to_owned())),
+            settings => self.note(format!("set {settings:?}")),
+        }
     }
 
     async fn keyspaces(&self) -> Answer<Vec<Replication>> {

@@ -46,7 +46,7 @@ pub(super) static KEYS: &[Key] = &[
     key("counter_cache_keys_to_save", INT, "2147483647", NotYet),
     key("counter_cache_save_period", Seconds(&SECONDS_INT), "7200s", NotYet),
     key("counter_cache_size", Quantity(&MIB), "null", NotYet),
-    key("data_disk_usage_max_disk_size", Quantity(&BYTES), "null", NotYet),
+    key("data_disk_usage_max_disk_size", Quantity(&BYTES), "null", Served),
     key("data_file_directories", List, "null", Served),
     key("disk_access_mode", Enum(DISK_ACCESS_MODE), "mmap_index_only", NotYet),
     key("disk_failure_policy", Enum(DISK_FAILURE_POLICY), "ignore", Served),
