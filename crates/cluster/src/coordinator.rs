@@ -34,6 +34,8 @@ use crate::virtual_tables::Views;
 
 /// Bytes of prepared statements that a shard keeps where the configuration does not say.
 const PREPARED_BYTES: u64 = 10 << 20;
+/// Bytes of a text from which on it is parsed and planned on a helper thread: a byte of the dearest ones costs 200 ns.
+const LONG_TEXT: usize = 8 << 10;
 
 /// What a request brings beside its statement.
 #[derive(Clone)]
@@ -259,16 +261,25 @@ impl Coordinator {
         Now { timestamp: options.timestamp.unwrap_or(unique), seconds, millis: unique / 1000 }
     }
 
-    fn plan(
+    /// Parses and plans a text under the present schema, whose epoch is given too; a long one where it keeps nobody waiting.
+    async fn plan(
         &self,
         text: &str,
         keyspace: Option<&str>,
         trace: &Trace,
-    ) -> Result<Prepared, ErrorResponse> {
+    ) -> Result<(Prepared, u64), ErrorResponse> {
         trace.note(&self.env, || format!("Parsing {}", redacted(text)));
-        let parsed = cql::parse(text).map_err(|error| parse_error(&error))?;
+        let schema = self.schema();
+        let epoch = schema.epoch();
+        let planned = if text.len() <= LONG_TEXT {
+            plan_under(text, keyspace, &schema)
+        } else {
+            let (text, keyspace) = (text.to_owned(), keyspace.map(str::to_owned));
+            let plan = move || plan_under(&text, keyspace.as_deref(), &schema);
+            Box::pin(self.env.helper(plan)).await
+        };
         trace.note(&self.env, || "Preparing statement".to_owned());
-        cql::prepare(&parsed, keyspace, &self.schema()).map_err(cql_error)
+        Ok((planned?, epoch))
     }
 
     /// Runs a statement.
@@ -277,8 +288,8 @@ impl Coordinator {
         if let Some(tracing) = &request.tracing {
             tracing.begin_query(text, request.options);
         }
-        let prepared = match self.plan(text, keyspace.as_deref(), request.trace()) {
-            Ok(prepared) => prepared,
+        let prepared = match self.plan(text, keyspace.as_deref(), request.trace()).await {
+            Ok((prepared, _)) => prepared,
             Err(error) => return error.into(),
         };
         let metadata = result_metadata(&prepared);
@@ -304,7 +315,7 @@ impl Coordinator {
         let keyspace = keyspace.or(session_keyspace);
         let known = self.prepared.borrow().get(&prepared_id(keyspace, text));
         let known = known.is_some_and(|entry| entry.epoch == self.schema().epoch());
-        let entry = self.prepare_here(text, keyspace)?;
+        let entry = self.prepare_here(text, keyspace).await?;
         if let Some(user) = user
             && self.is_guarded(user, false).await?
         {
@@ -318,11 +329,11 @@ impl Coordinator {
         }
         for shard in (0..self.shards.count()).filter(|shard| *shard != self.shards.me()) {
             let (text, keyspace) = (text.to_owned(), keyspace.map(str::to_owned));
-            let prepare = move |other: &Rc<Self>| {
+            let prepare = async move |other: Rc<Self>| {
                 // The schema may have changed meanwhile; then the shard answers UNPREPARED and the driver asks again.
-                let _ = other.prepare_here(&text, keyspace.as_deref());
+                let _ = other.prepare_here(&text, keyspace.as_deref()).await;
             };
-            let _ = self.shards.call(shard, prepare).await;
+            let _ = self.shards.call_async(shard, Class::Statement, prepare).await;
         }
         let mut info = entry.info.clone();
         if !known && !entry.prepared.is_qualified {
@@ -331,13 +342,25 @@ impl Coordinator {
         Ok(info)
     }
 
-    fn prepare_here(&self, text: &str, keyspace: Option<&str>) -> Result<Rc<Entry>, ErrorResponse> {
-        let parsed = cql::parse(text).map_err(|error| parse_error(&error))?;
-        let schema = self.schema();
-        let prepared = cql::prepare(&parsed, keyspace, &schema).map_err(cql_error)?;
-        let entry = Rc::new(Entry::new(text, keyspace, prepared, schema.epoch()));
+    async fn prepare_here(
+        &self,
+        text: &str,
+        keyspace: Option<&str>,
+    ) -> Result<Rc<Entry>, ErrorResponse> {
+        let (prepared, epoch) = self.plan(text, keyspace, &Trace::default()).await?;
+        Ok(self.keep_prepared(text, keyspace, prepared, epoch))
+    }
+
+    fn keep_prepared(
+        &self,
+        text: &str,
+        keyspace: Option<&str>,
+        prepared: Prepared,
+        epoch: u64,
+    ) -> Rc<Entry> {
+        let entry = Rc::new(Entry::new(text, keyspace, prepared, epoch));
         self.prepared.borrow_mut().put(&entry);
-        Ok(entry)
+        entry
     }
 
     /// The statement of an id, planned under the present schema.
@@ -354,9 +377,10 @@ impl Coordinator {
             schema.table(&was.keyspace, &was.name).is_some_and(|now| was.keeps_statements(now))
         };
         if entry.prepared.plan.tables().iter().all(is_same)
-            && let Ok(entry) = self.prepare_here(&entry.text, entry.keyspace.as_deref())
+            && let Ok(prepared) = plan_under(&entry.text, entry.keyspace.as_deref(), &schema)
         {
-            return Ok(entry);
+            let (text, keyspace) = (&entry.text, entry.keyspace.as_deref());
+            return Ok(self.keep_prepared(text, keyspace, prepared, schema.epoch()));
         }
         self.prepared.borrow_mut().remove(&entry);
         Err(ErrorResponse::unprepared(id))
@@ -462,7 +486,8 @@ impl Coordinator {
             let statement = match entry.statement {
                 BatchStatement::Prepared(id) => self.entry(id)?,
                 BatchStatement::Text(text) => {
-                    let prepared = self.plan(text, keyspace.as_deref(), request.trace())?;
+                    let (prepared, _) =
+                        self.plan(text, keyspace.as_deref(), request.trace()).await?;
                     Rc::new(Entry::new(text, keyspace.as_deref(), prepared, 0))
                 }
             };
@@ -602,4 +627,13 @@ pub(crate) fn batch_write_type(kind: cql::ast::BatchKind) -> WriteType {
         cql::ast::BatchKind::Unlogged => WriteType::UnloggedBatch,
         cql::ast::BatchKind::Counter => WriteType::Counter,
     }
+}
+
+fn plan_under(
+    text: &str,
+    keyspace: Option<&str>,
+    schema: &Schema,
+) -> Result<Prepared, ErrorResponse> {
+    let parsed = cql::parse(text).map_err(|error| parse_error(&error))?;
+    cql::prepare(&parsed, keyspace, schema).map_err(cql_error)
 }
