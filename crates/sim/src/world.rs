@@ -104,7 +104,7 @@ pub fn run<S: Site, L: Load<S>>(seed: u64, bug: Option<&'static str>) -> Outcome
     let mut run = Run::<S, L>::new(seed, bug);
     let result = run.lives().and_then(|()| run.load.judge());
     let mut outcome = run.outcome(result.err());
-    let left = run.end();
+    let left = run.leave();
     if left > 0 && outcome.wrong.is_none() {
         outcome.wrong = Some(format!("{left} shards are still in memory when all is over"));
     }
@@ -162,7 +162,7 @@ impl<S: Site, L: Load<S>> Run<S, L> {
     }
 
     /// Drops everything; how many shards hold on to themselves?
-    fn end(self) -> usize {
+    fn leave(self) -> usize {
         let Self { world, site, load, clients, .. } = self;
         drop((site, load, clients));
         world.end()
