@@ -137,7 +137,8 @@ impl History {
     /// May a counter be added to as often as this?
     pub fn takes(&self, place: Place, times: u32) -> bool {
         let counter = self.counters.get(&place);
-        counter.is_none_or(|it| !it.closed && it.next_bit + times <= ADDITIONS_MAX)
+        let (closed, bit) = counter.map_or((false, 0), |it| (it.closed, it.next_bit));
+        !closed && bit + times <= ADDITIONS_MAX
     }
 
     /// A write is about to be sent that adds once to each of these counters, up or down: what it adds.
