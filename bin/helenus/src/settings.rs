@@ -56,6 +56,7 @@ pub fn storage_options(config: &Config) -> storage::Options {
         column_index_bytes: config.column_index_size.unwrap_or(COLUMN_INDEX_BYTES) as u32,
         chunk_cache_bytes: budget / 4,
         compaction_bytes_per_second: config.compaction_throughput.unwrap_or(0),
+        incremental_backups: config.incremental_backups,
     }
 }
 

@@ -78,6 +78,7 @@ impl Plan {
             column_index_bytes: 1 << rng.between(9, 13),
             chunk_cache_bytes: rng.between(16, 256) << 10,
             compaction_bytes_per_second: if rng.one_in(2) { 0 } else { 4 << 20 },
+            incremental_backups: false,
         };
         Self { lives: lives(&rng), sync, options, jumps: jumps(&rng), slow: slow(&rng) }
     }

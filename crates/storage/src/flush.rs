@@ -105,7 +105,7 @@ impl Node {
         let directory = self.directory_of(engine, table).await?;
         let descriptor = self.next_descriptor(node_table);
         let mut transaction = Transaction::begin(env, &directory, "flush", &descriptor).await?;
-        let mut output = Output::create(env, &directory, descriptor, options).await?;
+        let mut output = Output::create(engine, table, &directory, descriptor, options).await?;
         write_all(engine, table, &memtables, &mut output).await?;
         let any = output.finish().await?;
         if !any {
@@ -116,6 +116,7 @@ impl Node {
         let number = self.numbers.next();
         let sstable =
             SSTable::open(env, &directory, &descriptor, number, table.is_counter()).await?;
+        self.back_up(engine, table, &sstable).await?;
         transaction.commit(&[]).await?;
         transaction.finish().await?;
         self.stats.flushed_bytes.set(self.stats.flushed_bytes.get() + sstable.bytes_on_disk);
@@ -212,15 +213,13 @@ async fn write_partition(
     partition: &mut PartitionCursor,
     output: &mut Output,
 ) -> Result<(), StorageError> {
-    let started =
-        output.writer.start_partition(&key.bytes, partition.deletion(), partition.static_row());
-    started.map_err(|e| output.error(e))?;
+    output.start(&key.bytes, partition.deletion(), partition.static_row())?;
     while let Some(unfiltered) = partition.next().await? {
-        output.writer.append(unfiltered).map_err(|e| output.error(e))?;
+        output.append(unfiltered)?;
         output.drain().await?;
         engine.env().maybe_yield().await;
     }
-    output.writer.end_partition().map_err(|e| output.error(e))?;
+    output.end()?;
     output.drain().await?;
     Ok(())
 }

@@ -26,6 +26,8 @@ pub struct Node {
     pub(crate) numbers: Numbers,
     /// Off while the node drains.
     compactions: Cell<bool>,
+    /// Are links to what is flushed kept?
+    backups: Cell<bool>,
     tables: RefCell<HashMap<TableId, Rc<NodeTable>>>,
     /// Tables that some shard wants flushed.
     wanted: RefCell<BTreeSet<TableId>>,
@@ -103,6 +105,7 @@ impl Node {
             me: Weak::clone(me),
             numbers: Numbers::default(),
             compactions: Cell::new(true),
+            backups: Cell::new(engine.options.incremental_backups),
             tables: RefCell::default(),
             wanted: RefCell::default(),
             cutting: Semaphore::new(1),
@@ -149,6 +152,16 @@ impl Node {
     /// Lets compactions start, or not.
     pub fn enable_compactions(&self, enabled: bool) {
         self.compactions.set(enabled);
+    }
+
+    /// Are links to what is flushed kept, as backups?
+    pub fn backs_up(&self) -> bool {
+        self.backups.get()
+    }
+
+    /// Lets links to what is flushed be kept, or not.
+    pub fn enable_backups(&self, enabled: bool) {
+        self.backups.set(enabled);
     }
 
     /// Compactions under way.

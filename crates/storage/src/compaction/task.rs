@@ -151,7 +151,7 @@ impl Node {
         let descriptor = self.next_descriptor(node_table);
         let mut transaction =
             Transaction::begin(env, &directory, "compaction", &descriptor).await?;
-        let mut output = Output::create(env, &directory, descriptor, options).await?;
+        let mut output = Output::create(engine, table, &directory, descriptor, options).await?;
         let unique = env.unique_micros();
         let running = self.runs(RunningCompaction {
             id: types::Uuid::from_unix_micros(unique, env.random_u64()).to_bytes(),
@@ -401,8 +401,7 @@ async fn write_purged(
     let static_row = static_row.as_deref().map(RowRef::from_packed);
     let mut started = deletion != Deletion::LIVE || static_row.is_some();
     if started {
-        let start = output.writer.start_partition(key.bytes, deletion, static_row);
-        start.map_err(|e| output.error(e))?;
+        output.start(key.bytes, deletion, static_row)?;
     }
     while let Some(unfiltered) = partition.next().await? {
         let left = match unfiltered {
@@ -416,15 +415,14 @@ async fn write_purged(
             continue;
         };
         if !std::mem::replace(&mut started, true) {
-            let start = output.writer.start_partition(key.bytes, deletion, static_row);
-            start.map_err(|e| output.error(e))?;
+            output.start(key.bytes, deletion, static_row)?;
         }
-        output.writer.append(left).map_err(|e| output.error(e))?;
+        output.append(left)?;
         pace.wrote(output.drain().await?).await;
         engine.env().maybe_yield().await;
     }
     if started {
-        output.writer.end_partition().map_err(|e| output.error(e))?;
+        output.end()?;
         pace.wrote(output.drain().await?).await;
     }
     Ok(())
