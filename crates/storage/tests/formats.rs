@@ -141,6 +141,7 @@ async fn shard(
         column_index_bytes: 4 << 10,
         chunk_cache_bytes: 64 << 10,
         compaction_bytes_per_second: 0,
+        incremental_backups: false,
     };
     let engine = Engine::new(&env, options, shards, schema(table));
     let context = Rc::clone(&engine);

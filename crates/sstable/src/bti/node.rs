@@ -173,7 +173,7 @@ impl<'a> Node<'a> {
             0 => Some(self.distance),
             12 => {
                 let two = u16::from_be_bytes(*self.distances.get(start..)?.first_chunk()?);
-                Some(u64::from(if place % 2 == 0 { two >> 4 } else { two & 0xfff }))
+                Some(u64::from(if place.is_multiple_of(2) { two >> 4 } else { two & 0xfff }))
             }
             bits => {
                 let bytes = self.distances.get(start..start + bits / 8)?;
