@@ -309,7 +309,6 @@ impl Coordinator {
         if !outcome.is_outdated || self.env.now() + REPLAN_PAUSE >= request.deadline {
             return false;
         }
-        self.env.mark("cas.outdated");
         self.env.sleep(REPLAN_PAUSE).await;
         true
     }
