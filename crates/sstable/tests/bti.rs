@@ -254,7 +254,7 @@ fn keys() -> impl Strategy<Value = BTreeMap<Vec<u8>, u64>> {
     let key = prop_oneof![2 => narrow, 1 => wide];
     prop_oneof![
         proptest::collection::btree_map(key.clone(), 0u64..1 << 40, 1..40),
-        proptest::collection::btree_map(key, 0u64..1 << 40, 300..1500),
+        proptest::collection::btree_map(key, 0u64..1 << 40, 300..700),
     ]
 }
 
@@ -264,7 +264,7 @@ fn value(cursor: &mut TrieCursor, file: &Memory) -> u64 {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 96, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 32, failure_persistence: None, ..ProptestConfig::default() })]
 
     /// A trie answers as a map does: walked either way, and asked for the last entry up to any key.
     #[test]
