@@ -128,8 +128,20 @@ fn entries(directory: &Path) -> Result<Vec<std::path::PathBuf>, String> {
     }
 }
 
-/// Does each table of contents in a snapshot name files that are there?
+/// Does each table of contents in a snapshot name files that are there, and are its manifest and its schema complete?
 fn is_whole(snapshot: &Path) -> Result<bool, String> {
+    let text = |name: &str| match std::fs::read(snapshot.join(name)) {
+        Ok(bytes) => Ok(String::from_utf8_lossy(&bytes).into_owned()),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(String::new()),
+        Err(error) => Err(format!("{}: {error}", snapshot.join(name).display())),
+    };
+    let (manifest, schema) = (text("manifest.json")?, text("schema.cql")?);
+    if !(manifest.starts_with('{') && manifest.ends_with('}')) {
+        return Ok(false);
+    }
+    if !(schema.starts_with("CREATE TABLE IF NOT EXISTS ks.tr (") && schema.ends_with(";\n")) {
+        return Ok(false);
+    }
     let mut any = false;
     for file in entries(snapshot)? {
         let name = file.file_name().unwrap_or_default().to_string_lossy().into_owned();
@@ -139,7 +151,8 @@ fn is_whole(snapshot: &Path) -> Result<bool, String> {
             let metadata = std::fs::metadata(snapshot.join(format!("{stem}{component}")));
             metadata.is_ok_and(|metadata| metadata.len() > 0)
         };
-        if contents.is_empty() || !contents.lines().all(there) {
+        let named = manifest.contains(&format!("\"{stem}Data.db\""));
+        if !named || contents.is_empty() || !contents.lines().all(there) {
             return Ok(false);
         }
         any = true;
