@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use std::rc::{Rc, Weak};
 use std::sync::Arc;
 
-use env::Class;
+use env::{Class, Env};
 use env::sync::{Notify, Semaphore};
 use schema::{CompactionParams, Table, TableId};
 use types::hash::HashMap;
@@ -24,6 +24,7 @@ const FLUSH_WEIGHT: f64 = 0.0046;
 
 /// The part of the engine that the node has once.
 pub struct Node {
+    env: Env,
     engine: Weak<Engine>,
     me: Weak<Node>,
     /// Gives SSTables their numbers.
@@ -112,11 +113,13 @@ pub(crate) struct NodeTable {
     /// What the operator said about background compactions, against the table's `enabled` option.
     pub auto: Cell<Option<bool>>,
     strategy: RefCell<Option<Strategy>>,
+    env: Env,
 }
 
 impl NodeTable {
-    fn new() -> Self {
+    fn new(env: &Env) -> Self {
         Self {
+            env: env.clone(),
             live: RefCell::default(),
             changing: Semaphore::new(1),
             next_generation: Cell::new(1),
@@ -138,7 +141,8 @@ impl NodeTable {
             *strategy = None;
             self.auto.set(None);
         }
-        ask(strategy.get_or_insert_with(|| Strategy::new(params)))
+        let now_millis = self.env.unix_micros() / 1000;
+        ask(strategy.get_or_insert_with(|| Strategy::new(params, now_millis)))
     }
 
     /// Has its strategy another definition than this?
@@ -166,6 +170,7 @@ impl NodeTable {
 impl Node {
     pub(crate) fn new(engine: &Rc<Engine>) -> Rc<Self> {
         Rc::new_cyclic(|me| Self {
+            env: engine.env().clone(),
             engine: Rc::downgrade(engine),
             me: Weak::clone(me),
             numbers: Numbers::default(),
@@ -191,7 +196,7 @@ impl Node {
 
     pub(crate) fn table(&self, id: TableId) -> Rc<NodeTable> {
         let mut tables = self.tables.borrow_mut();
-        Rc::clone(tables.entry(id).or_insert_with(|| Rc::new(NodeTable::new())))
+        Rc::clone(tables.entry(id).or_insert_with(|| Rc::new(NodeTable::new(&self.env))))
     }
 
     pub(crate) fn me(&self) -> Option<Rc<Self>> {

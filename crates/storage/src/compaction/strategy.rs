@@ -20,12 +20,12 @@ enum Class {
 }
 
 impl Class {
-    fn new(params: &CompactionParams) -> Self {
+    fn new(params: &CompactionParams, now_millis: i64) -> Self {
         let given = Given(params);
         match params.kind {
             CompactionClass::Leveled => Self::Leveled(Leveled::new(given)),
             CompactionClass::TimeWindow => Self::TimeWindow(TimeWindow::new(given)),
-            CompactionClass::Unified => Self::Unified(Unified::new(given)),
+            CompactionClass::Unified => Self::Unified(Unified::new(given, now_millis)),
             // a class that nobody knows here has its files kept together as good as any
             CompactionClass::SizeTiered | CompactionClass::Custom => {
                 Self::SizeTiered(SizeTiered::new(given))
@@ -81,8 +81,8 @@ pub struct Strategy {
 
 impl Strategy {
     /// The one that a table's parameters name, knowing of nothing yet.
-    pub fn new(params: &CompactionParams) -> Self {
-        let groups = [Class::new(params), Class::new(params)];
+    pub fn new(params: &CompactionParams, now_millis: i64) -> Self {
+        let groups = [Class::new(params, now_millis), Class::new(params, now_millis)];
         Self { params: params.clone(), groups }
     }
 

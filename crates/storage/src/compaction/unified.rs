@@ -89,7 +89,7 @@ pub struct Unified {
     /// `expired_sstable_check_frequency_seconds`, in milliseconds.
     check_millis: i64,
     tombstones: TombstoneOptions,
-    last_check_millis: Option<i64>,
+    last_check_millis: i64,
     flush_bytes: Cell<u64>,
 }
 
@@ -116,7 +116,7 @@ fn scaling_parameter(text: &str) -> Option<i32> {
 }
 
 impl Unified {
-    pub(crate) fn new(given: Given<'_>) -> Self {
+    pub(crate) fn new(given: Given<'_>, now_millis: i64) -> Self {
         let text = given.text("scaling_parameters").unwrap_or("T4");
         let mut scaling: Vec<i32> = text.split(',').filter_map(scaling_parameter).collect();
         if scaling.is_empty() {
@@ -137,7 +137,7 @@ impl Unified {
             },
             check_millis: seconds.saturating_mul(1000),
             tombstones: TombstoneOptions::new(given),
-            last_check_millis: None,
+            last_check_millis: now_millis,
             flush_bytes: Cell::new(0),
         }
     }
@@ -258,9 +258,8 @@ impl Unified {
     pub(crate) fn next(&mut self, mine: &[&Candidate], view: &View<'_>) -> Option<Choice> {
         let mut free = Self::free(mine);
         let mut expired = Vec::new();
-        let last = *self.last_check_millis.get_or_insert(view.now_millis);
-        if view.now_millis - last > self.check_millis {
-            self.last_check_millis = Some(view.now_millis);
+        if view.now_millis - self.last_check_millis > self.check_millis {
+            self.last_check_millis = view.now_millis;
             expired = self.tombstones.expired(view, &free, &view.overlapping(&free));
             free.retain(|table| !expired.contains(&table.id));
         }
