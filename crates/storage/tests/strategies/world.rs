@@ -338,13 +338,22 @@ impl Client {
         }
         self.by_hand().await?;
         if self.plan.then.is_some() {
+            // of sizes that size tiers leave alone, and levels do not
+            for _ in 0..2 {
+                self.round().await?;
+            }
             self.idle().await;
+            let count = self.node.stats.compactions.get();
             self.notes.changed.set(true);
             self.node.set_schema(&schema(self.plan, true)).await?;
             self.until("of the new strategy", async |client: &Self| {
                 client.live().iter().any(|table| table.level() > 0)
             })
             .await;
+            self.idle().await;
+            if self.node.stats.compactions.get() == count {
+                self.wrong("the new strategy did nothing".into());
+            }
         }
         for _ in 0..4 {
             self.round().await?;
