@@ -7,8 +7,8 @@ use std::path::PathBuf;
 use std::rc::{Rc, Weak};
 use std::sync::Arc;
 
-use env::{Class, Env};
 use env::sync::{Notify, Semaphore};
+use env::{Class, Env};
 use schema::{CompactionParams, Table, TableId};
 use types::hash::HashMap;
 

@@ -78,10 +78,8 @@ impl Scenario {
     fn table(&mut self, words: &[&str]) -> Candidate {
         let int = |at: usize| words[at].parse::<i64>().expect(words[at]);
         let double = |at: usize| words[at].parse::<f64>().expect(words[at]);
-        let key = |at: usize| PartitionKey {
-            token: Token(int(at)),
-            bytes: int(at).to_be_bytes().into(),
-        };
+        let key =
+            |at: usize| PartitionKey { token: Token(int(at)), bytes: int(at).to_be_bytes().into() };
         let id = int(0) as u64;
         self.shared.insert(id, u64::try_from(int(13)).ok());
         Candidate {
@@ -164,7 +162,8 @@ pub fn compare(text: &str) -> Result<Tally, String> {
             continue;
         }
         if words[0] == "shard" {
-            let (shards, token) = (rest[0].parse().expect("count"), rest[1].parse().expect("token"));
+            let (shards, token) =
+                (rest[0].parse().expect("count"), rest[1].parse().expect("token"));
             let shard = shard_of(Token(token), shards);
             let end = if shard + 1 == shards {
                 "end".to_owned()

@@ -384,7 +384,8 @@ impl Day {
         }
         let (now, gc_before) = (self.now, self.gc_before());
         let older = |token: i64, row: Row| {
-            let holds = |file: &File| file.facts.min_timestamp <= row.micros && file.find(token).is_some();
+            let holds =
+                |file: &File| file.facts.min_timestamp <= row.micros && file.find(token).is_some();
             self.files.values().any(holds)
         };
         let rows: Vec<(i64, Row)> = merged
@@ -422,9 +423,8 @@ impl Day {
             assert!(self.files.contains_key(id) && !self.busy.contains(id), "{choice:?}");
         }
         if self.params.class.ends_with("TimeWindowCompactionStrategy") {
-            let is_alive = |id: &&u64| {
-                self.files[*id].facts.max_local_deletion_time >= self.gc_before()
-            };
+            let is_alive =
+                |id: &&u64| self.files[*id].facts.max_local_deletion_time >= self.gc_before();
             let hour = |id: &u64| self.files[id].facts.max_timestamp / 3_600_000_000;
             let windows: BTreeSet<_> = choice.inputs.iter().filter(is_alive).map(hour).collect();
             assert!(windows.len() <= 1, "windows {windows:?} in {choice:?}");

@@ -41,7 +41,12 @@ const KINDS: [Kind; 8] = [
         &[("compaction_window_unit", "HOURS")],
     ),
     ("size-tiered, of a series", Load::Series, "SizeTieredCompactionStrategy", &[]),
-    ("unified N, of a series", Load::Series, "UnifiedCompactionStrategy", &[("scaling_parameters", "N")]),
+    (
+        "unified N, of a series",
+        Load::Series,
+        "UnifiedCompactionStrategy",
+        &[("scaling_parameters", "N")],
+    ),
 ];
 
 /// A time of each kind; what came of it.
@@ -55,7 +60,6 @@ pub fn days(seed: u64, minutes: u64) -> Vec<(&'static str, Report)> {
         day.compare();
         let report = day.report().clone();
         day.major(true);
-        println!("{name:<34} {report}");
         (name, report)
     };
     KINDS.into_iter().map(day).collect()

@@ -1,6 +1,7 @@
 //! Compaction's choices: against Cassandra's, against laws, and over a simulated day.
 
 mod answers;
+mod choices;
 mod day;
 mod loads;
 mod world;
@@ -94,4 +95,12 @@ fn time_windows_with_data() {
     let seen = world::run(4, WINDOWS, None);
     assert_eq!(seen.wrong, [""; 0]);
     assert!(seen.expired > 5, "{seen:?}");
+}
+
+/// A tombstone that goes while another file has what it deletes brings that back: reads that disagree are noticed.
+#[test]
+fn tombstones_that_go_early_would_be_found() {
+    let bug = Some("tombstone_purged_early");
+    let found = |seed| !world::run(seed, SIZE_TIERED, bug).wrong.is_empty();
+    assert!((1..=5).any(found));
 }

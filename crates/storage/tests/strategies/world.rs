@@ -11,7 +11,9 @@ use std::time::Duration;
 
 use env::sim::{World, WorldOptions};
 use env::{Class, Env, Mesh};
-use rows::{CellRef, Clustering, Deletion, Liveness, Mutation, RowBuilder, Unfiltered, UpdateBuilder};
+use rows::{
+    CellRef, Clustering, Deletion, Liveness, Mutation, RowBuilder, Unfiltered, UpdateBuilder,
+};
 use schema::{
     ColumnKind, CompressionParams, Keyspace, Replication, Schema, Table, TableId, TableParams,
 };
@@ -70,7 +72,8 @@ fn table(plan: Plan, changed: bool) -> Arc<Table> {
     let params = TableParams {
         compaction: params(class, options),
         compression: CompressionParams::none(),
-        gc_grace_seconds: if plan.expires { 0 } else { TableParams::default().gc_grace_seconds },
+        // what is deleted may go at once, so that what must not go is noticed
+        gc_grace_seconds: 0,
         ..TableParams::default()
     };
     let builder = Table::builder("ks", "t", ID)
@@ -278,9 +281,10 @@ impl Client {
         let before = self.levels();
         self.node.set_compaction_throughput(200 << 10);
         let node = Rc::clone(&self.node);
-        let major = self.engine.env().spawn_task(Class::Compaction, async move {
-            node.compact_all(ID).await
-        });
+        let major = self
+            .engine
+            .env()
+            .spawn_task(Class::Compaction, async move { node.compact_all(ID).await });
         self.until("under way", async |client: &Self| {
             client.node.running().iter().any(|running| running.written.get() > 0)
         })
