@@ -113,14 +113,14 @@ impl Leveled {
             if tiered.is_some() {
                 return tiered;
             }
-            let tables = self.from_level(levels, level);
+            let tables = self.one_of_level(levels, level);
             if !tables.is_empty() {
                 let next = next_level(&tables, self.sstable_bytes, levels);
                 let tables = self.with_starved(levels, next, tables);
                 return Some((tables, next, split));
             }
         }
-        let tables = self.from_level_0(levels);
+        let tables = self.oldest_of_level_0(levels);
         if tables.is_empty() {
             return tiered;
         }
@@ -138,7 +138,7 @@ impl Leveled {
     }
 
     /// One SSTable of a level above 0, and those of the next that it overlaps; none if all are being compacted.
-    fn from_level<'a>(&self, levels: &Levels<'a>, level: usize) -> Vec<&'a Candidate> {
+    fn one_of_level<'a>(&self, levels: &Levels<'a>, level: usize) -> Vec<&'a Candidate> {
         let after = self.last.as_ref().and_then(|last| last.get(level)?.as_ref());
         for table in levels.round(level, after) {
             let mut tables = vec![table];
@@ -152,7 +152,7 @@ impl Leveled {
 
     /// The oldest SSTables of level 0 and those that overlap them, and if that is enough, those of level 1 that they
     /// overlap.
-    fn from_level_0<'a>(&self, levels: &Levels<'a>) -> Vec<&'a Candidate> {
+    fn oldest_of_level_0<'a>(&self, levels: &Levels<'a>) -> Vec<&'a Candidate> {
         let busy: Vec<_> = levels.of_level(0).filter(|table| table.is_compacting).collect();
         let busy_span = tokens(&busy);
         let mut remaining: Vec<_> = levels.of_level(0).collect();

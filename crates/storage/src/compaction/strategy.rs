@@ -14,7 +14,7 @@ use super::unified::Unified;
 #[derive(Clone, Debug)]
 enum Class {
     SizeTiered(SizeTiered),
-    Leveled(Leveled),
+    Leveled(Box<Leveled>),
     TimeWindow(TimeWindow),
     Unified(Unified),
 }
@@ -23,7 +23,7 @@ impl Class {
     fn new(params: &CompactionParams, now_millis: i64) -> Self {
         let given = Given(params);
         match params.kind {
-            CompactionClass::Leveled => Self::Leveled(Leveled::new(given)),
+            CompactionClass::Leveled => Self::Leveled(Box::new(Leveled::new(given))),
             CompactionClass::TimeWindow => Self::TimeWindow(TimeWindow::new(given)),
             CompactionClass::Unified => Self::Unified(Unified::new(given, now_millis)),
             // a class that nobody knows here has its files kept together as good as any
