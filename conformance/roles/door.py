@@ -11,6 +11,7 @@ import shutil
 import signal
 import socket
 import ssl
+import struct
 import subprocess
 import sys
 import threading
@@ -272,6 +273,34 @@ def nobody_is_there_unless_asked_for(door):
     settings = ['authenticator=PasswordAuthenticator', 'first_superuser=boss']
     assert 'empty' in door.refused(*settings, f'first_superuser_password_file={empty}')
     assert 'first_superuser' in door.refused(*settings)
+
+
+@check
+def system_views_say_how_clients_came(door):
+    """As a Cassandra 5.0.9 with an optional TLS filled the same columns."""
+    boss = dict(user='boss', password='first secret')
+    twelve = door.client(maximum_version=ssl.TLSVersion.TLSv1_2)
+    twelve.set_ciphers('ECDHE-RSA-AES128-GCM-SHA256:ECDHE-ECDSA-AES128-GCM-SHA256')
+    with door.node(*door.password(), *door.tls('server.pem', '', optional='true')):
+        plain, old = door.connect(**boss), door.connect(twelve, **boss)
+        new, nobody = door.connect(door.client(), **boss), door.connect()
+        plain.query('USE system')
+        old.query('USE system_schema')
+        cipher = old.socket.cipher()[0].split('-')[1]
+        port = lambda c: c.socket.getsockname()[1]
+        wanted = {
+            port(plain): (b'ready', b'system', None, b'\0', None, b'boss'),
+            port(old): (b'ready', b'system_schema', f'TLS_ECDHE_{cipher}_WITH_AES_128_GCM_SHA256'.encode(), b'\1',
+                        b'TLSv1.2', b'boss'),
+            port(new): (b'ready', None, new.socket.cipher()[0].encode(), b'\1', b'TLSv1.3', b'boss'),
+            port(nobody): (b'authenticating', None, None, b'\0', None, None),
+        }
+        rows = plain.query('SELECT port, client_options, connection_stage, keyspace_name, ssl_cipher_suite, ssl_enabled, '
+                           'ssl_protocol, username FROM system_views.clients')['rows']
+        assert {row[1] for row in rows} == {struct.pack('>i', 1) + wire.value(b'CQL_VERSION') + wire.value(b'3.0.0')}, rows
+        assert {int.from_bytes(row[0], 'big'): tuple(row[2:]) for row in rows} == wanted, rows
+        for c in (plain, old, new, nobody):
+            c.close()
 
 
 @check

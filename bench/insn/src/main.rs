@@ -121,7 +121,7 @@ async fn once(env: &Env, node: &Rc<Coordinator>, decoder: &mut Decoder, bytes: &
 }
 
 async fn prepare(node: &Rc<Coordinator>, statement: &str) -> Vec<u8> {
-    match node.prepare(statement, None, None, None, None).await {
+    match node.prepare(statement, None, None, None, None, &mut Vec::new()).await {
         Ok(info) => info.id.to_vec(),
         Err(error) => panic!("{statement}: {}", error.message),
     }

@@ -81,23 +81,25 @@ impl server::Coordinator for Handler {
         let of = tracing.as_deref();
         let user = context.session.user();
         let user = user.as_ref();
-        let result = self.0.prepare(text, session.as_deref(), keyspace, of, user).await;
+        let mut warnings = Vec::new();
+        let session = session.as_deref();
+        let result = self.0.prepare(text, session, keyspace, of, user, &mut warnings).await;
         self.0.end_prepare_tracing(tracing.as_ref());
-        let result = result.map(|mut info| {
+        let result = result.map(|info| {
+            warnings.extend(info.warnings);
             if let Some(warning) = info.use_warning
                 && (keyspace.is_some() || !context.session.was_warned_of_use())
             {
-                info.warnings.push(warning);
+                warnings.push(warning);
             }
             PreparedAnswer {
                 id: info.id,
                 variables: info.variables,
                 result: info.result,
                 names: cluster::class_name,
-                warnings: info.warnings,
             }
         });
-        PrepareOutcome { result, tracing: told(context, &tracing) }
+        PrepareOutcome { result, warnings, tracing: told(context, &tracing) }
     }
 
     async fn execute(&self, context: &Context, execute: &Execute<'_>) -> Outcome {

@@ -4,12 +4,14 @@
 mod adapter;
 mod demo;
 mod error;
+mod guardrails;
 mod loop_metrics;
 mod message;
 mod node;
 mod node_metrics;
 mod operator;
 mod settings;
+mod snapshots;
 mod table_metrics;
 mod table_stats;
 mod tls;

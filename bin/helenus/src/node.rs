@@ -28,6 +28,10 @@ use crate::views::{CacheRates, Journal};
 
 /// How often recent values of histograms lose weight.
 const TICK: Duration = Duration::from_secs(1);
+/// Who says what the log has.
+const LOGGER: &str = "helenus.node";
+/// What is said of a key that guards what the node does not do.
+const IDLE: &str = "is accepted and guards nothing: this node has no indexes and no views, and reads no whole index of a partition";
 /// Seconds in a minute, in which evictions are counted.
 const MINUTE_SECONDS: u64 = 60;
 /// How long after the start the sizes of tables are first estimated, and how often from then on (Cassandra: 5 minutes).
@@ -300,6 +304,7 @@ impl Node {
     ) -> Result<(), NodeError> {
         let address = server_settings(&self.config)?.listen;
         let _lock = self.prepare_directories().await?;
+        self.watch_writes(&self.config);
         let booted = cluster::boot(&self.engine, &self.config).await?;
         let identity = Arc::new(booted.identity);
         self.start_coordinator(&identity);
@@ -315,7 +320,10 @@ impl Node {
             }
         });
         self.env.spawn(Class::Background, Rc::clone(self).estimate());
-        let mut notes = Vec::new();
+        self.env.spawn(Class::Background, Rc::clone(self).expire_snapshots());
+        self.env.spawn(Class::Background, Rc::clone(self).watch_disk());
+        let idle = self.config.idle();
+        let mut notes: Vec<String> = idle.iter().map(|key| format!("{key} {IDLE}")).collect();
         let _endpoint = self.serve_metrics(&mut notes)?;
         self.replay_metrics(&booted.replay);
         let operations = Rc::new(Operations(Rc::clone(self)));
@@ -534,8 +542,13 @@ impl Node {
     }
 
     /// Says something for the operator; on the first shard.
-    fn say(&self, level: &'static str, message: String) {
-        self.journal.say(self.env.unix_micros() / 1000, level, "helenus.node", message);
+    pub(crate) fn say(&self, level: &'static str, message: String) {
+        self.journal.say(self.env.unix_micros() / 1000, level, LOGGER, message);
+    }
+
+    /// Says it, unless it was said lately; on the first shard.
+    pub(crate) fn say_seldom(&self, level: &'static str, message: String) {
+        self.journal.say_seldom(self.env.unix_micros() / 1000, level, LOGGER, message);
     }
 
     /// Are clients served?

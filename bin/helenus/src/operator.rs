@@ -3,14 +3,16 @@
 use std::net::SocketAddr;
 use std::path::Path;
 use std::rc::Rc;
+use std::sync::Arc;
 use std::time::Duration;
 
 use admin::{
-    Answer, Cache, ChunkCache, Cluster, CompactionStats, Life, Liveness, NodeInfo, Operator,
-    OperatorError, Release, Replication, Ring, RingNode, RunningCompaction, TableStats, Timeout,
+    Answer, Cache, ChunkCache, Cluster, CompactionStats, Life, Liveness, NewSnapshot, NodeInfo,
+    Operator, OperatorError, Release, Replication, Ring, RingNode, RunningCompaction,
+    SnapshotDetails, TableStats, Timeout,
 };
 use cluster::Identity;
-use config::{Snitch, Timeouts};
+use config::{Config, Snitch, Timeouts};
 use env::{Class, File, IoKind, OpenOptions};
 use schema::{Keyspace, Strategy, TableId};
 use storage::shards::{HasShards, Stopping};
@@ -334,6 +336,50 @@ impl Operator for Operations {
         Ok(())
     }
 
+    async fn snapshot(&self, snapshot: NewSnapshot) -> Answer<()> {
+        self.0.take_snapshot(snapshot).await
+    }
+
+    async fn snapshots(&self) -> Answer<Vec<SnapshotDetails>> {
+        let details = |of: cluster::virtual_tables::Snapshot| SnapshotDetails {
+            name: of.name,
+            keyspace: of.keyspace,
+            table: of.table,
+            true_size: of.true_size.unsigned_abs(),
+            own_tables: of.own_tables.unsigned_abs(),
+            size_on_disk: of.size_on_disk.unsigned_abs(),
+            created_at: of.created_at,
+            expires_at: of.expires_at,
+            ephemeral: of.ephemeral,
+        };
+        let mut all: Vec<_> = self.0.snapshots().await.into_iter().map(details).collect();
+        all.sort_by(|a, b| (&a.name, &a.keyspace, &a.table).cmp(&(&b.name, &b.keyspace, &b.table)));
+        Ok(all)
+    }
+
+    async fn clear_snapshots(
+        &self,
+        keyspaces: &[String],
+        name: Option<&str>,
+        before: Option<i64>,
+    ) -> Answer<()> {
+        let goes = |of: &cluster::virtual_tables::Snapshot| {
+            (keyspaces.is_empty() || keyspaces.contains(&of.keyspace))
+                && name.is_none_or(|name| name == of.name)
+                && before.is_none_or(|before| of.created_at.is_none_or(|at| at < before))
+        };
+        self.0.clear_snapshots(goes).await.map_err(failed)
+    }
+
+    async fn backups(&self) -> Answer<bool> {
+        Ok(self.storage()?.backs_up())
+    }
+
+    async fn set_backups(&self, kept: bool) -> Answer<()> {
+        self.storage()?.enable_backups(kept);
+        Ok(())
+    }
+
     async fn drain(&self) -> Answer<()> {
         Ok(self.0.drain().await?)
     }
@@ -380,6 +426,19 @@ impl Operator for Operations {
             self.0.shards().call(shard, set).await.map_err(failed)?;
         }
         Ok(())
+    }
+
+    async fn settings(&self) -> Answer<Vec<(String, Option<String>)>> {
+        Ok(self.0.coordinator().ok_or_else(|| failed(Stopping))?.settings())
+    }
+
+    async fn set_guardrails(&self, settings: &[String]) -> Answer<()> {
+        let coordinator = self.0.coordinator().ok_or_else(|| failed(Stopping))?;
+        let mut config = Config::clone(&coordinator.current_config());
+        let set = config.set_all(settings.iter().map(String::as_str));
+        set.map_err(|refusal| OperatorError::BadUse(refusal.to_string()))?;
+        self.0.check_disk(&config).await.map_err(OperatorError::BadUse)?;
+        self.0.set_guardrails(Arc::new(config)).await.map_err(failed)
     }
 
     async fn refresh_size_estimates(&self) -> Answer<()> {

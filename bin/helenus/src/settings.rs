@@ -57,6 +57,7 @@ pub fn storage_options(config: &Config) -> storage::Options {
         chunk_cache_bytes: budget / 4,
         concurrent_compactors: compactors(config),
         compaction_bytes_per_second: config.compaction_throughput.unwrap_or(0),
+        incremental_backups: config.incremental_backups,
     }
 }
 

@@ -5,7 +5,7 @@ use std::rc::Rc;
 
 use metrics::{Name, Unit};
 use schema::{Schema, TableId};
-use storage::{TableStats, TableStore};
+use storage::{CasStep, TableStats, TableStore};
 
 use crate::node::Node;
 use crate::node_metrics::{NANOS, gauge};
@@ -21,6 +21,24 @@ const COUNTS: &[(&str, Unit, &str, fn(&TableStats) -> u64)] = &[
     ("Writes", Unit::Count, "Writes.", |s| s.writes.get()),
     ("WriteTotalLatency", Unit::Micros, "Time of these in memtables.", |s| {
         s.write_ns.get() / NANOS
+    }),
+    ("CasPrepares", Unit::Count, "Ballots of conditional requests that were answered.", |s| {
+        s.cas(CasStep::Prepare).count.get()
+    }),
+    ("CasPrepareTotalLatency", Unit::Micros, "Time of these.", |s| {
+        s.cas(CasStep::Prepare).ns.get() / NANOS
+    }),
+    ("CasProposes", Unit::Count, "Proposals that were answered.", |s| {
+        s.cas(CasStep::Propose).count.get()
+    }),
+    ("CasProposeTotalLatency", Unit::Micros, "Time of these.", |s| {
+        s.cas(CasStep::Propose).ns.get() / NANOS
+    }),
+    ("CasCommits", Unit::Count, "Conditional writes that were decided and done.", |s| {
+        s.cas(CasStep::Commit).count.get()
+    }),
+    ("CasCommitTotalLatency", Unit::Micros, "Time of these.", |s| {
+        s.cas(CasStep::Commit).ns.get() / NANOS
     }),
     ("MemtableSwitchCount", Unit::Count, "Memtables that a flush took.", |s| s.flushes.get()),
     ("BloomFilterFalsePositives", Unit::Count, "SSTables opened in vain.", |s| {

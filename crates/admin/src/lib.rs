@@ -10,6 +10,7 @@
 pub mod client;
 mod connections;
 pub mod demo;
+mod guardrails;
 pub mod http;
 mod operator;
 mod output;
@@ -20,9 +21,11 @@ mod verb;
 pub mod wire;
 
 pub use connections::{ACCEPT_PAUSE, BindError};
+pub use guardrails::{Category, Setting, Shown};
 pub use operator::{
-    Answer, Cache, ChunkCache, Cluster, CompactionStats, Life, Liveness, NetworkCache, NodeInfo,
-    Operator, OperatorError, Release, Replication, Ring, RingNode, RunningCompaction, TableStats,
+    Answer, Cache, ChunkCache, Cluster, CompactionStats, Life, Liveness, NetworkCache, NewSnapshot,
+    NodeInfo, Operator, OperatorError, Release, Replication, Ring, RingNode, RunningCompaction,
+    SnapshotDetails, Snapshots, TableName, TableStats,
 };
 pub use run::{Reply, run};
 pub use timeout::{Timeout, UnknownTimeout};

@@ -46,6 +46,22 @@ pub trait Operator: 'static {
     async fn flush(&self, keyspace: &str, tables: &[String]) -> Answer<()>;
     /// Compacts tables, chosen as in [`Operator::flush`], as far as their strategy will.
     async fn compact(&self, keyspace: &str, tables: &[String]) -> Answer<()>;
+    /// Takes a snapshot. One of that name that is there is [`OperatorError::Failed`] (`Snapshot x already exists.`).
+    async fn snapshot(&self, snapshot: NewSnapshot) -> Answer<()>;
+    /// All snapshots of all tables, by name.
+    async fn snapshots(&self) -> Answer<Vec<SnapshotDetails>>;
+    /// Removes the snapshots of keyspaces (of all, if there are none) that have the name, if there is one, and were
+    /// made before a time in milliseconds since the epoch, if there is one.
+    async fn clear_snapshots(
+        &self,
+        keyspaces: &[String],
+        name: Option<&str>,
+        before: Option<i64>,
+    ) -> Answer<()>;
+    /// Whether links to what is flushed are kept.
+    async fn backups(&self) -> Answer<bool>;
+    /// Keeps links to what is flushed, or no longer, until the next start.
+    async fn set_backups(&self, kept: bool) -> Answer<()>;
     /// Stops accepting writes and flushes everything; again: nothing.
     async fn drain(&self) -> Answer<()>;
     /// Drains, then gives the order to end.
@@ -64,6 +80,12 @@ pub trait Operator: 'static {
     /// Sets a timeout until the next start.
     async fn set_timeout(&self, timeout: Timeout, millis: u64) -> Answer<()>;
 
+    /// Every key of the configuration with its value as it stands.
+    async fn settings(&self) -> Answer<Vec<(String, Option<String>)>>;
+    /// Sets guardrails until the next start, each as `key=value`: all of them or, where that makes no sense
+    /// ([`OperatorError::BadUse`] with Cassandra's text), none.
+    async fn set_guardrails(&self, settings: &[String]) -> Answer<()>;
+
     /// Estimates the sizes of all tables now.
     async fn refresh_size_estimates(&self) -> Answer<()>;
 
@@ -71,6 +93,60 @@ pub trait Operator: 'static {
     async fn trace_probability(&self) -> Answer<f64>;
     /// Sets that share until the next start.
     async fn set_trace_probability(&self, share: f64) -> Answer<()>;
+}
+
+/// A table by its name.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TableName {
+    /// Its keyspace.
+    pub keyspace: String,
+    /// Its name.
+    pub table: String,
+}
+
+/// What to take a snapshot of.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Snapshots {
+    /// All tables of these keyspaces; of all, if there are none.
+    Keyspaces(Vec<String>),
+    /// These tables.
+    Tables(Vec<TableName>),
+}
+
+/// A snapshot to take.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NewSnapshot {
+    /// Of what.
+    pub of: Snapshots,
+    /// Its name.
+    pub name: String,
+    /// With what is in memtables.
+    pub flush: bool,
+    /// Seconds until it goes by itself.
+    pub ttl: Option<u64>,
+}
+
+/// A snapshot of a table. Sizes are bytes, times milliseconds since the epoch.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SnapshotDetails {
+    /// Its name.
+    pub name: String,
+    /// Keyspace of the table.
+    pub keyspace: String,
+    /// The table.
+    pub table: String,
+    /// Files that live SSTables do not share.
+    pub true_size: u64,
+    /// Files of SSTables among them.
+    pub own_tables: u64,
+    /// All its files.
+    pub size_on_disk: u64,
+    /// When it was made, if that is known.
+    pub created_at: Option<i64>,
+    /// When it goes by itself.
+    pub expires_at: Option<i64>,
+    /// A repair's.
+    pub ephemeral: bool,
 }
 
 /// For `version`.

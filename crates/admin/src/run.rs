@@ -2,9 +2,12 @@
 
 use env::Env;
 
-use crate::operator::{Answer, Operator, OperatorError};
-use crate::output::{cluster, compaction, info, status, tables};
-use crate::verb::{Selection, TableFilter, Verb, bad_use};
+use crate::guardrails;
+use crate::operator::{Answer, NewSnapshot, Operator, OperatorError};
+use crate::output::{cluster, compaction, info, snapshots, status, tables};
+use crate::verb::{Selection, TableFilter, Verb, bad_use, check_snapshot};
+
+const MICROS_PER_MILLI: i64 = 1000;
 
 /// What a verb said.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -51,12 +54,39 @@ pub async fn run<O: Operator>(env: &Env, operator: &O, verb: Verb) -> Reply {
             }
             Err(e) => e.into(),
         },
+        // What it asks for is said before it is refused.
+        Verb::Snapshot { of, label, name, flush, ttl, ttl_text } => {
+            let now = || (env.unix_micros() / MICROS_PER_MILLI).to_string();
+            let name = name.unwrap_or_else(now);
+            let said = snapshots::requested(&label, &name, flush, ttl_text.as_deref());
+            let taken = match check_snapshot(&name, ttl) {
+                Ok(()) => {
+                    operator.snapshot(NewSnapshot { of, name: name.clone(), flush, ttl }).await
+                }
+                Err(e) => Err(e),
+            };
+            match taken.map_err(Reply::from) {
+                Ok(()) => Reply::ok(format!("{said}Snapshot directory: {name}\n")),
+                Err(reply) => Reply { out: said + &reply.out, ..reply },
+            }
+        }
         verb => text(env, operator, verb).await.map_or_else(Reply::from, Reply::ok),
     }
 }
 
 async fn text<O: Operator>(env: &Env, operator: &O, verb: Verb) -> Answer<String> {
     match verb {
+        Verb::ClearSnapshot { keyspaces, name, older_than, before, before_text } => {
+            let now = env.unix_micros() / MICROS_PER_MILLI;
+            let since = older_than.map(|seconds| {
+                now.saturating_sub(
+                    i64::try_from(seconds).map_or(i64::MAX, |s| s.saturating_mul(1000)),
+                )
+            });
+            operator.clear_snapshots(&keyspaces, name.as_deref(), before.or(since)).await?;
+            let name = name.as_deref();
+            return Ok(snapshots::clearing(&keyspaces, name, older_than, before_text.as_deref()));
+        }
         Verb::Compact(selection) => {
             for keyspace in keyspaces(operator, &selection).await? {
                 operator.compact(&keyspace, &selection.tables).await?;
@@ -72,13 +102,18 @@ async fn text<O: Operator>(env: &Env, operator: &O, verb: Verb) -> Answer<String
             let keyspaces = operator.keyspaces().await?;
             return Ok(cluster::print(&facts, &ring, &keyspaces, print_port));
         }
+        Verb::DisableBackup => operator.set_backups(false).await?,
         Verb::DisableBinary { force } => operator.stop_native_transport(force).await?,
         Verb::Drain => operator.drain().await?,
+        Verb::EnableBackup => operator.set_backups(true).await?,
         Verb::EnableBinary => operator.start_native_transport().await?,
         Verb::Flush(selection) => {
             for keyspace in keyspaces(operator, &selection).await? {
                 operator.flush(&keyspace, &selection.tables).await?;
             }
+        }
+        Verb::GetGuardrails(shown) => {
+            return guardrails::print(&operator.settings().await?, &shown);
         }
         Verb::GetTimeout(timeout) => {
             let millis = operator.timeout(timeout).await?;
@@ -89,11 +124,26 @@ async fn text<O: Operator>(env: &Env, operator: &O, verb: Verb) -> Answer<String
             return Ok(format!("Current trace probability: {share:?}\n"));
         }
         Verb::Info { tokens } => return Ok(info::print(&operator.node().await?, tokens)),
+        Verb::ListSnapshots { ttl, ephemeral } => {
+            let mut found = operator.snapshots().await?;
+            found.retain(|of| (ttl || of.expires_at.is_none()) && (ephemeral || !of.ephemeral));
+            return Ok(snapshots::list(&found, ephemeral));
+        }
         Verb::RefreshSizeEstimates => operator.refresh_size_estimates().await?,
+        Verb::Snapshot { .. } => {}
+        Verb::SetGuardrails(arguments) => {
+            let settings = guardrails::settings(&arguments)?;
+            let set = operator.set_guardrails(&settings).await;
+            set.map_err(|refusal| guardrails::not_set(&arguments, refusal))?;
+        }
         Verb::SetTimeout { timeout, millis } => operator.set_timeout(timeout, millis).await?,
         Verb::SetTraceProbability(share) => operator.set_trace_probability(share.0).await?,
         Verb::Status { keyspace, print_port } => {
             return Ok(status::print(&operator.ring(keyspace.as_deref()).await?, print_port));
+        }
+        Verb::StatusBackup => {
+            let kept = operator.backups().await?;
+            return Ok(if kept { "running\n" } else { "not running\n" }.to_owned());
         }
         Verb::StatusBinary => {
             let running = operator.native_transport().await?;

@@ -4,7 +4,7 @@ mod common;
 
 use std::time::Duration;
 
-use admin::{Life, Liveness, Reply, RingNode, RunningCompaction, Verb, run};
+use admin::{Life, Liveness, Reply, RingNode, RunningCompaction, SnapshotDetails, Verb, run};
 use common::Fake;
 use env::sim::{World, WorldOptions};
 
@@ -95,6 +95,13 @@ fn refuses_as_cassandra_does() {
         refused("tablestats system.nosuch"),
         bad("Unknown tables: [nosuch] in keyspace: system")
     );
+    assert_eq!(
+        refused("setguardrailsconfig keyspaces_threshold 10 20"),
+        bad(
+            "Error occured when setting the config for setter keyspaces_threshold with arguments [10, 20]: no"
+        )
+    );
+    assert_eq!(refused("getguardrailsconfig nosuch"), bad("Guardrail nosuch not found."));
     let no_keyspace = "\nError: The keyspace nosuch, does not exist\n";
     assert_eq!(refused("status nosuch"), (1, no_keyspace.to_owned(), String::new()));
     let fake = Fake::default();
@@ -120,6 +127,9 @@ fn does_as_it_is_told() {
     assert_eq!(done("disablebinary -f"), ["stop native true"]);
     assert_eq!(done("enablebinary"), ["start native"]);
     assert_eq!(done("settimeout write 7"), ["set write 7"]);
+    let set = "set [\"keyspaces_warn_threshold=5\", \"keyspaces_fail_threshold=20\"]";
+    assert_eq!(done("setguardrailsconfig keyspaces_threshold 20 5"), [set]);
+    assert_eq!(out("getguardrailsconfig group_by_enabled"), "true\n");
 }
 
 #[test]
@@ -204,4 +214,75 @@ fn compactions_under_way() {
         "b5b2e5c0-0000-11f1-8000-000000000000 Compaction ks t 1 GiB 3 GiB bytes 33.33%"
     );
     assert_eq!(line("active"), "active compaction remaining time 0h00m32s");
+}
+
+/// Captured from nodetool 5.0.9, but for the order of the list, which is that of a hash map there.
+#[test]
+fn snapshots_as_cassandra_prints_them() {
+    let (reply, done) = say("snapshot -t two --ttl 1h ks");
+    let said = "Requested creating snapshot(s) for [ks] with snapshot name [two] and options {skipFlush=false, ttl=1h}\n";
+    assert_eq!(reply.out, format!("{said}Snapshot directory: two\n"));
+    let wanted =
+        "NewSnapshot { of: Keyspaces([\"ks\"]), name: \"two\", flush: true, ttl: Some(3600) }";
+    assert_eq!(done, [wanted]);
+    let (reply, _) = say("snapshot -t there -sf -kt ks.t,ks.e");
+    assert_eq!(
+        reply.out,
+        "Requested creating snapshot(s) for [ks.t,ks.e] with snapshot name [there] and options {skipFlush=true}\n"
+    );
+    assert_eq!((reply.exit, reply.err.as_str()), (2, "error: Snapshot there already exists.\n"));
+    let (reply, done) = say("snapshot -t a --ttl 5s ks");
+    assert_eq!(
+        reply.out,
+        "Requested creating snapshot(s) for [ks] with snapshot name [a] and options {skipFlush=false, ttl=5s}\n\
+         nodetool: ttl for snapshot must be at least 60 seconds\n\
+         See 'nodetool help' or 'nodetool help <command>'.\n"
+    );
+    assert_eq!((reply.exit, done.len()), (1, 0));
+
+    assert_eq!(out("listsnapshots"), "Snapshot Details: \nThere are no snapshots\n");
+    let fake = || {
+        let fake = Fake::default();
+        let of = |name: &str, table: &str, true_size, size_on_disk, expires_at| SnapshotDetails {
+            name: name.to_owned(),
+            keyspace: "ks".to_owned(),
+            table: table.to_owned(),
+            true_size,
+            own_tables: 0,
+            size_on_disk,
+            created_at: Some(1_795_333_384_978),
+            expires_at,
+            ephemeral: false,
+        };
+        let goes = Some(1_795_336_984_978);
+        *fake.snapshots.borrow_mut() =
+            vec![of("four", "t", 1280, 6370, None), of("two", "t", 1300, 6390, goes)];
+        fake
+    };
+    let listed = |line: &str| say_with(fake(), line).0.out;
+    assert_eq!(
+        listed("listsnapshots"),
+        "Snapshot Details: \n\
+         Snapshot name Keyspace name Column family name True size Size on disk Creation time            Expiration time         \n\
+         four          ks            t                  1.25 KiB  6.22 KiB     2026-11-22T07:43:04.978Z                         \n\
+         two           ks            t                  1.27 KiB  6.24 KiB     2026-11-22T07:43:04.978Z 2026-11-22T08:43:04.978Z\n\
+         \nTotal TrueDiskSpaceUsed: 0 bytes\n\n"
+    );
+    assert!(!listed("listsnapshots -nt").contains("two "));
+    assert!(listed("listsnapshots -e").contains("Expiration time          Ephemeral\n"));
+
+    let (reply, done) = say("clearsnapshot -t one ks");
+    assert_eq!(reply.out, "Requested clearing snapshot(s) for [ks] with snapshot name [one]\n");
+    assert_eq!(done, ["clear [\"ks\"] Some(\"one\") None"]);
+    assert_eq!(
+        out("clearsnapshot --all --older-than 1h"),
+        "Requested clearing snapshot(s) for [all keyspaces] with [all snapshots] older than 3600 seconds.\n"
+    );
+    let (reply, done) = say("clearsnapshot --all --older-than-timestamp 2022-12-03T10:15:30Z");
+    assert_eq!(
+        reply.out,
+        "Requested clearing snapshot(s) for [all keyspaces] with [all snapshots] older than timestamp 2022-12-03T10:15:30Z\n"
+    );
+    assert_eq!(done, ["clear [] None Some(1670062530000)"]);
+    assert_eq!(out("statusbackup"), "not running\n");
 }

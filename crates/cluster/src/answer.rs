@@ -17,11 +17,13 @@ pub struct Outcome {
     pub result: Result<Answer, ErrorResponse>,
     /// Warnings for the client.
     pub warnings: Vec<String>,
+    /// Was nothing done since the shard that was asked knows another schema than the one it was planned for?
+    pub(crate) is_outdated: bool,
 }
 
 impl Outcome {
     pub(crate) fn new(result: Result<Answer, ErrorResponse>, warnings: Vec<String>) -> Self {
-        Self { result, warnings }
+        Self { result, warnings, is_outdated: false }
     }
 }
 

@@ -3,9 +3,10 @@
 use std::cell::{Cell, OnceCell, RefCell};
 use std::rc::Rc;
 use std::sync::Arc;
+use std::time::Duration;
 
 use config::{Config, Timeouts};
-use cql::guard::{Guard, Guardrails};
+use cql::guard::Guard;
 use cql::modify::Modify;
 use cql::{Bind, CqlError, Limits, OwnedValues, Plan, Prepared, redacted};
 use env::{Class, Env, Instant};
@@ -22,7 +23,7 @@ use types::Uuid;
 use crate::answer::{Answer, Outcome, PreparedInfo, cql_error, invalid, parse_error};
 use crate::auth::Auth;
 use crate::estimates::Written;
-use crate::guardrails::guardrails;
+use crate::guardrails::Rails;
 use crate::identity::Identity;
 use crate::prepared::{Entry, PreparedCache, result_metadata};
 use crate::request_metrics::{Batches, ClientRequests};
@@ -32,8 +33,12 @@ use crate::turns::Turns;
 use crate::values::{Bound, check_count};
 use crate::virtual_tables::Views;
 
+/// How long a request waits before it is planned anew, for an alteration to reach this shard.
+const REPLAN_PAUSE: Duration = Duration::from_millis(1);
 /// Bytes of prepared statements that a shard keeps where the configuration does not say.
 const PREPARED_BYTES: u64 = 10 << 20;
+/// Bytes of a text from which on it is parsed and planned on a helper thread: a byte of the dearest ones costs 200 ns.
+const LONG_TEXT: usize = 8 << 10;
 
 /// What a request brings beside its statement.
 #[derive(Clone)]
@@ -84,7 +89,7 @@ pub struct Coordinator {
     ticks: Cell<i64>,
     pub(crate) node: u64,
     pub(crate) trace_lot: TraceLot,
-    pub(crate) guardrails: Rc<Guardrails>,
+    pub(crate) rails: Rails,
     /// The configuration's, until the operator sets others.
     timeouts: Cell<Timeouts>,
     /// Latencies and errors of reads and writes.
@@ -149,7 +154,7 @@ impl Coordinator {
         Rc::new(Self {
             node: env.random_u64(),
             trace_lot: TraceLot::default(),
-            guardrails: Rc::new(guardrails(&config)),
+            rails: Rails::new(&config),
             env,
             engine: Rc::clone(engine),
             timeouts: Cell::new(config.timeouts),
@@ -259,16 +264,25 @@ impl Coordinator {
         Now { timestamp: options.timestamp.unwrap_or(unique), seconds, millis: unique / 1000 }
     }
 
-    fn plan(
+    /// Parses and plans a text under the present schema, whose epoch is given too; a long one where it keeps nobody waiting.
+    async fn plan(
         &self,
         text: &str,
         keyspace: Option<&str>,
         trace: &Trace,
-    ) -> Result<Prepared, ErrorResponse> {
+    ) -> Result<(Prepared, u64), ErrorResponse> {
         trace.note(&self.env, || format!("Parsing {}", redacted(text)));
-        let parsed = cql::parse(text).map_err(|error| parse_error(&error))?;
+        let schema = self.schema();
+        let epoch = schema.epoch();
+        let planned = if text.len() <= LONG_TEXT {
+            plan_under(text, keyspace, &schema)
+        } else {
+            let (text, keyspace) = (text.to_owned(), keyspace.map(str::to_owned));
+            let plan = move || plan_under(&text, keyspace.as_deref(), &schema);
+            Box::pin(self.env.helper(plan)).await
+        };
         trace.note(&self.env, || "Preparing statement".to_owned());
-        cql::prepare(&parsed, keyspace, &self.schema()).map_err(cql_error)
+        Ok((planned?, epoch))
     }
 
     /// Runs a statement.
@@ -277,15 +291,29 @@ impl Coordinator {
         if let Some(tracing) = &request.tracing {
             tracing.begin_query(text, request.options);
         }
-        let prepared = match self.plan(text, keyspace.as_deref(), request.trace()) {
-            Ok(prepared) => prepared,
-            Err(error) => return error.into(),
-        };
-        let metadata = result_metadata(&prepared);
-        self.run(&prepared, &metadata, &request).await
+        loop {
+            let prepared = match self.plan(text, keyspace.as_deref(), request.trace()).await {
+                Ok((prepared, _)) => prepared,
+                Err(error) => return error.into(),
+            };
+            let metadata = result_metadata(&prepared);
+            let outcome = self.run(&prepared, &metadata, &request).await;
+            if !self.plans_anew(&outcome, &request).await {
+                return outcome;
+            }
+        }
     }
 
-    /// Prepares a statement, on every shard.
+    /// Is a request to be planned anew, since a table was altered on its way? Then the alteration had time to come here.
+    async fn plans_anew(&self, outcome: &Outcome, request: &Request<'_>) -> bool {
+        if !outcome.is_outdated || self.env.now() + REPLAN_PAUSE >= request.deadline {
+            return false;
+        }
+        self.env.sleep(REPLAN_PAUSE).await;
+        true
+    }
+
+    /// Prepares a statement, on every shard. The guard of an ordinary user adds to `warnings`, which go with a refusal too.
     ///
     /// # Errors
     /// If it makes no sense.
@@ -296,6 +324,7 @@ impl Coordinator {
         keyspace: Option<&str>,
         tracing: Option<&Tracing>,
         user: Option<&Rc<str>>,
+        warnings: &mut Vec<String>,
     ) -> Result<PreparedInfo, ErrorResponse> {
         if let Some(tracing) = tracing {
             tracing.begin_prepare(text);
@@ -304,11 +333,14 @@ impl Coordinator {
         let keyspace = keyspace.or(session_keyspace);
         let known = self.prepared.borrow().get(&prepared_id(keyspace, text));
         let known = known.is_some_and(|entry| entry.epoch == self.schema().epoch());
-        let entry = self.prepare_here(text, keyspace)?;
+        let entry = self.prepare_here(text, keyspace).await?;
         if let Some(user) = user
             && self.is_guarded(user, false).await?
         {
-            guard_plan(&entry.prepared.plan, &self.new_guard()).map_err(cql_error)?;
+            let guard = self.new_guard();
+            let checked = guard_plan(&entry.prepared.plan, &guard);
+            warnings.extend(guard.take_warnings());
+            checked.map_err(cql_error)?;
         }
         if let Plan::Role(statement) = &entry.prepared.plan
             && !self.authenticates()
@@ -318,11 +350,11 @@ impl Coordinator {
         }
         for shard in (0..self.shards.count()).filter(|shard| *shard != self.shards.me()) {
             let (text, keyspace) = (text.to_owned(), keyspace.map(str::to_owned));
-            let prepare = move |other: &Rc<Self>| {
+            let prepare = async move |other: Rc<Self>| {
                 // The schema may have changed meanwhile; then the shard answers UNPREPARED and the driver asks again.
-                let _ = other.prepare_here(&text, keyspace.as_deref());
+                let _ = other.prepare_here(&text, keyspace.as_deref()).await;
             };
-            let _ = self.shards.call(shard, prepare).await;
+            let _ = self.shards.call_async(shard, Class::Statement, prepare).await;
         }
         let mut info = entry.info.clone();
         if !known && !entry.prepared.is_qualified {
@@ -331,13 +363,25 @@ impl Coordinator {
         Ok(info)
     }
 
-    fn prepare_here(&self, text: &str, keyspace: Option<&str>) -> Result<Rc<Entry>, ErrorResponse> {
-        let parsed = cql::parse(text).map_err(|error| parse_error(&error))?;
-        let schema = self.schema();
-        let prepared = cql::prepare(&parsed, keyspace, &schema).map_err(cql_error)?;
-        let entry = Rc::new(Entry::new(text, keyspace, prepared, schema.epoch()));
+    async fn prepare_here(
+        &self,
+        text: &str,
+        keyspace: Option<&str>,
+    ) -> Result<Rc<Entry>, ErrorResponse> {
+        let (prepared, epoch) = self.plan(text, keyspace, &Trace::default()).await?;
+        Ok(self.keep_prepared(text, keyspace, prepared, epoch))
+    }
+
+    fn keep_prepared(
+        &self,
+        text: &str,
+        keyspace: Option<&str>,
+        prepared: Prepared,
+        epoch: u64,
+    ) -> Rc<Entry> {
+        let entry = Rc::new(Entry::new(text, keyspace, prepared, epoch));
         self.prepared.borrow_mut().put(&entry);
-        Ok(entry)
+        entry
     }
 
     /// The statement of an id, planned under the present schema.
@@ -354,9 +398,10 @@ impl Coordinator {
             schema.table(&was.keyspace, &was.name).is_some_and(|now| was.keeps_statements(now))
         };
         if entry.prepared.plan.tables().iter().all(is_same)
-            && let Ok(entry) = self.prepare_here(&entry.text, entry.keyspace.as_deref())
+            && let Ok(prepared) = plan_under(&entry.text, entry.keyspace.as_deref(), &schema)
         {
-            return Ok(entry);
+            let (text, keyspace) = (&entry.text, entry.keyspace.as_deref());
+            return Ok(self.keep_prepared(text, keyspace, prepared, schema.epoch()));
         }
         self.prepared.borrow_mut().remove(&entry);
         Err(ErrorResponse::unprepared(id))
@@ -368,19 +413,27 @@ impl Coordinator {
         id: &[u8],
         request: Request<'_>,
     ) -> (Outcome, Option<PreparedInfo>) {
-        let entry = match self.entry(id) {
+        let mut entry = match self.entry(id) {
             Ok(entry) => entry,
             Err(error) => return (error.into(), None),
         };
         if let Some(tracing) = &request.tracing {
             tracing.begin_execute(&entry, request.options);
         }
-        let given = &request.options.values;
-        if let Err(error) = check_count(given, &entry.prepared.variables, "there") {
-            return (error.into(), Some(entry.info.clone()));
+        loop {
+            let given = &request.options.values;
+            if let Err(error) = check_count(given, &entry.prepared.variables, "there") {
+                return (error.into(), Some(entry.info.clone()));
+            }
+            let outcome = self.run(&entry.prepared, &entry.info.result, &request).await;
+            if !self.plans_anew(&outcome, &request).await {
+                return (outcome, Some(entry.info.clone()));
+            }
+            entry = match self.entry(id) {
+                Ok(entry) => entry,
+                Err(error) => return (error.into(), None),
+            };
         }
-        let outcome = self.run(&entry.prepared, &entry.info.result, &request).await;
-        (outcome, Some(entry.info.clone()))
     }
 
     async fn run(
@@ -442,12 +495,16 @@ impl Coordinator {
         if let Some(tracing) = &request.tracing {
             tracing.begin_batch(request.options);
         }
-        let mut outcome = match self.batch_parts(batch, &request).await {
-            Ok(outcome) => outcome,
-            Err(error) => error.into(),
-        };
-        request.warn(&mut outcome);
-        outcome
+        loop {
+            let mut outcome = match self.batch_parts(batch, &request).await {
+                Ok(outcome) => outcome,
+                Err(error) => error.into(),
+            };
+            request.warn(&mut outcome);
+            if !self.plans_anew(&outcome, &request).await {
+                return outcome;
+            }
+        }
     }
 
     async fn batch_parts(
@@ -462,7 +519,8 @@ impl Coordinator {
             let statement = match entry.statement {
                 BatchStatement::Prepared(id) => self.entry(id)?,
                 BatchStatement::Text(text) => {
-                    let prepared = self.plan(text, keyspace.as_deref(), request.trace())?;
+                    let (prepared, _) =
+                        self.plan(text, keyspace.as_deref(), request.trace()).await?;
                     Rc::new(Entry::new(text, keyspace.as_deref(), prepared, 0))
                 }
             };
@@ -490,6 +548,7 @@ impl Coordinator {
         if request.user.is_some() {
             Box::pin(self.watch(request, false)).await?;
         }
+        self.guard_disk(request)?;
         for entry in &statements {
             request.guarded(|guard| guard_plan(&entry.prepared.plan, guard))?;
         }
@@ -602,4 +661,13 @@ pub(crate) fn batch_write_type(kind: cql::ast::BatchKind) -> WriteType {
         cql::ast::BatchKind::Unlogged => WriteType::UnloggedBatch,
         cql::ast::BatchKind::Counter => WriteType::Counter,
     }
+}
+
+fn plan_under(
+    text: &str,
+    keyspace: Option<&str>,
+    schema: &Schema,
+) -> Result<Prepared, ErrorResponse> {
+    let parsed = cql::parse(text).map_err(|error| parse_error(&error))?;
+    cql::prepare(&parsed, keyspace, schema).map_err(cql_error)
 }

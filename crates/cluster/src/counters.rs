@@ -68,7 +68,10 @@ impl Coordinator {
     ) -> Result<(), StorageError> {
         trace.note(&self.env, || "Acquiring counter locks".to_owned());
         let turn = self.env.timeout_at(deadline, self.turns.take(mutation.key())).await;
-        let turn = turn.map_err(|_| StorageError::Deadline)?;
+        let mut turn = Some(turn.map_err(|_| StorageError::Deadline)?);
+        if self.env.planted("counter_out_of_turn") {
+            turn = None;
+        }
         trace.note(&self.env, || "Reading counter values".to_owned());
         let mut counted: Option<Mutation> = None;
         for update in mutation.updates() {
@@ -123,7 +126,10 @@ impl Coordinator {
                 .filter(|stored| stored.kind == CellKind::Live)
                 .and_then(|stored| counter::shard_of(stored.value, id))
                 .unwrap_or((0, 0));
-            let clock = self.env.unique_micros().max(clock.saturating_add(1));
+            let clock = match self.env.planted("counter_clock_stands_still") {
+                true => clock.max(1),
+                false => self.env.unique_micros().max(clock.saturating_add(1)),
+            };
             let count = count.wrapping_add(counter::total(cell.value));
             let value = counter::global(id, clock, count);
             out.cell(CellRef { value: &value, ..cell });

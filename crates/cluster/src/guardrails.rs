@@ -1,10 +1,16 @@
 //! The guardrails of `cassandra.yaml`, for the guard of each ordinary user's request.
 
+use std::cell::{Cell, RefCell};
 use std::rc::Rc;
+use std::sync::Arc;
+use std::time::Duration;
 
 use config::Config;
 use cql::guard::{Guard, Guardrails, Threshold, Words};
+use env::Instant;
 use protocol::{Consistency, ErrorResponse};
+use schema::Strategy;
+use storage::{SizeLimit, WriteLimits};
 
 use crate::answer::{Outcome, cql_error};
 use crate::coordinator::{Coordinator, Request};
@@ -12,8 +18,71 @@ use crate::coordinator::{Coordinator, Request};
 /// Nanoseconds in a microsecond: durations are configured in the former, timestamps are in the latter.
 const NANOS: i64 = 1000;
 
+/// Clients are told of a disk that fills at most once in so long (`cassandra.disk_usage.notify_interval_ms`).
+pub const DISK_NOTICES: Duration = Duration::from_mins(30);
+
+/// How much of the disk that data may take is taken.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum DiskUsage {
+    /// Nobody wants to know.
+    #[default]
+    NotAvailable,
+    /// Not much.
+    Spacious,
+    /// More than `data_disk_usage_percentage_warn_threshold`.
+    Stuffed,
+    /// More than `data_disk_usage_percentage_fail_threshold`.
+    Full,
+}
+
+impl DiskUsage {
+    /// Are clients told of it?
+    fn is_told(self) -> bool {
+        matches!(self, Self::Stuffed | Self::Full)
+    }
+
+    /// As messages name it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::NotAvailable => "Not available",
+            Self::Spacious => "Spacious",
+            Self::Stuffed => "Stuffed",
+            Self::Full => "Full",
+        }
+    }
+}
+
+/// A shard's guardrails, as they stand.
+#[derive(Default)]
+pub(crate) struct Rails {
+    /// The settings with what the operator changed since the start.
+    config: RefCell<Arc<Config>>,
+    rails: RefCell<Rc<Guardrails>>,
+    /// Is a setting other than the default?
+    are_set: Cell<bool>,
+    disk: Cell<DiskUsage>,
+    /// When a client of this shard was last warned of the disk, and when one was last refused with a word about it.
+    told: [Cell<Option<Instant>>; 2],
+}
+
+impl Rails {
+    /// Those of the settings.
+    pub fn new(config: &Arc<Config>) -> Self {
+        let rails = Self::default();
+        rails.set(config);
+        rails
+    }
+
+    fn set(&self, config: &Arc<Config>) {
+        self.config.replace(Arc::clone(config));
+        let rails = guardrails(config);
+        self.are_set.set(rails != Guardrails::default());
+        self.rails.replace(Rc::new(rails));
+    }
+}
+
 /// Reads the settings.
-pub(crate) fn guardrails(config: &Config) -> Guardrails {
+fn guardrails(config: &Config) -> Guardrails {
     let look = config.lookup();
     let threshold = |name: &str| Threshold {
         warn: look.number(&format!("{name}_warn_threshold")),
@@ -60,6 +129,8 @@ pub(crate) fn guardrails(config: &Config) -> Guardrails {
         drop_keyspace: enabled("drop_keyspace"),
         drop_truncate_table: enabled("drop_truncate_table"),
         group_by: enabled("group_by"),
+        intersect_filtering_query: enabled("intersect_filtering_query"),
+        intersect_filtering_query_warned: look.flag("intersect_filtering_query_warned"),
         read_before_write_list_operations: enabled("read_before_write_list_operations"),
         secondary_indexes: enabled("secondary_indexes"),
         simplestrategy: enabled("simplestrategy"),
@@ -68,6 +139,22 @@ pub(crate) fn guardrails(config: &Config) -> Guardrails {
         vector_type: enabled("vector_type"),
         zero_ttl_on_twcs: enabled("zero_ttl_on_twcs"),
         zero_ttl_on_twcs_warned: look.flag("zero_ttl_on_twcs_warned"),
+    }
+}
+
+/// The limits of what is written to SSTables.
+pub fn write_limits(config: &Config) -> WriteLimits {
+    let look = config.lookup();
+    let limit = |name: &str| {
+        let side = |side: &str| look.number(&format!("{name}_{side}_threshold"));
+        let [warn, fail] = ["warn", "fail"].map(|one| u64::try_from(side(one)).unwrap_or(0));
+        SizeLimit { warn, fail }
+    };
+    WriteLimits {
+        partition_bytes: limit("partition_size"),
+        partition_tombstones: limit("partition_tombstones"),
+        collection_bytes: limit("collection_size"),
+        collection_items: limit("items_per_collection"),
     }
 }
 
@@ -107,7 +194,8 @@ impl Coordinator {
         user: &Rc<str>,
         is_schema: bool,
     ) -> Result<bool, ErrorResponse> {
-        if !self.authenticates() || !(is_schema || *self.guardrails != Guardrails::default()) {
+        let wants = is_schema || self.rails.are_set.get() || self.rails.disk.get().is_told();
+        if !self.authenticates() || !wants {
             return Ok(false);
         }
         Ok(!self.is_superuser(user).await?)
@@ -129,6 +217,62 @@ impl Coordinator {
 
     /// A guard for a request of a user who is no superuser; nobody else is guarded.
     pub fn new_guard(&self) -> Rc<Guard> {
-        Rc::new(Guard::new(Rc::clone(&self.guardrails)))
+        Rc::new(Guard::new(Rc::clone(&self.rails.rails.borrow())))
+    }
+
+    /// Guards requests of this shard by other settings.
+    pub fn set_guardrails(&self, config: &Arc<Config>) {
+        self.rails.set(config);
+    }
+
+    /// The configuration, with the guardrails that the operator set since the start.
+    pub fn current_config(&self) -> Arc<Config> {
+        Arc::clone(&self.rails.config.borrow())
+    }
+
+    /// Tells this shard how full the disk is.
+    pub fn set_disk_usage(&self, usage: DiskUsage) {
+        self.rails.disk.set(usage);
+    }
+
+    /// Has the guard look at the disk before a write.
+    pub(crate) fn guard_disk(&self, request: &Request<'_>) -> Result<(), ErrorResponse> {
+        let usage = self.rails.disk.get();
+        if !usage.is_told() {
+            return Ok(());
+        }
+        let is_full = usage == DiskUsage::Full;
+        request.guarded(|guard| {
+            let told = &self.rails.told[usize::from(is_full)];
+            let now = self.env.now();
+            let is_due = told.get().is_none_or(|at| now.since(at) >= DISK_NOTICES);
+            if is_due {
+                told.set(Some(now));
+            }
+            guard.disk_usage(is_full, is_due)
+        })
+    }
+
+    /// Has the guard look at a filter on several columns that change, where replicas are put together.
+    pub(crate) async fn guard_intersection(
+        self: &Rc<Self>,
+        keyspace: &str,
+        request: &Request<'_>,
+    ) -> Result<(), ErrorResponse> {
+        use Consistency::{LocalOne, NodeLocal, One};
+        let schema = self.schema();
+        let replicas = match schema.keyspace(keyspace).map(|ks| &ks.replication.strategy) {
+            Some(Strategy::Simple(count)) => count.all,
+            Some(Strategy::NetworkTopology(counts)) => counts.values().map(|count| count.all).sum(),
+            _ => 1,
+        };
+        if replicas < 2 || matches!(request.options.consistency, One | LocalOne | NodeLocal) {
+            return Ok(());
+        }
+        // the one guardrail that warns of what is read where nothing is set
+        if request.guard().is_none() {
+            Box::pin(self.watch(request, true)).await?;
+        }
+        request.guarded(Guard::intersection)
     }
 }

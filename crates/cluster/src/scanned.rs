@@ -1,5 +1,5 @@
-//! What reads went over on their way to the rows they give: `tombstone_warn_threshold` and
-//! `tombstone_failure_threshold` (`ReadCommand.withMetricsRecording`).
+//! What reads went over on their way to the rows they give: `tombstone_warn_threshold`, `tombstone_failure_threshold` and
+//! `local_read_size_*_threshold` (`ReadCommand.withMetricsRecording`, `withQuerySizeTracking`).
 
 use std::ops::AddAssign;
 
@@ -17,27 +17,122 @@ pub(crate) const WARNINGS_MAX: usize = 100;
 pub(crate) struct Scanned {
     pub live: u64,
     pub tombstones: u64,
+    /// Bytes of what was read, where they matter.
+    pub bytes: u64,
 }
 
 impl AddAssign for Scanned {
     fn add_assign(&mut self, other: Self) {
         self.live += other.live;
         self.tombstones += other.tombstones;
+        self.bytes += other.bytes;
     }
 }
 
-/// How many tombstones a read may go over.
+impl Scanned {
+    /// Is there anything that a threshold may be of?
+    pub fn counts(&self) -> bool {
+        self.tombstones > 0 || self.bytes > 0
+    }
+}
+
+/// How much a read may go over.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Thresholds {
-    /// More than these, and the client is warned.
+    /// More tombstones than these, and the client is warned.
     pub warn: u64,
-    /// More than these, and the read fails.
+    /// More tombstones than these, and the read fails.
     pub failure: u64,
+    /// So many bytes, and the client is warned.
+    pub bytes_warn: u64,
+    /// So many bytes, and the read fails.
+    pub bytes_failure: u64,
+    /// Are both spoken of as Cassandra does where `read_thresholds_enabled` is true?
+    pub are_tracked: bool,
+}
+
+/// What there was too much of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Excess {
+    Tombstones,
+    Bytes,
+}
+
+/// One read of a partition or a range, as messages name it.
+pub(crate) struct Command {
+    /// Its text.
+    pub text: String,
+    /// What it is of.
+    pub tokens: String,
+    /// Where it ended.
+    pub token: Token,
 }
 
 impl Thresholds {
     /// For tables of the node's own, which anything may be read of.
-    pub const NONE: Self = Self { warn: u64::MAX, failure: u64::MAX };
+    pub const NONE: Self = Self {
+        warn: u64::MAX,
+        failure: u64::MAX,
+        bytes_warn: u64::MAX,
+        bytes_failure: u64::MAX,
+        are_tracked: false,
+    };
+
+    /// Must bytes be counted?
+    pub fn counts_bytes(&self) -> bool {
+        self.bytes_warn.min(self.bytes_failure) < u64::MAX
+    }
+
+    /// What makes a read fail, if anything does.
+    pub fn excess(&self, scanned: Scanned) -> Option<Excess> {
+        match () {
+            () if scanned.tombstones > self.failure => Some(Excess::Tombstones),
+            () if scanned.bytes >= self.bytes_failure => Some(Excess::Bytes),
+            () => None,
+        }
+    }
+
+    /// Is the client to be warned?
+    pub fn warns(&self, scanned: Scanned) -> bool {
+        scanned.tombstones > self.warn || scanned.bytes >= self.bytes_warn
+    }
+
+    /// What the client is warned of.
+    pub fn warnings(&self, scanned: Scanned, command: &Command) -> Vec<String> {
+        let Command { text, tokens, .. } = command;
+        let (count, bytes) = (scanned.tombstones, scanned.bytes);
+        let mut warnings = Vec::new();
+        if count > self.warn {
+            warnings.push(match self.are_tracked {
+                true => format!(
+                    "1 nodes scanned up to {count} tombstones and issued tombstone warnings for query {text} (see tombstone_warn_threshold) with {tokens}"
+                ),
+                false => warning(scanned, command),
+            });
+        }
+        if bytes >= self.bytes_warn {
+            warnings.push(format!(
+                "1 nodes loaded over {bytes} bytes and issued local read size warnings for query {text} (see local_read_size_warn_threshold) with {tokens}"
+            ));
+        }
+        warnings
+    }
+
+    /// Why a read failed; only told where reads are tracked.
+    pub fn abortion(&self, excess: Excess, scanned: Scanned, command: &Command) -> String {
+        let text = &command.text;
+        match excess {
+            // they are counted one by one
+            Excess::Tombstones => format!(
+                "1 nodes scanned over {} tombstones and aborted the query {text} (see tombstone_failure_threshold)",
+                self.failure.saturating_add(1)
+            ),
+            Excess::Bytes => format!(
+                "1 nodes loaded over {} bytes and aborted the query {text} (see local_read_size_fail_threshold)",
+                scanned.bytes
+            ),
+        }
+    }
 }
 
 /// Counts what one partition holds.
@@ -45,14 +140,16 @@ pub(crate) struct Scanner<'t> {
     table: &'t Table,
     now: i64,
     gc_before: i64,
+    counts_bytes: bool,
     scratch: RowBuilder,
 }
 
 impl<'t> Scanner<'t> {
     /// As it is at `now`, in seconds.
-    pub fn new(table: &'t Table, now: i64) -> Self {
+    pub fn new(table: &'t Table, now: i64, thresholds: &Thresholds) -> Self {
         let gc_before = now.saturating_sub(i64::from(table.params.gc_grace_seconds));
-        Self { table, now, gc_before, scratch: RowBuilder::new() }
+        let counts_bytes = thresholds.counts_bytes();
+        Self { table, now, gc_before, counts_bytes, scratch: RowBuilder::new() }
     }
 
     fn purger(&self) -> Purger<'static> {
@@ -68,7 +165,8 @@ impl<'t> Scanner<'t> {
     /// without any counts once.
     pub fn row(&mut self, row: RowRef<'_>, is_live: bool) -> Scanned {
         let now = self.now;
-        let mut scanned = Scanned { live: is_live.into(), tombstones: 0 };
+        let bytes = if self.counts_bytes { row.as_packed().len() as u64 } else { 0 };
+        let mut scanned = Scanned { live: is_live.into(), tombstones: 0, bytes };
         if !row.has_deletion(now) {
             return scanned;
         }
@@ -88,16 +186,15 @@ impl<'t> Scanner<'t> {
     /// One end of a deleted range, or where one ends and another begins.
     pub fn marker(&self, marker: MarkerRef<'_>) -> Scanned {
         let tombstones = purge_marker(marker, &self.purger()).is_some().into();
-        Scanned { live: 0, tombstones }
+        Scanned { live: 0, tombstones, bytes: 0 }
     }
 }
 
-/// What the client is warned of.
-pub(crate) fn warning(scanned: Scanned, query: &str, token: Token) -> String {
-    let query: String = query.chars().take(QUERY_CHARS_MAX).collect();
+fn warning(scanned: Scanned, command: &Command) -> String {
+    let query: String = command.text.chars().take(QUERY_CHARS_MAX).collect();
     format!(
         "Read {} live rows and {} tombstone cells for query {query}; token {} (see tombstone_warn_threshold)",
-        scanned.live, scanned.tombstones, token.0
+        scanned.live, scanned.tombstones, command.token.0
     )
 }
 
@@ -111,7 +208,7 @@ mod tests {
     use schema::{ColumnKind, Table, TableId};
     use types::CqlType;
 
-    use super::{Scanned, Scanner};
+    use super::{Scanned, Scanner, Thresholds};
 
     const NOW: i64 = 2_000_000_000;
     /// Within `gc_grace_seconds`, and before.
@@ -133,11 +230,11 @@ mod tests {
         row.start_row(ClusteringRef::EMPTY);
         write(&mut row);
         let row = row.finish_row(&table.layout);
-        Scanner::new(&table, NOW).row(row, row.has_live_data(NOW, false))
+        Scanner::new(&table, NOW, &Thresholds::NONE).row(row, row.has_live_data(NOW, false))
     }
 
     fn counts(live: u64, tombstones: u64) -> Scanned {
-        Scanned { live, tombstones }
+        Scanned { live, tombstones, bytes: 0 }
     }
 
     #[test]
@@ -181,7 +278,7 @@ mod tests {
     #[test]
     fn ends_of_ranges_count() {
         let table = table();
-        let scanner = Scanner::new(&table, NOW);
+        let scanner = Scanner::new(&table, NOW, &Thresholds::NONE);
         let marker = |end, start| MarkerRef {
             bound: BoundRef { kind: BoundKind::InclStart, values: ClusteringRef::EMPTY },
             end,

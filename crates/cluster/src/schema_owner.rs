@@ -8,12 +8,14 @@ use std::sync::Arc;
 
 use cql::ddl::Ddl;
 use cql::guard::Guard;
+use cql::permission::is_system;
 use env::sync::Semaphore;
 use protocol::{Change, ErrorDetail, ErrorResponse, SchemaChange, Target};
 use schema::{
-    ChangeKind, ChangeOptions, Schema, SchemaError, SchemaEvent, SchemaMutation, SchemaState,
-    Table, TableId,
+    ChangeKind, ChangeOptions, Keyspace, Schema, SchemaError, SchemaEvent, SchemaMutation,
+    SchemaState, Table, TableId,
 };
+use storage::snapshot::Snapshot;
 use storage::{Node, StorageError};
 
 use crate::answer::{Answer, Outcome, cql_error, invalid};
@@ -190,9 +192,10 @@ impl Coordinator {
         let mut dropped = false;
         let tables = before.keyspaces().values().flat_map(|keyspace| keyspace.tables.values());
         for table in tables.filter(|table| after.table_by_id(&table.id).is_none()) {
-            let name = self.snapshot_name("dropped", table);
+            let keyspace = before.keyspace(&table.keyspace);
+            let snapshot = keyspace.and_then(|of| self.auto_snapshot("dropped", table, of));
             // What cannot be removed costs space only: no table refers to it any more.
-            let _ = node.drop_table(table, name.as_deref()).await;
+            let _ = node.drop_table(table, snapshot.as_ref()).await;
             dropped = true;
         }
         if dropped {
@@ -201,11 +204,17 @@ impl Coordinator {
         }
     }
 
-    /// The name of the snapshot to take before a table is emptied or dropped, as Cassandra forms it.
-    fn snapshot_name(&self, why: &str, table: &Table) -> Option<String> {
+    /// The snapshot to take before a table is emptied or dropped, named as Cassandra does.
+    fn auto_snapshot(&self, why: &str, table: &Table, keyspace: &Keyspace) -> Option<Snapshot> {
         let wanted = self.config.auto_snapshot && table.params.allow_auto_snapshot;
-        let millis = self.env.unix_micros() / 1000;
-        wanted.then(|| format!("{why}-{millis}-{}", table.name))
+        let created_at = self.env.unix_micros() / 1000;
+        let stays = self.config.auto_snapshot_ttl;
+        wanted.then(|| Snapshot {
+            name: format!("{why}-{created_at}-{}", table.name),
+            created_at,
+            expires_at: stays.map(|stays| created_at.saturating_add(stays.as_millis() as i64)),
+            schema: (!is_system(&table.keyspace)).then(|| table.schema_cql(keyspace)),
+        })
     }
 
     /// TRUNCATE. Who waits gives up after `truncate_request_timeout`; the work goes on.
@@ -232,7 +241,8 @@ impl Coordinator {
             return Ok(());
         }
         let node = self.engine.node().ok_or_else(|| server_error("the node is stopping"))?;
-        let snapshot = self.snapshot_name("truncated", table);
+        let keyspace = schema.keyspace(&table.keyspace);
+        let snapshot = keyspace.and_then(|of| self.auto_snapshot("truncated", table, of));
         let local = schema.table("system", "local").cloned();
         let engine = Rc::clone(&self.engine);
         let env = self.env.clone();
@@ -248,7 +258,7 @@ impl Coordinator {
             // in periodic mode too: the files go right after
             internal::sync_owner(&engine, b"local").await
         };
-        let truncated = node.truncate(id, snapshot.as_deref(), record).await;
+        let truncated = node.truncate(id, snapshot.as_ref(), record).await;
         truncated.map_err(|error| truncate_error(error.to_string()))
     }
 }

@@ -68,6 +68,7 @@ impl Coordinator {
         request: &Request<'_>,
     ) -> Result<Write, ErrorResponse> {
         request.guard_write()?;
+        self.guard_disk(request)?;
         let now = self.now(request.options);
         let first = self.with_bind(values, request, &now, |bind| modify.read_first(bind));
         let before = match first.map_err(cql_error)? {
@@ -86,7 +87,7 @@ impl Coordinator {
         values: &Bound<'_>,
         request: &Request<'_>,
     ) -> Outcome {
-        if let Err(refused) = request.guard_write() {
+        if let Err(refused) = request.guard_write().and_then(|()| self.guard_disk(request)) {
             return refused.into();
         }
         if batch.is_conditional() {

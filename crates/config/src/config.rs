@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use crate::error::Result;
 use crate::get::Get;
-use crate::key::{Key, Value};
+use crate::key::{Key, Standing, Value};
 use crate::table::Index;
 use crate::values::{self, Values};
 
@@ -320,6 +320,10 @@ pub struct Config {
     pub compaction_throughput: Option<u64>,
     /// `auto_snapshot`.
     pub auto_snapshot: bool,
+    /// `incremental_backups`.
+    pub incremental_backups: bool,
+    /// `auto_snapshot_ttl`; `None`: they stay.
+    pub auto_snapshot_ttl: Option<Duration>,
     /// `snapshot_before_compaction`.
     pub snapshot_before_compaction: bool,
     /// `uuid_sstable_identifiers_enabled`.
@@ -341,6 +345,8 @@ pub struct Config {
     pub tombstone_warn: u64,
     /// `tombstone_failure_threshold`.
     pub tombstone_failure: u64,
+    /// `coordinator_read_size_*` and `local_read_size_*`, where `read_thresholds_enabled` is true.
+    pub read_sizes: Option<ReadSizes>,
     /// `trace_type_query_ttl`.
     pub trace_query_ttl: Duration,
     /// `prepared_statements_cache_size`, in bytes; `None`: a 256th of the memory, 10 MiB at
@@ -359,6 +365,15 @@ pub struct Config {
     pub admin: Option<(Host, u16)>,
 
     pub(crate) values: Values,
+}
+
+/// How many bytes reads may have before the client is warned, and before they fail; `None`: no matter.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ReadSizes {
+    /// Of a result: warning and failure.
+    pub coordinator: [Option<u64>; 2],
+    /// Of what is read for it: warning and failure.
+    pub local: [Option<u64>; 2],
 }
 
 /// Values of keys by their names.
@@ -450,6 +465,16 @@ impl Config {
         Lookup { index: Index::new(), values: &self.values }
     }
 
+    /// Keys that are set to other than their default and guard what the node does not do, by name.
+    pub fn idle(&self) -> Vec<&'static str> {
+        let index = Index::new();
+        let set = self.values.iter().filter_map(|(name, value)| Some((index.get(name)?, value)));
+        let is_idle = |(key, value): &(&'static Key, &Value)| {
+            key.standing == Standing::Idle && **value != key.default_value()
+        };
+        set.filter(is_idle).map(|(key, _)| key.name).collect()
+    }
+
     /// Every key with its effective value, sorted by name, as `SELECT * FROM
     /// system_views.settings` shows them: Cassandra's names of today, the old ones, and ours.
     /// `None` is that table's null.
@@ -510,6 +535,8 @@ impl Config {
             concurrent_compactors: get.compactors()?,
             compaction_throughput: get.some_base("compaction_throughput").filter(|v| *v != 0),
             auto_snapshot: get.bool("auto_snapshot"),
+            incremental_backups: get.bool("incremental_backups"),
+            auto_snapshot_ttl: get.some_base("auto_snapshot_ttl").map(Duration::from_nanos),
             snapshot_before_compaction: get.bool("snapshot_before_compaction"),
             uuid_sstable_identifiers: get.bool("uuid_sstable_identifiers_enabled"),
             column_index_size: get.some_base("column_index_size"),
@@ -522,6 +549,7 @@ impl Config {
                 .into(),
             tombstone_warn: get.count("tombstone_warn_threshold")?.into(),
             tombstone_failure: get.count("tombstone_failure_threshold")?.into(),
+            read_sizes: get.read_sizes(),
             trace_query_ttl: get.duration("trace_type_query_ttl"),
             prepared_statements_cache_size: get.prepared_cache()?,
             shards: get.some_count("shards")?,
@@ -532,6 +560,7 @@ impl Config {
             data_dir,
             values: Values::new(),
         };
+        crate::guardrails::check(&get)?;
         get.check_directories(&config)?;
         get.check_classes()?;
         Ok(Self { values, ..config })

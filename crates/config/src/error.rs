@@ -74,6 +74,9 @@ pub enum Error {
         /// The value that we do serve.
         default: String,
     },
+    /// A guardrail that makes no sense, in Cassandra's words.
+    #[error("{0}")]
+    Guardrail(String),
     /// An override without `=`.
     #[error("{0:?} is no key=value")]
     Override(String),

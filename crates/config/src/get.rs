@@ -7,7 +7,8 @@ use std::time::Duration;
 
 use crate::config::{
     Auth, AuthCache, ClientTls, CommitFailurePolicy, CommitLogSync, Config, DiskFailurePolicy,
-    FlushCompression, Host, InternodeCompression, NativeTransport, Snitch, Store, Timeouts,
+    FlushCompression, Host, InternodeCompression, NativeTransport, ReadSizes, Snitch, Store,
+    Timeouts,
 };
 use crate::error::{Error, Result};
 use crate::key::{Key, Value};
@@ -29,7 +30,7 @@ pub(crate) struct Get<'a> {
 }
 
 impl Get<'_> {
-    fn value(&self, name: &str) -> Value {
+    pub fn value(&self, name: &str) -> Value {
         let set = self.values.get(name).filter(|v| **v != Value::Null).cloned();
         set.or_else(|| self.index.get(name).map(Key::default_value)).unwrap_or(Value::Null)
     }
@@ -97,6 +98,15 @@ impl Get<'_> {
             Value::Quantity(q) => Some(q.base()),
             _ => None,
         }
+    }
+
+    pub fn read_sizes(&self) -> Option<ReadSizes> {
+        let sides = |name: &str| {
+            ["warn", "fail"]
+                .map(|side| self.some_base(&format!("{name}_read_size_{side}_threshold")))
+        };
+        let sizes = || ReadSizes { coordinator: sides("coordinator"), local: sides("local") };
+        self.bool("read_thresholds_enabled").then(sizes)
     }
 
     pub fn base(&self, name: &str) -> u64 {

@@ -36,6 +36,8 @@ pub enum Standing {
     Jvm,
     /// Cassandra 5.0.9 still reads it and uses it for nothing: passed over.
     Inert,
+    /// It guards what the node does not do (indexes, views): read, checked, and said to guard nothing.
+    Idle,
     /// A value other than the default stops the start.
     NotYet,
 }

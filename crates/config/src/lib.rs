@@ -2,8 +2,8 @@
 //!
 //! Pure: no file is opened and no host is resolved here. Every key of Cassandra 5.0.9 is known
 //! with its kind, unit and default, under its present and its former names. A key is either
-//! served (it reaches a field of [`Config`]), means nothing without a JVM, or is not served
-//! yet; one of the last kind stops the start unless it has its default, so that the node never
+//! served (it reaches a field of [`Config`]), means nothing without a JVM, guards what the node does
+//! not do, or is not served yet; one of the last kind stops the start unless it has its default, so that the node never
 //! runs open where the file asked for a lock.
 //!
 //! Path of a value: `yaml` composes nodes under fixed bounds, `values` finds each node's key in
@@ -15,6 +15,7 @@
 mod config;
 mod error;
 mod get;
+mod guardrails;
 mod key;
 mod nearest;
 mod old;
@@ -27,7 +28,8 @@ mod yaml;
 
 pub use config::{
     Auth, AuthCache, ClientTls, CommitFailurePolicy, CommitLogSync, Config, DiskFailurePolicy,
-    FlushCompression, Host, InternodeCompression, Lookup, NativeTransport, Snitch, Store, Timeouts,
+    FlushCompression, Host, InternodeCompression, Lookup, NativeTransport, ReadSizes, Snitch,
+    Store, Timeouts,
 };
 pub use error::{Error, Result};
 pub use get::MAX_TOKENS;

@@ -55,11 +55,6 @@ const SWITCHES: &[Switch] = &[
     },
     Switch { key: "file_cache_enabled", off: "false", prefixes: &["file_cache_"] },
     Switch { key: "partition_denylist_enabled", off: "false", prefixes: &["denylist_"] },
-    Switch {
-        key: "read_thresholds_enabled",
-        off: "false",
-        prefixes: &["coordinator_read_size_", "local_read_size_", "row_index_read_size_"],
-    },
     Switch { key: "repair.retries.enabled", off: "false", prefixes: &["repair.retries."] },
     Switch { key: "row_cache_size", off: "0MiB", prefixes: &["row_cache_"] },
     Switch {

@@ -93,7 +93,6 @@ fn what_we_do_not_serve_stops_the_start() {
         "cdc_enabled: true",
         "user_defined_functions_enabled: true",
         "audit_logging_options: { enabled: true }",
-        "data_disk_usage_percentage_fail_threshold: 80",
         "default_secondary_index_enabled: false",
         "startup_checks: { check_data_resurrection: { enabled: true } }",
     ] {
@@ -222,6 +221,16 @@ fn a_set_overrides_under_any_name_and_changes_nothing_on_error() {
     let entries = config.entries();
     let shown = entries.iter().find(|(name, _)| name == "read_request_timeout").unwrap();
     assert_eq!(shown.1.as_deref(), Some("9000ms"));
+}
+
+#[test]
+fn what_guards_nothing_here_is_accepted_and_known() {
+    let yaml = "sai_string_term_size_warn_threshold: 2KiB\nsecondary_indexes_per_table_fail_threshold: -1\n\
+                non_partition_restricted_index_query_enabled: false\nkeyspaces_warn_threshold: 3";
+    let config = Config::from_yaml(yaml).unwrap();
+    let idle =
+        ["non_partition_restricted_index_query_enabled", "sai_string_term_size_warn_threshold"];
+    assert_eq!(config.idle(), idle);
 }
 
 #[test]

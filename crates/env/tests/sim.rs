@@ -366,3 +366,30 @@ fn a_dropped_world_drops_its_tasks() {
     drop(world);
     assert_eq!(Rc::strong_count(&alive), 1);
 }
+
+#[test]
+fn a_world_that_ends_leaves_nothing() {
+    let world = World::new(3, WorldOptions::default());
+    let server = world.node(ip(1));
+    world.start(server, 3, serve);
+    let client = world.client(ip(2));
+    let (env, held) = (client.clone(), client.clone());
+    client.spawn(Class::Statement, async move {
+        loop {
+            let Ok(stream) = TcpStream::connect(&env, "10.0.0.1:9042".parse().unwrap()).await
+            else {
+                env.sleep(Duration::from_millis(1)).await;
+                continue;
+            };
+            let _ = stream.write_all(&[1]).await;
+            let _ = stream.read(&mut [0]).await;
+        }
+    });
+    drop(client);
+    world.run_for(Duration::from_millis(500)).unwrap();
+    world.kill(server);
+    world.restart(server);
+    world.run_for(Duration::from_millis(500)).unwrap();
+    assert_eq!(world.end(), 1, "what the test holds");
+    drop(held);
+}

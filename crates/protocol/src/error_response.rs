@@ -285,6 +285,17 @@ impl ErrorResponse {
         }
     }
 
+    /// Replicas gave a read up, for a reason that is spelled out.
+    pub fn read_aborted(
+        consistency: Consistency,
+        data_present: bool,
+        why: &str,
+        failures: &[(SocketAddr, FailureReason)],
+    ) -> Self {
+        let message = named(format!("Operation failed - {why}"), failures);
+        Self { message, ..Self::read_failure(consistency, 0, 1, data_present, failures) }
+    }
+
     /// Replicas failed to write; they are named by their internode addresses.
     pub fn write_failure(
         consistency: Consistency,
@@ -345,7 +356,13 @@ fn timed_out(received: i32) -> String {
 
 fn failed(received: i32, failures: &[(SocketAddr, FailureReason)]) -> String {
     let count = failures.len();
-    let mut text = format!("Operation failed - received {received} responses and {count} failures");
+    named(
+        format!("Operation failed - received {received} responses and {count} failures"),
+        failures,
+    )
+}
+
+fn named(mut text: String, failures: &[(SocketAddr, FailureReason)]) -> String {
     for (index, (address, reason)) in failures.iter().enumerate() {
         text.push_str(if index == 0 { ": " } else { ", " });
         text.push_str(&format!("{} from /{address}", reason.name()));

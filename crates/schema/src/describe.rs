@@ -1,8 +1,9 @@
 //! Schema elements as CQL text, as server-side DESCRIBE gives it (`toCqlString` of each element).
 
+use std::collections::BTreeSet;
 use std::fmt::Write;
 
-use types::{UserType, maybe_quote};
+use types::{CqlType, UserType, maybe_quote};
 
 use crate::column::{Column, ColumnKind, DroppedColumn};
 use crate::jvm;
@@ -180,6 +181,38 @@ impl Signature {
     pub fn to_cql(&self) -> String {
         format!("{}({})", maybe_quote(&self.name), self.argument_types.join(", "))
     }
+}
+
+impl Table {
+    /// The statements that make the table again where it is not, with its id and the columns that were dropped: what a
+    /// snapshot keeps as `schema.cql` (`SchemaCQLHelper`).
+    pub fn schema_cql(&self, keyspace: &Keyspace) -> String {
+        let mut wanted = BTreeSet::new();
+        self.all_columns_in_select_order().for_each(|column| name_types(&column.ty, &mut wanted));
+        let ordered = keyspace.types_in_order();
+        // The last one may need all before it.
+        for user_type in ordered.iter().rev() {
+            if wanted.contains(&user_type.name) {
+                user_type.fields.iter().for_each(|(_, ty)| name_types(ty, &mut wanted));
+            }
+        }
+        let types = ordered.into_iter().filter(|user_type| wanted.contains(&user_type.name));
+        let mut statements: Vec<String> = types.map(|ty| type_to_cql(ty, true)).collect();
+        statements.push(self.to_cql(true, true));
+        let indexes = self.indexes.values().map(|index| index.to_cql(self));
+        statements.extend(indexes.map(|text| text.replacen("INDEX ", "INDEX IF NOT EXISTS ", 1)));
+        statements.into_iter().map(|statement| statement + "\n").collect()
+    }
+}
+
+/// Adds the names of the user types in a type.
+fn name_types(ty: &CqlType, names: &mut BTreeSet<String>) {
+    ty.any(&mut |ty| {
+        if let CqlType::Udt { definition, .. } = ty {
+            names.insert(definition.name.clone());
+        }
+        false
+    });
 }
 
 /// CREATE TYPE.

@@ -105,6 +105,11 @@ impl Connection {
 
     // ---- state
 
+    /// Protocol and cipher suite, where it is encrypted.
+    pub fn agreed_tls(&self) -> Option<(String, String)> {
+        self.tls.as_ref()?.borrow().agreed()
+    }
+
     pub fn stage(&self) -> Stage {
         self.stage.get()
     }

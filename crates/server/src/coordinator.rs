@@ -178,8 +178,6 @@ pub struct PreparedAnswer {
     pub result: Arc<ResultMetadata>,
     /// Class strings of types.
     pub names: ClassName,
-    /// Warnings for the client.
-    pub warnings: Vec<String>,
 }
 
 /// How a PREPARE ended.
@@ -187,13 +185,15 @@ pub struct PreparedAnswer {
 pub struct PrepareOutcome {
     /// The statement, or what is wrong with it.
     pub result: Result<PreparedAnswer, ErrorResponse>,
+    /// Warnings for the client; dropped before version 4.
+    pub warnings: Vec<String>,
     /// Id of the trace, where one was made.
     pub tracing: Option<[u8; 16]>,
 }
 
 impl From<Result<PreparedAnswer, ErrorResponse>> for PrepareOutcome {
     fn from(result: Result<PreparedAnswer, ErrorResponse>) -> Self {
-        Self { result, tracing: None }
+        Self { result, warnings: Vec::new(), tracing: None }
     }
 }
 

@@ -150,7 +150,13 @@ impl<C: Coordinator> Driver<C> {
                     self.after(progress, cx)
                 } else {
                     self.input.extend_from_slice(new);
-                    Step::Again
+                    if connection.shard.env.should_yield() {
+                        // A large message that comes in as fast as it is read.
+                        cx.waker().wake_by_ref();
+                        Step::Wait
+                    } else {
+                        Step::Again
+                    }
                 }
             }
             Err(_) => {

@@ -243,18 +243,15 @@ impl Answering<'_> {
 
     fn prepared(self, outcome: PrepareOutcome) {
         let (version, stream) = (self.header.version, self.header.stream);
-        let tracing = outcome.tracing;
-        match outcome.result {
-            Ok(PreparedAnswer { id, variables, result, names, mut warnings }) => {
-                warnings.extend(self.warning);
-                let reply = Reply { version, stream, tracing, warnings: &warnings };
+        let PrepareOutcome { result, mut warnings, tracing } = outcome;
+        warnings.extend(self.warning);
+        let reply = Reply { version, stream, tracing, warnings: &warnings };
+        match result {
+            Ok(PreparedAnswer { id, variables, result, names }) => {
                 let prepared = Prepared { id, variables: &variables, result: &result, names };
                 self.connection.respond(|out| reply.prepared(out, &prepared));
             }
-            Err(error) => {
-                let reply = Reply { version, stream, tracing, warnings: &[] };
-                self.connection.respond(|out| reply.error(out, &error));
-            }
+            Err(error) => self.connection.respond(|out| reply.error(out, &error)),
         }
     }
 

@@ -146,6 +146,7 @@ impl Drop for Server {
     fn drop(&mut self) {
         self.shard.draining.set(true);
         self.kill_all();
+        self.shard.forget_dirty();
     }
 }
 

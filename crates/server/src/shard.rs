@@ -121,6 +121,12 @@ impl Shard {
         self.progress.notify_all();
     }
 
+    /// Lets go of connections that are closed before their turn's end: each holds the shard that holds it.
+    pub fn forget_dirty(&self) {
+        let dirty = self.dirty.take();
+        drop(dirty);
+    }
+
     pub fn mark_dirty(&self, connection: Rc<Connection>) {
         self.dirty.borrow_mut().push(connection);
     }

@@ -31,6 +31,8 @@ pub struct ClientView {
     pub driver_version: Option<String>,
     /// Who it is, if it had to say.
     pub user: Option<String>,
+    /// Protocol and cipher suite, where it is encrypted.
+    pub tls: Option<(String, String)>,
     /// The keyspace of its last USE.
     pub keyspace: Option<String>,
     /// Messages so far.
@@ -53,6 +55,7 @@ impl ClientView {
             driver_name: session.driver_name.as_deref().map(str::to_owned),
             driver_version: session.driver_version.as_deref().map(str::to_owned),
             user: session.user().as_deref().map(str::to_owned),
+            tls: connection.agreed_tls(),
             keyspace: session.keyspace().as_deref().map(str::to_owned),
             messages: connection.messages.get(),
         })

@@ -28,6 +28,8 @@ pub const ONCE: &[Bug] = &[Bug { name: "replay_not_synced", seeds: 1000 }];
 pub const WHOLE: &[Bug] = &[
     Bug { name: "paging_drops_row", seeds: 10 },
     Bug { name: "batch_torn_between_shards", seeds: 40 },
+    Bug { name: "counter_out_of_turn", seeds: 10 },
+    Bug { name: "counter_clock_stands_still", seeds: 10 },
 ];
 
 /// Those of conditional statements.

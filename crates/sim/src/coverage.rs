@@ -57,9 +57,19 @@ pub const REQUIRED: &[&str] = &[
     "truncate.recorded",
 ];
 
-/// Those that a whole node must reach too: the engine alone has no batches.
-pub const REQUIRED_OF_NODES: &[&str] =
-    &["write.logged_batch", "write.unlogged_batch", "batch.replayed"];
+/// Those that a whole node must reach too: the engine alone has no batches and counts nothing.
+pub const REQUIRED_OF_NODES: &[&str] = &[
+    "write.logged_batch",
+    "write.unlogged_batch",
+    "batch.replayed",
+    "counter.add",
+    "counter.batch",
+    "counter.batch_of_keys",
+    "counter.contended",
+    "counter.delete",
+    "counter.read",
+    "counter.truncate",
+];
 
 /// Those of worlds of conditional statements, which do less else.
 pub const REQUIRED_OF_CONDITIONS: &[&str] = &[

@@ -265,6 +265,10 @@ impl Target for CqlNode {
     fn takes_batches(&self) -> bool {
         true
     }
+
+    fn counters(self: Rc<Self>) -> Option<Rc<CqlNode>> {
+        Some(self)
+    }
 }
 
 impl Site for CqlNode {

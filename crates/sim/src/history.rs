@@ -18,7 +18,7 @@ pub type WriteId = usize;
 
 /// What is known of a write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Fate {
+pub enum Fate {
     /// Under way, or its answer was lost.
     Open,
     /// Acknowledged, when its client saw it.

@@ -8,6 +8,7 @@
 pub mod canary;
 pub mod cas;
 pub mod connection;
+pub mod counters;
 pub mod coverage;
 pub mod cql_node;
 pub mod engine_node;

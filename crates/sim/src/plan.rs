@@ -79,6 +79,7 @@ impl Plan {
             chunk_cache_bytes: rng.between(16, 256) << 10,
             concurrent_compactors: 2,
             compaction_bytes_per_second: if rng.one_in(2) { 0 } else { 4 << 20 },
+            incremental_backups: false,
         };
         Self { lives: lives(&rng), sync, options, jumps: jumps(&rng), slow: slow(&rng) }
     }

@@ -15,33 +15,35 @@ pub struct Statement {
     pub values: Vec<BoundValue>,
 }
 
-/// What the clients need, as statements.
+/// What the clients need, as statements: two tables of plain values, two of counters.
 pub fn definitions() -> Vec<String> {
-    let table = |name: &str, rest: &str| {
-        format!(
-            "CREATE TABLE {KEYSPACE}.{name} (k int, c int, s blob static, a blob, b bigint, \
-             PRIMARY KEY (k, c)) WITH {rest}"
-        )
-    };
+    let keyspace = format!(
+        "CREATE KEYSPACE {KEYSPACE} WITH replication = \
+         {{'class': 'SimpleStrategy', 'replication_factor': 1}}"
+    );
     let class = "'class': 'SizeTieredCompactionStrategy', 'min_threshold': '2'";
-    vec![
+    let options = [
+        format!("compaction = {{{class}}}"),
         format!(
-            "CREATE KEYSPACE {KEYSPACE} WITH replication = \
-             {{'class': 'SimpleStrategy', 'replication_factor': 1}}"
+            "CLUSTERING ORDER BY (c DESC) AND gc_grace_seconds = 0 \
+             AND compaction = {{{class}, 'min_sstable_size': '1024'}} \
+             AND compression = {{'enabled': false}}"
         ),
-        table("t0", &format!("compaction = {{{class}}}")),
-        table(
-            "t1",
-            &format!(
-                "CLUSTERING ORDER BY (c DESC) AND gc_grace_seconds = 0 \
-                 AND compaction = {{{class}, 'min_sstable_size': '1024'}} \
-                 AND compression = {{'enabled': false}}"
-            ),
-        ),
-    ]
+    ];
+    let kinds =
+        [("t", "s blob static, a blob, b bigint"), ("n", "s counter static, a counter, b counter")];
+    let tables = kinds.iter().flat_map(|(name, columns)| {
+        options.iter().enumerate().map(move |(number, options)| {
+            format!(
+                "CREATE TABLE {KEYSPACE}.{name}{number} (k int, c int, {columns}, \
+                 PRIMARY KEY (k, c)) WITH {options}"
+            )
+        })
+    });
+    std::iter::once(keyspace).chain(tables).collect()
 }
 
-fn int(value: i32) -> BoundValue {
+pub(crate) fn int(value: i32) -> BoundValue {
     bound(value.to_be_bytes())
 }
 

@@ -7,6 +7,8 @@ use std::time::Duration;
 
 use env::{Env, Instant, Rng};
 
+use crate::counters::{self, Counters};
+use crate::cql_node::CqlNode;
 use crate::history::{History, WriteId};
 use crate::operation::{Answer, Change, Column, Partition, Query, Range, TABLES, Value, Write};
 use crate::site::Site;
@@ -17,8 +19,10 @@ const KEYS: u64 = 8;
 /// Rows of the first partition of each table, which is the wide one, and of the others.
 const WIDE_ROWS: u64 = 300;
 const ROWS: u64 = 16;
+/// Of how many operations one is of counters, where there are any.
+const COUNTERS_ONE_IN: u64 = 10;
 /// How long a client waits for an answer.
-const PATIENCE: Duration = Duration::from_secs(60);
+pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
 
 /// Why a request has no answer.
 #[derive(Clone, Debug, thiserror::Error)]
@@ -60,6 +64,11 @@ pub trait Target {
 
     /// Does it take writes of several partition keys? Those of one key are one write, others may come in part.
     fn takes_batches(&self) -> bool;
+
+    /// The way to its counters, if it has any.
+    fn counters(self: Rc<Self>) -> Option<Rc<CqlNode>> {
+        None
+    }
 }
 
 /// What the clients of a world share.
@@ -68,6 +77,8 @@ pub struct Shared {
     pub rng: Rng,
     /// What was written.
     pub history: RefCell<History>,
+    /// What was counted.
+    pub counters: Counters,
     /// A clock that never jumps.
     clock: Env,
     /// By how much the node's clock has jumped, in microseconds.
@@ -94,6 +105,7 @@ impl Shared {
         Rc::new(Self {
             rng,
             history: RefCell::default(),
+            counters: Counters::default(),
             clock,
             jumped: Cell::new(0),
             busy: RefCell::default(),
@@ -112,7 +124,7 @@ impl Shared {
         (self.clock.unix_micros() + self.jumped.get()).div_euclid(1_000_000)
     }
 
-    fn count(&self, name: &'static str) {
+    pub(crate) fn count(&self, name: &'static str) {
         *self.counts.borrow_mut().entry(name).or_default() += 1;
     }
 
@@ -204,9 +216,15 @@ impl<S: Site> Load<S> for Shared {
             let answer = site.read(self.rng.next(), &query, self.node_second()).await;
             reads.push((partition, answer.map_err(|e| format!("{query:?}: {e}"))?));
         }
-        let mut history = self.history.borrow_mut();
-        history.clock_shows(self.node_second());
-        history.settle(&reads).map_err(|violation| violation.to_string())
+        {
+            let mut history = self.history.borrow_mut();
+            history.clock_shows(self.node_second());
+            history.settle(&reads).map_err(|violation| violation.to_string())?;
+        }
+        match site.counters() {
+            Some(site) => self.counters.verify(&self, &site).await,
+            None => Ok(()),
+        }
     }
 
     fn done(&self) -> u64 {
@@ -237,14 +255,22 @@ impl<S: Site> Load<S> for Shared {
         self.busy.borrow_mut().clear();
         self.truncating.borrow_mut().clear();
         self.unknown.set(0);
-        self.history.borrow_mut().crashed(safe) > 0
+        self.counters.ended(safe) + self.history.borrow_mut().crashed(safe) > 0
     }
 }
 
 async fn client<T: Target>(env: Env, shared: Rc<Shared>, target: Rc<T>, until: u64) {
+    let counters = Rc::clone(&target).counters();
     while shared.done.get() < until && shared.wrong.borrow().is_none() {
         let pause = Duration::from_micros(shared.rng.below(2000));
         env.sleep(pause).await;
+        if let Some(site) = &counters
+            && shared.rng.one_in(COUNTERS_ONE_IN)
+        {
+            let answered = counters::operate(&env, &shared, site).await;
+            shared.done.set(shared.done.get() + u64::from(answered));
+            continue;
+        }
         let answered = match shared.rng.below(200) {
             0 | 1 => maintain(&env, &shared, &*target).await,
             2 => truncate(&env, &shared, &*target).await,

@@ -103,7 +103,12 @@ struct Run<S, L> {
 pub fn run<S: Site, L: Load<S>>(seed: u64, bug: Option<&'static str>) -> Outcome {
     let mut run = Run::<S, L>::new(seed, bug);
     let result = run.lives().and_then(|()| run.load.judge());
-    run.outcome(result.err())
+    let mut outcome = run.outcome(result.err());
+    let left = run.leave();
+    if left > 0 && outcome.wrong.is_none() {
+        outcome.wrong = Some(format!("{left} shards are still in memory when all is over"));
+    }
+    outcome
 }
 
 fn address(last: u8) -> IpAddr {
@@ -154,6 +159,13 @@ impl<S: Site, L: Load<S>> Run<S, L> {
             operations: self.load.done(),
             steps: self.world.steps(),
         }
+    }
+
+    /// Drops everything; how many shards hold on to themselves?
+    fn leave(self) -> usize {
+        let Self { world, site, load, clients, .. } = self;
+        drop((site, load, clients));
+        world.end()
     }
 
     fn lives(&mut self) -> Result<(), String> {

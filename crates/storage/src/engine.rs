@@ -1,6 +1,7 @@
 //! The storage engine as one shard sees it.
 
 use std::cell::{Cell, OnceCell, RefCell};
+use std::path::PathBuf;
 use std::rc::Rc;
 use std::sync::Arc;
 
@@ -21,11 +22,14 @@ use crate::options::Options;
 use crate::read::{KeyScan, PartitionCursor, ScanStart, Slices};
 use crate::shards::{HasShards, Shards};
 use crate::sstables::{Files, LiveSet};
-use crate::table_store::{Measure, TableStore};
+use crate::table_store::{CasStep, Measure, TableStore};
 use crate::trace::Trace;
+use crate::watch::{Tell, Watch, Watcher, WriteLimits};
 
 /// Nanoseconds in a microsecond.
 const NANOS: u64 = 1000;
+/// Microseconds in a second.
+const MICROS: i64 = 1_000_000;
 
 /// One shard's engine. Everything a request touches hangs on it; nothing of it is shared.
 pub struct Engine {
@@ -50,6 +54,8 @@ pub struct Engine {
     pub(crate) files: Rc<Files>,
     /// What only the first shard has: the node's set of SSTables, flushes and compactions.
     pub(crate) node: OnceCell<Rc<Node>>,
+    /// Who is told of what is written that is too large.
+    watcher: RefCell<Option<Watcher>>,
     /// Of the distributions that tables keep.
     weight: Weight,
     /// Counters for metrics.
@@ -110,6 +116,7 @@ impl Engine {
             freed: Notify::new(),
             files: Rc::new(Files::new(env, cache)),
             node: OnceCell::new(),
+            watcher: RefCell::default(),
             weight: Weight::default(),
             stats: EngineStats::default(),
         })
@@ -123,6 +130,17 @@ impl Engine {
     /// Tells the host id, before anything is replayed or flushed.
     pub fn set_host_id(&self, host_id: [u8; 16]) {
         self.host_id.set(host_id);
+    }
+
+    /// Tells of what is written to SSTables from now on and passes these limits; on the first shard, which writes them.
+    pub fn watch_writes(&self, limits: WriteLimits, tell: Tell) {
+        self.watcher.replace(Some((limits, tell)));
+    }
+
+    /// Watches over a file of a table.
+    pub(crate) fn watch(&self, table: &Arc<Table>, file: PathBuf) -> Option<Watch> {
+        let watcher = self.watcher.borrow().clone()?;
+        Watch::new(watcher, table, file, self.env.unix_micros() / MICROS)
     }
 
     /// The outside.
@@ -307,6 +325,16 @@ impl Engine {
             let took = self.env.now().as_nanos().saturating_sub(started.as_nanos());
             store.stats.read_ns.set(store.stats.read_ns.get() + took);
             store.stats.record(Measure::LocalRead, took / NANOS);
+        }
+    }
+
+    /// Counts a step of a conditional request.
+    pub fn cas_ended(&self, table: TableId, step: CasStep, started: env::Instant) {
+        if let Ok(store) = self.store(table) {
+            let timed = store.stats.cas(step);
+            let took = self.env.now().as_nanos().saturating_sub(started.as_nanos());
+            timed.count.set(timed.count.get() + 1);
+            timed.ns.set(timed.ns.get() + took);
         }
     }
 

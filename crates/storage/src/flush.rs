@@ -104,10 +104,13 @@ impl Node {
         let shards = node_table
             .strategy(table, |strategy| strategy.flush_shards(node_table.flush_bytes.get()));
         let splitter = Splitter::new(Split::Shards(shards), 0);
-        let of = (&**table, node_table);
+        let of = (table, node_table);
         let mut outputs = Outputs::new(self, engine, of, "flush", splitter, options).await?;
         write_all(engine, table, &memtables, &mut outputs).await?;
         let new = outputs.finish(table, node_table.epoch.get() + 1).await?;
+        for sstable in &new {
+            self.back_up(engine, table, sstable).await?;
+        }
         if let Some(transaction) = outputs.commit(&[]).await? {
             transaction.finish().await?;
         }

@@ -30,6 +30,8 @@ pub struct Node {
     /// Gives SSTables their numbers.
     pub(crate) numbers: Numbers,
     pub(crate) compactions: Compactions,
+    /// Are links to what is flushed kept?
+    backups: Cell<bool>,
     tables: RefCell<HashMap<TableId, Rc<NodeTable>>>,
     /// Tables that some shard wants flushed.
     wanted: RefCell<BTreeSet<TableId>>,
@@ -178,6 +180,7 @@ impl Node {
                 engine.options.concurrent_compactors,
                 engine.options.compaction_bytes_per_second,
             ),
+            backups: Cell::new(engine.options.incremental_backups),
             tables: RefCell::default(),
             wanted: RefCell::default(),
             cutting: Semaphore::new(1),
@@ -205,6 +208,16 @@ impl Node {
 
     pub(crate) fn engine(&self) -> Result<Rc<Engine>, StorageError> {
         self.engine.upgrade().ok_or(StorageError::Stopping(crate::shards::Stopping))
+    }
+
+    /// Are links to what is flushed kept, as backups?
+    pub fn backs_up(&self) -> bool {
+        self.backups.get()
+    }
+
+    /// Lets links to what is flushed be kept, or not.
+    pub fn enable_backups(&self, enabled: bool) {
+        self.backups.set(enabled);
     }
 
     /// Shows a compaction among those under way.

@@ -29,4 +29,6 @@ pub struct Options {
     pub concurrent_compactors: usize,
     /// `compaction_throughput`, in bytes per second; 0 for no limit.
     pub compaction_bytes_per_second: u64,
+    /// `incremental_backups`: links to all that is flushed are kept, until somebody asks for something else.
+    pub incremental_backups: bool,
 }

@@ -1,12 +1,17 @@
 //! Writing an SSTable's files, for flush and compaction.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use env::{Env, File, OpenOptions};
+use rows::{Deletion, RowRef, Unfiltered};
+use schema::Table;
 use sstable::descriptor::{Component, Descriptor};
 use sstable::writer::{Writer, WriterOptions};
 
+use crate::engine::Engine;
 use crate::error::StorageError;
+use crate::watch::Watch;
 
 /// Bytes gathered before they are written to a file.
 const WRITE_BYTES: usize = 256 << 10;
@@ -16,9 +21,10 @@ pub(crate) struct Output {
     env: Env,
     directory: PathBuf,
     descriptor: Descriptor,
-    pub writer: Writer,
+    writer: Writer,
     data: Stream,
     index: Stream,
+    watch: Option<Watch>,
 }
 
 struct Stream {
@@ -53,21 +59,67 @@ impl Stream {
 impl Output {
     /// Creates the files.
     pub async fn create(
-        env: &Env,
+        engine: &Engine,
+        table: &Arc<Table>,
         directory: &Path,
         descriptor: Descriptor,
         options: WriterOptions,
     ) -> Result<Self, StorageError> {
+        let env = engine.env();
         let path = |component| directory.join(descriptor.file(&component));
         let data = Stream::create(env, path(Component::Data)).await?;
         let index = Stream::create(env, path(Component::Index)).await?;
         let directory = directory.to_path_buf();
         let writer = Writer::new(options);
-        Ok(Self { env: env.clone(), directory, descriptor, writer, data, index })
+        let watch = engine.watch(table, data.path.clone());
+        Ok(Self { env: env.clone(), directory, descriptor, writer, data, index, watch })
+    }
+
+    /// Begins a partition.
+    pub fn start(
+        &mut self,
+        key: &[u8],
+        deletion: Deletion,
+        static_row: Option<RowRef<'_>>,
+    ) -> Result<(), StorageError> {
+        if let Some(watch) = &mut self.watch {
+            watch.start(key, self.writer.uncompressed_length(), deletion, static_row);
+        }
+        let started = self.writer.start_partition(key, deletion, static_row);
+        started.map_err(|e| self.error(e))
+    }
+
+    /// Goes on with it.
+    pub fn append(&mut self, unfiltered: Unfiltered<'_>) -> Result<(), StorageError> {
+        if let Some(watch) = &mut self.watch {
+            watch.append(unfiltered);
+        }
+        let appended = self.writer.append(unfiltered);
+        appended.map_err(|e| self.error(e))
+    }
+
+    /// Ends it.
+    pub fn end(&mut self) -> Result<(), StorageError> {
+        let ended = self.writer.end_partition();
+        ended.map_err(|e| self.error(e))?;
+        if let Some(watch) = &self.watch {
+            watch.end(self.writer.uncompressed_length());
+        }
+        Ok(())
+    }
+
+    /// Bytes of its data so far, as stored.
+    pub fn stored_length(&self) -> u64 {
+        self.writer.stored_length()
+    }
+
+    /// Partitions in it.
+    pub fn partitions(&self) -> u64 {
+        self.writer.partitions()
     }
 
     /// An error of the writer.
-    pub fn error(&self, error: impl std::fmt::Display) -> StorageError {
+    fn error(&self, error: impl std::fmt::Display) -> StorageError {
         StorageError::corrupt(&self.data.path, error)
     }
 

@@ -19,6 +19,7 @@ use crate::engine::Engine;
 use crate::error::StorageError;
 use crate::flush::{sync_parents, table_directory};
 use crate::node::Node;
+use crate::snapshot::BACKUPS;
 use crate::sstables::{LiveSet, SSTable};
 use crate::transaction;
 
@@ -122,6 +123,15 @@ impl Node {
                 let sstable =
                     SSTable::open(engine.env(), &directory, &descriptor, number, counter).await?;
                 found.push(Arc::new(sstable));
+            }
+            // A number that a backup has is not given again: the file's name would be taken.
+            let backups = directory.join(BACKUPS);
+            if engine.env().exists(&backups).await.map_err(failed)? {
+                for descriptor in tables_in(engine, &backups).await? {
+                    if let Id::Sequence(id) = descriptor.id {
+                        highest = highest.max(id);
+                    }
+                }
             }
         }
         let node_table = self.table(table.id);

@@ -57,6 +57,31 @@ impl Measure {
     ];
 }
 
+/// A step of a conditional request, here.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CasStep {
+    /// A ballot was answered.
+    Prepare,
+    /// A proposal was answered.
+    Propose,
+    /// What was decided was done.
+    Commit,
+}
+
+impl CasStep {
+    /// All of them.
+    pub const ALL: [Self; 3] = [Self::Prepare, Self::Propose, Self::Commit];
+}
+
+/// How often something was done, and how long that took.
+#[derive(Debug, Default)]
+pub struct Timed {
+    /// Times.
+    pub count: Cell<u64>,
+    /// Nanoseconds.
+    pub ns: Cell<u64>,
+}
+
 /// What a shard counts about a table.
 #[derive(Debug, Default)]
 pub struct TableStats {
@@ -76,6 +101,8 @@ pub struct TableStats {
     pub filter_misses: Cell<u64>,
     /// Flushes that froze a memtable of this shard.
     pub flushes: Cell<u64>,
+    /// By [`CasStep`].
+    cas: [Timed; CasStep::ALL.len()],
     weight: Weight,
     /// By [`Measure`]; made when they are first needed, which of most tables is never.
     measures: [OnceCell<Histogram>; Measure::ALL.len()],
@@ -84,6 +111,11 @@ pub struct TableStats {
 impl TableStats {
     fn new(weight: Weight) -> Self {
         Self { weight, ..Self::default() }
+    }
+
+    /// How often a step of conditional requests was taken, and how long that took.
+    pub fn cas(&self, step: CasStep) -> &Timed {
+        &self.cas[step as usize]
     }
 
     /// Counts a value.

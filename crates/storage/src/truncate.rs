@@ -1,6 +1,6 @@
 //! Emptying and dropping tables, with the snapshot that `auto_snapshot` takes before.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::path::Path;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -13,19 +13,20 @@ use crate::commitlog::Position;
 use crate::engine::{Engine, FrozenShare};
 use crate::error::StorageError;
 use crate::node::{Node, sync_logs};
+use crate::snapshot::Snapshot;
 use crate::sstables::{LiveSet, SSTable};
 use crate::transaction::{Transaction, remove_descriptor};
 
 impl Node {
     /// Empties a table. `record` is to make durable that the log's records of the table up to the position it
-    /// is given are void; only then is anything removed. `snapshot` names the snapshot to take before, if any.
+    /// is given are void; only then is anything removed. `snapshot` is taken before, if there is any.
     ///
     /// # Errors
     /// If the memtables cannot be written, the snapshot not be taken or the record not be made.
     pub async fn truncate<E: From<StorageError>>(
         &self,
         id: TableId,
-        snapshot: Option<&str>,
+        snapshot: Option<&Snapshot>,
         record: impl AsyncFnOnce(Position) -> Result<(), E>,
     ) -> Result<(), E> {
         let engine = self.engine()?;
@@ -44,8 +45,8 @@ impl Node {
             let live = self.write_memtables(&engine, &table, &node_table, shares).await?;
             gone = live.tables().to_vec();
         }
-        if let Some(name) = snapshot {
-            link_all(engine.env(), &gone, name).await?;
+        if let Some(snapshot) = snapshot {
+            self.take(&engine, &table, &gone, snapshot).await?;
         }
         record(Position { segment: floor, offset: i32::MAX as u32 }).await?;
         engine.env().mark("truncate.recorded");
@@ -119,15 +120,15 @@ impl Node {
     pub async fn drop_table(
         &self,
         table: &Table,
-        snapshot: Option<&str>,
+        snapshot: Option<&Snapshot>,
     ) -> Result<(), StorageError> {
         let engine = self.engine()?;
         let node_table = self.table(table.id);
         let _changing = node_table.changing.acquire(1).await;
         let gone = node_table.live.borrow().tables().to_vec();
         *node_table.live.borrow_mut() = Arc::default();
-        if let Some(name) = snapshot {
-            link_all(engine.env(), &gone, name).await?;
+        if let Some(snapshot) = snapshot {
+            self.take(&engine, table, &gone, snapshot).await?;
         }
         // the directory itself stays where snapshots are in it
         let transactions = remove_all(engine.env(), &gone).await?;
@@ -170,42 +171,4 @@ async fn remove_all(env: &Env, tables: &[Arc<SSTable>]) -> Result<Vec<Transactio
         transactions.push(Transaction::remove(env, directory, "truncate", &removed).await?);
     }
     Ok(transactions)
-}
-
-/// Hard-links the files of tables into a snapshot's directory, and makes it durable: what it is of goes next.
-async fn link_all(env: &Env, tables: &[Arc<SSTable>], name: &str) -> Result<(), StorageError> {
-    let mut snapshots = BTreeSet::new();
-    for sstable in tables {
-        let all = sstable.directory.join("snapshots");
-        let directory = all.join(name);
-        let failed = |e| StorageError::io("cannot make a snapshot in", &directory, e);
-        if !env.exists(&all).await.map_err(failed)? {
-            env.create_dir_all(&all).await.map_err(failed)?;
-            env.sync_dir(&sstable.directory).await.map_err(failed)?;
-        }
-        env.create_dir_all(&directory).await.map_err(failed)?;
-        link_table(env, &sstable.directory, &sstable.table.descriptor, &directory).await?;
-        snapshots.extend([directory, all]);
-    }
-    for directory in snapshots {
-        let synced = env.sync_dir(&directory).await;
-        synced.map_err(|e| StorageError::io("cannot make a snapshot in", &directory, e))?;
-    }
-    Ok(())
-}
-
-async fn link_table(
-    env: &Env,
-    from: &Path,
-    descriptor: &Descriptor,
-    to: &Path,
-) -> Result<(), StorageError> {
-    let failed = |e| StorageError::io("cannot make a snapshot of", from, e);
-    for entry in env.read_dir(from).await.map_err(failed)? {
-        let ours = Descriptor::parse(&entry.name).is_ok_and(|(of, _)| of == *descriptor);
-        if ours && !entry.is_dir {
-            env.hard_link(from.join(&entry.name), to.join(&entry.name)).await.map_err(failed)?;
-        }
-    }
-    Ok(())
 }

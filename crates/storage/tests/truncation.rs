@@ -112,6 +112,7 @@ async fn shard(
         cleanup_threshold: 0.5,
         column_index_bytes: 4 << 10,
         chunk_cache_bytes: 64 << 10,
+        incremental_backups: false,
         concurrent_compactors: 2,
         compaction_bytes_per_second: 0,
     };

@@ -7,6 +7,8 @@ use cluster::virtual_tables::LogLine;
 
 /// Lines kept; the oldest go.
 const LINES_MAX: usize = 10_000;
+/// What is said seldom is said again after this time.
+const SELDOM_MILLIS: i64 = 10 * 60 * 1000;
 
 /// The last lines.
 #[derive(Debug, Default)]
@@ -20,6 +22,16 @@ impl Journal {
             lines.pop_front();
         }
         lines.push_back(LogLine { at, level, logger, message });
+    }
+
+    /// Keeps a line, unless the same was said within ten minutes (`NoSpamLogger`).
+    pub fn say_seldom(&self, at: i64, level: &'static str, logger: &'static str, message: String) {
+        let is_recent = |line: &&LogLine| at - line.at < SELDOM_MILLIS;
+        let known =
+            self.0.borrow().iter().rev().take_while(is_recent).any(|l| l.message == message);
+        if !known {
+            self.say(at, level, logger, message);
+        }
     }
 
     /// Forgets all lines: TRUNCATE.
@@ -36,6 +48,20 @@ impl Journal {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_same_is_said_seldom() {
+        let journal = Journal::default();
+        for (at, text) in
+            [(0, "a"), (1, "b"), (2, "a"), (SELDOM_MILLIS - 1, "a"), (SELDOM_MILLIS, "a")]
+        {
+            journal.say_seldom(at, "WARN", "node", text.to_owned());
+        }
+        let lines: Vec<_> =
+            journal.lines().into_iter().map(|line| (line.at, line.message)).collect();
+        let expected = [(0, "a"), (1, "b"), (SELDOM_MILLIS, "a")];
+        assert_eq!(lines, expected.map(|(at, text)| (at, text.to_owned())));
+    }
 
     #[test]
     fn the_oldest_lines_go() {

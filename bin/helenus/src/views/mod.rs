@@ -2,11 +2,10 @@
 
 mod distributions;
 mod journal;
-mod snapshots;
 
 use std::future::Future;
 use std::pin::Pin;
-use std::rc::Rc;
+use std::rc::{Rc, Weak};
 
 use cluster::virtual_tables::{
     BatchStats, Cache, Client, CqlStats, Endpoint, EndpointState, NodeData, RunningQuery,
@@ -33,25 +32,30 @@ const PROPERTIES: &[(&str, &str)] = &[
 /// Version of the internode messages that this node writes and reads files in.
 const NET_VERSION: &str = "12";
 
-/// A node, for its virtual tables.
-struct NodeViews(Rc<Node>);
+/// A node, for its virtual tables; weak, because the node has the coordinator that has this.
+struct NodeViews(Weak<Node>);
 
 impl Views for NodeViews {
     fn gather(&self, table: &str) -> Pin<Box<dyn Future<Output = NodeData>>> {
-        let (node, table) = (Rc::clone(&self.0), table.to_owned());
-        // a node that ends gathers nothing more
-        Box::pin(async move { node.gather(&table).await.unwrap_or_default() })
+        let (node, table) = (self.0.upgrade(), table.to_owned());
+        Box::pin(async move {
+            // a node that ends gathers nothing more
+            let Some(node) = node else { return NodeData::default() };
+            node.gather(&table).await.unwrap_or_default()
+        })
     }
 
     fn forget_logs(&self) {
-        self.0.journal.forget();
+        if let Some(node) = self.0.upgrade() {
+            node.journal.forget();
+        }
     }
 }
 
 impl Node {
     /// Lets this shard's virtual tables show the node.
     pub(crate) fn show_views(self: &Rc<Self>, coordinator: &Rc<Coordinator>) {
-        coordinator.show_views(Box::new(NodeViews(Rc::clone(self))));
+        coordinator.show_views(Box::new(NodeViews(Rc::downgrade(self))));
     }
 
     async fn gather(self: &Rc<Self>, table: &str) -> Result<NodeData, Stopping> {
@@ -109,17 +113,19 @@ impl Node {
 
     async fn all_clients(&self) -> Result<Vec<Client>, Stopping> {
         let views = self.on_all(|node| node.on_server(|server| server.clients())).await?;
+        let is_open = !self.config().auth.authenticates;
         let client = |view: server::ClientView| Client {
             address: view.remote,
             hostname: view.remote.ip().to_string(),
-            username: Some(view.user.unwrap_or_else(|| ANONYMOUS.to_owned())),
+            // who has not logged in yet is nobody
+            username: view.user.or_else(|| is_open.then(|| ANONYMOUS.to_owned())),
             stage: view.stage,
             protocol_version: view.version.into(),
             options: Some(view.options),
             driver_name: view.driver_name,
             driver_version: view.driver_version,
             requests: view.messages as i64,
-            tls: None,
+            tls: view.tls,
             keyspace: view.keyspace,
         };
         Ok(views.into_iter().flatten().map(client).collect())

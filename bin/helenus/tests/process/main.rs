@@ -12,6 +12,7 @@ mod wide;
 
 use std::collections::BTreeSet;
 use std::net::{TcpListener, TcpStream};
+use std::path::PathBuf;
 use std::time::Instant;
 
 use client::Client;
@@ -149,6 +150,74 @@ fn the_operator_is_answered() {
     assert!(out.contains("Keyspace [nosuch] does not exist."), "{out}");
     let (code, out, _) = node.nodetool(&["status", "nosuch"]);
     assert_eq!((code, out.as_str()), (1, "\nError: The keyspace nosuch, does not exist\n"));
+}
+
+/// The files of one kind below the data directory of a place, by directory's name.
+fn files(place: &Place, of: &str, kind: &str) -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    let mut left = vec![place.data()];
+    while let Some(directory) = left.pop() {
+        for entry in std::fs::read_dir(directory).unwrap() {
+            let path = entry.unwrap().path();
+            let is_of = path.parent().is_some_and(|parent| parent.ends_with(of));
+            match path.is_dir() {
+                true => left.push(path),
+                false if is_of && path.to_string_lossy().ends_with(kind) => found.push(path),
+                false => {}
+            }
+        }
+    }
+    found
+}
+
+#[test]
+fn snapshots_and_backups_are_taken_and_cleared() {
+    let place = Place::new(17);
+    let node = place.serve(&[]);
+    let mut client = Client::connect(&node.ip);
+    client.fill(20);
+    let said = node.verb(&["snapshot", "-t", "one", "ks"]);
+    assert!(said.ends_with("Snapshot directory: one\n"), "{said}");
+    assert_eq!(files(&place, "snapshots/one", "Data.db").len(), 1);
+    let manifest = std::fs::read_to_string(&files(&place, "snapshots/one", "manifest.json")[0]);
+    assert!(manifest.unwrap().starts_with("{\n  \"files\" : [ \"nb-1-big-Data.db\" ],\n"));
+    let schema = std::fs::read_to_string(&files(&place, "snapshots/one", "schema.cql")[0]).unwrap();
+    assert!(schema.starts_with("CREATE TABLE IF NOT EXISTS ks.t (\n"), "{schema}");
+    assert!(schema.contains(") WITH ID = "), "{schema}");
+    let (code, _, err) = node.nodetool(&["snapshot", "-t", "one", "ks"]);
+    assert_eq!((code, err.as_str()), (2, "error: Snapshot one already exists.\n"));
+    let listed = node.verb(&["listsnapshots"]);
+    assert!(listed.contains("\none           ks "), "{listed}");
+    assert!(listed.ends_with("Total TrueDiskSpaceUsed: 0 bytes\n\n"), "{listed}");
+
+    // what the table has no more is the snapshot's own
+    client.query("TRUNCATE ks.t");
+    let listed = node.verb(&["listsnapshots"]);
+    assert!(!listed.ends_with("Total TrueDiskSpaceUsed: 0 bytes\n\n"), "{listed}");
+    node.verb(&["clearsnapshot", "-t", "one"]);
+    assert!(files(&place, "snapshots/one", "").is_empty());
+    let listed = node.verb(&["listsnapshots"]);
+    assert!(listed.contains("\ntruncated-"), "{listed}");
+    node.verb(&["clearsnapshot", "--all"]);
+    assert!(node.verb(&["listsnapshots"]).ends_with("There are no snapshots\n"));
+
+    node.verb(&["enablebackup"]);
+    assert_eq!(node.verb(&["statusbackup"]), "running\n");
+    client.fill(20);
+    node.verb(&["flush", "ks"]);
+    assert_eq!(files(&place, "backups", "Data.db").len(), 1);
+    client.query("TRUNCATE ks.t");
+    node.stop();
+    // a number that a backup has is not given again
+    let node = place.serve(&["--set", "incremental_backups=true"]);
+    let mut client = Client::connect(&node.ip);
+    client.fill(20);
+    node.verb(&["flush", "ks"]);
+    assert_eq!(files(&place, "backups", "Data.db").len(), 2);
+    node.verb(&["disablebackup"]);
+    client.fill(20);
+    node.verb(&["flush", "ks"]);
+    assert_eq!(files(&place, "backups", "Data.db").len(), 2);
 }
 
 #[test]

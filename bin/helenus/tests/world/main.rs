@@ -1,8 +1,10 @@
 //! Whole nodes in simulated worlds, asked at their coordinators.
 
 mod atomic;
+mod end;
 mod guarded;
 mod prepared;
+mod replanned;
 mod traced;
 mod truncate;
 

@@ -3,7 +3,7 @@
 
 /// Rows of cells.
 #[derive(Debug, Default)]
-pub(super) struct Columns {
+pub(crate) struct Columns {
     rows: Vec<Vec<String>>,
 }
 

@@ -1,10 +1,11 @@
 //! The texts that Cassandra's nodetool 5.0.9 prints (`tools.nodetool.*`).
 
 pub(crate) mod cluster;
-mod columns;
+pub(crate) mod columns;
 pub(crate) mod compaction;
 pub(crate) mod info;
 mod number;
+pub(crate) mod snapshots;
 pub(crate) mod status;
 pub(crate) mod tables;
 

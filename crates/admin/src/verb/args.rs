@@ -33,6 +33,19 @@ impl Args {
         self.words.len() < before
     }
 
+    /// Takes an option with its value; of several, the last counts.
+    pub fn value(&mut self, names: &[&'static str]) -> Result<Option<String>, VerbError> {
+        let mut taken = None;
+        while let Some(at) = self.words.iter().position(|w| names.contains(&w.as_str())) {
+            let name = self.words.remove(at).unwrap_or_default();
+            let missing = || {
+                VerbError::Arguments(format!("Required values for option '{name}' not provided"))
+            };
+            taken = Some(self.words.remove(at).ok_or_else(missing)?);
+        }
+        Ok(taken)
+    }
+
     /// Refuses an option of Cassandra's.
     pub fn not_served(&mut self, names: &[&'static str]) -> Result<(), VerbError> {
         match self.words.iter().find(|w| names.contains(&w.as_str())) {

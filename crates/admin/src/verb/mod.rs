@@ -4,15 +4,37 @@
 mod args;
 mod help;
 mod names;
+mod snapshots;
 
+use crate::guardrails::{Category, Shown};
+use crate::operator::Snapshots;
 use crate::timeout::{Timeout, UnknownTimeout};
 use args::Args;
 pub use help::help;
 use names::{NOT_SERVED, SERVED};
+pub(crate) use snapshots::check as check_snapshot;
+
+/// What is said where more than one guardrail is asked for.
+const ONE_GUARDRAIL: &str = "Specify only one guardrail name to get the configuration of or no name to get the configuration of all of them.";
+/// What is said where a guardrail is asked for by its category and by its name.
+const NO_GUARDRAIL: &str = "Do not specify additional arguments when --category/-c is set.";
 
 /// A verb that this node serves.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Verb {
+    /// Removes snapshots.
+    ClearSnapshot {
+        /// Of which keyspaces; of all, if empty.
+        keyspaces: Vec<String>,
+        /// Which; all, if there is none.
+        name: Option<String>,
+        /// Only those older than so many seconds.
+        older_than: Option<u64>,
+        /// Only those made before, in milliseconds since the epoch.
+        before: Option<i64>,
+        /// The same as the operator wrote it.
+        before_text: Option<String>,
+    },
     /// Merges the SSTables of tables into few.
     Compact(Selection),
     /// What compaction did and does.
@@ -27,6 +49,8 @@ pub enum Verb {
         /// Addresses with ports.
         print_port: bool,
     },
+    /// Stops keeping links to what is flushed.
+    DisableBackup,
     /// Stops serving clients.
     DisableBinary {
         /// Without waiting for requests that run.
@@ -34,10 +58,14 @@ pub enum Verb {
     },
     /// Stops accepting writes and flushes everything.
     Drain,
+    /// Keeps links to what is flushed.
+    EnableBackup,
     /// Serves clients again.
     EnableBinary,
     /// Writes memtables to disk.
     Flush(Selection),
+    /// Shows guardrails as they stand.
+    GetGuardrails(Shown),
     /// Says how long a timeout is.
     GetTimeout(Timeout),
     /// Says which share of requests is traced.
@@ -47,8 +75,17 @@ pub enum Verb {
         /// Every token on a line of its own.
         tokens: bool,
     },
+    /// The snapshots.
+    ListSnapshots {
+        /// Those that go by themselves too.
+        ttl: bool,
+        /// Those of repairs too.
+        ephemeral: bool,
+    },
     /// Estimates the sizes of all tables.
     RefreshSizeEstimates,
+    /// Sets a guardrail until the next start: its name and its values.
+    SetGuardrails(Vec<String>),
     /// Sets a timeout until the next start.
     SetTimeout {
         /// Which.
@@ -58,6 +95,21 @@ pub enum Verb {
     },
     /// Traces a share of all requests until the next start.
     SetTraceProbability(Share),
+    /// Takes a snapshot.
+    Snapshot {
+        /// Of what.
+        of: Snapshots,
+        /// The same as the operator wrote it.
+        label: String,
+        /// Its name; the time in milliseconds, if there is none.
+        name: Option<String>,
+        /// With what is in memtables.
+        flush: bool,
+        /// Seconds until it goes by itself.
+        ttl: Option<u64>,
+        /// The same as the operator wrote it.
+        ttl_text: Option<String>,
+    },
     /// The nodes of the cluster.
     Status {
         /// Whose replication decides what a node owns.
@@ -65,6 +117,8 @@ pub enum Verb {
         /// Addresses with ports.
         print_port: bool,
     },
+    /// Whether links to what is flushed are kept.
+    StatusBackup,
     /// Whether clients are served.
     StatusBinary,
     /// Ends the node.
@@ -120,6 +174,11 @@ pub enum VerbError {
     /// Arguments that do not fit.
     #[error("{0}")]
     Arguments(String),
+    /// Not a category of guardrails.
+    #[error(
+        "Illegal value for -c/--category used: '{0}'. Supported values are values,thresholds,flags,others."
+    )]
+    UnknownCategory(String),
     /// Not the name of a timeout.
     #[error(transparent)]
     UnknownTimeout(#[from] UnknownTimeout),
@@ -142,6 +201,8 @@ impl VerbError {
     pub fn text(&self) -> String {
         match self {
             Self::Nothing => help(None),
+            // Cassandra prints this one by itself.
+            Self::UnknownCategory(_) => format!("\nError: {self}\n"),
             Self::NotServed(_) => format!("nodetool: {self}\n"),
             _ => bad_use(&self.to_string()),
         }
@@ -180,6 +241,7 @@ impl Verb {
 
     fn parse_args(name: &str, args: &mut Args, print_port: bool) -> Result<Self, VerbError> {
         Ok(match name {
+            "clearsnapshot" => snapshots::clear(args)?,
             "compact" => {
                 args.not_served(&["-s", "--split-output"])?;
                 args.not_served(&["--user-defined"])?;
@@ -193,23 +255,30 @@ impl Verb {
                 vtable: args.flag(&["-V", "--vtable"]),
             },
             "describecluster" => Self::DescribeCluster { print_port },
+            "disablebackup" => Self::DisableBackup,
             "disablebinary" => Self::DisableBinary { force: args.flag(&["-f", "--force"]) },
             "drain" => Self::Drain,
+            "enablebackup" => Self::EnableBackup,
             "enablebinary" => Self::EnableBinary,
             "flush" => Self::Flush(selection(args)),
+            "getguardrailsconfig" => Self::GetGuardrails(shown(args)?),
             "gettimeout" => Self::GetTimeout(get_timeout(&args.rest())?),
             "gettraceprobability" => Self::GetTraceProbability,
             "info" => {
                 args.not_served(&["-O", "--out-of-range-ops"])?;
                 Self::Info { tokens: args.flag(&["-T", "--tokens"]) }
             }
+            "listsnapshots" => snapshots::list(args),
             "refreshsizeestimates" => Self::RefreshSizeEstimates,
+            "setguardrailsconfig" => Self::SetGuardrails(args.rest()),
             "settimeout" => set_timeout(&args.rest())?,
             "settraceprobability" => Self::SetTraceProbability(share(args)?),
+            "snapshot" => snapshots::snapshot(args)?,
             "status" => {
                 args.not_served(&["-r", "--resolve-ip"])?;
                 Self::Status { keyspace: args.take(), print_port }
             }
+            "statusbackup" => Self::StatusBackup,
             "statusbinary" => Self::StatusBinary,
             "stopdaemon" => Self::StopDaemon,
             "tablestats" => table_stats(args)?,
@@ -231,6 +300,23 @@ fn table_stats(args: &mut Args) -> Result<Verb, VerbError> {
     let ignore = args.flag(&["-i"]);
     let human_readable = args.flag(&["-H", "--human-readable"]);
     Ok(Verb::TableStats { filter: TableFilter { names: args.rest(), ignore }, human_readable })
+}
+
+fn shown(args: &mut Args) -> Result<Shown, VerbError> {
+    let expand = args.flag(&["--expand"]);
+    let category = match args.value(&["-c", "--category"])? {
+        None => None,
+        Some(name) => Some(Category::of(&name).ok_or(VerbError::UnknownCategory(name))?),
+    };
+    let mut names = args.rest();
+    if names.len() > 1 {
+        return Err(VerbError::Arguments(ONE_GUARDRAIL.to_owned()));
+    }
+    let name = names.pop();
+    if name.is_some() && category.is_some() {
+        return Err(VerbError::Arguments(NO_GUARDRAIL.to_owned()));
+    }
+    Ok(Shown { category, expand, name })
 }
 
 fn share(args: &mut Args) -> Result<Share, VerbError> {
@@ -361,6 +447,20 @@ mod tests {
         );
         assert_eq!(parse("settraceprobability 0.5"), Ok(Verb::SetTraceProbability(Share(0.5))));
         assert_eq!(refused("").0, 0);
+    }
+
+    /// As nodetool 5.0.9 answered.
+    #[test]
+    fn reads_what_guardrails_to_show() {
+        assert_eq!(parse("getguardrailsconfig"), Ok(Verb::GetGuardrails(Shown::default())));
+        let category = Some(Category::Flags);
+        let shown = Shown { category, expand: true, name: None };
+        assert_eq!(parse("getguardrailsconfig --expand -c flags"), Ok(Verb::GetGuardrails(shown)));
+        assert!(refused("getguardrailsconfig a b").1.contains("Specify only one guardrail name"));
+        let both = refused("getguardrailsconfig -c flags group_by_enabled").1;
+        assert!(both.contains("Do not specify additional arguments"), "{both}");
+        let unknown = "\nError: Illegal value for -c/--category used: 'bogus'. Supported values are values,thresholds,flags,others.\n";
+        assert_eq!(refused("getguardrailsconfig -c bogus"), (1, unknown.to_owned()));
     }
 
     #[test]

@@ -4,8 +4,9 @@ use std::cell::{Cell, RefCell};
 use std::time::Duration;
 
 use admin::{
-    Answer, Cache, Cluster, CompactionStats, Life, Liveness, NetworkCache, NodeInfo, Operator,
-    OperatorError, Release, Replication, Ring, RingNode, TableStats, Timeout,
+    Answer, Cache, Cluster, CompactionStats, Life, Liveness, NetworkCache, NewSnapshot, NodeInfo,
+    Operator, OperatorError, Release, Replication, Ring, RingNode, Setting, SnapshotDetails,
+    TableStats, Timeout,
 };
 
 const TOKENS: [i64; 16] = [
@@ -37,6 +38,8 @@ pub struct Fake {
     pub other_reads: Cell<(u64, u64)>,
     /// Facts of `ring`, to be changed by tests.
     pub ring: RefCell<Option<Ring>>,
+    pub snapshots: RefCell<Vec<SnapshotDetails>>,
+    pub backups: Cell<bool>,
     /// Facts of `compaction_stats`.
     pub compactions: RefCell<Option<CompactionStats>>,
 }
@@ -117,6 +120,17 @@ impl Operator for Fake {
         })
     }
 
+    async fn settings(&self) -> Answer<Vec<Setting>> {
+        Ok(vec![("group_by_enabled".to_owned(), Some("true".to_owned()))])
+    }
+
+    async fn set_guardrails(&self, settings: &[String]) -> Answer<()> {
+        match settings {
+            [_, fail] if fail.ends_with("=10") => Err(OperatorError::BadUse("no".to_owned())),
+            settings => self.note(format!("set {settings:?}")),
+        }
+    }
+
     async fn keyspaces(&self) -> Answer<Vec<Replication>> {
         let keyspaces = [
             ("system_traces", "SimpleStrategy {replication_factor=2}"),
@@ -165,6 +179,35 @@ impl Operator for Fake {
 
     async fn compaction_stats(&self) -> Answer<CompactionStats> {
         Ok(self.compactions.borrow().clone().unwrap_or_else(compaction_stats))
+    }
+
+    async fn snapshot(&self, snapshot: NewSnapshot) -> Answer<()> {
+        match snapshot.name.as_str() {
+            "there" => Err(OperatorError::Failed("Snapshot there already exists.".to_owned())),
+            _ => self.note(format!("{snapshot:?}")),
+        }
+    }
+
+    async fn snapshots(&self) -> Answer<Vec<SnapshotDetails>> {
+        Ok(self.snapshots.borrow().clone())
+    }
+
+    async fn clear_snapshots(
+        &self,
+        keyspaces: &[String],
+        name: Option<&str>,
+        before: Option<i64>,
+    ) -> Answer<()> {
+        self.note(format!("clear {keyspaces:?} {name:?} {before:?}"))
+    }
+
+    async fn backups(&self) -> Answer<bool> {
+        Ok(self.backups.get())
+    }
+
+    async fn set_backups(&self, kept: bool) -> Answer<()> {
+        self.backups.set(kept);
+        Ok(())
     }
 
     async fn flush(&self, keyspace: &str, tables: &[String]) -> Answer<()> {

@@ -116,6 +116,23 @@ enum Purpose<'a> {
     Write(&'a Task),
 }
 
+/// Why a conditional request came to nothing.
+enum Refused {
+    /// Its table is another one where its key is owned than where it was planned.
+    Outdated,
+    Answered(ErrorResponse),
+}
+
+impl Refused {
+    /// What the client is told, if there is no time left to plan anew.
+    fn answer(self) -> ErrorResponse {
+        match self {
+            Self::Outdated => invalid("The table was altered meanwhile"),
+            Self::Answered(error) => error,
+        }
+    }
+}
+
 /// What came of a round.
 struct Done {
     answer: Option<CasAnswer>,
@@ -132,13 +149,15 @@ impl Coordinator {
     ) -> Outcome {
         let started = self.env.now();
         let mut warnings = Vec::new();
-        let result = self.cas_answer(parts, is_batch, request, &mut warnings).await;
+        let mut is_outdated = false;
+        let result =
+            self.cas_answer(parts, is_batch, request, &mut warnings, &mut is_outdated).await;
         let metrics = &self.requests.cas_write;
         metrics.requests.ended(self.env.now().since(started), result.as_ref().err());
         if let Err(ErrorResponse { detail: ErrorDetail::CasWriteUnknown { .. }, .. }) = &result {
             metrics.unknown.inc();
         }
-        Outcome::new(result.map(Answer::Rows), warnings)
+        Outcome { is_outdated, ..Outcome::new(result.map(Answer::Rows), warnings) }
     }
 
     async fn cas_answer(
@@ -147,6 +166,7 @@ impl Coordinator {
         is_batch: bool,
         request: &Request<'_>,
         warnings: &mut Vec<String>,
+        is_outdated: &mut bool,
     ) -> Result<Page, ErrorResponse> {
         request.guard_write()?;
         let now = self.now(request.options);
@@ -168,10 +188,15 @@ impl Coordinator {
         let run = self.shards.call_async(shard, STATEMENT, run);
         let done = match self.env.timeout_at(request.deadline, run).await {
             Ok(done) => {
-                done.map_err(|error| Failure::Storage(StorageError::from(error)).of_write(serial))??
+                let failed = |error| Failure::Storage(StorageError::from(error)).of_write(serial);
+                done.map_err(failed)?
             }
             Err(_) => return Err(ErrorResponse::cas_timeout(serial, 0, 1, 0)),
         };
+        let done = done.map_err(|refused| {
+            *is_outdated = matches!(refused, Refused::Outdated);
+            refused.answer()
+        })?;
         warnings.extend(done.warnings);
         let answer =
             done.answer.ok_or_else(|| invalid("A conditional statement gave no answer"))?;
@@ -255,19 +280,19 @@ impl Coordinator {
     }
 
     /// On the owner of its key: a conditional request.
-    async fn run_cas(self: &Rc<Self>, task: Task) -> Result<Done, ErrorResponse> {
+    async fn run_cas(self: &Rc<Self>, task: Task) -> Result<Done, Refused> {
         let table = Arc::clone(task.cas.table());
         let key = PartitionKey::new(task.cas.key());
         let store = self.engine.store(table.id);
         let layout = store.map(|store| Arc::clone(&store.table().layout));
         // it was planned for the columns of another epoch
         if layout.is_ok_and(|layout| layout != table.layout) {
-            return Err(invalid(format!("Table {}.{} was altered", table.keyspace, table.name)));
+            return Err(Refused::Outdated);
         }
         let subject = Subject { table, key };
         let purpose = Purpose::Write(&task);
         let done = self.run_round(&subject, task.serial, task.contention, &purpose).await;
-        done.map_err(|failure| failure.of_write(task.serial))
+        done.map_err(|failure| Refused::Answered(failure.of_write(task.serial)))
     }
 
     /// Holds rounds at a partition, in its turn, until one succeeds.

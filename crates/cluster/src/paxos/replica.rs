@@ -2,7 +2,7 @@
 //! as `commitlog_sync` makes anything durable, before it is said.
 
 use rows::Mutation;
-use storage::StorageError;
+use storage::{CasStep, StorageError};
 
 use crate::coordinator::Coordinator;
 use crate::paxos::acceptor::{Promise, Proposal};
@@ -16,6 +16,7 @@ impl Coordinator {
         subject: &Subject,
         ballot: Ballot,
     ) -> Result<Promise, StorageError> {
+        let started = self.env.now();
         let turn = self.acceptors.take(&subject.key.bytes).await;
         let mut acceptor = store::load(&self.engine, subject, ballot).await?;
         let promise = acceptor.prepare(ballot);
@@ -24,6 +25,7 @@ impl Coordinator {
             drop(turn);
             ticket.durable().await?;
         }
+        self.engine.cas_ended(subject.table.id, CasStep::Prepare, started);
         Ok(promise)
     }
 
@@ -33,6 +35,7 @@ impl Coordinator {
         subject: &Subject,
         proposal: &Proposal,
     ) -> Result<bool, StorageError> {
+        let started = self.env.now();
         let turn = self.acceptors.take(&subject.key.bytes).await;
         let mut acceptor = store::load(&self.engine, subject, proposal.ballot).await?;
         let accepted = acceptor.propose(proposal);
@@ -41,6 +44,7 @@ impl Coordinator {
             drop(turn);
             ticket.durable().await?;
         }
+        self.engine.cas_ended(subject.table.id, CasStep::Propose, started);
         Ok(accepted)
     }
 
@@ -50,6 +54,7 @@ impl Coordinator {
         subject: &Subject,
         proposal: &Proposal,
     ) -> Result<(), StorageError> {
+        let started = self.env.now();
         let schema = self.schema();
         let keyspace = schema.keyspace(&subject.table.keyspace);
         let durable = keyspace.is_none_or(|keyspace| keyspace.durable_writes);
@@ -60,6 +65,7 @@ impl Coordinator {
         let saved = store::save_commit(&self.engine, subject, proposal).await?;
         applied.durable().await?;
         saved.durable().await?;
+        self.engine.cas_ended(subject.table.id, CasStep::Commit, started);
         Ok(())
     }
 }

@@ -1,17 +1,16 @@
 //! Reads: plans run on the shards that own the partitions, rows projected there, pages put together here.
 
+mod limits;
 mod made_up;
 mod page;
 mod shard;
 
-use std::net::SocketAddr;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 
-use cql::permission::is_local_system;
 use cql::select::{Aggregation, CANNOT_PAGE, PageRequest, Read, Select, Target};
-use protocol::{Consistency, ErrorResponse, FailureReason, ResultMetadata};
+use protocol::{Consistency, ErrorResponse, ResultMetadata};
 use rows::Clustering;
 use schema::Table;
 use storage::{Engine, Measure, PartitionKey, StorageError};
@@ -21,14 +20,15 @@ use crate::coordinator::{Coordinator, Request, STATEMENT, check_replicas};
 use crate::paging::{paging_state, position};
 use crate::paxos::quorum_of;
 use crate::request_metrics::RequestMetrics;
-use crate::scanned::{Thresholds, WARNINGS_MAX, warning};
+use crate::scanned::WARNINGS_MAX;
 use crate::values::Bound as Bindings;
+use limits::{Size, Warnings};
 use made_up::{MadeUp, wanted};
 pub(crate) use page::Last;
 use page::{Merged, clustering_of, cut, next_page};
 use shard::{
-    Aggregate, Block, Noticed, ReadError, Sink, Task, budget, merge, micros, read_keys, read_range,
-    read_rows,
+    Aggregate, Block, Noticed, Over, ReadError, Sink, Task, budget, merge, micros, read_keys,
+    read_range, read_rows,
 };
 
 /// A page ends early at this many bytes of cells, where the client asked for pages.
@@ -52,9 +52,10 @@ impl Coordinator {
     ) -> Outcome {
         let started = self.env.now();
         let mut kind = &self.requests.read;
-        let mut warnings = Vec::new();
+        let mut warnings = Warnings::default();
         let result =
             self.select_page(select, values, metadata, request, &mut kind, &mut warnings).await;
+        let warnings = warnings.all();
         let took = self.env.now().since(started);
         kind.ended(took, result.as_ref().err());
         let measure = match std::ptr::eq(kind, &self.requests.range) {
@@ -73,7 +74,7 @@ impl Coordinator {
         metadata: &Arc<ResultMetadata>,
         request: &Request<'_>,
         kind: &mut &'a RequestMetrics,
-        warnings: &mut Vec<String>,
+        warnings: &mut Warnings,
     ) -> Result<Page, ErrorResponse> {
         let table = select.table();
         let consistency = request.options.consistency;
@@ -96,8 +97,11 @@ impl Coordinator {
             Ok(_) => true,
             Err(error) => error.to_string() == CANNOT_PAGE,
         };
-        warnings.extend(select.aggregation_warning().filter(|_| began).map(str::to_owned));
+        warnings.first.extend(select.aggregation_warning().filter(|_| began).map(str::to_owned));
         let read = Arc::new(read.map_err(cql_error)?);
+        if read.filter.as_ref().is_some_and(|filter| filter.is_mutable_intersection()) {
+            self.guard_intersection(&table.keyspace, request).await?;
+        }
         self.check_read(&read, table, consistency)?;
         let paged = read.page_size.is_some();
         let task = Task {
@@ -132,30 +136,38 @@ impl Coordinator {
             Ok(Ok(found)) => found,
             Ok(Err(ReadError::Cql(error))) => return Err(cql_error(error)),
             Ok(Err(ReadError::Storage(error))) => return Err(read_error(&error, consistency)),
-            Ok(Err(ReadError::Tombstones)) => return Err(self.too_many_tombstones(consistency)),
+            Ok(Err(ReadError::Over(over))) => {
+                return Err(self.aborted(&over, &task, consistency, warnings));
+            }
             Err(_) => return Err(read_error(&StorageError::Deadline, consistency)),
         };
         for (key, scanned) in merged.commands(&read, select.is_aggregate()) {
-            if scanned.tombstones > task.thresholds.failure {
-                return Err(self.too_many_tombstones(consistency));
+            if let Some(excess) = task.thresholds.excess(scanned) {
+                let over = Over { excess, key: Some(key), place: 0, scanned, before: Vec::new() };
+                return Err(self.aborted(&over, &task, consistency, warnings));
             }
-            if scanned.tombstones > task.thresholds.warn {
-                let token = key.token;
-                let key = cql::select::PartitionKey { token, bytes: key.bytes };
-                let key = matches!(read.target, Target::Keys(_)).then_some(&key);
-                let text = select.command_text(&read, key);
-                warnings.push(warning(scanned, &text, token));
-            }
+            warnings.of_command(&task, &key, scanned);
         }
+        let limited =
+            |size: &dyn Fn() -> Size, warnings: &mut Warnings| match self.config.read_sizes {
+                None => Ok(()),
+                Some(sizes) => {
+                    let of = || self.restricted_to(select, values, request, &now);
+                    self.check_size(size(), sizes, table, of, consistency, warnings)
+                }
+            };
+        let columns = metadata.column_count();
         if let Some(aggregation) = aggregation {
             let mut cells = Vec::new();
             let finished = task.with_bind(&self.engine, |bind| {
                 select.finish(&aggregation, &read, bind, &mut cells)
             });
             finished.map_err(cql_error)?;
+            limited(&|| Size::of_row(&cells, columns), warnings)?;
             let metadata = Arc::clone(metadata);
             return Ok(Page { metadata, rows: 1, cells, paging_state: None });
         }
+        limited(&|| Size::of(&merged, columns), warnings)?;
         let paging_state = merged.last.as_ref().filter(|_| paged && merged.full).and_then(|last| {
             let several =
                 resumed_by_key || matches!(&read.target, Target::Keys(keys) if keys.len() > 1);
@@ -163,23 +175,6 @@ impl Coordinator {
         });
         let metadata = Arc::clone(metadata);
         Ok(Page { metadata, rows: merged.rows, cells: merged.cells, paging_state })
-    }
-
-    /// How many tombstones reads of a table may go over.
-    fn thresholds(&self, table: &Table) -> Thresholds {
-        match table.is_virtual() || is_local_system(&table.keyspace) {
-            true => Thresholds::NONE,
-            false => Thresholds {
-                warn: self.config.tombstone_warn,
-                failure: self.config.tombstone_failure,
-            },
-        }
-    }
-
-    fn too_many_tombstones(&self, consistency: Consistency) -> ErrorResponse {
-        let address = SocketAddr::new(self.identity.broadcast, self.identity.storage_port);
-        let failures = [(address, FailureReason::ReadTooManyTombstones)];
-        ErrorResponse::read_failure(consistency, 0, 1, false, &failures)
     }
 
     /// Can a read be served at its consistency level?
@@ -270,7 +265,7 @@ impl Coordinator {
                 Target::Range { .. } => self.read_all_shards(&page).await?,
             };
             let merged = cut(std::mem::take(&mut blocks), page.read.page_limit(), page.bytes_max);
-            let over = |(_, one): &Noticed| one.tombstones > task.thresholds.warn;
+            let over = |(_, one): &Noticed| task.thresholds.warns(*one);
             scanned.extend(merged.commands(&page.read, false).into_iter().filter(over));
             scanned.truncate(WARNINGS_MAX);
             let mut cells = merged.cells.as_slice();
@@ -308,12 +303,17 @@ impl Coordinator {
                     }
                 }
                 rows.sort_by(|a, b| order.compare(table, a.0.as_ref(), b.0.as_ref()));
+                let all = rows.len();
                 rows.truncate(read.result_limit as usize);
                 let mut cells = Vec::new();
                 for (_, block, range) in &rows {
                     cells.extend_from_slice(&blocks[*block].1.cells[range.clone()]);
                 }
-                let mut merged = Merged { cells, rows: rows.len() as u32, ..Merged::default() };
+                let read_bytes: usize = blocks.iter().map(|(_, block)| block.cells.len()).sum();
+                let left_out = ((all - rows.len()) as u32, read_bytes - cells.len());
+                let last_row = cells.len() - rows.last().map_or(0, |(.., range)| range.len());
+                let rows = rows.len() as u32;
+                let mut merged = Merged { cells, rows, last_row, left_out, ..Merged::default() };
                 blocks.iter().for_each(|(_, block)| merged.scan(&block.key, block.scanned));
                 merged
             }
@@ -335,7 +335,7 @@ impl Coordinator {
             by_shard[owner].push((place, key));
         }
         let mut found = Vec::new();
-        let mut remote = Vec::new();
+        let (mut parts, mut remote) = (Vec::new(), Vec::new());
         let mut aggregation = None;
         let mut noticed = Vec::new();
         for (shard, keys) in by_shard.into_iter().enumerate() {
@@ -344,10 +344,7 @@ impl Coordinator {
             }
             let task = task.clone();
             if shard == self.shards.me() {
-                let part = read_keys(Rc::clone(&self.engine), task, keys).await?;
-                found.extend(part.blocks);
-                noticed.extend(part.noticed);
-                merge(&mut aggregation, part.aggregation)?;
+                parts.push(read_keys(Rc::clone(&self.engine), task, keys).await);
                 continue;
             }
             let engine = Rc::clone(&self.engine);
@@ -358,16 +355,32 @@ impl Coordinator {
             }));
         }
         for result in remote {
-            let part = result.await.map_err(StorageError::from)??;
-            found.extend(part.blocks);
-            noticed.extend(part.noticed);
-            merge(&mut aggregation, part.aggregation)?;
+            parts.push(result.await.map_err(StorageError::from)?);
+        }
+        let mut over: Option<Box<Over>> = None;
+        for part in parts {
+            match part {
+                Ok(part) => {
+                    found.extend(part.blocks);
+                    noticed.extend(part.noticed);
+                    merge(&mut aggregation, part.aggregation)?;
+                }
+                // the first partition that is too much is the one to tell of
+                Err(ReadError::Over(one)) => match &over {
+                    Some(first) if first.place < one.place => {}
+                    _ => over = Some(one),
+                },
+                Err(error) => return Err(error),
+            }
+        }
+        found.sort_by_key(|(place, _)| *place);
+        if let Some(over) = over {
+            return Err(ReadError::Over(over.after(&found)));
         }
         if aggregation.is_none() {
             // there was no key to read
             aggregation = task.aggregation();
         }
-        found.sort_by_key(|(place, _)| *place);
         Ok((found, aggregation, noticed))
     }
 

@@ -49,6 +49,8 @@ pub(super) struct Merged {
     pub full: bool,
     /// What was read for the page.
     pub all: Scanned,
+    /// Rows, and bytes of their cells, that were read and are not of the result.
+    pub left_out: (u32, usize),
     /// What was read of each partition from the first with a tombstone on; of an aggregation, its pages with too many.
     pub scanned: Vec<Noticed>,
 }
@@ -57,7 +59,7 @@ impl Merged {
     pub fn scan(&mut self, key: &Option<PartitionKey>, scanned: Scanned) {
         self.all += scanned;
         // the most of reads go over no tombstone: nothing is noted of those
-        if let (Some(key), true) = (key, scanned.tombstones > 0 || !self.scanned.is_empty()) {
+        if let (Some(key), true) = (key, scanned.counts() || !self.scanned.is_empty()) {
             self.scanned.push((key.clone(), scanned));
         }
     }

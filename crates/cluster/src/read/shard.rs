@@ -11,7 +11,7 @@ use rows::{Bound, BoundKind, Clustering, ClusteringRef, RowRef, Unfiltered};
 use schema::Table;
 use storage::{Engine, Measure, PartitionKey, ScanStart, Slices, StorageError, Trace};
 
-use crate::scanned::{Scanned, Scanner, Thresholds, WARNINGS_MAX};
+use crate::scanned::{Excess, Scanned, Scanner, Thresholds, WARNINGS_MAX};
 
 /// What goes to a shard: everything that reading and projecting needs.
 #[derive(Clone)]
@@ -105,7 +105,7 @@ impl Budget {
     /// Ends a page of an aggregation at a partition.
     fn end_page(&mut self, key: &PartitionKey, thresholds: Thresholds) {
         let scanned = std::mem::take(&mut self.scanned);
-        if scanned.tombstones > thresholds.warn && self.noticed.len() < WARNINGS_MAX {
+        if thresholds.warns(scanned) && self.noticed.len() < WARNINGS_MAX {
             self.noticed.push((key.clone(), scanned));
         }
     }
@@ -166,8 +166,31 @@ impl Task {
 pub(crate) enum ReadError {
     Cql(cql::CqlError),
     Storage(StorageError),
-    /// More of them than `tombstone_failure_threshold`.
-    Tombstones,
+    /// More than a read may go over.
+    Over(Box<Over>),
+}
+
+/// A read that went over too much.
+#[derive(Debug)]
+pub(crate) struct Over {
+    pub excess: Excess,
+    /// The partition that it was in, and its place among all that are wanted.
+    pub key: Option<PartitionKey>,
+    pub place: usize,
+    pub scanned: Scanned,
+    /// Partitions that were read before it.
+    pub before: Vec<Noticed>,
+}
+
+impl Over {
+    /// Adds partitions that come before it and were read.
+    pub fn after(mut self: Box<Self>, blocks: &[(usize, Block)]) -> Box<Self> {
+        let place = self.place;
+        let before = blocks.iter().filter(|(at, _)| *at < place);
+        let keyed = |(_, block): &(usize, Block)| Some((block.key.clone()?, block.scanned));
+        self.before.extend(before.filter_map(keyed));
+        self
+    }
 }
 
 impl From<StorageError> for ReadError {
@@ -219,8 +242,10 @@ impl Sink<'_> {
     fn scan(&mut self, scanned: Scanned) -> Result<(), ReadError> {
         self.block.scanned += scanned;
         self.budget.scanned += scanned;
-        if self.budget.scanned.tombstones > self.task.thresholds.failure {
-            return Err(ReadError::Tombstones);
+        let scanned = self.budget.scanned;
+        if let Some(excess) = self.task.thresholds.excess(scanned) {
+            let (key, before) = (self.block.key.clone(), Vec::new());
+            return Err(ReadError::Over(Box::new(Over { excess, key, place: 0, scanned, before })));
         }
         let page = self.task.read.page_size.unwrap_or(NO_LIMIT);
         if self.aggregation.is_some()
@@ -348,7 +373,7 @@ pub(super) async fn read_rows(
     let (select, strict) = (&task.select, task.select.is_strict());
     let statics = rows.static_row();
     let statics = statics.as_deref().map(RowRef::from_packed);
-    let mut scanner = Scanner::new(task.table(), now_seconds);
+    let mut scanner = Scanner::new(task.table(), now_seconds, &task.thresholds);
     let static_is_live = statics.is_some_and(|row| row_is_live(row, now_seconds, false));
     if let Some(row) = statics.filter(|_| !select.fetched().statics.is_empty()) {
         sink.scan(scanner.row(row, static_is_live))?;
@@ -458,8 +483,15 @@ pub(crate) async fn read_keys(
         // the read of each partition is one of its own
         budget.scanned = Scanned::default();
         let first = place == 0;
-        let block =
-            read_partition(&engine, &task, &key, first, &mut budget, aggregation.as_mut()).await?;
+        let read =
+            read_partition(&engine, &task, &key, first, &mut budget, aggregation.as_mut()).await;
+        let block = match read {
+            Err(ReadError::Over(over)) => {
+                let over = Box::new(Over { place, ..*over });
+                return Err(ReadError::Over(over.after(&blocks)));
+            }
+            read => read?,
+        };
         let scanned = block.as_ref().map(|block| block.scanned).unwrap_or_default();
         note_scanned(&engine, &task, scanned);
         budget.end_page(&key, task.thresholds);
@@ -550,7 +582,7 @@ pub(crate) async fn read_range(engine: Rc<Engine>, task: Task) -> Result<Found, 
         last = Some(key);
         scanned += block.as_ref().map(|block| block.scanned).unwrap_or_default();
         // what holds tombstones alone is there to be counted
-        let counts = |block: &Block| aggregation.is_none() && block.scanned.tombstones > 0;
+        let counts = |block: &Block| aggregation.is_none() && block.scanned.counts();
         blocks.extend(block.filter(|block| !block.rows.is_empty() || counts(block)));
     }
     if let Some(key) = last.filter(|_| aggregation.is_some()) {

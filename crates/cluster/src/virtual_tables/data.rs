@@ -167,6 +167,8 @@ pub struct Snapshot {
     pub size_on_disk: i64,
     /// Bytes of those that live SSTables do not share.
     pub true_size: i64,
+    /// Bytes of those of them that are files of SSTables.
+    pub own_tables: i64,
 }
 
 /// Hints for one node.

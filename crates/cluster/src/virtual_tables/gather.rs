@@ -50,18 +50,19 @@ impl Coordinator {
     }
 
     /// The configuration with what the operator set since the start.
-    fn settings(&self) -> Vec<(String, Option<String>)> {
+    pub fn settings(&self) -> Vec<(String, Option<String>)> {
         let (was, now) = (self.config.timeouts, self.timeouts());
         let changed: Vec<String> = timeouts(&was, &now)
             .into_iter()
             .filter(|(_, was, now)| was != now)
             .map(|(key, _, now)| format!("{key}={}ms", now.as_millis()))
             .collect();
-        let mut config = Config::clone(&self.config);
+        let current = self.current_config();
+        let mut config = Config::clone(&current);
         match config.set_all(changed.iter().map(String::as_str)) {
             Ok(()) => config.entries(),
             // below what may be configured, which the operator may set all the same
-            Err(_) => self.config.entries(),
+            Err(_) => current.entries(),
         }
     }
 }

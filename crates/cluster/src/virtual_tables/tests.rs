@@ -178,6 +178,7 @@ fn clients_snapshots_and_queries_are_shown_as_by_cassandra() {
         ephemeral: false,
         size_on_disk: long(row, "size_on_disk"),
         true_size: long(row, "true_size"),
+        own_tables: 0,
     };
     let query = |row: &Row| RunningQuery {
         thread: text(row, "thread_id").unwrap(),

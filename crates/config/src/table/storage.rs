@@ -14,7 +14,7 @@ use crate::table::words::{
 
 pub(super) static KEYS: &[Key] = &[
     key("auto_snapshot", Bool, "true", Served),
-    key("auto_snapshot_ttl", Text, "null", NotYet),
+    key("auto_snapshot_ttl", Quantity(&SECONDS_INT), "null", Served),
     key("autocompaction_on_startup_enabled", Bool, "true", NotYet),
     key("automatic_sstable_upgrade", Bool, "false", NotYet),
     key("buffer_pool_use_heap_if_exhausted", Bool, "false", Inert),
@@ -46,7 +46,7 @@ pub(super) static KEYS: &[Key] = &[
     key("counter_cache_keys_to_save", INT, "2147483647", NotYet),
     key("counter_cache_save_period", Seconds(&SECONDS_INT), "7200s", NotYet),
     key("counter_cache_size", Quantity(&MIB), "null", NotYet),
-    key("data_disk_usage_max_disk_size", Quantity(&BYTES), "null", NotYet),
+    key("data_disk_usage_max_disk_size", Quantity(&BYTES), "null", Served),
     key("data_file_directories", List, "null", Served),
     key("disk_access_mode", Enum(DISK_ACCESS_MODE), "mmap_index_only", NotYet),
     key("disk_failure_policy", Enum(DISK_FAILURE_POLICY), "ignore", Served),
@@ -60,7 +60,7 @@ pub(super) static KEYS: &[Key] = &[
     key("flush_compression", Enum(FLUSH_COMPRESSION), "fast", Served),
     key("gc_log_threshold", Quantity(&MILLIS_INT), "200ms", Jvm),
     key("heap_dump_path", Text, "heapdump", Jvm),
-    key("incremental_backups", Bool, "false", NotYet),
+    key("incremental_backups", Bool, "false", Served),
     key("index_summary_capacity", Quantity(&MIB), "null", NotYet),
     key("index_summary_resize_interval", Quantity(&MINUTES_INT), "60m", NotYet),
     key("key_cache_invalidate_after_sstable_deletion", Bool, "false", NotYet),

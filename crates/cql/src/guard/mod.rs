@@ -58,6 +58,8 @@ pub struct Guardrails {
     pub drop_keyspace: bool,
     pub drop_truncate_table: bool,
     pub group_by: bool,
+    pub intersect_filtering_query: bool,
+    pub intersect_filtering_query_warned: bool,
     pub read_before_write_list_operations: bool,
     pub secondary_indexes: bool,
     pub simplestrategy: bool,
@@ -97,6 +99,8 @@ impl Default for Guardrails {
             drop_keyspace: true,
             drop_truncate_table: true,
             group_by: true,
+            intersect_filtering_query: true,
+            intersect_filtering_query_warned: true,
             read_before_write_list_operations: true,
             secondary_indexes: true,
             simplestrategy: true,
@@ -111,6 +115,8 @@ impl Default for Guardrails {
 
 /// Why ALLOW FILTERING is not liked.
 const FILTERING: &str = "ALLOW FILTERING can potentially visit all the data in the table and have unpredictable performance.";
+/// Why filters on several columns that change are not liked.
+const INTERSECTION: &str = "Filtering queries involving an intersection on multiple mutable (i.e. non-key) columns over unrepaired data at read consistency levels that would require coordinator reconciliation may violate the guarantees of those consistency levels.";
 /// Why timestamps of the future are not liked.
 const FUTURE: &str =
     "Timestamps too far in the future can lead to data that can't be easily overwritten";
@@ -137,6 +143,16 @@ impl Passed {
     }
 }
 
+/// As clients and the log are told of it.
+pub fn violation(name: &str, reason: Option<&str>, message: &str) -> String {
+    let mut text = format!("Guardrail {name} violated: {message}");
+    if let Some(reason) = reason {
+        text.push_str(if message.ends_with('.') { " " } else { ". " });
+        text.push_str(reason);
+    }
+    text
+}
+
 impl Guard {
     /// Over a request.
     pub fn new(rails: Rc<Guardrails>) -> Self {
@@ -149,11 +165,7 @@ impl Guard {
     }
 
     fn warn(&self, name: &str, reason: Option<&str>, message: &str) -> String {
-        let mut text = format!("Guardrail {name} violated: {message}");
-        if let Some(reason) = reason {
-            text.push_str(if message.ends_with('.') { " " } else { ". " });
-            text.push_str(reason);
-        }
+        let text = violation(name, reason, message);
         self.warnings.borrow_mut().push(text.clone());
         text
     }
@@ -343,7 +355,35 @@ impl Guard {
         })
     }
 
+    /// A filter on several columns that change, at a level that has replicas put together.
+    #[allow(clippy::missing_errors_doc)]
+    pub fn intersection(&self) -> Result<(), CqlError> {
+        let name = "intersect_filtering_query";
+        let feature = "Filtering query with intersection on mutable columns at consistency level requiring coordinator reconciliation";
+        if !self.rails.intersect_filtering_query {
+            return Err(self.fail(name, Some(INTERSECTION), &format!("{feature} is not allowed")));
+        }
+        if self.rails.intersect_filtering_query_warned {
+            self.warn(name, Some(INTERSECTION), &format!("{feature} is not recommended"));
+        }
+        Ok(())
+    }
+
     // ---- writes
+
+    /// A write to a disk that holds much, or too much; clients are told of it now and then.
+    #[allow(clippy::missing_errors_doc)]
+    pub fn disk_usage(&self, is_full: bool, is_told: bool) -> Result<(), CqlError> {
+        let message = match is_full {
+            true => "Write request failed because disk usage exceeds failure threshold",
+            false => "Replica disk usage exceeds warning threshold",
+        };
+        let text = violation("replica_disk_usage", None, message);
+        if is_told {
+            self.warnings.borrow_mut().push(text.clone());
+        }
+        if is_full { Err(CqlError::Invalid(text)) } else { Ok(()) }
+    }
 
     /// USING TIMESTAMP.
     #[allow(clippy::missing_errors_doc)]

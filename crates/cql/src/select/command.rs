@@ -102,7 +102,8 @@ fn equals(column: &Column, value: &[u8]) -> String {
     format!("{} = {}", maybe_quote(&column.name), column.ty.to_cql_literal(value))
 }
 
-fn key_values<'k>(table: &Table, key: &'k [u8]) -> Vec<&'k [u8]> {
+/// The values of a partition key's columns.
+pub fn key_values<'k>(table: &Table, key: &'k [u8]) -> Vec<&'k [u8]> {
     let component = |index| super::expr::key_component(table, key, index);
     (0..table.partition_key.len()).filter_map(component).collect()
 }

@@ -82,6 +82,18 @@ pub struct BoundFilter {
     tests: Vec<(Place, Test)>,
 }
 
+impl BoundFilter {
+    /// Does it ask of two columns that change, or of a static one and something else (`RowFilter.isMutableIntersection`)?
+    pub fn is_mutable_intersection(&self) -> bool {
+        let mut first = None;
+        self.tests.iter().any(|(place, _)| match place.kind {
+            ColumnKind::Static => self.tests.len() > 1,
+            ColumnKind::Regular => *first.get_or_insert(place.index) != place.index,
+            _ => false,
+        })
+    }
+}
+
 impl Filter {
     /// Of the restrictions of sets that cannot find rows; nothing if there is none.
     pub(super) fn new(keys: Option<&Set>, clustering: Option<&Set>, others: &Set) -> Option<Self> {

@@ -47,6 +47,7 @@ use restrictions::Restrictions;
 use selection::Selected;
 
 pub use aggregation::{Aggregation, Group};
+pub use command::key_values;
 pub use filter::BoundFilter;
 pub use keys::{PartitionKey, RangeBound, Target};
 pub use limits::NO_LIMIT;

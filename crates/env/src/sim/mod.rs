@@ -450,6 +450,14 @@ impl World {
         value.ok_or_else(|| self.0.fail(FailureKind::Stuck))
     }
 
+    /// Ends the world, and says how many shards somebody still holds: none, once the caller has dropped what it had of
+    /// them, or a node holds on to itself and stays in memory with its disk and the world.
+    pub fn end(self) -> usize {
+        let inner = Rc::downgrade(&self.0);
+        drop(self);
+        inner.strong_count()
+    }
+
     /// Virtual time.
     pub fn now(&self) -> Instant {
         Instant::from_nanos(self.0.now.get())

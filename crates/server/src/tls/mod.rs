@@ -159,6 +159,18 @@ impl TlsStream {
         }
     }
 
+    /// Protocol and cipher suite as Java names them, once they are agreed on.
+    pub fn agreed(&self) -> Option<(String, String)> {
+        let State::Encrypted(session) = &self.state else { return None };
+        let protocol = match session.protocol_version()? {
+            rustls::ProtocolVersion::TLSv1_2 => "TLSv1.2".to_owned(),
+            rustls::ProtocolVersion::TLSv1_3 => "TLSv1.3".to_owned(),
+            other => format!("{other:?}"),
+        };
+        let suite = format!("{:?}", session.negotiated_cipher_suite()?.suite());
+        Some((protocol, suite.replacen("TLS13_", "TLS_", 1)))
+    }
+
     /// Does anything wait encrypted?
     pub fn is_flushed(&self) -> bool {
         match &self.state {

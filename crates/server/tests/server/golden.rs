@@ -120,12 +120,11 @@ impl Coordinator for Replay {
                 variables: Arc::new(prepared.variables),
                 result: metadata(&prepared.result, &prepared.result_metadata_id),
                 names: class_name,
-                warnings: response.warnings,
             }),
             Body::Error(error) => Err(error),
             _ => Err(ErrorResponse { message: String::new(), detail: ErrorDetail::ServerError }),
         };
-        PrepareOutcome { result, tracing: response.tracing }
+        PrepareOutcome { result, warnings: response.warnings, tracing: response.tracing }
     }
 
     async fn execute(&self, _: &Context, _: &Execute<'_>) -> Outcome {

@@ -130,7 +130,6 @@ impl Coordinator for Mock {
             variables: Arc::new(BindMetadata::default()),
             result: metadata(),
             names: class_name,
-            warnings: Vec::new(),
         })
         .into()
     }

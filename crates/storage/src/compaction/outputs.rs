@@ -21,6 +21,7 @@ use crate::transaction::{Transaction, remove_descriptor};
 pub(crate) struct Outputs<'a> {
     node: &'a Node,
     engine: &'a Engine,
+    table: &'a Arc<Table>,
     node_table: &'a NodeTable,
     operation: &'static str,
     pub directory: PathBuf,
@@ -38,7 +39,7 @@ impl<'a> Outputs<'a> {
     pub async fn new(
         node: &'a Node,
         engine: &'a Engine,
-        (table, node_table): (&Table, &'a NodeTable),
+        (table, node_table): (&'a Arc<Table>, &'a NodeTable),
         operation: &'static str,
         splitter: Splitter,
         options: WriterOptions,
@@ -46,6 +47,7 @@ impl<'a> Outputs<'a> {
         Ok(Self {
             node,
             engine,
+            table,
             node_table,
             operation,
             directory: node.directory_of(engine, table).await?,
@@ -60,7 +62,7 @@ impl<'a> Outputs<'a> {
 
     /// Bytes of data written.
     pub fn written(&self) -> u64 {
-        let current = self.current.as_ref().map_or(0, |output| output.writer.stored_length());
+        let current = self.current.as_ref().map_or(0, Output::stored_length);
         self.written + current
     }
 
@@ -78,13 +80,15 @@ impl<'a> Outputs<'a> {
         self.done.push(descriptor);
         let mut options = self.options.clone();
         options.level = self.splitter.level() as i32;
-        self.current = Some(Output::create(env, &self.directory, descriptor, options).await?);
+        self.current = Some(
+            Output::create(self.engine, self.table, &self.directory, descriptor, options).await?,
+        );
         Ok(())
     }
 
     async fn complete(&mut self) -> Result<(), StorageError> {
         if let Some(output) = self.current.take() {
-            self.written += output.writer.stored_length();
+            self.written += output.stored_length();
             output.finish().await?;
         }
         Ok(())
@@ -97,9 +101,9 @@ impl<'a> Outputs<'a> {
         deletion: Deletion,
         static_row: Option<RowRef<'_>>,
     ) -> Result<(), StorageError> {
-        let current = self.current.as_ref().map(|output| &output.writer);
-        let stored = current.map_or(0, |writer| writer.stored_length());
-        let is_empty = current.is_none_or(|writer| writer.partitions() == 0);
+        let current = self.current.as_ref();
+        let stored = current.map_or(0, Output::stored_length);
+        let is_empty = current.is_none_or(|output| output.partitions() == 0);
         if self.splitter.cuts(key.token, stored, is_empty) {
             self.complete().await?;
         }
@@ -107,14 +111,13 @@ impl<'a> Outputs<'a> {
             self.create().await?;
         }
         let Some(output) = &mut self.current else { return Ok(()) };
-        let started = output.writer.start_partition(key.bytes, deletion, static_row);
-        started.map_err(|error| output.error(error))
+        output.start(key.bytes, deletion, static_row)
     }
 
     /// Appends to the partition.
     pub async fn append(&mut self, unfiltered: Unfiltered<'_>) -> Result<(), StorageError> {
         let Some(output) = &mut self.current else { return Ok(()) };
-        output.writer.append(unfiltered).map_err(|error| output.error(error))?;
+        output.append(unfiltered)?;
         output.drain().await?;
         Ok(())
     }
@@ -122,7 +125,7 @@ impl<'a> Outputs<'a> {
     /// Ends the partition.
     pub async fn end_partition(&mut self) -> Result<(), StorageError> {
         let Some(output) = &mut self.current else { return Ok(()) };
-        output.writer.end_partition().map_err(|error| output.error(error))?;
+        output.end()?;
         output.drain().await?;
         Ok(())
     }

@@ -91,7 +91,7 @@ impl Node {
         let started = engine.env().now();
         let splitter = Splitter::new(task.choice.split.clone(), task.choice.level);
         let options = self.options_of(engine, task, &splitter);
-        let of = (&*task.table, &*task.node_table);
+        let of = (&task.table, &*task.node_table);
         let mut outputs = Outputs::new(self, engine, of, "compaction", splitter, options).await?;
         let made = match self.merge(engine, task, purge, &mut outputs).await {
             Ok(made) => made,

@@ -1,0 +1,75 @@
+//! A conditional request that meets an altered table where its key is owned is planned anew, as other statements are.
+
+use std::cell::OnceCell;
+use std::rc::Rc;
+use std::time::Duration;
+
+use cluster::{Coordinator, Request};
+use env::Class;
+use env::sim::{World, WorldOptions};
+use protocol::{ErrorDetail, ErrorResponse, QueryOptions, Version};
+use storage::shards::HasShards;
+
+use crate::{Client, config, start, told};
+
+/// Conditional statements asked of one shard, and columns that are added meanwhile.
+const STATEMENTS: usize = 600;
+const COLUMNS: usize = 24;
+
+fn request<'a>(node: &Coordinator, options: &'a QueryOptions<'a>) -> Request<'a> {
+    Request {
+        keyspace: None,
+        version: Version::V5,
+        options,
+        deadline: node.engine().env().now() + Duration::from_secs(10),
+        user: None,
+        tracing: None,
+        guard: OnceCell::new(),
+    }
+}
+
+/// Asks a shard for conditional statements, some prepared; the errors.
+async fn ask(node: Rc<Coordinator>) -> Vec<String> {
+    let options = QueryOptions::default();
+    let text = |k: usize| format!("UPDATE t.a SET v = 1 WHERE k = {k} IF v = 0");
+    let mut errors = Vec::new();
+    for n in 0..STATEMENTS {
+        let text = text(n % 16);
+        let result = match n % 2 {
+            0 => node.query(&text, request(&node, &options)).await.result.map(drop),
+            _ => match node.prepare(&text, None, None, None, None, &mut Vec::new()).await {
+                Ok(info) => {
+                    node.execute(&info.id, request(&node, &options)).await.0.result.map(drop)
+                }
+                Err(error) => Err(error),
+            },
+        };
+        // a driver prepares again what is forgotten
+        let is_forgotten = |e: &ErrorResponse| matches!(e.detail, ErrorDetail::Unprepared { .. });
+        errors.extend(result.err().filter(|e| !is_forgotten(e)).map(|error| error.message));
+    }
+    errors
+}
+
+#[test]
+fn conditions_meet_altered_tables() {
+    let world = World::new(12, WorldOptions::default());
+    let (_, serving) = start(&world, 2, config());
+    let errors = told(&world, &serving, async |client: Client| {
+        let simple = "{'class': 'SimpleStrategy', 'replication_factor': 1}";
+        client.run(&format!("CREATE KEYSPACE t WITH replication = {simple}")).await;
+        client.run("CREATE TABLE t.a (k int PRIMARY KEY, v int)").await;
+        let other = client.clone();
+        let altered = client.env.spawn_task(Class::Statement, async move {
+            for n in 0..COLUMNS {
+                other.run(&format!("ALTER TABLE t.a ADD c{n} int")).await;
+            }
+        });
+        // the first shard, which owns the schema, is altered before the one that is asked
+        let asked = client.node.shards().call_async(1, Class::Statement, ask).await.unwrap();
+        altered.await;
+        asked
+    });
+    assert!(errors.is_empty(), "{errors:?}");
+    assert!(world.marks().contains_key("cas.outdated"), "no request met an altered table");
+}
