@@ -285,7 +285,7 @@ impl Operator for Operations {
             let name = |of: fn(&schema::Table) -> &String| table.map(|t| of(t).clone());
             RunningCompaction {
                 id: Uuid(u128::from_be_bytes(compaction.id)).to_string(),
-                kind: "Compaction".to_owned(),
+                kind: compaction.kind.to_owned(),
                 keyspace: name(|table| &table.keyspace).unwrap_or_default(),
                 table: name(|table| &table.name).unwrap_or_default(),
                 completed: compaction.written.get(),
@@ -296,18 +296,27 @@ impl Operator for Operations {
                 directory: compaction.directory.display().to_string(),
             }
         });
+        let mut pending = Vec::new();
+        for (id, store) in self.engine().stores() {
+            let tasks = node.pending_compactions(id).await.unwrap_or_default() as u64;
+            if tasks > 0 {
+                let table = store.table();
+                pending.push((table.keyspace.clone(), table.name.clone(), tasks));
+            }
+        }
         let completed = node.stats.compactions.get();
         let uptime = self.0.env().now().since(self.0.started).as_secs_f64();
         let rate = if uptime > 0.0 { completed as f64 / uptime } else { 0.0 };
         Ok(CompactionStats {
-            concurrent: self.0.config().concurrent_compactors.unwrap_or(1).into(),
+            concurrent: node.concurrent_compactors() as u64,
+            pending,
             completed,
             bytes: node.stats.compacted_bytes.get(),
             compressed_bytes: node.stats.compacted_bytes.get(),
             aborted: node.stats.failures.get(),
             fifteen_minute_rate: rate,
             mean_rate: rate,
-            throughput: self.0.config().compaction_throughput.unwrap_or(0),
+            throughput: node.compaction_throughput(),
             running: running.collect(),
             ..CompactionStats::default()
         })

@@ -55,9 +55,17 @@ pub fn storage_options(config: &Config) -> storage::Options {
         cleanup_threshold: config.memtable_cleanup_threshold,
         column_index_bytes: config.column_index_size.unwrap_or(COLUMN_INDEX_BYTES) as u32,
         chunk_cache_bytes: budget / 4,
+        concurrent_compactors: compactors(config),
         compaction_bytes_per_second: config.compaction_throughput.unwrap_or(0),
         incremental_backups: config.incremental_backups,
     }
+}
+
+/// How many compactions run at a time: as many as there are data directories, where the configuration does not say, but
+/// two at least and eight at most.
+fn compactors(config: &Config) -> usize {
+    let directories = config.data_file_directories.len().clamp(2, 8);
+    config.concurrent_compactors.map_or(directories, |count| count as usize)
 }
 
 /// Settings of the native transport.

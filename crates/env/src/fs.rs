@@ -18,6 +18,8 @@ pub struct Metadata {
     pub len: u64,
     /// True for a directory.
     pub is_dir: bool,
+    /// When it was last written, in milliseconds since 1970; `None` where nobody knows.
+    pub modified_millis: Option<i64>,
 }
 
 /// One entry of a directory.
@@ -209,7 +211,11 @@ impl Env {
         match &self.0.make {
             Make::Real(_) => {
                 self.blocking(move || match std::fs::metadata(path) {
-                    Ok(m) => Ok(Some(Metadata { len: m.len(), is_dir: m.is_dir() })),
+                    Ok(m) => Ok(Some(Metadata {
+                        len: m.len(),
+                        is_dir: m.is_dir(),
+                        modified_millis: modified(&m),
+                    })),
                     Err(e) if e.kind() == io::ErrorKind::NotFound => Ok(None),
                     Err(e) => Err(e),
                 })
@@ -219,7 +225,9 @@ impl Env {
                 disk::meta(self, port, move |model, _| match model.lookup(&path) {
                     Ok(ino) => {
                         let len = model.len(ino);
-                        Ok(Some(Metadata { len: len.unwrap_or(0), is_dir: len.is_none() }))
+                        let is_dir = len.is_none();
+                        let len = len.unwrap_or(0);
+                        Ok(Some(Metadata { len, is_dir, modified_millis: None }))
                     }
                     Err(e) if e.kind() == io::ErrorKind::NotFound => Ok(None),
                     Err(e) => Err(e),
@@ -293,6 +301,11 @@ impl Env {
         self.rename(&temporary, path).await?;
         self.sync_dir(parent(path)).await
     }
+}
+
+fn modified(metadata: &std::fs::Metadata) -> Option<i64> {
+    let since = metadata.modified().ok()?.duration_since(std::time::UNIX_EPOCH).ok()?;
+    i64::try_from(since.as_millis()).ok()
 }
 
 /// The directory that holds `path`.

@@ -263,7 +263,7 @@ pub fn commits(recording: &Recording) -> Vec<usize> {
                 *times += 1;
                 let name = name(to);
                 if name.contains("_txn_truncate_")
-                    || (name.contains("_txn_compaction_") && *times == 2)
+                    || (name.contains("_txn_compaction_") && *times >= 2)
                 {
                     under_way.insert(*id);
                 }

@@ -37,6 +37,7 @@ pub use params::caching::{CachingParams, RowsPerPartition};
 pub use params::compaction::{CompactionClass, CompactionParams, TombstoneOption};
 pub use params::compression::{CompressionParams, Compressor};
 pub use params::retry::{RetryCombination, SpeculativeRetry};
+pub use params::strategies::bytes_of;
 pub use params::{ReadRepair, TableParams};
 pub use properties::{Properties, PropertyValue};
 pub use replication::{ReplicaCount, Replication, Strategy};

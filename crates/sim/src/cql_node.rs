@@ -77,6 +77,7 @@ fn configuration(plan: &Plan, address: IpAddr) -> Config {
     config.memtable_space = Some(options.memtable_bytes + MEMTABLE_BYTES_MORE);
     config.memtable_cleanup_threshold = options.cleanup_threshold;
     config.column_index_size = Some(u64::from(options.column_index_bytes));
+    config.concurrent_compactors = Some(options.concurrent_compactors as u32);
     config.compaction_throughput = Some(options.compaction_bytes_per_second);
     config.memory_budget = Some(MEMORY_BUDGET);
     config

@@ -166,6 +166,7 @@ impl Collector {
         host_id: Option<[u8; 16]>,
         compression_ratio: f64,
         level: i32,
+        repaired_at: i64,
     ) -> Stats {
         let (min_timestamp, max_timestamp) = self.timestamps.bounds.unwrap_or((i64::MIN, i64::MAX));
         let none = (NO_DELETION_TIME, NO_DELETION_TIME);
@@ -184,7 +185,7 @@ impl Collector {
             compression_ratio,
             tombstone_drop_times: self.drop_times.finish(),
             level,
-            repaired_at: 0,
+            repaired_at,
             min_clustering: values(self.min.as_ref()),
             max_clustering: values(self.max.as_ref()),
             has_legacy_counter_shards: false,

@@ -62,6 +62,8 @@ pub struct WriterOptions {
     pub host_id: Option<[u8; 16]>,
     /// Level of leveled compaction.
     pub level: i32,
+    /// When all that is written was repaired, in milliseconds; 0 for never.
+    pub repaired_at: i64,
 }
 
 /// The partition in the making.
@@ -232,6 +234,11 @@ impl Writer {
         self.partitions
     }
 
+    /// Bytes of `Data.db` so far, as stored; what does not fill a chunk yet is not counted.
+    pub fn stored_length(&self) -> u64 {
+        self.data.length
+    }
+
     /// Bytes of data before compression.
     pub fn uncompressed_length(&self) -> u64 {
         self.data.position()
@@ -273,6 +280,7 @@ impl Writer {
                 options.host_id,
                 ratio,
                 options.level,
+                options.repaired_at,
             ),
             header: HeaderComponent::new(options.stats, options.key_type.clone(), &options.layout),
         };

@@ -259,6 +259,7 @@ fn options(layout: Arc<Layout>, compression: Option<CompressionParams>) -> Write
         log_intervals: Vec::new(),
         host_id: None,
         level: 0,
+        repaired_at: 0,
     }
 }
 

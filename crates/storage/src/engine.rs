@@ -466,18 +466,25 @@ impl Engine {
         self.freeze(id, flush)
     }
 
+    /// The oldest timestamp in this shard's memtables of a table; `i64::MAX` for none.
+    pub(crate) fn oldest_in_memory(&self, id: TableId) -> i64 {
+        let mut oldest = i64::MAX;
+        if let Ok(store) = self.store(id) {
+            store.for_each_memtable(|slot| {
+                let memtable = slot.read();
+                if !memtable.is_empty() {
+                    oldest = oldest.min(memtable.minima().min_timestamp);
+                }
+            });
+        }
+        oldest
+    }
+
     /// Takes another set of SSTables of a table, unless a memtable holds a write as old as a tombstone that they
     /// no longer have.
     pub(crate) fn swap_live(&self, id: TableId, live: Arc<LiveSet>, purged: i64) -> bool {
         let Ok(store) = self.store(id) else { return true };
-        let mut oldest = i64::MAX;
-        store.for_each_memtable(|slot| {
-            let memtable = slot.read();
-            if !memtable.is_empty() {
-                oldest = oldest.min(memtable.minima().min_timestamp);
-            }
-        });
-        if oldest <= purged {
+        if self.oldest_in_memory(id) <= purged {
             return false;
         }
         store.set_live(live);

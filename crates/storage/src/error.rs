@@ -43,6 +43,9 @@ pub enum StorageError {
     /// The deadline passed.
     #[error("the deadline passed")]
     Deadline,
+    /// The operator stopped it.
+    #[error("Compaction interrupted")]
+    Interrupted,
     /// The node is stopping.
     #[error(transparent)]
     Stopping(#[from] Stopping),

@@ -15,14 +15,13 @@ use sstable::statistics::LogPosition;
 use sstable::writer::WriterOptions;
 
 use crate::commitlog::Position;
+use crate::compaction::{Outputs, Split, Splitter};
 use crate::engine::{Engine, FrozenShare};
 use crate::error::StorageError;
 use crate::memtable::{Memtable, MemtableCursor, PartitionKey, Slot};
 use crate::node::{Node, NodeTable};
-use crate::output::Output;
 use crate::read::{PartitionCursor, Slices, Source};
-use crate::sstables::{LiveSet, SSTable};
-use crate::transaction::Transaction;
+use crate::sstables::LiveSet;
 
 /// Keys taken from the memtables at a time.
 const KEYS_PER_ROUND: usize = 1024;
@@ -67,6 +66,7 @@ pub(crate) fn writer_options(engine: &Engine, table: &Table) -> WriterOptions {
         log_intervals: Vec::new(),
         host_id: Some(engine.host_id()),
         level: 0,
+        repaired_at: 0,
     }
 }
 
@@ -86,7 +86,6 @@ impl Node {
         node_table: &NodeTable,
         shares: Vec<FrozenShare>,
     ) -> Result<Arc<LiveSet>, StorageError> {
-        let env = engine.env();
         let mut intervals: Vec<_> = shares
             .iter()
             .flat_map(|share| share.intervals.iter())
@@ -102,25 +101,25 @@ impl Node {
         let minima = memtables.iter().map(|memtable| memtable.minima()).reduce(least);
         options.stats = minima.unwrap_or(EncodingStats::NONE);
 
-        let directory = self.directory_of(engine, table).await?;
-        let descriptor = self.next_descriptor(node_table);
-        let mut transaction = Transaction::begin(env, &directory, "flush", &descriptor).await?;
-        let mut output = Output::create(engine, table, &directory, descriptor, options).await?;
-        write_all(engine, table, &memtables, &mut output).await?;
-        let any = output.finish().await?;
-        if !any {
-            crate::transaction::remove_descriptor(env, &directory, &descriptor).await?;
-            transaction.finish().await?;
-            return Ok(Arc::clone(&node_table.live.borrow()));
+        let shards = node_table
+            .strategy(table, |strategy| strategy.flush_shards(node_table.flush_bytes.get()));
+        let splitter = Splitter::new(Split::Shards(shards), 0);
+        let of = (table, node_table);
+        let mut outputs = Outputs::new(self, engine, of, "flush", splitter, options).await?;
+        write_all(engine, table, &memtables, &mut outputs).await?;
+        let new = outputs.finish(table, node_table.epoch.get() + 1).await?;
+        for sstable in &new {
+            self.back_up(engine, table, sstable).await?;
         }
-        let number = self.numbers.next();
-        let sstable =
-            SSTable::open(env, &directory, &descriptor, number, table.is_counter()).await?;
-        self.back_up(engine, table, &sstable).await?;
-        transaction.commit(&[]).await?;
-        transaction.finish().await?;
-        self.stats.flushed_bytes.set(self.stats.flushed_bytes.get() + sstable.bytes_on_disk);
-        Ok(node_table.live.borrow().with(&[], Some(Arc::new(sstable))))
+        if let Some(transaction) = outputs.commit(&[]).await? {
+            transaction.finish().await?;
+        }
+        let bytes = new.iter().map(|sstable| sstable.bytes_on_disk).sum::<u64>();
+        self.stats.flushed_bytes.set(self.stats.flushed_bytes.get() + bytes);
+        if !new.is_empty() {
+            node_table.flushed(new.iter().map(|sstable| sstable.table.data_length).sum());
+        }
+        Ok(node_table.live.borrow().with(&[], new))
     }
 
     /// The intervals of what was replayed into a table's memtables: in segments of earlier lives, of any shard.
@@ -175,7 +174,7 @@ async fn write_all(
     engine: &Rc<Engine>,
     table: &Arc<Table>,
     memtables: &[Arc<Memtable>],
-    output: &mut Output,
+    outputs: &mut Outputs<'_>,
 ) -> Result<(), StorageError> {
     let slots: Vec<_> =
         memtables.iter().map(|memtable| Slot::frozen(Arc::clone(memtable))).collect();
@@ -189,7 +188,7 @@ async fn write_all(
                 slots.iter().filter_map(open).map(|c| Source::Memtable(Box::new(c))).collect();
             let mut partition =
                 PartitionCursor::merge(&engine.files, Arc::clone(table), sources, false);
-            write_partition(engine, &key, &mut partition, output).await?;
+            write_partition(engine, &key, &mut partition, outputs).await?;
             engine.env().maybe_yield().await;
         }
         last = Some(newest);
@@ -211,15 +210,13 @@ async fn write_partition(
     engine: &Engine,
     key: &PartitionKey,
     partition: &mut PartitionCursor,
-    output: &mut Output,
+    outputs: &mut Outputs<'_>,
 ) -> Result<(), StorageError> {
-    output.start(&key.bytes, partition.deletion(), partition.static_row())?;
+    let (deletion, static_row) = (partition.deletion(), partition.static_row());
+    outputs.start_partition(key.as_ref(), deletion, static_row).await?;
     while let Some(unfiltered) = partition.next().await? {
-        output.append(unfiltered)?;
-        output.drain().await?;
+        outputs.append(unfiltered).await?;
         engine.env().maybe_yield().await;
     }
-    output.end()?;
-    output.drain().await?;
-    Ok(())
+    outputs.end_partition().await
 }

@@ -7,25 +7,29 @@ use std::path::PathBuf;
 use std::rc::{Rc, Weak};
 use std::sync::Arc;
 
-use env::Class;
 use env::sync::{Notify, Semaphore};
-use schema::TableId;
+use env::{Class, Env};
+use schema::{CompactionParams, Table, TableId};
 use types::hash::HashMap;
 
 use crate::commitlog::Position;
+use crate::compaction::{Candidate, Compactions, Strategy};
 use crate::engine::Engine;
 use crate::engine::FrozenShare;
 use crate::error::StorageError;
 use crate::sstables::{LiveSet, Numbers};
 
+/// How much the last flush counts in the average of them (`ExpMovingAverage.decayBy1000`).
+const FLUSH_WEIGHT: f64 = 0.0046;
+
 /// The part of the engine that the node has once.
 pub struct Node {
+    env: Env,
     engine: Weak<Engine>,
     me: Weak<Node>,
     /// Gives SSTables their numbers.
     pub(crate) numbers: Numbers,
-    /// Off while the node drains.
-    compactions: Cell<bool>,
+    pub(crate) compactions: Compactions,
     /// Are links to what is flushed kept?
     backups: Cell<bool>,
     tables: RefCell<HashMap<TableId, Rc<NodeTable>>>,
@@ -37,8 +41,6 @@ pub struct Node {
     pub(crate) next_flush: Cell<u64>,
     /// Segments of an earlier run, by id: the tables whose records in them were replayed and not flushed since.
     pub(crate) replayed: RefCell<BTreeMap<i64, BTreeSet<TableId>>>,
-    /// Compactions under way.
-    running: RefCell<Vec<Rc<RunningCompaction>>>,
     /// Why background work stopped, if it did.
     failure: RefCell<Option<StorageError>>,
     /// Counters for metrics.
@@ -56,6 +58,8 @@ pub struct NodeStats {
     pub compactions: Cell<u64>,
     /// Bytes that compactions read.
     pub compacted_bytes: Cell<u64>,
+    /// SSTables that were dropped whole, because all in them had expired.
+    pub expired: Cell<u64>,
     /// Flushes and compactions that failed.
     pub failures: Cell<u64>,
 }
@@ -67,14 +71,18 @@ pub struct RunningCompaction {
     pub id: [u8; 16],
     /// The table.
     pub table: TableId,
+    /// The kind of operation, in Cassandra's words.
+    pub kind: &'static str,
     /// Bytes of its inputs' data, as stored.
     pub total: u64,
-    /// Bytes of data written so far, as stored.
+    /// Those of them that are behind, or what is written if that is more.
     pub written: Cell<u64>,
     /// Number of its inputs.
     pub sstables: usize,
     /// Where it writes to.
     pub directory: PathBuf,
+    /// It is to stop, and leave the table as it was.
+    pub stop: Cell<bool>,
 }
 
 /// Removes a compaction from those under way when it ends, however it does.
@@ -82,7 +90,7 @@ pub(crate) struct Running<'a>(&'a Node, pub Rc<RunningCompaction>);
 
 impl Drop for Running<'_> {
     fn drop(&mut self) {
-        self.0.running.borrow_mut().retain(|other| !Rc::ptr_eq(other, &self.1));
+        self.0.compactions.running.borrow_mut().retain(|other| !Rc::ptr_eq(other, &self.1));
     }
 }
 
@@ -94,17 +102,84 @@ pub(crate) struct NodeTable {
     pub changing: Semaphore,
     /// The number of the next file.
     pub next_generation: Cell<u32>,
-    /// Is a compaction of it under way or queued?
-    pub compacting: Cell<bool>,
+    /// How many times new content came into `live`.
+    pub epoch: Cell<u64>,
+    /// The moving average of the bytes of data that a flush writes; not a number before the first.
+    pub flush_bytes: Cell<f64>,
+    /// SSTables that compactions work on.
+    pub busy: RefCell<BTreeSet<u64>>,
+    /// What keeps background compactions from starting.
+    pub pauses: Cell<u32>,
+    /// One compaction that the operator asked for at a time.
+    pub on_demand: Semaphore,
+    /// What the operator said about background compactions, against the table's `enabled` option.
+    pub auto: Cell<Option<bool>>,
+    strategy: RefCell<Option<Strategy>>,
+    env: Env,
+}
+
+impl NodeTable {
+    fn new(env: &Env) -> Self {
+        Self {
+            env: env.clone(),
+            live: RefCell::default(),
+            changing: Semaphore::new(1),
+            next_generation: Cell::new(1),
+            epoch: Cell::new(0),
+            flush_bytes: Cell::new(f64::NAN),
+            busy: RefCell::default(),
+            pauses: Cell::new(0),
+            on_demand: Semaphore::new(1),
+            auto: Cell::new(None),
+            strategy: RefCell::default(),
+        }
+    }
+
+    /// Asks the strategy that the table's definition names; it begins anew where that changed.
+    pub fn strategy<T>(&self, table: &Table, ask: impl FnOnce(&mut Strategy) -> T) -> T {
+        let mut strategy = self.strategy.borrow_mut();
+        let params = &table.params.compaction;
+        if strategy.as_ref().is_some_and(|strategy| strategy.params() != params) {
+            *strategy = None;
+            self.auto.set(None);
+        }
+        let now_millis = self.env.unix_micros() / 1000;
+        ask(strategy.get_or_insert_with(|| Strategy::new(params, now_millis)))
+    }
+
+    /// Has its strategy another definition than this?
+    pub fn differs(&self, params: &CompactionParams) -> bool {
+        self.strategy.borrow().as_ref().is_some_and(|strategy| strategy.params() != params)
+    }
+
+    /// Tells the strategy that a task is done.
+    pub fn replaced(&self, removed: &[Candidate], added: &[Candidate]) {
+        if let Some(strategy) = &mut *self.strategy.borrow_mut() {
+            strategy.replaced(removed, added);
+        }
+    }
+
+    /// Counts what a flush wrote.
+    pub fn flushed(&self, bytes: u64) {
+        let average = self.flush_bytes.get();
+        let bytes = bytes as f64;
+        let next =
+            if average.is_nan() { bytes } else { average + FLUSH_WEIGHT * (bytes - average) };
+        self.flush_bytes.set(next);
+    }
 }
 
 impl Node {
     pub(crate) fn new(engine: &Rc<Engine>) -> Rc<Self> {
         Rc::new_cyclic(|me| Self {
+            env: engine.env().clone(),
             engine: Rc::downgrade(engine),
             me: Weak::clone(me),
             numbers: Numbers::default(),
-            compactions: Cell::new(true),
+            compactions: Compactions::new(
+                engine.options.concurrent_compactors,
+                engine.options.compaction_bytes_per_second,
+            ),
             backups: Cell::new(engine.options.incremental_backups),
             tables: RefCell::default(),
             wanted: RefCell::default(),
@@ -112,7 +187,6 @@ impl Node {
             wake: Notify::new(),
             next_flush: Cell::new(1),
             replayed: RefCell::default(),
-            running: RefCell::default(),
             failure: RefCell::default(),
             stats: NodeStats::default(),
         })
@@ -125,15 +199,7 @@ impl Node {
 
     pub(crate) fn table(&self, id: TableId) -> Rc<NodeTable> {
         let mut tables = self.tables.borrow_mut();
-        let new = || {
-            Rc::new(NodeTable {
-                live: RefCell::default(),
-                changing: Semaphore::new(1),
-                next_generation: Cell::new(1),
-                compacting: Cell::new(false),
-            })
-        };
-        Rc::clone(tables.entry(id).or_insert_with(new))
+        Rc::clone(tables.entry(id).or_insert_with(|| Rc::new(NodeTable::new(&self.env))))
     }
 
     pub(crate) fn me(&self) -> Option<Rc<Self>> {
@@ -142,16 +208,6 @@ impl Node {
 
     pub(crate) fn engine(&self) -> Result<Rc<Engine>, StorageError> {
         self.engine.upgrade().ok_or(StorageError::Stopping(crate::shards::Stopping))
-    }
-
-    /// May compactions start?
-    pub(crate) fn compactions_enabled(&self) -> bool {
-        self.compactions.get()
-    }
-
-    /// Lets compactions start, or not.
-    pub fn enable_compactions(&self, enabled: bool) {
-        self.compactions.set(enabled);
     }
 
     /// Are links to what is flushed kept, as backups?
@@ -164,15 +220,10 @@ impl Node {
         self.backups.set(enabled);
     }
 
-    /// Compactions under way.
-    pub fn running(&self) -> Vec<Rc<RunningCompaction>> {
-        self.running.borrow().clone()
-    }
-
     /// Shows a compaction among those under way.
     pub(crate) fn runs(&self, compaction: RunningCompaction) -> Running<'_> {
         let compaction = Rc::new(compaction);
-        self.running.borrow_mut().push(Rc::clone(&compaction));
+        self.compactions.running.borrow_mut().push(Rc::clone(&compaction));
         Running(self, compaction)
     }
 
@@ -241,6 +292,7 @@ impl Node {
         sync_logs(&engine).await?;
         let live = self.write_memtables(&engine, &table, &node_table, shares).await?;
         *node_table.live.borrow_mut() = Arc::clone(&live);
+        node_table.epoch.set(node_table.epoch.get() + 1);
         self.replayed.borrow_mut().values_mut().for_each(|tables| tables.retain(|t| *t != id));
         for (shard, upto) in upto.into_iter().enumerate() {
             let live = Arc::clone(&live);
@@ -249,7 +301,7 @@ impl Node {
         }
         self.stats.flushes.set(self.stats.flushes.get() + 1);
         engine.env().mark("flush.done");
-        self.consider_compaction(&engine, id);
+        self.want_compaction(id);
         Ok(true)
     }
 }

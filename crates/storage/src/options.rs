@@ -25,6 +25,8 @@ pub struct Options {
     pub column_index_bytes: u32,
     /// Bytes of decompressed chunks that the shards' caches hold together (`file_cache_size`).
     pub chunk_cache_bytes: u64,
+    /// `concurrent_compactors`.
+    pub concurrent_compactors: usize,
     /// `compaction_throughput`, in bytes per second; 0 for no limit.
     pub compaction_bytes_per_second: u64,
     /// `incremental_backups`: links to all that is flushed are kept, until somebody asks for something else.

@@ -108,6 +108,16 @@ impl Output {
         Ok(())
     }
 
+    /// Bytes of its data so far, as stored.
+    pub fn stored_length(&self) -> u64 {
+        self.writer.stored_length()
+    }
+
+    /// Partitions in it.
+    pub fn partitions(&self) -> u64 {
+        self.writer.partitions()
+    }
+
     /// An error of the writer.
     fn error(&self, error: impl std::fmt::Display) -> StorageError {
         StorageError::corrupt(&self.data.path, error)

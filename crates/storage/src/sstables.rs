@@ -4,11 +4,11 @@ use std::cell::RefCell;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 use env::{Env, File, OpenOptions};
 use sstable::bti::{self, PARTITIONS_TAIL_MAX};
-use sstable::descriptor::{Component, Descriptor, Format};
+use sstable::descriptor::{Component, Descriptor, Format, NB};
 use sstable::table::{Index, IndexParts, Parts, Table};
 use types::hash::HashMap;
 
@@ -32,6 +32,13 @@ pub struct SSTable {
     pub table: Arc<Table>,
     /// Bytes of all its files.
     pub bytes_on_disk: u64,
+    /// When its data was written, in milliseconds.
+    pub created_millis: i64,
+    /// The change of the table's set by which the newest of its content came in: a task that began after it has seen
+    /// all of that.
+    pub(crate) epoch: u64,
+    /// Its level, as its metadata name it: the one thing of it that may change.
+    level: AtomicUsize,
 }
 
 /// Gives SSTables their numbers.
@@ -64,10 +71,10 @@ impl SSTable {
                 Err(error) => Err(StorageError::io("cannot read", path, error)),
             }
         };
-        let length = async |component: Component| {
+        let facts = async |component: Component| {
             let path = directory.join(descriptor.file(&component));
             match env.metadata(&path).await {
-                Ok(Some(metadata)) => Ok(metadata.len),
+                Ok(Some(metadata)) => Ok(metadata),
                 Ok(None) => Err(StorageError::corrupt(path, "the file is missing")),
                 Err(error) => Err(StorageError::io("cannot look at", path, error)),
             }
@@ -82,24 +89,26 @@ impl SSTable {
         let index = match descriptor.format {
             Format::Big => IndexParts::Big {
                 summary: needed(Component::Summary).await?,
-                length: length(Component::Index).await?,
+                length: facts(Component::Index).await?.len,
             },
             Format::Bti => {
-                let keys = length(Component::Partitions).await?;
+                let keys = facts(Component::Partitions).await?.len;
                 let path = directory.join(descriptor.file(&Component::Partitions));
                 IndexParts::Bti {
                     tail: read_tail(env, &path, keys, PARTITIONS_TAIL_MAX).await?,
                     length: keys,
-                    rows_length: length(Component::Rows).await?,
+                    rows_length: facts(Component::Rows).await?.len,
                 }
             }
         };
+        let data = facts(Component::Data).await?;
+        let now = env.unix_micros() / 1000;
         let parts = Parts {
             statistics: needed(Component::Statistics).await?,
             filter: read(Component::Filter).await?,
             compression: read(Component::CompressionInfo).await?,
             checksums: read(Component::Crc).await?,
-            data_length: length(Component::Data).await?,
+            data_length: data.len,
             index,
         };
         let small = [&parts.filter, &parts.compression, &parts.checksums];
@@ -113,8 +122,35 @@ impl SSTable {
         let path = directory.join(descriptor.file(&Component::Data));
         let table = Table::open(*descriptor, parts, counter)
             .map_err(|error| StorageError::corrupt(path, error))?;
-        let directory = directory.to_path_buf();
-        Ok(Self { number, directory, table: Arc::new(table), bytes_on_disk })
+        Ok(Self {
+            number,
+            directory: directory.to_path_buf(),
+            bytes_on_disk,
+            created_millis: data.modified_millis.unwrap_or(now),
+            epoch: 0,
+            level: AtomicUsize::new(usize::try_from(table.statistics.stats.level).unwrap_or(0)),
+            table: Arc::new(table),
+        })
+    }
+
+    /// Its level.
+    pub fn level(&self) -> usize {
+        self.level.load(Ordering::Relaxed)
+    }
+
+    /// Gives it another level, and makes that durable: its metadata are written anew.
+    pub(crate) async fn set_level(&self, env: &Env, level: usize) -> Result<(), StorageError> {
+        let descriptor = &self.table.descriptor;
+        // Metadata of another version keep the level that they have; a start puts it where it is now.
+        if descriptor.version == NB {
+            let mut statistics = self.table.statistics.clone();
+            statistics.stats.level = level as i32;
+            let path = self.path(&Component::Statistics);
+            let written = env.write_file_atomically(&path, statistics.encode()).await;
+            written.map_err(|error| StorageError::io("cannot write", path, error))?;
+        }
+        self.level.store(level, Ordering::Relaxed);
+        Ok(())
     }
 
     /// The path of a component.
@@ -165,7 +201,11 @@ impl LiveSet {
     }
 
     /// This set with some tables replaced by others.
-    pub(crate) fn with(&self, gone: &[u64], new: Option<Arc<SSTable>>) -> Arc<Self> {
+    pub(crate) fn with(
+        &self,
+        gone: &[u64],
+        new: impl IntoIterator<Item = Arc<SSTable>>,
+    ) -> Arc<Self> {
         let stay = self.tables.iter().filter(|sstable| !gone.contains(&sstable.number));
         Self::new(stay.cloned().chain(new).collect())
     }

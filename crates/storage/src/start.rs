@@ -73,6 +73,11 @@ impl Node {
             let schema = Arc::clone(schema);
             engine.shards().call(shard, move |engine| engine.set_schema(&schema)).await?;
         }
+        for (id, store) in engine.stores() {
+            if self.table(id).differs(&store.table().params.compaction) {
+                self.want_compaction(id);
+            }
+        }
         Ok(())
     }
 
@@ -330,7 +335,7 @@ impl Node {
             node.start(&engine);
         }
         for (id, _) in engine.stores() {
-            self.consider_compaction(&engine, id);
+            self.want_compaction(id);
         }
         Ok(())
     }
@@ -341,6 +346,7 @@ impl Node {
     /// If something cannot be flushed: it is still in the log.
     pub async fn drain(&self) -> Result<(), StorageError> {
         self.enable_compactions(false);
+        self.stop_compactions(|_| true);
         let engine = self.engine()?;
         for shard in 0..engine.shards().count() {
             let sync = |engine: Rc<Engine>| async move {

@@ -121,12 +121,18 @@ impl Transaction {
         Ok(transaction)
     }
 
+    /// Adds another table, before any of its files is created.
+    pub async fn add(&mut self, added: &Descriptor) -> Result<(), StorageError> {
+        self.lines.push_str(&line(Kind::Add, &prefix(&self.directory, added), FILES_OF_A_TABLE));
+        self.write().await
+    }
+
     async fn write(&self) -> Result<(), StorageError> {
         let written = self.env.write_file_atomically(&self.path, self.lines.clone().into_bytes());
         written.await.map_err(|e| StorageError::io("cannot write", &self.path, e))
     }
 
-    /// The added table is complete and durable, these go: from here on there is no way back.
+    /// The added tables are complete and durable, these go: from here on there is no way back.
     pub async fn commit(&mut self, removed: &[Descriptor]) -> Result<(), StorageError> {
         for descriptor in removed {
             let prefix = prefix(&self.directory, descriptor);

@@ -112,8 +112,9 @@ async fn shard(
         cleanup_threshold: 0.5,
         column_index_bytes: 4 << 10,
         chunk_cache_bytes: 64 << 10,
-        compaction_bytes_per_second: 0,
         incremental_backups: false,
+        concurrent_compactors: 2,
+        compaction_bytes_per_second: 0,
     };
     let engine = Engine::new(&env, options, shards, schema());
     engine.set_host_id([7; 16]);

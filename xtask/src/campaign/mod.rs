@@ -1,6 +1,7 @@
 //! `cargo xtask campaign NAME`: the long runs, most of them with new seeds and recorded under `docs/campaigns/`.
 
 mod applications;
+mod compaction;
 mod differences;
 pub mod fuzz;
 pub mod hostile;
@@ -23,7 +24,7 @@ const USAGE: &str = "campaign seeds|engine|conditions [FROM] [COUNT] | \
                      campaign planted [BUG] | campaign power [OPTIONS] | campaign roundtrip | \
                      campaign fuzz [RUNS] [--seed N] | campaign hostile [SECONDS] | \
                      campaign oracle [--seed N] [--rounds N] | campaign differences | \
-                     campaign applications [HOST]";
+                     campaign applications [HOST] | campaign compaction [SEED] [SCENARIOS]";
 
 /// `campaign NAME [OPTIONS]`
 pub fn run(args: &[String]) -> Outcome {
@@ -36,6 +37,7 @@ pub fn run(args: &[String]) -> Outcome {
         ["oracle", ..] => oracle::run(&args[1..]),
         ["fuzz", ref rest @ ..] => fuzz::campaign(rest),
         ["hostile", ref rest @ ..] => hostile::campaign(rest),
+        ["compaction", ref rest @ ..] => compaction::campaign(rest),
         ["applications", ref rest @ ..] => applications::campaign(rest),
         ["roundtrip"] => roundtrip::campaign(),
         _ => Err(USAGE.into()),

@@ -193,7 +193,7 @@ impl Node {
             metrics.samples.get(&Name::new(kind, name)).map_or(0, |sample| count(&sample.reading))
         };
         let shards = self.shards().count() as i32;
-        let compactors = self.config().concurrent_compactors.unwrap_or(1) as i32;
+        let compactors = self.engine().node().map_or(0, |node| node.concurrent_compactors()) as i32;
         let pool = |name: &str, limit, active: i64, pending: i64, completed: i64| ThreadPool {
             name: name.to_owned(),
             active: active as i32,
@@ -271,7 +271,7 @@ fn sstable_tasks(node: &Rc<Node>) -> Vec<SsTableTask> {
             keyspace: table.map(|table| table.keyspace.clone()),
             table: table.map(|table| table.name.clone()),
             id: compaction.id,
-            kind: "compaction".to_owned(),
+            kind: compaction.kind.to_lowercase(),
             progress: compaction.written.get() as i64,
             total: compaction.total as i64,
             total_compressed: compaction.total as i64,

@@ -5,7 +5,7 @@ pub mod compaction;
 pub mod compression;
 pub(crate) mod from_properties;
 pub mod retry;
-mod strategies;
+pub(crate) mod strategies;
 
 use std::collections::BTreeMap;
 

@@ -347,6 +347,11 @@ fn scaling_parameter(text: &str) -> Result<(), SchemaError> {
     }
 }
 
+/// A size such as `512MiB`, in bytes.
+pub fn bytes_of(text: &str) -> Option<f64> {
+    bytes(text).ok()
+}
+
 /// A size such as `512MiB`, `1.5 GB`, `2*2^20B` (`FBUtilities.parseHumanReadable`), in bytes.
 pub(crate) fn bytes(text: &str) -> Result<f64, String> {
     let body = text.strip_suffix('B').ok_or_else(|| format!("{text} does not end in unit B"))?;

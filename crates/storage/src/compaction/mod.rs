@@ -1,6 +1,38 @@
 //! Compaction: which files to merge, and their merge.
+//!
+//! A table's [`Strategy`] sees [`Candidate`]s in a [`View`] and answers with a [`Choice`]: all of that is pure. What the
+//! node does with it is in the other half: `schedule`, `task`, `merge`.
 
-pub mod size_tiered;
+mod choice;
+mod leveled;
+mod levels;
+mod long_map;
+mod look;
+mod merge;
+mod outputs;
+mod overlaps;
+mod ring;
+mod schedule;
+mod size_tiered;
+mod splitter;
+mod strategy;
 mod task;
+mod throttle;
+mod time_window;
+mod tombstones;
+mod unified;
 
+pub use self::choice::{Candidate, Choice, Reason, Split, View};
+pub use self::leveled::Leveled;
+pub(crate) use self::outputs::Outputs;
+pub use self::overlaps::Inclusion;
+pub use self::ring::{boundary, shard_of};
+pub(crate) use self::schedule::Compactions;
+pub use self::schedule::Record;
+pub use self::size_tiered::{BucketOptions, SizeTiered, Thresholds};
+pub use self::splitter::Splitter;
+pub use self::strategy::Strategy;
 pub(crate) use self::task::forget_everywhere;
+pub use self::time_window::TimeWindow;
+pub use self::tombstones::TombstoneOptions;
+pub use self::unified::{Sharding, Unified};

@@ -1,162 +1,145 @@
 //! Size-tiered choice: compact files of about one size together (`SizeTieredCompactionStrategy`).
-//!
-//! Pure: candidates in, choice out.
 
-/// Options of the strategy, with Cassandra's names and defaults.
+use super::choice::{Candidate, Choice, Given, Reason, Split, View};
+use super::long_map::LongMap;
+use super::tombstones::TombstoneOptions;
+
+/// Which SSTables are of about one size.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Options {
-    /// Fewest files of a bucket worth compacting.
-    pub min_threshold: usize,
-    /// Most files compacted at once.
-    pub max_threshold: usize,
-    /// Files below this size, in bytes, share one bucket.
-    pub min_sstable_size: u64,
-    /// A file joins a bucket from this share of its average size ...
+pub struct BucketOptions {
+    /// `min_sstable_size`: files below this size, in bytes, share one bucket.
+    pub min_sstable_size: i64,
+    /// `bucket_low`: a file joins a bucket from this share of its average size ...
     pub bucket_low: f64,
-    /// ... up to this one.
+    /// `bucket_high`: ... up to this one.
     pub bucket_high: f64,
 }
 
-impl Default for Options {
-    fn default() -> Self {
+impl BucketOptions {
+    pub(crate) fn new(given: Given<'_>) -> Self {
         Self {
-            min_threshold: 4,
-            max_threshold: 32,
-            min_sstable_size: 50 << 20,
-            bucket_low: 0.5,
-            bucket_high: 1.5,
+            min_sstable_size: given.number("min_sstable_size", 50 << 20),
+            bucket_low: given.number("bucket_low", 0.5),
+            bucket_high: given.number("bucket_high", 1.5),
         }
     }
 }
 
-impl Options {
-    /// Reads a table's `compaction` map, which the schema validated; what is absent keeps its default.
-    pub fn from_map<'a>(get: impl Fn(&str) -> Option<&'a str>) -> Self {
-        fn or<T: std::str::FromStr>(text: Option<&str>, default: T) -> T {
-            text.and_then(|text| text.trim().parse().ok()).unwrap_or(default)
-        }
-        let default = Self::default();
-        Self {
-            min_threshold: or(get("min_threshold"), default.min_threshold),
-            max_threshold: or(get("max_threshold"), default.max_threshold),
-            min_sstable_size: or(get("min_sstable_size"), default.min_sstable_size),
-            bucket_low: or(get("bucket_low"), default.bucket_low),
-            bucket_high: or(get("bucket_high"), default.bucket_high),
-        }
-    }
-}
-
-/// A file that may be compacted.
+/// How many SSTables are compacted at once.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Candidate {
-    /// What the caller knows it by.
-    pub id: u64,
-    /// Bytes on disk.
-    pub size: u64,
+pub struct Thresholds {
+    /// `min_threshold`.
+    pub min: usize,
+    /// `max_threshold`.
+    pub max: usize,
 }
 
-struct Bucket {
-    average: f64,
-    members: Vec<Candidate>,
+impl Thresholds {
+    pub(crate) fn new(given: Given<'_>) -> Self {
+        Self { min: given.0.min_threshold() as usize, max: given.0.max_threshold() as usize }
+    }
+
+    /// Tasks that so many SSTables of a bucket are.
+    fn tasks(self, of: usize) -> usize {
+        if of >= self.min { of.div_ceil(self.max.max(1)) } else { 0 }
+    }
 }
 
-fn buckets(candidates: &[Candidate], options: &Options) -> Vec<Bucket> {
+/// Puts files of about one size together. Buckets come in Cassandra's order, which decides where a file fits several.
+pub(crate) fn buckets<'a>(
+    candidates: &[&'a Candidate],
+    options: &BucketOptions,
+) -> Vec<Vec<&'a Candidate>> {
     let mut sorted = candidates.to_vec();
-    sorted.sort_by_key(|candidate| (candidate.size, candidate.id));
-    let small = options.min_sstable_size as f64;
-    let mut buckets: Vec<Bucket> = Vec::new();
+    sorted.sort_by_key(|candidate| candidate.data_bytes);
+    let small = options.min_sstable_size;
+    let mut buckets: LongMap<Vec<&Candidate>> = LongMap::new();
     for candidate in sorted {
-        let size = candidate.size as f64;
-        let fits = |bucket: &&mut Bucket| {
-            let alike = size > bucket.average * options.bucket_low
-                && size < bucket.average * options.bucket_high;
-            alike || (size < small && bucket.average < small)
+        let size = candidate.data_bytes.cast_signed();
+        let fits = |average: &i64| {
+            let above = size as f64 > *average as f64 * options.bucket_low;
+            let below = (size as f64) < *average as f64 * options.bucket_high;
+            (above && below) || (size < small && *average < small)
         };
-        match buckets.iter_mut().find(fits) {
-            Some(bucket) => {
-                let n = bucket.members.len() as f64;
-                bucket.average = (bucket.average * n + size) / (n + 1.0);
-                bucket.members.push(candidate);
+        let joins = buckets.iter().map(|(average, _)| average).find(fits);
+        match joins {
+            Some(average) => {
+                let mut bucket = buckets.remove(average).unwrap_or_default();
+                let n = bucket.len() as i64;
+                bucket.push(candidate);
+                buckets.put((n * average + size) / (n + 1), bucket);
             }
-            None => buckets.push(Bucket { average: size, members: vec![candidate] }),
+            None => buckets.put(size, vec![candidate]),
         }
     }
-    buckets
+    buckets.into_values().collect()
 }
 
-/// The files to compact next, if any are worth it: the fullest bucket, of equally full ones the cheapest.
-pub fn choose(candidates: &[Candidate], options: &Options) -> Option<Vec<u64>> {
-    let mut buckets = buckets(candidates, options);
-    buckets.retain(|bucket| bucket.members.len() >= options.min_threshold.max(2));
-    for bucket in &mut buckets {
-        bucket.members.truncate(options.max_threshold.max(2));
+/// The bucket most worth compacting: the hottest; of equally hot ones that of the largest files.
+pub(crate) fn most_interesting(
+    buckets: Vec<Vec<&Candidate>>,
+    thresholds: Thresholds,
+) -> Option<Vec<&Candidate>> {
+    let mut best: Option<(f64, u64, Vec<&Candidate>)> = None;
+    for mut bucket in buckets {
+        bucket.sort_by(|a, b| b.hotness.total_cmp(&a.hotness));
+        bucket.truncate(thresholds.max);
+        if bucket.len() < thresholds.min || bucket.is_empty() {
+            continue;
+        }
+        let hotness: f64 = bucket.iter().map(|table| table.hotness).sum();
+        let bytes = bucket.iter().map(|table| table.total_bytes).sum::<u64>() / bucket.len() as u64;
+        let is_better = |(hot, large, _): &(f64, u64, Vec<&Candidate>)| {
+            hotness.total_cmp(hot).then(bytes.cmp(large)).is_gt()
+        };
+        if best.as_ref().is_none_or(is_better) {
+            best = Some((hotness, bytes, bucket));
+        }
     }
-    let best = buckets.into_iter().max_by(|a, b| {
-        (a.members.len().cmp(&b.members.len())).then(b.average.total_cmp(&a.average))
-    })?;
-    Some(best.members.into_iter().map(|candidate| candidate.id).collect())
+    best.map(|(_, _, bucket)| bucket)
 }
 
-#[cfg(test)]
-mod tests {
-    use proptest::prelude::*;
+pub(crate) fn ids(tables: &[&Candidate]) -> Vec<u64> {
+    tables.iter().map(|table| table.id).collect()
+}
 
-    use super::*;
+/// The strategy.
+#[derive(Clone, Debug)]
+pub struct SizeTiered {
+    buckets: BucketOptions,
+    thresholds: Thresholds,
+    tombstones: TombstoneOptions,
+}
 
-    const MIB: u64 = 1 << 20;
-
-    fn candidates(sizes: &[u64]) -> Vec<Candidate> {
-        sizes
-            .iter()
-            .enumerate()
-            .map(|(id, size)| Candidate { id: id as u64, size: *size })
-            .collect()
-    }
-
-    #[test]
-    fn four_alike_are_chosen() {
-        let options = Options::default();
-        let sizes = [100 * MIB, 1000 * MIB, 110 * MIB, 90 * MIB, 105 * MIB];
-        assert_eq!(choose(&candidates(&sizes), &options), Some(vec![3, 0, 4, 2]));
-        assert_eq!(choose(&candidates(&sizes[..4]), &options), None);
-    }
-
-    #[test]
-    fn small_files_share_a_bucket() {
-        let sizes = [1, MIB, 10 * MIB, 49 * MIB];
-        assert_eq!(choose(&candidates(&sizes), &Options::default()), Some(vec![0, 1, 2, 3]));
-    }
-
-    proptest! {
-        #[test]
-        fn chosen_are_distinct_candidates(
-            sizes in prop::collection::vec(1u64..1 << 34, 0..80),
-        ) {
-            let options = Options::default();
-            if let Some(mut chosen) = choose(&candidates(&sizes), &options) {
-                prop_assert!(chosen.len() >= options.min_threshold);
-                prop_assert!(chosen.len() <= options.max_threshold);
-                chosen.sort_unstable();
-                let n = chosen.len();
-                chosen.dedup();
-                prop_assert_eq!(chosen.len(), n);
-                prop_assert!(chosen.iter().all(|id| (*id as usize) < sizes.len()));
-            }
+impl SizeTiered {
+    pub(crate) fn new(given: Given<'_>) -> Self {
+        Self {
+            buckets: BucketOptions::new(given),
+            thresholds: Thresholds::new(given),
+            tombstones: TombstoneOptions::new(given),
         }
+    }
 
-        /// A table where every merge happens settles in logarithmically many files.
-        #[test]
-        fn merging_terminates(sizes in prop::collection::vec(1u64..1 << 34, 0..200)) {
-            let options = Options::default();
-            let mut live = candidates(&sizes);
-            let mut rounds = 0;
-            while let Some(chosen) = choose(&live, &options) {
-                let size = live.iter().filter(|c| chosen.contains(&c.id)).map(|c| c.size).sum();
-                live.retain(|c| !chosen.contains(&c.id));
-                live.push(Candidate { id: 1000 + rounds, size });
-                rounds += 1;
-                prop_assert!(rounds <= 200);
-            }
+    pub(crate) fn next(&self, mine: &[&Candidate], view: &View<'_>) -> Option<Choice> {
+        let free: Vec<_> = mine.iter().copied().filter(|table| !table.is_compacting).collect();
+        let buckets = buckets(&free, &self.buckets);
+        if let Some(bucket) = most_interesting(buckets, self.thresholds) {
+            return Some(Choice::merge(ids(&bucket), Reason::Tier));
         }
+        let worth = free.into_iter().filter(|table| self.tombstones.is_worth(view, table));
+        let largest = worth.reduce(|a, b| if b.data_bytes > a.data_bytes { b } else { a })?;
+        Some(Choice::merge(vec![largest.id], Reason::Tombstones))
+    }
+
+    pub(crate) fn pending(&self, mine: &[&Candidate]) -> usize {
+        let free: Vec<_> = mine.iter().copied().filter(|table| !table.is_compacting).collect();
+        let buckets = buckets(&free, &self.buckets);
+        buckets.iter().map(|bucket| self.thresholds.tasks(bucket.len())).sum()
+    }
+
+    pub(crate) fn major(&self, mine: &[&Candidate], split: bool) -> Choice {
+        let bytes = mine.iter().map(|table| table.data_bytes).sum();
+        let split = if split { Split::Halves(bytes) } else { Split::None };
+        Choice { split, ..Choice::merge(ids(mine), Reason::Major) }
     }
 }

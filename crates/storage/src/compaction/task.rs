@@ -1,248 +1,227 @@
-//! Merging SSTables into one.
+//! A task: its inputs become outputs, in one step that a crash cannot tear and no reader sees half of.
 
+use std::cell::Cell;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 
 use env::Class;
-use rows::{Deletion, Purger, RowBuilder, RowRef, Unfiltered, purge_marker, purge_row};
 use schema::{Table, TableId};
+use sstable::statistics::LogPosition;
+use sstable::writer::WriterOptions;
 
-use super::size_tiered::{self, Candidate};
+use super::choice::{Candidate, Choice};
+use super::look::{Look, candidate};
+use super::merge::{Merged, Pace, Purging, merge_all};
+use super::outputs::Outputs;
+use super::schedule::Record;
+use super::splitter::Splitter;
 use crate::engine::Engine;
 use crate::error::StorageError;
 use crate::flush::{least, writer_options};
-use crate::memtable::KeyRef;
 use crate::node::{Node, NodeTable, RunningCompaction};
-use crate::output::Output;
-use crate::read::{Head, KeyWalk, PartitionCursor, SSTableCursor, Slices, Source};
 use crate::sstables::{LiveSet, SSTable};
 use crate::transaction::{Transaction, remove_descriptor};
 
 /// How often a removed file's last readers are looked for.
 const REMOVAL_POLL: Duration = Duration::from_millis(20);
-/// The longest pause of the throughput limit at once.
-const PAUSE_MAX: Duration = Duration::from_millis(100);
 
-/// What a compaction may purge, and what it did.
-struct Purging {
-    now: i64,
-    gc_before: i64,
-    /// The other SSTables of the table: an older tombstone must stay while one of them may hold what it
-    /// deletes.
-    others: Vec<Arc<SSTable>>,
-    allowed: bool,
-    /// The newest tombstone that was purged.
-    purged: std::cell::Cell<i64>,
+/// A choice with the files that it names.
+pub(crate) struct Task {
+    pub table: Arc<Table>,
+    pub node_table: Rc<NodeTable>,
+    pub choice: Choice,
+    pub inputs: Vec<Arc<SSTable>>,
 }
 
-impl Purging {
-    /// The timestamp below which tombstones of a key may go.
-    fn limit(&self, key: KeyRef<'_>) -> i64 {
-        if !self.allowed {
-            return i64::MIN;
-        }
-        let holds = |other: &&Arc<SSTable>| other.table.may_contain(key.token, key.bytes);
-        let oldest =
-            self.others.iter().filter(holds).map(|o| o.table.statistics.stats.min_timestamp);
-        oldest.min().unwrap_or(i64::MAX)
+/// What a merge made.
+struct Made {
+    look: Look,
+    /// Inputs of which nothing was needed any more.
+    expired: Vec<u64>,
+    new: Vec<Arc<SSTable>>,
+    purged: i64,
+    merged: Merged,
+    intervals: Vec<(LogPosition, LogPosition)>,
+}
+
+impl Task {
+    fn numbers(&self) -> Vec<u64> {
+        self.inputs.iter().map(|input| input.number).collect()
     }
 }
 
 impl Node {
-    /// Starts a compaction of a table, if one is worth it and none runs.
-    pub(crate) fn consider_compaction(&self, engine: &Rc<Engine>, id: TableId) {
-        let Some(node) = self.me() else { return };
-        let node_table = self.table(id);
-        if node_table.compacting.get() || !self.compactions_enabled() {
-            return;
+    pub(crate) async fn run(&self, engine: &Rc<Engine>, task: &Task) -> Result<(), StorageError> {
+        if task.choice.moves {
+            return self.change_levels(engine, task).await;
         }
-        // While the log is replayed, nobody knows yet what a tombstone still deletes.
-        if engine.log().is_none() {
-            return;
-        }
-        if choose(engine, id, &node_table).is_none() {
-            return;
-        }
-        node_table.compacting.set(true);
-        let engine = Rc::clone(engine);
-        engine.env().clone().spawn(Class::Compaction, async move {
-            while let Some((table, inputs)) = choose(&engine, id, &node_table) {
-                match node.compact(&engine, &table, &node_table, inputs).await {
-                    Ok(()) => {}
-                    Err(error) => {
-                        node.failed(error);
-                        break;
-                    }
-                }
-                if engine.env().is_terminated() {
-                    break;
-                }
-            }
-            node_table.compacting.set(false);
-        });
-    }
-
-    /// Merges all SSTables of a table into one: `nodetool compact`.
-    ///
-    /// # Errors
-    /// If one cannot be read or the new one not be written: the old ones stay.
-    pub async fn compact_all(&self, id: TableId) -> Result<(), StorageError> {
-        let engine = self.engine()?;
-        let node_table = self.table(id);
-        while node_table.compacting.get() {
-            engine.env().sleep(REMOVAL_POLL).await;
-        }
-        let table = engine.store(id)?.table();
-        let inputs = node_table.live.borrow().tables().to_vec();
-        if inputs.is_empty() {
-            return Ok(());
-        }
-        node_table.compacting.set(true);
-        let result = self.compact(&engine, &table, &node_table, inputs).await;
-        node_table.compacting.set(false);
-        result
-    }
-
-    async fn compact(
-        &self,
-        engine: &Rc<Engine>,
-        table: &Arc<Table>,
-        node_table: &NodeTable,
-        inputs: Vec<Arc<SSTable>>,
-    ) -> Result<(), StorageError> {
-        if self.compact_once(engine, table, node_table, &inputs, true).await? {
+        if self.try_task(engine, task, true).await? {
             return Ok(());
         }
         // An old write arrived that a purged tombstone deletes, or would at a start: once more, keeping all of them.
         engine.env().mark("compaction.unpurged");
-        self.compact_once(engine, table, node_table, &inputs, false).await.map(drop)
+        self.try_task(engine, task, false).await.map(drop)
+    }
+
+    /// Gives inputs another level, and nothing else.
+    async fn change_levels(&self, engine: &Rc<Engine>, task: &Task) -> Result<(), StorageError> {
+        for input in &task.inputs {
+            let before = candidate(input, 0, true);
+            // A snapshot links the metadata as a whole, and removal waits for the table's last change.
+            let _changing = task.node_table.changing.acquire(1).await;
+            if task.node_table.live.borrow().tables().iter().any(|t| t.number == input.number) {
+                input.set_level(engine.env(), task.choice.level).await?;
+            }
+            if task.choice.level > 0 {
+                task.node_table.replaced(&[before], &[candidate(input, 0, false)]);
+            }
+            engine.env().mark("compaction.level");
+        }
+        Ok(())
     }
 
     /// False if what was purged turned out to be needed.
-    async fn compact_once(
+    async fn try_task(
         &self,
         engine: &Rc<Engine>,
-        table: &Arc<Table>,
-        node_table: &NodeTable,
-        inputs: &[Arc<SSTable>],
+        task: &Task,
         purge: bool,
     ) -> Result<bool, StorageError> {
-        let env = engine.env();
-        let numbers: Vec<u64> = inputs.iter().map(|input| input.number).collect();
-        let live = Arc::clone(&node_table.live.borrow());
-        let others: Vec<_> =
-            live.tables().iter().filter(|t| !numbers.contains(&t.number)).cloned().collect();
-        let now = env.unix_micros() / 1_000_000;
-        let purging = Purging {
-            now,
-            gc_before: now - i64::from(table.params.gc_grace_seconds),
-            others: if env.planted("tombstone_purged_early") { Vec::new() } else { others },
-            allowed: purge,
-            purged: std::cell::Cell::new(i64::MIN),
+        let started = engine.env().now();
+        let splitter = Splitter::new(task.choice.split.clone(), task.choice.level);
+        let options = self.options_of(engine, task, &splitter);
+        let of = (&task.table, &*task.node_table);
+        let mut outputs = Outputs::new(self, engine, of, "compaction", splitter, options).await?;
+        let made = match self.merge(engine, task, purge, &mut outputs).await {
+            Ok(made) => made,
+            Err(error) => {
+                // What cannot be removed now is removed at the next start: the log says so.
+                let _ = outputs.abandon().await;
+                return Err(error);
+            }
         };
-        let mut options = writer_options(engine, table);
-        options.partitions = inputs.iter().map(|i| estimated_partitions(i)).sum();
+        let numbers = task.numbers();
+        let _changing = task.node_table.changing.acquire(1).await;
+        let before = Arc::clone(&task.node_table.live.borrow());
+        let after = before.with(&numbers, made.new.iter().cloned());
+        let is_live = |number: &u64| before.tables().iter().any(|table| table.number == *number);
+        if !numbers.iter().all(is_live) {
+            // TRUNCATE or DROP was faster: what was merged is void.
+            engine.env().mark("compaction.void");
+            outputs.abandon().await?;
+            return Ok(true);
+        }
+        // What came in since the task began may be what a purged tombstone deletes. What other tasks made of what was
+        // there then was taken into account.
+        let newcomers = before.tables().iter().filter(|table| table.epoch > made.look.epoch);
+        let mut oldest = newcomers.map(|table| table.table.statistics.stats.min_timestamp);
+        let safe = oldest.all(|oldest| oldest > made.purged)
+            && (!made.new.is_empty() || !in_log(engine, &made.intervals).await?);
+        if !safe || !publish(engine, task.table.id, &before, &after, made.purged).await? {
+            outputs.abandon().await?;
+            return Ok(false);
+        }
+        let removed: Vec<_> = task.inputs.iter().map(|input| input.table.descriptor).collect();
+        let transaction = outputs.commit(&removed).await?;
+        *task.node_table.live.borrow_mut() = after;
+        self.account(engine, task, &made, started);
+        engine.env().mark("compaction.done");
+        self.remove_later(engine, task.inputs.clone(), transaction);
+        Ok(true)
+    }
+
+    fn options_of(&self, engine: &Engine, task: &Task, splitter: &Splitter) -> WriterOptions {
+        let inputs = &task.inputs;
+        let mut options = writer_options(engine, &task.table);
+        let partitions: u64 = inputs.iter().map(|input| estimated_partitions(input)).sum();
+        let bytes = inputs.iter().map(|input| input.table.data_length).sum();
+        options.partitions = partitions.div_ceil(splitter.outputs(bytes));
         let minima = inputs.iter().map(|input| input.table.statistics.header.stats);
         options.stats = minima.reduce(least).unwrap_or(options.stats);
-        let intervals = merged_intervals(engine, inputs);
-        options.log_intervals = intervals.clone();
-        let directory = self.directory_of(engine, table).await?;
-        let descriptor = self.next_descriptor(node_table);
-        let mut transaction =
-            Transaction::begin(env, &directory, "compaction", &descriptor).await?;
-        let mut output = Output::create(engine, table, &directory, descriptor, options).await?;
+        options.log_intervals = merged_intervals(engine, inputs);
+        let repaired = inputs.iter().map(|input| input.table.statistics.stats.repaired_at);
+        options.repaired_at = repaired.min().unwrap_or_default();
+        options
+    }
+
+    async fn merge(
+        &self,
+        engine: &Rc<Engine>,
+        task: &Task,
+        purge: bool,
+        outputs: &mut Outputs<'_>,
+    ) -> Result<Made, StorageError> {
+        let env = engine.env();
+        let (table, node_table) = (&task.table, &task.node_table);
+        let look = Look::at(engine, table, node_table).await?;
+        let numbers = task.numbers();
+        let candidates = || look.tables.iter().filter(|candidate| numbers.contains(&candidate.id));
+        let (allowed, expired) = node_table.strategy(table, |strategy| {
+            let allowed = purge && strategy.may_purge(candidates());
+            let expired = look.view(|view| strategy.expired(view, &numbers));
+            (allowed, if allowed { expired } else { Vec::new() })
+        });
+        let live = look.live.tables().iter();
+        let others: Vec<_> = live.filter(|t| !numbers.contains(&t.number)).cloned().collect();
+        let newest = |candidate: &Candidate| candidate.max_timestamp;
+        let dropped = candidates().filter(|c| expired.contains(&c.id)).map(newest).max();
+        if dropped.is_some() {
+            env.mark("compaction.expired");
+        }
+        let purging = Purging {
+            now: look.now_seconds,
+            gc_before: look.gc_before(),
+            others: if env.planted("tombstone_purged_early") { Vec::new() } else { others },
+            allowed,
+            purged: Cell::new(dropped.unwrap_or(i64::MIN)),
+        };
+        let needed = task.inputs.iter().filter(|input| !expired.contains(&input.number));
+        let needed: Vec<_> = needed.cloned().collect();
         let unique = env.unique_micros();
         let running = self.runs(RunningCompaction {
             id: types::Uuid::from_unix_micros(unique, env.random_u64()).to_bytes(),
             table: table.id,
-            total: inputs.iter().map(|input| input.table.data_length).sum(),
-            written: std::cell::Cell::new(0),
-            sstables: inputs.len(),
-            directory: directory.clone(),
+            kind: task.choice.reason.operation(),
+            total: needed.iter().map(|input| input.table.data_length).sum(),
+            written: Cell::new(0),
+            sstables: task.inputs.len(),
+            directory: outputs.directory.clone(),
+            stop: Cell::new(false),
         });
-        let pace = Pace::new(engine, &running.1);
-        self.merge_all(engine, table, inputs, &purging, &mut output, pace).await?;
-        drop(running);
-        let any = output.finish().await?;
-        let new = match any {
-            false => None,
-            true => {
-                let number = self.numbers.next();
-                let counter = table.is_counter();
-                let new = SSTable::open(env, &directory, &descriptor, number, counter).await?;
-                Some(Arc::new(new))
-            }
-        };
-        let _changing = node_table.changing.acquire(1).await;
-        let before = Arc::clone(&node_table.live.borrow());
-        let after = before.with(&numbers, new.clone());
-        let is_live = |number: &u64| before.tables().iter().any(|table| table.number == *number);
-        if !numbers.iter().all(is_live) {
-            // TRUNCATE or DROP was faster: what was merged is void.
-            env.mark("compaction.void");
-            remove_descriptor(env, &directory, &descriptor).await?;
-            transaction.finish().await?;
-            return Ok(true);
-        }
-        let purged = purging.purged.get();
-        let known: Vec<u64> = live.tables().iter().map(|table| table.number).collect();
-        let newcomers = before.tables().iter().filter(|t| !known.contains(&t.number));
-        let safe =
-            newcomers.map(|t| t.table.statistics.stats.min_timestamp).all(|min| min > purged)
-                && (any || !in_log(engine, &intervals).await?);
-        if !safe || !publish(engine, table.id, &before, &after, purged).await? {
-            remove_descriptor(env, &directory, &descriptor).await?;
-            transaction.finish().await?;
-            return Ok(false);
-        }
-        let removed: Vec<_> = inputs.iter().map(|i| i.table.descriptor).collect();
-        transaction.commit(&removed).await?;
-        *node_table.live.borrow_mut() = after;
-        if !any {
-            remove_descriptor(env, &directory, &descriptor).await?;
-        }
-        let bytes: u64 = inputs.iter().map(|input| input.bytes_on_disk).sum();
-        self.stats.compactions.set(self.stats.compactions.get() + 1);
-        self.stats.compacted_bytes.set(self.stats.compacted_bytes.get() + bytes);
-        env.mark("compaction.done");
-        self.remove_later(engine, inputs.to_vec(), transaction);
-        Ok(true)
+        let pace = Pace::new(env, &self.compactions.throttle, &running.1);
+        let merged = merge_all(engine, table, &needed, &purging, outputs, pace).await?;
+        let epoch = task.inputs.iter().map(|input| input.epoch).max().unwrap_or_default();
+        let new = outputs.finish(table, epoch).await?;
+        let intervals = merged_intervals(engine, &task.inputs);
+        Ok(Made { look, expired, new, purged: purging.purged.get(), merged, intervals })
     }
 
-    async fn merge_all(
-        &self,
-        engine: &Rc<Engine>,
-        table: &Arc<Table>,
-        inputs: &[Arc<SSTable>],
-        purging: &Purging,
-        output: &mut Output,
-        mut pace: Pace,
-    ) -> Result<(), StorageError> {
-        let files = &engine.files;
-        let mut walks = Vec::with_capacity(inputs.len());
-        for input in inputs {
-            walks.push(KeyWalk::start(files, input, None, false).await?);
-        }
-        loop {
-            let heads = walks.iter().filter_map(|walk| walk.head());
-            let Some(key) = heads.map(|head| &head.key).min().cloned() else { return Ok(()) };
-            let at = key.as_ref();
-            let mut sources = Vec::new();
-            for walk in &mut walks {
-                if walk.head().is_some_and(|head| head.key == key)
-                    && let Some(Head { located, .. }) = walk.take(files).await?
-                {
-                    let (sstable, all) = (Arc::clone(walk.sstable()), Slices::all(false));
-                    let cursor =
-                        SSTableCursor::open_at(files, &sstable, at, located, table, all, false);
-                    sources.push(Source::SSTable(Box::new(cursor.await?)));
-                }
-            }
-            let mut partition = PartitionCursor::merge(files, Arc::clone(table), sources, false);
-            write_purged(engine, at, &mut partition, purging, output, &mut pace).await?;
-            engine.env().maybe_yield().await;
-        }
+    fn account(&self, engine: &Engine, task: &Task, made: &Made, started: env::Instant) {
+        let describe = |tables: &[Arc<SSTable>]| -> Vec<Candidate> {
+            tables.iter().map(|sstable| candidate(sstable, 0, false)).collect()
+        };
+        task.node_table.replaced(&describe(&task.inputs), &describe(&made.new));
+        let data = |tables: &[Arc<SSTable>]| -> u64 {
+            tables.iter().map(|sstable| sstable.table.data_length).sum()
+        };
+        let bytes: u64 = task.inputs.iter().map(|input| input.bytes_on_disk).sum();
+        let stats = &self.stats;
+        stats.compactions.set(stats.compactions.get() + 1);
+        stats.compacted_bytes.set(stats.compacted_bytes.get() + bytes);
+        stats.expired.set(stats.expired.get() + made.expired.len() as u64);
+        let env = engine.env();
+        self.compactions.remember(Record {
+            id: types::Uuid::from_unix_micros(env.unique_micros(), env.random_u64()).to_bytes(),
+            keyspace: task.table.keyspace.to_string(),
+            table: task.table.name.to_string(),
+            millis: env.unix_micros() / 1000,
+            took: env.now() - started,
+            bytes_in: data(&task.inputs),
+            bytes_out: data(&made.new),
+            merged: made.merged.clone(),
+            kind: task.choice.reason.operation(),
+        });
     }
 
     /// Removes the files of tables that were replaced, once nobody reads them, and then the log of their
@@ -251,7 +230,7 @@ impl Node {
         &self,
         engine: &Rc<Engine>,
         tables: Vec<Arc<SSTable>>,
-        transaction: Transaction,
+        transaction: Option<Transaction>,
     ) {
         let engine = Rc::clone(engine);
         engine.env().clone().spawn(Class::Background, async move {
@@ -263,7 +242,9 @@ impl Node {
                     return;
                 }
             }
-            let _ = transaction.finish().await;
+            if let Some(transaction) = transaction {
+                let _ = transaction.finish().await;
+            }
         });
     }
 }
@@ -280,37 +261,12 @@ pub(crate) async fn forget_everywhere(engine: &Rc<Engine>, sstable: &Arc<SSTable
     }
 }
 
-fn choose(
-    engine: &Engine,
-    id: TableId,
-    node_table: &NodeTable,
-) -> Option<(Arc<Table>, Vec<Arc<SSTable>>)> {
-    let table = engine.store(id).ok()?.table();
-    let live = Arc::clone(&node_table.live.borrow());
-    let candidates: Vec<_> = live
-        .tables()
-        .iter()
-        .map(|sstable| Candidate { id: sstable.number, size: sstable.bytes_on_disk })
-        .collect();
-    let given = &table.params.compaction.options;
-    if given.get("enabled").is_some_and(|enabled| enabled == "false") {
-        return None;
-    }
-    let options = size_tiered::Options::from_map(|key| given.get(key).map(String::as_str));
-    let chosen = size_tiered::choose(&candidates, &options)?;
-    let inputs = live.tables().iter().filter(|t| chosen.contains(&t.number)).cloned().collect();
-    Some((table, inputs))
-}
-
 fn estimated_partitions(sstable: &SSTable) -> u64 {
     sstable.table.statistics.stats.partition_sizes.count().max(1).cast_unsigned()
 }
 
 /// The log's intervals of inputs that this node wrote.
-fn merged_intervals(
-    engine: &Engine,
-    inputs: &[Arc<SSTable>],
-) -> Vec<(sstable::statistics::LogPosition, sstable::statistics::LogPosition)> {
+fn merged_intervals(engine: &Engine, inputs: &[Arc<SSTable>]) -> Vec<(LogPosition, LogPosition)> {
     let mut intervals: Vec<_> = inputs
         .iter()
         .map(|input| &input.table.statistics.stats)
@@ -326,7 +282,7 @@ fn merged_intervals(
 /// back what was purged.
 async fn in_log(
     engine: &Engine,
-    intervals: &[(sstable::statistics::LogPosition, sstable::statistics::LogPosition)],
+    intervals: &[(LogPosition, LogPosition)],
 ) -> Result<bool, StorageError> {
     for shard in 0..engine.shards().count() {
         let segments =
@@ -366,96 +322,4 @@ async fn publish(
         }
     }
     Ok(!refused)
-}
-
-async fn write_purged(
-    engine: &Engine,
-    key: KeyRef<'_>,
-    partition: &mut PartitionCursor,
-    purging: &Purging,
-    output: &mut Output,
-    pace: &mut Pace,
-) -> Result<(), StorageError> {
-    let limit = purging.limit(key);
-    let purgeable = |timestamp: i64| {
-        let goes = timestamp < limit;
-        if goes {
-            purging.purged.set(purging.purged.get().max(timestamp));
-        }
-        goes
-    };
-    let purger = Purger {
-        now: purging.now,
-        gc_before: purging.gc_before,
-        strict_liveness: false,
-        purgeable: &purgeable,
-    };
-    let table = Arc::clone(partition.table());
-    let layout = &table.layout;
-    let deletion = purger.deletion(partition.deletion());
-    let mut scratch = RowBuilder::new();
-    let static_row = partition
-        .static_row()
-        .and_then(|row| purge_row(layout, row, &purger, &mut scratch))
-        .map(|row| row.as_packed().to_vec());
-    let static_row = static_row.as_deref().map(RowRef::from_packed);
-    let mut started = deletion != Deletion::LIVE || static_row.is_some();
-    if started {
-        output.start(key.bytes, deletion, static_row)?;
-    }
-    while let Some(unfiltered) = partition.next().await? {
-        let left = match unfiltered {
-            Unfiltered::Row(row) => {
-                purge_row(layout, row, &purger, &mut scratch).map(Unfiltered::Row)
-            }
-            Unfiltered::Marker(marker) => purge_marker(marker, &purger).map(Unfiltered::Marker),
-        };
-        let Some(left) = left else {
-            engine.env().mark("compaction.purged");
-            continue;
-        };
-        if !std::mem::replace(&mut started, true) {
-            output.start(key.bytes, deletion, static_row)?;
-        }
-        output.append(left)?;
-        pace.wrote(output.drain().await?).await;
-        engine.env().maybe_yield().await;
-    }
-    if started {
-        output.end()?;
-        pace.wrote(output.drain().await?).await;
-    }
-    Ok(())
-}
-
-/// Holds a compaction to `compaction_throughput`.
-struct Pace {
-    env: env::Env,
-    bytes_per_second: u64,
-    started: env::Instant,
-    bytes: u64,
-    shown: Rc<RunningCompaction>,
-}
-
-impl Pace {
-    fn new(engine: &Engine, shown: &Rc<RunningCompaction>) -> Self {
-        let env = engine.env().clone();
-        let started = env.now();
-        let bytes_per_second = engine.options.compaction_bytes_per_second;
-        Self { env, bytes_per_second, started, bytes: 0, shown: Rc::clone(shown) }
-    }
-
-    async fn wrote(&mut self, bytes: u64) {
-        self.bytes += bytes;
-        self.shown.written.set(self.bytes);
-        if bytes == 0 || self.bytes_per_second == 0 {
-            return;
-        }
-        let due = Duration::from_secs_f64(self.bytes as f64 / self.bytes_per_second as f64);
-        let due = self.started + due;
-        while self.env.now() < due && !self.env.is_terminated() {
-            let until = due.min(self.env.now() + PAUSE_MAX);
-            self.env.sleep_until(until).await;
-        }
-    }
 }

@@ -1,0 +1,196 @@
+//! The merge of a compaction: all partitions of its inputs, in order, without what may be purged.
+
+use std::cell::Cell;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use env::Env;
+use rows::{Deletion, Purger, RowBuilder, RowRef, Unfiltered, purge_marker, purge_row};
+use schema::Table;
+
+use super::outputs::Outputs;
+use super::throttle::Throttle;
+use crate::engine::Engine;
+use crate::error::StorageError;
+use crate::memtable::KeyRef;
+use crate::node::RunningCompaction;
+use crate::read::{Head, KeyWalk, PartitionCursor, SSTableCursor, Slices, Source};
+use crate::sstables::SSTable;
+
+/// What a compaction may purge, and what it did.
+pub(crate) struct Purging {
+    pub now: i64,
+    pub gc_before: i64,
+    /// The other SSTables of the table: an older tombstone must stay while one of them may hold what it
+    /// deletes.
+    pub others: Vec<Arc<SSTable>>,
+    pub allowed: bool,
+    /// The newest tombstone that was purged.
+    pub purged: Cell<i64>,
+}
+
+impl Purging {
+    /// The timestamp below which tombstones of a key may go.
+    fn limit(&self, key: KeyRef<'_>) -> i64 {
+        if !self.allowed {
+            return i64::MIN;
+        }
+        let holds = |other: &&Arc<SSTable>| other.table.may_contain(key.token, key.bytes);
+        let oldest =
+            self.others.iter().filter(holds).map(|o| o.table.statistics.stats.min_timestamp);
+        oldest.min().unwrap_or(i64::MAX)
+    }
+}
+
+/// How far a merge got, shown and held to the node's limit.
+pub(crate) struct Pace<'a> {
+    env: &'a Env,
+    throttle: &'a Throttle,
+    shown: &'a RunningCompaction,
+    /// Bytes that partitions before the present one take in the inputs, as stored.
+    read: u64,
+    paid: u64,
+}
+
+impl<'a> Pace<'a> {
+    pub fn new(env: &'a Env, throttle: &'a Throttle, shown: &'a RunningCompaction) -> Self {
+        Self { env, throttle, shown, read: 0, paid: 0 }
+    }
+
+    /// Waits where it is too fast; an error where it is to stop. Of a large partition what is written counts, as long as
+    /// that is more than what was read before it.
+    async fn advance(&mut self, written: u64) -> Result<(), StorageError> {
+        let is_over = || self.shown.stop.get() || self.env.is_terminated();
+        if self.shown.stop.get() {
+            return Err(StorageError::Interrupted);
+        }
+        let done = self.read.max(written);
+        self.shown.written.set(done);
+        let due = done.saturating_sub(self.paid);
+        self.paid += due;
+        self.throttle.take(self.env, due, is_over).await;
+        Ok(())
+    }
+}
+
+/// A walk over an input, and how much of it is behind.
+struct Input {
+    walk: KeyWalk,
+    behind: u64,
+}
+
+impl Input {
+    /// Bytes that it went on since the last call, as stored.
+    fn advanced(&mut self) -> u64 {
+        let table = &self.walk.sstable().table;
+        let share = table.data_length as f64 / table.uncompressed_length().max(1) as f64;
+        let at = match self.walk.head() {
+            Some(head) => (head.located.position as f64 * share) as u64,
+            None => table.data_length,
+        };
+        let went = at.saturating_sub(self.behind);
+        self.behind += went;
+        went
+    }
+}
+
+/// How many partitions came from one input, from two, and so on: by the number of inputs.
+pub(crate) type Merged = BTreeMap<u32, u64>;
+
+/// Merges all.
+pub(crate) async fn merge_all(
+    engine: &Engine,
+    table: &Arc<Table>,
+    inputs: &[Arc<SSTable>],
+    purging: &Purging,
+    outputs: &mut Outputs<'_>,
+    mut pace: Pace<'_>,
+) -> Result<Merged, StorageError> {
+    let files = &engine.files;
+    let mut merged = Merged::new();
+    let mut open = Vec::with_capacity(inputs.len());
+    for input in inputs {
+        open.push(Input { walk: KeyWalk::start(files, input, None, false).await?, behind: 0 });
+    }
+    loop {
+        let heads = open.iter().filter_map(|input| input.walk.head());
+        let Some(key) = heads.map(|head| &head.key).min().cloned() else { return Ok(merged) };
+        let at = key.as_ref();
+        let mut sources = Vec::new();
+        for input in &mut open {
+            if input.walk.head().is_some_and(|head| head.key == key)
+                && let Some(Head { located, .. }) = input.walk.take(files).await?
+            {
+                let (sstable, all) = (Arc::clone(input.walk.sstable()), Slices::all(false));
+                let cursor =
+                    SSTableCursor::open_at(files, &sstable, at, located, table, all, false);
+                sources.push(Source::SSTable(Box::new(cursor.await?)));
+            }
+        }
+        *merged.entry(sources.len() as u32).or_default() += 1;
+        let mut partition = PartitionCursor::merge(files, Arc::clone(table), sources, false);
+        write_purged(engine.env(), at, &mut partition, purging, outputs, &mut pace).await?;
+        pace.read += open.iter_mut().map(Input::advanced).sum::<u64>();
+        pace.advance(outputs.written()).await?;
+        engine.env().maybe_yield().await;
+    }
+}
+
+async fn write_purged(
+    env: &Env,
+    key: KeyRef<'_>,
+    partition: &mut PartitionCursor,
+    purging: &Purging,
+    outputs: &mut Outputs<'_>,
+    pace: &mut Pace<'_>,
+) -> Result<(), StorageError> {
+    let limit = purging.limit(key);
+    let purgeable = |timestamp: i64| {
+        let goes = timestamp < limit;
+        if goes {
+            purging.purged.set(purging.purged.get().max(timestamp));
+        }
+        goes
+    };
+    let purger = Purger {
+        now: purging.now,
+        gc_before: purging.gc_before,
+        strict_liveness: false,
+        purgeable: &purgeable,
+    };
+    let table = Arc::clone(partition.table());
+    let layout = &table.layout;
+    let deletion = purger.deletion(partition.deletion());
+    let mut scratch = RowBuilder::new();
+    let static_row = partition
+        .static_row()
+        .and_then(|row| purge_row(layout, row, &purger, &mut scratch))
+        .map(|row| row.as_packed().to_vec());
+    let static_row = static_row.as_deref().map(RowRef::from_packed);
+    let mut started = deletion != Deletion::LIVE || static_row.is_some();
+    if started {
+        outputs.start_partition(key, deletion, static_row).await?;
+    }
+    while let Some(unfiltered) = partition.next().await? {
+        let left = match unfiltered {
+            Unfiltered::Row(row) => {
+                purge_row(layout, row, &purger, &mut scratch).map(Unfiltered::Row)
+            }
+            Unfiltered::Marker(marker) => purge_marker(marker, &purger).map(Unfiltered::Marker),
+        };
+        let Some(left) = left else {
+            env.mark("compaction.purged");
+            continue;
+        };
+        if !std::mem::replace(&mut started, true) {
+            outputs.start_partition(key, deletion, static_row).await?;
+        }
+        outputs.append(left).await?;
+        pace.advance(outputs.written()).await?;
+        env.maybe_yield().await;
+    }
+    if started {
+        outputs.end_partition().await?;
+    }
+    Ok(())
+}

@@ -1,0 +1,183 @@
+//! The SSTables that a flush or a compaction writes, one after the other, as one transaction.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use rows::{Deletion, RowRef, Unfiltered};
+use schema::Table;
+use sstable::descriptor::Descriptor;
+use sstable::writer::WriterOptions;
+
+use super::splitter::Splitter;
+use crate::engine::Engine;
+use crate::error::StorageError;
+use crate::memtable::KeyRef;
+use crate::node::{Node, NodeTable};
+use crate::output::Output;
+use crate::sstables::SSTable;
+use crate::transaction::{Transaction, remove_descriptor};
+
+/// What is being written.
+pub(crate) struct Outputs<'a> {
+    node: &'a Node,
+    engine: &'a Engine,
+    table: &'a Arc<Table>,
+    node_table: &'a NodeTable,
+    operation: &'static str,
+    pub directory: PathBuf,
+    splitter: Splitter,
+    options: WriterOptions,
+    transaction: Option<Transaction>,
+    current: Option<Output>,
+    done: Vec<Descriptor>,
+    /// Bytes of data of complete outputs, before their chunks are padded.
+    written: u64,
+}
+
+impl<'a> Outputs<'a> {
+    /// Of a table; nothing is created before the first partition.
+    pub async fn new(
+        node: &'a Node,
+        engine: &'a Engine,
+        (table, node_table): (&'a Arc<Table>, &'a NodeTable),
+        operation: &'static str,
+        splitter: Splitter,
+        options: WriterOptions,
+    ) -> Result<Self, StorageError> {
+        Ok(Self {
+            node,
+            engine,
+            table,
+            node_table,
+            operation,
+            directory: node.directory_of(engine, table).await?,
+            splitter,
+            options,
+            transaction: None,
+            current: None,
+            done: Vec::new(),
+            written: 0,
+        })
+    }
+
+    /// Bytes of data written.
+    pub fn written(&self) -> u64 {
+        let current = self.current.as_ref().map_or(0, Output::stored_length);
+        self.written + current
+    }
+
+    async fn create(&mut self) -> Result<(), StorageError> {
+        let env = self.engine.env();
+        let descriptor = self.node.next_descriptor(self.node_table);
+        match &mut self.transaction {
+            Some(transaction) => transaction.add(&descriptor).await?,
+            none => {
+                let begun =
+                    Transaction::begin(env, &self.directory, self.operation, &descriptor).await?;
+                *none = Some(begun);
+            }
+        }
+        self.done.push(descriptor);
+        let mut options = self.options.clone();
+        options.level = self.splitter.level() as i32;
+        self.current = Some(
+            Output::create(self.engine, self.table, &self.directory, descriptor, options).await?,
+        );
+        Ok(())
+    }
+
+    async fn complete(&mut self) -> Result<(), StorageError> {
+        if let Some(output) = self.current.take() {
+            self.written += output.stored_length();
+            output.finish().await?;
+        }
+        Ok(())
+    }
+
+    /// Starts a partition, in another output where it is time for one.
+    pub async fn start_partition(
+        &mut self,
+        key: KeyRef<'_>,
+        deletion: Deletion,
+        static_row: Option<RowRef<'_>>,
+    ) -> Result<(), StorageError> {
+        let current = self.current.as_ref();
+        let stored = current.map_or(0, Output::stored_length);
+        let is_empty = current.is_none_or(|output| output.partitions() == 0);
+        if self.splitter.cuts(key.token, stored, is_empty) {
+            self.complete().await?;
+        }
+        if self.current.is_none() {
+            self.create().await?;
+        }
+        let Some(output) = &mut self.current else { return Ok(()) };
+        output.start(key.bytes, deletion, static_row)
+    }
+
+    /// Appends to the partition.
+    pub async fn append(&mut self, unfiltered: Unfiltered<'_>) -> Result<(), StorageError> {
+        let Some(output) = &mut self.current else { return Ok(()) };
+        output.append(unfiltered)?;
+        output.drain().await?;
+        Ok(())
+    }
+
+    /// Ends the partition.
+    pub async fn end_partition(&mut self) -> Result<(), StorageError> {
+        let Some(output) = &mut self.current else { return Ok(()) };
+        output.end()?;
+        output.drain().await?;
+        Ok(())
+    }
+
+    /// Completes the last one, makes it durable and opens all.
+    pub async fn finish(
+        &mut self,
+        table: &Table,
+        epoch: u64,
+    ) -> Result<Vec<Arc<SSTable>>, StorageError> {
+        self.complete().await?;
+        let env = self.engine.env();
+        let mut opened = Vec::with_capacity(self.done.len());
+        for descriptor in &self.done {
+            let number = self.node.numbers.next();
+            let counter = table.is_counter();
+            let mut new = SSTable::open(env, &self.directory, descriptor, number, counter).await?;
+            new.epoch = epoch;
+            opened.push(Arc::new(new));
+        }
+        Ok(opened)
+    }
+
+    /// What is written becomes part of the table, and `removed` goes. The transaction is to be finished when the files
+    /// of those are gone.
+    pub async fn commit(
+        mut self,
+        removed: &[Descriptor],
+    ) -> Result<Option<Transaction>, StorageError> {
+        match self.transaction.take() {
+            Some(mut transaction) => {
+                transaction.commit(removed).await?;
+                Ok(Some(transaction))
+            }
+            None if removed.is_empty() => Ok(None),
+            None => {
+                let env = self.engine.env();
+                let (directory, operation) = (&self.directory, self.operation);
+                Transaction::remove(env, directory, operation, removed).await.map(Some)
+            }
+        }
+    }
+
+    /// Removes what was written.
+    pub async fn abandon(self) -> Result<(), StorageError> {
+        drop(self.current);
+        for descriptor in &self.done {
+            remove_descriptor(self.engine.env(), &self.directory, descriptor).await?;
+        }
+        match self.transaction {
+            Some(transaction) => transaction.finish().await,
+            None => Ok(()),
+        }
+    }
+}
