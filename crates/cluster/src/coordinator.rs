@@ -309,6 +309,7 @@ impl Coordinator {
         if !outcome.is_outdated || self.env.now() + REPLAN_PAUSE >= request.deadline {
             return false;
         }
+        self.env.mark("cas.outdated");
         self.env.sleep(REPLAN_PAUSE).await;
         true
     }
