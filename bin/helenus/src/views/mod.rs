@@ -193,8 +193,7 @@ impl Node {
             metrics.samples.get(&Name::new(kind, name)).map_or(0, |sample| count(&sample.reading))
         };
         let shards = self.shards().count() as i32;
-        let compactors =
-            self.engine().node().map_or(0, |node| node.concurrent_compactors()) as i32;
+        let compactors = self.engine().node().map_or(0, |node| node.concurrent_compactors()) as i32;
         let pool = |name: &str, limit, active: i64, pending: i64, completed: i64| ThreadPool {
             name: name.to_owned(),
             active: active as i32,

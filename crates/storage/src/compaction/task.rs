@@ -76,7 +76,6 @@ impl Node {
             if task.choice.level > 0 {
                 task.node_table.replaced(&[before], &[candidate(input, 0, false)]);
             }
-            engine.env().mark("compaction.level");
         }
         Ok(())
     }
@@ -166,9 +165,6 @@ impl Node {
         let others: Vec<_> = live.filter(|t| !numbers.contains(&t.number)).cloned().collect();
         let newest = |candidate: &Candidate| candidate.max_timestamp;
         let dropped = candidates().filter(|c| expired.contains(&c.id)).map(newest).max();
-        if dropped.is_some() {
-            env.mark("compaction.expired");
-        }
         let purging = Purging {
             now: look.now_seconds,
             gc_before: look.gc_before(),
