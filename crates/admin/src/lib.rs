@@ -24,8 +24,8 @@ pub use connections::{ACCEPT_PAUSE, BindError};
 pub use guardrails::{Category, Setting, Shown};
 pub use operator::{
     Answer, Cache, ChunkCache, Cluster, CompactionStats, Life, Liveness, NetworkCache, NewSnapshot,
-    NodeInfo, Operator, OperatorError, Release, Replication, Ring, RingNode, RunningCompaction,
-    SnapshotDetails, Snapshots, TableName, TableStats,
+    NodeInfo, Operator, OperatorError, PastCompaction, Release, Replication, Ring, RingNode,
+    RunningCompaction, SnapshotDetails, Snapshots, StopWhich, TableName, TableStats,
 };
 pub use run::{Reply, run};
 pub use timeout::{Timeout, UnknownTimeout};
