@@ -1,14 +1,14 @@
 //! What `nodetool` asks of the node, answered by its layers.
 
 use std::net::SocketAddr;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 
 use admin::{
-    Answer, Cache, ChunkCache, Cluster, CompactionStats, Life, Liveness, NewSnapshot, NodeInfo,
-    Operator, OperatorError, PastCompaction, Release, Replication, Ring, RingNode,
+    Answer, Cache, ChunkCache, Cluster, CompactionStats, Life, Liveness, NewImport, NewSnapshot,
+    NodeInfo, Operator, OperatorError, PastCompaction, Release, Replication, Ring, RingNode,
     RunningCompaction, SnapshotDetails, StopWhich, TableName, TableStats, Timeout,
 };
 use cluster::Identity;
@@ -354,6 +354,31 @@ impl Operator for Operations {
             }
         }
         Ok(())
+    }
+
+    async fn import(&self, import: NewImport) -> Answer<Vec<String>> {
+        let NewImport { of, directories, keep_level, copy, verify } = import;
+        let schema = self.engine().schema();
+        let table = schema.table(&of.keyspace, &of.table).filter(|table| !table.is_virtual());
+        let Some(table) = table else {
+            let text = format!("ColumnFamilyStore for {}/{} not found.", of.keyspace, of.table);
+            return Err(failed(text));
+        };
+        let mut places = Vec::new();
+        for directory in directories {
+            let there = self.0.env().metadata(&directory).await.map_err(failed)?;
+            if !there.is_some_and(|metadata| metadata.is_dir) {
+                return Err(failed(format!("Directory {directory} does not exist")));
+            }
+            places.push(PathBuf::from(directory));
+        }
+        let how = storage::Import { copy, keep_level, verify };
+        let refused = self.storage()?.import(table.id, &places, how).await.map_err(failed)?;
+        let tell = |(directory, error): (PathBuf, StorageError)| {
+            self.0.say_seldom("ERROR", format!("import from {}: {error}", directory.display()));
+            directory.display().to_string()
+        };
+        Ok(refused.into_iter().map(tell).collect())
     }
 
     async fn compaction_history(&self) -> Answer<Vec<PastCompaction>> {

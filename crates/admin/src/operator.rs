@@ -49,6 +49,9 @@ pub trait Operator: 'static {
     async fn compact(&self, keyspace: &str, tables: &[String], split: bool) -> Answer<()>;
     /// Compacts the SSTables of these data files; those that are not live are left out.
     async fn compact_files(&self, files: &[String]) -> Answer<()>;
+    /// Takes over SSTables; the directories whose were refused. A directory that is not there is
+    /// [`OperatorError::Failed`] (`Directory x does not exist`); so is an unknown table.
+    async fn import(&self, import: NewImport) -> Answer<Vec<String>>;
     /// The compactions of the last week, the latest first.
     async fn compaction_history(&self) -> Answer<Vec<PastCompaction>>;
     /// Stops compactions under way: those of a kind, or the one of an id.
@@ -484,6 +487,21 @@ pub struct CompactionStats {
     pub throughput: u64,
     /// Under way.
     pub running: Vec<RunningCompaction>,
+}
+
+/// SSTables to take over.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NewImport {
+    /// Into which table.
+    pub of: TableName,
+    /// Where they are.
+    pub directories: Vec<String>,
+    /// They keep their levels.
+    pub keep_level: bool,
+    /// They stay where they are, too.
+    pub copy: bool,
+    /// All of each is read before.
+    pub verify: bool,
 }
 
 /// Which compactions to stop.

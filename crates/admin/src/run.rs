@@ -71,6 +71,29 @@ pub async fn run<O: Operator>(env: &Env, operator: &O, verb: Verb) -> Reply {
                 Err(reply) => Reply { out: said + &reply.out, ..reply },
             }
         }
+        Verb::Import { import, quick } => {
+            let said = match quick {
+                true => {
+                    "Doing a quick import - skipping sstable verification and row cache invalidation\n"
+                }
+                false => "",
+            };
+            match operator.import(import).await {
+                Ok(refused) if refused.is_empty() => Reply::ok(said),
+                Ok(refused) => Reply {
+                    out: said.to_owned(),
+                    err: format!(
+                        "Some directories failed to import, check server logs for details:\n{}\n",
+                        refused.join("\n")
+                    ),
+                    exit: 1,
+                },
+                Err(error) => {
+                    let reply = Reply::from(error);
+                    Reply { out: said.to_owned() + &reply.out, ..reply }
+                }
+            }
+        }
         verb => text(env, operator, verb).await.map_or_else(Reply::from, Reply::ok),
     }
 }
@@ -162,7 +185,7 @@ async fn text<O: Operator>(env: &Env, operator: &O, verb: Verb) -> Answer<String
             operator.set_compaction_throughput(mebibytes.saturating_mul(MEBIBYTE)).await?;
         }
         Verb::SetConcurrentCompactors(count) => operator.set_concurrent_compactors(count).await?,
-        Verb::Snapshot { .. } => {}
+        Verb::Import { .. } | Verb::Snapshot { .. } => {}
         Verb::SetGuardrails(arguments) => {
             let settings = guardrails::settings(&arguments)?;
             let set = operator.set_guardrails(&settings).await;

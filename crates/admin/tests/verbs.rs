@@ -333,3 +333,18 @@ fn compaction_as_cassandra_prints_it() {
     assert_eq!(say("compact -s system").1, ["compact system [] split"]);
     assert_eq!(say("stop COMPACTION").1, ["stop Kind(Some(\"Compaction\"))"]);
 }
+
+/// Captured from nodetool 5.0.9.
+#[test]
+fn import_says_what_was_refused() {
+    let (reply, done) = say("import -l ks t /a /bad");
+    assert_eq!((reply.exit, reply.out.as_str()), (1, ""));
+    assert_eq!(
+        reply.err,
+        "Some directories failed to import, check server logs for details:\n/bad\n"
+    );
+    let of = "of: TableName { keyspace: \"ks\", table: \"t\" }, directories: [\"/a\", \"/bad\"]";
+    let how = "keep_level: true, copy: false, verify: true";
+    assert_eq!(done, [format!("NewImport {{ {of}, {how} }}")]);
+    assert!(out("import -q ks t /a").starts_with("Doing a quick import"));
+}

@@ -2,7 +2,7 @@
 
 use super::args::Args;
 use super::{Selection, Verb, VerbError, selection};
-use crate::operator::{StopWhich, TableName};
+use crate::operator::{NewImport, StopWhich, TableName};
 
 /// Kinds of compactions as the operator writes them and as they are shown (`OperationType`).
 const KINDS: &[(&str, &str)] = &[
@@ -51,6 +51,33 @@ pub(super) fn stop(args: &mut Args) -> Result<Verb, VerbError> {
         Some((_, shown)) => Ok(Verb::Stop(StopWhich::Kind(Some((*shown).to_owned())))),
         None => refused(format!("compaction_type: can not convert \"{name}\" to a OperationType")),
     }
+}
+
+/// `import KEYSPACE TABLE DIRECTORY...`: what concerns caches, tokens of others, repairs and indexes has nothing to do here.
+pub(super) fn import(args: &mut Args) -> Result<Verb, VerbError> {
+    let keep_level = args.flag(&["-l", "--keep-level"]);
+    let quick = args.flag(&["-q", "--quick"]);
+    let no_verify = args.flag(&["-v", "--no-verify"]);
+    let copy = args.flag(&["-cd", "--copy-data"]);
+    for names in [
+        ["-r", "--keep-repaired"],
+        ["-t", "--no-tokens"],
+        ["-c", "--no-invalidate-caches"],
+        ["-e", "--extended-verify"],
+        ["-ri", "--require-index-components"],
+        ["-niv", "--no-index-validation"],
+    ] {
+        args.flag(&names);
+    }
+    let mut words = args.rest();
+    if words.len() < 3 {
+        return refused("import requires keyspace, table name and directories");
+    }
+    let directories = words.split_off(2);
+    let [keyspace, table] = <[String; 2]>::try_from(words).unwrap_or_default();
+    let verify = !(quick || no_verify);
+    let of = TableName { keyspace, table };
+    Ok(Verb::Import { import: NewImport { of, directories, keep_level, copy, verify }, quick })
 }
 
 /// A whole number that must be there.

@@ -8,7 +8,7 @@ mod names;
 mod snapshots;
 
 use crate::guardrails::{Category, Shown};
-use crate::operator::{Snapshots, StopWhich, TableName};
+use crate::operator::{NewImport, Snapshots, StopWhich, TableName};
 use crate::timeout::{Timeout, UnknownTimeout};
 use args::Args;
 pub use help::help;
@@ -123,6 +123,13 @@ pub enum Verb {
     GetTimeout(Timeout),
     /// Says which share of requests is traced.
     GetTraceProbability,
+    /// Takes over SSTables from directories.
+    Import {
+        /// Which, whereto and how.
+        import: NewImport,
+        /// Say that nothing is verified.
+        quick: bool,
+    },
     /// Identity, load, uptime, caches.
     Info {
         /// Every token on a line of its own.
@@ -326,6 +333,7 @@ impl Verb {
             "getsstables" => compactions::sstables(args)?,
             "gettimeout" => Self::GetTimeout(get_timeout(&args.rest())?),
             "gettraceprobability" => Self::GetTraceProbability,
+            "import" => compactions::import(args)?,
             "info" => {
                 args.not_served(&["-O", "--out-of-range-ops"])?;
                 Self::Info { tokens: args.flag(&["-T", "--tokens"]) }

@@ -4,9 +4,9 @@ use std::cell::{Cell, RefCell};
 use std::time::Duration;
 
 use admin::{
-    Answer, Cache, Cluster, CompactionStats, Life, Liveness, NetworkCache, NewSnapshot, NodeInfo,
-    Operator, OperatorError, PastCompaction, Release, Replication, Ring, RingNode, Setting,
-    SnapshotDetails, StopWhich, TableName, TableStats, Timeout,
+    Answer, Cache, Cluster, CompactionStats, Life, Liveness, NetworkCache, NewImport, NewSnapshot,
+    NodeInfo, Operator, OperatorError, PastCompaction, Release, Replication, Ring, RingNode,
+    Setting, SnapshotDetails, StopWhich, TableName, TableStats, Timeout,
 };
 
 const TOKENS: [i64; 16] = [
@@ -226,6 +226,13 @@ impl Operator for Fake {
 
     async fn compact_files(&self, files: &[String]) -> Answer<()> {
         self.note(format!("compact files {files:?}"))
+    }
+
+    async fn import(&self, import: NewImport) -> Answer<Vec<String>> {
+        let refused = import.directories.iter().filter(|name| name.contains("bad")).cloned();
+        let refused = refused.collect();
+        self.note(format!("{import:?}"))?;
+        Ok(refused)
     }
 
     async fn compaction_history(&self) -> Answer<Vec<PastCompaction>> {
