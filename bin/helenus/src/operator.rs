@@ -15,7 +15,7 @@ use cluster::Identity;
 use config::{Config, Snitch, Timeouts};
 use env::{Class, File, IoKind, OpenOptions};
 use schema::{Keyspace, Strategy, TableId};
-use sstable::descriptor::Component;
+use sstable::descriptor::{Component, NB};
 use storage::shards::{HasShards, Stopping};
 use storage::{Engine, PartitionKey, StorageError};
 use types::{CqlType, Uuid};
@@ -351,6 +351,22 @@ impl Operator for Operations {
             };
             if store.live().tables().iter().any(|sstable| is_named(sstable)) {
                 ignore_dropped(node.compact_these(id, is_named).await.map(drop))?;
+            }
+        }
+        Ok(())
+    }
+
+    async fn upgrade(&self, keyspace: &str, tables: &[String], all: bool) -> Answer<()> {
+        for id in self.tables(keyspace, tables)? {
+            let Ok(store) = self.engine().store(id) else { continue };
+            let is_old =
+                |table: &&Arc<storage::SSTable>| all || table.table.descriptor.version != NB;
+            let live = store.live();
+            let old: Vec<u64> = live.tables().iter().filter(is_old).map(|t| t.number).collect();
+            for number in old {
+                // one by one: what a compaction replaced meanwhile is new by now
+                let only = self.storage()?.compact_these(id, |table| table.number == number);
+                ignore_dropped(only.await.map(drop))?;
             }
         }
         Ok(())

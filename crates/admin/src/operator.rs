@@ -49,6 +49,9 @@ pub trait Operator: 'static {
     async fn compact(&self, keyspace: &str, tables: &[String], split: bool) -> Answer<()>;
     /// Compacts the SSTables of these data files; those that are not live are left out.
     async fn compact_files(&self, files: &[String]) -> Answer<()>;
+    /// Rewrites the SSTables of tables, chosen as in [`Operator::flush`], in the version that the node writes: those of
+    /// others, or `all`.
+    async fn upgrade(&self, keyspace: &str, tables: &[String], all: bool) -> Answer<()>;
     /// Takes over SSTables; the directories whose were refused. A directory that is not there is
     /// [`OperatorError::Failed`] (`Directory x does not exist`); so is an unknown table.
     async fn import(&self, import: NewImport) -> Answer<Vec<String>>;

@@ -221,6 +221,11 @@ async fn text<O: Operator>(env: &Env, operator: &O, verb: Verb) -> Answer<String
         Verb::TableStats { filter, human_readable } => {
             return table_stats(env, operator, &filter, human_readable).await;
         }
+        Verb::UpgradeSSTables { of, all } => {
+            for keyspace in keyspaces(operator, &of).await? {
+                operator.upgrade(&keyspace, &of.tables, all).await?;
+            }
+        }
         Verb::Version { verbose } => {
             let release = operator.release().await?;
             let mut text = format!("ReleaseVersion: {}\n", release.version);

@@ -80,6 +80,14 @@ pub(super) fn import(args: &mut Args) -> Result<Verb, VerbError> {
     Ok(Verb::Import { import: NewImport { of, directories, keep_level, copy, verify }, quick })
 }
 
+/// `upgradesstables`: how many run at a time is said by `concurrent_compactors` alone.
+pub(super) fn upgrade(args: &mut Args) -> Result<Verb, VerbError> {
+    args.not_served(&["-t", "--max-timestamp"])?;
+    args.value(&["-j", "--jobs"])?;
+    let all = args.flag(&["-a", "--include-all-sstables"]);
+    Ok(Verb::UpgradeSSTables { of: selection(args), all })
+}
+
 /// A whole number that must be there.
 fn number(args: &mut Args, title: &str) -> Result<i32, VerbError> {
     let Some(text) = args.take() else {

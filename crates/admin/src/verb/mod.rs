@@ -190,6 +190,13 @@ pub enum Verb {
         /// Sizes with units.
         human_readable: bool,
     },
+    /// Rewrites SSTables in the version that the node writes.
+    UpgradeSSTables {
+        /// Of which tables.
+        of: Selection,
+        /// Those that are of that version too.
+        all: bool,
+    },
     /// The release of Cassandra that the node is compatible with.
     Version {
         /// The commit it was built from too.
@@ -356,6 +363,7 @@ impl Verb {
             "stop" => compactions::stop(args)?,
             "stopdaemon" => Self::StopDaemon,
             "tablestats" => table_stats(args)?,
+            "upgradesstables" => compactions::upgrade(args)?,
             "version" => Self::Version { verbose: args.flag(&["-v", "--verbose"]) },
             other => return Err(VerbError::NotServed(other.to_owned())),
         })

@@ -39,6 +39,7 @@ pub(super) const SERVED: &[(&str, &str)] = &[
     ("stop", "Stop compactions under way"),
     ("stopdaemon", "Drain the node and end it"),
     ("tablestats", "Print counters of tables"),
+    ("upgradesstables", "Rewrite SSTables in the version that the node writes"),
     ("version", "Print the release of Cassandra that the node is compatible with"),
 ];
 
@@ -151,7 +152,6 @@ pub(super) const NOT_SERVED: &[&str] = &[
     "tpstats",
     "truncatehints",
     "updatecidrgroup",
-    "upgradesstables",
     "verify",
     "viewbuildstatus",
 ];

@@ -228,6 +228,10 @@ impl Operator for Fake {
         self.note(format!("compact files {files:?}"))
     }
 
+    async fn upgrade(&self, keyspace: &str, tables: &[String], all: bool) -> Answer<()> {
+        self.note(format!("upgrade {keyspace} {tables:?} {all}"))
+    }
+
     async fn import(&self, import: NewImport) -> Answer<Vec<String>> {
         let refused = import.directories.iter().filter(|name| name.contains("bad")).cloned();
         let refused = refused.collect();
