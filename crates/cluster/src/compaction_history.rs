@@ -79,7 +79,7 @@ impl Coordinator {
             .await?
             .into_iter()
             .map(|row| CompactionRow {
-                id: row.bytes(0).map(|id| CqlType::Timeuuid.to_text(id)).unwrap_or_default(),
+                id: row.bytes(0).map(|id| CqlType::TimeUuid.to_text(id)).unwrap_or_default(),
                 keyspace: row.text(1).unwrap_or_default(),
                 table: row.text(2).unwrap_or_default(),
                 compacted_at: row.long(3).unwrap_or_default(),
