@@ -110,8 +110,8 @@ impl Function {
     pub fn shown_type(&self) -> CqlType {
         let passes_through = match self.work {
             Work::FromBlob => true,
-            // the elements of a collection have the type of the collection
-            Work::Fold(_) | Work::MapKeys | Work::MapValues => false,
+            // the elements of a collection have the type of the collection, a token that of its key
+            Work::Fold(_) | Work::MapKeys | Work::MapValues | Work::KeyAsToken => false,| Work::MapKeys | Work::MapValues => false,
             _ => self.is_made,
         };
         match &self.returns {
