@@ -90,6 +90,7 @@ impl Coordinator {
             user: None,
             tracing: None,
             guard: OnceCell::new(),
+            is_shard_aware: false,
         };
         let outcome = match &prepared.plan {
             Plan::Modify(modify) => self.modify(modify, &values, &request).await,
