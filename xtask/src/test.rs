@@ -1,5 +1,6 @@
 //! `cargo xtask test`: every check of the project in stages, each with a budget of time and a count of what passed.
 
+use std::path::Path;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
@@ -261,7 +262,7 @@ const FORMATS: [(&str, &str); 3] = [("oa", "oa"), ("da", "da"), ("mixed", "da oa
 fn formats() -> Outcome<Tally> {
     machine::need(&["python3"])?;
     node::build()?;
-    machine::run(&mut cargo(&["build", "--release", "--package", "nodetool"]))?;
+    node::build_nodetool()?;
     let mut tally = Tally::default();
     for (name, of) in FORMATS {
         let run = format!("formats-{name}");
@@ -308,8 +309,7 @@ fn sorted(words: &[&str]) -> String {
 
 /// A verb for the keyspace of the recorded tables.
 fn nodetool(data: &str, verb: &str) -> Outcome {
-    let program = machine::root().join("target/release/nodetool");
-    machine::run(Command::new(program).args(["--data-dir", data, verb, "formats"]))
+    machine::run(node::nodetool(Path::new(data)).args([verb, "formats"]))
 }
 
 fn drivers() -> Outcome<Tally> {

@@ -1,0 +1,116 @@
+"""Compares what Examine.java wrote of two makes' SSTables of the same statements."""
+
+import json
+import os
+
+SHOWN = 20
+TEXT_SHOWN = 300
+# Follow the place in the file.
+PLACES = {'position'}
+# Of a counter: all its times, and its context, which sstabledump shows as if it were a number.
+CLOCKED = {'tstamp', 'marked_deleted', 'value'}
+# Of what is in the tables this is not part.
+EXPIRED = {'expired'}
+# Of counters all times follow the clock, and so do the sizes of what is told from the least of them.
+CLOCKED_METADATA = {'timestamps', 'encoding', 'partition sizes', 'uncompressed length', 'index', 'local deletion times', 'drop times'}
+COMPONENTS = ['Data.db', 'Index.db', 'Filter.db', 'Summary.db', 'Statistics.db', 'CompressionInfo.db', 'CRC.db', 'Digest.crc32', 'TOC.txt']
+# Of these components a difference is one: nothing in them is left to a compressor or to a clock.
+LIST = 'ListType('
+
+
+def plain(found, counter, lists):
+    """Without what may differ; cells of lists keep their order and lose their paths."""
+    if isinstance(found, list):
+        return [plain(f, counter, lists) for f in found]
+    if not isinstance(found, dict):
+        return found
+    left_out = PLACES | EXPIRED | (CLOCKED if counter else set())
+    kept = {name: plain(v, counter, lists) for name, v in found.items() if name not in left_out}
+    if 'path' in kept and kept.get('name') in lists:
+        del kept['path']
+    return kept
+
+
+def metadata(path):
+    with open(path, encoding='utf-8') as f:
+        return dict(line.rstrip('\n').split('\t', 1) for line in f)
+
+
+def columns_of(fields, marker):
+    """Names as the export quotes them, of columns whose type begins so."""
+    found = set()
+    for kind in ('static columns', 'regular columns'):
+        for part in fields.get(kind, '{}')[1:-1].split(', '):
+            name, _, text = part.partition('=org.apache.cassandra.db.marshal.')
+            if text.startswith(marker):
+                found.add(name)
+    return found | {f'"{name}"' for name in found}
+
+
+def load(path):
+    with open(path, encoding='utf-8') as f:
+        return json.load(f)
+
+
+def different(ours, theirs, at=''):
+    """The first place where two values differ."""
+    if isinstance(ours, dict) and isinstance(theirs, dict) and ours.keys() == theirs.keys():
+        pairs = [(f'{at}.{k}', ours[k], theirs[k]) for k in ours]
+    elif isinstance(ours, list) and isinstance(theirs, list) and len(ours) == len(theirs):
+        pairs = [(f'{at}[{i}]', a, b) for i, (a, b) in enumerate(zip(ours, theirs))]
+    else:
+        return f'{at}\n    {str(ours)[:TEXT_SHOWN]}\n    {str(theirs)[:TEXT_SHOWN]}'
+    return next((different(a, b, where) for where, a, b in pairs if a != b), at)
+
+
+def base(folder, name):
+    with open(os.path.join(folder, name + '.path'), encoding='utf-8') as f:
+        return f.read()
+
+
+def same_bytes(ours, theirs, component):
+    paths = [f'{path}-{component}' for path in (ours, theirs)]
+    if not all(os.path.exists(p) for p in paths):
+        return None
+    a, b = (open(p, 'rb').read() for p in paths)
+    return a == b
+
+
+def names_in(folder):
+    return sorted(os.path.relpath(os.path.join(at, file[:-5]), folder)
+                  for at, _, files in os.walk(folder) for file in files if file.endswith('.path'))
+
+
+def compare_exports(a, b):
+    names = sorted(set(names_in(a)) | set(names_in(b)))
+    told, differ, described = [], 0, 0
+    identical = {c: [0, 0] for c in COMPONENTS}
+    for name in names:
+        ours, theirs = (os.path.join(f, name) for f in (a, b))
+        missing = [p for p in (ours + '.json', theirs + '.json') if not os.path.exists(p) or not os.path.getsize(p)]
+        if missing:
+            differ += 1
+            told.append(f'{name}: no export in {missing}')
+            continue
+        fields, other = metadata(ours + '.meta'), metadata(theirs + '.meta')
+        counter = bool(columns_of(other, 'CounterColumnType'))
+        lists = columns_of(other, LIST)
+        left, right = (plain(load(p + '.json'), counter, lists) for p in (ours, theirs))
+        if left != right:
+            differ += 1
+            told.append(f'{name}: {different(left, right)}')
+        clocked = CLOCKED_METADATA if counter else set()
+        unlike = [k for k in sorted(set(fields) | set(other)) if k not in clocked and fields.get(k) != other.get(k)]
+        if unlike:
+            described += 1
+            told += [f'{name}: {k}\n    {str(fields.get(k))[:TEXT_SHOWN]}\n    {str(other.get(k))[:TEXT_SHOWN]}' for k in unlike]
+        for component in COMPONENTS:
+            same = same_bytes(base(a, name), base(b, name), component)
+            if same is not None:
+                identical[component][0] += same
+                identical[component][1] += 1
+    print('\n'.join(told[:SHOWN]))
+    for component, (same, of) in identical.items():
+        print(f'{component}: {same} of {of} the same to the byte')
+    print(f'{len(names)} SSTables compared, {differ} differ, of {described} the metadata')
+    return 1 if differ or described or not names else 0
