@@ -198,8 +198,8 @@ public class Examine
         fields.put("encoding", header.getEncodingStats());
         fields.put("key type", header.getKeyType());
         fields.put("clustering types", header.getClusteringTypes());
-        fields.put("static columns", types(header.getStaticColumns()));
-        fields.put("regular columns", types(header.getRegularColumns()));
+        columns("static", header.getStaticColumns(), fields);
+        columns("regular", header.getRegularColumns(), fields);
         fields.put("false positives", component.validationMetadata().bloomFilterFPChance);
         fields.put("cardinality", component.compactionMetadata().cardinalityEstimator.cardinality());
         fields.put("components", descriptor.discoverComponents().stream().map(c -> c.name).sorted().collect(Collectors.toList()));
@@ -207,11 +207,9 @@ public class Examine
         fields.forEach((name, value) -> out.println(name + '\t' + value.toString().replace('\n', ' ')));
     }
 
-    static Map<String, String> types(Map<ByteBuffer, AbstractType<?>> columns)
+    static void columns(String kind, Map<ByteBuffer, AbstractType<?>> columns, Map<String, Object> fields)
     {
-        Map<String, String> found = new TreeMap<>();
-        columns.forEach((name, type) -> found.put(UTF8Type.instance.getString(name), type.toString()));
-        return found;
+        columns.forEach((name, type) -> fields.put(kind + " column " + UTF8Type.instance.getString(name), type));
     }
 
     /** Compression, the summary, and each key's blocks of the promoted index. */

@@ -14,8 +14,9 @@ EXPIRED = {'expired'}
 # Of counters all times follow the clock, and so do the sizes of what is told from the least of them.
 CLOCKED_METADATA = {'timestamps', 'encoding', 'partition sizes', 'uncompressed length', 'index', 'local deletion times', 'drop times'}
 COMPONENTS = ['Data.db', 'Index.db', 'Filter.db', 'Summary.db', 'Statistics.db', 'CompressionInfo.db', 'CRC.db', 'Digest.crc32', 'TOC.txt']
-# Of these components a difference is one: nothing in them is left to a compressor or to a clock.
-LIST = 'ListType('
+# Sizes are those of the columns that the file's header names.
+SIZES = {'partition sizes', 'uncompressed length', 'index'}
+LIST, COUNTER = ('org.apache.cassandra.db.marshal.' + name for name in ('ListType(', 'CounterColumnType'))
 
 
 def plain(found, counter, lists):
@@ -37,14 +38,20 @@ def metadata(path):
 
 
 def columns_of(fields, marker):
-    """Names as the export quotes them, of columns whose type begins so."""
-    found = set()
-    for kind in ('static columns', 'regular columns'):
-        for part in fields.get(kind, '{}')[1:-1].split(', '):
-            name, _, text = part.partition('=org.apache.cassandra.db.marshal.')
-            if text.startswith(marker):
-                found.add(name)
+    """Names as the export may quote them, of columns whose type begins so."""
+    found = {name.split(' column ')[1] for name, text in fields.items() if ' column ' in name and text.startswith(marker)}
     return found | {f'"{name}"' for name in found}
+
+
+def unlike(fields, other, counter, compacted):
+    """Names of the metadata that differ and should not."""
+    left_out = set(CLOCKED_METADATA) if counter else set()
+    # Cassandra's flushes name only columns that were written, and its compactions still those that were dropped.
+    more, fewer = (other, fields) if compacted else (fields, other)
+    names = {k.split(' column ')[1] for k in fewer if ' column ' in k}
+    unnamed = {k for k in more if ' column ' in k and k.split(' column ')[1] not in names}
+    left_out |= unnamed | (SIZES if unnamed else set())
+    return [k for k in sorted(set(fields) | set(other)) if k not in left_out and fields.get(k) != other.get(k)]
 
 
 def load(path):
@@ -93,17 +100,16 @@ def compare_exports(a, b):
             told.append(f'{name}: no export in {missing}')
             continue
         fields, other = metadata(ours + '.meta'), metadata(theirs + '.meta')
-        counter = bool(columns_of(other, 'CounterColumnType'))
+        counter = bool(columns_of(other, COUNTER))
         lists = columns_of(other, LIST)
         left, right = (plain(load(p + '.json'), counter, lists) for p in (ours, theirs))
         if left != right:
             differ += 1
             told.append(f'{name}: {different(left, right)}')
-        clocked = CLOCKED_METADATA if counter else set()
-        unlike = [k for k in sorted(set(fields) | set(other)) if k not in clocked and fields.get(k) != other.get(k)]
-        if unlike:
+        names_unlike = unlike(fields, other, counter, '/live-' in name)
+        if names_unlike:
             described += 1
-            told += [f'{name}: {k}\n    {str(fields.get(k))[:TEXT_SHOWN]}\n    {str(other.get(k))[:TEXT_SHOWN]}' for k in unlike]
+            told += [f'{name}: {k}\n    {str(fields.get(k))[:TEXT_SHOWN]}\n    {str(other.get(k))[:TEXT_SHOWN]}' for k in names_unlike]
         for component in COMPONENTS:
             same = same_bytes(base(a, name), base(b, name), component)
             if same is not None:
