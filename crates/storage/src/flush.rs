@@ -87,6 +87,7 @@ impl Node {
         let memtables: Vec<Arc<Memtable>> =
             shares.into_iter().flat_map(|share| share.memtables).collect();
         let mut options = writer_options(engine, table);
+        options.compression = engine.options.flush_compression.of(options.compression);
         options.partitions = memtables.iter().map(|memtable| memtable.len() as u64).sum();
         options.log_intervals = intervals;
         let minima =

@@ -142,6 +142,7 @@ async fn shard(
         chunk_cache_bytes: 64 << 10,
         compaction_bytes_per_second: 0,
         incremental_backups: false,
+        flush_compression: storage::FlushCompression::Fast,
         concurrent_compactors: 1,
     };
     let engine = Engine::new(&env, options, shards, schema(table));

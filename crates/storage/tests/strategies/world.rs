@@ -421,6 +421,7 @@ async fn shard(
         column_index_bytes: 4 << 10,
         chunk_cache_bytes: 64 << 10,
         incremental_backups: false,
+        flush_compression: storage::FlushCompression::Fast,
         concurrent_compactors: 3,
         compaction_bytes_per_second: 0,
     };
