@@ -117,6 +117,7 @@ public class Examine
             catch (Throwable e)
             {
                 failed++;
+                Files.writeString(base.resolveSibling(base.getFileName() + ".failed"), causes(e));
                 report.println(name + ' ' + descriptor.baseFile() + ": " + causes(e));
             }
             try (OutputStream json = Files.newOutputStream(base.resolveSibling(base.getFileName() + ".json"));

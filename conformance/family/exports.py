@@ -14,6 +14,8 @@ EXPIRED = {'expired'}
 # Of counters all times follow the clock, and so do the sizes of what is told from the least of them.
 CLOCKED_METADATA = {'timestamps', 'encoding', 'partition sizes', 'uncompressed length', 'index', 'local deletion times', 'drop times'}
 COMPONENTS = ['Data.db', 'Index.db', 'Filter.db', 'Summary.db', 'Statistics.db', 'CompressionInfo.db', 'CRC.db', 'Digest.crc32', 'TOC.txt']
+# Told from the keys alone, where their number is known.
+ALIKE_FLUSHED = ['Filter.db', 'Summary.db']
 # Sizes are those of the columns that the file's header names.
 SIZES = {'partition sizes', 'uncompressed length', 'index'}
 LIST, COUNTER = ('org.apache.cassandra.db.marshal.' + name for name in ('ListType(', 'CounterColumnType'))
@@ -70,8 +72,9 @@ def different(ours, theirs, at=''):
     return next((different(a, b, where) for where, a, b in pairs if a != b), at)
 
 
-def base(folder, name):
-    with open(os.path.join(folder, name + '.path'), encoding='utf-8') as f:
+def base(name):
+    """Where the SSTable is, up to the names of its components."""
+    with open(name + '.path', encoding='utf-8') as f:
         return f.read()
 
 
@@ -88,33 +91,42 @@ def names_in(folder):
                   for at, _, files in os.walk(folder) for file in files if file.endswith('.path'))
 
 
+def differences(ours, theirs, compacted):
+    """What differs between two SSTables' exports, and between their metadata; each a list of texts."""
+    missing = [p for p in (ours + '.json', theirs + '.json') if not os.path.exists(p) or not os.path.getsize(p)]
+    if missing:
+        return [f'no export in {missing}'], []
+    fields, other = metadata(ours + '.meta'), metadata(theirs + '.meta')
+    counter, lists = bool(columns_of(other, COUNTER)), columns_of(other, LIST)
+    try:
+        left, right = (plain(load(p + '.json'), counter, lists) for p in (ours, theirs))
+    except json.JSONDecodeError as e:
+        return [f'an export that is not whole: {e}'], []
+    rows = [] if left == right else [different(left, right)]
+    show = lambda text: str(text)[:TEXT_SHOWN]
+    described = [f'{k}\n    {show(fields.get(k))}\n    {show(other.get(k))}' for k in unlike(fields, other, counter, compacted)]
+    for component in ALIKE_FLUSHED:
+        if not compacted and same_bytes(base(ours), base(theirs), component) is False:
+            described.append(component)
+    return rows, described
+
+
 def compare_exports(a, b):
     names = sorted(set(names_in(a)) | set(names_in(b)))
     told, differ, described = [], 0, 0
     identical = {c: [0, 0] for c in COMPONENTS}
     for name in names:
         ours, theirs = (os.path.join(f, name) for f in (a, b))
-        missing = [p for p in (ours + '.json', theirs + '.json') if not os.path.exists(p) or not os.path.getsize(p)]
-        if missing:
-            differ += 1
-            told.append(f'{name}: no export in {missing}')
-            continue
-        fields, other = metadata(ours + '.meta'), metadata(theirs + '.meta')
-        counter = bool(columns_of(other, COUNTER))
-        lists = columns_of(other, LIST)
-        left, right = (plain(load(p + '.json'), counter, lists) for p in (ours, theirs))
-        if left != right:
-            differ += 1
-            told.append(f'{name}: {different(left, right)}')
-        names_unlike = unlike(fields, other, counter, '/live-' in name)
-        if names_unlike:
-            described += 1
-            told += [f'{name}: {k}\n    {str(fields.get(k))[:TEXT_SHOWN]}\n    {str(other.get(k))[:TEXT_SHOWN]}' for k in names_unlike]
-        for component in COMPONENTS:
-            same = same_bytes(base(a, name), base(b, name), component)
-            if same is not None:
-                identical[component][0] += same
-                identical[component][1] += 1
+        rows, about = differences(ours, theirs, '/live-' in name)
+        told += [f'{name}: {text}' for text in rows + about]
+        differ += bool(rows)
+        described += bool(about)
+        if os.path.exists(ours + '.path') and os.path.exists(theirs + '.path'):
+            for component in COMPONENTS:
+                same = same_bytes(base(ours), base(theirs), component)
+                if same is not None:
+                    identical[component][0] += same
+                    identical[component][1] += 1
     print('\n'.join(told[:SHOWN]))
     for component, (same, of) in identical.items():
         print(f'{component}: {same} of {of} the same to the byte')

@@ -6,6 +6,8 @@
     family.py ask HOST DIR OUT                 the answers to all questions
     family.py answers A B                      two files of answers; exit code 1 if they differ
     family.py exports A B                      two folders that Examine.java wrote; exit code 1 if they differ
+    family.py plant EXPORTS FOLDER             mistakes in copies of SSTables
+    family.py found FOLDER PLANTED EXPORTS     exit code 1 if one of them was not found
 """
 
 import collections
@@ -20,6 +22,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, HERE)
 sys.path.insert(0, os.path.join(HERE, '..', 'oracle'))
 
+import plants  # noqa: E402
 import wire  # noqa: E402
 from exports import compare_exports, different  # noqa: E402
 from schema import KEYSPACE, Release, Schema  # noqa: E402
@@ -144,14 +147,10 @@ def answers(a, b):
     return 1 if differ or not names else 0
 
 
-def exports(a, b):
-    return compare_exports(a, b)
-
-
 def main():
     command, *rest = sys.argv[1:]
-    verbs = (write, fill, compacted, ask, answers, exports)
-    return {verb.__name__: verb for verb in verbs}[command](*rest) or 0
+    verbs = (write, fill, compacted, ask, answers, compare_exports, plants.plant, plants.found)
+    return {verb.__name__.removeprefix('compare_'): verb for verb in verbs}[command](*rest) or 0
 
 
 if __name__ == '__main__':

@@ -188,18 +188,23 @@ impl Run {
         for name in [ours, theirs] {
             let dir = self.dir.join(name);
             let out = dir.join("exports");
-            let mut java = peer::script();
-            java.arg("run").arg(machine::root().join("conformance/family"));
-            java.arg("org.apache.cassandra.tools.Examine").arg(dir.join("scratch"));
-            java.arg(dir.join("data/data")).arg(KEYSPACE).arg(&out);
-            java.arg(format!("flushed={}", path(&dir.join("flushed"))));
-            java.arg(format!("live={}", path(&dir.join("data/data").join(KEYSPACE))));
-            let found = machine::output(&mut java)?;
+            let live = dir.join("data/data").join(KEYSPACE);
+            let found = examine(&dir, &out, &[("flushed", &dir.join("flushed")), ("live", &live)])?;
             self.note(&format!("sstableverify of {name}"), found);
             folders.push(path(&out));
         }
         let found = self.script(&["exports", &folders[0], &folders[1]])?;
         self.note("sstabledump and metadata", found);
+        self.planted(&self.dir.join(ours), &folders[0], &folders[1])
+    }
+
+    /// The same must find what is wrong on purpose.
+    fn planted(&mut self, dir: &Path, ours: &str, theirs: &str) -> Outcome {
+        let (folder, out) = (dir.join("planted"), dir.join("planted-exports"));
+        self.must(&["plant", ours, &path(&folder)])?;
+        examine(dir, &out, &[("planted", &folder)])?;
+        let found = self.script(&["found", &path(&folder), &path(&out), theirs])?;
+        self.note("mistakes on purpose", found);
         Ok(())
     }
 
@@ -235,6 +240,16 @@ impl Run {
         let script = machine::root().join("conformance/family/family.py");
         machine::output(Command::new("python3").arg(script).args(words))
     }
+}
+
+/// What Cassandra's tools say of SSTables, by label, into `out`; the tables are those of a node's directory.
+fn examine(node: &Path, out: &Path, labelled: &[(&str, &Path)]) -> Outcome<(bool, String)> {
+    let mut java = peer::script();
+    java.arg("run").arg(machine::root().join("conformance/family"));
+    java.arg("org.apache.cassandra.tools.Examine").arg(node.join("scratch"));
+    java.arg(node.join("data/data")).arg(KEYSPACE).arg(out);
+    java.args(labelled.iter().map(|(label, folder)| format!("{label}={}", path(folder))));
+    machine::output(&mut java)
 }
 
 fn path(path: &Path) -> String {
