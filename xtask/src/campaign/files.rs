@@ -47,8 +47,20 @@ const FORMATS: [Format; 4] = [
     Format { name: "nb-4.1", release: "4.1", version: "4.1.10", settings: "" },
 ];
 
-/// `campaign files [SEED [TABLES]]`
+/// What is recorded for machines without a JVM.
+const RECORDED_SEED: &str = "1";
+const RECORDED_TABLES: &str = "12";
+
+/// The formats that are recorded (`conformance/family/recorded`).
+pub fn recorded() -> impl Iterator<Item = &'static str> {
+    FORMATS.iter().map(|format| format.name)
+}
+
+/// `campaign files [SEED [TABLES]]`, `campaign files record`
 pub fn campaign(words: &[&str]) -> Outcome {
+    if words == ["record"] {
+        return record();
+    }
     let (seed, tables) = match *words {
         [] => (super::drawn()?.to_string(), TABLES),
         [seed] => (seed.to_owned(), TABLES),
@@ -76,6 +88,23 @@ pub fn campaign(words: &[&str]) -> Outcome {
     println!("{}", super::record(&format!("files-{seed}"), &text)?.display());
     println!("{}", run.summary);
     if run.failed == 0 { Ok(()) } else { Err(format!("{} comparisons failed", run.failed).into()) }
+}
+
+/// Records a small family in each format, and Cassandra's answers.
+fn record() -> Outcome {
+    machine::need(&["python3", "java", "mvn", "bash"])?;
+    let run = Run::new()?;
+    for release in ["5.0", "4.1"] {
+        run.family(release, RECORDED_SEED, RECORDED_TABLES)?;
+    }
+    for format in &FORMATS {
+        let data = path(&run.written(format)?);
+        let answers = run.answers(format.release, format.name);
+        let script = machine::root().join("conformance/family/recorded.py");
+        let mut command = Command::new("python3");
+        machine::run(command.arg(script).args(["record", format.name, &data, &answers]))?;
+    }
+    Ok(())
 }
 
 /// All folders of one campaign, and what it found.
@@ -120,18 +149,10 @@ impl Run {
 
     /// Cassandra writes a family in one format; then each reads what it did not write.
     fn theirs(&mut self, format: &Format) -> Outcome {
-        let name = format!("files/cassandra-{}", format.name);
-        let dir = machine::cache().join("run").join(&name);
-        {
-            let _peer = Self::cassandra(&name, format)?;
-            let nodetool =
-                |words: &[&str]| machine::run(peer::script().arg("nodetool").arg(&dir).args(words));
-            self.filled(format.release, &dir.join("data"), &nodetool)?;
-            self.ask(format.release, format.name)?;
-        }
+        let data = self.written(format)?;
         if !format.settings.is_empty() {
             // drained; a log of mutations at messaging version 13 is none that Helenus reads
-            std::fs::remove_dir_all(dir.join("data/commitlog"))?;
+            std::fs::remove_dir_all(data.join("commitlog"))?;
         }
         let ours = format!("helenus-{}", format.release);
         self.same(
@@ -151,11 +172,27 @@ impl Run {
                 "Cassandra on what Helenus wrote",
             )?;
         }
-        let _node = Node::start_again(&name, ADDRESS, &Self::node_settings())?;
+        let _node = Node::start_again(&Self::name_of(format), ADDRESS, &Self::node_settings())?;
         let asked = format!("helenus-on-{}", format.name);
         self.ask(format.release, &asked)?;
         let what = format!("Helenus on what Cassandra {} wrote as {}", format.version, format.name);
         self.same(format.release, format.name, &asked, &what)
+    }
+
+    /// Cassandra writes a family in one format and is stopped: its data directory.
+    fn written(&self, format: &Format) -> Outcome<PathBuf> {
+        let name = Self::name_of(format);
+        let dir = machine::cache().join("run").join(&name);
+        let _peer = Self::cassandra(&name, format)?;
+        let nodetool =
+            |words: &[&str]| machine::run(peer::script().arg("nodetool").arg(&dir).args(words));
+        self.filled(format.release, &dir.join("data"), &nodetool)?;
+        self.ask(format.release, format.name)?;
+        Ok(dir.join("data"))
+    }
+
+    fn name_of(format: &Format) -> String {
+        format!("files/cassandra-{}", format.name)
     }
 
     fn cassandra(name: &str, format: &Format) -> Outcome<Peer> {

@@ -3,7 +3,7 @@
 mod applications;
 mod compaction;
 mod differences;
-mod files;
+pub mod files;
 pub mod fuzz;
 pub mod hostile;
 mod oracle;
@@ -23,7 +23,7 @@ const FROM_MAX: u64 = 1_000_000_000;
 const USAGE: &str = "campaign seeds|engine|conditions [FROM] [COUNT] | \
                      campaign seeds|engine|conditions --resume | \
                      campaign planted [BUG] | campaign power [OPTIONS] | campaign roundtrip | \
-                     campaign files [SEED [TABLES]] | \
+                     campaign files [SEED [TABLES]] | campaign files record | \
                      campaign fuzz [RUNS] [--seed N] | campaign hostile [SECONDS] | \
                      campaign oracle [--seed N] [--rounds N] | campaign differences | \
                      campaign applications [HOST] | campaign compaction [SEED] [SCENARIOS]";
