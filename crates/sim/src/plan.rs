@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use env::Rng;
-use storage::Options;
 use storage::commitlog::SyncMode;
+use storage::{FlushCompression, Options};
 
 use crate::engine_node::directories;
 
@@ -80,6 +80,8 @@ impl Plan {
             concurrent_compactors: 2,
             compaction_bytes_per_second: if rng.one_in(2) { 0 } else { 4 << 20 },
             incremental_backups: false,
+            flush_compression: FlushCompression::Fast,
+            uuid_identifiers: seed.is_multiple_of(3),
         };
         Self { lives: lives(&rng), sync, options, jumps: jumps(&rng), slow: slow(&rng) }
     }
