@@ -11,6 +11,7 @@ mod build;
 mod command;
 mod expr;
 mod filter;
+pub(crate) mod indexed;
 mod keys;
 mod limits;
 mod operand;
@@ -32,7 +33,7 @@ use crate::ast;
 use crate::context::Bind;
 use crate::error::CqlError;
 use crate::guard::Guard;
-use crate::permission::is_system;
+use crate::permission::{is_local_system, is_system};
 use crate::prepared::ResultColumn;
 use crate::scope::Scope;
 use crate::term::Term;
@@ -203,6 +204,10 @@ impl Select {
         }
         if self.allows_filtering && !is_system(&self.table.keyspace) && !self.table.is_virtual() {
             guard.allow_filtering()?;
+        }
+        let goes_everywhere = self.uses_index() && self.restrictions.is_range;
+        if goes_everywhere && !is_local_system(&self.table.keyspace) {
+            guard.index_query()?;
         }
         Ok(())
     }
@@ -502,6 +507,11 @@ impl Select {
     /// Does a partition with live static values and no live row give one row, with nulls for the rest?
     pub fn wants_static_only_row(&self) -> bool {
         self.restrictions.wants_whole_partitions()
+    }
+
+    /// Is it a read that Cassandra does by an index? Here the table is scanned.
+    pub fn uses_index(&self) -> bool {
+        self.restrictions.uses_index
     }
 
     /// How to sort the rows of several partitions, if they have to be; `LIMIT` applies after that
