@@ -66,7 +66,10 @@ fn indexes_note(schema: &schema::Schema) -> Option<String> {
     });
     let names: Vec<String> = names.collect();
     (!names.is_empty()).then(|| {
-        format!("no files of indexes are kept: a read by one scans its table ({})", names.join(", "))
+        format!(
+            "no files of indexes are kept: a read by one scans its table ({})",
+            names.join(", ")
+        )
     })
 }
 

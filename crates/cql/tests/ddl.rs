@@ -374,14 +374,19 @@ fn indexes_are_refused_as_by_cassandra() {
 #[test]
 fn an_index_is_named_shown_and_dropped_as_by_cassandra() {
     let mut run = small_state();
-    let mut ok = |cql: &str| run.run(cql, Some("inh"), None).unwrap_or_else(|e| panic!("{cql}: {e}"));
+    let mut ok =
+        |cql: &str| run.run(cql, Some("inh"), None).unwrap_or_else(|e| panic!("{cql}: {e}"));
     ok("CREATE TABLE \"Odd_t\" (k int, c int, \"V\" int, m map<int, int>, PRIMARY KEY (k, c))");
     let changed = json!({"change": ["UPDATED", "TABLE", "inh", "Odd_t"]});
     for (create, index, target) in [
         ("CREATE INDEX ON \"Odd_t\" (\"V\")", "\"Odd_t_V_idx\"", "\"V\""),
         ("CREATE INDEX ON \"Odd_t\" (m)", "\"Odd_t_m_idx\"", "values(m)"),
         ("CREATE INDEX ON \"Odd_t\" (keys(m))", "\"Odd_t_m_idx_1\"", "keys(m)"),
-        ("CREATE INDEX ON \"Odd_t\" (entries(m)) USING 'legacy_local_table'", "\"Odd_t_m_idx_2\"", "entries(m)"),
+        (
+            "CREATE INDEX ON \"Odd_t\" (entries(m)) USING 'legacy_local_table'",
+            "\"Odd_t_m_idx_2\"",
+            "entries(m)",
+        ),
         ("CREATE INDEX i ON \"Odd_t\" (c)", "i", "c"),
     ] {
         assert_eq!(ok(create), changed, "{create}");
@@ -399,7 +404,10 @@ fn an_index_is_named_shown_and_dropped_as_by_cassandra() {
     assert_eq!(text, "Index other is a duplicate of existing index Odd_t_m_idx");
     assert_eq!(refused("CREATE INDEX \"a b\" ON \"Odd_t\" (c)"), "Illegal index name a b");
     let text = refused("ALTER TABLE \"Odd_t\" DROP m");
-    assert!(text.ends_with("dependent secondary indexes (Odd_t_m_idx, Odd_t_m_idx_1, Odd_t_m_idx_2)"), "{text}");
+    assert!(
+        text.ends_with("dependent secondary indexes (Odd_t_m_idx, Odd_t_m_idx_1, Odd_t_m_idx_2)"),
+        "{text}"
+    );
     let text = refused("CREATE CUSTOM INDEX ON \"Odd_t\" (c) USING 'sai'");
     assert_eq!(text, "An index of class 'sai' is not supported yet");
 }

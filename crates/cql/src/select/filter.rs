@@ -44,7 +44,9 @@ impl Test {
     /// An index has no values that are longer than it can name.
     fn check_indexed(&self) -> Result<(), CqlError> {
         let size = match self {
-            Self::Compare(_, value) | Self::Contains(value) | Self::ContainsKey(value) => value.len(),
+            Self::Compare(_, value) | Self::Contains(value) | Self::ContainsKey(value) => {
+                value.len()
+            }
             Self::Entry(key, value) => indexed::entry_size(key, value),
             Self::In(_) => 0,
         };

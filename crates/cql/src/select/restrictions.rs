@@ -232,11 +232,7 @@ impl Restrictions {
         false
     }
 
-    fn process_clustering(
-        &mut self,
-        select: &ast::Select,
-        table: &Table,
-    ) -> Result<(), CqlError> {
+    fn process_clustering(&mut self, select: &ast::Select, table: &Table) -> Result<(), CqlError> {
         if !select.allow_filtering && !self.has_index(table) {
             self.check_clustering(table)?;
         }

@@ -116,7 +116,9 @@ fn an_index_serves_what_cassandras_serves_and_no_more() {
         assert!(text.starts_with(why), "{condition}: {text}");
     }
     // what needs no index goes as without one
-    for condition in ["a = 1 AND b = 1 ORDER BY c DESC", "a IN (0, 1) AND b = 1 AND c = 1 AND d = 1"] {
+    for condition in
+        ["a = 1 AND b = 1 ORDER BY c DESC", "a IN (0, 1) AND b = 1 AND c = 1 AND d = 1"]
+    {
         let of = |table| read(&world, &format!("SELECT * FROM {table} WHERE {condition}"), None);
         assert_eq!(of("t").unwrap(), of("u").unwrap(), "{condition}");
     }
@@ -125,7 +127,8 @@ fn an_index_serves_what_cassandras_serves_and_no_more() {
 #[test]
 fn what_an_index_cannot_name_is_neither_asked_for_nor_written() {
     let mut world = world();
-    world.create("CREATE TABLE x (k int PRIMARY KEY, w text, m map<text, text>, p map<text, text>)");
+    world
+        .create("CREATE TABLE x (k int PRIMARY KEY, w text, m map<text, text>, p map<text, text>)");
     for target in ["w", "entries(m)", "keys(p)"] {
         world.create(&format!("CREATE INDEX ON x ({target})"));
     }
