@@ -46,6 +46,8 @@ POOLS = {
     'duration': [('1d', 'duration:0,1,0', '"1d"'), ('1mo2d3h', 'duration:1,2,10800000000000', '"1mo2d3h"'), ('-1ns', 'duration:0,0,-1', '"-1ns"')],
     'inet': [("'127.0.0.1'", 'inet:127.0.0.1', '"127.0.0.1"'), ("'::1'", 'inet:::1', '"::1"'), ("'10.0.0.1'", 'inet:10.0.0.1', '"10.0.0.1"')],
 }
+# Of values that are equal and do not look alike: the one for all.
+ONE_FOR_ALL = {('decimal', '1.50'): POOLS['decimal'][1]}
 SCALARS = sorted(POOLS)
 KEYABLE = [t for t in SCALARS if t != 'duration']
 NUMBERS = ['int', 'bigint', 'smallint', 'tinyint', 'varint', 'float', 'double', 'decimal']
@@ -132,13 +134,15 @@ def _vint(n):
     return bytes([n])
 
 
-def value(r, kind):
-    """A random value of a type, not null at the top."""
+def value(r, kind, alike=False):
+    """A random value of a type, not null at the top; `alike`: equal ones shall look alike."""
     if kind.scalar():
         literal, raw, text = r.choice(POOLS[kind.name])
+        if alike:
+            literal, raw, text = ONE_FOR_ALL.get((kind.name, literal), (literal, raw, text))
         return Value(literal, raw if isinstance(raw, bytes) else encode_value(raw), text)
-    many = lambda t: [value(r, t) for _ in range(r.choice([0, 1, 1, 2, 3]))]
-    maybe = lambda t: NULL if r.random() < 0.12 else value(r, t)
+    many = lambda t: [value(r, t, alike) for _ in range(r.choice([0, 1, 1, 2, 3]))]
+    maybe = lambda t: NULL if r.random() < 0.12 else value(r, t, alike)
     if kind.name in ('list', 'set'):
         items = many(kind.args[0])
         if kind.name == 'set':
@@ -148,7 +152,7 @@ def value(r, kind):
                      struct.pack('>i', len(items)) + b''.join(_sized(i.raw) for i in items), '[' + ', '.join(i.json for i in items) + ']')
     if kind.name == 'map':
         keys = list({k.raw: k for k in many(kind.args[0])}.values())
-        pairs = [(k, value(r, kind.args[1])) for k in keys]
+        pairs = [(k, value(r, kind.args[1], alike)) for k in keys]
         name = lambda k: k.json if k.json.startswith('"') else f'"{k.json}"'
         return Value('{' + ', '.join(f'{k.literal}: {v.literal}' for k, v in pairs) + '}',
                      struct.pack('>i', len(pairs)) + b''.join(_sized(k.raw) + _sized(v.raw) for k, v in pairs),
@@ -157,7 +161,7 @@ def value(r, kind):
         items = [maybe(t) for t in kind.args]
         return Value('(' + ', '.join(i.literal for i in items) + ')', b''.join(_sized(i.raw) for i in items), '[' + ', '.join(i.json for i in items) + ']')
     if kind.name == 'vector':
-        items = [value(r, kind.args[0]) for _ in range(kind.size)]
+        items = [value(r, kind.args[0], alike) for _ in range(kind.size)]
         lead = (lambda raw: _vint(len(raw)) + raw) if kind.args[0].name == 'text' else (lambda raw: raw)
         return Value('[' + ', '.join(i.literal for i in items) + ']', b''.join(lead(i.raw) for i in items), '[' + ', '.join(i.json for i in items) + ']')
     fields = [(f, maybe(t)) for f, t in kind.fields]

@@ -19,7 +19,8 @@ import time
 from wire import (AUTH_RESPONSE, BATCH, COMPRESSED, EXECUTE, OPTIONS, PREPARE, QUERY, QUERY_TAIL, QUERY_TAIL_V5, REGISTER, SECONDS, STARTUP,
                   Connection, frame, integer, long_string, lz4_bomb, segment, short, snappy_bomb, startup_body, string)
 
-# Attacks a second, each on a connection of its own, beside which others' 99th percentile may at most double.
+# Attacks a second, each on a connection of its own, beside which others' 99th percentile may be at most twice that beside
+# as many requests that mean no harm.
 PACE = 100
 # Measurements of each kind, in turn.
 ROUNDS = 3
@@ -309,13 +310,15 @@ def measure(run, seconds):
     for _ in range(ROUNDS):
         for name, attack, pace in cells:
             found[name].append(percentiles(attack, pace))
-    alone, wrong = None, 0
+    # Clients and node share cores here: what any neighbour costs at that pace is the measure of what an attack may cost.
+    medians = {name: [statistics.median(column) for column in zip(*rows)] for name, rows in found.items()}
+    wrong = 0
     for name, _, pace in cells:
-        count, median, p99 = (statistics.median(column) for column in zip(*found[name]))
-        alone = alone or p99
+        count, median, p99 = medians[name]
         each = ' '.join(str(row[2]) for row in found[name])
-        print(f'{name:<30}{count:>7.0f} reads  p50 {median:>6.0f} us  p99 {p99:>6.0f} us ({each})  {p99 / alone:.2f}', flush=True)
-        wrong += pace == 1 / PACE and not name.startswith('good') and p99 > 2 * alone
+        measure = medians['nobody' if name == 'nobody' else 'good neighbour, ' + name.split(', ')[1]][2]
+        print(f'{name:<30}{count:>7.0f} reads  p50 {median:>6.0f} us  p99 {p99:>6.0f} us ({each})  {p99 / measure:.2f}', flush=True)
+        wrong += pace == 1 / PACE and p99 > 2 * measure
     return 1 if wrong else 0
 
 

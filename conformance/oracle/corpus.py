@@ -17,6 +17,7 @@ directives; all other comments are prose. `sticky` ones hold to the end of the f
     skip_metadata       of an execution
     ignore C...         cells of these columns are not compared (ids, versions, times); `ignore rows` compares metadata only
     unordered           rows are compared as a bag
+    cassandra fails     Cassandra answers by mistake with an exception that nobody meant: whatever is answered instead will do
     settle              repeat until the answer is not an error or empty, for up to 20 s (index builds, views)
     line                the next line is the statement as it stands, no `;` looked for
     json "..."          the statement is this JSON string
@@ -38,7 +39,7 @@ from wire import UNSET, value
 
 STICKY = {'protocol', 'now', 'clock', 'events', 'needs'}
 ONCE = {'page', 'prepare', 'bind', 'values', 'names', 'consistency', 'serial', 'timestamp', 'keyspace', 'skip_metadata',
-        'ignore', 'unordered', 'settle'}
+        'ignore', 'unordered', 'settle', 'cassandra'}
 BATCH_KINDS = {'logged': 0, 'unlogged': 1, 'counter': 2}
 
 

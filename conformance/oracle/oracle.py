@@ -5,8 +5,9 @@
     oracle.py --golden HOST_A --planted      each difference of planted.py is put into the answers: does the corpus find it?
     oracle.py --record HOST_B [FILE...]      writes those from a real Cassandra
 
-In a generated file (gen_*) an answer of Cassandra's that is an exception nobody meant is not compared, nor what is asked of
-a table after a write to it failed so; a difference is shown with the fewest statements of its table that lead to it.
+Where a statement says `-- cassandra fails`, an answer of Cassandra's that is an exception nobody meant is not compared, and there
+must be one. In a generated file (gen_*) such an answer is not compared wherever it is, nor what is asked of a table
+after a write to it failed so; a difference is shown with the fewest statements of its table that lead to it.
 
 Options: --without FEATURE (leave out files that say `-- needs FEATURE`), --messages (show differing error texts too),
 --show N (differences shown, default 40), --summary FILE (a JSON line of counts), --known FILE (a list of statements as
@@ -62,11 +63,14 @@ def name(path, step):
     return f'{os.path.splitext(os.path.basename(path))[0]}:{step.line}'
 
 
-def comparable(ours, theirs):
+def comparable(ours, theirs, fails=False):
     """Both answers without the texts whose wording is only reported.
 
-    SERVER_ERROR from Cassandra is an exception of its own that nobody meant: there any error will do.
+    SERVER_ERROR from Cassandra is an exception of its own that nobody meant: there any error will do. If it is said of the
+    statement that it `fails` so, any answer will do.
     """
+    if fails and is_mistake(theirs):
+        return [dict(kind='mistake')] * 2
     pair = []
     for answer in (ours, theirs):
         answer = dict(answer)
@@ -82,9 +86,17 @@ def plain_json(answers):
     return json.loads(json.dumps(answers))
 
 
-def agree(ours, theirs):
+def fails(step):
+    """Is it said of a statement that Cassandra answers it by mistake?"""
+    return step.get('cassandra') == 'fails'
+
+
+def agree(ours, theirs, failing=False):
     """Do both servers answer alike, as far as is compared?"""
-    return len(ours) == len(theirs) and all(a == b for a, b in map(comparable, plain_json(ours), plain_json(theirs)))
+    if failing and not any(map(is_mistake, theirs)):
+        return False  # nothing that is left out is left out for nothing
+    pairs = zip(plain_json(ours), plain_json(theirs))
+    return len(ours) == len(theirs) and all(a == b for a, b in (comparable(*pair, failing) for pair in pairs))
 
 
 def show(answer):
@@ -117,7 +129,8 @@ class Report:
         self.statements += 1
         self.answers += max(len(ours), len(theirs))
         theirs, ours = plain_json(theirs), plain_json(ours)
-        same = agree(ours, theirs)
+        same = agree(ours, theirs, fails(step))
+        self.left_out += fails(step)
         wording = same and ours != theirs
         self.messages += wording
         if name(path, step) in self.known:

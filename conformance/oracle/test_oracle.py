@@ -12,7 +12,7 @@ import wire  # noqa: E402
 from corpus import encode_value, encode_varint, parse  # noqa: E402
 from coverage import counts  # noqa: E402
 from mistakes import Spoiled, is_mistake  # noqa: E402
-from oracle import comparable  # noqa: E402
+from oracle import agree, comparable, fails  # noqa: E402
 from planted import PLANTED, Planter, Rows  # noqa: E402
 from shrink import shrink, story  # noqa: E402
 
@@ -83,6 +83,16 @@ class Comparison(unittest.TestCase):
         theirs = dict(kind='error', code='0000', message='java.lang.NullPointerException')
         self.assertEqual(*comparable(dict(kind='error', code='2200', message='a'), theirs))
         self.assertNotEqual(*comparable(dict(kind='void'), theirs))
+
+    def test_where_cassandra_is_said_to_fail_it_must_and_only_that_answer_is_left_out(self):
+        void, other = dict(kind='void'), dict(kind='error', code='2200', message='a')
+        mistake = dict(kind='error', code='1100', message='b', detail=[1, 0, 1, 'SIMPLE'])
+        self.assertTrue(agree([void, other], [void, mistake], failing=True))
+        self.assertFalse(agree([other, other], [void, mistake], failing=True))
+        self.assertFalse(agree([void, other], [void, mistake]))
+        self.assertFalse(agree([void, other], [void, other], failing=True))
+        said, not_said = steps('-- cassandra fails\nSELECT 1;\nSELECT 2;\n')
+        self.assertEqual((fails(said), fails(not_said)), (True, False))
 
     def test_rows_differ_by_one_byte(self):
         theirs = dict(kind='rows', columns=[], rows=[['00']])

@@ -419,7 +419,7 @@ fn first_start() -> Outcome<Tally> {
 
 /// Seeds of the simulated worlds that run each time, from 1; those of whole nodes, of the engine alone, and
 /// of conditional statements.
-const SEEDS: [(&str, u64); 3] = [("seeds", 200), ("engine", 100), ("conditions", 60)];
+const SEEDS: [(&str, u64); 3] = [("seeds", 200), ("engine", 150), ("conditions", 60)];
 /// Seeds that failed once.
 const ONCE_FAILED: [u64; 2] = [303, 728];
 /// Seeds that two processes run, to the same end.

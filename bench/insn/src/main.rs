@@ -96,6 +96,7 @@ fn request<'a>(options: &'a QueryOptions<'a>, deadline: Instant) -> Request<'a> 
         user: None,
         tracing: None,
         guard: OnceCell::new(),
+        is_shard_aware: false,
     }
 }
 
@@ -121,7 +122,7 @@ async fn once(env: &Env, node: &Rc<Coordinator>, decoder: &mut Decoder, bytes: &
 }
 
 async fn prepare(node: &Rc<Coordinator>, statement: &str) -> Vec<u8> {
-    match node.prepare(statement, None, None, None, None, &mut Vec::new()).await {
+    match node.prepare(statement, None, false, None, None, &mut Vec::new()).await {
         Ok(info) => info.id.to_vec(),
         Err(error) => panic!("{statement}: {}", error.message),
     }

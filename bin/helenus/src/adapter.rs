@@ -26,6 +26,7 @@ fn request<'a>(
         user: context.session.user(),
         tracing: tracing.clone(),
         guard: OnceCell::new(),
+        is_shard_aware: context.session.is_shard_aware,
     }
 }
 
@@ -82,8 +83,9 @@ impl server::Coordinator for Handler {
         let user = context.session.user();
         let user = user.as_ref();
         let mut warnings = Vec::new();
-        let session = session.as_deref();
-        let result = self.0.prepare(text, session, keyspace, of, user, &mut warnings).await;
+        let within = keyspace.or(session.as_deref());
+        let shards = context.session.is_shard_aware;
+        let result = self.0.prepare(text, within, shards, of, user, &mut warnings).await;
         self.0.end_prepare_tracing(tracing.as_ref());
         let result = result.map(|info| {
             warnings.extend(info.warnings);

@@ -35,6 +35,7 @@ async fn execute(coordinator: &Rc<Coordinator>, text: &str) -> Result<(), String
         user: None,
         tracing: None,
         guard: OnceCell::new(),
+        is_shard_aware: false,
     };
     let outcome = coordinator.query(text, request).await;
     outcome.result.map(drop).map_err(|error| error.message)

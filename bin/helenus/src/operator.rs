@@ -1,23 +1,24 @@
 //! What `nodetool` asks of the node, answered by its layers.
 
 use std::net::SocketAddr;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 
 use admin::{
-    Answer, Cache, ChunkCache, Cluster, CompactionStats, Life, Liveness, NewSnapshot, NodeInfo,
-    Operator, OperatorError, Release, Replication, Ring, RingNode, RunningCompaction,
-    SnapshotDetails, TableStats, Timeout,
+    Answer, Cache, ChunkCache, Cluster, CompactionStats, Life, Liveness, NewImport, NewSnapshot,
+    NodeInfo, Operator, OperatorError, PastCompaction, Release, Replication, Ring, RingNode,
+    RunningCompaction, SnapshotDetails, StopWhich, TableName, TableStats, Timeout,
 };
 use cluster::Identity;
 use config::{Config, Snitch, Timeouts};
 use env::{Class, File, IoKind, OpenOptions};
 use schema::{Keyspace, Strategy, TableId};
+use sstable::descriptor::{Component, NB};
 use storage::shards::{HasShards, Stopping};
-use storage::{Engine, StorageError};
-use types::Uuid;
+use storage::{Engine, PartitionKey, StorageError};
+use types::{CqlType, Uuid};
 
 use crate::error::NodeError;
 use crate::node::Node;
@@ -329,11 +330,178 @@ impl Operator for Operations {
         Ok(())
     }
 
-    async fn compact(&self, keyspace: &str, tables: &[String]) -> Answer<()> {
+    async fn compact(&self, keyspace: &str, tables: &[String], split: bool) -> Answer<()> {
         for table in self.tables(keyspace, tables)? {
-            ignore_dropped(self.storage()?.compact_all(table).await)?;
+            ignore_dropped(self.storage()?.major_compaction(table, split).await)?;
         }
         Ok(())
+    }
+
+    async fn compact_files(&self, files: &[String]) -> Answer<()> {
+        let node = self.storage()?;
+        let names: Vec<&std::ffi::OsStr> =
+            files.iter().filter_map(|file| Path::new(file.trim()).file_name()).collect();
+        for (id, store) in self.engine().stores() {
+            let is_named = |sstable: &storage::SSTable| {
+                let path = sstable.path(&Component::Data);
+                // by its name alone in whatever directory it is, or by its path
+                files.iter().any(|file| Path::new(file.trim()) == path)
+                    || (files.iter().all(|file| !file.contains('/'))
+                        && path.file_name().is_some_and(|name| names.contains(&name)))
+            };
+            if store.live().tables().iter().any(|sstable| is_named(sstable)) {
+                ignore_dropped(node.compact_these(id, is_named).await.map(drop))?;
+            }
+        }
+        Ok(())
+    }
+
+    async fn upgrade(&self, keyspace: &str, tables: &[String], all: bool) -> Answer<()> {
+        for id in self.tables(keyspace, tables)? {
+            let Ok(store) = self.engine().store(id) else { continue };
+            let is_old =
+                |table: &&Arc<storage::SSTable>| all || table.table.descriptor.version != NB;
+            let live = store.live();
+            let old: Vec<u64> = live.tables().iter().filter(is_old).map(|t| t.number).collect();
+            for number in old {
+                // one by one: what a compaction replaced meanwhile is new by now
+                let only = self.storage()?.compact_these(id, |table| table.number == number);
+                ignore_dropped(only.await.map(drop))?;
+            }
+        }
+        Ok(())
+    }
+
+    async fn import(&self, import: NewImport) -> Answer<Vec<String>> {
+        let NewImport { of, directories, keep_level, copy, verify } = import;
+        let schema = self.engine().schema();
+        let table = schema.table(&of.keyspace, &of.table).filter(|table| !table.is_virtual());
+        let Some(table) = table else {
+            let text = format!("ColumnFamilyStore for {}/{} not found.", of.keyspace, of.table);
+            return Err(failed(text));
+        };
+        let mut places = Vec::new();
+        for directory in directories {
+            let there = self.0.env().metadata(&directory).await.map_err(failed)?;
+            if !there.is_some_and(|metadata| metadata.is_dir) {
+                return Err(failed(format!("Directory {directory} does not exist")));
+            }
+            places.push(PathBuf::from(directory));
+        }
+        let how = storage::Import { copy, keep_level, verify };
+        let refused = self.storage()?.import(table.id, &places, how).await.map_err(failed)?;
+        let tell = |(directory, error): (PathBuf, StorageError)| {
+            self.0.say_seldom("ERROR", format!("import from {}: {error}", directory.display()));
+            directory.display().to_string()
+        };
+        Ok(refused.into_iter().map(tell).collect())
+    }
+
+    async fn compaction_history(&self) -> Answer<Vec<PastCompaction>> {
+        let coordinator = self.0.coordinator().ok_or_else(|| failed(Stopping))?;
+        let past = |row: cluster::CompactionRow| PastCompaction {
+            id: row.id,
+            keyspace: row.keyspace,
+            table: row.table,
+            compacted_at: row.compacted_at,
+            bytes_in: row.bytes_in,
+            bytes_out: row.bytes_out,
+            rows_merged: row.rows_merged,
+            properties: row.properties,
+        };
+        let rows = coordinator.compaction_history().await.map_err(|e| failed(e.message))?;
+        Ok(rows.into_iter().map(past).collect())
+    }
+
+    async fn stop_compactions(&self, which: StopWhich) -> Answer<()> {
+        self.storage()?.stop_compactions(|running| match &which {
+            StopWhich::Kind(kind) => kind.as_ref().is_none_or(|kind| kind == running.kind),
+            StopWhich::Id(id) => Uuid(u128::from_be_bytes(running.id)).to_string() == *id,
+        });
+        Ok(())
+    }
+
+    async fn compaction_throughput(&self) -> Answer<u64> {
+        Ok(self.storage()?.compaction_throughput())
+    }
+
+    async fn set_compaction_throughput(&self, bytes_per_second: u64) -> Answer<()> {
+        self.storage()?.set_compaction_throughput(bytes_per_second);
+        Ok(())
+    }
+
+    async fn concurrent_compactors(&self) -> Answer<u64> {
+        Ok(self.storage()?.concurrent_compactors() as u64)
+    }
+
+    async fn set_concurrent_compactors(&self, count: u64) -> Answer<()> {
+        self.storage()?.set_concurrent_compactors(count as usize);
+        Ok(())
+    }
+
+    async fn set_autocompaction(
+        &self,
+        keyspace: &str,
+        tables: &[String],
+        enabled: bool,
+    ) -> Answer<()> {
+        for table in self.tables(keyspace, tables)? {
+            self.storage()?.set_autocompaction(table, enabled);
+        }
+        Ok(())
+    }
+
+    async fn autocompaction(
+        &self,
+        keyspace: &str,
+        tables: &[String],
+    ) -> Answer<Vec<(String, bool)>> {
+        let schema = self.engine().schema();
+        let mut found = Vec::new();
+        for id in self.tables(keyspace, tables)? {
+            let Some(table) = schema.table_by_id(&id) else { continue };
+            found.push((table.name.clone(), self.storage()?.autocompaction(id)));
+        }
+        Ok(found)
+    }
+
+    async fn data_paths(
+        &self,
+        keyspace: &str,
+        table: Option<&str>,
+    ) -> Answer<Vec<(String, Vec<String>)>> {
+        let names: Vec<String> = table.iter().map(|name| (*name).to_owned()).collect();
+        let schema = self.engine().schema();
+        let mut found = Vec::new();
+        for id in self.tables(keyspace, &names)? {
+            let Some(table) = schema.table_by_id(&id) else { continue };
+            let directories = self.0.config().data_file_directories.iter();
+            let paths = directories.map(|data| storage::table_directory(data, table));
+            found.push((table.name.clone(), paths.map(|p| p.display().to_string()).collect()));
+        }
+        Ok(found)
+    }
+
+    async fn sstables_of(
+        &self,
+        table: &TableName,
+        key: &str,
+        hex: bool,
+    ) -> Answer<Vec<(Option<usize>, String)>> {
+        let [id] = self.tables(&table.keyspace, std::slice::from_ref(&table.table))?[..] else {
+            return Ok(Vec::new());
+        };
+        let schema = self.engine().schema();
+        let Some(table) = schema.table_by_id(&id) else { return Ok(Vec::new()) };
+        let key = key_bytes(table, key, hex)?;
+        let key = PartitionKey::new(key.as_slice());
+        let by_levels = table.params.compaction.class.ends_with("LeveledCompactionStrategy");
+        let found = self.engine().sstables_with(id, key.as_ref()).await.map_err(failed)?;
+        let line = |sstable: &Arc<storage::SSTable>| {
+            let path = sstable.path(&Component::Data).display().to_string();
+            (by_levels.then(|| sstable.level()), path)
+        };
+        Ok(found.iter().map(line).collect())
     }
 
     async fn snapshot(&self, snapshot: NewSnapshot) -> Answer<()> {
@@ -461,6 +629,24 @@ impl Operator for Operations {
         }
         Ok(())
     }
+}
+
+/// The bytes of a partition's key from what the operator wrote: its values, with colons between them, or their digits.
+fn key_bytes(table: &schema::Table, text: &str, hex: bool) -> Answer<Vec<u8>> {
+    let refused = |what: String| OperatorError::BadUse(what);
+    if hex {
+        let digits = CqlType::Blob.parse_text(text, 0);
+        return digits.map_err(|e| refused(e.to_string()));
+    }
+    let texts: Vec<&str> = match table.partition_key.len() {
+        1 => vec![text],
+        _ => text.split(':').collect(),
+    };
+    let columns = table.partition_key.iter();
+    let values = columns.zip(&texts).map(|(column, text)| column.ty.parse_text(text, 0));
+    let values: Result<Vec<_>, _> = values.collect();
+    let values = values.map_err(|e| refused(e.to_string()))?;
+    table.partition_key_bytes(&values).map_err(|e| refused(e.to_string()))
 }
 
 /// A table that was dropped meanwhile is nothing to complain about.

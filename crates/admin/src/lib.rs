@@ -23,9 +23,9 @@ pub mod wire;
 pub use connections::{ACCEPT_PAUSE, BindError};
 pub use guardrails::{Category, Setting, Shown};
 pub use operator::{
-    Answer, Cache, ChunkCache, Cluster, CompactionStats, Life, Liveness, NetworkCache, NewSnapshot,
-    NodeInfo, Operator, OperatorError, Release, Replication, Ring, RingNode, RunningCompaction,
-    SnapshotDetails, Snapshots, TableName, TableStats,
+    Answer, Cache, ChunkCache, Cluster, CompactionStats, Life, Liveness, NetworkCache, NewImport,
+    NewSnapshot, NodeInfo, Operator, OperatorError, PastCompaction, Release, Replication, Ring,
+    RingNode, RunningCompaction, SnapshotDetails, Snapshots, StopWhich, TableName, TableStats,
 };
 pub use run::{Reply, run};
 pub use timeout::{Timeout, UnknownTimeout};

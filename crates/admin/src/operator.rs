@@ -44,8 +44,56 @@ pub trait Operator: 'static {
     /// Flushes tables of a keyspace that exists: all if `tables` is empty. A table that is none is
     /// [`OperatorError::Failed`] (`Unknown keyspace/cf pair (ks.t)`).
     async fn flush(&self, keyspace: &str, tables: &[String]) -> Answer<()>;
-    /// Compacts tables, chosen as in [`Operator::flush`], as far as their strategy will.
-    async fn compact(&self, keyspace: &str, tables: &[String]) -> Answer<()>;
+    /// Compacts tables, chosen as in [`Operator::flush`], as far as their strategy will; with `split` into several files
+    /// where it would make one.
+    async fn compact(&self, keyspace: &str, tables: &[String], split: bool) -> Answer<()>;
+    /// Compacts the SSTables of these data files; those that are not live are left out.
+    async fn compact_files(&self, files: &[String]) -> Answer<()>;
+    /// Rewrites the SSTables of tables, chosen as in [`Operator::flush`], in the version that the node writes: those of
+    /// others, or `all`.
+    async fn upgrade(&self, keyspace: &str, tables: &[String], all: bool) -> Answer<()>;
+    /// Takes over SSTables; the directories whose were refused. A directory that is not there is
+    /// [`OperatorError::Failed`] (`Directory x does not exist`); so is an unknown table.
+    async fn import(&self, import: NewImport) -> Answer<Vec<String>>;
+    /// The compactions of the last week, the latest first.
+    async fn compaction_history(&self) -> Answer<Vec<PastCompaction>>;
+    /// Stops compactions under way: those of a kind, or the one of an id.
+    async fn stop_compactions(&self, which: StopWhich) -> Answer<()>;
+    /// `compaction_throughput`, in bytes a second; 0 is no limit.
+    async fn compaction_throughput(&self) -> Answer<u64>;
+    /// Sets it until the next start.
+    async fn set_compaction_throughput(&self, bytes_per_second: u64) -> Answer<()>;
+    /// `concurrent_compactors`.
+    async fn concurrent_compactors(&self) -> Answer<u64>;
+    /// Sets it until the next start.
+    async fn set_concurrent_compactors(&self, count: u64) -> Answer<()>;
+    /// Lets tables, chosen as in [`Operator::flush`], be compacted by themselves, or not.
+    async fn set_autocompaction(
+        &self,
+        keyspace: &str,
+        tables: &[String],
+        enabled: bool,
+    ) -> Answer<()>;
+    /// Which tables, chosen as in [`Operator::flush`], are compacted by themselves.
+    async fn autocompaction(
+        &self,
+        keyspace: &str,
+        tables: &[String],
+    ) -> Answer<Vec<(String, bool)>>;
+    /// The directories of a table's files; of all tables of a keyspace, if there is no name.
+    async fn data_paths(
+        &self,
+        keyspace: &str,
+        table: Option<&str>,
+    ) -> Answer<Vec<(String, Vec<String>)>>;
+    /// The data files of a table that may hold a partition, with their levels where it is compacted by levels. The key
+    /// is text, or hexadecimal digits of its bytes.
+    async fn sstables_of(
+        &self,
+        table: &TableName,
+        key: &str,
+        hex: bool,
+    ) -> Answer<Vec<(Option<usize>, String)>>;
     /// Takes a snapshot. One of that name that is there is [`OperatorError::Failed`] (`Snapshot x already exists.`).
     async fn snapshot(&self, snapshot: NewSnapshot) -> Answer<()>;
     /// All snapshots of all tables, by name.
@@ -442,6 +490,51 @@ pub struct CompactionStats {
     pub throughput: u64,
     /// Under way.
     pub running: Vec<RunningCompaction>,
+}
+
+/// SSTables to take over.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NewImport {
+    /// Into which table.
+    pub of: TableName,
+    /// Where they are.
+    pub directories: Vec<String>,
+    /// They keep their levels.
+    pub keep_level: bool,
+    /// They stay where they are, too.
+    pub copy: bool,
+    /// All of each is read before.
+    pub verify: bool,
+}
+
+/// Which compactions to stop.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum StopWhich {
+    /// Those of a kind, as [`RunningCompaction::kind`] names it; all, if there is none.
+    Kind(Option<String>),
+    /// The one of an id.
+    Id(String),
+}
+
+/// A compaction that ended.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct PastCompaction {
+    /// Its time-UUID.
+    pub id: String,
+    /// Keyspace.
+    pub keyspace: String,
+    /// Table.
+    pub table: String,
+    /// When it ended, in milliseconds since the epoch.
+    pub compacted_at: i64,
+    /// Bytes read.
+    pub bytes_in: i64,
+    /// Bytes written.
+    pub bytes_out: i64,
+    /// How many partitions were in so many SSTables: `{1:5, 4:1}`.
+    pub rows_merged: String,
+    /// `{compaction_type:Compaction}`.
+    pub properties: String,
 }
 
 /// A compaction under way.

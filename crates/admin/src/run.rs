@@ -8,6 +8,7 @@ use crate::output::{cluster, compaction, info, snapshots, status, tables};
 use crate::verb::{Selection, TableFilter, Verb, bad_use, check_snapshot};
 
 const MICROS_PER_MILLI: i64 = 1000;
+const MEBIBYTE: u64 = 1 << 20;
 
 /// What a verb said.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -70,6 +71,29 @@ pub async fn run<O: Operator>(env: &Env, operator: &O, verb: Verb) -> Reply {
                 Err(reply) => Reply { out: said + &reply.out, ..reply },
             }
         }
+        Verb::Import { import, quick } => {
+            let said = match quick {
+                true => {
+                    "Doing a quick import - skipping sstable verification and row cache invalidation\n"
+                }
+                false => "",
+            };
+            match operator.import(import).await {
+                Ok(refused) if refused.is_empty() => Reply::ok(said),
+                Ok(refused) => Reply {
+                    out: said.to_owned(),
+                    err: format!(
+                        "Some directories failed to import, check server logs for details:\n{}\n",
+                        refused.join("\n")
+                    ),
+                    exit: 1,
+                },
+                Err(error) => {
+                    let reply = Reply::from(error);
+                    Reply { out: said.to_owned() + &reply.out, ..reply }
+                }
+            }
+        }
         verb => text(env, operator, verb).await.map_or_else(Reply::from, Reply::ok),
     }
 }
@@ -87,15 +111,20 @@ async fn text<O: Operator>(env: &Env, operator: &O, verb: Verb) -> Answer<String
             let name = name.as_deref();
             return Ok(snapshots::clearing(&keyspaces, name, older_than, before_text.as_deref()));
         }
-        Verb::Compact(selection) => {
-            for keyspace in keyspaces(operator, &selection).await? {
-                operator.compact(&keyspace, &selection.tables).await?;
+        Verb::Compact { of, split } => {
+            for keyspace in keyspaces(operator, &of).await? {
+                operator.compact(&keyspace, &of.tables, split).await?;
             }
+        }
+        Verb::CompactFiles(files) => operator.compact_files(&files).await?,
+        Verb::CompactionHistory => {
+            return Ok(compaction::history(&operator.compaction_history().await?));
         }
         Verb::CompactionStats { human_readable, vtable } => {
             let stats = operator.compaction_stats().await?;
             return Ok(compaction::print(&stats, human_readable, vtable));
         }
+        Verb::DataPaths(names) => return data_paths(operator, names).await,
         Verb::DescribeCluster { print_port } => {
             let facts = operator.cluster().await?;
             let ring = operator.ring(None).await?;
@@ -115,6 +144,16 @@ async fn text<O: Operator>(env: &Env, operator: &O, verb: Verb) -> Answer<String
         Verb::GetGuardrails(shown) => {
             return guardrails::print(&operator.settings().await?, &shown);
         }
+        Verb::GetCompactionThroughput { precise } => {
+            let rate = operator.compaction_throughput().await?;
+            let quiet = "Use the -d flag to quiet this error and get the exact throughput in MiB/s";
+            let text = compaction::throughput(rate, precise);
+            return text.ok_or_else(|| OperatorError::Failed(quiet.to_owned()));
+        }
+        Verb::GetConcurrentCompactors => {
+            let count = operator.concurrent_compactors().await?;
+            return Ok(format!("Current concurrent compactors in the system is: \n{count}\n"));
+        }
         Verb::GetTimeout(timeout) => {
             let millis = operator.timeout(timeout).await?;
             return Ok(format!("Current timeout for type {timeout}: {millis} ms\n"));
@@ -130,7 +169,23 @@ async fn text<O: Operator>(env: &Env, operator: &O, verb: Verb) -> Answer<String
             return Ok(snapshots::list(&found, ephemeral));
         }
         Verb::RefreshSizeEstimates => operator.refresh_size_estimates().await?,
-        Verb::Snapshot { .. } => {}
+        Verb::SSTables { of, key, hex, levels } => {
+            let line = |(level, file): (Option<usize>, String)| match level.filter(|_| levels) {
+                Some(level) => format!("{level}: {file}\n"),
+                None => format!("{file}\n"),
+            };
+            return Ok(operator.sstables_of(&of, &key, hex).await?.into_iter().map(line).collect());
+        }
+        Verb::SetAutoCompaction { of, enabled } => {
+            for keyspace in keyspaces(operator, &of).await? {
+                operator.set_autocompaction(&keyspace, &of.tables, enabled).await?;
+            }
+        }
+        Verb::SetCompactionThroughput { mebibytes } => {
+            operator.set_compaction_throughput(mebibytes.saturating_mul(MEBIBYTE)).await?;
+        }
+        Verb::SetConcurrentCompactors(count) => operator.set_concurrent_compactors(count).await?,
+        Verb::Import { .. } | Verb::Snapshot { .. } => {}
         Verb::SetGuardrails(arguments) => {
             let settings = guardrails::settings(&arguments)?;
             let set = operator.set_guardrails(&settings).await;
@@ -141,6 +196,16 @@ async fn text<O: Operator>(env: &Env, operator: &O, verb: Verb) -> Answer<String
         Verb::Status { keyspace, print_port } => {
             return Ok(status::print(&operator.ring(keyspace.as_deref()).await?, print_port));
         }
+        Verb::StatusAutoCompaction { of, all } => {
+            let mut states = Vec::new();
+            for keyspace in keyspaces(operator, &of).await? {
+                for (table, enabled) in operator.autocompaction(&keyspace, &of.tables).await? {
+                    states.push((keyspace.clone(), table, enabled));
+                }
+            }
+            return Ok(compaction::auto(&states, all));
+        }
+        Verb::Stop(which) => operator.stop_compactions(which).await?,
         Verb::StatusBackup => {
             let kept = operator.backups().await?;
             return Ok(if kept { "running\n" } else { "not running\n" }.to_owned());
@@ -155,6 +220,11 @@ async fn text<O: Operator>(env: &Env, operator: &O, verb: Verb) -> Answer<String
         }
         Verb::TableStats { filter, human_readable } => {
             return table_stats(env, operator, &filter, human_readable).await;
+        }
+        Verb::UpgradeSSTables { of, all } => {
+            for keyspace in keyspaces(operator, &of).await? {
+                operator.upgrade(&keyspace, &of.tables, all).await?;
+            }
         }
         Verb::Version { verbose } => {
             let release = operator.release().await?;
@@ -176,6 +246,26 @@ async fn keyspaces<O: Operator>(operator: &O, selection: &Selection) -> Answer<V
         Some(keyspace) => Ok(vec![keyspace]),
         None => Err(OperatorError::BadUse(format!("Keyspace [{wanted}] does not exist."))),
     }
+}
+
+async fn data_paths<O: Operator>(operator: &O, names: Vec<Selection>) -> Answer<String> {
+    let names = match names.is_empty() {
+        true => {
+            let all = operator.keyspaces().await?.into_iter();
+            all.map(|of| Selection { keyspace: Some(of.keyspace), tables: Vec::new() }).collect()
+        }
+        false => names,
+    };
+    let mut found: Vec<(String, Vec<(String, Vec<String>)>)> = Vec::new();
+    for Selection { keyspace, tables } in names {
+        let keyspace = keyspace.unwrap_or_default();
+        let paths = operator.data_paths(&keyspace, tables.first().map(String::as_str)).await?;
+        match found.iter_mut().find(|(name, _)| *name == keyspace) {
+            Some((_, tables)) => tables.extend(paths),
+            None => found.push((keyspace, paths)),
+        }
+    }
+    Ok(compaction::data_paths(&found))
 }
 
 async fn table_stats<O: Operator>(

@@ -4,7 +4,9 @@ mod common;
 
 use std::time::Duration;
 
-use admin::{Life, Liveness, Reply, RingNode, RunningCompaction, SnapshotDetails, Verb, run};
+use admin::{
+    Life, Liveness, PastCompaction, Reply, RingNode, RunningCompaction, SnapshotDetails, Verb, run,
+};
 use common::Fake;
 use env::sim::{World, WorldOptions};
 
@@ -285,4 +287,64 @@ fn snapshots_as_cassandra_prints_them() {
     );
     assert_eq!(done, ["clear [] None Some(1670062530000)"]);
     assert_eq!(out("statusbackup"), "not running\n");
+}
+
+/// Captured from nodetool 5.0.9.
+#[test]
+fn compaction_as_cassandra_prints_it() {
+    assert_eq!(out("compactionhistory"), "Compaction History: \nThere is no compaction history");
+    let fake = Fake::default();
+    fake.past.borrow_mut().push(PastCompaction {
+        id: "548aeaa0-e648-11f1-a6ec-41098330686a".to_owned(),
+        keyspace: "system_schema".to_owned(),
+        table: "keyspaces".to_owned(),
+        compacted_at: 1_795_333_375_904,
+        bytes_in: 629,
+        bytes_out: 272,
+        rows_merged: "{1:5, 4:1}".to_owned(),
+        properties: "{compaction_type:Compaction}".to_owned(),
+    });
+    assert_eq!(
+        say_with(fake, "compactionhistory").0.out,
+        "Compaction History: \n\
+         id                                   keyspace_name columnfamily_name compacted_at            bytes_in bytes_out rows_merged compaction_properties       \n\
+         548aeaa0-e648-11f1-a6ec-41098330686a system_schema keyspaces         2026-11-22T07:42:55.904 629      272       {1:5, 4:1}  {compaction_type:Compaction}\n"
+    );
+    assert_eq!(out("getcompactionthroughput"), "Current compaction throughput: 64 MB/s\n");
+    assert_eq!(out("getcompactionthroughput -d"), "Current compaction throughput: 64.0 MiB/s\n");
+    assert_eq!(
+        out("getconcurrentcompactors"),
+        "Current concurrent compactors in the system is: \n2\n"
+    );
+    assert_eq!(out("statusautocompaction"), "partially running\n");
+    assert_eq!(out("statusautocompaction system_auth"), "running\n");
+    assert_eq!(out("statusautocompaction system"), "not running\n");
+    assert_eq!(
+        out("statusautocompaction -a system_auth"),
+        "Keyspace    Table Status \nsystem_auth t     running\n"
+    );
+    assert_eq!(out("getsstables system local 1"), "/data/1/nb-1-big-Data.db\n");
+    assert_eq!(out("getsstables -l system local 1"), "2: /data/1/nb-1-big-Data.db\n");
+    assert_eq!(
+        out("datapaths system.a system.b"),
+        "Keyspace: system\n\tTable: a\n\tPaths:\n\t\t/data/system/a-1\n\n\tTable: b\n\tPaths:\n\t\t/data/system/b-1\n\n"
+    );
+    assert_eq!(say("setcompactionthroughput 16").1, ["throughput 16777216"]);
+    assert_eq!(say("compact -s system").1, ["compact system [] split"]);
+    assert_eq!(say("stop COMPACTION").1, ["stop Kind(Some(\"Compaction\"))"]);
+}
+
+/// Captured from nodetool 5.0.9.
+#[test]
+fn import_says_what_was_refused() {
+    let (reply, done) = say("import -l ks t /a /bad");
+    assert_eq!((reply.exit, reply.out.as_str()), (1, ""));
+    assert_eq!(
+        reply.err,
+        "Some directories failed to import, check server logs for details:\n/bad\n"
+    );
+    let of = "of: TableName { keyspace: \"ks\", table: \"t\" }, directories: [\"/a\", \"/bad\"]";
+    let how = "keep_level: true, copy: false, verify: true";
+    assert_eq!(done, [format!("NewImport {{ {of}, {how} }}")]);
+    assert!(out("import -q ks t /a").starts_with("Doing a quick import"));
 }

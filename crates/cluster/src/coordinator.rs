@@ -57,6 +57,8 @@ pub struct Request<'a> {
     pub tracing: Option<Rc<Tracing>>,
     /// Who watches over it: set where the user is known to be an ordinary one.
     pub guard: OnceCell<Rc<Guard>>,
+    /// Was its client told of shards, and may ask for metadata as such drivers do?
+    pub is_shard_aware: bool,
 }
 
 impl Request<'_> {
@@ -269,16 +271,17 @@ impl Coordinator {
         &self,
         text: &str,
         keyspace: Option<&str>,
+        is_shard_aware: bool,
         trace: &Trace,
     ) -> Result<(Prepared, u64), ErrorResponse> {
         trace.note(&self.env, || format!("Parsing {}", redacted(text)));
         let schema = self.schema();
         let epoch = schema.epoch();
         let planned = if text.len() <= LONG_TEXT {
-            plan_under(text, keyspace, &schema)
+            plan_under(text, keyspace, is_shard_aware, &schema)
         } else {
             let (text, keyspace) = (text.to_owned(), keyspace.map(str::to_owned));
-            let plan = move || plan_under(&text, keyspace.as_deref(), &schema);
+            let plan = move || plan_under(&text, keyspace.as_deref(), is_shard_aware, &schema);
             Box::pin(self.env.helper(plan)).await
         };
         trace.note(&self.env, || "Preparing statement".to_owned());
@@ -292,7 +295,8 @@ impl Coordinator {
             tracing.begin_query(text, request.options);
         }
         loop {
-            let prepared = match self.plan(text, keyspace.as_deref(), request.trace()).await {
+            let (keyspace, shards) = (keyspace.as_deref(), request.is_shard_aware);
+            let prepared = match self.plan(text, keyspace, shards, request.trace()).await {
                 Ok((prepared, _)) => prepared,
                 Err(error) => return error.into(),
             };
@@ -309,6 +313,7 @@ impl Coordinator {
         if !outcome.is_outdated || self.env.now() + REPLAN_PAUSE >= request.deadline {
             return false;
         }
+        self.env.mark("cas.outdated");
         self.env.sleep(REPLAN_PAUSE).await;
         true
     }
@@ -320,8 +325,8 @@ impl Coordinator {
     pub async fn prepare(
         self: &Rc<Self>,
         text: &str,
-        session_keyspace: Option<&str>,
         keyspace: Option<&str>,
+        is_shard_aware: bool,
         tracing: Option<&Tracing>,
         user: Option<&Rc<str>>,
         warnings: &mut Vec<String>,
@@ -330,10 +335,9 @@ impl Coordinator {
             tracing.begin_prepare(text);
             tracing.trace().note(&self.env, || format!("Parsing {}", redacted(text)));
         }
-        let keyspace = keyspace.or(session_keyspace);
         let known = self.prepared.borrow().get(&prepared_id(keyspace, text));
         let known = known.is_some_and(|entry| entry.epoch == self.schema().epoch());
-        let entry = self.prepare_here(text, keyspace).await?;
+        let entry = self.prepare_here(text, keyspace, is_shard_aware).await?;
         if let Some(user) = user
             && self.is_guarded(user, false).await?
         {
@@ -352,7 +356,7 @@ impl Coordinator {
             let (text, keyspace) = (text.to_owned(), keyspace.map(str::to_owned));
             let prepare = async move |other: Rc<Self>| {
                 // The schema may have changed meanwhile; then the shard answers UNPREPARED and the driver asks again.
-                let _ = other.prepare_here(&text, keyspace.as_deref()).await;
+                let _ = other.prepare_here(&text, keyspace.as_deref(), is_shard_aware).await;
             };
             let _ = self.shards.call_async(shard, Class::Statement, prepare).await;
         }
@@ -367,8 +371,10 @@ impl Coordinator {
         &self,
         text: &str,
         keyspace: Option<&str>,
+        is_shard_aware: bool,
     ) -> Result<Rc<Entry>, ErrorResponse> {
-        let (prepared, epoch) = self.plan(text, keyspace, &Trace::default()).await?;
+        let planned = self.plan(text, keyspace, is_shard_aware, &Trace::default()).await;
+        let (prepared, epoch) = planned?;
         Ok(self.keep_prepared(text, keyspace, prepared, epoch))
     }
 
@@ -398,7 +404,8 @@ impl Coordinator {
             schema.table(&was.keyspace, &was.name).is_some_and(|now| was.keeps_statements(now))
         };
         if entry.prepared.plan.tables().iter().all(is_same)
-            && let Ok(prepared) = plan_under(&entry.text, entry.keyspace.as_deref(), &schema)
+            // who prepared it was allowed its words
+            && let Ok(prepared) = plan_under(&entry.text, entry.keyspace.as_deref(), true, &schema)
         {
             let (text, keyspace) = (&entry.text, entry.keyspace.as_deref());
             return Ok(self.keep_prepared(text, keyspace, prepared, schema.epoch()));
@@ -519,8 +526,8 @@ impl Coordinator {
             let statement = match entry.statement {
                 BatchStatement::Prepared(id) => self.entry(id)?,
                 BatchStatement::Text(text) => {
-                    let (prepared, _) =
-                        self.plan(text, keyspace.as_deref(), request.trace()).await?;
+                    let planned = self.plan(text, keyspace.as_deref(), false, request.trace());
+                    let (prepared, _) = planned.await?;
                     Rc::new(Entry::new(text, keyspace.as_deref(), prepared, 0))
                 }
             };
@@ -666,8 +673,10 @@ pub(crate) fn batch_write_type(kind: cql::ast::BatchKind) -> WriteType {
 fn plan_under(
     text: &str,
     keyspace: Option<&str>,
+    is_shard_aware: bool,
     schema: &Schema,
 ) -> Result<Prepared, ErrorResponse> {
-    let parsed = cql::parse(text).map_err(|error| parse_error(&error))?;
+    let parse = if is_shard_aware { cql::parse_of_shard_aware } else { cql::parse };
+    let parsed = parse(text).map_err(|error| parse_error(&error))?;
     cql::prepare(&parsed, keyspace, schema).map_err(cql_error)
 }

@@ -23,7 +23,7 @@ mod value;
 pub use context::{Bind, ExpirationOverflow, Limits};
 pub use error::CqlError;
 pub use lexer::Keyword;
-pub use parser::{MAX_DEPTH, ParseError, SyntaxError, parse};
+pub use parser::{MAX_DEPTH, ParseError, SyntaxError, parse, parse_of_shard_aware};
 pub use prepared::{Plan, Prepared, ResultColumn, Variable, prepare};
 pub use redact::{REDACTED, redacted};
 pub use scope::{ColumnSpec, Scope, Variables};

@@ -578,6 +578,43 @@ fn statements_need_what_they_touch() {
 }
 
 #[test]
+fn clients_are_told_of_tables_in_the_order_in_which_they_last_changed() {
+    let mut state = SchemaState::new(SchemaRows::new(), []).unwrap();
+    let options = ChangeOptions::default();
+    let now = std::cell::Cell::new(0_i64);
+    let told = |state: &mut SchemaState, text: &str| -> Vec<String> {
+        let schema = Arc::clone(state.schema());
+        let prepared = prepare(&parse(text).expect(text), Some("ks"), &schema).expect(text);
+        let Plan::Schema(ddl) = prepared.plan else { panic!("{text}") };
+        let change = ddl.change(&schema, &options).expect(text).expect(text);
+        now.set(now.get() + 1);
+        let applied = state.change(&change, now.get(), TableId([now.get() as u8; 16]), &options);
+        let name = |event: SchemaEvent| match event.target {
+            Target::Table(name) | Target::Type(name) => name,
+            other => format!("{other:?}"),
+        };
+        applied.expect(text).events.into_iter().map(name).collect()
+    };
+    let replication = "{'class': 'SimpleStrategy', 'replication_factor': 1}";
+    told(&mut state, &format!("CREATE KEYSPACE ks WITH replication = {replication}"));
+    told(&mut state, "CREATE TYPE u (f int)");
+    for name in ["b", "c", "a"] {
+        told(&mut state, &format!("CREATE TABLE {name} (k int PRIMARY KEY, v frozen<u>)"));
+    }
+    assert_eq!(told(&mut state, "ALTER TYPE u ADD g int"), ["u", "b", "c", "a"]);
+    assert_eq!(told(&mut state, "ALTER TABLE c WITH comment = 'x'"), ["c"]);
+    assert_eq!(told(&mut state, "ALTER TYPE u ADD h int"), ["u", "b", "a", "c"]);
+    told(&mut state, "DROP TABLE b");
+    told(&mut state, "CREATE TABLE b (k int PRIMARY KEY, v frozen<u>)");
+    assert_eq!(told(&mut state, "ALTER TYPE u ADD i int"), ["u", "a", "c", "b"]);
+    // by name what was loaded
+    let mut state = SchemaState::new(state.rows().clone(), []).unwrap();
+    assert_eq!(told(&mut state, "ALTER TYPE u ADD j int"), ["u", "a", "b", "c"]);
+    told(&mut state, "ALTER TABLE a WITH comment = 'x'");
+    assert_eq!(told(&mut state, "DROP KEYSPACE ks"), ["b", "c", "a", "u", "Keyspace"]);
+}
+
+#[test]
 fn masks_are_found_stored_and_shown_where_they_are_allowed() {
     let mut run = small_state();
     let create = "CREATE TABLE inh.m (k int PRIMARY KEY, v text MASKED WITH mask_inner(1, null, '#'), \

@@ -1,7 +1,7 @@
 //! The shapes of trees where precedence, look-ahead or folding could go wrong.
 
 use cql::ast::*;
-use cql::parse;
+use cql::{parse, parse_of_shard_aware};
 
 fn select(text: &str) -> Select {
     match parse(text).expect(text).statement {
@@ -210,12 +210,29 @@ fn names_fold_and_strings_unquote() {
 
 #[test]
 fn the_timeout_of_shard_aware_drivers() {
-    let timed = select("SELECT * FROM system.local WHERE key = 'local' USING TIMEOUT 2000ms");
-    assert_eq!(term(&timed.timeout.expect("given")), "2000ms");
-    assert!(select("SELECT * FROM t LIMIT 1 ALLOW FILTERING USING TIMEOUT ?;").timeout.is_some());
-    assert!(parse("SELECT * FROM t USING TIMEOUT 5").is_err());
-    assert!(parse("SELECT * FROM t USING TTL 5").is_err());
-    assert!(parse("UPDATE t USING TIMEOUT 5s SET a = 1 WHERE k = 1").is_err());
+    let timeout = |text: &str| match parse_of_shard_aware(text).expect(text).statement {
+        Statement::Select(select) => select.timeout,
+        other => panic!("{other:?}"),
+    };
+    let asked = "SELECT * FROM system.local WHERE key = 'local' USING TIMEOUT 2000ms";
+    assert_eq!(term(&timeout(asked).expect("given")), "2000ms");
+    assert!(
+        timeout("SELECT * FROM System_Schema.t LIMIT 1 ALLOW FILTERING USING TIMEOUT ?;").is_some()
+    );
+    assert!(timeout("SELECT * FROM ks.t").is_none());
+    for refused in [
+        "SELECT * FROM system.t USING TIMEOUT 5",
+        "SELECT * FROM system.t USING TTL 5",
+        "UPDATE system.t USING TIMEOUT 5s SET a = 1 WHERE k = 1",
+        // of tables that hold no metadata; of none that is named
+        "SELECT * FROM ks.t USING TIMEOUT 5s",
+        "SELECT * FROM local USING TIMEOUT 5s",
+    ] {
+        assert!(parse_of_shard_aware(refused).is_err(), "{refused}");
+    }
+    // of drivers that know of no shards
+    let refused = parse(asked).expect_err("no CQL").to_string();
+    assert!(refused.contains("mismatched input 'USING' expecting EOF"), "{refused}");
 }
 
 #[test]

@@ -1,6 +1,10 @@
 //! The bytes of a partition key: the value itself for one column, `CompositeType` for several:
 //! a component = u16 length, bytes, one zero byte (`db.marshal.CompositeType`).
 
+use std::cmp::Ordering;
+
+use types::CqlType;
+
 use crate::table::Table;
 
 /// The longest partition key, in bytes (`FBUtilities.MAX_UNSIGNED_SHORT`).
@@ -58,6 +62,34 @@ impl Table {
             return Err(KeyError::Arity { want: self.partition_key.len(), got: values.len() });
         }
         Ok(values)
+    }
+
+    /// The type of `token()`: that of the ring, or of the key itself where there is no ring to spread keys over
+    /// (`LocalPartitioner`).
+    pub fn token_type(&self) -> CqlType {
+        if !self.is_virtual() {
+            return CqlType::BigInt;
+        }
+        match self.partition_key.as_slice() {
+            [column] => column.ty.clone(),
+            columns => {
+                let types: Vec<_> = columns.iter().map(|column| column.ty.clone()).collect();
+                CqlType::Custom(types::key_to_marshal_string(&types).into())
+            }
+        }
+    }
+
+    /// The order of keys where there is no ring: column by column, as their types order them.
+    pub fn compare_keys(&self, a: &[u8], b: &[u8]) -> Ordering {
+        let (Ok(left), Ok(right)) = (self.partition_key_values(a), self.partition_key_values(b))
+        else {
+            return a.cmp(b); // one is no key of this table
+        };
+        let mut values = self.partition_key.iter().zip(left.iter().zip(right));
+        let order = values.find_map(|(column, (left, right))| {
+            Some(column.ty.compare(left, right)).filter(|order| order.is_ne())
+        });
+        order.unwrap_or(Ordering::Equal)
     }
 }
 

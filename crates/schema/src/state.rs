@@ -1,8 +1,9 @@
 //! The schema as one owner holds it: stored rows and the snapshot derived from them, in step.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use crate::change::{self, Applied, ChangeOptions, SchemaChange, SchemaEvent};
+use crate::change::{self, Applied, ChangeKind, ChangeOptions, SchemaChange, SchemaEvent, Target};
 use crate::error::SchemaError;
 use crate::keyspace::Keyspace;
 use crate::schema::Schema;
@@ -14,6 +15,40 @@ use crate::table_id::TableId;
 pub struct SchemaState {
     rows: SchemaRows,
     schema: Arc<Schema>,
+    order: TableOrder,
+}
+
+/// The tables of keyspaces that were made or altered since the start, in that order: those of which clients are told last.
+/// The others come first, by name, as they were loaded (`Tables`).
+#[derive(Clone, Debug, Default)]
+struct TableOrder(BTreeMap<String, Vec<String>>);
+
+impl TableOrder {
+    fn place(&self, event: &SchemaEvent) -> usize {
+        let Target::Table(name) = &event.target else { return 0 };
+        let changed = self.0.get(&event.keyspace);
+        let at = changed.and_then(|changed| changed.iter().position(|other| other == name));
+        at.map_or(0, |at| at + 1)
+    }
+
+    /// Takes note of what a statement did itself; what else changed by it stays in its place.
+    fn note(&mut self, own: &SchemaEvent) {
+        match (&own.target, own.kind) {
+            (Target::Keyspace, ChangeKind::Dropped) => self.forget(&own.keyspace),
+            (Target::Table(name), kind) => {
+                let changed = self.0.entry(own.keyspace.clone()).or_default();
+                changed.retain(|other| other != name);
+                if kind != ChangeKind::Dropped {
+                    changed.push(name.clone());
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn forget(&mut self, keyspace: &str) {
+        self.0.remove(keyspace);
+    }
 }
 
 /// What merging mutations of peers changed.
@@ -37,7 +72,7 @@ impl SchemaState {
             keyspaces.extend(rows.keyspace(name)?.map(Arc::new));
         }
         let schema = Arc::new(Schema::new(keyspaces, rows.version(), 0));
-        Ok(Self { rows, schema })
+        Ok(Self { rows, schema, order: TableOrder::default() })
     }
 
     /// The stored rows.
@@ -60,6 +95,12 @@ impl SchemaState {
         options: &ChangeOptions,
     ) -> Result<Applied, SchemaError> {
         let mut applied = change::apply(&self.schema, change, timestamp, new_id, options)?;
+        let stays = applied.schema.keyspace(&change.keyspace).is_some();
+        let place = |event: &SchemaEvent| (change::turn(event, stays), self.order.place(event));
+        applied.events.sort_by_cached_key(place);
+        if let Some(own) = &applied.event {
+            self.order.note(own);
+        }
         if !applied.mutations.is_empty() {
             for mutation in &applied.mutations {
                 self.rows.apply(mutation);
@@ -79,6 +120,7 @@ impl SchemaState {
         let mut schema = Schema::clone(&self.schema);
         for mutation in mutations.iter().filter(|m| !crate::stored::is_local(&m.keyspace)) {
             let name = &mutation.keyspace;
+            self.order.forget(name); // loaded anew
             match self.rows.keyspace(name) {
                 Ok(after) => {
                     let before = schema.keyspace(name).cloned();

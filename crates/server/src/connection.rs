@@ -42,6 +42,7 @@ pub(crate) struct Connection {
     pub messages: Cell<u64>,
     stage: Cell<Stage>,
     session: OnceCell<Rc<Session>>,
+    told_of_shards: Cell<bool>,
     /// None once the connection is closed, even while requests of it still run.
     stream: RefCell<Option<TcpStream>>,
     /// Between the connection and its socket; none where bytes travel as they are.
@@ -87,6 +88,7 @@ impl Connection {
             messages: Cell::new(0),
             stage: Cell::new(Stage::Established),
             session: OnceCell::new(),
+            told_of_shards: Cell::new(false),
             stream: RefCell::new(Some(stream)),
             output: RefCell::default(),
             events: RefCell::default(),
@@ -129,6 +131,15 @@ impl Connection {
     pub fn set_session(&self, session: Session) {
         // A connection is started once; a second STARTUP is refused.
         let _ = self.session.set(Rc::new(session));
+    }
+
+    /// Has an answer to OPTIONS named the node's shards?
+    pub fn was_told_of_shards(&self) -> bool {
+        self.told_of_shards.get()
+    }
+
+    pub fn tell_of_shards(&self) {
+        self.told_of_shards.set(true);
     }
 
     pub fn last_moved(&self) -> Instant {

@@ -466,6 +466,9 @@ impl<C: Coordinator> Stages<C> {
     fn options(&self, frame: &Frame<'_>) -> After {
         let reply = Reply::new(frame.header.version, frame.header.stream);
         let supported = &self.connection.shard.supported;
+        if supported.names_shards() {
+            self.connection.tell_of_shards();
+        }
         self.connection.respond(|out| supported.write(out, &reply));
         After::Next
     }
@@ -480,7 +483,9 @@ impl<C: Coordinator> Stages<C> {
             }
         };
         let connection = &self.connection;
-        connection.set_session(Session::new(connection.id, version, connection.remote, startup));
+        let (id, remote) = (connection.id, connection.remote);
+        let shards = connection.was_told_of_shards();
+        connection.set_session(Session::new(id, version, remote, shards, startup));
         let reply = Reply::new(version, stream);
         match self.coordinator.authentication() {
             Authentication::None => {

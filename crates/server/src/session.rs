@@ -27,6 +27,9 @@ pub struct Session {
     pub options: BTreeMap<String, String>,
     /// Does the client want errors rather than back-pressure (`THROW_ON_OVERLOAD`)?
     pub throw_on_overload: bool,
+    /// Was the client told of shards before its STARTUP? Then its driver may be one that asks for metadata in words of
+    /// its own; nothing in its STARTUP says so.
+    pub is_shard_aware: bool,
     keyspace: RefCell<Option<Rc<str>>>,
     user: RefCell<Option<Rc<str>>>,
     use_warned: Cell<bool>,
@@ -35,7 +38,13 @@ pub struct Session {
 
 impl Session {
     /// A session as its STARTUP opens it.
-    pub fn new(id: u64, version: Version, remote: SocketAddr, startup: &Startup<'_>) -> Self {
+    pub fn new(
+        id: u64,
+        version: Version,
+        remote: SocketAddr,
+        is_shard_aware: bool,
+        startup: &Startup<'_>,
+    ) -> Self {
         let name = |key| {
             let value = startup.get(key)?;
             value.get(..value.floor_char_boundary(MAX_DRIVER_NAME)).map(Box::from)
@@ -48,6 +57,7 @@ impl Session {
             driver_version: name(Startup::DRIVER_VERSION),
             options: options(startup),
             throw_on_overload: startup.throw_on_overload(),
+            is_shard_aware,
             keyspace: RefCell::default(),
             user: RefCell::default(),
             use_warned: Cell::new(false),

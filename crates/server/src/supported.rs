@@ -33,6 +33,11 @@ impl Supported {
         let _ = self.port.set(port.to_string());
     }
 
+    /// Does it name shards?
+    pub fn names_shards(&self) -> bool {
+        self.port.get().is_some()
+    }
+
     /// Writes SUPPORTED, keys in Cassandra's order.
     pub fn write(&self, out: &mut Vec<u8>, reply: &Reply<'_>) {
         let versions: &[&str] = &Version::NAMES;

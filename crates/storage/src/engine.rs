@@ -19,9 +19,9 @@ use crate::error::StorageError;
 use crate::memtable::{KeyRef, Memtable};
 use crate::node::Node;
 use crate::options::Options;
-use crate::read::{KeyScan, PartitionCursor, ScanStart, Slices};
+use crate::read::{KeyScan, PartitionCursor, ScanStart, Slices, locate};
 use crate::shards::{HasShards, Shards};
-use crate::sstables::{Files, LiveSet};
+use crate::sstables::{Files, LiveSet, SSTable};
 use crate::table_store::{CasStep, Measure, TableStore};
 use crate::trace::Trace;
 use crate::watch::{Tell, Watch, Watcher, WriteLimits};
@@ -504,6 +504,25 @@ impl Engine {
         }
         self.asked.set(false);
         self.count_memory();
+    }
+
+    /// The SSTables of a table that have a partition.
+    ///
+    /// # Errors
+    /// If the table is unknown or an index cannot be read.
+    pub async fn sstables_with(
+        &self,
+        table: TableId,
+        key: KeyRef<'_>,
+    ) -> Result<Vec<Arc<SSTable>>, StorageError> {
+        let live = self.store(table)?.live();
+        let mut found = Vec::new();
+        for sstable in live.candidates(key) {
+            if locate(&self.files, sstable, key).await?.is_some() {
+                found.push(Arc::clone(sstable));
+            }
+        }
+        Ok(found)
     }
 
     /// A partition of this shard, in slices.

@@ -100,8 +100,8 @@ fn unable<T>(action: &'static str, text: &str) -> Result<T, LiteralError> {
 impl CqlType {
     /// The value that `text` (of a quoted literal, say) stands for. The empty text is the empty value of most
     /// types. `now_millis` is what the timestamp `now` means, in milliseconds since 1970. A blob is plain
-    /// hexadecimal without `0x`; collections, vectors and custom types too. Names are never looked up
-    /// for an `inet`.
+    /// hexadecimal without `0x`; collections, vectors and custom types too. Of names only `localhost` is an
+    /// `inet`, for nothing is ever looked up.
     pub fn parse_text(&self, text: &str, now_millis: i64) -> Result<Vec<u8>, LiteralError> {
         self.parse_text_at(text, now_millis, crate::MAX_DEPTH)
     }
@@ -318,9 +318,17 @@ fn timestamp(text: &str, now: i64) -> Result<i64, LiteralError> {
     }
 }
 
+/// The name that is always loopback, whoever is asked (RFC 6761).
+const LOCALHOST: &str = "localhost";
+
 /// The bytes of an address. IPv4 in one to four parts, the last of which fills the rest; IPv6 maybe in
-/// brackets or with a numeric scope, which is dropped; IPv4 mapped into IPv6 becomes IPv4.
+/// brackets or with a numeric scope, which is dropped; IPv4 mapped into IPv6 becomes IPv4. Cassandra asks the
+/// resolver of its machine for anything else, in the middle of a parse; the one name known here needs nobody
+/// to be asked.
 fn inet(text: &str) -> Option<Vec<u8>> {
+    if text.eq_ignore_ascii_case(LOCALHOST) {
+        return Some(Ipv4Addr::LOCALHOST.octets().into());
+    }
     if let Some(address) = inet4(text) {
         return Some(address.octets().into());
     }

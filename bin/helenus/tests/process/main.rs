@@ -205,7 +205,11 @@ fn snapshots_and_backups_are_taken_and_cleared() {
     assert_eq!(node.verb(&["statusbackup"]), "running\n");
     client.fill(20);
     node.verb(&["flush", "ks"]);
-    assert_eq!(files(&place, "backups", "Data.db").len(), 1);
+    let backups = || {
+        let all = files(&place, "backups", "Data.db").into_iter();
+        all.filter(|path| path.to_string_lossy().contains("/ks/")).count()
+    };
+    assert_eq!(backups(), 1);
     client.query("TRUNCATE ks.t");
     node.stop();
     // a number that a backup has is not given again
@@ -213,11 +217,56 @@ fn snapshots_and_backups_are_taken_and_cleared() {
     let mut client = Client::connect(&node.ip);
     client.fill(20);
     node.verb(&["flush", "ks"]);
-    assert_eq!(files(&place, "backups", "Data.db").len(), 2);
+    assert_eq!(backups(), 2);
     node.verb(&["disablebackup"]);
     client.fill(20);
     node.verb(&["flush", "ks"]);
-    assert_eq!(files(&place, "backups", "Data.db").len(), 2);
+    assert_eq!(backups(), 2);
+}
+
+#[test]
+fn what_was_truncated_comes_back_from_its_snapshot() {
+    let place = Place::new(18);
+    let node = place.serve(&[]);
+    let mut client = Client::connect(&node.ip);
+    client.fill(200);
+    node.verb(&["snapshot", "-t", "one", "ks"]);
+    client.query("TRUNCATE ks.t");
+    let data = files(&place, "snapshots/one", "Data.db").remove(0);
+    let snapshot = data.parent().unwrap().to_str().unwrap().to_owned();
+    let (code, _, err) = node.nodetool(&["import", "ks", "t", "/nosuch"]);
+    assert_eq!((code, err.as_str()), (2, "error: Directory /nosuch does not exist\n"));
+
+    // a copy with one bit turned is refused, and nothing of it is adopted
+    let damaged = place.data().join("damaged");
+    std::fs::create_dir(&damaged).unwrap();
+    for file in std::fs::read_dir(&snapshot).unwrap() {
+        let file = file.unwrap();
+        let mut bytes = std::fs::read(file.path()).unwrap();
+        if file.file_name().to_string_lossy().ends_with("Data.db") {
+            let middle = bytes.len() / 2;
+            bytes[middle] ^= 1;
+        }
+        std::fs::write(damaged.join(file.file_name()), bytes).unwrap();
+    }
+    let damaged = damaged.to_str().unwrap().to_owned();
+    let (code, _, err) = node.nodetool(&["import", "ks", "t", &damaged]);
+    assert_eq!(code, 1, "{err}");
+    assert!(err.ends_with(&format!("{damaged}\n")), "{err}");
+    assert!(client.query("SELECT k FROM ks.t").is_empty());
+
+    node.verb(&["import", "-cd", "ks", "t", &snapshot]);
+    client.check(200);
+    assert!(data.exists());
+    node.signal("-KILL");
+    drop(node);
+    let node = place.serve(&[]);
+    let mut client = Client::connect(&node.ip);
+    client.check(200);
+    node.verb(&["compact", "ks", "t"]);
+    client.check(200);
+    let history = node.verb(&["compactionhistory"]);
+    assert!(history.contains(" ks "), "{history}");
 }
 
 #[test]

@@ -207,7 +207,7 @@ async fn differences(client: Client, steps: Vec<Step>) -> Vec<String> {
             let (session, mut warnings) = (keyspace.as_deref(), Vec::new());
             let prepared = client
                 .node
-                .prepare(&step.text, session, None, None, Some(&user), &mut warnings)
+                .prepare(&step.text, session, false, None, Some(&user), &mut warnings)
                 .await;
             wrong.extend(difference(step, &step.answers[0], prepared.as_ref().err(), &warnings));
             if let (Ok(info), true) = (prepared, is_bound) {
@@ -388,7 +388,7 @@ fn nobody_else_is_guarded() {
         let prepared = client.node.prepare(
             "SELECT * FROM t.a ALLOW FILTERING",
             None,
-            None,
+            false,
             None,
             None,
             &mut warnings,

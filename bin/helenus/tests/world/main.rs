@@ -58,6 +58,7 @@ impl Client {
             user: None,
             tracing: None,
             guard: OnceCell::new(),
+            is_shard_aware: false,
         }
     }
 

@@ -8,7 +8,7 @@ use crate::{Client, config, start, told};
 
 impl Client {
     async fn prepare(&self, text: &str) -> Vec<u8> {
-        let prepared = self.node.prepare(text, None, None, None, None, &mut Vec::new()).await;
+        let prepared = self.node.prepare(text, None, false, None, None, &mut Vec::new()).await;
         prepared.unwrap_or_else(|e| panic!("{text}: {}", e.message)).id.to_vec()
     }
 

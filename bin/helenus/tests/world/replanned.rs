@@ -25,6 +25,7 @@ fn request<'a>(node: &Coordinator, options: &'a QueryOptions<'a>) -> Request<'a>
         user: None,
         tracing: None,
         guard: OnceCell::new(),
+        is_shard_aware: false,
     }
 }
 
@@ -37,7 +38,7 @@ async fn ask(node: Rc<Coordinator>) -> Vec<String> {
         let text = text(n % 16);
         let result = match n % 2 {
             0 => node.query(&text, request(&node, &options)).await.result.map(drop),
-            _ => match node.prepare(&text, None, None, None, None, &mut Vec::new()).await {
+            _ => match node.prepare(&text, None, false, None, None, &mut Vec::new()).await {
                 Ok(info) => {
                     node.execute(&info.id, request(&node, &options)).await.0.result.map(drop)
                 }

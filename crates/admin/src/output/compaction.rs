@@ -2,7 +2,8 @@
 
 use super::columns::Columns;
 use super::number::{double, file_size, size};
-use crate::operator::{CompactionStats, RunningCompaction};
+use crate::operator::{CompactionStats, PastCompaction, RunningCompaction};
+use types::time::{TimestampStyle, format_timestamp};
 
 const MIB: f64 = 1_048_576.0;
 
@@ -34,6 +35,89 @@ pub(crate) fn print(stats: &CompactionStats, human_readable: bool, vtable: bool)
         running(&mut columns, stats, human_readable, vtable);
     }
     columns.text(&columns.widths(), " ")
+}
+
+/// The text of `compactionhistory`.
+pub(crate) fn history(past: &[PastCompaction]) -> String {
+    let head = "Compaction History: \n";
+    if past.is_empty() {
+        return format!("{head}There is no compaction history");
+    }
+    let mut columns = Columns::default();
+    columns.row([
+        "id",
+        "keyspace_name",
+        "columnfamily_name",
+        "compacted_at",
+        "bytes_in",
+        "bytes_out",
+        "rows_merged",
+        "compaction_properties",
+    ]);
+    for one in past {
+        // a local time without its zone; the zone of nodes is UTC
+        let at = format_timestamp(one.compacted_at, TimestampStyle::Literal);
+        columns.row([
+            &one.id,
+            &one.keyspace,
+            &one.table,
+            at.trim_end_matches('Z'),
+            &one.bytes_in.to_string(),
+            &one.bytes_out.to_string(),
+            &one.rows_merged,
+            &one.properties,
+        ]);
+    }
+    format!("{head}{}", columns.text(&columns.widths(), " "))
+}
+
+/// The text of `getcompactionthroughput`; none where only the precise form would be right.
+pub(crate) fn throughput(bytes_per_second: u64, precise: bool) -> Option<String> {
+    let mebibytes = bytes_per_second as f64 / MIB;
+    let shown = match precise {
+        true => format!("{} MiB/s", double(mebibytes)),
+        false if bytes_per_second.is_multiple_of(1 << 20) => {
+            format!("{} MB/s", bytes_per_second >> 20)
+        }
+        false => return None,
+    };
+    Some(format!("Current compaction throughput: {shown}\n"))
+}
+
+/// The text of `statusautocompaction`: of tables with their keyspaces.
+pub(crate) fn auto(tables: &[(String, String, bool)], all: bool) -> String {
+    let word = |enabled: bool| if enabled { "running" } else { "not running" };
+    if !all {
+        let mut states = tables.iter().map(|(.., enabled)| *enabled);
+        let text = match states.clone().all(|enabled| enabled) {
+            true => "running",
+            false if states.any(|enabled| enabled) => "partially running",
+            false => "not running",
+        };
+        return format!("{text}\n");
+    }
+    let mut columns = Columns::default();
+    columns.row(["Keyspace", "Table", "Status"]);
+    for (keyspace, table, enabled) in tables {
+        columns.row([keyspace, table, word(*enabled)]);
+    }
+    columns.text(&columns.widths(), " ")
+}
+
+/// The text of `datapaths`: of keyspaces with the directories of their tables.
+pub(crate) fn data_paths(keyspaces: &[(String, Vec<(String, Vec<String>)>)]) -> String {
+    let mut text = String::new();
+    for (keyspace, tables) in keyspaces {
+        text.push_str(&format!("Keyspace: {keyspace}\n"));
+        for (table, paths) in tables {
+            text.push_str(&format!("\tTable: {table}\n\tPaths:\n"));
+            for path in paths {
+                text.push_str(&format!("\t\t{path}\n"));
+            }
+            text.push('\n');
+        }
+    }
+    text
 }
 
 fn running(columns: &mut Columns, stats: &CompactionStats, human_readable: bool, vtable: bool) {

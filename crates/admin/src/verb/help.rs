@@ -6,18 +6,38 @@ use super::names::{NOT_SERVED, SERVED};
 
 /// Arguments and options of the verbs that take some.
 const USES: &[(&str, &str)] = &[
-    ("compact", "[<keyspace> [<table>...]]"),
+    (
+        "clearsnapshot",
+        "(-t <name> | --all [--older-than <duration> | --older-than-timestamp <time>]) [<keyspace>...]",
+    ),
+    ("compact", "[-s | --split-output] [<keyspace> [<table>...]] | --user-defined <file>..."),
     ("compactionstats", "[-H | --human-readable] [-V | --vtable]"),
+    ("datapaths", "[<keyspace>[.<table>]...]"),
+    ("disableautocompaction", "[<keyspace> [<table>...]]"),
     ("disablebinary", "[-f | --force]"),
+    ("enableautocompaction", "[<keyspace> [<table>...]]"),
     ("flush", "[<keyspace> [<table>...]]"),
+    ("getcompactionthroughput", "[-d | --precise-mib]"),
     ("getguardrailsconfig", "[(-c | --category) <category>] [--expand] [<guardrail>]"),
+    ("getsstables", "[-hf | --hex-format] [-l | --show-levels] <keyspace> <table> <key>"),
     ("gettimeout", "<timeout_type>"),
+    ("import", "[-l] [-v] [-q] [-cd] <keyspace> <table> <directory>..."),
     ("info", "[-T | --tokens]"),
+    ("listsnapshots", "[-nt | --no-ttl] [-e | --ephemeral]"),
+    ("setcompactionthroughput", "<mebibytes_per_second>"),
+    ("setconcurrentcompactors", "<count>"),
     ("setguardrailsconfig", "<guardrail> <value>..."),
     ("settimeout", "<timeout_type> <timeout_in_ms>"),
     ("settraceprobability", "<value>"),
+    (
+        "snapshot",
+        "[-t <name>] [--ttl <duration>] [-sf] [<keyspace>... | --table <table> <keyspace> | -kt <keyspace.table>,...]",
+    ),
     ("status", "[<keyspace>]"),
+    ("statusautocompaction", "[-a | --all] [<keyspace> [<table>...]]"),
+    ("stop", "[<compaction_type> | -id <compaction_id>]"),
     ("tablestats", "[-i] [-H | --human-readable] [<keyspace>[.<table>]...]"),
+    ("upgradesstables", "[-a | --include-all-sstables] [<keyspace> [<table>...]]"),
     ("version", "[-v | --verbose]"),
 ];
 const COLUMNS: usize = 96;
@@ -46,7 +66,7 @@ fn overview() -> String {
          The commands are:\n"
             .to_owned();
     for (name, what) in SERVED {
-        let _ = writeln!(text, "    {name:<22}{what}");
+        let _ = writeln!(text, "    {name:<25}{what}");
     }
     text.push_str("\nNot served yet:\n");
     let mut line = String::new();

@@ -2,12 +2,13 @@
 //! (`tools.NodeTool`, `tools.nodetool.*`, which parses with airline).
 
 mod args;
+mod compactions;
 mod help;
 mod names;
 mod snapshots;
 
 use crate::guardrails::{Category, Shown};
-use crate::operator::Snapshots;
+use crate::operator::{NewImport, Snapshots, StopWhich, TableName};
 use crate::timeout::{Timeout, UnknownTimeout};
 use args::Args;
 pub use help::help;
@@ -36,7 +37,59 @@ pub enum Verb {
         before_text: Option<String>,
     },
     /// Merges the SSTables of tables into few.
-    Compact(Selection),
+    Compact {
+        /// Which.
+        of: Selection,
+        /// Several files where the strategy would make one.
+        split: bool,
+    },
+    /// Merges the SSTables of these data files.
+    CompactFiles(Vec<String>),
+    /// The compactions of the last week.
+    CompactionHistory,
+    /// The directories of tables' files; of all tables, if empty.
+    DataPaths(Vec<Selection>),
+    /// How fast compactions may write.
+    GetCompactionThroughput {
+        /// As a number with a fraction.
+        precise: bool,
+    },
+    /// How many compactions may run at a time.
+    GetConcurrentCompactors,
+    /// Sets how fast compactions may write, until the next start.
+    SetCompactionThroughput {
+        /// A second; 0 is no limit.
+        mebibytes: u64,
+    },
+    /// Sets how many compactions may run at a time, until the next start.
+    SetConcurrentCompactors(u64),
+    /// Lets tables be compacted by themselves, or not.
+    SetAutoCompaction {
+        /// Which.
+        of: Selection,
+        /// Whether.
+        enabled: bool,
+    },
+    /// Whether tables are compacted by themselves.
+    StatusAutoCompaction {
+        /// Which.
+        of: Selection,
+        /// Each on a line.
+        all: bool,
+    },
+    /// Stops compactions under way.
+    Stop(StopWhich),
+    /// The data files that may hold a partition.
+    SSTables {
+        /// Of which table.
+        of: TableName,
+        /// The partition's key.
+        key: String,
+        /// Is the key in hexadecimal digits?
+        hex: bool,
+        /// With their levels.
+        levels: bool,
+    },
     /// What compaction did and does.
     CompactionStats {
         /// Sizes with units.
@@ -70,6 +123,13 @@ pub enum Verb {
     GetTimeout(Timeout),
     /// Says which share of requests is traced.
     GetTraceProbability,
+    /// Takes over SSTables from directories.
+    Import {
+        /// Which, whereto and how.
+        import: NewImport,
+        /// Say that nothing is verified.
+        quick: bool,
+    },
     /// Identity, load, uptime, caches.
     Info {
         /// Every token on a line of its own.
@@ -130,6 +190,13 @@ pub enum Verb {
         /// Sizes with units.
         human_readable: bool,
     },
+    /// Rewrites SSTables in the version that the node writes.
+    UpgradeSSTables {
+        /// Of which tables.
+        of: Selection,
+        /// Those that are of that version too.
+        all: bool,
+    },
     /// The release of Cassandra that the node is compatible with.
     Version {
         /// The commit it was built from too.
@@ -182,6 +249,9 @@ pub enum VerbError {
     /// Not the name of a timeout.
     #[error(transparent)]
     UnknownTimeout(#[from] UnknownTimeout),
+    /// A combination that nodetool itself fails at.
+    #[error("{0}")]
+    Failed(String),
     /// A verb of Cassandra's, or an option of a verb, that this node does not serve.
     #[error("{0} is not served yet")]
     NotServed(String),
@@ -192,7 +262,7 @@ impl VerbError {
     pub fn exit_code(&self) -> u8 {
         match self {
             Self::Nothing => 0,
-            Self::NotServed(_) => 2,
+            Self::NotServed(_) | Self::Failed(_) => 2,
             _ => 1,
         }
     }
@@ -204,6 +274,7 @@ impl VerbError {
             // Cassandra prints this one by itself.
             Self::UnknownCategory(_) => format!("\nError: {self}\n"),
             Self::NotServed(_) => format!("nodetool: {self}\n"),
+            Self::Failed(_) => format!("error: {self}\n"),
             _ => bad_use(&self.to_string()),
         }
     }
@@ -242,34 +313,42 @@ impl Verb {
     fn parse_args(name: &str, args: &mut Args, print_port: bool) -> Result<Self, VerbError> {
         Ok(match name {
             "clearsnapshot" => snapshots::clear(args)?,
-            "compact" => {
-                args.not_served(&["-s", "--split-output"])?;
-                args.not_served(&["--user-defined"])?;
-                args.not_served(&["-st", "--start-token"])?;
-                args.not_served(&["-et", "--end-token"])?;
-                args.not_served(&["--partition"])?;
-                Self::Compact(selection(args))
+            "compact" => compactions::compact(args)?,
+            "compactionhistory" => {
+                args.not_served(&["-F", "--format"])?;
+                Self::CompactionHistory
             }
             "compactionstats" => Self::CompactionStats {
                 human_readable: args.flag(&["-H", "--human-readable"]),
                 vtable: args.flag(&["-V", "--vtable"]),
             },
+            "datapaths" => compactions::data_paths(args)?,
             "describecluster" => Self::DescribeCluster { print_port },
+            "disableautocompaction" => compactions::set_auto(args, false),
             "disablebackup" => Self::DisableBackup,
             "disablebinary" => Self::DisableBinary { force: args.flag(&["-f", "--force"]) },
             "drain" => Self::Drain,
+            "enableautocompaction" => compactions::set_auto(args, true),
             "enablebackup" => Self::EnableBackup,
             "enablebinary" => Self::EnableBinary,
             "flush" => Self::Flush(selection(args)),
+            "getcompactionthroughput" => {
+                Self::GetCompactionThroughput { precise: args.flag(&["-d", "--precise-mib"]) }
+            }
+            "getconcurrentcompactors" => Self::GetConcurrentCompactors,
             "getguardrailsconfig" => Self::GetGuardrails(shown(args)?),
+            "getsstables" => compactions::sstables(args)?,
             "gettimeout" => Self::GetTimeout(get_timeout(&args.rest())?),
             "gettraceprobability" => Self::GetTraceProbability,
+            "import" => compactions::import(args)?,
             "info" => {
                 args.not_served(&["-O", "--out-of-range-ops"])?;
                 Self::Info { tokens: args.flag(&["-T", "--tokens"]) }
             }
             "listsnapshots" => snapshots::list(args),
             "refreshsizeestimates" => Self::RefreshSizeEstimates,
+            "setcompactionthroughput" => compactions::set_throughput(args)?,
+            "setconcurrentcompactors" => compactions::set_concurrent(args)?,
             "setguardrailsconfig" => Self::SetGuardrails(args.rest()),
             "settimeout" => set_timeout(&args.rest())?,
             "settraceprobability" => Self::SetTraceProbability(share(args)?),
@@ -278,10 +357,13 @@ impl Verb {
                 args.not_served(&["-r", "--resolve-ip"])?;
                 Self::Status { keyspace: args.take(), print_port }
             }
+            "statusautocompaction" => compactions::status_auto(args),
             "statusbackup" => Self::StatusBackup,
             "statusbinary" => Self::StatusBinary,
+            "stop" => compactions::stop(args)?,
             "stopdaemon" => Self::StopDaemon,
             "tablestats" => table_stats(args)?,
+            "upgradesstables" => compactions::upgrade(args)?,
             "version" => Self::Version { verbose: args.flag(&["-v", "--verbose"]) },
             other => return Err(VerbError::NotServed(other.to_owned())),
         })
@@ -386,7 +468,7 @@ mod tests {
         };
         assert_eq!(parse("flush"), Ok(Verb::Flush(Selection::default())));
         assert_eq!(parse("flush ks a b"), Ok(Verb::Flush(tables("ks", &["a", "b"]))));
-        assert_eq!(parse("compact ks"), Ok(Verb::Compact(tables("ks", &[]))));
+        assert_eq!(parse("compact ks"), Ok(Verb::Compact { of: tables("ks", &[]), split: false }));
         assert_eq!(parse("info --tokens"), Ok(Verb::Info { tokens: true }));
         assert_eq!(
             parse("-pp status ks"),
@@ -467,8 +549,8 @@ mod tests {
     fn knows_the_verbs_that_are_not_served() {
         assert_eq!(refused("repair ks"), (2, "nodetool: repair is not served yet\n".to_owned()));
         assert_eq!(
-            refused("compact --user-defined f"),
-            (2, "nodetool: compact --user-defined is not served yet\n".to_owned())
+            refused("compact --partition f"),
+            (2, "nodetool: compact --partition is not served yet\n".to_owned())
         );
     }
 

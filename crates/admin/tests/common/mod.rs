@@ -4,9 +4,9 @@ use std::cell::{Cell, RefCell};
 use std::time::Duration;
 
 use admin::{
-    Answer, Cache, Cluster, CompactionStats, Life, Liveness, NetworkCache, NewSnapshot, NodeInfo,
-    Operator, OperatorError, Release, Replication, Ring, RingNode, Setting, SnapshotDetails,
-    TableStats, Timeout,
+    Answer, Cache, Cluster, CompactionStats, Life, Liveness, NetworkCache, NewImport, NewSnapshot,
+    NodeInfo, Operator, OperatorError, PastCompaction, Release, Replication, Ring, RingNode,
+    Setting, SnapshotDetails, StopWhich, TableName, TableStats, Timeout,
 };
 
 const TOKENS: [i64; 16] = [
@@ -40,6 +40,7 @@ pub struct Fake {
     pub ring: RefCell<Option<Ring>>,
     pub snapshots: RefCell<Vec<SnapshotDetails>>,
     pub backups: Cell<bool>,
+    pub past: RefCell<Vec<PastCompaction>>,
     /// Facts of `compaction_stats`.
     pub compactions: RefCell<Option<CompactionStats>>,
 }
@@ -219,8 +220,78 @@ impl Operator for Fake {
         }
     }
 
-    async fn compact(&self, keyspace: &str, tables: &[String]) -> Answer<()> {
-        self.note(format!("compact {keyspace} {tables:?}"))
+    async fn compact(&self, keyspace: &str, tables: &[String], split: bool) -> Answer<()> {
+        self.note(format!("compact {keyspace} {tables:?}{}", if split { " split" } else { "" }))
+    }
+
+    async fn compact_files(&self, files: &[String]) -> Answer<()> {
+        self.note(format!("compact files {files:?}"))
+    }
+
+    async fn upgrade(&self, keyspace: &str, tables: &[String], all: bool) -> Answer<()> {
+        self.note(format!("upgrade {keyspace} {tables:?} {all}"))
+    }
+
+    async fn import(&self, import: NewImport) -> Answer<Vec<String>> {
+        let refused = import.directories.iter().filter(|name| name.contains("bad")).cloned();
+        let refused = refused.collect();
+        self.note(format!("{import:?}"))?;
+        Ok(refused)
+    }
+
+    async fn compaction_history(&self) -> Answer<Vec<PastCompaction>> {
+        Ok(self.past.borrow().clone())
+    }
+
+    async fn stop_compactions(&self, which: StopWhich) -> Answer<()> {
+        self.note(format!("stop {which:?}"))
+    }
+
+    async fn compaction_throughput(&self) -> Answer<u64> {
+        Ok(64 << 20)
+    }
+
+    async fn set_compaction_throughput(&self, bytes_per_second: u64) -> Answer<()> {
+        self.note(format!("throughput {bytes_per_second}"))
+    }
+
+    async fn concurrent_compactors(&self) -> Answer<u64> {
+        Ok(2)
+    }
+
+    async fn set_concurrent_compactors(&self, count: u64) -> Answer<()> {
+        self.note(format!("compactors {count}"))
+    }
+
+    async fn set_autocompaction(
+        &self,
+        keyspace: &str,
+        tables: &[String],
+        enabled: bool,
+    ) -> Answer<()> {
+        self.note(format!("auto {keyspace} {tables:?} {enabled}"))
+    }
+
+    async fn autocompaction(&self, keyspace: &str, _: &[String]) -> Answer<Vec<(String, bool)>> {
+        Ok(vec![("t".to_owned(), keyspace != "system")])
+    }
+
+    async fn data_paths(
+        &self,
+        keyspace: &str,
+        table: Option<&str>,
+    ) -> Answer<Vec<(String, Vec<String>)>> {
+        let table = table.unwrap_or("t").to_owned();
+        Ok(vec![(table.clone(), vec![format!("/data/{keyspace}/{table}-1")])])
+    }
+
+    async fn sstables_of(
+        &self,
+        _: &TableName,
+        key: &str,
+        _: bool,
+    ) -> Answer<Vec<(Option<usize>, String)>> {
+        Ok(vec![(Some(2), format!("/data/{key}/nb-1-big-Data.db"))])
     }
 
     async fn drain(&self) -> Answer<()> {

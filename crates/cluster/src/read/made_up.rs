@@ -1,6 +1,6 @@
 //! Partitions of virtual tables: made up when they are read.
 
-use cql::select::{RangeBound, RowFilter, Target};
+use cql::select::{RangeBound, Read, RowFilter, Target};
 use rows::{RowRef, Unfiltered};
 use schema::Table;
 use storage::{PartitionKey, StorageError};
@@ -9,6 +9,7 @@ use crate::read::shard::PartitionRows;
 
 /// The made-up partitions that a read wants, in its order.
 pub(super) fn wanted(
+    table: &Table,
     target: &Target,
     mut partitions: Vec<rows::PartitionUpdate>,
 ) -> Vec<(PartitionKey, rows::PartitionUpdate)> {
@@ -27,22 +28,31 @@ pub(super) fn wanted(
         }
         // Ranges of virtual tables go by the order of keys, in which the partitions come.
         Target::Range { from, to } => {
-            let mut all: Vec<_> = partitions.into_iter().map(|u| (key_of(&u), u)).collect();
-            if let RangeBound::Key { key, inclusive } = from {
-                let at = all.iter().position(|(of, _)| of.bytes == key.bytes);
-                all.drain(..at.map_or(all.len(), |at| at + usize::from(!inclusive)));
-            }
-            let token = |bound: &RangeBound, key: &PartitionKey| match bound {
-                RangeBound::Token { token, inclusive } => Some((key.token.cmp(token), *inclusive)),
-                RangeBound::Unbounded | RangeBound::Key { .. } => None,
+            let order = |key: &[u8], bound: &RangeBound| match bound {
+                RangeBound::Key { key: end, inclusive } => {
+                    Some((table.compare_keys(key, &end.bytes), *inclusive))
+                }
+                // tokens are keys here: no bound is at another
+                RangeBound::Unbounded | RangeBound::Token { .. } => None,
             };
-            all.retain(|(key, _)| {
-                let after = token(from, key).is_none_or(|(o, i)| o.is_gt() || (i && o.is_eq()));
-                after && token(to, key).is_none_or(|(o, i)| o.is_lt() || (i && o.is_eq()))
+            partitions.retain(|update| {
+                let (start, end) = (order(&update.key, from), order(&update.key, to));
+                start.is_none_or(|(order, with)| order.is_gt() || (with && order.is_eq()))
+                    && end.is_none_or(|(order, with)| order.is_lt() || (with && order.is_eq()))
             });
-            all
+            partitions.into_iter().map(|update| (key_of(&update), update)).collect()
         }
     }
+}
+
+/// Did the page before end in this partition? The one that it ended in may be gone.
+pub(super) fn is_resumed(read: &Read, key: &PartitionKey) -> bool {
+    let begun = match &read.target {
+        Target::Keys(keys) => keys.first(),
+        Target::Range { from: RangeBound::Key { key, inclusive: true }, .. } => Some(key),
+        Target::Range { .. } => None,
+    };
+    read.first_rows.is_some() && begun.is_some_and(|begun| begun.bytes == key.bytes)
 }
 
 /// The rows of a made-up partition that a filter selects.

@@ -23,7 +23,7 @@ use crate::request_metrics::RequestMetrics;
 use crate::scanned::WARNINGS_MAX;
 use crate::values::Bound as Bindings;
 use limits::{Size, Warnings};
-use made_up::{MadeUp, wanted};
+use made_up::{MadeUp, is_resumed, wanted};
 pub(crate) use page::Last;
 use page::{Merged, clustering_of, cut, next_page};
 use shard::{
@@ -436,10 +436,10 @@ impl Coordinator {
         let mut aggregation = task.aggregation();
         let mut budget = budget(task);
         let mut blocks = Vec::new();
-        let wanted = wanted(&task.read.target, partitions);
+        let wanted = wanted(task.table(), &task.read.target, partitions);
         for (place, (key, update)) in wanted.into_iter().enumerate() {
             let read = &task.read;
-            let first = place == 0 && read.first_rows.is_some();
+            let first = is_resumed(read, &key);
             let resumed = read.first_rows.as_ref().filter(|_| first);
             let filter = resumed.unwrap_or(&read.rows);
             let left = if first { read.first_limit } else { read.per_partition_limit };

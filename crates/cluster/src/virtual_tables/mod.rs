@@ -21,7 +21,6 @@ pub use data::{
 };
 pub use gather::Views;
 use sink::Sink;
-pub use sink::compare_keys;
 
 /// Fills a table; `None` if what it shows was not gathered.
 type Provider = fn(&mut Sink<'_>, &Schema, &NodeData) -> Option<()>;
@@ -83,8 +82,8 @@ fn nothing(_: &mut Sink<'_>, _: &Schema, _: &NodeData) -> Option<()> {
     Some(())
 }
 
-/// The partitions of a virtual table, in the order in which a range of them is read ([`compare_keys`]); `None` if the
-/// table is not served. `now`: timestamp of the cells, in microseconds.
+/// The partitions of a virtual table, in the order in which a range of them is read ([`Table::compare_keys`]); `None` if
+/// the table is not served. `now`: timestamp of the cells, in microseconds.
 pub fn partitions(
     table: &Table,
     schema: &Schema,

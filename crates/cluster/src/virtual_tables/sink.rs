@@ -1,6 +1,5 @@
 //! Rows by column names, put together into partitions.
 
-use std::cmp::Ordering;
 use std::collections::BTreeMap;
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -59,30 +58,6 @@ fn text_map(map: &BTreeMap<String, String>) -> Vec<u8> {
         out.extend(text.as_bytes());
     }
     out
-}
-
-/// The order of partitions in a virtual table: by their keys, component by component as their types order them, for
-/// there is nothing to spread over a ring (`LocalPartitioner`).
-pub fn compare_keys(table: &Table, a: &[u8], b: &[u8]) -> Ordering {
-    let [column] = table.partition_key.as_slice() else {
-        let (a, b) = (components(a), components(b));
-        let parts = table.partition_key.iter().zip(a.iter().zip(&b));
-        let mut orders = parts.map(|(column, (a, b))| column.ty.compare(a, b));
-        return orders.find(|order| order.is_ne()).unwrap_or_else(|| a.len().cmp(&b.len()));
-    };
-    column.ty.compare(a, b)
-}
-
-/// Components of a composite key: each behind its length (`u16`) and before a zero.
-pub(super) fn components(mut key: &[u8]) -> Vec<&[u8]> {
-    let mut found = Vec::new();
-    while let Some((length, rest)) = key.split_first_chunk() {
-        let length = usize::from(u16::from_be_bytes(*length));
-        let Some((component, rest)) = rest.split_at_checked(length) else { break };
-        found.push(component);
-        key = rest.get(1..).unwrap_or_default();
-    }
-    found
 }
 
 fn composite(values: &[Vec<u8>]) -> Vec<u8> {
@@ -147,7 +122,7 @@ impl<'a> Sink<'a> {
         let Self { table, mut scratch, partitions, .. } = self;
         let updates = partitions.into_values().map(|builder| builder.finish(&mut scratch));
         let mut updates: Vec<PartitionUpdate> = updates.collect();
-        updates.sort_by(|a, b| compare_keys(table, &a.key, &b.key));
+        updates.sort_by(|a, b| table.compare_keys(&a.key, &b.key));
         updates
     }
 }

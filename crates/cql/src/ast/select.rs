@@ -25,7 +25,7 @@ pub struct Select {
     pub limit: Option<Term>,
     /// `ALLOW FILTERING`.
     pub allow_filtering: bool,
-    /// `USING TIMEOUT duration`: our extension, sent by shard-aware drivers.
+    /// `USING TIMEOUT duration`: our extension, taken from shard-aware drivers that ask for metadata.
     pub timeout: Option<Term>,
 }
 

@@ -282,8 +282,8 @@ impl Filter {
         for name in names {
             Scope::column(table, name)?;
         }
-        let spec =
-            ColumnSpec::new(&table.keyspace, &table.name, "partition key token", CqlType::BigInt);
+        let ty = table.token_type();
+        let spec = ColumnSpec::new(&table.keyspace, &table.name, "partition key token", ty);
         Term::prepare(raw, &table.keyspace, &spec, scope)?;
         self.on_token = true;
         Ok(())

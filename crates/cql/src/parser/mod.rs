@@ -35,6 +35,16 @@ type Res<T> = Result<T, Box<Fault>>;
 
 /// Parses one statement. Semicolons may follow it; anything else may not.
 pub fn parse(text: &str) -> Result<Parsed, ParseError> {
+    parse_text(text, false)
+}
+
+/// [`parse`] for clients whose driver was told of shards: such drivers end their queries of a node's metadata in
+/// `USING TIMEOUT`, which is no part of Cassandra's grammar.
+pub fn parse_of_shard_aware(text: &str) -> Result<Parsed, ParseError> {
+    parse_text(text, true)
+}
+
+fn parse_text(text: &str, is_shard_aware: bool) -> Result<Parsed, ParseError> {
     if u32::try_from(text.len()).is_err() {
         return Err(ParseError::Invalid("The statement is too long".to_owned()));
     }
@@ -47,6 +57,7 @@ pub fn parse(text: &str) -> Result<Parsed, ParseError> {
         depth: 0,
         height: 0,
         markers: Vec::new(),
+        is_shard_aware,
     };
     match (parser.query(), lexical) {
         (Ok(statement), None) => Ok(Parsed { statement, markers: parser.markers }),
@@ -75,6 +86,8 @@ struct Parser<'a> {
     /// Height of the tree that the last production of a term or selector returned.
     height: u32,
     markers: Vec<Option<String>>,
+    /// Was the client told of shards?
+    is_shard_aware: bool,
 }
 
 /// Where to go back to if a guess fails.

@@ -1,8 +1,9 @@
 //! SELECT.
 
 use super::{Fault, K, Parser, Res};
-use crate::ast::{Literal, LiteralKind, Ordering, Select, Selectors, Term};
+use crate::ast::{Literal, LiteralKind, Ordering, QualifiedName, Select, Selectors, Term};
 use crate::lexer::Kind;
+use crate::permission::is_system;
 
 /// `JSON`, `DISTINCT` and what is selected.
 type Clause = (bool, bool, Selectors);
@@ -34,7 +35,7 @@ impl Parser<'_> {
         if allow_filtering {
             self.expect_word(K::Filtering)?;
         }
-        let timeout = self.timeout()?;
+        let timeout = if self.takes_timeout(&table) { self.timeout()? } else { None };
         Ok(Select {
             json,
             distinct,
@@ -109,6 +110,11 @@ impl Parser<'_> {
             self.eat_word(K::Asc);
         }
         Ok(Ordering { column, ann_of, descending })
+    }
+
+    /// Is this what only the driver itself asks? Everybody else is refused as by Cassandra.
+    fn takes_timeout(&self, table: &QualifiedName) -> bool {
+        self.is_shard_aware && table.keyspace.as_deref().is_some_and(is_system)
     }
 
     /// `USING TIMEOUT duration`: no part of Cassandra's grammar.

@@ -110,8 +110,8 @@ pub(super) fn keys_of(
         keys.push(PartitionKey::new(serialize(table, prefix)?));
     }
     if let Some(token) = &restrictions.token {
-        let window = Window::bind(token, bind)?;
-        keys.retain(|key| window.contains(key.token));
+        let window = Window::bind(table, token, bind)?;
+        keys.retain(|key| window.contains(key));
     }
     Ok(keys)
 }
@@ -143,19 +143,41 @@ fn serialize(table: &Table, values: &Prefix<'_>) -> Result<Vec<u8>, CqlError> {
     Ok(key)
 }
 
-/// The bound of a token restriction: token and whether it belongs.
-fn bind_token(end: &SliceEnd, bind: &Bind<'_>) -> Result<(Token, bool), CqlError> {
+/// The bound of a token restriction: the token's value, of [`Table::token_type`], and whether it belongs.
+type TokenEnd = (Box<[u8]>, bool);
+
+fn bind_token(end: &SliceEnd, table: &Table, bind: &Bind<'_>) -> Result<TokenEnd, CqlError> {
     match end.operand.bind_one(bind)? {
-        Bound::Bytes(value) => match CqlType::BigInt.as_i64(&value) {
-            Some(token) => Ok((Token(token), end.inclusive)),
-            None => Err(CqlError::invalid("Invalid null token value")),
-        },
-        Bound::Null => Err(CqlError::invalid("Invalid null token value")),
+        Bound::Bytes(value) if table.is_virtual() || value.len() == size_of::<Token>() => {
+            Ok((value.into_owned().into(), end.inclusive))
+        }
+        Bound::Bytes(_) | Bound::Null => Err(CqlError::invalid("Invalid null token value")),
         Bound::Unset => Err(CqlError::invalid("Invalid unset value for partition key token")),
     }
 }
 
-/// The range of partitions. The least token means "no bound" in Cassandra, on either side.
+fn compare_tokens(table: &Table, a: &[u8], b: &[u8]) -> Ordering {
+    match table.is_virtual() {
+        true => table.compare_keys(a, b),
+        false => CqlType::BigInt.compare(a, b),
+    }
+}
+
+/// The place of a token's value in the order of partitions. The least one means "no bound" in Cassandra.
+fn place(table: &Table, value: &[u8], inclusive: bool) -> RangeBound {
+    if table.is_virtual() {
+        return match value {
+            [] => RangeBound::Unbounded,
+            key => RangeBound::Key { key: PartitionKey::new(key), inclusive },
+        };
+    }
+    match CqlType::BigInt.as_i64(value).map(Token) {
+        None | Some(Token::MIN) => RangeBound::Unbounded,
+        Some(token) => RangeBound::Token { token, inclusive },
+    }
+}
+
+/// The range of partitions.
 pub(super) fn range_of(
     restrictions: &Restrictions,
     table: &Table,
@@ -166,41 +188,49 @@ pub(super) fn range_of(
     else {
         return Ok(everything);
     };
-    let bound = |end: &Option<SliceEnd>| {
-        let bound = end.as_ref().map(|end| bind_token(end, bind)).transpose();
-        bound.map(|bound| bound.filter(|(token, _)| *token != Token::MIN))
+    let bound = |end: &Option<SliceEnd>| -> Result<_, CqlError> {
+        let bound = end.as_ref().map(|end| bind_token(end, table, bind)).transpose()?;
+        let place = |(value, inclusive): &TokenEnd| place(table, value, *inclusive);
+        let at = bound.as_ref().map_or(RangeBound::Unbounded, place);
+        // what is no bound has no place among others either
+        Ok((bound.filter(|_| at != RangeBound::Unbounded), at))
     };
-    let (start, end) = (bound(&token.start)?, bound(&token.end)?);
-    if let (Some((start, start_inclusive)), Some((end, end_inclusive))) = (start, end)
-        && (start > end || (start == end && !(start_inclusive && end_inclusive)))
-    {
-        return Ok(Target::nothing());
+    let ((start, from), (end, to)) = (bound(&token.start)?, bound(&token.end)?);
+    if let (Some((start, start_inclusive)), Some((end, end_inclusive))) = (start, end) {
+        let order = compare_tokens(table, &start, &end);
+        if order.is_gt() || (order.is_eq() && !(start_inclusive && end_inclusive)) {
+            return Ok(Target::nothing());
+        }
     }
-    let place = |bound: Option<(Token, bool)>| match bound {
-        Some((token, inclusive)) => RangeBound::Token { token, inclusive },
-        None => RangeBound::Unbounded,
-    };
-    Ok(Target::Range { from: place(start), to: place(end) })
+    Ok(Target::Range { from, to })
 }
 
 /// Tokens that keys given by value must have. One that ends before it starts goes round the ring.
-struct Window {
-    start: Option<(Token, bool)>,
-    end: Option<(Token, bool)>,
+struct Window<'t> {
+    table: &'t Table,
+    start: Option<TokenEnd>,
+    end: Option<TokenEnd>,
 }
 
-impl Window {
-    fn bind(token: &TokenAsk, bind: &Bind<'_>) -> Result<Self, CqlError> {
-        let one = |end: &Option<SliceEnd>| end.as_ref().map(|e| bind_token(e, bind)).transpose();
-        Ok(Self { start: one(&token.start)?, end: one(&token.end)? })
+impl<'t> Window<'t> {
+    fn bind(table: &'t Table, token: &TokenAsk, bind: &Bind<'_>) -> Result<Self, CqlError> {
+        let one = |end: &Option<SliceEnd>| {
+            end.as_ref().map(|end| bind_token(end, table, bind)).transpose()
+        };
+        Ok(Self { table, start: one(&token.start)?, end: one(&token.end)? })
     }
 
-    fn contains(&self, token: Token) -> bool {
-        let above = |(start, inclusive)| token > start || (inclusive && token == start);
-        let below = |(end, inclusive)| token < end || (inclusive && token == end);
-        match (self.start, self.end) {
-            (Some(start), Some(end)) if start.0 > end.0 => above(start) || below(end),
-            (start, end) => start.is_none_or(above) && end.is_none_or(below),
+    fn contains(&self, key: &PartitionKey) -> bool {
+        let ring = key.token.0.to_be_bytes();
+        let token: &[u8] = if self.table.is_virtual() { &key.bytes } else { &ring };
+        let order = |end: &TokenEnd| compare_tokens(self.table, token, &end.0);
+        let above = |start: &TokenEnd| order(start).is_gt() || (start.1 && order(start).is_eq());
+        let below = |end: &TokenEnd| order(end).is_lt() || (end.1 && order(end).is_eq());
+        match (&self.start, &self.end) {
+            (Some(start), Some(end)) if compare_tokens(self.table, &start.0, &end.0).is_gt() => {
+                above(start) || below(end)
+            }
+            (start, end) => start.as_ref().is_none_or(above) && end.as_ref().is_none_or(below),
         }
     }
 }

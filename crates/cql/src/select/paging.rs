@@ -97,7 +97,7 @@ impl Read {
                     .key
                     .ok_or_else(|| CqlError::invalid("Invalid value for the paging state"))?;
                 let key = PartitionKey::new(key);
-                resume_range(from, to, key, in_partition && left > 0)
+                resume_range(from, to, key, in_partition && left > 0, table)
             }
         };
         let Some(row) = &after.row else { return Ok(self) };
@@ -138,13 +138,26 @@ fn resume_keys(keys: Vec<PartitionKey>, after: Option<&[u8]>, done: bool) -> Tar
 }
 
 /// The range from a key on, that key included or not.
-fn resume_range(from: RangeBound, to: RangeBound, key: PartitionKey, inclusive: bool) -> Target {
+fn resume_range(
+    from: RangeBound,
+    to: RangeBound,
+    key: PartitionKey,
+    inclusive: bool,
+    table: &Table,
+) -> Target {
+    let compare = |to: &PartitionKey| match table.is_virtual() {
+        true => table.compare_keys(&key.bytes, &to.bytes),
+        false => (key.token, &key.bytes).cmp(&(to.token, &to.bytes)),
+    };
     let before = match &from {
         RangeBound::Unbounded => false,
         RangeBound::Token { token, inclusive } => {
             key.token < *token || (key.token == *token && !inclusive)
         }
-        RangeBound::Key { key: from, .. } => (key.token, &key.bytes) < (from.token, &from.bytes),
+        RangeBound::Key { key: from, inclusive } => {
+            let order = compare(from);
+            order.is_lt() || (order.is_eq() && !inclusive)
+        }
     };
     let from = if before { from } else { RangeBound::Key { key, inclusive } };
     Target::Range { from, to }

@@ -355,7 +355,7 @@ fn of_token(
     }
     check_token_columns(table, &columns)?;
     let spec =
-        ColumnSpec::new(&table.keyspace, &table.name, "partition key token", CqlType::BigInt);
+        ColumnSpec::new(&table.keyspace, &table.name, "partition key token", table.token_type());
     let term = Term::prepare(value, &table.keyspace, &spec, scope)?;
     Ok(match compare(operator, Operand::One(term)) {
         Ask::Slice(start, end) => TokenAsk { start, end, equal: false },

@@ -1,7 +1,8 @@
 //! Limits at their edges.
 
 use cql::select::{MAX_COMBINATIONS, NO_LIMIT, PageRequest, Read, RowFilter, Target};
-use cql::{CqlError, Plan};
+use cql::{CqlError, Plan, Prepared, parse_of_shard_aware, prepare};
+use schema::Schema;
 use types::value::pack_list;
 
 use crate::world::{Given, World};
@@ -13,7 +14,10 @@ fn world() -> World {
 }
 
 fn bind(world: &World, statement: &str, values: Vec<Vec<u8>>) -> Result<Read, CqlError> {
-    let prepared = world.prepare(statement)?;
+    bind_prepared(&world.prepare(statement)?, values)
+}
+
+fn bind_prepared(prepared: &Prepared, values: Vec<Vec<u8>>) -> Result<Read, CqlError> {
     let Plan::Select(select) = &prepared.plan else { panic!("a SELECT") };
     let values = Given(values.into_iter().map(|value| Some(Some(value))).collect());
     World::with_bind(&values, |bind| select.bind(bind, &PageRequest::default()))
@@ -41,14 +45,18 @@ fn one_list_may_be_long_and_a_product_may_not() {
 
 #[test]
 fn a_statement_may_set_its_deadline() {
-    let world = world();
-    let read = bind(&world, "SELECT v FROM t LIMIT 3 USING TIMEOUT 1500ms", vec![]);
-    let read = read.expect("it binds");
+    let virtuals = Schema::new(schema::system::virtual_keyspaces(), Schema::empty_version(), 1);
+    let bind_text = |rest: &str| {
+        let text = format!("SELECT name FROM system_views.caches {rest}");
+        let parsed = parse_of_shard_aware(&text).expect("it parses");
+        bind_prepared(&prepare(&parsed, None, &virtuals).expect("it prepares"), vec![])
+    };
+    let read = bind_text("LIMIT 3 USING TIMEOUT 1500ms").expect("it binds");
     assert_eq!((read.timeout_nanos, read.limit), (Some(1_500_000_000), 3));
-    let read = bind(&world, "SELECT v FROM t", vec![]).expect("it binds");
+    let read = bind_text("").expect("it binds");
     assert_eq!((read.timeout_nanos, read.limit), (None, NO_LIMIT));
     for refused in ["1mo", "-1s", "0s"] {
-        let read = bind(&world, &format!("SELECT v FROM t USING TIMEOUT {refused}"), vec![]);
+        let read = bind_text(&format!("USING TIMEOUT {refused}"));
         assert!(matches!(read, Err(CqlError::Invalid(_))), "{refused}");
     }
 }

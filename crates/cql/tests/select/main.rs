@@ -6,4 +6,5 @@ mod json;
 mod laws;
 mod limits;
 mod recorded;
+mod tokens;
 mod world;

@@ -548,7 +548,7 @@ pub(crate) fn events(before: Option<&Keyspace>, after: Option<&Keyspace>) -> Vec
 
 /// When clients are told of an event, before others: first of what went, of parts before what they are made of,
 /// then of what came, the other way round, then of what was altered (`SchemaChangeNotifier`).
-fn turn(event: &SchemaEvent, stays: bool) -> (u8, u8) {
+pub(crate) fn turn(event: &SchemaEvent, stays: bool) -> (u8, u8) {
     let rank = match event.target {
         Target::Keyspace => 0,
         Target::Type(_) => 1,

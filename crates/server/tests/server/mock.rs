@@ -87,6 +87,7 @@ impl Mock {
             "driver" => {
                 one_cell(context.session.driver_name.as_deref().unwrap_or_default().as_bytes())
             }
+            "aware" => one_cell(&[u8::from(context.session.is_shard_aware)]),
             "echo" => {
                 let (turns, text) = rest.split_once(' ').unwrap();
                 for _ in 0..turns.parse().unwrap() {

@@ -5,10 +5,11 @@ use std::rc::Rc;
 
 use env::{Class, TcpStream};
 use metrics::Registry;
+use protocol::Version;
 use protocol::client::{self, Body};
 use server::{ConnectionLimits, EventHub, Server, Settings};
 
-use crate::client::Client;
+use crate::client::{Client, cell};
 use crate::mock::Mock;
 use crate::world::{Msg, both, settings};
 
@@ -74,6 +75,16 @@ fn the_source_port_chooses_the_shard() {
             assert_eq!(of("SCYLLA_SHARDING_IGNORE_MSB"), "12");
             assert_eq!(of("SCYLLA_SHARD_AWARE_PORT"), address.port().to_string());
             assert_eq!(options.len(), 9);
+            // who did not ask before STARTUP was told nothing, whatever is asked later
+            let mut other = Client::connect(&env, address).await;
+            for (client, told) in [(&mut client, 1), (&mut other, 0)] {
+                client.startup(Version::V5, None).await;
+                let call = client.call(1);
+                client.put(|out| client::options(out, call));
+                client.flush().await;
+                assert!(matches!(client.receive().await.body, Body::Supported(_)));
+                assert_eq!(cell(&client.query("aware").await), [told]);
+            }
         }
         mesh.send(1, Msg::Done);
         Ok(())

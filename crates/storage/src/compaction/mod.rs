@@ -28,7 +28,7 @@ pub(crate) use self::outputs::Outputs;
 pub use self::overlaps::Inclusion;
 pub use self::ring::{boundary, shard_of};
 pub(crate) use self::schedule::Compactions;
-pub use self::schedule::Record;
+pub use self::schedule::{Record, TellEnded};
 pub use self::size_tiered::{BucketOptions, SizeTiered, Thresholds};
 pub use self::splitter::Splitter;
 pub use self::strategy::Strategy;

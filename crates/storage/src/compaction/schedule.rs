@@ -22,8 +22,8 @@ use crate::error::StorageError;
 use crate::node::{Node, NodeTable, RunningCompaction};
 use crate::sstables::SSTable;
 
-/// Ended compactions that are remembered.
-const RECORDS_MAX: usize = 1000;
+/// Who is told of compactions that ended.
+pub type TellEnded = Rc<dyn Fn(Record)>;
 
 /// The node's compactions.
 pub(crate) struct Compactions {
@@ -37,11 +37,11 @@ pub(crate) struct Compactions {
     /// Tables that may have something to do.
     wanted: RefCell<VecDeque<TableId>>,
     /// A slot became free, or a task ended.
-    ended: Notify,
+    freed: Notify,
     pub throttle: Throttle,
     /// Under way.
     pub running: RefCell<Vec<Rc<RunningCompaction>>>,
-    records: RefCell<VecDeque<Record>>,
+    told: RefCell<Option<TellEnded>>,
 }
 
 /// A compaction that ended: a row of `system.compaction_history`.
@@ -75,18 +75,17 @@ impl Compactions {
             active: Cell::new(0),
             waiting: Cell::new(0),
             wanted: RefCell::default(),
-            ended: Notify::new(),
+            freed: Notify::new(),
             throttle: Throttle::new(bytes_per_second),
             running: RefCell::default(),
-            records: RefCell::default(),
+            told: RefCell::default(),
         }
     }
 
-    pub fn remember(&self, record: Record) {
-        let mut records = self.records.borrow_mut();
-        records.push_back(record);
-        while records.len() > RECORDS_MAX {
-            records.pop_front();
+    pub fn ended(&self, record: Record) {
+        let told = self.told.borrow().clone();
+        if let Some(tell) = told {
+            tell(record);
         }
     }
 
@@ -110,7 +109,7 @@ impl Drop for Slot {
     fn drop(&mut self) {
         let compactions = &self.0.compactions;
         compactions.active.set(compactions.active.get() - 1);
-        compactions.ended.notify_all();
+        compactions.freed.notify_all();
     }
 }
 
@@ -164,9 +163,9 @@ impl Node {
         self.compactions.running.borrow().clone()
     }
 
-    /// The last compactions that ended, the oldest first.
-    pub fn compaction_records(&self) -> Vec<Record> {
-        self.compactions.records.borrow().iter().cloned().collect()
+    /// Tells of each compaction that ends from now on.
+    pub fn tell_compactions(&self, tell: TellEnded) {
+        self.compactions.told.replace(Some(tell));
     }
 
     /// `concurrent_compactors`.
@@ -177,7 +176,7 @@ impl Node {
     /// Changes `concurrent_compactors`, from now on.
     pub fn set_concurrent_compactors(&self, slots: usize) {
         self.compactions.slots.set(slots.max(1));
-        self.compactions.ended.notify_all();
+        self.compactions.freed.notify_all();
         self.dispatch();
     }
 
@@ -355,7 +354,7 @@ impl Node {
         let compactions = &self.compactions;
         compactions.waiting.set(compactions.waiting.get() + 1);
         while !compactions.is_free() {
-            compactions.ended.notified().await;
+            compactions.freed.notified().await;
         }
         compactions.waiting.set(compactions.waiting.get() - 1);
         Slot::take(node)
@@ -374,7 +373,7 @@ impl Node {
         let paused = Paused::new(&node_table);
         self.stop_compactions(|running| running.table == id);
         while !node_table.busy.borrow().is_empty() {
-            let ended = self.compactions.ended.notified();
+            let ended = self.compactions.freed.notified();
             ended.await;
         }
         let slot = self.wait_for_slot(&node).await;

@@ -207,7 +207,7 @@ impl Node {
         stats.compacted_bytes.set(stats.compacted_bytes.get() + bytes);
         stats.expired.set(stats.expired.get() + made.expired.len() as u64);
         let env = engine.env();
-        self.compactions.remember(Record {
+        self.compactions.ended(Record {
             id: types::Uuid::from_unix_micros(env.unique_micros(), env.random_u64()).to_bytes(),
             keyspace: task.table.keyspace.to_string(),
             table: task.table.name.to_string(),

@@ -13,7 +13,7 @@ use rows::{ColumnMap, Layout};
 use schema::Table;
 
 pub(crate) use self::key_walk::{Head, KeyWalk};
-pub(crate) use self::locate::Located;
+pub(crate) use self::locate::{Located, locate};
 pub use self::partition::PartitionCursor;
 pub(crate) use self::partition::Source;
 pub use self::scan::{KeyScan, ScanStart};

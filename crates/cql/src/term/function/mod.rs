@@ -50,6 +50,8 @@ enum Work {
     ToUnixTimestamp,
     Floor,
     Token,
+    /// Of a table whose token is the key itself.
+    KeyAsToken,
     ToBlob,
     FromBlob,
     ToJson,
@@ -108,8 +110,8 @@ impl Function {
     pub fn shown_type(&self) -> CqlType {
         let passes_through = match self.work {
             Work::FromBlob => true,
-            // the elements of a collection have the type of the collection
-            Work::Fold(_) | Work::MapKeys | Work::MapValues => false,
+            // the elements of a collection have the type of the collection, a token that of its key
+            Work::Fold(_) | Work::MapKeys | Work::MapValues | Work::KeyAsToken => false,
             _ => self.is_made,
         };
         match &self.returns {
@@ -248,7 +250,8 @@ impl Function {
                 millis().map(|at| at.to_be_bytes().to_vec())
             }
             Work::Floor => time::floor(&self.arguments, arguments)?,
-            Work::Token => token(arguments)?,
+            Work::Token => key_of(arguments)?.map(|key| Token::of(&key).0.to_be_bytes().to_vec()),
+            Work::KeyAsToken => key_of(arguments)?,
             Work::ToBlob | Work::CastSame => first.map(<[u8]>::to_vec),
             Work::FromBlob => match first {
                 Some(value) => Some(self.checked_blob(value)?),
@@ -407,13 +410,10 @@ fn plain_text(ty: &CqlType, value: &[u8]) -> String {
     }
 }
 
-/// The token of a partition key given by its columns; null if one of them is.
-fn token(arguments: &[Option<&[u8]>]) -> Result<Option<Vec<u8>>, CqlError> {
-    let Some(values) = arguments.iter().copied().collect::<Option<Vec<&[u8]>>>() else {
-        return Ok(None);
-    };
-    let key = schema_key(&values)?;
-    Ok(Some(Token::of(&key).0.to_be_bytes().to_vec()))
+/// The partition key given by its columns; null if one of them is.
+fn key_of(arguments: &[Option<&[u8]>]) -> Result<Option<Vec<u8>>, CqlError> {
+    let values = arguments.iter().copied().collect::<Option<Vec<&[u8]>>>();
+    values.map(|values| schema_key(&values)).transpose()
 }
 
 /// As `Table::partition_key_bytes`, without the table at hand.

@@ -139,7 +139,11 @@ impl Call<'_> {
             "token" => {
                 let key = |t: &Table| t.partition_key.iter().map(|c| c.ty.clone()).collect();
                 let arguments: Vec<_> = self.table.map(key).unwrap_or_default();
-                let mut token = self.make(&arguments, &T::BigInt, Work::Token);
+                let (returns, work) = match self.table {
+                    Some(table) if table.is_virtual() => (table.token_type(), Work::KeyAsToken),
+                    _ => (T::BigInt, Work::Token),
+                };
+                let mut token = self.make(&arguments, &returns, work);
                 token.is_made = true;
                 vec![token]
             }

@@ -1,0 +1,116 @@
+//! CQL of the node's own, which nobody has to be allowed.
+
+use std::cell::OnceCell;
+use std::rc::Rc;
+
+use cql::Plan;
+use protocol::{ErrorDetail, ErrorResponse, QueryOptions, Value, Version};
+
+use crate::answer::{Answer, cql_error, parse_error};
+use crate::coordinator::{Coordinator, Request};
+use crate::prepared::result_metadata;
+use crate::values::Bound;
+
+/// A row: the bytes of its columns.
+pub(crate) struct Row(Vec<Option<Vec<u8>>>);
+
+impl Row {
+    pub fn bytes(&self, column: usize) -> Option<&[u8]> {
+        self.0.get(column)?.as_deref()
+    }
+
+    pub fn text(&self, column: usize) -> Option<String> {
+        String::from_utf8(self.bytes(column)?.to_vec()).ok()
+    }
+
+    pub fn bool(&self, column: usize) -> bool {
+        self.bytes(column) == Some(&[1])
+    }
+
+    pub fn long(&self, column: usize) -> Option<i64> {
+        Some(i64::from_be_bytes(self.bytes(column)?.try_into().ok()?))
+    }
+
+    /// The elements of a collection, in order; those of a map are keys and values in turn.
+    fn elements(&self, column: usize) -> Vec<Vec<u8>> {
+        let Some(mut rest) = self.bytes(column).and_then(|bytes| bytes.get(4..)) else {
+            return Vec::new();
+        };
+        let mut elements = Vec::new();
+        while let Some((element, after)) = take(rest) {
+            elements.extend(element.map(<[u8]>::to_vec));
+            rest = after;
+        }
+        elements
+    }
+
+    pub fn texts(&self, column: usize) -> Vec<String> {
+        let elements = self.elements(column).into_iter();
+        elements.filter_map(|bytes| String::from_utf8(bytes).ok()).collect()
+    }
+
+    /// The entries of a map.
+    pub fn entries(&self, column: usize) -> Vec<(Vec<u8>, Vec<u8>)> {
+        let mut elements = self.elements(column).into_iter();
+        std::iter::from_fn(|| Some((elements.next()?, elements.next()?))).collect()
+    }
+}
+
+/// A value with its length before it, null where that is negative; and what follows.
+fn take(bytes: &[u8]) -> Option<(Option<&[u8]>, &[u8])> {
+    let (length, rest) = bytes.split_first_chunk()?;
+    match usize::try_from(i32::from_be_bytes(*length)) {
+        Ok(length) => rest.split_at_checked(length).map(|(value, rest)| (Some(value), rest)),
+        Err(_) => Some((None, rest)),
+    }
+}
+
+fn server_error(text: impl std::fmt::Display) -> ErrorResponse {
+    ErrorResponse { message: text.to_string(), detail: ErrorDetail::ServerError }
+}
+
+impl Coordinator {
+    /// Runs a SELECT, INSERT, UPDATE or DELETE in the node's own name.
+    pub(crate) async fn own_cql(
+        self: &Rc<Self>,
+        text: &str,
+        values: &[&str],
+    ) -> Result<Vec<Row>, ErrorResponse> {
+        let parsed = cql::parse(text).map_err(|error| parse_error(&error))?;
+        let prepared = cql::prepare(&parsed, None, &self.schema()).map_err(cql_error)?;
+        let values = values.iter().map(|value| Some(Value::Bytes(value.as_bytes())));
+        let values = Bound::Ordered(values.collect());
+        let options = QueryOptions::default();
+        let deadline = self.env.now() + self.timeouts().other;
+        let request = Request {
+            keyspace: None,
+            version: Version::CURRENT,
+            options: &options,
+            deadline,
+            user: None,
+            tracing: None,
+            guard: OnceCell::new(),
+            is_shard_aware: false,
+        };
+        let outcome = match &prepared.plan {
+            Plan::Modify(modify) => self.modify(modify, &values, &request).await,
+            Plan::Select(select) => {
+                self.select(select, &values, &result_metadata(&prepared), &request).await
+            }
+            _ => return Err(server_error("neither read nor written by the node")),
+        };
+        let Answer::Rows(page) = outcome.result? else { return Ok(Vec::new()) };
+        let columns = prepared.result.map_or(0, |columns| columns.len());
+        let (mut rows, mut rest) = (Vec::new(), page.cells.as_slice());
+        for _ in 0..page.rows {
+            let mut row = Vec::with_capacity(columns);
+            for _ in 0..columns {
+                let (cell, after) = take(rest).ok_or_else(|| server_error("a row breaks off"))?;
+                row.push(cell.map(<[u8]>::to_vec));
+                rest = after;
+            }
+            rows.push(Row(row));
+        }
+        Ok(rows)
+    }
+}
