@@ -232,6 +232,21 @@ impl Ddl {
         matches!(self.body, Body::CreateIndex(_))
     }
 
+    /// Of the system's own keyspaces the schema says so itself, but for what it knows nothing of or looks for first.
+    fn check_keyspace(&self) -> Result<(), CqlError> {
+        let looks = matches!(
+            self.body,
+            Body::CreateIndex(_) | Body::DropIndex(_) | Body::Unserved(_)
+        );
+        if looks && is_local_system(&self.keyspace) {
+            return Err(CqlError::invalid(format!(
+                "System keyspace '{}' is not user-modifiable",
+                self.keyspace
+            )));
+        }
+        Ok(())
+    }
+
     /// The keyspace that it changes.
     pub fn keyspace(&self) -> &str {
         &self.keyspace
@@ -244,6 +259,7 @@ impl Ddl {
         schema: &Schema,
         options: &ChangeOptions,
     ) -> Result<Option<SchemaChange>, CqlError> {
+        self.check_keyspace()?;
         let resolver = Resolver {
             name: &self.keyspace,
             keyspace: schema.keyspace(&self.keyspace).map(AsRef::as_ref),
@@ -268,12 +284,6 @@ impl Ddl {
                 None => return Ok(None),
             },
             Body::Unserved(unserved) => {
-                if is_local_system(&self.keyspace) {
-                    return Err(CqlError::invalid(format!(
-                        "System keyspace '{}' is not user-modifiable",
-                        self.keyspace
-                    )));
-                }
                 unserved.outcome(&self.keyspace, schema)?;
                 return Ok(None);
             }
