@@ -234,10 +234,8 @@ impl Ddl {
 
     /// Of the system's own keyspaces the schema says so itself, but for what it knows nothing of or looks for first.
     fn check_keyspace(&self) -> Result<(), CqlError> {
-        let looks = matches!(
-            self.body,
-            Body::CreateIndex(_) | Body::DropIndex(_) | Body::Unserved(_)
-        );
+        let looks =
+            matches!(self.body, Body::CreateIndex(_) | Body::DropIndex(_) | Body::Unserved(_));
         if looks && is_local_system(&self.keyspace) {
             return Err(CqlError::invalid(format!(
                 "System keyspace '{}' is not user-modifiable",
