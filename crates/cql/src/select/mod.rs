@@ -205,10 +205,6 @@ impl Select {
         if self.allows_filtering && !is_system(&self.table.keyspace) && !self.table.is_virtual() {
             guard.allow_filtering()?;
         }
-        let goes_everywhere = self.uses_index() && self.restrictions.is_range;
-        if goes_everywhere && !is_local_system(&self.table.keyspace) {
-            guard.index_query()?;
-        }
         Ok(())
     }
 
@@ -223,6 +219,10 @@ impl Select {
         let terms = self.bind_terms(bind)?;
         let filter = self.restrictions.filter.as_ref();
         let filter = filter.map(|filter| filter.bind(table, bind)).transpose()?;
+        let goes_everywhere = self.uses_index() && self.restrictions.is_range;
+        if goes_everywhere && !is_local_system(&table.keyspace) {
+            bind.guarded(Guard::index_query)?;
+        }
         let post = self.order.post.is_some();
         let per_partition_limit = if self.distinct { 1 } else { per_partition_limit };
         let read = Read {
