@@ -226,10 +226,10 @@ fn a_set_overrides_under_any_name_and_changes_nothing_on_error() {
 #[test]
 fn what_guards_nothing_here_is_accepted_and_known() {
     let yaml = "sai_string_term_size_warn_threshold: 2KiB\nsecondary_indexes_per_table_fail_threshold: -1\n\
-                non_partition_restricted_index_query_enabled: false\nkeyspaces_warn_threshold: 3";
+                materialized_views_per_table_warn_threshold: 3\nkeyspaces_warn_threshold: 3";
     let config = Config::from_yaml(yaml).unwrap();
     let idle =
-        ["non_partition_restricted_index_query_enabled", "sai_string_term_size_warn_threshold"];
+        ["materialized_views_per_table_warn_threshold", "sai_string_term_size_warn_threshold"];
     assert_eq!(config.idle(), idle);
 }
 
