@@ -30,8 +30,6 @@ use crate::views::{CacheRates, Journal};
 const TICK: Duration = Duration::from_secs(1);
 /// Who says what the log has.
 const LOGGER: &str = "helenus.node";
-/// What is said of a key that guards what the node does not do.
-const IDLE: &str = "is accepted and guards nothing: this node has no storage-attached indexes and no views, and reads no whole index of a partition";
 /// Seconds in a minute, in which evictions are counted.
 const MINUTE_SECONDS: u64 = 60;
 /// How long after the start the sizes of tables are first estimated, and how often from then on (Cassandra: 5 minutes).
@@ -355,7 +353,9 @@ impl Node {
         self.keep_history();
         self.env.spawn(Class::Background, Rc::clone(self).watch_disk());
         let idle = self.config.idle();
-        let mut notes: Vec<String> = idle.iter().map(|key| format!("{key} {IDLE}")).collect();
+        let idle =
+            idle.iter().map(|(key, why)| format!("{key} is accepted and has no effect: {why}"));
+        let mut notes: Vec<String> = idle.collect();
         notes.extend(indexes_note(&self.engine.schema()));
         let _endpoint = self.serve_metrics(&mut notes)?;
         self.replay_metrics(&booted.replay);
