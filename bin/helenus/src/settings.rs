@@ -2,7 +2,8 @@
 
 use std::net::{IpAddr, SocketAddr};
 
-use config::{CommitLogSync, Config, FlushCompression, Host};
+use config::{CommitLogSync, Config, Host};
+use storage::FlushCompression;
 use storage::commitlog::SyncMode;
 
 use crate::error::NodeError;
@@ -54,15 +55,16 @@ pub fn storage_options(config: &Config) -> storage::Options {
         memtable_bytes: config.memtable_space.unwrap_or(budget / 4),
         cleanup_threshold: config.memtable_cleanup_threshold,
         column_index_bytes: config.column_index_size.unwrap_or(COLUMN_INDEX_BYTES) as u32,
-        flush_compression: match config.flush_compression {
-            FlushCompression::None => storage::FlushCompression::None,
-            FlushCompression::Fast => storage::FlushCompression::Fast,
-            FlushCompression::Table => storage::FlushCompression::Table,
-        },
         chunk_cache_bytes: budget / 4,
         concurrent_compactors: compactors(config),
         compaction_bytes_per_second: config.compaction_throughput.unwrap_or(0),
         incremental_backups: config.incremental_backups,
+        flush_compression: match config.flush_compression {
+            config::FlushCompression::None => FlushCompression::None,
+            config::FlushCompression::Fast => FlushCompression::Fast,
+            config::FlushCompression::Table => FlushCompression::Table,
+        },
+        uuid_identifiers: config.uuid_sstable_identifiers,
     }
 }
 

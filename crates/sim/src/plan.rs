@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use env::Rng;
-use storage::Options;
 use storage::commitlog::SyncMode;
+use storage::{FlushCompression, Options};
 
 use crate::engine_node::directories;
 
@@ -77,10 +77,11 @@ impl Plan {
             cleanup_threshold: 0.2 + rng.below(50) as f64 / 100.0,
             column_index_bytes: 1 << rng.between(9, 13),
             chunk_cache_bytes: rng.between(16, 256) << 10,
-            flush_compression: storage::FlushCompression::Fast,
             concurrent_compactors: 2,
             compaction_bytes_per_second: if rng.one_in(2) { 0 } else { 4 << 20 },
             incremental_backups: false,
+            flush_compression: FlushCompression::Fast,
+            uuid_identifiers: seed.is_multiple_of(3),
         };
         Self { lives: lives(&rng), sync, options, jumps: jumps(&rng), slow: slow(&rng) }
     }

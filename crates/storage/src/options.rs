@@ -2,9 +2,6 @@
 
 use std::path::PathBuf;
 
-use sstable::compression_params::CompressionParams;
-use sstable::compressor::Compressor;
-
 use crate::commitlog::SyncMode;
 
 /// What the engine needs of the node's configuration. Sizes are per node; each shard takes its part.
@@ -26,8 +23,6 @@ pub struct Options {
     pub cleanup_threshold: f64,
     /// `column_index_size`, in bytes.
     pub column_index_bytes: u32,
-    /// `flush_compression`.
-    pub flush_compression: FlushCompression,
     /// Bytes of decompressed chunks that the shards' caches hold together (`file_cache_size`).
     pub chunk_cache_bytes: u64,
     /// `concurrent_compactors`.
@@ -36,49 +31,20 @@ pub struct Options {
     pub compaction_bytes_per_second: u64,
     /// `incremental_backups`: links to all that is flushed are kept, until somebody asks for something else.
     pub incremental_backups: bool,
+    /// `flush_compression`.
+    pub flush_compression: FlushCompression,
+    /// `uuid_sstable_identifiers_enabled`: new files are told apart by time-UUIDs instead of numbers.
+    pub uuid_identifiers: bool,
 }
 
-/// How flushes are compressed (`flush_compression`): writes may wait for them.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// With what a flush compresses the files of compressed tables (`Config.FlushCompression`): it must keep up with writes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum FlushCompression {
     /// Chunks are framed and stored as they are.
     None,
-    /// By the table's compressor if it is a fast one, else by LZ4.
+    /// The table's compressor if it is a fast one, else LZ4.
+    #[default]
     Fast,
-    /// By the table's compressor.
+    /// The table's compressor.
     Table,
-}
-
-impl FlushCompression {
-    /// What becomes of a table's compression; a table that has none stays without.
-    pub(crate) fn of(self, table: Option<CompressionParams>) -> Option<CompressionParams> {
-        let table = table?;
-        Some(match self {
-            Self::None => {
-                CompressionParams { compressor: Compressor::Noop, ..CompressionParams::default() }
-            }
-            Self::Fast if table.compressor.is_slow() => CompressionParams::default(),
-            Self::Fast | Self::Table => table,
-        })
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_flush_does_not_wait_for_a_slow_compressor() {
-        let of = |compressor| {
-            Some(CompressionParams { compressor, chunk_length: 4 << 10, ..Default::default() })
-        };
-        let fast = |compressor| FlushCompression::Fast.of(of(compressor));
-        assert_eq!(fast(Compressor::Deflate), Some(CompressionParams::default()));
-        assert_eq!(fast(Compressor::Snappy), of(Compressor::Snappy));
-        assert_eq!(fast(Compressor::Noop), of(Compressor::Noop));
-        assert_eq!(FlushCompression::Table.of(of(Compressor::Deflate)), of(Compressor::Deflate));
-        let none = FlushCompression::None.of(of(Compressor::Lz4));
-        assert_eq!(none.map(|params| params.compressor), Some(Compressor::Noop));
-        assert_eq!(FlushCompression::None.of(None), None);
-    }
 }
