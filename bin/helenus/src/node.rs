@@ -114,7 +114,7 @@ pub async fn run_shard(
 ) -> Result<(), NodeError> {
     let storage_mesh = mesh.clone();
     let shards = Shards::new(&env, move |to, job| storage_mesh.send(to, Message::Storage(job)));
-    let engine = Engine::new(&env, storage_options(&config), shards, first_schema());
+    let engine = Engine::new(&env, storage_options(&config)?, shards, first_schema());
     let registry = Registry::sharing(env.shard() as u32, engine.weight().clone());
     let count = |name, help| registry.counter(Name::new("Client", name), Unit::Count, help);
     let node_mesh = mesh.clone();
@@ -149,6 +149,7 @@ pub async fn run_shard(
         changing: Semaphore::new(1),
         is_empty: Cell::new(false),
     });
+    node.watch_log();
     env.spawn(Class::Statement, Rc::clone(&node).dispatch());
     env.spawn(Class::Background, Rc::clone(&node).tick());
     let result = match env.shard() {
@@ -228,6 +229,11 @@ impl Node {
         f: impl FnOnce(&Rc<Self>) -> T + Send + 'static,
     ) -> Result<T, Stopping> {
         self.shards.call(shard, f).await
+    }
+
+    /// Runs `f` on the first shard some time soon, unless the node ends before.
+    pub(crate) fn send_to_first(&self, f: impl FnOnce(&Rc<Self>) + Send + 'static) {
+        self.shards.send(0, f);
     }
 
     /// Lets time pass for the metrics.
@@ -354,6 +360,7 @@ impl Node {
             self.mesh.send(shard, Message::Opened(Arc::clone(&identity)));
         }
         self.prepare_roles(&mut notes).await?;
+        notes.extend(booted.replay.notes.iter().cloned());
         let (replay, clock_behind) = (booted.replay, booted.clock_behind);
         notes.iter().for_each(|note| self.say("WARN", note.clone()));
         if !clock_behind.is_zero() {

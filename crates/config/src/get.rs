@@ -6,9 +6,9 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use crate::config::{
-    Auth, AuthCache, ClientTls, CommitFailurePolicy, CommitLogSync, Config, DiskFailurePolicy,
-    FlushCompression, Host, InternodeCompression, NativeTransport, ReadSizes, Snitch, Store,
-    Timeouts,
+    Auth, AuthCache, Cdc, ClientTls, CommitFailurePolicy, CommitLogSync, Config, DiskFailurePolicy,
+    FlushCompression, Host, InternodeCompression, LogCompression, NativeTransport, ReadSizes,
+    Snitch, Store, Timeouts,
 };
 use crate::error::{Error, Result};
 use crate::key::{Key, Value};
@@ -437,6 +437,26 @@ impl Get<'_> {
                 Ok(CommitLogSync::Periodic { period, lag_block })
             }
         }
+    }
+
+    pub fn commitlog_compression(&self) -> Option<LogCompression> {
+        let class = self.some_text("commitlog_compression.class_name").filter(|c| !c.is_empty())?;
+        let given = match self.value("commitlog_compression.parameters") {
+            Value::Map(entries) => entries,
+            _ => Vec::new(),
+        };
+        let shown = given.into_iter().filter_map(|(name, value)| Some((name, value.show()?)));
+        Some(LogCompression { class, parameters: shown.collect() })
+    }
+
+    pub fn cdc(&self, data_dir: &Path) -> Option<Cdc> {
+        let directory = self.some_text("cdc_raw_directory");
+        self.bool("cdc_enabled").then(|| Cdc {
+            directory: directory.map_or_else(|| data_dir.join("cdc_raw"), PathBuf::from),
+            total_space: self.some_base("cdc_total_space").filter(|bytes| *bytes != 0),
+            blocks_writes: self.bool("cdc_block_writes"),
+            check_interval: self.duration("cdc_free_space_check_interval"),
+        })
     }
 
     pub fn segment_size(&self) -> Result<u64> {

@@ -27,9 +27,9 @@ mod values;
 mod yaml;
 
 pub use config::{
-    Auth, AuthCache, ClientTls, CommitFailurePolicy, CommitLogSync, Config, DiskFailurePolicy,
-    FlushCompression, Host, InternodeCompression, Lookup, NativeTransport, ReadSizes, Snitch,
-    Store, Timeouts,
+    Auth, AuthCache, Cdc, ClientTls, CommitFailurePolicy, CommitLogSync, Config, DiskFailurePolicy,
+    FlushCompression, Host, InternodeCompression, LogCompression, Lookup, NativeTransport,
+    ReadSizes, Snitch, Store, Timeouts,
 };
 pub use error::{Error, Result};
 pub use get::MAX_TOKENS;

@@ -40,6 +40,7 @@ pub const REQUIRED: &[&str] = &[
     "commitlog.rotate",
     "commitlog.discard",
     "commitlog.failed",
+    "commitlog.given_up",
     "memtable.full",
     "flush.done",
     "sstable.durable",

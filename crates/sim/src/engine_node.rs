@@ -133,6 +133,7 @@ impl Door {
         let tables: Vec<_> = keyspaces.flat_map(|keyspace| keyspace.tables.values()).collect();
         node.open_tables(tables).await?;
         let truncated = self.truncated.borrow().clone();
+        node.restore_log().await?;
         let replay = node.replay(&|_| true, &truncated).await?;
         if replay.unknown > 0 {
             return Err(StorageError::corrupt("commitlog", format!("{replay:?}")));

@@ -1,10 +1,11 @@
 //! What a seed decides before its world begins.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use env::Rng;
-use storage::Options;
-use storage::commitlog::SyncMode;
+use storage::commitlog::{Compression, SyncMode};
+use storage::{LogSettings, Options};
 
 use crate::engine_node::directories;
 
@@ -72,6 +73,7 @@ impl Plan {
             commitlog_directory: commitlog,
             sync,
             segment_bytes: 1 << rng.between(14, 16),
+            log: LogSettings::default(),
             commitlog_bytes: rng.between(128, 512) << 10,
             memtable_bytes: rng.between(16, 64) << 10,
             cleanup_threshold: 0.2 + rng.below(50) as f64 / 100.0,
@@ -81,7 +83,13 @@ impl Plan {
             compaction_bytes_per_second: if rng.one_in(2) { 0 } else { 4 << 20 },
             incremental_backups: false,
         };
-        Self { lives: lives(&rng), sync, options, jumps: jumps(&rng), slow: slow(&rng) }
+        let mut plan =
+            Self { lives: lives(&rng), sync, options, jumps: jumps(&rng), slow: slow(&rng) };
+        plan.options.log.compression = compression(&rng);
+        // where writes are acknowledged early, nothing is promised of those before a failure
+        plan.options.log.goes_on_after_failure =
+            !matches!(sync, SyncMode::Periodic { .. }) && rng.one_in(3);
+        plan
     }
 
     /// How long before a crash a write may have been acknowledged and still be lost.
@@ -98,6 +106,21 @@ impl Plan {
             SyncMode::Batch | SyncMode::Group { .. } => Duration::ZERO,
         }
     }
+}
+
+/// Half of all logs are compressed.
+fn compression(rng: &Rng) -> Option<Compression> {
+    let class = [
+        "LZ4Compressor",
+        "SnappyCompressor",
+        "DeflateCompressor",
+        "ZstdCompressor",
+        "",
+        "",
+        "",
+        "",
+    ][rng.below(8) as usize];
+    Compression::new(class, BTreeMap::new()).ok()
 }
 
 fn lives(rng: &Rng) -> Vec<Life> {

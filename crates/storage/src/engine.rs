@@ -14,7 +14,7 @@ use schema::{Schema, Table, TableId};
 use types::hash::HashMap;
 
 use crate::chunk_cache::ChunkCacheStats;
-use crate::commitlog::{CommitLog, Position, SyncMode, Ticket};
+use crate::commitlog::{CommitLog, LogError, Position, SyncMode, TellLog, Ticket};
 use crate::error::StorageError;
 use crate::memtable::{KeyRef, Memtable};
 use crate::node::Node;
@@ -28,6 +28,8 @@ use crate::watch::{Tell, Watch, Watcher, WriteLimits};
 
 /// Nanoseconds in a microsecond.
 const NANOS: u64 = 1000;
+/// Characters of the keys of a mutation that is too large that are shown, beyond the first.
+const TOP_KEYS_SHOWN: usize = 1024;
 /// Microseconds in a second.
 const MICROS: i64 = 1_000_000;
 
@@ -56,6 +58,8 @@ pub struct Engine {
     pub(crate) node: OnceCell<Rc<Node>>,
     /// Who is told of what is written that is too large.
     watcher: RefCell<Option<Watcher>>,
+    /// Who is told of what happens to the commit log.
+    pub(crate) log_watcher: RefCell<Option<TellLog>>,
     /// Of the distributions that tables keep.
     weight: Weight,
     /// Counters for metrics.
@@ -117,6 +121,7 @@ impl Engine {
             files: Rc::new(Files::new(env, cache)),
             node: OnceCell::new(),
             watcher: RefCell::default(),
+            log_watcher: RefCell::default(),
             weight: Weight::default(),
             stats: EngineStats::default(),
         })
@@ -135,6 +140,11 @@ impl Engine {
     /// Tells of what is written to SSTables from now on and passes these limits; on the first shard, which writes them.
     pub fn watch_writes(&self, limits: WriteLimits, tell: Tell) {
         self.watcher.replace(Some((limits, tell)));
+    }
+
+    /// Tells of what happens to this shard's commit log; to be asked for before the log begins.
+    pub fn watch_log(&self, tell: TellLog) {
+        self.log_watcher.replace(Some(tell));
     }
 
     /// Watches over a file of a table.
@@ -253,7 +263,12 @@ impl Engine {
                 let (tables, bytes) = self.encode(mutation)?;
                 let ticket = log.append(&tables, &bytes).await;
                 self.give_back(tables, bytes);
-                ticket?
+                match ticket {
+                    Err(LogError::TooLarge { bytes, max }) => {
+                        return Err(self.oversized(mutation, bytes, max));
+                    }
+                    ticket => ticket?,
+                }
             }
             None => Ticket::without_log(self.log_position()),
         };
@@ -263,6 +278,41 @@ impl Engine {
         let segment = self.last_segment.replace(ticket.position.segment);
         self.watch_limits(segment != ticket.position.segment);
         Ok(ticket)
+    }
+
+    /// What is said of a mutation that is too large (`MutationExceededMaxSizeException`): its partitions, the largest
+    /// first.
+    fn oversized(&self, mutation: &Mutation, bytes: usize, max: usize) -> StorageError {
+        let schema = self.schema();
+        let mut encoder = MutationEncoder::new();
+        let mut keyspace = String::new();
+        let mut keys: Vec<(usize, String)> = Vec::new();
+        for update in mutation.updates() {
+            let Some(table) = schema.table_by_id(&TableId(update.table)) else { continue };
+            let mut alone = Vec::new();
+            // of a mutation that was encoded already, each part can be
+            let _ = encoder.mutation(&Mutation::new(update.clone()), &mut alone);
+            keyspace.clone_from(&table.keyspace);
+            let key = table.key_text(mutation.key());
+            keys.push((alone.len(), format!("{}.{key}", table.name)));
+        }
+        keys.sort_by_key(|(bytes, _)| std::cmp::Reverse(*bytes));
+        let mut shown = String::new();
+        let mut left = keys.len();
+        for (_, key) in &keys {
+            if left < keys.len() && shown.len() + key.len() + 2 > TOP_KEYS_SHOWN {
+                break;
+            }
+            let comma = if shown.is_empty() { "" } else { ", " };
+            shown = format!("{shown}{comma}{key}");
+            left -= 1;
+        }
+        if left > 0 {
+            shown = format!("{shown} and {left} more.");
+        }
+        StorageError::MutationTooLarge(format!(
+            "Rejected an oversized mutation ({bytes}/{max}) for keyspace: {keyspace}. Top keys are: {shown}"
+        ))
     }
 
     fn encode(&self, mutation: &Mutation) -> Result<(Vec<TableId>, Vec<u8>), StorageError> {

@@ -19,6 +19,9 @@ pub enum StorageError {
     /// A mutation cannot be written in the messaging format.
     #[error("cannot encode a mutation: {0}")]
     Encode(String),
+    /// The mutation is larger than `max_mutation_size`.
+    #[error("{0}")]
+    MutationTooLarge(String),
     /// The write cannot be logged.
     #[error(transparent)]
     Log(#[from] LogError),

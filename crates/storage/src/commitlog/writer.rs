@@ -1,9 +1,11 @@
 //! Writing one shard's commit log.
 //!
 //! Records gather in a buffer; at the end of a turn of the loop the buffer becomes one section and goes to the
-//! writing task, which writes sections in order. Another task syncs: every period (`periodic`), or as
+//! writing task, which compresses it if so configured, and writes sections in order. Another task syncs: every period (`periodic`), or as
 //! soon as somebody waits (`batch`), or after a window (`group`). A failed write or sync poisons the
-//! log: nothing more is acknowledged (decision 15), since after it nobody knows what the disk holds.
+//! log: nothing more is acknowledged (decision 15), since after it nobody knows what the disk holds. Where the operator
+//! wants to go on (`commit_failure_policy: ignore`), that file is given up: what waited for it fails, later writes go to
+//! another segment, and the tables are flushed that it had.
 
 use std::cell::{Cell, RefCell};
 use std::collections::{BTreeSet, VecDeque};
@@ -14,13 +16,21 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use env::sync::{Notify, OneshotReceiver, OneshotSender, oneshot};
-use env::{Class, Env, File, HookGuard, Instant};
+use env::{Class, Env, HookGuard, Instant};
 use schema::TableId;
 use thiserror::Error;
 
-use super::format::{self, MARKER_BYTES, Position, RECORD_OVERHEAD_BYTES};
+use super::archive::Archiver;
+use super::format::{self, Compression, MARKER_BYTES, Position, RECORD_OVERHEAD_BYTES};
 use super::ledger::Ledger;
-use super::segment::Segment;
+use super::pack::Packer;
+use super::segment::{Segment, SegmentData};
+
+/// A section of so many bytes waits for no more before it is compressed.
+const SECTION_BYTES: usize = 16 << 10;
+
+/// How long after a segment could not be created it is tried again, where the log goes on.
+const PAUSE_AFTER_FAILURE: Duration = Duration::from_secs(1);
 
 /// When a write is acknowledged (`commitlog_sync`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -50,10 +60,30 @@ pub struct LogOptions {
     pub mode: SyncMode,
     /// `commitlog_segment_size`, in bytes.
     pub segment_bytes: u32,
+    /// `commitlog_compression`.
+    pub compression: Option<Compression>,
+    /// `max_mutation_size`, in bytes with what a record adds.
+    pub mutation_bytes_max: usize,
+    /// The command that archives a segment (`archive_command`).
+    pub archive_command: Option<String>,
+    /// Does the log go on in another segment after a failed write or sync (`commit_failure_policy: ignore`)?
+    pub goes_on_after_failure: bool,
     /// This shard's part of `commitlog_total_space`, in bytes: past it, the tables that hold the oldest segment
     /// are to be flushed.
     pub total_bytes: u64,
 }
+
+/// Something that the operator is to know of the log, with a sentence.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LogEvent<'a> {
+    /// A write or sync failed, or a segment could not be made.
+    Failed(&'a str),
+    /// A segment could not be archived.
+    NotArchived(&'a str),
+}
+
+/// Who is told of the log's events.
+pub type TellLog = Rc<dyn Fn(LogEvent<'_>)>;
 
 /// Why a write cannot be logged.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
@@ -61,12 +91,12 @@ pub enum LogError {
     /// An earlier write or sync failed; the log takes no more.
     #[error("the commit log failed: {0}")]
     Failed(Arc<str>),
-    /// The mutation is larger than half a segment (`MutationExceededMaxSizeException`).
+    /// The mutation is larger than `max_mutation_size`.
     #[error("a mutation of {bytes} bytes exceeds the maximum of {max}")]
     TooLarge {
-        /// Its size.
+        /// Its size, with what a record adds.
         bytes: usize,
-        /// Half a segment.
+        /// The largest.
         max: usize,
     },
     /// The log was closed.
@@ -120,8 +150,7 @@ impl Ticket {
 /// A section on its way to the file.
 #[derive(Debug)]
 struct Write {
-    file: Rc<File>,
-    offset: u32,
+    data: Rc<SegmentData>,
     bytes: Vec<u8>,
     /// Bytes appended to the log up to its end.
     upto: u64,
@@ -133,8 +162,14 @@ struct State {
     /// The section in the making: its marker's room and the records.
     section: Vec<u8>,
     queue: VecDeque<Write>,
+    /// Is a section taken from the queue and not written?
+    is_writing: bool,
     /// Files with sections that are not synced.
-    unsynced: Vec<Rc<File>>,
+    unsynced: Vec<Rc<SegmentData>>,
+    /// Segments that were left, and the bytes appended to the log then.
+    left: VecDeque<(i64, u64)>,
+    /// Segments that are synced to their end since the last one was made, which the next one's header tells.
+    whole: Vec<i64>,
     /// Bytes of records: appended, written to files, synced.
     appended: u64,
     written: u64,
@@ -146,6 +181,8 @@ struct State {
     /// No segment with a larger id comes into use before [`CommitLog::leave_behind`].
     held: Option<i64>,
     failed: Option<Arc<str>>,
+    /// Segments that were given up: their tables are to be flushed.
+    given_up: BTreeSet<i64>,
 }
 
 /// One shard's commit log.
@@ -169,6 +206,8 @@ pub struct CommitLog {
     urgent: Cell<bool>,
     closing: Cell<bool>,
     hook: RefCell<Option<HookGuard>>,
+    tell: RefCell<Option<TellLog>>,
+    archiver: Option<Archiver>,
     /// Counters for metrics.
     pub stats: LogStats,
 }
@@ -203,6 +242,22 @@ fn bump(cell: &Cell<u64>, by: u64) {
     cell.set(cell.get().wrapping_add(by));
 }
 
+/// Gives up all that is not synced, and the files it is in. Records keep their places: memtables have them.
+fn give_up(state: &mut State) {
+    let section = std::mem::take(&mut state.section);
+    state.active.next_offset += section.len() as u32;
+    state.active.is_full = true;
+    let queued = std::mem::take(&mut state.queue).into_iter().map(|write| write.data);
+    let unsynced = std::mem::take(&mut state.unsynced).into_iter().chain(queued);
+    for data in unsynced.chain([Rc::clone(&state.active.data)]) {
+        data.is_given_up.set(true);
+        state.given_up.insert(data.id);
+    }
+    let given_up: Vec<i64> = state.left.drain(..).map(|(id, _)| id).collect();
+    state.given_up.extend(given_up);
+    (state.written, state.synced) = (state.appended, state.appended);
+}
+
 impl CommitLog {
     /// Starts a log in an existing directory. Its segments' ids are `first_id`, `first_id + shards` and so on, so
     /// that ids are unique per node; `first_id` must exceed those of all segments there. `inherited` are segments
@@ -216,13 +271,19 @@ impl CommitLog {
         first_id: i64,
         inherited: Vec<Inherited>,
     ) -> io::Result<Rc<Self>> {
-        let active =
-            Segment::create(env, &options.directory, first_id, options.segment_bytes).await?;
+        let active = Segment::create(env, &options, first_id, &[]).await?;
         let mut ledger = Ledger::default();
+        let archiver = options
+            .archive_command
+            .as_ref()
+            .map(|command| Archiver::new(command, &options.directory));
         for segment in inherited {
+            if let Some(archiver) = &archiver {
+                archiver.has(segment.id);
+            }
             ledger.inherit(segment.id, segment.bytes, segment.tables);
         }
-        ledger.open(active.id, u64::from(active.bytes));
+        ledger.open(active.id, active.size());
         let log = Rc::new_cyclic(|me| Self {
             me: Weak::clone(me),
             env: env.clone(),
@@ -232,7 +293,10 @@ impl CommitLog {
                 spare: None,
                 section: Vec::new(),
                 queue: VecDeque::new(),
+                is_writing: false,
                 unsynced: Vec::new(),
+                left: VecDeque::new(),
+                whole: Vec::new(),
                 appended: 0,
                 written: 0,
                 synced: 0,
@@ -241,6 +305,7 @@ impl CommitLog {
                 going: BTreeSet::new(),
                 held: None,
                 failed: None,
+                given_up: BTreeSet::new(),
             }),
             options,
             queued: Notify::new(),
@@ -251,6 +316,8 @@ impl CommitLog {
             urgent: Cell::new(false),
             closing: Cell::new(false),
             hook: RefCell::new(None),
+            tell: RefCell::new(None),
+            archiver,
             stats: LogStats::default(),
         });
         let at_end = Rc::downgrade(&log);
@@ -264,7 +331,15 @@ impl CommitLog {
         env.spawn(Class::CommitLog, Rc::clone(&log).write_sections());
         env.spawn(Class::CommitLog, Rc::clone(&log).sync_files());
         env.spawn(Class::CommitLog, Rc::clone(&log).keep_a_spare());
+        if log.archiver.is_some() {
+            env.spawn(Class::Background, Rc::clone(&log).archive());
+        }
         Ok(log)
+    }
+
+    /// Tells of what happens from now on.
+    pub fn tell_events(&self, tell: Option<TellLog>) {
+        self.tell.replace(tell);
     }
 
     /// The place after the last record.
@@ -272,11 +347,6 @@ impl CommitLog {
         let state = self.state.borrow();
         let end = state.active.next_offset as usize + state.section.len();
         Position { segment: state.active.id, offset: end as u32 }
-    }
-
-    /// The largest mutation, in bytes.
-    pub fn mutation_bytes_max(&self) -> usize {
-        self.options.segment_bytes as usize / 2
     }
 
     /// Why the log takes no more writes, if so.
@@ -289,9 +359,10 @@ impl CommitLog {
     /// # Errors
     /// See [`LogError`].
     pub async fn append(&self, tables: &[TableId], mutation: &[u8]) -> Result<Ticket, LogError> {
-        let max = self.mutation_bytes_max();
-        if mutation.len() + RECORD_OVERHEAD_BYTES > max {
-            return Err(LogError::TooLarge { bytes: mutation.len(), max });
+        let (bytes, max) =
+            (mutation.len() + RECORD_OVERHEAD_BYTES, self.options.mutation_bytes_max);
+        if bytes > max {
+            return Err(LogError::TooLarge { bytes, max });
         }
         while !self.has_room(mutation.len())? {
             bump(&self.stats.waits_for_segment, 1);
@@ -317,11 +388,21 @@ impl CommitLog {
         let held = state.held;
         let free = |spare: &mut Segment| held.is_none_or(|floor| spare.id <= floor);
         let Some(spare) = state.spare.take_if(free) else { return Ok(false) };
-        state.ledger.open(spare.id, u64::from(spare.bytes));
-        state.active = spare;
-        self.taken.notify_one();
+        self.go_on_in(&mut state, spare);
         self.env.mark("commitlog.rotate");
         Ok(true)
+    }
+
+    fn go_on_in(&self, state: &mut State, segment: Segment) {
+        state.ledger.open(segment.id, segment.size());
+        let left = std::mem::replace(&mut state.active, segment);
+        if self.env.planted("whole_before_sync") {
+            state.whole.push(left.id);
+        }
+        if !left.data.is_given_up.get() {
+            state.left.push_back((left.id, state.appended));
+        }
+        self.taken.notify_one();
     }
 
     fn append_now(&self, tables: &[TableId], mutation: &[u8]) -> Ticket {
@@ -362,54 +443,91 @@ impl CommitLog {
         }
     }
 
-    /// Hands the section in the making to the writing task.
+    /// Hands the section in the making to the writing task. What compresses becomes smaller the more there is of it: so
+    /// while one section is on its way, records gather for the next.
     fn seal(&self) {
-        self.seal_section(&mut self.state.borrow_mut());
+        let mut state = self.state.borrow_mut();
+        let may_wait = self.options.compression.is_some() && state.is_writing;
+        if !may_wait || state.section.len() >= SECTION_BYTES {
+            self.seal_section(&mut state);
+        }
     }
 
     fn seal_section(&self, state: &mut State) {
         if state.section.is_empty() || state.failed.is_some() {
             return;
         }
-        let mut bytes = std::mem::take(&mut state.section);
-        let offset = state.active.next_offset;
-        format::end_section(&mut bytes, 0, state.active.id, offset);
+        let bytes = std::mem::take(&mut state.section);
         state.active.next_offset += bytes.len() as u32;
-        let file = Rc::clone(&state.active.file);
+        let data = Rc::clone(&state.active.data);
         let upto = state.appended;
-        state.queue.push_back(Write { file, offset, bytes, upto });
+        state.is_writing = true;
+        state.queue.push_back(Write { data, bytes, upto });
         self.queued.notify_one();
     }
 
     async fn write_sections(self: Rc<Self>) {
+        let mut packer = self.options.compression.as_ref().map(Packer::new);
         loop {
             let next = self.state.borrow_mut().queue.pop_front();
-            let Some(write) = next else {
+            let Some(Write { data, mut bytes, upto }) = next else {
                 if self.closing.get() {
                     return;
                 }
                 self.queued.notified().await;
                 continue;
             };
-            let (result, buffer) =
-                write.file.write_all_at(write.bytes, u64::from(write.offset)).await;
-            match result {
-                Ok(()) => self.wrote(write.file, write.upto, buffer),
-                Err(error) => return self.fail("write", &error),
+            let mut spare = None;
+            if let Some(packer) = &mut packer {
+                match packer.pack(&self.env, bytes).await {
+                    Ok((packed, section)) => (bytes, spare) = (packed, Some(section)),
+                    Err(error) => {
+                        self.fail("compression for", &io::Error::other(error));
+                        if self.is_over() {
+                            return;
+                        }
+                        continue;
+                    }
+                }
             }
+            let offset = data.written.get();
+            format::end_section(&mut bytes, data.id, offset);
+            data.written.set(offset + bytes.len() as u32);
+            let (result, mut buffer) = data.file.write_all_at(bytes, u64::from(offset)).await;
+            if let Err(error) = result {
+                self.fail("write", &error);
+                if self.is_over() {
+                    return;
+                }
+                continue;
+            }
+            if let (Some(packer), Some(section)) = (&mut packer, spare) {
+                packer.take_back(std::mem::replace(&mut buffer, section));
+            }
+            self.wrote(data, upto, buffer);
         }
     }
 
-    fn wrote(&self, file: Rc<File>, upto: u64, mut buffer: Vec<u8>) {
+    fn wrote(&self, data: Rc<SegmentData>, upto: u64, mut buffer: Vec<u8>) {
         let mut state = self.state.borrow_mut();
-        state.written = upto;
-        if !state.unsynced.iter().any(|known| Rc::ptr_eq(known, &file)) {
-            state.unsynced.push(file);
+        state.is_writing = !state.queue.is_empty();
+        if data.is_given_up.get() {
+            return;
+        }
+        state.written = upto.max(state.written);
+        if self.options.compression.is_some() {
+            state.ledger.resize(data.id, data.written.get().into());
+        }
+        if !state.unsynced.iter().any(|known| Rc::ptr_eq(known, &data)) {
+            state.unsynced.push(data);
         }
         if state.section.capacity() == 0 {
             // the common case: one section at a time, one buffer for all
             buffer.clear();
             state.section = buffer;
+        } else if self.options.compression.is_some() && !state.is_writing {
+            // records gathered while this section was on its way
+            self.seal_section(&mut state);
         }
         drop(state);
         self.to_sync.notify_one();
@@ -423,10 +541,23 @@ impl CommitLog {
                 let mut state = self.state.borrow_mut();
                 (std::mem::take(&mut state.unsynced), state.written)
             };
-            for file in files {
-                if let Err(error) = file.sync_data().await {
-                    return self.fail("sync", &error);
+            let retried = files.clone();
+            let mut result = Ok(());
+            for data in files {
+                if result.is_ok() {
+                    result = data.file.sync_data().await;
                 }
+            }
+            if result.is_err() && self.env.planted("sync_retried") {
+                self.state.borrow_mut().unsynced.extend(retried);
+                continue;
+            }
+            if let Err(error) = result {
+                self.fail("sync", &error);
+                if self.is_over() {
+                    return;
+                }
+                continue;
             }
             bump(&self.stats.syncs, 1);
             self.last_sync.set(started);
@@ -468,9 +599,15 @@ impl CommitLog {
 
     fn synced(&self, upto: u64) {
         let mut state = self.state.borrow_mut();
-        state.synced = upto;
+        state.synced = upto.max(state.synced);
         if state.synced == state.appended {
             self.urgent.set(false);
+        }
+        while let Some((id, _)) = state.left.pop_front_if(|(_, at)| *at <= upto) {
+            state.whole.push(id);
+            if let Some(archiver) = &self.archiver {
+                archiver.want(id);
+            }
         }
         while state.waiters.front().is_some_and(|(at, _)| *at <= upto) {
             if let Some((_, waiter)) = state.waiters.pop_front() {
@@ -479,16 +616,26 @@ impl CommitLog {
         }
     }
 
+    /// A write, a sync or a new segment failed: nobody knows what the disk holds of all that is not synced. Nothing of it
+    /// is acknowledged any more, whatever a later sync says.
     fn fail(&self, what: &str, error: &io::Error) {
         let mut state = self.state.borrow_mut();
         let path = state.active.path.display();
         let failed: Arc<str> = format!("{what} of {path}: {error}").into();
-        state.failed = Some(Arc::clone(&failed));
+        match self.options.goes_on_after_failure {
+            false => state.failed = Some(Arc::clone(&failed)),
+            true => {
+                give_up(&mut state);
+                self.env.mark("commitlog.given_up");
+            }
+        }
         self.env.mark("commitlog.failed");
         for (_, waiter) in std::mem::take(&mut state.waiters) {
             let _ = waiter.send(Err(LogError::Failed(Arc::clone(&failed))));
         }
         drop(state);
+        self.urgent.set(false);
+        self.tell(LogEvent::Failed(&failed));
         self.ready.notify_all();
         self.to_sync.notify_all();
         self.queued.notify_all();
@@ -505,12 +652,48 @@ impl CommitLog {
             }
             let id = self.next_id.get();
             self.next_id.set(id + self.env.shards() as i64);
-            let (directory, bytes) = (&self.options.directory, self.options.segment_bytes);
-            match Segment::create(&self.env, directory, id, bytes).await {
+            match self.create(id).await {
                 Ok(segment) => self.offer(segment).await,
-                Err(error) => return self.fail("creation of the segment after", &error),
+                Err(error) => {
+                    self.fail_to_create(&error);
+                    if !self.is_over() {
+                        self.env.sleep(PAUSE_AFTER_FAILURE).await;
+                    }
+                }
             }
         }
+    }
+
+    /// There is no segment after this one, which is as good as it was.
+    fn fail_to_create(&self, error: &io::Error) {
+        const WHAT: &str = "creation of the segment after";
+        if !self.options.goes_on_after_failure {
+            return self.fail(WHAT, error);
+        }
+        let path = self.state.borrow().active.path.display().to_string();
+        self.tell(LogEvent::Failed(&format!("{WHAT} of {path}: {error}")));
+    }
+
+    fn tell(&self, event: LogEvent<'_>) {
+        let tell = self.tell.borrow().clone();
+        if let Some(tell) = tell {
+            tell(event);
+        }
+    }
+
+    /// Is there a segment that was given up, with records that no SSTable has yet?
+    pub fn gave_up(&self) -> bool {
+        !self.state.borrow().given_up.is_empty()
+    }
+
+    /// Does the log take nothing any more?
+    fn is_over(&self) -> bool {
+        self.state.borrow().failed.is_some()
+    }
+
+    async fn create(&self, id: i64) -> io::Result<Segment> {
+        let whole = std::mem::take(&mut self.state.borrow_mut().whole);
+        Segment::create(&self.env, &self.options, id, &whole).await
     }
 
     /// Waits until everything appended so far is synced.
@@ -523,6 +706,9 @@ impl CommitLog {
             let mut state = self.state.borrow_mut();
             if let Some(failed) = &state.failed {
                 return Err(LogError::Failed(Arc::clone(failed)));
+            }
+            if !state.given_up.is_empty() {
+                return Err(LogError::Failed("what was given up is not in SSTables yet".into()));
             }
             if state.synced == state.appended {
                 return Ok(());
@@ -555,6 +741,8 @@ impl CommitLog {
     fn remove_clean(&self) {
         let mut state = self.state.borrow_mut();
         let gone = state.ledger.take_clean();
+        let State { given_up, ledger, .. } = &mut *state;
+        given_up.retain(|id| ledger.is_dirty(*id));
         state.going.extend(&gone);
         drop(state);
         gone.iter().for_each(|_| self.env.mark("commitlog.discard"));
@@ -563,8 +751,24 @@ impl CommitLog {
         }
     }
 
-    /// Removes the files of segments. One that stays behind costs space, and a replay that finds nothing new.
+    async fn archive(self: Rc<Self>) {
+        if let Some(archiver) = &self.archiver {
+            archiver.run(&self.env, |what| self.tell(LogEvent::NotArchived(what))).await;
+        }
+    }
+
+    /// Removes the files of segments, once they are archived if they are to be. One that stays behind costs space, and a replay that finds nothing new.
     async fn remove(&self, gone: Vec<i64>) {
+        let mut gone = gone;
+        if let Some(archiver) = &self.archiver {
+            let mut archived = Vec::new();
+            for id in gone {
+                if archiver.archived(id).await {
+                    archived.push(id);
+                }
+            }
+            gone = archived;
+        }
         for id in &gone {
             let path = self.options.directory.join(format::file_name(*id));
             if self.env.remove_file(&path).await.is_err() {
@@ -600,11 +804,10 @@ impl CommitLog {
             id += shards;
         }
         self.next_id.set(id + shards);
-        let (directory, bytes) = (&self.options.directory, self.options.segment_bytes);
-        let segment = match Segment::create(&self.env, directory, id, bytes).await {
+        let segment = match self.create(id).await {
             Ok(segment) => segment,
             Err(error) => {
-                self.fail("creation of the segment after", &error);
+                self.fail_to_create(&error);
                 return Err(LogError::Failed(error.to_string().into()));
             }
         };
@@ -650,9 +853,7 @@ impl CommitLog {
         let Some(spare) = state.spare.take_if(|spare| spare.id > floor) else {
             return Err(LogError::Failed("no segment to go on in".into()));
         };
-        state.ledger.open(spare.id, u64::from(spare.bytes));
-        state.active = spare;
-        self.taken.notify_one();
+        self.go_on_in(&mut state, spare);
         Ok(())
     }
 
@@ -660,7 +861,9 @@ impl CommitLog {
     pub fn over_limit(&self) -> Vec<TableId> {
         let state = self.state.borrow();
         let over = state.ledger.bytes() > self.options.total_bytes;
-        if over { state.ledger.oldest_dirty() } else { Vec::new() }
+        let mut tables = if over { state.ledger.oldest_dirty() } else { Vec::new() };
+        tables.extend(state.ledger.dirty_in(&state.given_up));
+        tables
     }
 
     /// The parts of the log between two positions, a pair for each segment: an SSTable's intervals.
