@@ -445,7 +445,8 @@ impl Node {
             let path = path.to_path_buf();
             move |source| NodeError::Directory { path, source }
         };
-        let all = config.data_file_directories.iter().chain([
+        let captured = config.cdc.as_ref().map(|cdc| &cdc.directory);
+        let all = config.data_file_directories.iter().chain(captured).chain([
             &config.data_dir,
             &config.commitlog_directory,
             &config.hints_directory,

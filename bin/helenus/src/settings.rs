@@ -4,7 +4,7 @@ use std::net::{IpAddr, SocketAddr};
 
 use config::{CommitFailurePolicy, CommitLogSync, Config, Host};
 use storage::LogSettings;
-use storage::commitlog::{Archiving, Compression, SyncMode};
+use storage::commitlog::{Archiving, CdcOptions, Compression, SyncMode};
 
 use crate::error::NodeError;
 
@@ -48,6 +48,12 @@ fn log_settings(config: &Config) -> Result<LogSettings, NodeError> {
         mutation_bytes_max: Some(config.max_mutation_size as usize),
         goes_on_after_failure: config.commit_failure_policy == CommitFailurePolicy::Ignore,
         archiving: Archiving::parse(&config.commitlog_archiving)?,
+        cdc: config.cdc.as_ref().map(|cdc| CdcOptions {
+            directory: cdc.directory.clone(),
+            total_bytes: cdc.total_space,
+            blocks_writes: cdc.blocks_writes,
+            check_interval: cdc.check_interval,
+        }),
         ignore_replay_errors: config.commitlog_ignore_replay_errors,
     })
 }

@@ -557,6 +557,12 @@ impl Get<'_> {
                 return self.refuse(name, format!("{other} is the same"));
             }
         }
+        if let Some(cdc) = &config.cdc {
+            let data = config.data_file_directories.iter().map(PathBuf::as_path);
+            if data.chain(single.map(|(_, path)| path)).any(|other| other == cdc.directory) {
+                return self.refuse("cdc_raw_directory", "it serves another purpose too");
+            }
+        }
         let mut data = config.data_file_directories.clone();
         data.sort();
         if data.windows(2).any(|pair| matches!(pair, [a, b] if a == b)) {

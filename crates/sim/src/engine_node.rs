@@ -118,8 +118,9 @@ impl Door {
     async fn open(&self, engine: &Rc<Engine>) -> Result<Rc<Node>, StorageError> {
         let env = engine.env();
         let node = engine.become_first();
-        let directories =
-            self.options.data_directories.iter().chain([&self.options.commitlog_directory]);
+        let captured = self.options.log.cdc.as_ref().map(|cdc| &cdc.directory);
+        let directories = self.options.data_directories.iter().chain(captured);
+        let directories = directories.chain([&self.options.commitlog_directory]);
         for directory in directories {
             let made = env.create_dir_all(directory).await;
             made.map_err(|e| StorageError::io("cannot create", directory, e))?;

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use env::Rng;
-use storage::commitlog::{Compression, SyncMode};
+use storage::commitlog::{CdcOptions, Compression, SyncMode};
 use storage::{LogSettings, Options};
 
 use crate::engine_node::directories;
@@ -86,6 +86,7 @@ impl Plan {
         let mut plan =
             Self { lives: lives(&rng), sync, options, jumps: jumps(&rng), slow: slow(&rng) };
         plan.options.log.compression = compression(&rng);
+        plan.options.log.cdc = cdc(&rng);
         // where writes are acknowledged early, nothing is promised of those before a failure
         plan.options.log.goes_on_after_failure =
             !matches!(sync, SyncMode::Periodic { .. }) && rng.one_in(3);
@@ -106,6 +107,18 @@ impl Plan {
             SyncMode::Batch | SyncMode::Group { .. } => Duration::ZERO,
         }
     }
+}
+
+/// Change data capture, in one of three worlds. Nobody consumes: where writes may be refused there is space for all.
+fn cdc(rng: &Rng) -> Option<CdcOptions> {
+    let blocks_writes = rng.one_in(2);
+    let small = rng.between(64, 256) << 10;
+    rng.one_in(3).then(|| CdcOptions {
+        directory: "/var/cdc_raw".into(),
+        total_bytes: Some(if blocks_writes { 1 << 30 } else { small }),
+        blocks_writes,
+        check_interval: Duration::from_millis(250),
+    })
 }
 
 /// Half of all logs are compressed.

@@ -261,11 +261,15 @@ impl Engine {
         let ticket = match self.log.get().filter(|_| durable) {
             Some(log) => {
                 let (tables, bytes) = self.encode(mutation)?;
-                let ticket = log.append(&tables, &bytes).await;
+                let is_captured = self.options.log.cdc.is_some() && self.is_captured(&tables);
+                let ticket = log.append(&tables, &bytes, is_captured).await;
                 self.give_back(tables, bytes);
                 match ticket {
                     Err(LogError::TooLarge { bytes, max }) => {
                         return Err(self.oversized(mutation, bytes, max));
+                    }
+                    Err(LogError::CdcFull { used }) => {
+                        return Err(self.not_captured(mutation, used));
                     }
                     ticket => ticket?,
                 }
@@ -278,6 +282,25 @@ impl Engine {
         let segment = self.last_segment.replace(ticket.position.segment);
         self.watch_limits(segment != ticket.position.segment);
         Ok(ticket)
+    }
+
+    /// Does a table among these have `cdc = true`?
+    fn is_captured(&self, tables: &[TableId]) -> bool {
+        let stores = self.tables.borrow();
+        tables.iter().any(|id| stores.get(id).is_some_and(|store| store.table().params.cdc))
+    }
+
+    fn not_captured(&self, mutation: &Mutation, used: u64) -> StorageError {
+        let schema = self.schema();
+        let table = mutation.updates().first();
+        let table = table.and_then(|update| schema.table_by_id(&TableId(update.table)));
+        let cdc = self.options.log.cdc.as_ref();
+        StorageError::NotCaptured(format!(
+            "Rejecting mutation to keyspace {}. Free up space in {} by processing CDC logs. Total CDC bytes on disk is \
+             {used}.",
+            table.map_or("", |table| table.keyspace.as_str()),
+            cdc.map(|cdc| cdc.directory.display().to_string()).unwrap_or_default()
+        ))
     }
 
     /// What is said of a mutation that is too large (`MutationExceededMaxSizeException`): its partitions, the largest

@@ -22,6 +22,9 @@ pub enum StorageError {
     /// The mutation is larger than `max_mutation_size`.
     #[error("{0}")]
     MutationTooLarge(String),
+    /// The mutation is to be captured and there is no space for it.
+    #[error("{0}")]
+    NotCaptured(String),
     /// The write cannot be logged.
     #[error(transparent)]
     Log(#[from] LogError),

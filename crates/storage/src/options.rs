@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use crate::commitlog::{Archiving, Compression, SyncMode};
+use crate::commitlog::{Archiving, CdcOptions, Compression, SyncMode};
 
 /// What the engine needs of the node's configuration. Sizes are per node; each shard takes its part.
 #[derive(Clone, Debug)]
@@ -47,6 +47,8 @@ pub struct LogSettings {
     pub goes_on_after_failure: bool,
     /// `commitlog_archiving.properties`.
     pub archiving: Archiving,
+    /// `cdc_enabled` and what goes with it.
+    pub cdc: Option<CdcOptions>,
     /// `commitlog_ignore_replay_errors`: what is damaged in the log does not end the start.
     pub ignore_replay_errors: bool,
 }

@@ -12,8 +12,8 @@ use sstable::descriptor::{Component, Descriptor, Id};
 use types::Reader;
 
 use crate::commitlog::{
-    CommitLog, Inherited, LogOptions, Position, ReplayError, SegmentFile, Survey, read_segment,
-    segment_files, survey,
+    CommitLog, Inherited, LogOptions, Position, ReplayError, SegmentFile, Survey, after_replay,
+    read_segment, segment_files, survey,
 };
 use crate::engine::Engine;
 use crate::error::StorageError;
@@ -230,6 +230,12 @@ impl Node {
         let mut full = false;
         let archiving = &engine.options.log.archiving;
         for (position, mutation) in records {
+            let captured = |update: &PartitionUpdate| {
+                schema.table_by_id(&TableId(update.table)).is_some_and(|table| table.params.cdc)
+            };
+            if engine.options.log.cdc.is_some() && mutation.updates().iter().any(captured) {
+                self.replayed_cdc.borrow_mut().insert(segment.id, position.offset);
+            }
             let late = |update: &PartitionUpdate| archiving.is_too_late(update.max_timestamp());
             if archiving.point_in_time.is_some() && mutation.updates().iter().any(late) {
                 replay.too_late += 1;
@@ -348,10 +354,14 @@ impl Node {
         let mut inherited = Vec::new();
         let mut last = 0;
         for segment in segment_files(engine.env(), &directory).await? {
-            let replayed = self.replayed.borrow();
-            let tables: Vec<_> = replayed.get(&segment.id).into_iter().flatten().copied().collect();
-            drop(replayed);
+            let tables = self.replayed.borrow().get(&segment.id).cloned().unwrap_or_default();
+            let tables = tables.into_iter().collect();
             let bytes = u64::from(engine.options.segment_bytes);
+            if let Some(cdc) = &engine.options.log.cdc {
+                let contains = self.replayed_cdc.borrow().get(&segment.id).copied();
+                let failed = |e| StorageError::io("cannot capture", &segment.path, e);
+                after_replay(engine.env(), cdc, &segment, contains).await.map_err(failed)?;
+            }
             inherited.push(Inherited { id: segment.id, bytes, tables });
             last = last.max(segment.id);
         }
@@ -423,6 +433,7 @@ impl Engine {
                 .log
                 .mutation_bytes_max
                 .unwrap_or(self.options.segment_bytes as usize / 2),
+            cdc: self.options.log.cdc.clone(),
             archive_command: self.options.log.archiving.archive_command.clone(),
             goes_on_after_failure: self.options.log.goes_on_after_failure,
             total_bytes: self.options.commitlog_bytes / shards,

@@ -1,6 +1,7 @@
 //! The commit log: one chain of segments per shard, in Cassandra's format.
 
 mod archive;
+mod cdc;
 mod format;
 mod ledger;
 mod pack;
@@ -10,6 +11,7 @@ mod segment;
 mod writer;
 
 pub use self::archive::{Archiving, ArchivingError};
+pub use self::cdc::{CdcOptions, after_replay, index_name};
 pub use self::format::{
     Compression, Header, HeaderError, Position, VERSION, file_name, parse_file_name, read_header,
 };

@@ -7,6 +7,7 @@ use std::rc::Rc;
 
 use env::{Class, Env, File, OpenOptions};
 
+use super::cdc::{Cdc, CdcState};
 use super::format;
 use super::writer::LogOptions;
 
@@ -17,8 +18,29 @@ pub(super) struct SegmentData {
     pub file: File,
     /// Where the next section goes.
     pub written: Cell<u32>,
+    /// Where the next section would begin if nothing was compressed: all before is written.
+    pub records_end: Cell<u32>,
+    /// Where that is for good, once the log went on in another segment.
+    pub end: Cell<Option<u32>>,
+    /// What it is to change data capture.
+    pub cdc: Cell<CdcState>,
+    /// What its consumer was told last.
+    told: Cell<Option<(u32, bool)>>,
     /// Did a write or sync of it fail, and the log go on in another one?
     pub is_given_up: Cell<bool>,
+}
+
+impl SegmentData {
+    /// Tells a consumer of captured segments that this one is durable up to `end`.
+    pub async fn tell_consumer(&self, cdc: &Cdc, end: u32) -> io::Result<()> {
+        let is_complete = self.end.get() == Some(end);
+        if self.cdc.get() != CdcState::Contains || self.told.get() == Some((end, is_complete)) {
+            return Ok(());
+        }
+        cdc.synced(self.id, end, is_complete).await?;
+        self.told.set(Some((end, is_complete)));
+        Ok(())
+    }
 }
 
 /// An open segment; its header is durable.
@@ -64,6 +86,10 @@ impl Segment {
             id,
             file,
             written: Cell::new(next_offset),
+            records_end: Cell::new(next_offset),
+            end: Cell::default(),
+            cdc: Cell::default(),
+            told: Cell::default(),
             is_given_up: Cell::default(),
         });
         Ok(Self {

@@ -21,6 +21,7 @@ use schema::TableId;
 use thiserror::Error;
 
 use super::archive::Archiver;
+use super::cdc::{Cdc, CdcOptions, CdcState};
 use super::format::{self, Compression, MARKER_BYTES, Position, RECORD_OVERHEAD_BYTES};
 use super::ledger::Ledger;
 use super::pack::Packer;
@@ -64,6 +65,8 @@ pub struct LogOptions {
     pub compression: Option<Compression>,
     /// `max_mutation_size`, in bytes with what a record adds.
     pub mutation_bytes_max: usize,
+    /// `cdc_enabled` and what goes with it.
+    pub cdc: Option<CdcOptions>,
     /// The command that archives a segment (`archive_command`).
     pub archive_command: Option<String>,
     /// Does the log go on in another segment after a failed write or sync (`commit_failure_policy: ignore`)?
@@ -98,6 +101,12 @@ pub enum LogError {
         bytes: usize,
         /// The largest.
         max: usize,
+    },
+    /// The write is to be captured, and there is no space for it in the directory of captured segments.
+    #[error("{used} bytes of captured segments leave no space for another")]
+    CdcFull {
+        /// Bytes there.
+        used: u64,
     },
     /// The log was closed.
     #[error("the commit log is closed")]
@@ -167,7 +176,7 @@ struct State {
     /// Files with sections that are not synced.
     unsynced: Vec<Rc<SegmentData>>,
     /// Segments that were left, and the bytes appended to the log then.
-    left: VecDeque<(i64, u64)>,
+    left: VecDeque<(Rc<SegmentData>, u64)>,
     /// Segments that are synced to their end since the last one was made, which the next one's header tells.
     whole: Vec<i64>,
     /// Bytes of records: appended, written to files, synced.
@@ -208,6 +217,7 @@ pub struct CommitLog {
     hook: RefCell<Option<HookGuard>>,
     tell: RefCell<Option<TellLog>>,
     archiver: Option<Archiver>,
+    cdc: Option<Cdc>,
     /// Counters for metrics.
     pub stats: LogStats,
 }
@@ -247,13 +257,14 @@ fn give_up(state: &mut State) {
     let section = std::mem::take(&mut state.section);
     state.active.next_offset += section.len() as u32;
     state.active.is_full = true;
+    state.is_writing = false;
     let queued = std::mem::take(&mut state.queue).into_iter().map(|write| write.data);
     let unsynced = std::mem::take(&mut state.unsynced).into_iter().chain(queued);
     for data in unsynced.chain([Rc::clone(&state.active.data)]) {
         data.is_given_up.set(true);
         state.given_up.insert(data.id);
     }
-    let given_up: Vec<i64> = state.left.drain(..).map(|(id, _)| id).collect();
+    let given_up: Vec<i64> = state.left.drain(..).map(|(data, _)| data.id).collect();
     state.given_up.extend(given_up);
     (state.written, state.synced) = (state.appended, state.appended);
 }
@@ -271,13 +282,23 @@ impl CommitLog {
         first_id: i64,
         inherited: Vec<Inherited>,
     ) -> io::Result<Rc<Self>> {
+        let cdc = match &options.cdc {
+            Some(cdc) => Some(Cdc::new(env, cdc, &options.directory, options.segment_bytes).await?),
+            None => None,
+        };
         let active = Segment::create(env, &options, first_id, &[]).await?;
+        if let Some(cdc) = &cdc {
+            active.data.cdc.set(cdc.made(first_id).await?);
+        }
         let mut ledger = Ledger::default();
         let archiver = options
             .archive_command
             .as_ref()
             .map(|command| Archiver::new(command, &options.directory));
         for segment in inherited {
+            if let Some(cdc) = &cdc {
+                cdc.captured(segment.id);
+            }
             if let Some(archiver) = &archiver {
                 archiver.has(segment.id);
             }
@@ -318,6 +339,7 @@ impl CommitLog {
             hook: RefCell::new(None),
             tell: RefCell::new(None),
             archiver,
+            cdc,
             stats: LogStats::default(),
         });
         let at_end = Rc::downgrade(&log);
@@ -354,21 +376,55 @@ impl CommitLog {
         self.state.borrow().failed.clone().map(LogError::Failed)
     }
 
-    /// Appends a record for a mutation of these tables; waits only where no segment is free.
+    /// Appends a record for a mutation of these tables; waits only where no segment is free, or where it is to be
+    /// captured (`is_captured`) and its segment has no link yet.
     ///
     /// # Errors
     /// See [`LogError`].
-    pub async fn append(&self, tables: &[TableId], mutation: &[u8]) -> Result<Ticket, LogError> {
+    pub async fn append(
+        &self,
+        tables: &[TableId],
+        mutation: &[u8],
+        is_captured: bool,
+    ) -> Result<Ticket, LogError> {
         let (bytes, max) =
             (mutation.len() + RECORD_OVERHEAD_BYTES, self.options.mutation_bytes_max);
         if bytes > max {
             return Err(LogError::TooLarge { bytes, max });
         }
-        while !self.has_room(mutation.len())? {
-            bump(&self.stats.waits_for_segment, 1);
-            self.ready.notified().await;
+        loop {
+            while !self.has_room(mutation.len())? {
+                bump(&self.stats.waits_for_segment, 1);
+                self.ready.notified().await;
+            }
+            if !is_captured || self.captures().await? {
+                break;
+            }
         }
         Ok(self.append_now(tables, mutation))
+    }
+
+    /// Is the active segment one whose writes are captured? False if another one has become active meanwhile.
+    async fn captures(&self) -> Result<bool, LogError> {
+        let data = Rc::clone(&self.state.borrow().active.data);
+        let Some(cdc) = &self.cdc else { return Ok(true) };
+        if data.cdc.get() == CdcState::Forbidden {
+            let permitted = cdc.permit_late(data.id).await;
+            let permitted =
+                permitted.map_err(|error| LogError::Failed(error.to_string().into()))?;
+            // others may have waited for the same
+            if data.cdc.get() == CdcState::Forbidden {
+                data.cdc.set(permitted);
+            }
+            if data.cdc.get() == CdcState::Forbidden {
+                return Err(LogError::CdcFull { used: cdc.used() });
+            }
+            return Ok(false);
+        }
+        if data.cdc.replace(CdcState::Contains) == CdcState::Permitted {
+            cdc.captured(data.id);
+        }
+        Ok(true)
     }
 
     /// Makes room for a record, in another segment if need be. False if there is none yet.
@@ -399,8 +455,9 @@ impl CommitLog {
         if self.env.planted("whole_before_sync") {
             state.whole.push(left.id);
         }
+        left.data.end.set(Some(left.next_offset));
         if !left.data.is_given_up.get() {
-            state.left.push_back((left.id, state.appended));
+            state.left.push_back((left.data, state.appended));
         }
         self.taken.notify_one();
     }
@@ -477,7 +534,7 @@ impl CommitLog {
                 self.queued.notified().await;
                 continue;
             };
-            let mut spare = None;
+            let (mut spare, length) = (None, bytes.len() as u32);
             if let Some(packer) = &mut packer {
                 match packer.pack(&self.env, bytes).await {
                     Ok((packed, section)) => (bytes, spare) = (packed, Some(section)),
@@ -504,6 +561,7 @@ impl CommitLog {
             if let (Some(packer), Some(section)) = (&mut packer, spare) {
                 packer.take_back(std::mem::replace(&mut buffer, section));
             }
+            data.records_end.set(data.records_end.get() + length);
             self.wrote(data, upto, buffer);
         }
     }
@@ -542,6 +600,7 @@ impl CommitLog {
                 (std::mem::take(&mut state.unsynced), state.written)
             };
             let retried = files.clone();
+            let ends: Vec<_> = files.iter().map(|data| data.records_end.get()).collect();
             let mut result = Ok(());
             for data in files {
                 if result.is_ok() {
@@ -561,7 +620,17 @@ impl CommitLog {
             }
             bump(&self.stats.syncs, 1);
             self.last_sync.set(started);
-            self.synced(upto);
+            let left = self.synced(upto);
+            if let Some(cdc) = &self.cdc {
+                let partly = retried.iter().zip(ends);
+                let wholly = left.iter().filter_map(|data| Some((data, data.end.get()?)));
+                for (data, end) in partly.chain(wholly) {
+                    if let Err(error) = data.tell_consumer(cdc, end).await {
+                        self.fail("CDC index", &error);
+                        break;
+                    }
+                }
+            }
             let state = self.state.borrow();
             if state.failed.is_some() || (self.closing.get() && state.synced == state.appended) {
                 return;
@@ -597,23 +666,27 @@ impl CommitLog {
         }
     }
 
-    fn synced(&self, upto: u64) {
+    /// All up to there is synced; gives the segments that were left and are whole now.
+    fn synced(&self, upto: u64) -> Vec<Rc<SegmentData>> {
+        let mut left = Vec::new();
         let mut state = self.state.borrow_mut();
         state.synced = upto.max(state.synced);
         if state.synced == state.appended {
             self.urgent.set(false);
         }
-        while let Some((id, _)) = state.left.pop_front_if(|(_, at)| *at <= upto) {
-            state.whole.push(id);
+        while let Some((data, _)) = state.left.pop_front_if(|(_, at)| *at <= upto) {
+            state.whole.push(data.id);
             if let Some(archiver) = &self.archiver {
-                archiver.want(id);
+                archiver.want(data.id);
             }
+            left.push(data);
         }
         while state.waiters.front().is_some_and(|(at, _)| *at <= upto) {
             if let Some((_, waiter)) = state.waiters.pop_front() {
                 let _ = waiter.send(Ok(()));
             }
         }
+        left
     }
 
     /// A write, a sync or a new segment failed: nobody knows what the disk holds of all that is not synced. Nothing of it
@@ -693,7 +766,11 @@ impl CommitLog {
 
     async fn create(&self, id: i64) -> io::Result<Segment> {
         let whole = std::mem::take(&mut self.state.borrow_mut().whole);
-        Segment::create(&self.env, &self.options, id, &whole).await
+        let segment = Segment::create(&self.env, &self.options, id, &whole).await?;
+        if let Some(cdc) = &self.cdc {
+            segment.data.cdc.set(cdc.made(id).await?);
+        }
+        Ok(segment)
     }
 
     /// Waits until everything appended so far is synced.
@@ -775,6 +852,11 @@ impl CommitLog {
                 return;
             }
         }
+        if let Some(cdc) = &self.cdc {
+            for id in &gone {
+                cdc.discarded(*id).await;
+            }
+        }
         if self.env.sync_dir(&self.options.directory).await.is_ok() {
             self.state.borrow_mut().going.retain(|id| !gone.contains(id));
         }
@@ -829,6 +911,9 @@ impl CommitLog {
         if let Some(unused) = unused {
             // nothing was written to it; what stays behind replays as nothing
             let _ = self.env.remove_file(&unused.path).await;
+            if let Some(cdc) = &self.cdc {
+                cdc.discarded(unused.id).await;
+            }
         }
     }
 
@@ -907,6 +992,15 @@ impl CommitLog {
         self.queued.notify_all();
         self.taken.notify_all();
         self.ready.notify_all();
+        if let (true, Some(cdc)) = (result.is_ok(), &self.cdc) {
+            let (data, end) = {
+                let active = &self.state.borrow().active;
+                active.data.end.set(Some(active.next_offset));
+                (Rc::clone(&active.data), active.next_offset)
+            };
+            // the start that follows completes it too
+            let _ = data.tell_consumer(cdc, end).await;
+        }
         if result.is_ok() {
             let gone: Vec<i64> = {
                 let mut state = self.state.borrow_mut();
