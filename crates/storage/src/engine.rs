@@ -9,12 +9,14 @@ use env::Env;
 use env::sync::Notify;
 use metrics::Weight;
 use rows::codec::MutationEncoder;
-use rows::{Mutation, RowBuilder};
+use rows::{Mutation, PartitionUpdate, RowBuilder};
 use schema::{Schema, Table, TableId};
 use types::hash::HashMap;
 
 use crate::chunk_cache::ChunkCacheStats;
-use crate::commitlog::{CommitLog, LogError, Position, SyncMode, TellLog, Ticket};
+use crate::commitlog::{
+    CommitLog, LogError, Position, RECORD_OVERHEAD_BYTES, SyncMode, TellLog, Ticket,
+};
 use crate::error::StorageError;
 use crate::memtable::{KeyRef, Memtable};
 use crate::node::Node;
@@ -301,6 +303,33 @@ impl Engine {
             table.map_or("", |table| table.keyspace.as_str()),
             cdc.map(|cdc| cdc.directory.display().to_string()).unwrap_or_default()
         ))
+    }
+
+    /// Refuses a mutation that is too large, before any part of its batch is applied.
+    ///
+    /// # Errors
+    /// If it is.
+    pub fn check_size(&self, mutation: &Mutation) -> Result<(), StorageError> {
+        /// A mutation takes less than so many times what it takes in memory.
+        const ENCODED_PART: usize = 4;
+        let max = self.mutation_bytes_max();
+        let about: usize = mutation.updates().iter().map(PartitionUpdate::size).sum();
+        if about.saturating_mul(ENCODED_PART) < max {
+            return Ok(());
+        }
+        let mut bytes = Vec::new();
+        let encoded = MutationEncoder::new().mutation(mutation, &mut bytes);
+        encoded.map_err(|error| StorageError::Encode(error.to_string()))?;
+        match bytes.len() + RECORD_OVERHEAD_BYTES {
+            bytes if bytes > max => Err(self.oversized(mutation, bytes, max)),
+            _ => Ok(()),
+        }
+    }
+
+    /// `max_mutation_size`, in bytes.
+    pub(crate) fn mutation_bytes_max(&self) -> usize {
+        let half = self.options.segment_bytes as usize / 2;
+        self.options.log.mutation_bytes_max.unwrap_or(half)
     }
 
     /// What is said of a mutation that is too large (`MutationExceededMaxSizeException`): its partitions, the largest

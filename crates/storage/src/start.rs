@@ -428,11 +428,7 @@ impl Engine {
             mode: self.options.sync,
             segment_bytes: self.options.segment_bytes,
             compression: self.options.log.compression.clone(),
-            mutation_bytes_max: self
-                .options
-                .log
-                .mutation_bytes_max
-                .unwrap_or(self.options.segment_bytes as usize / 2),
+            mutation_bytes_max: self.mutation_bytes_max(),
             cdc: self.options.log.cdc.clone(),
             archive_command: self.options.log.archiving.archive_command.clone(),
             goes_on_after_failure: self.options.log.goes_on_after_failure,

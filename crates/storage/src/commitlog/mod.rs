@@ -4,6 +4,7 @@ mod archive;
 mod cdc;
 mod format;
 mod ledger;
+mod log;
 mod pack;
 mod reader;
 mod replay;
@@ -13,13 +14,14 @@ mod writer;
 pub use self::archive::{Archiving, ArchivingError};
 pub use self::cdc::{CdcOptions, after_replay, index_name};
 pub use self::format::{
-    Compression, Header, HeaderError, Position, VERSION, file_name, parse_file_name, read_header,
+    Compression, Header, HeaderError, Position, RECORD_OVERHEAD_BYTES, VERSION, file_name,
+    parse_file_name, read_header,
+};
+pub use self::log::{
+    Inherited, LogError, LogEvent, LogOptions, LogPending, LogStats, SyncMode, TellLog, Ticket,
 };
 pub use self::reader::{End, Reader, Record};
 pub use self::replay::{
     ReplayError, Replayed, SegmentFile, Survey, read_segment, segment_files, survey,
 };
-pub use self::writer::{
-    CommitLog, Inherited, LogError, LogEvent, LogOptions, LogPending, LogStats, SyncMode, TellLog,
-    Ticket,
-};
+pub use self::writer::CommitLog;

@@ -9,7 +9,7 @@ use env::{Class, Env, File, OpenOptions};
 
 use super::cdc::{Cdc, CdcState};
 use super::format;
-use super::writer::LogOptions;
+use super::log::LogOptions;
 
 /// The file of a segment, which sections are written to one after the other.
 #[derive(Debug)]
