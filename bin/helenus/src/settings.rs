@@ -3,8 +3,8 @@
 use std::net::{IpAddr, SocketAddr};
 
 use config::{CommitFailurePolicy, CommitLogSync, Config, Host};
-use storage::LogSettings;
 use storage::commitlog::{Archiving, CdcOptions, Compression, SyncMode};
+use storage::{FlushCompression, LogSettings};
 
 use crate::error::NodeError;
 
@@ -83,6 +83,12 @@ pub fn storage_options(config: &Config) -> Result<storage::Options, NodeError> {
         concurrent_compactors: compactors(config),
         compaction_bytes_per_second: config.compaction_throughput.unwrap_or(0),
         incremental_backups: config.incremental_backups,
+        flush_compression: match config.flush_compression {
+            config::FlushCompression::None => FlushCompression::None,
+            config::FlushCompression::Fast => FlushCompression::Fast,
+            config::FlushCompression::Table => FlushCompression::Table,
+        },
+        uuid_identifiers: config.uuid_sstable_identifiers,
     })
 }
 

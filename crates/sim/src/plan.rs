@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use env::Rng;
 use storage::commitlog::{CdcOptions, Compression, SyncMode};
-use storage::{LogSettings, Options};
+use storage::{FlushCompression, LogSettings, Options};
 
 use crate::engine_node::directories;
 
@@ -82,6 +82,8 @@ impl Plan {
             concurrent_compactors: 2,
             compaction_bytes_per_second: if rng.one_in(2) { 0 } else { 4 << 20 },
             incremental_backups: false,
+            flush_compression: FlushCompression::Fast,
+            uuid_identifiers: seed.is_multiple_of(3),
         };
         let mut plan =
             Self { lives: lives(&rng), sync, options, jumps: jumps(&rng), slow: slow(&rng) };

@@ -35,7 +35,7 @@ pub use flush::table_directory;
 pub use import::Import;
 pub use memtable::{KeyRef, PartitionKey};
 pub use node::{Node, NodeStats, RunningCompaction};
-pub use options::{LogSettings, Options};
+pub use options::{FlushCompression, LogSettings, Options};
 pub use read::{KeyScan, PartitionCursor, ScanStart, Slices};
 pub use sstables::{LiveSet, SSTable};
 pub use start::Replay;

@@ -113,6 +113,8 @@ async fn open(
         compaction_bytes_per_second: 0,
         incremental_backups: false,
         concurrent_compactors: 1,
+        flush_compression: storage::FlushCompression::Fast,
+        uuid_identifiers: false,
     };
     let engine = Engine::new(env, options, shards, schema());
     engine.set_host_id([7; 16]);

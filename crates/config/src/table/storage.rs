@@ -2,7 +2,7 @@
 
 use crate::key::Kind::*;
 use crate::key::Standing::*;
-use crate::key::{Key, key};
+use crate::key::{Key, Standing, key};
 use crate::quantity::{
     BYTES, KIB_INT, MIB, MIB_INT, MILLIS_INT, MINUTES_INT, PER_SECOND, SECONDS_INT,
 };
@@ -11,6 +11,15 @@ use crate::table::words::{
     DISK_FAILURE_POLICY, DISK_OPTIMIZATION_STRATEGY, FLUSH_COMPRESSION, INT, LONG,
     MEMTABLE_ALLOCATION_TYPE,
 };
+
+/// It tells a damaged length from a true one.
+const CHECKSUMS: Standing =
+    Idle("lengths are checked against their block, which is verified by its checksum");
+
+/// Why buffers need no pool.
+const ONE_BUFFER: Standing = Idle("each shard compresses its log in one buffer");
+/// Why repairs capture nothing.
+const NO_REPAIR: Standing = Idle("this node receives nothing by repair");
 
 pub(super) static KEYS: &[Key] = &[
     key("auto_snapshot", Bool, "true", Served),
@@ -22,7 +31,7 @@ pub(super) static KEYS: &[Key] = &[
     key("cdc_block_writes", Bool, "true", Served),
     key("cdc_enabled", Bool, "false", Served),
     key("cdc_free_space_check_interval", Quantity(&MILLIS_INT), "250ms", Served),
-    key("cdc_on_repair_enabled", Bool, "true", NotYet),
+    key("cdc_on_repair_enabled", Bool, "true", NO_REPAIR),
     key("cdc_raw_directory", Text, "null", Served),
     key("cdc_total_space", Quantity(&MIB_INT), "0MiB", Served),
     key("column_index_cache_size", Quantity(&KIB_INT), "2KiB", NotYet),
@@ -32,7 +41,7 @@ pub(super) static KEYS: &[Key] = &[
     key("commitlog_compression.parameters", Map, "null", Served),
     key("commitlog_directory", Text, "null", Served),
     key("commitlog_disk_access_mode", Enum(DISK_ACCESS_MODE), "legacy", NotYet),
-    key("commitlog_max_compression_buffers_in_pool", INT, "3", Inert),
+    key("commitlog_max_compression_buffers_in_pool", INT, "3", ONE_BUFFER),
     key("commitlog_segment_size", Quantity(&MIB_INT), "32MiB", Served),
     key("commitlog_sync", Enum(COMMIT_LOG_SYNC), "null", Served),
     key("commitlog_sync_group_window", Quantity(&MILLIS_INT), "0ms", Served),
@@ -74,7 +83,7 @@ pub(super) static KEYS: &[Key] = &[
     key("max_space_usable_for_compactions_in_percentage", Double, "0.95", NotYet),
     key("max_top_size_partition_count", INT, "10", NotYet),
     key("max_top_tombstone_partition_count", INT, "10", NotYet),
-    key("max_value_size", Quantity(&MIB_INT), "256MiB", Served),
+    key("max_value_size", Quantity(&MIB_INT), "256MiB", CHECKSUMS),
     key("memtable.configurations", Map, "null", NotYet),
     key("memtable_allocation_type", Enum(MEMTABLE_ALLOCATION_TYPE), "heap_buffers", Jvm),
     key("memtable_cleanup_threshold", Double, "null", Served),
@@ -92,7 +101,7 @@ pub(super) static KEYS: &[Key] = &[
     key("sai_options.prioritize_over_legacy_index", Bool, "false", NotYet),
     key("sai_options.segment_write_buffer_size", Quantity(&MIB_INT), "1024MiB", NotYet),
     key("saved_caches_directory", Text, "null", Served),
-    key("snapshot_before_compaction", Bool, "false", Served),
+    key("snapshot_before_compaction", Bool, "false", NotYet),
     key("snapshot_links_per_second", LONG, "0", NotYet),
     key("snapshot_on_duplicate_row_detection", Bool, "false", NotYet),
     key("sstable.format", Map, "{}", NotYet),

@@ -29,6 +29,12 @@ const MAX_FILE: u64 = 4 << 30;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) struct Ino(u64);
 
+impl Ino {
+    pub fn number(self) -> u64 {
+        self.0
+    }
+}
+
 /// Names an operation that has begun.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct OpId(u64);
