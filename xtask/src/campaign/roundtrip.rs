@@ -99,14 +99,13 @@ fn compressed() -> Outcome {
     };
     let yaml = "commitlog_compression:\n  - class_name: LZ4Compressor\ncommitlog_sync_period: 20ms";
     let settings_of_peer = [("EXTRA_YAML", Path::new(yaml))];
-    {
-        let peer = Peer::start_again_with(run.name, ADDRESS, ORACLE_HEAP, &settings_of_peer)?;
-        run.same(&written, "by-cassandra")?;
-        run.tables(&["fill", &peer.ip], &FILES[..3])?;
-    }
     let written = {
         let peer = Peer::start_again_with(run.name, ADDRESS, ORACLE_HEAP, &settings_of_peer)?;
-        run.tables(&["fill", &peer.ip], FILES)?;
+        run.same(&written, "by-cassandra")?;
+        // A DELETE of `c > null` logs a range that begins at a null: what Cassandra's memtable makes of it, its log does
+        // not tell.
+        let files: Vec<&str> = FILES.iter().copied().filter(|file| *file != "bind").collect();
+        run.tables(&["fill", &peer.ip], &files)?;
         let written = run.dump("by-cassandra-again")?;
         peer.kill()?;
         written

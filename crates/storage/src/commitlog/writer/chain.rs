@@ -51,7 +51,10 @@ impl CommitLog {
     }
 
     async fn create(&self, id: i64) -> io::Result<Segment> {
-        let whole = std::mem::take(&mut self.state.borrow_mut().whole);
+        let mut whole = std::mem::take(&mut self.state.borrow_mut().whole);
+        if self.env.planted("whole_before_sync") {
+            whole.push(self.state.borrow().active.id);
+        }
         let segment = Segment::create(&self.env, &self.options, id, &whole).await?;
         if let Some(cdc) = &self.cdc {
             segment.data.cdc.set(cdc.made(id).await?);
@@ -62,9 +65,6 @@ impl CommitLog {
     pub(super) fn go_on_in(&self, state: &mut State, segment: Segment) {
         state.ledger.open(segment.id, segment.size());
         let left = std::mem::replace(&mut state.active, segment);
-        if self.env.planted("whole_before_sync") {
-            state.whole.push(left.id);
-        }
         left.data.end.set(Some(left.next_offset));
         if !left.data.is_given_up.get() {
             state.left.push_back((left.data, state.appended));
