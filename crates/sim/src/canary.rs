@@ -15,7 +15,6 @@ pub const ENGINE: &[Bug] = &[
     Bug { name: "ack_before_sync", seeds: 40 },
     Bug { name: "replay_skips_last", seeds: 20 },
     Bug { name: "segment_recycled_early", seeds: 60 },
-    Bug { name: "whole_before_sync", seeds: 200 },
     Bug { name: "sync_retried", seeds: 100 },
     Bug { name: "flush_published_before_sync", seeds: 40 },
     Bug { name: "tombstone_purged_early", seeds: 60 },

@@ -51,10 +51,7 @@ impl CommitLog {
     }
 
     async fn create(&self, id: i64) -> io::Result<Segment> {
-        let mut whole = std::mem::take(&mut self.state.borrow_mut().whole);
-        if self.env.planted("whole_before_sync") {
-            whole.push(self.state.borrow().active.id);
-        }
+        let whole = std::mem::take(&mut self.state.borrow_mut().whole);
         let segment = Segment::create(&self.env, &self.options, id, &whole).await?;
         if let Some(cdc) = &self.cdc {
             segment.data.cdc.set(cdc.made(id).await?);
