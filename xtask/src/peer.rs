@@ -75,6 +75,21 @@ impl Peer {
         Self::launch(machine::cache().join("run").join(name), ip, heap, settings)
     }
 
+    /// The same with settings of the script's own.
+    pub fn start_again_with(
+        name: &str,
+        ip: &str,
+        heap: &str,
+        settings: &[(&str, &Path)],
+    ) -> Outcome<Self> {
+        Self::launch(machine::cache().join("run").join(name), ip, heap, settings)
+    }
+
+    /// Ends it at once.
+    pub fn kill(self) -> Outcome {
+        machine::run(Command::new("kill").arg("-9").arg(self.pid()?.to_string()))
+    }
+
     fn launch(dir: PathBuf, ip: &str, heap: &str, settings: &[(&str, &Path)]) -> Outcome<Self> {
         let mut start = script();
         start.arg("start").arg(&dir).args([ip, heap]).env("FAST", "1");

@@ -21,6 +21,7 @@ mod file;
 mod fs;
 mod mesh;
 mod net;
+mod process;
 pub mod real;
 mod recorder;
 mod rng;

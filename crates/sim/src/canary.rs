@@ -15,6 +15,7 @@ pub const ENGINE: &[Bug] = &[
     Bug { name: "ack_before_sync", seeds: 40 },
     Bug { name: "replay_skips_last", seeds: 20 },
     Bug { name: "segment_recycled_early", seeds: 60 },
+    Bug { name: "sync_retried", seeds: 100 },
     Bug { name: "flush_published_before_sync", seeds: 40 },
     Bug { name: "tombstone_purged_early", seeds: 60 },
     Bug { name: "stale_cache_after_flush", seeds: 10 },

@@ -118,8 +118,9 @@ impl Door {
     async fn open(&self, engine: &Rc<Engine>) -> Result<Rc<Node>, StorageError> {
         let env = engine.env();
         let node = engine.become_first();
-        let directories =
-            self.options.data_directories.iter().chain([&self.options.commitlog_directory]);
+        let captured = self.options.log.cdc.as_ref().map(|cdc| &cdc.directory);
+        let directories = self.options.data_directories.iter().chain(captured);
+        let directories = directories.chain([&self.options.commitlog_directory]);
         for directory in directories {
             let made = env.create_dir_all(directory).await;
             made.map_err(|e| StorageError::io("cannot create", directory, e))?;
@@ -133,6 +134,7 @@ impl Door {
         let tables: Vec<_> = keyspaces.flat_map(|keyspace| keyspace.tables.values()).collect();
         node.open_tables(tables).await?;
         let truncated = self.truncated.borrow().clone();
+        node.restore_log().await?;
         let replay = node.replay(&|_| true, &truncated).await?;
         if replay.unknown > 0 {
             return Err(StorageError::corrupt("commitlog", format!("{replay:?}")));

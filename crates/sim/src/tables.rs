@@ -20,7 +20,8 @@ pub const KEYSPACE: &str = "sim";
 
 /// A table of that number.
 pub fn table(number: u8) -> Arc<Table> {
-    let mut params = TableParams::default();
+    // where it is enabled, one table is captured
+    let mut params = TableParams { cdc: number == 0, ..TableParams::default() };
     params.compaction.options.insert("min_threshold".into(), "2".into());
     if number == 1 {
         // files of different sizes stay apart, so that tombstones and what they delete meet late

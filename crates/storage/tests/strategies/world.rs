@@ -417,6 +417,7 @@ async fn shard(
         commitlog_directory: commitlog.clone(),
         sync: SyncMode::Batch,
         segment_bytes: 256 << 10,
+        log: storage::LogSettings::default(),
         commitlog_bytes: 64 << 20,
         memtable_bytes: 64 << 20,
         cleanup_threshold: 0.9,
