@@ -13,6 +13,7 @@ pub mod coverage;
 pub mod cql_node;
 pub mod engine_node;
 pub mod history;
+pub mod images;
 pub mod operation;
 pub mod plan;
 pub mod site;

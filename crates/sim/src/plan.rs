@@ -49,6 +49,8 @@ pub struct Plan {
     pub jumps: Vec<(u64, i64)>,
     /// The disk is slower by a factor, after so many operations and for so many.
     pub slow: Option<(u64, u64, u64)>,
+    /// TRUNCATE takes a snapshot before (`auto_snapshot`).
+    pub auto_snapshot: bool,
 }
 
 /// Operations of a world.
@@ -81,7 +83,8 @@ impl Plan {
             compaction_bytes_per_second: if rng.one_in(2) { 0 } else { 4 << 20 },
             incremental_backups: false,
         };
-        Self { lives: lives(&rng), sync, options, jumps: jumps(&rng), slow: slow(&rng) }
+        let (lives, jumps, slow) = (lives(&rng), jumps(&rng), slow(&rng));
+        Self { lives, sync, options, jumps, slow, auto_snapshot: false }
     }
 
     /// How long before a crash a write may have been acknowledged and still be lost.
