@@ -262,6 +262,12 @@ impl Door {
         self.snapshots.borrow_mut().taken.insert(self.snapshot_place(number, name));
     }
 
+    fn goes(&self, place: &Path) {
+        let mut known = self.snapshots.borrow_mut();
+        known.taken.remove(place);
+        known.going.insert(place.to_path_buf());
+    }
+
     async fn obey(&self, engine: &Rc<Engine>, order: Order) -> Result<(), StorageError> {
         let Some(node) = self.node.borrow().clone() else { return Ok(()) };
         let env = engine.env();
@@ -277,10 +283,7 @@ impl Door {
             }
             Order::Clear(table, name) => {
                 let place = self.snapshot_place(table, &name);
-                let mut known = self.snapshots.borrow_mut();
-                known.taken.remove(&place);
-                known.going.insert(place.clone());
-                drop(known);
+                self.goes(&place);
                 let removed = env.remove_dir_all(&place).await;
                 removed.map_err(|e| StorageError::io("cannot remove", &place, e))
             }
@@ -291,7 +294,7 @@ impl Door {
                 let wanted = snapshot(env, name);
                 node.snapshot(id, &wanted, true).await?;
                 let place = self.snapshot_place(table, &wanted.name);
-                self.snapshots.borrow_mut().going.insert(place.clone());
+                self.goes(&place);
                 let how = Import { copy, keep_level: false, verify: true };
                 let refused = node.import(id, std::slice::from_ref(&place), how).await?;
                 match refused.into_iter().next() {
