@@ -99,7 +99,7 @@ pub struct Door {
 
 impl Door {
     /// Of a node with these settings.
-    pub fn new(options: Options, auto_snapshot: bool) -> Rc<Self> {
+    pub fn new(options: Options, auto_snapshot: bool, schema: Arc<Schema>) -> Rc<Self> {
         Rc::new(Self {
             queues: RefCell::default(),
             node: RefCell::default(),
@@ -109,7 +109,7 @@ impl Door {
             snapshots: RefCell::default(),
             emptying: Semaphore::new(1),
             options,
-            schema: tables::schema(),
+            schema,
         })
     }
 
@@ -488,7 +488,8 @@ impl Site for Door {
         // No system tables share it.
         let memtable_bytes = plan.options.memtable_bytes / 2;
         let options = Options { memtable_bytes, ..plan.options.clone() };
-        Door::new(options, plan.auto_snapshot)
+        let schema = if plan.compacts { tables::schema() } else { tables::schema_at_rest() };
+        Door::new(options, plan.auto_snapshot, schema)
     }
 
     fn start(self: &Rc<Self>, world: &World, node: NodeId, shards: usize) {

@@ -12,6 +12,7 @@ pub mod counters;
 pub mod coverage;
 pub mod cql_node;
 pub mod engine_node;
+pub mod faults;
 pub mod history;
 pub mod images;
 pub mod operation;

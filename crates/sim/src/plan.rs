@@ -51,6 +51,8 @@ pub struct Plan {
     pub slow: Option<(u64, u64, u64)>,
     /// TRUNCATE takes a snapshot before (`auto_snapshot`).
     pub auto_snapshot: bool,
+    /// Compactions begin by themselves.
+    pub compacts: bool,
 }
 
 /// Operations of a world.
@@ -84,7 +86,7 @@ impl Plan {
             incremental_backups: false,
         };
         let (lives, jumps, slow) = (lives(&rng), jumps(&rng), slow(&rng));
-        Self { lives, sync, options, jumps, slow, auto_snapshot: false }
+        Self { lives, sync, options, jumps, slow, auto_snapshot: false, compacts: true }
     }
 
     /// How long before a crash a write may have been acknowledged and still be lost.

@@ -706,6 +706,19 @@ impl DiskModel {
         true
     }
 
+    /// Takes a file away behind its owner's back, now and durably. False if there is none at the path.
+    pub fn lose(&mut self, path: &Path) -> bool {
+        let Ok(op) = self.remove_file(path) else { return false };
+        for name in std::mem::take(&mut self.names) {
+            match name.id == op {
+                true => self.make_durable(&name.op),
+                false => self.names.push(name),
+            }
+        }
+        self.collect();
+        true
+    }
+
     /// Flips one bit of a file, on the disk and in the cache.
     pub(crate) fn flip_bit(&mut self, ino: Ino, bit: u64) {
         let Ok(file) = self.file_mut(ino) else { return };

@@ -9,6 +9,7 @@ use std::pin::Pin;
 use std::rc::Rc;
 use std::task::{Context, Poll, Waker};
 
+use super::fault::FileFault;
 use super::watch::{Change, Phase, Watch};
 use super::{Inner, Port, SimNode};
 use crate::buf::Bytes;
@@ -29,12 +30,21 @@ pub(crate) struct SimDisk {
     pub sync_lie: Cell<u64>,
     pub no_space: Cell<bool>,
     pub slow: Cell<u64>,
+    /// Part of the path of files of which something fails each time.
+    pub broken: RefCell<Option<(String, FileFault)>>,
     /// Who is told of every change.
     pub watch: RefCell<Option<Watch>>,
     locks: RefCell<BTreeSet<PathBuf>>,
 }
 
 impl SimDisk {
+    fn breaks(&self, path: &Path, what: FileFault) -> bool {
+        let broken = self.broken.borrow();
+        broken.as_ref().is_some_and(|(part, fails)| {
+            *fails == what && path.to_string_lossy().contains(part.as_str())
+        })
+    }
+
     /// Tells whoever watches of a change.
     fn tell(&self, change: Change, path: &Path, phase: Phase, model: &DiskModel) {
         if let Some(watch) = &*self.watch.borrow() {
@@ -285,8 +295,15 @@ pub(crate) async fn len(env: &Env, port: &Port, file: &Rc<SimFile>) -> io::Resul
 
 fn decide(port: &Port, file: &SimFile, op: FileOp, len: usize) -> Doing {
     let (world, disk) = (&port.world, &port.node.disk);
+    let is_broken = |what: FileFault| disk.breaks(&file.path, what);
     let fault = |name: &'static str, one_in: &Cell<u64>| {
-        let fires = world.rng.one_in(one_in.get());
+        let broken = match name {
+            "read_error" => is_broken(FileFault::Read),
+            "write_error" => is_broken(FileFault::Write),
+            "sync_error" => is_broken(FileFault::Sync),
+            _ => false,
+        };
+        let fires = world.rng.one_in(one_in.get()) || broken;
         if fires {
             world.fired(name);
         }
@@ -294,7 +311,9 @@ fn decide(port: &Port, file: &SimFile, op: FileOp, len: usize) -> Doing {
     };
     let full = |grows_by: u64| {
         let used = disk.model.borrow().used();
-        let full = disk.no_space.get() || used.saturating_add(grows_by) > world.options.disk_bytes;
+        let full = disk.no_space.get()
+            || is_broken(FileFault::Full)
+            || used.saturating_add(grows_by) > world.options.disk_bytes;
         if full {
             world.fired("no_space");
         }

@@ -23,7 +23,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::rc::Rc;
 use std::time::Duration;
 
-pub use fault::Fault;
+pub use fault::{Fault, FileFault};
 pub use node::NodeId;
 pub(crate) use node::{Port, SimNode};
 pub use watch::{Change, Phase};

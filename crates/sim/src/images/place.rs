@@ -30,7 +30,7 @@ pub enum Purpose {
     Truncate,
     /// Adopting SSTables.
     Import,
-    /// Starting.
+    /// Starting, or draining before the end.
     Start,
 }
 
@@ -164,7 +164,10 @@ fn of_sstable(prefix: &Path, goes: bool, disk: &DiskModel) -> Purpose {
     let directory = prefix.parent().unwrap_or(prefix);
     let mut purpose = None;
     for (name, _) in disk.list(directory).unwrap_or_default() {
-        let Some(operation) = name.split("_txn_").nth(1) else { continue };
+        let Some(operation) = name.split("_txn_").nth(1).filter(|name| name.ends_with(".log"))
+        else {
+            continue;
+        };
         let text = disk.read_file(&directory.join(&name)).unwrap_or_default();
         let text = String::from_utf8_lossy(&text);
         let says = |word: &str| text.contains(&format!("{word}:[{},", prefix.display()));
