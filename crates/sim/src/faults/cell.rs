@@ -92,6 +92,8 @@ pub struct Cell {
     pub kind: Kind,
     /// The fault.
     pub fault: Fault,
+    /// It comes while the node is down.
+    pub at_rest: bool,
 }
 
 /// What was seen of a cell.
@@ -149,11 +151,17 @@ pub fn run(cell: Cell) -> Result<Outcome, String> {
     let mut run = Run { world, node, clients, door, history, next_value: 1, outcome };
     run.prepare(cell)?;
     let is_damage = matches!(cell.fault, Fault::Damage(_));
+    if cell.at_rest {
+        run.stop();
+    }
     run.strike(cell)?;
+    if cell.at_rest {
+        run.restart();
+    }
     if run.world.is_up(node) {
         run.day();
+        run.restart();
     }
-    run.restart();
     if run.world.is_up(node) {
         run.read_all();
         run.order("compaction", Order::Compact(cell.kind.table));
@@ -172,7 +180,8 @@ impl Run {
         self.wait()?;
         for step in 0..3 {
             for table in 0..TABLES {
-                (0..KEYS).for_each(|key| self.write(table, key, step));
+                // each SSTable has a key that the other has not
+                (step..step + KEYS).for_each(|key| self.write(table, key, step));
             }
             if step < 2 {
                 (0..TABLES).for_each(|table| self.order("flush", Order::Flush(table)));
@@ -185,7 +194,7 @@ impl Run {
         if self.outcome != Outcome::default() {
             return Err(format!("before any fault: {:?}", self.outcome));
         }
-        if cell.kind.name == "transaction log" && matches!(cell.fault, Fault::Damage(_)) {
+        if cell.kind.name == "transaction log" && cell.at_rest {
             self.stop_in_compaction()?;
         }
         Ok(())
@@ -354,11 +363,15 @@ impl Run {
         self.read_all();
     }
 
-    fn restart(&mut self) {
+    fn stop(&self) {
         if self.world.is_up(self.node) {
             self.world.kill(self.node);
             self.door.closed();
         }
+    }
+
+    fn restart(&mut self) {
+        self.stop();
         self.world.restart(self.node);
         if let Err(failure) = self.wait() {
             self.fails("start", failure);
