@@ -1,8 +1,9 @@
 """All tables that corpus files leave behind: written on one server, read from any.
 
     tables.py fill HOST FILE...      runs the files of the corpus, and drops nothing
+    tables.py index HOST FIRST       a table with an index, made if it is not there, and ROWS rows from FIRST on
     tables.py settle HOST            waits until Helenus there has its schema in SSTables
-    tables.py dump HOST OUT.json     every row of every table of theirs, and the timestamps of its cells
+    tables.py dump HOST OUT.json     every row of every table of theirs, the timestamps of its cells, and what each index finds of each value
     tables.py compare A.json B.json  exit code 1 if they differ
 """
 
@@ -21,6 +22,14 @@ from run import Server  # noqa: E402
 
 SHOWN = 20
 SETTLE_SECONDS = 60
+ROWS = 20
+INDEXED = (
+    "CREATE KEYSPACE IF NOT EXISTS cf_rt_indexed WITH replication = {'class': 'SimpleStrategy', 'replication_factor': 1}",
+    'CREATE TABLE IF NOT EXISTS cf_rt_indexed.t (k int, c int, v int, PRIMARY KEY (k, c))',
+    'CREATE INDEX IF NOT EXISTS t_v_idx ON cf_rt_indexed.t (v)',
+)
+# of which the system's own row is written at every start, and no change of the files that are filled in
+UNCHANGED = 'scope="indexes"'
 IN_MEMORY = 'cassandra_table_memtablelivedatasize_bytes{keyspace="system_schema",'
 
 
@@ -35,11 +44,22 @@ def fill(host, files):
         server.close()
 
 
+def index(host, first):
+    connection = wire.Connection(host, 9042, 4)
+    inserts = [f'INSERT INTO cf_rt_indexed.t (k, c, v) VALUES ({n % 7}, {n}, {n % 3})' for n in range(first, first + ROWS)]
+    # rows of before move from one value to another
+    moved = [f'UPDATE cf_rt_indexed.t SET v = 9 WHERE k = {n % 7} AND c = {n}' for n in range(0, first, 5)]
+    for statement in (*INDEXED, *inserts, *moved):
+        answer = connection.query(statement)
+        if answer['kind'] == 'error':
+            raise SystemExit(f'{statement}: {answer}')
+
+
 def settle(host):
     end = time.monotonic() + SETTLE_SECONDS
     while True:
         text = urllib.request.urlopen(f'http://{host}:7070/metrics').read().decode()
-        lines = [line for line in text.splitlines() if line.startswith(IN_MEMORY)]
+        lines = [line for line in text.splitlines() if line.startswith(IN_MEMORY) and UNCHANGED not in line]
         if lines and all(float(line.split()[-1]) == 0 for line in lines):
             return
         if time.monotonic() > end:
@@ -52,6 +72,19 @@ def rows(connection, query):
     if answer['kind'] != 'rows':
         return answer['kind']  # refused there and here: told apart by the corpus itself
     return [[None if cell is None else cell.hex() for cell in row] for row in answer['rows']]
+
+
+def by_index(connection, table, column):
+    """What an index finds of each value that the table has of a column."""
+    values = {row[0] for row in connection.query(f'SELECT {column} FROM {table}')['rows']} - {None}
+    query = f'SELECT * FROM {table} WHERE {column} = ?'
+    prepared = connection.prepare(query)
+    found = []
+    for value in sorted(values):
+        answer = connection.execute(prepared, wire.Options(values=[value]))
+        rows = answer['rows'] if answer['kind'] == 'rows' else answer['kind']
+        found.append([value.hex(), str(rows)])
+    return found
 
 
 def quoted(name):
@@ -73,6 +106,11 @@ def dump(host, path):
         if timed:
             times = ', '.join(f'writetime({quoted(c)})' for c in timed)
             found[name + ' times'] = rows(connection, f'SELECT {times} FROM {name}')
+        plain = {c.decode() for c, kind, _ in columns if kind == b'regular'}
+        indexes = connection.query(f'SELECT index_name, options FROM system_schema.indexes WHERE {where}')['rows']
+        for column in sorted(plain):
+            if any(options.endswith(b'target' + len(column).to_bytes(4, 'big') + column.encode()) for _, options in indexes):
+                found[f'{name} by {column}'] = by_index(connection, name, quoted(column))
     with open(path, 'w', encoding='ascii') as f:
         json.dump(found, f, indent=0)
     count = sum(len(r) for r in found.values() if isinstance(r, list))
@@ -95,6 +133,8 @@ def main():
     command, *rest = sys.argv[1:]
     if command == 'fill':
         fill(rest[0], rest[1:])
+    elif command == 'index':
+        index(rest[0], int(rest[1]))
     elif command == 'settle':
         settle(*rest)
     elif command == 'dump':

@@ -30,8 +30,6 @@ use crate::views::{CacheRates, Journal};
 const TICK: Duration = Duration::from_secs(1);
 /// Who says what the log has.
 const LOGGER: &str = "helenus.node";
-/// What is said of a key that guards what the node does not do.
-const IDLE: &str = "is accepted and guards nothing: this node has no indexes and no views, and reads no whole index of a partition";
 /// Seconds in a minute, in which evictions are counted.
 const MINUTE_SECONDS: u64 = 60;
 /// How long after the start the sizes of tables are first estimated, and how often from then on (Cassandra: 5 minutes).
@@ -55,6 +53,22 @@ pub struct Ready {
     pub serves_clients: bool,
     /// What the operator should know: a line each.
     pub notes: Vec<String>,
+}
+
+/// Says which indexes there are, since scans stand in for them.
+fn indexes_note(schema: &schema::Schema) -> Option<String> {
+    let keyspaces = schema.keyspaces().values();
+    let tables = keyspaces.flat_map(|keyspace| keyspace.tables.values());
+    let names = tables.flat_map(|table| {
+        table.legacy_indexes().map(move |(index, _)| format!("{}.{}", table.keyspace, index.name))
+    });
+    let names: Vec<String> = names.collect();
+    (!names.is_empty()).then(|| {
+        format!(
+            "no files of indexes are kept: a read by one scans its table ({})",
+            names.join(", ")
+        )
+    })
 }
 
 /// One shard of a node.
@@ -339,7 +353,10 @@ impl Node {
         self.keep_history();
         self.env.spawn(Class::Background, Rc::clone(self).watch_disk());
         let idle = self.config.idle();
-        let mut notes: Vec<String> = idle.iter().map(|key| format!("{key} {IDLE}")).collect();
+        let idle =
+            idle.iter().map(|(key, why)| format!("{key} is accepted and has no effect: {why}"));
+        let mut notes: Vec<String> = idle.collect();
+        notes.extend(indexes_note(&self.engine.schema()));
         let _endpoint = self.serve_metrics(&mut notes)?;
         self.replay_metrics(&booted.replay);
         let operations = Rc::new(Operations(Rc::clone(self)));

@@ -32,6 +32,8 @@ const MEANINGLESS: &str = "Non-system keyspaces don't have the same replication 
 const MEANINGLESS_LOCAL: &str = "Ownership values for keyspaces with LocalStrategy are meaningless";
 /// The partitioner's class, as `describecluster` shows it.
 const PARTITIONER: &str = "org.apache.cassandra.dht.Murmur3Partitioner";
+/// A file of a table is named by its keyspace's directory, its table's and its own name.
+const NAMING_COMPONENTS: usize = 3;
 /// Bytes of `/proc/self/statm` that are worth reading, and the page's size it counts in.
 const STATM_BYTES: usize = 256;
 const PAGE: u64 = 4096;
@@ -339,15 +341,13 @@ impl Operator for Operations {
 
     async fn compact_files(&self, files: &[String]) -> Answer<()> {
         let node = self.storage()?;
-        let names: Vec<&std::ffi::OsStr> =
-            files.iter().filter_map(|file| Path::new(file.trim()).file_name()).collect();
         for (id, store) in self.engine().stores() {
+            // Keyspace, table and name say which: files of that name may be in many tables.
             let is_named = |sstable: &storage::SSTable| {
                 let path = sstable.path(&Component::Data);
-                // by its name alone in whatever directory it is, or by its path
-                files.iter().any(|file| Path::new(file.trim()) == path)
-                    || (files.iter().all(|file| !file.contains('/'))
-                        && path.file_name().is_some_and(|name| names.contains(&name)))
+                files.iter().map(|file| Path::new(file.trim())).any(|file| {
+                    file.components().count() >= NAMING_COMPONENTS && path.ends_with(file)
+                })
             };
             if store.live().tables().iter().any(|sstable| is_named(sstable)) {
                 ignore_dropped(node.compact_these(id, is_named).await.map(drop))?;

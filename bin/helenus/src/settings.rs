@@ -3,6 +3,7 @@
 use std::net::{IpAddr, SocketAddr};
 
 use config::{CommitLogSync, Config, Host};
+use storage::FlushCompression;
 use storage::commitlog::SyncMode;
 
 use crate::error::NodeError;
@@ -58,6 +59,12 @@ pub fn storage_options(config: &Config) -> storage::Options {
         concurrent_compactors: compactors(config),
         compaction_bytes_per_second: config.compaction_throughput.unwrap_or(0),
         incremental_backups: config.incremental_backups,
+        flush_compression: match config.flush_compression {
+            config::FlushCompression::None => FlushCompression::None,
+            config::FlushCompression::Fast => FlushCompression::Fast,
+            config::FlushCompression::Table => FlushCompression::Table,
+        },
+        uuid_identifiers: config.uuid_sstable_identifiers,
     }
 }
 

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use config::Config;
+use rows::{Deletion, Mutation, PartitionUpdate, RowBuilder, UpdateBuilder};
 use schema::{Schema, SchemaMutation, SchemaRows, SchemaState, SchemaTable, Table, TableId};
 use storage::commitlog::Position;
 use storage::{Engine, Node, Replay, StorageError};
@@ -122,6 +123,7 @@ pub async fn boot(engine: &Rc<Engine>, config: &Config) -> Result<Booted, BootEr
     add(&mut replay, node.replay(&|table| !in_system(table), &truncated).await?);
     node.begin_log().await?;
     let state = write_system(engine, &node, state, &identity).await?;
+    forget_built_indexes(engine, &node, state.schema()).await?;
     batch_log::replay(engine, &truncated_at).await?;
     Ok(Booted { identity, state, replay, clock, clock_behind })
 }
@@ -269,6 +271,36 @@ async fn write_system(
     }
     write_local(engine, &state, identity, timestamp).await?;
     Ok(state)
+}
+
+/// Takes back that indexes of users are built: what is written from now on is in none of their files. A Cassandra that is
+/// started on this directory later asks this first, before its log, and builds them.
+async fn forget_built_indexes(
+    engine: &Rc<Engine>,
+    node: &Node,
+    schema: &Schema,
+) -> Result<(), BootError> {
+    let table = system_table(schema, "IndexInfo")?;
+    let timestamp = engine.env().unique_micros();
+    let mut scratch = RowBuilder::new();
+    let mut is_changed = false;
+    for stored in internal::read_all(engine, &table).await? {
+        // the system's own are no files beside those of a table
+        let is_built = |update: &PartitionUpdate| {
+            &*update.key != b"system" && update.rows.iter().any(|row| row.liveness().is_some())
+        };
+        for update in stored.updates().iter().filter(|update| is_built(update)) {
+            let layout = Arc::clone(&table.layout);
+            let mut gone = UpdateBuilder::new(table.id.0, layout, &update.key);
+            gone.delete_partition(Deletion::new(timestamp, timestamp / 1_000_000));
+            internal::apply(engine, Mutation::new(gone.finish(&mut scratch))).await?;
+            is_changed = true;
+        }
+    }
+    if is_changed {
+        node.flush(table.id).await?;
+    }
+    Ok(())
 }
 
 /// Writes a change of the schema to `system_schema`.

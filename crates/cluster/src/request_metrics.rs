@@ -121,6 +121,8 @@ pub(crate) struct ClientRequests {
     pub cas_write: CasMetrics,
     /// Serial reads.
     pub cas_read: CasMetrics,
+    /// Pages read by an index, which is to say by a scan.
+    pub index_scans: Counter,
 }
 
 impl ClientRequests {
@@ -131,6 +133,11 @@ impl ClientRequests {
             write: RequestMetrics::new(registry, "Write"),
             cas_write: CasMetrics::new(registry, "CASWrite"),
             cas_read: CasMetrics::new(registry, "CASRead"),
+            index_scans: registry.counter(
+                Name::of_request("RangeSlice", "IndexScans"),
+                Unit::Count,
+                "Pages that a secondary index would serve, served by a scan of the table.",
+            ),
         }
     }
 }

@@ -258,8 +258,16 @@ impl Coordinator {
             // in periodic mode too: the files go right after
             internal::sync_owner(&engine, b"local").await
         };
-        let truncated = node.truncate(id, snapshot.as_ref(), record).await;
-        truncated.map_err(|error| truncate_error(error.to_string()))
+        let truncated = async {
+            node.truncate(id, snapshot.as_ref(), record).await?;
+            // The log has the record already; but a Cassandra that is started on this directory asks for it before its
+            // log, and would replay what was truncated.
+            match schema.table("system", "local") {
+                Some(local) => node.flush(local.id).await.map(drop),
+                None => Ok(()),
+            }
+        };
+        truncated.await.map_err(|error: StorageError| truncate_error(error.to_string()))
     }
 }
 

@@ -86,17 +86,6 @@ pub enum Snitch {
     GossipingPropertyFile,
 }
 
-/// `internode_compression`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum InternodeCompression {
-    /// Between all nodes.
-    All,
-    /// Nowhere.
-    None,
-    /// Between datacenters.
-    Dc,
-}
-
 /// `flush_compression`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FlushCompression {
@@ -262,8 +251,6 @@ pub struct Config {
     pub num_tokens: u32,
     /// `initial_token`; empty where tokens are to be chosen.
     pub initial_tokens: Vec<i64>,
-    /// `allocate_tokens_for_local_replication_factor`.
-    pub allocate_tokens_for_local_replication_factor: Option<u32>,
     /// Addresses of `seed_provider`, as written (`host` or `host:port`).
     pub seeds: Vec<String>,
     /// `endpoint_snitch`.
@@ -283,10 +270,6 @@ pub struct Config {
     pub broadcast_rpc_address: Host,
     /// `storage_port`.
     pub storage_port: u16,
-    /// `internode_compression`.
-    pub internode_compression: InternodeCompression,
-    /// `inter_dc_tcp_nodelay`.
-    pub inter_dc_tcp_nodelay: bool,
     /// Who may do what.
     pub auth: Auth,
     /// TLS of clients; none: bytes travel as they are.
@@ -324,14 +307,10 @@ pub struct Config {
     pub incremental_backups: bool,
     /// `auto_snapshot_ttl`; `None`: they stay.
     pub auto_snapshot_ttl: Option<Duration>,
-    /// `snapshot_before_compaction`.
-    pub snapshot_before_compaction: bool,
     /// `uuid_sstable_identifiers_enabled`.
     pub uuid_sstable_identifiers: bool,
     /// `column_index_size`, in bytes; `None`: the format's own (64 KiB in `nb`).
     pub column_index_size: Option<u64>,
-    /// `max_value_size`, in bytes.
-    pub max_value_size: u64,
 
     /// The timeouts of requests.
     pub timeouts: Timeouts,
@@ -465,14 +444,15 @@ impl Config {
         Lookup { index: Index::new(), values: &self.values }
     }
 
-    /// Keys that are set to other than their default and guard what the node does not do, by name.
-    pub fn idle(&self) -> Vec<&'static str> {
+    /// Keys that are set to other than their default and have no effect here, by name, and why.
+    pub fn idle(&self) -> Vec<(&'static str, &'static str)> {
         let index = Index::new();
         let set = self.values.iter().filter_map(|(name, value)| Some((index.get(name)?, value)));
-        let is_idle = |(key, value): &(&'static Key, &Value)| {
-            key.standing == Standing::Idle && **value != key.default_value()
+        let idle = |(key, value): (&'static Key, &Value)| match key.standing {
+            Standing::Idle(why) if *value != key.default_value() => Some((key.name, why)),
+            _ => None,
         };
-        set.filter(is_idle).map(|(key, _)| key.name).collect()
+        set.filter_map(idle).collect()
     }
 
     /// Every key with its effective value, sorted by name, as `SELECT * FROM
@@ -485,6 +465,7 @@ impl Config {
     fn build(index: &Index, values: Values) -> Result<Self> {
         values::check_standing(index, &values)?;
         let get = Get { index, values: &values };
+        get.check_max_value_size()?;
         let data_dir = PathBuf::from(get.text("data_dir"));
         let under = |name: &str, folder: &str| {
             get.some_text(name).map_or_else(|| data_dir.join(folder), PathBuf::from)
@@ -506,8 +487,6 @@ impl Config {
             cluster_name: get.text("cluster_name"),
             num_tokens: get.num_tokens(initial_tokens.len())?,
             initial_tokens,
-            allocate_tokens_for_local_replication_factor: get
-                .some_count("allocate_tokens_for_local_replication_factor")?,
             seeds: get.seeds()?,
             snitch: get.snitch()?,
             default_keyspace_rf: get.count("default_keyspace_rf")?,
@@ -519,8 +498,6 @@ impl Config {
             listen_address,
             rpc_address,
             storage_port: get.port("storage_port"),
-            internode_compression: get.internode_compression(),
-            inter_dc_tcp_nodelay: get.bool("inter_dc_tcp_nodelay"),
             auth: get.auth()?,
             client_tls: get.client_tls()?,
             native_transport: get.native_transport()?,
@@ -537,10 +514,8 @@ impl Config {
             auto_snapshot: get.bool("auto_snapshot"),
             incremental_backups: get.bool("incremental_backups"),
             auto_snapshot_ttl: get.some_base("auto_snapshot_ttl").map(Duration::from_nanos),
-            snapshot_before_compaction: get.bool("snapshot_before_compaction"),
             uuid_sstable_identifiers: get.bool("uuid_sstable_identifiers_enabled"),
             column_index_size: get.some_base("column_index_size"),
-            max_value_size: get.max_value_size()?,
             timeouts: get.timeouts(),
             batch_size_warn: get.base("batch_size_warn_threshold"),
             batch_size_fail: get.base("batch_size_fail_threshold"),

@@ -7,8 +7,7 @@ use std::time::Duration;
 
 use crate::config::{
     Auth, AuthCache, ClientTls, CommitFailurePolicy, CommitLogSync, Config, DiskFailurePolicy,
-    FlushCompression, Host, InternodeCompression, NativeTransport, ReadSizes, Snitch, Store,
-    Timeouts,
+    FlushCompression, Host, NativeTransport, ReadSizes, Snitch, Store, Timeouts,
 };
 use crate::error::{Error, Result};
 use crate::key::{Key, Value};
@@ -319,14 +318,6 @@ impl Get<'_> {
         Ok(Some(tls))
     }
 
-    pub fn internode_compression(&self) -> InternodeCompression {
-        match self.text("internode_compression").as_str() {
-            "all" => InternodeCompression::All,
-            "dc" => InternodeCompression::Dc,
-            _ => InternodeCompression::None,
-        }
-    }
-
     pub fn flush_compression(&self) -> FlushCompression {
         match self.text("flush_compression").as_str() {
             "none" => FlushCompression::None,
@@ -443,8 +434,8 @@ impl Get<'_> {
         self.below_two_gib("commitlog_segment_size")
     }
 
-    pub fn max_value_size(&self) -> Result<u64> {
-        self.below_two_gib("max_value_size")
+    pub fn check_max_value_size(&self) -> Result<()> {
+        self.below_two_gib("max_value_size").map(drop)
     }
 
     fn below_two_gib(&self, name: &str) -> Result<u64> {

@@ -3,6 +3,7 @@
 use crate::error::{Error, Result};
 use crate::get::Get;
 use crate::key::Value;
+use crate::table::words::CONSISTENCY_LEVEL;
 
 /// What the two sides of a threshold are.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -81,22 +82,6 @@ const LEVELS: [&str; 4] = [
     "read_consistency_levels_disallowed",
     "write_consistency_levels_warned",
     "write_consistency_levels_disallowed",
-];
-
-/// The consistency levels.
-const LEVEL_NAMES: &[&str] = &[
-    "ANY",
-    "ONE",
-    "TWO",
-    "THREE",
-    "QUORUM",
-    "ALL",
-    "LOCAL_QUORUM",
-    "EACH_QUORUM",
-    "SERIAL",
-    "LOCAL_SERIAL",
-    "LOCAL_ONE",
-    "NODE_LOCAL",
 ];
 
 const MAX_DISK: &str = "data_disk_usage_max_disk_size";
@@ -221,7 +206,7 @@ fn check_words(get: &Get<'_>) -> Result<()> {
     }
     for name in LEVELS {
         let words = get.list(name);
-        if let Some(word) = words.iter().find(|word| !LEVEL_NAMES.contains(&word.as_str())) {
+        if let Some(word) = words.iter().find(|word| !CONSISTENCY_LEVEL.contains(&word.as_str())) {
             return refuse(format!(
                 "No enum constant org.apache.cassandra.db.ConsistencyLevel.{word}"
             ));

@@ -28,8 +28,7 @@ mod yaml;
 
 pub use config::{
     Auth, AuthCache, ClientTls, CommitFailurePolicy, CommitLogSync, Config, DiskFailurePolicy,
-    FlushCompression, Host, InternodeCompression, Lookup, NativeTransport, ReadSizes, Snitch,
-    Store, Timeouts,
+    FlushCompression, Host, Lookup, NativeTransport, ReadSizes, Snitch, Store, Timeouts,
 };
 pub use error::{Error, Result};
 pub use get::MAX_TOKENS;

@@ -114,7 +114,10 @@ impl Reader<'_> {
     }
 
     fn put(&mut self, written: &str, key: &'static Key, value: Value) -> Result<()> {
-        if value == Value::Null && key.default != "null" && key.standing == Standing::Served {
+        if value == Value::Null
+            && key.default != "null"
+            && matches!(key.standing, Standing::Served | Standing::Idle(_))
+        {
             return Err(key.mismatch("null"));
         }
         if self.values.insert(key.name, value).is_some() {

@@ -224,12 +224,16 @@ fn a_set_overrides_under_any_name_and_changes_nothing_on_error() {
 }
 
 #[test]
-fn what_guards_nothing_here_is_accepted_and_known() {
+fn what_has_no_effect_here_is_accepted_and_said() {
     let yaml = "sai_string_term_size_warn_threshold: 2KiB\nsecondary_indexes_per_table_fail_threshold: -1\n\
-                non_partition_restricted_index_query_enabled: false\nkeyspaces_warn_threshold: 3";
+                materialized_views_per_table_warn_threshold: 3\nkeyspaces_warn_threshold: 3\n\
+                inter_dc_tcp_nodelay: true\ninternode_compression: dc";
     let config = Config::from_yaml(yaml).unwrap();
-    let idle =
-        ["non_partition_restricted_index_query_enabled", "sai_string_term_size_warn_threshold"];
+    let idle = [
+        ("internode_compression", "this node talks to no others yet"),
+        ("materialized_views_per_table_warn_threshold", "there are no materialized views"),
+        ("sai_string_term_size_warn_threshold", "there are no storage-attached indexes"),
+    ];
     assert_eq!(config.idle(), idle);
 }
 

@@ -371,6 +371,47 @@ fn indexes_are_refused_as_by_cassandra() {
     assert!(run(include_str!("../testdata/ddl/index.jsonl")) >= 40);
 }
 
+#[test]
+fn an_index_is_named_shown_and_dropped_as_by_cassandra() {
+    let mut run = small_state();
+    let mut ok =
+        |cql: &str| run.run(cql, Some("inh"), None).unwrap_or_else(|e| panic!("{cql}: {e}"));
+    ok("CREATE TABLE \"Odd_t\" (k int, c int, \"V\" int, m map<int, int>, PRIMARY KEY (k, c))");
+    let changed = json!({"change": ["UPDATED", "TABLE", "inh", "Odd_t"]});
+    for (create, index, target) in [
+        ("CREATE INDEX ON \"Odd_t\" (\"V\")", "\"Odd_t_V_idx\"", "\"V\""),
+        ("CREATE INDEX ON \"Odd_t\" (m)", "\"Odd_t_m_idx\"", "values(m)"),
+        ("CREATE INDEX ON \"Odd_t\" (keys(m))", "\"Odd_t_m_idx_1\"", "keys(m)"),
+        (
+            "CREATE INDEX ON \"Odd_t\" (entries(m)) USING 'legacy_local_table'",
+            "\"Odd_t_m_idx_2\"",
+            "entries(m)",
+        ),
+        ("CREATE INDEX i ON \"Odd_t\" (c)", "i", "c"),
+    ] {
+        assert_eq!(ok(create), changed, "{create}");
+        let shown = ok(&format!("DESCRIBE INDEX {index}")).to_string();
+        let wanted = format!("CREATE INDEX {index} ON inh.\"Odd_t\" ({target});");
+        assert!(shown.contains(&wanted.replace('"', "\\\"")), "{shown}");
+    }
+    let nothing = json!({"void": true});
+    assert_eq!(ok("CREATE INDEX IF NOT EXISTS other ON \"Odd_t\" (c)"), nothing);
+    assert_eq!(ok("CREATE INDEX IF NOT EXISTS i ON \"Odd_t\" (\"V\")"), nothing);
+    assert_eq!(ok("DROP INDEX i"), changed);
+    assert_eq!(ok("DROP INDEX IF EXISTS i"), nothing);
+    let mut refused = |cql: &str| run.run(cql, Some("inh"), None).unwrap_err().to_string();
+    let text = refused("CREATE INDEX other ON \"Odd_t\" (values(m))");
+    assert_eq!(text, "Index other is a duplicate of existing index Odd_t_m_idx");
+    assert_eq!(refused("CREATE INDEX \"a b\" ON \"Odd_t\" (c)"), "Illegal index name a b");
+    let text = refused("ALTER TABLE \"Odd_t\" DROP m");
+    assert!(
+        text.ends_with("dependent secondary indexes (Odd_t_m_idx, Odd_t_m_idx_1, Odd_t_m_idx_2)"),
+        "{text}"
+    );
+    let text = refused("CREATE CUSTOM INDEX ON \"Odd_t\" (c) USING 'sai'");
+    assert_eq!(text, "An index of class 'sai' is not supported yet");
+}
+
 fn small_state() -> Run {
     let golden = include_str!("../testdata/ddl/inherited.jsonl");
     let start: Value = serde_json::from_str(golden.lines().next().unwrap()).unwrap();

@@ -1,6 +1,7 @@
 //! Directories and whole files.
 
 use std::io;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use crate::env::{Env, Make};
@@ -21,6 +22,8 @@ pub struct Metadata {
     pub is_dir: bool,
     /// When it was last written, in milliseconds since 1970; `None` where nobody knows.
     pub modified_millis: Option<i64>,
+    /// Device and number, the same for all paths that lead to it.
+    pub identity: (u64, u64),
 }
 
 /// One entry of a directory.
@@ -216,6 +219,7 @@ impl Env {
                         len: m.len(),
                         is_dir: m.is_dir(),
                         modified_millis: modified(&m),
+                        identity: (m.dev(), m.ino()),
                     })),
                     Err(e) if e.kind() == io::ErrorKind::NotFound => Ok(None),
                     Err(e) => Err(e),
@@ -228,7 +232,8 @@ impl Env {
                         let len = model.len(ino);
                         let is_dir = len.is_none();
                         let len = len.unwrap_or(0);
-                        Ok(Some(Metadata { len, is_dir, modified_millis: None }))
+                        let identity = (0, ino.number());
+                        Ok(Some(Metadata { len, is_dir, modified_millis: None, identity }))
                     }
                     Err(e) if e.kind() == io::ErrorKind::NotFound => Ok(None),
                     Err(e) => Err(e),

@@ -64,10 +64,15 @@ impl Table {
         Ok(values)
     }
 
-    /// The type of `token()`: that of the ring, or of the key itself where there is no ring to spread keys over
-    /// (`LocalPartitioner`).
+    /// Is there no ring to spread keys over, and so the token of a key the key itself (`LocalPartitioner`)? So it is in all
+    /// virtual tables but `streaming`, of which nobody said so.
+    pub fn is_ordered_by_key(&self) -> bool {
+        self.is_virtual() && self.name != "streaming"
+    }
+
+    /// The type of `token()`: that of the ring, or of the key itself.
     pub fn token_type(&self) -> CqlType {
-        if !self.is_virtual() {
+        if !self.is_ordered_by_key() {
             return CqlType::BigInt;
         }
         match self.partition_key.as_slice() {
@@ -79,7 +84,7 @@ impl Table {
         }
     }
 
-    /// The order of keys where there is no ring: column by column, as their types order them.
+    /// The order of keys where they are their own tokens: column by column, as their types order them.
     pub fn compare_keys(&self, a: &[u8], b: &[u8]) -> Ordering {
         let (Ok(left), Ok(right)) = (self.partition_key_values(a), self.partition_key_values(b))
         else {

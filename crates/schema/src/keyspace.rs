@@ -105,4 +105,9 @@ impl Keyspace {
     pub fn table_or_view(&self, name: &str) -> Option<&Arc<Table>> {
         self.tables.get(name).or_else(|| self.views.get(name).map(|view| &view.table))
     }
+
+    /// The table that has the index of this name.
+    pub fn table_of_index(&self, index: &str) -> Option<&Arc<Table>> {
+        self.tables.values().find(|table| table.indexes.contains_key(index))
+    }
 }

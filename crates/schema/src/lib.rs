@@ -47,5 +47,5 @@ pub use stored::{
     LoadError, MutationError, SchemaCell, SchemaMutation, SchemaPartition, SchemaRow, SchemaRows,
     SchemaTable, Tombstone,
 };
-pub use table::{Index, Table, TableBuilder, TableFlags, TableKind};
+pub use table::{Index, IndexPart, Table, TableBuilder, TableFlags, TableKind};
 pub use table_id::TableId;

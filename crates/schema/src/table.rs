@@ -75,7 +75,18 @@ impl TableFlags {
     }
 }
 
-/// A secondary index, as `system_schema.indexes` has it: kept and described, not served.
+/// What of its column an index holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum IndexPart {
+    /// The value, or all values or elements of a collection.
+    Values,
+    /// The keys of a map.
+    Keys,
+    /// The entries of a map.
+    Entries,
+}
+
+/// A secondary index, as `system_schema.indexes` has it. No files are kept for it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Index {
     /// Its name.
@@ -87,17 +98,41 @@ pub struct Index {
 }
 
 impl Index {
-    /// The column that it indexes, out of `column`, `keys(column)` and the like.
-    pub fn target_column(&self) -> Option<String> {
-        let target = self.options.get("target")?;
-        let inner = target
+    /// One that Cassandra itself keeps, of `column`, `keys(column)` and the like: `legacy_local_table`.
+    pub fn legacy(name: String, target: String) -> Self {
+        let options = [("target".to_owned(), target)].into();
+        Self { name, kind: "COMPOSITES".to_owned(), options }
+    }
+
+    /// Is it of a class of its own, CUSTOM?
+    pub fn is_custom(&self) -> bool {
+        self.kind == "CUSTOM"
+    }
+
+    /// The function of the target, if there is one, and what it is of.
+    fn target(&self) -> (Option<&str>, &str) {
+        let target = self.options.get("target").map_or("", String::as_str);
+        let call = target
             .split_once('(')
             .filter(|(function, _)| matches!(*function, "keys" | "values" | "entries" | "full"))
-            .and_then(|(_, rest)| rest.strip_suffix(')'))
-            .unwrap_or(target);
-        match inner.strip_prefix('"').and_then(|rest| rest.strip_suffix('"')) {
-            Some(quoted) => Some(quoted.replace("\"\"", "\"")),
-            None => Some(inner.to_owned()),
+            .and_then(|(function, rest)| Some((function, rest.strip_suffix(')')?)));
+        call.map_or((None, target), |(function, inner)| (Some(function), inner))
+    }
+
+    /// The column that it indexes, out of `column`, `keys(column)` and the like.
+    pub fn target_column(&self) -> Option<String> {
+        let (_, inner) = self.target();
+        let quoted = inner.strip_prefix('"').and_then(|rest| rest.strip_suffix('"'));
+        let name = quoted.map_or_else(|| inner.to_owned(), |quoted| quoted.replace("\"\"", "\""));
+        (!name.is_empty()).then_some(name)
+    }
+
+    /// What of its column it holds.
+    pub fn part(&self) -> IndexPart {
+        match self.target().0 {
+            Some("keys") => IndexPart::Keys,
+            Some("entries") => IndexPart::Entries,
+            _ => IndexPart::Values,
         }
     }
 }
@@ -220,6 +255,12 @@ impl Table {
             ColumnKind::Regular | ColumnKind::Clustering => !self.flags.dense,
             _ => false,
         }
+    }
+
+    /// The indexes that Cassandra itself keeps, each with its column.
+    pub fn legacy_indexes(&self) -> impl Iterator<Item = (&Index, &Column)> {
+        let legacy = self.indexes.values().filter(|index| !index.is_custom());
+        legacy.filter_map(move |index| Some((index, self.column(&index.target_column()?)?)))
     }
 
     /// `keyspace.table`, each quoted where it must be.

@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use env::Rng;
-use storage::Options;
 use storage::commitlog::SyncMode;
+use storage::{FlushCompression, Options};
 
 use crate::engine_node::directories;
 
@@ -84,6 +84,8 @@ impl Plan {
             concurrent_compactors: 2,
             compaction_bytes_per_second: if rng.one_in(2) { 0 } else { 4 << 20 },
             incremental_backups: false,
+            flush_compression: FlushCompression::Fast,
+            uuid_identifiers: seed.is_multiple_of(3),
         };
         let (lives, jumps, slow) = (lives(&rng), jumps(&rng), slow(&rng));
         Self { lives, sync, options, jumps, slow, auto_snapshot: false, compacts: true }

@@ -9,6 +9,8 @@ use crate::error::{Error, Result};
 
 /// Default of `chunk_length_in_kb`, in bytes.
 const DEFAULT_CHUNK_LENGTH: u32 = 16 << 10;
+/// Of chunks that are not compressed, in bytes.
+const NOOP_CHUNK_LENGTH: u32 = 4 << 10;
 
 /// How a table is compressed.
 #[derive(Clone, Debug, PartialEq)]
@@ -35,6 +37,11 @@ impl Default for CompressionParams {
 }
 
 impl CompressionParams {
+    /// Chunks as they are, of the size of a disk's block (`CompressionParams.NOOP`).
+    pub fn noop() -> Self {
+        Self { compressor: Compressor::Noop, chunk_length: NOOP_CHUNK_LENGTH, ..Self::default() }
+    }
+
     /// Reads the option's map; `None` where it turns compression off.
     pub fn from_map(map: &BTreeMap<String, String>) -> Result<Option<Self>> {
         let refuse = |text: &str| Err(Error::Options(text.to_string()));

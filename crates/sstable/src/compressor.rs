@@ -34,6 +34,14 @@ pub enum Compressor {
 }
 
 impl Compressor {
+    /// Whether writing with it keeps up with a flush (`ICompressor.recommendedUses`).
+    pub fn is_fast(self) -> bool {
+        match self {
+            Self::Lz4 | Self::Snappy | Self::Noop => true,
+            Self::Deflate | Self::Zstd(_) => false,
+        }
+    }
+
     /// By the name of its class, with or without package, and its options.
     pub fn parse(class: &str, options: &BTreeMap<String, String>) -> Result<Self> {
         let refuse = |text: String| Err(Error::Options(text));

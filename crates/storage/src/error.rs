@@ -40,6 +40,14 @@ pub enum StorageError {
         /// What is wrong with it.
         what: String,
     },
+    /// What the operator asks for would do harm.
+    #[error("{}: {what}", path.display())]
+    Refused {
+        /// Which file or directory.
+        path: PathBuf,
+        /// Why.
+        what: String,
+    },
     /// The deadline passed.
     #[error("the deadline passed")]
     Deadline,

@@ -13,6 +13,7 @@ use sstable::compressor::Compressor;
 use sstable::descriptor::{Descriptor, Format, Id, NB};
 use sstable::statistics::LogPosition;
 use sstable::writer::WriterOptions;
+use types::Uuid;
 
 use crate::commitlog::Position;
 use crate::compaction::{Outputs, Split, Splitter};
@@ -20,6 +21,7 @@ use crate::engine::{Engine, FrozenShare};
 use crate::error::StorageError;
 use crate::memtable::{Memtable, MemtableCursor, PartitionKey, Slot};
 use crate::node::{Node, NodeTable};
+use crate::options::FlushCompression;
 use crate::read::{PartitionCursor, Slices, Source};
 use crate::sstables::LiveSet;
 
@@ -70,12 +72,31 @@ pub(crate) fn writer_options(engine: &Engine, table: &Table) -> WriterOptions {
     }
 }
 
+/// How what is compressed with the table's compressor is compressed by a flush.
+fn compression_of_flush(how: FlushCompression, table: CompressionParams) -> CompressionParams {
+    match how {
+        FlushCompression::None => CompressionParams::noop(),
+        FlushCompression::Fast if !table.compressor.is_fast() => CompressionParams::default(),
+        FlushCompression::Fast | FlushCompression::Table => table,
+    }
+}
+
 impl Node {
     /// A name for the next file of a table.
-    pub(crate) fn next_descriptor(&self, table: &NodeTable) -> Descriptor {
-        let generation = table.next_generation.get();
-        table.next_generation.set(generation + 1);
-        Descriptor { version: NB, id: Id::Sequence(generation), format: Format::Big }
+    pub(crate) fn next_descriptor(&self, engine: &Engine, table: &NodeTable) -> Descriptor {
+        let id = match engine.options.uuid_identifiers {
+            true => {
+                let env = engine.env();
+                let id = Uuid::from_unix_micros(env.unique_micros(), env.random_u64());
+                Id::Uuid(u128::from_be_bytes(id.to_bytes()))
+            }
+            false => {
+                let generation = table.next_generation.get();
+                table.next_generation.set(generation + 1);
+                Id::Sequence(generation)
+            }
+        };
+        Descriptor { version: NB, id, format: Format::Big }
     }
 
     /// Writes what the shards gave to a flush; the table's new set of files.
@@ -98,6 +119,8 @@ impl Node {
         let mut options = writer_options(engine, table);
         options.partitions = memtables.iter().map(|memtable| memtable.len() as u64).sum();
         options.log_intervals = intervals;
+        let how = engine.options.flush_compression;
+        options.compression = options.compression.map(|of| compression_of_flush(how, of));
         let minima = memtables.iter().map(|memtable| memtable.minima()).reduce(least);
         options.stats = minima.unwrap_or(EncodingStats::NONE);
 
@@ -219,4 +242,28 @@ async fn write_partition(
         engine.env().maybe_yield().await;
     }
     outputs.end_partition().await
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_flush_keeps_up_with_writes_unless_it_is_told_otherwise() {
+        let with = |compressor| CompressionParams {
+            compressor,
+            chunk_length: 64 << 10,
+            ..CompressionParams::default()
+        };
+        let of = |how, compressor| {
+            let params = compression_of_flush(how, with(compressor));
+            (params.compressor, params.chunk_length >> 10)
+        };
+        use {Compressor as C, FlushCompression as F};
+        assert_eq!(of(F::Fast, C::Zstd(3)), (C::Lz4, 16));
+        assert_eq!(of(F::Fast, C::Deflate), (C::Lz4, 16));
+        assert_eq!(of(F::Fast, C::Snappy), (C::Snappy, 64));
+        assert_eq!(of(F::Table, C::Zstd(3)), (C::Zstd(3), 64));
+        assert_eq!(of(F::None, C::Lz4), (C::Noop, 4));
+    }
 }

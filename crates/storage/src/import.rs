@@ -12,6 +12,7 @@ use sstable::descriptor::{Component, Descriptor};
 
 use crate::engine::Engine;
 use crate::error::StorageError;
+use crate::flush::table_directory;
 use crate::node::{Node, NodeTable};
 use crate::sstables::SSTable;
 use crate::transaction::{Transaction, remove_descriptor};
@@ -64,6 +65,7 @@ impl Node {
         how: Import,
     ) -> Result<(), StorageError> {
         let env = engine.env();
+        refuse_tables(engine, from).await?;
         let found = sstables_in(env, from).await?;
         for descriptor in found.keys() {
             self.inspect(engine, table, from, descriptor, how).await?;
@@ -72,11 +74,11 @@ impl Node {
         let node_table = self.table(table.id);
         let _changing = node_table.changing.acquire(1).await;
         let home = self.directory_of(engine, table).await?;
-        let mut places = vec![self.place_of(&node_table, first)];
+        let mut places = vec![self.place_of(engine, &node_table, first)];
         let mut transaction = Transaction::begin(env, &home, "write", &places[0]).await?;
         let adopted = async {
             for descriptor in found.keys().skip(1) {
-                let place = self.place_of(&node_table, descriptor);
+                let place = self.place_of(engine, &node_table, descriptor);
                 transaction.add(&place).await?;
                 places.push(place);
             }
@@ -145,9 +147,31 @@ impl Node {
     }
 
     /// The name that an SSTable gets here.
-    fn place_of(&self, node_table: &NodeTable, of: &Descriptor) -> Descriptor {
-        Descriptor { version: of.version, format: of.format, ..self.next_descriptor(node_table) }
+    fn place_of(&self, engine: &Engine, node_table: &NodeTable, of: &Descriptor) -> Descriptor {
+        let next = self.next_descriptor(engine, node_table);
+        Descriptor { version: of.version, format: of.format, ..next }
     }
+}
+
+/// Refuses the directory of a table, by whatever path: its files are in use, and would be gone after they were moved.
+async fn refuse_tables(engine: &Engine, from: &Path) -> Result<(), StorageError> {
+    let identity = async |path: &Path| {
+        let found = engine.env().metadata(path).await;
+        let found = found.map_err(|e| StorageError::io("cannot look at", path, e))?;
+        Ok::<_, StorageError>(found.map(|found| found.identity))
+    };
+    let Some(asked) = identity(from).await? else { return Ok(()) };
+    let schema = engine.schema();
+    for table in schema.keyspaces().values().flat_map(|keyspace| keyspace.tables.values()) {
+        for data in &engine.options.data_directories {
+            if identity(&table_directory(data, table)).await? == Some(asked) {
+                let what =
+                    format!("it is the directory of table {}.{}", table.keyspace, table.name);
+                return Err(StorageError::Refused { path: from.to_owned(), what });
+            }
+        }
+    }
+    Ok(())
 }
 
 async fn sstables_in(env: &Env, directory: &Path) -> Result<Found, StorageError> {

@@ -34,7 +34,7 @@ pub use flush::table_directory;
 pub use import::Import;
 pub use memtable::{KeyRef, PartitionKey};
 pub use node::{Node, NodeStats, RunningCompaction};
-pub use options::Options;
+pub use options::{FlushCompression, Options};
 pub use read::{KeyScan, PartitionCursor, ScanStart, Slices};
 pub use sstables::{LiveSet, SSTable};
 pub use start::Replay;

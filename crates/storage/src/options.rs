@@ -31,4 +31,20 @@ pub struct Options {
     pub compaction_bytes_per_second: u64,
     /// `incremental_backups`: links to all that is flushed are kept, until somebody asks for something else.
     pub incremental_backups: bool,
+    /// `flush_compression`.
+    pub flush_compression: FlushCompression,
+    /// `uuid_sstable_identifiers_enabled`: new files are told apart by time-UUIDs instead of numbers.
+    pub uuid_identifiers: bool,
+}
+
+/// With what a flush compresses the files of compressed tables (`Config.FlushCompression`): it must keep up with writes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum FlushCompression {
+    /// Chunks are framed and stored as they are.
+    None,
+    /// The table's compressor if it is a fast one, else LZ4.
+    #[default]
+    Fast,
+    /// The table's compressor.
+    Table,
 }

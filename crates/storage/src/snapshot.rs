@@ -2,7 +2,7 @@
 //! (`Directories`), with the manifest and the statements that its tools look for (`SnapshotManifest`).
 
 use std::collections::BTreeSet;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::rc::Rc;
 use std::sync::Arc;
 
@@ -93,10 +93,22 @@ impl Node {
             tables.iter().map(|table| table.directory.as_path()).collect();
         directories.insert(&home);
         let mut places = Vec::new();
-        for directory in directories {
-            places.push(make_place(env, directory, &snapshot.name).await?);
+        for directory in &directories {
+            let place = directory.join(SNAPSHOTS).join(&snapshot.name);
+            let there = env.exists(&place).await;
+            if there.map_err(|e| StorageError::io("cannot look at", &place, e))? {
+                let what = format!("snapshot {} already exists", snapshot.name);
+                return Err(StorageError::Refused { path: place, what });
+            }
+            places.push(place);
         }
-        let taken = link_and_describe(env, &home, tables, snapshot).await;
+        let taken = async {
+            for directory in directories {
+                make_place(env, directory, &snapshot.name).await?;
+            }
+            link_and_describe(env, &home, tables, snapshot).await
+        };
+        let taken = taken.await;
         if taken.is_err() {
             for place in places {
                 let _ = env.remove_dir_all(&place).await;
@@ -127,8 +139,8 @@ impl Node {
     }
 }
 
-/// The directory of a snapshot, made where it is not there.
-async fn make_place(env: &Env, directory: &Path, name: &str) -> Result<PathBuf, StorageError> {
+/// Makes the directory of a snapshot.
+async fn make_place(env: &Env, directory: &Path, name: &str) -> Result<(), StorageError> {
     let all = directory.join(SNAPSHOTS);
     let place = all.join(name);
     let failed = |e| StorageError::io("cannot make a snapshot in", &place, e);
@@ -137,8 +149,7 @@ async fn make_place(env: &Env, directory: &Path, name: &str) -> Result<PathBuf, 
         env.sync_dir(directory).await.map_err(failed)?;
     }
     env.create_dir_all(&place).await.map_err(failed)?;
-    env.sync_dir(&all).await.map_err(failed)?;
-    Ok(place)
+    env.sync_dir(&all).await.map_err(failed)
 }
 
 async fn link_and_describe(

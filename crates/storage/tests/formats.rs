@@ -14,7 +14,10 @@ use rows::{Bound, BoundKind, Clustering, Unfiltered};
 use schema::{ColumnKind, Keyspace, Replication, Schema, Table, TableId};
 use storage::commitlog::SyncMode;
 use storage::shards::{Job, Shards};
-use storage::{Engine, Options, PartitionKey, ScanStart, Slices, StorageError, table_directory};
+use storage::{
+    Engine, FlushCompression, Options, PartitionKey, ScanStart, Slices, StorageError,
+    table_directory,
+};
 use types::CqlType;
 
 /// Name and bytes of a file.
@@ -142,6 +145,8 @@ async fn shard(
         chunk_cache_bytes: 64 << 10,
         compaction_bytes_per_second: 0,
         incremental_backups: false,
+        flush_compression: FlushCompression::Fast,
+        uuid_identifiers: false,
         concurrent_compactors: 1,
     };
     let engine = Engine::new(&env, options, shards, schema(table));

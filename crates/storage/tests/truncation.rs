@@ -14,7 +14,7 @@ use rows::{CellRef, Clustering, Liveness, Mutation, RowBuilder, UpdateBuilder};
 use schema::{ColumnKind, Keyspace, Replication, Schema, Table, TableId};
 use storage::commitlog::{Position, SyncMode};
 use storage::shards::{Job, Shards};
-use storage::{Engine, Node, Options, PartitionKey, Slices, StorageError};
+use storage::{Engine, FlushCompression, Node, Options, PartitionKey, Slices, StorageError};
 use types::CqlType;
 
 /// Values are as large as a good part of a segment: logs go on in new segments all the time.
@@ -113,6 +113,8 @@ async fn shard(
         column_index_bytes: 4 << 10,
         chunk_cache_bytes: 64 << 10,
         incremental_backups: false,
+        flush_compression: FlushCompression::Fast,
+        uuid_identifiers: false,
         concurrent_compactors: 2,
         compaction_bytes_per_second: 0,
     };

@@ -60,6 +60,22 @@ pub fn campaign() -> Outcome {
         node.kill();
         written
     };
+    {
+        let _peer = run.cassandra()?;
+        run.same(&written, "by-cassandra")?;
+    }
+    println!("== an index that Cassandra built, and of which Helenus keeps no files");
+    let run = Run::new("roundtrip-indexed")?;
+    {
+        let peer = run.cassandra()?;
+        run.tables(&["index", &peer.ip, "0"], &[])?;
+        let _ = run.dump("first")?;
+    }
+    let written = {
+        let node = run.helenus()?;
+        run.tables(&["index", &node.ip, "20"], &[])?;
+        run.dump("written")?
+    };
     let _peer = run.cassandra()?;
     run.same(&written, "by-cassandra")
 }

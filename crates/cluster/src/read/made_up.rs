@@ -28,15 +28,17 @@ pub(super) fn wanted(
         }
         // Ranges of virtual tables go by the order of keys, in which the partitions come.
         Target::Range { from, to } => {
-            let order = |key: &[u8], bound: &RangeBound| match bound {
+            let order = |update: &rows::PartitionUpdate, bound: &RangeBound| match bound {
                 RangeBound::Key { key: end, inclusive } => {
-                    Some((table.compare_keys(key, &end.bytes), *inclusive))
+                    Some((table.compare_keys(&update.key, &end.bytes), *inclusive))
                 }
-                // tokens are keys here: no bound is at another
-                RangeBound::Unbounded | RangeBound::Token { .. } => None,
+                RangeBound::Token { token, inclusive } => {
+                    Some((update.token.cmp(token), *inclusive))
+                }
+                RangeBound::Unbounded => None,
             };
             partitions.retain(|update| {
-                let (start, end) = (order(&update.key, from), order(&update.key, to));
+                let (start, end) = (order(update, from), order(update, to));
                 start.is_none_or(|(order, with)| order.is_gt() || (with && order.is_eq()))
                     && end.is_none_or(|(order, with)| order.is_lt() || (with && order.is_eq()))
             });

@@ -102,6 +102,9 @@ impl Coordinator {
         if read.filter.as_ref().is_some_and(|filter| filter.is_mutable_intersection()) {
             self.guard_intersection(&table.keyspace, request).await?;
         }
+        if select.uses_index() {
+            self.requests.index_scans.inc();
+        }
         self.check_read(&read, table, consistency)?;
         let paged = read.page_size.is_some();
         let task = Task {

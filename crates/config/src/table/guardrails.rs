@@ -2,9 +2,13 @@
 
 use crate::key::Kind::*;
 use crate::key::Standing::*;
-use crate::key::{Key, key};
+use crate::key::{Key, Standing, key};
 use crate::quantity::{BYTES, KIB_INT, MICROS, MILLIS_INT};
 use crate::table::words::{INT, LONG};
+
+const NO_INDEX: Standing = Idle("there are no storage-attached indexes");
+const NO_VIEW: Standing = Idle("there are no materialized views");
+const NO_WHOLE: Standing = Idle("no index of a partition is read as a whole");
 
 pub(super) static KEYS: &[Key] = &[
     key("allow_filtering_enabled", Bool, "true", Served),
@@ -45,8 +49,8 @@ pub(super) static KEYS: &[Key] = &[
     key("local_read_size_warn_threshold", Quantity(&BYTES), "null", Served),
     key("materialized_views_enabled", Bool, "false", NotYet),
     key("materialized_views_on_repair_enabled", Bool, "true", NotYet),
-    key("materialized_views_per_table_fail_threshold", INT, "-1", Idle),
-    key("materialized_views_per_table_warn_threshold", INT, "-1", Idle),
+    key("materialized_views_per_table_fail_threshold", INT, "-1", NO_VIEW),
+    key("materialized_views_per_table_warn_threshold", INT, "-1", NO_VIEW),
     key("maximum_replication_factor_fail_threshold", INT, "-1", Served),
     key("maximum_replication_factor_warn_threshold", INT, "-1", Served),
     key("maximum_timestamp_fail_threshold", Quantity(&MICROS), "null", Served),
@@ -55,7 +59,7 @@ pub(super) static KEYS: &[Key] = &[
     key("minimum_replication_factor_warn_threshold", INT, "-1", Served),
     key("minimum_timestamp_fail_threshold", Quantity(&MICROS), "null", Served),
     key("minimum_timestamp_warn_threshold", Quantity(&MICROS), "null", Served),
-    key("non_partition_restricted_index_query_enabled", Bool, "true", Idle),
+    key("non_partition_restricted_index_query_enabled", Bool, "true", Served),
     key("page_size_fail_threshold", INT, "-1", Served),
     key("page_size_warn_threshold", INT, "-1", Served),
     key("partition_keys_in_select_fail_threshold", INT, "-1", Served),
@@ -70,21 +74,21 @@ pub(super) static KEYS: &[Key] = &[
     key("read_thresholds_enabled", Bool, "false", Served),
     key("replica_filtering_protection.cached_rows_fail_threshold", INT, "32000", NotYet),
     key("replica_filtering_protection.cached_rows_warn_threshold", INT, "2000", NotYet),
-    key("row_index_read_size_fail_threshold", Quantity(&BYTES), "null", Idle),
-    key("row_index_read_size_warn_threshold", Quantity(&BYTES), "null", Idle),
-    key("sai_frozen_term_size_fail_threshold", Quantity(&BYTES), "8KiB", Idle),
-    key("sai_frozen_term_size_warn_threshold", Quantity(&BYTES), "1KiB", Idle),
-    key("sai_sstable_indexes_per_query_fail_threshold", INT, "-1", Idle),
-    key("sai_sstable_indexes_per_query_warn_threshold", INT, "32", Idle),
-    key("sai_string_term_size_fail_threshold", Quantity(&BYTES), "8KiB", Idle),
-    key("sai_string_term_size_warn_threshold", Quantity(&BYTES), "1KiB", Idle),
-    key("sai_vector_term_size_fail_threshold", Quantity(&BYTES), "32KiB", Idle),
-    key("sai_vector_term_size_warn_threshold", Quantity(&BYTES), "16KiB", Idle),
+    key("row_index_read_size_fail_threshold", Quantity(&BYTES), "null", NO_WHOLE),
+    key("row_index_read_size_warn_threshold", Quantity(&BYTES), "null", NO_WHOLE),
+    key("sai_frozen_term_size_fail_threshold", Quantity(&BYTES), "8KiB", NO_INDEX),
+    key("sai_frozen_term_size_warn_threshold", Quantity(&BYTES), "1KiB", NO_INDEX),
+    key("sai_sstable_indexes_per_query_fail_threshold", INT, "-1", NO_INDEX),
+    key("sai_sstable_indexes_per_query_warn_threshold", INT, "32", NO_INDEX),
+    key("sai_string_term_size_fail_threshold", Quantity(&BYTES), "8KiB", NO_INDEX),
+    key("sai_string_term_size_warn_threshold", Quantity(&BYTES), "1KiB", NO_INDEX),
+    key("sai_vector_term_size_fail_threshold", Quantity(&BYTES), "32KiB", NO_INDEX),
+    key("sai_vector_term_size_warn_threshold", Quantity(&BYTES), "16KiB", NO_INDEX),
     key("sasi_indexes_enabled", Bool, "false", NotYet),
     key("scripted_user_defined_functions_enabled", Bool, "false", NotYet),
     key("secondary_indexes_enabled", Bool, "true", Served),
-    key("secondary_indexes_per_table_fail_threshold", INT, "-1", Idle),
-    key("secondary_indexes_per_table_warn_threshold", INT, "-1", Idle),
+    key("secondary_indexes_per_table_fail_threshold", INT, "-1", Served),
+    key("secondary_indexes_per_table_warn_threshold", INT, "-1", Served),
     key("simplestrategy_enabled", Bool, "true", Served),
     key("sstable_read_rate_persistence_enabled", Bool, "false", NotYet),
     key("table_properties_disallowed", List, "[]", Served),

@@ -10,7 +10,7 @@ pub(crate) mod own;
 mod replication;
 mod security;
 mod storage;
-mod words;
+pub(crate) mod words;
 
 use std::collections::BTreeMap;
 

@@ -2,7 +2,7 @@
 
 use crate::key::Kind::*;
 use crate::key::Standing::*;
-use crate::key::{Key, key};
+use crate::key::{Key, Standing, key};
 use crate::quantity::{
     BYTES, KIB_INT, MIB, MIB_INT, MILLIS_INT, MINUTES_INT, PER_SECOND, SECONDS_INT,
 };
@@ -11,6 +11,10 @@ use crate::table::words::{
     DISK_FAILURE_POLICY, DISK_OPTIMIZATION_STRATEGY, FLUSH_COMPRESSION, INT, LONG,
     MEMTABLE_ALLOCATION_TYPE,
 };
+
+/// It tells a damaged length from a true one.
+const CHECKSUMS: Standing =
+    Idle("lengths are checked against their block, which is verified by its checksum");
 
 pub(super) static KEYS: &[Key] = &[
     key("auto_snapshot", Bool, "true", Served),
@@ -74,7 +78,7 @@ pub(super) static KEYS: &[Key] = &[
     key("max_space_usable_for_compactions_in_percentage", Double, "0.95", NotYet),
     key("max_top_size_partition_count", INT, "10", NotYet),
     key("max_top_tombstone_partition_count", INT, "10", NotYet),
-    key("max_value_size", Quantity(&MIB_INT), "256MiB", Served),
+    key("max_value_size", Quantity(&MIB_INT), "256MiB", CHECKSUMS),
     key("memtable.configurations", Map, "null", NotYet),
     key("memtable_allocation_type", Enum(MEMTABLE_ALLOCATION_TYPE), "heap_buffers", Jvm),
     key("memtable_cleanup_threshold", Double, "null", Served),
@@ -92,7 +96,7 @@ pub(super) static KEYS: &[Key] = &[
     key("sai_options.prioritize_over_legacy_index", Bool, "false", NotYet),
     key("sai_options.segment_write_buffer_size", Quantity(&MIB_INT), "1024MiB", NotYet),
     key("saved_caches_directory", Text, "null", Served),
-    key("snapshot_before_compaction", Bool, "false", Served),
+    key("snapshot_before_compaction", Bool, "false", NotYet),
     key("snapshot_links_per_second", LONG, "0", NotYet),
     key("snapshot_on_duplicate_row_detection", Bool, "false", NotYet),
     key("sstable.format", Map, "{}", NotYet),

@@ -1,11 +1,13 @@
 //! Words and bounds that several keys share.
 
-use crate::key::Kind;
+use crate::key::{Kind, Standing};
 
 /// A Java `int`.
 pub(super) const INT: Kind = Kind::Int(i32::MIN as i64, i32::MAX as i64);
 /// A Java `long`.
 pub(super) const LONG: Kind = Kind::Int(i64::MIN, i64::MAX);
+/// About other nodes.
+pub(super) const NO_PEERS: Standing = Standing::Idle("this node talks to no others yet");
 /// A port; Cassandra binds it, so anything beyond 16 bits cannot serve.
 pub(super) const PORT: Kind = Kind::Int(0, u16::MAX as i64);
 
@@ -13,7 +15,7 @@ pub(super) static BATCHLOG_ENDPOINT_STRATEGY: &[&str] =
     &["random_remote", "prefer_local", "dynamic_remote", "dynamic"];
 pub(super) static COMMIT_FAILURE_POLICY: &[&str] = &["stop", "stop_commit", "ignore", "die"];
 pub(super) static COMMIT_LOG_SYNC: &[&str] = &["periodic", "batch", "group"];
-pub(super) static CONSISTENCY_LEVEL: &[&str] = &[
+pub(crate) static CONSISTENCY_LEVEL: &[&str] = &[
     "ANY",
     "ONE",
     "TWO",

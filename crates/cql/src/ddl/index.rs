@@ -1,8 +1,9 @@
-//! CREATE INDEX and DROP INDEX: not served. A statement that Cassandra would refuse is refused with its words; one
-//! that it would take gets a clear error.
+//! CREATE INDEX and DROP INDEX. A statement that Cassandra would refuse is refused with its words; an index of a class
+//! of its own (CUSTOM, USING), which Cassandra would make, gets a clear error.
 
 use std::collections::BTreeSet;
 
+use schema::change::{Action, CreateIndex as NewIndex};
 use schema::{Column, Keyspace, Table};
 use types::CqlType;
 
@@ -23,32 +24,30 @@ fn fail<T>(message: impl Into<String>) -> Result<T, CqlError> {
     Err(CqlError::Invalid(message.into()))
 }
 
-fn table_of_index<'a>(keyspace: &'a Keyspace, index: &str) -> Option<&'a Table> {
-    keyspace.tables.values().map(AsRef::as_ref).find(|table| table.indexes.contains_key(index))
-}
-
-/// Looks at a DROP INDEX.
+/// What a DROP INDEX does, if anything.
 pub(super) fn drop(
     drop: &DropObject,
     name: &str,
     keyspace: Option<&Keyspace>,
-) -> Result<(), CqlError> {
-    if keyspace.and_then(|keyspace| table_of_index(keyspace, &drop.name.name)).is_some() {
-        return Err(CqlError::unsupported("DROP INDEX"));
+) -> Result<Option<Action>, CqlError> {
+    let index = &drop.name.name;
+    if let Some(table) = keyspace.and_then(|keyspace| keyspace.table_of_index(index)) {
+        let (table, index) = (table.name.clone(), index.clone());
+        return Ok(Some(Action::DropIndex { table, index }));
     }
     if drop.if_exists {
-        return Ok(());
+        return Ok(None);
     }
     // the stray quote is Cassandra's
-    fail(format!("Index '{name}.{}' doesn't exist'", drop.name.name))
+    fail(format!("Index '{name}.{index}' doesn't exist'"))
 }
 
-/// Looks at a CREATE INDEX.
+/// What a CREATE INDEX does, if anything.
 pub(super) fn create(
     create: &CreateIndex,
     name: &str,
     keyspace: Option<&Keyspace>,
-) -> Result<(), CqlError> {
+) -> Result<Option<Action>, CqlError> {
     let legacy = !create.custom
         && create.class.as_ref().is_none_or(|class| class.eq_ignore_ascii_case(LEGACY));
     let class = create.class.as_deref().unwrap_or(LEGACY);
@@ -63,10 +62,10 @@ pub(super) fn create(
         return fail(format!("Table '{}' doesn't exist", create.table.name));
     };
     if let Some(index) = &create.name
-        && table_of_index(keyspace, index).is_some()
+        && keyspace.table_of_index(index).is_some()
     {
         if create.if_not_exists {
-            return Ok(());
+            return Ok(None);
         }
         return fail(format!("Index '{index}' already exists"));
     }
@@ -83,7 +82,17 @@ pub(super) fn create(
     if !legacy && !SAI.contains(&class.to_ascii_lowercase().as_str()) {
         return Err(CqlError::Config(format!("Unable to find custom indexer class '{class}'")));
     }
-    Err(CqlError::unsupported("CREATE INDEX"))
+    let Some(target) = create.targets.first().filter(|_| legacy) else {
+        return Err(CqlError::unsupported(format!("An index of class '{class}'")));
+    };
+    let column = Scope::column(table, &target.column)?;
+    Ok(Some(Action::CreateIndex(NewIndex {
+        table: table.name.clone(),
+        name: create.name.clone(),
+        column: column.name.to_string(),
+        target: target_text(column, target.kind),
+        if_not_exists: create.if_not_exists,
+    })))
 }
 
 fn check_properties(create: &CreateIndex, legacy: bool) -> Result<(), CqlError> {
@@ -148,6 +157,27 @@ fn check_custom_name(name: &str) -> Result<(), CqlError> {
     Ok(())
 }
 
+/// What an index is of, as the schema has it.
+fn target_text(column: &Column, kind: IndexTargetKind) -> String {
+    let name = types::maybe_quote(&column.name);
+    match function_of(column, kind) {
+        Some(function) => format!("{function}({name})"),
+        None => name.into_owned(),
+    }
+}
+
+/// A collection's own name stands for its values.
+fn function_of(column: &Column, kind: IndexTargetKind) -> Option<&'static str> {
+    match kind {
+        IndexTargetKind::Simple if column.ty.is_collection() => Some("values"),
+        IndexTargetKind::Simple => None,
+        IndexTargetKind::Values => Some("values"),
+        IndexTargetKind::Keys => Some("keys"),
+        IndexTargetKind::Entries => Some("entries"),
+        IndexTargetKind::Full => Some("full"),
+    }
+}
+
 fn check_target(table: &Table, column: &Column, kind: IndexTargetKind) -> Result<(), CqlError> {
     let (name, ty) = (&column.name, &column.ty);
     if ty.any(&mut |ty| *ty == CqlType::Duration) {
@@ -180,13 +210,7 @@ fn check_target(table: &Table, column: &Column, kind: IndexTargetKind) -> Result
     }
     let frozen = ty.is_collection() && !ty.is_multicell();
     let is_map = matches!(ty, CqlType::Map { frozen: false, .. });
-    let shown = match kind {
-        // a collection's own name stands for its values
-        IndexTargetKind::Simple | IndexTargetKind::Values => "values",
-        IndexTargetKind::Keys => "keys",
-        IndexTargetKind::Entries => "entries",
-        IndexTargetKind::Full => "full",
-    };
+    let shown = function_of(column, kind).unwrap_or_default();
     if frozen && kind != IndexTargetKind::Full {
         return fail(format!(
             "Cannot create {shown}() index on frozen column {name}. Frozen collections are immutable and must \

@@ -43,6 +43,8 @@ enum Body {
     Mask(MaskColumn),
     CreateType(ast::CreateType),
     AddField(AddField),
+    CreateIndex(Box<ast::CreateIndex>),
+    DropIndex(ast::DropObject),
     Unserved(Unserved),
 }
 
@@ -210,6 +212,13 @@ impl Ddl {
             Statement::AlterType(alter) => {
                 return Ok(Self { keyspace: of(&alter.name)?, body: alter_type(alter) });
             }
+            Statement::CreateIndex(create) => {
+                let keyspace = of(&create.table)?;
+                return Ok(Self { keyspace, body: Body::CreateIndex(create.clone()) });
+            }
+            Statement::DropIndex(drop) => {
+                return Ok(Self { keyspace: of(&drop.name)?, body: Body::DropIndex(drop.clone()) });
+            }
             other => {
                 let (keyspace, unserved) = Unserved::prepare(other, scope)?;
                 return Ok(Self { keyspace, body: Body::Unserved(unserved) });
@@ -220,7 +229,20 @@ impl Ddl {
 
     /// Is it CREATE INDEX?
     pub fn creates_index(&self) -> bool {
-        matches!(self.body, Body::Unserved(Unserved::CreateIndex(_)))
+        matches!(self.body, Body::CreateIndex(_))
+    }
+
+    /// Of the system's own keyspaces the schema says so itself, but for what it knows nothing of or looks for first.
+    fn check_keyspace(&self) -> Result<(), CqlError> {
+        let looks =
+            matches!(self.body, Body::CreateIndex(_) | Body::DropIndex(_) | Body::Unserved(_));
+        if looks && is_local_system(&self.keyspace) {
+            return Err(CqlError::invalid(format!(
+                "System keyspace '{}' is not user-modifiable",
+                self.keyspace
+            )));
+        }
+        Ok(())
     }
 
     /// The keyspace that it changes.
@@ -235,6 +257,7 @@ impl Ddl {
         schema: &Schema,
         options: &ChangeOptions,
     ) -> Result<Option<SchemaChange>, CqlError> {
+        self.check_keyspace()?;
         let resolver = Resolver {
             name: &self.keyspace,
             keyspace: schema.keyspace(&self.keyspace).map(AsRef::as_ref),
@@ -248,13 +271,17 @@ impl Ddl {
             Body::Mask(mask) => resolver.mask_column(mask)?,
             Body::CreateType(create) => resolver.create_type(create)?,
             Body::AddField(add) => resolver.add_field(add)?,
-            Body::Unserved(unserved) => {
-                if is_local_system(&self.keyspace) {
-                    return Err(CqlError::invalid(format!(
-                        "System keyspace '{}' is not user-modifiable",
-                        self.keyspace
-                    )));
+            Body::CreateIndex(create) => {
+                match index::create(create, &self.keyspace, resolver.keyspace)? {
+                    Some(action) => action,
+                    None => return Ok(None),
                 }
+            }
+            Body::DropIndex(drop) => match index::drop(drop, &self.keyspace, resolver.keyspace)? {
+                Some(action) => action,
+                None => return Ok(None),
+            },
+            Body::Unserved(unserved) => {
                 unserved.outcome(&self.keyspace, schema)?;
                 return Ok(None);
             }

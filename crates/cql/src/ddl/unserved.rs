@@ -3,15 +3,13 @@
 
 use schema::{Keyspace, Schema};
 
-use super::{index, raw_type};
+use super::raw_type;
 use crate::ast::{self, QualifiedName, RawType, Statement};
 use crate::error::CqlError;
 use crate::scope::Scope;
 
 #[derive(Clone, Debug)]
 pub(super) enum Unserved {
-    CreateIndex(Box<ast::CreateIndex>),
-    DropIndex(ast::DropObject),
     CreateView,
     AlterView { name: String, if_exists: bool },
     DropView { name: String, if_exists: bool },
@@ -42,10 +40,6 @@ impl Unserved {
     ) -> Result<(String, Self), CqlError> {
         let of = |name: &QualifiedName| scope.keyspace_of(name).map(str::to_owned);
         Ok(match statement {
-            Statement::CreateIndex(create) => {
-                (of(&create.table)?, Self::CreateIndex(create.clone()))
-            }
-            Statement::DropIndex(drop) => (of(&drop.name)?, Self::DropIndex(drop.clone())),
             Statement::CreateView(create) => {
                 let keyspace = of(&create.name)?;
                 if create.base.keyspace.as_ref().is_some_and(|base| *base != keyspace) {
@@ -88,8 +82,6 @@ impl Unserved {
     pub(super) fn outcome(&self, name: &str, schema: &Schema) -> Result<(), CqlError> {
         let keyspace = schema.keyspace(name).map(AsRef::as_ref);
         match self {
-            Self::CreateIndex(create) => index::create(create, name, keyspace),
-            Self::DropIndex(drop) => index::drop(drop, name, keyspace),
             Self::CreateView => {
                 fail("Materialized views are disabled. Enable in cassandra.yaml to use.")
             }

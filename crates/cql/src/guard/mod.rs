@@ -41,6 +41,7 @@ pub struct Guardrails {
     pub maximum_replication_factor: Threshold,
     pub in_select_cartesian_product: Threshold,
     pub partition_keys_in_select: Threshold,
+    pub secondary_indexes_per_table: Threshold,
     pub page_size: Threshold,
     pub items_per_collection: Threshold,
     pub collection_size: Threshold,
@@ -61,6 +62,7 @@ pub struct Guardrails {
     pub intersect_filtering_query: bool,
     pub intersect_filtering_query_warned: bool,
     pub read_before_write_list_operations: bool,
+    pub non_partition_restricted_index_query: bool,
     pub secondary_indexes: bool,
     pub simplestrategy: bool,
     pub uncompressed_tables: bool,
@@ -84,6 +86,7 @@ impl Default for Guardrails {
             maximum_replication_factor: off,
             in_select_cartesian_product: off,
             partition_keys_in_select: off,
+            secondary_indexes_per_table: off,
             page_size: off,
             items_per_collection: off,
             collection_size: off,
@@ -102,6 +105,7 @@ impl Default for Guardrails {
             intersect_filtering_query: true,
             intersect_filtering_query_warned: true,
             read_before_write_list_operations: true,
+            non_partition_restricted_index_query: true,
             secondary_indexes: true,
             simplestrategy: true,
             uncompressed_tables: true,
@@ -117,6 +121,8 @@ impl Default for Guardrails {
 const FILTERING: &str = "ALLOW FILTERING can potentially visit all the data in the table and have unpredictable performance.";
 /// Why filters on several columns that change are not liked.
 const INTERSECTION: &str = "Filtering queries involving an intersection on multiple mutable (i.e. non-key) columns over unrepaired data at read consistency levels that would require coordinator reconciliation may violate the guarantees of those consistency levels.";
+/// Why a read by an index that may ask every node is not liked.
+const WHOLE_INDEX: &str = "Executing a query on secondary indexes without partition key restriction might degrade performance";
 /// Why timestamps of the future are not liked.
 const FUTURE: &str =
     "Timestamps too far in the future can lead to data that can't be easily overwritten";
@@ -286,6 +292,19 @@ impl Guard {
     #[allow(clippy::missing_errors_doc)]
     pub fn group_by(&self) -> Result<(), CqlError> {
         self.flag("group_by", self.rails.group_by, "GROUP BY functionality")
+    }
+
+    /// A read by an index that names no partition.
+    #[allow(clippy::missing_errors_doc)]
+    pub fn index_query(&self) -> Result<(), CqlError> {
+        match self.rails.non_partition_restricted_index_query {
+            true => Ok(()),
+            false => {
+                let name = "non_partition_restricted_index_query_enabled";
+                let message = "Non-partition key restricted query is not allowed";
+                Err(self.fail(name, Some(WHOLE_INDEX), message))
+            }
+        }
     }
 
     /// The level of a read; levels come in the order of their codes.

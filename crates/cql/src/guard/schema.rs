@@ -68,6 +68,11 @@ impl Guard {
                     _ => Ok(()),
                 }
             }
+            Action::CreateIndex(create) => {
+                let before = schema.table(&keyspace, &create.table);
+                let before = before.map_or(0, |table| table.indexes.len());
+                self.indexes(&create.table, create.name.as_deref(), before + 1)
+            }
             Action::DropTable { .. } => self.drop_or_truncate(),
             Action::CreateType { name, fields, .. } => self.fields(name, fields.len()),
             Action::AlterType { name, alteration: TypeAlteration::AddField { .. }, .. } => {
@@ -136,6 +141,24 @@ impl Guard {
                     passed.threshold
                 ),
             }
+        })
+    }
+
+    fn indexes(&self, table: &str, name: Option<&str>, count: usize) -> Result<(), CqlError> {
+        let what = match name {
+            Some(name) => format!("{name} on table {table}"),
+            None => format!("on table {table}"),
+        };
+        let threshold = self.rails.secondary_indexes_per_table;
+        self.max("secondary_indexes_per_table", threshold, count, |passed| match passed.is_warning {
+            true => format!(
+                "Creating secondary index {what}, current number of indexes {count} exceeds warning threshold of {}.",
+                passed.threshold
+            ),
+            false => format!(
+                "Tables cannot have more than {} secondary indexes, aborting the creation of secondary index {what}",
+                passed.threshold
+            ),
         })
     }
 

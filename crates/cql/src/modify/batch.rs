@@ -190,8 +190,8 @@ fn finish(
         .map(|b| (format!("{}.{}", b.table.keyspace, b.table.name), b.key.clone()))
         .collect();
     let mut scratch = RowBuilder::new();
-    let updates: Vec<PartitionUpdate> =
-        builders.into_iter().map(|builder| builder.finish(&mut scratch)).collect();
+    let updates = builders.into_iter().map(|builder| builder.finish(&mut scratch));
+    let updates = updates.collect::<Result<Vec<PartitionUpdate>, _>>()?;
     let keyspaces = tables
         .iter()
         .map(|(table, key)| (table.split('.').next().unwrap_or_default().to_owned(), key.clone()));

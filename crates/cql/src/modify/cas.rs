@@ -360,7 +360,7 @@ impl Cas {
         }
         let mut scratch = RowBuilder::new();
         let update = match builders.list.pop() {
-            Some(builder) => builder.finish(&mut scratch),
+            Some(builder) => builder.finish(&mut scratch)?,
             None => self.nothing_written(),
         };
         Ok(update.at(timestamp, &mut scratch))

@@ -5,6 +5,7 @@ mod batch;
 mod cas;
 mod condition;
 mod filter;
+mod indexed;
 mod json;
 mod operation;
 mod relation;
@@ -378,8 +379,10 @@ impl Modify {
         let mut builders = PartitionBuilders::default();
         self.add_to(&mut builders, bind, bind.timestamp, before, &mut out.warnings)?;
         let mut scratch = RowBuilder::new();
-        let updates = builders.list.into_iter().map(|builder| builder.finish(&mut scratch));
-        out.updates = updates.filter(|update| !update.is_empty()).collect();
+        for builder in builders.list {
+            out.updates.push(builder.finish(&mut scratch)?);
+        }
+        out.updates.retain(|update| !update.is_empty());
         Ok(out)
     }
 
@@ -469,8 +472,13 @@ pub(crate) struct PartitionBuilder {
 }
 
 impl PartitionBuilder {
-    fn finish(self, scratch: &mut RowBuilder) -> PartitionUpdate {
-        self.update.finish(scratch)
+    /// The update, if no index has anything against it.
+    fn finish(self, scratch: &mut RowBuilder) -> Result<PartitionUpdate, CqlError> {
+        let update = self.update.finish(scratch);
+        if !self.table.indexes.is_empty() {
+            indexed::check(&self.table, &update)?;
+        }
+        Ok(update)
     }
 }
 

@@ -32,7 +32,10 @@ impl Select {
         };
         row_conditions(table, rows, &mut conditions);
         if let Some(filter) = &read.filter {
-            conditions.extend(filter.texts(table));
+            // what finds rows and is asked of an index as well stands there once
+            let texts = filter.texts(table).into_iter();
+            let new: Vec<String> = texts.filter(|text| !conditions.contains(text)).collect();
+            conditions.extend(new);
         }
         let mut text = format!(
             "SELECT {} FROM {}.{}",

@@ -7,6 +7,7 @@ use types::{CqlType, maybe_quote};
 use crate::context::Bind;
 use crate::error::CqlError;
 use crate::select::expr::{Env, Place, live_cells};
+use crate::select::indexed;
 use crate::select::operand::Choices;
 use crate::select::project::ResultRow;
 use crate::select::restriction::{Ask, Containing, Restriction, Set, SliceEnd};
@@ -40,6 +41,21 @@ enum Test {
 }
 
 impl Test {
+    /// An index has no values that are longer than it can name.
+    fn check_indexed(&self) -> Result<(), CqlError> {
+        let size = match self {
+            Self::Compare(_, value) | Self::Contains(value) | Self::ContainsKey(value) => {
+                value.len()
+            }
+            Self::Entry(key, value) => indexed::entry_size(key, value),
+            Self::In(_) => 0,
+        };
+        if size > indexed::MAX_SIZE {
+            return Err(CqlError::invalid("Index expression values may not be larger than 64K"));
+        }
+        Ok(())
+    }
+
     fn text(&self, column: &Column) -> String {
         let name = maybe_quote(&column.name);
         let (key, value) = match &column.ty {
@@ -96,12 +112,18 @@ impl BoundFilter {
 
 impl Filter {
     /// Of the restrictions of sets that cannot find rows; nothing if there is none.
-    pub(super) fn new(keys: Option<&Set>, clustering: Option<&Set>, others: &Set) -> Option<Self> {
+    pub(super) fn new(
+        keys: Option<&Set>,
+        clustering: Option<&Set>,
+        others: &Set,
+        table: &Table,
+    ) -> Option<Self> {
         let mut restrictions: Vec<Restriction> = Vec::new();
         restrictions.extend(keys.into_iter().flat_map(Set::iter).cloned());
         let mut place = 0;
         for restriction in clustering.into_iter().flat_map(Set::iter) {
-            if restriction.is_contains() || restriction.first() != place {
+            let finds_no_rows = restriction.is_contains() || restriction.first() != place;
+            if finds_no_rows || indexed::is_served(table, restriction) {
                 restrictions.push(restriction.clone());
             } else if !restriction.is_slice() {
                 place = restriction.last() + 1;
@@ -122,7 +144,11 @@ impl Filter {
     pub(super) fn bind(&self, table: &Table, bind: &Bind<'_>) -> Result<BoundFilter, CqlError> {
         let mut tests = Vec::new();
         for restriction in &self.restrictions {
+            let before = tests.len();
             bind_restriction(restriction, table, bind, &mut tests)?;
+            if indexed::is_served(table, restriction) {
+                tests.iter().skip(before).try_for_each(|(_, test)| test.check_indexed())?;
+            }
         }
         Ok(BoundFilter { tests })
     }

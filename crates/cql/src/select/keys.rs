@@ -148,7 +148,7 @@ type TokenEnd = (Box<[u8]>, bool);
 
 fn bind_token(end: &SliceEnd, table: &Table, bind: &Bind<'_>) -> Result<TokenEnd, CqlError> {
     match end.operand.bind_one(bind)? {
-        Bound::Bytes(value) if table.is_virtual() || value.len() == size_of::<Token>() => {
+        Bound::Bytes(value) if table.is_ordered_by_key() || value.len() == size_of::<Token>() => {
             Ok((value.into_owned().into(), end.inclusive))
         }
         Bound::Bytes(_) | Bound::Null => Err(CqlError::invalid("Invalid null token value")),
@@ -157,7 +157,7 @@ fn bind_token(end: &SliceEnd, table: &Table, bind: &Bind<'_>) -> Result<TokenEnd
 }
 
 fn compare_tokens(table: &Table, a: &[u8], b: &[u8]) -> Ordering {
-    match table.is_virtual() {
+    match table.is_ordered_by_key() {
         true => table.compare_keys(a, b),
         false => CqlType::BigInt.compare(a, b),
     }
@@ -165,7 +165,7 @@ fn compare_tokens(table: &Table, a: &[u8], b: &[u8]) -> Ordering {
 
 /// The place of a token's value in the order of partitions. The least one means "no bound" in Cassandra.
 fn place(table: &Table, value: &[u8], inclusive: bool) -> RangeBound {
-    if table.is_virtual() {
+    if table.is_ordered_by_key() {
         return match value {
             [] => RangeBound::Unbounded,
             key => RangeBound::Key { key: PartitionKey::new(key), inclusive },
@@ -222,7 +222,7 @@ impl<'t> Window<'t> {
 
     fn contains(&self, key: &PartitionKey) -> bool {
         let ring = key.token.0.to_be_bytes();
-        let token: &[u8] = if self.table.is_virtual() { &key.bytes } else { &ring };
+        let token: &[u8] = if self.table.is_ordered_by_key() { &key.bytes } else { &ring };
         let order = |end: &TokenEnd| compare_tokens(self.table, token, &end.0);
         let above = |start: &TokenEnd| order(start).is_gt() || (start.1 && order(start).is_eq());
         let below = |end: &TokenEnd| order(end).is_lt() || (end.1 && order(end).is_eq());

@@ -11,6 +11,7 @@ mod build;
 mod command;
 mod expr;
 mod filter;
+pub(crate) mod indexed;
 mod keys;
 mod limits;
 mod operand;
@@ -32,7 +33,7 @@ use crate::ast;
 use crate::context::Bind;
 use crate::error::CqlError;
 use crate::guard::Guard;
-use crate::permission::is_system;
+use crate::permission::{is_local_system, is_system};
 use crate::prepared::ResultColumn;
 use crate::scope::Scope;
 use crate::term::Term;
@@ -218,6 +219,10 @@ impl Select {
         let terms = self.bind_terms(bind)?;
         let filter = self.restrictions.filter.as_ref();
         let filter = filter.map(|filter| filter.bind(table, bind)).transpose()?;
+        let goes_everywhere = self.uses_index() && self.restrictions.is_range;
+        if goes_everywhere && !is_local_system(&table.keyspace) {
+            bind.guarded(Guard::index_query)?;
+        }
         let post = self.order.post.is_some();
         let per_partition_limit = if self.distinct { 1 } else { per_partition_limit };
         let read = Read {
@@ -502,6 +507,11 @@ impl Select {
     /// Does a partition with live static values and no live row give one row, with nulls for the rest?
     pub fn wants_static_only_row(&self) -> bool {
         self.restrictions.wants_whole_partitions()
+    }
+
+    /// Is it a read that Cassandra does by an index? Here the table is scanned.
+    pub fn uses_index(&self) -> bool {
+        self.restrictions.uses_index
     }
 
     /// How to sort the rows of several partitions, if they have to be; `LIMIT` applies after that

@@ -72,6 +72,11 @@ impl Order {
         if columns.is_empty() {
             return Ok(Self::default());
         }
+        if restrictions.uses_index {
+            return Err(CqlError::invalid(
+                "ORDER BY with 2ndary indexes is not supported, except for ANN queries.",
+            ));
+        }
         if restrictions.is_range {
             return Err(CqlError::invalid(
                 "ORDER BY is only supported when the partition key is restricted by an EQ or an IN.",

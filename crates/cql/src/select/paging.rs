@@ -145,7 +145,7 @@ fn resume_range(
     inclusive: bool,
     table: &Table,
 ) -> Target {
-    let compare = |to: &PartitionKey| match table.is_virtual() {
+    let compare = |to: &PartitionKey| match table.is_ordered_by_key() {
         true => table.compare_keys(&key.bytes, &to.bytes),
         false => (key.token, &key.bytes).cmp(&(to.token, &to.bytes)),
     };

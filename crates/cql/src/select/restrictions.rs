@@ -10,6 +10,7 @@ use crate::ast;
 use crate::error::CqlError;
 use crate::scope::{ColumnSpec, Scope};
 use crate::select::filter::Filter;
+use crate::select::indexed;
 use crate::select::operand::Operand;
 use crate::select::relation::{TokenAsk, Understood, understand};
 use crate::select::restriction::{Ask, Restriction, Set};
@@ -33,6 +34,14 @@ pub(super) struct Restrictions {
     pub is_range: bool,
     /// What rows must pass beside being in the range, if anything.
     pub filter: Option<Filter>,
+    /// Does an index serve one of them?
+    is_indexed: bool,
+    /// Is the read one that Cassandra does by an index?
+    pub uses_index: bool,
+    /// Are rows tested for what is asked of the partition key?
+    tests_keys: bool,
+    /// Are rows tested for what is asked of clustering columns?
+    tests_clustering: bool,
 }
 
 impl Restrictions {
@@ -50,6 +59,10 @@ impl Restrictions {
             others: Set::default(),
             is_range: false,
             filter: None,
+            is_indexed: false,
+            uses_index: false,
+            tests_keys: false,
+            tests_clustering: false,
         };
         let is_expression = |r: &&ast::Relation| matches!(r, ast::Relation::Expression(..));
         for relation in select.filter.iter().filter(|r| !is_expression(r)) {
@@ -60,6 +73,8 @@ impl Restrictions {
         }
         this.add_ann(select, table, scope)?;
         check_expressions(select, table)?;
+        let is_served = |one: &Restriction| indexed::is_served(table, one);
+        this.is_indexed = this.sets().iter().any(|set| set.iter().any(is_served));
         this.process_keys(select, table)?;
         if only_statics && !this.clustering.is_empty() {
             return Err(CqlError::invalid(
@@ -91,9 +106,10 @@ impl Restrictions {
         allow_filtering: bool,
     ) -> Result<(), CqlError> {
         let (new_first, new_is_slice) = (new.first(), new.is_slice());
+        let is_free = allow_filtering || indexed::is_served(table, &new);
         let before = self.clustering.last().map(|last| (last.first(), last.is_slice()));
         self.clustering.add(new, table)?;
-        let (Some((last_first, last_is_slice)), false) = (before, allow_filtering) else {
+        let (Some((last_first, last_is_slice)), false) = (before, is_free) else {
             return Ok(());
         };
         let name = |at: u16| table.clustering.get(usize::from(at)).map_or("", |c| &c.name);
@@ -191,13 +207,14 @@ impl Restrictions {
     }
 
     fn process_keys(&mut self, select: &ast::Select, table: &Table) -> Result<(), CqlError> {
-        self.is_range = self.keys.is_empty() || self.is_on_token(table);
-        if self.keys_need_filtering(table) {
-            if !select.allow_filtering && !filters_freely(table) && !self.has_index(table) {
-                return Err(CqlError::invalid(NEEDS_FILTERING));
-            }
-            self.is_range = true;
+        let filters = self.keys_need_filtering(table);
+        if filters && !select.allow_filtering && !filters_freely(table) && !self.has_index(table) {
+            return Err(CqlError::invalid(NEEDS_FILTERING));
         }
+        self.is_range = self.keys.is_empty() || self.is_on_token(table) || filters;
+        let nothing_of_key = self.keys.is_empty() && self.token.is_none();
+        self.uses_index = self.is_indexed && (nothing_of_key || filters);
+        self.tests_keys = self.uses_index || filters;
         Ok(())
     }
 
@@ -215,10 +232,19 @@ impl Restrictions {
         false
     }
 
-    fn process_clustering(&self, select: &ast::Select, table: &Table) -> Result<(), CqlError> {
-        if select.allow_filtering || self.has_index(table) {
-            return Ok(());
+    fn process_clustering(&mut self, select: &ast::Select, table: &Table) -> Result<(), CqlError> {
+        if !select.allow_filtering && !self.has_index(table) {
+            self.check_clustering(table)?;
         }
+        let filters = self.clustering_needs_filtering();
+        let is_served = self.clustering.iter().any(|one| indexed::is_served(table, one));
+        self.uses_index |= (self.is_indexed && filters) || (self.is_range && is_served);
+        self.tests_clustering = self.uses_index || filters;
+        Ok(())
+    }
+
+    /// What neither an index nor ALLOW FILTERING makes up for.
+    fn check_clustering(&self, table: &Table) -> Result<(), CqlError> {
         if self.clustering.has_contains {
             return Err(CqlError::invalid(
                 "Clustering columns can only be restricted with CONTAINS with a secondary index or filtering",
@@ -238,52 +264,95 @@ impl Restrictions {
     }
 
     fn process_others(&mut self, select: &ast::Select, table: &Table) -> Result<(), CqlError> {
-        let indexed = self.has_index(table);
-        let near = self.others.iter().find(|restriction| matches!(restriction.ask, Ask::Near));
-        if let Some(near) = near {
-            let column = table.columns_of(near.kind).get(usize::from(near.first()));
-            check_ann_column(column)?;
-            if !indexed {
-                return Err(CqlError::invalid(
-                    "ANN ordering by vector requires the column to be indexed",
-                ));
+        self.check_vectors(table)?;
+        let has_custom = self.has_custom_index(table);
+        let narrows = self.is_range || self.tests_keys || self.tests_clustering;
+        if has_custom && (narrows || !self.others.is_empty()) {
+            return Err(CqlError::unsupported("A read through a custom index"));
+        }
+        if !self.others.is_empty() {
+            self.uses_index |= self.is_indexed;
+            if !self.is_indexed && !select.allow_filtering && !filters_freely(table) {
+                return Err(CqlError::invalid(NEEDS_FILTERING));
             }
         }
-        let keys = self.keys_need_filtering(table);
-        let clustering = self.clustering_needs_filtering();
-        if indexed && (self.is_range || keys || clustering || !self.others.is_empty()) {
-            return Err(CqlError::unsupported("A read through a secondary index"));
-        }
-        if !self.others.is_empty() && !select.allow_filtering && !filters_freely(table) {
-            return Err(CqlError::invalid(NEEDS_FILTERING));
+        if self.uses_index && self.key_has_in(table) {
+            return Err(CqlError::invalid(
+                "Select on indexed columns and with IN clause for the PRIMARY KEY are not supported",
+            ));
         }
         self.filter = Filter::new(
-            keys.then_some(&self.keys),
-            clustering.then_some(&self.clustering),
+            self.tests_keys.then_some(&self.keys),
+            self.tests_clustering.then_some(&self.clustering),
             &self.others,
+            table,
         );
         Ok(())
     }
 
-    /// The last check: a range that skips rows, without ALLOW FILTERING.
+    /// ANN needs an index of a vector, and a vector with an index may be asked for nothing else.
+    fn check_vectors(&self, table: &Table) -> Result<(), CqlError> {
+        let column = |one: &Restriction| table.columns_of(one.kind).get(usize::from(one.first()));
+        let near = self.others.iter().find(|restriction| matches!(restriction.ask, Ask::Near));
+        if let Some(near) = near.map(column) {
+            check_ann_column(near)?;
+            if !near.is_some_and(|near| indexed::is_indexed(table, &near.name)) {
+                return Err(CqlError::invalid(
+                    "ANN ordering by vector requires the column to be indexed",
+                ));
+            }
+            return Ok(());
+        }
+        let is_vector = |column: &&Column| matches!(column.ty, CqlType::Vector { .. });
+        let vector = self.others.iter().filter_map(column).find(is_vector);
+        if vector.is_some_and(|vector| indexed::is_indexed(table, &vector.name)) {
+            return Err(CqlError::invalid("Vector indexes only support ANN queries"));
+        }
+        Ok(())
+    }
+
+    /// The last check: a read that skips rows, without ALLOW FILTERING.
     pub(super) fn check_filtering(
         &self,
         select: &ast::Select,
         table: &Table,
     ) -> Result<(), CqlError> {
-        let skips = self.filter.is_some() || !self.clustering.is_empty();
-        if self.is_range && skips && !select.allow_filtering && !filters_freely(table) {
+        let is_wide = self.is_range || self.uses_index;
+        if is_wide && !select.allow_filtering && !filters_freely(table) && self.skips_rows(table) {
             return Err(CqlError::invalid(NEEDS_FILTERING));
         }
         Ok(())
     }
 
-    /// Is a restricted column the target of a secondary index?
+    /// Are rows read that are not wanted, were each index to be had?
+    fn skips_rows(&self, table: &Table) -> bool {
+        let tested = [
+            (self.tests_keys, &self.keys),
+            (self.tests_clustering, &self.clustering),
+            (true, &self.others),
+        ];
+        let tested = tested.iter().filter(|(is_tested, _)| *is_tested);
+        let tested: Vec<&Restriction> = tested.flat_map(|(_, set)| set.iter()).collect();
+        match tested.is_empty() {
+            true => !self.clustering.is_empty(),
+            false => !indexed::is_enough(table, &tested),
+        }
+    }
+
+    fn sets(&self) -> [&Set; 3] {
+        [&self.keys, &self.clustering, &self.others]
+    }
+
+    /// Does an index serve a restriction, or would one of a class that is not served?
     fn has_index(&self, table: &Table) -> bool {
-        let sets = [&self.keys, &self.clustering, &self.others];
-        table.indexes.values().any(|index| {
+        self.is_indexed || self.has_custom_index(table)
+    }
+
+    /// Is a restricted column the target of an index of a class that is not served?
+    fn has_custom_index(&self, table: &Table) -> bool {
+        table.indexes.values().filter(|index| index.is_custom()).any(|index| {
             let target = index.options.get("target").map_or("", String::as_str);
-            sets.iter().any(|set| set.places().any(|(_, name)| is_target(target, name)))
+            self.sets().iter().any(|set| set.places().any(|(_, name)| is_target(target, name)))
         })
     }
 

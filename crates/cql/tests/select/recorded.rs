@@ -8,11 +8,12 @@ use types::hex::to_hex;
 
 use crate::world::{Answer, Given, World};
 
-const FILES: [(&str, &str); 5] = [
+const FILES: [(&str, &str); 6] = [
     ("expressions", include_str!("../../../../conformance/golden/expressions.json")),
     ("aggregates", include_str!("../../../../conformance/golden/aggregates.json")),
     ("json", include_str!("../../../../conformance/golden/json.json")),
     ("selections", include_str!("../../../../conformance/golden/selections.json")),
+    ("indexes", include_str!("../../../../conformance/golden/indexes.json")),
     ("functions", include_str!("../../../../conformance/golden/functions.json")),
 ];
 
@@ -26,8 +27,8 @@ const WITH_VALUES: [(&str, &str); 2] = [
 ];
 
 /// Parts of statements that need more than this executor: counters, times, limits of groups, the keyspace in
-/// names of types, lists written twice.
-const ELSEWHERE: [&str; 9] = [
+/// names of types, lists written twice, changes and descriptions of the schema.
+const ELSEWHERE: [&str; 13] = [
     "cnt",
     "writetime(",
     "now()",
@@ -37,6 +38,10 @@ const ELSEWHERE: [&str; 9] = [
     "?",
     "(pt)",
     "(20, 21, 22)",
+    "ALTER TABLE",
+    "DROP INDEX",
+    "DESCRIBE ",
+    "system_schema.",
 ];
 
 fn code(error: &CqlError) -> &'static str {

@@ -75,6 +75,8 @@ fn a_token_has_the_type_of_its_key() {
     };
     let text = "org.apache.cassandra.db.marshal.UTF8Type";
     assert_eq!(*class, format!("org.apache.cassandra.db.marshal.CompositeType({text},{text})"));
+    // of the one virtual table that Cassandra spreads over the ring
+    assert_eq!(shown("SELECT token(id) FROM streaming"), CqlType::BigInt);
     assert!(prepare("SELECT name FROM settings WHERE token(name) > 5").is_err());
 }
 

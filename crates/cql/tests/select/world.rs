@@ -14,7 +14,7 @@ use cql::{Bind, CqlError, Limits, Plan, Prepared, Scope, Value, Values, prepare}
 use rows::{
     Clustering, ClusteringRef, Deletion, RowBuilder, RowRef, compare_clusterings, merge_rows,
 };
-use schema::{ColumnKind, Keyspace, Replication, Schema, Table, TableId};
+use schema::{ChangeOptions, ColumnKind, Keyspace, Replication, Schema, Table, TableId};
 use types::{CqlType, Token, UserType};
 
 pub const NOW: i64 = 1_800_000_000;
@@ -68,7 +68,7 @@ impl World {
         Schema::new([Arc::new(keyspace.clone())], [0; 16], 1)
     }
 
-    /// CREATE TYPE and CREATE TABLE; other statements about keyspaces are taken for granted.
+    /// CREATE TYPE, TABLE and INDEX, DROP INDEX; other statements about keyspaces are taken for granted.
     pub fn create(&mut self, text: &str) {
         let parsed = cql::parse(text).expect("it parses");
         match &parsed.statement {
@@ -87,6 +87,17 @@ impl World {
             Statement::CreateTable(created) => {
                 let table = self.table_of(created);
                 self.keyspace.tables.insert(table.name.clone(), Arc::new(table));
+            }
+            Statement::CreateIndex(_) | Statement::DropIndex(_) => {
+                let prepared = self.prepare(text).expect("it prepares");
+                let Plan::Schema(ddl) = &prepared.plan else { panic!("a change of the schema") };
+                let options = ChangeOptions::default();
+                let change = ddl.change(&self.schema, &options).expect("it is right");
+                let change = change.expect("a change");
+                let id = TableId([0; 16]);
+                let applied = schema::apply(&self.schema, &change, 1, id, &options);
+                let after = applied.expect("it applies").schema;
+                self.keyspace = Keyspace::clone(after.keyspace("sel").expect("it stays"));
             }
             _ => {}
         }

@@ -40,6 +40,12 @@ pub enum Tear<'a> {
     Names,
 }
 
+impl Ino {
+    pub fn number(self) -> u64 {
+        self.0
+    }
+}
+
 /// Names an operation that has begun.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct OpId(u64);

@@ -1,6 +1,7 @@
 //! Changes of the schema by statements: what may be asked, Cassandra's validations in Cassandra's order, and
 //! what comes of it.
 
+mod indexes;
 mod keyspaces;
 mod replication_options;
 mod tables;
@@ -88,6 +89,15 @@ pub enum Action {
         /// IF EXISTS.
         if_exists: bool,
     },
+    /// CREATE INDEX, of a class that Cassandra itself keeps.
+    CreateIndex(CreateIndex),
+    /// DROP INDEX.
+    DropIndex {
+        /// The table that has it.
+        table: String,
+        /// Its name.
+        index: String,
+    },
     /// CREATE TYPE.
     CreateType {
         /// The type.
@@ -136,6 +146,21 @@ pub struct CreateTable {
     pub properties: Vec<(String, PropertyValue)>,
     /// COMPACT STORAGE?
     pub compact_storage: bool,
+}
+
+/// What CREATE INDEX asks for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CreateIndex {
+    /// The table.
+    pub table: String,
+    /// The name, if it is given one.
+    pub name: Option<String>,
+    /// The column.
+    pub column: String,
+    /// What of it, as the schema has it: `column`, `keys(column)` and the like.
+    pub target: String,
+    /// IF NOT EXISTS.
+    pub if_not_exists: bool,
 }
 
 /// What ALTER TABLE alters.
@@ -207,8 +232,6 @@ pub enum TypeAlteration {
 /// What we do not serve: Cassandra's error for a node where it is disabled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unsupported {
-    /// CREATE INDEX, DROP INDEX.
-    Index,
     /// CREATE, ALTER, DROP MATERIALIZED VIEW.
     View,
     /// CREATE FUNCTION, DROP FUNCTION.
@@ -386,6 +409,8 @@ impl Context<'_> {
                 self.alter_table(table, *if_exists, alteration)
             }
             Action::DropTable { table, if_exists } => self.drop_table(table, *if_exists),
+            Action::CreateIndex(create) => self.create_index(create),
+            Action::DropIndex { table, index } => self.drop_index(table, index),
             Action::CreateType { name, fields, if_not_exists } => {
                 self.create_type(name, fields, *if_not_exists)
             }
@@ -414,9 +439,6 @@ impl Unsupported {
     /// Cassandra's error where the feature is disabled.
     pub fn error(self) -> SchemaError {
         SchemaError::Invalid(match self {
-            Self::Index => "Guardrail secondary_indexes violated: Creating secondary indexes \
-                 is not allowed"
-                .into(),
             Self::View => {
                 "Materialized views are disabled. Enable in cassandra.yaml to use.".into()
             }
@@ -439,6 +461,8 @@ impl SchemaChange {
             Action::CreateTable(create) => (Created, Target::Table(create.table.clone())),
             Action::AlterTable { table, .. } => (Updated, Target::Table(table.clone())),
             Action::DropTable { table, .. } => (Dropped, Target::Table(table.clone())),
+            Action::CreateIndex(create) => (Updated, Target::Table(create.table.clone())),
+            Action::DropIndex { table, .. } => (Updated, Target::Table(table.clone())),
             Action::CreateType { name, .. } => (Created, Target::Type(name.clone())),
             Action::AlterType { name, .. } => (Updated, Target::Type(name.clone())),
             Action::DropType { name, .. } => (Dropped, Target::Type(name.clone())),
@@ -471,6 +495,8 @@ fn authorize(change: &SchemaChange) -> Result<(), SchemaError> {
         Action::CreateTable(_) | Action::CreateType { .. } => ("CREATE", all_tables),
         Action::AlterTable { table, .. } => ("ALTER", one(table)),
         Action::DropTable { table, .. } => ("DROP", one(table)),
+        Action::CreateIndex(create) => ("ALTER", one(&create.table)),
+        Action::DropIndex { table, .. } => ("ALTER", one(table)),
         Action::AlterType { .. } => ("ALTER", all_tables),
         Action::DropType { .. } => ("DROP", all_tables),
         Action::Unsupported(_) => ("ALTER", format!("<keyspace {keyspace}>")),

@@ -68,7 +68,7 @@ impl<'a> Outputs<'a> {
 
     async fn create(&mut self) -> Result<(), StorageError> {
         let env = self.engine.env();
-        let descriptor = self.node.next_descriptor(self.node_table);
+        let descriptor = self.node.next_descriptor(self.engine, self.node_table);
         match &mut self.transaction {
             Some(transaction) => transaction.add(&descriptor).await?,
             none => {

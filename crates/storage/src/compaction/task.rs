@@ -36,6 +36,8 @@ pub(crate) struct Task {
 
 /// What a merge made.
 struct Made {
+    /// What the operator knew it by while it ran.
+    id: [u8; 16],
     look: Look,
     /// Inputs of which nothing was needed any more.
     expired: Vec<u64>,
@@ -196,7 +198,8 @@ impl Node {
         let epoch = task.inputs.iter().map(|input| input.epoch).max().unwrap_or_default();
         let new = outputs.finish(table, epoch).await?;
         let intervals = merged_intervals(engine, &task.inputs);
-        Ok(Made { look, expired, new, purged: purging.purged.get(), merged, intervals })
+        let purged = purging.purged.get();
+        Ok(Made { id: running.1.id, look, expired, new, purged, merged, intervals })
     }
 
     fn account(&self, engine: &Engine, task: &Task, made: &Made, started: env::Instant) {
@@ -214,7 +217,7 @@ impl Node {
         stats.expired.set(stats.expired.get() + made.expired.len() as u64);
         let env = engine.env();
         self.compactions.ended(Record {
-            id: types::Uuid::from_unix_micros(env.unique_micros(), env.random_u64()).to_bytes(),
+            id: made.id,
             keyspace: task.table.keyspace.to_string(),
             table: task.table.name.to_string(),
             millis: env.unix_micros() / 1000,

@@ -19,7 +19,9 @@ use schema::{
 };
 use storage::commitlog::SyncMode;
 use storage::shards::{Job, Shards};
-use storage::{Engine, Node, Options, PartitionKey, SSTable, Slices, StorageError};
+use storage::{
+    Engine, FlushCompression, Node, Options, PartitionKey, SSTable, Slices, StorageError,
+};
 use types::CqlType;
 
 use crate::day::Draw;
@@ -421,6 +423,8 @@ async fn shard(
         column_index_bytes: 4 << 10,
         chunk_cache_bytes: 64 << 10,
         incremental_backups: false,
+        flush_compression: FlushCompression::Fast,
+        uuid_identifiers: false,
         concurrent_compactors: 3,
         compaction_bytes_per_second: 0,
     };

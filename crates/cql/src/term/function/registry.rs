@@ -140,7 +140,9 @@ impl Call<'_> {
                 let key = |t: &Table| t.partition_key.iter().map(|c| c.ty.clone()).collect();
                 let arguments: Vec<_> = self.table.map(key).unwrap_or_default();
                 let (returns, work) = match self.table {
-                    Some(table) if table.is_virtual() => (table.token_type(), Work::KeyAsToken),
+                    Some(table) if table.is_ordered_by_key() => {
+                        (table.token_type(), Work::KeyAsToken)
+                    }
                     _ => (T::BigInt, Work::Token),
                 };
                 let mut token = self.make(&arguments, &returns, work);
