@@ -355,7 +355,8 @@ impl Run {
         self.read_all();
         (0..TABLES).for_each(|table| self.order("flush", Order::Flush(table)));
         (0..TABLES).for_each(|table| self.order("compaction", Order::Compact(table)));
-        let name = || "after".to_owned();
+        let values = self.next_value;
+        let name = || format!("after-{values}");
         (0..TABLES).for_each(|t| self.order("snapshot", Order::Snapshot(t, name(), None)));
         for table in 0..TABLES {
             (0..KEYS).for_each(|key| self.write(table, key, 3));
