@@ -75,16 +75,6 @@ impl Peer {
         Self::launch(machine::cache().join("run").join(name), ip, heap, settings)
     }
 
-    /// The same with settings of the script's own.
-    pub fn start_again_with(
-        name: &str,
-        ip: &str,
-        heap: &str,
-        settings: &[(&str, &Path)],
-    ) -> Outcome<Self> {
-        Self::launch(machine::cache().join("run").join(name), ip, heap, settings)
-    }
-
     /// Ends it at once.
     pub fn kill(self) -> Outcome {
         machine::run(Command::new("kill").arg("-9").arg(self.pid()?.to_string()))

@@ -448,6 +448,8 @@ fn first_start() -> Outcome<Tally> {
 /// Seeds of the simulated worlds that run each time, from 1; those of whole nodes, of the engine alone, and
 /// of conditional statements.
 const SEEDS: [(&str, u64); 3] = [("seeds", 200), ("engine", 150), ("conditions", 60)];
+/// Crash images that a node starts on; a campaign has thousands.
+const IMAGES: usize = 400;
 /// Seeds that failed once.
 const ONCE_FAILED: [u64; 2] = [303, 728];
 /// Seeds that two processes run, to the same end.
@@ -472,6 +474,7 @@ fn simulation() -> Outcome<Tally> {
     for seed in ONCE_FAILED {
         check(&["part", "seeds", &seed.to_string(), "1"], 1);
     }
+    check(&["part", "images", "1", &IMAGES.to_string()], IMAGES);
     check(&["planted"], PLANTED_BUGS);
     let compared = SEEDS_COMPARED.to_string();
     let runs = [0; 2].map(|_| simulator(&["part", "seeds", "1", &compared]).output());
@@ -483,8 +486,8 @@ fn simulation() -> Outcome<Tally> {
     Ok(tally)
 }
 
-/// What `campaign planted` looks for: sixteen by rule, and what happened once.
-const PLANTED_BUGS: usize = 17;
+/// What `campaign planted` looks for: sixteen by rule, what happened once, and six that crash images must find.
+const PLANTED_BUGS: usize = 23;
 
 fn hostile() -> Outcome<Tally> {
     let (done, text) = hostile::short()?;

@@ -50,6 +50,10 @@ pub struct Plan {
     pub jumps: Vec<(u64, i64)>,
     /// The disk is slower by a factor, after so many operations and for so many.
     pub slow: Option<(u64, u64, u64)>,
+    /// TRUNCATE takes a snapshot before (`auto_snapshot`).
+    pub auto_snapshot: bool,
+    /// Compactions begin by themselves.
+    pub compacts: bool,
 }
 
 /// Operations of a world.
@@ -85,8 +89,9 @@ impl Plan {
             flush_compression: FlushCompression::Fast,
             uuid_identifiers: seed.is_multiple_of(3),
         };
+        let (lives, jumps, slow) = (lives(&rng), jumps(&rng), slow(&rng));
         let mut plan =
-            Self { lives: lives(&rng), sync, options, jumps: jumps(&rng), slow: slow(&rng) };
+            Self { lives, sync, options, jumps, slow, auto_snapshot: false, compacts: true };
         plan.options.log.compression = compression(&rng);
         plan.options.log.cdc = cdc(&rng);
         // where writes are acknowledged early, nothing is promised of those before a failure

@@ -6,6 +6,7 @@ mod differences;
 pub mod files;
 pub mod fuzz;
 pub mod hostile;
+mod images;
 mod oracle;
 pub mod power;
 mod roundtrip;
@@ -26,7 +27,8 @@ const USAGE: &str = "campaign seeds|engine|conditions [FROM] [COUNT] | \
                      campaign files [SEED [TABLES]] | campaign files record | \
                      campaign fuzz [RUNS] [--seed N] | campaign hostile [SECONDS] | \
                      campaign oracle [--seed N] [--rounds N] | campaign differences | \
-                     campaign applications [HOST] | campaign compaction [SEED] [SCENARIOS]";
+                     campaign applications [HOST] | campaign compaction [SEED] [SCENARIOS] | \
+                     campaign images [SEED [IMAGES]]";
 
 /// `campaign NAME [OPTIONS]`
 pub fn run(args: &[String]) -> Outcome {
@@ -40,6 +42,7 @@ pub fn run(args: &[String]) -> Outcome {
         ["fuzz", ref rest @ ..] => fuzz::campaign(rest),
         ["hostile", ref rest @ ..] => hostile::campaign(rest),
         ["compaction", ref rest @ ..] => compaction::campaign(rest),
+        ["images", ref rest @ ..] => images::campaign(rest),
         ["applications", ref rest @ ..] => applications::campaign(rest),
         ["roundtrip"] => roundtrip::campaign(),
         ["files", ref rest @ ..] => files::campaign(rest),

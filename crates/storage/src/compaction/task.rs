@@ -126,6 +126,12 @@ impl Node {
             return Ok(false);
         }
         let removed: Vec<_> = task.inputs.iter().map(|input| input.table.descriptor).collect();
+        if engine.env().planted("inputs_removed_before_commit") {
+            for input in &task.inputs {
+                let descriptor = &input.table.descriptor;
+                remove_descriptor(engine.env(), &input.directory, descriptor).await?;
+            }
+        }
         let transaction = outputs.commit(&removed).await?;
         *task.node_table.live.borrow_mut() = after;
         self.account(engine, task, &made, started);
