@@ -90,6 +90,10 @@ pub struct CommitLog {
     last_sync: Cell<Instant>,
     /// Sync now, whatever the mode.
     urgent: Cell<bool>,
+    /// Sync once now: the first section of a segment waits for the end of the one before.
+    rotating: Cell<bool>,
+    /// A sync ended, well or not.
+    sync_ended: Notify,
     closing: Cell<bool>,
     hook: RefCell<Option<HookGuard>>,
     tell: RefCell<Option<TellLog>>,
@@ -169,6 +173,8 @@ impl CommitLog {
             ready: Notify::new(),
             last_sync: Cell::new(env.now()),
             urgent: Cell::new(false),
+            rotating: Cell::new(false),
+            sync_ended: Notify::new(),
             closing: Cell::new(false),
             hook: RefCell::new(None),
             tell: RefCell::new(None),
@@ -355,6 +361,12 @@ impl CommitLog {
                 self.queued.notified().await;
                 continue;
             };
+            self.wait_for_segments_before(data.id).await;
+            if data.is_given_up.get() {
+                let mut state = self.state.borrow_mut();
+                state.is_writing = !state.queue.is_empty();
+                continue;
+            }
             let (mut spare, length) = (None, bytes.len() as u32);
             if let Some(packer) = &mut packer {
                 match packer.pack(&self.env, bytes).await {

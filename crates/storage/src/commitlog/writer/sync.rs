@@ -38,6 +38,7 @@ impl CommitLog {
             };
             let retried = files.clone();
             let ends: Vec<_> = files.iter().map(|data| data.records_end.get()).collect();
+            self.rotating.set(false);
             let mut result = Ok(());
             for data in files {
                 if result.is_ok() {
@@ -58,6 +59,7 @@ impl CommitLog {
             bump(&self.stats.syncs, 1);
             self.last_sync.set(started);
             let left = self.synced(upto);
+            self.sync_ended.notify_all();
             if let Some(cdc) = &self.cdc {
                 let partly = retried.iter().zip(ends);
                 let wholly = left.iter().filter_map(|data| Some((data, data.end.get()?)));
@@ -79,7 +81,7 @@ impl CommitLog {
         let wanted = |state: &State| state.written > state.synced;
         if let SyncMode::Periodic { period, .. } = self.options.mode {
             let due = self.last_sync.get() + period;
-            while !self.urgent.get() && self.env.now() < due {
+            while !(self.urgent.get() || self.rotating.get()) && self.env.now() < due {
                 let _ = self.env.timeout_at(due, self.to_sync.notified()).await;
                 if self.closing.get() {
                     break;
@@ -97,9 +99,27 @@ impl CommitLog {
         }
         if let SyncMode::Group { window } = self.options.mode
             && !self.urgent.get()
+            && !self.rotating.get()
             && !self.closing.get()
         {
             self.env.sleep(window).await;
+        }
+    }
+
+    /// Waits until all segments before this one are synced to their ends. So what a power cut leaves of a log is its
+    /// beginning: no record is there without all that were appended before, on which it may rest (a counter's value, a
+    /// condition that was met).
+    pub(super) async fn wait_for_segments_before(&self, id: i64) {
+        let waits = || {
+            let state = self.state.borrow();
+            let synced = state.synced;
+            let mut before = state.left.iter().filter(|(data, _)| data.id < id);
+            state.failed.is_none() && before.any(|(_, end)| *end > synced)
+        };
+        while waits() && !self.env.planted("segments_written_at_once") {
+            self.rotating.set(true);
+            self.to_sync.notify_one();
+            self.sync_ended.notified().await;
         }
     }
 
@@ -174,6 +194,7 @@ impl CommitLog {
         self.urgent.set(false);
         self.tell(LogEvent::Failed(&failed));
         self.ready.notify_all();
+        self.sync_ended.notify_all();
         self.to_sync.notify_all();
         self.queued.notify_all();
     }
