@@ -15,6 +15,7 @@ mod snapshots;
 mod table_metrics;
 mod table_stats;
 mod tls;
+mod upkeep;
 mod views;
 
 pub use error::NodeError;

@@ -9,12 +9,12 @@ use std::time::Duration;
 use admin::{
     Answer, Cache, ChunkCache, Cluster, CompactionStats, Life, Liveness, NewImport, NewSnapshot,
     NodeInfo, Operator, OperatorError, PastCompaction, Release, Replication, Ring, RingNode,
-    RunningCompaction, SnapshotDetails, StopWhich, TableName, TableStats, Timeout,
+    RunningCompaction, Scrub, SnapshotDetails, StopWhich, TableName, TableStats, Timeout, Verify,
 };
 use cluster::Identity;
 use config::{Config, Snitch, Timeouts};
 use env::{Class, File, IoKind, OpenOptions};
-use schema::{Keyspace, Strategy, TableId};
+use schema::{Keyspace, Strategy, TableId, TombstoneOption};
 use sstable::descriptor::{Component, NB};
 use storage::shards::{HasShards, Stopping};
 use storage::{Engine, PartitionKey, StorageError};
@@ -370,6 +370,39 @@ impl Operator for Operations {
             }
         }
         Ok(())
+    }
+
+    async fn scrub(&self, keyspace: &str, tables: &[String], how: Scrub) -> Answer<()> {
+        for table in self.tables(keyspace, tables)? {
+            self.0.scrub(table, how).await?;
+        }
+        Ok(())
+    }
+
+    async fn verify(&self, keyspace: &str, tables: &[String], how: Verify) -> Answer<()> {
+        let mut first = Ok(());
+        for table in self.tables(keyspace, tables)? {
+            first = first.and(self.0.verify(table, how).await);
+        }
+        first
+    }
+
+    async fn garbage_collect(&self, keyspace: &str, tables: &[String], cells: bool) -> Answer<()> {
+        let granularity = if cells { TombstoneOption::Cell } else { TombstoneOption::Row };
+        for table in self.tables(keyspace, tables)? {
+            ignore_dropped(self.storage()?.collect_garbage(table, granularity).await)?;
+        }
+        Ok(())
+    }
+
+    /// This node, the only one, owns all: nothing is to be dropped.
+    async fn cleanup(&self, keyspace: &str, tables: &[String]) -> Answer<()> {
+        self.tables(keyspace, tables).map(drop)
+    }
+
+    /// All that is written goes to the first directory: nothing is to be moved.
+    async fn relocate(&self, keyspace: &str, tables: &[String]) -> Answer<()> {
+        self.tables(keyspace, tables).map(drop)
     }
 
     async fn import(&self, import: NewImport) -> Answer<Vec<String>> {

@@ -25,7 +25,8 @@ pub use guardrails::{Category, Setting, Shown};
 pub use operator::{
     Answer, Cache, ChunkCache, Cluster, CompactionStats, Life, Liveness, NetworkCache, NewImport,
     NewSnapshot, NodeInfo, Operator, OperatorError, PastCompaction, Release, Replication, Ring,
-    RingNode, RunningCompaction, SnapshotDetails, Snapshots, StopWhich, TableName, TableStats,
+    RingNode, RunningCompaction, Scrub, SnapshotDetails, Snapshots, StopWhich, TableName,
+    TableStats, Verify,
 };
 pub use run::{Reply, run};
 pub use timeout::{Timeout, UnknownTimeout};

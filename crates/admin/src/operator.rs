@@ -52,6 +52,18 @@ pub trait Operator: 'static {
     /// Rewrites the SSTables of tables, chosen as in [`Operator::flush`], in the version that the node writes: those of
     /// others, or `all`.
     async fn upgrade(&self, keyspace: &str, tables: &[String], all: bool) -> Answer<()>;
+    /// Rewrites the SSTables of tables, chosen as in [`Operator::flush`], without what cannot be read.
+    async fn scrub(&self, keyspace: &str, tables: &[String], how: Scrub) -> Answer<()>;
+    /// Looks for damage in the SSTables of tables, chosen as in [`Operator::flush`]. Damage is
+    /// [`OperatorError::Failed`].
+    async fn verify(&self, keyspace: &str, tables: &[String], how: Verify) -> Answer<()>;
+    /// Drops what is deleted, or with `cells` written over, in other SSTables, of tables chosen as in
+    /// [`Operator::flush`].
+    async fn garbage_collect(&self, keyspace: &str, tables: &[String], cells: bool) -> Answer<()>;
+    /// Drops what this node does not own of tables, chosen as in [`Operator::flush`].
+    async fn cleanup(&self, keyspace: &str, tables: &[String]) -> Answer<()>;
+    /// Moves the SSTables of tables, chosen as in [`Operator::flush`], to the directories where they belong.
+    async fn relocate(&self, keyspace: &str, tables: &[String]) -> Answer<()>;
     /// Takes over SSTables; the directories whose were refused. A directory that is not there is
     /// [`OperatorError::Failed`] (`Directory x does not exist`); so is an unknown table.
     async fn import(&self, import: NewImport) -> Answer<Vec<String>>;
@@ -150,6 +162,30 @@ pub struct TableName {
     pub keyspace: String,
     /// Its name.
     pub table: String,
+}
+
+/// How to scrub SSTables.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Scrub {
+    /// A snapshot is taken first.
+    pub snapshot: bool,
+    /// What cannot be read is left out of counters too.
+    pub skip_corrupted: bool,
+    /// Values must be some of their types.
+    pub validate: bool,
+}
+
+/// How to verify SSTables.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Verify {
+    /// All rows are read.
+    pub extended: bool,
+    /// They are of the version that is written.
+    pub check_version: bool,
+    /// What is damaged does not count as repaired any more.
+    pub mutate_repaired: bool,
+    /// No data is read.
+    pub quick: bool,
 }
 
 /// What to take a snapshot of.

@@ -9,6 +9,8 @@ use crate::verb::{Selection, TableFilter, Verb, bad_use, check_snapshot};
 
 const MICROS_PER_MILLI: i64 = 1000;
 const MEBIBYTE: u64 = 1 << 20;
+/// Every node has its own.
+const LOCAL_KEYSPACES: [&str; 2] = ["system", "system_schema"];
 
 /// What a verb said.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -100,6 +102,15 @@ pub async fn run<O: Operator>(env: &Env, operator: &O, verb: Verb) -> Reply {
 
 async fn text<O: Operator>(env: &Env, operator: &O, verb: Verb) -> Answer<String> {
     match verb {
+        Verb::Cleanup { of, jobs } => {
+            let mut said = String::new();
+            let is_shared = |keyspace: &String| !LOCAL_KEYSPACES.contains(&keyspace.as_str());
+            for keyspace in keyspaces(operator, &of).await?.into_iter().filter(is_shared) {
+                said.push_str(&too_many(operator, jobs).await?);
+                operator.cleanup(&keyspace, &of.tables).await?;
+            }
+            return Ok(said);
+        }
         Verb::ClearSnapshot { keyspaces, name, older_than, before, before_text } => {
             let now = env.unix_micros() / MICROS_PER_MILLI;
             let since = older_than.map(|seconds| {
@@ -141,6 +152,14 @@ async fn text<O: Operator>(env: &Env, operator: &O, verb: Verb) -> Answer<String
                 operator.flush(&keyspace, &selection.tables).await?;
             }
         }
+        Verb::GarbageCollect { of, cells, jobs } => {
+            let mut said = String::new();
+            for keyspace in keyspaces(operator, &of).await? {
+                said.push_str(&too_many(operator, jobs).await?);
+                operator.garbage_collect(&keyspace, &of.tables, cells).await?;
+            }
+            return Ok(said);
+        }
         Verb::GetGuardrails(shown) => {
             return guardrails::print(&operator.settings().await?, &shown);
         }
@@ -169,6 +188,19 @@ async fn text<O: Operator>(env: &Env, operator: &O, verb: Verb) -> Answer<String
             return Ok(snapshots::list(&found, ephemeral));
         }
         Verb::RefreshSizeEstimates => operator.refresh_size_estimates().await?,
+        Verb::RelocateSSTables(of) => {
+            for keyspace in keyspaces(operator, &of).await? {
+                operator.relocate(&keyspace, &of.tables).await?;
+            }
+        }
+        Verb::Scrub { of, how, jobs } => {
+            let mut said = String::new();
+            for keyspace in keyspaces(operator, &of).await? {
+                said.push_str(&too_many(operator, jobs).await?);
+                operator.scrub(&keyspace, &of.tables, how).await?;
+            }
+            return Ok(said);
+        }
         Verb::SSTables { of, key, hex, levels } => {
             let line = |(level, file): (Option<usize>, String)| match level.filter(|_| levels) {
                 Some(level) => format!("{level}: {file}\n"),
@@ -226,6 +258,11 @@ async fn text<O: Operator>(env: &Env, operator: &O, verb: Verb) -> Answer<String
                 operator.upgrade(&keyspace, &of.tables, all).await?;
             }
         }
+        Verb::Verify { of, how } => {
+            for keyspace in keyspaces(operator, &of).await? {
+                operator.verify(&keyspace, &of.tables, how).await?;
+            }
+        }
         Verb::Version { verbose } => {
             let release = operator.release().await?;
             let mut text = format!("ReleaseVersion: {}\n", release.version);
@@ -236,6 +273,18 @@ async fn text<O: Operator>(env: &Env, operator: &O, verb: Verb) -> Answer<String
         }
     }
     Ok(String::new())
+}
+
+/// What is said where more is to be done at a time than can be.
+async fn too_many<O: Operator>(operator: &O, jobs: i64) -> Answer<String> {
+    let most = operator.concurrent_compactors().await?;
+    Ok(match u64::try_from(jobs).is_ok_and(|jobs| jobs > most) {
+        true => format!(
+            "jobs ({jobs}) is bigger than configured concurrent_compactors ({most}) on the host, using at most {most} \
+             threads\n"
+        ),
+        false => String::new(),
+    })
 }
 
 /// The keyspaces that a selection means.

@@ -16,7 +16,7 @@ use crate::flush::table_directory;
 use crate::node::{Node, NodeTable};
 use crate::sstables::SSTable;
 use crate::transaction::{Transaction, remove_descriptor};
-use crate::verify::{check_header, verify};
+use crate::verify::Depth;
 
 /// Bytes that are copied at a time where a file cannot be linked.
 const COPY_STEP: usize = 1 << 20;
@@ -67,8 +67,9 @@ impl Node {
         let env = engine.env();
         refuse_tables(engine, from).await?;
         let found = sstables_in(env, from).await?;
+        let depth = if how.verify { Depth::Rows } else { Depth::Header };
         for descriptor in found.keys() {
-            self.inspect(engine, table, from, descriptor, how).await?;
+            self.inspect(engine, table, from, descriptor, depth).await?;
         }
         let Some(first) = found.keys().next() else { return Ok(()) };
         let node_table = self.table(table.id);
@@ -124,26 +125,6 @@ impl Node {
         }
         self.want_compaction(table.id);
         Ok(())
-    }
-
-    /// Refuses what is damaged or is of another table.
-    async fn inspect(
-        &self,
-        engine: &Engine,
-        table: &Arc<Table>,
-        from: &Path,
-        descriptor: &Descriptor,
-        how: Import,
-    ) -> Result<(), StorageError> {
-        let number = self.numbers.next();
-        let opened = SSTable::open(engine.env(), from, descriptor, number, table.is_counter());
-        let sstable = Arc::new(opened.await?);
-        let verdict = match how.verify {
-            true => verify(engine, table, &sstable).await,
-            false => check_header(table, &sstable),
-        };
-        engine.files.forget(number);
-        verdict
     }
 
     /// The name that an SSTable gets here.

@@ -2,6 +2,7 @@
 
 /// Served, with what they do.
 pub(super) const SERVED: &[(&str, &str)] = &[
+    ("cleanup", "Drop what other nodes own of tables"),
     ("clearsnapshot", "Remove snapshots"),
     ("compact", "Merge the SSTables of one or more tables now"),
     ("compactionhistory", "Print the compactions of the last week"),
@@ -16,6 +17,7 @@ pub(super) const SERVED: &[(&str, &str)] = &[
     ("enablebackup", "Keep links to what is flushed (incremental backups)"),
     ("enablebinary", "Serve clients again (native protocol)"),
     ("flush", "Flush one or more tables to disk"),
+    ("garbagecollect", "Drop what newer SSTables say is deleted"),
     ("getcompactionthroughput", "Print how fast compactions may write, in MiB/s"),
     ("getconcurrentcompactors", "Print how many compactions may run at a time"),
     ("getguardrailsconfig", "Print the guardrails as they stand"),
@@ -26,6 +28,8 @@ pub(super) const SERVED: &[(&str, &str)] = &[
     ("info", "Print the node's identity, load, uptime and caches"),
     ("listsnapshots", "Print the snapshots with their sizes"),
     ("refreshsizeestimates", "Estimate the sizes of all tables now"),
+    ("relocatesstables", "Move SSTables to the directories where they belong"),
+    ("scrub", "Rewrite SSTables without what cannot be read of them"),
     ("setcompactionthroughput", "Set how fast compactions may write until the next start"),
     ("setconcurrentcompactors", "Set how many compactions may run at a time"),
     ("setguardrailsconfig", "Set a guardrail until the next start"),
@@ -40,6 +44,7 @@ pub(super) const SERVED: &[(&str, &str)] = &[
     ("stopdaemon", "Drain the node and end it"),
     ("tablestats", "Print counters of tables"),
     ("upgradesstables", "Rewrite SSTables in the version that the node writes"),
+    ("verify", "Look for damage in SSTables"),
     ("version", "Print the release of Cassandra that the node is compatible with"),
 ];
 
@@ -50,7 +55,6 @@ pub(super) const NOT_SERVED: &[&str] = &[
     "bootstrap",
     "checktokenmetadata",
     "cidrfilteringstats",
-    "cleanup",
     "clientstats",
     "decommission",
     "describering",
@@ -69,7 +73,6 @@ pub(super) const NOT_SERVED: &[&str] = &[
     "enableoldprotocolversions",
     "failuredetector",
     "forcecompact",
-    "garbagecollect",
     "gcstats",
     "getauditlog",
     "getauthcacheconfig",
@@ -117,7 +120,6 @@ pub(super) const NOT_SERVED: &[&str] = &[
     "reloadseeds",
     "reloadssl",
     "reloadtriggers",
-    "relocatesstables",
     "removenode",
     "repair",
     "repair_admin",
@@ -126,7 +128,6 @@ pub(super) const NOT_SERVED: &[&str] = &[
     "resetlocalschema",
     "resumehandoff",
     "ring",
-    "scrub",
     "setauthcacheconfig",
     "setautorepairconfig",
     "setbatchlogreplaythrottle",
@@ -152,6 +153,5 @@ pub(super) const NOT_SERVED: &[&str] = &[
     "tpstats",
     "truncatehints",
     "updatecidrgroup",
-    "verify",
     "viewbuildstatus",
 ];

@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use admin::{
     Answer, Cache, Cluster, CompactionStats, Life, Liveness, NetworkCache, NewImport, NewSnapshot,
-    NodeInfo, Operator, OperatorError, PastCompaction, Release, Replication, Ring, RingNode,
-    Setting, SnapshotDetails, StopWhich, TableName, TableStats, Timeout,
+    NodeInfo, Operator, OperatorError, PastCompaction, Release, Replication, Ring, RingNode, Scrub,
+    Setting, SnapshotDetails, StopWhich, TableName, TableStats, Timeout, Verify,
 };
 
 const TOKENS: [i64; 16] = [
@@ -230,6 +230,26 @@ impl Operator for Fake {
 
     async fn upgrade(&self, keyspace: &str, tables: &[String], all: bool) -> Answer<()> {
         self.note(format!("upgrade {keyspace} {tables:?} {all}"))
+    }
+
+    async fn scrub(&self, keyspace: &str, tables: &[String], how: Scrub) -> Answer<()> {
+        self.note(format!("scrub {keyspace} {tables:?} {how:?}"))
+    }
+
+    async fn verify(&self, keyspace: &str, tables: &[String], how: Verify) -> Answer<()> {
+        self.note(format!("verify {keyspace} {tables:?} {how:?}"))
+    }
+
+    async fn garbage_collect(&self, keyspace: &str, tables: &[String], cells: bool) -> Answer<()> {
+        self.note(format!("garbage_collect {keyspace} {tables:?} {cells}"))
+    }
+
+    async fn cleanup(&self, keyspace: &str, tables: &[String]) -> Answer<()> {
+        self.note(format!("cleanup {keyspace} {tables:?}"))
+    }
+
+    async fn relocate(&self, keyspace: &str, tables: &[String]) -> Answer<()> {
+        self.note(format!("relocate {keyspace} {tables:?}"))
     }
 
     async fn import(&self, import: NewImport) -> Answer<Vec<String>> {

@@ -1,0 +1,197 @@
+//! Verbs over SSTables, on files that are damaged or hold what is needless.
+
+use std::path::{Path, PathBuf};
+
+use protocol::Consistency;
+
+use crate::client::Client;
+use crate::node::{Node, Place};
+
+const ROWS: i32 = 600;
+const CHUNK_BYTES: usize = 4096;
+/// Rows are larger than this, so that a chunk holds parts of no more than so many.
+const ROW_BYTES_MIN: usize = 200;
+
+/// A value of row `k` that no compressor makes small.
+fn value(k: i32) -> String {
+    let mut state = k.unsigned_abs() + 1;
+    let mut next = || {
+        state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+        char::from(b'!' + 5 + (state >> 24) as u8 % 80)
+    };
+    (0..ROW_BYTES_MIN).map(|_| next()).filter(|c| *c != '\'').collect()
+}
+
+fn keyspace(client: &mut Client) {
+    client.query(
+        "CREATE KEYSPACE IF NOT EXISTS ks WITH replication = {'class': 'SimpleStrategy', \
+         'replication_factor': 1}",
+    );
+}
+
+fn fill(client: &mut Client, options: &str) {
+    keyspace(client);
+    client.query(&format!("CREATE TABLE ks.t (k int PRIMARY KEY, v text) WITH {options}"));
+    for k in 0..ROWS {
+        client.query(&format!("INSERT INTO ks.t (k, v) VALUES ({k}, '{}')", value(k)));
+    }
+}
+
+fn count(client: &mut Client, table: &str) -> i64 {
+    let rows = client.query(&format!("SELECT count(*) FROM {table}"));
+    i64::from_be_bytes(rows[0][0].as_deref().unwrap().try_into().unwrap())
+}
+
+/// Rows that are there have the value that they were written with; how many there are.
+fn check(client: &mut Client) -> usize {
+    let of = |k: i32, client: &mut Client| {
+        let found = client.query(&format!("SELECT v FROM ks.t WHERE k = {k}"));
+        let right = found.is_empty() || found == [vec![Some(value(k).into_bytes())]];
+        assert!(right, "row {k}: {found:?}");
+        found.len()
+    };
+    (0..ROWS).map(|k| of(k, client)).sum()
+}
+
+/// The files that end so, in directories below `ks` that begin so: a table's own, or those of a snapshot.
+fn own(place: &Place, directory: &str, end: &str) -> Vec<PathBuf> {
+    let (mut found, mut left) = (Vec::new(), vec![place.data().join("data/ks")]);
+    while let Some(place) = left.pop() {
+        let is_wanted = place.file_name().unwrap().to_string_lossy().starts_with(directory);
+        for entry in std::fs::read_dir(place).unwrap() {
+            let path = entry.unwrap().path();
+            match path.is_dir() {
+                true => left.push(path),
+                false if is_wanted && path.to_string_lossy().ends_with(end) => found.push(path),
+                false => {}
+            }
+        }
+    }
+    found
+}
+
+fn damage(path: &Path, at: usize) {
+    let mut bytes = std::fs::read(path).unwrap();
+    bytes[at] ^= 0x10;
+    std::fs::write(path, bytes).unwrap();
+}
+
+fn verify_fails(node: &Node, words: &[&str]) -> String {
+    let (code, out, err) = node.nodetool(words);
+    assert_eq!((code, out.as_str()), (2, ""), "{err}");
+    assert!(err.starts_with("error: corrupt "), "{err}");
+    err
+}
+
+/// Damage, what verify says of it, what scrub leaves, and that the node goes on, here and after a restart.
+fn scrub(number: u8, options: &str, lost_at_most: usize) {
+    let place = Place::new(number);
+    let node = place.serve(&[]);
+    let mut client = Client::connect(&node.ip);
+    fill(&mut client, options);
+    node.verb(&["flush", "ks"]);
+    node.verb(&["verify", "-f", "-e", "ks", "t"]);
+    let data = own(&place, "t-", "-Data.db").remove(0);
+    damage(&data, std::fs::metadata(&data).unwrap().len() as usize / 2);
+    verify_fails(&node, &["verify", "-f", "ks", "t"]);
+    verify_fails(&node, &["verify", "-f", "-e", "ks", "t"]);
+    node.verb(&["verify", "-f", "-q", "ks", "t"]);
+    assert_eq!(node.verb(&["scrub", "ks", "t"]), "");
+    node.verb(&["verify", "-f", "-e", "ks", "t"]);
+    let left = check(&mut client);
+    let lost = ROWS as usize - left;
+    assert!((1..=lost_at_most).contains(&lost), "{lost} rows lost");
+    assert_eq!(count(&mut client, "ks.t"), left as i64);
+    // what was damaged is in the snapshot, as it was
+    let listed = node.verb(&["listsnapshots"]);
+    assert!(listed.contains("\npre-scrub-"), "{listed}");
+    assert_eq!(own(&place, "pre-scrub-", "-Data.db").len(), 1);
+    // what is there can be written over, and a restart changes nothing
+    client.query("INSERT INTO ks.t (k, v) VALUES (-1, 'more')");
+    node.signal("-KILL");
+    drop(node);
+    let node = place.serve(&[]);
+    let mut client = Client::connect(&node.ip);
+    assert_eq!(check(&mut client), left);
+    assert_eq!(count(&mut client, "ks.t"), left as i64 + 1);
+    // of what is whole nothing is lost
+    node.verb(&["scrub", "-ns", "ks", "t"]);
+    assert_eq!(check(&mut client), left);
+}
+
+#[test]
+fn a_scrub_loses_the_damaged_chunk_alone() {
+    let options = "compression = {'class': 'LZ4Compressor', 'chunk_length_in_kb': 4}";
+    scrub(21, options, CHUNK_BYTES / ROW_BYTES_MIN + 2);
+}
+
+#[test]
+fn a_scrub_of_an_uncompressed_table_loses_a_block_alone() {
+    scrub(22, "compression = {'enabled': false}", 65536 / ROW_BYTES_MIN + 2);
+}
+
+#[test]
+fn a_scrub_needs_no_index() {
+    let place = Place::new(23);
+    let node = place.serve(&[]);
+    let mut client = Client::connect(&node.ip);
+    fill(&mut client, "compression = {'enabled': false}");
+    node.verb(&["flush", "ks"]);
+    let index = own(&place, "t-", "-Index.db").remove(0);
+    for at in [0, 100, 1000] {
+        damage(&index, at);
+    }
+    verify_fails(&node, &["verify", "-f", "-q", "ks", "t"]);
+    node.verb(&["scrub", "ks", "t"]);
+    node.verb(&["verify", "-f", "-e", "ks", "t"]);
+    assert_eq!(check(&mut client), ROWS as usize);
+}
+
+#[test]
+fn counters_are_only_scrubbed_when_that_is_asked_for() {
+    let place = Place::new(24);
+    let node = place.serve(&[]);
+    let mut client = Client::connect(&node.ip);
+    keyspace(&mut client);
+    client.query(
+        "CREATE TABLE ks.c (k int PRIMARY KEY, v counter) WITH compression = {'class': 'LZ4Compressor', \
+         'chunk_length_in_kb': 4}",
+    );
+    for k in 0..ROWS {
+        client.query(&format!("UPDATE ks.c SET v = v + 1 WHERE k = {k}"));
+    }
+    node.verb(&["flush", "ks"]);
+    let data = own(&place, "c-", "-Data.db").remove(0);
+    damage(&data, std::fs::metadata(&data).unwrap().len() as usize / 2);
+    let (code, _, err) = node.nodetool(&["scrub", "ks", "c"]);
+    assert_eq!(code, 2, "{err}");
+    assert!(data.exists());
+    assert!(client.try_query("SELECT * FROM ks.c", Consistency::One).is_err());
+    node.verb(&["scrub", "-s", "ks", "c"]);
+    let left = count(&mut client, "ks.c");
+    assert!(0 < left && left < i64::from(ROWS), "{left}");
+}
+
+#[test]
+fn what_verify_asks_for() {
+    let place = Place::new(25);
+    let node = place.serve(&[]);
+    Client::connect(&node.ip).fill(5);
+    let (code, out, _) = node.nodetool(&["verify", "ks"]);
+    assert_eq!(code, 1);
+    assert!(out.starts_with("verify is disabled unless a [-f|--force] override flag"), "{out}");
+    let (code, out, _) = node.nodetool(&["verify", "-f", "nosuch"]);
+    assert_eq!(code, 1);
+    assert!(out.starts_with("nodetool: Keyspace [nosuch] does not exist.\n"), "{out}");
+    node.verb(&["flush"]);
+    // every table of every keyspace, those of the system too
+    node.verb(&["verify", "-f", "-e", "-c"]);
+    node.verb(&["scrub", "-ns"]);
+    node.verb(&["verify", "-f", "-e"]);
+    let said = node.verb(&["cleanup", "-j", "9", "ks"]);
+    assert_eq!(
+        said,
+        "jobs (9) is bigger than configured concurrent_compactors (2) on the host, using at most 2 threads\n"
+    );
+    assert_eq!(node.verb(&["relocatesstables", "ks", "t"]), "");
+}
