@@ -5,6 +5,7 @@ mod adapter;
 mod demo;
 mod error;
 mod guardrails;
+mod histograms;
 mod loop_metrics;
 mod message;
 mod node;

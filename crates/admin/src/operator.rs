@@ -67,6 +67,14 @@ pub trait Operator: 'static {
     /// Takes over SSTables; the directories whose were refused. A directory that is not there is
     /// [`OperatorError::Failed`] (`Directory x does not exist`); so is an unknown table.
     async fn import(&self, import: NewImport) -> Answer<Vec<String>>;
+    /// Takes over what was put into the directories of a table. One that is none is [`OperatorError::BadUse`].
+    async fn refresh(&self, table: &TableName) -> Answer<()>;
+    /// How few and how many SSTables of a table are compacted at once; none for a table that is none.
+    async fn thresholds(&self, table: &TableName) -> Answer<Option<(u32, u32)>>;
+    /// Sets that, until the next start; false for a table that is none.
+    async fn set_thresholds(&self, table: &TableName, thresholds: (u32, u32)) -> Answer<bool>;
+    /// Percentiles of a table, or of all tables but virtual ones.
+    async fn histograms(&self, table: Option<&TableName>) -> Answer<Vec<TableHistograms>>;
     /// The compactions of the last week, the latest first.
     async fn compaction_history(&self) -> Answer<Vec<PastCompaction>>;
     /// Stops compactions under way: those of a kind, or the one of an id.
@@ -162,6 +170,35 @@ pub struct TableName {
     pub keyspace: String,
     /// Its name.
     pub table: String,
+}
+
+/// Values below which a half, 75, 95, 98 and 99 percent of all lie, the least and the greatest.
+pub type Percentiles = [f64; 7];
+
+/// For `tablehistograms`.
+#[derive(Clone, Debug, PartialEq)]
+pub struct TableHistograms {
+    /// Its keyspace.
+    pub keyspace: String,
+    /// Its name.
+    pub table: String,
+    /// Of reads of partitions, in microseconds.
+    pub read_latency: Percentiles,
+    /// Of writes, in microseconds.
+    pub write_latency: Percentiles,
+    /// Of SSTables that a read of a partition took something from.
+    pub sstables: Percentiles,
+    /// Bytes and cells of partitions in SSTables; none without SSTables.
+    pub partitions: Option<(Sizes, Sizes)>,
+}
+
+/// Percentiles of sizes; the first five are not known where a size is beyond a limit.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Sizes {
+    /// They are known.
+    Known(Percentiles),
+    /// A size is beyond this limit.
+    Beyond(i64, Percentiles),
 }
 
 /// How to scrub SSTables.

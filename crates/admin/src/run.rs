@@ -3,8 +3,8 @@
 use env::Env;
 
 use crate::guardrails;
-use crate::operator::{Answer, NewSnapshot, Operator, OperatorError};
-use crate::output::{cluster, compaction, info, snapshots, status, tables};
+use crate::operator::{Answer, NewSnapshot, Operator, OperatorError, TableName};
+use crate::output::{cluster, compaction, histograms, info, snapshots, status, tables};
 use crate::verb::{Selection, TableFilter, Verb, bad_use, check_snapshot};
 
 const MICROS_PER_MILLI: i64 = 1000;
@@ -96,8 +96,41 @@ pub async fn run<O: Operator>(env: &Env, operator: &O, verb: Verb) -> Reply {
                 }
             }
         }
+        // What is said of it comes before anything that may fail.
+        Verb::Refresh(words) => {
+            let said = "nodetool refresh is deprecated, use nodetool import instead\n";
+            let done = match <[String; 2]>::try_from(words) {
+                Ok([keyspace, table]) => operator.refresh(&TableName { keyspace, table }).await,
+                Err(_) => Err(OperatorError::BadUse("refresh requires ks and cf args".to_owned())),
+            };
+            match done.map_err(Reply::from) {
+                Ok(()) => Reply::ok(said),
+                Err(reply) => Reply { out: said.to_owned() + &reply.out, ..reply },
+            }
+        }
+        Verb::GetCompactionThreshold(of) => match operator.thresholds(&of).await {
+            Ok(Some((min, max))) => Reply::ok(format!(
+                "Current compaction thresholds for {}/{}: \n min = {min},  max = {max}\n",
+                of.keyspace, of.table
+            )),
+            Ok(None) => no_store(&of),
+            Err(error) => error.into(),
+        },
+        Verb::SetCompactionThreshold { of, min, max } => {
+            match operator.set_thresholds(&of, (min, max)).await {
+                Ok(true) => Reply::default(),
+                Ok(false) => no_store(&of),
+                Err(error) => error.into(),
+            }
+        }
         verb => text(env, operator, verb).await.map_or_else(Reply::from, Reply::ok),
     }
+}
+
+/// What nodetool says of a table that is none, and ends.
+fn no_store(of: &TableName) -> Reply {
+    let err = format!("ColumnFamilyStore for {}/{} not found.\n", of.keyspace, of.table);
+    Reply { out: String::new(), err, exit: 1 }
 }
 
 async fn text<O: Operator>(env: &Env, operator: &O, verb: Verb) -> Answer<String> {
@@ -217,7 +250,12 @@ async fn text<O: Operator>(env: &Env, operator: &O, verb: Verb) -> Answer<String
             operator.set_compaction_throughput(mebibytes.saturating_mul(MEBIBYTE)).await?;
         }
         Verb::SetConcurrentCompactors(count) => operator.set_concurrent_compactors(count).await?,
-        Verb::Import { .. } | Verb::Snapshot { .. } => {}
+        // Those that are carried out above.
+        Verb::Import { .. }
+        | Verb::Snapshot { .. }
+        | Verb::Refresh(_)
+        | Verb::GetCompactionThreshold(_)
+        | Verb::SetCompactionThreshold { .. } => {}
         Verb::SetGuardrails(arguments) => {
             let settings = guardrails::settings(&arguments)?;
             let set = operator.set_guardrails(&settings).await;
@@ -249,6 +287,10 @@ async fn text<O: Operator>(env: &Env, operator: &O, verb: Verb) -> Answer<String
         Verb::StopDaemon => {
             operator.stop_daemon().await?;
             return Ok("Cassandra has shutdown.\n".to_owned());
+        }
+        Verb::TableHistograms(of) => {
+            let found = operator.histograms(of.as_ref()).await?;
+            return Ok(found.iter().map(histograms::print).collect());
         }
         Verb::TableStats { filter, human_readable } => {
             return table_stats(env, operator, &filter, human_readable).await;

@@ -12,11 +12,12 @@
 //! crc32 over prefix, kind, time (two ints: low, high), files
 //! ```
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use crc32fast::Hasher;
 use env::Env;
-use sstable::descriptor::Descriptor;
+use sstable::descriptor::{Component, Descriptor};
 
 use crate::error::StorageError;
 
@@ -190,19 +191,48 @@ pub(crate) async fn remove_descriptor(
     remove_table(env, directory, &prefix(directory, descriptor)).await
 }
 
-/// Ends the transactions that a crash left in a directory, one way or the other.
-pub(crate) async fn clean_up(env: &Env, directory: &Path) -> Result<(), StorageError> {
+/// The logs in a directory.
+async fn logs_in(env: &Env, directory: &Path) -> Result<Vec<PathBuf>, StorageError> {
     let entries = env.read_dir(directory).await;
     let entries = entries.map_err(|e| StorageError::io("cannot list", directory, e))?;
-    let logs = || entries.iter().filter(|e| e.name.contains("_txn_") && e.name.ends_with(".log"));
-    if logs().next().is_some() && !env.planted("transactions_not_synced") {
+    let is_log = |name: &str| name.contains("_txn_") && name.ends_with(".log");
+    let logs = entries.iter().filter(|entry| is_log(&entry.name));
+    Ok(logs.map(|entry| directory.join(&entry.name)).collect())
+}
+
+/// The SSTables of a directory that transactions under way bring or take away.
+pub(crate) async fn named_in_logs(
+    env: &Env,
+    directory: &Path,
+) -> Result<BTreeSet<Descriptor>, StorageError> {
+    let mut named = BTreeSet::new();
+    for path in logs_in(env, directory).await? {
+        let text = match env.read_file(&path, LOG_BYTES_MAX).await {
+            Ok(text) => text,
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => continue,
+            Err(error) => return Err(StorageError::io("cannot read", &path, error)),
+        };
+        let text = String::from_utf8_lossy(&text).into_owned();
+        for (_, prefix) in text.lines().map_while(parse) {
+            let name = Path::new(&prefix).file_name().map(|name| name.to_string_lossy());
+            let file = name.map(|name| format!("{name}{}", Component::Data));
+            let parsed = file.and_then(|file| Descriptor::parse(&file).ok());
+            named.extend(parsed.map(|(descriptor, _)| descriptor));
+        }
+    }
+    Ok(named)
+}
+
+/// Ends the transactions that a crash left in a directory, one way or the other.
+pub(crate) async fn clean_up(env: &Env, directory: &Path) -> Result<(), StorageError> {
+    let logs = logs_in(env, directory).await?;
+    if !logs.is_empty() && !env.planted("transactions_not_synced") {
         // A process killed in the middle may have left names that only the page cache has. What is done here must
         // not become durable before what it follows from: a log found committed would come back as it was before.
         let synced = env.sync_dir(directory).await;
         synced.map_err(|e| StorageError::io("cannot sync", directory, e))?;
     }
-    for entry in logs() {
-        let path = directory.join(&entry.name);
+    for path in logs {
         let text = env.read_file(&path, LOG_BYTES_MAX).await;
         let text = text.map_err(|e| StorageError::io("cannot read", &path, e))?;
         let text = String::from_utf8_lossy(&text);

@@ -106,14 +106,12 @@ fn scrub(number: u8, options: &str, lost_at_most: usize) {
     let listed = node.verb(&["listsnapshots"]);
     assert!(listed.contains("\npre-scrub-"), "{listed}");
     assert_eq!(own(&place, "pre-scrub-", "-Data.db").len(), 1);
-    // what is there can be written over, and a restart changes nothing
-    client.query("INSERT INTO ks.t (k, v) VALUES (-1, 'more')");
+    // a crash changes nothing
     node.signal("-KILL");
     drop(node);
     let node = place.serve(&[]);
     let mut client = Client::connect(&node.ip);
     assert_eq!(check(&mut client), left);
-    assert_eq!(count(&mut client, "ks.t"), left as i64 + 1);
     // of what is whole nothing is lost
     node.verb(&["scrub", "-ns", "ks", "t"]);
     assert_eq!(check(&mut client), left);
@@ -194,4 +192,133 @@ fn what_verify_asks_for() {
         "jobs (9) is bigger than configured concurrent_compactors (2) on the host, using at most 2 threads\n"
     );
     assert_eq!(node.verb(&["relocatesstables", "ks", "t"]), "");
+}
+
+#[test]
+fn what_is_deleted_elsewhere_is_collected() {
+    let place = Place::new(26);
+    let node = place.serve(&[]);
+    let mut client = Client::connect(&node.ip);
+    fill(&mut client, "compression = {'enabled': false}");
+    node.verb(&["disableautocompaction", "ks", "t"]);
+    node.verb(&["flush", "ks"]);
+    let bytes = || -> u64 {
+        own(&place, "t-", "-Data.db")
+            .iter()
+            .map(|path| std::fs::metadata(path).unwrap().len())
+            .sum()
+    };
+    let all = bytes();
+    for k in 0..ROWS / 2 {
+        client.query(&format!("DELETE FROM ks.t WHERE k = {k}"));
+    }
+    for k in ROWS / 2..ROWS {
+        client.query(&format!("UPDATE ks.t SET v = '{}' WHERE k = {k}", value(k)));
+    }
+    node.verb(&["flush", "ks"]);
+    // as long as a file that was replaced may still be read, it is there
+    let falls_below = |limit: u64| {
+        let deadline = std::time::Instant::now() + crate::node::PATIENCE;
+        while bytes() >= limit {
+            assert!(std::time::Instant::now() < deadline, "{} bytes", bytes());
+            std::thread::yield_now();
+        }
+    };
+    let with_both = bytes();
+    assert_eq!(node.verb(&["garbagecollect", "ks", "t"]), "");
+    falls_below(with_both - all / 4);
+    assert_eq!(check(&mut client), ROWS as usize / 2);
+    node.verb(&["garbagecollect", "-g", "CELL", "ks", "t"]);
+    falls_below(with_both - all * 3 / 4);
+    assert_eq!(check(&mut client), ROWS as usize / 2);
+    node.signal("-KILL");
+    drop(node);
+    let node = place.serve(&[]);
+    let mut client = Client::connect(&node.ip);
+    assert_eq!(check(&mut client), ROWS as usize / 2);
+}
+
+#[test]
+fn what_is_put_into_the_directory_of_a_table_is_taken_over() {
+    let place = Place::new(27);
+    let node = place.serve(&[]);
+    let mut client = Client::connect(&node.ip);
+    client.fill(50);
+    node.verb(&["snapshot", "-t", "one", "ks"]);
+    let parts = own(&place, "one", "");
+    let parts: Vec<_> =
+        parts.iter().filter(|path| path.to_string_lossy().contains("-big-")).collect();
+    let home = parts[0].ancestors().nth(3).unwrap();
+    client.query("TRUNCATE ks.t");
+    assert_eq!(count(&mut client, "ks.t"), 0);
+    let put = |from: &Path, number: &str| {
+        let name = from.file_name().unwrap().to_str().unwrap().replacen("nb-1-", number, 1);
+        std::fs::copy(from, home.join(&name)).unwrap();
+        home.join(name)
+    };
+    // one that is damaged is refused, and all beside it
+    let mut there: Vec<PathBuf> = parts.iter().map(|path| put(path, "nb-70-")).collect();
+    let data = |path: &&PathBuf| path.to_string_lossy().ends_with("-Data.db");
+    let good = std::fs::read(parts.iter().find(|path| data(path)).unwrap()).unwrap();
+    let bad = there.iter().find(data).unwrap().clone();
+    damage(&bad, 20);
+    let said = "nodetool refresh is deprecated, use nodetool import instead\n";
+    let (code, out, err) = node.nodetool(&["refresh", "ks", "t"]);
+    assert_eq!((code, out.as_str()), (2, said), "{err}");
+    assert_eq!(count(&mut client, "ks.t"), 0);
+    std::fs::write(&bad, good).unwrap();
+    assert_eq!(node.verb(&["refresh", "ks", "t"]), said);
+    client.check(50);
+    there.retain(|path| path.exists());
+    assert!(there.is_empty(), "{there:?}");
+    // there is nothing more, and what is flushed gets a name of its own
+    assert_eq!(node.verb(&["refresh", "ks", "t"]), said);
+    client.fill(50);
+    node.verb(&["flush", "ks"]);
+    client.check(50);
+    let (code, out, _) = node.nodetool(&["refresh", "ks"]);
+    assert_eq!((code, out.starts_with(said)), (1, true));
+    assert!(out.contains("nodetool: refresh requires ks and cf args\n"), "{out}");
+    node.stop();
+    let node = place.serve(&[]);
+    Client::connect(&node.ip).check(50);
+}
+
+#[test]
+fn thresholds_and_histograms_of_tables() {
+    let place = Place::new(28);
+    let node = place.serve(&[]);
+    let mut client = Client::connect(&node.ip);
+    client.fill(50);
+    let thresholds = || node.verb(&["getcompactionthreshold", "ks", "t"]);
+    assert_eq!(thresholds(), "Current compaction thresholds for ks/t: \n min = 4,  max = 32\n");
+    node.verb(&["setcompactionthreshold", "ks", "t", "2", "8"]);
+    assert_eq!(thresholds(), "Current compaction thresholds for ks/t: \n min = 2,  max = 8\n");
+    let (code, _, err) = node.nodetool(&["getcompactionthreshold", "ks", "x"]);
+    assert_eq!((code, err.as_str()), (1, "ColumnFamilyStore for ks/x not found.\n"));
+    let none = node.verb(&["tablehistograms", "ks", "t"]);
+    assert!(none.starts_with("No SSTables exists, unable to calculate"), "{none}");
+    node.verb(&["flush", "ks"]);
+    // two are enough now
+    client.fill(50);
+    node.verb(&["flush", "ks"]);
+    let deadline = std::time::Instant::now() + crate::node::PATIENCE;
+    while own(&place, "t-", "-Data.db").len() > 1 {
+        assert!(std::time::Instant::now() < deadline);
+        std::thread::yield_now();
+    }
+    client.check(50);
+    let text = node.verb(&["tablehistograms", "ks.t"]);
+    let line = |name: &str| {
+        let line = text.lines().find(|line| line.starts_with(name)).unwrap();
+        let values = line.split_whitespace().skip(1).map(|value| value.parse::<f64>().unwrap());
+        values.collect::<Vec<f64>>()
+    };
+    let [_, _, sstables, bytes, cells] = line("50%")[..] else { panic!("{text}") };
+    assert_eq!((sstables, cells), (1.0, 1.0), "{text}");
+    assert!((10.0..60.0).contains(&bytes), "{text}");
+    assert!(line("Max")[0] > 0.0 && line("Max")[1] >= line("Min")[1], "{text}");
+    let (code, out, _) = node.nodetool(&["tablehistograms", "ks", "x"]);
+    assert_eq!(code, 1);
+    assert!(out.starts_with("nodetool: Unknown table ks.x\n"), "{out}");
 }

@@ -66,6 +66,8 @@ pub enum Verb {
         /// How many SSTables at a time.
         jobs: i64,
     },
+    /// How few and how many SSTables of a table are compacted at once.
+    GetCompactionThreshold(TableName),
     /// How fast compactions may write.
     GetCompactionThroughput {
         /// As a number with a fraction.
@@ -73,6 +75,15 @@ pub enum Verb {
     },
     /// How many compactions may run at a time.
     GetConcurrentCompactors,
+    /// Sets how few and how many SSTables of a table are compacted at once, until the next start.
+    SetCompactionThreshold {
+        /// Of which table.
+        of: TableName,
+        /// How few.
+        min: u32,
+        /// How many.
+        max: u32,
+    },
     /// Sets how fast compactions may write, until the next start.
     SetCompactionThroughput {
         /// A second; 0 is no limit.
@@ -187,6 +198,8 @@ pub enum Verb {
         /// The same as the operator wrote it.
         ttl_text: Option<String>,
     },
+    /// Takes over what was put into the directories of a table: keyspace and table.
+    Refresh(Vec<String>),
     /// Puts SSTables into the directories where they belong.
     RelocateSSTables(Selection),
     /// Rewrites SSTables without what cannot be read.
@@ -211,6 +224,8 @@ pub enum Verb {
     StatusBinary,
     /// Ends the node.
     StopDaemon,
+    /// Percentiles of a table, or of all.
+    TableHistograms(Option<TableName>),
     /// Counters of tables.
     TableStats {
         /// Which.
@@ -373,6 +388,7 @@ impl Verb {
             "enablebinary" => Self::EnableBinary,
             "flush" => Self::Flush(selection(args)),
             "garbagecollect" => sstables::garbage_collect(args)?,
+            "getcompactionthreshold" => sstables::get_thresholds(args)?,
             "getcompactionthroughput" => {
                 Self::GetCompactionThroughput { precise: args.flag(&["-d", "--precise-mib"]) }
             }
@@ -388,8 +404,10 @@ impl Verb {
             }
             "listsnapshots" => snapshots::list(args),
             "refreshsizeestimates" => Self::RefreshSizeEstimates,
+            "refresh" => Self::Refresh(args.rest()),
             "relocatesstables" => sstables::relocate(args)?,
             "scrub" => sstables::scrub(args)?,
+            "setcompactionthreshold" => sstables::set_thresholds(args)?,
             "setcompactionthroughput" => compactions::set_throughput(args)?,
             "setconcurrentcompactors" => compactions::set_concurrent(args)?,
             "setguardrailsconfig" => Self::SetGuardrails(args.rest()),
@@ -405,6 +423,7 @@ impl Verb {
             "statusbinary" => Self::StatusBinary,
             "stop" => compactions::stop(args)?,
             "stopdaemon" => Self::StopDaemon,
+            "tablehistograms" => sstables::histograms(args)?,
             "tablestats" => table_stats(args)?,
             "upgradesstables" => compactions::upgrade(args)?,
             "verify" => sstables::verify(args)?,

@@ -3,7 +3,7 @@
 
 use super::args::Args;
 use super::{Verb, VerbError, selection};
-use crate::operator::{Scrub, Verify};
+use crate::operator::{Scrub, TableName, Verify};
 
 /// What is said where `verify` is not forced.
 const VERIFY_DISABLED: &str = "verify is disabled unless a [-f|--force] override flag is provided. See CASSANDRA-9947 and \
@@ -76,6 +76,71 @@ pub(super) fn relocate(args: &mut Args) -> Result<Verb, VerbError> {
     Ok(Verb::RelocateSSTables(selection(args)))
 }
 
+fn refused<T>(text: &str) -> Result<T, VerbError> {
+    Err(VerbError::Arguments(text.to_owned()))
+}
+
+/// The table of `ks table`, and what follows.
+fn table<const N: usize>(
+    args: &mut Args,
+    otherwise: &str,
+) -> Result<(TableName, [String; N]), VerbError> {
+    let mut words = args.rest();
+    if words.len() != N + 2 {
+        return refused(otherwise);
+    }
+    let rest = words.split_off(2);
+    let (Ok([keyspace, table]), Ok(rest)) = (<[String; 2]>::try_from(words), rest.try_into())
+    else {
+        return refused(otherwise);
+    };
+    Ok((TableName { keyspace, table }, rest))
+}
+
+pub(super) fn get_thresholds(args: &mut Args) -> Result<Verb, VerbError> {
+    let (of, []) = table(args, "getcompactionthreshold requires ks and cf args")?;
+    Ok(Verb::GetCompactionThreshold(of))
+}
+
+pub(super) fn set_thresholds(args: &mut Args) -> Result<Verb, VerbError> {
+    let otherwise = "setcompactionthreshold requires ks, cf, min, and max threshold args.";
+    let (of, [min, max]) = table(args, otherwise)?;
+    let number = |text: &str| match text.parse::<i32>() {
+        Ok(number) => Ok(number),
+        Err(_) => refused(&format!("For input string: \"{text}\"")),
+    };
+    let (min, max) = (number(&min)?, number(&max)?);
+    let (Ok(least), Ok(most)) = (u32::try_from(min), u32::try_from(max)) else {
+        return refused("Thresholds must be positive integers");
+    };
+    match (least <= most, least >= 2 || most == 0) {
+        (false, _) => refused("Min threshold cannot be greater than max."),
+        (true, false) => refused("Min threshold must be at least 2"),
+        (true, true) => Ok(Verb::SetCompactionThreshold { of, min: least, max: most }),
+    }
+}
+
+pub(super) fn histograms(args: &mut Args) -> Result<Verb, VerbError> {
+    let words = args.rest();
+    let name = |keyspace: &str, table: &str| {
+        let (keyspace, table) = (keyspace.to_owned(), table.to_owned());
+        Ok(Verb::TableHistograms(Some(TableName { keyspace, table })))
+    };
+    match words.as_slice() {
+        [] => Ok(Verb::TableHistograms(None)),
+        [keyspace, table] if !keyspace.contains('.') && !table.contains('.') => {
+            name(keyspace, table)
+        }
+        [word] => match word.split('.').collect::<Vec<_>>()[..] {
+            [keyspace, table] => name(keyspace, table),
+            _ => refused("tablehistograms requires keyspace and table name arguments"),
+        },
+        _ => refused(
+            "tablehistograms requires <keyspace> <table> or <keyspace.table> format argument.",
+        ),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -107,6 +172,42 @@ mod tests {
             Verify { extended: true, check_version: true, mutate_repaired: true, quick: false };
         let of = Selection::default();
         assert_eq!(parse("verify -f -t -e -c -r"), Ok(Verb::Verify { of, how }));
+    }
+
+    #[test]
+    fn thresholds_must_make_sense() {
+        let text = |line: &str| parse(line).unwrap_err().to_string();
+        let requires = "setcompactionthreshold requires ks, cf, min, and max threshold args.";
+        assert_eq!(text("setcompactionthreshold ks t 4"), requires);
+        assert_eq!(text("setcompactionthreshold ks t x 4"), "For input string: \"x\"");
+        assert_eq!(
+            text("setcompactionthreshold ks t -- -1 4"),
+            "Thresholds must be positive integers"
+        );
+        assert_eq!(
+            text("setcompactionthreshold ks t 5 4"),
+            "Min threshold cannot be greater than max."
+        );
+        assert_eq!(text("setcompactionthreshold ks t 1 4"), "Min threshold must be at least 2");
+        assert_eq!(
+            text("getcompactionthreshold ks"),
+            "getcompactionthreshold requires ks and cf args"
+        );
+        assert!(matches!(
+            parse("setcompactionthreshold ks t 2 4"),
+            Ok(Verb::SetCompactionThreshold { min: 2, max: 4, .. })
+        ));
+    }
+
+    #[test]
+    fn histograms_of_one_table_or_of_all() {
+        let of = TableName { keyspace: "ks".into(), table: "t".into() };
+        for line in ["tablehistograms ks t", "tablehistograms ks.t"] {
+            assert_eq!(parse(line), Ok(Verb::TableHistograms(Some(of.clone()))));
+        }
+        assert_eq!(parse("tablehistograms"), Ok(Verb::TableHistograms(None)));
+        assert!(parse("tablehistograms ks").is_err());
+        assert!(parse("tablehistograms a.b c").is_err());
     }
 
     #[test]

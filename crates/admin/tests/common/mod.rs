@@ -6,7 +6,7 @@ use std::time::Duration;
 use admin::{
     Answer, Cache, Cluster, CompactionStats, Life, Liveness, NetworkCache, NewImport, NewSnapshot,
     NodeInfo, Operator, OperatorError, PastCompaction, Release, Replication, Ring, RingNode, Scrub,
-    Setting, SnapshotDetails, StopWhich, TableName, TableStats, Timeout, Verify,
+    Setting, SnapshotDetails, StopWhich, TableHistograms, TableName, TableStats, Timeout, Verify,
 };
 
 const TOKENS: [i64; 16] = [
@@ -257,6 +257,24 @@ impl Operator for Fake {
         let refused = refused.collect();
         self.note(format!("{import:?}"))?;
         Ok(refused)
+    }
+
+    async fn refresh(&self, table: &TableName) -> Answer<()> {
+        self.note(format!("refresh {table:?}"))
+    }
+
+    async fn thresholds(&self, table: &TableName) -> Answer<Option<(u32, u32)>> {
+        Ok((table.table != "nosuch").then_some((4, 32)))
+    }
+
+    async fn set_thresholds(&self, table: &TableName, thresholds: (u32, u32)) -> Answer<bool> {
+        self.note(format!("thresholds {table:?} {thresholds:?}"))?;
+        Ok(table.table != "nosuch")
+    }
+
+    async fn histograms(&self, table: Option<&TableName>) -> Answer<Vec<TableHistograms>> {
+        self.note(format!("histograms {table:?}"))?;
+        Ok(Vec::new())
     }
 
     async fn compaction_history(&self) -> Answer<Vec<PastCompaction>> {

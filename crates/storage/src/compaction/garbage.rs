@@ -100,12 +100,12 @@ impl Shadow {
             }
             self.step().await?;
         }
-        let version = match Unfiltered::from_packed(&self.head) {
-            Unfiltered::Row(version) if order == Ordering::Equal && !self.head.is_empty() => {
-                Some(version)
-            }
-            _ => None,
-        };
+        let is_there = order == Ordering::Equal && !self.head.is_empty();
+        let version = is_there.then(|| Unfiltered::from_packed(&self.head));
+        let version = version.and_then(|version| match version {
+            Unfiltered::Row(version) => Some(version),
+            Unfiltered::Marker(_) => None,
+        });
         // One that a later liveness undoes is no reason.
         let for_good = version.filter(|version| !version.is_shadowable());
         let of_row = for_good.map_or(Deletion::LIVE, |version| version.deletion());

@@ -206,6 +206,21 @@ impl Node {
         })
     }
 
+    /// How few and how many SSTables of a table are compacted at once.
+    ///
+    /// # Errors
+    /// If the table is unknown.
+    pub fn compaction_thresholds(&self, id: TableId) -> Result<(u32, u32), StorageError> {
+        let table = self.engine()?.store(id)?.table();
+        Ok(self.table(id).thresholds(&table))
+    }
+
+    /// Sets that, until the next start.
+    pub fn set_compaction_thresholds(&self, id: TableId, thresholds: (u32, u32)) {
+        self.table(id).set_thresholds(thresholds);
+        self.want_compaction(id);
+    }
+
     /// Stops compactions under way that `which` names; how many. They leave the table as it was.
     pub fn stop_compactions(&self, which: impl Fn(&RunningCompaction) -> bool) -> usize {
         let running = self.compactions.running.borrow();
