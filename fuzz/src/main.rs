@@ -3,6 +3,7 @@
 //! A target panics where something is wrong; libFuzzer adds limits of memory and time.
 #![no_main]
 
+mod commitlog;
 mod cql_text;
 mod files;
 mod frames;
@@ -29,6 +30,7 @@ const TARGETS: &[(&str, Target)] = &[
     ("sstable", files::sstable),
     ("trie", files::trie),
     ("mutation", files::mutation),
+    ("commitlog", commitlog::commitlog),
 ];
 
 fn target() -> Target {

@@ -1,6 +1,7 @@
 //! A Helenus node under test: built, started on an address of its own with an empty data directory, stopped at the end.
 
 use std::io::{BufRead, BufReader};
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
@@ -20,18 +21,45 @@ pub struct Node {
     pub ip: String,
 }
 
+/// Names a folder with a built `helenus` and `nodetool` that are run in place of released ones.
+const BUILT: &str = "HELENUS_BUILT";
+
 /// Builds the node's binary as it is released.
 pub fn build() -> Outcome {
+    build_released("helenus")
+}
+
+fn build_released(package: &str) -> Outcome {
+    if std::env::var_os(BUILT).is_some() {
+        return Ok(());
+    }
     machine::run(
         Command::new("cargo")
-            .args(["build", "--release", "--package", "helenus"])
+            .args(["build", "--release", "--package", package])
             .current_dir(machine::root()),
     )
 }
 
+fn built(name: &str) -> Command {
+    let folder = std::env::var_os(BUILT).map(PathBuf::from);
+    Command::new(folder.unwrap_or_else(|| machine::root().join("target/release")).join(name))
+}
+
 /// The released binary.
 pub fn command() -> Command {
-    Command::new(machine::root().join("target/release/helenus"))
+    built("helenus")
+}
+
+/// Builds the operator's client as it is released.
+pub fn build_nodetool() -> Outcome {
+    build_released("nodetool")
+}
+
+/// The operator's client, for the node that has its data there.
+pub fn nodetool(data: &Path) -> Command {
+    let mut command = built("nodetool");
+    command.arg("--data-dir").arg(data);
+    command
 }
 
 impl Node {

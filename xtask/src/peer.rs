@@ -62,7 +62,22 @@ impl Peer {
 
     /// Starts one on the data directory that is there.
     pub fn start_again(name: &str, ip: &str, heap: &str) -> Outcome<Self> {
-        Self::launch(machine::cache().join("run").join(name), ip, heap, &[])
+        Self::start_again_with(name, ip, heap, &[])
+    }
+
+    /// The same with settings of the script's own.
+    pub fn start_again_with(
+        name: &str,
+        ip: &str,
+        heap: &str,
+        settings: &[(&str, &Path)],
+    ) -> Outcome<Self> {
+        Self::launch(machine::cache().join("run").join(name), ip, heap, settings)
+    }
+
+    /// Ends it at once.
+    pub fn kill(self) -> Outcome {
+        machine::run(Command::new("kill").arg("-9").arg(self.pid()?.to_string()))
     }
 
     fn launch(dir: PathBuf, ip: &str, heap: &str, settings: &[(&str, &Path)]) -> Outcome<Self> {

@@ -52,6 +52,12 @@ pub enum NodeError {
         /// Where it would listen.
         address: std::net::IpAddr,
     },
+    /// The commit log cannot be compressed so.
+    #[error("commitlog_compression: {0}")]
+    LogCompression(String),
+    /// `commitlog_archiving.properties` makes no sense.
+    #[error("commitlog_archiving.properties: {0}")]
+    Archiving(#[from] storage::commitlog::ArchivingError),
     /// There is no TLS as the configuration wants it.
     #[error("client_encryption_options: {0}")]
     Tls(String),

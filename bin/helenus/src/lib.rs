@@ -4,6 +4,7 @@
 mod adapter;
 mod demo;
 mod error;
+mod failure;
 mod guardrails;
 mod histograms;
 mod loop_metrics;

@@ -44,6 +44,9 @@ struct Arguments {
     demo: bool,
 }
 
+/// The file that says how the commit log is archived and restored, beside the configuration.
+const ARCHIVING: &str = "commitlog_archiving.properties";
+
 fn configuration(arguments: &Arguments) -> Result<Config, String> {
     let mut config = match &arguments.config {
         None => Config::default(),
@@ -71,6 +74,18 @@ fn configuration(arguments: &Arguments) -> Result<Config, String> {
     settings.extend(arguments.set.iter().cloned());
     let settings = settings.iter().map(String::as_str);
     config.set_all(settings).map_err(|error| error.to_string())?;
+    if let Some(path) = &arguments.config {
+        // Cassandra looks for it where its yaml is
+        #[expect(clippy::disallowed_methods, reason = "no shard runs yet")]
+        let text = std::fs::read_to_string(path.with_file_name(ARCHIVING));
+        match text {
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
+            text => {
+                let text = text.map_err(|error| format!("{ARCHIVING}: {error}"))?;
+                config.commitlog_archiving = text;
+            }
+        }
+    }
     Ok(config)
 }
 
@@ -92,6 +107,9 @@ fn run(config: Config, demo: bool) -> Result<(), NodeError> {
 }
 
 fn announce(ready: &Ready) {
+    for (path, at) in &ready.replay.damaged {
+        eprintln!("{}: damaged from byte {at} on; the rest is ignored", path.display());
+    }
     for (path, at) in &ready.replay.torn {
         eprintln!("{}: broke off at byte {at}; what followed was never durable", path.display());
     }

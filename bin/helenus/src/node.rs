@@ -128,7 +128,7 @@ pub async fn run_shard(
 ) -> Result<(), NodeError> {
     let storage_mesh = mesh.clone();
     let shards = Shards::new(&env, move |to, job| storage_mesh.send(to, Message::Storage(job)));
-    let engine = Engine::new(&env, storage_options(&config), shards, first_schema());
+    let engine = Engine::new(&env, storage_options(&config)?, shards, first_schema());
     let registry = Registry::sharing(env.shard() as u32, engine.weight().clone());
     let count = |name, help| registry.counter(Name::new("Client", name), Unit::Count, help);
     let node_mesh = mesh.clone();
@@ -163,6 +163,7 @@ pub async fn run_shard(
         changing: Semaphore::new(1),
         is_empty: Cell::new(false),
     });
+    node.watch_log();
     env.spawn(Class::Statement, Rc::clone(&node).dispatch());
     env.spawn(Class::Background, Rc::clone(&node).tick());
     let result = match env.shard() {
@@ -242,6 +243,11 @@ impl Node {
         f: impl FnOnce(&Rc<Self>) -> T + Send + 'static,
     ) -> Result<T, Stopping> {
         self.shards.call(shard, f).await
+    }
+
+    /// Runs `f` on the first shard some time soon, unless the node ends before.
+    pub(crate) fn send_to_first(&self, f: impl FnOnce(&Rc<Self>) + Send + 'static) {
+        self.shards.send(0, f);
     }
 
     /// Lets time pass for the metrics.
@@ -371,6 +377,7 @@ impl Node {
             self.mesh.send(shard, Message::Opened(Arc::clone(&identity)));
         }
         self.prepare_roles(&mut notes).await?;
+        notes.extend(booted.replay.notes.iter().cloned());
         let (replay, clock_behind) = (booted.replay, booted.clock_behind);
         notes.iter().for_each(|note| self.say("WARN", note.clone()));
         if !clock_behind.is_zero() {
@@ -455,7 +462,8 @@ impl Node {
             let path = path.to_path_buf();
             move |source| NodeError::Directory { path, source }
         };
-        let all = config.data_file_directories.iter().chain([
+        let captured = config.cdc.as_ref().map(|cdc| &cdc.directory);
+        let all = config.data_file_directories.iter().chain(captured).chain([
             &config.data_dir,
             &config.commitlog_directory,
             &config.hints_directory,

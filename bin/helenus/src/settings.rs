@@ -2,9 +2,9 @@
 
 use std::net::{IpAddr, SocketAddr};
 
-use config::{CommitLogSync, Config, Host};
-use storage::FlushCompression;
-use storage::commitlog::SyncMode;
+use config::{CommitFailurePolicy, CommitLogSync, Config, Host};
+use storage::commitlog::{Archiving, CdcOptions, Compression, SyncMode};
+use storage::{FlushCompression, LogSettings};
 
 use crate::error::NodeError;
 
@@ -38,19 +38,43 @@ fn ip(key: &'static str, host: &Host) -> Result<IpAddr, NodeError> {
     }
 }
 
+fn log_settings(config: &Config) -> Result<LogSettings, NodeError> {
+    let compression = config.commitlog_compression.as_ref().map(|compression| {
+        Compression::new(&compression.class, compression.parameters.clone())
+            .map_err(|error| NodeError::LogCompression(error.to_string()))
+    });
+    Ok(LogSettings {
+        compression: compression.transpose()?,
+        mutation_bytes_max: Some(config.max_mutation_size as usize),
+        goes_on_after_failure: config.commit_failure_policy == CommitFailurePolicy::Ignore,
+        archiving: Archiving::parse(&config.commitlog_archiving)?,
+        cdc: config.cdc.as_ref().map(|cdc| CdcOptions {
+            directory: cdc.directory.clone(),
+            total_bytes: cdc.total_space,
+            blocks_writes: cdc.blocks_writes,
+            check_interval: cdc.check_interval,
+        }),
+        ignore_replay_errors: config.commitlog_ignore_replay_errors,
+    })
+}
+
 /// Settings of the storage engine: a quarter of the budget for memtables, another for chunks of SSTables.
-pub fn storage_options(config: &Config) -> storage::Options {
+///
+/// # Errors
+/// If the commit log's compressor is unknown.
+pub fn storage_options(config: &Config) -> Result<storage::Options, NodeError> {
     let budget = memory_budget(config);
     let sync = match config.commitlog_sync {
         CommitLogSync::Periodic { period, lag_block } => SyncMode::Periodic { period, lag_block },
         CommitLogSync::Batch => SyncMode::Batch,
         CommitLogSync::Group { window } => SyncMode::Group { window },
     };
-    storage::Options {
+    Ok(storage::Options {
         data_directories: config.data_file_directories.clone(),
         commitlog_directory: config.commitlog_directory.clone(),
         sync,
         segment_bytes: config.commitlog_segment_size as u32,
+        log: log_settings(config)?,
         commitlog_bytes: config.commitlog_total_space.unwrap_or(COMMITLOG_BYTES),
         memtable_bytes: config.memtable_space.unwrap_or(budget / 4),
         cleanup_threshold: config.memtable_cleanup_threshold,
@@ -65,7 +89,7 @@ pub fn storage_options(config: &Config) -> storage::Options {
             config::FlushCompression::Table => FlushCompression::Table,
         },
         uuid_identifiers: config.uuid_sstable_identifiers,
-    }
+    })
 }
 
 /// How many compactions run at a time: as many as there are data directories, where the configuration does not say, but

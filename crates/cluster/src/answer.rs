@@ -8,7 +8,6 @@ use protocol::{
     WriteType,
 };
 use storage::StorageError;
-use storage::commitlog::LogError;
 
 /// How a statement ended.
 #[derive(Debug)]
@@ -120,10 +119,9 @@ pub(crate) fn write_error(
 ) -> ErrorResponse {
     match error {
         StorageError::Deadline => ErrorResponse::write_timeout(consistency, 0, 1, write_type),
-        StorageError::Log(LogError::TooLarge { bytes, max }) => invalid(format!(
-            "Rejected an oversized mutation ({bytes}/{max}); see max_mutation_size"
-        )),
-        StorageError::UnknownTable(_) => invalid(error.to_string()),
+        StorageError::MutationTooLarge(_) | StorageError::UnknownTable(_) => {
+            invalid(error.to_string())
+        }
         StorageError::Encode(_) => plain(ErrorDetail::ServerError, error.to_string()),
         _ => {
             let mut response = ErrorResponse::write_failure(consistency, 0, 1, write_type, &[]);

@@ -101,7 +101,9 @@ pub async fn boot(engine: &Rc<Engine>, config: &Config) -> Result<Booted, BootEr
     if let Some(host_id) = saved.as_ref().and_then(host_id) {
         set_host_id(engine, host_id).await?;
     }
+    let notes = node.restore_log().await?;
     let mut replay = node.replay(&|table| table.id == local_id, &BTreeMap::new()).await?;
+    replay.notes = notes;
     let saved = internal::read_row(engine, &local, b"local").await?;
     let identity = identity(&env, config, saved.as_ref())?;
     set_host_id(engine, identity.host_id).await?;
@@ -132,6 +134,8 @@ fn add(replay: &mut Replay, more: Replay) {
     replay.applied += more.applied;
     replay.unknown = more.unknown;
     replay.torn = more.torn;
+    replay.damaged = more.damaged;
+    replay.too_late = more.too_late;
 }
 
 async fn set_host_id(engine: &Rc<Engine>, host_id: [u8; 16]) -> Result<(), StorageError> {

@@ -4,7 +4,7 @@ use cql::guard::violation;
 use cql::permission::is_system;
 use cql::select::key_values;
 use rows::RowRef;
-use schema::{Column, Table};
+use schema::Column;
 use storage::{Finding, Oversized};
 use types::maybe_quote;
 
@@ -50,27 +50,8 @@ pub fn oversized(finding: &Finding<'_>) -> Option<String> {
 
 fn partition(finding: &Finding<'_>) -> String {
     let Finding { table, file, .. } = finding;
-    let key = key_text(table, finding.key);
+    let key = table.key_text(finding.key);
     format!("{}.{}:{key} on sstable {}", table.keyspace, table.name, file.display())
-}
-
-/// A partition's key as plain text: components between colons (`AbstractCompositeType.getString`).
-fn key_text(table: &Table, key: &[u8]) -> String {
-    let columns = &table.partition_key;
-    let values = columns.iter().zip(key_values(table, key));
-    let texts: Vec<String> = values.map(|(column, value)| column.ty.to_text(value)).collect();
-    match texts.as_slice() {
-        [text] => text.clone(),
-        texts => texts.iter().map(|text| escaped(text)).collect::<Vec<_>>().join(":"),
-    }
-}
-
-fn escaped(text: &str) -> String {
-    let mut text = text.replace(':', "\\:");
-    if text.ends_with(['\\', '!']) {
-        text.push('!');
-    }
-    text
 }
 
 /// Where a collection is.

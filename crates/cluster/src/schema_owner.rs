@@ -127,6 +127,7 @@ impl Coordinator {
             default_replication: self.config.default_keyspace_rf,
             masking: self.config.dynamic_data_masking_enabled,
             now: timestamp / 1_000_000,
+            cdc_enabled: self.config.cdc.is_some(),
             ..ChangeOptions::default()
         };
         if let (Some(guard), true) = (guard, ddl.creates_index()) {

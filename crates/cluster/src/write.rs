@@ -225,6 +225,13 @@ impl Coordinator {
             check_replicas(keyspace, consistency, &self.identity.data_center, false)?;
         }
         let durable = |keyspace: &str| schema.keyspace(keyspace).is_none_or(|ks| ks.durable_writes);
+        if needs_log || mutations.len() > 1 {
+            // one that is alone is refused as a whole where it is logged
+            for (_, mutation) in &mutations {
+                let checked = self.engine.check_size(mutation);
+                checked.map_err(|error| write_error(&error, consistency, write_type))?;
+            }
+        }
         let all = mutations.into_iter().map(|(ks, m)| (durable(&ks), m)).collect();
         let deadline = self.write_deadline(write_type, request);
         let run = async {

@@ -1,6 +1,7 @@
 //! The typed configuration: what the keys that are served come to, defaults and derived
 //! values included.
 
+use std::collections::BTreeMap;
 use std::net::IpAddr;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -75,6 +76,28 @@ pub enum CommitFailurePolicy {
     StopCommit,
     Ignore,
     Die,
+}
+
+/// `commitlog_compression`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LogCompression {
+    /// The compressor's class, with or without its package.
+    pub class: String,
+    /// Its parameters.
+    pub parameters: BTreeMap<String, String>,
+}
+
+/// Change data capture (`cdc_enabled` and the keys that go with it).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Cdc {
+    /// `cdc_raw_directory`.
+    pub directory: PathBuf,
+    /// `cdc_total_space`, in bytes; `None`: 4 GiB or an eighth of the disk, if less.
+    pub total_space: Option<u64>,
+    /// `cdc_block_writes`.
+    pub blocks_writes: bool,
+    /// `cdc_free_space_check_interval`.
+    pub check_interval: Duration,
 }
 
 /// `endpoint_snitch`, as far as served.
@@ -285,6 +308,14 @@ pub struct Config {
     pub commitlog_total_space: Option<u64>,
     /// `max_mutation_size`, in bytes; half a segment where it is not set.
     pub max_mutation_size: u64,
+    /// `commitlog_compression`.
+    pub commitlog_compression: Option<LogCompression>,
+    /// The text of `commitlog_archiving.properties`, if there is one.
+    pub commitlog_archiving: String,
+    /// `commitlog_ignore_replay_errors`.
+    pub commitlog_ignore_replay_errors: bool,
+    /// `cdc_enabled` and the keys that go with it.
+    pub cdc: Option<Cdc>,
     /// `disk_failure_policy`.
     pub disk_failure_policy: DiskFailurePolicy,
     /// `commit_failure_policy`.
@@ -505,6 +536,10 @@ impl Config {
             commitlog_segment_size: get.segment_size()?,
             commitlog_total_space: get.some_base("commitlog_total_space"),
             max_mutation_size: get.max_mutation_size()?,
+            commitlog_compression: get.commitlog_compression(),
+            commitlog_archiving: String::new(),
+            commitlog_ignore_replay_errors: get.bool("commitlog_ignore_replay_errors"),
+            cdc: get.cdc(&data_dir),
             disk_failure_policy: get.disk_failure_policy(),
             commit_failure_policy: get.commit_failure_policy(),
             memtable_space: get.memtable_space(),

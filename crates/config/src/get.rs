@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use crate::config::{
-    Auth, AuthCache, ClientTls, CommitFailurePolicy, CommitLogSync, Config, DiskFailurePolicy,
-    FlushCompression, Host, NativeTransport, ReadSizes, Snitch, Store, Timeouts,
+    Auth, AuthCache, Cdc, ClientTls, CommitFailurePolicy, CommitLogSync, Config, DiskFailurePolicy,
+    FlushCompression, Host, LogCompression, NativeTransport, ReadSizes, Snitch, Store, Timeouts,
 };
 use crate::error::{Error, Result};
 use crate::key::{Key, Value};
@@ -430,6 +430,26 @@ impl Get<'_> {
         }
     }
 
+    pub fn commitlog_compression(&self) -> Option<LogCompression> {
+        let class = self.some_text("commitlog_compression.class_name").filter(|c| !c.is_empty())?;
+        let given = match self.value("commitlog_compression.parameters") {
+            Value::Map(entries) => entries,
+            _ => Vec::new(),
+        };
+        let shown = given.into_iter().filter_map(|(name, value)| Some((name, value.show()?)));
+        Some(LogCompression { class, parameters: shown.collect() })
+    }
+
+    pub fn cdc(&self, data_dir: &Path) -> Option<Cdc> {
+        let directory = self.some_text("cdc_raw_directory");
+        self.bool("cdc_enabled").then(|| Cdc {
+            directory: directory.map_or_else(|| data_dir.join("cdc_raw"), PathBuf::from),
+            total_space: self.some_base("cdc_total_space").filter(|bytes| *bytes != 0),
+            blocks_writes: self.bool("cdc_block_writes"),
+            check_interval: self.duration("cdc_free_space_check_interval"),
+        })
+    }
+
     pub fn segment_size(&self) -> Result<u64> {
         self.below_two_gib("commitlog_segment_size")
     }
@@ -526,6 +546,12 @@ impl Get<'_> {
             }
             if let Some((other, _)) = single.iter().skip(i + 1).find(|(_, p)| p == path) {
                 return self.refuse(name, format!("{other} is the same"));
+            }
+        }
+        if let Some(cdc) = &config.cdc {
+            let data = config.data_file_directories.iter().map(PathBuf::as_path);
+            if data.chain(single.map(|(_, path)| path)).any(|other| other == cdc.directory) {
+                return self.refuse("cdc_raw_directory", "it serves another purpose too");
             }
         }
         let mut data = config.data_file_directories.clone();

@@ -27,8 +27,9 @@ mod values;
 mod yaml;
 
 pub use config::{
-    Auth, AuthCache, ClientTls, CommitFailurePolicy, CommitLogSync, Config, DiskFailurePolicy,
-    FlushCompression, Host, Lookup, NativeTransport, ReadSizes, Snitch, Store, Timeouts,
+    Auth, AuthCache, Cdc, ClientTls, CommitFailurePolicy, CommitLogSync, Config, DiskFailurePolicy,
+    FlushCompression, Host, LogCompression, Lookup, NativeTransport, ReadSizes, Snitch, Store,
+    Timeouts,
 };
 pub use error::{Error, Result};
 pub use get::MAX_TOKENS;

@@ -142,6 +142,7 @@ fn derived(config: &Config, key: &Key) -> Option<Value> {
         "authenticator.class_name" => text("AllowAllAuthenticator"),
         "authorizer.class_name" => text("AllowAllAuthorizer"),
         "authenticator.parameters" | "authorizer.parameters" => Some(Value::Map(Vec::new())),
+        "cdc_raw_directory" => config.cdc.as_ref().and_then(|cdc| path(&cdc.directory)),
         "commitlog_directory" => path(&config.commitlog_directory),
         "commitlog_sync" => text("periodic"),
         "commitlog_sync_period" => match config.commitlog_sync {

@@ -78,6 +78,25 @@ fn refusals_name_key_value_and_what_is_expected() {
 }
 
 #[test]
+fn compression_and_capture_of_the_log_are_read() {
+    let config = Config::from_yaml(
+        "commitlog_compression:\n  - class_name: ZstdCompressor\n    parameters:\n      - compression_level: \"7\"\n\
+         cdc_enabled: true\ncdc_total_space: 64MiB\ncdc_block_writes: false\n",
+    )
+    .unwrap();
+    let compression = config.commitlog_compression.unwrap();
+    assert_eq!(compression.class, "ZstdCompressor");
+    assert_eq!(compression.parameters.get("compression_level").map(String::as_str), Some("7"));
+    let cdc = config.cdc.unwrap();
+    assert_eq!(cdc.directory, std::path::Path::new("./data/cdc_raw"));
+    assert_eq!((cdc.total_space, cdc.blocks_writes), (Some(64 << 20), false));
+    let plain = Config::from_yaml("commitlog_compression:\n").unwrap();
+    assert_eq!((plain.commitlog_compression, plain.cdc), (None, None));
+    let text = refusal("cdc_enabled: true\ncdc_raw_directory: x\ncommitlog_directory: x");
+    assert!(text.contains("it serves another purpose too"), "{text}");
+}
+
+#[test]
 fn what_we_do_not_serve_stops_the_start() {
     for yaml in [
         "authenticator: MutualTlsAuthenticator",
@@ -90,7 +109,7 @@ fn what_we_do_not_serve_stops_the_start() {
         "client_encryption_options: { enabled: true, require_endpoint_verification: true }",
         "client_encryption_options: { optional: true, store_type: BCFKS }",
         "server_encryption_options: { internode_encryption: all }",
-        "cdc_enabled: true",
+        "automatic_sstable_upgrade: true",
         "user_defined_functions_enabled: true",
         "audit_logging_options: { enabled: true }",
         "default_secondary_index_enabled: false",
@@ -214,7 +233,7 @@ fn a_set_overrides_under_any_name_and_changes_nothing_on_error() {
     assert_eq!(config.shards, Some(3));
     assert_eq!(config.cluster_name, "a: b # c");
     let before = config.clone();
-    for bad in ["shards", "shards=0", "shard=1", "cdc_enabled=true", "rpc_address=a b"] {
+    for bad in ["shards", "shards=0", "shard=1", "trickle_fsync=true", "rpc_address=a b"] {
         assert!(config.set(bad).is_err(), "{bad}");
         assert_eq!(config, before);
     }

@@ -9,6 +9,7 @@ use crate::file::{File, OpenOptions};
 use crate::real;
 use crate::real::files::Record;
 use crate::recorder::RecordedOp;
+use crate::sim::Change;
 use crate::sim::disk::{self, SimLock};
 use crate::stats::IoKind;
 
@@ -91,7 +92,7 @@ impl Env {
                 self.changing(&path.clone(), op, move || std::fs::create_dir_all(path)).await
             }
             Make::Sim(port) => {
-                disk::meta(self, port, move |model, _| {
+                disk::change_names(self, port, Change::MakeDir, path.clone(), move |model| {
                     let ops = model.create_dir_all(&path)?;
                     ops.into_iter().for_each(|op| model.name_ended(op));
                     Ok(())
@@ -126,7 +127,7 @@ impl Env {
                 self.changing(&from.clone(), op, move || std::fs::rename(from, to)).await
             }
             Make::Sim(port) => {
-                disk::meta(self, port, move |model, _| {
+                disk::change_names(self, port, Change::Rename, to.clone(), move |model| {
                     let op = model.rename(&from, &to)?;
                     model.name_ended(op);
                     Ok(())
@@ -145,7 +146,7 @@ impl Env {
                 self.changing(&path.clone(), op, move || std::fs::remove_file(path)).await
             }
             Make::Sim(port) => {
-                disk::meta(self, port, move |model, _| {
+                disk::change_names(self, port, Change::Remove, path.clone(), move |model| {
                     let op = model.remove_file(&path)?;
                     model.name_ended(op);
                     Ok(())
@@ -164,7 +165,7 @@ impl Env {
                 self.changing(&path.clone(), op, move || std::fs::remove_dir_all(path)).await
             }
             Make::Sim(port) => {
-                disk::meta(self, port, move |model, _| {
+                disk::change_names(self, port, Change::RemoveDir, path.clone(), move |model| {
                     let ops = model.remove_dir_all(&path)?;
                     ops.into_iter().for_each(|op| model.name_ended(op));
                     Ok(())
@@ -184,7 +185,7 @@ impl Env {
                 self.changing(&from.clone(), op, move || std::fs::hard_link(from, to)).await
             }
             Make::Sim(port) => {
-                disk::meta(self, port, move |model, _| {
+                disk::change_names(self, port, Change::Link, to.clone(), move |model| {
                     let op = model.hard_link(&from, &to)?;
                     model.name_ended(op);
                     Ok(())
@@ -304,6 +305,9 @@ impl Env {
         file.sync_all().await?;
         drop(file);
         self.rename(&temporary, path).await?;
+        if self.planted("rename_not_synced") {
+            return Ok(());
+        }
         self.sync_dir(parent(path)).await
     }
 }

@@ -21,6 +21,7 @@ mod file;
 mod fs;
 mod mesh;
 mod net;
+mod process;
 pub mod real;
 mod recorder;
 mod rng;
@@ -32,7 +33,7 @@ mod timer;
 
 pub use buf::{ALIGNMENT, AlignedBuf, IoBuf};
 pub use class::{CLASSES, Class};
-pub use disk_model::{Cut, DiskModel, SECTOR};
+pub use disk_model::{Cut, DiskModel, SECTOR, Tear};
 pub use env::{Env, SLICE, STALL, Sleep, TimedOut, Yield};
 pub use executor::{HookGuard, Task};
 pub use file::{File, OpenOptions};

@@ -13,6 +13,7 @@ pub struct ColumnMap {
     statics: Box<[Option<Target>]>,
     regulars: Box<[Option<Target>]>,
     identity: bool,
+    keeps_complex_deletions: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -43,7 +44,14 @@ impl ColumnMap {
             })
         };
         let identity = same(&statics) && same(&regulars);
-        Self { statics, regulars, identity }
+        Self { statics, regulars, identity, keeps_complex_deletions: false }
+    }
+
+    /// The same, except that the deletion of a complex column stays, however long ago the column was
+    /// dropped: Cassandra flushes it and then does not read it.
+    #[must_use]
+    pub fn keeping_complex_deletions(self) -> Self {
+        Self { keeps_complex_deletions: true, ..self }
     }
 
     /// Does it change nothing? Then [`Self::apply`] need not be called.
@@ -55,7 +63,8 @@ impl ColumnMap {
     pub fn cell<'a>(&self, is_static: bool, cell: CellRef<'a>) -> Option<CellRef<'a>> {
         let targets = if is_static { &self.statics } else { &self.regulars };
         let target = (*targets.get(usize::from(cell.column))?)?;
-        let dropped = target.dropped_at.is_some_and(|at| cell.timestamp <= at);
+        let stays = self.keeps_complex_deletions && cell.is_complex_deletion();
+        let dropped = !stays && target.dropped_at.is_some_and(|at| cell.timestamp <= at);
         (!dropped).then_some(CellRef { column: target.column, ..cell })
     }
 

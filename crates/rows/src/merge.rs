@@ -61,6 +61,35 @@ pub fn merge_versions<'a>(
     }
 }
 
+/// The only version of a row, as the deletion that holds where it stands leaves it (`Row.filter`). The
+/// deletion of a complex column that is as old as that deletion stays, other than in a merge: what
+/// Cassandra flushes and what it digests has it.
+pub fn filter_row<'a>(
+    layout: &Layout,
+    row: RowRef<'a>,
+    active: Deletion,
+    out: &'a mut RowBuilder,
+) -> Option<RowRef<'a>> {
+    let keeps = |cell: &CellRef<'_>| match cell.is_complex_deletion() {
+        true => !active.supersedes(&cell.as_deletion()),
+        false => !active.deletes(cell.timestamp),
+    };
+    let deletion = row.deletion();
+    let liveness = row.liveness().filter(|liveness| !active.deletes(liveness.timestamp));
+    let is_whole = active.is_live()
+        || deletion.supersedes(&active)
+        || (deletion.is_live() && liveness == row.liveness() && row.cells().all(|c| keeps(&c)));
+    if is_whole {
+        return Some(row).filter(|row| !row.is_empty());
+    }
+    out.start_like(row);
+    out.set_head(Head { liveness, deletion: Deletion::LIVE, ..Head::of(row) });
+    for cell in row.cells().filter(keeps) {
+        out.cell_in_order(cell);
+    }
+    Some(out.finish_row(layout)).filter(|row| !row.is_empty())
+}
+
 /// Would the deletion take anything out of the row?
 fn is_touched_by(row: RowRef<'_>, active: Deletion) -> bool {
     if active.is_live() {

@@ -7,7 +7,7 @@ use crate::clustering::{BoundKind, BoundRef};
 use crate::compare::compare;
 use crate::layout::Layout;
 use crate::marker::{MarkerRef, Unfiltered};
-use crate::merge::merge_versions;
+use crate::merge::{filter_row, merge_versions};
 use crate::row::RowRef;
 use crate::time::Deletion;
 use std::cmp::Ordering;
@@ -105,6 +105,9 @@ impl UnfilteredMerger {
             return Step::End;
         };
         let merged = match first {
+            Unfiltered::Row(row) if heads.sources() == 1 => {
+                filter_row(layout, row, self.active_deletion(), out).map(Unfiltered::Row)
+            }
             Unfiltered::Row(_) => {
                 let versions = self.consumed.iter().filter_map(|source| row(heads.head(*source)));
                 merge_versions(layout, versions, self.active_deletion(), out).map(Unfiltered::Row)

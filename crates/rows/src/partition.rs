@@ -142,6 +142,22 @@ impl PartitionUpdate {
             && self.ranges.is_empty()
     }
 
+    /// The latest timestamp in it (`PartitionUpdate.maxTimestamp`); `i64::MIN` if there is nothing.
+    pub fn max_timestamp(&self) -> i64 {
+        let of = |deletion: Deletion| match deletion.is_live() {
+            true => i64::MIN,
+            false => deletion.marked_for_delete_at,
+        };
+        let row = |row: RowRef<'_>| {
+            let cells = row.cells().map(|cell| cell.timestamp).max();
+            let liveness = row.liveness().map(|liveness| liveness.timestamp);
+            of(row.deletion()).max(cells.max(liveness).unwrap_or(i64::MIN))
+        };
+        let rows = self.static_row().into_iter().chain(self.rows.iter()).map(row);
+        let ranges = self.ranges.iter().map(|range| of(range.deletion));
+        rows.chain(ranges).max().unwrap_or(i64::MIN).max(of(self.deletion))
+    }
+
     /// About how many bytes it takes: what memory is accounted with.
     pub fn size(&self) -> usize {
         const RANGE: usize = size_of::<RangeTombstone>();

@@ -40,6 +40,40 @@ fn split(facts: &[(usize, Fact)], sources: usize) -> Vec<Vec<Fact>> {
     parts
 }
 
+/// `Row.filter`: where nothing is merged, the deletion of a complex column stays that is as old as what deletes the row.
+#[test]
+fn only_a_merge_drops_the_deletion_of_a_column_at_the_time_of_another() {
+    let layout = layout();
+    let clustering = Clustering::new([Some([0, 0, 0, 1].as_slice()), Some(b"a")]);
+    let at = |timestamp| Deletion::new(timestamp, 100);
+    let filtered = |row_deletion: Deletion, active: Deletion| {
+        let (mut row, mut out) = (RowBuilder::new(), RowBuilder::new());
+        row.start_row(clustering.as_ref());
+        row.liveness(Liveness::new(5));
+        row.deletion(row_deletion);
+        row.complex_deletion(2, at(7));
+        row.cell(CellRef::live(2, Some(b"p"), 7, b""));
+        row.cell(CellRef::live(2, Some(b"q"), 8, b""));
+        let kept = filter_row(&layout, row.finish_row(&layout), active, &mut out);
+        kept.map_or(Vec::new(), |row| {
+            row.cells().map(|cell| (cell.is_complex_deletion(), cell.timestamp)).collect()
+        })
+    };
+    assert_eq!(filtered(Deletion::LIVE, at(7)), [(true, 7), (false, 8)]);
+    assert_eq!(filtered(Deletion::LIVE, at(6)), [(true, 7), (false, 7), (false, 8)]);
+    assert_eq!(filtered(Deletion::LIVE, at(8)), []);
+    assert_eq!(filtered(at(6), at(5)), [(true, 7), (false, 7), (false, 8)]);
+    let merged = |active| {
+        let (mut row, mut out) = (RowBuilder::new(), RowBuilder::new());
+        row.start_row(clustering.as_ref());
+        row.complex_deletion(2, at(7));
+        row.cell(CellRef::live(2, Some(b"q"), 8, b""));
+        let row = row.finish_row(&layout);
+        merge_rows(&layout, row, row, active, &mut out).map_or(0, |row| row.cells().count())
+    };
+    assert_eq!((merged(at(6)), merged(at(7))), (2, 1));
+}
+
 /// `Cells.resolveRegular`, rule by rule: each wins over all before it.
 #[test]
 fn of_two_cells_the_stronger_wins() {
@@ -89,7 +123,8 @@ proptest! {
     #[test]
     fn streams_merge_to_what_the_model_says(
         facts in prop::collection::vec((0usize..12, fact()), 0..60),
-        sources in 1usize..12,
+        // of one alone nothing is merged: the test above
+        sources in 2usize..12,
     ) {
         let layout = layout();
         let updates: Vec<_> =

@@ -64,6 +64,17 @@ impl Table {
         Ok(values)
     }
 
+    /// A partition's key as plain text: components between colons (`AbstractCompositeType.getString`).
+    pub fn key_text(&self, key: &[u8]) -> String {
+        let values = self.partition_key_values(key).unwrap_or_default();
+        let values = self.partition_key.iter().zip(values);
+        let texts: Vec<String> = values.map(|(column, value)| column.ty.to_text(value)).collect();
+        match texts.as_slice() {
+            [text] => text.clone(),
+            texts => texts.iter().map(|text| escaped(text)).collect::<Vec<_>>().join(":"),
+        }
+    }
+
     /// Is there no ring to spread keys over, and so the token of a key the key itself (`LocalPartitioner`)? So it is in all
     /// virtual tables but `streaming`, of which nobody said so.
     pub fn is_ordered_by_key(&self) -> bool {
@@ -96,6 +107,14 @@ impl Table {
         });
         order.unwrap_or(Ordering::Equal)
     }
+}
+
+fn escaped(text: &str) -> String {
+    let mut text = text.replace(':', "\\:");
+    if text.ends_with(['\\', '!']) {
+        text.push('!');
+    }
+    text
 }
 
 fn compose<V: AsRef<[u8]>>(values: &[V]) -> Result<Vec<u8>, KeyError> {

@@ -15,6 +15,7 @@ pub const ENGINE: &[Bug] = &[
     Bug { name: "ack_before_sync", seeds: 40 },
     Bug { name: "replay_skips_last", seeds: 20 },
     Bug { name: "segment_recycled_early", seeds: 60 },
+    Bug { name: "sync_retried", seeds: 100 },
     Bug { name: "flush_published_before_sync", seeds: 40 },
     Bug { name: "tombstone_purged_early", seeds: 60 },
     Bug { name: "stale_cache_after_flush", seeds: 10 },
@@ -23,6 +24,19 @@ pub const ENGINE: &[Bug] = &[
 /// Those that it had once, long after its other checks passed. Two more are planted in the storage engine's own tests,
 /// where they take fewer seeds.
 pub const ONCE: &[Bug] = &[Bug { name: "replay_not_synced", seeds: 1000 }];
+
+/// Those that crash images must find, and within how many images, at [`IMAGES_PER_SEED`] of a seed.
+pub const IMAGES: &[Bug] = &[
+    Bug { name: "flush_published_before_sync", seeds: 40 },
+    Bug { name: "rename_not_synced", seeds: 40 },
+    Bug { name: "inputs_removed_before_commit", seeds: 40 },
+    Bug { name: "segment_recycled_early", seeds: 40 },
+    Bug { name: "truncation_recorded_late", seeds: 40 },
+    Bug { name: "snapshot_described_before_linked", seeds: 40 },
+];
+
+/// Images of a seed: as many as make a good use of the world that they are of.
+pub const IMAGES_PER_SEED: usize = 25;
 
 /// Those of the whole node.
 pub const WHOLE: &[Bug] = &[

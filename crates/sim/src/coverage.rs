@@ -40,6 +40,7 @@ pub const REQUIRED: &[&str] = &[
     "commitlog.rotate",
     "commitlog.discard",
     "commitlog.failed",
+    "commitlog.given_up",
     "memtable.full",
     "flush.done",
     "sstable.durable",
@@ -95,8 +96,19 @@ pub const REQUIRED_OF_CONDITIONS: &[&str] = &[
     "paxos.unfinished",
 ];
 
-/// Branches that a test of their own reaches and no seed does: worlds do not alter tables, nor collect garbage.
-pub const REACHED_BY_TESTS: &[&str] = &["cas.outdated", "compaction.garbage"];
+/// Branches that a test of their own reaches: worlds do not alter tables, archive or collect garbage, and only those of the engine alone
+/// capture.
+pub const REACHED_BY_TESTS: &[&str] = &[
+    "cas.outdated",
+    "cdc.forbidden",
+    "cdc.oldest_deleted",
+    "cdc.replayed",
+    "commitlog.archived",
+    "commitlog.not_archived",
+    "commitlog.restored",
+    "compaction.garbage",
+    "replay.too_late",
+];
 
 /// Sums over seeds.
 #[derive(Clone, Debug, Default)]

@@ -73,6 +73,15 @@ fn configuration(plan: &Plan, address: IpAddr) -> Config {
     };
     let options = &plan.options;
     config.commitlog_segment_size = u64::from(options.segment_bytes).max(SEGMENT_BYTES_MIN);
+    config.commitlog_compression =
+        options.log.compression.as_ref().map(|compression| config::LogCompression {
+            class: compression.class().to_owned(),
+            parameters: Default::default(),
+        });
+    config.commit_failure_policy = match options.log.goes_on_after_failure {
+        true => config::CommitFailurePolicy::Ignore,
+        false => config::CommitFailurePolicy::StopCommit,
+    };
     config.commitlog_total_space = Some(options.commitlog_bytes);
     config.memtable_space = Some(options.memtable_bytes + MEMTABLE_BYTES_MORE);
     config.memtable_cleanup_threshold = options.cleanup_threshold;

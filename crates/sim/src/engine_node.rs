@@ -2,29 +2,56 @@
 //! the shard that owns the key. Faster to simulate than a whole node, and what fails is near.
 
 use std::cell::{Cell, RefCell};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use std::sync::Arc;
 
 use env::sim::{NodeId, World};
-use env::sync::{OneshotSender, Queue, oneshot};
+use env::sync::{OneshotSender, Queue, Semaphore, oneshot};
 use env::{Class, Env, Mesh};
 use rows::{CellRef, RowRef, Unfiltered};
-use schema::{Schema, TableId};
+use schema::Schema;
 use storage::commitlog::Position;
 use storage::shards::{Job, Shards};
-use storage::{Engine, KeyRef, Node, Options, PartitionKey, StorageError};
+use storage::snapshot::{SNAPSHOTS, Snapshot};
+use storage::{Engine, Import, KeyRef, Node, Options, PartitionKey, StorageError, table_directory};
 
-use crate::operation::{Answer, Column, Query, Range, Row, Value, Write};
+use crate::operation::{Answer, Column, Query, Range, Row, TABLES, Value, Write};
 use crate::plan::Plan;
 use crate::site::Site;
 use crate::tables;
 use crate::workload::{Failed, Target};
 
+/// What the names of the files begin with that say up to where the log's records of a table are void.
+pub const TRUNCATION: &str = "truncated-";
 /// Requests that wait at a shard.
 const QUEUE_LIMIT: usize = 1024;
+
+/// What an operator may ask for, of the table of that number.
+#[derive(Clone, Debug)]
+pub enum Order {
+    /// `nodetool flush`.
+    Flush(u8),
+    /// `nodetool compact`.
+    Compact(u8),
+    /// `nodetool snapshot`, with its name and a time to live.
+    Snapshot(u8, String, Option<i64>),
+    /// `nodetool clearsnapshot`, or the end of that time.
+    Clear(u8, String),
+    /// A snapshot is taken and brought back as SSTables that somebody else wrote; they stay where they are, or not.
+    Import(u8, String, bool),
+}
+
+/// Snapshots by their directories.
+#[derive(Clone, Debug, Default)]
+pub struct SnapshotsKnown {
+    /// Taken, as was acknowledged.
+    pub taken: BTreeSet<PathBuf>,
+    /// That were to go, or that files are taken from.
+    pub going: BTreeSet<PathBuf>,
+}
 
 /// What travels between the shards.
 pub type Message = Job<Rc<Engine>>;
@@ -47,6 +74,10 @@ enum Request {
         what: u64,
         reply: OneshotSender<Result<(), Failed>>,
     },
+    Order {
+        order: Order,
+        reply: OneshotSender<Result<(), Failed>>,
+    },
 }
 
 /// The way into a node, whichever life it is in.
@@ -56,23 +87,29 @@ pub struct Door {
     serving: Cell<bool>,
     /// Largest timestamp given out: what a node keeps on its disk, with a reserve.
     floor: Cell<i64>,
-    /// Up to where the log's records of tables are void: what a node keeps on its disk.
-    truncated: RefCell<BTreeMap<TableId, Position>>,
+    /// TRUNCATE takes a snapshot before.
+    auto_snapshot: bool,
+    /// Snapshots that were taken, and that went.
+    pub snapshots: RefCell<SnapshotsKnown>,
+    /// Who empties a table, or brings SSTables back into one, holds it.
+    emptying: Semaphore,
     options: Options,
     schema: Arc<Schema>,
 }
 
 impl Door {
     /// Of a node with these settings.
-    pub fn new(options: Options) -> Rc<Self> {
+    pub fn new(options: Options, auto_snapshot: bool, schema: Arc<Schema>) -> Rc<Self> {
         Rc::new(Self {
             queues: RefCell::default(),
             node: RefCell::default(),
             serving: Cell::new(false),
             floor: Cell::new(0),
-            truncated: RefCell::default(),
+            auto_snapshot,
+            snapshots: RefCell::default(),
+            emptying: Semaphore::new(1),
             options,
-            schema: tables::schema(),
+            schema,
         })
     }
 
@@ -118,8 +155,9 @@ impl Door {
     async fn open(&self, engine: &Rc<Engine>) -> Result<Rc<Node>, StorageError> {
         let env = engine.env();
         let node = engine.become_first();
-        let directories =
-            self.options.data_directories.iter().chain([&self.options.commitlog_directory]);
+        let captured = self.options.log.cdc.as_ref().map(|cdc| &cdc.directory);
+        let directories = self.options.data_directories.iter().chain(captured);
+        let directories = directories.chain([&self.options.commitlog_directory]);
         for directory in directories {
             let made = env.create_dir_all(directory).await;
             made.map_err(|e| StorageError::io("cannot create", directory, e))?;
@@ -132,7 +170,13 @@ impl Door {
         let keyspaces = self.schema.keyspaces().values();
         let tables: Vec<_> = keyspaces.flat_map(|keyspace| keyspace.tables.values()).collect();
         node.open_tables(tables).await?;
-        let truncated = self.truncated.borrow().clone();
+        node.restore_log().await?;
+        let mut truncated = BTreeMap::new();
+        for number in 0..TABLES {
+            if let Some(position) = self.truncation_of(env, number).await? {
+                truncated.insert(tables::table(number).id, position);
+            }
+        }
         let replay = node.replay(&|_| true, &truncated).await?;
         if replay.unknown > 0 {
             return Err(StorageError::corrupt("commitlog", format!("{replay:?}")));
@@ -155,7 +199,7 @@ impl Door {
                 }));
             }
             Request::Truncate { table, reply } => {
-                let outcome = self.truncate_table(tables::table(table).id).await;
+                let outcome = self.truncate_table(&engine, table).await;
                 let _ = reply.send(outcome.map_err(|error| Failed::Unknown(error.to_string())));
             }
             Request::Maintain { what, reply } => {
@@ -166,16 +210,101 @@ impl Door {
                 };
                 let _ = reply.send(outcome.map_err(|error| Failed::Unknown(error.to_string())));
             }
+            Request::Order { order, reply } => {
+                let outcome = self.obey(&engine, order).await;
+                let _ = reply.send(outcome.map_err(|error| Failed::Unknown(error.to_string())));
+            }
         }
     }
 
-    async fn truncate_table(&self, id: TableId) -> Result<(), StorageError> {
+    /// Where it is noted up to where the log's records of a table are void.
+    fn truncation_file(&self, number: u8) -> PathBuf {
+        let data = self.options.data_directories.first().cloned().unwrap_or_default();
+        data.join(format!("{TRUNCATION}{number}"))
+    }
+
+    async fn truncation_of(&self, env: &Env, number: u8) -> Result<Option<Position>, StorageError> {
+        let path = self.truncation_file(number);
+        let failed = |e| StorageError::io("cannot read", &path, e);
+        if !env.exists(&path).await.map_err(failed)? {
+            return Ok(None);
+        }
+        let bytes = env.read_file(&path, 8).await.map_err(failed)?;
+        let segment = <[u8; 8]>::try_from(bytes.as_slice()).map(i64::from_be_bytes);
+        let segment = segment.map_err(|_| StorageError::corrupt(&path, "it has not 8 bytes"))?;
+        Ok(Some(Position { segment, offset: i32::MAX as u32 }))
+    }
+
+    async fn truncate_table(&self, engine: &Rc<Engine>, number: u8) -> Result<(), StorageError> {
         let Some(node) = self.node.borrow().clone() else { return Ok(()) };
-        let record = async |position| {
-            self.truncated.borrow_mut().insert(id, position);
-            Ok(())
+        let _emptying = self.emptying.acquire(1).await;
+        let env = engine.env();
+        let id = tables::table(number).id;
+        let snapshot =
+            self.auto_snapshot.then(|| snapshot(env, format!("truncated-{}", env.unix_micros())));
+        let record = async |position: Position| {
+            if let Some(snapshot) = &snapshot {
+                self.was_taken(number, &snapshot.name);
+            }
+            let path = self.truncation_file(number);
+            let bytes = position.segment.to_be_bytes().to_vec();
+            let written = env.write_file_atomically(&path, bytes).await;
+            written.map_err(|e| StorageError::io("cannot write", &path, e))
         };
-        node.truncate::<StorageError>(id, None, record).await
+        node.truncate::<StorageError>(id, snapshot.as_ref(), record).await
+    }
+
+    /// The directory of a snapshot.
+    fn snapshot_place(&self, number: u8, name: &str) -> PathBuf {
+        let data = self.options.data_directories.first().map_or(Path::new("/"), PathBuf::as_path);
+        table_directory(data, &tables::table(number)).join(SNAPSHOTS).join(name)
+    }
+
+    fn was_taken(&self, number: u8, name: &str) {
+        self.snapshots.borrow_mut().taken.insert(self.snapshot_place(number, name));
+    }
+
+    fn goes(&self, place: &Path) {
+        let mut known = self.snapshots.borrow_mut();
+        known.taken.remove(place);
+        known.going.insert(place.to_path_buf());
+    }
+
+    async fn obey(&self, engine: &Rc<Engine>, order: Order) -> Result<(), StorageError> {
+        let Some(node) = self.node.borrow().clone() else { return Ok(()) };
+        let env = engine.env();
+        match order {
+            Order::Flush(table) => node.flush(tables::table(table).id).await.map(drop),
+            Order::Compact(table) => node.compact_all(tables::table(table).id).await,
+            Order::Snapshot(table, name, ttl) => {
+                let mut wanted = snapshot(env, name);
+                wanted.expires_at = ttl.map(|millis| wanted.created_at + millis);
+                node.snapshot(tables::table(table).id, &wanted, ttl.is_none()).await?;
+                self.was_taken(table, &wanted.name);
+                Ok(())
+            }
+            Order::Clear(table, name) => {
+                let place = self.snapshot_place(table, &name);
+                self.goes(&place);
+                let removed = env.remove_dir_all(&place).await;
+                removed.map_err(|e| StorageError::io("cannot remove", &place, e))
+            }
+            Order::Import(table, name, copy) => {
+                // what was truncated after it was copied is not to come back
+                let _emptying = self.emptying.acquire(1).await;
+                let id = tables::table(table).id;
+                let wanted = snapshot(env, name);
+                node.snapshot(id, &wanted, true).await?;
+                let place = self.snapshot_place(table, &wanted.name);
+                self.goes(&place);
+                let how = Import { copy, keep_level: false, verify: true };
+                let refused = node.import(id, std::slice::from_ref(&place), how).await?;
+                match refused.into_iter().next() {
+                    Some((_, error)) => Err(error),
+                    None => Ok(()),
+                }
+            }
+        }
     }
 
     async fn write(
@@ -199,6 +328,12 @@ impl Door {
         }
         Ok(())
     }
+}
+
+fn snapshot(env: &Env, name: String) -> Snapshot {
+    let created_at = env.unix_micros() / 1000;
+    let schema = Some("CREATE TABLE sim.t (k int PRIMARY KEY);".to_owned());
+    Snapshot { name, created_at, expires_at: None, schema }
 }
 
 async fn maintain(node: &Node, what: u64) -> Result<(), StorageError> {
@@ -305,6 +440,16 @@ impl Door {
     }
 }
 
+impl Door {
+    /// Does what an operator asks for.
+    ///
+    /// # Errors
+    /// If it could not be done.
+    pub async fn order(&self, order: Order) -> Result<(), Failed> {
+        self.ask(0, |reply| Request::Order { order, reply }).await
+    }
+}
+
 impl Target for Door {
     async fn write(
         &self,
@@ -344,7 +489,9 @@ impl Site for Door {
     fn new(plan: &Plan, _: &Env, _: IpAddr) -> Rc<Self> {
         // No system tables share it.
         let memtable_bytes = plan.options.memtable_bytes / 2;
-        Door::new(Options { memtable_bytes, ..plan.options.clone() })
+        let options = Options { memtable_bytes, ..plan.options.clone() };
+        let schema = if plan.compacts { tables::schema() } else { tables::schema_at_rest() };
+        Door::new(options, plan.auto_snapshot, schema)
     }
 
     fn start(self: &Rc<Self>, world: &World, node: NodeId, shards: usize) {

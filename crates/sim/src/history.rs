@@ -94,7 +94,7 @@ struct Findings {
 }
 
 /// The writes so far.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub struct History {
     writes: Vec<Record>,
     partitions: BTreeMap<Partition, BTreeMap<Unit, Vec<Version>>>,
@@ -167,6 +167,19 @@ impl History {
             }
         }
         self.writes.iter().filter(|record| record.fate == Fate::Open).count()
+    }
+
+    /// As it is known in a world that begins after a crash: what was acknowledged before `safe` was so long ago.
+    #[must_use]
+    pub fn after_crash(&self, safe: Instant) -> Self {
+        let mut later = self.clone();
+        later.crashed(safe);
+        for record in &mut later.writes {
+            if matches!(record.fate, Fate::Acknowledged(_)) {
+                record.fate = Fate::Acknowledged(Instant::ZERO);
+            }
+        }
+        later
     }
 
     /// All partitions that were ever written.

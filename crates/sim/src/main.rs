@@ -5,19 +5,23 @@
 //!                               branch never fired
 //! campaign engine FROM COUNT    the same around the storage engine alone: faster, and nearer to what fails
 //! campaign conditions FROM COUNT  worlds of conditional statements around a whole node
+//! campaign images FROM COUNT    at least COUNT crash images of worlds of seeds from FROM on; fails if a node does not
+//!                               start as it must on one, or if a kind of change was never cut
+//! campaign image SEED           the images of one seed
 //! campaign part KIND FROM COUNT one of these as a part of more: what never fired is no failure
-//! campaign planted [NAME]       each planted bug must be found
+//! campaign planted [NAME]       each planted bug must be found; NAME may be images, for those that crash images find
 //! ```
 
 use std::process::ExitCode;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 
-use sim::canary::{Bug, CONDITIONS, ENGINE, ONCE, WHOLE};
+use sim::canary::{Bug, CONDITIONS, ENGINE, IMAGES, IMAGES_PER_SEED, ONCE, WHOLE};
 use sim::cas::Cas;
 use sim::coverage::{Coverage, REQUIRED, REQUIRED_OF_CONDITIONS, REQUIRED_OF_NODES};
 use sim::cql_node::CqlNode;
 use sim::engine_node::Door;
+use sim::images::{self, Table};
 use sim::workload::Shared;
 use sim::world::{Outcome, run};
 
@@ -26,6 +30,20 @@ fn main() -> ExitCode {
     let words: Vec<&str> = args.iter().map(String::as_str).collect();
     let number = |text: &str| text.parse::<u64>().map_err(|e| format!("{text}: {e}"));
     let result = match words[..] {
+        ["images", from, count] => {
+            number(from).and_then(|from| match crash_images(from, number(count)?)?.missing()[..] {
+                [] => Ok(()),
+                ref missing => Err(format!("never cut:\n  {}", missing.join("\n  "))),
+            })
+        }
+        ["part", "images", from, count] => {
+            number(from).and_then(|from| crash_images(from, number(count)?).map(drop))
+        }
+        ["image", seed] => number(seed).and_then(|seed| {
+            let found = images::run(seed, IMAGES_PER_SEED, None);
+            println!("{}", found.table);
+            found.wrong.map_or(Ok(()), |wrong| Err(failure("image", seed, &wrong)))
+        }),
         [kind, from, count] => Kind::of(kind).and_then(|kind| {
             let coverage = seeds(kind, number(from)?, number(count)?)?;
             match coverage.missing()[..] {
@@ -36,9 +54,10 @@ fn main() -> ExitCode {
         ["part", kind, from, count] => {
             Kind::of(kind).and_then(|kind| seeds(kind, number(from)?, number(count)?).map(drop))
         }
-        ["planted"] => planted(|_| true),
-        ["planted", name] => planted(|bug| bug.name == name),
-        _ => Err("seeds|engine|conditions FROM COUNT | planted [NAME]".to_string()),
+        ["planted"] => planted(|_| true, |_| true),
+        ["planted", "images"] => planted(|_| false, |_| true),
+        ["planted", name] => planted(|bug| bug.name == name, |bug| bug.name == name),
+        _ => Err("seeds|engine|conditions|images FROM COUNT | planted [NAME]".to_string()),
     };
     match result {
         Ok(()) => ExitCode::SUCCESS,
@@ -105,6 +124,39 @@ fn seeds(kind: Kind, from: u64, count: u64) -> Result<Coverage, String> {
     Ok(coverage)
 }
 
+/// Crash images of seeds from one on, until there are enough.
+fn crash_images(from: u64, count: u64) -> Result<Table, String> {
+    let next = AtomicU64::new(from);
+    let found = Mutex::new((Table::default(), Vec::new()));
+    let lock = || found.lock().unwrap_or_else(PoisonError::into_inner);
+    std::thread::scope(|scope| {
+        for _ in 0..THREADS {
+            scope.spawn(|| {
+                while lock().0.images < count && lock().1.len() < IMAGE_FAILURES_MAX {
+                    let seed = next.fetch_add(1, Ordering::Relaxed);
+                    let of_seed = images::run(seed, IMAGES_PER_SEED, None);
+                    let mut found = lock();
+                    found.0.add(&of_seed.table);
+                    if let Some(wrong) = of_seed.wrong {
+                        println!("{}\n", failure("image", seed, &wrong));
+                        found.1.push(seed);
+                    }
+                }
+            });
+        }
+    });
+    let seeds = next.into_inner() - from;
+    let (table, failed) = found.into_inner().unwrap_or_else(PoisonError::into_inner);
+    println!("{seeds} seeds from {from}: {table}");
+    match failed.is_empty() {
+        true => Ok(table),
+        false => Err(format!("{} of {seeds} seeds failed: {failed:?}", failed.len())),
+    }
+}
+
+/// Seeds with wrong images after which no more are looked for.
+const IMAGE_FAILURES_MAX: usize = 10;
+
 /// Runs a seed twice: the same seed, the same run.
 fn once(run: Run, seed: u64) -> (Outcome, Option<String>) {
     let outcome = run(seed, None);
@@ -116,10 +168,11 @@ fn once(run: Run, seed: u64) -> (Outcome, Option<String>) {
 }
 
 fn failure(kind: &str, seed: u64, what: &str) -> String {
-    format!("seed {seed}: {what}\nagain: cargo run --profile sim -p sim -- {kind} {seed} 1")
+    let count = if kind == "image" { "" } else { " 1" };
+    format!("seed {seed}: {what}\nagain: cargo run --profile sim -p sim -- {kind} {seed}{count}")
 }
 
-fn planted(wanted: impl Fn(&Bug) -> bool) -> Result<(), String> {
+fn planted(wanted: impl Fn(&Bug) -> bool, of_images: impl Fn(&Bug) -> bool) -> Result<(), String> {
     let mut missed = Vec::new();
     let engine = ENGINE.iter().chain(ONCE).map(|bug| (bug, run::<Door, Shared> as Run));
     let whole = WHOLE.iter().map(|bug| (bug, run::<CqlNode, Shared> as Run));
@@ -136,7 +189,29 @@ fn planted(wanted: impl Fn(&Bug) -> bool) -> Result<(), String> {
             }
         }
     }
+    for bug in IMAGES.iter().filter(|bug| of_images(bug)) {
+        if !image_found(bug) {
+            missed.push(bug.name);
+        }
+    }
     if missed.is_empty() { Ok(()) } else { Err(format!("not found: {}", missed.join(", "))) }
+}
+
+/// Do crash images find the bug, and nothing wrong without it?
+fn image_found(bug: &Bug) -> bool {
+    let mut images = 0;
+    for seed in 1..=bug.seeds {
+        let of_seed = images::run(seed, IMAGES_PER_SEED, Some(bug.name));
+        images += of_seed.images_until_wrong;
+        let Some(wrong) = of_seed.wrong else { continue };
+        if images::run(seed, IMAGES_PER_SEED, None).wrong.is_none() {
+            let wrong = wrong.lines().next().unwrap_or_default();
+            println!("{}: found after {images} crash images, seed {seed}: {wrong}", bug.name);
+            return true;
+        }
+    }
+    println!("{}: not found in {images} crash images", bug.name);
+    false
 }
 
 /// Runs a seed, with a bug or without.

@@ -1,10 +1,11 @@
 //! What a seed decides before its world begins.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use env::Rng;
-use storage::commitlog::SyncMode;
-use storage::{FlushCompression, Options};
+use storage::commitlog::{CdcOptions, Compression, SyncMode};
+use storage::{FlushCompression, LogSettings, Options};
 
 use crate::engine_node::directories;
 
@@ -49,6 +50,10 @@ pub struct Plan {
     pub jumps: Vec<(u64, i64)>,
     /// The disk is slower by a factor, after so many operations and for so many.
     pub slow: Option<(u64, u64, u64)>,
+    /// TRUNCATE takes a snapshot before (`auto_snapshot`).
+    pub auto_snapshot: bool,
+    /// Compactions begin by themselves.
+    pub compacts: bool,
 }
 
 /// Operations of a world.
@@ -72,6 +77,7 @@ impl Plan {
             commitlog_directory: commitlog,
             sync,
             segment_bytes: 1 << rng.between(14, 16),
+            log: LogSettings::default(),
             commitlog_bytes: rng.between(128, 512) << 10,
             memtable_bytes: rng.between(16, 64) << 10,
             cleanup_threshold: 0.2 + rng.below(50) as f64 / 100.0,
@@ -83,7 +89,15 @@ impl Plan {
             flush_compression: FlushCompression::Fast,
             uuid_identifiers: seed.is_multiple_of(3),
         };
-        Self { lives: lives(&rng), sync, options, jumps: jumps(&rng), slow: slow(&rng) }
+        let (lives, jumps, slow) = (lives(&rng), jumps(&rng), slow(&rng));
+        let mut plan =
+            Self { lives, sync, options, jumps, slow, auto_snapshot: false, compacts: true };
+        plan.options.log.compression = compression(&rng);
+        plan.options.log.cdc = cdc(&rng);
+        // where writes are acknowledged early, nothing is promised of those before a failure
+        plan.options.log.goes_on_after_failure =
+            !matches!(sync, SyncMode::Periodic { .. }) && rng.one_in(3);
+        plan
     }
 
     /// How long before a crash a write may have been acknowledged and still be lost.
@@ -100,6 +114,33 @@ impl Plan {
             SyncMode::Batch | SyncMode::Group { .. } => Duration::ZERO,
         }
     }
+}
+
+/// Change data capture, in one of three worlds. Nobody consumes: where writes may be refused there is space for all.
+fn cdc(rng: &Rng) -> Option<CdcOptions> {
+    let blocks_writes = rng.one_in(2);
+    let small = rng.between(64, 256) << 10;
+    rng.one_in(3).then(|| CdcOptions {
+        directory: "/var/cdc_raw".into(),
+        total_bytes: Some(if blocks_writes { 1 << 30 } else { small }),
+        blocks_writes,
+        check_interval: Duration::from_millis(250),
+    })
+}
+
+/// Half of all logs are compressed.
+fn compression(rng: &Rng) -> Option<Compression> {
+    let class = [
+        "LZ4Compressor",
+        "SnappyCompressor",
+        "DeflateCompressor",
+        "ZstdCompressor",
+        "",
+        "",
+        "",
+        "",
+    ][rng.below(8) as usize];
+    Compression::new(class, BTreeMap::new()).ok()
 }
 
 fn lives(rng: &Rng) -> Vec<Life> {

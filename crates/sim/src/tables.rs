@@ -20,7 +20,8 @@ pub const KEYSPACE: &str = "sim";
 
 /// A table of that number.
 pub fn table(number: u8) -> Arc<Table> {
-    let mut params = TableParams::default();
+    // where it is enabled, one table is captured
+    let mut params = TableParams { cdc: number == 0, ..TableParams::default() };
     params.compaction.options.insert("min_threshold".into(), "2".into());
     if number == 1 {
         // files of different sizes stay apart, so that tombstones and what they delete meet late
@@ -44,6 +45,20 @@ pub fn table(number: u8) -> Arc<Table> {
 
 /// The schema of all of them.
 pub fn schema() -> Arc<Schema> {
+    schema_of(table)
+}
+
+/// The same, where nothing is compacted that nobody asks for.
+pub fn schema_at_rest() -> Arc<Schema> {
+    schema_of(|number| {
+        let mut table = table(number);
+        let options = &mut Arc::make_mut(&mut table).params.compaction.options;
+        options.insert("enabled".into(), "false".into());
+        table
+    })
+}
+
+fn schema_of(table: impl Fn(u8) -> Arc<Table>) -> Arc<Schema> {
     let tables = (0..TABLES).map(|number| (format!("t{number}"), table(number))).collect();
     let keyspace = Keyspace {
         name: KEYSPACE.into(),

@@ -119,6 +119,17 @@ impl Shared {
         })
     }
 
+    /// For a world that goes on after one that was cut off: what was written there, and the next value to write.
+    pub fn go_on(&self, history: History, next_value: u64) {
+        self.history.replace(history);
+        self.next_value.set(next_value);
+    }
+
+    /// The next value that a client writes.
+    pub fn next_value(&self) -> u64 {
+        self.next_value.get()
+    }
+
     /// What the node's clock shows, in seconds since 1970.
     pub fn node_second(&self) -> i64 {
         (self.clock.unix_micros() + self.jumped.get()).div_euclid(1_000_000)
@@ -259,7 +270,7 @@ impl<S: Site> Load<S> for Shared {
     }
 }
 
-async fn client<T: Target>(env: Env, shared: Rc<Shared>, target: Rc<T>, until: u64) {
+pub(crate) async fn client<T: Target>(env: Env, shared: Rc<Shared>, target: Rc<T>, until: u64) {
     let counters = Rc::clone(&target).counters();
     while shared.done.get() < until && shared.wrong.borrow().is_none() {
         let pause = Duration::from_micros(shared.rng.below(2000));

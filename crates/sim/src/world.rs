@@ -1,5 +1,6 @@
 //! One seed: a node with several lives, four clients, and what goes wrong. What the clients do and check is a [`Load`].
 
+use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr};
 use std::rc::Rc;
@@ -85,30 +86,28 @@ pub trait Load<S: Site>: Sized + 'static {
 }
 
 /// A world under way.
-struct Run<S, L> {
-    world: World,
-    plan: Plan,
-    node: NodeId,
-    site: Rc<S>,
-    load: Rc<L>,
-    clients: Env,
+pub(crate) struct Run<S, L> {
+    pub(crate) world: World,
+    pub(crate) plan: Plan,
+    pub(crate) node: NodeId,
+    pub(crate) site: Rc<S>,
+    pub(crate) load: Rc<L>,
+    pub(crate) clients: Env,
     counts: BTreeMap<&'static str, u64>,
     started: bool,
     /// Since when syncs fail.
     bad_since: Option<Instant>,
-    has_bug: bool,
+    /// Since when the node is down, or up and not verified.
+    pub(crate) down_since: Rc<Cell<Option<Instant>>>,
 }
 
 /// Runs a seed, with a bug in the node if one is named.
 pub fn run<S: Site, L: Load<S>>(seed: u64, bug: Option<&'static str>) -> Outcome {
-    let mut run = Run::<S, L>::new(seed, bug);
-    let result = run.lives().and_then(|()| run.load.judge());
-    let mut outcome = run.outcome(result.err());
-    let left = run.leave();
-    if left > 0 && outcome.wrong.is_none() {
-        outcome.wrong = Some(format!("{left} shards are still in memory when all is over"));
-    }
-    outcome
+    let mut run = Run::<S, L>::new(seed, bug, WorldOptions::default(), L::plan(seed));
+    // a bug may well keep a world from what it else has
+    let enough = |run: &Run<S, L>| if bug.is_some() { Ok(()) } else { run.check_enough() };
+    let result = run.lives().and_then(|()| enough(&run)).and_then(|()| run.load.judge());
+    run.outcome(result.err())
 }
 
 fn address(last: u8) -> IpAddr {
@@ -116,12 +115,16 @@ fn address(last: u8) -> IpAddr {
 }
 
 impl<S: Site, L: Load<S>> Run<S, L> {
-    fn new(seed: u64, bug: Option<&'static str>) -> Self {
-        let world = World::new(seed, WorldOptions::default());
+    pub(crate) fn new(
+        seed: u64,
+        bug: Option<&'static str>,
+        options: WorldOptions,
+        plan: Plan,
+    ) -> Self {
+        let world = World::new(seed, options);
         if let Some(bug) = bug {
             world.plant(bug);
         }
-        let plan = L::plan(seed);
         let node = world.node(address(1));
         let clients = world.client(address(2));
         let site = S::new(&plan, &clients, address(1));
@@ -137,7 +140,7 @@ impl<S: Site, L: Load<S>> Run<S, L> {
             counts,
             started: false,
             bad_since: None,
-            has_bug: bug.is_some(),
+            down_since: Rc::default(),
         }
     }
 
@@ -145,7 +148,17 @@ impl<S: Site, L: Load<S>> Run<S, L> {
         *self.counts.entry(name).or_default() += 1;
     }
 
-    fn outcome(&self, wrong: Option<String>) -> Outcome {
+    /// Ends it, and says what came of it.
+    pub(crate) fn outcome(self, wrong: Option<String>) -> Outcome {
+        let mut outcome = self.so_far(wrong);
+        let left = self.leave();
+        if left > 0 && outcome.wrong.is_none() {
+            outcome.wrong = Some(format!("{left} shards are still in memory when all is over"));
+        }
+        outcome
+    }
+
+    fn so_far(&self, wrong: Option<String>) -> Outcome {
         let mut faults = self.world.faults();
         for (name, count) in self.counts.iter().chain(&self.load.counts()) {
             *faults.entry(name).or_default() += count;
@@ -168,7 +181,8 @@ impl<S: Site, L: Load<S>> Run<S, L> {
         world.end()
     }
 
-    fn lives(&mut self) -> Result<(), String> {
+    /// Lives through the plan.
+    pub(crate) fn lives(&mut self) -> Result<(), String> {
         let lives = self.plan.lives.clone();
         let mut stumble = None;
         let mut before = None;
@@ -193,9 +207,7 @@ impl<S: Site, L: Load<S>> Run<S, L> {
         }
         self.start(lives.first().map_or(1, |life| life.shards))?;
         self.wait_until_serving()?;
-        self.verify()?;
-        // a bug may well keep a world from what it else has
-        if self.has_bug { Ok(()) } else { self.check_enough() }
+        self.verify()
     }
 
     /// A world must be what it is counted for.
@@ -253,6 +265,7 @@ impl<S: Site, L: Load<S>> Run<S, L> {
     fn verify(&self) -> Result<(), String> {
         let verified = Rc::clone(&self.load).verify(Rc::clone(&self.site));
         let verified = self.world.block_on(&self.clients, MAX, verified);
+        self.down_since.set(None);
         verified.map_err(|failure| Self::text(&failure))?.map_err(|violation| {
             let life = self.plan.lives.iter().filter(|life| life.until <= self.load.done());
             format!(
@@ -375,6 +388,7 @@ impl<S: Site, L: Load<S>> Run<S, L> {
                 }
             }
         }
+        self.down_since.set(Some(self.down_since.get().unwrap_or_else(|| self.world.now())));
         self.site.closed();
         if self.load.ended(safe) {
             self.count("writes_in_doubt");
@@ -406,7 +420,7 @@ impl<S: Site, L: Load<S>> Run<S, L> {
 }
 
 /// An instant earlier than another by a duration.
-fn before(at: Instant, by: Duration) -> Instant {
+pub(crate) fn before(at: Instant, by: Duration) -> Instant {
     let by = u64::try_from(by.as_nanos()).unwrap_or(u64::MAX);
     Instant::from_nanos(at.as_nanos().saturating_sub(by))
 }

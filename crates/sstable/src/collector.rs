@@ -104,11 +104,11 @@ impl Collector {
         self.deletion(row.deletion());
         let mut last_column = None;
         for cell in row.cells() {
-            self.columns_set += i64::from(last_column.replace(cell.column) != Some(cell.column));
             if cell.kind == CellKind::ComplexDeletion {
                 self.deletion(cell.as_deletion());
                 continue;
             }
+            self.columns_set += i64::from(last_column.replace(cell.column) != Some(cell.column));
             self.cells_of_partition += 1;
             self.timestamps.add(cell.timestamp);
             self.ttls.add(cell.ttl);

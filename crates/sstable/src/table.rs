@@ -15,6 +15,7 @@ use crate::compressor::{Codec, Compressor};
 use crate::descriptor::{Descriptor, Version};
 use crate::error::{Result, corrupt};
 use crate::filter::Filter;
+use crate::seal::{Seal, statistics_checksum};
 use crate::statistics::Statistics;
 use crate::summary::Summary;
 
@@ -68,13 +69,14 @@ pub enum Index {
 }
 
 impl Index {
-    fn parse(parts: IndexParts) -> Result<Self> {
+    fn parse(parts: IndexParts) -> Result<(Self, Option<Seal>)> {
         Ok(match parts {
             IndexParts::Big { summary, length } => {
-                Self::Big { summary: Summary::parse(&summary)?, length }
+                let (summary, seal) = Seal::split(&summary)?;
+                (Self::Big { summary: Summary::parse(summary)?, length }, seal)
             }
             IndexParts::Bti { tail, length, rows_length } => {
-                Self::Bti { partitions: Partitions::parse(&tail, length)?, rows_length }
+                (Self::Bti { partitions: Partitions::parse(&tail, length)?, rows_length }, None)
             }
         })
     }
@@ -140,6 +142,8 @@ pub struct Table {
     pub storage: Storage,
     /// Bytes of `Data.db`.
     pub data_length: u64,
+    /// Checksums of the rest, where we wrote it.
+    pub seal: Option<Seal>,
 }
 
 /// A chunk of the data file: which bytes to read, and what they become.
@@ -168,8 +172,31 @@ impl Table {
         let statistics = Statistics::parse(&parts.statistics, version)?;
         let layout = Arc::new(statistics.header.layout(counter)?);
         let header = Header::of_layout(format(version), statistics.header.stats, &layout);
-        let filter = parts.filter.map(|bytes| Filter::parse(&bytes, version)).transpose()?;
-        let index = Index::parse(parts.index)?;
+        let (index, seal) = Index::parse(parts.index)?;
+        if let Some(seal) = &seal {
+            let chunks = parts.compression.as_ref().or(parts.checksums.as_ref());
+            let checksum = |part: Option<&Vec<u8>>| part.map_or(0, |bytes| crc32fast::hash(bytes));
+            let found = [
+                ("Data.db", parts.data_length, seal.data_length),
+                ("Index.db", index.bytes(), seal.index_length),
+                (
+                    "Statistics.db",
+                    u64::from(statistics_checksum(&statistics.stats)),
+                    u64::from(seal.statistics),
+                ),
+                ("CompressionInfo.db or CRC.db", checksum(chunks).into(), seal.chunks.into()),
+            ];
+            if let Some((component, ..)) = found.iter().find(|(_, found, sealed)| found != sealed) {
+                return corrupt(component, "it is not the one that Summary.db has the checksum of");
+            }
+        }
+        let is_ours = |filter: &Vec<u8>| {
+            seal.as_ref().is_none_or(|seal| crc32fast::hash(filter) == seal.filter)
+        };
+        // A Cassandra that opens the table may write a filter of another chance beside the summary that is there. One
+        // that nobody vouches for is not asked: then every key may be there.
+        let filter = parts.filter.filter(is_ours);
+        let filter = filter.map(|bytes| Filter::parse(&bytes, version)).transpose()?;
         if let Some((first, last)) = &statistics.stats.keys
             && index.keys() != (first, last)
         {
@@ -186,7 +213,30 @@ impl Table {
             (None, None) => return corrupt("CRC.db", "neither it nor CompressionInfo.db is there"),
         };
         let data_length = parts.data_length;
-        Ok(Self { descriptor, statistics, layout, header, filter, index, storage, data_length })
+        Ok(Self {
+            descriptor,
+            statistics,
+            layout,
+            header,
+            filter,
+            index,
+            storage,
+            data_length,
+            seal,
+        })
+    }
+
+    /// Verifies a page of `Index.db`, of [`seal::INDEX_PAGE_BYTES`](crate::seal::INDEX_PAGE_BYTES).
+    ///
+    /// # Errors
+    /// If it fails its checksum, where there is one.
+    pub fn check_index_page(&self, page: u64, bytes: &[u8]) -> Result<()> {
+        let Some(seal) = &self.seal else { return Ok(()) };
+        let sealed = usize::try_from(page).ok().and_then(|page| seal.pages.get(page));
+        match sealed == Some(&crc32fast::hash(bytes)) {
+            true => Ok(()),
+            false => corrupt("Index.db", format!("the checksum of page {page} is another")),
+        }
     }
 
     /// Bytes of data before compression.

@@ -19,6 +19,7 @@ use crate::descriptor::Component;
 use crate::error::Error;
 use crate::filter::{Filter, Spec};
 use crate::index::{Block, BlockWriter};
+use crate::seal::{Pages, Seal, statistics_checksum};
 use crate::statistics::{HeaderComponent, LogPosition, PARTITIONER, Statistics};
 use crate::summary;
 use crate::toc;
@@ -89,6 +90,7 @@ pub struct Writer {
     data: DataFile,
     index: Vec<u8>,
     index_length: u64,
+    index_pages: Pages,
     filter: Option<Filter>,
     summary: summary::Builder,
     collector: Collector,
@@ -115,6 +117,7 @@ impl Writer {
             data: DataFile::new(options.compression.clone()),
             index: Vec::new(),
             index_length: 0,
+            index_pages: Pages::default(),
             filter: spec.and_then(|spec| Filter::new(options.partitions.max(1), spec)),
             summary: summary::Builder::new(options.min_index_interval),
             collector: Collector::default(),
@@ -214,6 +217,7 @@ impl Writer {
             &mut self.index,
         );
         self.index_length += (self.index.len() - before) as u64;
+        self.index_pages.update(self.index.get(before..).unwrap_or_default());
         self.collector.end_partition(length);
         self.partitions += 1;
         Ok(self.data.seal_chunks(false)?)
@@ -262,6 +266,7 @@ impl Writer {
         let mut small: Vec<Small> = Vec::new();
         small.push((Component::Digest, encode_digest(self.data.digest()).into_bytes()));
         let mut ratio = -1.0;
+        let (chunks, mut filter) = (small.len(), 0);
         match &self.data.map {
             Map::Compressed(info, _) => {
                 ratio = self.data.length as f64 / info.uncompressed_length as f64;
@@ -270,10 +275,12 @@ impl Writer {
             }
             Map::Plain(checksums) => small.push((Component::Crc, checksums.encode())),
         }
-        if let Some(filter) = &self.filter {
-            small.push((Component::Filter, filter.encode()));
+        let chunks = small.get(chunks).map_or(0, |(_, bytes)| crc32fast::hash(bytes));
+        if let Some(own) = &self.filter {
+            let bytes = own.encode();
+            filter = crc32fast::hash(&bytes);
+            small.push((Component::Filter, bytes));
         }
-        small.push((Component::Summary, summary.encode()));
         let cardinality = self.collector.cardinality();
         let options = &self.options;
         let statistics = Statistics {
@@ -289,6 +296,17 @@ impl Writer {
             ),
             header: HeaderComponent::new(options.stats, options.key_type.clone(), &options.layout),
         };
+        let seal = Seal {
+            data_length: self.data.length,
+            index_length: self.index_length,
+            statistics: statistics_checksum(&statistics.stats),
+            chunks,
+            filter,
+            pages: std::mem::take(&mut self.index_pages).finish(),
+        };
+        let mut summary = summary.encode();
+        seal.append(&mut summary);
+        small.push((Component::Summary, summary));
         small.push((Component::Statistics, statistics.encode()));
         let own = [Component::Data, Component::Index, Component::Toc];
         let names: Vec<Component> =

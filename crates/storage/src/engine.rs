@@ -9,12 +9,14 @@ use env::Env;
 use env::sync::Notify;
 use metrics::Weight;
 use rows::codec::MutationEncoder;
-use rows::{Mutation, RowBuilder};
+use rows::{Mutation, PartitionUpdate, RowBuilder};
 use schema::{Schema, Table, TableId};
 use types::hash::HashMap;
 
 use crate::chunk_cache::ChunkCacheStats;
-use crate::commitlog::{CommitLog, Position, SyncMode, Ticket};
+use crate::commitlog::{
+    CommitLog, LogError, Position, RECORD_OVERHEAD_BYTES, SyncMode, TellLog, Ticket,
+};
 use crate::error::StorageError;
 use crate::memtable::{KeyRef, Memtable};
 use crate::node::Node;
@@ -28,6 +30,8 @@ use crate::watch::{Tell, Watch, Watcher, WriteLimits};
 
 /// Nanoseconds in a microsecond.
 const NANOS: u64 = 1000;
+/// Characters of the keys of a mutation that is too large that are shown, beyond the first.
+const TOP_KEYS_SHOWN: usize = 1024;
 /// Microseconds in a second.
 const MICROS: i64 = 1_000_000;
 
@@ -56,6 +60,8 @@ pub struct Engine {
     pub(crate) node: OnceCell<Rc<Node>>,
     /// Who is told of what is written that is too large.
     watcher: RefCell<Option<Watcher>>,
+    /// Who is told of what happens to the commit log.
+    pub(crate) log_watcher: RefCell<Option<TellLog>>,
     /// Of the distributions that tables keep.
     weight: Weight,
     /// Counters for metrics.
@@ -117,6 +123,7 @@ impl Engine {
             files: Rc::new(Files::new(env, cache)),
             node: OnceCell::new(),
             watcher: RefCell::default(),
+            log_watcher: RefCell::default(),
             weight: Weight::default(),
             stats: EngineStats::default(),
         })
@@ -135,6 +142,11 @@ impl Engine {
     /// Tells of what is written to SSTables from now on and passes these limits; on the first shard, which writes them.
     pub fn watch_writes(&self, limits: WriteLimits, tell: Tell) {
         self.watcher.replace(Some((limits, tell)));
+    }
+
+    /// Tells of what happens to this shard's commit log; to be asked for before the log begins.
+    pub fn watch_log(&self, tell: TellLog) {
+        self.log_watcher.replace(Some(tell));
     }
 
     /// Watches over a file of a table.
@@ -251,9 +263,18 @@ impl Engine {
         let ticket = match self.log.get().filter(|_| durable) {
             Some(log) => {
                 let (tables, bytes) = self.encode(mutation)?;
-                let ticket = log.append(&tables, &bytes).await;
+                let is_captured = self.options.log.cdc.is_some() && self.is_captured(&tables);
+                let ticket = log.append(&tables, &bytes, is_captured).await;
                 self.give_back(tables, bytes);
-                ticket?
+                match ticket {
+                    Err(LogError::TooLarge { bytes, max }) => {
+                        return Err(self.oversized(mutation, bytes, max));
+                    }
+                    Err(LogError::CdcFull { used }) => {
+                        return Err(self.not_captured(mutation, used));
+                    }
+                    ticket => ticket?,
+                }
             }
             None => Ticket::without_log(self.log_position()),
         };
@@ -263,6 +284,87 @@ impl Engine {
         let segment = self.last_segment.replace(ticket.position.segment);
         self.watch_limits(segment != ticket.position.segment);
         Ok(ticket)
+    }
+
+    /// Does a table among these have `cdc = true`?
+    fn is_captured(&self, tables: &[TableId]) -> bool {
+        let stores = self.tables.borrow();
+        tables.iter().any(|id| stores.get(id).is_some_and(|store| store.table().params.cdc))
+    }
+
+    fn not_captured(&self, mutation: &Mutation, used: u64) -> StorageError {
+        let schema = self.schema();
+        let table = mutation.updates().first();
+        let table = table.and_then(|update| schema.table_by_id(&TableId(update.table)));
+        let cdc = self.options.log.cdc.as_ref();
+        StorageError::NotCaptured(format!(
+            "Rejecting mutation to keyspace {}. Free up space in {} by processing CDC logs. Total CDC bytes on disk is \
+             {used}.",
+            table.map_or("", |table| table.keyspace.as_str()),
+            cdc.map(|cdc| cdc.directory.display().to_string()).unwrap_or_default()
+        ))
+    }
+
+    /// Refuses a mutation that is too large, before any part of its batch is applied.
+    ///
+    /// # Errors
+    /// If it is.
+    pub fn check_size(&self, mutation: &Mutation) -> Result<(), StorageError> {
+        /// A mutation takes less than so many times what it takes in memory.
+        const ENCODED_PART: usize = 4;
+        let max = self.mutation_bytes_max();
+        let about: usize = mutation.updates().iter().map(PartitionUpdate::size).sum();
+        if about.saturating_mul(ENCODED_PART) < max {
+            return Ok(());
+        }
+        let mut bytes = Vec::new();
+        let encoded = MutationEncoder::new().mutation(mutation, &mut bytes);
+        encoded.map_err(|error| StorageError::Encode(error.to_string()))?;
+        match bytes.len() + RECORD_OVERHEAD_BYTES {
+            bytes if bytes > max => Err(self.oversized(mutation, bytes, max)),
+            _ => Ok(()),
+        }
+    }
+
+    /// `max_mutation_size`, in bytes.
+    pub(crate) fn mutation_bytes_max(&self) -> usize {
+        let half = self.options.segment_bytes as usize / 2;
+        self.options.log.mutation_bytes_max.unwrap_or(half)
+    }
+
+    /// What is said of a mutation that is too large (`MutationExceededMaxSizeException`): its partitions, the largest
+    /// first.
+    fn oversized(&self, mutation: &Mutation, bytes: usize, max: usize) -> StorageError {
+        let schema = self.schema();
+        let mut encoder = MutationEncoder::new();
+        let mut keyspace = String::new();
+        let mut keys: Vec<(usize, String)> = Vec::new();
+        for update in mutation.updates() {
+            let Some(table) = schema.table_by_id(&TableId(update.table)) else { continue };
+            let mut alone = Vec::new();
+            // of a mutation that was encoded already, each part can be
+            let _ = encoder.mutation(&Mutation::new(update.clone()), &mut alone);
+            keyspace.clone_from(&table.keyspace);
+            let key = table.key_text(mutation.key());
+            keys.push((alone.len(), format!("{}.{key}", table.name)));
+        }
+        keys.sort_by_key(|(bytes, _)| std::cmp::Reverse(*bytes));
+        let mut shown = String::new();
+        let mut left = keys.len();
+        for (_, key) in &keys {
+            if left < keys.len() && shown.len() + key.len() + 2 > TOP_KEYS_SHOWN {
+                break;
+            }
+            let comma = if shown.is_empty() { "" } else { ", " };
+            shown = format!("{shown}{comma}{key}");
+            left -= 1;
+        }
+        if left > 0 {
+            shown = format!("{shown} and {left} more.");
+        }
+        StorageError::MutationTooLarge(format!(
+            "Rejected an oversized mutation ({bytes}/{max}) for keyspace: {keyspace}. Top keys are: {shown}"
+        ))
     }
 
     fn encode(&self, mutation: &Mutation) -> Result<(Vec<TableId>, Vec<u8>), StorageError> {

@@ -19,6 +19,12 @@ pub enum StorageError {
     /// A mutation cannot be written in the messaging format.
     #[error("cannot encode a mutation: {0}")]
     Encode(String),
+    /// The mutation is larger than `max_mutation_size`.
+    #[error("{0}")]
+    MutationTooLarge(String),
+    /// The mutation is to be captured and there is no space for it.
+    #[error("{0}")]
+    NotCaptured(String),
     /// The write cannot be logged.
     #[error(transparent)]
     Log(#[from] LogError),

@@ -34,15 +34,6 @@ pub fn table_directory(data: &Path, table: &Table) -> PathBuf {
     data.join(&table.keyspace).join(name)
 }
 
-/// The smaller minima of two.
-pub(crate) fn least(a: EncodingStats, b: EncodingStats) -> EncodingStats {
-    EncodingStats {
-        min_timestamp: a.min_timestamp.min(b.min_timestamp),
-        min_local_deletion_time: a.min_local_deletion_time.min(b.min_local_deletion_time),
-        min_ttl: a.min_ttl.min(b.min_ttl),
-    }
-}
-
 /// How a table's options say that its files are written.
 pub(crate) fn writer_options(engine: &Engine, table: &Table) -> WriterOptions {
     let params = &table.params.compression;
@@ -121,7 +112,8 @@ impl Node {
         options.log_intervals = intervals;
         let how = engine.options.flush_compression;
         options.compression = options.compression.map(|of| compression_of_flush(how, of));
-        let minima = memtables.iter().map(|memtable| memtable.minima()).reduce(least);
+        let minima =
+            memtables.iter().map(|memtable| memtable.minima()).reduce(EncodingStats::merge);
         options.stats = minima.unwrap_or(EncodingStats::NONE);
 
         let shards = node_table

@@ -41,6 +41,8 @@ pub struct Node {
     pub(crate) next_flush: Cell<u64>,
     /// Segments of an earlier run, by id: the tables whose records in them were replayed and not flushed since.
     pub(crate) replayed: RefCell<BTreeMap<i64, BTreeSet<TableId>>>,
+    /// Segments of an earlier run with mutations that are to be captured, and where the last one ends.
+    pub(crate) replayed_cdc: RefCell<BTreeMap<i64, u32>>,
     /// Why background work stopped, if it did.
     failure: RefCell<Option<StorageError>>,
     /// Counters for metrics.
@@ -202,6 +204,7 @@ impl Node {
             wake: Notify::new(),
             next_flush: Cell::new(1),
             replayed: RefCell::default(),
+            replayed_cdc: RefCell::default(),
             failure: RefCell::default(),
             stats: NodeStats::default(),
         })

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use crate::commitlog::SyncMode;
+use crate::commitlog::{Archiving, CdcOptions, Compression, SyncMode};
 
 /// What the engine needs of the node's configuration. Sizes are per node; each shard takes its part.
 #[derive(Clone, Debug)]
@@ -15,6 +15,8 @@ pub struct Options {
     pub sync: SyncMode,
     /// `commitlog_segment_size`, in bytes.
     pub segment_bytes: u32,
+    /// The rest of what there is to say of the commit log.
+    pub log: LogSettings,
     /// `commitlog_total_space`, in bytes.
     pub commitlog_bytes: u64,
     /// `memtable_heap_space`, in bytes: writes wait while memtables hold more.
@@ -47,4 +49,22 @@ pub enum FlushCompression {
     Fast,
     /// The table's compressor.
     Table,
+}
+
+/// Settings of the commit log that have a plain default.
+#[derive(Clone, Debug, Default)]
+pub struct LogSettings {
+    /// `commitlog_compression`.
+    pub compression: Option<Compression>,
+    /// `max_mutation_size`, in bytes; `None`: half a segment.
+    pub mutation_bytes_max: Option<usize>,
+    /// `commit_failure_policy: ignore`: after a failed write or sync the log goes on in another segment. Otherwise it
+    /// takes nothing any more.
+    pub goes_on_after_failure: bool,
+    /// `commitlog_archiving.properties`.
+    pub archiving: Archiving,
+    /// `cdc_enabled` and what goes with it.
+    pub cdc: Option<CdcOptions>,
+    /// `commitlog_ignore_replay_errors`: what is damaged in the log does not end the start.
+    pub ignore_replay_errors: bool,
 }

@@ -18,7 +18,7 @@ use crate::error::StorageError;
 use crate::memtable::KeyRef;
 
 /// Bytes of a page of an index file, as they are cached.
-pub(crate) const INDEX_PAGE_BYTES: u64 = 16 << 10;
+pub(crate) const INDEX_PAGE_BYTES: u64 = sstable::seal::INDEX_PAGE_BYTES as u64;
 /// No small component is larger: what would be is no component of a table that anybody could open.
 const COMPONENT_BYTES_MAX: u64 = 1 << 30;
 
@@ -397,6 +397,10 @@ impl Files {
         };
         let (result, bytes) = from.read_exact_at(buffer, start, length).await;
         result.map_err(|e| StorageError::io("cannot read", sstable.path(&component), e))?;
+        if file == IndexFile::Keys {
+            let checked = sstable.table.check_index_page(page, &bytes);
+            checked.map_err(|e| StorageError::corrupt(sstable.path(&component), e))?;
+        }
         let bytes = Rc::new(bytes);
         if keep {
             self.cache.borrow_mut().put(key, Rc::clone(&bytes));

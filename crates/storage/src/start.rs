@@ -5,15 +5,15 @@ use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use std::sync::Arc;
 
-use rows::Mutation;
 use rows::codec::{MutationDecoder, Problem};
+use rows::{Mutation, PartitionUpdate};
 use schema::{Schema, Table, TableId};
 use sstable::descriptor::{Component, Descriptor, Id};
 use types::Reader;
 
 use crate::commitlog::{
-    CommitLog, Inherited, LogOptions, Position, ReplayError, SegmentFile, read_segment,
-    segment_files,
+    CommitLog, Inherited, LogOptions, Position, ReplayError, SegmentFile, Survey, after_replay,
+    read_segment, segment_files, survey,
 };
 use crate::engine::Engine;
 use crate::error::StorageError;
@@ -37,6 +37,12 @@ pub struct Replay {
     pub unknown: u64,
     /// Segments that broke off, and where: what followed never became durable.
     pub torn: Vec<(PathBuf, u32)>,
+    /// Segments that are damaged, and from where on nothing was replayed, which the operator wanted to be ignored.
+    pub damaged: Vec<(PathBuf, u32)>,
+    /// Mutations that are later than what is to be restored (`restore_point_in_time`).
+    pub too_late: u64,
+    /// What the operator should know: a line each.
+    pub notes: Vec<String>,
 }
 
 impl From<ReplayError> for StorageError {
@@ -160,8 +166,11 @@ impl Node {
         let engine = self.engine()?;
         let directory = &engine.options.commitlog_directory;
         let mut replay = Replay::default();
-        for segment in segment_files(engine.env(), directory).await? {
-            self.replay_segment(&engine, &segment, wanted, truncated, &mut replay).await?;
+        let segments = segment_files(engine.env(), directory).await?;
+        let survey = survey(engine.env(), &segments).await?;
+        for segment in segments {
+            let of = (&segment, &survey);
+            self.replay_segment(&engine, of, wanted, truncated, &mut replay).await?;
         }
         Ok(replay)
     }
@@ -169,7 +178,7 @@ impl Node {
     async fn replay_segment(
         &self,
         engine: &Rc<Engine>,
-        segment: &SegmentFile,
+        (segment, survey): (&SegmentFile, &Survey),
         wanted: &dyn Fn(&Table) -> bool,
         truncated: &BTreeMap<TableId, Position>,
         replay: &mut Replay,
@@ -181,7 +190,7 @@ impl Node {
         let mut decoder = MutationDecoder::new();
         let mut records: Vec<(Position, Mutation)> = Vec::new();
         let mut senseless = None;
-        let read = read_segment(engine.env(), segment, |position, bytes| {
+        let read = read_segment(engine.env(), segment, survey, |position, bytes| {
             match decoder.mutation(&mut Reader::new(bytes), &layout_of) {
                 Ok(mutation) => records.push((position, mutation)),
                 Err(error) if matches!(error.problem, Problem::UnknownTable(_)) => {
@@ -199,6 +208,16 @@ impl Node {
             );
             return Err(StorageError::corrupt(&segment.path, what));
         }
+        if let Some(at) = read.damaged_at {
+            if !engine.options.log.ignore_replay_errors {
+                let what = format!(
+                    "nothing from byte {at} on can be read, and no crash leaves that behind. Replay stopped. To start \
+                     without what followed there, set commitlog_ignore_replay_errors"
+                );
+                return Err(StorageError::corrupt(&segment.path, what));
+            }
+            replay.damaged.push((segment.path.clone(), at));
+        }
         if let Some(at) = read.torn_at {
             replay.torn.push((segment.path.clone(), at));
             engine.env().mark("replay.torn");
@@ -209,7 +228,20 @@ impl Node {
         let mut batches: Vec<Vec<(Position, Mutation)>> =
             (0..engine.shards().count()).map(|_| Vec::new()).collect();
         let mut full = false;
+        let archiving = &engine.options.log.archiving;
         for (position, mutation) in records {
+            let captured = |update: &PartitionUpdate| {
+                schema.table_by_id(&TableId(update.table)).is_some_and(|table| table.params.cdc)
+            };
+            if engine.options.log.cdc.is_some() && mutation.updates().iter().any(captured) {
+                self.replayed_cdc.borrow_mut().insert(segment.id, position.offset);
+            }
+            let late = |update: &PartitionUpdate| archiving.is_too_late(update.max_timestamp());
+            if archiving.point_in_time.is_some() && mutation.updates().iter().any(late) {
+                replay.too_late += 1;
+                engine.env().mark("replay.too_late");
+                continue;
+            }
             let Some(mutation) = self.uncovered(&schema, position, mutation, wanted, truncated)
             else {
                 replay.covered += 1;
@@ -250,12 +282,20 @@ impl Node {
         wanted: &dyn Fn(&Table) -> bool,
         truncated: &BTreeMap<TableId, Position>,
     ) -> Option<Mutation> {
+        let snapshot = self.engine().ok().and_then(|engine| engine.options.log.archiving.snapshot);
         let mut left: Option<Mutation> = None;
         for update in mutation.into_updates() {
             let id = TableId(update.table);
             let Some(table) = schema.table_by_id(&id) else { continue };
-            let cut = truncated.get(&id).is_some_and(|at| position <= *at);
-            if !wanted(table) || cut || self.is_flushed(id, position) {
+            let is_covered = match snapshot {
+                // what the operator says of the snapshot counts, whatever its files say
+                Some(snapshot) => position <= snapshot,
+                None => {
+                    truncated.get(&id).is_some_and(|at| position <= *at)
+                        || self.is_flushed(id, position)
+                }
+            };
+            if !wanted(table) || is_covered {
                 continue;
             }
             match &mut left {
@@ -314,10 +354,14 @@ impl Node {
         let mut inherited = Vec::new();
         let mut last = 0;
         for segment in segment_files(engine.env(), &directory).await? {
-            let replayed = self.replayed.borrow();
-            let tables: Vec<_> = replayed.get(&segment.id).into_iter().flatten().copied().collect();
-            drop(replayed);
+            let tables = self.replayed.borrow().get(&segment.id).cloned().unwrap_or_default();
+            let tables = tables.into_iter().collect();
             let bytes = u64::from(engine.options.segment_bytes);
+            if let Some(cdc) = &engine.options.log.cdc {
+                let contains = self.replayed_cdc.borrow().get(&segment.id).copied();
+                let failed = |e| StorageError::io("cannot capture", &segment.path, e);
+                after_replay(engine.env(), cdc, &segment, contains).await.map_err(failed)?;
+            }
             inherited.push(Inherited { id: segment.id, bytes, tables });
             last = last.max(segment.id);
         }
@@ -350,7 +394,7 @@ impl Node {
         let engine = self.engine()?;
         for shard in 0..engine.shards().count() {
             let sync = |engine: Rc<Engine>| async move {
-                match engine.log() {
+                match engine.log().filter(|log| !log.gave_up()) {
                     Some(log) => log.sync().await,
                     None => Ok(()),
                 }
@@ -383,11 +427,17 @@ impl Engine {
             directory: self.options.commitlog_directory.clone(),
             mode: self.options.sync,
             segment_bytes: self.options.segment_bytes,
+            compression: self.options.log.compression.clone(),
+            mutation_bytes_max: self.mutation_bytes_max(),
+            cdc: self.options.log.cdc.clone(),
+            archive_command: self.options.log.archiving.archive_command.clone(),
+            goes_on_after_failure: self.options.log.goes_on_after_failure,
             total_bytes: self.options.commitlog_bytes / shards,
         };
         let directory = options.directory.clone();
         let log = CommitLog::start(self.env(), options, first_id, inherited).await;
         let log = log.map_err(|e| StorageError::io("cannot begin the log in", directory, e))?;
+        log.tell_events(self.log_watcher.borrow().clone());
         self.set_log(log);
         self.restart_memtables();
         Ok(())

@@ -16,7 +16,7 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use crc32fast::Hasher;
-use env::Env;
+use env::{DirEntry, Env};
 use sstable::descriptor::{Component, Descriptor};
 
 use crate::error::StorageError;
@@ -75,9 +75,26 @@ fn parse(text: &str) -> Option<(Kind, String)> {
     (hasher.finalize() == crc.parse().ok()?).then(|| (kind, prefix.to_string()))
 }
 
+/// What is said of a log that is not as anybody wrote it.
+const DAMAGED: &str = "a line of it is damaged, and nobody knows which tables it adds and which it removes; \
+                       without the file the node starts on all that are whole";
+
+/// The lines of a log; `None` if one that was written as a whole is damaged. The last may be one that a crash of
+/// Cassandra, which appends to its logs, left in part.
+fn records(text: &str) -> Option<Vec<(Kind, String)>> {
+    let mut records = Vec::new();
+    for line in text.split_inclusive('\n') {
+        match (line.strip_suffix('\n'), line) {
+            (Some(whole), _) => records.push(parse(whole)?),
+            (None, part) => records.extend(parse(part)),
+        }
+    }
+    Some(records)
+}
+
 /// What the files of a table begin with: its name without the component.
 fn prefix(directory: &Path, descriptor: &Descriptor) -> String {
-    let data = descriptor.file(&sstable::descriptor::Component::Data);
+    let data = descriptor.file(&Component::Data);
     let stem = data.strip_suffix("Data.db").unwrap_or(&data);
     directory.join(stem).display().to_string()
 }
@@ -191,13 +208,15 @@ pub(crate) async fn remove_descriptor(
     remove_table(env, directory, &prefix(directory, descriptor)).await
 }
 
-/// The logs in a directory.
-async fn logs_in(env: &Env, directory: &Path) -> Result<Vec<PathBuf>, StorageError> {
+async fn list(env: &Env, directory: &Path) -> Result<Vec<DirEntry>, StorageError> {
     let entries = env.read_dir(directory).await;
-    let entries = entries.map_err(|e| StorageError::io("cannot list", directory, e))?;
-    let is_log = |name: &str| name.contains("_txn_") && name.ends_with(".log");
-    let logs = entries.iter().filter(|entry| is_log(&entry.name));
-    Ok(logs.map(|entry| directory.join(&entry.name)).collect())
+    entries.map_err(|e| StorageError::io("cannot list", directory, e))
+}
+
+/// The names of the logs in a directory.
+fn logs(entries: &[DirEntry]) -> impl Iterator<Item = &str> {
+    let names = entries.iter().map(|entry| entry.name.as_str());
+    names.filter(|name| name.contains("_txn_") && name.ends_with(".log"))
 }
 
 /// The SSTables of a directory that transactions under way bring or take away.
@@ -206,14 +225,16 @@ pub(crate) async fn named_in_logs(
     directory: &Path,
 ) -> Result<BTreeSet<Descriptor>, StorageError> {
     let mut named = BTreeSet::new();
-    for path in logs_in(env, directory).await? {
+    for name in logs(&list(env, directory).await?) {
+        let path = directory.join(name);
         let text = match env.read_file(&path, LOG_BYTES_MAX).await {
             Ok(text) => text,
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => continue,
             Err(error) => return Err(StorageError::io("cannot read", &path, error)),
         };
         let text = String::from_utf8_lossy(&text).into_owned();
-        for (_, prefix) in text.lines().map_while(parse) {
+        let records = records(&text).ok_or_else(|| StorageError::corrupt(&path, DAMAGED))?;
+        for (_, prefix) in records {
             let name = Path::new(&prefix).file_name().map(|name| name.to_string_lossy());
             let file = name.map(|name| format!("{name}{}", Component::Data));
             let parsed = file.and_then(|file| Descriptor::parse(&file).ok());
@@ -225,19 +246,35 @@ pub(crate) async fn named_in_logs(
 
 /// Ends the transactions that a crash left in a directory, one way or the other.
 pub(crate) async fn clean_up(env: &Env, directory: &Path) -> Result<(), StorageError> {
-    let logs = logs_in(env, directory).await?;
-    if !logs.is_empty() && !env.planted("transactions_not_synced") {
+    let entries = list(env, directory).await?;
+    if logs(&entries).next().is_some() && !env.planted("transactions_not_synced") {
         // A process killed in the middle may have left names that only the page cache has. What is done here must
         // not become durable before what it follows from: a log found committed would come back as it was before.
         let synced = env.sync_dir(directory).await;
         synced.map_err(|e| StorageError::io("cannot sync", directory, e))?;
     }
-    for path in logs {
+    // A log that was about to be replaced by this when the power went.
+    for entry in entries.iter().filter(|e| e.name.contains("_txn_") && e.name.ends_with(".log.tmp"))
+    {
+        remove(env, &directory.join(&entry.name)).await?;
+    }
+    for name in logs(&entries) {
+        let path = directory.join(name);
         let text = env.read_file(&path, LOG_BYTES_MAX).await;
         let text = text.map_err(|e| StorageError::io("cannot read", &path, e))?;
         let text = String::from_utf8_lossy(&text);
-        let records: Vec<_> = text.lines().map_while(parse).collect();
+        let records = records(&text).ok_or_else(|| StorageError::corrupt(&path, DAMAGED))?;
         let committed = records.iter().any(|(kind, _)| *kind == Kind::Commit);
+        let was_begun = |prefix: &str| {
+            let stem = prefix.rsplit('/').next().unwrap_or(prefix);
+            let contents = format!("{stem}{}", Component::Toc);
+            !entries.iter().any(|entry| entry.name == contents)
+        };
+        let mut removed = records.iter().filter(|(kind, _)| *kind == Kind::Remove);
+        if !committed && removed.any(|(_, prefix)| was_begun(prefix)) {
+            // Nobody removes what a line removes before the one that commits is there.
+            return Err(StorageError::corrupt(&path, DAMAGED));
+        }
         let gone = if committed { Kind::Remove } else { Kind::Add };
         for (_, prefix) in records.iter().filter(|(kind, _)| *kind == gone) {
             remove_table(env, directory, prefix).await?;
@@ -344,6 +381,23 @@ mod tests {
         // paths may hold commas
         let text = line(Kind::Remove, "/d,e/nb-2-big-", 8);
         assert_eq!(parse(text.trim_end()), Some((Kind::Remove, "/d,e/nb-2-big-".into())));
+    }
+
+    #[test]
+    fn a_damaged_log_is_refused_and_a_torn_one_read() {
+        let text = line(Kind::Add, "/d/nb-2-big-", 8)
+            + &line(Kind::Remove, "/d/nb-1-big-", 8)
+            + &line(Kind::Commit, "", 0);
+        assert_eq!(records(&text).map(|records| records.len()), Some(3));
+        assert_eq!(records(text.trim_end()).map(|records| records.len()), Some(3));
+        assert_eq!(records(&text[..text.len() - 3]).map(|records| records.len()), Some(2));
+        for at in 0..text.len() - 1 {
+            let mut damaged = text.clone().into_bytes();
+            damaged[at] ^= 1;
+            let damaged = String::from_utf8(damaged).unwrap();
+            // letters of a kind are read whatever their case; no bit of 1 changes that
+            assert_eq!(records(&damaged), None, "byte {at}: {damaged}");
+        }
     }
 
     #[test]

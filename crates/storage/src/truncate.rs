@@ -48,9 +48,16 @@ impl Node {
         if let Some(snapshot) = snapshot {
             self.take(&engine, &table, &gone, snapshot).await?;
         }
-        record(Position { segment: floor, offset: i32::MAX as u32 }).await?;
+        let upto_floor = Position { segment: floor, offset: i32::MAX as u32 };
+        let transactions = if engine.env().planted("truncation_recorded_late") {
+            let transactions = remove_all(engine.env(), &gone).await?;
+            record(upto_floor).await?;
+            transactions
+        } else {
+            record(upto_floor).await?;
+            remove_all(engine.env(), &gone).await?
+        };
         engine.env().mark("truncate.recorded");
-        let transactions = remove_all(engine.env(), &gone).await?;
         let empty = Arc::<LiveSet>::default();
         *node_table.live.borrow_mut() = Arc::clone(&empty);
         for (shard, upto) in upto.into_iter().enumerate() {

@@ -138,6 +138,7 @@ async fn shard(
         commitlog_directory: PathBuf::from("/commitlog"),
         sync: SyncMode::Batch,
         segment_bytes: 1 << 20,
+        log: storage::LogSettings::default(),
         commitlog_bytes: 16 << 20,
         memtable_bytes: 16 << 20,
         cleanup_threshold: 0.5,

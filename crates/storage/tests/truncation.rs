@@ -107,6 +107,7 @@ async fn shard(
         commitlog_directory: commitlog.clone(),
         sync: SyncMode::Batch,
         segment_bytes: SEGMENT_BYTES,
+        log: storage::LogSettings::default(),
         commitlog_bytes: 16 << 20,
         memtable_bytes: 16 << 20,
         cleanup_threshold: 0.5,

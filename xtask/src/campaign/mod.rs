@@ -3,8 +3,10 @@
 mod applications;
 mod compaction;
 mod differences;
+pub mod files;
 pub mod fuzz;
 pub mod hostile;
+mod images;
 mod oracle;
 pub mod power;
 mod roundtrip;
@@ -22,9 +24,11 @@ const FROM_MAX: u64 = 1_000_000_000;
 const USAGE: &str = "campaign seeds|engine|conditions [FROM] [COUNT] | \
                      campaign seeds|engine|conditions --resume | \
                      campaign planted [BUG] | campaign power [OPTIONS] | campaign roundtrip | \
+                     campaign files [SEED [TABLES]] | campaign files record | \
                      campaign fuzz [RUNS] [--seed N] | campaign hostile [SECONDS] | \
                      campaign oracle [--seed N] [--rounds N] | campaign differences | \
-                     campaign applications [HOST] | campaign compaction [SEED] [SCENARIOS]";
+                     campaign applications [HOST] | campaign compaction [SEED] [SCENARIOS] | \
+                     campaign images [SEED [IMAGES]]";
 
 /// `campaign NAME [OPTIONS]`
 pub fn run(args: &[String]) -> Outcome {
@@ -38,8 +42,10 @@ pub fn run(args: &[String]) -> Outcome {
         ["fuzz", ref rest @ ..] => fuzz::campaign(rest),
         ["hostile", ref rest @ ..] => hostile::campaign(rest),
         ["compaction", ref rest @ ..] => compaction::campaign(rest),
+        ["images", ref rest @ ..] => images::campaign(rest),
         ["applications", ref rest @ ..] => applications::campaign(rest),
         ["roundtrip"] => roundtrip::campaign(),
+        ["files", ref rest @ ..] => files::campaign(rest),
         _ => Err(USAGE.into()),
     }
 }

@@ -61,7 +61,9 @@ const LARGE: u32 = 256;
 /// Bytes of a row.
 const ROW_BYTES: usize = 20_000;
 
-const SETTINGS: [&str; 6] = [
+const SETTINGS: [&str; 8] = [
+    "--set",
+    "commit_failure_policy=stop_commit",
     "--set",
     "commitlog_segment_size=4MiB",
     "--set",

@@ -2,6 +2,7 @@
 
 mod atomic;
 mod end;
+mod failure;
 mod guarded;
 mod prepared;
 mod replanned;

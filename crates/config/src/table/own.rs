@@ -23,6 +23,9 @@ pub(super) static KEYS: &[Key] = &[
     // What the node may take of the machine's memory. Cassandra has the JVM's -Xmx; null lets
     // the node derive it from the machine.
     key("memory_budget", Quantity(&MIB), "null", Served),
+    // Whether the node starts without what is damaged in its commit log. Cassandra has the JVM
+    // property cassandra.commitlog.ignorereplayerrors.
+    key("commitlog_ignore_replay_errors", Bool, "false", Served),
     // The cost of hashing a password. Cassandra has the JVM property
     // cassandra.auth_bcrypt_gensalt_log2_rounds.
     key("auth_bcrypt_gensalt_log2_rounds", Int(4, MAX_BCRYPT_ROUNDS), "10", Served),

@@ -16,6 +16,11 @@ use crate::table::words::{
 const CHECKSUMS: Standing =
     Idle("lengths are checked against their block, which is verified by its checksum");
 
+/// Why buffers need no pool.
+const ONE_BUFFER: Standing = Idle("each shard compresses its log in one buffer");
+/// Why repairs capture nothing.
+const NO_REPAIR: Standing = Idle("this node receives nothing by repair");
+
 pub(super) static KEYS: &[Key] = &[
     key("auto_snapshot", Bool, "true", Served),
     key("auto_snapshot_ttl", Quantity(&SECONDS_INT), "null", Served),
@@ -23,20 +28,20 @@ pub(super) static KEYS: &[Key] = &[
     key("automatic_sstable_upgrade", Bool, "false", NotYet),
     key("buffer_pool_use_heap_if_exhausted", Bool, "false", Inert),
     key("cache_load_timeout", Quantity(&SECONDS_INT), "30s", NotYet),
-    key("cdc_block_writes", Bool, "true", NotYet),
-    key("cdc_enabled", Bool, "false", NotYet),
-    key("cdc_free_space_check_interval", Quantity(&MILLIS_INT), "250ms", NotYet),
-    key("cdc_on_repair_enabled", Bool, "true", NotYet),
-    key("cdc_raw_directory", Text, "null", NotYet),
-    key("cdc_total_space", Quantity(&MIB_INT), "0MiB", NotYet),
+    key("cdc_block_writes", Bool, "true", Served),
+    key("cdc_enabled", Bool, "false", Served),
+    key("cdc_free_space_check_interval", Quantity(&MILLIS_INT), "250ms", Served),
+    key("cdc_on_repair_enabled", Bool, "true", NO_REPAIR),
+    key("cdc_raw_directory", Text, "null", Served),
+    key("cdc_total_space", Quantity(&MIB_INT), "0MiB", Served),
     key("column_index_cache_size", Quantity(&KIB_INT), "2KiB", NotYet),
     key("column_index_size", Quantity(&KIB_INT), "null", Served),
     key("commit_failure_policy", Enum(COMMIT_FAILURE_POLICY), "stop", Served),
-    key("commitlog_compression.class_name", Text, "null", NotYet),
-    key("commitlog_compression.parameters", Map, "null", NotYet),
+    key("commitlog_compression.class_name", Text, "null", Served),
+    key("commitlog_compression.parameters", Map, "null", Served),
     key("commitlog_directory", Text, "null", Served),
     key("commitlog_disk_access_mode", Enum(DISK_ACCESS_MODE), "legacy", NotYet),
-    key("commitlog_max_compression_buffers_in_pool", INT, "3", NotYet),
+    key("commitlog_max_compression_buffers_in_pool", INT, "3", ONE_BUFFER),
     key("commitlog_segment_size", Quantity(&MIB_INT), "32MiB", Served),
     key("commitlog_sync", Enum(COMMIT_LOG_SYNC), "null", Served),
     key("commitlog_sync_group_window", Quantity(&MILLIS_INT), "0ms", Served),

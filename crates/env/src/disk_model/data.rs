@@ -132,15 +132,15 @@ impl FileNode {
         }
     }
 
-    /// Leaves what a power cut may leave.
-    pub fn power_cut(&mut self, rng: &Rng) -> Cut {
+    /// Leaves what a power cut may leave, with a chosen fate of what is not durable or any.
+    pub fn power_cut(&mut self, rng: &Rng, chosen: Option<Fate>) -> Cut {
         let pending = std::mem::take(&mut self.pending);
         let mut cut = Cut::default();
         if pending.is_empty() {
             self.live = self.durable.clone();
             return cut;
         }
-        let fate = Fate::draw(rng);
+        let fate = chosen.unwrap_or_else(|| Fate::draw(rng));
         let prefix = rng.below(pending.len() as u64 + 1) as usize;
         let mut image = std::mem::take(&mut self.durable);
         let mut lens = vec![image.len() as u64];

@@ -29,6 +29,17 @@ const MAX_FILE: u64 = 4 << 30;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) struct Ino(u64);
 
+/// What of an operation under way a power cut is to leave in part.
+#[derive(Clone, Copy, Debug)]
+pub enum Tear<'a> {
+    /// Nothing more than what happens by chance.
+    Chance,
+    /// Of what is not durable of the file at this path, each sector by itself, and its size apart.
+    File(&'a Path),
+    /// Of the names that are not durable, each by itself.
+    Names,
+}
+
 impl Ino {
     pub fn number(self) -> u64 {
         self.0
@@ -220,7 +231,7 @@ impl DiskModel {
     }
 
     /// The names in a directory, with true for directories.
-    pub(crate) fn list(&self, path: &Path) -> io::Result<Vec<(String, bool)>> {
+    pub fn list(&self, path: &Path) -> io::Result<Vec<(String, bool)>> {
         let ino = self.lookup(path)?;
         let Some(dir) = self.dir(ino) else { return err(io::ErrorKind::NotADirectory, path) };
         Ok(dir.live.iter().map(|(name, ino)| (name.clone(), self.dir(*ino).is_some())).collect())
@@ -577,19 +588,32 @@ impl DiskModel {
 
     /// The power goes: what is left is one of the states that the syncs allow, chosen by `rng`.
     pub fn power_cut(&mut self, rng: &Rng) -> Cut {
+        self.power_cut_with(rng, Tear::Chance)
+    }
+
+    /// The same, with a choice of what is torn.
+    pub fn power_cut_with(&mut self, rng: &Rng, tear: Tear<'_>) -> Cut {
         let mut cut = Cut::default();
         let names = std::mem::take(&mut self.names);
-        let fate = Fate::draw(rng);
+        let torn = match tear {
+            Tear::File(path) => self.lookup(path).ok(),
+            Tear::Chance | Tear::Names => None,
+        };
+        let fate = match tear {
+            Tear::Names => Fate::Coins(4),
+            Tear::Chance | Tear::File(_) => Fate::draw(rng),
+        };
         let prefix = rng.below(names.len() as u64 + 1) as usize;
         for (at, op) in names.iter().enumerate() {
             if fate.keeps(rng, at, prefix) {
                 self.make_durable(&op.op);
             }
         }
-        for node in self.nodes.values_mut() {
+        for (ino, node) in &mut self.nodes {
             match node {
                 Node::File(file) => {
-                    let of_file = file.power_cut(rng);
+                    let chosen = (torn == Some(*ino)).then_some(Fate::Coins(4));
+                    let of_file = file.power_cut(rng, chosen);
                     cut.lost += of_file.lost;
                     cut.torn += of_file.torn;
                 }
@@ -599,6 +623,17 @@ impl DiskModel {
         self.recount();
         self.collect();
         cut
+    }
+
+    /// The names in a directory that no sync has covered, oldest first, with true for those that go.
+    pub fn unsynced_names(&self, dir: &Path) -> Vec<(String, bool)> {
+        let Ok(dir) = self.lookup(dir) else { return Vec::new() };
+        let of = |op: &Pending<NameOp>| match &op.op {
+            NameOp::Link { dir: at, name, .. } => (*at == dir).then(|| (name.clone(), false)),
+            NameOp::Unlink { dir: at, name, .. } => (*at == dir).then(|| (name.clone(), true)),
+            NameOp::Rename { to_dir, to, .. } => (*to_dir == dir).then(|| (to.clone(), false)),
+        };
+        self.names.iter().filter_map(of).collect()
     }
 
     /// Makes the live image the durable one: a state to start from.
@@ -674,6 +709,19 @@ impl DiskModel {
         let Ok(file) = self.lookup(path).and_then(|ino| self.file_mut(ino)) else { return false };
         f(&mut file.live);
         f(&mut file.durable);
+        true
+    }
+
+    /// Takes a file away behind its owner's back, now and durably. False if there is none at the path.
+    pub fn lose(&mut self, path: &Path) -> bool {
+        let Ok(op) = self.remove_file(path) else { return false };
+        for name in std::mem::take(&mut self.names) {
+            match name.id == op {
+                true => self.make_durable(&name.op),
+                false => self.names.push(name),
+            }
+        }
+        self.collect();
         true
     }
 

@@ -55,21 +55,40 @@ impl Pool {
 
     /// Runs `f` on a helper thread. Dropped, the result is lost, not the work.
     pub fn run<T: Send + 'static>(&self, f: impl FnOnce() -> T + Send + 'static) -> Helped<T> {
-        let cell = Arc::new(Mutex::new(Slot { value: None, waker: None }));
-        let theirs = cell.clone();
-        self.submit(move || {
-            let value = f();
-            let waker = {
-                let mut slot = lock(&theirs);
-                slot.value = Some(value);
-                slot.waker.take()
-            };
-            if let Some(waker) = waker {
-                waker.wake();
-            }
-        });
-        Helped(cell)
+        let (job, helped) = helped(f);
+        self.submit(job);
+        helped
     }
+}
+
+/// Runs `f` on a thread of its own, which may take as long as it likes. Dropped, the result is lost, not the work.
+pub(crate) fn alone<T: Send + 'static>(
+    name: &str,
+    f: impl FnOnce() -> T + Send + 'static,
+) -> std::io::Result<Helped<T>> {
+    let (job, helped) = helped(f);
+    let run = move || super::abort_on_panic(job);
+    std::thread::Builder::new().name(name.to_owned()).spawn(run)?;
+    Ok(helped)
+}
+
+fn helped<T: Send + 'static>(
+    f: impl FnOnce() -> T + Send + 'static,
+) -> (impl FnOnce() + Send + 'static, Helped<T>) {
+    let cell = Arc::new(Mutex::new(Slot { value: None, waker: None }));
+    let theirs = cell.clone();
+    let job = move || {
+        let value = f();
+        let waker = {
+            let mut slot = lock(&theirs);
+            slot.value = Some(value);
+            slot.waker.take()
+        };
+        if let Some(waker) = waker {
+            waker.wake();
+        }
+    };
+    (job, Helped(cell))
 }
 
 fn work(shared: &Shared) {

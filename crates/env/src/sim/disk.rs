@@ -9,6 +9,8 @@ use std::pin::Pin;
 use std::rc::Rc;
 use std::task::{Context, Poll, Waker};
 
+use super::fault::FileFault;
+use super::watch::{Change, Phase, Watch};
 use super::{Inner, Port, SimNode};
 use crate::buf::Bytes;
 use crate::class::Class;
@@ -28,10 +30,28 @@ pub(crate) struct SimDisk {
     pub sync_lie: Cell<u64>,
     pub no_space: Cell<bool>,
     pub slow: Cell<u64>,
+    /// Part of the path of files of which something fails each time.
+    pub broken: RefCell<Option<(String, FileFault)>>,
+    /// Who is told of every change.
+    pub watch: RefCell<Option<Watch>>,
     locks: RefCell<BTreeSet<PathBuf>>,
 }
 
 impl SimDisk {
+    fn breaks(&self, path: &Path, what: FileFault) -> bool {
+        let broken = self.broken.borrow();
+        broken.as_ref().is_some_and(|(part, fails)| {
+            *fails == what && path.to_string_lossy().contains(part.as_str())
+        })
+    }
+
+    /// Tells whoever watches of a change.
+    fn tell(&self, change: Change, path: &Path, phase: Phase, model: &DiskModel) {
+        if let Some(watch) = &*self.watch.borrow() {
+            watch.tell(change, path, phase, model);
+        }
+    }
+
     pub fn process_died(&self) {
         self.locks.borrow_mut().clear();
         self.model.borrow_mut().process_died();
@@ -66,6 +86,8 @@ pub(crate) struct SimFile {
     node: Rc<SimNode>,
     life: u64,
     ino: Ino,
+    /// As it was called when it was opened.
+    path: PathBuf,
     options: OpenOptions,
 }
 
@@ -156,6 +178,24 @@ pub(crate) async fn meta<T: 'static>(
     result.await
 }
 
+/// An operation that changes names, told to whoever watches.
+pub(crate) async fn change_names(
+    env: &Env,
+    port: &Port,
+    change: Change,
+    path: PathBuf,
+    f: impl FnOnce(&mut DiskModel) -> io::Result<()> + 'static,
+) -> io::Result<()> {
+    meta(env, port, move |model, node| {
+        node.disk.tell(change, &path, Phase::Before, model);
+        f(model)?;
+        node.disk.tell(change, &path, Phase::During, model);
+        node.disk.tell(change, &path, Phase::After, model);
+        Ok(())
+    })
+    .await
+}
+
 /// Opens a file.
 pub(crate) async fn open(
     env: &Env,
@@ -173,17 +213,23 @@ pub(crate) async fn open(
             Err(e) if e.kind() != io::ErrorKind::NotFound => return Err(e),
             Err(e) if !(options.create || options.create_new) => return Err(e),
             Err(_) => {
+                node.disk.tell(Change::Create, &path, Phase::Before, model);
                 let (ino, op) = model.create(&path)?;
                 model.name_ended(op);
+                node.disk.tell(Change::Create, &path, Phase::During, model);
+                node.disk.tell(Change::Create, &path, Phase::After, model);
                 ino
             }
         };
         if options.truncate && model.len(ino).is_some_and(|len| len > 0) {
+            node.disk.tell(Change::Resize, &path, Phase::Before, model);
             let op = model.set_len(ino, 0)?;
             model.ended(ino, op);
+            node.disk.tell(Change::Resize, &path, Phase::During, model);
+            node.disk.tell(Change::Resize, &path, Phase::After, model);
         }
         model.opened(ino);
-        Ok(Rc::new(SimFile { node: node.clone(), life, ino, options }))
+        Ok(Rc::new(SimFile { node: node.clone(), life, ino, path, options }))
     })
     .await
 }
@@ -196,6 +242,18 @@ enum Doing {
     SetLen(u64),
     Allocate(u64),
     Sync { began: u64, ok: bool, lie: bool },
+}
+
+impl Doing {
+    /// What it changes, if it succeeds.
+    fn change(&self) -> Option<Change> {
+        match self {
+            Self::Write { then: None, .. } => Some(Change::Write),
+            Self::SetLen(_) | Self::Allocate(_) => Some(Change::Resize),
+            Self::Sync { ok: true, lie: false, .. } => Some(Change::Sync),
+            Self::Failed(_) | Self::Read { .. } | Self::Write { .. } | Self::Sync { .. } => None,
+        }
+    }
 }
 
 /// A read, write, sync or allocation.
@@ -237,8 +295,15 @@ pub(crate) async fn len(env: &Env, port: &Port, file: &Rc<SimFile>) -> io::Resul
 
 fn decide(port: &Port, file: &SimFile, op: FileOp, len: usize) -> Doing {
     let (world, disk) = (&port.world, &port.node.disk);
+    let is_broken = |what: FileFault| disk.breaks(&file.path, what);
     let fault = |name: &'static str, one_in: &Cell<u64>| {
-        let fires = world.rng.one_in(one_in.get());
+        let broken = match name {
+            "read_error" => is_broken(FileFault::Read),
+            "write_error" => is_broken(FileFault::Write),
+            "sync_error" => is_broken(FileFault::Sync),
+            _ => false,
+        };
+        let fires = world.rng.one_in(one_in.get()) || broken;
         if fires {
             world.fired(name);
         }
@@ -246,7 +311,9 @@ fn decide(port: &Port, file: &SimFile, op: FileOp, len: usize) -> Doing {
     };
     let full = |grows_by: u64| {
         let used = disk.model.borrow().used();
-        let full = disk.no_space.get() || used.saturating_add(grows_by) > world.options.disk_bytes;
+        let full = disk.no_space.get()
+            || is_broken(FileFault::Full)
+            || used.saturating_add(grows_by) > world.options.disk_bytes;
         if full {
             world.fired("no_space");
         }
@@ -327,6 +394,11 @@ async fn run(
     class: Class,
 ) -> (io::Result<usize>, Bytes) {
     let took = latency(port, kind, buf.as_slice().len());
+    let change = doing.change();
+    if let Some(change) = change {
+        let disk = &port.node.disk;
+        disk.tell(change, &file.path, Phase::Before, &disk.model.borrow());
+    }
     // A write may be visible before it ends: the process may die in between.
     let begun = match &doing {
         Doing::Write { offset, from, to, .. } if port.world.rng.one_in(2) => {
@@ -341,7 +413,20 @@ async fn run(
     port.after(took, move |_| {
         let mut buf = buf;
         let mut model = file.node.disk.model.borrow_mut();
+        let tell = |phase, model: &DiskModel| {
+            if let Some(change) = change {
+                file.node.disk.tell(change, &file.path, phase, model);
+            }
+        };
+        // A sync is under way until it ends; what it covers is there already.
+        if change == Some(Change::Sync) {
+            tell(Phase::During, &model);
+        }
         let outcome = perform(&mut model, file.ino, doing, begun, &mut buf);
+        if change != Some(Change::Sync) {
+            tell(Phase::During, &model);
+        }
+        tell(Phase::After, &model);
         drop(model);
         let bytes = outcome.as_ref().ok().map(|n| *n as u64);
         env.0.counters.io_ended(class, kind, bytes, 0, took);
@@ -407,9 +492,18 @@ pub(crate) async fn sync_dir(env: &Env, port: &Port, path: &Path) -> io::Result<
         port.world.fired("sync_error");
     }
     let path = path.to_path_buf();
-    meta(env, port, move |model, _| {
+    if ok {
+        disk.tell(Change::SyncNames, &path, Phase::Before, &disk.model.borrow());
+    }
+    meta(env, port, move |model, node| {
         let dir = model.lookup(&path)?;
+        if ok {
+            node.disk.tell(Change::SyncNames, &path, Phase::During, model);
+        }
         model.dir_sync_ended(dir, began, ok);
+        if ok {
+            node.disk.tell(Change::SyncNames, &path, Phase::After, model);
+        }
         if ok { Ok(()) } else { Err(eio()) }
     })
     .await

@@ -6,6 +6,19 @@ use std::time::Duration;
 use super::Inner;
 use super::node::NodeId;
 
+/// What fails of a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FileFault {
+    /// Reads, with EIO.
+    Read,
+    /// Writes, with EIO, after a part of the bytes.
+    Write,
+    /// Syncs, with EIO; what they covered is never written.
+    Sync,
+    /// Writes that need space, with ENOSPC.
+    Full,
+}
+
 /// A fault to arm, change (0 or `false` ends it) or do once. `one_in: n`: each time with
 /// probability 1/n.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -37,6 +50,13 @@ pub enum Fault {
         node: NodeId,
         /// Once in so many syncs.
         one_in: u64,
+    },
+    /// From now on, or no more: one thing fails each time on every file whose path contains the text.
+    File {
+        /// The node.
+        node: NodeId,
+        /// Part of the path, and what fails.
+        what: Option<(String, FileFault)>,
     },
     /// Writes that need space fail with ENOSPC.
     NoSpace {
@@ -115,6 +135,9 @@ pub(super) fn set(world: &Rc<Inner>, fault: Fault) {
         Fault::WriteError { node, one_in } => disk(node, &|d| d.write_error.set(one_in)),
         Fault::SyncError { node, one_in } => disk(node, &|d| d.sync_error.set(one_in)),
         Fault::SyncLie { node, one_in } => disk(node, &|d| d.sync_lie.set(one_in)),
+        Fault::File { node, what } => disk(node, &|d| {
+            d.broken.replace(what.clone());
+        }),
         Fault::NoSpace { node, on } => disk(node, &|d| d.no_space.set(on)),
         Fault::SlowDisk { node, factor } => disk(node, &|d| d.slow.set(factor.max(1))),
         Fault::BitRot { node, path } => disk(node, &|d| d.rot(world, &path)),

@@ -10,6 +10,7 @@ pub(crate) mod disk;
 mod fault;
 pub(crate) mod net;
 mod node;
+pub(crate) mod watch;
 
 use std::any::Any;
 use std::cell::{Cell, RefCell};
@@ -22,9 +23,10 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::rc::Rc;
 use std::time::Duration;
 
-pub use fault::Fault;
+pub use fault::{Fault, FileFault};
 pub use node::NodeId;
 pub(crate) use node::{Port, SimNode};
+pub use watch::{Change, Phase};
 
 use crate::env::Env;
 use crate::mesh::Mesh;
@@ -384,6 +386,18 @@ impl World {
         self.0.node(node).map(|n| f(&mut n.disk.model.borrow_mut()))
     }
 
+    /// Tells `f` of every change of a node's disk from now on: what changes, where, how far it is, and the disk as it is
+    /// then. It must not ask the world for that disk.
+    pub fn watch_disk(
+        &self,
+        node: NodeId,
+        f: impl Fn(Change, &std::path::Path, Phase, &crate::DiskModel) + 'static,
+    ) {
+        if let Some(node) = self.0.node(node) {
+            *node.disk.watch.borrow_mut() = Some(watch::Watch::new(f));
+        }
+    }
+
     /// Arms, changes or ends a fault.
     pub fn set_fault(&self, fault: Fault) {
         fault::set(&self.0, fault);
@@ -505,7 +519,10 @@ impl Drop for World {
         drop(events);
         self.0.net.clear();
         let nodes = self.0.nodes.take();
-        nodes.iter().for_each(|n| drop(n.factory.take()));
+        for node in nodes {
+            drop(node.factory.take());
+            drop(node.disk.watch.take());
+        }
     }
 }
 

@@ -37,6 +37,42 @@ impl EncodingStats {
         min_ttl: TTL_EPOCH,
     };
 
+    /// Of minima that are told apart from none by [`NO_TIMESTAMP`], [`NO_DELETION_TIME`] and [`NO_TTL`].
+    pub fn of_minima(timestamp: i64, local_deletion_time: i64, ttl: i32) -> Self {
+        let none = Self::NONE;
+        let or = |value, missing, none| if value == missing { none } else { value };
+        Self {
+            min_timestamp: or(timestamp, NO_TIMESTAMP, none.min_timestamp),
+            min_local_deletion_time: or(
+                local_deletion_time,
+                NO_DELETION_TIME,
+                none.min_local_deletion_time,
+            ),
+            min_ttl: if ttl == NO_TTL { none.min_ttl } else { ttl },
+        }
+    }
+
+    /// The minima of both; where one has none, those of the other.
+    pub fn merge(self, other: Self) -> Self {
+        fn least<T: Ord>(a: T, b: T, none: T) -> T {
+            match (a == none, b == none) {
+                (true, _) => b,
+                (_, true) => a,
+                _ => a.min(b),
+            }
+        }
+        let none = Self::NONE;
+        Self {
+            min_timestamp: least(self.min_timestamp, other.min_timestamp, none.min_timestamp),
+            min_local_deletion_time: least(
+                self.min_local_deletion_time,
+                other.min_local_deletion_time,
+                none.min_local_deletion_time,
+            ),
+            min_ttl: least(self.min_ttl, other.min_ttl, none.min_ttl),
+        }
+    }
+
     /// Of an update.
     pub fn of(update: &PartitionUpdate) -> Self {
         let mut collector = StatsCollector::default();
@@ -163,5 +199,33 @@ impl StatsCollector {
             min_local_deletion_time: seconds.unwrap_or(none.min_local_deletion_time),
             min_ttl: if self.ttl == i32::MAX { none.min_ttl } else { self.ttl },
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn where_one_has_no_minimum_that_of_the_other_holds() {
+        let live = EncodingStats { min_timestamp: 1_700_000_000_000_000, ..EncodingStats::NONE };
+        let expiring = EncodingStats {
+            min_timestamp: 1_800_000_000_000_000,
+            min_local_deletion_time: 1_700_000_060,
+            min_ttl: 60,
+        };
+        let merged = EncodingStats { min_timestamp: live.min_timestamp, ..expiring };
+        assert_eq!(live.merge(expiring), merged);
+        assert_eq!(expiring.merge(live), merged);
+        assert_eq!(EncodingStats::NONE.merge(live), live);
+        let later = EncodingStats { min_ttl: 70, ..expiring };
+        assert_eq!(later.merge(expiring), expiring);
+    }
+
+    #[test]
+    fn no_minimum_is_the_epoch() {
+        let none = EncodingStats::of_minima(NO_TIMESTAMP, NO_DELETION_TIME, NO_TTL);
+        assert_eq!(none, EncodingStats::NONE);
+        assert_eq!(EncodingStats::of_minima(5, 6, 7).min_local_deletion_time, 6);
     }
 }

@@ -1,18 +1,28 @@
 //! The bytes of a commit log segment: Cassandra's format, version 7 (4.0, 4.1 and 5.0 in its default
-//! compatibility mode; `CommitLogDescriptor`, `CommitLogSegment`, `CommitLogReader`).
+//! compatibility mode; `CommitLogDescriptor`, `CommitLogSegment`, `CompressedSegment`).
 //!
 //! ```text
 //! segment  = header section* zeros
 //! header   = i32 version=7 | i64 id | u16 n | n bytes of JSON parameters | i32 crc(version, id lo, id hi, n, json)
-//! section  = i32 offset of the next section's marker | i32 crc(id lo, id hi, offset of this marker) | record*
+//! section  = i32 offset of the next section's marker | i32 crc(id lo, id hi, offset of this marker) | body
+//! body     = record*                                            uncompressed
+//!          | i32 bytes of the records | the records, compressed
 //! record   = i32 size | i32 crc(size) | mutation (messaging version 12) | i32 crc(size, mutation)
 //! ```
 //!
-//! All integers are big endian, all checksums plain CRC-32. A marker of zeros ends the segment. We write a
-//! section with every batch of records, so a reader finds all that reached the file, synced or not.
+//! All integers are big endian, all checksums plain CRC-32. A marker of zeros ends an uncompressed segment, the file's
+//! end a compressed one. Markers name places in the file; a [`Position`] in a compressed segment is where its record
+//! would end if nothing was compressed: header, and for each section its marker and its records.
+//!
+//! The parameters name the compressor, and of our own segments those that are whole: what they lack now, the disk lost
+//! (see [`super::replay`]). Cassandra passes over what it does not know there.
+
+use std::collections::BTreeMap;
 
 use crc32fast::Hasher;
+use sstable::compressor::{Codec, Compressor};
 use thiserror::Error;
+use types::{CqlType, Json};
 
 /// The version we write: mutations at messaging version 12.
 pub const VERSION: i32 = 7;
@@ -20,10 +30,16 @@ pub const VERSION: i32 = 7;
 pub const MARKER_BYTES: usize = 8;
 /// Bytes a record adds to its mutation: size and two checksums.
 pub const RECORD_OVERHEAD_BYTES: usize = 12;
-/// No mutation is shorter; guards against a checksum that zeros or garbage happen to satisfy.
-const MUTATION_BYTES_MIN: usize = 10;
 /// A segment larger than this is refused: positions are 31 bits.
 pub const SEGMENT_BYTES_MAX: u64 = i32::MAX as u64;
+/// The parameter that names the compressor's class.
+const CLASS: &str = "compressionClass";
+/// The parameter with the compressor's own.
+const PARAMETERS: &str = "compressionParameters";
+/// The parameter that tells an encrypted segment.
+const CIPHER: &str = "encCipher";
+/// The parameter with which we name segments that are whole.
+const WHOLE: &str = "helenusWhole";
 
 /// Why a file is not a segment that we can replay.
 #[derive(Debug, Error, PartialEq, Eq)]
@@ -37,9 +53,20 @@ pub enum HeaderError {
     /// Another release's format.
     #[error("commit log version {0} is not one this release reads ({VERSION})")]
     Version(i32),
-    /// Compressed or encrypted segments.
-    #[error("commit log parameters {0} are not served yet")]
-    Parameters(String),
+    /// An encrypted segment.
+    #[error(
+        "it is encrypted ({0}), which this release does not read; start the Cassandra that wrote it once more and \
+         drain it, so that nothing is left to replay"
+    )]
+    Encrypted(String),
+    /// Parameters that make no sense, or a compressor that is not known.
+    #[error("its parameters {parameters} are not served: {why}")]
+    Parameters {
+        /// As they stand there.
+        parameters: String,
+        /// What is wrong with them.
+        why: String,
+    },
 }
 
 /// A place in the log: segment, and the offset after the record named.
@@ -47,8 +74,50 @@ pub enum HeaderError {
 pub struct Position {
     /// Segment id.
     pub segment: i64,
-    /// Offset in the segment's file.
+    /// Offset in the segment, as if it was not compressed.
     pub offset: u32,
+}
+
+/// How segments are compressed (`commitlog_compression`).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Compression {
+    class: String,
+    parameters: BTreeMap<String, String>,
+    compressor: Compressor,
+}
+
+impl Compression {
+    /// By the name of a class, with or without package, and its parameters.
+    ///
+    /// # Errors
+    /// If the class or a parameter is unknown, in Cassandra's words.
+    pub fn new(class: &str, parameters: BTreeMap<String, String>) -> Result<Self, sstable::Error> {
+        let compressor = Compressor::parse(class, &parameters)?;
+        Ok(Self { class: class.to_owned(), parameters, compressor })
+    }
+
+    /// The class, as it was named.
+    pub fn class(&self) -> &str {
+        &self.class
+    }
+
+    /// Something that compresses so.
+    pub fn codec(&self) -> Codec {
+        Codec::new(self.compressor)
+    }
+}
+
+/// What a segment's header says.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Header {
+    /// The segment's id.
+    pub id: i64,
+    /// How it is compressed.
+    pub compression: Option<Compression>,
+    /// Earlier segments that were durable to their end when this one was made; `None` if another program made it.
+    pub whole: Option<Vec<i64>>,
+    /// Bytes of the header.
+    pub bytes: usize,
 }
 
 /// The file name of a segment.
@@ -63,11 +132,15 @@ pub fn parse_file_name(name: &str) -> Option<(i32, i64)> {
     Some((version.parse().ok()?, id.parse().ok()?))
 }
 
-fn update_i32(crc: &mut Hasher, value: i32) {
+pub(super) fn update_i32(crc: &mut Hasher, value: i32) {
     crc.update(&value.to_be_bytes());
 }
 
-fn marker_crc(id: i64, offset: u32) -> u32 {
+pub(super) fn read_i32(bytes: &[u8], at: usize) -> Option<i32> {
+    Some(i32::from_be_bytes(bytes.get(at..at.checked_add(4)?)?.try_into().ok()?))
+}
+
+pub(super) fn marker_crc(id: i64, offset: u32) -> u32 {
     let mut crc = Hasher::new();
     update_i32(&mut crc, id as i32);
     update_i32(&mut crc, (id >> 32) as i32);
@@ -75,20 +148,109 @@ fn marker_crc(id: i64, offset: u32) -> u32 {
     crc.finalize()
 }
 
-/// Appends a segment's header.
-pub fn write_header(id: i64, out: &mut Vec<u8>) {
-    const PARAMETERS: &[u8] = b"{}";
+fn header_crc(id: i64, parameters: &[u8]) -> u32 {
     let mut crc = Hasher::new();
     update_i32(&mut crc, VERSION);
     update_i32(&mut crc, id as i32);
     update_i32(&mut crc, (id >> 32) as i32);
-    update_i32(&mut crc, PARAMETERS.len() as i32);
-    crc.update(PARAMETERS);
+    update_i32(&mut crc, parameters.len() as i32);
+    crc.update(parameters);
+    crc.finalize()
+}
+
+fn json_text(text: &str) -> String {
+    CqlType::Text.to_json(text.as_bytes()).unwrap_or_default()
+}
+
+/// The parameters of a header, by name as Cassandra's are.
+fn parameters(compression: Option<&Compression>, whole: &[i64]) -> String {
+    let mut members = Vec::new();
+    if let Some(compression) = compression {
+        let own = compression.parameters.iter();
+        let own: Vec<_> =
+            own.map(|(name, value)| format!("{}:{}", json_text(name), json_text(value))).collect();
+        members.push(format!("\"{CLASS}\":{}", json_text(&compression.class)));
+        members.push(format!("\"{PARAMETERS}\":{{{}}}", own.join(",")));
+    }
+    let whole: Vec<_> = whole.iter().map(i64::to_string).collect();
+    members.push(format!("\"{WHOLE}\":\"{}\"", whole.join(",")));
+    format!("{{{}}}", members.join(","))
+}
+
+/// Appends a segment's header, which says that the segments `whole` are durable to their end.
+pub fn write_header(id: i64, compression: Option<&Compression>, whole: &[i64], out: &mut Vec<u8>) {
+    let parameters = parameters(compression, whole);
     out.extend_from_slice(&VERSION.to_be_bytes());
     out.extend_from_slice(&id.to_be_bytes());
-    out.extend_from_slice(&(PARAMETERS.len() as u16).to_be_bytes());
-    out.extend_from_slice(PARAMETERS);
-    out.extend_from_slice(&crc.finalize().to_be_bytes());
+    out.extend_from_slice(&(parameters.len() as u16).to_be_bytes());
+    out.extend_from_slice(parameters.as_bytes());
+    out.extend_from_slice(&header_crc(id, parameters.as_bytes()).to_be_bytes());
+}
+
+/// Reads the header at the beginning of a segment's `bytes`.
+///
+/// # Errors
+/// See [`HeaderError`].
+pub fn read_header(bytes: &[u8]) -> Result<Header, HeaderError> {
+    let (fixed, rest) = bytes.split_first_chunk::<14>().ok_or(HeaderError::Truncated)?;
+    let (version, id) = fixed.split_first_chunk::<4>().ok_or(HeaderError::Truncated)?;
+    let version = i32::from_be_bytes(*version);
+    let (id, length) = id.split_first_chunk::<8>().ok_or(HeaderError::Truncated)?;
+    let id = i64::from_be_bytes(*id);
+    let n = length.first_chunk::<2>().map_or(0, |two| usize::from(u16::from_be_bytes(*two)));
+    let parameters = rest.get(..n).ok_or(HeaderError::Truncated)?;
+    let stored = read_i32(rest, n).ok_or(HeaderError::Truncated)?;
+    let mut crc = Hasher::new();
+    crc.update(fixed.get(..4).unwrap_or_default());
+    update_i32(&mut crc, id as i32);
+    update_i32(&mut crc, (id >> 32) as i32);
+    update_i32(&mut crc, n as i32);
+    crc.update(parameters);
+    if stored as u32 != crc.finalize() {
+        return Err(HeaderError::Checksum);
+    }
+    if version != VERSION {
+        return Err(HeaderError::Version(version));
+    }
+    let (compression, whole) = read_parameters(parameters)?;
+    Ok(Header { id, compression, whole, bytes: fixed.len() + n + 4 })
+}
+
+fn read_parameters(bytes: &[u8]) -> Result<(Option<Compression>, Option<Vec<i64>>), HeaderError> {
+    if bytes.is_empty() {
+        return Ok((None, None));
+    }
+    let text = String::from_utf8_lossy(bytes);
+    let refuse = |why: String| HeaderError::Parameters { parameters: text.to_string(), why };
+    let members = match Json::parse(&text) {
+        Ok(Json::Object(members)) => members,
+        Ok(_) => return Err(refuse("they are no object".into())),
+        Err(error) => return Err(refuse(error.to_string())),
+    };
+    let member = |name: &str| members.iter().find(|(known, _)| known == name).map(|(_, v)| v);
+    if let Some(Json::Text(cipher)) = member(CIPHER) {
+        return Err(HeaderError::Encrypted(cipher.clone()));
+    }
+    let whole = match member(WHOLE) {
+        Some(Json::Text(ids)) => Some(ids.split(',').filter_map(|id| id.parse().ok()).collect()),
+        _ => None,
+    };
+    let class = match member(CLASS) {
+        None | Some(Json::Null) => return Ok((None, whole)),
+        Some(Json::Text(class)) => class,
+        Some(_) => return Err(refuse("the compressor's class is no text".into())),
+    };
+    let mut own = BTreeMap::new();
+    if let Some(Json::Object(given)) = member(PARAMETERS) {
+        for (name, value) in given {
+            let Json::Text(value) = value else {
+                return Err(refuse(format!("{name} is no text")));
+            };
+            own.insert(name.clone(), value.clone());
+        }
+    }
+    let compression = Compression::new(class, own).map_err(|e| refuse(e.to_string()))?;
+    Ok((Some(compression), whole))
 }
 
 /// Leaves room for a section's marker at the end of `out`.
@@ -112,192 +274,40 @@ pub fn append_record(out: &mut Vec<u8>, write: impl FnOnce(&mut Vec<u8>)) -> usi
     out.len() - start
 }
 
-/// Closes the section that begins at `section` in `buffer` and ends with it; `file_offset` is where
-/// the section's marker goes in the segment.
-pub fn end_section(buffer: &mut [u8], section: usize, id: i64, file_offset: u32) {
-    let next = file_offset + (buffer.len() - section) as u32;
-    buffer[section..section + 4].copy_from_slice(&next.to_be_bytes());
-    buffer[section + 4..section + 8].copy_from_slice(&marker_crc(id, file_offset).to_be_bytes());
+/// Closes a section, whose marker goes to `file_offset` of the segment.
+pub fn end_section(section: &mut [u8], id: i64, file_offset: u32) {
+    let next = file_offset + section.len() as u32;
+    section[..4].copy_from_slice(&next.to_be_bytes());
+    section[4..8].copy_from_slice(&marker_crc(id, file_offset).to_be_bytes());
 }
 
-/// One record of a segment.
-#[derive(Debug, PartialEq, Eq)]
-pub struct Record<'a> {
-    /// Offset after the record.
-    pub end: u32,
-    /// The mutation at messaging version 12.
-    pub mutation: &'a [u8],
-}
-
-/// How a segment ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum End {
-    /// At a marker of zeros, or exactly at the file's end.
-    Clean,
-    /// At a section or record that never reached the disk whole, at this offset.
-    Torn(u32),
-}
-
-/// Reads a segment's records in order; stops at the first byte that fails a check.
-pub struct Reader<'a> {
-    bytes: &'a [u8],
-    id: i64,
-    section_end: usize,
-    at: usize,
-    end: Option<End>,
-}
-
-fn read_i32(bytes: &[u8], at: usize) -> Option<i32> {
-    Some(i32::from_be_bytes(bytes.get(at..at.checked_add(4)?)?.try_into().ok()?))
-}
-
-impl<'a> Reader<'a> {
-    /// Checks the header of a segment's `bytes`.
-    ///
-    /// # Errors
-    /// See [`HeaderError`].
-    pub fn new(bytes: &'a [u8]) -> Result<Self, HeaderError> {
-        let version = read_i32(bytes, 0).ok_or(HeaderError::Truncated)?;
-        let id = bytes.get(4..12).ok_or(HeaderError::Truncated)?;
-        let id = i64::from_be_bytes(id.try_into().map_err(|_| HeaderError::Truncated)?);
-        let n = bytes.get(12..14).ok_or(HeaderError::Truncated)?;
-        let n = usize::from(u16::from_be_bytes([n[0], n[1]]));
-        let parameters = bytes.get(14..14 + n).ok_or(HeaderError::Truncated)?;
-        let mut crc = Hasher::new();
-        update_i32(&mut crc, version);
-        update_i32(&mut crc, id as i32);
-        update_i32(&mut crc, (id >> 32) as i32);
-        update_i32(&mut crc, n as i32);
-        crc.update(parameters);
-        let stored = read_i32(bytes, 14 + n).ok_or(HeaderError::Truncated)?;
-        if stored as u32 != crc.finalize() {
-            return Err(HeaderError::Checksum);
-        }
-        if version != VERSION {
-            return Err(HeaderError::Version(version));
-        }
-        if !matches!(parameters, b"{}" | b"") {
-            return Err(HeaderError::Parameters(String::from_utf8_lossy(parameters).into_owned()));
-        }
-        let start = 18 + n;
-        Ok(Self { bytes, id, section_end: start, at: start, end: None })
-    }
-
-    /// The segment's id.
-    pub fn id(&self) -> i64 {
-        self.id
-    }
-
-    /// Did a marker of zeros end the segment? Then nothing follows, whatever the file's length.
-    pub fn ended_at_marker(&self) -> bool {
-        self.end == Some(End::Clean) && self.section_end + MARKER_BYTES <= self.bytes.len()
-    }
-
-    /// How the segment ended; known once `next` gave `None`.
-    pub fn end(&self) -> Option<End> {
-        self.end
-    }
-
-    /// Moves into the section whose marker lies at `section_end`. False when the segment ended.
-    fn enter_section(&mut self) -> bool {
-        let marker = self.section_end;
-        let (Some(next), Some(crc)) =
-            (read_i32(self.bytes, marker), read_i32(self.bytes, marker + 4))
-        else {
-            let tail = self.bytes.get(marker..).unwrap_or_default();
-            let clean = tail.iter().all(|byte| *byte == 0);
-            self.end = Some(if clean { End::Clean } else { End::Torn(marker as u32) });
-            return false;
-        };
-        if next == 0 && crc == 0 {
-            self.end = Some(End::Clean);
-            return false;
-        }
-        let first = marker + MARKER_BYTES;
-        let next = next as u32 as usize;
-        if crc as u32 != marker_crc(self.id, marker as u32) || next < first {
-            self.end = Some(End::Torn(marker as u32));
-            return false;
-        }
-        self.at = first;
-        self.section_end = next;
-        true
-    }
-
-    /// The next record, or `None` at the segment's end (see [`Reader::end`]).
-    pub fn next_record(&mut self) -> Option<Record<'a>> {
-        while self.end.is_none() {
-            if self.at + 4 > self.section_end {
-                self.enter_section();
-                continue;
-            }
-            let at = self.at;
-            match read_i32(self.bytes, at) {
-                // Cassandra ends a section early with a zero size when its last allocation went
-                // unused; where no section follows, the bytes were lost.
-                Some(0) => {
-                    if self.section_end > self.bytes.len() || !self.enter_section() {
-                        self.end = Some(End::Torn(at as u32));
-                    }
-                }
-                Some(size) => match self.checked_record(at, size) {
-                    Some(record) => {
-                        self.at = record.end as usize;
-                        return Some(record);
-                    }
-                    None => self.end = Some(End::Torn(at as u32)),
-                },
-                None => self.end = Some(End::Torn(at as u32)),
-            }
-        }
-        None
-    }
-
-    fn checked_record(&self, at: usize, size: i32) -> Option<Record<'a>> {
-        let size_bytes = usize::try_from(size).ok().filter(|size| *size >= MUTATION_BYTES_MIN)?;
-        let mut crc = Hasher::new();
-        update_i32(&mut crc, size);
-        if read_i32(self.bytes, at + 4)? as u32 != crc.clone().finalize() {
-            return None;
-        }
-        let start = at + 8;
-        let end = start.checked_add(size_bytes)?;
-        let mutation = self.bytes.get(start..end)?;
-        crc.update(mutation);
-        if read_i32(self.bytes, end)? as u32 != crc.finalize() {
-            return None;
-        }
-        Some(Record { end: (end + 4) as u32, mutation })
-    }
+/// The compressed form of a section, not closed.
+///
+/// # Errors
+/// If there is too much of it.
+pub fn compress_section(
+    section: &[u8],
+    codec: &mut Codec,
+    out: &mut Vec<u8>,
+) -> Result<(), sstable::Error> {
+    let records = section.get(MARKER_BYTES..).unwrap_or_default();
+    out.clear();
+    begin_section(out);
+    out.extend_from_slice(&(records.len() as i32).to_be_bytes());
+    codec.compress(records, out)
 }
 
 #[cfg(test)]
 mod tests {
-    use proptest::prelude::*;
-
     use super::*;
 
-    fn segment(id: i64, sections: &[Vec<Vec<u8>>]) -> Vec<u8> {
-        let mut file = Vec::new();
-        write_header(id, &mut file);
-        for records in sections {
-            let section = file.len();
-            begin_section(&mut file);
-            for record in records {
-                append_record(&mut file, |out| out.extend_from_slice(record));
-            }
-            end_section(&mut file, section, id, section as u32);
-        }
-        file
-    }
-
-    fn read(bytes: &[u8]) -> (Vec<Vec<u8>>, End) {
-        let mut reader = Reader::new(bytes).expect("header");
-        let mut records = Vec::new();
-        while let Some(record) = reader.next_record() {
-            records.push(record.mutation.to_vec());
-        }
-        (records, reader.end().expect("ended"))
+    fn header_with(parameters: &str) -> Result<Header, HeaderError> {
+        let mut file = VERSION.to_be_bytes().to_vec();
+        file.extend(5i64.to_be_bytes());
+        file.extend((parameters.len() as u16).to_be_bytes());
+        file.extend(parameters.as_bytes());
+        file.extend(header_crc(5, parameters.as_bytes()).to_be_bytes());
+        read_header(&file)
     }
 
     #[test]
@@ -308,54 +318,45 @@ mod tests {
     }
 
     #[test]
-    fn another_version_is_refused() {
+    fn headers_read_back() {
+        let level = [("compression_level".to_owned(), "7".to_owned())];
+        let zstd = Compression::new("ZstdCompressor", level.into()).expect("known");
         let mut file = Vec::new();
-        write_header(5, &mut file);
-        file[3] = 8;
-        assert_eq!(Reader::new(&file).err(), Some(HeaderError::Checksum));
-        assert_eq!(Reader::new(&file[..9]).err(), Some(HeaderError::Truncated));
+        write_header(5, Some(&zstd), &[3, 4], &mut file);
+        assert_eq!(
+            std::str::from_utf8(&file[14..file.len() - 4]),
+            Ok("{\"compressionClass\":\"ZstdCompressor\",\
+                \"compressionParameters\":{\"compression_level\":\"7\"},\"helenusWhole\":\"3,4\"}")
+        );
+        let header = read_header(&file).expect("a header");
+        assert_eq!(header.bytes, file.len());
+        assert_eq!((header.compression, header.whole), (Some(zstd), Some(vec![3, 4])));
     }
 
-    proptest! {
-        #[test]
-        fn every_record_comes_back(
-            sections in prop::collection::vec(
-                prop::collection::vec(prop::collection::vec(any::<u8>(), 10..200), 1..4), 0..5),
-            zeros in 0usize..64,
-        ) {
-            let mut file = segment(77, &sections);
-            file.resize(file.len() + zeros, 0);
-            let (records, end) = read(&file);
-            prop_assert_eq!(records, sections.concat());
-            prop_assert_eq!(end, End::Clean);
+    #[test]
+    fn cassandras_parameters_are_read() {
+        assert_eq!(header_with("{}").map(|h| (h.compression, h.whole)), Ok((None, None)));
+        let lz4 = Compression::new("LZ4Compressor", BTreeMap::new()).expect("known");
+        for parameters in [
+            r#"{"compressionClass":"LZ4Compressor","compressionParameters":null}"#,
+            r#"{"compressionClass":"LZ4Compressor","compressionParameters":{}}"#,
+        ] {
+            let header = header_with(parameters).expect("a header");
+            assert_eq!((header.compression, header.whole), (Some(lz4.clone()), None));
         }
+    }
 
-        /// Whatever is cut or flipped, what comes back is a prefix of what was written.
-        #[test]
-        fn damage_yields_a_prefix(
-            sections in prop::collection::vec(
-                prop::collection::vec(prop::collection::vec(any::<u8>(), 10..60), 1..4), 1..5),
-            at in any::<prop::sample::Index>(),
-            flip in 1u8..,
-            cut in any::<bool>(),
-        ) {
-            let mut file = segment(77, &sections);
-            let header = 20;
-            let at = header + at.index(file.len() - header);
-            if cut { file.truncate(at); } else { file[at] ^= flip; }
-            let (records, _) = read(&file);
-            let all = sections.concat();
-            prop_assert!(records.len() <= all.len());
-            prop_assert_eq!(&all[..records.len()], &records[..]);
-        }
-
-        #[test]
-        fn any_bytes_are_survived(bytes in prop::collection::vec(any::<u8>(), 0..300)) {
-            let mut file = Vec::new();
-            write_header(1, &mut file);
-            file.extend_from_slice(&bytes);
-            let _ = read(&file);
-            let _ = Reader::new(&bytes);
-        }
+    #[test]
+    fn what_cannot_be_read_is_refused() {
+        let encrypted = r#"{"encCipher":"AES/CBC/PKCS5Padding","encIV":"00","encKeyAlias":"a:1"}"#;
+        let cipher = "AES/CBC/PKCS5Padding".to_owned();
+        assert_eq!(header_with(encrypted), Err(HeaderError::Encrypted(cipher)));
+        let unknown = header_with(r#"{"compressionClass":"Foo"}"#).map_err(|e| e.to_string());
+        assert_eq!(
+            unknown.expect_err("unknown"),
+            "its parameters {\"compressionClass\":\"Foo\"} are not served: Could not create Compression for type \
+             org.apache.cassandra.io.compress.Foo"
+        );
+        assert!(header_with("{").is_err());
     }
 }

@@ -3,7 +3,7 @@
 //! A segment may go once every table's last record in it lies at or before that table's flushed
 //! position, and never while it is being written.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use schema::TableId;
 
@@ -28,6 +28,13 @@ impl Ledger {
     pub fn open(&mut self, id: i64, bytes: u64) {
         debug_assert!(self.segments.back().is_none_or(|last| last.id < id));
         self.segments.push_back(Segment { id, bytes, dirty: BTreeMap::new() });
+    }
+
+    /// A segment takes so many bytes now.
+    pub fn resize(&mut self, id: i64, bytes: u64) {
+        if let Some(segment) = self.segments.iter_mut().rev().find(|segment| segment.id == id) {
+            segment.bytes = bytes;
+        }
     }
 
     /// A segment of an earlier run, with the tables whose records in it were replayed: it may go once they are
@@ -98,6 +105,17 @@ impl Ledger {
     pub fn oldest_dirty(&self) -> Vec<TableId> {
         let oldest = self.segments.iter().find(|segment| !segment.dirty.is_empty());
         oldest.map(|segment| segment.dirty.keys().copied().collect()).unwrap_or_default()
+    }
+
+    /// Does a segment hold what no SSTable has?
+    pub fn is_dirty(&self, id: i64) -> bool {
+        self.segments.iter().any(|segment| segment.id == id && !segment.dirty.is_empty())
+    }
+
+    /// The tables whose flush lets these segments go.
+    pub fn dirty_in(&self, ids: &BTreeSet<i64>) -> BTreeSet<TableId> {
+        let segments = self.segments.iter().filter(|segment| ids.contains(&segment.id));
+        segments.flat_map(|segment| segment.dirty.keys().copied()).collect()
     }
 
     /// Number of segments.

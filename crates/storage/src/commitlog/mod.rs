@@ -1,13 +1,27 @@
 //! The commit log: one chain of segments per shard, in Cassandra's format.
 
+mod archive;
+mod cdc;
 mod format;
 mod ledger;
+mod log;
+mod pack;
+mod reader;
 mod replay;
 mod segment;
 mod writer;
 
-pub use self::format::{Position, file_name, parse_file_name};
-pub use self::replay::{ReplayError, Replayed, SegmentFile, read_segment, segment_files};
-pub use self::writer::{
-    CommitLog, Inherited, LogError, LogOptions, LogPending, LogStats, SyncMode, Ticket,
+pub use self::archive::{Archiving, ArchivingError};
+pub use self::cdc::{CdcOptions, after_replay, index_name};
+pub use self::format::{
+    Compression, Header, HeaderError, Position, RECORD_OVERHEAD_BYTES, VERSION, file_name,
+    parse_file_name, read_header,
 };
+pub use self::log::{
+    Inherited, LogError, LogEvent, LogOptions, LogPending, LogStats, SyncMode, TellLog, Ticket,
+};
+pub use self::reader::{End, Reader, Record};
+pub use self::replay::{
+    ReplayError, Replayed, SegmentFile, Survey, read_segment, segment_files, survey,
+};
+pub use self::writer::CommitLog;

@@ -1,15 +1,19 @@
 //! Reading the log back after a stop.
 
+use std::collections::BTreeSet;
 use std::io;
 use std::path::{Path, PathBuf};
 
 use env::{Env, File, OpenOptions};
 use thiserror::Error;
 
-use super::format::{self, End, HeaderError, Position, Reader, SEGMENT_BYTES_MAX};
+use super::format::{self, Header, HeaderError, MARKER_BYTES, Position, SEGMENT_BYTES_MAX};
+use super::reader::{End, Reader};
 
 /// Bytes of a segment that are read at first.
 const FIRST_READ_BYTES: u64 = 256 << 10;
+/// Bytes of a segment that hold its header and the marker after it.
+const SURVEY_BYTES: u64 = 4 << 10;
 
 /// Why the log cannot be replayed.
 #[derive(Debug, Error)]
@@ -63,6 +67,37 @@ pub async fn segment_files(env: &Env, directory: &Path) -> Result<Vec<SegmentFil
     Ok(files)
 }
 
+/// What the headers of all segments together say.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Survey {
+    /// Segments that were durable to their end while we wrote others: what they lack now, the disk lost.
+    whole: BTreeSet<i64>,
+    /// The last segment that is not empty.
+    last: Option<i64>,
+}
+
+/// Reads the headers of segments, oldest first.
+///
+/// # Errors
+/// If one cannot be read. What is wrong with a header, its segment's replay tells.
+pub async fn survey(env: &Env, files: &[SegmentFile]) -> Result<Survey, ReplayError> {
+    let mut survey = Survey::default();
+    for file in files {
+        let bytes = read_part(env, file, SURVEY_BYTES).await?;
+        let Ok(header) = format::read_header(&bytes) else {
+            survey.last = survey.last.max(Some(file.id).filter(|_| !is_blank(&bytes)));
+            continue;
+        };
+        survey.whole.extend(header.whole.into_iter().flatten());
+        let marker = bytes.get(header.bytes..).unwrap_or_default();
+        let marker = marker.get(..MARKER_BYTES).unwrap_or(marker);
+        if !marker.iter().all(|byte| *byte == 0) {
+            survey.last = Some(file.id);
+        }
+    }
+    Ok(survey)
+}
+
 /// What came of a segment.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Replayed {
@@ -70,25 +105,43 @@ pub struct Replayed {
     pub records: u64,
     /// Offset at which the segment broke off, if it did: the rest never became durable.
     pub torn_at: Option<u32>,
+    /// Offset at which it is damaged, if it broke off where no crash breaks it off.
+    pub damaged_at: Option<u32>,
 }
 
-/// Reads the part of a segment that was written to: segments are made at full size, and most hold little.
-async fn read_written(env: &Env, file: &SegmentFile) -> Result<Vec<u8>, ReplayError> {
+fn is_blank(bytes: &[u8]) -> bool {
+    bytes.iter().all(|byte| *byte == 0)
+}
+
+/// Reads up to `part` bytes at the beginning of a segment.
+async fn read_part(env: &Env, file: &SegmentFile, part: u64) -> Result<Vec<u8>, ReplayError> {
     let failed = |source| ReplayError::Io { path: file.path.clone(), source };
     let opened = File::open(env, &file.path, OpenOptions::READ).await.map_err(failed)?;
-    let length = opened.len().await.map_err(failed)?.min(SEGMENT_BYTES_MAX);
-    let mut part = FIRST_READ_BYTES.min(length);
+    let length = opened.len().await.map_err(failed)?.min(part);
+    let (read, bytes) = opened.read_exact_at(Vec::new(), 0, length as usize).await;
+    read.map_err(failed)?;
+    Ok(bytes)
+}
+
+/// Reads the part of a segment that was written to: segments are made at full size, and most hold little; a compressed
+/// one is as long as what was written.
+async fn read_written(env: &Env, file: &SegmentFile) -> Result<Vec<u8>, ReplayError> {
+    let mut part = FIRST_READ_BYTES;
     loop {
-        let (read, bytes) = opened.read_exact_at(Vec::new(), 0, part as usize).await;
-        read.map_err(failed)?;
-        let ended = Reader::new(&bytes).is_ok_and(|mut reader| {
-            while reader.next_record().is_some() {}
-            reader.ended_at_marker()
-        });
-        if ended || part == length {
+        let bytes = read_part(env, file, part).await?;
+        if (bytes.len() as u64) < part || part == SEGMENT_BYTES_MAX {
             return Ok(bytes);
         }
-        part = (part * 8).min(length);
+        let mut is_compressed = false;
+        let ended = Reader::new(&bytes).is_ok_and(|mut reader| {
+            is_compressed = reader.header().compression.is_some();
+            while !is_compressed && reader.next_record().is_some() {}
+            reader.ended_at_marker()
+        });
+        if ended {
+            return Ok(bytes);
+        }
+        part = if is_compressed { SEGMENT_BYTES_MAX } else { (part * 8).min(SEGMENT_BYTES_MAX) };
     }
 }
 
@@ -101,31 +154,71 @@ async fn read_written(env: &Env, file: &SegmentFile) -> Result<Vec<u8>, ReplayEr
 pub async fn read_segment(
     env: &Env,
     file: &SegmentFile,
+    survey: &Survey,
     mut apply: impl FnMut(Position, &[u8]),
 ) -> Result<Replayed, ReplayError> {
+    let refuse = |source| Err(ReplayError::Header { path: file.path.clone(), source });
     if file.version != format::VERSION {
-        let source = HeaderError::Version(file.version);
-        return Err(ReplayError::Header { path: file.path.clone(), source });
+        return refuse(HeaderError::Version(file.version));
     }
     let bytes = read_written(env, file).await?;
     let mut reader = match Reader::new(&bytes) {
         Ok(reader) => reader,
         Err(HeaderError::Truncated) => return Ok(Replayed::default()),
-        Err(HeaderError::Checksum) if bytes.iter().all(|byte| *byte == 0) => {
-            return Ok(Replayed::default());
-        }
-        Err(source) => return Err(ReplayError::Header { path: file.path.clone(), source }),
+        Err(HeaderError::Checksum) if is_blank(&bytes) => return Ok(Replayed::default()),
+        Err(source) => return refuse(source),
     };
-    let mut replayed = Replayed::default();
+    let (id, mut replayed) = (reader.header().id, Replayed::default());
     while let Some(record) = reader.next_record() {
-        apply(Position { segment: reader.id(), offset: record.end }, record.mutation);
+        apply(Position { segment: id, offset: record.end }, record.mutation);
         replayed.records += 1;
         if replayed.records.is_multiple_of(64) {
             env.maybe_yield().await;
         }
     }
-    if let Some(End::Torn(at)) = reader.end() {
-        replayed.torn_at = Some(at);
+    if let Some(End::Torn { at, is_inner }) = reader.end() {
+        match survey.tolerates(reader.header(), is_inner) {
+            true => replayed.torn_at = Some(at),
+            false => replayed.damaged_at = Some(at),
+        }
     }
     Ok(replayed)
+}
+
+impl Survey {
+    /// May a crash have broken off a segment so?
+    ///
+    /// We sync many sections at a time, and a crash leaves any of them: but not in a segment that was known to be whole.
+    /// A Cassandra that compresses syncs each section before the next one is written, and each segment before the next.
+    fn tolerates(&self, header: &Header, is_inner: bool) -> bool {
+        match (&header.whole, &header.compression) {
+            (Some(_), _) => !self.whole.contains(&header.id),
+            (None, Some(_)) => !is_inner && self.last == Some(header.id),
+            (None, None) => true,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn header(id: i64, ours: bool, compressed: bool) -> Header {
+        let lz4 = || format::Compression::new("LZ4Compressor", Default::default()).expect("known");
+        let compression = compressed.then(lz4);
+        Header { id, compression, whole: ours.then(Vec::new), bytes: 0 }
+    }
+
+    #[test]
+    fn what_a_crash_leaves_is_tolerated() {
+        let survey = Survey { whole: [5].into(), last: Some(7) };
+        for compressed in [false, true] {
+            assert!(!survey.tolerates(&header(5, true, compressed), false));
+            assert!(survey.tolerates(&header(6, true, compressed), true));
+        }
+        assert!(survey.tolerates(&header(6, false, false), false));
+        assert!(!survey.tolerates(&header(6, false, true), false), "not Cassandra's last");
+        assert!(survey.tolerates(&header(7, false, true), false));
+        assert!(!survey.tolerates(&header(7, false, true), true), "not the last section");
+    }
 }

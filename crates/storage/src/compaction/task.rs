@@ -6,6 +6,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use env::Class;
+use rows::codec::EncodingStats;
+use rows::{NO_DELETION_TIME, NO_TIMESTAMP, NO_TTL};
 use schema::{Table, TableId, TombstoneOption};
 use sstable::statistics::LogPosition;
 use sstable::writer::WriterOptions;
@@ -18,7 +20,7 @@ use super::schedule::Record;
 use super::splitter::Splitter;
 use crate::engine::Engine;
 use crate::error::StorageError;
-use crate::flush::{least, writer_options};
+use crate::flush::writer_options;
 use crate::node::{Node, NodeTable, RunningCompaction};
 use crate::scrub::{Scrub, Scrubbed, scrub_one};
 use crate::sstables::{LiveSet, SSTable};
@@ -150,6 +152,12 @@ impl Node {
             return Ok(false);
         }
         let removed: Vec<_> = task.inputs.iter().map(|input| input.table.descriptor).collect();
+        if engine.env().planted("inputs_removed_before_commit") {
+            for input in &task.inputs {
+                let descriptor = &input.table.descriptor;
+                remove_descriptor(engine.env(), &input.directory, descriptor).await?;
+            }
+        }
         let transaction = outputs.commit(&removed).await?;
         *task.node_table.live.borrow_mut() = after;
         self.account(engine, task, &made, started);
@@ -164,8 +172,13 @@ impl Node {
         let partitions: u64 = inputs.iter().map(|input| estimated_partitions(input)).sum();
         let bytes = inputs.iter().map(|input| input.table.data_length).sum();
         options.partitions = partitions.div_ceil(splitter.outputs(bytes));
-        let minima = inputs.iter().map(|input| input.table.statistics.header.stats);
-        options.stats = minima.reduce(least).unwrap_or(options.stats);
+        // by what is in them: what they are written relative to may be less than that, more so each time
+        let all = || inputs.iter().map(|input| &input.table.statistics.stats);
+        options.stats = EncodingStats::of_minima(
+            all().map(|stats| stats.min_timestamp).min().unwrap_or(NO_TIMESTAMP),
+            all().map(|stats| stats.min_local_deletion_time).min().unwrap_or(NO_DELETION_TIME),
+            all().map(|stats| stats.min_ttl).min().unwrap_or(NO_TTL),
+        );
         options.log_intervals = merged_intervals(engine, inputs);
         let repaired = inputs.iter().map(|input| input.table.statistics.stats.repaired_at);
         options.repaired_at = repaired.min().unwrap_or_default();

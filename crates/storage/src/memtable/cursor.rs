@@ -59,8 +59,11 @@ impl MemtableCursor {
         let memtable = slot.read();
         let partition = memtable.get(key)?;
         let from = memtable.table();
-        let map = (!Arc::ptr_eq(from, table) && from.layout != table.layout)
-            .then(|| crate::read::column_map(&from.layout, table));
+        // writes to a column that was dropped and added again may be older than the drop
+        let is_other = !Arc::ptr_eq(from, table) && from.layout != table.layout;
+        let map = (is_other || !table.layout.dropped.is_empty())
+            .then(|| crate::read::column_map(&from.layout, table).keeping_complex_deletions())
+            .filter(|map| !map.is_identity());
         let layout = &from.layout;
         let mut markers: Vec<Box<[u8]>> = Vec::new();
         for (start, end) in slices.iter_ordered() {
@@ -229,4 +232,53 @@ fn place_after(
     let kind = if reversed { BoundKind::ExclEnd } else { BoundKind::ExclStart };
     let place = partition.place_of(layout, BoundRef::new(kind, last));
     if reversed { partition.rows().previous(place) } else { Some(place) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::commitlog::Position;
+    use crate::memtable::Memtable;
+    use rows::{CellRef, Clustering, Liveness, UpdateBuilder};
+    use schema::{ColumnKind, DroppedColumn, TableId};
+    use types::CqlType;
+
+    const POSITION: Position = Position { segment: 1, offset: 0 };
+
+    /// With a column `v` that was dropped at 10 and is there again.
+    fn table() -> Arc<Table> {
+        let mut builder = Table::builder("ks", "t", TableId([1; 16]))
+            .column("k", CqlType::Int, ColumnKind::PartitionKey)
+            .column("c", CqlType::Int, ColumnKind::Clustering)
+            .column("v", CqlType::Int, ColumnKind::Regular);
+        let (name, ty, kind) = ("v".to_owned(), CqlType::Int, ColumnKind::Regular);
+        let dropped = DroppedColumn { name: name.as_str().into(), ty, kind, dropped_at: 10 };
+        builder.dropped.insert(name, dropped);
+        Arc::new(builder.build())
+    }
+
+    #[test]
+    fn what_is_written_at_a_time_before_its_column_was_dropped_is_not_there() {
+        let table = table();
+        let mut memtable = Memtable::new(Arc::clone(&table), POSITION);
+        let (mut row, mut scratch) = (RowBuilder::new(), RowBuilder::new());
+        for (clustering, at) in [(1_i32, 10), (2, 11)] {
+            let mut update = UpdateBuilder::new(table.id.0, Arc::clone(&table.layout), b"key!");
+            row.start_row(Clustering::new([Some(clustering.to_be_bytes().as_slice())]).as_ref());
+            row.liveness(Liveness::new(at));
+            row.cell(CellRef::live(0, None, at, &[0, 0, 0, 7]));
+            update.add(row.finish_row(&table.layout), &mut scratch);
+            memtable.apply(&update.finish(&mut scratch), POSITION, &mut scratch);
+        }
+        let slot = Slot::new(memtable);
+        let key = PartitionKey::new(*b"key!");
+        let cursor = MemtableCursor::open(&slot, key.as_ref(), &table, Slices::all(false));
+        let mut cursor = cursor.expect("was written");
+        let mut cells = Vec::new();
+        while let Some(Unfiltered::Row(row)) = cursor.head() {
+            cells.push(row.cells().count());
+            cursor.advance();
+        }
+        assert_eq!(cells, [0, 1]);
+    }
 }

@@ -4,7 +4,8 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use rows::{
-    Deletion, Heads, RowBuilder, RowRef, Step, Unfiltered, UnfilteredMerger, merge_versions,
+    Deletion, Heads, RowBuilder, RowRef, Step, Unfiltered, UnfilteredMerger, filter_row,
+    merge_versions,
 };
 use schema::Table;
 
@@ -144,9 +145,17 @@ impl PartitionCursor {
     ) -> Self {
         let deletion = sources.iter().map(Source::deletion).fold(Deletion::LIVE, Deletion::max);
         let mut builder = RowBuilder::new();
-        let statics = sources.iter().filter_map(Source::static_row);
-        let static_row = merge_versions(&table.layout, statics, deletion, &mut builder)
-            .map(|row| row.as_packed().into());
+        let layout = &table.layout;
+        let static_row = match &sources[..] {
+            [only] => {
+                only.static_row().and_then(|row| filter_row(layout, row, deletion, &mut builder))
+            }
+            many => {
+                let statics = many.iter().filter_map(Source::static_row);
+                merge_versions(layout, statics, deletion, &mut builder)
+            }
+        };
+        let static_row = static_row.map(|row| row.as_packed().into());
         let merger = UnfilteredMerger::new(sources.len(), deletion, reversed);
         Self {
             files: Rc::clone(files),

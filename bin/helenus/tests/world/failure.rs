@@ -1,0 +1,124 @@
+//! A disk that fails the commit log: what each `commit_failure_policy` does, and what it never does.
+
+use std::net::SocketAddr;
+use std::rc::Rc;
+use std::time::Duration;
+
+use env::TcpStream;
+use env::sim::{Fault, NodeId, World, WorldOptions};
+
+use crate::{PATIENCE, Serving, all, await_serving, config, start, told};
+
+/// Rows that are written while the disk fails.
+const ROWS: usize = 60;
+
+fn node(policy: &str) -> (World, NodeId, Serving) {
+    let world = World::new(7, WorldOptions::default());
+    let mut config = config();
+    config.set(&format!("commit_failure_policy={policy}")).unwrap();
+    let (id, serving) = start(&world, 2, config);
+    let schema =
+        "CREATE KEYSPACE t WITH replication = {'class': 'SimpleStrategy', 'replication_factor': 1}";
+    let table = "CREATE TABLE t.a (k int PRIMARY KEY, v int)".to_owned();
+    all(&world, &serving, vec![schema.to_owned(), table, insert(0)]);
+    (world, id, serving)
+}
+
+fn insert(row: usize) -> String {
+    format!("INSERT INTO t.a (k, v) VALUES ({row}, {row})")
+}
+
+/// Which of the rows are acknowledged while each third sync fails.
+fn write_on_a_bad_disk(world: &World, id: NodeId, serving: &Serving) -> Vec<usize> {
+    world.set_fault(Fault::SyncError { node: id, one_in: 3 });
+    let acknowledged = told(world, serving, async move |client| {
+        let mut acknowledged = Vec::new();
+        for row in 1..=ROWS {
+            if client.try_run(&insert(row)).await.is_ok() {
+                acknowledged.push(row);
+            }
+        }
+        acknowledged
+    });
+    world.set_fault(Fault::SyncError { node: id, one_in: 0 });
+    acknowledged
+}
+
+fn is_served(world: &World) -> bool {
+    let client = world.client("10.0.0.9".parse().unwrap());
+    let address: SocketAddr = "10.0.0.1:9042".parse().unwrap();
+    let env = client.clone();
+    let ask = async move { TcpStream::connect(&env, address).await.is_ok() };
+    world.block_on(&client, PATIENCE, ask).unwrap()
+}
+
+/// After a power cut all that was acknowledged is there.
+fn check_after_a_power_cut(world: &World, id: NodeId, serving: &Serving, acknowledged: &[usize]) {
+    serving.take();
+    world.power_cut(id);
+    world.restart(id);
+    await_serving(world, serving);
+    for row in acknowledged.iter().chain(&[0]) {
+        let found = all(world, serving, vec![format!("SELECT v FROM t.a WHERE k = {row}")]);
+        assert_eq!(found[0].0, 1, "row {row}");
+    }
+}
+
+#[test]
+fn stop_commit_takes_no_writes_and_serves_reads() {
+    let (world, id, serving) = node("stop_commit");
+    let acknowledged = write_on_a_bad_disk(&world, id, &serving);
+    assert!(acknowledged.len() < ROWS / 2, "{acknowledged:?}");
+    assert!(is_served(&world) && world.is_up(id));
+    all(&world, &serving, vec!["SELECT v FROM t.a WHERE k = 0".to_owned()]);
+    check_after_a_power_cut(&world, id, &serving, &acknowledged);
+}
+
+#[test]
+fn stop_serves_no_clients_and_goes_on() {
+    let (world, id, serving) = node("stop");
+    assert!(is_served(&world));
+    let acknowledged = write_on_a_bad_disk(&world, id, &serving);
+    let steps = (0..100).take_while(|_| is_served(&world));
+    steps.for_each(|_| world.run_for(Duration::from_millis(100)).unwrap());
+    assert!(!is_served(&world));
+    assert!(world.is_up(id), "nodetool still sees it");
+    check_after_a_power_cut(&world, id, &serving, &acknowledged);
+}
+
+#[test]
+fn die_ends_the_node_with_an_error() {
+    let (world, id, serving) = node("die");
+    let client = serving.borrow().clone().unwrap();
+    world.set_fault(Fault::SyncError { node: id, one_in: 1 });
+    let env = client.env.clone();
+    env.spawn(env::Class::Statement, async move { drop(client.try_run(&insert(1)).await) });
+    serving.take();
+    world.run_until(|| !world.is_up(id), PATIENCE).unwrap();
+    assert!(world.exits(id).iter().any(Result::is_err), "{:?}", world.exits(id));
+}
+
+#[test]
+fn ignore_goes_on_and_acknowledges_nothing_that_is_not_durable() {
+    let (world, id, serving) = node("ignore");
+    let acknowledged = write_on_a_bad_disk(&world, id, &serving);
+    assert!((10..ROWS).contains(&acknowledged.len()), "{acknowledged:?}");
+    assert!(is_served(&world) && world.is_up(id));
+    let healthy: Vec<usize> = (ROWS + 1..ROWS + 20).collect();
+    let texts = healthy.iter().map(|row| insert(*row)).collect();
+    all(&world, &serving, texts);
+    check_after_a_power_cut(&world, id, &serving, &[acknowledged, healthy].concat());
+}
+
+/// A sync that is asked for again after it failed says that all is well.
+#[test]
+fn a_sync_that_is_retried_would_be_found() {
+    let (world, id, serving) = node("stop_commit");
+    world.plant("sync_retried");
+    let acknowledged = Rc::new(write_on_a_bad_disk(&world, id, &serving));
+    assert_eq!(acknowledged.len(), ROWS);
+    let lost = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
+        check_after_a_power_cut(&world, id, &serving, &acknowledged);
+    }));
+    assert!(lost.is_err(), "rows are lost");
+}

@@ -1,0 +1,240 @@
+//! The segments of a log: made in advance, taken one after the other, archived, and removed when nothing needs them.
+
+use std::collections::BTreeSet;
+use std::io;
+use std::rc::Rc;
+use std::time::Duration;
+
+use env::Class;
+use schema::TableId;
+
+use super::{CommitLog, State};
+use crate::commitlog::format::{self, Position};
+use crate::commitlog::log::{LogError, LogEvent};
+use crate::commitlog::segment::Segment;
+
+/// How long after a segment could not be created it is tried again, where the log goes on.
+const PAUSE_AFTER_FAILURE: Duration = Duration::from_secs(1);
+
+impl CommitLog {
+    pub(super) async fn keep_a_spare(self: Rc<Self>) {
+        loop {
+            if self.closing.get() || self.state.borrow().failed.is_some() {
+                return;
+            }
+            if self.state.borrow().spare.is_some() {
+                self.taken.notified().await;
+                continue;
+            }
+            let id = self.next_id.get();
+            self.next_id.set(id + self.env.shards() as i64);
+            match self.create(id).await {
+                Ok(segment) => self.offer(segment).await,
+                Err(error) => {
+                    self.fail_to_create(&error);
+                    if !self.is_over() {
+                        self.env.sleep(PAUSE_AFTER_FAILURE).await;
+                    }
+                }
+            }
+        }
+    }
+
+    /// There is no segment after this one, which is as good as it was.
+    fn fail_to_create(&self, error: &io::Error) {
+        const WHAT: &str = "creation of the segment after";
+        if !self.options.goes_on_after_failure {
+            return self.fail(WHAT, error);
+        }
+        let path = self.state.borrow().active.path.display().to_string();
+        self.tell(LogEvent::Failed(&format!("{WHAT} of {path}: {error}")));
+    }
+
+    async fn create(&self, id: i64) -> io::Result<Segment> {
+        let whole = std::mem::take(&mut self.state.borrow_mut().whole);
+        let segment = Segment::create(&self.env, &self.options, id, &whole).await?;
+        if let Some(cdc) = &self.cdc {
+            segment.data.cdc.set(cdc.made(id).await?);
+        }
+        Ok(segment)
+    }
+
+    pub(super) fn go_on_in(&self, state: &mut State, segment: Segment) {
+        state.ledger.open(segment.id, segment.size());
+        let left = std::mem::replace(&mut state.active, segment);
+        left.data.end.set(Some(left.next_offset));
+        if !left.data.is_given_up.get() {
+            state.left.push_back((left.data, state.appended));
+        }
+        self.taken.notify_one();
+    }
+
+    /// Makes the segment that follows one whose id is above `floor`: for [`CommitLog::leave_behind`], before which
+    /// no segment above `floor` comes into use. If that is not to come, [`CommitLog::release`].
+    ///
+    /// # Errors
+    /// If it cannot be created.
+    pub async fn prepare_above(&self, floor: i64) -> Result<(), LogError> {
+        self.state.borrow_mut().held = Some(floor);
+        let shards = self.env.shards() as i64;
+        let mut id = self.next_id.get();
+        while id <= floor {
+            id += shards;
+        }
+        self.next_id.set(id + shards);
+        let segment = match self.create(id).await {
+            Ok(segment) => segment,
+            Err(error) => {
+                self.fail_to_create(&error);
+                return Err(LogError::Failed(error.to_string().into()));
+            }
+        };
+        self.offer(segment).await;
+        Ok(())
+    }
+
+    /// Takes a new segment for the next one, unless a later one is there already. Two tasks create segments and
+    /// may end in either order, but ids must never go down: a record in a segment below a truncation's is void.
+    async fn offer(&self, segment: Segment) {
+        let unused = {
+            let mut state = self.state.borrow_mut();
+            let late = segment.id < state.active.id
+                || state.spare.as_ref().is_some_and(|spare| spare.id > segment.id);
+            let late = late && !self.env.planted("segments_out_of_order");
+            if late { Some(segment) } else { state.spare.replace(segment) }
+        };
+        self.ready.notify_all();
+        if let Some(unused) = unused {
+            // nothing was written to it; what stays behind replays as nothing
+            let _ = self.env.remove_file(&unused.path).await;
+            if let Some(cdc) = &self.cdc {
+                cdc.discarded(unused.id).await;
+            }
+        }
+    }
+
+    /// Any segment may come into use again.
+    pub fn release(&self) {
+        self.state.borrow_mut().held = None;
+        self.ready.notify_all();
+    }
+
+    /// Goes on in the segment after this one, if this one's id is not above `floor`: all records before are in
+    /// segments up to `floor`, all after in later ones. Does not wait.
+    ///
+    /// # Errors
+    /// If no such segment was prepared.
+    pub fn leave_behind(&self, floor: i64) -> Result<(), LogError> {
+        self.release();
+        let mut state = self.state.borrow_mut();
+        if state.active.id > floor {
+            return Ok(());
+        }
+        self.seal_section(&mut state);
+        let Some(spare) = state.spare.take_if(|spare| spare.id > floor) else {
+            return Err(LogError::Failed("no segment to go on in".into()));
+        };
+        self.go_on_in(&mut state, spare);
+        Ok(())
+    }
+
+    /// All records of `table` up to `position` are in durable SSTables: removes the segments that nothing
+    /// needs any more.
+    pub fn flushed(&self, table: TableId, position: Position) {
+        let late = self.env.planted("segment_recycled_early");
+        let position = if late { self.position() } else { position };
+        self.state.borrow_mut().ledger.flushed(table, position);
+        self.remove_clean();
+    }
+
+    /// Forgets the records of a dropped table.
+    pub fn dropped(&self, table: TableId) {
+        self.state.borrow_mut().ledger.dropped(table);
+        self.remove_clean();
+    }
+
+    pub(super) fn remove_clean(&self) {
+        let mut state = self.state.borrow_mut();
+        let gone = state.ledger.take_clean();
+        let State { given_up, ledger, .. } = &mut *state;
+        given_up.retain(|id| ledger.is_dirty(*id));
+        state.going.extend(&gone);
+        drop(state);
+        gone.iter().for_each(|_| self.env.mark("commitlog.discard"));
+        if let Some(log) = self.me.upgrade().filter(|_| !gone.is_empty()) {
+            self.env.spawn(Class::CommitLog, async move { log.remove(gone).await });
+        }
+    }
+
+    pub(super) async fn archive(self: Rc<Self>) {
+        if let Some(archiver) = &self.archiver {
+            archiver.run(&self.env, |what| self.tell(LogEvent::NotArchived(what))).await;
+        }
+    }
+
+    /// Removes the files of segments, once they are archived if they are to be. One that stays behind costs space, and a replay that finds nothing new.
+    pub(super) async fn remove(&self, gone: Vec<i64>) {
+        let mut gone = gone;
+        if let Some(archiver) = &self.archiver {
+            let mut archived = Vec::new();
+            for id in gone {
+                if archiver.archived(id).await {
+                    archived.push(id);
+                }
+            }
+            gone = archived;
+        }
+        for id in &gone {
+            let path = self.options.directory.join(format::file_name(*id));
+            if self.env.remove_file(&path).await.is_err() {
+                return;
+            }
+        }
+        if let Some(cdc) = &self.cdc {
+            for id in &gone {
+                cdc.discarded(*id).await;
+            }
+        }
+        if self.env.sync_dir(&self.options.directory).await.is_ok() {
+            self.state.borrow_mut().going.retain(|id| !gone.contains(id));
+        }
+    }
+
+    /// The segments that a start would find: a crash may bring back one whose removal is not durable.
+    pub fn segments(&self) -> BTreeSet<i64> {
+        let state = self.state.borrow();
+        state.ledger.ids_from(i64::MIN).chain(state.going.iter().copied()).collect()
+    }
+
+    /// The id that the next segment will have at least.
+    pub fn next_id(&self) -> i64 {
+        self.next_id.get()
+    }
+
+    /// The tables to flush so that the log shrinks below its limit; empty while it is below.
+    pub fn over_limit(&self) -> Vec<TableId> {
+        let state = self.state.borrow();
+        let over = state.ledger.bytes() > self.options.total_bytes;
+        let mut tables = if over { state.ledger.oldest_dirty() } else { Vec::new() };
+        tables.extend(state.ledger.dirty_in(&state.given_up));
+        tables
+    }
+
+    /// The parts of the log between two positions, a pair for each segment: an SSTable's intervals.
+    pub fn intervals(&self, from: Position, to: Position) -> Vec<(Position, Position)> {
+        let state = self.state.borrow();
+        let ids = state.ledger.ids_from(from.segment).filter(|id| *id <= to.segment);
+        let interval = |segment| {
+            let start = if segment == from.segment { from.offset } else { 0 };
+            let end = if segment == to.segment { to.offset } else { self.options.segment_bytes };
+            (Position { segment, offset: start }, Position { segment, offset: end })
+        };
+        ids.map(interval).collect()
+    }
+
+    /// Bytes of all segments, and their number.
+    pub fn size(&self) -> (u64, usize) {
+        let state = self.state.borrow();
+        (state.ledger.bytes(), state.ledger.len())
+    }
+}

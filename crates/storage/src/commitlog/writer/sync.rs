@@ -1,0 +1,197 @@
+//! Syncing a log, and what becomes of it when that fails.
+
+use std::io;
+use std::rc::Rc;
+use std::sync::Arc;
+
+use env::sync::oneshot;
+
+use super::{CommitLog, State, bump};
+use crate::commitlog::log::{LogError, LogEvent, SyncMode};
+use crate::commitlog::segment::SegmentData;
+
+/// Gives up all that is not synced, and the files it is in. Records keep their places: memtables have them.
+fn give_up(state: &mut State) {
+    let section = std::mem::take(&mut state.section);
+    state.active.next_offset += section.len() as u32;
+    state.active.is_full = true;
+    state.is_writing = false;
+    let queued = std::mem::take(&mut state.queue).into_iter().map(|write| write.data);
+    let unsynced = std::mem::take(&mut state.unsynced).into_iter().chain(queued);
+    for data in unsynced.chain([Rc::clone(&state.active.data)]) {
+        data.is_given_up.set(true);
+        state.given_up.insert(data.id);
+    }
+    let given_up: Vec<i64> = state.left.drain(..).map(|(data, _)| data.id).collect();
+    state.given_up.extend(given_up);
+    (state.written, state.synced) = (state.appended, state.appended);
+}
+
+impl CommitLog {
+    pub(super) async fn sync_files(self: Rc<Self>) {
+        loop {
+            self.wait_until_sync_is_due().await;
+            let started = self.env.now();
+            let (files, upto) = {
+                let mut state = self.state.borrow_mut();
+                (std::mem::take(&mut state.unsynced), state.written)
+            };
+            let retried = files.clone();
+            let ends: Vec<_> = files.iter().map(|data| data.records_end.get()).collect();
+            let mut result = Ok(());
+            for data in files {
+                if result.is_ok() {
+                    result = data.file.sync_data().await;
+                }
+            }
+            if result.is_err() && self.env.planted("sync_retried") {
+                self.state.borrow_mut().unsynced.extend(retried);
+                continue;
+            }
+            if let Err(error) = result {
+                self.fail("sync", &error);
+                if self.is_over() {
+                    return;
+                }
+                continue;
+            }
+            bump(&self.stats.syncs, 1);
+            self.last_sync.set(started);
+            let left = self.synced(upto);
+            if let Some(cdc) = &self.cdc {
+                let partly = retried.iter().zip(ends);
+                let wholly = left.iter().filter_map(|data| Some((data, data.end.get()?)));
+                for (data, end) in partly.chain(wholly) {
+                    if let Err(error) = data.tell_consumer(cdc, end).await {
+                        self.fail("CDC index", &error);
+                        break;
+                    }
+                }
+            }
+            let state = self.state.borrow();
+            if state.failed.is_some() || (self.closing.get() && state.synced == state.appended) {
+                return;
+            }
+        }
+    }
+
+    async fn wait_until_sync_is_due(&self) {
+        let wanted = |state: &State| state.written > state.synced;
+        if let SyncMode::Periodic { period, .. } = self.options.mode {
+            let due = self.last_sync.get() + period;
+            while !self.urgent.get() && self.env.now() < due {
+                let _ = self.env.timeout_at(due, self.to_sync.notified()).await;
+                if self.closing.get() {
+                    break;
+                }
+            }
+        }
+        while !wanted(&self.state.borrow()) {
+            let periodic = matches!(self.options.mode, SyncMode::Periodic { .. });
+            // Somebody waits for records that are on their way to the file: turning round and round would keep
+            // them from getting there.
+            if self.closing.get() || (periodic && !self.urgent.get()) {
+                return;
+            }
+            self.to_sync.notified().await;
+        }
+        if let SyncMode::Group { window } = self.options.mode
+            && !self.urgent.get()
+            && !self.closing.get()
+        {
+            self.env.sleep(window).await;
+        }
+    }
+
+    /// All up to there is synced; gives the segments that were left and are whole now.
+    fn synced(&self, upto: u64) -> Vec<Rc<SegmentData>> {
+        let mut left = Vec::new();
+        let mut state = self.state.borrow_mut();
+        state.synced = upto.max(state.synced);
+        if state.synced == state.appended {
+            self.urgent.set(false);
+        }
+        while let Some((data, _)) = state.left.pop_front_if(|(_, at)| *at <= upto) {
+            state.whole.push(data.id);
+            if let Some(archiver) = &self.archiver {
+                archiver.want(data.id);
+            }
+            left.push(data);
+        }
+        while state.waiters.front().is_some_and(|(at, _)| *at <= upto) {
+            if let Some((_, waiter)) = state.waiters.pop_front() {
+                let _ = waiter.send(Ok(()));
+            }
+        }
+        left
+    }
+
+    /// Waits until everything appended so far is synced.
+    ///
+    /// # Errors
+    /// If the log failed.
+    pub async fn sync(&self) -> Result<(), LogError> {
+        self.seal();
+        let waiter = {
+            let mut state = self.state.borrow_mut();
+            if let Some(failed) = &state.failed {
+                return Err(LogError::Failed(Arc::clone(failed)));
+            }
+            if !state.given_up.is_empty() {
+                return Err(LogError::Failed("what was given up is not in SSTables yet".into()));
+            }
+            if state.synced == state.appended {
+                return Ok(());
+            }
+            let (sender, receiver) = oneshot();
+            let upto = state.appended;
+            state.waiters.push_back((upto, sender));
+            receiver
+        };
+        self.urgent.set(true);
+        self.to_sync.notify_one();
+        waiter.await.unwrap_or(Err(LogError::Closed))
+    }
+
+    /// A write, a sync or a new segment failed: nobody knows what the disk holds of all that is not synced. Nothing of it
+    /// is acknowledged any more, whatever a later sync says.
+    pub(super) fn fail(&self, what: &str, error: &io::Error) {
+        let mut state = self.state.borrow_mut();
+        let path = state.active.path.display();
+        let failed: Arc<str> = format!("{what} of {path}: {error}").into();
+        match self.options.goes_on_after_failure {
+            false => state.failed = Some(Arc::clone(&failed)),
+            true => {
+                give_up(&mut state);
+                self.env.mark("commitlog.given_up");
+            }
+        }
+        self.env.mark("commitlog.failed");
+        for (_, waiter) in std::mem::take(&mut state.waiters) {
+            let _ = waiter.send(Err(LogError::Failed(Arc::clone(&failed))));
+        }
+        drop(state);
+        self.urgent.set(false);
+        self.tell(LogEvent::Failed(&failed));
+        self.ready.notify_all();
+        self.to_sync.notify_all();
+        self.queued.notify_all();
+    }
+
+    /// Is there a segment that was given up, with records that no SSTable has yet?
+    pub fn gave_up(&self) -> bool {
+        !self.state.borrow().given_up.is_empty()
+    }
+
+    /// Does the log take nothing any more?
+    pub(super) fn is_over(&self) -> bool {
+        self.state.borrow().failed.is_some()
+    }
+
+    pub(super) fn tell(&self, event: LogEvent<'_>) {
+        let tell = self.tell.borrow().clone();
+        if let Some(tell) = tell {
+            tell(event);
+        }
+    }
+}
