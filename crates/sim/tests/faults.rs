@@ -8,6 +8,7 @@ use sim::faults::report;
 const KNOWN: &str = "commit log segment, ";
 
 #[test]
+#[allow(clippy::disallowed_methods, reason = "a document of the project")]
 fn the_table_of_faults_is_as_it_was_committed() {
     let (page, problems) = report();
     let place = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/faults.md");

@@ -128,6 +128,7 @@ fn plan() -> Plan {
     let mut plan = Plan::new(1);
     plan.sync = SyncMode::Batch;
     plan.compacts = false;
+    plan.options.log = storage::LogSettings::default();
     plan.options.memtable_bytes = 8 << 20;
     plan.options.segment_bytes = 64 << 10;
     plan.options.commitlog_bytes = 4 << 20;
