@@ -148,6 +148,44 @@ fn a_scrub_needs_no_index() {
     assert_eq!(check(&mut client), ROWS as usize);
 }
 
+/// A partition larger than a scrub holds in memory is read twice, and is taken as a whole or not at all.
+#[test]
+fn a_wide_partition_is_scrubbed() {
+    const WIDE: i32 = 7000;
+    let place = Place::new(30);
+    let node = place.serve(&[]);
+    let mut client = Client::connect(&node.ip);
+    keyspace(&mut client);
+    client.query(
+        "CREATE TABLE ks.w (k int, c int, v text, PRIMARY KEY (k, c)) WITH compression = {'class': 'LZ4Compressor', \
+         'chunk_length_in_kb': 4}",
+    );
+    for c in 0..WIDE {
+        client.query(&format!("INSERT INTO ks.w (k, c, v) VALUES (0, {c}, '{}')", value(c)));
+    }
+    client.query("DELETE FROM ks.w WHERE k = 0 AND c >= 10 AND c < 20");
+    for k in 1..20 {
+        client.query(&format!("INSERT INTO ks.w (k, c, v) VALUES ({k}, 0, '{}')", value(k)));
+    }
+    let rows = |client: &mut Client| client.query("SELECT k, c, v FROM ks.w");
+    let all = rows(&mut client);
+    assert_eq!(all.len(), WIDE as usize - 10 + 19);
+    node.verb(&["flush", "ks"]);
+    node.verb(&["scrub", "-ns", "ks", "w"]);
+    node.verb(&["verify", "-f", "-e", "ks", "w"]);
+    assert!(rows(&mut client) == all, "a scrub changed what is read");
+    // blocks that were read while they were whole are still cached
+    node.stop();
+    let node = place.serve(&[]);
+    let mut client = Client::connect(&node.ip);
+    let data = own(&place, "w-", "nb-2-big-Data.db").remove(0);
+    damage(&data, std::fs::metadata(&data).unwrap().len() as usize / 2);
+    node.verb(&["scrub", "-ns", "ks", "w"]);
+    let wide = &Some(0_i32.to_be_bytes().to_vec());
+    let others: Vec<_> = all.into_iter().filter(|row| row[0] != *wide).collect();
+    assert!(rows(&mut client) == others, "more or less than the wide partition is lost");
+}
+
 #[test]
 fn partitions_out_of_order_get_a_file_of_their_own() {
     const KEYS: usize = 20;
