@@ -96,7 +96,7 @@ pub const REQUIRED_OF_CONDITIONS: &[&str] = &[
     "paxos.unfinished",
 ];
 
-/// Branches that a test of their own reaches: worlds do not alter tables, archive or collect garbage, and only those of the engine alone
+/// Branches that a test of their own reaches: worlds do not alter tables or archive, and only those of the engine alone
 /// capture.
 pub const REACHED_BY_TESTS: &[&str] = &[
     "cas.outdated",

@@ -195,7 +195,7 @@ pub(crate) async fn write_partition(
     let static_row = match (partition.static_row(), &shadow) {
         (Some(row), Some(shadow)) => {
             kept = shadow.static_row(row, &mut scratch).unwrap_or_default();
-            Some(RowRef::from_packed(&kept)).filter(|_| !kept.is_empty())
+            (!kept.is_empty()).then(|| RowRef::from_packed(&kept))
         }
         (row, _) => row,
     };

@@ -55,7 +55,9 @@ impl DataWalk {
                 None => feed(files, &self.sstable, &mut self.data, false).await?,
             }
         };
-        if let (Some(map), Some(row)) = (&self.map, start.static_row.take()) {
+        if let Some(map) = &self.map
+            && let Some(row) = start.static_row.take()
+        {
             let row = RowRef::from_packed(&row);
             let row = map.apply(row, &self.table.layout, &mut self.scratch);
             start.static_row = row.map(|row| row.as_packed().to_vec());
