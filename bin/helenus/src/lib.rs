@@ -6,6 +6,7 @@ mod demo;
 mod error;
 mod failure;
 mod guardrails;
+mod histograms;
 mod loop_metrics;
 mod message;
 mod node;
@@ -16,6 +17,7 @@ mod snapshots;
 mod table_metrics;
 mod table_stats;
 mod tls;
+mod upkeep;
 mod views;
 
 pub use error::NodeError;

@@ -9,12 +9,13 @@ use std::time::Duration;
 use admin::{
     Answer, Cache, ChunkCache, Cluster, CompactionStats, Life, Liveness, NewImport, NewSnapshot,
     NodeInfo, Operator, OperatorError, PastCompaction, Release, Replication, Ring, RingNode,
-    RunningCompaction, SnapshotDetails, StopWhich, TableName, TableStats, Timeout,
+    RunningCompaction, Scrub, SnapshotDetails, StopWhich, TableHistograms, TableName, TableStats,
+    Timeout, Verify,
 };
 use cluster::Identity;
 use config::{Config, Snitch, Timeouts};
 use env::{Class, File, IoKind, OpenOptions};
-use schema::{Keyspace, Strategy, TableId};
+use schema::{Keyspace, Strategy, TableId, TombstoneOption};
 use sstable::descriptor::{Component, NB};
 use storage::shards::{HasShards, Stopping};
 use storage::{Engine, PartitionKey, StorageError};
@@ -30,6 +31,10 @@ use crate::table_metrics::is_system;
 const MEANINGLESS: &str = "Non-system keyspaces don't have the same replication settings, \
      effective ownership information is meaningless";
 const MEANINGLESS_LOCAL: &str = "Ownership values for keyspaces with LocalStrategy are meaningless";
+/// Why a threshold is not 0.
+const NO_THRESHOLD: &str = "Disabling compaction by setting min_compaction_threshold or max_compaction_threshold to 0 is \
+     deprecated, set the compaction strategy option 'enabled' to 'false' instead or use the nodetool command \
+     'disableautocompaction'.";
 /// The partitioner's class, as `describecluster` shows it.
 const PARTITIONER: &str = "org.apache.cassandra.dht.Murmur3Partitioner";
 /// A file of a table is named by its keyspace's directory, its table's and its own name.
@@ -79,6 +84,13 @@ impl Operations {
             None => Err(unknown(&format!("Unknown keyspace/cf pair ({keyspace}.{name})"))),
         };
         names.iter().map(table).collect()
+    }
+
+    /// A table with files.
+    fn stored(&self, name: &TableName) -> Option<TableId> {
+        let schema = self.engine().schema();
+        let table = schema.table(&name.keyspace, &name.table);
+        table.filter(|table| !table.is_virtual()).map(|table| table.id)
     }
 
     /// Share of the data of a keyspace that this node, the only one, has.
@@ -372,6 +384,39 @@ impl Operator for Operations {
         Ok(())
     }
 
+    async fn scrub(&self, keyspace: &str, tables: &[String], how: Scrub) -> Answer<()> {
+        for table in self.tables(keyspace, tables)? {
+            self.0.scrub(table, how).await?;
+        }
+        Ok(())
+    }
+
+    async fn verify(&self, keyspace: &str, tables: &[String], how: Verify) -> Answer<()> {
+        let mut first = Ok(());
+        for table in self.tables(keyspace, tables)? {
+            first = first.and(self.0.verify(table, how).await);
+        }
+        first
+    }
+
+    async fn garbage_collect(&self, keyspace: &str, tables: &[String], cells: bool) -> Answer<()> {
+        let granularity = if cells { TombstoneOption::Cell } else { TombstoneOption::Row };
+        for table in self.tables(keyspace, tables)? {
+            ignore_dropped(self.storage()?.collect_garbage(table, granularity).await)?;
+        }
+        Ok(())
+    }
+
+    /// This node, the only one, owns all: nothing is to be dropped.
+    async fn cleanup(&self, keyspace: &str, tables: &[String]) -> Answer<()> {
+        self.tables(keyspace, tables).map(drop)
+    }
+
+    /// All that is written goes to the first directory: nothing is to be moved.
+    async fn relocate(&self, keyspace: &str, tables: &[String]) -> Answer<()> {
+        self.tables(keyspace, tables).map(drop)
+    }
+
     async fn import(&self, import: NewImport) -> Answer<Vec<String>> {
         let NewImport { of, directories, keep_level, copy, verify } = import;
         let schema = self.engine().schema();
@@ -395,6 +440,44 @@ impl Operator for Operations {
             directory.display().to_string()
         };
         Ok(refused.into_iter().map(tell).collect())
+    }
+
+    async fn refresh(&self, table: &TableName) -> Answer<()> {
+        let schema = self.engine().schema();
+        let refused = |what: String| Err(OperatorError::BadUse(what));
+        let TableName { keyspace, table } = table;
+        if schema.keyspace(keyspace).is_none_or(|keyspace| keyspace.is_virtual) {
+            return refused(format!("Keyspace {keyspace} does not exist"));
+        }
+        let Some(table) = schema.table(keyspace, table) else {
+            return refused(format!("Unknown keyspace/cf pair ({keyspace}.{table})"));
+        };
+        ignore_dropped(self.storage()?.refresh(table.id).await)
+    }
+
+    async fn thresholds(&self, table: &TableName) -> Answer<Option<(u32, u32)>> {
+        let Some(id) = self.stored(table) else { return Ok(None) };
+        Ok(self.storage()?.compaction_thresholds(id).ok())
+    }
+
+    async fn set_thresholds(&self, table: &TableName, thresholds: (u32, u32)) -> Answer<bool> {
+        let Some(id) = self.stored(table) else { return Ok(false) };
+        if thresholds.0 == 0 || thresholds.1 == 0 {
+            return Err(failed(NO_THRESHOLD));
+        }
+        self.storage()?.set_compaction_thresholds(id, thresholds);
+        Ok(true)
+    }
+
+    async fn histograms(&self, table: Option<&TableName>) -> Answer<Vec<TableHistograms>> {
+        let wanted = match table {
+            None => None,
+            Some(name) => Some(self.stored(name).ok_or_else(|| {
+                OperatorError::BadUse(format!("Unknown table {}.{}", name.keyspace, name.table))
+            })?),
+        };
+        let is_wanted = |id| wanted.is_none_or(|wanted| wanted == id);
+        self.0.histograms(is_wanted).await.map_err(failed)
     }
 
     async fn compaction_history(&self) -> Answer<Vec<PastCompaction>> {

@@ -24,8 +24,9 @@ pub use connections::{ACCEPT_PAUSE, BindError};
 pub use guardrails::{Category, Setting, Shown};
 pub use operator::{
     Answer, Cache, ChunkCache, Cluster, CompactionStats, Life, Liveness, NetworkCache, NewImport,
-    NewSnapshot, NodeInfo, Operator, OperatorError, PastCompaction, Release, Replication, Ring,
-    RingNode, RunningCompaction, SnapshotDetails, Snapshots, StopWhich, TableName, TableStats,
+    NewSnapshot, NodeInfo, Operator, OperatorError, PastCompaction, Percentiles, Release,
+    Replication, Ring, RingNode, RunningCompaction, Scrub, Sizes, SnapshotDetails, Snapshots,
+    StopWhich, TableHistograms, TableName, TableStats, Verify,
 };
 pub use run::{Reply, run};
 pub use timeout::{Timeout, UnknownTimeout};

@@ -52,9 +52,29 @@ pub trait Operator: 'static {
     /// Rewrites the SSTables of tables, chosen as in [`Operator::flush`], in the version that the node writes: those of
     /// others, or `all`.
     async fn upgrade(&self, keyspace: &str, tables: &[String], all: bool) -> Answer<()>;
+    /// Rewrites the SSTables of tables, chosen as in [`Operator::flush`], without what cannot be read.
+    async fn scrub(&self, keyspace: &str, tables: &[String], how: Scrub) -> Answer<()>;
+    /// Looks for damage in the SSTables of tables, chosen as in [`Operator::flush`]. Damage is
+    /// [`OperatorError::Failed`].
+    async fn verify(&self, keyspace: &str, tables: &[String], how: Verify) -> Answer<()>;
+    /// Drops what is deleted, or with `cells` written over, in other SSTables, of tables chosen as in
+    /// [`Operator::flush`].
+    async fn garbage_collect(&self, keyspace: &str, tables: &[String], cells: bool) -> Answer<()>;
+    /// Drops what this node does not own of tables, chosen as in [`Operator::flush`].
+    async fn cleanup(&self, keyspace: &str, tables: &[String]) -> Answer<()>;
+    /// Moves the SSTables of tables, chosen as in [`Operator::flush`], to the directories where they belong.
+    async fn relocate(&self, keyspace: &str, tables: &[String]) -> Answer<()>;
     /// Takes over SSTables; the directories whose were refused. A directory that is not there is
     /// [`OperatorError::Failed`] (`Directory x does not exist`); so is an unknown table.
     async fn import(&self, import: NewImport) -> Answer<Vec<String>>;
+    /// Takes over what was put into the directories of a table. One that is none is [`OperatorError::BadUse`].
+    async fn refresh(&self, table: &TableName) -> Answer<()>;
+    /// How few and how many SSTables of a table are compacted at once; none for a table that is none.
+    async fn thresholds(&self, table: &TableName) -> Answer<Option<(u32, u32)>>;
+    /// Sets that, until the next start; false for a table that is none.
+    async fn set_thresholds(&self, table: &TableName, thresholds: (u32, u32)) -> Answer<bool>;
+    /// Percentiles of a table, or of all tables but virtual ones.
+    async fn histograms(&self, table: Option<&TableName>) -> Answer<Vec<TableHistograms>>;
     /// The compactions of the last week, the latest first.
     async fn compaction_history(&self) -> Answer<Vec<PastCompaction>>;
     /// Stops compactions under way: those of a kind, or the one of an id.
@@ -150,6 +170,59 @@ pub struct TableName {
     pub keyspace: String,
     /// Its name.
     pub table: String,
+}
+
+/// Values below which a half, 75, 95, 98 and 99 percent of all lie, the least and the greatest.
+pub type Percentiles = [f64; 7];
+
+/// For `tablehistograms`.
+#[derive(Clone, Debug, PartialEq)]
+pub struct TableHistograms {
+    /// Its keyspace.
+    pub keyspace: String,
+    /// Its name.
+    pub table: String,
+    /// Of reads of partitions, in microseconds.
+    pub read_latency: Percentiles,
+    /// Of writes, in microseconds.
+    pub write_latency: Percentiles,
+    /// Of SSTables that a read of a partition took something from.
+    pub sstables: Percentiles,
+    /// Bytes and cells of partitions in SSTables; none without SSTables.
+    pub partitions: Option<(Sizes, Sizes)>,
+}
+
+/// Percentiles of sizes; the first five are not known where a size is beyond a limit.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Sizes {
+    /// They are known.
+    Known(Percentiles),
+    /// A size is beyond this limit.
+    Beyond(i64, Percentiles),
+}
+
+/// How to scrub SSTables.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Scrub {
+    /// A snapshot is taken first.
+    pub snapshot: bool,
+    /// What cannot be read is left out of counters too.
+    pub skip_corrupted: bool,
+    /// Values must be some of their types.
+    pub validate: bool,
+}
+
+/// How to verify SSTables.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Verify {
+    /// All rows are read.
+    pub extended: bool,
+    /// They are of the version that is written.
+    pub check_version: bool,
+    /// What is damaged does not count as repaired any more.
+    pub mutate_repaired: bool,
+    /// No data is read.
+    pub quick: bool,
 }
 
 /// What to take a snapshot of.

@@ -3,12 +3,14 @@
 use env::Env;
 
 use crate::guardrails;
-use crate::operator::{Answer, NewSnapshot, Operator, OperatorError};
-use crate::output::{cluster, compaction, info, snapshots, status, tables};
+use crate::operator::{Answer, NewSnapshot, Operator, OperatorError, TableName};
+use crate::output::{cluster, compaction, histograms, info, snapshots, status, tables};
 use crate::verb::{Selection, TableFilter, Verb, bad_use, check_snapshot};
 
 const MICROS_PER_MILLI: i64 = 1000;
 const MEBIBYTE: u64 = 1 << 20;
+/// Every node has its own.
+const LOCAL_KEYSPACES: [&str; 2] = ["system", "system_schema"];
 
 /// What a verb said.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -94,12 +96,54 @@ pub async fn run<O: Operator>(env: &Env, operator: &O, verb: Verb) -> Reply {
                 }
             }
         }
+        // What is said of it comes before anything that may fail.
+        Verb::Refresh(words) => {
+            let said = "nodetool refresh is deprecated, use nodetool import instead\n";
+            let done = match <[String; 2]>::try_from(words) {
+                Ok([keyspace, table]) => operator.refresh(&TableName { keyspace, table }).await,
+                Err(_) => Err(OperatorError::BadUse("refresh requires ks and cf args".to_owned())),
+            };
+            match done.map_err(Reply::from) {
+                Ok(()) => Reply::ok(said),
+                Err(reply) => Reply { out: said.to_owned() + &reply.out, ..reply },
+            }
+        }
+        Verb::GetCompactionThreshold(of) => match operator.thresholds(&of).await {
+            Ok(Some((min, max))) => Reply::ok(format!(
+                "Current compaction thresholds for {}/{}: \n min = {min},  max = {max}\n",
+                of.keyspace, of.table
+            )),
+            Ok(None) => no_store(&of),
+            Err(error) => error.into(),
+        },
+        Verb::SetCompactionThreshold { of, min, max } => {
+            match operator.set_thresholds(&of, (min, max)).await {
+                Ok(true) => Reply::default(),
+                Ok(false) => no_store(&of),
+                Err(error) => error.into(),
+            }
+        }
         verb => text(env, operator, verb).await.map_or_else(Reply::from, Reply::ok),
     }
 }
 
+/// What nodetool says of a table that is none, and ends.
+fn no_store(of: &TableName) -> Reply {
+    let err = format!("ColumnFamilyStore for {}/{} not found.\n", of.keyspace, of.table);
+    Reply { out: String::new(), err, exit: 1 }
+}
+
 async fn text<O: Operator>(env: &Env, operator: &O, verb: Verb) -> Answer<String> {
     match verb {
+        Verb::Cleanup { of, jobs } => {
+            let mut said = String::new();
+            let is_shared = |keyspace: &String| !LOCAL_KEYSPACES.contains(&keyspace.as_str());
+            for keyspace in keyspaces(operator, &of).await?.into_iter().filter(is_shared) {
+                said.push_str(&too_many(operator, jobs).await?);
+                operator.cleanup(&keyspace, &of.tables).await?;
+            }
+            return Ok(said);
+        }
         Verb::ClearSnapshot { keyspaces, name, older_than, before, before_text } => {
             let now = env.unix_micros() / MICROS_PER_MILLI;
             let since = older_than.map(|seconds| {
@@ -141,6 +185,14 @@ async fn text<O: Operator>(env: &Env, operator: &O, verb: Verb) -> Answer<String
                 operator.flush(&keyspace, &selection.tables).await?;
             }
         }
+        Verb::GarbageCollect { of, cells, jobs } => {
+            let mut said = String::new();
+            for keyspace in keyspaces(operator, &of).await? {
+                said.push_str(&too_many(operator, jobs).await?);
+                operator.garbage_collect(&keyspace, &of.tables, cells).await?;
+            }
+            return Ok(said);
+        }
         Verb::GetGuardrails(shown) => {
             return guardrails::print(&operator.settings().await?, &shown);
         }
@@ -169,6 +221,19 @@ async fn text<O: Operator>(env: &Env, operator: &O, verb: Verb) -> Answer<String
             return Ok(snapshots::list(&found, ephemeral));
         }
         Verb::RefreshSizeEstimates => operator.refresh_size_estimates().await?,
+        Verb::RelocateSSTables(of) => {
+            for keyspace in keyspaces(operator, &of).await? {
+                operator.relocate(&keyspace, &of.tables).await?;
+            }
+        }
+        Verb::Scrub { of, how, jobs } => {
+            let mut said = String::new();
+            for keyspace in keyspaces(operator, &of).await? {
+                said.push_str(&too_many(operator, jobs).await?);
+                operator.scrub(&keyspace, &of.tables, how).await?;
+            }
+            return Ok(said);
+        }
         Verb::SSTables { of, key, hex, levels } => {
             let line = |(level, file): (Option<usize>, String)| match level.filter(|_| levels) {
                 Some(level) => format!("{level}: {file}\n"),
@@ -185,7 +250,12 @@ async fn text<O: Operator>(env: &Env, operator: &O, verb: Verb) -> Answer<String
             operator.set_compaction_throughput(mebibytes.saturating_mul(MEBIBYTE)).await?;
         }
         Verb::SetConcurrentCompactors(count) => operator.set_concurrent_compactors(count).await?,
-        Verb::Import { .. } | Verb::Snapshot { .. } => {}
+        // Those that are carried out above.
+        Verb::Import { .. }
+        | Verb::Snapshot { .. }
+        | Verb::Refresh(_)
+        | Verb::GetCompactionThreshold(_)
+        | Verb::SetCompactionThreshold { .. } => {}
         Verb::SetGuardrails(arguments) => {
             let settings = guardrails::settings(&arguments)?;
             let set = operator.set_guardrails(&settings).await;
@@ -218,12 +288,21 @@ async fn text<O: Operator>(env: &Env, operator: &O, verb: Verb) -> Answer<String
             operator.stop_daemon().await?;
             return Ok("Cassandra has shutdown.\n".to_owned());
         }
+        Verb::TableHistograms(of) => {
+            let found = operator.histograms(of.as_ref()).await?;
+            return Ok(found.iter().map(histograms::print).collect());
+        }
         Verb::TableStats { filter, human_readable } => {
             return table_stats(env, operator, &filter, human_readable).await;
         }
         Verb::UpgradeSSTables { of, all } => {
             for keyspace in keyspaces(operator, &of).await? {
                 operator.upgrade(&keyspace, &of.tables, all).await?;
+            }
+        }
+        Verb::Verify { of, how } => {
+            for keyspace in keyspaces(operator, &of).await? {
+                operator.verify(&keyspace, &of.tables, how).await?;
             }
         }
         Verb::Version { verbose } => {
@@ -236,6 +315,18 @@ async fn text<O: Operator>(env: &Env, operator: &O, verb: Verb) -> Answer<String
         }
     }
     Ok(String::new())
+}
+
+/// What is said where more is to be done at a time than can be.
+async fn too_many<O: Operator>(operator: &O, jobs: i64) -> Answer<String> {
+    let most = operator.concurrent_compactors().await?;
+    Ok(match u64::try_from(jobs).is_ok_and(|jobs| jobs > most) {
+        true => format!(
+            "jobs ({jobs}) is bigger than configured concurrent_compactors ({most}) on the host, using at most {most} \
+             threads\n"
+        ),
+        false => String::new(),
+    })
 }
 
 /// The keyspaces that a selection means.

@@ -89,6 +89,13 @@ impl Distribution {
         highest.next().map_or(0, |(_, offset)| offset.unsigned_abs())
     }
 
+    /// The least value that may be in the lowest bucket that still counts; 0 where none does.
+    pub fn recent_min(&self) -> u64 {
+        let lowest = self.recent.iter().position(|count| *count > 0);
+        let below = lowest.and_then(|at| BUCKETS.offsets.get(at.checked_sub(1)?));
+        below.map_or(0, |offset| offset.unsigned_abs() + 1)
+    }
+
     /// Values a second, of late: values fade as `exp(-t / lifetime)`, so of a steady stream a lifetime's worth counts.
     pub fn recent_rate(&self) -> f64 {
         let counts = self.recent.iter().map(|count| *count as f64).sum::<f64>();

@@ -49,6 +49,7 @@ mod ranges;
 mod reconcile;
 mod restamp;
 pub mod row;
+mod shadow;
 mod time;
 
 pub use builder::RowBuilder;
@@ -65,6 +66,7 @@ pub use purge::{Purger, purge_marker, purge_row};
 pub use ranges::{Markers, RangeTombstone, RangeTombstoneList};
 pub use reconcile::reconcile;
 pub use row::RowRef;
+pub use shadow::without_shadowed;
 pub use time::{
     Deletion, INVALID_DELETION_TIME, Liveness, MAX_DELETION_TIME, NO_DELETION_TIME, NO_TIMESTAMP,
     NO_TTL,

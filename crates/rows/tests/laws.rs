@@ -298,4 +298,31 @@ proptest! {
             prop_assert_eq!(cut.covering(&layout, at.as_ref()), expected);
         }
     }
+
+    #[test]
+    fn what_another_version_makes_needless_is_not_missed(
+        of_row in prop::collection::vec(row_fact(false), 1..12),
+        of_version in prop::collection::vec(row_fact(false), 1..12),
+    ) {
+        let layout = layout();
+        let update = |facts: Vec<RowFact>| {
+            let clustering = Clustering::new([Some(&[0, 0, 0, 1][..]), Some(&b"a"[..])]);
+            let facts = facts.into_iter().map(|fact| Fact::Row(Some(clustering.clone()), fact));
+            update_of(&layout, &facts.collect::<Vec<_>>())
+        };
+        let (of_row, of_version) = (update(of_row), update(of_version));
+        prop_assume!(of_row.rows.get(0).is_some() && of_version.rows.get(0).is_some());
+        let (row, version) = (of_row.rows.get(0).unwrap(), of_version.rows.get(0).unwrap());
+        let (mut kept, mut out, mut again) = (RowBuilder::new(), RowBuilder::new(), RowBuilder::new());
+        let all = merge_rows(&layout, row, version, Deletion::LIVE, &mut out);
+        let left = without_shadowed(&layout, row, version, &mut kept);
+        let cells = |row: Option<RowRef<'_>>| row.map_or(0, |row| row.cells().count());
+        prop_assert!(cells(left) <= row.cells().count());
+        let versions = left.into_iter().chain([version]);
+        let merged = merge_versions(&layout, versions, Deletion::LIVE, &mut again);
+        prop_assert_eq!(merged.map(|row| row.as_packed()), all.map(|row| row.as_packed()));
+        // nothing that is the version's own is left: only what is later
+        let same = without_shadowed(&layout, row, row, &mut kept);
+        prop_assert_eq!(cells(same), 0);
+    }
 }

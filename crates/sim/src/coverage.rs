@@ -106,6 +106,7 @@ pub const REACHED_BY_TESTS: &[&str] = &[
     "commitlog.archived",
     "commitlog.not_archived",
     "commitlog.restored",
+    "compaction.garbage",
     "replay.too_late",
 ];
 

@@ -12,11 +12,13 @@ use env::sim::{NodeId, World};
 use env::sync::{OneshotSender, Queue, Semaphore, oneshot};
 use env::{Class, Env, Mesh};
 use rows::{CellRef, RowRef, Unfiltered};
-use schema::Schema;
+use schema::{Schema, TableId, TombstoneOption};
 use storage::commitlog::Position;
 use storage::shards::{Job, Shards};
 use storage::snapshot::{SNAPSHOTS, Snapshot};
-use storage::{Engine, Import, KeyRef, Node, Options, PartitionKey, StorageError, table_directory};
+use storage::{
+    Engine, Import, KeyRef, Node, Options, PartitionKey, Scrub, StorageError, table_directory,
+};
 
 use crate::operation::{Answer, Column, Query, Range, Row, TABLES, Value, Write};
 use crate::plan::Plan;
@@ -339,9 +341,22 @@ fn snapshot(env: &Env, name: String) -> Snapshot {
 async fn maintain(node: &Node, what: u64) -> Result<(), StorageError> {
     let table = tables::table((what % 2) as u8).id;
     match (what >> 8) % 3 {
-        0 => node.compact_all(table).await,
+        0 => match (what >> 16) % 4 {
+            0 => node.collect_garbage(table, TombstoneOption::Row).await,
+            1 => node.collect_garbage(table, TombstoneOption::Cell).await,
+            2 => scrub(node, table).await,
+            _ => node.compact_all(table).await,
+        },
         _ => node.flush(table).await.map(drop),
     }
+}
+
+/// Nothing of what the worlds write is damaged.
+async fn scrub(node: &Node, table: TableId) -> Result<(), StorageError> {
+    let found = RefCell::new(Vec::new());
+    node.scrub(table, Scrub { skip_corrupted: false, validate: true }, &found).await?;
+    let bad = found.into_inner().into_iter().find_map(|of| of.why);
+    bad.map_or(Ok(()), Err)
 }
 
 async fn read(engine: &Rc<Engine>, query: Query) -> Result<Answer, StorageError> {

@@ -34,9 +34,14 @@ impl EstimatedHistogram {
 
     /// Counts `value`.
     pub fn add(&mut self, value: i64) {
+        self.add_many(value, 1);
+    }
+
+    /// Counts `value` so many times.
+    pub fn add_many(&mut self, value: i64, times: i64) {
         let index = self.offsets.partition_point(|offset| *offset < value);
         if let Some(count) = self.counts.get_mut(index) {
-            *count = count.saturating_add(1);
+            *count = count.saturating_add(times);
         }
     }
 

@@ -233,6 +233,11 @@ impl Writer {
         &mut self.index
     }
 
+    /// When it was repaired, in milliseconds, instead of what the options say; 0 for never.
+    pub fn set_repaired_at(&mut self, millis: i64) {
+        self.options.repaired_at = millis;
+    }
+
     /// Partitions written.
     pub fn partitions(&self) -> u64 {
         self.partitions

@@ -421,12 +421,13 @@ impl Engine {
         Ok(())
     }
 
-    /// Counts a read of a partition that began at `started`.
-    pub fn read_ended(&self, table: TableId, started: env::Instant) {
+    /// Counts a read of a partition that began at `started` and took something from so many SSTables.
+    pub fn read_ended(&self, table: TableId, started: env::Instant, sstables: usize) {
         if let Ok(store) = self.store(table) {
             let took = self.env.now().as_nanos().saturating_sub(started.as_nanos());
             store.stats.read_ns.set(store.stats.read_ns.get() + took);
             store.stats.record(Measure::LocalRead, took / NANOS);
+            store.stats.record(Measure::SSTablesPerRead, sstables as u64 + 1);
         }
     }
 

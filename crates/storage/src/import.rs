@@ -8,15 +8,15 @@ use std::sync::Arc;
 
 use env::{Env, File, OpenOptions};
 use schema::{Table, TableId};
-use sstable::descriptor::{Component, Descriptor};
+use sstable::descriptor::{Component, Descriptor, Id};
 
 use crate::engine::Engine;
 use crate::error::StorageError;
 use crate::flush::table_directory;
 use crate::node::{Node, NodeTable};
 use crate::sstables::SSTable;
-use crate::transaction::{Transaction, remove_descriptor};
-use crate::verify::{check_header, verify};
+use crate::transaction::{Transaction, named_in_logs, remove_descriptor};
+use crate::verify::Depth;
 
 /// Bytes that are copied at a time where a file cannot be linked.
 const COPY_STEP: usize = 1 << 20;
@@ -50,25 +50,75 @@ impl Node {
         let table = engine.store(id)?.table();
         let mut refused = Vec::new();
         for directory in directories {
-            if let Err(error) = self.import_from(&engine, &table, directory, how).await {
+            let imported = async {
+                refuse_tables(&engine, directory).await?;
+                let found = sstables_in(engine.env(), directory).await?;
+                self.import_from(&engine, &table, (directory, found), how).await
+            };
+            if let Err(error) = imported.await {
                 refused.push((directory.clone(), error));
             }
         }
         Ok(refused)
     }
 
+    /// Takes over what somebody put into the table's own directories, all of a directory's SSTables or none; they get
+    /// names that nothing else has.
+    ///
+    /// # Errors
+    /// If one is damaged or is of another table: it stays where it is, and with it all beside it.
+    pub async fn refresh(&self, id: TableId) -> Result<(), StorageError> {
+        let engine = self.engine()?;
+        let table = engine.store(id)?.table();
+        let how = Import { copy: false, keep_level: false, verify: true };
+        for data in &engine.options.data_directories {
+            let directory = table_directory(data, &table);
+            let there = engine.env().exists(&directory).await;
+            if there.map_err(|e| StorageError::io("cannot look at", &directory, e))? {
+                let found = self.strangers(&engine, id, &directory).await?;
+                self.import_from(&engine, &table, (&directory, found), how).await?;
+            }
+        }
+        Ok(())
+    }
+
+    /// The SSTables of a table's directory that are not live, and that no flush or compaction has to do with.
+    async fn strangers(
+        &self,
+        engine: &Engine,
+        id: TableId,
+        directory: &Path,
+    ) -> Result<Found, StorageError> {
+        let env = engine.env();
+        let node_table = self.table(id);
+        // Nothing becomes live meanwhile. The log of what goes is there longer than what goes, and that of what comes
+        // is there before it: so logs are looked at before the files, and after.
+        let _changing = node_table.changing.acquire(1).await;
+        let mut ours = named_in_logs(env, directory).await?;
+        let mut found = sstables_in(env, directory).await?;
+        ours.extend(named_in_logs(env, directory).await?);
+        ours.extend(node_table.live.borrow().tables().iter().map(|live| live.table.descriptor));
+        found.retain(|descriptor, _| !ours.contains(descriptor));
+        for descriptor in found.keys() {
+            if let Id::Sequence(taken) = descriptor.id {
+                let next = node_table.next_generation.get().max(taken.saturating_add(1));
+                node_table.next_generation.set(next);
+            }
+        }
+        Ok(found)
+    }
+
     async fn import_from(
         &self,
         engine: &Rc<Engine>,
         table: &Arc<Table>,
-        from: &Path,
+        (from, found): (&Path, Found),
         how: Import,
     ) -> Result<(), StorageError> {
         let env = engine.env();
-        refuse_tables(engine, from).await?;
-        let found = sstables_in(env, from).await?;
+        let depth = if how.verify { Depth::Rows } else { Depth::Header };
         for descriptor in found.keys() {
-            self.inspect(engine, table, from, descriptor, how).await?;
+            self.inspect(engine, table, from, descriptor, depth).await?;
         }
         let Some(first) = found.keys().next() else { return Ok(()) };
         let node_table = self.table(table.id);
@@ -124,26 +174,6 @@ impl Node {
         }
         self.want_compaction(table.id);
         Ok(())
-    }
-
-    /// Refuses what is damaged or is of another table.
-    async fn inspect(
-        &self,
-        engine: &Engine,
-        table: &Arc<Table>,
-        from: &Path,
-        descriptor: &Descriptor,
-        how: Import,
-    ) -> Result<(), StorageError> {
-        let number = self.numbers.next();
-        let opened = SSTable::open(engine.env(), from, descriptor, number, table.is_counter());
-        let sstable = Arc::new(opened.await?);
-        let verdict = match how.verify {
-            true => verify(engine, table, &sstable).await,
-            false => check_header(table, &sstable),
-        };
-        engine.files.forget(number);
-        verdict
     }
 
     /// The name that an SSTable gets here.

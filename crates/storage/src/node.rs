@@ -116,6 +116,8 @@ pub(crate) struct NodeTable {
     pub on_demand: Semaphore,
     /// What the operator said about background compactions, against the table's `enabled` option.
     pub auto: Cell<Option<bool>>,
+    /// `min_threshold` and `max_threshold` as the operator said, whatever the table's options say.
+    thresholds: Cell<Option<(u32, u32)>>,
     strategy: RefCell<Option<Strategy>>,
     env: Env,
 }
@@ -133,6 +135,7 @@ impl NodeTable {
             pauses: Cell::new(0),
             on_demand: Semaphore::new(1),
             auto: Cell::new(None),
+            thresholds: Cell::new(None),
             strategy: RefCell::default(),
         }
     }
@@ -146,7 +149,19 @@ impl NodeTable {
             self.auto.set(None);
         }
         let now_millis = self.env.unix_micros() / 1000;
-        ask(strategy.get_or_insert_with(|| Strategy::new(params, now_millis)))
+        ask(strategy.get_or_insert_with(|| Strategy::of(params, self.thresholds.get(), now_millis)))
+    }
+
+    /// How few and how many SSTables are compacted at once.
+    pub fn thresholds(&self, table: &Table) -> (u32, u32) {
+        let params = &table.params.compaction;
+        self.thresholds.get().unwrap_or((params.min_threshold(), params.max_threshold()))
+    }
+
+    /// Sets that; the strategy begins anew.
+    pub fn set_thresholds(&self, thresholds: (u32, u32)) {
+        self.thresholds.set(Some(thresholds));
+        *self.strategy.borrow_mut() = None;
     }
 
     /// Has its strategy another definition than this?

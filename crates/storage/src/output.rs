@@ -108,6 +108,11 @@ impl Output {
         Ok(())
     }
 
+    /// It does not count as repaired.
+    pub fn unrepaired(&mut self) {
+        self.writer.set_repaired_at(0);
+    }
+
     /// Bytes of its data so far, as stored.
     pub fn stored_length(&self) -> u64 {
         self.writer.stored_length()

@@ -9,6 +9,7 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use env::{Env, File, OpenOptions};
 use sstable::bti::{self, PARTITIONS_TAIL_MAX};
 use sstable::descriptor::{Component, Descriptor, Format, NB};
+use sstable::statistics::Statistics;
 use sstable::table::{Index, IndexParts, Parts, Table};
 use types::hash::HashMap;
 
@@ -143,14 +144,32 @@ impl SSTable {
         let descriptor = &self.table.descriptor;
         // Metadata of another version keep the level that they have; a start puts it where it is now.
         if descriptor.version == NB {
-            let mut statistics = self.table.statistics.clone();
-            statistics.stats.level = level as i32;
-            let path = self.path(&Component::Statistics);
-            let written = env.write_file_atomically(&path, statistics.encode()).await;
-            written.map_err(|error| StorageError::io("cannot write", path, error))?;
+            self.write_statistics(env, |statistics| statistics.stats.level = level as i32).await?;
         }
         self.level.store(level, Ordering::Relaxed);
         Ok(())
+    }
+
+    /// Its metadata say from the next start on that it was never repaired. Metadata of another version stay.
+    pub(crate) async fn set_unrepaired(&self, env: &Env) -> Result<(), StorageError> {
+        match self.table.descriptor.version == NB {
+            true => self.write_statistics(env, |statistics| statistics.stats.repaired_at = 0).await,
+            false => Ok(()),
+        }
+    }
+
+    /// Writes its metadata anew, with a change.
+    async fn write_statistics(
+        &self,
+        env: &Env,
+        change: impl FnOnce(&mut Statistics),
+    ) -> Result<(), StorageError> {
+        let mut statistics = self.table.statistics.clone();
+        statistics.stats.level = self.level() as i32;
+        change(&mut statistics);
+        let path = self.path(&Component::Statistics);
+        let written = env.write_file_atomically(&path, statistics.encode()).await;
+        written.map_err(|error| StorageError::io("cannot write", path, error))
     }
 
     /// The path of a component.

@@ -41,11 +41,13 @@ pub enum Measure {
     TombstonesPerRead,
     /// Live rows that a read met.
     RowsPerRead,
+    /// One more than the SSTables that a read of a partition took something from: there is no bucket for nothing.
+    SSTablesPerRead,
 }
 
 impl Measure {
     /// All of them.
-    pub const ALL: [Self; 8] = [
+    pub const ALL: [Self; 9] = [
         Self::LocalRead,
         Self::LocalScan,
         Self::LocalWrite,
@@ -54,6 +56,7 @@ impl Measure {
         Self::CoordinatorWrite,
         Self::TombstonesPerRead,
         Self::RowsPerRead,
+        Self::SSTablesPerRead,
     ];
 }
 

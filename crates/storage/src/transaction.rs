@@ -12,10 +12,11 @@
 //! crc32 over prefix, kind, time (two ints: low, high), files
 //! ```
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use crc32fast::Hasher;
-use env::Env;
+use env::{DirEntry, Env};
 use sstable::descriptor::{Component, Descriptor};
 
 use crate::error::StorageError;
@@ -207,12 +208,46 @@ pub(crate) async fn remove_descriptor(
     remove_table(env, directory, &prefix(directory, descriptor)).await
 }
 
+async fn list(env: &Env, directory: &Path) -> Result<Vec<DirEntry>, StorageError> {
+    let entries = env.read_dir(directory).await;
+    entries.map_err(|e| StorageError::io("cannot list", directory, e))
+}
+
+/// The names of the logs in a directory.
+fn logs(entries: &[DirEntry]) -> impl Iterator<Item = &str> {
+    let names = entries.iter().map(|entry| entry.name.as_str());
+    names.filter(|name| name.contains("_txn_") && name.ends_with(".log"))
+}
+
+/// The SSTables of a directory that transactions under way bring or take away.
+pub(crate) async fn named_in_logs(
+    env: &Env,
+    directory: &Path,
+) -> Result<BTreeSet<Descriptor>, StorageError> {
+    let mut named = BTreeSet::new();
+    for name in logs(&list(env, directory).await?) {
+        let path = directory.join(name);
+        let text = match env.read_file(&path, LOG_BYTES_MAX).await {
+            Ok(text) => text,
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => continue,
+            Err(error) => return Err(StorageError::io("cannot read", &path, error)),
+        };
+        let text = String::from_utf8_lossy(&text).into_owned();
+        let records = records(&text).ok_or_else(|| StorageError::corrupt(&path, DAMAGED))?;
+        for (_, prefix) in records {
+            let name = Path::new(&prefix).file_name().map(|name| name.to_string_lossy());
+            let file = name.map(|name| format!("{name}{}", Component::Data));
+            let parsed = file.and_then(|file| Descriptor::parse(&file).ok());
+            named.extend(parsed.map(|(descriptor, _)| descriptor));
+        }
+    }
+    Ok(named)
+}
+
 /// Ends the transactions that a crash left in a directory, one way or the other.
 pub(crate) async fn clean_up(env: &Env, directory: &Path) -> Result<(), StorageError> {
-    let entries = env.read_dir(directory).await;
-    let entries = entries.map_err(|e| StorageError::io("cannot list", directory, e))?;
-    let logs = || entries.iter().filter(|e| e.name.contains("_txn_") && e.name.ends_with(".log"));
-    if logs().next().is_some() && !env.planted("transactions_not_synced") {
+    let entries = list(env, directory).await?;
+    if logs(&entries).next().is_some() && !env.planted("transactions_not_synced") {
         // A process killed in the middle may have left names that only the page cache has. What is done here must
         // not become durable before what it follows from: a log found committed would come back as it was before.
         let synced = env.sync_dir(directory).await;
@@ -223,8 +258,8 @@ pub(crate) async fn clean_up(env: &Env, directory: &Path) -> Result<(), StorageE
     {
         remove(env, &directory.join(&entry.name)).await?;
     }
-    for entry in logs() {
-        let path = directory.join(&entry.name);
+    for name in logs(&entries) {
+        let path = directory.join(name);
         let text = env.read_file(&path, LOG_BYTES_MAX).await;
         let text = text.map_err(|e| StorageError::io("cannot read", &path, e))?;
         let text = String::from_utf8_lossy(&text);

@@ -1,17 +1,21 @@
 //! Reading all of an SSTable for what its formats let be checked: before it is trusted, or when the operator asks.
 
+use std::cell::Cell;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use crc32fast::Hasher;
 use env::{Env, File, OpenOptions};
-use schema::{Column, Table};
+use schema::{Column, Table, TableId};
 use sstable::checksum::parse_digest;
-use sstable::descriptor::Component;
+use sstable::descriptor::{Component, Descriptor, NB};
 use types::CqlType;
 
+use crate::compaction::Pace;
 use crate::engine::Engine;
 use crate::error::StorageError;
 use crate::memtable::PartitionKey;
+use crate::node::{Node, RunningCompaction};
 use crate::read::{Head, KeyWalk, SSTableCursor, Slices};
 use crate::sstables::SSTable;
 
@@ -20,22 +24,125 @@ const DIGEST_STEP: usize = 256 << 10;
 /// No digest is larger.
 const DIGEST_BYTES_MAX: u64 = 64;
 
-/// Is an SSTable one of this table, are its bytes those that were written, and is all of it in order?
-///
-/// # Errors
-/// If not, with the file that shows it.
-pub(crate) async fn verify(
+/// How much of an SSTable is looked at: each of these with all before it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Depth {
+    /// Its small components, and whether it is one of its table.
+    Header,
+    /// The keys in its index.
+    Index,
+    /// All bytes of its data against their digest; where there is none, as the next.
+    Digest,
+    /// All that its data say.
+    Rows,
+}
+
+/// How to verify SSTables.
+#[derive(Clone, Copy, Debug)]
+pub struct Verify {
+    /// How much is looked at.
+    pub depth: Depth,
+    /// Each must be of the version that the node writes.
+    pub check_version: bool,
+    /// One that is damaged does not count as repaired any more.
+    pub mutate_repaired: bool,
+}
+
+impl Node {
+    /// Verifies all SSTables of a table, read anew from the disk: the data files of those that are damaged, with why.
+    ///
+    /// # Errors
+    /// If the table is unknown, or the operator stopped it.
+    pub async fn verify(
+        &self,
+        id: TableId,
+        how: Verify,
+    ) -> Result<Vec<(PathBuf, StorageError)>, StorageError> {
+        let engine = self.engine()?;
+        let table = engine.store(id)?.table();
+        // Who holds these keeps their files from going.
+        let live = Arc::clone(&self.table(id).live.borrow());
+        let mut damaged = Vec::new();
+        for sstable in live.tables() {
+            let (from, descriptor) = (&sstable.directory, &sstable.table.descriptor);
+            let path = sstable.path(&Component::Data);
+            let verdict = match how.check_version && descriptor.version != NB {
+                true => {
+                    let what = "not the latest version, run upgradesstables".to_owned();
+                    Err(StorageError::Refused { path: path.clone(), what })
+                }
+                false => self.inspect(&engine, &table, from, descriptor, how.depth).await,
+            };
+            let Err(error) = verdict else { continue };
+            if matches!(error, StorageError::Interrupted | StorageError::Stopping(_)) {
+                return Err(error);
+            }
+            if how.mutate_repaired && matches!(error, StorageError::Corrupt { .. }) {
+                let node_table = self.table(id);
+                // A snapshot links the metadata as a whole.
+                let _changing = node_table.changing.acquire(1).await;
+                sstable.set_unrepaired(engine.env()).await?;
+            }
+            damaged.push((path, error));
+        }
+        Ok(damaged)
+    }
+
+    /// Opens an SSTable of a directory, anew, and verifies it.
+    ///
+    /// # Errors
+    /// If it is damaged or is of another table, with the file that shows it.
+    pub(crate) async fn inspect(
+        &self,
+        engine: &Engine,
+        table: &Arc<Table>,
+        from: &Path,
+        descriptor: &Descriptor,
+        depth: Depth,
+    ) -> Result<(), StorageError> {
+        let (env, number) = (engine.env(), self.numbers.next());
+        let opened = SSTable::open(env, from, descriptor, number, table.is_counter());
+        let sstable = Arc::new(opened.await?);
+        let unique = env.unique_micros();
+        let passes = if depth == Depth::Rows { 2 } else { 1 };
+        let running = self.runs(RunningCompaction {
+            id: types::Uuid::from_unix_micros(unique, env.random_u64()).to_bytes(),
+            table: table.id,
+            kind: "Verify",
+            total: sstable.table.data_length * passes,
+            written: Cell::new(0),
+            sstables: 1,
+            directory: from.to_path_buf(),
+            stop: Cell::new(false),
+        });
+        let mut pace = Pace::new(env, &self.compactions.throttle, &running.1);
+        let verdict = verify(engine, table, &sstable, depth, &mut pace).await;
+        engine.files.forget(number);
+        verdict
+    }
+}
+
+/// Is an SSTable one of this table, and, as deep as one looks, are its bytes those that were written and all in order?
+async fn verify(
     engine: &Engine,
     table: &Arc<Table>,
     sstable: &Arc<SSTable>,
+    depth: Depth,
+    pace: &mut Pace<'_>,
 ) -> Result<(), StorageError> {
     check_header(table, sstable)?;
-    check_digest(engine.env(), sstable).await?;
-    read_all(engine, table, sstable).await
+    if depth >= Depth::Index {
+        read_keys(engine, sstable).await?;
+    }
+    let has_digest = depth >= Depth::Digest && check_digest(engine.env(), sstable, pace).await?;
+    if depth == Depth::Rows || (depth == Depth::Digest && !has_digest) {
+        read_all(engine, table, sstable, pace).await?;
+    }
+    Ok(())
 }
 
 /// Are its key, its clustering and its columns the table's? Columns that the table has no more are passed over.
-pub(crate) fn check_header(table: &Table, sstable: &SSTable) -> Result<(), StorageError> {
+fn check_header(table: &Table, sstable: &SSTable) -> Result<(), StorageError> {
     let header = &sstable.table.statistics.header;
     let refused =
         |what: String| Err(StorageError::corrupt(sstable.path(&Component::Statistics), what));
@@ -71,11 +178,16 @@ fn is_like(theirs: &CqlType, ours: &Column) -> bool {
     *theirs == ours.ty || (has_user_type(theirs) && has_user_type(&ours.ty))
 }
 
-async fn check_digest(env: &Env, sstable: &SSTable) -> Result<(), StorageError> {
+/// False if there is no digest.
+async fn check_digest(
+    env: &Env,
+    sstable: &SSTable,
+    pace: &mut Pace<'_>,
+) -> Result<bool, StorageError> {
     let path = sstable.path(&Component::Digest);
     let text = match env.read_file(&path, DIGEST_BYTES_MAX).await {
         Ok(bytes) => String::from_utf8_lossy(&bytes).into_owned(),
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(()),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(false),
         Err(error) => return Err(StorageError::io("cannot read", path, error)),
     };
     let wanted = parse_digest(&text).map_err(|e| StorageError::corrupt(&path, e))?;
@@ -92,13 +204,27 @@ async fn check_digest(env: &Env, sstable: &SSTable) -> Result<(), StorageError> 
         hasher.update(bytes.get(..read).unwrap_or_default());
         at += read as u64;
         buffer = bytes;
+        pace.at(at, 0).await?;
         env.maybe_yield().await;
     }
     let found = hasher.finalize();
     match found == wanted {
-        true => Ok(()),
+        true => Ok(true),
         false => Err(StorageError::corrupt(data, format!("its digest is {found}, not {wanted}"))),
     }
+}
+
+/// Every key of the index, in order up to the last.
+async fn read_keys(engine: &Engine, sstable: &Arc<SSTable>) -> Result<(), StorageError> {
+    let files = &engine.files;
+    let mut walk = KeyWalk::start(files, sstable, None, false).await?;
+    let mut last = None;
+    while let Some(Head { key, .. }) = walk.take(files).await? {
+        check_key(sstable, last.as_ref(), &key)?;
+        last = Some(key);
+        engine.env().maybe_yield().await;
+    }
+    check_last(sstable, last.as_ref())
 }
 
 /// Every partition by the index, every row and marker of it: blocks against their checksums, keys in order.
@@ -106,18 +232,16 @@ async fn read_all(
     engine: &Engine,
     table: &Arc<Table>,
     sstable: &Arc<SSTable>,
+    pace: &mut Pace<'_>,
 ) -> Result<(), StorageError> {
     let files = &engine.files;
-    let corrupt = |what: &str| Err(StorageError::corrupt(sstable.path(&Component::Data), what));
+    let stored = sstable.table.data_length;
+    let share = stored as f64 / sstable.table.uncompressed_length().max(1) as f64;
     let mut walk = KeyWalk::start(files, sstable, None, false).await?;
-    let mut last: Option<PartitionKey> = None;
+    let mut last = None;
     while let Some(Head { key, located }) = walk.take(files).await? {
-        if last.as_ref().is_some_and(|last| *last >= key) {
-            return corrupt("its partitions are out of order");
-        }
-        if !sstable.table.may_contain(key.token, &key.bytes) {
-            return corrupt("a partition is outside of its keys, or its filter denies it");
-        }
+        check_key(sstable, last.as_ref(), &key)?;
+        pace.at(stored + (located.position as f64 * share) as u64, 0).await?;
         let all = Slices::all(false);
         let cursor =
             SSTableCursor::open_at(files, sstable, key.as_ref(), located, table, all, false);
@@ -128,9 +252,31 @@ async fn read_all(
         }
         last = Some(key);
     }
+    check_last(sstable, last.as_ref())
+}
+
+fn check_key(
+    sstable: &SSTable,
+    last: Option<&PartitionKey>,
+    key: &PartitionKey,
+) -> Result<(), StorageError> {
+    let corrupt = |what: &str| Err(StorageError::corrupt(sstable.path(&Component::Data), what));
+    if last.is_some_and(|last| last >= key) {
+        return corrupt("its partitions are out of order");
+    }
+    match sstable.table.may_contain(key.token, &key.bytes) {
+        true => Ok(()),
+        false => corrupt("a partition is outside of its keys, or its filter denies it"),
+    }
+}
+
+fn check_last(sstable: &SSTable, last: Option<&PartitionKey>) -> Result<(), StorageError> {
     let (_, end) = sstable.table.index.keys();
     match last.is_some_and(|last| *last.bytes == *end) {
         true => Ok(()),
-        false => corrupt("its last partition is not there"),
+        false => {
+            let what = "its last partition is not there";
+            Err(StorageError::corrupt(sstable.path(&Component::Data), what))
+        }
     }
 }

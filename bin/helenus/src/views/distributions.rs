@@ -75,6 +75,8 @@ fn fill(stats: &mut TableStats, measure: Measure, of: &Distribution) {
         Measure::CoordinatorWrite => stats.coordinator_write = latency(of),
         Measure::TombstonesPerRead => stats.tombstones_per_read = histogram(of),
         Measure::RowsPerRead => stats.rows_per_read = histogram(of),
+        // No such table: nodetool alone shows them.
+        Measure::SSTablesPerRead => {}
     }
 }
 
@@ -86,20 +88,30 @@ impl Node {
         of.map(|(id, histogram)| (id, histogram.distribution())).collect()
     }
 
-    /// Every stored table, with what the table of this name shows of it.
-    pub(super) async fn distributions(&self, name: &str) -> Result<Vec<TableStats>, Stopping> {
+    /// All shards' distributions of a measure, by table.
+    pub(crate) async fn measured_by_all(
+        &self,
+        measure: Measure,
+    ) -> Result<BTreeMap<TableId, Distribution>, Stopping> {
         let mut found: BTreeMap<TableId, Distribution> = BTreeMap::new();
-        let measure = measure(name);
-        if let Some(measure) = measure {
-            for part in self.on_all(move |node| node.measured(measure)).await? {
-                for (id, more) in part {
-                    match found.get_mut(&id) {
-                        Some(all) => all.merge(&more),
-                        None => drop(found.insert(id, more)),
-                    }
+        for part in self.on_all(move |node| node.measured(measure)).await? {
+            for (id, more) in part {
+                match found.get_mut(&id) {
+                    Some(all) => all.merge(&more),
+                    None => drop(found.insert(id, more)),
                 }
             }
         }
+        Ok(found)
+    }
+
+    /// Every stored table, with what the table of this name shows of it.
+    pub(super) async fn distributions(&self, name: &str) -> Result<Vec<TableStats>, Stopping> {
+        let measure = measure(name);
+        let found = match measure {
+            Some(measure) => self.measured_by_all(measure).await?,
+            None => BTreeMap::new(),
+        };
         let schema = self.engine().schema();
         let tables = schema.keyspaces().values().flat_map(|keyspace| keyspace.tables.values());
         let mut all = Vec::new();

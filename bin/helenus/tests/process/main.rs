@@ -8,6 +8,7 @@
 mod client;
 mod full_disk;
 mod node;
+mod upkeep;
 mod wide;
 
 use std::collections::BTreeSet;

@@ -6,6 +6,7 @@ use super::names::{NOT_SERVED, SERVED};
 
 /// Arguments and options of the verbs that take some.
 const USES: &[(&str, &str)] = &[
+    ("cleanup", "[-j <jobs>] [<keyspace> [<table>...]]"),
     (
         "clearsnapshot",
         "(-t <name> | --all [--older-than <duration> | --older-than-timestamp <time>]) [<keyspace>...]",
@@ -17,6 +18,8 @@ const USES: &[(&str, &str)] = &[
     ("disablebinary", "[-f | --force]"),
     ("enableautocompaction", "[<keyspace> [<table>...]]"),
     ("flush", "[<keyspace> [<table>...]]"),
+    ("garbagecollect", "[-g ROW | CELL] [-j <jobs>] [<keyspace> [<table>...]]"),
+    ("getcompactionthreshold", "<keyspace> <table>"),
     ("getcompactionthroughput", "[-d | --precise-mib]"),
     ("getguardrailsconfig", "[(-c | --category) <category>] [--expand] [<guardrail>]"),
     ("getsstables", "[-hf | --hex-format] [-l | --show-levels] <keyspace> <table> <key>"),
@@ -24,6 +27,13 @@ const USES: &[(&str, &str)] = &[
     ("import", "[-l] [-v] [-q] [-cd] <keyspace> <table> <directory>..."),
     ("info", "[-T | --tokens]"),
     ("listsnapshots", "[-nt | --no-ttl] [-e | --ephemeral]"),
+    ("refresh", "<keyspace> <table>"),
+    ("relocatesstables", "[-j <jobs>] [<keyspace> [<table>...]]"),
+    (
+        "scrub",
+        "[-ns | --no-snapshot] [-s | --skip-corrupted] [-n | --no-validate] [-j <jobs>] [<keyspace> [<table>...]]",
+    ),
+    ("setcompactionthreshold", "<keyspace> <table> <minthreshold> <maxthreshold>"),
     ("setcompactionthroughput", "<mebibytes_per_second>"),
     ("setconcurrentcompactors", "<count>"),
     ("setguardrailsconfig", "<guardrail> <value>..."),
@@ -36,8 +46,10 @@ const USES: &[(&str, &str)] = &[
     ("status", "[<keyspace>]"),
     ("statusautocompaction", "[-a | --all] [<keyspace> [<table>...]]"),
     ("stop", "[<compaction_type> | -id <compaction_id>]"),
+    ("tablehistograms", "[<keyspace> <table> | <keyspace.table>]"),
     ("tablestats", "[-i] [-H | --human-readable] [<keyspace>[.<table>]...]"),
     ("upgradesstables", "[-a | --include-all-sstables] [<keyspace> [<table>...]]"),
+    ("verify", "-f [-e] [-c] [-r] [-t] [-q] [<keyspace> [<table>...]]"),
     ("version", "[-v | --verbose]"),
 ];
 const COLUMNS: usize = 96;

@@ -6,9 +6,10 @@ mod compactions;
 mod help;
 mod names;
 mod snapshots;
+mod sstables;
 
 use crate::guardrails::{Category, Shown};
-use crate::operator::{NewImport, Snapshots, StopWhich, TableName};
+use crate::operator::{NewImport, Scrub, Snapshots, StopWhich, TableName, Verify};
 use crate::timeout::{Timeout, UnknownTimeout};
 use args::Args;
 pub use help::help;
@@ -23,6 +24,13 @@ const NO_GUARDRAIL: &str = "Do not specify additional arguments when --category/
 /// A verb that this node serves.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Verb {
+    /// Drops what other nodes own.
+    Cleanup {
+        /// Of which tables.
+        of: Selection,
+        /// How many SSTables at a time.
+        jobs: i64,
+    },
     /// Removes snapshots.
     ClearSnapshot {
         /// Of which keyspaces; of all, if empty.
@@ -49,6 +57,17 @@ pub enum Verb {
     CompactionHistory,
     /// The directories of tables' files; of all tables, if empty.
     DataPaths(Vec<Selection>),
+    /// Drops what is deleted or written over elsewhere.
+    GarbageCollect {
+        /// Of which tables.
+        of: Selection,
+        /// Single cells too.
+        cells: bool,
+        /// How many SSTables at a time.
+        jobs: i64,
+    },
+    /// How few and how many SSTables of a table are compacted at once.
+    GetCompactionThreshold(TableName),
     /// How fast compactions may write.
     GetCompactionThroughput {
         /// As a number with a fraction.
@@ -56,6 +75,15 @@ pub enum Verb {
     },
     /// How many compactions may run at a time.
     GetConcurrentCompactors,
+    /// Sets how few and how many SSTables of a table are compacted at once, until the next start.
+    SetCompactionThreshold {
+        /// Of which table.
+        of: TableName,
+        /// How few.
+        min: u32,
+        /// How many.
+        max: u32,
+    },
     /// Sets how fast compactions may write, until the next start.
     SetCompactionThroughput {
         /// A second; 0 is no limit.
@@ -170,6 +198,19 @@ pub enum Verb {
         /// The same as the operator wrote it.
         ttl_text: Option<String>,
     },
+    /// Takes over what was put into the directories of a table: keyspace and table.
+    Refresh(Vec<String>),
+    /// Puts SSTables into the directories where they belong.
+    RelocateSSTables(Selection),
+    /// Rewrites SSTables without what cannot be read.
+    Scrub {
+        /// Of which tables.
+        of: Selection,
+        /// How.
+        how: Scrub,
+        /// How many SSTables at a time.
+        jobs: i64,
+    },
     /// The nodes of the cluster.
     Status {
         /// Whose replication decides what a node owns.
@@ -183,6 +224,8 @@ pub enum Verb {
     StatusBinary,
     /// Ends the node.
     StopDaemon,
+    /// Percentiles of a table, or of all.
+    TableHistograms(Option<TableName>),
     /// Counters of tables.
     TableStats {
         /// Which.
@@ -196,6 +239,13 @@ pub enum Verb {
         of: Selection,
         /// Those that are of that version too.
         all: bool,
+    },
+    /// Looks for damage in SSTables.
+    Verify {
+        /// Of which tables.
+        of: Selection,
+        /// How.
+        how: Verify,
     },
     /// The release of Cassandra that the node is compatible with.
     Version {
@@ -249,6 +299,9 @@ pub enum VerbError {
     /// Not the name of a timeout.
     #[error(transparent)]
     UnknownTimeout(#[from] UnknownTimeout),
+    /// What nodetool says by itself, and ends.
+    #[error("{0}")]
+    Said(&'static str),
     /// A combination that nodetool itself fails at.
     #[error("{0}")]
     Failed(String),
@@ -273,6 +326,7 @@ impl VerbError {
             Self::Nothing => help(None),
             // Cassandra prints this one by itself.
             Self::UnknownCategory(_) => format!("\nError: {self}\n"),
+            Self::Said(_) => format!("{self}\n"),
             Self::NotServed(_) => format!("nodetool: {self}\n"),
             Self::Failed(_) => format!("error: {self}\n"),
             _ => bad_use(&self.to_string()),
@@ -312,6 +366,7 @@ impl Verb {
 
     fn parse_args(name: &str, args: &mut Args, print_port: bool) -> Result<Self, VerbError> {
         Ok(match name {
+            "cleanup" => sstables::cleanup(args)?,
             "clearsnapshot" => snapshots::clear(args)?,
             "compact" => compactions::compact(args)?,
             "compactionhistory" => {
@@ -332,6 +387,8 @@ impl Verb {
             "enablebackup" => Self::EnableBackup,
             "enablebinary" => Self::EnableBinary,
             "flush" => Self::Flush(selection(args)),
+            "garbagecollect" => sstables::garbage_collect(args)?,
+            "getcompactionthreshold" => sstables::get_thresholds(args)?,
             "getcompactionthroughput" => {
                 Self::GetCompactionThroughput { precise: args.flag(&["-d", "--precise-mib"]) }
             }
@@ -347,6 +404,10 @@ impl Verb {
             }
             "listsnapshots" => snapshots::list(args),
             "refreshsizeestimates" => Self::RefreshSizeEstimates,
+            "refresh" => Self::Refresh(args.rest()),
+            "relocatesstables" => sstables::relocate(args)?,
+            "scrub" => sstables::scrub(args)?,
+            "setcompactionthreshold" => sstables::set_thresholds(args)?,
             "setcompactionthroughput" => compactions::set_throughput(args)?,
             "setconcurrentcompactors" => compactions::set_concurrent(args)?,
             "setguardrailsconfig" => Self::SetGuardrails(args.rest()),
@@ -362,8 +423,10 @@ impl Verb {
             "statusbinary" => Self::StatusBinary,
             "stop" => compactions::stop(args)?,
             "stopdaemon" => Self::StopDaemon,
+            "tablehistograms" => sstables::histograms(args)?,
             "tablestats" => table_stats(args)?,
             "upgradesstables" => compactions::upgrade(args)?,
+            "verify" => sstables::verify(args)?,
             "version" => Self::Version { verbose: args.flag(&["-v", "--verbose"]) },
             other => return Err(VerbError::NotServed(other.to_owned())),
         })

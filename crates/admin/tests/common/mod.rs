@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use admin::{
     Answer, Cache, Cluster, CompactionStats, Life, Liveness, NetworkCache, NewImport, NewSnapshot,
-    NodeInfo, Operator, OperatorError, PastCompaction, Release, Replication, Ring, RingNode,
-    Setting, SnapshotDetails, StopWhich, TableName, TableStats, Timeout,
+    NodeInfo, Operator, OperatorError, PastCompaction, Release, Replication, Ring, RingNode, Scrub,
+    Setting, SnapshotDetails, StopWhich, TableHistograms, TableName, TableStats, Timeout, Verify,
 };
 
 const TOKENS: [i64; 16] = [
@@ -232,11 +232,49 @@ impl Operator for Fake {
         self.note(format!("upgrade {keyspace} {tables:?} {all}"))
     }
 
+    async fn scrub(&self, keyspace: &str, tables: &[String], how: Scrub) -> Answer<()> {
+        self.note(format!("scrub {keyspace} {tables:?} {how:?}"))
+    }
+
+    async fn verify(&self, keyspace: &str, tables: &[String], how: Verify) -> Answer<()> {
+        self.note(format!("verify {keyspace} {tables:?} {how:?}"))
+    }
+
+    async fn garbage_collect(&self, keyspace: &str, tables: &[String], cells: bool) -> Answer<()> {
+        self.note(format!("garbage_collect {keyspace} {tables:?} {cells}"))
+    }
+
+    async fn cleanup(&self, keyspace: &str, tables: &[String]) -> Answer<()> {
+        self.note(format!("cleanup {keyspace} {tables:?}"))
+    }
+
+    async fn relocate(&self, keyspace: &str, tables: &[String]) -> Answer<()> {
+        self.note(format!("relocate {keyspace} {tables:?}"))
+    }
+
     async fn import(&self, import: NewImport) -> Answer<Vec<String>> {
         let refused = import.directories.iter().filter(|name| name.contains("bad")).cloned();
         let refused = refused.collect();
         self.note(format!("{import:?}"))?;
         Ok(refused)
+    }
+
+    async fn refresh(&self, table: &TableName) -> Answer<()> {
+        self.note(format!("refresh {table:?}"))
+    }
+
+    async fn thresholds(&self, table: &TableName) -> Answer<Option<(u32, u32)>> {
+        Ok((table.table != "nosuch").then_some((4, 32)))
+    }
+
+    async fn set_thresholds(&self, table: &TableName, thresholds: (u32, u32)) -> Answer<bool> {
+        self.note(format!("thresholds {table:?} {thresholds:?}"))?;
+        Ok(table.table != "nosuch")
+    }
+
+    async fn histograms(&self, table: Option<&TableName>) -> Answer<Vec<TableHistograms>> {
+        self.note(format!("histograms {table:?}"))?;
+        Ok(Vec::new())
     }
 
     async fn compaction_history(&self) -> Answer<Vec<PastCompaction>> {

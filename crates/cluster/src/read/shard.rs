@@ -444,13 +444,13 @@ async fn read_partition(
     });
     let opened = engine.traced_partition(task.table(), key.as_ref(), &slices, trace).await?;
     let Some(mut rows) = opened else {
-        engine.read_ended(task.table().id, started);
+        engine.read_ended(task.table().id, started, 0);
         return Ok(None);
     };
     let block = Block { key: Some(key.clone()), ..Block::default() };
     let mut sink = Sink { task, engine, budget, aggregation, block, left, group: None };
     read_rows(&mut sink, key, &mut rows, resumed.is_some()).await?;
-    engine.read_ended(task.table().id, started);
+    engine.read_ended(task.table().id, started, rows.sstables());
     let scanned = sink.block.scanned;
     trace.note(engine.env(), || {
         let (live, tombstones) = (scanned.live, scanned.tombstones);

@@ -120,6 +120,10 @@ pub enum Reason {
     Major,
     /// The operator named the SSTables.
     UserDefined,
+    /// The operator wants what is readable of one SSTable.
+    Scrub,
+    /// The operator wants what is needless of one SSTable dropped.
+    Garbage,
 }
 
 impl Reason {
@@ -128,6 +132,8 @@ impl Reason {
         match self {
             Self::Tombstones => "Tombstone Compaction",
             Self::Major => "Major compaction",
+            Self::Scrub => "Scrub",
+            Self::Garbage => "Remove deleted data",
             _ => "Compaction",
         }
     }

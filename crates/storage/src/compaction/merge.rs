@@ -6,8 +6,9 @@ use std::sync::Arc;
 
 use env::Env;
 use rows::{Deletion, Purger, RowBuilder, RowRef, Unfiltered, purge_marker, purge_row};
-use schema::Table;
+use schema::{Table, TombstoneOption};
 
+use super::garbage::Shadow;
 use super::outputs::Outputs;
 use super::throttle::Throttle;
 use crate::engine::Engine;
@@ -25,11 +26,28 @@ pub(crate) struct Purging {
     /// deletes.
     pub others: Vec<Arc<SSTable>>,
     pub allowed: bool,
+    /// What is dropped for what others have.
+    pub garbage: TombstoneOption,
+    /// The oldest timestamp in the inputs: others with nothing newer are no reason to drop anything.
+    pub oldest: i64,
     /// The newest tombstone that was purged.
     pub purged: Cell<i64>,
 }
 
 impl Purging {
+    /// Everything stays, and as it is: what has expired keeps its values.
+    pub fn none() -> Self {
+        Self {
+            now: i64::MIN,
+            gc_before: i64::MIN,
+            others: Vec::new(),
+            allowed: false,
+            garbage: TombstoneOption::None,
+            oldest: i64::MIN,
+            purged: Cell::new(i64::MIN),
+        }
+    }
+
     /// The timestamp below which tombstones of a key may go.
     fn limit(&self, key: KeyRef<'_>) -> i64 {
         if !self.allowed {
@@ -55,6 +73,12 @@ pub(crate) struct Pace<'a> {
 impl<'a> Pace<'a> {
     pub fn new(env: &'a Env, throttle: &'a Throttle, shown: &'a RunningCompaction) -> Self {
         Self { env, throttle, shown, read: 0, paid: 0 }
+    }
+
+    /// So many stored bytes of the inputs are behind.
+    pub async fn at(&mut self, read: u64, written: u64) -> Result<(), StorageError> {
+        self.read = read;
+        self.advance(written).await
     }
 
     /// Waits where it is too fast; an error where it is to stop. Of a large partition what is written counts, as long as
@@ -104,7 +128,7 @@ pub(crate) async fn merge_all(
     inputs: &[Arc<SSTable>],
     purging: &Purging,
     outputs: &mut Outputs<'_>,
-    mut pace: Pace<'_>,
+    pace: &mut Pace<'_>,
 ) -> Result<Merged, StorageError> {
     let files = &engine.files;
     let mut merged = Merged::new();
@@ -129,17 +153,20 @@ pub(crate) async fn merge_all(
         }
         *merged.entry(sources.len() as u32).or_default() += 1;
         let mut partition = PartitionCursor::merge(files, Arc::clone(table), sources, false);
-        write_purged(engine.env(), at, &mut partition, purging, outputs, &mut pace).await?;
+        let others = (purging.others.as_slice(), purging.oldest);
+        let shadow = Shadow::open(engine, table, at, others, purging.garbage).await?;
+        write_partition(engine.env(), at, (&mut partition, shadow), purging, outputs, pace).await?;
         pace.read += open.iter_mut().map(Input::advanced).sum::<u64>();
         pace.advance(outputs.written()).await?;
         engine.env().maybe_yield().await;
     }
 }
 
-async fn write_purged(
+/// Writes what may not be purged of a partition, and what nothing newer elsewhere makes needless.
+pub(crate) async fn write_partition(
     env: &Env,
     key: KeyRef<'_>,
-    partition: &mut PartitionCursor,
+    (partition, mut shadow): (&mut PartitionCursor, Option<Shadow>),
     purging: &Purging,
     outputs: &mut Outputs<'_>,
     pace: &mut Pace<'_>,
@@ -160,10 +187,19 @@ async fn write_purged(
     };
     let table = Arc::clone(partition.table());
     let layout = &table.layout;
-    let deletion = purger.deletion(partition.deletion());
+    let deletion = partition.deletion();
+    let deletion = shadow.as_ref().map_or(deletion, |shadow| shadow.deletion(deletion));
+    let deletion = purger.deletion(deletion);
     let mut scratch = RowBuilder::new();
-    let static_row = partition
-        .static_row()
+    let mut kept;
+    let static_row = match (partition.static_row(), &shadow) {
+        (Some(row), Some(shadow)) => {
+            kept = shadow.static_row(row, &mut scratch).unwrap_or_default();
+            (!kept.is_empty()).then(|| RowRef::from_packed(&kept))
+        }
+        (row, _) => row,
+    };
+    let static_row = static_row
         .and_then(|row| purge_row(layout, row, &purger, &mut scratch))
         .map(|row| row.as_packed().to_vec());
     let static_row = static_row.as_deref().map(RowRef::from_packed);
@@ -172,6 +208,17 @@ async fn write_purged(
         outputs.start_partition(key, deletion, static_row).await?;
     }
     while let Some(unfiltered) = partition.next().await? {
+        let unfiltered = match (unfiltered, &mut shadow) {
+            (Unfiltered::Row(row), Some(shadow)) => {
+                let Some(left) = shadow.row(row, &mut scratch).await? else {
+                    env.mark("compaction.garbage");
+                    continue;
+                };
+                kept = left;
+                Unfiltered::from_packed(&kept)
+            }
+            (unfiltered, _) => unfiltered,
+        };
         let left = match unfiltered {
             Unfiltered::Row(row) => {
                 purge_row(layout, row, &purger, &mut scratch).map(Unfiltered::Row)

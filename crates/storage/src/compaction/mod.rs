@@ -4,6 +4,7 @@
 //! node does with it is in the other half: `schedule`, `task`, `merge`.
 
 mod choice;
+mod garbage;
 mod leveled;
 mod levels;
 mod long_map;
@@ -24,6 +25,8 @@ mod unified;
 
 pub use self::choice::{Candidate, Choice, Reason, Split, View};
 pub use self::leveled::Leveled;
+pub(crate) use self::look::Look;
+pub(crate) use self::merge::{Pace, Purging, write_partition};
 pub(crate) use self::outputs::Outputs;
 pub use self::overlaps::Inclusion;
 pub use self::ring::{boundary, shard_of};
@@ -32,7 +35,7 @@ pub use self::schedule::{Record, TellEnded};
 pub use self::size_tiered::{BucketOptions, SizeTiered, Thresholds};
 pub use self::splitter::Splitter;
 pub use self::strategy::Strategy;
-pub(crate) use self::task::forget_everywhere;
+pub(crate) use self::task::{Work, forget_everywhere};
 pub use self::time_window::TimeWindow;
 pub use self::tombstones::TombstoneOptions;
 pub use self::unified::{Sharding, Unified};

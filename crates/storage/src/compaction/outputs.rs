@@ -8,6 +8,7 @@ use schema::Table;
 use sstable::descriptor::Descriptor;
 use sstable::writer::WriterOptions;
 
+use super::choice::Split;
 use super::splitter::Splitter;
 use crate::engine::Engine;
 use crate::error::StorageError;
@@ -112,6 +113,21 @@ impl<'a> Outputs<'a> {
         }
         let Some(output) = &mut self.current else { return Ok(()) };
         output.start(key.bytes, deletion, static_row)
+    }
+
+    /// The next partition starts an SSTable of level 0.
+    pub async fn cut(&mut self) -> Result<(), StorageError> {
+        self.complete().await?;
+        self.splitter = Splitter::new(Split::None, 0);
+        Ok(())
+    }
+
+    /// What is being written, and what follows, lacks something: it does not count as repaired.
+    pub fn unrepaired(&mut self) {
+        self.options.repaired_at = 0;
+        if let Some(output) = &mut self.current {
+            output.unrepaired();
+        }
     }
 
     /// Appends to the partition.

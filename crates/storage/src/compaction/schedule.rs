@@ -9,13 +9,13 @@ use std::time::Duration;
 
 use env::Class;
 use env::sync::Notify;
-use schema::TableId;
+use schema::{TableId, TombstoneOption};
 
-use super::choice::{Choice, Reason};
+use super::choice::{Candidate, Choice, Reason};
 use super::look::Look;
 use super::merge::Merged;
 use super::strategy::Strategy;
-use super::task::Task;
+use super::task::{Task, Work};
 use super::throttle::Throttle;
 use crate::engine::Engine;
 use crate::error::StorageError;
@@ -206,6 +206,21 @@ impl Node {
         })
     }
 
+    /// How few and how many SSTables of a table are compacted at once.
+    ///
+    /// # Errors
+    /// If the table is unknown.
+    pub fn compaction_thresholds(&self, id: TableId) -> Result<(u32, u32), StorageError> {
+        let table = self.engine()?.store(id)?.table();
+        Ok(self.table(id).thresholds(&table))
+    }
+
+    /// Sets that, until the next start.
+    pub fn set_compaction_thresholds(&self, id: TableId, thresholds: (u32, u32)) {
+        self.table(id).set_thresholds(thresholds);
+        self.want_compaction(id);
+    }
+
     /// Stops compactions under way that `which` names; how many. They leave the table as it was.
     pub fn stop_compactions(&self, which: impl Fn(&RunningCompaction) -> bool) -> usize {
         let running = self.compactions.running.borrow();
@@ -284,7 +299,8 @@ impl Node {
         }
         let next = |strategy: &mut Strategy| look.view(|view| strategy.next(view));
         let Some(choice) = node_table.strategy(&table, next) else { return Ok(false) };
-        let Some(task) = task_of(&look, &table, &node_table, choice) else { return Ok(false) };
+        let task = task_of(&look, &table, &node_table, choice, Work::Merge);
+        let Some(task) = task else { return Ok(false) };
         let _busy = Busy::new(&node_table, &task.inputs);
         // another one, beside this, if there is a slot
         self.want_compaction(id);
@@ -308,7 +324,8 @@ impl Node {
             return Ok(());
         }
         let choice = Choice { moves: true, ..Choice::merge(inputs, Reason::Level) };
-        let Some(task) = task_of(look, table, node_table, choice) else { return Ok(()) };
+        let task = task_of(look, table, node_table, choice, Work::Merge);
+        let Some(task) = task else { return Ok(()) };
         let _busy = Busy::new(node_table, &task.inputs);
         self.run(engine, &task).await
     }
@@ -326,8 +343,8 @@ impl Node {
     /// # Errors
     /// If an SSTable cannot be read or a new one not be written: the old ones stay.
     pub async fn major_compaction(&self, id: TableId, split: bool) -> Result<(), StorageError> {
-        self.compact_on_demand(id, |strategy, look| look.view(|view| strategy.major(view, split)))
-            .await
+        let all = |strategy: &Strategy, look: &Look| look.view(|view| strategy.major(view, split));
+        self.compact_on_demand(id, Work::Merge, all).await
     }
 
     /// Merges the SSTables that `which` names: `nodetool compact --user-defined`. How many there were.
@@ -340,7 +357,7 @@ impl Node {
         which: impl Fn(&SSTable) -> bool,
     ) -> Result<usize, StorageError> {
         let count = Cell::new(0);
-        self.compact_on_demand(id, |strategy, look| {
+        self.compact_on_demand(id, Work::Merge, |strategy, look| {
             let named = look.live.tables().iter().filter(|sstable| which(sstable));
             let named: Vec<u64> = named.map(|sstable| sstable.number).collect();
             count.set(named.len());
@@ -348,6 +365,28 @@ impl Node {
         })
         .await?;
         Ok(count.get())
+    }
+
+    /// Drops of each SSTable of a table, alone, what the others make needless: `nodetool garbagecollect`.
+    ///
+    /// # Errors
+    /// If one cannot be read or a new one not be written: the old one stays.
+    pub async fn collect_garbage(
+        &self,
+        id: TableId,
+        granularity: TombstoneOption,
+    ) -> Result<(), StorageError> {
+        let each = |strategy: &Strategy, look: &Look| {
+            let mut tables: Vec<_> =
+                look.tables.iter().filter(|table| strategy.may_purge([*table])).collect();
+            tables.sort_by_key(|table| table.max_timestamp);
+            let alone = |table: &&Candidate| Choice {
+                level: table.level,
+                ..Choice::merge(vec![table.id], Reason::Garbage)
+            };
+            tables.iter().map(alone).collect()
+        };
+        self.compact_on_demand(id, Work::Collect(granularity), each).await
     }
 
     async fn wait_for_slot(&self, node: &Rc<Self>) -> Slot {
@@ -361,9 +400,10 @@ impl Node {
     }
 
     /// Does what the operator asked for: the table's tasks under way are stopped, and none begins before it is done.
-    async fn compact_on_demand(
+    pub(crate) async fn compact_on_demand(
         &self,
         id: TableId,
+        work: Work<'_>,
         choose: impl Fn(&Strategy, &Look) -> Vec<Choice>,
     ) -> Result<(), StorageError> {
         let engine = self.engine()?;
@@ -382,7 +422,7 @@ impl Node {
         let choices = node_table.strategy(&table, |strategy| choose(strategy, &look));
         let mut result = Ok(());
         for choice in choices {
-            let Some(task) = task_of(&look, &table, &node_table, choice) else { continue };
+            let Some(task) = task_of(&look, &table, &node_table, choice, work) else { continue };
             let _busy = Busy::new(&node_table, &task.inputs);
             result = self.run(&engine, &task).await;
             if result.is_err() {
@@ -395,12 +435,13 @@ impl Node {
     }
 }
 
-fn task_of(
+fn task_of<'a>(
     look: &Look,
     table: &Arc<schema::Table>,
     node_table: &Rc<NodeTable>,
     choice: Choice,
-) -> Option<Task> {
+    work: Work<'a>,
+) -> Option<Task<'a>> {
     let busy = node_table.busy.borrow();
     let find = |number: &u64| {
         let live = look.live.tables().iter().find(|sstable| sstable.number == *number);
@@ -408,5 +449,5 @@ fn task_of(
     };
     let inputs: Option<Vec<_>> = choice.inputs.iter().map(find).collect();
     let inputs = inputs.filter(|inputs| !inputs.is_empty())?;
-    Some(Task { table: Arc::clone(table), node_table: Rc::clone(node_table), choice, inputs })
+    Some(Task { table: Arc::clone(table), node_table: Rc::clone(node_table), choice, inputs, work })
 }

@@ -82,7 +82,22 @@ pub struct Strategy {
 impl Strategy {
     /// The one that a table's parameters name, knowing of nothing yet.
     pub fn new(params: &CompactionParams, now_millis: i64) -> Self {
-        let groups = [Class::new(params, now_millis), Class::new(params, now_millis)];
+        Self::of(params, None, now_millis)
+    }
+
+    /// The same, with other thresholds than those that the parameters name.
+    pub(crate) fn of(
+        params: &CompactionParams,
+        thresholds: Option<(u32, u32)>,
+        now_millis: i64,
+    ) -> Self {
+        let mut asked = params.clone();
+        if let Some((min, max)) = thresholds {
+            for (name, value) in [("min_threshold", min), ("max_threshold", max)] {
+                asked.options.insert(name.to_owned(), value.to_string());
+            }
+        }
+        let groups = [Class::new(&asked, now_millis), Class::new(&asked, now_millis)];
         Self { params: params.clone(), groups }
     }
 

@@ -1,6 +1,6 @@
 //! A task: its inputs become outputs, in one step that a crash cannot tear and no reader sees half of.
 
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
@@ -8,7 +8,7 @@ use std::time::Duration;
 use env::Class;
 use rows::codec::EncodingStats;
 use rows::{NO_DELETION_TIME, NO_TIMESTAMP, NO_TTL};
-use schema::{Table, TableId};
+use schema::{Table, TableId, TombstoneOption};
 use sstable::statistics::LogPosition;
 use sstable::writer::WriterOptions;
 
@@ -22,18 +22,31 @@ use crate::engine::Engine;
 use crate::error::StorageError;
 use crate::flush::writer_options;
 use crate::node::{Node, NodeTable, RunningCompaction};
+use crate::scrub::{Scrub, Scrubbed, scrub_one};
 use crate::sstables::{LiveSet, SSTable};
 use crate::transaction::{Transaction, remove_descriptor};
 
 /// How often a removed file's last readers are looked for.
 const REMOVAL_POLL: Duration = Duration::from_millis(20);
 
+/// What is done with a task's inputs.
+#[derive(Clone, Copy)]
+pub(crate) enum Work<'a> {
+    /// They are merged.
+    Merge,
+    /// The same, without what others make needless.
+    Collect(TombstoneOption),
+    /// The one is rewritten without what cannot be read; what became of it is noted.
+    Scrub(Scrub, &'a RefCell<Vec<Scrubbed>>),
+}
+
 /// A choice with the files that it names.
-pub(crate) struct Task {
+pub(crate) struct Task<'a> {
     pub table: Arc<Table>,
     pub node_table: Rc<NodeTable>,
     pub choice: Choice,
     pub inputs: Vec<Arc<SSTable>>,
+    pub work: Work<'a>,
 }
 
 /// What a merge made.
@@ -49,16 +62,23 @@ struct Made {
     intervals: Vec<(LogPosition, LogPosition)>,
 }
 
-impl Task {
+impl Task<'_> {
     fn numbers(&self) -> Vec<u64> {
         self.inputs.iter().map(|input| input.number).collect()
     }
 }
 
 impl Node {
-    pub(crate) async fn run(&self, engine: &Rc<Engine>, task: &Task) -> Result<(), StorageError> {
+    pub(crate) async fn run(
+        &self,
+        engine: &Rc<Engine>,
+        task: &Task<'_>,
+    ) -> Result<(), StorageError> {
         if task.choice.moves {
             return self.change_levels(engine, task).await;
+        }
+        if matches!(task.work, Work::Scrub(..)) {
+            return self.try_task(engine, task, false).await.map(drop);
         }
         if self.try_task(engine, task, true).await? {
             return Ok(());
@@ -69,7 +89,11 @@ impl Node {
     }
 
     /// Gives inputs another level, and nothing else.
-    async fn change_levels(&self, engine: &Rc<Engine>, task: &Task) -> Result<(), StorageError> {
+    async fn change_levels(
+        &self,
+        engine: &Rc<Engine>,
+        task: &Task<'_>,
+    ) -> Result<(), StorageError> {
         for input in &task.inputs {
             let before = candidate(input, 0, true);
             // A snapshot links the metadata as a whole, and removal waits for the table's last change.
@@ -88,7 +112,7 @@ impl Node {
     async fn try_task(
         &self,
         engine: &Rc<Engine>,
-        task: &Task,
+        task: &Task<'_>,
         purge: bool,
     ) -> Result<bool, StorageError> {
         let started = engine.env().now();
@@ -117,10 +141,12 @@ impl Node {
         }
         // What came in since the task began may be what a purged tombstone deletes. What other tasks made of what was
         // there then was taken into account.
+        // Of a scrubbed SSTable of which nothing is left, the log may well bring back what it still has.
+        let is_scrub = matches!(task.work, Work::Scrub(..));
         let newcomers = before.tables().iter().filter(|table| table.epoch > made.look.epoch);
         let mut oldest = newcomers.map(|table| table.table.statistics.stats.min_timestamp);
         let safe = oldest.all(|oldest| oldest > made.purged)
-            && (!made.new.is_empty() || !in_log(engine, &made.intervals).await?);
+            && (!made.new.is_empty() || is_scrub || !in_log(engine, &made.intervals).await?);
         if !safe || !publish(engine, task.table.id, &before, &after, made.purged).await? {
             outputs.abandon().await?;
             return Ok(false);
@@ -140,7 +166,7 @@ impl Node {
         Ok(true)
     }
 
-    fn options_of(&self, engine: &Engine, task: &Task, splitter: &Splitter) -> WriterOptions {
+    fn options_of(&self, engine: &Engine, task: &Task<'_>, splitter: &Splitter) -> WriterOptions {
         let inputs = &task.inputs;
         let mut options = writer_options(engine, &task.table);
         let partitions: u64 = inputs.iter().map(|input| estimated_partitions(input)).sum();
@@ -162,7 +188,7 @@ impl Node {
     async fn merge(
         &self,
         engine: &Rc<Engine>,
-        task: &Task,
+        task: &Task<'_>,
         purge: bool,
         outputs: &mut Outputs<'_>,
     ) -> Result<Made, StorageError> {
@@ -180,11 +206,17 @@ impl Node {
         let others: Vec<_> = live.filter(|t| !numbers.contains(&t.number)).cloned().collect();
         let newest = |candidate: &Candidate| candidate.max_timestamp;
         let dropped = candidates().filter(|c| expired.contains(&c.id)).map(newest).max();
+        let oldest = candidates().map(|candidate| candidate.min_timestamp);
         let purging = Purging {
             now: look.now_seconds,
             gc_before: look.gc_before(),
             others: if env.planted("tombstone_purged_early") { Vec::new() } else { others },
             allowed,
+            garbage: match task.work {
+                Work::Collect(granularity) => granularity,
+                _ => table.params.compaction.tombstone_option(),
+            },
+            oldest: oldest.min().unwrap_or(i64::MIN),
             purged: Cell::new(dropped.unwrap_or(i64::MIN)),
         };
         let needed = task.inputs.iter().filter(|input| !expired.contains(&input.number));
@@ -200,8 +232,19 @@ impl Node {
             directory: outputs.directory.clone(),
             stop: Cell::new(false),
         });
-        let pace = Pace::new(env, &self.compactions.throttle, &running.1);
-        let merged = merge_all(engine, table, &needed, &purging, outputs, pace).await?;
+        let mut pace = Pace::new(env, &self.compactions.throttle, &running.1);
+        let mut merged = Merged::new();
+        match task.work {
+            Work::Merge | Work::Collect(_) => {
+                merged = merge_all(engine, table, &needed, &purging, outputs, &mut pace).await?;
+            }
+            Work::Scrub(how, found) => {
+                for input in &needed {
+                    let one = scrub_one(engine, table, input, how, outputs, &mut pace).await?;
+                    found.borrow_mut().push(one);
+                }
+            }
+        }
         let epoch = task.inputs.iter().map(|input| input.epoch).max().unwrap_or_default();
         let new = outputs.finish(table, epoch).await?;
         let intervals = merged_intervals(engine, &task.inputs);
@@ -209,7 +252,7 @@ impl Node {
         Ok(Made { id: running.1.id, look, expired, new, purged, merged, intervals })
     }
 
-    fn account(&self, engine: &Engine, task: &Task, made: &Made, started: env::Instant) {
+    fn account(&self, engine: &Engine, task: &Task<'_>, made: &Made, started: env::Instant) {
         let describe = |tables: &[Arc<SSTable>]| -> Vec<Candidate> {
             tables.iter().map(|sstable| candidate(sstable, 0, false)).collect()
         };
@@ -222,6 +265,9 @@ impl Node {
         stats.compactions.set(stats.compactions.get() + 1);
         stats.compacted_bytes.set(stats.compacted_bytes.get() + bytes);
         stats.expired.set(stats.expired.get() + made.expired.len() as u64);
+        if matches!(task.work, Work::Scrub(..)) {
+            return;
+        }
         let env = engine.env();
         self.compactions.ended(Record {
             id: made.id,

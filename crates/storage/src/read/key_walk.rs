@@ -47,8 +47,25 @@ enum Place {
 }
 
 impl KeyWalk {
-    /// Starts at the first key that is not before `from`. `keep` says whether index pages are worth caching.
+    /// At the first key that is not before `from`. `keep` says whether index pages are worth caching.
     pub async fn start(
+        files: &Files,
+        sstable: &Arc<SSTable>,
+        from: Option<KeyRef<'_>>,
+        keep: bool,
+    ) -> Result<Self, StorageError> {
+        let mut walk = Self::before(files, sstable, from, keep).await?;
+        walk.step(files).await?;
+        if let Some(from) = from {
+            while walk.head().is_some_and(|head| head.key.as_ref() < from) {
+                walk.step(files).await?;
+            }
+        }
+        Ok(walk)
+    }
+
+    /// Before that key, or some keys before it: no entry is read yet.
+    pub async fn before(
         files: &Files,
         sstable: &Arc<SSTable>,
         from: Option<KeyRef<'_>>,
@@ -77,14 +94,7 @@ impl KeyWalk {
             }
         };
         let sstable = Arc::clone(sstable);
-        let mut walk = Self { sstable, place, head: None, last: None, keep };
-        walk.step(files).await?;
-        if let Some(from) = from {
-            while walk.head().is_some_and(|head| head.key.as_ref() < from) {
-                walk.step(files).await?;
-            }
-        }
-        Ok(walk)
+        Ok(Self { sstable, place, head: None, last: None, keep })
     }
 
     /// The SSTable.

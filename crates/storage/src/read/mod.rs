@@ -2,6 +2,7 @@
 
 mod blocks;
 mod collect;
+mod data_walk;
 mod key_walk;
 mod locate;
 mod partition;
@@ -12,8 +13,9 @@ mod sstable;
 use rows::{ColumnMap, Layout};
 use schema::Table;
 
+pub(crate) use self::data_walk::DataWalk;
 pub(crate) use self::key_walk::{Head, KeyWalk};
-pub(crate) use self::locate::{Located, locate};
+pub(crate) use self::locate::{Located, RowsIndex, locate};
 pub use self::partition::PartitionCursor;
 pub(crate) use self::partition::Source;
 pub use self::scan::{KeyScan, ScanStart};

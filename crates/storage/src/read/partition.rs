@@ -174,6 +174,11 @@ impl PartitionCursor {
         &self.table
     }
 
+    /// How many SSTables hold a part of it.
+    pub fn sstables(&self) -> usize {
+        self.sources.0.iter().filter(|source| matches!(source, Source::SSTable(_))).count()
+    }
+
     /// The deletion of the whole partition.
     pub fn deletion(&self) -> Deletion {
         self.deletion

@@ -315,11 +315,11 @@ impl SSTableCursor {
     }
 }
 
-fn corrupt(sstable: &SSTable, error: impl std::fmt::Display) -> StorageError {
+pub(super) fn corrupt(sstable: &SSTable, error: impl std::fmt::Display) -> StorageError {
     StorageError::corrupt(sstable.path(&Component::Data), error)
 }
 
-async fn feed(
+pub(super) async fn feed(
     files: &Files,
     sstable: &SSTable,
     data: &mut DataCursor,

@@ -104,3 +104,11 @@ fn tombstones_that_go_early_would_be_found() {
     let found = |seed| !world::run(seed, SIZE_TIERED, bug).wrong.is_empty();
     assert!((1..=5).any(found));
 }
+
+/// What is newer than a deletion elsewhere must not go for it.
+#[test]
+fn garbage_that_is_none_would_be_found() {
+    let bug = Some("garbage_of_any_age");
+    let found = |seed| !world::run(seed, SIZE_TIERED, bug).wrong.is_empty();
+    assert!((1..=5).any(found));
+}

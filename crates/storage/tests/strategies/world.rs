@@ -16,11 +16,13 @@ use rows::{
 };
 use schema::{
     ColumnKind, CompressionParams, Keyspace, Replication, Schema, Table, TableId, TableParams,
+    TombstoneOption,
 };
 use storage::commitlog::SyncMode;
 use storage::shards::{Job, Shards};
 use storage::{
-    Engine, FlushCompression, Node, Options, PartitionKey, SSTable, Slices, StorageError,
+    Depth, Engine, FlushCompression, Node, Options, PartitionKey, SSTable, Scrub, Slices,
+    StorageError, Verify,
 };
 use types::CqlType;
 
@@ -316,16 +318,52 @@ impl Client {
         if self.node.stats.compactions.get() != count || self.node.autocompaction(ID) {
             self.wrong("compactions went on by themselves".into());
         }
-        let two: Vec<u64> = self.live().iter().map(|table| table.number).take(2).collect();
+        // the oldest and the newest: what comes of them has something older and something newer than all others
+        let live = self.live();
+        let two: Vec<u64> =
+            live.first().into_iter().chain(live.last()).map(|table| table.number).collect();
         let merged = self.node.compact_these(ID, |table| two.contains(&table.number)).await?;
         if merged != 2 || self.live().iter().any(|table| two.contains(&table.number)) {
             self.wrong("the two files that were named are not merged".into());
         }
         self.compare_all("after a compaction of two files").await?;
+        self.upkeep().await?;
         self.node.major_compaction(ID, false).await?;
         self.compare_all("after a major compaction").await?;
         self.node.set_autocompaction(ID, true);
         Ok(())
+    }
+
+    /// What the operator does to files one by one changes nothing that is read.
+    async fn upkeep(&self) -> Result<(), StorageError> {
+        self.node.collect_garbage(ID, TombstoneOption::Row).await?;
+        self.compare_all("without rows that are deleted elsewhere").await?;
+        let before = self.bytes();
+        self.node.collect_garbage(ID, TombstoneOption::Cell).await?;
+        self.compare_all("without cells that are written over elsewhere").await?;
+        let after = self.bytes();
+        if after >= before && !self.plan.expires {
+            self.wrong(format!("{before} bytes are {after} without what is written over"));
+        }
+        let found = RefCell::new(Vec::new());
+        let how = Scrub { skip_corrupted: false, validate: true };
+        let count = self.live().len();
+        self.node.scrub(ID, how, &found).await?;
+        let found = found.into_inner();
+        if found.len() != count || found.iter().any(|of| of.bad + of.out_of_order > 0) {
+            self.wrong(format!("a scrub of what is whole: {found:?}"));
+        }
+        self.compare_all("after a scrub").await?;
+        let how = Verify { depth: Depth::Rows, check_version: true, mutate_repaired: false };
+        let damaged = self.node.verify(ID, how).await?;
+        if !damaged.is_empty() {
+            self.wrong(format!("{damaged:?}"));
+        }
+        Ok(())
+    }
+
+    fn bytes(&self) -> u64 {
+        self.live().iter().map(|table| table.table.data_length).sum()
     }
 
     async fn idle_or_off(&self) {

@@ -1,0 +1,93 @@
+//! What looks for damage in SSTables, and what makes the best of it: carried out table by table, and told of in the log.
+
+use std::cell::RefCell;
+
+use admin::{Answer, NewSnapshot, OperatorError, Scrub, Snapshots, TableName, Verify};
+use schema::TableId;
+use storage::{Depth, Scrubbed, StorageError};
+
+use crate::node::Node;
+
+impl Node {
+    /// Scrubs a table, after a snapshot; each SSTable's outcome is told.
+    pub(crate) async fn scrub(&self, id: TableId, how: Scrub) -> Answer<()> {
+        let schema = self.engine().schema();
+        let (Some(table), Some(storage)) = (schema.table_by_id(&id), self.engine().node()) else {
+            return Ok(());
+        };
+        if how.snapshot {
+            let name = format!("pre-scrub-{}", self.env().unix_micros() / 1000);
+            let (keyspace, table) = (table.keyspace.clone(), table.name.clone());
+            let of = Snapshots::Tables(vec![TableName { keyspace, table }]);
+            self.take_snapshot(NewSnapshot { of, name, flush: false, ttl: None }).await?;
+        }
+        let found = RefCell::new(Vec::new());
+        let Scrub { skip_corrupted, validate, .. } = how;
+        let done = storage.scrub(id, storage::Scrub { skip_corrupted, validate }, &found).await;
+        for one in found.into_inner() {
+            self.tell_scrubbed(&one);
+        }
+        match done {
+            Ok(()) | Err(StorageError::UnknownTable(_)) => Ok(()),
+            Err(error) => {
+                let name = format!("{}.{}", table.keyspace, table.name);
+                self.say("ERROR", format!("scrub of {name} stopped: {error}"));
+                Err(OperatorError::Failed(error.to_string()))
+            }
+        }
+    }
+
+    fn tell_scrubbed(&self, one: &Scrubbed) {
+        let Scrubbed { path, good, empty, bad, out_of_order, why } = one;
+        let path = path.display();
+        self.say(
+            "INFO",
+            format!(
+                "Scrub of {path} complete: {good} partitions in new sstable and {empty} empty (tombstoned) partitions \
+                 dropped"
+            ),
+        );
+        if *out_of_order > 0 {
+            let text = format!(
+                "{out_of_order} of them were out of order, and are in an sstable of their own"
+            );
+            self.say("WARN", text);
+        }
+        if let Some(why) = why {
+            let text = format!(
+                "{bad} partitions of {path} could not be read and were left out; a snapshot that was taken before may \
+                 still have them. First: {why}"
+            );
+            self.say("WARN", text);
+        }
+    }
+
+    /// Verifies a table; each SSTable that is damaged is told of, and the first is the answer.
+    pub(crate) async fn verify(&self, id: TableId, how: Verify) -> Answer<()> {
+        let Some(storage) = self.engine().node() else { return Ok(()) };
+        let depth = match how {
+            Verify { quick: true, .. } => Depth::Index,
+            Verify { extended: true, .. } => Depth::Rows,
+            _ => Depth::Digest,
+        };
+        let Verify { check_version, mutate_repaired, .. } = how;
+        let damaged = storage.verify(id, storage::Verify { depth, check_version, mutate_repaired });
+        let damaged = match damaged.await {
+            Ok(damaged) => damaged,
+            Err(StorageError::UnknownTable(_)) => return Ok(()),
+            Err(error) => return Err(OperatorError::Failed(error.to_string())),
+        };
+        let full = if mutate_repaired { "" } else { "a full " };
+        for (path, error) in &damaged {
+            let path = path.display();
+            self.say(
+                "ERROR",
+                format!("Invalid SSTable {path}, please force {full}repair: {error}"),
+            );
+        }
+        match damaged.first() {
+            None => Ok(()),
+            Some((_, error)) => Err(OperatorError::Failed(error.to_string())),
+        }
+    }
+}
