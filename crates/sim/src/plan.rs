@@ -74,6 +74,7 @@ impl Plan {
         let (data, commitlog) = directories();
         let options = Options {
             data_directories: vec![data],
+            disk: storage::DiskSettings::default(),
             commitlog_directory: commitlog,
             sync,
             segment_bytes: 1 << rng.between(14, 16),

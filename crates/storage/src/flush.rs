@@ -121,13 +121,26 @@ impl Node {
         let splitter = Splitter::new(Split::Shards(shards), 0);
         let of = (table, node_table);
         let mut outputs = Outputs::new(self, engine, of, "flush", splitter, options).await?;
-        write_all(engine, table, &memtables, &mut outputs).await?;
-        let new = outputs.finish(table, node_table.epoch.get() + 1).await?;
-        for sstable in &new {
-            self.back_up(engine, table, sstable).await?;
-        }
-        if let Some(transaction) = outputs.commit(&[]).await? {
-            transaction.finish().await?;
+        let written = async {
+            write_all(engine, table, &memtables, &mut outputs).await?;
+            let new = outputs.finish(table, node_table.epoch.get() + 1).await?;
+            for sstable in &new {
+                self.back_up(engine, table, sstable).await?;
+            }
+            outputs.commit(&[]).await?;
+            Ok::<_, StorageError>(new)
+        };
+        let new = match written.await {
+            Ok(new) => new,
+            Err(error) => {
+                // It is tried again, and what is left takes space.
+                let _ = outputs.abandon().await;
+                return Err(error);
+            }
+        };
+        if let Some(transaction) = outputs.into_transaction() {
+            // The SSTables are there. A log that stays is one that the next start ends.
+            let _ = transaction.finish().await;
         }
         let bytes = new.iter().map(|sstable| sstable.bytes_on_disk).sum::<u64>();
         self.stats.flushed_bytes.set(self.stats.flushed_bytes.get() + bytes);

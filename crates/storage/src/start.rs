@@ -126,9 +126,13 @@ impl Node {
                 }
                 let number = self.numbers.next();
                 let counter = table.is_counter();
-                let sstable =
-                    SSTable::open(engine.env(), &directory, &descriptor, number, counter).await?;
-                found.push(Arc::new(sstable));
+                match SSTable::open(engine.env(), &directory, &descriptor, number, counter).await {
+                    Ok(sstable) => found.push(Arc::new(sstable)),
+                    Err(error) => {
+                        let path = directory.join(descriptor.file(&Component::Data));
+                        self.go_without(engine, table, &path, error)?;
+                    }
+                }
             }
             // A number that a backup has is not given again: the file's name would be taken.
             let backups = directory.join(BACKUPS);

@@ -105,6 +105,7 @@ pub(crate) struct Transaction {
     directory: PathBuf,
     path: PathBuf,
     lines: String,
+    is_in_doubt: bool,
 }
 
 impl Transaction {
@@ -118,8 +119,13 @@ impl Transaction {
         let id = types::Uuid::from_random(random_bytes(env));
         let path = directory.join(format!("nb_txn_{operation}_{id}.log"));
         let lines = line(Kind::Add, &prefix(directory, added), FILES_OF_A_TABLE);
-        let transaction =
-            Self { env: env.clone(), directory: directory.to_path_buf(), path, lines };
+        let transaction = Self {
+            env: env.clone(),
+            directory: directory.to_path_buf(),
+            path,
+            lines,
+            is_in_doubt: false,
+        };
         transaction.write().await?;
         Ok(transaction)
     }
@@ -134,7 +140,8 @@ impl Transaction {
         let id = types::Uuid::from_random(random_bytes(env));
         let path = directory.join(format!("nb_txn_{operation}_{id}.log"));
         let directory = directory.to_path_buf();
-        let mut transaction = Self { env: env.clone(), directory, path, lines: String::new() };
+        let lines = String::new();
+        let mut transaction = Self { env: env.clone(), directory, path, lines, is_in_doubt: false };
         transaction.commit(removed).await?;
         Ok(transaction)
     }
@@ -150,15 +157,28 @@ impl Transaction {
         written.await.map_err(|e| StorageError::io("cannot write", &self.path, e))
     }
 
-    /// The added tables are complete and durable, these go: from here on there is no way back.
+    /// The added tables are complete and durable, these go: from here on there is no way back. Where the disk fails and
+    /// it is known that nothing was committed, there is.
     pub async fn commit(&mut self, removed: &[Descriptor]) -> Result<(), StorageError> {
+        let uncommitted = self.lines.len();
         for descriptor in removed {
             let prefix = prefix(&self.directory, descriptor);
             self.lines.push_str(&line(Kind::Remove, &prefix, FILES_OF_A_TABLE));
         }
         self.lines.push_str(&line(Kind::Commit, "", 0));
         self.env.mark("transaction.commit");
-        self.write().await
+        let committed = self.write().await;
+        if committed.is_err() {
+            // The disk may have either: so that it is the one that we go by.
+            self.lines.truncate(uncommitted);
+            self.is_in_doubt = self.write().await.is_err();
+        }
+        committed
+    }
+
+    /// May it be committed on the disk or not?
+    pub fn is_in_doubt(&self) -> bool {
+        self.is_in_doubt
     }
 
     /// The removed tables' files are gone: the log may go.

@@ -33,6 +33,12 @@ impl Node {
         let table = engine.store(id).map_err(E::from)?.table();
         let node_table = self.table(id);
         let _changing = node_table.changing.acquire(1).await;
+        if let Some(aside) = node_table.aside.borrow().first() {
+            let what = "it is put aside, and would be back after the table was emptied; repair or remove it, and start \
+                        the node again";
+            let error = StorageError::Refused { path: aside.path.clone(), what: what.to_owned() };
+            return Err(E::from(error));
+        }
         let flush = self.next_flush.get();
         self.next_flush.set(flush + 1);
         let (floor, shares) = self.cut_all(&engine, id, flush).await?;

@@ -104,6 +104,7 @@ async fn shard(
     let (data, commitlog) = (PathBuf::from("/data"), PathBuf::from("/commitlog"));
     let options = Options {
         data_directories: vec![data.clone()],
+        disk: storage::DiskSettings::default(),
         commitlog_directory: commitlog.clone(),
         sync: SyncMode::Batch,
         segment_bytes: SEGMENT_BYTES,

@@ -167,27 +167,31 @@ impl<'a> Outputs<'a> {
 
     /// What is written becomes part of the table, and `removed` goes. The transaction is to be finished when the files
     /// of those are gone.
-    pub async fn commit(
-        mut self,
-        removed: &[Descriptor],
-    ) -> Result<Option<Transaction>, StorageError> {
-        match self.transaction.take() {
-            Some(mut transaction) => {
-                transaction.commit(removed).await?;
-                Ok(Some(transaction))
-            }
-            None if removed.is_empty() => Ok(None),
+    pub async fn commit(&mut self, removed: &[Descriptor]) -> Result<(), StorageError> {
+        match &mut self.transaction {
+            Some(transaction) => transaction.commit(removed).await,
+            None if removed.is_empty() => Ok(()),
             None => {
                 let env = self.engine.env();
                 let (directory, operation) = (&self.directory, self.operation);
-                Transaction::remove(env, directory, operation, removed).await.map(Some)
+                let removal = Transaction::remove(env, directory, operation, removed).await?;
+                self.transaction = Some(removal);
+                Ok(())
             }
         }
     }
 
-    /// Removes what was written.
+    /// The transaction that was committed, if anything was written or removed.
+    pub fn into_transaction(self) -> Option<Transaction> {
+        self.transaction
+    }
+
+    /// Removes what was written, unless nobody knows whether that was committed.
     pub async fn abandon(self) -> Result<(), StorageError> {
         drop(self.current);
+        if self.transaction.as_ref().is_some_and(Transaction::is_in_doubt) {
+            return Ok(());
+        }
         for descriptor in &self.done {
             remove_descriptor(self.engine.env(), &self.directory, descriptor).await?;
         }

@@ -293,7 +293,8 @@ impl Node {
         let look = Look::at(engine, &table, &node_table).await?;
         self.settle_levels(engine, &table, &node_table, &look).await?;
         // It may have been paused since, and another task may have begun.
-        let look = Look::at(engine, &table, &node_table).await?;
+        let mut look = Look::at(engine, &table, &node_table).await?;
+        look.leave_out_suspects();
         if !self.may_compact(id, &node_table) {
             return Ok(false);
         }

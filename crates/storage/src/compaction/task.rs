@@ -74,13 +74,21 @@ impl Node {
         engine: &Rc<Engine>,
         task: &Task<'_>,
     ) -> Result<(), StorageError> {
+        let done = self.run_task(engine, task).await;
+        done.inspect_err(|error| self.inspect_failure(error))
+    }
+
+    async fn run_task(&self, engine: &Rc<Engine>, task: &Task<'_>) -> Result<(), StorageError> {
         if task.choice.moves {
             return self.change_levels(engine, task).await;
         }
         if matches!(task.work, Work::Scrub(..)) {
             return self.try_task(engine, task, false).await.map(drop);
         }
-        if self.try_task(engine, task, true).await? {
+        // What is put aside may need every tombstone when it comes back.
+        let is_whole =
+            task.node_table.is_whole() || engine.env().planted("purged_beside_what_is_aside");
+        if self.try_task(engine, task, is_whole).await? {
             return Ok(());
         }
         // An old write arrived that a purged tombstone deletes, or would at a start: once more, keeping all of them.
@@ -158,7 +166,12 @@ impl Node {
                 remove_descriptor(engine.env(), &input.directory, descriptor).await?;
             }
         }
-        let transaction = outputs.commit(&removed).await?;
+        if let Err(error) = outputs.commit(&removed).await {
+            publish(engine, task.table.id, &after, &before, i64::MIN).await?;
+            let _ = outputs.abandon().await;
+            return Err(error);
+        }
+        let transaction = outputs.into_transaction();
         *task.node_table.live.borrow_mut() = after;
         self.account(engine, task, &made, started);
         engine.env().mark("compaction.done");
