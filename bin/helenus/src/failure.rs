@@ -23,6 +23,9 @@ pub(crate) enum Action {
 /// What is done about a disk that failed, in `DefaultFSErrorHandler`'s way.
 fn on_disk_failure(policy: DiskFailurePolicy, event: &DiskEvent) -> Action {
     let is_corrupt = event.failure == DiskFailure::Corrupt;
+    if event.failure == DiskFailure::NoRoom {
+        return Action::Say;
+    }
     match policy {
         DiskFailurePolicy::Die => Action::End,
         DiskFailurePolicy::StopParanoid => Action::StopClients,

@@ -55,6 +55,8 @@ pub enum DiskFailure {
     Write,
     /// It has no space.
     Full,
+    /// It has too little for a compaction, which does not begin.
+    NoRoom,
 }
 
 /// What there is to say of a failure.
@@ -128,7 +130,7 @@ impl Engine {
         });
     }
 
-    fn tell_disk(&self, event: &DiskEvent) {
+    pub(crate) fn tell_disk(&self, event: &DiskEvent) {
         let told = self.disk_watcher.borrow().clone();
         if let Some(tell) = told {
             tell(event);

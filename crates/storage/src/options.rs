@@ -8,7 +8,7 @@ use crate::disk::DiskSettings;
 /// What the engine needs of the node's configuration. Sizes are per node; each shard takes its part.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// `data_file_directories`: the first takes new files for now.
+    /// `data_file_directories`, each for an equal part of the ring.
     pub data_directories: Vec<PathBuf>,
     /// What is made of them when they fail or fill.
     pub disk: DiskSettings,

@@ -217,3 +217,29 @@ fn a_start_goes_without_an_sstable_only_where_the_policy_wants_it() {
     assert!(starts_without("best_effort") && starts_without("ignore"));
     assert!(!starts_without("stop") && !starts_without("stop_paranoid") && !starts_without("die"));
 }
+
+#[test]
+fn a_compaction_leaves_the_space_that_is_reserved() {
+    let world = World::new(13, WorldOptions::default());
+    let mut config = config();
+    config.set("min_free_space_per_drive=1000000000MiB").unwrap();
+    config.commitlog_sync = CommitLogSync::Batch;
+    let (_, serving) = start(&world, 1, config);
+    let schema =
+        "CREATE KEYSPACE t WITH replication = {'class': 'SimpleStrategy', 'replication_factor': 1}";
+    let table = "CREATE TABLE t.a (k int PRIMARY KEY, v text)".to_owned();
+    all(&world, &serving, vec![schema.to_owned(), table]);
+    for row in 0..2 {
+        all(&world, &serving, vec![insert(row)]);
+        flush(&world, &serving).unwrap();
+    }
+    let compacted = told(&world, &serving, async |client| {
+        let engine = client.node.engine();
+        let table = engine.schema().table("t", "a").map(|table| table.id).unwrap();
+        engine.node().unwrap().compact_all(table).await.map_err(|error| error.to_string())
+    });
+    let refused = compacted.unwrap_err();
+    assert!(refused.contains("Not enough space for compaction of t.a"), "{refused}");
+    assert!(is_served(&world));
+    all(&world, &serving, vec!["SELECT v FROM t.a WHERE k = 1".to_owned()]);
+}

@@ -17,6 +17,7 @@ use super::look::{Look, candidate};
 use super::merge::{Merged, Pace, Purging, merge_all};
 use super::outputs::Outputs;
 use super::schedule::Record;
+use super::space;
 use super::splitter::Splitter;
 use crate::engine::Engine;
 use crate::error::StorageError;
@@ -83,11 +84,14 @@ impl Node {
             return self.change_levels(engine, task).await;
         }
         if matches!(task.work, Work::Scrub(..)) {
+            space::reduce(self, engine, task).await?;
             return self.try_task(engine, task, false).await.map(drop);
         }
         // What is put aside may need every tombstone when it comes back.
         let is_whole =
             task.node_table.is_whole() || engine.env().planted("purged_beside_what_is_aside");
+        let reduced = space::reduce(self, engine, task).await?;
+        let task = reduced.as_ref().unwrap_or(task);
         if self.try_task(engine, task, is_whole).await? {
             return Ok(());
         }
@@ -159,7 +163,8 @@ impl Node {
             outputs.abandon().await?;
             return Ok(false);
         }
-        let removed: Vec<_> = task.inputs.iter().map(|input| input.table.descriptor).collect();
+        let place = |input: &Arc<SSTable>| (input.directory.clone(), input.table.descriptor);
+        let removed: Vec<_> = task.inputs.iter().map(place).collect();
         if engine.env().planted("inputs_removed_before_commit") {
             for input in &task.inputs {
                 let descriptor = &input.table.descriptor;
@@ -242,7 +247,7 @@ impl Node {
             total: needed.iter().map(|input| input.table.data_length).sum(),
             written: Cell::new(0),
             sstables: task.inputs.len(),
-            directory: outputs.directory.clone(),
+            directory: outputs.places.first().cloned().unwrap_or_default(),
             stop: Cell::new(false),
         });
         let mut pace = Pace::new(env, &self.compactions.throttle, &running.1);
