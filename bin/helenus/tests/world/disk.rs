@@ -243,3 +243,33 @@ fn a_compaction_leaves_the_space_that_is_reserved() {
     assert!(is_served(&world));
     all(&world, &serving, vec!["SELECT v FROM t.a WHERE k = 1".to_owned()]);
 }
+
+#[test]
+fn chunks_of_an_older_file_of_the_same_length_are_no_answer() {
+    let (world, id, serving) = node("stop");
+    let write = |value: &str| {
+        let text = format!("INSERT INTO t.a (k, v) VALUES (0, '{}')", value.repeat(512));
+        all(&world, &serving, vec![text]);
+        flush(&world, &serving).unwrap();
+    };
+    write("a");
+    write("b");
+    serving.take();
+    world.kill(id);
+    let copied = world.disk(id, |disk| {
+        let files = disk.files().into_iter();
+        let ours = |path: &str| path.contains("/t/a-") && path.ends_with("-Data.db");
+        let mut data: Vec<_> = files.filter(|(path, _)| ours(path)).collect();
+        data.sort();
+        let (Some((newer, old)), Some((_, older))) = (data.pop(), data.pop()) else { return false };
+        assert_eq!(old.len(), older.len(), "the files are not alike enough");
+        disk.damage(std::path::Path::new(&newer), |bytes| bytes.clone_from(&older))
+    });
+    assert_eq!(copied, Some(true));
+    world.restart(id);
+    await_serving(&world, &serving);
+    let read = "SELECT v FROM t.a WHERE k = 0".to_owned();
+    let read = told(&world, &serving, async move |client| client.try_run(&read).await);
+    let error = read.map(drop).unwrap_err();
+    assert!(error.message.contains("not the one written"), "{}", error.message);
+}
