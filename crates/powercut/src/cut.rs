@@ -116,7 +116,8 @@ impl Life {
         let truncating: Vec<&syncs::Window> =
             windows.iter().filter(|window| self.is_truncating(window.span.0)).collect();
         let near = |_| {
-            let among = if rng.below(2) == 0 && !truncating.is_empty() { &truncating } else { &all };
+            let among =
+                if rng.below(2) == 0 && !truncating.is_empty() { &truncating } else { &all };
             let window = among.get(rng.below((among.len() as u64).max(1)) as usize);
             let Some(window) = window else { return rng.below(end as u64 + 1) as usize };
             let (from, to) = window.span;

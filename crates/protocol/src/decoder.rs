@@ -182,6 +182,11 @@ impl Decoder {
         self.large_allowed = true;
     }
 
+    /// Is what comes next of no use to anybody: the rest of a message that was refused?
+    pub fn is_discarding(&self) -> bool {
+        matches!(self.state, State::Discard(_)) || self.large.is_some_and(|large| large.refused)
+    }
+
     /// Bytes that the decoder itself holds for the connection: never more than a body outside
     /// segments or one segment after decompression, and a message that spans segments.
     pub fn buffered(&self) -> usize {
