@@ -22,8 +22,8 @@ fn word(outcome: &Outcome) -> String {
 
 /// Must the node say by itself what failed? Who asks for a snapshot has the answer, and a start that fails has its error.
 fn is_silent(outcome: &Outcome) -> bool {
-    let others = |what: &&str| !matches!(*what, "snapshot" | "start");
-    outcome.told.is_empty() && outcome.failed.iter().any(|what| others(what))
+    let others = |what: &&'static str| !matches!(*what, "snapshot" | "start");
+    outcome.told.is_empty() && outcome.failed.iter().any(others)
 }
 
 /// What is found of all cells.
