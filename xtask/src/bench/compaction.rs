@@ -78,7 +78,7 @@ fn cassandra(out: &Path, heap: &str, options: &[String]) -> Outcome {
     let mut nodetool = peer::script();
     nodetool.arg("nodetool").arg(&dir);
     let server = ("Cassandra", peer.ip.as_str(), peer.pid()?);
-    measure(server, &dir.join("data"), out, &nodetool, options)
+    measure(server, &dir.join("data/data"), out, &nodetool, options)
 }
 
 fn measure(
