@@ -29,6 +29,7 @@ cargo xtask COMMAND
   run [--demo] [-- ARGS]       build the node and start it on 127.0.0.1:9042, data under ./data
   test [STAGE...]              all checks, or the named stages; `test --list` names them
   bench ycsb [OPTIONS]         Helenus and Cassandra in one run; ratios (`bench ycsb --help`)
+  bench io [OPTIONS]           reads and updates beside flushes and compactions, on a time axis (`bench io --help`)
   bench insn                   instructions and allocations of a point read and an update, in process
   campaign seeds|engine [FROM] [COUNT] | campaign seeds|engine --resume | campaign planted [BUG]
                                simulated worlds of new seeds; bugs planted in them
