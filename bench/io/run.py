@@ -263,11 +263,18 @@ def report_one(run):
         kinds['all'].append(window)
     print(f'  {len(flushes)} flushes ({sum(b - a for a, b in flushes) / 1000:.1f} s), {len(compactions)} compactions ({sum(b - a for a, b in compactions) / 1000:.1f} s)')
     print(f"  {'reads in ms':<24}{'windows':>9}{'reads':>10}" + ''.join(f'{name:>9}' for _, name in QUANTILES) + f"{'max':>9}")
+    tails = {}
     for kind, of in kinds.items():
         for name, source in ((kind, reads), (f'{kind}, echo', echo)):
             values = sorted(us for window in of for us in source.get(window, ()))
             if values:
+                tails[name] = quantile(values, 0.999) / 1000, quantile(values, 0.9999) / 1000
                 print(f'  {name:<24}{len(of):>9}{len(values):>10}' + ''.join(f'{quantile(values, q) / 1000:>9.2f}' for q, _ in QUANTILES) + f'{values[-1] / 1000:>9.2f}')
+    for kind in ('flush', 'compaction'):
+        if kind in tails and 'quiet' in tails:
+            print(f"  p99.9 in {kind} windows is {tails[kind][0] / tails['quiet'][0]:.2f} times that of quiet ones")
+        if f'{kind}, echo' in tails:
+            print(f"  p99.99 in {kind} windows is {tails[kind][1] - tails[f'{kind}, echo'][1]:.1f} ms beyond the echo server's")
     print(f'  over time, {len(windows) * WINDOW / 1000:.0f} s from left to right; the worst of each column')
     times = [s[0] // WINDOW for s in samples[1:]]
     by_window = lambda at: [max((steps[i][at] for i in range(bisect.bisect_left(times, w), bisect.bisect_right(times, w))), default=0) * (1000 / WINDOW) for w in windows]
