@@ -17,7 +17,7 @@ use storage::{Engine, Node, Options, StorageError};
 use crate::{SHARDS, is_there, options, start, table, write};
 
 /// What a flush writes in a second where no memory is needed, and what two steps more are in a window.
-const LEAST_RATE: u64 = 32 << 20;
+const LEAST_RATE: u64 = 16 << 20;
 const STEPS: u64 = 512 << 10;
 /// Bytes of a value, and keys of memtables that are due.
 const VALUE_BYTES: usize = 30_000;
@@ -136,7 +136,7 @@ fn run(seed: u64, load: Load, bug: Option<&'static str>) -> Seen {
 /// A load that leaves much time between flushes.
 const EASY: Load = Load { keys: KEYS, writers: 1, pause: Duration::from_millis(5) };
 /// A load that fills the rest of the memory while a flush takes its time.
-const HARD: Load = Load { keys: 10 * KEYS, writers: 16, pause: Duration::from_millis(4) };
+const HARD: Load = Load { keys: 10 * KEYS, writers: 16, pause: Duration::from_millis(6) };
 
 fn most(seen: &Seen) -> u64 {
     seen.written.iter().copied().max().unwrap_or(0)
@@ -163,15 +163,13 @@ fn a_flush_at_full_speed_would_be_found() {
 }
 
 #[test]
-fn a_flush_hurries_when_memory_is_needed() {
+fn a_flush_hurries_when_memory_is_needed_and_one_that_does_not_would_be_found() {
     for seed in 1..=3 {
-        assert_eq!(run(seed, HARD, None).waits, 0, "seed {seed}: writes waited");
+        let hurried = run(seed, HARD, None).waits;
+        let calm = run(seed, HARD, Some("flush_without_haste")).waits;
+        assert!(calm > 0, "seed {seed}: nobody needed memory");
+        assert!(hurried * 10 <= calm, "seed {seed}: {hurried} writes waited, {calm} without haste");
     }
-}
-
-#[test]
-fn a_flush_without_haste_would_be_found() {
-    assert!(run(1, HARD, Some("flush_without_haste")).waits > 0);
 }
 
 /// The disk refuses what it is sent before the sync: nothing of it may be published, and the log has it still.
