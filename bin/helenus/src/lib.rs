@@ -23,4 +23,4 @@ mod views;
 pub use error::NodeError;
 pub use message::Message;
 pub use node::{Node, Ready, run_shard};
-pub use settings::{memory_budget, server_settings, storage_options};
+pub use settings::{io_depth, memory_budget, server_settings, storage_options};

@@ -20,6 +20,11 @@ pub fn memory_budget(config: &Config) -> u64 {
     config.memory_budget.unwrap_or(MEMORY_BUDGET)
 }
 
+/// Operations of a shard at the disk at a time: its part of `io_depth`, and one at least.
+pub fn io_depth(config: &Config, shards: usize) -> usize {
+    (config.io_depth as usize / shards.max(1)).max(1)
+}
+
 /// The address of `metrics_address` and `metrics_port`; none: no endpoint. And whether the operator asked for it.
 ///
 /// # Errors

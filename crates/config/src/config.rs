@@ -367,6 +367,8 @@ pub struct Config {
     pub shards: Option<u32>,
     /// `memory_budget`, in bytes; `None`: to be taken from the machine.
     pub memory_budget: Option<u64>,
+    /// `io_depth`.
+    pub io_depth: u32,
     /// `metrics_address`.
     pub metrics_address: Host,
     /// `metrics_port`; 0 turns it off.
@@ -563,6 +565,7 @@ impl Config {
             trace_query_ttl: get.duration("trace_type_query_ttl"),
             prepared_statements_cache_size: get.prepared_cache()?,
             shards: get.some_count("shards")?,
+            io_depth: get.count("io_depth")?,
             memory_budget: get.some_base("memory_budget"),
             metrics_address: get.host("metrics_address")?,
             metrics_port: get.port("metrics_port"),

@@ -48,6 +48,8 @@ pub struct Engine {
     scratch: RefCell<Scratch>,
     /// Bytes in active and frozen memtables of this shard.
     memtable_bytes: Cell<usize>,
+    /// Bytes of them in frozen ones, which a flush frees.
+    frozen_bytes: Cell<usize>,
     /// The log's segment of the last write.
     last_segment: Cell<i64>,
     /// Was a flush asked for since the last one ended?
@@ -117,6 +119,7 @@ impl Engine {
             schema: RefCell::new(schema),
             scratch: RefCell::default(),
             memtable_bytes: Cell::new(0),
+            frozen_bytes: Cell::new(0),
             last_segment: Cell::new(-1),
             asked: Cell::new(false),
             freed: Notify::new(),
@@ -475,11 +478,17 @@ impl Engine {
 
     /// Counts the memory of the memtables anew, after some were freed.
     pub(crate) fn count_memory(&self) {
-        let tables = self.tables.borrow();
-        let sum =
-            tables.values().map(|store| store.memtable_bytes()).fold(0, |sum, (a, f)| sum + a + f);
-        self.memtable_bytes.set(sum);
+        self.measure_memory();
         self.freed.notify_all();
+    }
+
+    fn measure_memory(&self) {
+        let tables = self.tables.borrow();
+        let sizes = tables.values().map(|store| store.memtable_bytes());
+        let (active, frozen) =
+            sizes.fold((0, 0), |(a, f), (active, frozen)| (a + active, f + frozen));
+        self.memtable_bytes.set(active + frozen);
+        self.frozen_bytes.set(frozen);
     }
 
     async fn wait_for_memory(&self) {
@@ -490,6 +499,11 @@ impl Engine {
         self.stats.waits_for_memory.set(self.stats.waits_for_memory.get() + 1);
         self.env.mark("memtable.full");
         while self.memtable_bytes.get() >= lease {
+            self.shards.send(0, |engine| {
+                if let Some(node) = engine.node.get() {
+                    node.is_memory_short.set(true);
+                }
+            });
             self.ask_for_memory();
             self.freed.notified().await;
         }
@@ -530,7 +544,8 @@ impl Engine {
     /// Asks for flushes where memory or the log's space runs short. Called after writes.
     fn watch_limits(&self, log_grew_segment: bool) {
         let threshold = self.memory_lease() as f64 * self.options.cleanup_threshold;
-        if self.memtable_bytes.get() as f64 > threshold && !self.asked.get() {
+        let active = self.memtable_bytes.get().saturating_sub(self.frozen_bytes.get());
+        if active as f64 > threshold && !self.asked.get() {
             self.asked.set(true);
             self.ask_for_memory();
         }
@@ -545,6 +560,7 @@ impl Engine {
         let store = self.store(id)?;
         let position = self.log_position();
         let memtables = store.freeze(flush, position);
+        self.measure_memory();
         let mut intervals = Vec::new();
         for memtable in &memtables {
             let (from, to) = memtable.log_bounds();

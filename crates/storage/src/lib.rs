@@ -10,6 +10,7 @@ pub mod compaction;
 mod engine;
 mod error;
 mod flush;
+mod flush_pace;
 mod import;
 pub mod memtable;
 mod node;

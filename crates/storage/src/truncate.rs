@@ -12,6 +12,7 @@ use sstable::descriptor::Descriptor;
 use crate::commitlog::Position;
 use crate::engine::{Engine, FrozenShare};
 use crate::error::StorageError;
+use crate::flush_pace::Eager;
 use crate::node::{Node, sync_logs};
 use crate::snapshot::Snapshot;
 use crate::sstables::{LiveSet, SSTable};
@@ -32,6 +33,7 @@ impl Node {
         let engine = self.engine()?;
         let table = engine.store(id).map_err(E::from)?.table();
         let node_table = self.table(id);
+        let _eager = Eager::new(&self.flush_waiters);
         let _changing = node_table.changing.acquire(1).await;
         let flush = self.next_flush.get();
         self.next_flush.set(flush + 1);

@@ -38,8 +38,7 @@ pub fn run(args: &[String]) -> Outcome {
         }
     }
     machine::need(&["java", "python3"])?;
-    let results = machine::root().join("bench/results");
-    std::fs::create_dir_all(&results)?;
+    let results = super::results()?;
     let stamp = SystemTime::now().duration_since(UNIX_EPOCH)?.as_secs();
     let out = |system: &str| results.join(format!("compaction-{stamp}-{system}.json"));
     let files = [out("helenus"), out("cassandra")];

@@ -4,6 +4,7 @@
 mod args;
 mod compactions;
 mod help;
+mod io;
 mod names;
 mod snapshots;
 mod sstables;
@@ -162,6 +163,15 @@ pub enum Verb {
     Info {
         /// Every token on a line of its own.
         tokens: bool,
+    },
+    /// The pattern of I/O.
+    IoStats {
+        /// Of the last so many.
+        seconds: u64,
+        /// For programs.
+        json: bool,
+        /// With each window.
+        windows: bool,
     },
     /// The snapshots.
     ListSnapshots {
@@ -402,6 +412,7 @@ impl Verb {
                 args.not_served(&["-O", "--out-of-range-ops"])?;
                 Self::Info { tokens: args.flag(&["-T", "--tokens"]) }
             }
+            "iostats" => io::stats(args)?,
             "listsnapshots" => snapshots::list(args),
             "refreshsizeestimates" => Self::RefreshSizeEstimates,
             "refresh" => Self::Refresh(args.rest()),

@@ -27,6 +27,7 @@ pub(super) const SERVED: &[(&str, &str)] = &[
     ("gettraceprobability", "Print the share of requests that are traced"),
     ("import", "Take over SSTables from directories while serving"),
     ("info", "Print the node's identity, load, uptime and caches"),
+    ("iostats", "Print the pattern of I/O of the last minute (Helenus's own)"),
     ("listsnapshots", "Print the snapshots with their sizes"),
     ("refresh", "Take over SSTables put into the directory of a table (see import)"),
     ("refreshsizeestimates", "Estimate the sizes of all tables now"),
