@@ -412,9 +412,11 @@ impl Operator for Operations {
         self.tables(keyspace, tables).map(drop)
     }
 
-    /// All that is written goes to the first directory: nothing is to be moved.
     async fn relocate(&self, keyspace: &str, tables: &[String]) -> Answer<()> {
-        self.tables(keyspace, tables).map(drop)
+        for table in self.tables(keyspace, tables)? {
+            ignore_dropped(self.storage()?.relocate(table).await)?;
+        }
+        Ok(())
     }
 
     async fn import(&self, import: NewImport) -> Answer<Vec<String>> {

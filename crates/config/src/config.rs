@@ -409,6 +409,20 @@ impl Lookup<'_> {
         }
     }
 
+    /// A number with a fraction; 0 for null.
+    pub fn share(&self, name: &str) -> f64 {
+        match self.value(name) {
+            Value::Double(number) => number,
+            Value::Int(number) => number as f64,
+            _ => 0.0,
+        }
+    }
+
+    /// A word as it stands there.
+    pub fn word(&self, name: &str) -> String {
+        self.value(name).or_null()
+    }
+
     /// Is a switch on?
     pub fn flag(&self, name: &str) -> bool {
         self.value(name) == Value::Bool(true)

@@ -7,6 +7,7 @@
 mod chunk_cache;
 pub mod commitlog;
 pub mod compaction;
+mod disk;
 mod engine;
 mod error;
 mod flush;
@@ -31,6 +32,7 @@ mod verify;
 mod watch;
 
 pub use chunk_cache::ChunkCacheStats;
+pub use disk::{Aside, DiskEvent, DiskFailure, DiskSettings, OnDiskFailure, TellDisk};
 pub use engine::{Engine, EngineStats};
 pub use error::StorageError;
 pub use flush::table_directory;

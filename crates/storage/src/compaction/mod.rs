@@ -15,6 +15,7 @@ mod overlaps;
 mod ring;
 mod schedule;
 mod size_tiered;
+mod space;
 mod splitter;
 mod strategy;
 mod task;

@@ -88,6 +88,7 @@ async fn is_there(engine: &Rc<Engine>, table: &Arc<Table>, key: i32) -> Result<b
 fn options() -> Options {
     Options {
         data_directories: vec![PathBuf::from("/data")],
+        disk: storage::DiskSettings::default(),
         commitlog_directory: PathBuf::from("/commitlog"),
         sync: SyncMode::Batch,
         segment_bytes: 16 << 10,
