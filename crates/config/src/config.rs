@@ -324,6 +324,12 @@ pub struct Config {
     /// `memtable_heap_space` and `memtable_offheap_space` together, in bytes; `None` where
     /// neither is set: to be taken from the memory budget.
     pub memtable_space: Option<u64>,
+    /// `file_cache_size`, in bytes; `None`: to be taken from the memory budget.
+    pub file_cache_size: Option<u64>,
+    /// `key_cache_size`, in bytes; `None`: to be taken from the memory budget.
+    pub key_cache_size: Option<u64>,
+    /// `row_cache_size`, in bytes.
+    pub row_cache_size: u64,
     /// `memtable_cleanup_threshold`: the share of `memtable_space` at which a flush starts.
     pub memtable_cleanup_threshold: f64,
     /// `flush_compression`.
@@ -543,6 +549,9 @@ impl Config {
             disk_failure_policy: get.disk_failure_policy(),
             commit_failure_policy: get.commit_failure_policy(),
             memtable_space: get.memtable_space(),
+            file_cache_size: get.some_base("file_cache_size"),
+            key_cache_size: get.some_base("key_cache_size"),
+            row_cache_size: get.base("row_cache_size"),
             flush_compression: get.flush_compression(),
             concurrent_compactors: get.compactors()?,
             compaction_throughput: get.some_base("compaction_throughput").filter(|v| *v != 0),

@@ -2,7 +2,7 @@
 //! `Cleanup`, `RelocateSSTables`.
 
 use super::args::Args;
-use super::{Verb, VerbError, selection};
+use super::{Verb, VerbError, refused, selection};
 use crate::operator::{Scrub, TableName, Verify};
 
 /// What is said where `verify` is not forced.
@@ -74,10 +74,6 @@ pub(super) fn cleanup(args: &mut Args) -> Result<Verb, VerbError> {
 pub(super) fn relocate(args: &mut Args) -> Result<Verb, VerbError> {
     jobs(args, 2)?;
     Ok(Verb::RelocateSSTables(selection(args)))
-}
-
-fn refused<T>(text: &str) -> Result<T, VerbError> {
-    Err(VerbError::Arguments(text.to_owned()))
 }
 
 /// The table of `ks table`, and what follows.
