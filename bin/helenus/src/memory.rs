@@ -1,9 +1,7 @@
 //! What of the node's memory goes where: one budget, and the named limits that share it.
 
-use config::Config;
+use config::{Config, MEMORY_BUDGET};
 
-/// The memory that a node takes where the configuration does not say: small enough for a laptop.
-const BUDGET: u64 = 1 << 30;
 const MIB: u64 = 1 << 20;
 /// `key_cache_size` where the configuration does not say: a 20th of the budget, and no more than this (Cassandra's).
 const KEY_CACHE_MAX: u64 = 100 * MIB;
@@ -34,7 +32,7 @@ pub struct Memory {
 impl Memory {
     /// As configured.
     pub fn of(config: &Config) -> Self {
-        let budget = config.memory_budget.unwrap_or(BUDGET);
+        let budget = config.memory_budget.unwrap_or(MEMORY_BUDGET);
         let transport = &config.native_transport;
         Self {
             budget,

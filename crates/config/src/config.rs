@@ -25,6 +25,9 @@ endpoint_snitch: SimpleSnitch
 seed_provider: { class_name: SimpleSeedProvider, parameters: { seeds: '127.0.0.1:7000' } }
 ";
 
+/// The memory that a node takes where `memory_budget` is not set: small enough for a laptop.
+pub const MEMORY_BUDGET: u64 = 1 << 30;
+
 const SYNC: &str = "commitlog_sync";
 const SYNC_PERIOD: &str = "commitlog_sync_period";
 
@@ -371,7 +374,7 @@ pub struct Config {
 
     /// `shards`; `None`: one a core.
     pub shards: Option<u32>,
-    /// `memory_budget`, in bytes; `None`: to be taken from the machine.
+    /// `memory_budget`, in bytes; `None`: [`MEMORY_BUDGET`].
     pub memory_budget: Option<u64>,
     /// `metrics_address`.
     pub metrics_address: Host,

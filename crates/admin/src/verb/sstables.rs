@@ -103,7 +103,7 @@ pub(super) fn set_thresholds(args: &mut Args) -> Result<Verb, VerbError> {
     let (of, [min, max]) = table(args, otherwise)?;
     let number = |text: &str| match text.parse::<i32>() {
         Ok(number) => Ok(number),
-        Err(_) => refused(&format!("For input string: \"{text}\"")),
+        Err(_) => refused(format!("For input string: \"{text}\"")),
     };
     let (min, max) = (number(&min)?, number(&max)?);
     let (Ok(least), Ok(most)) = (u32::try_from(min), u32::try_from(max)) else {

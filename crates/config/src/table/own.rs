@@ -20,8 +20,7 @@ pub(super) static KEYS: &[Key] = &[
     // How many shards, hence threads, serve. Cassandra has thread pools in its place; null is
     // one a core.
     key("shards", Int(1, MAX_SHARDS), "null", Served),
-    // What the node may take of the machine's memory. Cassandra has the JVM's -Xmx; null lets
-    // the node derive it from the machine.
+    // What the node may take of the machine's memory. Cassandra has the JVM's -Xmx; null is 1 GiB.
     key("memory_budget", Quantity(&MIB), "null", Served),
     // Whether the node starts without what is damaged in its commit log. Cassandra has the JVM
     // property cassandra.commitlog.ignorereplayerrors.
