@@ -134,6 +134,8 @@ fn plan() -> Plan {
     plan.options.commitlog_bytes = 4 << 20;
     // nothing is answered from memory
     plan.options.chunk_cache_bytes = 0;
+    plan.options.key_cache_bytes = 0;
+    plan.options.row_cache_bytes = 0;
     plan.options.compaction_bytes_per_second = 0;
     plan
 }
