@@ -25,7 +25,7 @@ START_SECONDS, STOP_SECONDS, RELOAD_SECONDS = 60, 60, 40
 SECRET = 'pass word'
 WIDE_PORT = 39742
 GUESSERS, GUESSES = 60, 1500
-# Set: latencies are judged too. A machine that others use may fail that.
+# Set: latencies are judged too, node and clients on cores of their own. A machine that others use may fail that.
 MEASURE = os.environ.get('MEASURE')
 CHECKS = []
 
@@ -371,19 +371,27 @@ def wrong_passwords_do_not_hurt_others(door):
             time.sleep(0.002)
         return percentile(latencies)
 
-    with door.node(*door.password()):
+    with door.node(*door.password(), *(['shards=1'] if MEASURE else [])) as node:
+        if MEASURE:
+            cores = sorted(os.sched_getaffinity(0))
+            for thread in os.listdir(f'/proc/{node.pid}/task'):
+                os.sched_setaffinity(int(thread), cores[:1])
+            os.sched_setaffinity(0, cores[1:] or cores)
+            os.nice(-10)
         c = door.connect(user='boss', password='first secret')
 
         def during(kind):
             """p99 beside so many requests, and what became of them."""
+            if kind == 'nobody':
+                return (read(c, 2),)
             flood = subprocess.Popen([sys.executable, __file__, 'flood', kind, door.ip, '3.5'], stdout=subprocess.PIPE, text=True)
             time.sleep(1)
             return read(c, 2), *map(int, flood.communicate(timeout=60)[0].split())
 
-        # As many requests that cost nothing: the client that sends them shares this machine. In turns, and the best of
-        # each, for others may be at work here too.
-        pairs = [(during('idle'), during('guess')) for _ in range(4 if MEASURE else 1)]
-        quiet, (busy, tried, refused) = min(idle[0] for idle, _ in pairs), min(guess for _, guess in pairs)
+        # In turns, and the median of each.
+        kinds = ('nobody', 'idle', 'guess')
+        rounds = [[during(kind) for kind in kinds] for _ in range(5 if MEASURE else 1)]
+        (quiet,), (idle, *_), (busy, tried, refused) = (sorted(column)[len(column) // 2] for column in zip(*rounds))
         # those who know the word come in, sooner or later
         flood = subprocess.Popen([sys.executable, __file__, 'flood', 'guess', door.ip, '5'], stdout=subprocess.DEVNULL)
         end = time.monotonic() + 30
@@ -391,16 +399,19 @@ def wrong_passwords_do_not_hurt_others(door):
             assert time.monotonic() < end, 'nobody gets in'
         flood.wait(60)
         c.close()
-        print(f'   {tried} wrong passwords a second, {refused} % not looked at; p99 {quiet * 1e3:.2f} -> {busy * 1e3:.2f} ms')
+        print(f'   {tried} wrong passwords a second, {refused} % not looked at; p99 {quiet * 1e3:.2f} ms beside nobody, '
+              f'{idle * 1e3:.2f} beside as many requests that cost nothing, {busy * 1e3:.2f} beside them')
         assert refused >= 50, f'{refused} % are not looked at: what holds passwords back?'
         if MEASURE:  # where nobody else is at work
             assert tried >= 1000, tried
-            assert busy <= max(2 * quiet, 0.005), (quiet, busy)
+            assert busy <= 2 * quiet, (quiet, busy)
 
 
 def flood(kind, ip, seconds):
     """Wrong passwords, or requests that cost nothing, over a few connections, GUESSES a second; prints how many there
     were and the share not looked at."""
+    if MEASURE:
+        os.setpriority(os.PRIO_PROCESS, 0, 19)  # the one who reads has a machine of its own
     answers, start, end = {}, time.monotonic(), time.monotonic() + float(seconds)
 
     def guess():

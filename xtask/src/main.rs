@@ -29,14 +29,24 @@ cargo xtask COMMAND
   run [--demo] [-- ARGS]       build the node and start it on 127.0.0.1:9042, data under ./data
   test [STAGE...]              all checks, or the named stages; `test --list` names them
   bench ycsb [OPTIONS]         Helenus and Cassandra in one run; ratios (`bench ycsb --help`)
+  bench compaction [OPTIONS]   flush, major compaction and scrub beside Cassandra's (`bench compaction --help`)
   bench insn                   instructions and allocations of a point read and an update, in process
-  campaign seeds|engine [FROM] [COUNT] | campaign seeds|engine --resume | campaign planted [BUG]
+  campaign seeds|engine|conditions [FROM] [COUNT] | campaign seeds|engine|conditions --resume | campaign planted [BUG]
                                simulated worlds of new seeds; bugs planted in them
+  campaign images [SEED [IMAGES]]
+                               the power cut in every step that changes files, simulated, 5,000 images
+  campaign compaction [SEED] [SCENARIOS]
+                               days of load under each strategy; its choices beside Cassandra's
   campaign power [OPTIONS]     kills and power cuts of real nodes
   campaign fuzz [RUNS] [--seed N]
                                every parser under libFuzzer, 20,000,000 inputs
   campaign hostile [SECONDS]   every attack, then what it does to the latency of others
   campaign applications [HOST] DSBulk, JanusGraph, KairosDB, a Spark connector's scan
+  campaign oracle [--seed N] [--rounds N]
+                               generated statements on a Cassandra under JaCoCo and on Helenus
+  campaign differences         differences planted in answers, found by the corpus
+  campaign files [SEED [TABLES]] | campaign files record
+                               generated tables on the other's files, both ways, Cassandra's tools over both
   campaign roundtrip           one data directory served by Helenus and by Cassandra in turn
   peer start DIR IP [HEAP] | stop DIR | nodetool DIR ARGS... | libs [VERSION]
                                a real Cassandra of Maven Central's jars (environment: `peer help`)

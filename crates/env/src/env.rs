@@ -332,6 +332,16 @@ impl Env {
         }
     }
 
+    /// Runs `f`, which may take long and whose latency is nobody's concern, with the CPU time that nobody else wants: on a busy
+    /// machine that may be none for a long while, so that whoever calls must know what else to do. Dropped, `f` may never run.
+    pub async fn spare<T: Send + 'static>(&self, f: impl FnOnce() -> T + Send + 'static) -> T {
+        bump(&self.0.counters.helper_jobs, 1);
+        match &self.0.make {
+            Make::Real(driver) => driver.spare.run_wanted(f).await,
+            Make::Sim(port) => sim::disk::helper(port, f).await,
+        }
+    }
+
     // ---- end
 
     /// Waits for the order to end: SIGTERM, SIGINT, [`Env::terminate`] or an error on another shard.

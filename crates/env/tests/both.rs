@@ -379,6 +379,7 @@ fn ten_thousand_messages_each_way() {
 fn helpers_and_local_primitives() {
     both(1, |env, _, _| async move {
         assert_eq!(env.helper(|| (0..1000u64).sum::<u64>()).await, 499_500);
+        assert_eq!(env.spare(|| (0..1000u64).sum::<u64>()).await, 499_500);
         let (tx, rx) = oneshot();
         env.spawn(Class::Statement, async move { tx.send(5).unwrap() });
         assert_eq!(rx.await, Ok(5));

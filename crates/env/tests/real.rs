@@ -82,6 +82,36 @@ fn stalls_are_counted_by_class() {
     .unwrap();
 }
 
+/// Work that nobody waits for any more is not taken up; what is behind it is.
+#[test]
+fn spare_work_is_dropped_with_its_future() {
+    run(options(1), |env: Env, _: Mesh<()>| async move {
+        let ran = std::sync::Arc::new(std::sync::atomic::AtomicU32::new(0));
+        let (release, held) = std::sync::mpsc::channel::<()>();
+        let mut first = std::pin::pin!(env.spare(move || held.recv().unwrap()));
+        let theirs = ran.clone();
+        let add = move |n: u32| {
+            theirs.fetch_add(n, std::sync::atomic::Ordering::Relaxed);
+        };
+        {
+            let unwanted = add.clone();
+            let mut second = std::pin::pin!(env.spare(move || unwanted(1)));
+            std::future::poll_fn(|cx| {
+                assert!(first.as_mut().poll(cx).is_pending());
+                assert!(second.as_mut().poll(cx).is_pending());
+                std::task::Poll::Ready(())
+            })
+            .await;
+        }
+        release.send(()).unwrap();
+        first.await;
+        env.spare(move || add(10)).await;
+        assert_eq!(ran.load(std::sync::atomic::Ordering::Relaxed), 10);
+        Ok::<(), io::Error>(())
+    })
+    .unwrap();
+}
+
 /// A waker may be used and dropped on any thread, while the shard sleeps or not.
 #[test]
 fn wakers_travel() {

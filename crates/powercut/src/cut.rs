@@ -111,8 +111,14 @@ impl Life {
         let end = self.recording.entries().len();
         let syncs = self.classes.get(class).map(Vec::as_slice).unwrap_or_default();
         let windows = syncs::windows(&self.recording, syncs);
+        // Truncations are few, and what a sync in them is for shows in a moment: half of the cuts are for these.
+        let all: Vec<&syncs::Window> = windows.iter().collect();
+        let truncating: Vec<&syncs::Window> =
+            windows.iter().filter(|window| self.is_truncating(window.span.0)).collect();
         let near = |_| {
-            let window = windows.get(rng.below((windows.len() as u64).max(1)) as usize);
+            let among =
+                if rng.below(2) == 0 && !truncating.is_empty() { &truncating } else { &all };
+            let window = among.get(rng.below((among.len() as u64).max(1)) as usize);
             let Some(window) = window else { return rng.below(end as u64 + 1) as usize };
             let (from, to) = window.span;
             // The last of them are those around the next sync, which would make all well.
@@ -128,6 +134,13 @@ impl Life {
         let mut cuts: Vec<usize> = (0..count).map(near).collect();
         cuts.sort_unstable();
         cuts
+    }
+
+    /// Was a truncation under way at a place?
+    fn is_truncating(&self, place: usize) -> bool {
+        self.history.truncations.iter().any(|(_, done)| {
+            done.begun.place <= place && done.acked.is_none_or(|acked| place <= acked.place)
+        })
     }
 
     /// Where the syncs of a class begin.

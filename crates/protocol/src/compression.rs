@@ -35,6 +35,41 @@ const SNAPPY_MAX_RATIO: u64 = 32;
 /// Bytes of the length in front of an LZ4 body.
 const LZ4_PREFIX: usize = 4;
 
+/// Bytes at the front of a body in which it claims its length after decompression: four of LZ4, up to five of Snappy.
+pub(crate) const CLAIM_LENGTH: usize = 5;
+
+const LZ4_MISMATCH: ProtocolError = ProtocolError::BadCompression("Compressed lengths mismatch");
+const SNAPPY_INVALID: ProtocolError =
+    ProtocolError::BadCompression("Provided frame does not appear to be Snappy compressed");
+
+/// What a body of `length` bytes that begins with `start` (all of it, or at least [`CLAIM_LENGTH`] bytes) claims to have
+/// after decompression, unless that is above the limit or impossible.
+pub(crate) fn claimed_length(
+    compression: Compression,
+    start: &[u8],
+    length: usize,
+    limit: u32,
+) -> Result<usize, ProtocolError> {
+    let (claimed, compressed, ratio, impossible) = match compression {
+        Compression::Lz4 => {
+            let prefix = start.first_chunk::<LZ4_PREFIX>().ok_or(LZ4_MISMATCH)?;
+            let claimed = u64::from(u32::from_be_bytes(*prefix));
+            (claimed, length.saturating_sub(LZ4_PREFIX), LZ4_MAX_RATIO, LZ4_MISMATCH)
+        }
+        Compression::Snappy => {
+            let claimed = snap::raw::decompress_len(start).map_err(|_| SNAPPY_INVALID)?;
+            (claimed as u64, length, SNAPPY_MAX_RATIO, SNAPPY_INVALID)
+        }
+    };
+    if claimed > u64::from(limit) {
+        return Err(ProtocolError::DecompressedTooBig { length: claimed, limit });
+    }
+    if claimed > (compressed as u64).saturating_mul(ratio) {
+        return Err(impossible);
+    }
+    Ok(claimed as usize)
+}
+
 /// Decompresses `body` into `plain` (whose content is replaced); never allocates more than `limit`
 /// bytes nor more than the algorithm's largest ratio allows.
 pub(crate) fn decompress_body(
@@ -43,53 +78,28 @@ pub(crate) fn decompress_body(
     limit: u32,
     plain: &mut Vec<u8>,
 ) -> Result<(), ProtocolError> {
+    let length = claimed_length(compression, body, body.len(), limit)?;
+    plain.clear();
+    plain.resize(length, 0);
     match compression {
-        Compression::Lz4 => decompress_lz4_body(body, limit, plain),
-        Compression::Snappy => decompress_snappy(body, limit, plain),
+        Compression::Lz4 => {
+            let block = body.get(LZ4_PREFIX..).ok_or(LZ4_MISMATCH)?;
+            decompress_block(block, plain).ok_or(LZ4_MISMATCH)
+        }
+        Compression::Snappy => {
+            let written = snap::raw::Decoder::new().decompress(body, plain);
+            match written.map_err(|_| SNAPPY_INVALID)? == plain.len() {
+                true => Ok(()),
+                false => Err(SNAPPY_INVALID),
+            }
+        }
     }
-}
-
-fn decompress_lz4_body(body: &[u8], limit: u32, plain: &mut Vec<u8>) -> Result<(), ProtocolError> {
-    const MISMATCH: ProtocolError = ProtocolError::BadCompression("Compressed lengths mismatch");
-    let (prefix, block) = body.split_first_chunk::<LZ4_PREFIX>().ok_or(MISMATCH)?;
-    let length = u32::from_be_bytes(*prefix);
-    size_for(plain, u64::from(length), block.len(), LZ4_MAX_RATIO, limit, MISMATCH)?;
-    decompress_block(block, plain).ok_or(MISMATCH)
 }
 
 /// Decompresses one LZ4 block to fill `plain` exactly.
 pub(crate) fn decompress_block(block: &[u8], plain: &mut [u8]) -> Option<()> {
     let written = lz4_flex::block::decompress_into(block, plain).ok()?;
     (written == plain.len()).then_some(())
-}
-
-fn decompress_snappy(body: &[u8], limit: u32, plain: &mut Vec<u8>) -> Result<(), ProtocolError> {
-    const INVALID: ProtocolError =
-        ProtocolError::BadCompression("Provided frame does not appear to be Snappy compressed");
-    let length = snap::raw::decompress_len(body).map_err(|_| INVALID)?;
-    size_for(plain, length as u64, body.len(), SNAPPY_MAX_RATIO, limit, INVALID)?;
-    let written = snap::raw::Decoder::new().decompress(body, plain).map_err(|_| INVALID)?;
-    if written == plain.len() { Ok(()) } else { Err(INVALID) }
-}
-
-/// Sizes `plain` for a claimed length, unless the claim is above the limit or impossible.
-fn size_for(
-    plain: &mut Vec<u8>,
-    claimed: u64,
-    compressed: usize,
-    ratio: u64,
-    limit: u32,
-    impossible: ProtocolError,
-) -> Result<(), ProtocolError> {
-    if claimed > u64::from(limit) {
-        return Err(ProtocolError::DecompressedTooBig { length: claimed, limit });
-    }
-    if claimed > (compressed as u64).saturating_mul(ratio) {
-        return Err(impossible);
-    }
-    plain.clear();
-    plain.resize(claimed as usize, 0);
-    Ok(())
 }
 
 /// State that compressing reuses from one message to the next.

@@ -3,9 +3,11 @@
 use std::ops::Range;
 
 use crate::{
-    compression::{Compression, decompress_block, decompress_body, reset_scratch},
+    compression::{
+        CLAIM_LENGTH, Compression, claimed_length, decompress_block, decompress_body, reset_scratch,
+    },
     error::ProtocolError,
-    header::{Direction, HEADER_LENGTH, Header, LENGTH_OFFSET, OLD_HEADER_LENGTH},
+    header::{Direction, Flags, HEADER_LENGTH, Header, LENGTH_OFFSET, OLD_HEADER_LENGTH},
     segment::{Form, SegmentHeader, TRAILER_LENGTH, crc32},
     version::Version,
 };
@@ -180,6 +182,11 @@ impl Decoder {
         self.large_allowed = true;
     }
 
+    /// Is what comes next of no use to anybody: the rest of a message that was refused?
+    pub fn is_discarding(&self) -> bool {
+        matches!(self.state, State::Discard(_)) || self.large.is_some_and(|large| large.refused)
+    }
+
     /// Bytes that the decoder itself holds for the connection: never more than a body outside
     /// segments or one segment after decompression, and a message that spans segments.
     pub fn buffered(&self) -> usize {
@@ -305,22 +312,49 @@ impl Decoder {
         }
         let total = total as usize;
         if input.len() < total {
-            return (0, Found::Wait(total));
+            return self.bare_beginning(bytes, header, input, total);
         }
         (total, self.bare_body(header, input.get(HEADER_LENGTH..total).unwrap_or_default()))
     }
 
+    /// An envelope of which `input` is the beginning. A body that claims to become too much is refused before megabytes
+    /// of it are held.
+    fn bare_beginning(
+        &mut self,
+        bytes: &[u8; HEADER_LENGTH],
+        header: Header,
+        input: &[u8],
+        total: usize,
+    ) -> (usize, Found) {
+        let Some(compression) = self.compression_of(header) else {
+            return (0, Found::Wait(total));
+        };
+        let claim_end = total.min(HEADER_LENGTH + CLAIM_LENGTH);
+        let Some(start) = input.get(HEADER_LENGTH..claim_end) else {
+            return (0, Found::Wait(claim_end));
+        };
+        match claimed_length(compression, start, total - HEADER_LENGTH, self.limits.frame) {
+            Ok(_) => (0, Found::Wait(total)),
+            Err(error) => self.skip(bytes, error),
+        }
+    }
+
+    /// How the body of an envelope outside segments is compressed.
+    fn compression_of(&self, header: Header) -> Option<Compression> {
+        let is_compressed = header.flags.contains(Flags::COMPRESSED);
+        self.started.and_then(|started| started.compression).filter(|_| is_compressed)
+    }
+
     fn bare_body(&mut self, header: Header, body: &[u8]) -> Found {
-        let compression = self.started.and_then(|started| started.compression);
         let range = HEADER_LENGTH..HEADER_LENGTH + body.len();
-        match compression {
-            Some(compression) if header.flags.contains(crate::header::Flags::COMPRESSED) => {
+        match self.compression_of(header) {
+            Some(compression) => {
                 match decompress_body(compression, body, self.limits.frame, &mut self.plain) {
                     Ok(()) => Found::Message(header, Place::Plain(0..self.plain.len())),
                     Err(error) => self.refuse(error, Some(header.stream), false),
                 }
             }
-            _ => Found::Message(header, Place::Input(range)),
+            None => Found::Message(header, Place::Input(range)),
         }
     }
 

@@ -419,6 +419,35 @@ fn compression_bombs_are_refused_before_they_are_allocated() {
 }
 
 #[test]
+fn a_bomb_is_refused_when_its_claim_is_there_and_the_rest_is_passed_over() {
+    let claims: [(Compression, &[u8]); 2] = [
+        (Compression::Lz4, &[0x0c, 0x80, 0, 0, 0]),
+        (Compression::Snappy, &[0x80, 0x80, 0x80, 0x64, 0]),
+    ];
+    for (compression, claim) in claims {
+        let mut decoder = decoder(started(Version::V4, Some(compression)));
+        let mut input = envelope(4, 1, 1, 7, &[claim, &[0; 10_000_000]].concat());
+        let body = input.split_off(9);
+        let step = decoder.next(&input);
+        assert_eq!((step.consumed, &step.outcome), (0, &Outcome::Wait(14)), "{compression:?}");
+        input.extend_from_slice(claim);
+        let (consumed, refusal) = refused(&mut decoder, &input);
+        assert_eq!((consumed, refusal.stream, refusal.close), (9, Some(1), false));
+        let length = 200 << 20;
+        let too_big = ProtocolError::DecompressedTooBig { length, limit: Limits::default().frame };
+        assert_eq!(refusal.error, too_big);
+        for part in body.chunks(1 << 20) {
+            let step = decoder.next(part);
+            assert_eq!(step.consumed, part.len());
+            assert!(matches!(step.outcome, Outcome::Wait(1 | 9)), "{:?}", step.outcome);
+        }
+        let mut next = Vec::new();
+        client::query(&mut next, Call::new(Version::V4, 2), "select", &Parameters::default());
+        assert!(matches!(decoder.next(&next).outcome, Outcome::Frame(_)));
+    }
+}
+
+#[test]
 fn compressed_flag_without_compression_is_ignored() {
     let mut message = Vec::new();
     client::query(&mut message, Call::new(Version::V4, 1), "select", &Parameters::default());

@@ -15,7 +15,7 @@ use crate::connection::{Connection, Stage};
 use crate::coordinator::{Authentication, Coordinator};
 use crate::request;
 use crate::session::Session;
-use crate::settings::{HANDSHAKE_FRAME, KEPT_BUFFER, LINGER};
+use crate::settings::{HANDSHAKE_FRAME, KEPT_BUFFER, LINGER, READ_CHUNK, UNWANTED_REST};
 
 /// The task of one connection.
 pub(crate) struct Driver<C> {
@@ -31,6 +31,10 @@ pub(crate) struct Driver<C> {
     sleep: Option<Sleep>,
     /// Ends a pause of the connection.
     pause: Option<Sleep>,
+    /// Bytes that were read since the last rest and that nobody wants.
+    unwanted: usize,
+    /// Ends a rest from reading such.
+    rest: Option<Sleep>,
     /// Set once all answers are written and the client was told that no more follow.
     lingering: bool,
     /// When the connection began to close.
@@ -79,6 +83,8 @@ impl<C: Coordinator> Driver<C> {
             received,
             sleep: None,
             pause: None,
+            unwanted: 0,
+            rest: None,
             lingering: false,
             closing_since: None,
         }
@@ -113,7 +119,31 @@ impl<C: Coordinator> Driver<C> {
             self.keep(input, used);
             return self.after(progress, cx);
         }
+        if self.is_resting(cx) {
+            return Step::Wait;
+        }
         self.read(&connection, cx)
+    }
+
+    /// More of what nobody wants is not read yet.
+    fn is_resting(&mut self, cx: &mut Context<'_>) -> bool {
+        let is_over = match &mut self.rest {
+            Some(sleep) => Pin::new(sleep).poll(cx).is_ready(),
+            None => return false,
+        };
+        if is_over {
+            self.rest = None;
+        }
+        !is_over
+    }
+
+    /// So much was read that nobody wants.
+    fn rest_after(&mut self, bytes: usize) {
+        self.unwanted += bytes;
+        if self.unwanted >= READ_CHUNK {
+            self.unwanted = 0;
+            self.rest = Some(self.stages.connection.shard.env.sleep(UNWANTED_REST));
+        }
     }
 
     /// The connection is paused.
@@ -143,6 +173,9 @@ impl<C: Coordinator> Driver<C> {
             Ok(Some(n)) => {
                 connection.moved();
                 self.received = connection.shard.env.turn_now();
+                if self.decoder.is_discarding() {
+                    self.rest_after(n);
+                }
                 let new = scratch.get(..n).unwrap_or_default();
                 if self.input.is_empty() && n >= self.needed {
                     let (used, progress) = self.decode(new);
@@ -263,6 +296,9 @@ impl<C: Coordinator> Driver<C> {
                 return Step::End;
             }
         }
+        if self.is_resting(cx) {
+            return Step::Wait;
+        }
         let mut scratch = connection.shard.scratch();
         let step = match connection.try_read(&mut scratch) {
             Ok(None) => match connection.poll_readable(cx) {
@@ -270,11 +306,10 @@ impl<C: Coordinator> Driver<C> {
                 Poll::Pending => Step::Wait,
             },
             Ok(Some(0)) | Err(_) => Step::End,
-            Ok(Some(_)) if connection.shard.env.should_yield() => {
-                cx.waker().wake_by_ref();
-                Step::Wait
+            Ok(Some(n)) => {
+                self.rest_after(n);
+                Step::Again
             }
-            Ok(Some(_)) => Step::Again,
         };
         connection.shard.keep_scratch(scratch);
         step

@@ -75,6 +75,9 @@ impl Settings {
 
 /// Bytes that one read takes at most.
 pub(crate) const READ_CHUNK: usize = 64 << 10;
+/// How long a connection rests after each [`READ_CHUNK`] of what nobody wants, the rest of a message that was refused or what
+/// comes after the last answer: 32 MiB/s at most, so that those who only send cost others little.
+pub(crate) const UNWANTED_REST: Duration = Duration::from_millis(2);
 /// Capacity that an idle connection keeps in its input and output buffers, in bytes.
 pub(crate) const KEPT_BUFFER: usize = 16 << 10;
 /// Longest message before a client is ready, in bytes: strangers are not lent more memory.

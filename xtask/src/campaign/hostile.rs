@@ -19,8 +19,13 @@ pub fn campaign(words: &[&str]) -> Outcome {
     node::build()?;
     let node = Node::start("hostile", IP)?;
     let (done, _) = clients(&node, &[])?;
+    drop(node);
+    // One shard, which is given a core of its own.
+    let node = Node::start_with("hostile", IP, &["shards=1"])?;
     let (measured, _) = clients(&node, &["--measure".to_owned(), seconds.to_string()])?;
-    if done && measured { Ok(()) } else { Err("not all ended as it should".into()) }
+    drop(node);
+    let passwords = crate::test::door(&["wrong_passwords_do_not_hurt_others"], true)?.0;
+    if done && measured && passwords { Ok(()) } else { Err("not all ended as it should".into()) }
 }
 
 /// Every case once: (did all end as they should, what was printed).

@@ -4,6 +4,7 @@ use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::net::IpAddr;
 use std::rc::Rc;
+use std::time::Duration;
 
 use bcrypt::{HashParts, Version};
 use env::Env;
@@ -20,6 +21,11 @@ const MAX_WAITING: usize = 64;
 const MAX_WAITING_OF_ADDRESS: usize = 16;
 /// Hashes at a time. Each takes a thread for tens of milliseconds.
 const AT_A_TIME: u64 = 1;
+/// How long a hash of ten rounds, which takes 50 ms, may take with the CPU time that nobody else wants. On a machine that has none to spare it is computed
+/// where it takes its part from the shards: nobody is to be locked out by load, nor to cost others their latency by guessing.
+const SPARE_PATIENCE: Duration = Duration::from_millis(250);
+/// See [`SPARE_PATIENCE`]; it doubles with each round more.
+const PATIENT_ROUNDS: u32 = 10;
 /// Rounds (their logarithm) above which a hash is not computed: it would take a thread for minutes.
 const MAX_ROUNDS: u32 = 16;
 
@@ -80,12 +86,16 @@ impl Hashing {
         &self,
         env: &Env,
         address: Option<IpAddr>,
-        compute: impl FnOnce() -> T + Send + 'static,
+        compute: impl FnOnce() -> T + Clone + Send + 'static,
     ) -> Result<T, ErrorResponse> {
         let _place = self.queue(address)?;
         let _turn = self.turns.acquire(1).await;
         self.computed.inc();
-        Ok(env.helper(compute).await)
+        let rounds = self.rounds.min(MAX_ROUNDS).saturating_sub(PATIENT_ROUNDS);
+        match env.timeout(SPARE_PATIENCE * (1 << rounds), env.spare(compute.clone())).await {
+            Ok(computed) => Ok(computed),
+            Err(_) => Ok(env.helper(compute).await),
+        }
     }
 }
 

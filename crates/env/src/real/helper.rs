@@ -25,6 +25,20 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
+/// Who has a CPU first: threads of a pool, or shards.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Standing {
+    /// Each has its part.
+    Equal,
+    /// The pool's threads stand back, and still get on where shards leave nothing over.
+    Behind,
+    /// The pool's threads have what nobody else wants, which may be nothing.
+    Last,
+}
+
+/// How far those behind stand back.
+const NICENESS: i32 = 10;
+
 /// A small pool of threads, shared by the shards of a node.
 pub(crate) struct Pool {
     shared: Arc<Shared>,
@@ -32,14 +46,18 @@ pub(crate) struct Pool {
 }
 
 impl Pool {
-    pub fn new(name: &str, threads: usize, niceness: i32) -> std::io::Result<Self> {
+    pub fn new(name: &str, threads: usize, standing: Standing) -> std::io::Result<Self> {
         let shared = Arc::new(Shared::default());
         let threads = (0..threads.max(1))
             .map(|n| {
                 let shared = shared.clone();
                 let run = move || {
                     // where that is not allowed, the thread works as any other
-                    let _ = super::sys::be_nice(niceness);
+                    let _ = match standing {
+                        Standing::Equal => Ok(()),
+                        Standing::Behind => super::sys::be_nice(NICENESS),
+                        Standing::Last => super::sys::be_last(),
+                    };
                     work(&shared);
                 };
                 std::thread::Builder::new().name(format!("{name}-{n}")).spawn(run)
@@ -57,6 +75,22 @@ impl Pool {
     pub fn run<T: Send + 'static>(&self, f: impl FnOnce() -> T + Send + 'static) -> Helped<T> {
         let (job, helped) = helped(f);
         self.submit(job);
+        helped
+    }
+
+    /// The same of work that is nothing without its result: dropped before a thread takes it up, it is not done.
+    pub fn run_wanted<T: Send + 'static>(
+        &self,
+        f: impl FnOnce() -> T + Send + 'static,
+    ) -> Helped<T> {
+        let (job, helped) = helped(f);
+        let wanted = Arc::downgrade(&helped.0);
+        // One of the two is the job's own.
+        self.submit(move || {
+            if wanted.strong_count() > 1 {
+                job()
+            }
+        });
         helped
     }
 }

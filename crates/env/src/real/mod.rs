@@ -22,11 +22,11 @@ use crate::mesh::{self, Mesh};
 use crate::recorder::Recorder;
 use crate::rng::Rng;
 use crate::stats::bump;
-use helper::Pool;
+use helper::{Pool, Standing};
 use ring::Ring;
 
-/// How far helper threads stand back: what they do takes long, and nobody's latency hangs on it.
-const HELPER_NICENESS: i32 = 10;
+/// How long a shard's thread wants to keep a CPU that others wait for: little, to have it at once when it wakes.
+const SHARD_TURN: Duration = Duration::from_micros(500);
 
 /// Why a node did not start.
 #[derive(Debug, thiserror::Error)]
@@ -97,6 +97,7 @@ pub(crate) struct Driver {
     pub base: std::time::Instant,
     pub files: Arc<Pool>,
     pub helpers: Arc<Pool>,
+    pub spare: Arc<Pool>,
     pub recorder: Option<Recorder>,
     pub random: RandomPool,
 }
@@ -192,13 +193,14 @@ where
         bells.push(fd.as_raw_fd());
         remotes.push(Arc::new(Remote::new(Some(Box::new(EventFd(fd))))));
     }
-    let pool = |name, threads, niceness| {
-        Pool::new(name, threads, niceness)
+    let pool = |name, threads, standing| {
+        Pool::new(name, threads, standing)
             .map(Arc::new)
             .map_err(|e| StartError::System("helper threads", e))
     };
-    let files = pool("files", options.file_helpers, 0)?;
-    let helpers = pool("helper", options.helpers, HELPER_NICENESS)?;
+    let files = pool("files", options.file_helpers, Standing::Equal)?;
+    let helpers = pool("helper", options.helpers, Standing::Behind)?;
+    let spare = pool("spare", 1, Standing::Last)?;
     let node = Arc::new(Node::new(remotes));
     let start = Arc::new(Start {
         error: Mutex::new(None),
@@ -212,13 +214,15 @@ where
         let links = mesh::real_links::<M>(shards, options.mesh_entries);
         for (shard, (link, bell)) in links.into_iter().zip(bells).enumerate() {
             let (node, start, main) = (node.clone(), start.clone(), main.clone());
-            let (files, helpers) = (files.clone(), helpers.clone());
+            let (files, helpers, spare) = (files.clone(), helpers.clone(), spare.clone());
             let signal_fd = signals.as_ref().filter(|_| shard == 0).map(|s| s.fd.as_raw_fd());
             let body = move || {
                 if options.pin {
                     // Not worth a start: a container may forbid it.
                     let _ = sys::pin_to(shard);
                 }
+                // Nor is this: a kernel may not know it.
+                let _ = sys::ask_for_short_turns(SHARD_TURN);
                 let ring = Ring::new(options.ring_entries, options.io_depth, bell);
                 let ring = ring.map_err(|e| start.fail(E::from(e)));
                 start.barrier.wait();
@@ -230,7 +234,7 @@ where
                 }
                 let recorder = options.recorder.clone();
                 let random = RandomPool::default();
-                let driver = Driver { ring, base, files, helpers, recorder, random };
+                let driver = Driver { ring, base, files, helpers, spare, recorder, random };
                 let executor = Executor::new(node.remotes[shard].clone());
                 let env = Env::new(executor, Make::Real(driver), node, shard, shards);
                 shard_main(&env, &start, link, main.as_ref(), signal_fd);

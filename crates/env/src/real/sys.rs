@@ -5,6 +5,7 @@ use std::io;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
+use std::time::Duration;
 
 fn check(result: libc::c_int) -> io::Result<libc::c_int> {
     if result < 0 { Err(io::Error::last_os_error()) } else { Ok(result) }
@@ -53,6 +54,40 @@ pub(super) fn be_nice(niceness: libc::c_int) -> io::Result<()> {
     // SAFETY: no pointers; on Linux a process id of 0 is the calling thread.
     check(unsafe { libc::setpriority(libc::PRIO_PROCESS, 0, niceness) })?;
     Ok(())
+}
+
+/// Lets the calling thread have the CPU time that nobody else wants.
+#[expect(unsafe_code, reason = "scheduling policies have no safe wrapper in std")]
+pub(super) fn be_last() -> io::Result<()> {
+    // SAFETY: zeros are a valid value, and what the policy wants; the pointer is to a live local; a process id of 0 is the
+    // calling thread.
+    check(unsafe {
+        let parameters: libc::sched_param = std::mem::zeroed();
+        libc::sched_setscheduler(0, libc::SCHED_IDLE, &raw const parameters)
+    })?;
+    Ok(())
+}
+
+/// Asks for short turns on the CPU: since Linux 6.12 who asks for shorter ones than the thread at work has its turn when it
+/// wakes, and need not wait for the other's to end (some 3 ms). Older kernels take no notice.
+#[expect(unsafe_code, reason = "sched_setattr has no wrapper in std or libc")]
+pub(super) fn ask_for_short_turns(turn: Duration) -> io::Result<()> {
+    let size = size_of::<libc::sched_attr>() as libc::c_uint;
+    // SAFETY: plain numbers, of which zero is one; the kernel writes and reads at most `size` bytes of a live local; a
+    // process id of 0 is the calling thread.
+    unsafe {
+        let mut attributes: libc::sched_attr = std::mem::zeroed();
+        let none: libc::c_uint = 0;
+        let at = &raw mut attributes;
+        check_long(libc::syscall(libc::SYS_sched_getattr, 0, at, size, none))?;
+        attributes.sched_runtime = u64::try_from(turn.as_nanos()).unwrap_or(u64::MAX);
+        check_long(libc::syscall(libc::SYS_sched_setattr, 0, &raw const attributes, none))?;
+    }
+    Ok(())
+}
+
+fn check_long(result: libc::c_long) -> io::Result<()> {
+    if result == -1 { Err(io::Error::last_os_error()) } else { Ok(()) }
 }
 
 /// Total and free (to an ordinary user) bytes of the file system that holds `path`.

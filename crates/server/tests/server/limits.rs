@@ -38,6 +38,26 @@ fn a_client_that_does_not_read_is_not_read() {
 }
 
 #[test]
+fn what_nobody_wants_is_read_at_leisure() {
+    both(1, |env, _| async move {
+        let place = Place::new(&env, Settings { max_frame_size: 64 << 10, ..settings() });
+        let mut client = place.connect().await;
+        client.startup(Version::V4, None).await;
+        let length = 4_u32 << 20;
+        let mut message = vec![4, 0, 0, 1, 7];
+        message.extend_from_slice(&length.to_be_bytes());
+        message.resize(message.len() + length as usize, 0);
+        let start = env.now();
+        client.send_raw(&message).await;
+        assert!(error(&client.receive().await).contains("exceeds maximum"));
+        assert_eq!(cell(&client.query("echo 1 fine").await), b"fine");
+        // 64 chunks of 64 KiB, 2 ms of rest after each but the last
+        assert!(env.now() - start >= Duration::from_millis(63 * 2));
+        Ok(())
+    });
+}
+
+#[test]
 fn requests_of_a_connection_are_bounded() {
     both(1, |env, _| async move {
         let place = Place::new(&env, Settings { max_requests_per_connection: 10, ..settings() });

@@ -53,7 +53,8 @@ impl fmt::Display for Place {
     }
 }
 
-const COMPONENTS: [&str; 9] = [
+/// The components of an SSTable.
+pub(super) const COMPONENTS: [&str; 9] = [
     "Data.db",
     "Index.db",
     "Summary.db",

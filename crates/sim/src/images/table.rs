@@ -5,6 +5,7 @@ use std::fmt;
 
 use env::sim::Change;
 
+use super::place::COMPONENTS;
 use super::{CUTS, Cut, Place, Purpose};
 
 /// Counts by place: changes seen, and images by where they were cut.
@@ -26,17 +27,7 @@ const REQUIRED: &[(Purpose, &[&str], &[Change])] = {
     use Change::{
         Create, Link, MakeDir, Remove, RemoveDir, Rename, Resize, Sync, SyncNames, Write,
     };
-    const SSTABLE: &[&str] = &[
-        "Data.db",
-        "Index.db",
-        "Summary.db",
-        "Filter.db",
-        "Statistics.db",
-        "CompressionInfo.db",
-        "Digest.crc32",
-        "TOC.txt",
-        "CRC.db",
-    ];
+    const SSTABLE: &[&str] = &COMPONENTS;
     const TRANSACTION: &[&str] = &["transaction log"];
     const TRANSACTION_STEPS: &[Change] = &[Create, Write, Sync, Rename, Remove];
     const DIRECTORY: &[&str] = &["directory"];

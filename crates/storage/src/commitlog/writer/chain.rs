@@ -52,7 +52,12 @@ impl CommitLog {
 
     async fn create(&self, id: i64) -> io::Result<Segment> {
         let whole = std::mem::take(&mut self.state.borrow_mut().whole);
-        let segment = Segment::create(&self.env, &self.options, id, &whole).await?;
+        let created = Segment::create(&self.env, &self.options, id, &whole).await;
+        if created.is_err() {
+            // The segment that is made in its place is to say it.
+            self.state.borrow_mut().whole.extend(whole);
+        }
+        let segment = created?;
         if let Some(cdc) = &self.cdc {
             segment.data.cdc.set(cdc.made(id).await?);
         }
