@@ -135,10 +135,19 @@ impl Node {
 
     /// Its resident memory, in bytes.
     pub fn resident(&self) -> Outcome<u64> {
+        self.memory("VmRSS:")
+    }
+
+    /// The most that it ever had, in bytes.
+    pub fn most_resident(&self) -> Outcome<u64> {
+        self.memory("VmHWM:")
+    }
+
+    fn memory(&self, name: &str) -> Outcome<u64> {
         let status = std::fs::read_to_string(format!("/proc/{}/status", self.child.id()))?;
-        let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
+        let line = status.lines().find_map(|line| line.strip_prefix(name));
         let kib = line.and_then(|line| line.split_whitespace().next()?.parse::<u64>().ok());
-        Ok(kib.ok_or("no VmRSS of the node")? * 1024)
+        Ok(kib.ok_or_else(|| format!("no {name} of the node"))? * 1024)
     }
 
     /// Ends it at once.

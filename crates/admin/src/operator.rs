@@ -85,6 +85,10 @@ pub trait Operator: 'static {
     async fn compaction_throughput(&self) -> Answer<u64>;
     /// Sets it until the next start.
     async fn set_compaction_throughput(&self, bytes_per_second: u64) -> Answer<()>;
+    /// Empties a cache.
+    async fn invalidate_cache(&self, cache: CacheName) -> Answer<()>;
+    /// Sets what caches may hold, in bytes, until the next start.
+    async fn set_cache_capacity(&self, cache: CacheName, bytes: u64) -> Answer<()>;
     /// `concurrent_compactors`.
     async fn concurrent_compactors(&self) -> Answer<u64>;
     /// Sets it until the next start.
@@ -341,6 +345,17 @@ pub struct NodeInfo {
     pub decommissioning: bool,
     /// Whether leaving failed.
     pub decommission_failed: bool,
+}
+
+/// Which of the caches that Cassandra saves.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CacheName {
+    /// Of places of keys in SSTables.
+    Keys,
+    /// Of the first rows of partitions.
+    Rows,
+    /// Of counters.
+    Counters,
 }
 
 /// A cache that Cassandra saves.

@@ -3,7 +3,7 @@
 use env::Env;
 
 use crate::guardrails;
-use crate::operator::{Answer, NewSnapshot, Operator, OperatorError, TableName};
+use crate::operator::{Answer, CacheName, NewSnapshot, Operator, OperatorError, TableName};
 use crate::output::{cluster, compaction, histograms, info, io, snapshots, status, tables};
 use crate::verb::{Selection, TableFilter, Verb, bad_use, check_snapshot};
 
@@ -253,6 +253,18 @@ async fn text<O: Operator>(env: &Env, operator: &O, verb: Verb) -> Answer<String
         }
         Verb::SetCompactionThroughput { mebibytes } => {
             operator.set_compaction_throughput(mebibytes.saturating_mul(MEBIBYTE)).await?;
+        }
+        Verb::InvalidateCache(cache) => operator.invalidate_cache(cache).await?,
+        Verb::SetCacheCapacity { keys, rows, counters } => {
+            let all =
+                [(CacheName::Keys, keys), (CacheName::Rows, rows), (CacheName::Counters, counters)];
+            for (cache, mebibytes) in all {
+                let Ok(mebibytes) = u64::try_from(mebibytes) else {
+                    let why = "capacity should not be negative.";
+                    return Err(OperatorError::Failed(why.to_owned()));
+                };
+                operator.set_cache_capacity(cache, mebibytes.saturating_mul(MEBIBYTE)).await?;
+            }
         }
         Verb::SetConcurrentCompactors(count) => operator.set_concurrent_compactors(count).await?,
         // Those that are carried out above.

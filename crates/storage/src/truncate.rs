@@ -67,7 +67,12 @@ impl Node {
         *node_table.live.borrow_mut() = Arc::clone(&empty);
         for (shard, upto) in upto.into_iter().enumerate() {
             let live = Arc::clone(&empty);
-            let publish = move |engine: &Rc<Engine>| engine.flushed(id, flush, live, upto);
+            let publish = move |engine: &Rc<Engine>| {
+                if !engine.env().planted("row_cache_survives_truncate") {
+                    engine.forget_rows(id);
+                }
+                engine.flushed(id, flush, live, upto);
+            };
             engine.shards().call(shard, publish).await.map_err(StorageError::from)?;
         }
         self.delete_later(&engine, gone, transaction);

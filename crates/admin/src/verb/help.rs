@@ -34,6 +34,7 @@ const USES: &[(&str, &str)] = &[
         "scrub",
         "[-ns | --no-snapshot] [-s | --skip-corrupted] [-n | --no-validate] [-j <jobs>] [<keyspace> [<table>...]]",
     ),
+    ("setcachecapacity", "<key-cache-capacity> <row-cache-capacity> <counter-cache-capacity>"),
     ("setcompactionthreshold", "<keyspace> <table> <minthreshold> <maxthreshold>"),
     ("setcompactionthroughput", "<mebibytes_per_second>"),
     ("setconcurrentcompactors", "<count>"),

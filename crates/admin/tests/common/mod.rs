@@ -4,10 +4,10 @@ use std::cell::{Cell, RefCell};
 use std::time::Duration;
 
 use admin::{
-    Answer, Cache, Cluster, CompactionStats, IoStats, Life, Liveness, NetworkCache, NewImport,
-    NewSnapshot, NodeInfo, Operator, OperatorError, PastCompaction, Release, Replication, Ring,
-    RingNode, Scrub, Setting, SnapshotDetails, StopWhich, TableHistograms, TableName, TableStats,
-    Timeout, Verify,
+    Answer, Cache, CacheName, Cluster, CompactionStats, IoStats, Life, Liveness, NetworkCache,
+    NewImport, NewSnapshot, NodeInfo, Operator, OperatorError, PastCompaction, Release,
+    Replication, Ring, RingNode, Scrub, Setting, SnapshotDetails, StopWhich, TableHistograms,
+    TableName, TableStats, Timeout, Verify,
 };
 
 use env::sim::{World, WorldOptions};
@@ -294,6 +294,14 @@ impl Operator for Fake {
 
     async fn set_compaction_throughput(&self, bytes_per_second: u64) -> Answer<()> {
         self.note(format!("throughput {bytes_per_second}"))
+    }
+
+    async fn invalidate_cache(&self, cache: CacheName) -> Answer<()> {
+        self.note(format!("invalidate {cache:?}"))
+    }
+
+    async fn set_cache_capacity(&self, cache: CacheName, bytes: u64) -> Answer<()> {
+        self.note(format!("capacity {cache:?} {bytes}"))
     }
 
     async fn concurrent_compactors(&self) -> Answer<u64> {

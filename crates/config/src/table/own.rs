@@ -23,8 +23,7 @@ pub(super) static KEYS: &[Key] = &[
     // How many shards, hence threads, serve. Cassandra has thread pools in its place; null is
     // one a core.
     key("shards", Int(1, MAX_SHARDS), "null", Served),
-    // What the node may take of the machine's memory. Cassandra has the JVM's -Xmx; null lets
-    // the node derive it from the machine.
+    // What the node may take of the machine's memory. Cassandra has the JVM's -Xmx; null is 1 GiB.
     key("memory_budget", Quantity(&MIB), "null", Served),
     // How many operations the node has at its disk at a time; more wait in its own queue, where reads overtake
     // flushes and compactions. Cassandra leaves that to its thread pools and the kernel.

@@ -89,6 +89,8 @@ fn options() -> Options {
     Options {
         data_directories: vec![PathBuf::from("/data")],
         disk: storage::DiskSettings::default(),
+        key_cache_bytes: 16 << 10,
+        row_cache_bytes: 16 << 10,
         commitlog_directory: PathBuf::from("/commitlog"),
         sync: SyncMode::Batch,
         segment_bytes: 16 << 10,
