@@ -41,8 +41,17 @@ fn build_released(package: &str) -> Outcome {
 }
 
 fn built(name: &str) -> Command {
+    Command::new(built_path(name))
+}
+
+fn built_path(name: &str) -> PathBuf {
     let folder = std::env::var_os(BUILT).map(PathBuf::from);
-    Command::new(folder.unwrap_or_else(|| machine::root().join("target/release")).join(name))
+    folder.unwrap_or_else(|| machine::root().join("target/release")).join(name)
+}
+
+/// Where the operator's client is.
+pub fn nodetool_path() -> PathBuf {
+    built_path("nodetool")
 }
 
 /// The released binary.
@@ -126,10 +135,19 @@ impl Node {
 
     /// Its resident memory, in bytes.
     pub fn resident(&self) -> Outcome<u64> {
+        self.memory("VmRSS:")
+    }
+
+    /// The most that it ever had, in bytes.
+    pub fn most_resident(&self) -> Outcome<u64> {
+        self.memory("VmHWM:")
+    }
+
+    fn memory(&self, name: &str) -> Outcome<u64> {
         let status = std::fs::read_to_string(format!("/proc/{}/status", self.child.id()))?;
-        let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
+        let line = status.lines().find_map(|line| line.strip_prefix(name));
         let kib = line.and_then(|line| line.split_whitespace().next()?.parse::<u64>().ok());
-        Ok(kib.ok_or("no VmRSS of the node")? * 1024)
+        Ok(kib.ok_or_else(|| format!("no {name} of the node"))? * 1024)
     }
 
     /// Ends it at once.

@@ -22,6 +22,7 @@ use protocol::{
 };
 use server::ConnectionLimits;
 use stats_alloc::{INSTRUMENTED_SYSTEM, Region, StatsAlloc};
+use storage::Engine;
 
 #[global_allocator]
 static ALLOCATOR: &StatsAlloc<System> = &INSTRUMENTED_SYSTEM;
@@ -38,7 +39,14 @@ const PATIENCE: Duration = Duration::from_secs(3600);
 /// What is done, over and over.
 #[derive(Clone, Copy)]
 enum Kind {
+    /// From the memtable.
     Read,
+    /// From an SSTable whose chunks are in memory.
+    Disk,
+    /// The same, where places of keys are not kept.
+    Search,
+    /// From the cache of rows.
+    Rows,
     Update,
 }
 
@@ -53,26 +61,40 @@ fn field(number: u64) -> BoundValue {
 impl Kind {
     fn statement(self) -> &'static str {
         match self {
-            Self::Read => "SELECT * FROM y.usertable WHERE y_id = ?",
+            Self::Read | Self::Disk | Self::Search | Self::Rows => {
+                "SELECT * FROM y.usertable WHERE y_id = ?"
+            }
             Self::Update => "UPDATE y.usertable SET field3 = ? WHERE y_id = ?",
         }
     }
 
     fn values(self, number: u64) -> Vec<BoundValue> {
         match self {
-            Self::Read => vec![key(number)],
+            Self::Read | Self::Disk | Self::Search | Self::Rows => vec![key(number)],
             Self::Update => vec![field(number), key(number)],
+        }
+    }
+
+    /// What is cached of the table.
+    fn caching(self) -> &'static str {
+        match self {
+            Self::Search => "{'keys': 'NONE', 'rows_per_partition': 'NONE'}",
+            Self::Rows => "{'keys': 'ALL', 'rows_per_partition': 'ALL'}",
+            Self::Read | Self::Disk | Self::Update => {
+                "{'keys': 'ALL', 'rows_per_partition': 'NONE'}"
+            }
         }
     }
 
     /// Is this the answer to expect?
     fn check(self, answer: &Answer) {
         match (self, answer) {
-            (Self::Read, Answer::Rows(page)) => {
+            (Self::Update, Answer::Void) => {}
+            (Self::Update, _) => panic!("another answer"),
+            (_, Answer::Rows(page)) => {
                 assert_eq!(page.rows, 1);
                 assert!(page.cells.len() > FIELDS * FIELD_BYTES);
             }
-            (Self::Update, Answer::Void) => {}
             _ => panic!("another answer"),
         }
     }
@@ -128,7 +150,7 @@ async fn prepare(node: &Rc<Coordinator>, statement: &str) -> Vec<u8> {
     }
 }
 
-async fn load(env: &Env, node: &Rc<Coordinator>, decoder: &mut Decoder) {
+async fn load(env: &Env, node: &Rc<Coordinator>, decoder: &mut Decoder, kind: Kind) {
     text(
         env,
         node,
@@ -137,7 +159,11 @@ async fn load(env: &Env, node: &Rc<Coordinator>, decoder: &mut Decoder) {
     .await;
     let names: Vec<String> = (0..FIELDS).map(|n| format!("field{n}")).collect();
     let columns: String = names.iter().map(|name| format!(", {name} text")).collect();
-    text(env, node, &format!("CREATE TABLE y.usertable (y_id text PRIMARY KEY{columns})")).await;
+    let caching = kind.caching();
+    let table = format!(
+        "CREATE TABLE y.usertable (y_id text PRIMARY KEY{columns}) WITH caching = {caching}"
+    );
+    text(env, node, &table).await;
     let marks = ", ?".repeat(FIELDS);
     let names = names.join(", ");
     let insert = format!("INSERT INTO y.usertable (y_id, {names}) VALUES (?{marks})");
@@ -149,11 +175,33 @@ async fn load(env: &Env, node: &Rc<Coordinator>, decoder: &mut Decoder) {
     }
 }
 
+/// A node that serves.
+#[derive(Clone)]
+struct Served {
+    coordinator: Rc<Coordinator>,
+    engine: Rc<Engine>,
+}
+
+impl Served {
+    async fn flush(&self) {
+        let schema = self.engine.schema();
+        let table = schema.table("y", "usertable").map(|table| table.id);
+        let (Some(table), Some(node)) = (table, self.engine.node()) else { panic!("no table") };
+        if let Err(error) = node.flush(table).await {
+            panic!("{error}");
+        }
+    }
+}
+
 /// Loads, warms up, does the operations; allocations and bytes of the latter together.
-async fn measure(env: Env, node: Rc<Coordinator>, kind: Kind, count: u64) -> (usize, usize) {
+async fn measure(env: Env, node: Served, kind: Kind, count: u64) -> (usize, usize) {
     let mut decoder = Decoder::reading(Direction::Request, Limits::default());
     decoder.start(Started { version: Version::V4, compression: None });
-    load(&env, &node, &mut decoder).await;
+    load(&env, &node.coordinator, &mut decoder, kind).await;
+    if matches!(kind, Kind::Disk | Kind::Search | Kind::Rows) {
+        node.flush().await;
+    }
+    let node = node.coordinator;
     let id = prepare(&node, kind.statement()).await;
     let frames: Vec<_> = (0..ROWS).map(|n| frame(&id, kind.values(n * 7919))).collect();
     let mut stats = None;
@@ -175,6 +223,7 @@ fn run(kind: Kind, count: u64) -> (usize, usize) {
         "listen_address=10.0.0.1",
         "rpc_address=10.0.0.1",
         "open_without_authentication=true",
+        "row_cache_size=64MiB",
     ] {
         if let Err(error) = config.set(setting) {
             panic!("{error}");
@@ -184,7 +233,7 @@ fn run(kind: Kind, count: u64) -> (usize, usize) {
     let world = World::new(1, WorldOptions::default());
     let Ok(address) = "10.0.0.1".parse() else { panic!("an address") };
     let node = world.node(address);
-    let serving: Rc<RefCell<Option<(Env, Rc<Coordinator>)>>> = Rc::default();
+    let serving: Rc<RefCell<Option<(Env, Served)>>> = Rc::default();
     let theirs = Rc::clone(&serving);
     world.start(node, 1, move |env: Env, mesh: Mesh<Message>| {
         let serving = Rc::clone(&theirs);
@@ -194,7 +243,9 @@ fn run(kind: Kind, count: u64) -> (usize, usize) {
             Arc::clone(&config),
             ConnectionLimits::new(),
             move |node, _| {
-                *serving.borrow_mut() = node.coordinator().map(|it| (env, Rc::clone(it)));
+                let engine = Rc::clone(node.engine());
+                let served = |it: &Rc<_>| (env, Served { coordinator: Rc::clone(it), engine });
+                *serving.borrow_mut() = node.coordinator().map(served);
             },
         )
     });
@@ -216,11 +267,14 @@ fn main() {
     let args: Vec<String> = std::env::args().skip(1).collect();
     let kind = match args.first().map(String::as_str) {
         Some("read") => Kind::Read,
+        Some("disk") => Kind::Disk,
+        Some("search") => Kind::Search,
+        Some("rows") => Kind::Rows,
         Some("update") => Kind::Update,
-        _ => panic!("insn read|update COUNT"),
+        _ => panic!("insn read|disk|search|rows|update COUNT"),
     };
     let Some(count) = args.get(1).and_then(|n| n.parse::<u64>().ok()).filter(|n| *n > 0) else {
-        panic!("insn read|update COUNT");
+        panic!("insn read|disk|search|rows|update COUNT");
     };
     let (allocations, bytes) = run(kind, count);
     let each = |n: usize| n as f64 / count as f64;

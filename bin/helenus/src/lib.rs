@@ -8,6 +8,7 @@ mod failure;
 mod guardrails;
 mod histograms;
 mod loop_metrics;
+mod memory;
 mod message;
 mod node;
 mod node_metrics;
@@ -21,6 +22,7 @@ mod upkeep;
 mod views;
 
 pub use error::NodeError;
+pub use memory::Memory;
 pub use message::Message;
 pub use node::{Node, Ready, run_shard};
-pub use settings::{memory_budget, server_settings, storage_options};
+pub use settings::{io_depth, server_settings, storage_options};

@@ -17,10 +17,11 @@ use protocol::Event;
 use schema::TableId;
 use server::{ConnectionLimits, EventHub, Server, Tls};
 use storage::shards::{HasShards, Shards, Stopping};
-use storage::{Engine, Replay};
+use storage::{CacheKind, Engine, Replay};
 
 use crate::adapter::Handler;
 use crate::error::NodeError;
+use crate::memory::Memory;
 use crate::message::Message;
 use crate::operator::Operations;
 use crate::settings::{metrics_address, server_settings, storage_options};
@@ -91,8 +92,8 @@ pub struct Node {
     pub(crate) shown_tables: RefCell<BTreeSet<TableId>>,
     /// When the node started.
     pub(crate) started: Instant,
-    /// How often the cache of chunks is asked.
-    pub(crate) cache_rates: Cell<CacheRates>,
+    /// How often each of its caches is asked.
+    pub(crate) cache_rates: Cell<[CacheRates; CacheKind::ALL.len()]>,
     /// On the first shard: what the node said.
     pub(crate) journal: Journal,
     shards: Shards<Rc<Node>>,
@@ -255,8 +256,11 @@ impl Node {
         let (mut seconds, mut evicted) = (0u64, 0);
         loop {
             self.registry.tick(self.env.now().since(Instant::ZERO));
-            let cache = self.engine.chunk_cache_stats();
-            let rates = self.cache_rates.get().tick(cache.hits + cache.misses, cache.hits);
+            let mut rates = self.cache_rates.get();
+            for (rates, kind) in rates.iter_mut().zip(CacheKind::ALL) {
+                let stats = self.engine.cache_stats(kind);
+                *rates = rates.tick(stats.requests(), stats.hits);
+            }
             self.cache_rates.set(rates);
             seconds += 1;
             if seconds % MINUTE_SECONDS == 0 && self.env.shard() == 0 {
@@ -364,6 +368,7 @@ impl Node {
             idle.iter().map(|(key, why)| format!("{key} is accepted and has no effect: {why}"));
         let mut notes: Vec<String> = idle.collect();
         notes.extend(indexes_note(&self.engine.schema()));
+        notes.extend(Memory::of(&self.config).note());
         let _endpoint = self.serve_metrics(&mut notes)?;
         self.replay_metrics(&booted.replay);
         let operations = Rc::new(Operations(Rc::clone(self)));

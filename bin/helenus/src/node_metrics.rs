@@ -6,7 +6,7 @@ use cluster::Coordinator;
 use metrics::{Name, Registry, Snapshot, Unit, prometheus};
 use storage::commitlog::{CommitLog, LogStats};
 use storage::shards::HasShards;
-use storage::{ChunkCacheStats, Engine, NodeStats, Replay};
+use storage::{CacheKind, CacheStats, Engine, NodeStats, Replay};
 
 use crate::node::Node;
 
@@ -41,7 +41,7 @@ impl Node {
         self.register_loop();
         register_clock(self);
         register_prepared(registry, coordinator);
-        register_cache(registry, self.engine());
+        register_caches(registry, self.engine());
         register_memtables(registry, self.engine());
         register_log(registry, self.engine());
         if self.env().shard() == 0 {
@@ -103,25 +103,32 @@ fn register_prepared(registry: &Registry, coordinator: &Rc<Coordinator>) {
     );
 }
 
-fn register_cache(registry: &Registry, engine: &Rc<Engine>) {
-    let name = |name| Name::new("Cache", name).scope("ChunkCache");
-    let count = |of, help, value: fn(ChunkCacheStats) -> u64| {
-        let engine = Rc::clone(engine);
-        registry
-            .count_probe(name(of), Unit::Count, help, move || value(engine.chunk_cache_stats()));
-    };
-    count("Hits", "Lookups answered.", |stats| stats.hits);
-    count("Misses", "Lookups not answered.", |stats| stats.misses);
-    count("Requests", "Lookups.", |stats| stats.hits + stats.misses);
-    count("Evictions", "Chunks that went to make room.", |stats| stats.evictions);
-    let show = |of, unit, help, value: fn(ChunkCacheStats) -> usize| {
-        let engine = Rc::clone(engine);
-        let probe = move || gauge(value(engine.chunk_cache_stats()));
-        registry.probe(name(of), unit, help, probe);
-    };
-    show("Entries", Unit::Count, "Chunks.", |stats| stats.entries);
-    show("Size", Unit::Bytes, "Bytes of chunks.", |stats| stats.bytes);
-    show("Capacity", Unit::Bytes, "Bytes at most.", |stats| stats.capacity);
+fn register_caches(registry: &Registry, engine: &Rc<Engine>) {
+    for kind in CacheKind::ALL {
+        let scope = match kind {
+            CacheKind::Chunks => "ChunkCache",
+            CacheKind::Keys => "KeyCache",
+            CacheKind::Rows => "RowCache",
+        };
+        let name = |name| Name::new("Cache", name).scope(scope);
+        let count = |of, help, value: fn(CacheStats) -> u64| {
+            let engine = Rc::clone(engine);
+            let probe = move || value(engine.cache_stats(kind));
+            registry.count_probe(name(of), Unit::Count, help, probe);
+        };
+        count("Hits", "Lookups answered.", |stats| stats.hits);
+        count("Misses", "Lookups not answered.", |stats| stats.misses);
+        count("Requests", "Lookups.", |stats| stats.requests());
+        count("Evictions", "Entries that went to make room.", |stats| stats.evictions);
+        let show = |of, unit, help, value: fn(CacheStats) -> u64| {
+            let engine = Rc::clone(engine);
+            let probe = move || gauge(value(engine.cache_stats(kind)));
+            registry.probe(name(of), unit, help, probe);
+        };
+        show("Entries", Unit::Count, "Entries.", |stats| stats.entries);
+        show("Size", Unit::Bytes, "Bytes of them.", |stats| stats.bytes);
+        show("Capacity", Unit::Bytes, "Bytes at most.", |stats| stats.capacity);
+    }
     let open = Rc::clone(engine);
     registry.probe(
         Name::new("Storage", "OpenSSTables"),

@@ -7,24 +7,25 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use admin::{
-    Answer, Cache, ChunkCache, Cluster, CompactionStats, Life, Liveness, NewImport, NewSnapshot,
-    NodeInfo, Operator, OperatorError, PastCompaction, Release, Replication, Ring, RingNode,
-    RunningCompaction, Scrub, SnapshotDetails, StopWhich, TableHistograms, TableName, TableStats,
-    Timeout, Verify,
+    Answer, Cache, CacheName, ChunkCache, Cluster, CompactionStats, IoStats, Life, Liveness,
+    NewImport, NewSnapshot, NodeInfo, Operator, OperatorError, PastCompaction, Release,
+    Replication, Ring, RingNode, RunningCompaction, Scrub, SnapshotDetails, StopWhich,
+    TableHistograms, TableName, TableStats, Timeout, Verify,
 };
 use cluster::Identity;
 use config::{Config, Snitch, Timeouts};
-use env::{Class, File, IoKind, OpenOptions};
+use env::{Class, File, IO_WINDOW, IoKind, OpenOptions};
 use schema::{Keyspace, Strategy, TableId, TombstoneOption};
 use sstable::descriptor::{Component, NB};
 use storage::shards::{HasShards, Stopping};
-use storage::{Engine, PartitionKey, StorageError};
+use storage::{CacheKind, CacheStats, Engine, PartitionKey, StorageError};
 use types::{CqlType, Uuid};
 
 use crate::error::NodeError;
+use crate::memory::Memory;
 use crate::node::Node;
 use crate::node_metrics::{NANOS, load};
-use crate::settings::memory_budget;
+use crate::settings::io_depth;
 use crate::table_metrics::is_system;
 
 /// Cassandra's words where keyspaces cannot be compared (`StorageService.effectiveOwnership`).
@@ -140,26 +141,45 @@ impl Operations {
         pages.unwrap_or(0).saturating_mul(PAGE)
     }
 
-    /// What all shards' caches of chunks hold and did.
+    /// What a cache of all shards holds and did.
+    async fn cache_stats(&self, kind: CacheKind) -> Answer<CacheStats> {
+        let mut all = CacheStats::default();
+        for shard in 0..self.0.shards().count() {
+            let look = move |node: &Rc<Node>| node.engine().cache_stats(kind);
+            all += self.0.shards().call(shard, look).await.map_err(failed)?;
+        }
+        Ok(all)
+    }
+
+    async fn cache(&self, kind: CacheKind) -> Answer<Cache> {
+        let stats = self.cache_stats(kind).await?;
+        Ok(Cache {
+            entries: stats.entries,
+            size: stats.bytes,
+            capacity: stats.capacity,
+            hits: stats.hits,
+            requests: stats.requests(),
+            save_period: Duration::ZERO,
+        })
+    }
+
     async fn chunk_cache(&self) -> Answer<ChunkCache> {
-        let mut all = ChunkCache::default();
         let (mut reads, mut nanos) = (0u64, 0u64);
         for shard in 0..self.0.shards().count() {
-            let look = |node: &Rc<Node>| {
-                let io = node.env().stats().io(Class::Statement, IoKind::Read);
-                (node.engine().chunk_cache_stats(), io)
-            };
-            let (stats, io) = self.0.shards().call(shard, look).await.map_err(failed)?;
-            all.entries += stats.entries as u64;
-            all.size += stats.bytes as u64;
-            all.capacity += stats.capacity as u64;
-            all.misses += stats.misses;
-            all.requests += stats.hits + stats.misses;
+            let look = |node: &Rc<Node>| node.env().stats().io(Class::Statement, IoKind::Read);
+            let io = self.0.shards().call(shard, look).await.map_err(failed)?;
             reads += io.ops;
             nanos += io.queue_ns + io.device_ns;
         }
-        all.miss_latency = nanos as f64 / NANOS as f64 / reads as f64;
-        Ok(all)
+        let stats = self.cache_stats(CacheKind::Chunks).await?;
+        Ok(ChunkCache {
+            entries: stats.entries,
+            size: stats.bytes,
+            capacity: stats.capacity,
+            misses: stats.misses,
+            requests: stats.requests(),
+            miss_latency: nanos as f64 / NANOS as f64 / reads as f64,
+        })
     }
 
     fn timeouts(&self) -> Answer<Timeouts> {
@@ -181,6 +201,15 @@ fn place(timeouts: &mut Timeouts, timeout: Timeout) -> Option<&mut Duration> {
             return None;
         }
     })
+}
+
+/// The cache of that name; there is none of counters.
+fn kind_of(cache: CacheName) -> Option<CacheKind> {
+    match cache {
+        CacheName::Keys => Some(CacheKind::Keys),
+        CacheName::Rows => Some(CacheKind::Rows),
+        CacheName::Counters => None,
+    }
 }
 
 fn unserved(timeout: Timeout) -> OperatorError {
@@ -219,13 +248,13 @@ impl Operator for Operations {
             uncompressed_load: all,
             generation: identity.generation.into(),
             uptime: self.0.env().now().since(self.0.started),
-            memory: (self.resident().await, memory_budget(self.0.config())),
+            memory: (self.resident().await, Memory::of(self.0.config()).budget),
             off_heap: off_heap.sum(),
             data_center: identity.data_center.clone(),
             rack: identity.rack.clone(),
             exceptions: failures,
-            key_cache: Cache::default(),
-            row_cache: Cache::default(),
+            key_cache: self.cache(CacheKind::Keys).await?,
+            row_cache: self.cache(CacheKind::Rows).await?,
             counter_cache: Cache::default(),
             chunk_cache: Some(self.chunk_cache().await?),
             network_cache: None,
@@ -482,6 +511,29 @@ impl Operator for Operations {
         self.0.histograms(is_wanted).await.map_err(failed)
     }
 
+    async fn io_stats(&self, windows: u64) -> Answer<IoStats> {
+        let env = self.0.env();
+        let (now, unix_micros) = (env.now(), env.unix_micros());
+        // the window that is being filled is left out
+        let end = env.io_window();
+        let windows = end.saturating_sub(windows)..end;
+        let mut all = env.io_pattern(windows.clone());
+        for shard in (0..self.0.shards().count()).filter(|shard| *shard != env.shard()) {
+            let of = windows.clone();
+            let pattern = move |node: &Rc<Node>| node.env().io_pattern(of);
+            all.merge(&self.0.shards().call(shard, pattern).await.map_err(failed)?);
+        }
+        let window_millis = i64::try_from(IO_WINDOW.as_millis()).unwrap_or(i64::MAX);
+        let starts = i64::try_from(windows.start).unwrap_or(i64::MAX).saturating_mul(window_millis);
+        let since = i64::try_from(now.as_nanos() / (NANOS * NANOS)).unwrap_or(i64::MAX) - starts;
+        let depth = io_depth(self.0.config(), self.0.shards().count());
+        Ok(IoStats {
+            pattern: all,
+            starts_at_millis: unix_micros / 1000 - since,
+            depth: (depth * self.0.shards().count()) as u64,
+        })
+    }
+
     async fn compaction_history(&self) -> Answer<Vec<PastCompaction>> {
         let coordinator = self.0.coordinator().ok_or_else(|| failed(Stopping))?;
         let past = |row: cluster::CompactionRow| PastCompaction {
@@ -512,6 +564,24 @@ impl Operator for Operations {
 
     async fn set_compaction_throughput(&self, bytes_per_second: u64) -> Answer<()> {
         self.storage()?.set_compaction_throughput(bytes_per_second);
+        Ok(())
+    }
+
+    async fn invalidate_cache(&self, cache: CacheName) -> Answer<()> {
+        let Some(kind) = kind_of(cache) else { return Ok(()) };
+        for shard in 0..self.0.shards().count() {
+            let empty = move |node: &Rc<Node>| node.engine().clear_cache(kind);
+            self.0.shards().call(shard, empty).await.map_err(failed)?;
+        }
+        Ok(())
+    }
+
+    async fn set_cache_capacity(&self, cache: CacheName, bytes: u64) -> Answer<()> {
+        let Some(kind) = kind_of(cache) else { return Ok(()) };
+        for shard in 0..self.0.shards().count() {
+            let set = move |node: &Rc<Node>| node.engine().set_cache_limit(kind, bytes);
+            self.0.shards().call(shard, set).await.map_err(failed)?;
+        }
         Ok(())
     }
 

@@ -7,17 +7,16 @@ use storage::commitlog::{Archiving, CdcOptions, Compression, SyncMode};
 use storage::{DiskSettings, FlushCompression, LogSettings, OnDiskFailure};
 
 use crate::error::NodeError;
+use crate::memory::Memory;
 
-/// The memory that a node takes where the configuration does not say: small enough for a laptop.
-const MEMORY_BUDGET: u64 = 1 << 30;
 /// The log's size where the configuration does not say: Cassandra's.
 const COMMITLOG_BYTES: u64 = 8 << 30;
 /// The block of a promoted index where the configuration does not say: Cassandra's for `nb`.
 const COLUMN_INDEX_BYTES: u64 = 64 << 10;
 
-/// `memory_budget`, or its default.
-pub fn memory_budget(config: &Config) -> u64 {
-    config.memory_budget.unwrap_or(MEMORY_BUDGET)
+/// Operations of a shard at the disk at a time: its part of `io_depth`, and one at least.
+pub fn io_depth(config: &Config, shards: usize) -> usize {
+    (config.io_depth as usize / shards.max(1)).max(1)
 }
 
 /// The address of `metrics_address` and `metrics_port`; none: no endpoint. And whether the operator asked for it.
@@ -74,12 +73,12 @@ fn disk_settings(config: &Config) -> DiskSettings {
     }
 }
 
-/// Settings of the storage engine: a quarter of the budget for memtables, another for chunks of SSTables.
+/// Settings of the storage engine.
 ///
 /// # Errors
 /// If the commit log's compressor is unknown.
 pub fn storage_options(config: &Config) -> Result<storage::Options, NodeError> {
-    let budget = memory_budget(config);
+    let memory = Memory::of(config);
     let sync = match config.commitlog_sync {
         CommitLogSync::Periodic { period, lag_block } => SyncMode::Periodic { period, lag_block },
         CommitLogSync::Batch => SyncMode::Batch,
@@ -93,10 +92,12 @@ pub fn storage_options(config: &Config) -> Result<storage::Options, NodeError> {
         segment_bytes: config.commitlog_segment_size as u32,
         log: log_settings(config)?,
         commitlog_bytes: config.commitlog_total_space.unwrap_or(COMMITLOG_BYTES),
-        memtable_bytes: config.memtable_space.unwrap_or(budget / 4),
+        memtable_bytes: memory.memtables,
         cleanup_threshold: config.memtable_cleanup_threshold,
         column_index_bytes: config.column_index_size.unwrap_or(COLUMN_INDEX_BYTES) as u32,
-        chunk_cache_bytes: budget / 4,
+        chunk_cache_bytes: memory.chunks,
+        key_cache_bytes: memory.keys,
+        row_cache_bytes: memory.rows,
         concurrent_compactors: compactors(config),
         compaction_bytes_per_second: config.compaction_throughput.unwrap_or(0),
         incremental_backups: config.incremental_backups,
@@ -126,12 +127,12 @@ pub fn server_settings(config: &Config) -> Result<server::Settings, NodeError> {
     if !(listen.is_loopback() || config.auth.authenticates || config.auth.may_be_open) {
         return Err(NodeError::Open { address: listen });
     }
-    let budget = memory_budget(config);
+    let memory = Memory::of(config);
     let mut settings = server::Settings::new(SocketAddr::new(listen, transport.port));
     settings.shard_aware = transport.shard_aware_port.map(|port| SocketAddr::new(listen, port));
     settings.max_frame_size = transport.max_frame_size.min(u64::from(u32::MAX)) as u32;
-    settings.max_in_flight = transport.max_in_flight.unwrap_or(budget / 10);
-    settings.max_in_flight_per_ip = transport.max_in_flight_per_ip.unwrap_or(budget / 40);
+    settings.max_in_flight = memory.in_flight;
+    settings.max_in_flight_per_ip = memory.in_flight_per_ip;
     let most = settings.max_in_flight.min(settings.max_in_flight_per_ip);
     let message = transport.max_message_size.unwrap_or(most.min(transport.max_frame_size));
     settings.max_message_size = message.min(u64::from(u32::MAX)) as u32;

@@ -3,12 +3,13 @@
 use env::Env;
 
 use crate::guardrails;
-use crate::operator::{Answer, NewSnapshot, Operator, OperatorError, TableName};
-use crate::output::{cluster, compaction, histograms, info, snapshots, status, tables};
+use crate::operator::{Answer, CacheName, NewSnapshot, Operator, OperatorError, TableName};
+use crate::output::{cluster, compaction, histograms, info, io, snapshots, status, tables};
 use crate::verb::{Selection, TableFilter, Verb, bad_use, check_snapshot};
 
 const MICROS_PER_MILLI: i64 = 1000;
 const MEBIBYTE: u64 = 1 << 20;
+const IO_WINDOWS_PER_SECOND: u64 = 1000 / env::IO_WINDOW.as_millis() as u64;
 /// Every node has its own.
 const LOCAL_KEYSPACES: [&str; 2] = ["system", "system_schema"];
 
@@ -215,6 +216,10 @@ async fn text<O: Operator>(env: &Env, operator: &O, verb: Verb) -> Answer<String
             return Ok(format!("Current trace probability: {share:?}\n"));
         }
         Verb::Info { tokens } => return Ok(info::print(&operator.node().await?, tokens)),
+        Verb::IoStats { seconds, json, windows } => {
+            let stats = operator.io_stats(seconds.saturating_mul(IO_WINDOWS_PER_SECOND)).await?;
+            return Ok(if json { io::json(&stats, windows) } else { io::print(&stats) });
+        }
         Verb::ListSnapshots { ttl, ephemeral } => {
             let mut found = operator.snapshots().await?;
             found.retain(|of| (ttl || of.expires_at.is_none()) && (ephemeral || !of.ephemeral));
@@ -248,6 +253,18 @@ async fn text<O: Operator>(env: &Env, operator: &O, verb: Verb) -> Answer<String
         }
         Verb::SetCompactionThroughput { mebibytes } => {
             operator.set_compaction_throughput(mebibytes.saturating_mul(MEBIBYTE)).await?;
+        }
+        Verb::InvalidateCache(cache) => operator.invalidate_cache(cache).await?,
+        Verb::SetCacheCapacity { keys, rows, counters } => {
+            let all =
+                [(CacheName::Keys, keys), (CacheName::Rows, rows), (CacheName::Counters, counters)];
+            for (cache, mebibytes) in all {
+                let Ok(mebibytes) = u64::try_from(mebibytes) else {
+                    let why = "capacity should not be negative.";
+                    return Err(OperatorError::Failed(why.to_owned()));
+                };
+                operator.set_cache_capacity(cache, mebibytes.saturating_mul(MEBIBYTE)).await?;
+            }
         }
         Verb::SetConcurrentCompactors(count) => operator.set_concurrent_compactors(count).await?,
         // Those that are carried out above.

@@ -330,6 +330,15 @@ fn compaction_as_cassandra_prints_it() {
         "Keyspace: system\n\tTable: a\n\tPaths:\n\t\t/data/system/a-1\n\n\tTable: b\n\tPaths:\n\t\t/data/system/b-1\n\n"
     );
     assert_eq!(say("setcompactionthroughput 16").1, ["throughput 16777216"]);
+    assert_eq!(say("invalidatekeycache").1, ["invalidate Keys"]);
+    assert_eq!(say("invalidaterowcache").1, ["invalidate Rows"]);
+    assert_eq!(
+        say("setcachecapacity 3 0 1").1,
+        ["capacity Keys 3145728", "capacity Rows 0", "capacity Counters 1048576"]
+    );
+    let (reply, done) = say("setcachecapacity 3 -1 1");
+    assert!(reply.err.contains("capacity should not be negative."), "{reply:?}");
+    assert_eq!(done, ["capacity Keys 3145728"]);
     assert_eq!(say("compact -s system").1, ["compact system [] split"]);
     assert_eq!(say("stop COMPACTION").1, ["stop Kind(Some(\"Compaction\"))"]);
 }

@@ -25,6 +25,9 @@ endpoint_snitch: SimpleSnitch
 seed_provider: { class_name: SimpleSeedProvider, parameters: { seeds: '127.0.0.1:7000' } }
 ";
 
+/// The memory that a node takes where `memory_budget` is not set: small enough for a laptop.
+pub const MEMORY_BUDGET: u64 = 1 << 30;
+
 const SYNC: &str = "commitlog_sync";
 const SYNC_PERIOD: &str = "commitlog_sync_period";
 
@@ -324,6 +327,12 @@ pub struct Config {
     /// `memtable_heap_space` and `memtable_offheap_space` together, in bytes; `None` where
     /// neither is set: to be taken from the memory budget.
     pub memtable_space: Option<u64>,
+    /// `file_cache_size`, in bytes; `None`: to be taken from the memory budget.
+    pub file_cache_size: Option<u64>,
+    /// `key_cache_size`, in bytes; `None`: to be taken from the memory budget.
+    pub key_cache_size: Option<u64>,
+    /// `row_cache_size`, in bytes.
+    pub row_cache_size: u64,
     /// `memtable_cleanup_threshold`: the share of `memtable_space` at which a flush starts.
     pub memtable_cleanup_threshold: f64,
     /// `flush_compression`.
@@ -365,8 +374,10 @@ pub struct Config {
 
     /// `shards`; `None`: one a core.
     pub shards: Option<u32>,
-    /// `memory_budget`, in bytes; `None`: to be taken from the machine.
+    /// `memory_budget`, in bytes; `None`: [`MEMORY_BUDGET`].
     pub memory_budget: Option<u64>,
+    /// `io_depth`.
+    pub io_depth: u32,
     /// `metrics_address`.
     pub metrics_address: Host,
     /// `metrics_port`; 0 turns it off.
@@ -557,6 +568,9 @@ impl Config {
             disk_failure_policy: get.disk_failure_policy(),
             commit_failure_policy: get.commit_failure_policy(),
             memtable_space: get.memtable_space(),
+            file_cache_size: get.some_base("file_cache_size"),
+            key_cache_size: get.some_base("key_cache_size"),
+            row_cache_size: get.base("row_cache_size"),
             flush_compression: get.flush_compression(),
             concurrent_compactors: get.compactors()?,
             compaction_throughput: get.some_base("compaction_throughput").filter(|v| *v != 0),
@@ -577,6 +591,7 @@ impl Config {
             trace_query_ttl: get.duration("trace_type_query_ttl"),
             prepared_statements_cache_size: get.prepared_cache()?,
             shards: get.some_count("shards")?,
+            io_depth: get.count("io_depth")?,
             memory_budget: get.some_base("memory_budget"),
             metrics_address: get.host("metrics_address")?,
             metrics_port: get.port("metrics_port"),

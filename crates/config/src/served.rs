@@ -53,10 +53,8 @@ const SWITCHES: &[Switch] = &[
         off: "false",
         prefixes: &["client_encryption_options."],
     },
-    Switch { key: "file_cache_enabled", off: "false", prefixes: &["file_cache_"] },
     Switch { key: "partition_denylist_enabled", off: "false", prefixes: &["denylist_"] },
     Switch { key: "repair.retries.enabled", off: "false", prefixes: &["repair.retries."] },
-    Switch { key: "row_cache_size", off: "0MiB", prefixes: &["row_cache_"] },
     Switch {
         key: "server_encryption_options.internode_encryption",
         off: "none",

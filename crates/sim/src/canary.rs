@@ -19,6 +19,9 @@ pub const ENGINE: &[Bug] = &[
     Bug { name: "flush_published_before_sync", seeds: 40 },
     Bug { name: "tombstone_purged_early", seeds: 60 },
     Bug { name: "stale_cache_after_flush", seeds: 10 },
+    Bug { name: "row_cache_survives_write", seeds: 10 },
+    Bug { name: "row_cache_filled_with_old", seeds: 40 },
+    Bug { name: "row_cache_survives_truncate", seeds: 20 },
 ];
 
 /// Those that it had once, long after its other checks passed. Two more are planted in the storage engine's own tests,

@@ -91,6 +91,8 @@ fn configuration(plan: &Plan, address: IpAddr) -> Config {
     config.concurrent_compactors = Some(options.concurrent_compactors as u32);
     config.compaction_throughput = Some(options.compaction_bytes_per_second);
     config.memory_budget = Some(MEMORY_BUDGET);
+    config.key_cache_size = Some(options.key_cache_bytes);
+    config.row_cache_size = options.row_cache_bytes;
     config
 }
 

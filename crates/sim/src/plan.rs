@@ -93,6 +93,8 @@ impl Plan {
             cleanup_threshold: 0.2 + rng.below(50) as f64 / 100.0,
             column_index_bytes: 1 << rng.between(9, 13),
             chunk_cache_bytes: rng.between(16, 256) << 10,
+            key_cache_bytes: rng.between(0, 16) << 10,
+            row_cache_bytes: rng.between(0, 64) << 10,
             concurrent_compactors: 2,
             compaction_bytes_per_second: if rng.one_in(2) { 0 } else { 4 << 20 },
             incremental_backups: false,

@@ -23,11 +23,14 @@ pub fn definitions() -> Vec<String> {
     );
     let class = "'class': 'SizeTieredCompactionStrategy', 'min_threshold': '2'";
     let options = [
-        format!("compaction = {{{class}}}"),
+        format!(
+            "compaction = {{{class}}} AND caching = {{'keys': 'ALL', 'rows_per_partition': '3'}}"
+        ),
         format!(
             "CLUSTERING ORDER BY (c DESC) AND gc_grace_seconds = 0 \
              AND compaction = {{{class}, 'min_sstable_size': '1024'}} \
-             AND compression = {{'enabled': false}}"
+             AND compression = {{'enabled': false}} \
+             AND caching = {{'keys': 'ALL', 'rows_per_partition': 'ALL'}}"
         ),
     ];
     let kinds =

@@ -8,7 +8,8 @@ use rows::{
     RowBuilder, UpdateBuilder,
 };
 use schema::{
-    ColumnKind, CompressionParams, Keyspace, Replication, Schema, Table, TableId, TableParams,
+    ColumnKind, CompressionParams, Keyspace, Replication, RowsPerPartition, Schema, Table, TableId,
+    TableParams,
 };
 use storage::Slices;
 use types::CqlType;
@@ -23,6 +24,11 @@ pub fn table(number: u8) -> Arc<Table> {
     // where it is enabled, one table is captured
     let mut params = TableParams { cdc: number == 0, ..TableParams::default() };
     params.compaction.options.insert("min_threshold".into(), "2".into());
+    // the first rows of the one, all of the other, as far as the cache goes
+    params.caching.rows_per_partition = match number {
+        1 => RowsPerPartition::All,
+        _ => RowsPerPartition::Head(3),
+    };
     if number == 1 {
         // files of different sizes stay apart, so that tombstones and what they delete meet late
         params.compaction.options.insert("min_sstable_size".into(), "1024".into());

@@ -224,6 +224,16 @@ impl Promoted {
         Ok(Self { header_length, deletion, blocks })
     }
 
+    /// Bytes of memory that it takes.
+    pub fn heap_bytes(&self) -> usize {
+        let bounds = |block: &Block| {
+            let values = |bound: &Bound| bound.values.as_ref().as_packed().len();
+            values(&block.first) + values(&block.last)
+        };
+        let blocks = self.blocks.capacity() * size_of::<Block>();
+        size_of::<Self>() + blocks + self.blocks.iter().map(bounds).sum::<usize>()
+    }
+
     /// The first block, in clustering order, that may hold something at or after `bound`; the number of
     /// blocks if none does.
     pub fn first_block_from(&self, layout: &Layout, bound: BoundRef<'_>) -> usize {

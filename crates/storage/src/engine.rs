@@ -10,10 +10,10 @@ use env::sync::Notify;
 use metrics::Weight;
 use rows::codec::MutationEncoder;
 use rows::{Mutation, PartitionUpdate, RowBuilder};
-use schema::{Schema, Table, TableId};
+use schema::{RowsPerPartition, Schema, Table, TableId};
 use types::hash::HashMap;
 
-use crate::chunk_cache::ChunkCacheStats;
+use crate::caches::{CacheKind, CacheStats, CachedRows, Lookup, RowCache};
 use crate::commitlog::{
     CommitLog, LogError, Position, RECORD_OVERHEAD_BYTES, SyncMode, TellLog, Ticket,
 };
@@ -51,6 +51,8 @@ pub struct Engine {
     scratch: RefCell<Scratch>,
     /// Bytes in active and frozen memtables of this shard.
     memtable_bytes: Cell<usize>,
+    /// Bytes of them in frozen ones, which a flush frees.
+    frozen_bytes: Cell<usize>,
     /// Writes go on without a second look below so many; 0 when the log can take no more either.
     memory_limit: Cell<usize>,
     /// Why memtables cannot be flushed now, if so: writes that find no room are refused.
@@ -63,6 +65,10 @@ pub struct Engine {
     pub(crate) freed: Notify,
     /// Open SSTables and their cached chunks.
     pub(crate) files: Rc<Files>,
+    /// The first rows of partitions.
+    rows: RowCache,
+    /// Numbers the tables whose rows it keeps, and each reset of one.
+    resets: Rc<Cell<u64>>,
     /// What only the first shard has: the node's set of SSTables, flushes and compactions.
     pub(crate) node: OnceCell<Rc<Node>>,
     /// Who is told of what is written that is too large.
@@ -115,8 +121,10 @@ impl Engine {
         shards: Shards<Rc<Engine>>,
         schema: Arc<Schema>,
     ) -> Rc<Self> {
-        let cache = options.chunk_cache_bytes / env.shards() as u64;
-        let memory = options.memtable_bytes / env.shards() as u64;
+        let part = |bytes: u64| (bytes / env.shards() as u64) as usize;
+        let files = Files::new(env, part(options.chunk_cache_bytes), part(options.key_cache_bytes));
+        let rows = RowCache::new(part(options.row_cache_bytes));
+        let memory = part(options.memtable_bytes);
         Rc::new(Self {
             env: env.clone(),
             options: Rc::new(options),
@@ -127,12 +135,15 @@ impl Engine {
             schema: RefCell::new(schema),
             scratch: RefCell::default(),
             memtable_bytes: Cell::new(0),
-            memory_limit: Cell::new(memory as usize),
+            frozen_bytes: Cell::new(0),
+            memory_limit: Cell::new(memory),
             unflushed: RefCell::default(),
             last_segment: Cell::new(-1),
             asked: Cell::new(false),
             freed: Notify::new(),
-            files: Rc::new(Files::new(env, cache)),
+            files: Rc::new(files),
+            rows,
+            resets: Rc::default(),
             node: OnceCell::new(),
             watcher: RefCell::default(),
             log_watcher: RefCell::default(),
@@ -238,10 +249,9 @@ impl Engine {
                     store.set_table(table, position);
                 }
                 None => {
-                    tables.insert(
-                        table.id,
-                        TableStore::new(Arc::clone(table), position, self.weight.clone()),
-                    );
+                    let (weight, resets) = (self.weight.clone(), Rc::clone(&self.resets));
+                    let store = TableStore::new(Arc::clone(table), position, weight, resets);
+                    tables.insert(table.id, store);
                 }
             }
         }
@@ -422,6 +432,9 @@ impl Engine {
                 memtable.bytes() as isize - before as isize
             });
             let grown = grown.unwrap_or_default();
+            if self.rows.is_on() && !self.env.planted("row_cache_survives_write") {
+                self.rows.forget(&store, &update.key);
+            }
             self.memtable_bytes.set(self.memtable_bytes.get().saturating_add_signed(grown));
             store.stats.writes.set(store.stats.writes.get() + 1);
             let ended = self.env.now();
@@ -466,9 +479,32 @@ impl Engine {
         &self.weight
     }
 
-    /// What this shard's cache of chunks holds and did.
-    pub fn chunk_cache_stats(&self) -> ChunkCacheStats {
-        self.files.cache_stats()
+    /// What a cache of this shard holds and did.
+    pub fn cache_stats(&self, kind: CacheKind) -> CacheStats {
+        match kind {
+            CacheKind::Chunks => self.files.chunk_stats(),
+            CacheKind::Keys => self.files.key_stats(),
+            CacheKind::Rows => self.rows.stats(),
+        }
+    }
+
+    /// Gives a cache another limit, of which this shard takes its part.
+    pub fn set_cache_limit(&self, kind: CacheKind, node_bytes: u64) {
+        let limit = (node_bytes / self.env.shards() as u64) as usize;
+        match kind {
+            CacheKind::Chunks => self.files.set_chunk_limit(limit),
+            CacheKind::Keys => self.files.set_key_limit(limit),
+            CacheKind::Rows => self.rows.set_limit(limit),
+        }
+    }
+
+    /// Empties a cache.
+    pub fn clear_cache(&self, kind: CacheKind) {
+        match kind {
+            CacheKind::Chunks => self.files.clear_chunks(),
+            CacheKind::Keys => self.files.clear_keys(),
+            CacheKind::Rows => self.rows.clear(),
+        }
     }
 
     /// SSTables that this shard has open.
@@ -488,11 +524,17 @@ impl Engine {
 
     /// Counts the memory of the memtables anew, after some were freed.
     pub(crate) fn count_memory(&self) {
-        let tables = self.tables.borrow();
-        let sum =
-            tables.values().map(|store| store.memtable_bytes()).fold(0, |sum, (a, f)| sum + a + f);
-        self.memtable_bytes.set(sum);
+        self.measure_memory();
         self.freed.notify_all();
+    }
+
+    fn measure_memory(&self) {
+        let tables = self.tables.borrow();
+        let sizes = tables.values().map(|store| store.memtable_bytes());
+        let (active, frozen) =
+            sizes.fold((0, 0), |(a, f), (active, frozen)| (a + active, f + frozen));
+        self.memtable_bytes.set(active + frozen);
+        self.frozen_bytes.set(frozen);
     }
 
     async fn wait_for_memory(&self) -> Result<(), StorageError> {
@@ -507,6 +549,11 @@ impl Engine {
                 self.env.mark("memtable.refused");
                 return Err(StorageError::Unflushed(why));
             }
+            self.shards.send(0, |engine| {
+                if let Some(node) = engine.node.get() {
+                    node.is_memory_short.set(true);
+                }
+            });
             self.ask_for_memory();
             self.freed.notified().await;
         }
@@ -558,7 +605,8 @@ impl Engine {
     /// Asks for flushes where memory or the log's space runs short. Called after writes.
     fn watch_limits(&self, log_grew_segment: bool) {
         let threshold = self.memory_lease() as f64 * self.options.cleanup_threshold;
-        if self.memtable_bytes.get() as f64 > threshold && !self.asked.get() {
+        let active = self.memtable_bytes.get().saturating_sub(self.frozen_bytes.get());
+        if active as f64 > threshold && !self.asked.get() {
             self.asked.set(true);
             self.ask_for_memory();
         }
@@ -577,6 +625,7 @@ impl Engine {
         let store = self.store(id)?;
         let position = self.log_position();
         let memtables = store.freeze(flush, position);
+        self.measure_memory();
         let mut intervals = Vec::new();
         for memtable in &memtables {
             let (from, to) = memtable.log_bounds();
@@ -653,7 +702,7 @@ impl Engine {
         let live = self.store(table)?.live();
         let mut found = Vec::new();
         for sstable in live.candidates(key) {
-            if locate(&self.files, sstable, key).await?.is_some() {
+            if locate(&self.files, sstable, key, false).await?.is_some() {
                 found.push(Arc::clone(sstable));
             }
         }
@@ -686,7 +735,82 @@ impl Engine {
     ) -> Result<Option<PartitionCursor>, StorageError> {
         let store = self.store(table.id)?;
         store.stats.reads.set(store.stats.reads.get() + 1);
+        let rows = match table.params.caching.rows_per_partition {
+            RowsPerPartition::Head(rows) if self.rows.is_on() => rows.max(1) as usize,
+            RowsPerPartition::All if self.rows.is_on() => usize::MAX,
+            _ => return PartitionCursor::open(self, &store, key, slices, trace).await,
+        };
+        self.partition_through_cache(&store, key, slices, rows, trace).await
+    }
+
+    /// As [`Self::traced_partition`], for reads of many partitions, which no cache of rows need remember.
+    ///
+    /// # Errors
+    /// If the table is unknown or an SSTable cannot be read.
+    pub async fn scanned_partition(
+        &self,
+        table: &Table,
+        key: KeyRef<'_>,
+        slices: &Slices,
+        trace: &Trace,
+    ) -> Result<Option<PartitionCursor>, StorageError> {
+        let store = self.store(table.id)?;
+        store.stats.reads.set(store.stats.reads.get() + 1);
         PartitionCursor::open(self, &store, key, slices, trace).await
+    }
+
+    /// A partition of a table of which so many rows are kept (`SinglePartitionReadCommand.getThroughCache`).
+    async fn partition_through_cache(
+        &self,
+        store: &Rc<TableStore>,
+        key: KeyRef<'_>,
+        slices: &Slices,
+        rows: usize,
+        trace: &Trace,
+    ) -> Result<Option<PartitionCursor>, StorageError> {
+        let note = |text: &str| trace.note(&self.env, || text.to_owned());
+        match self.rows.get(store, key.bytes) {
+            Lookup::Kept(kept) => {
+                if let Some(cursor) = PartitionCursor::open_kept(self, store, key, slices, &kept) {
+                    note("Row cache hit");
+                    return Ok(cursor);
+                }
+                note("Ignoring row cache as cached value could not satisfy query");
+            }
+            Lookup::Filling => note("Row cache miss (race)"),
+            Lookup::Absent if rows < usize::MAX && !slices.from_the_start() => {
+                note(
+                    "Fetching data but not populating cache as query does not query from the start of the partition",
+                );
+            }
+            Lookup::Absent => {
+                note("Row cache miss");
+                let fill = self.rows.fill(store, key.bytes);
+                let (table, all) = (store.table(), Slices::all(false));
+                let opened = PartitionCursor::open(self, store, key, &all, trace).await?;
+                let (update, upto) = match opened {
+                    None => (None, None),
+                    Some(opened) => {
+                        let bytes = self.rows.partition_bytes_max();
+                        let (update, upto) = opened.into_first(key.bytes, rows, bytes).await?;
+                        (Some(update), upto)
+                    }
+                };
+                let kept = Rc::new(CachedRows::new(&table, update.as_ref(), upto));
+                fill.end(&kept, &self.env);
+                if let Some(cursor) = PartitionCursor::open_kept(self, store, key, slices, &kept) {
+                    return Ok(cursor);
+                }
+            }
+        }
+        PartitionCursor::open(self, store, key, slices, trace).await
+    }
+
+    /// From now on nothing that was kept of a table's rows is taken for what is there.
+    pub(crate) fn forget_rows(&self, id: TableId) {
+        if let Ok(store) = self.store(id) {
+            store.reset_rows();
+        }
     }
 }
 

@@ -16,9 +16,10 @@ use sstable::writer::WriterOptions;
 use types::Uuid;
 
 use crate::commitlog::Position;
-use crate::compaction::{Outputs, Split, Splitter};
+use crate::compaction::{FLUSH, Outputs, Split, Splitter};
 use crate::engine::{Engine, FrozenShare};
 use crate::error::StorageError;
+use crate::flush_pace::FlushPace;
 use crate::memtable::{Memtable, MemtableCursor, PartitionKey, Slot};
 use crate::node::{Node, NodeTable};
 use crate::options::FlushCompression;
@@ -120,9 +121,10 @@ impl Node {
             .strategy(table, |strategy| strategy.flush_shards(node_table.flush_bytes.get()));
         let splitter = Splitter::new(Split::Shards(shards), 0);
         let of = (table, node_table);
-        let mut outputs = Outputs::new(self, engine, of, "flush", splitter, options).await?;
+        let pace = FlushPace::new(self, engine, options.partitions);
+        let mut outputs = Outputs::new(self, engine, of, FLUSH, splitter, options).await?;
         let written = async {
-            write_all(engine, table, &memtables, &mut outputs).await?;
+            write_all(engine, table, &memtables, &mut outputs, pace).await?;
             let new = outputs.finish(table, node_table.epoch.get() + 1).await?;
             for sstable in &new {
                 self.back_up(engine, table, sstable).await?;
@@ -223,6 +225,7 @@ async fn write_all(
     table: &Arc<Table>,
     memtables: &[Arc<Memtable>],
     outputs: &mut Outputs<'_>,
+    mut pace: FlushPace<'_>,
 ) -> Result<(), StorageError> {
     let slots: Vec<_> =
         memtables.iter().map(|memtable| Slot::frozen(Arc::clone(memtable))).collect();
@@ -236,7 +239,8 @@ async fn write_all(
                 slots.iter().filter_map(open).map(|c| Source::Memtable(Box::new(c))).collect();
             let mut partition =
                 PartitionCursor::merge(&engine.files, Arc::clone(table), sources, false);
-            write_partition(engine, &key, &mut partition, outputs).await?;
+            write_partition(engine, &key, &mut partition, outputs, &mut pace).await?;
+            pace.partition_ended();
             engine.env().maybe_yield().await;
         }
         last = Some(newest);
@@ -259,14 +263,18 @@ async fn write_partition(
     key: &PartitionKey,
     partition: &mut PartitionCursor,
     outputs: &mut Outputs<'_>,
+    pace: &mut FlushPace<'_>,
 ) -> Result<(), StorageError> {
     let (deletion, static_row) = (partition.deletion(), partition.static_row());
     outputs.start_partition(key.as_ref(), deletion, static_row).await?;
     while let Some(unfiltered) = partition.next().await? {
         outputs.append(unfiltered).await?;
+        pace.at(outputs.written()).await;
         engine.env().maybe_yield().await;
     }
-    outputs.end_partition().await
+    outputs.end_partition().await?;
+    pace.at(outputs.written()).await;
+    Ok(())
 }
 
 #[cfg(test)]

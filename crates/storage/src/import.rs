@@ -163,7 +163,10 @@ impl Node {
         node_table.epoch.set(node_table.epoch.get() + 1);
         for shard in 0..engine.shards().count() {
             let (id, live) = (table.id, Arc::clone(&live));
-            let publish = move |engine: &Rc<Engine>| engine.swap_live(id, live, i64::MIN);
+            let publish = move |engine: &Rc<Engine>| {
+                engine.forget_rows(id);
+                engine.swap_live(id, live, i64::MIN)
+            };
             engine.shards().call(shard, publish).await?;
         }
         if !how.copy {

@@ -4,13 +4,14 @@
 //! [`Node`]. Nothing here knows of replication or of CQL.
 #![forbid(unsafe_code)]
 
-mod chunk_cache;
+mod caches;
 pub mod commitlog;
 pub mod compaction;
 mod disk;
 mod engine;
 mod error;
 mod flush;
+mod flush_pace;
 mod import;
 pub mod memtable;
 mod node;
@@ -30,7 +31,7 @@ mod truncate;
 mod verify;
 mod watch;
 
-pub use chunk_cache::ChunkCacheStats;
+pub use caches::{CacheKind, CacheStats};
 pub use disk::{Aside, DiskEvent, DiskFailure, DiskSettings, OnDiskFailure, TellDisk};
 pub use engine::{Engine, EngineStats};
 pub use error::StorageError;

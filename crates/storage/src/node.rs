@@ -19,6 +19,7 @@ use crate::disk::Aside;
 use crate::engine::Engine;
 use crate::engine::FrozenShare;
 use crate::error::StorageError;
+use crate::flush_pace::Eager;
 use crate::sstables::{LiveSet, Numbers};
 
 /// How long after a flush failed it is tried again.
@@ -42,6 +43,10 @@ pub struct Node {
     /// Who ends the segments of all logs at one point holds it.
     pub(crate) cutting: Semaphore,
     wake: Notify,
+    /// How many wait for a flush that they asked for.
+    pub(crate) flush_waiters: Cell<u32>,
+    /// Do writes wait for memory?
+    pub(crate) is_memory_short: Cell<bool>,
     pub(crate) next_flush: Cell<u64>,
     /// Segments of an earlier run, by id: the tables whose records in them were replayed and not flushed since.
     pub(crate) replayed: RefCell<BTreeMap<i64, BTreeSet<TableId>>>,
@@ -216,6 +221,8 @@ impl Node {
             wanted: RefCell::default(),
             cutting: Semaphore::new(1),
             wake: Notify::new(),
+            flush_waiters: Cell::new(0),
+            is_memory_short: Cell::new(false),
             next_flush: Cell::new(1),
             replayed: RefCell::default(),
             replayed_cdc: RefCell::default(),
@@ -295,7 +302,7 @@ impl Node {
                 self.wake.notified().await;
                 continue;
             };
-            match self.flush(table).await {
+            match self.flush_in_time(table).await {
                 Ok(_) | Err(StorageError::UnknownTable(_) | StorageError::Stopping(_)) => {}
                 Err(error) => self.failed(error),
             }
@@ -307,6 +314,12 @@ impl Node {
     /// # Errors
     /// If the file cannot be written: the memtables stay, and so does what the log has of them; it is tried again.
     pub async fn flush(&self, id: TableId) -> Result<bool, StorageError> {
+        let _eager = Eager::new(&self.flush_waiters);
+        self.flush_in_time(id).await
+    }
+
+    /// The same, as fast as memory is needed, unless somebody waits for a flush.
+    async fn flush_in_time(&self, id: TableId) -> Result<bool, StorageError> {
         let flushed = self.try_flush(id).await;
         match &flushed {
             Err(error) if error.disk_failure().is_some() => self.flush_failed(id, error),
@@ -386,6 +399,7 @@ impl Node {
             let publish = move |engine: &Rc<Engine>| engine.flushed(id, flush, live, upto);
             engine.shards().call(shard, publish).await?;
         }
+        self.is_memory_short.set(false);
         self.stats.flushes.set(self.stats.flushes.get() + 1);
         engine.env().mark("flush.done");
         self.want_compaction(id);

@@ -30,6 +30,10 @@ pub struct Options {
     pub column_index_bytes: u32,
     /// Bytes of decompressed chunks that the shards' caches hold together (`file_cache_size`).
     pub chunk_cache_bytes: u64,
+    /// `key_cache_size`, in bytes.
+    pub key_cache_bytes: u64,
+    /// `row_cache_size`, in bytes; 0: no rows are kept.
+    pub row_cache_bytes: u64,
     /// `concurrent_compactors`.
     pub concurrent_compactors: usize,
     /// `compaction_throughput`, in bytes per second; 0 for no limit.

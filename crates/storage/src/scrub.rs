@@ -75,7 +75,13 @@ impl Node {
             };
             look.live.tables().iter().map(alone).collect()
         };
-        self.compact_on_demand(id, Work::Scrub(how, found), |_, look| each(look)).await
+        let done = self.compact_on_demand(id, Work::Scrub(how, found), |_, look| each(look)).await;
+        // Partitions may be found again, or gone.
+        let engine = self.engine()?;
+        for shard in 0..engine.shards().count() {
+            engine.shards().call(shard, move |engine| engine.forget_rows(id)).await?;
+        }
+        done
     }
 }
 

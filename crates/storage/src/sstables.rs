@@ -13,9 +13,10 @@ use sstable::statistics::Statistics;
 use sstable::table::{Index, IndexParts, Parts, Table};
 use types::hash::HashMap;
 
-use crate::chunk_cache::{ChunkCache, ChunkCacheStats, ChunkKey};
+use crate::caches::{CacheStats, ChunkKey, Clock};
 use crate::error::StorageError;
 use crate::memtable::KeyRef;
+use crate::read::Located;
 
 /// Bytes of a page of an index file, as they are cached.
 pub(crate) const INDEX_PAGE_BYTES: u64 = sstable::seal::INDEX_PAGE_BYTES as u64;
@@ -233,11 +234,15 @@ impl LiveSet {
     }
 }
 
-/// A shard's open files of SSTables, and its cached chunks.
+/// A shard's open files of SSTables, its cached chunks, and where it found keys.
 pub(crate) struct Files {
     env: Env,
     open: RefCell<HashMap<u64, Rc<Handles>>>,
-    cache: RefCell<ChunkCache>,
+    chunks: RefCell<Clock<ChunkKey, Rc<Vec<u8>>>>,
+    /// By an SSTable's number and a key, one after the other. Those of SSTables that are gone are never asked for, and
+    /// go first.
+    keys: RefCell<Clock<Rc<[u8]>, Located>>,
+    name: RefCell<Vec<u8>>,
 }
 
 /// The files that reads go to.
@@ -300,17 +305,71 @@ impl bti::Pages for TriePages<'_> {
 }
 
 impl Files {
-    pub fn new(env: &Env, cache_bytes: u64) -> Self {
+    pub fn new(env: &Env, chunk_bytes: usize, key_bytes: usize) -> Self {
         Self {
             env: env.clone(),
             open: RefCell::default(),
-            cache: RefCell::new(ChunkCache::new(cache_bytes as usize)),
+            chunks: RefCell::new(Clock::new(chunk_bytes)),
+            keys: RefCell::new(Clock::new(key_bytes)),
+            name: RefCell::default(),
         }
     }
 
     /// What the cache of chunks holds and did.
-    pub fn cache_stats(&self) -> ChunkCacheStats {
-        self.cache.borrow().stats()
+    pub fn chunk_stats(&self) -> CacheStats {
+        self.chunks.borrow().stats()
+    }
+
+    /// What the cache of places of keys holds and did.
+    pub fn key_stats(&self) -> CacheStats {
+        self.keys.borrow().stats()
+    }
+
+    pub fn set_chunk_limit(&self, bytes: usize) {
+        self.chunks.borrow_mut().set_limit(bytes);
+    }
+
+    pub fn set_key_limit(&self, bytes: usize) {
+        self.keys.borrow_mut().set_limit(bytes);
+    }
+
+    pub fn clear_chunks(&self) {
+        self.chunks.borrow_mut().clear();
+    }
+
+    pub fn clear_keys(&self) {
+        self.keys.borrow_mut().clear();
+    }
+
+    /// May places of keys be kept?
+    pub fn keeps_keys(&self) -> bool {
+        self.keys.borrow().limit() > 0
+    }
+
+    fn named_key<T>(
+        &self,
+        sstable: &SSTable,
+        key: KeyRef<'_>,
+        f: impl FnOnce(&mut Clock<Rc<[u8]>, Located>, &[u8]) -> T,
+    ) -> T {
+        let name = &mut *self.name.borrow_mut();
+        name.clear();
+        name.extend_from_slice(&sstable.number.to_be_bytes());
+        name.extend_from_slice(key.bytes);
+        f(&mut self.keys.borrow_mut(), name)
+    }
+
+    /// Where a key is in an SSTable, if it was found there of late.
+    pub fn kept_place(&self, sstable: &SSTable, key: KeyRef<'_>) -> Option<Located> {
+        self.named_key(sstable, key, |keys, name| keys.get(name).cloned())
+    }
+
+    /// Remembers where a key is in an SSTable.
+    pub fn keep_place(&self, sstable: &SSTable, key: KeyRef<'_>, located: &Located) {
+        self.named_key(sstable, key, |keys, name| {
+            let bytes = size_of::<[usize; 2]>() + name.len() + located.heap_bytes();
+            keys.put(name.into(), located.clone(), bytes);
+        });
     }
 
     /// Tables whose files are open.
@@ -346,7 +405,7 @@ impl Files {
     /// Forgets the files of a table that is gone.
     pub fn forget(&self, number: u64) {
         self.open.borrow_mut().remove(&number);
-        self.cache.borrow_mut().forget(number);
+        self.chunks.borrow_mut().forget(|key| key.sstable() == number);
     }
 
     /// The decompressed chunk that holds a position of the data, and where the chunk starts.
@@ -359,8 +418,8 @@ impl Files {
         let corrupt = |error| StorageError::corrupt(sstable.path(&Component::Data), error);
         let range = sstable.table.chunk_at(position).map_err(corrupt)?;
         let key = ChunkKey::Data(sstable.number, range.index as u64);
-        if let Some(chunk) = self.cache.borrow_mut().get(key) {
-            return Ok((range.start, chunk));
+        if let Some(chunk) = self.chunks.borrow_mut().get(&key) {
+            return Ok((range.start, Rc::clone(chunk)));
         }
         let handles = self.handles(sstable).await?;
         let buffer = Vec::with_capacity(range.length);
@@ -368,7 +427,7 @@ impl Files {
         result.map_err(|e| StorageError::io("cannot read", sstable.path(&Component::Data), e))?;
         let chunk = Rc::new(sstable.table.decode_chunk(range, &stored).map_err(corrupt)?);
         if keep {
-            self.cache.borrow_mut().put(key, Rc::clone(&chunk));
+            self.chunks.borrow_mut().put(key, Rc::clone(&chunk), chunk.capacity());
         }
         Ok((range.start, chunk))
     }
@@ -387,8 +446,8 @@ impl Files {
             IndexFile::Keys => ChunkKey::Index(sstable.number, page),
             IndexFile::Rows => ChunkKey::Rows(sstable.number, page),
         };
-        if let Some(bytes) = self.cache.borrow_mut().get(key) {
-            return Ok((start, bytes));
+        if let Some(bytes) = self.chunks.borrow_mut().get(&key) {
+            return Ok((start, Rc::clone(bytes)));
         }
         let (component, length) = file.of(sstable);
         let length = length.saturating_sub(start).min(INDEX_PAGE_BYTES) as usize;
@@ -406,7 +465,7 @@ impl Files {
         }
         let bytes = Rc::new(bytes);
         if keep {
-            self.cache.borrow_mut().put(key, Rc::clone(&bytes));
+            self.chunks.borrow_mut().put(key, Rc::clone(&bytes), bytes.capacity());
         }
         Ok((start, bytes))
     }

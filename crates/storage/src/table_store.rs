@@ -18,6 +18,9 @@ pub struct TableStore {
     /// Frozen memtables that no SSTable replaces yet, oldest first, by the flush that freed them.
     frozen: RefCell<Vec<(u64, Rc<Slot>)>>,
     live: RefCell<Arc<LiveSet>>,
+    /// Changes when what a cache keeps of its rows becomes worthless; no other table of the shard ever has the same.
+    rows_reset: Cell<u64>,
+    resets: Rc<Cell<u64>>,
     /// Counters for metrics.
     pub stats: TableStats,
 }
@@ -135,13 +138,20 @@ impl TableStats {
 
 impl TableStore {
     /// An empty one; `log_position` is where the log stands.
-    pub fn new(table: Arc<Table>, log_position: Position, weight: Weight) -> Rc<Self> {
+    pub fn new(
+        table: Arc<Table>,
+        log_position: Position,
+        weight: Weight,
+        resets: Rc<Cell<u64>>,
+    ) -> Rc<Self> {
         let memtable = Memtable::new(Arc::clone(&table), log_position);
         Rc::new(Self {
             table: RefCell::new(table),
             active: RefCell::new(Slot::new(memtable)),
             frozen: RefCell::default(),
             live: RefCell::default(),
+            rows_reset: Cell::new(next(&resets)),
+            resets,
             stats: TableStats::new(weight),
         })
     }
@@ -154,6 +164,9 @@ impl TableStore {
     /// Takes another definition of the table. Where the columns differ, writing goes on in a new memtable: the
     /// old one keeps its layout until it is flushed.
     pub fn set_table(&self, table: &Arc<Table>, log_position: Position) -> bool {
+        if !Arc::ptr_eq(&self.table.borrow(), table) {
+            self.reset_rows();
+        }
         let differs = self.table.borrow().layout != table.layout;
         *self.table.borrow_mut() = Arc::clone(table);
         if !differs {
@@ -165,6 +178,16 @@ impl TableStore {
         }
         self.freeze(ALTERED, log_position);
         true
+    }
+
+    /// What a cache keeps of its rows is kept under this number.
+    pub(crate) fn rows_reset(&self) -> u64 {
+        self.rows_reset.get()
+    }
+
+    /// What a cache keeps of its rows is worthless from now on.
+    pub(crate) fn reset_rows(&self) {
+        self.rows_reset.set(next(&self.resets));
     }
 
     /// The memtable that takes writes.
@@ -236,11 +259,17 @@ impl TableStore {
 
     /// Drops all that is in memory and all SSTables from view: TRUNCATE and DROP.
     pub fn clear(&self, log_position: Position) {
+        self.reset_rows();
         let fresh = Slot::new(Memtable::new(self.table(), log_position));
         *self.active.borrow_mut() = fresh;
         self.frozen.borrow_mut().clear();
         *self.live.borrow_mut() = Arc::default();
     }
+}
+
+fn next(numbers: &Cell<u64>) -> u64 {
+    numbers.set(numbers.get() + 1);
+    numbers.get()
 }
 
 /// Marks a memtable that an ALTER froze: the next flush takes it along.

@@ -9,6 +9,7 @@ use schema::{Table, TableId};
 use crate::commitlog::Position;
 use crate::engine::{Engine, FrozenShare};
 use crate::error::StorageError;
+use crate::flush_pace::Eager;
 use crate::node::{Node, sync_logs};
 use crate::snapshot::Snapshot;
 use crate::sstables::{LiveSet, SSTable};
@@ -29,6 +30,7 @@ impl Node {
         let engine = self.engine()?;
         let table = engine.store(id).map_err(E::from)?.table();
         let node_table = self.table(id);
+        let _eager = Eager::new(&self.flush_waiters);
         let _changing = node_table.changing.acquire(1).await;
         if let Some(aside) = node_table.aside.borrow().first() {
             let what = "it is put aside, and would be back after the table was emptied; repair or remove it, and start \
@@ -65,7 +67,12 @@ impl Node {
         *node_table.live.borrow_mut() = Arc::clone(&empty);
         for (shard, upto) in upto.into_iter().enumerate() {
             let live = Arc::clone(&empty);
-            let publish = move |engine: &Rc<Engine>| engine.flushed(id, flush, live, upto);
+            let publish = move |engine: &Rc<Engine>| {
+                if !engine.env().planted("row_cache_survives_truncate") {
+                    engine.forget_rows(id);
+                }
+                engine.flushed(id, flush, live, upto);
+            };
             engine.shards().call(shard, publish).await.map_err(StorageError::from)?;
         }
         self.delete_later(&engine, gone, transaction);

@@ -11,6 +11,7 @@ mod oracle;
 pub mod power;
 mod roundtrip;
 pub mod seeds;
+mod wide;
 
 use std::path::PathBuf;
 use std::process::Command;
@@ -28,7 +29,7 @@ const USAGE: &str = "campaign seeds|engine|conditions [FROM] [COUNT] | \
                      campaign fuzz [RUNS] [--seed N] | campaign hostile [SECONDS] | \
                      campaign oracle [--seed N] [--rounds N] | campaign differences | \
                      campaign applications [HOST] | campaign compaction [SEED] [SCENARIOS] | \
-                     campaign images [SEED [IMAGES]]";
+                     campaign images [SEED [IMAGES]] | campaign wide [ROWS]";
 
 /// `campaign NAME [OPTIONS]`
 pub fn run(args: &[String]) -> Outcome {
@@ -44,6 +45,7 @@ pub fn run(args: &[String]) -> Outcome {
         ["compaction", ref rest @ ..] => compaction::campaign(rest),
         ["images", ref rest @ ..] => images::campaign(rest),
         ["applications", ref rest @ ..] => applications::campaign(rest),
+        ["wide", ref rest @ ..] => wide::campaign(rest),
         ["roundtrip"] => roundtrip::campaign(),
         ["files", ref rest @ ..] => files::campaign(rest),
         _ => Err(USAGE.into()),

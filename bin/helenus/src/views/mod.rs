@@ -14,6 +14,7 @@ use cluster::virtual_tables::{
 use cluster::{Coordinator, RELEASE_VERSION};
 use metrics::{Name, Reading, Snapshot};
 use storage::shards::{HasShards, Stopping};
+use storage::{CacheKind, CacheStats};
 use types::Uuid;
 
 pub(crate) use journal::Journal;
@@ -145,32 +146,41 @@ impl Node {
         Ok(views.map(query).collect())
     }
 
-    /// The cache of chunks, and Cassandra's others, which this node has not and which have no capacity.
+    /// Its caches, and Cassandra's of counters, which this node has not and which has no capacity.
     async fn caches(&self) -> Result<Vec<Cache>, Stopping> {
-        let all = self.on_all(|node| (node.engine().chunk_cache_stats(), node.cache_rates.get()));
-        let none = |name| Cache {
-            name,
-            capacity: 0,
-            size: 0,
-            entries: 0,
-            requests: 0,
-            hits: 0,
-            request_rate: 0,
-            hit_rate: 0,
+        let look = |node: &Rc<Node>| {
+            (CacheKind::ALL.map(|kind| node.engine().cache_stats(kind)), node.cache_rates.get())
         };
-        let mut chunks = none("chunks");
-        let (mut requests, mut hits) = (0.0, 0.0);
-        for (stats, rates) in all.await? {
-            chunks.capacity += stats.capacity as i64;
-            chunks.size += stats.bytes as i64;
-            chunks.entries += stats.entries as i32;
-            chunks.requests += (stats.hits + stats.misses) as i64;
-            chunks.hits += stats.hits as i64;
-            requests += rates.requests;
-            hits += rates.hits;
-        }
-        (chunks.request_rate, chunks.hit_rate) = (requests as i64, hits as i64);
-        Ok(vec![chunks, none("counters"), none("keys"), none("rows")])
+        let shards = self.on_all(look).await?;
+        let cache = |name, kind| {
+            let mut all = CacheStats::default();
+            let mut rates = CacheRates::default();
+            let place = CacheKind::ALL.iter().position(|it| Some(*it) == kind);
+            for (stats, rate) in shards
+                .iter()
+                .filter_map(|(stats, rates)| Some((*stats.get(place?)?, *rates.get(place?)?)))
+            {
+                all += stats;
+                rates.requests += rate.requests;
+                rates.hits += rate.hits;
+            }
+            Cache {
+                name,
+                capacity: all.capacity as i64,
+                size: all.bytes as i64,
+                entries: all.entries as i32,
+                requests: all.requests() as i64,
+                hits: all.hits as i64,
+                request_rate: rates.requests as i64,
+                hit_rate: rates.hits as i64,
+            }
+        };
+        Ok(vec![
+            cache("chunks", Some(CacheKind::Chunks)),
+            cache("counters", None),
+            cache("keys", Some(CacheKind::Keys)),
+            cache("rows", Some(CacheKind::Rows)),
+        ])
     }
 
     /// What stands here where Cassandra has stages of threads: shards run all requests, so their number is the limit.

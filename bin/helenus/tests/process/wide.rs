@@ -2,8 +2,8 @@
 
 use std::time::Instant;
 
-use protocol::Consistency;
 use protocol::client::{BoundValue, Parameters};
+use protocol::{Consistency, ErrorDetail};
 
 use crate::client::Client;
 use crate::node::{Node, Place};
@@ -80,6 +80,14 @@ fn all_slices(client: &mut Client) {
     slice(client, &wide(" AND c < 10 ORDER BY c DESC"), 3, (0..10).rev());
 }
 
+/// All of it in one result is more than a result may take.
+fn refuses_all_at_once(client: &mut Client) {
+    let id = client.prepare("SELECT c, v FROM ks.wide WHERE k = 1");
+    let all = client.execute(&id, &Parameters::at(Consistency::One));
+    let error = all.expect_err("is far larger than the budget");
+    assert!(matches!(error, ErrorDetail::ReadFailure { .. }), "{error:?}");
+}
+
 /// The most memory that the process ever had, in bytes.
 fn peak_memory(node: &Node) -> u64 {
     let status = std::fs::read_to_string(format!("/proc/{}/status", node.pid())).unwrap();
@@ -110,6 +118,7 @@ fn a_wide_partition_fits_the_budget() {
     all_slices(&mut client);
     node.verb(&["compact", "ks", "wide"]);
     all_slices(&mut client);
+    refuses_all_at_once(&mut client);
     println!("all in {:?}, peak {} bytes", started.elapsed(), peak_memory(&node));
     let peak = peak_memory(&node);
     assert!(peak < BUDGET, "{peak} bytes");

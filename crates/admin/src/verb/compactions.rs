@@ -1,7 +1,7 @@
 //! Verbs of compaction: `tools.nodetool.Compact`, `Stop`, `SetCompactionThroughput` and their kin.
 
 use super::args::Args;
-use super::{Selection, Verb, VerbError, selection};
+use super::{Selection, Verb, VerbError, refused, selection};
 use crate::operator::{NewImport, StopWhich, TableName};
 
 /// Kinds of compactions as the operator writes them and as they are shown (`OperationType`).
@@ -21,10 +21,6 @@ const KINDS: &[(&str, &str)] = &[
     ("VERIFY", "Verify"),
     ("VIEW_BUILD", "View build"),
 ];
-
-fn refused<T>(text: impl Into<String>) -> Result<T, VerbError> {
-    Err(VerbError::Arguments(text.into()))
-}
 
 pub(super) fn compact(args: &mut Args) -> Result<Verb, VerbError> {
     args.not_served(&["-st", "--start-token"])?;

@@ -2,14 +2,16 @@
 //! (`tools.NodeTool`, `tools.nodetool.*`, which parses with airline).
 
 mod args;
+mod caches;
 mod compactions;
 mod help;
+mod io;
 mod names;
 mod snapshots;
 mod sstables;
 
 use crate::guardrails::{Category, Shown};
-use crate::operator::{NewImport, Scrub, Snapshots, StopWhich, TableName, Verify};
+use crate::operator::{CacheName, NewImport, Scrub, Snapshots, StopWhich, TableName, Verify};
 use crate::timeout::{Timeout, UnknownTimeout};
 use args::Args;
 pub use help::help;
@@ -65,6 +67,17 @@ pub enum Verb {
         cells: bool,
         /// How many SSTables at a time.
         jobs: i64,
+    },
+    /// Empties a cache.
+    InvalidateCache(CacheName),
+    /// Sets what caches may hold, in MiB, until the next start.
+    SetCacheCapacity {
+        /// Of keys.
+        keys: i32,
+        /// Of rows.
+        rows: i32,
+        /// Of counters.
+        counters: i32,
     },
     /// How few and how many SSTables of a table are compacted at once.
     GetCompactionThreshold(TableName),
@@ -162,6 +175,15 @@ pub enum Verb {
     Info {
         /// Every token on a line of its own.
         tokens: bool,
+    },
+    /// The pattern of I/O.
+    IoStats {
+        /// Of the last so many.
+        seconds: u64,
+        /// For programs.
+        json: bool,
+        /// With each window.
+        windows: bool,
     },
     /// The snapshots.
     ListSnapshots {
@@ -402,11 +424,16 @@ impl Verb {
                 args.not_served(&["-O", "--out-of-range-ops"])?;
                 Self::Info { tokens: args.flag(&["-T", "--tokens"]) }
             }
+            "invalidatecountercache" => Self::InvalidateCache(CacheName::Counters),
+            "invalidatekeycache" => Self::InvalidateCache(CacheName::Keys),
+            "invalidaterowcache" => Self::InvalidateCache(CacheName::Rows),
+            "iostats" => io::stats(args)?,
             "listsnapshots" => snapshots::list(args),
             "refreshsizeestimates" => Self::RefreshSizeEstimates,
             "refresh" => Self::Refresh(args.rest()),
             "relocatesstables" => sstables::relocate(args)?,
             "scrub" => sstables::scrub(args)?,
+            "setcachecapacity" => caches::set_capacity(args)?,
             "setcompactionthreshold" => sstables::set_thresholds(args)?,
             "setcompactionthroughput" => compactions::set_throughput(args)?,
             "setconcurrentcompactors" => compactions::set_concurrent(args)?,
@@ -431,6 +458,10 @@ impl Verb {
             other => return Err(VerbError::NotServed(other.to_owned())),
         })
     }
+}
+
+fn refused<T>(text: impl Into<String>) -> Result<T, VerbError> {
+    Err(VerbError::Arguments(text.into()))
 }
 
 fn selection(args: &mut Args) -> Selection {

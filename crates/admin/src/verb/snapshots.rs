@@ -3,7 +3,7 @@
 use types::CqlType;
 
 use super::args::Args;
-use super::{Verb, VerbError};
+use super::{Verb, VerbError, refused};
 use crate::operator::{OperatorError, Snapshots, TableName};
 
 /// The shortest time that a snapshot may be told to stay, in seconds.
@@ -16,10 +16,6 @@ const UNIT_NAMES: [&str; 7] =
     ["NANOSECONDS", "MICROSECONDS", "MILLISECONDS", "SECONDS", "MINUTES", "HOURS", "DAYS"];
 /// The longest name of a file.
 const NAME_BYTES_MAX: usize = 255;
-
-fn refused<T>(text: impl Into<String>) -> Result<T, VerbError> {
-    Err(VerbError::Arguments(text.into()))
-}
 
 pub(super) fn snapshot(args: &mut Args) -> Result<Verb, VerbError> {
     let table = args.value(&["-cf", "--column-family", "--table"])?;

@@ -2,7 +2,7 @@
 //! `Cleanup`, `RelocateSSTables`.
 
 use super::args::Args;
-use super::{Verb, VerbError, selection};
+use super::{Verb, VerbError, refused, selection};
 use crate::operator::{Scrub, TableName, Verify};
 
 /// What is said where `verify` is not forced.
@@ -76,10 +76,6 @@ pub(super) fn relocate(args: &mut Args) -> Result<Verb, VerbError> {
     Ok(Verb::RelocateSSTables(selection(args)))
 }
 
-fn refused<T>(text: &str) -> Result<T, VerbError> {
-    Err(VerbError::Arguments(text.to_owned()))
-}
-
 /// The table of `ks table`, and what follows.
 fn table<const N: usize>(
     args: &mut Args,
@@ -107,7 +103,7 @@ pub(super) fn set_thresholds(args: &mut Args) -> Result<Verb, VerbError> {
     let (of, [min, max]) = table(args, otherwise)?;
     let number = |text: &str| match text.parse::<i32>() {
         Ok(number) => Ok(number),
-        Err(_) => refused(&format!("For input string: \"{text}\"")),
+        Err(_) => refused(format!("For input string: \"{text}\"")),
     };
     let (min, max) = (number(&min)?, number(&max)?);
     let (Ok(least), Ok(most)) = (u32::try_from(min), u32::try_from(max)) else {

@@ -181,6 +181,28 @@ impl Coordinator {
         ErrorResponse::read_aborted(consistency, false, &why, &failures)
     }
 
+    /// Bytes of cells that a result without pages may have.
+    pub(super) fn unpaged_bytes_max(&self) -> usize {
+        let budget = self.config.memory_budget.unwrap_or(config::MEMORY_BUDGET);
+        usize::try_from(budget / super::UNPAGED_PART).unwrap_or(usize::MAX)
+    }
+
+    /// The answer to a read without pages whose result would take too much memory.
+    pub(super) fn unpaged_too_large(
+        &self,
+        table: &Table,
+        bytes_max: usize,
+        consistency: Consistency,
+    ) -> ErrorResponse {
+        let name = format!("{}.{}", maybe_quote(&table.keyspace), maybe_quote(&table.name));
+        let most = grouped(bytes_max as u64);
+        let why = format!(
+            "Read on table {name} has a result of more than {most} bytes, which only pages can have"
+        );
+        let failures = self.failure(FailureReason::ReadSize);
+        ErrorResponse::read_aborted(consistency, true, &why, &failures)
+    }
+
     /// What a statement is restricted to, whatever page of it is read.
     pub(super) fn restricted_to(
         &self,

@@ -33,6 +33,8 @@ use shard::{
 
 /// A page ends early at this many bytes of cells, where the client asked for pages.
 const PAGE_BYTES_MAX: usize = 4 << 20;
+/// A result without pages has at most this part of the memory budget in cells.
+const UNPAGED_PART: u64 = 8;
 
 /// Rows that are fetched at once for an aggregation that has to take them in order (Cassandra's page size for
 /// its aggregations).
@@ -112,7 +114,7 @@ impl Coordinator {
             read: Arc::clone(&read),
             version: request.version.number(),
             now_millis: now.millis,
-            bytes_max: if paged { PAGE_BYTES_MAX } else { usize::MAX },
+            bytes_max: if paged { PAGE_BYTES_MAX } else { self.unpaged_bytes_max() },
             aggregate: self.aggregate(select, &read),
             thresholds: self.thresholds(table),
             trace: request.trace().clone(),
@@ -172,6 +174,9 @@ impl Coordinator {
             limited(&|| Size::of_row(&cells, columns), warnings)?;
             let metadata = Arc::clone(metadata);
             return Ok(Page { metadata, rows: 1, cells, paging_state: None });
+        }
+        if !paged && merged.cells.len() + merged.left_out.1 >= task.bytes_max {
+            return Err(self.unpaged_too_large(table, task.bytes_max, consistency));
         }
         limited(&|| Size::of(&merged, columns), warnings)?;
         let paging_state = merged.last.as_ref().filter(|_| paged && merged.full).and_then(|last| {

@@ -442,7 +442,11 @@ async fn read_partition(
     trace.note(engine.env(), || {
         format!("Executing single-partition query on {}", task.table().name)
     });
-    let opened = engine.traced_partition(task.table(), key.as_ref(), &slices, trace).await?;
+    let (table, wanted) = (task.table(), key.as_ref());
+    let opened = match read.target {
+        Target::Keys(_) => engine.traced_partition(table, wanted, &slices, trace).await?,
+        Target::Range { .. } => engine.scanned_partition(table, wanted, &slices, trace).await?,
+    };
     let Some(mut rows) = opened else {
         engine.read_ended(task.table().id, started, 0);
         return Ok(None);

@@ -150,6 +150,8 @@ fn plan(cell: Cell) -> Plan {
     plan.options.commitlog_bytes = 4 << 20;
     // nothing is answered from memory
     plan.options.chunk_cache_bytes = 0;
+    plan.options.key_cache_bytes = 0;
+    plan.options.row_cache_bytes = 0;
     plan.options.compaction_bytes_per_second = 0;
     if cell.best_effort {
         plan.options.disk.on_failure = storage::OnDiskFailure::BestEffort;

@@ -50,7 +50,7 @@ impl Shadow {
             if !is_newer || !other.table.may_contain(key.token, key.bytes) {
                 continue;
             }
-            let Some(located) = locate(files, other, key).await? else { continue };
+            let Some(located) = locate(files, other, key, false).await? else { continue };
             let all = Slices::all(false);
             let cursor = SSTableCursor::open_at(files, other, key, located, table, all, false);
             sources.push(Source::SSTable(Box::new(cursor.await?)));

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use env::Class;
 use rows::{Deletion, RowRef, Unfiltered};
 use schema::Table;
 use sstable::writer::WriterOptions;
@@ -17,6 +18,9 @@ use crate::node::{Node, NodeTable};
 use crate::output::Output;
 use crate::sstables::SSTable;
 use crate::transaction::{Place, Transaction, remove_descriptor};
+
+/// The operation that frees memory, in the name of its transaction.
+pub(crate) const FLUSH: &str = "flush";
 
 /// What is being written.
 pub(crate) struct Outputs<'a> {
@@ -85,8 +89,10 @@ impl<'a> Outputs<'a> {
         self.done.push((directory.clone(), descriptor));
         let mut options = self.options.clone();
         options.level = self.splitter.level() as i32;
-        self.current =
-            Some(Output::create(self.engine, self.table, &directory, descriptor, options).await?);
+        let class = if self.operation == FLUSH { Class::Flush } else { Class::Compaction };
+        let output =
+            Output::create(self.engine, class, self.table, &directory, descriptor, options).await?;
+        self.current = Some(output);
         Ok(())
     }
 

@@ -1,12 +1,13 @@
 //! The blocks that a partition's rows lie in, by whatever index the SSTable has of them.
 
+use std::rc::Rc;
+
 use rows::{BoundRef, Deletion, Layout};
 use sstable::bti::{RowBlock, TrieCursor, bound_bytes};
 use sstable::descriptor::Component;
 use sstable::index::Promoted;
-use sstable::table::format;
 
-use super::locate::RowsIndex;
+use super::locate::{RowsIndex, parse_promoted};
 use crate::error::StorageError;
 use crate::sstables::{Files, IndexFile, SSTable, TriePages};
 
@@ -54,7 +55,7 @@ pub(crate) struct Blocks {
 enum Kind {
     /// All is one block.
     One,
-    Promoted(Promoted),
+    Promoted(Rc<Promoted>),
     /// The cursor stands at the block that was last given out.
     Trie(TrieCursor),
 }
@@ -69,14 +70,8 @@ impl Blocks {
     ) -> Result<Self, StorageError> {
         let index = match rows {
             RowsIndex::None => Kind::One,
-            RowsIndex::Promoted(bytes) => {
-                let format = format(sstable.table.descriptor.version);
-                let promoted = Promoted::read(&sstable.table.layout, format, &bytes);
-                Kind::Promoted(
-                    promoted
-                        .map_err(|e| StorageError::corrupt(sstable.path(&Component::Index), e))?,
-                )
-            }
+            RowsIndex::Promoted(bytes) => Kind::Promoted(parse_promoted(sstable, &bytes)?),
+            RowsIndex::Parsed(promoted) => Kind::Promoted(promoted),
             RowsIndex::Trie(root) => Kind::Trie(TrieCursor::new(root)),
         };
         Ok(Self { start, body, index })

@@ -7,26 +7,30 @@ use sstable::bti::{
     ENTRY_BYTES_MAX, PartitionPlace, Partitions, RowsEntry, TrieCursor, key_bytes, key_hash_byte,
 };
 use sstable::descriptor::Component;
-use sstable::index::{Found, read_entry};
+use sstable::index::{Found, Promoted, read_entry};
 use sstable::summary::Summary;
-use sstable::table::{Index, order};
+use sstable::table::{Index, format, order};
 
 use crate::error::StorageError;
 use crate::memtable::KeyRef;
 use crate::sstables::{Files, IndexFile, SSTable, TriePages};
 
 /// Where an index entry points.
+#[derive(Clone, Debug)]
 pub(crate) struct Located {
     pub position: u64,
     pub rows: RowsIndex,
 }
 
 /// What the index has of a partition's rows.
+#[derive(Clone, Debug)]
 pub(crate) enum RowsIndex {
     /// Nothing: it is narrow.
     None,
     /// The promoted index, not yet parsed.
     Promoted(Vec<u8>),
+    /// The same, parsed.
+    Parsed(Rc<Promoted>),
     /// A trie of `Rows.db`, by its root.
     Trie(u64),
 }
@@ -38,8 +42,49 @@ impl RowsIndex {
     }
 }
 
-/// Looks a key up in the index.
+impl Located {
+    /// Bytes of memory that it points to.
+    pub fn heap_bytes(&self) -> usize {
+        match &self.rows {
+            RowsIndex::None | RowsIndex::Trie(_) => 0,
+            RowsIndex::Promoted(bytes) => bytes.capacity(),
+            RowsIndex::Parsed(promoted) => promoted.heap_bytes(),
+        }
+    }
+}
+
+/// Parses the promoted index of an entry.
+pub(super) fn parse_promoted(
+    sstable: &SSTable,
+    bytes: &[u8],
+) -> Result<Rc<Promoted>, StorageError> {
+    let format = format(sstable.table.descriptor.version);
+    let promoted = Promoted::read(&sstable.table.layout, format, bytes);
+    promoted.map(Rc::new).map_err(|e| StorageError::corrupt(sstable.path(&Component::Index), e))
+}
+
+/// Looks a key up where it was found before, if that is kept of the table's keys, else in the index.
 pub(crate) async fn locate(
+    files: &Files,
+    sstable: &SSTable,
+    key: KeyRef<'_>,
+    is_kept: bool,
+) -> Result<Option<Located>, StorageError> {
+    if !is_kept || !files.keeps_keys() {
+        return look_up(files, sstable, key).await;
+    }
+    if let Some(located) = files.kept_place(sstable, key) {
+        return Ok(Some(located));
+    }
+    let Some(mut located) = look_up(files, sstable, key).await? else { return Ok(None) };
+    if let RowsIndex::Promoted(bytes) = &located.rows {
+        located.rows = RowsIndex::Parsed(parse_promoted(sstable, bytes)?);
+    }
+    files.keep_place(sstable, key, &located);
+    Ok(Some(located))
+}
+
+async fn look_up(
     files: &Files,
     sstable: &SSTable,
     key: KeyRef<'_>,

@@ -3,15 +3,17 @@
 use std::rc::Rc;
 use std::sync::Arc;
 
+use env::Env;
 use rows::{
     Deletion, Heads, RowBuilder, RowRef, Step, Unfiltered, UnfilteredMerger, filter_row,
     merge_versions,
 };
 use schema::Table;
 
+use crate::caches::CachedRows;
 use crate::engine::Engine;
 use crate::error::StorageError;
-use crate::memtable::{KeyRef, MemtableCursor};
+use crate::memtable::{KeyRef, MemtableCursor, PartitionKey};
 use crate::read::{SSTableCursor, Slices};
 use crate::sstables::{Files, LiveSet, SSTable};
 use crate::table_store::TableStore;
@@ -57,15 +59,70 @@ impl Source {
 }
 
 /// Names the SSTables that need not be looked at, for a trace.
-fn note_skipped(trace: &Trace, engine: &Engine, live: &LiveSet, key: KeyRef<'_>) {
+fn note_skipped(trace: &Trace, env: &Env, live: &LiveSet, key: KeyRef<'_>) {
     let holds = |sstable: &SSTable| sstable.table.may_contain(key.token, key.bytes);
     for sstable in live.tables().iter().filter(|sstable| !holds(sstable)) {
         let id = sstable.table.descriptor.id;
-        trace.note(&engine.env, || format!("Bloom filter allows skipping sstable {id}"));
+        trace.note(env, || format!("Bloom filter allows skipping sstable {id}"));
+    }
+}
+
+/// Where a partition is read from.
+struct Origin<'a> {
+    files: &'a Files,
+    env: &'a Env,
+    store: &'a TableStore,
+    key: KeyRef<'a>,
+    /// What is read comes in this layout.
+    table: &'a Arc<Table>,
+}
+
+impl Origin<'_> {
+    /// All that holds a part of it.
+    async fn sources(&self, slices: &Slices, trace: &Trace) -> Result<Vec<Source>, StorageError> {
+        let Self { files, env, store, key, table } = *self;
+        let mut sources = Vec::new();
+        store.for_each_memtable(|slot| {
+            let cursor = MemtableCursor::open(slot, key, table, slices.clone());
+            sources.extend(cursor.map(|cursor| Source::Memtable(Box::new(cursor))));
+        });
+        if !sources.is_empty() {
+            trace.note(env, || "Merging memtable contents".to_owned());
+        }
+        let live = store.live();
+        if trace.is_on() {
+            note_skipped(trace, env, &live, key);
+        }
+        let looked_at = live.tables().len() as u64;
+        store.stats.filter_checks.set(store.stats.filter_checks.get() + looked_at);
+        for sstable in live.candidates(key) {
+            let cursor = SSTableCursor::open(files, sstable, key, table, slices.clone()).await?;
+            trace.note(env, || {
+                let found = if cursor.is_some() { "entry found" } else { "lookup allows skipping" };
+                format!("Partition index {found} for sstable {}", sstable.table.descriptor.id)
+            });
+            if cursor.is_none() {
+                store.stats.filter_misses.set(store.stats.filter_misses.get() + 1);
+            }
+            sources.extend(cursor.map(|cursor| Source::SSTable(Box::new(cursor))));
+        }
+        trace.note(env, || {
+            let of = sources.iter().filter(|source| matches!(source, Source::SSTable(_))).count();
+            format!("Merged data from memtables and {of} sstables")
+        });
+        Ok(sources)
     }
 }
 
 struct Sources(Vec<Source>);
+
+/// What of a partition comes after the rows that a cache had.
+struct Rest {
+    env: Env,
+    store: Rc<TableStore>,
+    key: PartitionKey,
+    slices: Slices,
+}
 
 impl Heads for Sources {
     fn sources(&self) -> usize {
@@ -88,6 +145,7 @@ pub struct PartitionCursor {
     builder: RowBuilder,
     /// What `next` returned, packed.
     current: Vec<u8>,
+    rest: Option<Box<Rest>>,
 }
 
 impl PartitionCursor {
@@ -103,38 +161,46 @@ impl PartitionCursor {
         trace: &Trace,
     ) -> Result<Option<Self>, StorageError> {
         let table = store.table();
-        let mut sources = Vec::new();
-        store.for_each_memtable(|slot| {
-            let cursor = MemtableCursor::open(slot, key, &table, slices.clone());
-            sources.extend(cursor.map(|cursor| Source::Memtable(Box::new(cursor))));
-        });
-        if !sources.is_empty() {
-            trace.note(&engine.env, || "Merging memtable contents".to_owned());
-        }
-        let live = store.live();
-        if trace.is_on() {
-            note_skipped(trace, engine, &live, key);
-        }
-        let looked_at = live.tables().len() as u64;
-        store.stats.filter_checks.set(store.stats.filter_checks.get() + looked_at);
-        for sstable in live.candidates(key) {
-            let cursor =
-                SSTableCursor::open(&engine.files, sstable, key, &table, slices.clone()).await?;
-            trace.note(&engine.env, || {
-                let found = if cursor.is_some() { "entry found" } else { "lookup allows skipping" };
-                format!("Partition index {found} for sstable {}", sstable.table.descriptor.id)
-            });
-            if cursor.is_none() {
-                store.stats.filter_misses.set(store.stats.filter_misses.get() + 1);
-            }
-            sources.extend(cursor.map(|cursor| Source::SSTable(Box::new(cursor))));
-        }
-        trace.note(&engine.env, || {
-            let of = sources.iter().filter(|source| matches!(source, Source::SSTable(_))).count();
-            format!("Merged data from memtables and {of} sstables")
-        });
+        let origin = Origin { files: &engine.files, env: &engine.env, store, key, table: &table };
+        let sources = origin.sources(slices, trace).await?;
         let files = &engine.files;
         Ok((!sources.is_empty()).then(|| Self::merge(files, table, sources, slices.reversed())))
+    }
+
+    /// Opens a partition of which the first rows are kept, if they are of use for these slices.
+    pub(crate) fn open_kept(
+        engine: &Engine,
+        store: &Rc<TableStore>,
+        key: KeyRef<'_>,
+        slices: &Slices,
+        rows: &CachedRows,
+    ) -> Option<Option<Self>> {
+        let table = store.table();
+        let (kept, rest) = rows.split(&table.layout, slices)?;
+        let reversed = slices.reversed();
+        let kept = rows.read(key, &table, kept).map(|cursor| {
+            let source = Source::Memtable(Box::new(cursor));
+            let mut cursor = Self::merge(&engine.files, table, vec![source], reversed);
+            cursor.rest = rest.map(|slices| {
+                let (env, store) = (engine.env.clone(), Rc::clone(store));
+                Box::new(Rest { env, store, key: key.to_owned(), slices })
+            });
+            cursor
+        });
+        Some(kept)
+    }
+
+    /// Goes on after the rows that a cache had.
+    async fn go_on(&mut self, rest: &Rest) -> Result<(), StorageError> {
+        let Rest { env, store, key, slices } = rest;
+        env.mark("rows.rest");
+        let (files, table) = (Rc::clone(&self.files), Arc::clone(&self.table));
+        let origin = Origin { files: &files, env, store, key: key.as_ref(), table: &table };
+        let sources = origin.sources(slices, &Trace::OFF).await?;
+        let deletion = sources.iter().map(Source::deletion).fold(self.deletion, Deletion::max);
+        self.merger = UnfilteredMerger::new(sources.len(), deletion, false);
+        self.sources = Sources(sources);
+        Ok(())
     }
 
     pub(crate) fn merge(
@@ -166,6 +232,7 @@ impl PartitionCursor {
             merger,
             builder,
             current: Vec::new(),
+            rest: None,
         }
     }
 
@@ -203,7 +270,10 @@ impl PartitionCursor {
             }
             self.current.clear();
             match self.merger.step(&self.table.layout, &self.sources, &mut self.builder) {
-                Step::End => return Ok(None),
+                Step::End => match self.rest.take() {
+                    None => return Ok(None),
+                    Some(rest) => self.go_on(&rest).await?,
+                },
                 Step::Nothing => {}
                 // Copied, so that the sources may move on while the caller still looks at it.
                 Step::Next(unfiltered) => {

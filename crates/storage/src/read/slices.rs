@@ -27,6 +27,12 @@ impl Slices {
         self.reversed
     }
 
+    /// Do they begin where the partition does, and are read from there?
+    pub fn from_the_start(&self) -> bool {
+        let first = self.ranges.first();
+        !self.reversed && first.is_some_and(|(start, _)| start.as_ref() == BoundRef::BOTTOM)
+    }
+
     /// The slices in clustering order.
     pub fn ranges(&self) -> &[(Bound, Bound)] {
         &self.ranges

@@ -70,7 +70,8 @@ impl SSTableCursor {
         table: &Arc<Table>,
         slices: Slices,
     ) -> Result<Option<Self>, StorageError> {
-        let Some(located) = locate(files, sstable, key).await? else { return Ok(None) };
+        let is_kept = table.params.caching.keys;
+        let Some(located) = locate(files, sstable, key, is_kept).await? else { return Ok(None) };
         Self::open_at(files, sstable, key, located, table, slices, true).await.map(Some)
     }
 

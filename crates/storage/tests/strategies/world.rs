@@ -468,6 +468,8 @@ async fn shard(
         cleanup_threshold: 0.9,
         column_index_bytes: 4 << 10,
         chunk_cache_bytes: 64 << 10,
+        key_cache_bytes: 16 << 10,
+        row_cache_bytes: 16 << 10,
         incremental_backups: false,
         flush_compression: FlushCompression::Fast,
         uuid_identifiers: false,

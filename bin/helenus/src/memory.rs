@@ -1,0 +1,96 @@
+//! What of the node's memory goes where: one budget, and the named limits that share it.
+
+use config::{Config, MEMORY_BUDGET};
+
+const MIB: u64 = 1 << 20;
+/// `key_cache_size` where the configuration does not say: a 20th of the budget, and no more than this (Cassandra's).
+const KEY_CACHE_MAX: u64 = 100 * MIB;
+/// `prepared_statements_cache_size` where the configuration does not say: Cassandra's least.
+const PREPARED: u64 = 10 * MIB;
+
+/// The limits of a node, in bytes; each shard has its part of each but that of prepared statements, which all keep.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Memory {
+    /// `memory_budget`, where Cassandra has its heap: what the limits below share, and all that is not named.
+    pub budget: u64,
+    /// `memtable_heap_space` and `memtable_offheap_space`: past them writes wait for a flush. A quarter.
+    pub memtables: u64,
+    /// `file_cache_size`: chunks of SSTables, decompressed, and pages of their indexes. A quarter.
+    pub chunks: u64,
+    /// `key_cache_size`: where keys are in SSTables, and the promoted indexes of wide partitions.
+    pub keys: u64,
+    /// `row_cache_size`: the first rows of partitions, for tables whose `caching` asks for it. None.
+    pub rows: u64,
+    /// `prepared_statements_cache_size`.
+    pub prepared: u64,
+    /// `native_transport_max_request_data_in_flight`: past it requests are refused or wait. A tenth.
+    pub in_flight: u64,
+    /// `native_transport_max_request_data_in_flight_per_ip`. A 40th.
+    pub in_flight_per_ip: u64,
+}
+
+impl Memory {
+    /// As configured.
+    pub fn of(config: &Config) -> Self {
+        let budget = config.memory_budget.unwrap_or(MEMORY_BUDGET);
+        let transport = &config.native_transport;
+        Self {
+            budget,
+            memtables: config.memtable_space.unwrap_or(budget / 4),
+            chunks: config.file_cache_size.unwrap_or(budget / 4),
+            keys: config.key_cache_size.unwrap_or((budget / 20).clamp(MIB, KEY_CACHE_MAX)),
+            rows: config.row_cache_size,
+            prepared: config.prepared_statements_cache_size.unwrap_or(PREPARED),
+            in_flight: transport.max_in_flight.unwrap_or(budget / 10),
+            in_flight_per_ip: transport.max_in_flight_per_ip.unwrap_or(budget / 40),
+        }
+    }
+
+    fn named(&self) -> [(&'static str, u64); 6] {
+        [
+            ("memtable_heap_space and memtable_offheap_space", self.memtables),
+            ("file_cache_size", self.chunks),
+            ("key_cache_size", self.keys),
+            ("row_cache_size", self.rows),
+            ("prepared_statements_cache_size", self.prepared),
+            ("native_transport_max_request_data_in_flight", self.in_flight),
+        ]
+    }
+
+    /// What the operator should know of limits that together are more than the budget.
+    pub fn note(&self) -> Option<String> {
+        let sum = self.named().iter().map(|(_, bytes)| bytes).sum::<u64>();
+        (sum > self.budget).then(|| {
+            let shown = |(name, bytes): &(&str, u64)| format!("{name} {} MiB", bytes / MIB);
+            let all = self.named().iter().map(shown).collect::<Vec<_>>().join(", ");
+            let (sum, budget) = (sum.div_ceil(MIB), self.budget / MIB);
+            format!("limits of {sum} MiB share a memory_budget of {budget} MiB: {all}")
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn memory(yaml: &str) -> Memory {
+        Memory::of(&Config::from_yaml(yaml).unwrap())
+    }
+
+    #[test]
+    fn each_limit_is_what_was_asked_for_or_a_part_of_the_budget() {
+        let of = memory("memory_budget: 512MiB");
+        assert_eq!((of.memtables, of.chunks, of.rows), (128 * MIB, 128 * MIB, 0));
+        assert_eq!((of.keys, of.prepared), (512 * MIB / 20, PREPARED));
+        assert_eq!(memory("memory_budget: 16GiB").keys, 100 * MIB);
+        let of = memory("file_cache_size: 7MiB\nkey_cache_size: 0MiB\nrow_cache_size: 9MiB");
+        assert_eq!((of.chunks, of.keys, of.rows), (7 * MIB, 0, 9 * MIB));
+    }
+
+    #[test]
+    fn limits_that_are_more_than_the_budget_are_said() {
+        assert_eq!(memory("memory_budget: 64MiB").note(), None);
+        let note = memory("memory_budget: 64MiB\nrow_cache_size: 64MiB").note();
+        assert!(note.is_some_and(|note| note.contains("row_cache_size 64 MiB")));
+    }
+}

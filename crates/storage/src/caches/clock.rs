@@ -1,0 +1,250 @@
+//! A map that is bounded in bytes; what was not asked for of late goes to make room (CLOCK).
+
+use std::borrow::Borrow;
+use std::hash::Hash;
+
+use types::hash::HashMap;
+
+use super::CacheStats;
+
+#[derive(Debug)]
+struct Entry<K, V> {
+    key: K,
+    value: V,
+    bytes: usize,
+    /// Was it asked for since the hand last passed?
+    used: bool,
+}
+
+/// The map. Keys are held twice, so they should be small or shared.
+#[derive(Debug)]
+pub(crate) struct Clock<K, V> {
+    limit: usize,
+    bytes: usize,
+    places: HashMap<K, usize>,
+    entries: Vec<Entry<K, V>>,
+    hand: usize,
+    hits: u64,
+    misses: u64,
+    evictions: u64,
+}
+
+impl<K: Clone + Eq + Hash, V> Clock<K, V> {
+    /// What an entry takes beside what its key and value point to: its place, the way there, and as much again that
+    /// growing leaves free.
+    const OVERHEAD: usize = 2 * (size_of::<Entry<K, V>>() + size_of::<(K, usize)>() + 1);
+
+    /// A map of at most `limit` bytes.
+    pub fn new(limit: usize) -> Self {
+        Self {
+            limit,
+            bytes: 0,
+            places: HashMap::default(),
+            entries: Vec::new(),
+            hand: 0,
+            hits: 0,
+            misses: 0,
+            evictions: 0,
+        }
+    }
+
+    /// What it holds and did.
+    pub fn stats(&self) -> CacheStats {
+        CacheStats {
+            hits: self.hits,
+            misses: self.misses,
+            evictions: self.evictions,
+            entries: self.entries.len() as u64,
+            bytes: self.bytes as u64,
+            capacity: self.limit as u64,
+        }
+    }
+
+    /// Bytes that it may hold; 0: nothing is ever kept.
+    pub fn limit(&self) -> usize {
+        self.limit
+    }
+
+    /// Another limit from now on.
+    pub fn set_limit(&mut self, limit: usize) {
+        self.limit = limit;
+        self.make_room(0);
+    }
+
+    /// What is kept of a key.
+    pub fn get<Q>(&mut self, key: &Q) -> Option<&V>
+    where
+        K: Borrow<Q>,
+        Q: Hash + Eq + ?Sized,
+    {
+        let entry = self.places.get(key).and_then(|place| self.entries.get_mut(*place));
+        match entry {
+            Some(entry) => {
+                entry.used = true;
+                self.hits += 1;
+                Some(&entry.value)
+            }
+            None => {
+                self.misses += 1;
+                None
+            }
+        }
+    }
+
+    /// What is kept of a key, without asking for it.
+    pub fn peek<Q>(&self, key: &Q) -> Option<&V>
+    where
+        K: Borrow<Q>,
+        Q: Hash + Eq + ?Sized,
+    {
+        let entry = self.places.get(key).and_then(|place| self.entries.get(*place));
+        entry.map(|entry| &entry.value)
+    }
+
+    /// Keeps a value that points to so many bytes, with its key; others go to make room. One that is there already
+    /// goes, too. False if it does not fit.
+    pub fn put(&mut self, key: K, value: V, bytes: usize) -> bool {
+        let bytes = bytes + Self::OVERHEAD;
+        self.remove(&key);
+        if bytes > self.limit {
+            return false;
+        }
+        self.make_room(bytes);
+        self.bytes += bytes;
+        self.places.insert(key.clone(), self.entries.len());
+        self.entries.push(Entry { key, value, bytes, used: false });
+        true
+    }
+
+    /// Drops what is kept of a key.
+    pub fn remove<Q>(&mut self, key: &Q)
+    where
+        K: Borrow<Q>,
+        Q: Hash + Eq + ?Sized,
+    {
+        if let Some(place) = self.places.get(key).copied() {
+            self.remove_at(place);
+        }
+    }
+
+    /// Drops what is kept of some keys.
+    pub fn forget(&mut self, goes: impl Fn(&K) -> bool) {
+        let mut place = 0;
+        while let Some(entry) = self.entries.get(place) {
+            match goes(&entry.key) {
+                true => self.remove_at(place),
+                false => place += 1,
+            }
+        }
+    }
+
+    /// Drops everything.
+    pub fn clear(&mut self) {
+        self.places = HashMap::default();
+        self.entries = Vec::new();
+        self.bytes = 0;
+    }
+
+    fn make_room(&mut self, bytes: usize) {
+        while self.bytes + bytes > self.limit && !self.entries.is_empty() {
+            self.evict_one();
+        }
+    }
+
+    fn evict_one(&mut self) {
+        loop {
+            self.hand = if self.hand >= self.entries.len() { 0 } else { self.hand };
+            let Some(entry) = self.entries.get_mut(self.hand) else { return };
+            if !std::mem::take(&mut entry.used) {
+                self.evictions += 1;
+                return self.remove_at(self.hand);
+            }
+            self.hand += 1;
+        }
+    }
+
+    fn remove_at(&mut self, place: usize) {
+        let entry = self.entries.swap_remove(place);
+        self.places.remove(&entry.key);
+        self.bytes -= entry.bytes;
+        if let Some(moved) = self.entries.get(place) {
+            self.places.insert(moved.key.clone(), place);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    type Cache = Clock<(u64, u64), Vec<u8>>;
+    const LIMIT: usize = 4000;
+
+    proptest! {
+        #[test]
+        fn never_over_its_limit_and_never_wrong(
+            steps in prop::collection::vec((0u64..3, 0u64..30, 1usize..400, 0u8..13), 0..300),
+        ) {
+            let mut cache = Cache::new(LIMIT);
+            let mut kept = std::collections::BTreeMap::new();
+            for (group, number, size, what) in steps {
+                let key = (group, number);
+                match what {
+                    0 => {
+                        cache.forget(|key| key.0 == group);
+                        kept.retain(|key: &(u64, u64), _| key.0 != group);
+                    }
+                    1 => {
+                        cache.remove(&key);
+                        kept.remove(&key);
+                    }
+                    2 => {
+                        cache.set_limit(LIMIT / 2);
+                        prop_assert!(cache.bytes <= LIMIT / 2);
+                        cache.set_limit(LIMIT);
+                    }
+                    3 if number == 0 => {
+                        cache.clear();
+                        kept.clear();
+                    }
+                    3..8 => {
+                        prop_assert!(cache.put(key, vec![number as u8; size], size));
+                        kept.insert(key, size);
+                    }
+                    // what went to make room may be gone, nothing else, and nothing comes back
+                    _ => if let Some(found) = cache.get(&key) {
+                        prop_assert_eq!(Some(&found.len()), kept.get(&key));
+                        prop_assert!(found.iter().all(|b| u64::from(*b) == number));
+                    },
+                }
+                let sum: usize = cache.entries.iter().map(|entry| entry.value.len() + Cache::OVERHEAD).sum();
+                prop_assert_eq!(sum, cache.bytes);
+                prop_assert!(cache.bytes <= LIMIT);
+                prop_assert_eq!(cache.places.len(), cache.entries.len());
+            }
+        }
+    }
+
+    #[test]
+    fn what_is_used_stays() {
+        let mut cache = Cache::new(3 * (100 + Cache::OVERHEAD));
+        for number in 0..3 {
+            cache.put((1, number), Vec::new(), 100);
+        }
+        assert!(cache.get(&(1, 0)).is_some());
+        cache.put((1, 3), Vec::new(), 100);
+        assert!(cache.get(&(1, 0)).is_some());
+        assert!(cache.get(&(1, 1)).is_none());
+        let stats = cache.stats();
+        assert_eq!((stats.entries, stats.evictions, stats.hits, stats.misses), (3, 1, 2, 1));
+    }
+
+    #[test]
+    fn what_does_not_fit_is_not_kept() {
+        let mut cache = Cache::new(0);
+        assert!(!cache.put((1, 1), Vec::new(), 0));
+        assert_eq!(cache.stats().entries, 0);
+    }
+}

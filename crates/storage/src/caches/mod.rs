@@ -1,0 +1,79 @@
+//! What a shard keeps of what it has read, each kind within its own limit of bytes.
+
+mod clock;
+mod rows;
+
+use std::ops::AddAssign;
+
+pub(crate) use self::clock::Clock;
+pub(crate) use self::rows::{CachedRows, Lookup, RowCache};
+
+/// A kind of cache.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CacheKind {
+    /// Decompressed chunks of data and pages of indexes.
+    Chunks,
+    /// Where keys are in SSTables.
+    Keys,
+    /// The first rows of partitions, merged.
+    Rows,
+}
+
+impl CacheKind {
+    /// All of them.
+    pub const ALL: [Self; 3] = [Self::Chunks, Self::Keys, Self::Rows];
+}
+
+/// What a cache holds and did.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct CacheStats {
+    /// Lookups answered.
+    pub hits: u64,
+    /// Lookups not answered.
+    pub misses: u64,
+    /// Entries that went to make room.
+    pub evictions: u64,
+    /// Entries.
+    pub entries: u64,
+    /// Their bytes.
+    pub bytes: u64,
+    /// Bytes at most.
+    pub capacity: u64,
+}
+
+impl CacheStats {
+    /// Lookups.
+    pub fn requests(&self) -> u64 {
+        self.hits + self.misses
+    }
+}
+
+impl AddAssign for CacheStats {
+    fn add_assign(&mut self, other: Self) {
+        self.hits += other.hits;
+        self.misses += other.misses;
+        self.evictions += other.evictions;
+        self.entries += other.entries;
+        self.bytes += other.bytes;
+        self.capacity += other.capacity;
+    }
+}
+
+/// A part of an SSTable's files.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) enum ChunkKey {
+    /// A chunk of the data of an SSTable, by their numbers.
+    Data(u64, u64),
+    /// A page of its index of keys.
+    Index(u64, u64),
+    /// A page of its index of rows, where that is a file of its own.
+    Rows(u64, u64),
+}
+
+impl ChunkKey {
+    pub fn sstable(self) -> u64 {
+        match self {
+            Self::Data(sstable, _) | Self::Index(sstable, _) | Self::Rows(sstable, _) => sstable,
+        }
+    }
+}
