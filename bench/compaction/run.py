@@ -4,8 +4,8 @@
     run.py report OUT.json [OUT.json]
 
 `measure` fills a table of each schema in FLUSHES parts, half of whose rows overwrite rows of the parts before, and flushes each part on
-demand; then it has all of the table compacted, and scrubbed. Of each step: the bytes of data that it worked on (of a flush those that it
-wrote, of the others those that they read), the time, and the CPU time of the server's process. Compactions are neither started by
+demand; then it has all of the table compacted, and scrubbed. Of each step: the bytes of data that it worked on (of a compaction those that
+it read, of the others those that they wrote), the time, and the CPU time of the server's process. Compactions are neither started by
 themselves nor held back. The last of the repeats counts, when a JVM is warm.
 """
 
@@ -148,6 +148,9 @@ class Bench:
                 if answer['kind'] == 'error':
                     raise SystemExit(f'a batch: {answer}')
 
+    def count(self, table):
+        return int.from_bytes(self.query(f'SELECT count(*) FROM bench.{table}')['rows'][0][0], 'big')
+
     def once(self, name, seed):
         schema, table = SCHEMAS[name], f'{name}_{seed}'
         rng = random.Random(seed)
@@ -162,9 +165,9 @@ class Bench:
             flushes.append(self.step(False, table, 'flush', 'bench', table))
         found = {'flush': [sum(column) for column in zip(*flushes)]}
         found['compact'] = self.step(True, table, 'compact', 'bench', table)
-        found['scrub'] = self.step(True, table, 'scrub', '--no-snapshot', 'bench', table)
-        rows = self.query(f'SELECT count(*) FROM bench.{table}')['rows'][0][0]
-        found['rows'] = int.from_bytes(rows, 'big')
+        found['rows'] = self.count(table)
+        found['scrub'] = self.step(False, table, 'scrub', '--no-snapshot', 'bench', table)
+        found['lost'] = found['rows'] - self.count(table)
         self.query(f'DROP TABLE bench.{table}')
         return found
 
@@ -200,6 +203,11 @@ def report(files):
             raise SystemExit(f'{name}: the servers have not the same rows: {counts}')
         for step in STEPS:
             cells, per_cpu = '', []
+            # Cassandra 5.0.9's scrub fails on range tombstones, and leaves their partitions out.
+            lost = [(run['name'], run['schemas'][name][-1]['lost']) for run in runs if step == 'scrub']
+            if any(rows for _, rows in lost):
+                print(f'{name:<12}{step:<9}' + ', '.join(f'{of} loses {rows} rows' for of, rows in lost if rows))
+                continue
             for run in runs:
                 last = run['schemas'][name][-1][step]
                 speed, cost, _ = rate(last)

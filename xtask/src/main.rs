@@ -29,6 +29,7 @@ cargo xtask COMMAND
   run [--demo] [-- ARGS]       build the node and start it on 127.0.0.1:9042, data under ./data
   test [STAGE...]              all checks, or the named stages; `test --list` names them
   bench ycsb [OPTIONS]         Helenus and Cassandra in one run; ratios (`bench ycsb --help`)
+  bench io [OPTIONS]           reads and updates beside flushes and compactions, on a time axis (`bench io --help`)
   bench compaction [OPTIONS]   flush, major compaction and scrub beside Cassandra's (`bench compaction --help`)
   bench insn                   instructions and allocations of a point read and an update, in process
   campaign seeds|engine|conditions [FROM] [COUNT] | campaign seeds|engine|conditions --resume | campaign planted [BUG]

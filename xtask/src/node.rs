@@ -41,8 +41,17 @@ fn build_released(package: &str) -> Outcome {
 }
 
 fn built(name: &str) -> Command {
+    Command::new(built_path(name))
+}
+
+fn built_path(name: &str) -> PathBuf {
     let folder = std::env::var_os(BUILT).map(PathBuf::from);
-    Command::new(folder.unwrap_or_else(|| machine::root().join("target/release")).join(name))
+    folder.unwrap_or_else(|| machine::root().join("target/release")).join(name)
+}
+
+/// Where the operator's client is.
+pub fn nodetool_path() -> PathBuf {
+    built_path("nodetool")
 }
 
 /// The released binary.

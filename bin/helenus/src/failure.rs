@@ -2,9 +2,10 @@
 
 use std::rc::Rc;
 
-use config::CommitFailurePolicy;
+use config::{CommitFailurePolicy, DiskFailurePolicy};
 use env::Class;
 use storage::commitlog::LogEvent;
+use storage::{DiskEvent, DiskFailure};
 
 use crate::node::Node;
 
@@ -17,6 +18,23 @@ pub(crate) enum Action {
     StopClients,
     /// The node ends, with an error.
     End,
+}
+
+/// What is done about a disk that failed, in `DefaultFSErrorHandler`'s way.
+fn on_disk_failure(policy: DiskFailurePolicy, event: &DiskEvent) -> Action {
+    let is_corrupt = event.failure == DiskFailure::Corrupt;
+    if event.failure == DiskFailure::NoRoom {
+        return Action::Say;
+    }
+    match policy {
+        DiskFailurePolicy::Die => Action::End,
+        DiskFailurePolicy::StopParanoid => Action::StopClients,
+        DiskFailurePolicy::Stop if !is_corrupt => Action::StopClients,
+        DiskFailurePolicy::BestEffort if event.is_last => Action::StopClients,
+        DiskFailurePolicy::Stop | DiskFailurePolicy::BestEffort | DiskFailurePolicy::Ignore => {
+            Action::Say
+        }
+    }
 }
 
 impl Node {
@@ -37,6 +55,25 @@ impl Node {
                 }
             });
         });
+    }
+
+    /// Acts on disks that fail as `disk_failure_policy` says; on the first shard.
+    pub(crate) fn watch_disks(self: &Rc<Self>) {
+        let node = Rc::downgrade(self);
+        self.engine().watch_disks(Rc::new(move |event| {
+            let Some(node) = node.upgrade() else { return };
+            let policy = node.config().disk_failure_policy;
+            let action = on_disk_failure(policy, event);
+            let done = match action {
+                Action::Say => return node.act_on_failure(action, event.what.clone()),
+                // Cassandra's words
+                Action::StopClients => "Stopping transports",
+                Action::End => "Ending the node",
+            };
+            let policy = node.config().lookup().word("disk_failure_policy");
+            let what = format!("{}. {done} as disk_failure_policy is {policy}", event.what);
+            node.act_on_failure(action, what);
+        }));
     }
 
     /// Acts on a failure of this shard's commit log as `commit_failure_policy` says.
@@ -61,5 +98,33 @@ impl Node {
             );
             node.act_on_failure(action, what);
         }));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_policy_has_its_actions() {
+        use Action::{End, Say, StopClients as Stop};
+        use DiskFailurePolicy as P;
+        let event = |failure, is_last| DiskEvent { failure, what: String::new(), is_last };
+        // what is corrupt, what fails while there is another directory, and what fails where there is none
+        let events = [
+            event(DiskFailure::Corrupt, false),
+            event(DiskFailure::Read, false),
+            event(DiskFailure::Full, true),
+        ];
+        for (policy, actions) in [
+            (P::Die, [End, End, End]),
+            (P::StopParanoid, [Stop, Stop, Stop]),
+            (P::Stop, [Say, Stop, Stop]),
+            (P::BestEffort, [Say, Say, Stop]),
+            (P::Ignore, [Say, Say, Say]),
+        ] {
+            let found = events.each_ref().map(|event| on_disk_failure(policy, event));
+            assert_eq!(found, actions, "{policy:?}");
+        }
     }
 }

@@ -25,4 +25,4 @@ pub use error::NodeError;
 pub use memory::Memory;
 pub use message::Message;
 pub use node::{Node, Ready, run_shard};
-pub use settings::{server_settings, storage_options};
+pub use settings::{io_depth, server_settings, storage_options};

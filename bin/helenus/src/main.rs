@@ -8,7 +8,7 @@ use std::sync::Arc;
 use clap::Parser;
 use config::Config;
 use env::real::{self, RealOptions};
-use helenus::{Message, NodeError, Ready, run_shard};
+use helenus::{Message, NodeError, Ready, io_depth, run_shard};
 use server::ConnectionLimits;
 
 #[global_allocator]
@@ -94,7 +94,13 @@ fn run(config: Config, demo: bool) -> Result<(), NodeError> {
     let shards = config.shards.map_or(cores, |shards| shards as usize).max(1);
     let config = Arc::new(config);
     let limits = ConnectionLimits::new();
-    let options = RealOptions { shards, pin: shards == cores, signals: true, ..Default::default() };
+    let options = RealOptions {
+        shards,
+        pin: shards == cores,
+        signals: true,
+        io_depth: io_depth(&config, shards),
+        ..Default::default()
+    };
     real::run(options, move |env, mesh: env::Mesh<Message>| {
         let (config, limits) = (Arc::clone(&config), limits.clone());
         run_shard(env, mesh, config, limits, move |node, ready| {

@@ -344,6 +344,7 @@ impl Node {
         let address = server_settings(&self.config)?.listen;
         let _lock = self.prepare_directories().await?;
         self.watch_writes(&self.config);
+        self.watch_disks();
         let booted = cluster::boot(&self.engine, &self.config).await?;
         let identity = Arc::new(booted.identity);
         self.start_coordinator(&identity);
@@ -383,6 +384,7 @@ impl Node {
         }
         self.prepare_roles(&mut notes).await?;
         notes.extend(booted.replay.notes.iter().cloned());
+        notes.extend(self.aside_notes());
         let (replay, clock_behind) = (booted.replay, booted.clock_behind);
         notes.iter().for_each(|note| self.say("WARN", note.clone()));
         if !clock_behind.is_zero() {
@@ -403,6 +405,21 @@ impl Node {
         self.drain().await?;
         keeper.cancel().await;
         Ok(clock.close().await?)
+    }
+
+    /// What of tables a start went without.
+    fn aside_notes(&self) -> Vec<String> {
+        let Some(storage) = self.engine.node() else { return Vec::new() };
+        let tables = self.engine.stores().into_iter();
+        let aside = tables.flat_map(|(id, store)| {
+            let table = store.table();
+            let note = move |aside: storage::Aside| {
+                let of = format!("{}.{}", table.keyspace, table.name);
+                format!("{} is put aside, and {of} without it: {}", aside.path.display(), aside.why)
+            };
+            storage.aside(id).into_iter().map(note)
+        });
+        aside.collect()
     }
 
     /// Makes the first superuser, where the operator wants one and there is no role; says so where nobody can log in.

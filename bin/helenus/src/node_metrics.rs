@@ -242,6 +242,18 @@ fn register_background(registry: &Registry, engine: &Rc<Engine>) {
     show("Storage", "Failed", Unit::Count, "1 if background work failed since the start.", |e| {
         e.node().map_or(0, |node| i64::from(node.failure().is_some()))
     });
+    count("Storage", "DiskFailures", Unit::Count, "Failures of disks that were met.", |s| {
+        s.disk_failures.get()
+    });
+    show("Flush", "Failing", Unit::Count, "Tables whose last flush failed.", |engine| {
+        engine.node().map_or(0, |node| gauge(node.unflushed()))
+    });
+    show("Storage", "Aside", Unit::Count, "SSTables and directories put aside.", |engine| {
+        engine.node().map_or(0, |node| gauge(node.aside_count()))
+    });
+    show("Storage", "Disallowed", Unit::Count, "Directories of tables no more used.", |engine| {
+        engine.node().map_or(0, |node| gauge(node.disallowed_count()))
+    });
     show("Storage", "Load", Unit::Bytes, "Bytes of live SSTables.", |engine| gauge(load(engine)));
 }
 

@@ -7,14 +7,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use admin::{
-    Answer, Cache, CacheName, ChunkCache, Cluster, CompactionStats, Life, Liveness, NewImport,
-    NewSnapshot, NodeInfo, Operator, OperatorError, PastCompaction, Release, Replication, Ring,
-    RingNode, RunningCompaction, Scrub, SnapshotDetails, StopWhich, TableHistograms, TableName,
-    TableStats, Timeout, Verify,
+    Answer, Cache, CacheName, ChunkCache, Cluster, CompactionStats, IoStats, Life, Liveness,
+    NewImport, NewSnapshot, NodeInfo, Operator, OperatorError, PastCompaction, Release,
+    Replication, Ring, RingNode, RunningCompaction, Scrub, SnapshotDetails, StopWhich,
+    TableHistograms, TableName, TableStats, Timeout, Verify,
 };
 use cluster::Identity;
 use config::{Config, Snitch, Timeouts};
-use env::{Class, File, IoKind, OpenOptions};
+use env::{Class, File, IO_WINDOW, IoKind, OpenOptions};
 use schema::{Keyspace, Strategy, TableId, TombstoneOption};
 use sstable::descriptor::{Component, NB};
 use storage::shards::{HasShards, Stopping};
@@ -25,6 +25,7 @@ use crate::error::NodeError;
 use crate::memory::Memory;
 use crate::node::Node;
 use crate::node_metrics::{NANOS, load};
+use crate::settings::io_depth;
 use crate::table_metrics::is_system;
 
 /// Cassandra's words where keyspaces cannot be compared (`StorageService.effectiveOwnership`).
@@ -440,9 +441,11 @@ impl Operator for Operations {
         self.tables(keyspace, tables).map(drop)
     }
 
-    /// All that is written goes to the first directory: nothing is to be moved.
     async fn relocate(&self, keyspace: &str, tables: &[String]) -> Answer<()> {
-        self.tables(keyspace, tables).map(drop)
+        for table in self.tables(keyspace, tables)? {
+            ignore_dropped(self.storage()?.relocate(table).await)?;
+        }
+        Ok(())
     }
 
     async fn import(&self, import: NewImport) -> Answer<Vec<String>> {
@@ -506,6 +509,29 @@ impl Operator for Operations {
         };
         let is_wanted = |id| wanted.is_none_or(|wanted| wanted == id);
         self.0.histograms(is_wanted).await.map_err(failed)
+    }
+
+    async fn io_stats(&self, windows: u64) -> Answer<IoStats> {
+        let env = self.0.env();
+        let (now, unix_micros) = (env.now(), env.unix_micros());
+        // the window that is being filled is left out
+        let end = env.io_window();
+        let windows = end.saturating_sub(windows)..end;
+        let mut all = env.io_pattern(windows.clone());
+        for shard in (0..self.0.shards().count()).filter(|shard| *shard != env.shard()) {
+            let of = windows.clone();
+            let pattern = move |node: &Rc<Node>| node.env().io_pattern(of);
+            all.merge(&self.0.shards().call(shard, pattern).await.map_err(failed)?);
+        }
+        let window_millis = i64::try_from(IO_WINDOW.as_millis()).unwrap_or(i64::MAX);
+        let starts = i64::try_from(windows.start).unwrap_or(i64::MAX).saturating_mul(window_millis);
+        let since = i64::try_from(now.as_nanos() / (NANOS * NANOS)).unwrap_or(i64::MAX) - starts;
+        let depth = io_depth(self.0.config(), self.0.shards().count());
+        Ok(IoStats {
+            pattern: all,
+            starts_at_millis: unix_micros / 1000 - since,
+            depth: (depth * self.0.shards().count()) as u64,
+        })
     }
 
     async fn compaction_history(&self) -> Answer<Vec<PastCompaction>> {

@@ -2,9 +2,9 @@
 
 use std::net::{IpAddr, SocketAddr};
 
-use config::{CommitFailurePolicy, CommitLogSync, Config, Host};
+use config::{CommitFailurePolicy, CommitLogSync, Config, DiskFailurePolicy, Host};
 use storage::commitlog::{Archiving, CdcOptions, Compression, SyncMode};
-use storage::{FlushCompression, LogSettings};
+use storage::{DiskSettings, FlushCompression, LogSettings, OnDiskFailure};
 
 use crate::error::NodeError;
 use crate::memory::Memory;
@@ -13,6 +13,11 @@ use crate::memory::Memory;
 const COMMITLOG_BYTES: u64 = 8 << 30;
 /// The block of a promoted index where the configuration does not say: Cassandra's for `nb`.
 const COLUMN_INDEX_BYTES: u64 = 64 << 10;
+
+/// Operations of a shard at the disk at a time: its part of `io_depth`, and one at least.
+pub fn io_depth(config: &Config, shards: usize) -> usize {
+    (config.io_depth as usize / shards.max(1)).max(1)
+}
 
 /// The address of `metrics_address` and `metrics_port`; none: no endpoint. And whether the operator asked for it.
 ///
@@ -52,6 +57,22 @@ fn log_settings(config: &Config) -> Result<LogSettings, NodeError> {
     })
 }
 
+fn disk_settings(config: &Config) -> DiskSettings {
+    let look = config.lookup();
+    let on_failure = match config.disk_failure_policy {
+        DiskFailurePolicy::BestEffort => OnDiskFailure::BestEffort,
+        DiskFailurePolicy::Ignore => OnDiskFailure::GoWithout,
+        DiskFailurePolicy::Stop | DiskFailurePolicy::StopParanoid | DiskFailurePolicy::Die => {
+            OnDiskFailure::Refuse
+        }
+    };
+    DiskSettings {
+        on_failure,
+        min_free_bytes: u64::try_from(look.number("min_free_space_per_drive")).unwrap_or(0),
+        compaction_share: look.share("max_space_usable_for_compactions_in_percentage"),
+    }
+}
+
 /// Settings of the storage engine.
 ///
 /// # Errors
@@ -65,6 +86,7 @@ pub fn storage_options(config: &Config) -> Result<storage::Options, NodeError> {
     };
     Ok(storage::Options {
         data_directories: config.data_file_directories.clone(),
+        disk: disk_settings(config),
         commitlog_directory: config.commitlog_directory.clone(),
         sync,
         segment_bytes: config.commitlog_segment_size as u32,

@@ -75,6 +75,8 @@ pub trait Operator: 'static {
     async fn set_thresholds(&self, table: &TableName, thresholds: (u32, u32)) -> Answer<bool>;
     /// Percentiles of a table, or of all tables but virtual ones.
     async fn histograms(&self, table: Option<&TableName>) -> Answer<Vec<TableHistograms>>;
+    /// The I/O of all shards in the last windows, so many.
+    async fn io_stats(&self, windows: u64) -> Answer<IoStats>;
     /// The compactions of the last week, the latest first.
     async fn compaction_history(&self) -> Answer<Vec<PastCompaction>>;
     /// Stops compactions under way: those of a kind, or the one of an id.
@@ -203,6 +205,17 @@ pub enum Sizes {
     Known(Percentiles),
     /// A size is beyond this limit.
     Beyond(i64, Percentiles),
+}
+
+/// For `iostats`.
+#[derive(Clone, Debug, PartialEq)]
+pub struct IoStats {
+    /// What was read and written, of all shards.
+    pub pattern: env::IoPattern,
+    /// When the first window began, in milliseconds since the epoch.
+    pub starts_at_millis: i64,
+    /// Operations that all shards may have at the device.
+    pub depth: u64,
 }
 
 /// How to scrub SSTables.

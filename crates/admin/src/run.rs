@@ -4,11 +4,12 @@ use env::Env;
 
 use crate::guardrails;
 use crate::operator::{Answer, CacheName, NewSnapshot, Operator, OperatorError, TableName};
-use crate::output::{cluster, compaction, histograms, info, snapshots, status, tables};
+use crate::output::{cluster, compaction, histograms, info, io, snapshots, status, tables};
 use crate::verb::{Selection, TableFilter, Verb, bad_use, check_snapshot};
 
 const MICROS_PER_MILLI: i64 = 1000;
 const MEBIBYTE: u64 = 1 << 20;
+const IO_WINDOWS_PER_SECOND: u64 = 1000 / env::IO_WINDOW.as_millis() as u64;
 /// Every node has its own.
 const LOCAL_KEYSPACES: [&str; 2] = ["system", "system_schema"];
 
@@ -215,6 +216,10 @@ async fn text<O: Operator>(env: &Env, operator: &O, verb: Verb) -> Answer<String
             return Ok(format!("Current trace probability: {share:?}\n"));
         }
         Verb::Info { tokens } => return Ok(info::print(&operator.node().await?, tokens)),
+        Verb::IoStats { seconds, json, windows } => {
+            let stats = operator.io_stats(seconds.saturating_mul(IO_WINDOWS_PER_SECOND)).await?;
+            return Ok(if json { io::json(&stats, windows) } else { io::print(&stats) });
+        }
         Verb::ListSnapshots { ttl, ephemeral } => {
             let mut found = operator.snapshots().await?;
             found.retain(|of| (ttl || of.expires_at.is_none()) && (ephemeral || !of.ephemeral));

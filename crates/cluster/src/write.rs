@@ -244,7 +244,10 @@ impl Coordinator {
             }
         };
         match self.env.timeout_at(deadline, run).await {
-            Ok(result) => result.map_err(|error| write_error(&error, consistency, write_type)),
+            Ok(result) => result.map_err(|error| {
+                self.engine.inspect(&error);
+                write_error(&error, consistency, write_type)
+            }),
             Err(_) => Err(write_error(&StorageError::Deadline, consistency, write_type)),
         }
     }
@@ -316,8 +319,9 @@ impl Coordinator {
             let run = move |engine: Rc<Engine>| read_rows(engine, id, partition, rows);
             let result = self.engine.shards().call_async(shard, STATEMENT, run).await;
             let result = result.map_err(StorageError::from).and_then(|result| result);
-            let (static_row, rows) =
-                result.map_err(|error| crate::answer::read_error(&error, consistency))?;
+            let (static_row, rows) = result
+                .inspect_err(|error| self.engine.inspect(error))
+                .map_err(|error| crate::answer::read_error(&error, consistency))?;
             read.0.push((key, static_row, rows));
         }
         Ok(read)

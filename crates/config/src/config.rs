@@ -376,6 +376,8 @@ pub struct Config {
     pub shards: Option<u32>,
     /// `memory_budget`, in bytes; `None`: [`MEMORY_BUDGET`].
     pub memory_budget: Option<u64>,
+    /// `io_depth`.
+    pub io_depth: u32,
     /// `metrics_address`.
     pub metrics_address: Host,
     /// `metrics_port`; 0 turns it off.
@@ -414,6 +416,20 @@ impl Lookup<'_> {
             Value::Quantity(quantity) => i64::try_from(quantity.base()).unwrap_or(i64::MAX),
             _ => 0,
         }
+    }
+
+    /// A number with a fraction; 0 for null.
+    pub fn share(&self, name: &str) -> f64 {
+        match self.value(name) {
+            Value::Double(number) => number,
+            Value::Int(number) => number as f64,
+            _ => 0.0,
+        }
+    }
+
+    /// A word as it stands there.
+    pub fn word(&self, name: &str) -> String {
+        self.value(name).or_null()
     }
 
     /// Is a switch on?
@@ -575,6 +591,7 @@ impl Config {
             trace_query_ttl: get.duration("trace_type_query_ttl"),
             prepared_statements_cache_size: get.prepared_cache()?,
             shards: get.some_count("shards")?,
+            io_depth: get.count("io_depth")?,
             memory_budget: get.some_base("memory_budget"),
             metrics_address: get.host("metrics_address")?,
             metrics_port: get.port("metrics_port"),

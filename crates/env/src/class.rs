@@ -36,7 +36,7 @@ impl Class {
         Self::Admin,
     ];
 
-    /// Share of the CPU (relative weight) while other classes are runnable too.
+    /// Share of the CPU and of the disk (relative weight) while other classes want them too.
     pub const fn shares(self) -> u32 {
         match self {
             Self::Statement | Self::CommitLog => 1000,
@@ -45,6 +45,11 @@ impl Class {
             Self::Background => 100,
             Self::Admin => 200,
         }
+    }
+
+    /// Does nobody wait for a single operation of it, only for all together? Such operations are large and many.
+    pub const fn is_bulk(self) -> bool {
+        !matches!(self, Self::Statement | Self::CommitLog)
     }
 
     /// Position in [`Class::ALL`].

@@ -11,6 +11,7 @@ use std::time::Duration;
 
 use crate::class::Class;
 use crate::executor::{Executor, HookGuard, Remote, Task};
+use crate::io_history::IoPattern;
 use crate::real;
 use crate::sim;
 use crate::stats::{Counters, Stats, bump};
@@ -367,6 +368,17 @@ impl Env {
     /// This shard's counters.
     pub fn stats(&self) -> Stats {
         self.0.counters.snapshot(self.0.timers.len() as u64, self.0.exec.tasks() as u64)
+    }
+
+    /// The number of the window of [`Env::io_pattern`] that is being filled.
+    pub fn io_window(&self) -> u64 {
+        crate::io_history::window_of(self.now().as_nanos())
+    }
+
+    /// This shard's I/O in these windows, of which the last [`IO_WINDOWS`](crate::IO_WINDOWS) are kept. All shards of a
+    /// node number them alike.
+    pub fn io_pattern(&self, windows: std::ops::Range<u64>) -> IoPattern {
+        self.0.counters.history.pattern(windows)
     }
 
     /// A place that tests shall reach: counted in `sim`, nothing in `real`.

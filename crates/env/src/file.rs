@@ -10,6 +10,7 @@ use crate::env::{Env, Make};
 use crate::real::files::{self, FileOp, RealFile};
 use crate::recorder::RecordedOp;
 use crate::sim::disk::{self, SimFile};
+use crate::stats::IoKind;
 
 /// How to open a file.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -56,12 +57,15 @@ enum Kind {
     Sim(Rc<SimFile>),
 }
 
-/// An open file; clones share it. Its operations are accounted to a class: that of the task that
-/// opened it, or the one given.
+/// Bytes that a class which nobody waits for writes at once: a read that waits behind it does not wait for megabytes.
+const BULK_PIECE: usize = 256 << 10;
+
+/// An open file; clones share it. Its operations are accounted to (and scheduled as) a class: that of the task that asks
+/// for them, or the one given.
 #[derive(Clone)]
 pub struct File {
     env: Env,
-    class: Class,
+    class: Option<Class>,
     kind: Kind,
     path: Rc<PathBuf>,
 }
@@ -70,7 +74,6 @@ impl File {
     /// Opens a file.
     pub async fn open(env: &Env, path: impl AsRef<Path>, options: OpenOptions) -> io::Result<Self> {
         let path = path.as_ref().to_path_buf();
-        let class = env.class();
         let kind = match &env.0.make {
             Make::Real(driver) => {
                 let recorder = driver.recorder.clone().filter(|r| r.covers(&path));
@@ -94,12 +97,16 @@ impl File {
             }
             Make::Sim(port) => Kind::Sim(disk::open(env, port, &path, options).await?),
         };
-        Ok(Self { env: env.clone(), class, kind, path: Rc::new(path) })
+        Ok(Self { env: env.clone(), class: None, kind, path: Rc::new(path) })
     }
 
-    /// The same file, its operations accounted to (and scheduled as) `class`.
+    /// The same file, its operations accounted to (and scheduled as) `class`, whoever asks for them.
     pub fn with_class(&self, class: Class) -> Self {
-        Self { class, ..self.clone() }
+        Self { class: Some(class), ..self.clone() }
+    }
+
+    fn class(&self) -> Class {
+        self.class.unwrap_or_else(|| self.env.class())
     }
 
     /// The path it was opened by.
@@ -110,10 +117,10 @@ impl File {
     async fn run(&self, op: FileOp, buf: Bytes) -> (io::Result<usize>, Bytes) {
         match (&self.kind, &self.env.0.make) {
             (Kind::Real(file), Make::Real(driver)) => {
-                files::run(&self.env, driver, file, op, buf, self.class).await
+                files::run(&self.env, driver, file, op, buf, self.class()).await
             }
             (Kind::Sim(file), Make::Sim(port)) => {
-                disk::file_op(&self.env, port, file, op, buf, self.class).await
+                disk::file_op(&self.env, port, file, op, buf, self.class()).await
             }
             _ => (Err(io::ErrorKind::Other.into()), buf),
         }
@@ -200,9 +207,11 @@ impl File {
     pub async fn write_all_at<B: IoBuf>(&self, buf: B, offset: u64) -> (io::Result<()>, B) {
         let mut bytes = buf.into_bytes();
         let len = bytes.as_slice().len();
+        let in_pieces = self.class().is_bulk() && !self.env.planted("disk_whole_writes");
+        let most = if in_pieces { BULK_PIECE } else { len };
         let mut from = 0;
         while from < len {
-            let op = FileOp::Write { offset: offset + from as u64, from };
+            let op = FileOp::Write { offset: offset + from as u64, from, most };
             let (result, back) = self.run(op, bytes).await;
             bytes = back;
             match result {
@@ -213,6 +222,14 @@ impl File {
             }
         }
         (Ok(()), B::from_bytes(bytes))
+    }
+
+    /// Sends bytes that were written on their way to the device, and waits for those of them that are on it: called for
+    /// a stretch after the other, each overlapping the one before, it lets the device have two stretches at most, and
+    /// leaves a later sync little to do. It makes nothing durable. An error is the device's and is reported only
+    /// once: the file is lost, as after a sync that failed.
+    pub async fn write_back(&self, offset: u64, len: u64) -> io::Result<()> {
+        self.run(FileOp::WriteBack { offset, len }, Bytes::default()).await.0.map(drop)
     }
 
     /// Makes the data written before the call durable, and the size if it grew. After an error
@@ -244,7 +261,11 @@ impl File {
             Kind::Real(file) => {
                 let record = file.record(|handle| RecordedOp::SetLen { handle, len });
                 let clone = file.try_clone()?;
-                let result = self.env.blocking(move || clone.set_len(len)).await;
+                let cut = move || {
+                    let gone = clone.metadata()?.len().saturating_sub(len);
+                    clone.set_len(len).map(|()| ((), gone))
+                };
+                let result = self.env.blocking_as(IoKind::Discard, cut).await;
                 record.end(result.is_ok());
                 result
             }

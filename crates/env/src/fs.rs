@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use crate::env::{Env, Make};
 use crate::file::{File, OpenOptions};
+use crate::io_history::Ended;
 use crate::real;
 use crate::real::files::Record;
 use crate::recorder::RecordedOp;
@@ -54,16 +55,26 @@ impl Env {
         &self,
         f: impl FnOnce() -> io::Result<T> + Send + 'static,
     ) -> io::Result<T> {
+        self.blocking_as(IoKind::Meta, || f().map(|value| (value, 0))).await
+    }
+
+    /// The same for an operation of a kind, which says how many bytes it was about.
+    pub(crate) async fn blocking_as<T: Send + 'static>(
+        &self,
+        kind: IoKind,
+        f: impl FnOnce() -> io::Result<(T, u64)> + Send + 'static,
+    ) -> io::Result<T> {
         let Make::Real(driver) = &self.0.make else {
             return Err(io::ErrorKind::Unsupported.into());
         };
         let class = self.class();
         let start = driver.now_ns();
         self.0.counters.io_started();
-        let ended = Ended { env: self, class, start, ok: std::cell::Cell::new(false) };
-        let result = driver.files.run(f).await;
-        ended.ok.set(result.is_ok());
-        result
+        let bytes = std::cell::Cell::new(None);
+        let ended = Accounted { env: self, class, kind, start, bytes };
+        let (value, bytes) = driver.files.run(f).await?;
+        ended.bytes.set(Some(bytes));
+        Ok(value)
     }
 
     /// A blocking operation that changes names, logged if a recorder covers `path`.
@@ -73,12 +84,23 @@ impl Env {
         op: impl FnOnce(PathBuf) -> RecordedOp,
         f: impl FnOnce() -> io::Result<()> + Send + 'static,
     ) -> io::Result<()> {
+        self.changing_as(IoKind::Meta, path, op, || f().map(|()| 0)).await
+    }
+
+    /// The same for an operation of a kind, which says how many bytes it was about.
+    async fn changing_as(
+        &self,
+        kind: IoKind,
+        path: &Path,
+        op: impl FnOnce(PathBuf) -> RecordedOp,
+        f: impl FnOnce() -> io::Result<u64> + Send + 'static,
+    ) -> io::Result<()> {
         let recorder = match &self.0.make {
             Make::Real(driver) => driver.recorder.as_ref().filter(|r| r.covers(path)),
             Make::Sim(_) => None,
         };
         let record = Record(recorder.map(|r| (r, r.begin(op(path.to_path_buf())))));
-        let result = self.blocking(f).await;
+        let result = self.blocking_as(kind, || f().map(|bytes| ((), bytes))).await;
         record.end(result.is_ok());
         result
     }
@@ -140,10 +162,15 @@ impl Env {
     /// Removes a file.
     pub async fn remove_file(&self, path: impl AsRef<Path>) -> io::Result<()> {
         let path = path.as_ref().to_path_buf();
+        let removed = path.clone();
         match &self.0.make {
             Make::Real(_) => {
                 let op = |path| RecordedOp::RemoveFile { path };
-                self.changing(&path.clone(), op, move || std::fs::remove_file(path)).await
+                let remove = move || {
+                    let gone = blocks_of(&path);
+                    std::fs::remove_file(path).map(|()| gone)
+                };
+                self.changing_as(IoKind::Discard, &removed, op, remove).await
             }
             Make::Sim(port) => {
                 disk::change_names(self, port, Change::Remove, path.clone(), move |model| {
@@ -159,10 +186,15 @@ impl Env {
     /// Removes a directory and all below it.
     pub async fn remove_dir_all(&self, path: impl AsRef<Path>) -> io::Result<()> {
         let path = path.as_ref().to_path_buf();
+        let removed = path.clone();
         match &self.0.make {
             Make::Real(_) => {
                 let op = |path| RecordedOp::RemoveDirAll { path };
-                self.changing(&path.clone(), op, move || std::fs::remove_dir_all(path)).await
+                let remove = move || {
+                    let gone = blocks_below(&path);
+                    std::fs::remove_dir_all(path).map(|()| gone)
+                };
+                self.changing_as(IoKind::Discard, &removed, op, remove).await
             }
             Make::Sim(port) => {
                 disk::change_names(self, port, Change::RemoveDir, path.clone(), move |model| {
@@ -327,23 +359,43 @@ pub(crate) fn parent(path: &Path) -> &Path {
 }
 
 /// Accounts a blocking operation, also one that is dropped.
-struct Ended<'a> {
+struct Accounted<'a> {
     env: &'a Env,
     class: crate::class::Class,
+    kind: IoKind,
     start: u64,
-    ok: std::cell::Cell<bool>,
+    /// Of one that succeeded.
+    bytes: std::cell::Cell<Option<u64>>,
 }
 
-impl Drop for Ended<'_> {
+impl Drop for Accounted<'_> {
     fn drop(&mut self) {
         let Make::Real(driver) = &self.env.0.make else { return };
-        let took = driver.now_ns().saturating_sub(self.start);
-        let outcome = self.ok.get().then_some(0);
-        self.env.0.counters.io_ended(self.class, IoKind::Meta, outcome, 0, took);
+        let now = driver.now_ns();
+        let (class, kind, bytes) = (self.class, self.kind, self.bytes.get());
+        let device_ns = now.saturating_sub(self.start);
+        let ended = Ended { class, kind, bytes, queue_ns: 0, device_ns };
+        self.env.0.counters.io_ended(now, &ended);
     }
 }
 
-/// Opens a file; without direct I/O where the file system refuses it.
+/// Bytes of a file that go with its name: all, unless it has another.
+fn blocks_of(path: &Path) -> u64 {
+    std::fs::symlink_metadata(path).map_or(0, |m| if m.nlink() == 1 { m.len() } else { 0 })
+}
+
+/// Bytes of the files that go with a directory.
+fn blocks_below(dir: &Path) -> u64 {
+    let entries = std::fs::read_dir(dir).into_iter().flatten().filter_map(Result::ok);
+    let of = |entry: std::fs::DirEntry| match entry.file_type() {
+        Ok(kind) if kind.is_dir() => blocks_below(&entry.path()),
+        _ => blocks_of(&entry.path()),
+    };
+    entries.map(of).sum()
+}
+
+/// Opens a file; without direct I/O where the file system refuses it. Who reads asks for what it wants: the kernel is to
+/// read nothing ahead of that.
 pub(crate) fn open_real(path: &Path, options: OpenOptions) -> io::Result<std::fs::File> {
     use std::os::unix::fs::OpenOptionsExt;
     let mut open = std::fs::OpenOptions::new();
@@ -353,7 +405,11 @@ pub(crate) fn open_real(path: &Path, options: OpenOptions) -> io::Result<std::fs
         .create_new(options.create_new)
         .truncate(options.truncate);
     if !options.direct {
-        return open.open(path);
+        let file = open.open(path)?;
+        if options.read {
+            real::read_what_is_asked(&file);
+        }
+        return Ok(file);
     }
     match open.clone().custom_flags(libc::O_DIRECT).open(path) {
         Err(e) if e.raw_os_error() == Some(libc::EINVAL) => {

@@ -19,6 +19,8 @@ mod env;
 mod executor;
 mod file;
 mod fs;
+mod io_history;
+mod io_queue;
 mod mesh;
 mod net;
 mod process;
@@ -38,6 +40,10 @@ pub use env::{Env, SLICE, STALL, Sleep, TimedOut, Yield};
 pub use executor::{HookGuard, Task};
 pub use file::{File, OpenOptions};
 pub use fs::{DirEntry, LockGuard, Metadata};
+pub use io_history::{
+    IO_SIZES, IO_TIMES, IO_WINDOW, IO_WINDOWS, IoFlow, IoPattern, IoSums, IoTimes, IoWindow,
+    io_size_limit,
+};
 pub use mesh::Mesh;
 pub use net::{ListenOptions, MAX_SLICES, StreamHandle, TcpListener, TcpStream};
 pub use recorder::{Entry, Moment, Player, RecordedOp, Recorder, Recording};

@@ -3,6 +3,7 @@
 use std::cell::Cell;
 
 use crate::class::{CLASSES, Class};
+use crate::io_history::{Ended, History};
 
 /// Kinds of disk operation that are accounted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -16,17 +17,33 @@ pub enum IoKind {
     Sync,
     /// Reserving space.
     Allocate,
-    /// Opening, naming, listing, removing: all that goes through a helper thread.
+    /// Opening, naming, listing: all else that goes through a helper thread.
     Meta,
+    /// Having what was written go to the device now ([`File::write_back`](crate::File::write_back)).
+    WriteBack,
+    /// Removing and cutting files: gives blocks back to the device.
+    Discard,
 }
 
 /// Number of kinds.
-pub const IO_KINDS: usize = 5;
+pub const IO_KINDS: usize = 7;
 
 impl IoKind {
     /// All kinds, in the order of their discriminants.
-    pub const ALL: [Self; IO_KINDS] =
-        [Self::Read, Self::Write, Self::Sync, Self::Allocate, Self::Meta];
+    pub const ALL: [Self; IO_KINDS] = [
+        Self::Read,
+        Self::Write,
+        Self::Sync,
+        Self::Allocate,
+        Self::Meta,
+        Self::WriteBack,
+        Self::Discard,
+    ];
+
+    /// Does it wait in the shard's queue for its turn at the device?
+    pub const fn is_queued(self) -> bool {
+        !matches!(self, Self::Meta | Self::Discard)
+    }
 
     /// Name for metrics.
     pub const fn name(self) -> &'static str {
@@ -36,6 +53,8 @@ impl IoKind {
             Self::Sync => "sync",
             Self::Allocate => "allocate",
             Self::Meta => "meta",
+            Self::WriteBack => "write_back",
+            Self::Discard => "discard",
         }
     }
 }
@@ -47,7 +66,7 @@ pub struct IoStats {
     pub ops: u64,
     /// Of these, ended in an error.
     pub errors: u64,
-    /// Bytes moved.
+    /// Bytes moved, or given back.
     pub bytes: u64,
     /// Sum of the time from submission to completion, in nanoseconds.
     pub device_ns: u64,
@@ -144,6 +163,7 @@ pub(crate) struct Counters {
     pub io_queued_max: Cell<u64>,
     pub classes: [Cell<ClassStats>; CLASSES],
     pub io: [[Cell<IoStats>; IO_KINDS]; CLASSES],
+    pub history: History,
 }
 
 /// Adds to a counter.
@@ -158,31 +178,29 @@ impl Counters {
         self.io_in_flight_max.set(self.io_in_flight_max.get().max(now));
     }
 
-    pub fn io_ended(
-        &self,
-        class: Class,
-        kind: IoKind,
-        outcome: Option<u64>,
-        queue_ns: u64,
-        device_ns: u64,
-    ) {
+    /// An operation that ended at `now_ns`.
+    pub fn io_ended(&self, now_ns: u64, ended: &Ended) {
         self.io_in_flight.set(self.io_in_flight.get().saturating_sub(1));
-        let cell = &self.io[class.index()][kind as usize];
+        let cell = &self.io[ended.class.index()][ended.kind as usize];
         let mut io = cell.get();
         io.ops += 1;
-        match outcome {
+        match ended.bytes {
             Some(bytes) => io.bytes += bytes,
             None => io.errors += 1,
         }
-        io.queue_ns += queue_ns;
-        io.device_ns += device_ns;
-        io.longest_ns = io.longest_ns.max(device_ns);
+        io.queue_ns += ended.queue_ns;
+        io.device_ns += ended.device_ns;
+        io.longest_ns = io.longest_ns.max(ended.device_ns);
         cell.set(io);
+        self.history.ended(now_ns, ended);
     }
 
-    pub fn io_queue_depth(&self, depth: u64) {
-        self.io_queued.set(depth);
-        self.io_queued_max.set(self.io_queued_max.get().max(depth));
+    /// So many operations are at the device and in the queue.
+    pub fn io_depth(&self, now_ns: u64, in_flight: usize, queued: usize) {
+        let queued = queued as u64;
+        self.io_queued.set(queued);
+        self.io_queued_max.set(self.io_queued_max.get().max(queued));
+        self.history.depth(now_ns, in_flight as u64, queued);
     }
 
     pub fn polled(&self, class: Class, took_ns: u64, stalled: bool) {

@@ -485,3 +485,43 @@ fn the_order_to_end_reaches_every_shard() {
         Ok(())
     });
 }
+
+#[test]
+fn each_operation_is_accounted_to_who_asked_for_it() {
+    both(1, |env, _, dir| async move {
+        let path = dir.join("f");
+        let first = env.io_window();
+        let file = Rc::new(File::open(&env, &path, OpenOptions::READ_WRITE).await?);
+        let (flushing, reading) = (file.clone(), file.clone());
+        let write = async move {
+            flushing.write_all_at(vec![7; (1 << 20) + 1], 0).await.0?;
+            flushing.write_back(0, 1 << 20).await?;
+            flushing.sync_all().await
+        };
+        env.spawn_task(Class::Flush, write).await?;
+        let read = async move { reading.read_exact_at(Vec::new(), 8192, 4096).await.0 };
+        env.spawn_task(Class::Statement, read).await?;
+        drop(file);
+        env.remove_file(&path).await?;
+        let pattern = env.io_pattern(first..env.io_window() + 1);
+        let flow = |class, kind| {
+            let flows = pattern.flows();
+            let found = flows.iter().find(|flow| flow.class == class && flow.kind == kind);
+            found.map(|flow| (flow.ops, flow.bytes, flow.sizes)).unwrap()
+        };
+        // a megabyte in pieces, however short the disk cut them, and the byte that is left
+        let (ops, bytes, sizes) = flow(Class::Flush, env::IoKind::Write);
+        assert!(bytes == (1 << 20) + 1 && ops >= 5, "{ops} writes of {bytes}");
+        assert_eq!(sizes[10..].iter().sum::<u64>(), 0, "a piece is larger than 256 KiB");
+        assert_eq!(flow(Class::Flush, env::IoKind::WriteBack).0, 1);
+        assert_eq!(flow(Class::Flush, env::IoKind::Sync).0, 1);
+        let (ops, bytes, sizes) = flow(Class::Statement, env::IoKind::Read);
+        assert_eq!((ops, bytes, sizes[3]), (1, 4096, 1));
+        let (ops, bytes, _) = flow(Class::Admin, env::IoKind::Discard);
+        assert_eq!((ops, bytes), (1, (1 << 20) + 1));
+        let total = |kind| pattern.windows.iter().map(|w| w.kind(kind).bytes).sum::<u64>();
+        assert_eq!((total(env::IoKind::Write), total(env::IoKind::Read)), ((1 << 20) + 1, 4096));
+        assert!(pattern.windows.iter().any(|window| window.in_flight > 0));
+        Ok(())
+    });
+}

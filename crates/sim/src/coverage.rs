@@ -110,6 +110,11 @@ pub const REACHED_BY_TESTS: &[&str] = &[
     "commitlog.not_archived",
     "commitlog.restored",
     "compaction.garbage",
+    "compaction.reduced",
+    "disk.failed",
+    "disk.put_aside",
+    "flush.failed",
+    "memtable.refused",
     "replay.too_late",
 ];
 

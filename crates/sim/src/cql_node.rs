@@ -58,7 +58,9 @@ fn slots() -> Vec<Rc<Slot>> {
 fn configuration(plan: &Plan, address: IpAddr) -> Config {
     let mut config = Config::default();
     config.data_dir = "/helenus".into();
-    config.data_file_directories = vec!["/helenus/data".into()];
+    let several = plan.options.data_directories.len();
+    config.data_file_directories =
+        (0..several).map(|n| format!("/helenus/data{n}").into()).collect();
     config.commitlog_directory = "/helenus/commitlog".into();
     config.hints_directory = "/helenus/hints".into();
     config.saved_caches_directory = "/helenus/saved_caches".into();

@@ -13,11 +13,12 @@ use env::sync::{OneshotSender, Queue, Semaphore, oneshot};
 use env::{Class, Env, Mesh};
 use rows::{CellRef, RowRef, Unfiltered};
 use schema::{Schema, TableId, TombstoneOption};
-use storage::commitlog::Position;
+use storage::commitlog::{LogEvent, Position};
 use storage::shards::{Job, Shards};
 use storage::snapshot::{SNAPSHOTS, Snapshot};
 use storage::{
-    Engine, Import, KeyRef, Node, Options, PartitionKey, Scrub, StorageError, table_directory,
+    DiskFailure, Engine, Import, KeyRef, Node, Options, PartitionKey, Scrub, StorageError,
+    table_directory,
 };
 
 use crate::operation::{Answer, Column, Query, Range, Row, TABLES, Value, Write};
@@ -93,6 +94,8 @@ pub struct Door {
     auto_snapshot: bool,
     /// Snapshots that were taken, and that went.
     pub snapshots: RefCell<SnapshotsKnown>,
+    /// What the node said of its disks and logs, in all its lives: what kind of failure, and the words.
+    pub said: RefCell<Vec<(&'static str, String)>>,
     /// Who empties a table, or brings SSTables back into one, holds it.
     emptying: Semaphore,
     options: Options,
@@ -109,6 +112,7 @@ impl Door {
             floor: Cell::new(0),
             auto_snapshot,
             snapshots: RefCell::default(),
+            said: RefCell::default(),
             emptying: Semaphore::new(1),
             options,
             schema,
@@ -125,6 +129,7 @@ impl Door {
         let shards = Shards::new(&env, move |to, job| sender.send(to, job));
         let engine = Engine::new(&env, self.options.clone(), shards, Arc::clone(&self.schema));
         engine.set_host_id([7; 16]);
+        self.listen(&engine);
         let context = Rc::clone(&engine);
         env.spawn(Class::Statement, async move {
             loop {
@@ -152,6 +157,24 @@ impl Door {
         }
         env.terminated().await;
         Ok(())
+    }
+
+    /// Notes what an operator's log would have.
+    fn listen(self: &Rc<Self>, engine: &Engine) {
+        let door = Rc::clone(self);
+        engine.watch_disks(Rc::new(move |event| {
+            let kind = match event.failure {
+                DiskFailure::Corrupt => "corrupt",
+                DiskFailure::Read | DiskFailure::Write => "I/O",
+                DiskFailure::Full | DiskFailure::NoRoom => "full",
+            };
+            door.said.borrow_mut().push((kind, event.what.clone()));
+        }));
+        let door = Rc::clone(self);
+        engine.watch_log(Rc::new(move |event| {
+            let (LogEvent::Failed(what) | LogEvent::NotArchived(what)) = event;
+            door.said.borrow_mut().push(("log", what.to_owned()));
+        }));
     }
 
     async fn open(&self, engine: &Rc<Engine>) -> Result<Rc<Node>, StorageError> {
@@ -195,6 +218,10 @@ impl Door {
             }
             Request::Read { query, reply } => {
                 let outcome = read(&engine, query).await;
+                if let Err(error) = &outcome {
+                    // as a coordinator does
+                    engine.inspect(error);
+                }
                 let _ = reply.send(outcome.map_err(|error| match error {
                     StorageError::Stopping(_) => Failed::Unknown(error.to_string()),
                     error => Failed::Wrong(error.to_string()),

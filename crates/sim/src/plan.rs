@@ -1,6 +1,7 @@
 //! What a seed decides before its world begins.
 
 use std::collections::BTreeMap;
+use std::path::PathBuf;
 use std::time::Duration;
 
 use env::Rng;
@@ -59,6 +60,14 @@ pub struct Plan {
 /// Operations of a world.
 pub const OPERATIONS: u64 = 600;
 
+/// One data directory, or three.
+fn data_directories(seed: u64, first: PathBuf) -> Vec<PathBuf> {
+    match seed % 5 {
+        2 => ["", "2", "3"].map(|n| PathBuf::from(format!("{}{n}", first.display()))).into(),
+        _ => vec![first],
+    }
+}
+
 impl Plan {
     /// The plan that follows from a seed.
     pub fn new(seed: u64) -> Self {
@@ -73,7 +82,8 @@ impl Plan {
         };
         let (data, commitlog) = directories();
         let options = Options {
-            data_directories: vec![data],
+            data_directories: data_directories(seed, data),
+            disk: storage::DiskSettings::default(),
             commitlog_directory: commitlog,
             sync,
             segment_bytes: 1 << rng.between(14, 16),

@@ -5,7 +5,7 @@ use std::path::Path;
 use sim::faults::report;
 
 /// What is known to lose writes without an error, as the page says.
-const KNOWN: &str = "commit log segment, ";
+const KNOWN: &str = "commit log segment, missing";
 
 #[test]
 #[allow(clippy::disallowed_methods, reason = "a document of the project")]

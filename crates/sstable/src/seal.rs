@@ -9,6 +9,8 @@
 //! statistics u32                        of what no tool changes in Statistics.db
 //! chunks u32, filter u32                of CompressionInfo.db or CRC.db, and of Filter.db; 0 without it
 //! pages u32*                            of each 16 KiB of Index.db
+//! data u32*                             of each chunk of Data.db, where it is compressed: those that stand there beside the
+//!                                       chunks an older file has, too
 //! summary u32                           of all of Summary.db before, these fields included
 //! length u32                            bytes of all fields before this one but summary
 //! magic                                 "HELSEAL1"
@@ -40,6 +42,8 @@ pub struct Seal {
     pub filter: u32,
     /// Of each page of `Index.db`.
     pub pages: Vec<u32>,
+    /// Of each compressed chunk of `Data.db`; none of an SSTable that is not compressed, or that an earlier release wrote.
+    pub data: Vec<u32>,
 }
 
 /// Of what stays as it is in an SSTable's metadata as long as it lives: not its level, nor when it was repaired.
@@ -63,7 +67,8 @@ impl Seal {
         let start = summary.len();
         summary.extend(self.data_length.to_be_bytes());
         summary.extend(self.index_length.to_be_bytes());
-        for checksum in [self.statistics, self.chunks, self.filter].iter().chain(&self.pages) {
+        let fixed = [self.statistics, self.chunks, self.filter];
+        for checksum in fixed.iter().chain(&self.pages).chain(&self.data) {
             summary.extend(checksum.to_be_bytes());
         }
         let length = (summary.len() - start) as u32;
@@ -100,16 +105,19 @@ impl Seal {
         while reader.left() > 0 {
             pages.push(reader.u32()?);
         }
-        if pages.len() as u64 != index_length.div_ceil(INDEX_PAGE_BYTES as u64) {
+        let wanted = index_length.div_ceil(INDEX_PAGE_BYTES as u64);
+        let Some(wanted) = usize::try_from(wanted).ok().filter(|wanted| *wanted <= pages.len())
+        else {
             return corrupt(SUMMARY, format!("{} pages of {index_length} bytes", pages.len()));
-        }
-        let seal = Self { data_length, index_length, statistics, chunks, filter, pages };
+        };
+        let data = pages.split_off(wanted);
+        let seal = Self { data_length, index_length, statistics, chunks, filter, pages, data };
         Ok((summary, Some(seal)))
     }
 
     /// Bytes that it takes of a `Summary.db`.
     pub fn bytes(&self) -> usize {
-        28 + 4 * self.pages.len() + TAIL_BYTES
+        28 + 4 * (self.pages.len() + self.data.len()) + TAIL_BYTES
     }
 }
 
@@ -172,6 +180,7 @@ mod tests {
             chunks: 4,
             filter: 5,
             pages,
+            data: vec![6, 7],
         };
         let mut bytes = b"a summary".to_vec();
         seal.append(&mut bytes);

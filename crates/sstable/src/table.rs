@@ -212,6 +212,12 @@ impl Table {
             (None, Some(bytes)) => Storage::Plain(ChunkChecksums::parse(&bytes)?),
             (None, None) => return corrupt("CRC.db", "neither it nor CompressionInfo.db is there"),
         };
+        if let (Some(seal), Storage::Compressed(info, _)) = (&seal, &storage)
+            && !seal.data.is_empty()
+            && seal.data.len() as u64 != info.data_chunks()
+        {
+            return corrupt("Summary.db", "it has not one checksum a chunk of the data");
+        }
         let data_length = parts.data_length;
         Ok(Self {
             descriptor,
@@ -311,6 +317,11 @@ impl Table {
                 };
                 let what = || format!("chunk {}", chunk.index);
                 verify("Data.db", what, body, u32::from_be_bytes(*crc))?;
+                let sealed = self.seal.as_ref().and_then(|seal| seal.data.get(chunk.index));
+                if sealed.is_some_and(|sealed| *sealed != u32::from_be_bytes(*crc)) {
+                    let what = format!("chunk {} is whole, and not the one written", chunk.index);
+                    return corrupt("Data.db", what);
+                }
                 if chunk.is_raw {
                     return Ok(body.get(..chunk.uncompressed).unwrap_or(body).to_vec());
                 }

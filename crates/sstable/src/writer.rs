@@ -303,6 +303,7 @@ impl Writer {
             chunks,
             filter,
             pages: std::mem::take(&mut self.index_pages).finish(),
+            data: std::mem::take(&mut self.data.checksums),
         };
         let mut summary = summary.encode();
         seal.append(&mut summary);
@@ -346,6 +347,8 @@ struct DataFile {
     /// Bytes of the file so far.
     length: u64,
     digest: crc32fast::Hasher,
+    /// Of compressed chunks.
+    checksums: Vec<u32>,
     map: Map,
     chunk_bytes: usize,
 }
@@ -373,6 +376,7 @@ impl DataFile {
             ready: Vec::new(),
             length: 0,
             digest: crc32fast::Hasher::new(),
+            checksums: Vec::new(),
             map,
             chunk_bytes: chunk_bytes as usize,
         }
@@ -414,6 +418,7 @@ impl DataFile {
                     }
                     let crc = crc32fast::hash(&self.ready[before..]);
                     self.ready.extend(crc.to_be_bytes());
+                    self.checksums.push(crc);
                 }
             }
             self.digest.update(&self.ready[before..]);

@@ -17,6 +17,7 @@ use crate::caches::{CacheKind, CacheStats, CachedRows, Lookup, RowCache};
 use crate::commitlog::{
     CommitLog, LogError, Position, RECORD_OVERHEAD_BYTES, SyncMode, TellLog, Ticket,
 };
+use crate::disk::TellDisk;
 use crate::error::StorageError;
 use crate::memtable::{KeyRef, Memtable};
 use crate::node::Node;
@@ -32,6 +33,8 @@ use crate::watch::{Tell, Watch, Watcher, WriteLimits};
 const NANOS: u64 = 1000;
 /// Characters of the keys of a mutation that is too large that are shown, beyond the first.
 const TOP_KEYS_SHOWN: usize = 1024;
+/// While nothing can be flushed, the log grows to so many times its limit: what is overwritten takes no memory.
+const LOG_EXCESS: u64 = 2;
 /// Microseconds in a second.
 const MICROS: i64 = 1_000_000;
 
@@ -48,6 +51,12 @@ pub struct Engine {
     scratch: RefCell<Scratch>,
     /// Bytes in active and frozen memtables of this shard.
     memtable_bytes: Cell<usize>,
+    /// Bytes of them in frozen ones, which a flush frees.
+    frozen_bytes: Cell<usize>,
+    /// Writes go on without a second look below so many; 0 when the log can take no more either.
+    memory_limit: Cell<usize>,
+    /// Why memtables cannot be flushed now, if so: writes that find no room are refused.
+    unflushed: RefCell<Option<Arc<str>>>,
     /// The log's segment of the last write.
     last_segment: Cell<i64>,
     /// Was a flush asked for since the last one ended?
@@ -66,6 +75,8 @@ pub struct Engine {
     watcher: RefCell<Option<Watcher>>,
     /// Who is told of what happens to the commit log.
     pub(crate) log_watcher: RefCell<Option<TellLog>>,
+    /// Who is told of disks that fail.
+    pub(crate) disk_watcher: RefCell<Option<TellDisk>>,
     /// Of the distributions that tables keep.
     weight: Weight,
     /// Counters for metrics.
@@ -113,6 +124,7 @@ impl Engine {
         let part = |bytes: u64| (bytes / env.shards() as u64) as usize;
         let files = Files::new(env, part(options.chunk_cache_bytes), part(options.key_cache_bytes));
         let rows = RowCache::new(part(options.row_cache_bytes));
+        let memory = part(options.memtable_bytes);
         Rc::new(Self {
             env: env.clone(),
             options: Rc::new(options),
@@ -123,6 +135,9 @@ impl Engine {
             schema: RefCell::new(schema),
             scratch: RefCell::default(),
             memtable_bytes: Cell::new(0),
+            frozen_bytes: Cell::new(0),
+            memory_limit: Cell::new(memory),
+            unflushed: RefCell::default(),
             last_segment: Cell::new(-1),
             asked: Cell::new(false),
             freed: Notify::new(),
@@ -132,6 +147,7 @@ impl Engine {
             node: OnceCell::new(),
             watcher: RefCell::default(),
             log_watcher: RefCell::default(),
+            disk_watcher: RefCell::default(),
             weight: Weight::default(),
             stats: EngineStats::default(),
         })
@@ -266,7 +282,7 @@ impl Engine {
     /// # Errors
     /// If a table is unknown or the log failed.
     pub async fn apply(&self, mutation: &Mutation, durable: bool) -> Result<Ticket, StorageError> {
-        self.wait_for_memory().await;
+        self.wait_for_memory().await?;
         let ticket = match self.log.get().filter(|_| durable) {
             Some(log) => {
                 let (tables, bytes) = self.encode(mutation)?;
@@ -508,24 +524,50 @@ impl Engine {
 
     /// Counts the memory of the memtables anew, after some were freed.
     pub(crate) fn count_memory(&self) {
-        let tables = self.tables.borrow();
-        let sum =
-            tables.values().map(|store| store.memtable_bytes()).fold(0, |sum, (a, f)| sum + a + f);
-        self.memtable_bytes.set(sum);
+        self.measure_memory();
         self.freed.notify_all();
     }
 
-    async fn wait_for_memory(&self) {
-        let lease = self.memory_lease();
-        if self.memtable_bytes.get() < lease {
-            return;
+    fn measure_memory(&self) {
+        let tables = self.tables.borrow();
+        let sizes = tables.values().map(|store| store.memtable_bytes());
+        let (active, frozen) =
+            sizes.fold((0, 0), |(a, f), (active, frozen)| (a + active, f + frozen));
+        self.memtable_bytes.set(active + frozen);
+        self.frozen_bytes.set(frozen);
+    }
+
+    async fn wait_for_memory(&self) -> Result<(), StorageError> {
+        if self.memtable_bytes.get() < self.memory_limit.get() {
+            return Ok(());
         }
         self.stats.waits_for_memory.set(self.stats.waits_for_memory.get() + 1);
         self.env.mark("memtable.full");
-        while self.memtable_bytes.get() >= lease {
+        while self.memtable_bytes.get() >= self.memory_limit.get() {
+            // The node tries again by itself: no write waits for what may take the operator.
+            if let Some(why) = self.unflushed.borrow().clone() {
+                self.env.mark("memtable.refused");
+                return Err(StorageError::Unflushed(why));
+            }
+            self.shards.send(0, |engine| {
+                if let Some(node) = engine.node.get() {
+                    node.is_memory_short.set(true);
+                }
+            });
             self.ask_for_memory();
             self.freed.notified().await;
         }
+        Ok(())
+    }
+
+    /// Memtables cannot be flushed, or can again.
+    pub(crate) fn set_unflushed(&self, why: Option<Arc<str>>) {
+        if why.is_none() {
+            self.memory_limit.set(self.memory_lease());
+            self.asked.set(false);
+        }
+        self.unflushed.replace(why);
+        self.freed.notify_all();
     }
 
     /// The keys of this shard's partitions of a table, in the order of tokens.
@@ -563,12 +605,17 @@ impl Engine {
     /// Asks for flushes where memory or the log's space runs short. Called after writes.
     fn watch_limits(&self, log_grew_segment: bool) {
         let threshold = self.memory_lease() as f64 * self.options.cleanup_threshold;
-        if self.memtable_bytes.get() as f64 > threshold && !self.asked.get() {
+        let active = self.memtable_bytes.get().saturating_sub(self.frozen_bytes.get());
+        if active as f64 > threshold && !self.asked.get() {
             self.asked.set(true);
             self.ask_for_memory();
         }
         if log_grew_segment && let Some(log) = self.log.get() {
-            log.over_limit().into_iter().for_each(|table| self.ask_for_flush(table));
+            if self.unflushed.borrow().is_none() {
+                log.over_limit().into_iter().for_each(|table| self.ask_for_flush(table));
+            } else if log.size().0 / LOG_EXCESS >= log.limit() {
+                self.memory_limit.set(0);
+            }
         }
     }
 
@@ -578,6 +625,7 @@ impl Engine {
         let store = self.store(id)?;
         let position = self.log_position();
         let memtables = store.freeze(flush, position);
+        self.measure_memory();
         let mut intervals = Vec::new();
         for memtable in &memtables {
             let (from, to) = memtable.log_bounds();

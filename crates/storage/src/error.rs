@@ -54,6 +54,11 @@ pub enum StorageError {
         /// Why.
         what: String,
     },
+    /// Memtables cannot be flushed, and are full.
+    #[error(
+        "no more can be kept in memory, or in the commit log, until memtables can be flushed: {0}"
+    )]
+    Unflushed(Arc<str>),
     /// The deadline passed.
     #[error("the deadline passed")]
     Deadline,

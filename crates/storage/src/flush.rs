@@ -16,9 +16,10 @@ use sstable::writer::WriterOptions;
 use types::Uuid;
 
 use crate::commitlog::Position;
-use crate::compaction::{Outputs, Split, Splitter};
+use crate::compaction::{FLUSH, Outputs, Split, Splitter};
 use crate::engine::{Engine, FrozenShare};
 use crate::error::StorageError;
+use crate::flush_pace::FlushPace;
 use crate::memtable::{Memtable, MemtableCursor, PartitionKey, Slot};
 use crate::node::{Node, NodeTable};
 use crate::options::FlushCompression;
@@ -120,14 +121,28 @@ impl Node {
             .strategy(table, |strategy| strategy.flush_shards(node_table.flush_bytes.get()));
         let splitter = Splitter::new(Split::Shards(shards), 0);
         let of = (table, node_table);
-        let mut outputs = Outputs::new(self, engine, of, "flush", splitter, options).await?;
-        write_all(engine, table, &memtables, &mut outputs).await?;
-        let new = outputs.finish(table, node_table.epoch.get() + 1).await?;
-        for sstable in &new {
-            self.back_up(engine, table, sstable).await?;
-        }
-        if let Some(transaction) = outputs.commit(&[]).await? {
-            transaction.finish().await?;
+        let pace = FlushPace::new(self, engine, options.partitions);
+        let mut outputs = Outputs::new(self, engine, of, FLUSH, splitter, options).await?;
+        let written = async {
+            write_all(engine, table, &memtables, &mut outputs, pace).await?;
+            let new = outputs.finish(table, node_table.epoch.get() + 1).await?;
+            for sstable in &new {
+                self.back_up(engine, table, sstable).await?;
+            }
+            outputs.commit(&[]).await?;
+            Ok::<_, StorageError>(new)
+        };
+        let new = match written.await {
+            Ok(new) => new,
+            Err(error) => {
+                // It is tried again, and what is left takes space.
+                let _ = outputs.abandon().await;
+                return Err(error);
+            }
+        };
+        if let Some(transaction) = outputs.into_transaction() {
+            // The SSTables are there. A log that stays is one that the next start ends.
+            let _ = transaction.finish().await;
         }
         let bytes = new.iter().map(|sstable| sstable.bytes_on_disk).sum::<u64>();
         self.stats.flushed_bytes.set(self.stats.flushed_bytes.get() + bytes);
@@ -148,23 +163,43 @@ impl Node {
         segments.map(whole).collect()
     }
 
-    /// The directory for a table's new files; it is made durable where it is new.
+    /// The directories for a table's new files, one for each of as many equal parts of the ring (`DiskBoundaries`), so
+    /// that all of a partition is on one disk; they are made durable where they are new.
+    pub(crate) async fn places_of(
+        &self,
+        engine: &Engine,
+        table: &Table,
+    ) -> Result<Vec<PathBuf>, StorageError> {
+        let env = engine.env();
+        let disallowed = self.table(table.id).disallowed.borrow().clone();
+        let mut places = Vec::new();
+        for data in &engine.options.data_directories {
+            let directory = table_directory(data, table);
+            if disallowed.contains(&directory) {
+                continue;
+            }
+            let failed = |e| StorageError::io("cannot create", &directory, e);
+            if !env.exists(&directory).await.map_err(failed)? {
+                env.create_dir_all(&directory).await.map_err(failed)?;
+                sync_parents(env, data, &directory).await?;
+            }
+            places.push(directory);
+        }
+        match places.is_empty() {
+            true => Err(StorageError::corrupt("data_file_directories", "none is left")),
+            false => Ok(places),
+        }
+    }
+
+    /// The first of them: for what is of the table as a whole.
     pub(crate) async fn directory_of(
         &self,
         engine: &Engine,
         table: &Table,
     ) -> Result<PathBuf, StorageError> {
-        let env = engine.env();
-        let Some(data) = engine.options.data_directories.first() else {
-            return Err(StorageError::corrupt("data_file_directories", "it is empty"));
-        };
-        let directory = table_directory(data, table);
-        let failed = |e| StorageError::io("cannot create", &directory, e);
-        if !env.exists(&directory).await.map_err(failed)? {
-            env.create_dir_all(&directory).await.map_err(failed)?;
-            sync_parents(env, data, &directory).await?;
-        }
-        Ok(directory)
+        let places = self.places_of(engine, table).await?;
+        let none = || StorageError::corrupt("data_file_directories", "none is left");
+        places.into_iter().next().ok_or_else(none)
     }
 }
 
@@ -190,6 +225,7 @@ async fn write_all(
     table: &Arc<Table>,
     memtables: &[Arc<Memtable>],
     outputs: &mut Outputs<'_>,
+    mut pace: FlushPace<'_>,
 ) -> Result<(), StorageError> {
     let slots: Vec<_> =
         memtables.iter().map(|memtable| Slot::frozen(Arc::clone(memtable))).collect();
@@ -203,7 +239,8 @@ async fn write_all(
                 slots.iter().filter_map(open).map(|c| Source::Memtable(Box::new(c))).collect();
             let mut partition =
                 PartitionCursor::merge(&engine.files, Arc::clone(table), sources, false);
-            write_partition(engine, &key, &mut partition, outputs).await?;
+            write_partition(engine, &key, &mut partition, outputs, &mut pace).await?;
+            pace.partition_ended();
             engine.env().maybe_yield().await;
         }
         last = Some(newest);
@@ -226,14 +263,18 @@ async fn write_partition(
     key: &PartitionKey,
     partition: &mut PartitionCursor,
     outputs: &mut Outputs<'_>,
+    pace: &mut FlushPace<'_>,
 ) -> Result<(), StorageError> {
     let (deletion, static_row) = (partition.deletion(), partition.static_row());
     outputs.start_partition(key.as_ref(), deletion, static_row).await?;
     while let Some(unfiltered) = partition.next().await? {
         outputs.append(unfiltered).await?;
+        pace.at(outputs.written()).await;
         engine.env().maybe_yield().await;
     }
-    outputs.end_partition().await
+    outputs.end_partition().await?;
+    pace.at(outputs.written()).await;
+    Ok(())
 }
 
 #[cfg(test)]

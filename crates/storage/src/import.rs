@@ -129,7 +129,7 @@ impl Node {
         let adopted = async {
             for descriptor in found.keys().skip(1) {
                 let place = self.place_of(engine, &node_table, descriptor);
-                transaction.add(&place).await?;
+                transaction.add(&home, &place).await?;
                 places.push(place);
             }
             let mut new = Vec::new();

@@ -7,9 +7,11 @@
 mod caches;
 pub mod commitlog;
 pub mod compaction;
+mod disk;
 mod engine;
 mod error;
 mod flush;
+mod flush_pace;
 mod import;
 pub mod memtable;
 mod node;
@@ -30,6 +32,7 @@ mod verify;
 mod watch;
 
 pub use caches::{CacheKind, CacheStats};
+pub use disk::{Aside, DiskEvent, DiskFailure, DiskSettings, OnDiskFailure, TellDisk};
 pub use engine::{Engine, EngineStats};
 pub use error::StorageError;
 pub use flush::table_directory;

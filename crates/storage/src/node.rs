@@ -6,6 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::rc::{Rc, Weak};
 use std::sync::Arc;
+use std::time::Duration;
 
 use env::sync::{Notify, Semaphore};
 use env::{Class, Env};
@@ -14,11 +15,15 @@ use types::hash::HashMap;
 
 use crate::commitlog::Position;
 use crate::compaction::{Candidate, Compactions, Strategy};
+use crate::disk::Aside;
 use crate::engine::Engine;
 use crate::engine::FrozenShare;
 use crate::error::StorageError;
+use crate::flush_pace::Eager;
 use crate::sstables::{LiveSet, Numbers};
 
+/// How long after a flush failed it is tried again.
+const FLUSH_AGAIN: Duration = Duration::from_secs(5);
 /// How much the last flush counts in the average of them (`ExpMovingAverage.decayBy1000`).
 const FLUSH_WEIGHT: f64 = 0.0046;
 
@@ -38,12 +43,18 @@ pub struct Node {
     /// Who ends the segments of all logs at one point holds it.
     pub(crate) cutting: Semaphore,
     wake: Notify,
+    /// How many wait for a flush that they asked for.
+    pub(crate) flush_waiters: Cell<u32>,
+    /// Do writes wait for memory?
+    pub(crate) is_memory_short: Cell<bool>,
     pub(crate) next_flush: Cell<u64>,
     /// Segments of an earlier run, by id: the tables whose records in them were replayed and not flushed since.
     pub(crate) replayed: RefCell<BTreeMap<i64, BTreeSet<TableId>>>,
     /// Segments of an earlier run with mutations that are to be captured, and where the last one ends.
     pub(crate) replayed_cdc: RefCell<BTreeMap<i64, u32>>,
-    /// Why background work stopped, if it did.
+    /// Tables whose memtables could not be flushed when that was last tried, with why.
+    unflushed: RefCell<BTreeMap<TableId, Arc<str>>>,
+    /// Why background work failed last, if it did.
     failure: RefCell<Option<StorageError>>,
     /// Counters for metrics.
     pub stats: NodeStats,
@@ -64,6 +75,8 @@ pub struct NodeStats {
     pub expired: Cell<u64>,
     /// Flushes and compactions that failed.
     pub failures: Cell<u64>,
+    /// Failures of disks that were met.
+    pub disk_failures: Cell<u64>,
 }
 
 /// A compaction under way.
@@ -108,6 +121,10 @@ pub(crate) struct NodeTable {
     pub epoch: Cell<u64>,
     /// The moving average of the bytes of data that a flush writes; not a number before the first.
     pub flush_bytes: Cell<f64>,
+    /// What of it is not used, for it cannot be read: nothing that it may need is purged meanwhile.
+    pub aside: RefCell<Vec<Aside>>,
+    /// Its directories that nothing is written to any more.
+    pub disallowed: RefCell<BTreeSet<PathBuf>>,
     /// SSTables that compactions work on.
     pub busy: RefCell<BTreeSet<u64>>,
     /// What keeps background compactions from starting.
@@ -131,6 +148,8 @@ impl NodeTable {
             next_generation: Cell::new(1),
             epoch: Cell::new(0),
             flush_bytes: Cell::new(f64::NAN),
+            aside: RefCell::default(),
+            disallowed: RefCell::default(),
             busy: RefCell::default(),
             pauses: Cell::new(0),
             on_demand: Semaphore::new(1),
@@ -202,9 +221,12 @@ impl Node {
             wanted: RefCell::default(),
             cutting: Semaphore::new(1),
             wake: Notify::new(),
+            flush_waiters: Cell::new(0),
+            is_memory_short: Cell::new(false),
             next_flush: Cell::new(1),
             replayed: RefCell::default(),
             replayed_cdc: RefCell::default(),
+            unflushed: RefCell::default(),
             failure: RefCell::default(),
             stats: NodeStats::default(),
         })
@@ -218,6 +240,11 @@ impl Node {
     pub(crate) fn table(&self, id: TableId) -> Rc<NodeTable> {
         let mut tables = self.tables.borrow_mut();
         Rc::clone(tables.entry(id).or_insert_with(|| Rc::new(NodeTable::new(&self.env))))
+    }
+
+    /// All of them.
+    pub(crate) fn node_tables(&self) -> Vec<Rc<NodeTable>> {
+        self.tables.borrow().values().cloned().collect()
     }
 
     pub(crate) fn me(&self) -> Option<Rc<Self>> {
@@ -256,7 +283,7 @@ impl Node {
         *self.failure.borrow_mut() = Some(error);
     }
 
-    /// Why background work stopped, if it did.
+    /// Why background work failed last, if it did.
     pub fn failure(&self) -> Option<StorageError> {
         self.failure.borrow().clone()
     }
@@ -275,7 +302,7 @@ impl Node {
                 self.wake.notified().await;
                 continue;
             };
-            match self.flush(table).await {
+            match self.flush_in_time(table).await {
                 Ok(_) | Err(StorageError::UnknownTable(_) | StorageError::Stopping(_)) => {}
                 Err(error) => self.failed(error),
             }
@@ -285,8 +312,63 @@ impl Node {
     /// Writes what all shards hold of a table in memory to an SSTable. True if there was anything.
     ///
     /// # Errors
-    /// If the file cannot be written: the memtables stay.
+    /// If the file cannot be written: the memtables stay, and so does what the log has of them; it is tried again.
     pub async fn flush(&self, id: TableId) -> Result<bool, StorageError> {
+        let _eager = Eager::new(&self.flush_waiters);
+        self.flush_in_time(id).await
+    }
+
+    /// The same, as fast as memory is needed, unless somebody waits for a flush.
+    async fn flush_in_time(&self, id: TableId) -> Result<bool, StorageError> {
+        let flushed = self.try_flush(id).await;
+        match &flushed {
+            Err(error) if error.disk_failure().is_some() => self.flush_failed(id, error),
+            // a table that is gone needs none
+            Ok(_) | Err(StorageError::UnknownTable(_)) => self.flush_succeeded(id),
+            Err(_) => {}
+        }
+        flushed
+    }
+
+    /// Tables that could not be flushed when that was last tried.
+    pub fn unflushed(&self) -> usize {
+        self.unflushed.borrow().len()
+    }
+
+    fn flush_failed(&self, id: TableId, error: &StorageError) {
+        self.inspect_failure(error);
+        let why: Arc<str> = error.to_string().into();
+        let is_new = self.unflushed.borrow_mut().insert(id, Arc::clone(&why)).is_none();
+        self.tell_unflushed(Some(&why));
+        self.env.mark("flush.failed");
+        if let Some(node) = self.me().filter(|_| is_new) {
+            let env = self.env.clone();
+            self.env.spawn(Class::Flush, async move {
+                while node.unflushed.borrow().contains_key(&id) {
+                    env.sleep(FLUSH_AGAIN).await;
+                    node.want_flush(id);
+                }
+            });
+        }
+    }
+
+    fn flush_succeeded(&self, id: TableId) {
+        let mut unflushed = self.unflushed.borrow_mut();
+        if unflushed.remove(&id).is_some() {
+            self.tell_unflushed(unflushed.values().next());
+        }
+    }
+
+    /// Lets all shards know whether memtables can be flushed.
+    fn tell_unflushed(&self, why: Option<&Arc<str>>) {
+        let Ok(engine) = self.engine() else { return };
+        for shard in 0..engine.shards().count() {
+            let why = why.cloned();
+            engine.shards().send(shard, move |engine| engine.set_unflushed(why));
+        }
+    }
+
+    async fn try_flush(&self, id: TableId) -> Result<bool, StorageError> {
         let engine = self.engine()?;
         let table = engine.store(id)?.table();
         let node_table = self.table(id);
@@ -317,6 +399,7 @@ impl Node {
             let publish = move |engine: &Rc<Engine>| engine.flushed(id, flush, live, upto);
             engine.shards().call(shard, publish).await?;
         }
+        self.is_memory_short.set(false);
         self.stats.flushes.set(self.stats.flushes.get() + 1);
         engine.env().mark("flush.done");
         self.want_compaction(id);

@@ -3,12 +3,15 @@
 use std::path::PathBuf;
 
 use crate::commitlog::{Archiving, CdcOptions, Compression, SyncMode};
+use crate::disk::DiskSettings;
 
 /// What the engine needs of the node's configuration. Sizes are per node; each shard takes its part.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// `data_file_directories`: the first takes new files for now.
+    /// `data_file_directories`, each for an equal part of the ring.
     pub data_directories: Vec<PathBuf>,
+    /// What is made of them when they fail or fill.
+    pub disk: DiskSettings,
     /// `commitlog_directory`.
     pub commitlog_directory: PathBuf,
     /// `commitlog_sync` with its period or window.

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use env::{Env, File, OpenOptions};
+use env::{Class, Env, File, OpenOptions};
 use rows::{Deletion, RowRef, Unfiltered};
 use schema::Table;
 use sstable::descriptor::{Component, Descriptor};
@@ -15,10 +15,13 @@ use crate::watch::Watch;
 
 /// Bytes gathered before they are written to a file.
 const WRITE_BYTES: usize = 256 << 10;
+/// Bytes of a file that are sent to the device at a time.
+const SEND_BYTES: u64 = WRITE_BYTES as u64;
 
 /// An SSTable being written to its directory.
 pub(crate) struct Output {
     env: Env,
+    class: Class,
     directory: PathBuf,
     descriptor: Descriptor,
     writer: Writer,
@@ -31,13 +34,15 @@ struct Stream {
     file: File,
     path: PathBuf,
     length: u64,
+    /// What of it is on its way to the device.
+    sent: u64,
 }
 
 impl Stream {
-    async fn create(env: &Env, path: PathBuf) -> Result<Self, StorageError> {
+    async fn create(env: &Env, path: PathBuf, class: Class) -> Result<Self, StorageError> {
         let file = File::open(env, &path, OpenOptions::CREATE_NEW).await;
         let file = file.map_err(|e| StorageError::io("cannot create", &path, e))?;
-        Ok(Self { file, path, length: 0 })
+        Ok(Self { file: file.with_class(class), path, length: 0, sent: 0 })
     }
 
     async fn write(&mut self, bytes: &mut Vec<u8>) -> Result<(), StorageError> {
@@ -47,6 +52,19 @@ impl Stream {
         self.length += length;
         buffer.clear();
         *bytes = buffer;
+        self.send().await
+    }
+
+    /// Sends what was written to the device step by step, each when the one before has arrived: the device never has
+    /// more than two of them, and the sync finds little left to do.
+    async fn send(&mut self) -> Result<(), StorageError> {
+        while self.length - self.sent >= SEND_BYTES {
+            let from = self.sent.saturating_sub(SEND_BYTES);
+            let sent = self.sent + SEND_BYTES;
+            let taken = self.file.write_back(from, sent - from).await;
+            taken.map_err(|e| StorageError::io("cannot write", &self.path, e))?;
+            self.sent = sent;
+        }
         Ok(())
     }
 
@@ -57,9 +75,10 @@ impl Stream {
 }
 
 impl Output {
-    /// Creates the files.
+    /// Creates the files; the disk's time for them is this class's.
     pub async fn create(
         engine: &Engine,
+        class: Class,
         table: &Arc<Table>,
         directory: &Path,
         descriptor: Descriptor,
@@ -67,12 +86,12 @@ impl Output {
     ) -> Result<Self, StorageError> {
         let env = engine.env();
         let path = |component| directory.join(descriptor.file(&component));
-        let data = Stream::create(env, path(Component::Data)).await?;
-        let index = Stream::create(env, path(Component::Index)).await?;
+        let data = Stream::create(env, path(Component::Data), class).await?;
+        let index = Stream::create(env, path(Component::Index), class).await?;
         let directory = directory.to_path_buf();
         let writer = Writer::new(options);
         let watch = engine.watch(table, data.path.clone());
-        Ok(Self { env: env.clone(), directory, descriptor, writer, data, index, watch })
+        Ok(Self { env: env.clone(), class, directory, descriptor, writer, data, index, watch })
     }
 
     /// Begins a partition.
@@ -154,7 +173,7 @@ impl Output {
         }
         for (component, mut bytes) in small {
             let path = self.directory.join(self.descriptor.file(&component));
-            let mut stream = Stream::create(&self.env, path).await?;
+            let mut stream = Stream::create(&self.env, path, self.class).await?;
             stream.write(&mut bytes).await?;
             if sync {
                 stream.sync().await?;

@@ -4,7 +4,7 @@ use std::cell::RefCell;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 
 use env::{Env, File, OpenOptions};
 use sstable::bti::{self, PARTITIONS_TAIL_MAX};
@@ -39,8 +39,10 @@ pub struct SSTable {
     /// The change of the table's set by which the newest of its content came in: a task that began after it has seen
     /// all of that.
     pub(crate) epoch: u64,
-    /// Its level, as its metadata name it: the one thing of it that may change.
+    /// Its level, as its metadata name it.
     level: AtomicUsize,
+    /// Something of it could not be read: no compaction begins on it of itself.
+    pub(crate) is_suspect: AtomicBool,
 }
 
 /// Gives SSTables their numbers.
@@ -131,6 +133,7 @@ impl SSTable {
             created_millis: data.modified_millis.unwrap_or(now),
             epoch: 0,
             level: AtomicUsize::new(usize::try_from(table.statistics.stats.level).unwrap_or(0)),
+            is_suspect: AtomicBool::new(false),
             table: Arc::new(table),
         })
     }

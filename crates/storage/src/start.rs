@@ -111,24 +111,22 @@ impl Node {
     ) -> Result<(), StorageError> {
         let mut found = Vec::new();
         let mut highest = 0;
-        for data in &engine.options.data_directories {
-            let directory = table_directory(data, table);
+        let directories = self.directories_at_start(engine, table).await?;
+        for directory in directories {
             let failed = |e| StorageError::io("cannot look at", &directory, e);
-            if !engine.env().exists(&directory).await.map_err(failed)? {
-                continue;
-            }
-            // Whoever made it may have been killed before its name was durable.
-            sync_parents(engine.env(), data, &directory).await?;
-            transaction::clean_up(engine.env(), &directory).await?;
             for descriptor in tables_in(engine, &directory).await? {
                 if let Id::Sequence(id) = descriptor.id {
                     highest = highest.max(id);
                 }
                 let number = self.numbers.next();
                 let counter = table.is_counter();
-                let sstable =
-                    SSTable::open(engine.env(), &directory, &descriptor, number, counter).await?;
-                found.push(Arc::new(sstable));
+                match SSTable::open(engine.env(), &directory, &descriptor, number, counter).await {
+                    Ok(sstable) => found.push(Arc::new(sstable)),
+                    Err(error) => {
+                        let path = directory.join(descriptor.file(&Component::Data));
+                        self.go_without(engine, table, &path, error)?;
+                    }
+                }
             }
             // A number that a backup has is not given again: the file's name would be taken.
             let backups = directory.join(BACKUPS);
@@ -151,6 +149,31 @@ impl Node {
             engine.shards().call(shard, set).await?;
         }
         Ok(())
+    }
+
+    /// The directories that a table has, with no transaction of an earlier life in them.
+    async fn directories_at_start(
+        &self,
+        engine: &Engine,
+        table: &Arc<Table>,
+    ) -> Result<Vec<PathBuf>, StorageError> {
+        let (mut there, mut unreachable) = (Vec::new(), Vec::new());
+        let all = &engine.options.data_directories;
+        for data in all {
+            let directory = table_directory(data, table);
+            match look_at(engine, data, &directory).await {
+                Ok(true) => there.push(directory),
+                Ok(false) => {}
+                Err(error) if unreachable.len() + 1 < all.len() => {
+                    self.go_without(engine, table, &directory, error)?;
+                    self.table(table.id).disallowed.borrow_mut().insert(directory.clone());
+                    unreachable.push(directory);
+                }
+                Err(error) => return Err(error),
+            }
+        }
+        transaction::clean_up(engine.env(), &there, &unreachable).await?;
+        Ok(there)
     }
 
     /// Replays the log's records of the tables that `wanted` names. `truncated` tells up to where records of a
@@ -469,6 +492,20 @@ async fn sync_segment(env: &env::Env, segment: &SegmentFile) -> Result<(), Stora
     let failed = |e| StorageError::io("cannot sync", &segment.path, e);
     let file = env::File::open(env, &segment.path, env::OpenOptions::READ).await.map_err(failed)?;
     file.sync_all().await.map_err(failed)
+}
+
+/// Is a table's directory there, and can it be read?
+async fn look_at(engine: &Engine, data: &Path, directory: &Path) -> Result<bool, StorageError> {
+    let env = engine.env();
+    let failed = |e| StorageError::io("cannot look at", directory, e);
+    if !env.exists(directory).await.map_err(failed)? {
+        return Ok(false);
+    }
+    // Whoever made it may have been killed before its name was durable.
+    sync_parents(env, data, directory).await?;
+    let listed = env.read_dir(directory).await;
+    listed.map_err(|e| StorageError::io("cannot list", directory, e))?;
+    Ok(true)
 }
 
 /// The tables in a directory. A crash leaves no parts of one: transactions have ended before. A table without its

@@ -99,15 +99,30 @@ fn prefix(directory: &Path, descriptor: &Descriptor) -> String {
     directory.join(stem).display().to_string()
 }
 
-/// A change of the tables in a directory, under way.
+/// An SSTable by its directory and its name.
+pub(crate) type Place = (PathBuf, Descriptor);
+
+/// A change of a table's SSTables, under way. Each directory that it touches has the same log, under the same name.
 pub(crate) struct Transaction {
     env: Env,
-    directory: PathBuf,
-    path: PathBuf,
+    name: String,
+    directories: Vec<PathBuf>,
     lines: String,
+    is_in_doubt: bool,
 }
 
 impl Transaction {
+    fn new(env: &Env, operation: &str) -> Self {
+        let id = types::Uuid::from_random(random_bytes(env));
+        Self {
+            env: env.clone(),
+            name: format!("nb_txn_{operation}_{id}.log"),
+            directories: Vec::new(),
+            lines: String::new(),
+            is_in_doubt: false,
+        }
+    }
+
     /// Starts one that adds a table: before any of its files is created.
     pub async fn begin(
         env: &Env,
@@ -115,55 +130,88 @@ impl Transaction {
         operation: &str,
         added: &Descriptor,
     ) -> Result<Self, StorageError> {
-        let id = types::Uuid::from_random(random_bytes(env));
-        let path = directory.join(format!("nb_txn_{operation}_{id}.log"));
-        let lines = line(Kind::Add, &prefix(directory, added), FILES_OF_A_TABLE);
-        let transaction =
-            Self { env: env.clone(), directory: directory.to_path_buf(), path, lines };
-        transaction.write().await?;
+        let mut transaction = Self::new(env, operation);
+        transaction.add(directory, added).await?;
         Ok(transaction)
     }
 
     /// One that only removes tables; it is committed at once.
     pub async fn remove(
         env: &Env,
-        directory: &Path,
         operation: &str,
-        removed: &[Descriptor],
+        removed: &[Place],
     ) -> Result<Self, StorageError> {
-        let id = types::Uuid::from_random(random_bytes(env));
-        let path = directory.join(format!("nb_txn_{operation}_{id}.log"));
-        let directory = directory.to_path_buf();
-        let mut transaction = Self { env: env.clone(), directory, path, lines: String::new() };
+        let mut transaction = Self::new(env, operation);
         transaction.commit(removed).await?;
         Ok(transaction)
     }
 
     /// Adds another table, before any of its files is created.
-    pub async fn add(&mut self, added: &Descriptor) -> Result<(), StorageError> {
-        self.lines.push_str(&line(Kind::Add, &prefix(&self.directory, added), FILES_OF_A_TABLE));
+    pub async fn add(&mut self, directory: &Path, added: &Descriptor) -> Result<(), StorageError> {
+        self.take_in(directory);
+        self.lines.push_str(&line(Kind::Add, &prefix(directory, added), FILES_OF_A_TABLE));
         self.write().await
+    }
+
+    /// True if it was not one of them.
+    fn take_in(&mut self, directory: &Path) -> bool {
+        let is_new = !self.directories.iter().any(|known| known == directory);
+        if is_new {
+            self.directories.push(directory.to_path_buf());
+        }
+        is_new
     }
 
     async fn write(&self) -> Result<(), StorageError> {
-        let written = self.env.write_file_atomically(&self.path, self.lines.clone().into_bytes());
-        written.await.map_err(|e| StorageError::io("cannot write", &self.path, e))
+        for directory in &self.directories {
+            let path = directory.join(&self.name);
+            let written = self.env.write_file_atomically(&path, self.lines.clone().into_bytes());
+            written.await.map_err(|e| StorageError::io("cannot write", &path, e))?;
+        }
+        Ok(())
     }
 
-    /// The added tables are complete and durable, these go: from here on there is no way back.
-    pub async fn commit(&mut self, removed: &[Descriptor]) -> Result<(), StorageError> {
-        for descriptor in removed {
-            let prefix = prefix(&self.directory, descriptor);
-            self.lines.push_str(&line(Kind::Remove, &prefix, FILES_OF_A_TABLE));
+    /// The added tables are complete and durable, these go: from here on there is no way back. Where the disk fails and
+    /// it is known that nothing was committed, there is.
+    pub async fn commit(&mut self, removed: &[Place]) -> Result<(), StorageError> {
+        let uncommitted = self.lines.len();
+        let mut is_new = false;
+        for (directory, _) in removed {
+            is_new |= self.take_in(directory);
+        }
+        if is_new && self.directories.len() > 1 {
+            // One that says that it is committed says so where nobody misses a log of it.
+            self.write().await?;
+        }
+        for (directory, descriptor) in removed {
+            self.lines.push_str(&line(
+                Kind::Remove,
+                &prefix(directory, descriptor),
+                FILES_OF_A_TABLE,
+            ));
         }
         self.lines.push_str(&line(Kind::Commit, "", 0));
         self.env.mark("transaction.commit");
-        self.write().await
+        let committed = self.write().await;
+        if committed.is_err() {
+            // The disk may have either: so that it is the one that we go by.
+            self.lines.truncate(uncommitted);
+            self.is_in_doubt = self.write().await.is_err();
+        }
+        committed
+    }
+
+    /// May it be committed on the disk or not?
+    pub fn is_in_doubt(&self) -> bool {
+        self.is_in_doubt
     }
 
     /// The removed tables' files are gone: the log may go.
     pub async fn finish(self) -> Result<(), StorageError> {
-        remove(&self.env, &self.path).await
+        for directory in &self.directories {
+            remove(&self.env, &directory.join(&self.name)).await?;
+        }
+        Ok(())
     }
 }
 
@@ -244,43 +292,158 @@ pub(crate) async fn named_in_logs(
     Ok(named)
 }
 
-/// Ends the transactions that a crash left in a directory, one way or the other.
-pub(crate) async fn clean_up(env: &Env, directory: &Path) -> Result<(), StorageError> {
-    let entries = list(env, directory).await?;
-    if logs(&entries).next().is_some() && !env.planted("transactions_not_synced") {
-        // A process killed in the middle may have left names that only the page cache has. What is done here must
-        // not become durable before what it follows from: a log found committed would come back as it was before.
-        let synced = env.sync_dir(directory).await;
-        synced.map_err(|e| StorageError::io("cannot sync", directory, e))?;
+/// A table's directories at a start, with what is in them.
+struct Left<'a> {
+    env: &'a Env,
+    directories: &'a [PathBuf],
+    entries: Vec<BTreeSet<String>>,
+}
+
+/// A log that a crash left, from all directories that have it.
+struct LeftLog {
+    /// Of the first.
+    path: PathBuf,
+    /// The directories, by their places.
+    places: BTreeSet<usize>,
+    text: String,
+    /// Has each of them all of it?
+    is_everywhere: bool,
+}
+
+impl Left<'_> {
+    /// The directories that a record may be of: the one that it names, or all where that has another name now.
+    fn homes(&self, prefix: &str) -> Vec<usize> {
+        let parent = Path::new(prefix).parent();
+        match self.directories.iter().position(|known| Some(known.as_path()) == parent) {
+            Some(place) => vec![place],
+            None => (0..self.directories.len()).collect(),
+        }
     }
-    // A log that was about to be replaced by this when the power went.
-    for entry in entries.iter().filter(|e| e.name.contains("_txn_") && e.name.ends_with(".log.tmp"))
-    {
-        remove(env, &directory.join(&entry.name)).await?;
+
+    /// Is a table's list of contents there? While it is, so is the rest.
+    fn is_there(&self, prefix: &str) -> bool {
+        let stem = prefix.rsplit('/').next().unwrap_or(prefix);
+        let contents = format!("{stem}{}", Component::Toc);
+        self.homes(prefix)
+            .iter()
+            .any(|home| self.entries.get(*home).is_some_and(|entries| entries.contains(&contents)))
     }
-    for name in logs(&entries) {
-        let path = directory.join(name);
-        let text = env.read_file(&path, LOG_BYTES_MAX).await;
-        let text = text.map_err(|e| StorageError::io("cannot read", &path, e))?;
-        let text = String::from_utf8_lossy(&text);
-        let records = records(&text).ok_or_else(|| StorageError::corrupt(&path, DAMAGED))?;
-        let committed = records.iter().any(|(kind, _)| *kind == Kind::Commit);
-        let was_begun = |prefix: &str| {
-            let stem = prefix.rsplit('/').next().unwrap_or(prefix);
-            let contents = format!("{stem}{}", Component::Toc);
-            !entries.iter().any(|entry| entry.name == contents)
+
+    async fn read(&self, name: &str) -> Result<LeftLog, StorageError> {
+        let has = |place: &usize| self.entries.get(*place).is_some_and(|all| all.contains(name));
+        let places: BTreeSet<usize> = (0..self.directories.len()).filter(has).collect();
+        let mut texts = Vec::new();
+        for directory in places.iter().filter_map(|place| self.directories.get(*place)) {
+            let path = directory.join(name);
+            let text = self.env.read_file(&path, LOG_BYTES_MAX).await;
+            let text = text.map_err(|e| StorageError::io("cannot read", &path, e))?;
+            texts.push((path, String::from_utf8_lossy(&text).into_owned()));
+        }
+        texts.sort_by_key(|(_, text)| text.len());
+        let Some((_, longest)) = texts.last().cloned() else {
+            return Err(StorageError::corrupt(name, DAMAGED));
         };
-        let mut removed = records.iter().filter(|(kind, _)| *kind == Kind::Remove);
-        if !committed && removed.any(|(_, prefix)| was_begun(prefix)) {
+        if let Some((path, _)) = texts.iter().find(|(_, text)| !longest.starts_with(text)) {
+            return Err(StorageError::corrupt(path, DAMAGED));
+        }
+        let is_everywhere = texts.iter().all(|(_, text)| *text == longest);
+        let path = texts.into_iter().next().map(|(path, _)| path).unwrap_or_default();
+        Ok(LeftLog { path, places, text: longest, is_everywhere })
+    }
+
+    /// Ends a transaction, one way or the other.
+    async fn end(&self, log: LeftLog, unreachable: &[PathBuf]) -> Result<(), StorageError> {
+        let damaged = || StorageError::corrupt(&log.path, DAMAGED);
+        let records = records(&log.text).ok_or_else(damaged)?;
+        let lost = |(_, prefix): &&(Kind, String)| {
+            let parent = Path::new(prefix).parent();
+            unreachable.iter().any(|directory| Some(directory.as_path()) == parent)
+        };
+        if let Some((_, prefix)) = records.iter().find(lost) {
+            // Half of it would be done, and the other half not.
+            let what = format!("it cannot be ended without the directory of {prefix}");
+            return Err(StorageError::corrupt(&log.path, what));
+        }
+        let of = |kind| records.iter().filter(move |(of, _)| *of == kind).map(|(_, prefix)| prefix);
+        let committed = of(Kind::Commit).next().is_some();
+        if !committed && of(Kind::Remove).any(|prefix| !self.is_there(prefix)) {
             // Nobody removes what a line removes before the one that commits is there.
-            return Err(StorageError::corrupt(&path, DAMAGED));
+            return Err(damaged());
+        }
+        let homes: BTreeSet<usize> = records
+            .iter()
+            .filter(|(kind, _)| *kind != Kind::Commit)
+            .flat_map(|(_, prefix)| self.homes(prefix))
+            .collect();
+        let is_complete = homes.is_subset(&log.places);
+        let is_half_undone = of(Kind::Add).any(|prefix| !self.is_there(prefix))
+            && of(Kind::Remove).any(|prefix| self.is_there(prefix));
+        if committed && !is_complete && is_half_undone {
+            // A start on a part of the directories has undone it there.
+            return Err(damaged());
+        }
+        if committed && !log.is_everywhere {
+            self.spread(&log).await?;
         }
         let gone = if committed { Kind::Remove } else { Kind::Add };
-        for (_, prefix) in records.iter().filter(|(kind, _)| *kind == gone) {
-            remove_table(env, directory, prefix).await?;
+        for prefix in of(gone) {
+            for directory in
+                self.homes(prefix).iter().filter_map(|home| self.directories.get(*home))
+            {
+                remove_table(self.env, directory, prefix).await?;
+            }
         }
-        remove(env, &path).await?;
-        env.mark(if committed { "transaction.redone" } else { "transaction.undone" });
+        for path in self.paths(&log) {
+            remove(self.env, &path).await?;
+        }
+        self.env.mark(if committed { "transaction.redone" } else { "transaction.undone" });
+        Ok(())
+    }
+
+    fn paths(&self, log: &LeftLog) -> Vec<PathBuf> {
+        let name = log.path.file_name().unwrap_or_default();
+        let directories = log.places.iter().filter_map(|place| self.directories.get(*place));
+        directories.map(|directory| directory.join(name)).collect()
+    }
+
+    /// What one directory has of a log, all have before anything follows from it.
+    async fn spread(&self, log: &LeftLog) -> Result<(), StorageError> {
+        for path in self.paths(log) {
+            let written = self.env.write_file_atomically(&path, log.text.clone().into_bytes());
+            written.await.map_err(|e| StorageError::io("cannot write", &path, e))?;
+        }
+        Ok(())
+    }
+}
+
+/// Ends the transactions that a crash left in a table's directories, one way or the other. Of some it is known that they
+/// cannot be reached.
+pub(crate) async fn clean_up(
+    env: &Env,
+    directories: &[PathBuf],
+    unreachable: &[PathBuf],
+) -> Result<(), StorageError> {
+    let mut left = Left { env, directories, entries: Vec::new() };
+    let mut names: BTreeSet<String> = BTreeSet::new();
+    for directory in directories {
+        let entries = list(env, directory).await?;
+        if logs(&entries).next().is_some() && !env.planted("transactions_not_synced") {
+            // A process killed in the middle may have left names that only the page cache has. What is done here must
+            // not become durable before what it follows from: a log found committed would come back as it was before.
+            let synced = env.sync_dir(directory).await;
+            synced.map_err(|e| StorageError::io("cannot sync", directory, e))?;
+        }
+        // A log that was about to be replaced by this when the power went.
+        let is_part = |e: &&DirEntry| e.name.contains("_txn_") && e.name.ends_with(".log.tmp");
+        for entry in entries.iter().filter(is_part) {
+            remove(env, &directory.join(&entry.name)).await?;
+        }
+        names.extend(logs(&entries).map(str::to_owned));
+        left.entries.push(entries.into_iter().map(|entry| entry.name).collect());
+    }
+    for name in names {
+        let log = left.read(&name).await?;
+        left.end(log, unreachable).await?;
     }
     Ok(())
 }
@@ -304,7 +467,7 @@ mod tests {
     async fn live(env: Env, life: u32) -> Result<(), StorageError> {
         let failed = |e| StorageError::io("cannot prepare", LOG, e);
         if life > 1 {
-            return clean_up(&env, Path::new(DIRECTORY)).await;
+            return clean_up(&env, &[PathBuf::from(DIRECTORY)], &[]).await;
         }
         env.create_dir_all(DIRECTORY).await.map_err(failed)?;
         env.sync_dir("/").await.map_err(failed)?;

@@ -1,17 +1,15 @@
 //! Emptying and dropping tables, with the snapshot that `auto_snapshot` takes before.
 
-use std::collections::BTreeMap;
-use std::path::Path;
 use std::rc::Rc;
 use std::sync::Arc;
 
 use env::{Class, Env};
 use schema::{Table, TableId};
-use sstable::descriptor::Descriptor;
 
 use crate::commitlog::Position;
 use crate::engine::{Engine, FrozenShare};
 use crate::error::StorageError;
+use crate::flush_pace::Eager;
 use crate::node::{Node, sync_logs};
 use crate::snapshot::Snapshot;
 use crate::sstables::{LiveSet, SSTable};
@@ -32,7 +30,14 @@ impl Node {
         let engine = self.engine()?;
         let table = engine.store(id).map_err(E::from)?.table();
         let node_table = self.table(id);
+        let _eager = Eager::new(&self.flush_waiters);
         let _changing = node_table.changing.acquire(1).await;
+        if let Some(aside) = node_table.aside.borrow().first() {
+            let what = "it is put aside, and would be back after the table was emptied; repair or remove it, and start \
+                        the node again";
+            let error = StorageError::Refused { path: aside.path.clone(), what: what.to_owned() };
+            return Err(E::from(error));
+        }
         let flush = self.next_flush.get();
         self.next_flush.set(flush + 1);
         let (floor, shares) = self.cut_all(&engine, id, flush).await?;
@@ -49,10 +54,10 @@ impl Node {
             self.take(&engine, &table, &gone, snapshot).await?;
         }
         let upto_floor = Position { segment: floor, offset: i32::MAX as u32 };
-        let transactions = if engine.env().planted("truncation_recorded_late") {
-            let transactions = remove_all(engine.env(), &gone).await?;
+        let transaction = if engine.env().planted("truncation_recorded_late") {
+            let transaction = remove_all(engine.env(), &gone).await?;
             record(upto_floor).await?;
-            transactions
+            transaction
         } else {
             record(upto_floor).await?;
             remove_all(engine.env(), &gone).await?
@@ -70,7 +75,7 @@ impl Node {
             };
             engine.shards().call(shard, publish).await.map_err(StorageError::from)?;
         }
-        self.delete_later(&engine, gone, transactions);
+        self.delete_later(&engine, gone, transaction);
         Ok(())
     }
 
@@ -143,8 +148,8 @@ impl Node {
             self.take(&engine, table, &gone, snapshot).await?;
         }
         // the directory itself stays where snapshots are in it
-        let transactions = remove_all(engine.env(), &gone).await?;
-        self.delete_later(&engine, gone, transactions);
+        let transaction = remove_all(engine.env(), &gone).await?;
+        self.delete_later(&engine, gone, transaction);
         Ok(())
     }
 
@@ -152,7 +157,7 @@ impl Node {
         &self,
         engine: &Rc<Engine>,
         tables: Vec<Arc<SSTable>>,
-        transactions: Vec<Transaction>,
+        transaction: Option<Transaction>,
     ) {
         let engine = Rc::clone(engine);
         engine.env().clone().spawn(Class::Background, async move {
@@ -164,23 +169,22 @@ impl Node {
                     return;
                 }
             }
-            for transaction in transactions {
+            if let Some(transaction) = transaction {
                 let _ = transaction.finish().await;
             }
         });
     }
 }
 
-/// Makes the removal of tables durable, one transaction a directory.
-async fn remove_all(env: &Env, tables: &[Arc<SSTable>]) -> Result<Vec<Transaction>, StorageError> {
-    let mut directories: BTreeMap<&Path, Vec<Descriptor>> = BTreeMap::new();
-    for sstable in tables {
-        let descriptor = sstable.table.descriptor;
-        directories.entry(&sstable.directory).or_default().push(descriptor);
+/// Makes the removal of tables durable.
+async fn remove_all(
+    env: &Env,
+    tables: &[Arc<SSTable>],
+) -> Result<Option<Transaction>, StorageError> {
+    let place = |sstable: &Arc<SSTable>| (sstable.directory.clone(), sstable.table.descriptor);
+    let removed: Vec<_> = tables.iter().map(place).collect();
+    match removed.is_empty() {
+        true => Ok(None),
+        false => Transaction::remove(env, "truncate", &removed).await.map(Some),
     }
-    let mut transactions = Vec::new();
-    for (directory, removed) in directories {
-        transactions.push(Transaction::remove(env, directory, "truncate", &removed).await?);
-    }
-    Ok(transactions)
 }

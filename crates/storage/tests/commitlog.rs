@@ -101,6 +101,7 @@ async fn open(
     }
     let options = Options {
         data_directories: vec![PathBuf::from("/data")],
+        disk: storage::DiskSettings::default(),
         commitlog_directory: directory(),
         sync: SyncMode::Batch,
         segment_bytes: SEGMENT_BYTES,

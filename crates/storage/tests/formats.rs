@@ -135,6 +135,7 @@ async fn shard(
     }
     let options = Options {
         data_directories: vec![data.clone()],
+        disk: storage::DiskSettings::default(),
         commitlog_directory: PathBuf::from("/commitlog"),
         sync: SyncMode::Batch,
         segment_bytes: 1 << 20,

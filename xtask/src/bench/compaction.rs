@@ -38,8 +38,7 @@ pub fn run(args: &[String]) -> Outcome {
         }
     }
     machine::need(&["java", "python3"])?;
-    let results = machine::root().join("bench/results");
-    std::fs::create_dir_all(&results)?;
+    let results = super::results()?;
     let stamp = SystemTime::now().duration_since(UNIX_EPOCH)?.as_secs();
     let out = |system: &str| results.join(format!("compaction-{stamp}-{system}.json"));
     let files = [out("helenus"), out("cassandra")];
@@ -78,7 +77,7 @@ fn cassandra(out: &Path, heap: &str, options: &[String]) -> Outcome {
     let mut nodetool = peer::script();
     nodetool.arg("nodetool").arg(&dir);
     let server = ("Cassandra", peer.ip.as_str(), peer.pid()?);
-    measure(server, &dir.join("data"), out, &nodetool, options)
+    measure(server, &dir.join("data/data"), out, &nodetool, options)
 }
 
 fn measure(

@@ -2,16 +2,39 @@
 
 mod compaction;
 mod insn;
+mod io;
 mod ycsb;
 
-use crate::machine::Outcome;
+use std::path::PathBuf;
+use std::process::Command;
+
+use crate::machine::{self, Outcome};
 
 /// `bench NAME [OPTIONS]`
 pub fn run(args: &[String]) -> Outcome {
     match args.split_first() {
         Some((name, rest)) if name == "ycsb" => ycsb::run(rest),
         Some((name, rest)) if name == "compaction" => compaction::run(rest),
+        Some((name, rest)) if name == "io" => io::run(rest),
         Some((name, [])) if name == "insn" => insn::run(),
-        _ => Err("which benchmark? ycsb [--help] | compaction [--help] | insn".into()),
+        _ => {
+            Err("which benchmark? ycsb [--help] | compaction [--help] | io [--help] | insn".into())
+        }
     }
+}
+
+/// Builds YCSB's client for CQL.
+fn build_client() -> Outcome {
+    machine::run(
+        Command::new("mvn")
+            .args(["-q", "-B", "-Dstyle.color=never", "package"])
+            .current_dir(machine::root().join("bench/ycsb")),
+    )
+}
+
+/// The folder of raw results.
+fn results() -> Outcome<PathBuf> {
+    let results = machine::root().join("bench/results");
+    std::fs::create_dir_all(&results)?;
+    Ok(results)
 }

@@ -37,13 +37,8 @@ pub fn run(args: &[String]) -> Outcome {
     }
     machine::need(&["java", "mvn", "python3"])?;
     let folder = machine::root().join("bench/ycsb");
-    machine::run(
-        Command::new("mvn")
-            .args(["-q", "-B", "-Dstyle.color=never", "package"])
-            .current_dir(&folder),
-    )?;
-    let results = machine::root().join("bench/results");
-    std::fs::create_dir_all(&results)?;
+    super::build_client()?;
+    let results = super::results()?;
     let stamp = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH)?.as_secs();
     let mut files = Vec::new();
     if only != Some("cassandra") {

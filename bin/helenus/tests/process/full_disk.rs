@@ -61,9 +61,11 @@ const LARGE: u32 = 256;
 /// Bytes of a row.
 const ROW_BYTES: usize = 20_000;
 
-const SETTINGS: [&str; 8] = [
+const SETTINGS: [&str; 10] = [
     "--set",
     "commit_failure_policy=stop_commit",
+    "--set",
+    "disk_failure_policy=ignore",
     "--set",
     "commitlog_segment_size=4MiB",
     "--set",

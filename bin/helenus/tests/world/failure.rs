@@ -45,7 +45,7 @@ fn write_on_a_bad_disk(world: &World, id: NodeId, serving: &Serving) -> Vec<usiz
     acknowledged
 }
 
-fn is_served(world: &World) -> bool {
+pub fn is_served(world: &World) -> bool {
     let client = world.client("10.0.0.9".parse().unwrap());
     let address: SocketAddr = "10.0.0.1:9042".parse().unwrap();
     let env = client.clone();

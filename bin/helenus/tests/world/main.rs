@@ -1,6 +1,8 @@
 //! Whole nodes in simulated worlds, asked at their coordinators.
 
 mod atomic;
+mod directories;
+mod disk;
 mod end;
 mod failure;
 mod guarded;

@@ -5,6 +5,7 @@ pub(crate) mod columns;
 pub(crate) mod compaction;
 pub(crate) mod histograms;
 pub(crate) mod info;
+pub(crate) mod io;
 mod number;
 pub(crate) mod snapshots;
 pub(crate) mod status;

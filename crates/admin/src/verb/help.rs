@@ -26,6 +26,7 @@ const USES: &[(&str, &str)] = &[
     ("gettimeout", "<timeout_type>"),
     ("import", "[-l] [-v] [-q] [-cd] <keyspace> <table> <directory>..."),
     ("info", "[-T | --tokens]"),
+    ("iostats", "[-s <seconds>] [-F json [--windows]]"),
     ("listsnapshots", "[-nt | --no-ttl] [-e | --ephemeral]"),
     ("refresh", "<keyspace> <table>"),
     ("relocatesstables", "[-j <jobs>] [<keyspace> [<table>...]]"),

@@ -5,6 +5,7 @@ mod args;
 mod caches;
 mod compactions;
 mod help;
+mod io;
 mod names;
 mod snapshots;
 mod sstables;
@@ -174,6 +175,15 @@ pub enum Verb {
     Info {
         /// Every token on a line of its own.
         tokens: bool,
+    },
+    /// The pattern of I/O.
+    IoStats {
+        /// Of the last so many.
+        seconds: u64,
+        /// For programs.
+        json: bool,
+        /// With each window.
+        windows: bool,
     },
     /// The snapshots.
     ListSnapshots {
@@ -417,6 +427,7 @@ impl Verb {
             "invalidatecountercache" => Self::InvalidateCache(CacheName::Counters),
             "invalidatekeycache" => Self::InvalidateCache(CacheName::Keys),
             "invalidaterowcache" => Self::InvalidateCache(CacheName::Rows),
+            "iostats" => io::stats(args)?,
             "listsnapshots" => snapshots::list(args),
             "refreshsizeestimates" => Self::RefreshSizeEstimates,
             "refresh" => Self::Refresh(args.rest()),

@@ -30,6 +30,7 @@ pub(super) const SERVED: &[(&str, &str)] = &[
     ("invalidatecountercache", "Empty the counter cache, which is always empty here"),
     ("invalidatekeycache", "Empty the key cache"),
     ("invalidaterowcache", "Empty the row cache"),
+    ("iostats", "Print the pattern of I/O of the last minute (Helenus's own)"),
     ("listsnapshots", "Print the snapshots with their sizes"),
     ("refresh", "Take over SSTables put into the directory of a table (see import)"),
     ("refreshsizeestimates", "Estimate the sizes of all tables now"),

@@ -4,11 +4,13 @@ use std::cell::{Cell, RefCell};
 use std::time::Duration;
 
 use admin::{
-    Answer, Cache, CacheName, Cluster, CompactionStats, Life, Liveness, NetworkCache, NewImport,
-    NewSnapshot, NodeInfo, Operator, OperatorError, PastCompaction, Release, Replication, Ring,
-    RingNode, Scrub, Setting, SnapshotDetails, StopWhich, TableHistograms, TableName, TableStats,
-    Timeout, Verify,
+    Answer, Cache, CacheName, Cluster, CompactionStats, IoStats, Life, Liveness, NetworkCache,
+    NewImport, NewSnapshot, NodeInfo, Operator, OperatorError, PastCompaction, Release,
+    Replication, Ring, RingNode, Scrub, Setting, SnapshotDetails, StopWhich, TableHistograms,
+    TableName, TableStats, Timeout, Verify,
 };
+
+use env::sim::{World, WorldOptions};
 
 const TOKENS: [i64; 16] = [
     -8918841385199852466,
@@ -348,6 +350,13 @@ impl Operator for Fake {
 
     async fn stop_daemon(&self) -> Answer<()> {
         self.note("stop".into())
+    }
+
+    async fn io_stats(&self, windows: u64) -> Answer<IoStats> {
+        let world = World::new(1, WorldOptions::default());
+        let env = world.client("10.0.0.1".parse().unwrap());
+        let pattern = env.io_pattern(0..windows);
+        Ok(IoStats { pattern, starts_at_millis: 0, depth: 32 })
     }
 
     async fn native_transport(&self) -> Answer<bool> {

@@ -24,7 +24,7 @@ use env::Instant;
 use protocol::{Consistency, ErrorDetail, ErrorResponse, ResultMetadata, WriteType};
 use rows::{Bound, BoundKind, Clustering, RowBuilder, Unfiltered};
 use schema::{Strategy, Table};
-use storage::{PartitionKey, Slices, StorageError};
+use storage::{Engine, PartitionKey, Slices, StorageError};
 
 use crate::answer::{Answer, Outcome, Page, cql_error, invalid, write_error};
 use crate::coordinator::{Coordinator, Now, Request, STATEMENT, check_replicas};
@@ -78,12 +78,15 @@ impl From<CqlError> for Failure {
 
 impl Failure {
     /// As a client of a write is told.
-    fn of_write(self, serial: Consistency) -> ErrorResponse {
+    fn of_write(self, engine: &Engine, serial: Consistency) -> ErrorResponse {
         match self {
             Self::Cql(error) => cql_error(error),
             Self::Answer(error) => error,
             Self::Storage(StorageError::Deadline) => ErrorResponse::cas_timeout(serial, 0, 1, 0),
-            Self::Storage(error) => write_error(&error, serial, WriteType::Cas),
+            Self::Storage(error) => {
+                engine.inspect(&error);
+                write_error(&error, serial, WriteType::Cas)
+            }
             Self::Contention(times) => {
                 let times = u16::try_from(times).unwrap_or(u16::MAX);
                 ErrorResponse::cas_timeout(serial, 0, 1, times)
@@ -96,11 +99,14 @@ impl Failure {
     }
 
     /// As a client of a read is told.
-    fn of_read(self, serial: Consistency) -> ErrorResponse {
+    fn of_read(self, engine: &Engine, serial: Consistency) -> ErrorResponse {
         match self {
             Self::Cql(error) => cql_error(error),
             Self::Answer(error) => error,
-            Self::Storage(error) => crate::answer::read_error(&error, serial),
+            Self::Storage(error) => {
+                engine.inspect(&error);
+                crate::answer::read_error(&error, serial)
+            }
             Self::Contention(_) | Self::Unknown(_) => {
                 ErrorResponse::read_timeout(serial, 0, 1, false)
             }
@@ -188,7 +194,9 @@ impl Coordinator {
         let run = self.shards.call_async(shard, STATEMENT, run);
         let done = match self.env.timeout_at(request.deadline, run).await {
             Ok(done) => {
-                let failed = |error| Failure::Storage(StorageError::from(error)).of_write(serial);
+                let failed = |error| {
+                    Failure::Storage(StorageError::from(error)).of_write(&self.engine, serial)
+                };
                 done.map_err(failed)?
             }
             Err(_) => return Err(ErrorResponse::cas_timeout(serial, 0, 1, 0)),
@@ -266,12 +274,12 @@ impl Coordinator {
         let subject = Subject { table: Arc::clone(table), key };
         let run = move |owner: Rc<Self>| async move {
             let result = owner.run_round(&subject, serial, contention, &Purpose::Read).await;
-            result.map(drop).map_err(|failure| failure.of_read(serial))
+            result.map(drop).map_err(|failure| failure.of_read(&owner.engine, serial))
         };
         let run = self.shards.call_async(shard, STATEMENT, run);
         let result = match self.env.timeout_at(deadline, run).await {
             Ok(Ok(result)) => result,
-            Ok(Err(error)) => Err(Failure::Storage(error.into()).of_read(serial)),
+            Ok(Err(error)) => Err(Failure::Storage(error.into()).of_read(&self.engine, serial)),
             Err(_) => Err(ErrorResponse::read_timeout(serial, 0, 1, false)),
         };
         let elapsed = self.env.now().since(started);
@@ -292,7 +300,7 @@ impl Coordinator {
         let subject = Subject { table, key };
         let purpose = Purpose::Write(&task);
         let done = self.run_round(&subject, task.serial, task.contention, &purpose).await;
-        done.map_err(|failure| Refused::Answered(failure.of_write(task.serial)))
+        done.map_err(|failure| Refused::Answered(failure.of_write(&self.engine, task.serial)))
     }
 
     /// Holds rounds at a partition, in its turn, until one succeeds.

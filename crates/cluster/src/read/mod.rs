@@ -140,7 +140,10 @@ impl Coordinator {
         let (merged, aggregation) = match self.env.timeout_at(deadline, run).await {
             Ok(Ok(found)) => found,
             Ok(Err(ReadError::Cql(error))) => return Err(cql_error(error)),
-            Ok(Err(ReadError::Storage(error))) => return Err(read_error(&error, consistency)),
+            Ok(Err(ReadError::Storage(error))) => {
+                self.engine.inspect(&error);
+                return Err(read_error(&error, consistency));
+            }
             Ok(Err(ReadError::Over(over))) => {
                 return Err(self.aborted(&over, &task, consistency, warnings));
             }

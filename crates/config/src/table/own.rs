@@ -10,6 +10,9 @@ use crate::table::words::PORT;
 /// more, no machine we know of has them.
 pub const MAX_SHARDS: i64 = 1024;
 
+/// More than any disk's own queue holds.
+pub const MAX_IO_DEPTH: i64 = 4096;
+
 /// A hash of more rounds would keep a thread for minutes.
 pub const MAX_BCRYPT_ROUNDS: i64 = 16;
 
@@ -22,6 +25,9 @@ pub(super) static KEYS: &[Key] = &[
     key("shards", Int(1, MAX_SHARDS), "null", Served),
     // What the node may take of the machine's memory. Cassandra has the JVM's -Xmx; null is 1 GiB.
     key("memory_budget", Quantity(&MIB), "null", Served),
+    // How many operations the node has at its disk at a time; more wait in its own queue, where reads overtake
+    // flushes and compactions. Cassandra leaves that to its thread pools and the kernel.
+    key("io_depth", Int(1, MAX_IO_DEPTH), "32", Served),
     // Whether the node starts without what is damaged in its commit log. Cassandra has the JVM
     // property cassandra.commitlog.ignorereplayerrors.
     key("commitlog_ignore_replay_errors", Bool, "false", Served),

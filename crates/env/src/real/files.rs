@@ -15,6 +15,7 @@ use super::helper::Pool;
 use crate::buf::Bytes;
 use crate::class::Class;
 use crate::env::{Env, Make};
+use crate::io_queue::{SYNC_COST, cost};
 use crate::recorder::{Begun, RecordedOp, Recorder};
 use crate::stats::IoKind;
 
@@ -79,11 +80,27 @@ impl Record<'_> {
 /// What to do with a file, and where.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum FileOp {
-    Read { offset: u64, len: usize },
-    Write { offset: u64, from: usize },
+    Read {
+        offset: u64,
+        len: usize,
+    },
+    /// At most `most` bytes of the buffer, from its byte `from` on.
+    Write {
+        offset: u64,
+        from: usize,
+        most: usize,
+    },
+    /// Waits for what of these bytes is on its way to the device, and sends the rest of them on it.
+    WriteBack {
+        offset: u64,
+        len: u64,
+    },
     SyncData,
     SyncAll,
-    Allocate { offset: u64, len: u64 },
+    Allocate {
+        offset: u64,
+        len: u64,
+    },
 }
 
 impl FileOp {
@@ -91,13 +108,31 @@ impl FileOp {
         match self {
             Self::Read { .. } => IoKind::Read,
             Self::Write { .. } => IoKind::Write,
+            Self::WriteBack { .. } => IoKind::WriteBack,
             Self::SyncData | Self::SyncAll => IoKind::Sync,
             Self::Allocate { .. } => IoKind::Allocate,
         }
     }
 
+    /// The part of a buffer of `len` bytes that a write takes.
+    pub fn written(from: usize, most: usize, len: usize) -> std::ops::Range<usize> {
+        let from = from.min(len);
+        from..from.saturating_add(most).min(len)
+    }
+
+    /// What it costs of the device, with a buffer of `len` bytes.
+    pub fn cost(self, len: usize) -> u64 {
+        match self {
+            Self::Read { len: want, .. } => cost(want),
+            Self::Write { from, most, .. } => cost(Self::written(from, most, len).len()),
+            Self::WriteBack { len, .. } => cost(usize::try_from(len).unwrap_or(usize::MAX)),
+            Self::SyncData | Self::SyncAll => SYNC_COST,
+            Self::Allocate { .. } => cost(0),
+        }
+    }
+
     #[expect(unsafe_code, reason = "the io_uring seam")]
-    fn entry(self, fd: RawFd, start: *mut u8, len: usize) -> squeue::Entry {
+    pub fn entry(self, fd: RawFd, start: *mut u8, len: usize) -> squeue::Entry {
         let fd = types::Fd(fd);
         // The kernel takes at most 2 GiB at once; the caller comes again for the rest.
         let clamp = |n: usize| u32::try_from(n).unwrap_or(u32::MAX).min(0x7fff_f000);
@@ -105,11 +140,16 @@ impl FileOp {
             Self::Read { offset, len: want } => {
                 opcode::Read::new(fd, start, clamp(want.min(len))).offset(offset).build()
             }
-            Self::Write { offset, from } => {
-                let from = from.min(len);
-                // SAFETY: `from` is within the buffer or one past its end.
-                let start = unsafe { start.add(from) };
-                opcode::Write::new(fd, start, clamp(len - from)).offset(offset).build()
+            Self::Write { offset, from, most } => {
+                let part = Self::written(from, most, len);
+                // SAFETY: the part's start is within the buffer or one past its end.
+                let start = unsafe { start.add(part.start) };
+                opcode::Write::new(fd, start, clamp(part.len())).offset(offset).build()
+            }
+            Self::WriteBack { offset, len } => {
+                let flags = libc::SYNC_FILE_RANGE_WAIT_BEFORE | libc::SYNC_FILE_RANGE_WRITE;
+                let len = u32::try_from(len).unwrap_or(u32::MAX);
+                opcode::SyncFileRange::new(fd, len).offset(offset).flags(flags).build()
             }
             Self::SyncData => opcode::Fsync::new(fd).flags(types::FsyncFlags::DATASYNC).build(),
             Self::SyncAll => opcode::Fsync::new(fd).build(),
@@ -129,16 +169,17 @@ pub(crate) async fn run(
     buf: Bytes,
     class: Class,
 ) -> (io::Result<usize>, Bytes) {
-    if file.recorded.is_none() || matches!(op, FileOp::Read { .. }) {
+    // Sending bytes on their way makes nothing durable.
+    if file.recorded.is_none() || matches!(op, FileOp::Read { .. } | FileOp::WriteBack { .. }) {
         return start(env, driver, file, op, buf, class).await;
     }
-    let part = |buf: &Bytes, from: usize, len: Option<usize>| -> Arc<[u8]> {
-        let rest = buf.as_slice().get(from..).unwrap_or_default();
-        rest.get(..len.unwrap_or(rest.len())).unwrap_or_default().into()
+    let part = |buf: &Bytes, from: usize, most: usize| -> Arc<[u8]> {
+        let bytes = buf.as_slice();
+        bytes.get(FileOp::written(from, most, bytes.len())).unwrap_or_default().into()
     };
     let record = file.record(|handle| match op {
-        FileOp::Write { offset, from } => {
-            RecordedOp::Write { handle, offset, bytes: part(&buf, from, None) }
+        FileOp::Write { offset, from, most } => {
+            RecordedOp::Write { handle, offset, bytes: part(&buf, from, most) }
         }
         FileOp::Allocate { offset, len } => RecordedOp::Allocate { handle, len: offset + len },
         _ => RecordedOp::Sync { handle },
@@ -146,9 +187,11 @@ pub(crate) async fn run(
     let (result, buf) = start(env, driver, file, op, buf, class).await;
     match (&result, op) {
         // Short: what was written counts, the rest may or may not be there.
-        (Ok(n), FileOp::Write { offset, from }) if *n < buf.as_slice().len() - from => {
+        (Ok(n), FileOp::Write { offset, from, most })
+            if *n < FileOp::written(from, most, buf.as_slice().len()).len() =>
+        {
             record.end(false);
-            let bytes = part(&buf, from, Some(*n));
+            let bytes = part(&buf, from, *n);
             file.record(|handle| RecordedOp::Write { handle, offset, bytes }).end(true);
         }
         _ => record.end(result.is_ok()),
@@ -166,9 +209,8 @@ fn start(
     class: Class,
 ) -> OpFuture {
     let counters = &env.0.counters;
-    let build = |fd, start, len| op.entry(fd, start, len);
     let now = driver.now_ns();
-    let key = driver.ring.start(counters, file.clone(), buf, class, op.kind(), now, build);
+    let key = driver.ring.start(counters, file.clone(), buf, class, op, now);
     OpFuture { env: env.clone(), key: Some(key) }
 }
 

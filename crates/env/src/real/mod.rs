@@ -369,4 +369,4 @@ pub(crate) fn fill_random(mut out: &mut [u8]) {
     }
 }
 
-pub(crate) use sys::disk_space;
+pub(crate) use sys::{disk_space, read_what_is_asked};

@@ -2,7 +2,6 @@
 //! one place where an idle shard sleeps.
 
 use std::cell::{Cell, RefCell};
-use std::collections::VecDeque;
 use std::io;
 use std::os::fd::{AsRawFd, RawFd};
 use std::rc::Rc;
@@ -11,9 +10,11 @@ use std::task::{Context, Poll, Waker};
 use io_uring::{IoUring, cqueue, opcode, squeue, types};
 
 use super::StartError;
-use super::files::RealFile;
+use super::files::{FileOp, RealFile};
 use crate::buf::Bytes;
-use crate::class::{CLASSES, Class};
+use crate::class::Class;
+use crate::io_history::Ended;
+use crate::io_queue::IoQueue;
 use crate::stats::{Counters, IoKind, bump};
 
 /// `IORING_ENTER_GETEVENTS`, `_EXT_ARG`, `_NO_IOWAIT` (linux/io_uring.h).
@@ -104,10 +105,8 @@ pub(crate) struct Ring {
     ring: RefCell<IoUring>,
     ops: RefCell<slab::Slab<Op>>,
     polls: RefCell<slab::Slab<PollState>>,
-    waiting: RefCell<Waiting>,
+    queue: RefCell<IoQueue<usize>>,
     reaped: RefCell<Vec<(u64, i32, u32)>>,
-    in_flight: Cell<usize>,
-    depth: usize,
     generation: Cell<u32>,
     no_iowait: bool,
     taskrun_flag: bool,
@@ -115,46 +114,13 @@ pub(crate) struct Ring {
     signal_fd: Cell<Option<RawFd>>,
 }
 
-/// Disk operations beyond the depth that the device serves well: kept here, where classes can
-/// still overtake, instead of in the device, where they cannot.
-#[derive(Default)]
-struct Waiting {
-    queues: [VecDeque<usize>; CLASSES],
-    virtual_time: [u64; CLASSES],
-    floor: u64,
-    len: usize,
-}
-
-impl Waiting {
-    fn push(&mut self, class: Class, key: usize) {
-        let at = class.index();
-        if self.queues[at].is_empty() {
-            self.virtual_time[at] = self.virtual_time[at].max(self.floor);
-        }
-        self.queues[at].push_back(key);
-        self.len += 1;
-    }
-
-    /// The next operation by shares; `cost` says how much of the device one takes.
-    fn pop(&mut self, cost: impl Fn(usize) -> u64) -> Option<usize> {
-        let at = (0..CLASSES)
-            .filter(|&at| !self.queues[at].is_empty())
-            .min_by_key(|&at| self.virtual_time[at])?;
-        let key = self.queues[at].pop_front()?;
-        self.len -= 1;
-        self.floor = self.floor.max(self.virtual_time[at]);
-        let shares = u64::from(Class::ALL[at].shares());
-        self.virtual_time[at] += cost(key).saturating_mul(1000) / shares;
-        Some(key)
-    }
-}
-
 /// Opcodes that we use: all there since Linux 5.6.
-const OPCODES: [(u8, &str); 6] = [
+const OPCODES: [(u8, &str); 7] = [
     (opcode::Read::CODE, "READ"),
     (opcode::Write::CODE, "WRITE"),
     (opcode::Fsync::CODE, "FSYNC"),
     (opcode::Fallocate::CODE, "FALLOCATE"),
+    (opcode::SyncFileRange::CODE, "SYNC_FILE_RANGE"),
     (opcode::PollAdd::CODE, "POLL_ADD"),
     (opcode::AsyncCancel::CODE, "ASYNC_CANCEL"),
 ];
@@ -177,10 +143,8 @@ impl Ring {
             ring: RefCell::new(ring),
             ops: RefCell::default(),
             polls: RefCell::default(),
-            waiting: RefCell::default(),
+            queue: RefCell::new(IoQueue::new(depth)),
             reaped: RefCell::default(),
-            in_flight: Cell::new(0),
-            depth: depth.max(1),
             generation: Cell::new(0),
             no_iowait,
             taskrun_flag,
@@ -222,22 +186,22 @@ impl Ring {
 
     // ---- disk operations
 
-    /// Starts an operation; `build` gets the buffer's address and length.
+    /// Starts an operation.
     pub fn start(
         &self,
         counters: &Counters,
         file: Rc<RealFile>,
         buf: Bytes,
         class: Class,
-        kind: IoKind,
+        op: FileOp,
         now_ns: u64,
-        build: impl FnOnce(RawFd, *mut u8, usize) -> squeue::Entry,
     ) -> usize {
         let mut ops = self.ops.borrow_mut();
         let slot = ops.vacant_entry();
         let key = slot.key();
         let fd = file.as_raw_fd();
-        let op = slot.insert(Op {
+        let cost = op.cost(buf.as_slice().len());
+        let started = slot.insert(Op {
             state: OpState::Queued,
             abandoned: false,
             waker: None,
@@ -245,31 +209,32 @@ impl Ring {
             file,
             entry: None,
             class,
-            kind,
+            kind: op.kind(),
             queued_ns: now_ns,
             submitted_ns: now_ns,
         });
         // The heap memory of a buffer does not move when its owner does.
-        let bytes = op.buf.as_mut_slice();
-        let entry = build(fd, bytes.as_mut_ptr(), bytes.len());
-        op.entry = Some(entry.user_data((TAG_OP << TAG_SHIFT) | key as u64));
+        let bytes = started.buf.as_mut_slice();
+        let entry = op.entry(fd, bytes.as_mut_ptr(), bytes.len());
+        started.entry = Some(entry.user_data((TAG_OP << TAG_SHIFT) | key as u64));
         drop(ops);
-        self.waiting.borrow_mut().push(class, key);
+        self.queue.borrow_mut().push(class, cost, key);
         self.pump(counters, now_ns);
         key
     }
 
     /// Submits from the queue while the device has room.
     fn pump(&self, counters: &Counters, now_ns: u64) {
-        while self.in_flight.get() < self.depth {
+        loop {
+            let next = self.queue.borrow_mut().next();
+            let Some((class, key)) = next else { break };
             let mut ops = self.ops.borrow_mut();
-            let next = self.waiting.borrow_mut().pop(|key| cost(ops.get(key)));
-            let Some(key) = next else { break };
             let Some(op) = ops.get_mut(key) else { continue };
             if op.abandoned && op.kind == IoKind::Read {
                 let op = ops.remove(key);
                 drop(ops);
                 drop(op);
+                self.queue.borrow_mut().ended(class);
                 continue;
             }
             op.state = OpState::InFlight;
@@ -277,12 +242,12 @@ impl Ring {
             let entry = op.entry.take();
             drop(ops);
             counters.io_started();
-            self.in_flight.set(self.in_flight.get() + 1);
             if let Some(entry) = entry {
                 self.push(&entry);
             }
         }
-        counters.io_queue_depth(self.waiting.borrow().len as u64);
+        let queue = self.queue.borrow();
+        counters.io_depth(now_ns, queue.in_flight(), queue.waiting());
     }
 
     /// The operation's result and buffer, once the kernel is done with both.
@@ -470,19 +435,25 @@ impl Ring {
             }
         }
         self.reaped.replace(reaped);
-        self.pump(counters, now_ns);
+        if self.queue.borrow().waiting() > 0 {
+            self.pump(counters, now_ns);
+        }
         events
     }
 
     fn op_done(&self, counters: &Counters, key: usize, result: i32, now_ns: u64) {
-        self.in_flight.set(self.in_flight.get().saturating_sub(1));
         let mut ops = self.ops.borrow_mut();
         let Some(op) = ops.get_mut(key) else { return };
         op.state = OpState::Done(result);
-        let bytes = u64::try_from(result).ok();
-        let queued = op.submitted_ns.saturating_sub(op.queued_ns);
-        let device = now_ns.saturating_sub(op.submitted_ns);
-        counters.io_ended(op.class, op.kind, bytes, queued, device);
+        self.queue.borrow_mut().ended(op.class);
+        let ended = Ended {
+            class: op.class,
+            kind: op.kind,
+            bytes: u64::try_from(result).ok(),
+            queue_ns: op.submitted_ns.saturating_sub(op.queued_ns),
+            device_ns: now_ns.saturating_sub(op.submitted_ns),
+        };
+        counters.io_ended(now_ns, &ended);
         if op.abandoned {
             let op = ops.remove(key);
             drop(ops);
@@ -529,18 +500,13 @@ impl Ring {
 
     /// Waits until the kernel has let go of every buffer.
     pub fn drain(&self, counters: &Counters) {
-        while self.in_flight.get() > 0 || self.waiting.borrow().len > 0 {
+        let is_busy = || {
+            let queue = self.queue.borrow();
+            queue.in_flight() + queue.waiting() > 0
+        };
+        while is_busy() {
             self.turn(counters, Some(std::time::Duration::from_millis(10)), &|| 0);
         }
-    }
-}
-
-/// What an operation costs of the device, in 4 KiB reads: a sync counts as eight.
-fn cost(op: Option<&Op>) -> u64 {
-    match op {
-        Some(op) if op.kind == IoKind::Sync => 8,
-        Some(op) => 1 + op.buf.as_slice().len() as u64 / 4096,
-        None => 0,
     }
 }
 

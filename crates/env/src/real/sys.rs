@@ -103,6 +103,15 @@ pub(crate) fn disk_space(path: &Path) -> io::Result<(u64, u64)> {
     Ok((stat.f_blocks.saturating_mul(stat.f_frsize), stat.f_bavail.saturating_mul(stat.f_frsize)))
 }
 
+/// Tells the kernel that reads of a file are random: it reads what it is asked for, and nothing ahead of it.
+#[expect(unsafe_code, reason = "fadvise has no safe wrapper in std")]
+pub(crate) fn read_what_is_asked(file: &std::fs::File) {
+    // SAFETY: the descriptor is open, and there are no pointers. It is advice: what has no pages refuses it.
+    unsafe {
+        libc::posix_fadvise(file.as_raw_fd(), 0, 0, libc::POSIX_FADV_RANDOM);
+    }
+}
+
 /// SIGTERM and SIGINT, taken off their default action and turned into a readable descriptor.
 pub(super) struct Signals {
     pub fd: OwnedFd,

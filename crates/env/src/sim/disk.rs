@@ -17,6 +17,8 @@ use crate::class::Class;
 use crate::disk_model::{DiskModel, Ino, OpId};
 use crate::env::Env;
 use crate::file::OpenOptions;
+use crate::io_history::Ended;
+use crate::io_queue::IoQueue;
 use crate::real::files::FileOp;
 use crate::stats::IoKind;
 
@@ -137,14 +139,19 @@ impl<T> Future for Later<T> {
     }
 }
 
+/// How fast a disk moves bytes.
+const BYTES_PER_NANO: u64 = 2;
+
 /// How long an operation takes.
 fn latency(port: &Port, kind: IoKind, bytes: usize) -> u64 {
     let world = &port.world;
     let base = world.dice(world.options.disk);
     let base = match kind {
         IoKind::Sync => base * 10,
-        IoKind::Meta => base * 2,
-        IoKind::Read | IoKind::Write | IoKind::Allocate => base + bytes as u64 / 2,
+        IoKind::Meta | IoKind::Discard => base * 2,
+        IoKind::Read | IoKind::Write | IoKind::Allocate | IoKind::WriteBack => {
+            base + bytes as u64 / BYTES_PER_NANO
+        }
     };
     // A device's tail.
     let base = if world.rng.one_in(64) { base * 20 } else { base };
@@ -165,14 +172,28 @@ pub(crate) async fn meta<T: 'static>(
     port: &Port,
     f: impl FnOnce(&mut DiskModel, &Rc<SimNode>) -> io::Result<T> + 'static,
 ) -> io::Result<T> {
-    let took = latency(port, IoKind::Meta, 0);
+    meta_as(env, port, IoKind::Meta, f).await
+}
+
+/// The same, accounted as another kind. What it takes from the disk's files counts as its bytes.
+async fn meta_as<T: 'static>(
+    env: &Env,
+    port: &Port,
+    kind: IoKind,
+    f: impl FnOnce(&mut DiskModel, &Rc<SimNode>) -> io::Result<T> + 'static,
+) -> io::Result<T> {
+    let took = latency(port, kind, 0);
     let (fill, result) = later();
     let (node, env) = (port.node.clone(), env.clone());
     let class = env.class();
     env.0.counters.io_started();
-    port.after(took, move |_| {
+    port.after(took, move |world| {
+        let used = node.disk.model.borrow().used();
         let outcome = f(&mut node.disk.model.borrow_mut(), &node);
-        env.0.counters.io_ended(class, IoKind::Meta, outcome.is_ok().then_some(0), 0, took);
+        let gone = used.saturating_sub(node.disk.model.borrow().used());
+        let bytes = outcome.is_ok().then_some(if kind == IoKind::Discard { gone } else { 0 });
+        let ended = Ended { class, kind, bytes, queue_ns: 0, device_ns: took };
+        env.0.counters.io_ended(world.now.get(), &ended);
         fill(outcome);
     });
     result.await
@@ -186,7 +207,11 @@ pub(crate) async fn change_names(
     path: PathBuf,
     f: impl FnOnce(&mut DiskModel) -> io::Result<()> + 'static,
 ) -> io::Result<()> {
-    meta(env, port, move |model, node| {
+    let kind = match change {
+        Change::Remove | Change::RemoveDir => IoKind::Discard,
+        _ => IoKind::Meta,
+    };
+    meta_as(env, port, kind, move |model, node| {
         node.disk.tell(change, &path, Phase::Before, model);
         f(model)?;
         node.disk.tell(change, &path, Phase::During, model);
@@ -239,6 +264,7 @@ enum Doing {
     Failed(io::Error),
     Read { offset: u64, len: usize },
     Write { offset: u64, from: usize, to: usize, then: Option<io::Error> },
+    WriteBack { began: u64, ok: bool },
     SetLen(u64),
     Allocate(u64),
     Sync { began: u64, ok: bool, lie: bool },
@@ -251,12 +277,30 @@ impl Doing {
             Self::Write { then: None, .. } => Some(Change::Write),
             Self::SetLen(_) | Self::Allocate(_) => Some(Change::Resize),
             Self::Sync { ok: true, lie: false, .. } => Some(Change::Sync),
-            Self::Failed(_) | Self::Read { .. } | Self::Write { .. } | Self::Sync { .. } => None,
+            Self::Failed(_)
+            | Self::Read { .. }
+            | Self::Write { .. }
+            | Self::WriteBack { .. }
+            | Self::Sync { .. } => None,
         }
     }
 }
 
-/// A read, write, sync or allocation.
+/// Operations that wait for the disk; each starts when it is called.
+pub(crate) type Waiting = IoQueue<Box<dyn FnOnce(&Port)>>;
+
+/// Starts what waits while the disk has room.
+fn pump(env: &Env, port: &Port) {
+    loop {
+        let next = port.disk.borrow_mut().next();
+        let Some((_, start)) = next else { break };
+        start(port);
+    }
+    let disk = port.disk.borrow();
+    env.0.counters.io_depth(port.now_ns(), disk.in_flight(), disk.waiting());
+}
+
+/// A read, write, sync or allocation, when its turn at the disk has come.
 pub(crate) async fn file_op(
     env: &Env,
     port: &Port,
@@ -265,10 +309,26 @@ pub(crate) async fn file_op(
     buf: Bytes,
     class: Class,
 ) -> (io::Result<usize>, Bytes) {
-    let kind = op.kind();
+    let (fill, result) = later();
     let len = buf.as_slice().len();
-    let doing = decide(port, file, op, len);
-    run(env, port, file, kind, doing, buf, class).await
+    let (of, file, asked) = (env.clone(), file.clone(), port.now_ns());
+    // as if there were one class only: whoever comes first is served first
+    let queued_as = if env.planted("disk_without_classes") { Class::Background } else { class };
+    let start = move |port: &Port| {
+        let doing = decide(port, &file, op, len);
+        let bytes = match op {
+            FileOp::Write { from, most, .. } => FileOp::written(from, most, len).len(),
+            FileOp::WriteBack { len, .. } => len as usize,
+            _ => len,
+        };
+        let took = latency(port, op.kind(), bytes);
+        let place = Some(queued_as);
+        let ending = Ending { class, kind: op.kind(), asked, took, place };
+        run(&of, port, &file, ending, doing, buf, fill);
+    };
+    port.disk.borrow_mut().push(queued_as, op.cost(len), Box::new(start));
+    pump(env, port);
+    result.await
 }
 
 /// Cuts or grows a file.
@@ -282,8 +342,12 @@ pub(crate) async fn set_len(
         true => Doing::SetLen(len),
         false => Doing::Failed(io::ErrorKind::InvalidInput.into()),
     };
-    let class = env.class();
-    run(env, port, file, IoKind::Meta, doing, Bytes::default(), class).await.0.map(drop)
+    let took = latency(port, IoKind::Discard, 0);
+    let (class, kind, asked) = (env.class(), IoKind::Discard, port.now_ns());
+    let (fill, result) = later();
+    let ending = Ending { class, kind, asked, took, place: None };
+    run(env, port, file, ending, doing, Bytes::default(), fill);
+    result.await.0.map(drop)
 }
 
 /// The size of a file.
@@ -333,7 +397,8 @@ fn decide(port: &Port, file: &SimFile, op: FileOp, len: usize) -> Doing {
             }
             Doing::Read { offset, len }
         }
-        FileOp::Write { offset, from } => {
+        FileOp::Write { offset, from, most } => {
+            let len = FileOp::written(from, most, len).end;
             let end = offset.saturating_add((len - from.min(len)) as u64);
             if full(end.saturating_sub(size)) {
                 return Doing::Failed(enospc());
@@ -348,6 +413,10 @@ fn decide(port: &Port, file: &SimFile, op: FileOp, len: usize) -> Doing {
                 world.fired("short_write");
             }
             Doing::Write { offset, from, to: if short { part } else { len }, then: None }
+        }
+        FileOp::WriteBack { .. } => {
+            let began = disk.model.borrow_mut().sync_begins();
+            Doing::WriteBack { began, ok: !fault("sync_error", &disk.sync_error) }
         }
         FileOp::SyncData | FileOp::SyncAll => {
             let began = disk.model.borrow_mut().sync_begins();
@@ -375,8 +444,8 @@ fn refuse(file: &SimFile, op: FileOp, len: usize) -> Option<io::Error> {
         FileOp::Read { offset, len } if file.options.direct && !aligned(offset, len) => {
             Some(unaligned())
         }
-        FileOp::Write { offset, from }
-            if file.options.direct && !aligned(offset, len - from.min(len)) =>
+        FileOp::Write { offset, from, most }
+            if file.options.direct && !aligned(offset, FileOp::written(from, most, len).len()) =>
         {
             Some(unaligned())
         }
@@ -384,16 +453,28 @@ fn refuse(file: &SimFile, op: FileOp, len: usize) -> Option<io::Error> {
     }
 }
 
-async fn run(
+/// What is to be said of an operation when it ends.
+struct Ending {
+    class: Class,
+    kind: IoKind,
+    /// When it was asked for.
+    asked: u64,
+    /// How long the disk takes for it.
+    took: u64,
+    /// The class whose place at the disk it has, to be given on.
+    place: Option<Class>,
+}
+
+/// Does what was decided, and hands on its outcome when it has ended.
+fn run(
     env: &Env,
     port: &Port,
     file: &Rc<SimFile>,
-    kind: IoKind,
+    ending: Ending,
     doing: Doing,
     buf: Bytes,
-    class: Class,
-) -> (io::Result<usize>, Bytes) {
-    let took = latency(port, kind, buf.as_slice().len());
+    fill: impl FnOnce((io::Result<usize>, Bytes)) + 'static,
+) {
     let change = doing.change();
     if let Some(change) = change {
         let disk = &port.node.disk;
@@ -407,10 +488,10 @@ async fn run(
         }
         _ => None,
     };
-    let (fill, result) = later();
     let (file, env) = (file.clone(), env.clone());
     env.0.counters.io_started();
-    port.after(took, move |_| {
+    let queue_ns = port.now_ns().saturating_sub(ending.asked);
+    port.after(ending.took, move |world| {
         let mut buf = buf;
         let mut model = file.node.disk.model.borrow_mut();
         let tell = |phase, model: &DiskModel| {
@@ -429,11 +510,16 @@ async fn run(
         tell(Phase::After, &model);
         drop(model);
         let bytes = outcome.as_ref().ok().map(|n| *n as u64);
-        env.0.counters.io_ended(class, kind, bytes, 0, took);
+        let Ending { class, kind, took, place, .. } = ending;
+        let ended = Ended { class, kind, bytes, queue_ns, device_ns: took };
+        env.0.counters.io_ended(world.now.get(), &ended);
         fill((outcome, buf));
         drop(file);
+        if let (Some(class), Some(port)) = (place, super::node::port(&env)) {
+            port.disk.borrow_mut().ended(class);
+            pump(&env, port);
+        }
     });
-    result.await
 }
 
 fn perform(
@@ -473,6 +559,13 @@ fn perform(
             let op = model.allocate(ino, len)?;
             model.ended(ino, op);
             Ok(0)
+        }
+        // Nothing is durable for it; but what the disk did not take, no sync answers for.
+        Doing::WriteBack { began, ok } => {
+            if !ok {
+                model.sync_ended(ino, began, false);
+            }
+            if ok { Ok(0) } else { Err(eio()) }
         }
         Doing::Sync { began, ok, lie } => {
             if !lie {

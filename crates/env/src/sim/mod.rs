@@ -49,6 +49,8 @@ pub struct WorldOptions {
     /// Shortest and longest time that a disk takes for a small read or write; a sync takes ten times
     /// that.
     pub disk: (Duration, Duration),
+    /// Operations that a shard has at its disk at a time; more wait, by class.
+    pub io_depth: usize,
     /// Most CPU time that one poll is said to take.
     pub poll_cpu: Duration,
 }
@@ -62,6 +64,7 @@ impl Default for WorldOptions {
             tcp_timeout: Duration::from_secs(15),
             disk_bytes: 64 << 30,
             disk: (Duration::from_micros(20), Duration::from_micros(200)),
+            io_depth: 16,
             poll_cpu: Duration::from_micros(8),
         }
     }

@@ -8,7 +8,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use super::Inner;
-use super::disk::SimDisk;
+use super::disk::{SimDisk, Waiting};
 use crate::class::Class;
 use crate::env::{Env, Make, Node};
 use crate::executor::{Executor, Meta, Remote, Work};
@@ -79,6 +79,8 @@ pub(crate) struct Port {
     /// CPU time used in the turn that runs now, in nanoseconds.
     pub used: Cell<u64>,
     busy_until: Cell<u64>,
+    /// Operations that wait for the disk.
+    pub disk: RefCell<Waiting>,
 }
 
 impl Port {
@@ -201,6 +203,7 @@ fn bring_up(world: &Rc<Inner>, node: &Rc<SimNode>, shards: usize) -> Vec<Env> {
                 used: Cell::new(0),
                 // Shards of one process do not start at one instant.
                 busy_until: Cell::new(world.now.get() + world.rng.below(1_000_000)),
+                disk: RefCell::new(Waiting::new(world.options.io_depth)),
             };
             Env::new(Executor::new(remote), Make::Sim(port), shared.clone(), shard, shards)
         })
@@ -279,6 +282,8 @@ pub(super) fn stop(world: &Rc<Inner>, id: NodeId, dark: bool) {
         });
         for env in &mine {
             env.0.exec.close();
+            let unstarted = port(env).map(|port| port.disk.borrow_mut().clear());
+            drop(unstarted);
         }
         world.net.node_gone(world, id, node.life.get(), dark);
     }

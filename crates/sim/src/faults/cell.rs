@@ -1,5 +1,6 @@
 //! One cell of the table: a kind of file under a fault.
 
+use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::rc::Rc;
 use std::time::Duration;
@@ -26,6 +27,13 @@ pub struct Kind {
     part: &'static str,
     /// The table whose file is damaged.
     table: u8,
+}
+
+impl Kind {
+    /// Is it a part of an SSTable?
+    pub fn is_component(&self) -> bool {
+        self.part.starts_with('-')
+    }
 }
 
 const fn component(name: &'static str, part: &'static str) -> Kind {
@@ -94,6 +102,8 @@ pub struct Cell {
     pub fault: Fault,
     /// It comes while the node is down.
     pub at_rest: bool,
+    /// `disk_failure_policy` is `best_effort`: a start goes without what it cannot open.
+    pub best_effort: bool,
 }
 
 /// What was seen of a cell.
@@ -105,6 +115,10 @@ pub struct Outcome {
     pub said: Option<String>,
     /// Failures that did not name a file.
     pub unnamed: Vec<String>,
+    /// The kinds of failure that the node said by itself.
+    pub told: BTreeSet<&'static str>,
+    /// A start went without an SSTable, and said so.
+    pub is_aside: bool,
     /// A wrong answer: never allowed, but where the report says so.
     pub wrong: Option<String>,
 }
@@ -122,9 +136,11 @@ struct Run {
     history: History,
     next_value: u64,
     outcome: Outcome,
+    /// What was damaged, as it was before.
+    damaged: Option<(PathBuf, Vec<u8>)>,
 }
 
-fn plan() -> Plan {
+fn plan(cell: Cell) -> Plan {
     let mut plan = Plan::new(1);
     plan.sync = SyncMode::Batch;
     plan.compacts = false;
@@ -137,6 +153,9 @@ fn plan() -> Plan {
     plan.options.key_cache_bytes = 0;
     plan.options.row_cache_bytes = 0;
     plan.options.compaction_bytes_per_second = 0;
+    if cell.best_effort {
+        plan.options.disk.on_failure = storage::OnDiskFailure::BestEffort;
+    }
     plan
 }
 
@@ -148,10 +167,11 @@ pub fn run(cell: Cell) -> Result<Outcome, String> {
     let world = World::new(7, WorldOptions::default());
     let node = world.node(std::net::IpAddr::from([10, 0, 0, NODE]));
     let clients = world.client(std::net::IpAddr::from([10, 0, 0, NODE + 1]));
-    let door = <Door as Site>::new(&plan(), &clients, std::net::IpAddr::from([10, 0, 0, NODE]));
+    let door = <Door as Site>::new(&plan(cell), &clients, std::net::IpAddr::from([10, 0, 0, NODE]));
     let outcome = Outcome::default();
     let history = History::default();
-    let mut run = Run { world, node, clients, door, history, next_value: 1, outcome };
+    let mut run =
+        Run { world, node, clients, door, history, next_value: 1, outcome, damaged: None };
     run.prepare(cell)?;
     let is_damage = matches!(cell.fault, Fault::Damage(_));
     if cell.at_rest {
@@ -170,8 +190,12 @@ pub fn run(cell: Cell) -> Result<Outcome, String> {
         run.order("compaction", Order::Compact(cell.kind.table));
         run.read_all();
     }
+    run.listen();
     if !is_damage {
         run.heal()?;
+    }
+    if run.outcome.is_aside {
+        run.put_back()?;
     }
     Ok(run.outcome)
 }
@@ -335,6 +359,7 @@ impl Run {
                 return Ok(());
             }
         };
+        let mut before = None;
         let struck = self.world.disk(self.node, |disk| {
             let files = Self::find(disk, cell.kind);
             let holds_writes = |path: &&PathBuf| {
@@ -345,11 +370,13 @@ impl Run {
             let Some(path) = newest.or_else(|| files.last().cloned()) else { return false };
             let older = files.iter().find(|other| **other != path);
             let older = older.and_then(|other| disk.read_file(other)).unwrap_or_default();
+            before = disk.read_file(&path).map(|bytes| (path.clone(), bytes));
             match damage {
                 Damage::Missing => disk.lose(&path),
                 _ => disk.damage(&path, |bytes| harm(damage, bytes, &older)),
             }
         });
+        self.damaged = before;
         if struck == Some(true) { Ok(()) } else { Err("there is no such file".into()) }
     }
 
@@ -385,6 +412,38 @@ impl Run {
             let error = exits.into_iter().find_map(Result::err).unwrap_or_default();
             self.door.closed();
             self.fails("start", error);
+        }
+    }
+
+    /// Takes down what the node said by itself.
+    fn listen(&mut self) {
+        for (kind, text) in self.door.said.take() {
+            self.outcome.told.insert(kind);
+            self.outcome.is_aside |= text.contains("; skipping table");
+            if !text.contains("/var/") {
+                self.outcome.unnamed.push(text);
+            }
+        }
+    }
+
+    /// What was put aside is there again, as it was: nothing may be missing, and nothing back that was deleted meanwhile.
+    fn put_back(&mut self) -> Result<(), String> {
+        self.stop();
+        let Some((path, bytes)) = self.damaged.take() else { return Ok(()) };
+        self.world.disk(self.node, |disk| disk.write_file(&path, &bytes));
+        // what it answered without it may have been as it was before
+        self.outcome.wrong = None;
+        let kept = self.outcome.clone();
+        self.outcome.failed.clear();
+        self.restart();
+        self.read_all();
+        self.order("compaction", Order::Compact(0));
+        self.read_all();
+        let after = std::mem::replace(&mut self.outcome, kept);
+        self.outcome.wrong = after.wrong;
+        match after.failed.is_empty() {
+            true => Ok(()),
+            false => Err(format!("it is not as before: {:?} {:?}", after.failed, after.said)),
         }
     }
 

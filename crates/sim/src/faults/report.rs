@@ -8,9 +8,22 @@ use super::{Cell, FAULTS, FILES, Fault, Outcome, run};
 fn word(outcome: &Outcome) -> String {
     match (&outcome.wrong, &outcome.failed[..]) {
         (Some(_), _) => "**lost**".into(),
+        (None, _) if outcome.is_aside => "put aside".into(),
         (None, []) => "harmless".into(),
-        (None, failed) => failed.join(", "),
+        (None, failed) => {
+            let told: Vec<_> = outcome.told.iter().copied().collect();
+            match told.is_empty() {
+                true => failed.join(", "),
+                false => format!("{} ({})", failed.join(", "), told.join(", ")),
+            }
+        }
     }
+}
+
+/// Must the node say by itself what failed? Who asks for a snapshot has the answer, and a start that fails has its error.
+fn is_silent(outcome: &Outcome) -> bool {
+    let others = |what: &&str| !matches!(*what, "snapshot" | "start");
+    outcome.told.is_empty() && outcome.failed.iter().any(|what| others(what))
 }
 
 /// What is found of all cells.
@@ -33,6 +46,10 @@ impl Found {
                     let wrong = wrong.lines().next().unwrap_or_default();
                     self.problems.push(format!("{title}: {wrong}"));
                 }
+                if is_silent(&outcome) {
+                    self.problems
+                        .push(format!("{title}: nothing was said of {:?}", outcome.failed));
+                }
                 for text in &outcome.unnamed {
                     self.problems.push(format!("{title}: names no file: {text}"));
                 }
@@ -46,7 +63,11 @@ impl Found {
     }
 
     /// One table: a row for each kind of file, a column for each fault.
-    fn table(&mut self, at_rest: bool, wanted: impl Fn(Fault) -> bool) -> String {
+    fn table(
+        &mut self,
+        (at_rest, best_effort): (bool, bool),
+        wanted: impl Fn(Fault) -> bool,
+    ) -> String {
         let faults: Vec<_> = FAULTS.into_iter().filter(|(_, fault)| wanted(*fault)).collect();
         let names: Vec<&str> = faults.iter().map(|(name, _)| *name).collect();
         let mut rows =
@@ -56,10 +77,17 @@ impl Found {
             if kind.name == "transaction log" && !at_rest && wanted(FAULTS[0].1) {
                 continue;
             }
+            if best_effort && !kind.is_component() {
+                continue;
+            }
             let _ = write!(rows, "| {} |", kind.name);
             for (name, fault) in &faults {
-                let when = if at_rest { " at rest" } else { "" };
-                let cell = Cell { kind, fault: *fault, at_rest };
+                let when = match (at_rest, best_effort) {
+                    (true, true) => " at rest, best_effort",
+                    (true, false) => " at rest",
+                    _ => "",
+                };
+                let cell = Cell { kind, fault: *fault, at_rest, best_effort };
                 let word = self.cell(cell, &format!("{}, {name}{when}", kind.name));
                 let _ = write!(rows, " {word} |");
             }
@@ -81,12 +109,14 @@ fn shown(text: &str) -> String {
 pub fn report() -> (String, Vec<String>) {
     let mut found = Found::default();
     let is_damage = |fault| matches!(fault, Fault::Damage(_));
-    let at_rest = found.table(true, is_damage);
-    let running = found.table(false, is_damage);
-    let operations = found.table(false, |fault| !is_damage(fault));
+    let at_rest = found.table((true, false), is_damage);
+    let without = found.table((true, true), is_damage);
+    let running = found.table((false, false), is_damage);
+    let operations = found.table((false, false), |fault| !is_damage(fault));
     let said = found.said;
     let page = format!(
         "{INTRODUCTION}\n## Damaged while the node is down\n\n{at_rest}\n\
+         ## The same under best_effort\n\n{without}\n\
          ## Damaged under a running node\n\n{running}\n## Refused by the disk\n\n{operations}\n\
          {REASONS}\n## What is said\n\n| cell | first words |\n|---|---|\n{said}"
     );

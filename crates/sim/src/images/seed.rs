@@ -113,6 +113,8 @@ impl Load<Door> for Operated {
     /// Clocks stay where they are and disks are healthy: here the power is what fails.
     fn plan(seed: u64) -> Plan {
         let mut plan = Plan::new(seed);
+        // what is looked at is in one place
+        plan.options.data_directories.truncate(1);
         plan.jumps.clear();
         plan.slow = None;
         plan.auto_snapshot = true;

@@ -15,7 +15,12 @@
 //! would end if nothing was compressed: header, and for each section its marker and its records.
 //!
 //! The parameters name the compressor, and of our own segments those that are whole: what they lack now, the disk lost
-//! (see [`super::replay`]). Cassandra passes over what it does not know there.
+//! (see [`super::replay`]); and the length that this one has had since before it was written to. Cassandra passes over
+//! what it does not know there.
+//!
+//! Empty sections in a row, before one with records or at the end of what is written, tell that all before was synced, but
+//! for the last bytes: the more sections, the fewer bytes ([`LAGS`]). So what cannot be read before that is damaged, and
+//! not torn. A part of them, as a crash may leave it, says less than all.
 
 use std::collections::BTreeMap;
 
@@ -38,6 +43,10 @@ const CLASS: &str = "compressionClass";
 const PARAMETERS: &str = "compressionParameters";
 /// The parameter that tells an encrypted segment.
 const CIPHER: &str = "encCipher";
+/// How many bytes before a mark may not have been synced when it was written, by the number of its empty sections.
+pub const LAGS: [u32; 4] = [16 << 20, 1 << 20, 64 << 10, 0];
+/// The parameter that tells the length of an uncompressed segment's file.
+const LENGTH: &str = "helenusBytes";
 /// The parameter with which we name segments that are whole.
 const WHOLE: &str = "helenusWhole";
 
@@ -116,6 +125,8 @@ pub struct Header {
     pub compression: Option<Compression>,
     /// Earlier segments that were durable to their end when this one was made; `None` if another program made it.
     pub whole: Option<Vec<i64>>,
+    /// The file's length, if we made it at that length.
+    pub length: Option<u64>,
     /// Bytes of the header.
     pub bytes: usize,
 }
@@ -163,7 +174,7 @@ fn json_text(text: &str) -> String {
 }
 
 /// The parameters of a header, by name as Cassandra's are.
-fn parameters(compression: Option<&Compression>, whole: &[i64]) -> String {
+fn parameters(compression: Option<&Compression>, whole: &[i64], length: Option<u32>) -> String {
     let mut members = Vec::new();
     if let Some(compression) = compression {
         let own = compression.parameters.iter();
@@ -174,12 +185,20 @@ fn parameters(compression: Option<&Compression>, whole: &[i64]) -> String {
     }
     let whole: Vec<_> = whole.iter().map(i64::to_string).collect();
     members.push(format!("\"{WHOLE}\":\"{}\"", whole.join(",")));
+    members.extend(length.map(|length| format!("\"{LENGTH}\":\"{length}\"")));
     format!("{{{}}}", members.join(","))
 }
 
-/// Appends a segment's header, which says that the segments `whole` are durable to their end.
-pub fn write_header(id: i64, compression: Option<&Compression>, whole: &[i64], out: &mut Vec<u8>) {
-    let parameters = parameters(compression, whole);
+/// Appends a segment's header, which says that the segments `whole` are durable to their end, and of how many bytes its
+/// file was made.
+pub fn write_header(
+    id: i64,
+    compression: Option<&Compression>,
+    whole: &[i64],
+    length: Option<u32>,
+    out: &mut Vec<u8>,
+) {
+    let parameters = parameters(compression, whole, length);
     out.extend_from_slice(&VERSION.to_be_bytes());
     out.extend_from_slice(&id.to_be_bytes());
     out.extend_from_slice(&(parameters.len() as u16).to_be_bytes());
@@ -212,13 +231,21 @@ pub fn read_header(bytes: &[u8]) -> Result<Header, HeaderError> {
     if version != VERSION {
         return Err(HeaderError::Version(version));
     }
-    let (compression, whole) = read_parameters(parameters)?;
-    Ok(Header { id, compression, whole, bytes: fixed.len() + n + 4 })
+    let Read { compression, whole, length } = read_parameters(parameters)?;
+    Ok(Header { id, compression, whole, length, bytes: fixed.len() + n + 4 })
 }
 
-fn read_parameters(bytes: &[u8]) -> Result<(Option<Compression>, Option<Vec<i64>>), HeaderError> {
+/// What parameters say.
+#[derive(Default)]
+struct Read {
+    compression: Option<Compression>,
+    whole: Option<Vec<i64>>,
+    length: Option<u64>,
+}
+
+fn read_parameters(bytes: &[u8]) -> Result<Read, HeaderError> {
     if bytes.is_empty() {
-        return Ok((None, None));
+        return Ok(Read::default());
     }
     let text = String::from_utf8_lossy(bytes);
     let refuse = |why: String| HeaderError::Parameters { parameters: text.to_string(), why };
@@ -235,8 +262,12 @@ fn read_parameters(bytes: &[u8]) -> Result<(Option<Compression>, Option<Vec<i64>
         Some(Json::Text(ids)) => Some(ids.split(',').filter_map(|id| id.parse().ok()).collect()),
         _ => None,
     };
+    let length = match member(LENGTH) {
+        Some(Json::Text(length)) => length.parse().ok(),
+        _ => None,
+    };
     let class = match member(CLASS) {
-        None | Some(Json::Null) => return Ok((None, whole)),
+        None | Some(Json::Null) => return Ok(Read { compression: None, whole, length }),
         Some(Json::Text(class)) => class,
         Some(_) => return Err(refuse("the compressor's class is no text".into())),
     };
@@ -250,7 +281,7 @@ fn read_parameters(bytes: &[u8]) -> Result<(Option<Compression>, Option<Vec<i64>
         }
     }
     let compression = Compression::new(class, own).map_err(|e| refuse(e.to_string()))?;
-    Ok((Some(compression), whole))
+    Ok(Read { compression: Some(compression), whole, length })
 }
 
 /// Leaves room for a section's marker at the end of `out`.
@@ -279,6 +310,55 @@ pub fn end_section(section: &mut [u8], id: i64, file_offset: u32) {
     let next = file_offset + section.len() as u32;
     section[..4].copy_from_slice(&next.to_be_bytes());
     section[4..8].copy_from_slice(&marker_crc(id, file_offset).to_be_bytes());
+}
+
+/// Appends a mark: all of the segment before is synced, but for the last `lag` bytes. Gives its bytes; none if they are
+/// too many.
+pub fn append_mark(out: &mut Vec<u8>, id: i64, file_offset: u32, lag: u32) -> usize {
+    let sections = LAGS.iter().take_while(|most| **most >= lag).count();
+    for section in 0..sections {
+        let start = out.len();
+        begin_section(out);
+        end_section(&mut out[start..], id, file_offset + (section * MARKER_BYTES) as u32);
+    }
+    sections * MARKER_BYTES
+}
+
+/// Bytes that a mark takes at the most.
+pub const MARK_BYTES_MAX: usize = LAGS.len() * MARKER_BYTES;
+
+/// Up to where marks behind `from` say that a segment's bytes were synced, as far as that is further.
+pub fn synced_behind(bytes: &[u8], id: i64, from: usize) -> Option<usize> {
+    /// Most of a segment is zeros, which no marker begins with.
+    const BLANK: usize = 4 << 10;
+    let is_mark = |at: usize| {
+        let next = u32::try_from(at + MARKER_BYTES).ok();
+        read_i32(bytes, at).map(|found| found as u32) == next
+            && read_i32(bytes, at + 4).map(|found| found as u32) == Some(marker_crc(id, at as u32))
+    };
+    let mut at = from;
+    let mut synced = None;
+    while at < bytes.len() {
+        let ahead = bytes.get(at..bytes.len().min(at + BLANK)).unwrap_or_default();
+        if ahead.iter().all(|byte| *byte == 0) {
+            // a marker may begin within the last bytes, with zeros
+            at += ahead.len().saturating_sub(MARKER_BYTES).max(1);
+            continue;
+        }
+        let end = at + ahead.len();
+        while at < end {
+            let mut sections = 0;
+            while sections < LAGS.len() && is_mark(at + sections * MARKER_BYTES) {
+                sections += 1;
+            }
+            if let Some(lag) = sections.checked_sub(1).and_then(|last| LAGS.get(last)) {
+                let claim = at.saturating_sub(*lag as usize);
+                synced = synced.max(Some(claim).filter(|claim| *claim > from));
+            }
+            at += (sections * MARKER_BYTES).max(1);
+        }
+    }
+    synced
 }
 
 /// The compressed form of a section, not closed.
@@ -322,7 +402,7 @@ mod tests {
         let level = [("compression_level".to_owned(), "7".to_owned())];
         let zstd = Compression::new("ZstdCompressor", level.into()).expect("known");
         let mut file = Vec::new();
-        write_header(5, Some(&zstd), &[3, 4], &mut file);
+        write_header(5, Some(&zstd), &[3, 4], None, &mut file);
         assert_eq!(
             std::str::from_utf8(&file[14..file.len() - 4]),
             Ok("{\"compressionClass\":\"ZstdCompressor\",\
@@ -331,6 +411,38 @@ mod tests {
         let header = read_header(&file).expect("a header");
         assert_eq!(header.bytes, file.len());
         assert_eq!((header.compression, header.whole), (Some(zstd), Some(vec![3, 4])));
+    }
+
+    #[test]
+    fn an_uncompressed_segment_tells_its_length() {
+        let mut file = Vec::new();
+        write_header(5, None, &[], Some(4096), &mut file);
+        assert_eq!(read_header(&file).map(|header| header.length), Ok(Some(4096)));
+    }
+
+    #[test]
+    fn marks_tell_what_was_synced_and_a_part_of_one_no_more_than_all() {
+        for lag in [0, 1, 5000, 64 << 10, 70_000, 2 << 20, 16 << 20] {
+            let mut file = vec![0; 20 << 20];
+            file[3] = 1;
+            let at = file.len();
+            let bytes = append_mark(&mut file, 9, at as u32, lag);
+            assert!((MARKER_BYTES..=MARK_BYTES_MAX).contains(&bytes));
+            let synced = synced_behind(&file, 9, 100).expect("a mark");
+            assert!(synced <= at - lag as usize && (lag > 0 || synced == at), "{lag}: {synced}");
+            assert_eq!(synced_behind(&file, 8, 100), None, "another segment's");
+            for lost in 0..bytes / MARKER_BYTES {
+                for range in [at..at + lost * MARKER_BYTES, at + lost * MARKER_BYTES..file.len()] {
+                    let mut torn = file.clone();
+                    torn[range].fill(0);
+                    assert!(
+                        synced_behind(&torn, 9, 100).is_none_or(|part| part <= synced),
+                        "{lag}"
+                    );
+                }
+            }
+        }
+        assert_eq!(append_mark(&mut Vec::new(), 9, 0, u32::MAX), 0);
     }
 
     #[test]

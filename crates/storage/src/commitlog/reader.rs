@@ -83,9 +83,9 @@ impl<'a> Reader<'a> {
         &self.header
     }
 
-    /// Did a marker of zeros end the segment? Then nothing follows, whatever the file's length.
-    pub fn ended_at_marker(&self) -> bool {
-        self.end == Some(End::Clean) && self.marker + MARKER_BYTES <= self.bytes.len()
+    /// Where the marker lies at which it stands or ended.
+    pub fn marker(&self) -> usize {
+        self.marker
     }
 
     /// How the segment ended; known once `next_record` gave `None`.
@@ -224,7 +224,7 @@ mod tests {
     ) -> (Vec<u8>, Vec<usize>) {
         let mut file = Vec::new();
         let mut ends = Vec::new();
-        write_header(id, compression, &[], &mut file);
+        write_header(id, compression, &[], None, &mut file);
         for records in sections {
             let mut section = Vec::new();
             begin_section(&mut section);
@@ -339,7 +339,7 @@ mod tests {
         #[test]
         fn any_bytes_are_survived(bytes in prop::collection::vec(any::<u8>(), 0..300), kind in 0usize..5) {
             let mut file = Vec::new();
-            write_header(1, compressions()[kind].as_ref(), &[], &mut file);
+            write_header(1, compressions()[kind].as_ref(), &[], None, &mut file);
             file.extend_from_slice(&bytes);
             let _ = read(&file);
             let _ = Reader::new(&bytes);

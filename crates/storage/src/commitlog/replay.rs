@@ -10,8 +10,6 @@ use thiserror::Error;
 use super::format::{self, Header, HeaderError, MARKER_BYTES, Position, SEGMENT_BYTES_MAX};
 use super::reader::{End, Reader};
 
-/// Bytes of a segment that are read at first.
-const FIRST_READ_BYTES: u64 = 256 << 10;
 /// Bytes of a segment that hold its header and the marker after it.
 const SURVEY_BYTES: u64 = 4 << 10;
 
@@ -123,26 +121,16 @@ async fn read_part(env: &Env, file: &SegmentFile, part: u64) -> Result<Vec<u8>, 
     Ok(bytes)
 }
 
-/// Reads the part of a segment that was written to: segments are made at full size, and most hold little; a compressed
-/// one is as long as what was written.
-async fn read_written(env: &Env, file: &SegmentFile) -> Result<Vec<u8>, ReplayError> {
-    let mut part = FIRST_READ_BYTES;
-    loop {
-        let bytes = read_part(env, file, part).await?;
-        if (bytes.len() as u64) < part || part == SEGMENT_BYTES_MAX {
-            return Ok(bytes);
-        }
-        let mut is_compressed = false;
-        let ended = Reader::new(&bytes).is_ok_and(|mut reader| {
-            is_compressed = reader.header().compression.is_some();
-            while !is_compressed && reader.next_record().is_some() {}
-            reader.ended_at_marker()
-        });
-        if ended {
-            return Ok(bytes);
-        }
-        part = if is_compressed { SEGMENT_BYTES_MAX } else { (part * 8).min(SEGMENT_BYTES_MAX) };
-    }
+/// Why a segment that is there cannot be what was written, if so: from where on.
+fn damage_in(bytes: &[u8], header: &Header, ended_at: usize, survey: &Survey) -> Option<u32> {
+    let is_used = |from: usize| bytes.get(from..).is_some_and(|rest| !is_blank(rest));
+    let behind = format::synced_behind(bytes, header.id, ended_at);
+    let is_short = header.length.is_some_and(|length| (bytes.len() as u64) < length);
+    let whole = header.whole.is_some() && survey.whole.contains(&header.id);
+    // The length was durable before anything was written; and nothing follows the end of a segment that is whole.
+    let is_damaged =
+        behind.is_some() || (is_short && is_used(header.bytes)) || (whole && is_used(ended_at));
+    is_damaged.then_some(ended_at as u32)
 }
 
 /// Reads a segment and hands each record, with its position, to `apply`.
@@ -161,7 +149,7 @@ pub async fn read_segment(
     if file.version != format::VERSION {
         return refuse(HeaderError::Version(file.version));
     }
-    let bytes = read_written(env, file).await?;
+    let bytes = read_part(env, file, SEGMENT_BYTES_MAX).await?;
     let mut reader = match Reader::new(&bytes) {
         Ok(reader) => reader,
         Err(HeaderError::Truncated) => return Ok(Replayed::default()),
@@ -169,6 +157,11 @@ pub async fn read_segment(
         Err(source) => return refuse(source),
     };
     let (id, mut replayed) = (reader.header().id, Replayed::default());
+    if id != file.id {
+        // another segment's content
+        replayed.damaged_at = Some(0);
+        return Ok(replayed);
+    }
     while let Some(record) = reader.next_record() {
         apply(Position { segment: id, offset: record.end }, record.mutation);
         replayed.records += 1;
@@ -180,6 +173,13 @@ pub async fn read_segment(
         match survey.tolerates(reader.header(), is_inner) {
             true => replayed.torn_at = Some(at),
             false => replayed.damaged_at = Some(at),
+        }
+    }
+    if reader.header().compression.is_none() && reader.header().whole.is_some() {
+        let ended_at = replayed.torn_at.map_or(reader.marker(), |at| at as usize);
+        let damaged_at = damage_in(&bytes, reader.header(), ended_at, survey);
+        if damaged_at.is_some() {
+            (replayed.torn_at, replayed.damaged_at) = (None, replayed.damaged_at.or(damaged_at));
         }
     }
     Ok(replayed)
@@ -206,7 +206,7 @@ mod tests {
     fn header(id: i64, ours: bool, compressed: bool) -> Header {
         let lz4 = || format::Compression::new("LZ4Compressor", Default::default()).expect("known");
         let compression = compressed.then(lz4);
-        Header { id, compression, whole: ours.then(Vec::new), bytes: 0 }
+        Header { id, compression, whole: ours.then(Vec::new), length: None, bytes: 0 }
     }
 
     #[test]

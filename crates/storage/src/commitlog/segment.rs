@@ -22,6 +22,10 @@ pub(super) struct SegmentData {
     pub records_end: Cell<u32>,
     /// Where that is for good, once the log went on in another segment.
     pub end: Cell<Option<u32>>,
+    /// Up to where it is synced.
+    pub synced: Cell<u32>,
+    /// Up to where a mark tells of that.
+    pub marked: Cell<u32>,
     /// What it is to change data capture.
     pub cdc: Cell<CdcState>,
     /// What its consumer was told last.
@@ -76,7 +80,8 @@ impl Segment {
             file.allocate(u64::from(options.segment_bytes)).await?;
         }
         let mut header = Vec::with_capacity(256);
-        format::write_header(id, options.compression.as_ref(), whole, &mut header);
+        let length = is_reserved.then_some(options.segment_bytes);
+        format::write_header(id, options.compression.as_ref(), whole, length, &mut header);
         let next_offset = header.len() as u32;
         let (written, _) = file.write_all_at(header, 0).await;
         written?;
@@ -88,6 +93,8 @@ impl Segment {
             written: Cell::new(next_offset),
             records_end: Cell::new(next_offset),
             end: Cell::default(),
+            synced: Cell::new(next_offset),
+            marked: Cell::new(next_offset),
             cdc: Cell::default(),
             told: Cell::default(),
             is_given_up: Cell::default(),

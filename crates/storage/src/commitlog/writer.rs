@@ -15,6 +15,7 @@ use std::collections::{BTreeSet, VecDeque};
 use std::io;
 use std::rc::{Rc, Weak};
 use std::sync::Arc;
+use std::time::Duration;
 
 use env::sync::{Notify, OneshotSender, oneshot};
 use env::{Class, Env, HookGuard, Instant};
@@ -22,7 +23,7 @@ use schema::TableId;
 
 use super::archive::Archiver;
 use super::cdc::{Cdc, CdcState};
-use super::format::{self, MARKER_BYTES, Position, RECORD_OVERHEAD_BYTES};
+use super::format::{self, MARK_BYTES_MAX, MARKER_BYTES, Position, RECORD_OVERHEAD_BYTES};
 use super::ledger::Ledger;
 use super::log::{
     Inherited, LogError, LogOptions, LogPending, LogStats, SyncMode, TellLog, Ticket,
@@ -30,6 +31,8 @@ use super::log::{
 use super::pack::Packer;
 use super::segment::{Segment, SegmentData};
 
+/// How long nothing is written before a mark tells of the last sync.
+const MARK_WHEN_IDLE: Duration = Duration::from_secs(1);
 /// A section of so many bytes waits for no more before it is compressed.
 const SECTION_BYTES: usize = 16 << 10;
 
@@ -37,7 +40,10 @@ const SECTION_BYTES: usize = 16 << 10;
 #[derive(Debug)]
 struct Write {
     data: Rc<SegmentData>,
+    /// A mark, and the section if there is one.
     bytes: Vec<u8>,
+    /// Bytes of the mark.
+    mark: usize,
     /// Bytes appended to the log up to its end.
     upto: u64,
 }
@@ -45,8 +51,10 @@ struct Write {
 struct State {
     active: Segment,
     spare: Option<Segment>,
-    /// The section in the making: its marker's room and the records.
+    /// The section in the making: a mark of what is synced, its marker's room and the records.
     section: Vec<u8>,
+    /// Bytes of the mark.
+    mark: usize,
     queue: VecDeque<Write>,
     /// Is a section taken from the queue and not written?
     is_writing: bool,
@@ -151,6 +159,7 @@ impl CommitLog {
                 active,
                 spare: None,
                 section: Vec::new(),
+                mark: 0,
                 queue: VecDeque::new(),
                 is_writing: false,
                 unsynced: Vec::new(),
@@ -193,6 +202,9 @@ impl CommitLog {
         env.spawn(Class::CommitLog, Rc::clone(&log).write_sections());
         env.spawn(Class::CommitLog, Rc::clone(&log).sync_files());
         env.spawn(Class::CommitLog, Rc::clone(&log).keep_a_spare());
+        if log.options.compression.is_none() {
+            env.spawn(Class::CommitLog, Rc::clone(&log).mark_when_idle());
+        }
         if log.archiver.is_some() {
             env.spawn(Class::Background, Rc::clone(&log).archive());
         }
@@ -276,7 +288,7 @@ impl CommitLog {
         if self.closing.get() {
             return Err(LogError::Closed);
         }
-        let section = state.section.len().max(MARKER_BYTES);
+        let section = state.section.len().max(MARKER_BYTES + MARK_BYTES_MAX);
         if state.active.has_room(section + mutation_bytes + RECORD_OVERHEAD_BYTES) {
             return Ok(true);
         }
@@ -292,6 +304,7 @@ impl CommitLog {
     fn append_now(&self, tables: &[TableId], mutation: &[u8]) -> Ticket {
         let mut state = self.state.borrow_mut();
         if state.section.is_empty() {
+            self.mark_synced(&mut state);
             format::begin_section(&mut state.section);
         }
         let bytes =
@@ -312,6 +325,37 @@ impl CommitLog {
             receiver
         });
         Ticket { position, wait }
+    }
+
+    /// Begins what is written next with a mark of what is synced, if none tells of that yet.
+    fn mark_synced(&self, state: &mut State) {
+        let data = &state.active.data;
+        if self.options.compression.is_some() || data.synced.get() <= data.marked.get() {
+            return;
+        }
+        let at = state.active.next_offset;
+        let lag = at.saturating_sub(data.synced.get());
+        state.mark = format::append_mark(&mut state.section, data.id, at, lag);
+        data.marked.set(at + state.mark as u32);
+    }
+
+    /// Where nothing is written for a while after a sync, a mark that stands alone tells of it: so the last records too
+    /// are known to have been there.
+    async fn mark_when_idle(self: Rc<Self>) {
+        loop {
+            self.sync_ended.notified().await;
+            self.env.sleep(MARK_WHEN_IDLE).await;
+            if self.closing.get() || self.is_over() {
+                return;
+            }
+            let mut state = self.state.borrow_mut();
+            let is_idle = state.section.is_empty() && !state.is_writing;
+            let all_synced = state.active.data.synced.get() == state.active.next_offset;
+            if is_idle && all_synced && state.active.has_room(MARK_BYTES_MAX) {
+                self.mark_synced(&mut state);
+                self.seal_section(&mut state);
+            }
+        }
     }
 
     /// Must a write wait for a sync before it is acknowledged?
@@ -342,11 +386,12 @@ impl CommitLog {
             return;
         }
         let bytes = std::mem::take(&mut state.section);
+        let mark = std::mem::take(&mut state.mark);
         state.active.next_offset += bytes.len() as u32;
         let data = Rc::clone(&state.active.data);
         let upto = state.appended;
         state.is_writing = true;
-        state.queue.push_back(Write { data, bytes, upto });
+        state.queue.push_back(Write { data, bytes, mark, upto });
         self.queued.notify_one();
     }
 
@@ -354,7 +399,7 @@ impl CommitLog {
         let mut packer = self.options.compression.as_ref().map(Packer::new);
         loop {
             let next = self.state.borrow_mut().queue.pop_front();
-            let Some(Write { data, mut bytes, upto }) = next else {
+            let Some(Write { data, mut bytes, mark, upto }) = next else {
                 if self.closing.get() {
                     return;
                 }
@@ -381,7 +426,9 @@ impl CommitLog {
                 }
             }
             let offset = data.written.get();
-            format::end_section(&mut bytes, data.id, offset);
+            if let Some(section) = bytes.get_mut(mark..).filter(|section| !section.is_empty()) {
+                format::end_section(section, data.id, offset + mark as u32);
+            }
             data.written.set(offset + bytes.len() as u32);
             let (result, mut buffer) = data.file.write_all_at(bytes, u64::from(offset)).await;
             if let Err(error) = result {

@@ -124,6 +124,8 @@ pub enum Reason {
     Scrub,
     /// The operator wants what is needless of one SSTable dropped.
     Garbage,
+    /// The operator wants one SSTable in the directories where it belongs.
+    Relocate,
 }
 
 impl Reason {
@@ -134,6 +136,7 @@ impl Reason {
             Self::Major => "Major compaction",
             Self::Scrub => "Scrub",
             Self::Garbage => "Remove deleted data",
+            Self::Relocate => "Relocate sstables to correct disk",
             _ => "Compaction",
         }
     }

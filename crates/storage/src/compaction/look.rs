@@ -2,6 +2,7 @@
 
 use std::rc::Rc;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use schema::{Table, TableId};
 use sstable::table::Index;
@@ -61,6 +62,13 @@ impl Look {
             flush_bytes: node_table.flush_bytes.get(),
             random: engine.env().random_u64(),
         })
+    }
+
+    /// Lets no task begin on what is known to be damaged: it would fail each time.
+    pub fn leave_out_suspects(&mut self) {
+        for (candidate, sstable) in self.tables.iter_mut().zip(self.live.tables()) {
+            candidate.is_compacting |= sstable.is_suspect.load(Ordering::Relaxed);
+        }
     }
 
     pub fn gc_before(&self) -> i64 {

@@ -3,12 +3,13 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use env::Class;
 use rows::{Deletion, RowRef, Unfiltered};
 use schema::Table;
-use sstable::descriptor::Descriptor;
 use sstable::writer::WriterOptions;
 
 use super::choice::Split;
+use super::ring;
 use super::splitter::Splitter;
 use crate::engine::Engine;
 use crate::error::StorageError;
@@ -16,7 +17,10 @@ use crate::memtable::KeyRef;
 use crate::node::{Node, NodeTable};
 use crate::output::Output;
 use crate::sstables::SSTable;
-use crate::transaction::{Transaction, remove_descriptor};
+use crate::transaction::{Place, Transaction, remove_descriptor};
+
+/// The operation that frees memory, in the name of its transaction.
+pub(crate) const FLUSH: &str = "flush";
 
 /// What is being written.
 pub(crate) struct Outputs<'a> {
@@ -25,12 +29,15 @@ pub(crate) struct Outputs<'a> {
     table: &'a Arc<Table>,
     node_table: &'a NodeTable,
     operation: &'static str,
-    pub directory: PathBuf,
+    /// The directories of the parts of the ring, in their order.
+    pub places: Vec<PathBuf>,
+    /// The one that is written to.
+    place: usize,
     splitter: Splitter,
     options: WriterOptions,
     transaction: Option<Transaction>,
     current: Option<Output>,
-    done: Vec<Descriptor>,
+    done: Vec<Place>,
     /// Bytes of data of complete outputs, before their chunks are padded.
     written: u64,
 }
@@ -51,7 +58,8 @@ impl<'a> Outputs<'a> {
             table,
             node_table,
             operation,
-            directory: node.directory_of(engine, table).await?,
+            places: node.places_of(engine, table).await?,
+            place: 0,
             splitter,
             options,
             transaction: None,
@@ -70,20 +78,21 @@ impl<'a> Outputs<'a> {
     async fn create(&mut self) -> Result<(), StorageError> {
         let env = self.engine.env();
         let descriptor = self.node.next_descriptor(self.engine, self.node_table);
+        let Some(directory) = self.places.get(self.place).cloned() else { return Ok(()) };
         match &mut self.transaction {
-            Some(transaction) => transaction.add(&descriptor).await?,
+            Some(transaction) => transaction.add(&directory, &descriptor).await?,
             none => {
-                let begun =
-                    Transaction::begin(env, &self.directory, self.operation, &descriptor).await?;
-                *none = Some(begun);
+                *none =
+                    Some(Transaction::begin(env, &directory, self.operation, &descriptor).await?);
             }
         }
-        self.done.push(descriptor);
+        self.done.push((directory.clone(), descriptor));
         let mut options = self.options.clone();
         options.level = self.splitter.level() as i32;
-        self.current = Some(
-            Output::create(self.engine, self.table, &self.directory, descriptor, options).await?,
-        );
+        let class = if self.operation == FLUSH { Class::Flush } else { Class::Compaction };
+        let output =
+            Output::create(self.engine, class, self.table, &directory, descriptor, options).await?;
+        self.current = Some(output);
         Ok(())
     }
 
@@ -105,7 +114,9 @@ impl<'a> Outputs<'a> {
         let current = self.current.as_ref();
         let stored = current.map_or(0, Output::stored_length);
         let is_empty = current.is_none_or(|output| output.partitions() == 0);
-        if self.splitter.cuts(key.token, stored, is_empty) {
+        let place = ring::shard_of(key.token, self.places.len() as u32) as usize;
+        let moves = std::mem::replace(&mut self.place, place) != place && !is_empty;
+        if self.splitter.cuts(key.token, stored, is_empty) || moves {
             self.complete().await?;
         }
         if self.current.is_none() {
@@ -155,10 +166,10 @@ impl<'a> Outputs<'a> {
         self.complete().await?;
         let env = self.engine.env();
         let mut opened = Vec::with_capacity(self.done.len());
-        for descriptor in &self.done {
+        for (directory, descriptor) in &self.done {
             let number = self.node.numbers.next();
             let counter = table.is_counter();
-            let mut new = SSTable::open(env, &self.directory, descriptor, number, counter).await?;
+            let mut new = SSTable::open(env, directory, descriptor, number, counter).await?;
             new.epoch = epoch;
             opened.push(Arc::new(new));
         }
@@ -167,29 +178,32 @@ impl<'a> Outputs<'a> {
 
     /// What is written becomes part of the table, and `removed` goes. The transaction is to be finished when the files
     /// of those are gone.
-    pub async fn commit(
-        mut self,
-        removed: &[Descriptor],
-    ) -> Result<Option<Transaction>, StorageError> {
-        match self.transaction.take() {
-            Some(mut transaction) => {
-                transaction.commit(removed).await?;
-                Ok(Some(transaction))
-            }
-            None if removed.is_empty() => Ok(None),
+    pub async fn commit(&mut self, removed: &[Place]) -> Result<(), StorageError> {
+        match &mut self.transaction {
+            Some(transaction) => transaction.commit(removed).await,
+            None if removed.is_empty() => Ok(()),
             None => {
                 let env = self.engine.env();
-                let (directory, operation) = (&self.directory, self.operation);
-                Transaction::remove(env, directory, operation, removed).await.map(Some)
+                let removal = Transaction::remove(env, self.operation, removed).await?;
+                self.transaction = Some(removal);
+                Ok(())
             }
         }
     }
 
-    /// Removes what was written.
+    /// The transaction that was committed, if anything was written or removed.
+    pub fn into_transaction(self) -> Option<Transaction> {
+        self.transaction
+    }
+
+    /// Removes what was written, unless nobody knows whether that was committed.
     pub async fn abandon(self) -> Result<(), StorageError> {
         drop(self.current);
-        for descriptor in &self.done {
-            remove_descriptor(self.engine.env(), &self.directory, descriptor).await?;
+        if self.transaction.as_ref().is_some_and(Transaction::is_in_doubt) {
+            return Ok(());
+        }
+        for (directory, descriptor) in &self.done {
+            remove_descriptor(self.engine.env(), directory, descriptor).await?;
         }
         match self.transaction {
             Some(transaction) => transaction.finish().await,

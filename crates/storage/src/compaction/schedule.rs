@@ -14,6 +14,7 @@ use schema::{TableId, TombstoneOption};
 use super::choice::{Candidate, Choice, Reason};
 use super::look::Look;
 use super::merge::Merged;
+use super::ring;
 use super::strategy::Strategy;
 use super::task::{Task, Work};
 use super::throttle::Throttle;
@@ -293,7 +294,8 @@ impl Node {
         let look = Look::at(engine, &table, &node_table).await?;
         self.settle_levels(engine, &table, &node_table, &look).await?;
         // It may have been paused since, and another task may have begun.
-        let look = Look::at(engine, &table, &node_table).await?;
+        let mut look = Look::at(engine, &table, &node_table).await?;
+        look.leave_out_suspects();
         if !self.may_compact(id, &node_table) {
             return Ok(false);
         }
@@ -387,6 +389,32 @@ impl Node {
             tables.iter().map(alone).collect()
         };
         self.compact_on_demand(id, Work::Collect(granularity), each).await
+    }
+
+    /// Rewrites the SSTables of a table that are not in the directories where their keys belong: `nodetool
+    /// relocatesstables`.
+    ///
+    /// # Errors
+    /// If one cannot be read or a new one not be written: the old one stays.
+    pub async fn relocate(&self, id: TableId) -> Result<(), StorageError> {
+        let engine = self.engine()?;
+        let table = engine.store(id)?.table();
+        let places = self.places_of(&engine, &table).await?;
+        let parts = places.len() as u32;
+        let place = |token| places.get(ring::shard_of(token, parts) as usize);
+        let is_displaced = |sstable: &&Arc<SSTable>| {
+            let (first, last) = sstable.table.tokens();
+            let home = Some(&sstable.directory);
+            place(first) != home || place(last) != home
+        };
+        let each = |_: &Strategy, look: &Look| {
+            let alone = |sstable: &Arc<SSTable>| Choice {
+                level: sstable.level(),
+                ..Choice::merge(vec![sstable.number], Reason::Relocate)
+            };
+            look.live.tables().iter().filter(is_displaced).map(alone).collect()
+        };
+        self.compact_on_demand(id, Work::Merge, each).await
     }
 
     async fn wait_for_slot(&self, node: &Rc<Self>) -> Slot {

@@ -17,6 +17,7 @@ use super::look::{Look, candidate};
 use super::merge::{Merged, Pace, Purging, merge_all};
 use super::outputs::Outputs;
 use super::schedule::Record;
+use super::space;
 use super::splitter::Splitter;
 use crate::engine::Engine;
 use crate::error::StorageError;
@@ -74,13 +75,24 @@ impl Node {
         engine: &Rc<Engine>,
         task: &Task<'_>,
     ) -> Result<(), StorageError> {
+        let done = self.run_task(engine, task).await;
+        done.inspect_err(|error| self.inspect_failure(error))
+    }
+
+    async fn run_task(&self, engine: &Rc<Engine>, task: &Task<'_>) -> Result<(), StorageError> {
         if task.choice.moves {
             return self.change_levels(engine, task).await;
         }
         if matches!(task.work, Work::Scrub(..)) {
+            space::reduce(self, engine, task).await?;
             return self.try_task(engine, task, false).await.map(drop);
         }
-        if self.try_task(engine, task, true).await? {
+        // What is put aside may need every tombstone when it comes back.
+        let is_whole =
+            task.node_table.is_whole() || engine.env().planted("purged_beside_what_is_aside");
+        let reduced = space::reduce(self, engine, task).await?;
+        let task = reduced.as_ref().unwrap_or(task);
+        if self.try_task(engine, task, is_whole).await? {
             return Ok(());
         }
         // An old write arrived that a purged tombstone deletes, or would at a start: once more, keeping all of them.
@@ -151,14 +163,20 @@ impl Node {
             outputs.abandon().await?;
             return Ok(false);
         }
-        let removed: Vec<_> = task.inputs.iter().map(|input| input.table.descriptor).collect();
+        let place = |input: &Arc<SSTable>| (input.directory.clone(), input.table.descriptor);
+        let removed: Vec<_> = task.inputs.iter().map(place).collect();
         if engine.env().planted("inputs_removed_before_commit") {
             for input in &task.inputs {
                 let descriptor = &input.table.descriptor;
                 remove_descriptor(engine.env(), &input.directory, descriptor).await?;
             }
         }
-        let transaction = outputs.commit(&removed).await?;
+        if let Err(error) = outputs.commit(&removed).await {
+            publish(engine, task.table.id, &after, &before, i64::MIN).await?;
+            let _ = outputs.abandon().await;
+            return Err(error);
+        }
+        let transaction = outputs.into_transaction();
         *task.node_table.live.borrow_mut() = after;
         self.account(engine, task, &made, started);
         engine.env().mark("compaction.done");
@@ -229,7 +247,7 @@ impl Node {
             total: needed.iter().map(|input| input.table.data_length).sum(),
             written: Cell::new(0),
             sstables: task.inputs.len(),
-            directory: outputs.directory.clone(),
+            directory: outputs.places.first().cloned().unwrap_or_default(),
             stop: Cell::new(false),
         });
         let mut pace = Pace::new(env, &self.compactions.throttle, &running.1);

@@ -458,6 +458,7 @@ async fn shard(
     let (data, commitlog) = (PathBuf::from("/data"), PathBuf::from("/commitlog"));
     let options = Options {
         data_directories: vec![data.clone()],
+        disk: storage::DiskSettings::default(),
         commitlog_directory: commitlog.clone(),
         sync: SyncMode::Batch,
         segment_bytes: 256 << 10,

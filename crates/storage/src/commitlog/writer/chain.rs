@@ -237,6 +237,11 @@ impl CommitLog {
         ids.map(interval).collect()
     }
 
+    /// This shard's part of `commitlog_total_space`, in bytes.
+    pub fn limit(&self) -> u64 {
+        self.options.total_bytes
+    }
+
     /// Bytes of all segments, and their number.
     pub fn size(&self) -> (u64, usize) {
         let state = self.state.borrow();

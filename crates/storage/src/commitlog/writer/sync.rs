@@ -13,6 +13,7 @@ use crate::commitlog::segment::SegmentData;
 /// Gives up all that is not synced, and the files it is in. Records keep their places: memtables have them.
 fn give_up(state: &mut State) {
     let section = std::mem::take(&mut state.section);
+    state.mark = 0;
     state.active.next_offset += section.len() as u32;
     state.active.is_full = true;
     state.is_writing = false;
@@ -57,6 +58,7 @@ impl CommitLog {
                 continue;
             }
             bump(&self.stats.syncs, 1);
+            retried.iter().zip(&ends).for_each(|(data, end)| data.synced.set(*end));
             self.last_sync.set(started);
             let left = self.synced(upto);
             self.sync_ended.notify_all();

@@ -1,0 +1,120 @@
+//! How fast a flush writes that nobody waits for: as fast as memory is needed, so that the disk has an even load in
+//! place of a burst.
+
+use std::cell::Cell;
+
+use crate::compaction::Throttle;
+use crate::engine::Engine;
+use crate::node::Node;
+
+/// What a flush writes in a second where no memory is needed.
+const LEAST_RATE: u64 = 16 << 20;
+/// The part of the memtables' memory at which a flush should have written all: the rest is for its syncs. Writes wait
+/// when all is taken.
+const FULL: f64 = 0.7;
+/// Bytes that are written between two looks.
+const STEP: u64 = 256 << 10;
+
+/// Counts those who wait for flushes: these do not take their time then.
+pub(crate) struct Eager<'a>(&'a Cell<u32>);
+
+impl<'a> Eager<'a> {
+    pub fn new(waiters: &'a Cell<u32>) -> Self {
+        waiters.set(waiters.get() + 1);
+        Self(waiters)
+    }
+}
+
+impl Drop for Eager<'_> {
+    fn drop(&mut self) {
+        self.0.set(self.0.get() - 1);
+    }
+}
+
+/// What part of a flush should be done by now: as much as of the memory that was free at its start is taken.
+fn due(used_at_start: f64, used: f64) -> f64 {
+    match FULL - used_at_start {
+        free if free > 0.0 => ((used - used_at_start) / free).clamp(0.0, 1.0),
+        _ => 1.0,
+    }
+}
+
+/// The pace of a flush.
+pub(crate) struct FlushPace<'a> {
+    node: &'a Node,
+    engine: &'a Engine,
+    throttle: Throttle,
+    used_at_start: f64,
+    partitions: u64,
+    partitions_done: u64,
+    written: u64,
+}
+
+impl<'a> FlushPace<'a> {
+    /// Of a flush of so many partitions.
+    pub fn new(node: &'a Node, engine: &'a Engine, partitions: u64) -> Self {
+        let throttle = Throttle::new(LEAST_RATE);
+        let mut pace = Self {
+            node,
+            engine,
+            throttle,
+            used_at_start: 0.0,
+            partitions: partitions.max(1),
+            partitions_done: 0,
+            written: 0,
+        };
+        pace.used_at_start = pace.used();
+        pace
+    }
+
+    /// The part of this shard's memory that memtables have. Keys are dealt out evenly: so it is on the others.
+    fn used(&self) -> f64 {
+        self.engine.memtable_bytes() as f64 / self.engine.memory_lease().max(1) as f64
+    }
+
+    /// Has it no time? Somebody waits for a flush, or memory runs out before it is through.
+    fn is_late(&self) -> bool {
+        if self.engine.env().planted("flush_at_full_speed") {
+            return true;
+        }
+        if self.engine.env().planted("flush_without_haste") {
+            return false;
+        }
+        let done = self.partitions_done as f64 / self.partitions as f64;
+        self.node.flush_waiters.get() > 0
+            || self.node.is_memory_short.get()
+            || self.engine.env().is_terminated()
+            || due(self.used_at_start, self.used()) > done
+    }
+
+    /// A partition is done.
+    pub fn partition_ended(&mut self) {
+        self.partitions_done += 1;
+    }
+
+    /// So many bytes are written, from the start on. Waits where there is time.
+    pub async fn at(&mut self, written: u64) {
+        let step = written.saturating_sub(self.written);
+        if step < STEP {
+            return;
+        }
+        self.written = written;
+        if !self.is_late() {
+            self.throttle.take(self.engine.env(), step, || self.is_late()).await;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_flush_is_to_be_done_when_memory_is_full() {
+        assert_eq!(due(0.3, 0.3), 0.0);
+        assert!((due(0.3, 0.5) - 0.5).abs() < 1e-9);
+        assert_eq!(due(0.3, FULL), 1.0);
+        assert_eq!(due(0.3, 0.1), 0.0, "memory that other flushes freed is no debt");
+        assert_eq!(due(0.95, 0.95), 1.0, "there is no time");
+    }
+}

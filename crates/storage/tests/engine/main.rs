@@ -1,0 +1,146 @@
+//! The engine alone, in a simulated world.
+
+mod flush;
+mod truncation;
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::rc::Rc;
+use std::sync::Arc;
+
+use env::{Class, Env, Mesh};
+use rows::{CellRef, Clustering, Liveness, Mutation, RowBuilder, UpdateBuilder};
+use schema::{ColumnKind, Keyspace, Replication, Schema, Table, TableId};
+use storage::commitlog::{Position, SyncMode};
+use storage::shards::{Job, Shards};
+use storage::{Engine, FlushCompression, Node, Options, PartitionKey, Slices, StorageError};
+use types::CqlType;
+
+const SHARDS: usize = 2;
+
+/// One of two tables.
+fn table(number: u8) -> Arc<Table> {
+    let builder = Table::builder("ks", format!("t{number}"), TableId([number + 1; 16]))
+        .column("k", CqlType::Int, ColumnKind::PartitionKey)
+        .column("v", CqlType::Blob, ColumnKind::Regular);
+    Arc::new(builder.build())
+}
+
+fn schema() -> Arc<Schema> {
+    let tables = (0..2).map(|number| (format!("t{number}"), table(number))).collect();
+    let keyspace = Keyspace {
+        name: "ks".into(),
+        durable_writes: true,
+        replication: Replication::simple(1),
+        tables,
+        types: BTreeMap::new(),
+        views: BTreeMap::new(),
+        functions: BTreeMap::new(),
+        aggregates: BTreeMap::new(),
+        is_virtual: false,
+    };
+    Arc::new(Schema::new([Arc::new(keyspace)], Schema::empty_version(), 1))
+}
+
+fn insert(table: &Arc<Table>, key: i32, bytes: usize, timestamp: i64) -> Mutation {
+    let (mut row, mut scratch) = (RowBuilder::new(), RowBuilder::new());
+    row.start_row(Clustering::new([]).as_ref());
+    row.liveness(Liveness::new(timestamp));
+    let mut value = vec![0; bytes];
+    env::Rng::new(key as u64).fill(&mut value);
+    row.cell(CellRef::live(0, None, timestamp, &value));
+    let layout = Arc::clone(&table.layout);
+    let mut update = UpdateBuilder::new(table.id.0, Arc::clone(&layout), &key.to_be_bytes());
+    update.add(row.finish_row(&layout), &mut scratch);
+    Mutation::new(update.finish(&mut scratch))
+}
+
+/// Writes a value of so many bytes under a key.
+async fn write(
+    engine: &Rc<Engine>,
+    table: &Arc<Table>,
+    key: i32,
+    bytes: usize,
+) -> Result<(), StorageError> {
+    let mutation = insert(table, key, bytes, engine.env().unique_micros());
+    let owner = engine.owner(mutation.token());
+    let apply = move |engine: Rc<Engine>| async move {
+        let ticket = engine.apply(&mutation, true).await?;
+        Ok::<_, StorageError>(ticket.durable().await?)
+    };
+    engine.shards().call_async(owner, Class::Statement, apply).await?
+}
+
+async fn is_there(engine: &Rc<Engine>, table: &Arc<Table>, key: i32) -> Result<bool, StorageError> {
+    let key = PartitionKey::new(key.to_be_bytes());
+    let (owner, table) = (engine.owner(key.token), Arc::clone(table));
+    let read = move |engine: Rc<Engine>| async move {
+        let slices = Slices::all(false);
+        match engine.partition(&table, key.as_ref(), &slices).await? {
+            Some(mut partition) => Ok::<_, StorageError>(partition.next().await?.is_some()),
+            None => Ok(false),
+        }
+    };
+    engine.shards().call_async(owner, Class::Statement, read).await?
+}
+
+/// Options of an engine with small files.
+fn options() -> Options {
+    Options {
+        data_directories: vec![PathBuf::from("/data")],
+        disk: storage::DiskSettings::default(),
+        commitlog_directory: PathBuf::from("/commitlog"),
+        sync: SyncMode::Batch,
+        segment_bytes: 16 << 10,
+        log: storage::LogSettings::default(),
+        commitlog_bytes: 16 << 20,
+        memtable_bytes: 16 << 20,
+        cleanup_threshold: 0.5,
+        column_index_bytes: 4 << 10,
+        chunk_cache_bytes: 64 << 10,
+        key_cache_bytes: 16 << 10,
+        row_cache_bytes: 16 << 10,
+        incremental_backups: false,
+        flush_compression: FlushCompression::Fast,
+        uuid_identifiers: false,
+        concurrent_compactors: 2,
+        compaction_bytes_per_second: 0,
+    }
+}
+
+/// A shard's engine, which serves the others; on the first one with the node's part, the log under way.
+async fn start(
+    env: &Env,
+    mesh: Mesh<Job<Rc<Engine>>>,
+    options: Options,
+    truncated: &BTreeMap<TableId, Position>,
+) -> Result<(Rc<Engine>, Option<Rc<Node>>), StorageError> {
+    let sender = mesh.clone();
+    let shards = Shards::new(env, move |to, job| sender.send(to, job));
+    let (data, commitlog) =
+        (options.data_directories[0].clone(), options.commitlog_directory.clone());
+    let engine = Engine::new(env, options, shards, schema());
+    engine.set_host_id([7; 16]);
+    let context = Rc::clone(&engine);
+    env.spawn(Class::Statement, async move {
+        loop {
+            let (_, job) = mesh.recv().await;
+            job(&context);
+        }
+    });
+    if env.shard() != 0 {
+        return Ok((engine, None));
+    }
+    for directory in [data, commitlog] {
+        let made = env.create_dir_all(&directory).await;
+        made.map_err(|e| StorageError::corrupt(&directory, e))?;
+        let synced = env.sync_dir("/").await;
+        synced.map_err(|e| StorageError::corrupt(&directory, e))?;
+    }
+    let node = engine.become_first();
+    node.set_schema(&schema()).await?;
+    node.open_tables(&[table(0), table(1)]).await?;
+    node.replay(&|_| true, truncated).await?;
+    node.begin_log().await?;
+    Ok((engine, Some(node)))
+}
