@@ -230,7 +230,10 @@ impl Node {
         *node_table.live.borrow_mut() = Arc::clone(&live);
         for shard in 0..engine.shards().count() {
             let live = Arc::clone(&live);
-            let swap = move |engine: &Rc<Engine>| engine.swap_live(id, live, i64::MIN);
+            let swap = move |engine: &Rc<Engine>| {
+                engine.forget_rows(id);
+                engine.swap_live(id, live, i64::MIN)
+            };
             engine.shards().call(shard, swap).await?;
         }
         engine.env().mark("disk.put_aside");

@@ -89,8 +89,6 @@ fn options() -> Options {
     Options {
         data_directories: vec![PathBuf::from("/data")],
         disk: storage::DiskSettings::default(),
-        key_cache_bytes: 16 << 10,
-        row_cache_bytes: 16 << 10,
         commitlog_directory: PathBuf::from("/commitlog"),
         sync: SyncMode::Batch,
         segment_bytes: 16 << 10,
@@ -100,6 +98,8 @@ fn options() -> Options {
         cleanup_threshold: 0.5,
         column_index_bytes: 4 << 10,
         chunk_cache_bytes: 64 << 10,
+        key_cache_bytes: 16 << 10,
+        row_cache_bytes: 16 << 10,
         incremental_backups: false,
         flush_compression: FlushCompression::Fast,
         uuid_identifiers: false,
