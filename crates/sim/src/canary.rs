@@ -47,7 +47,6 @@ pub const WHOLE: &[Bug] = &[
     Bug { name: "batch_torn_between_shards", seeds: 40 },
     Bug { name: "counter_out_of_turn", seeds: 10 },
     Bug { name: "counter_clock_stands_still", seeds: 10 },
-    Bug { name: "segments_written_at_once", seeds: 200 },
 ];
 
 /// Those of conditional statements.

@@ -2,7 +2,7 @@
 //! hold is there, a torn tail is tolerated, and what is damaged ends the start unless the operator wants otherwise. And
 //! our own: archived and restored to a point in time, captured for a consumer, and refused where they are too large.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 use std::path::{Path, PathBuf};
@@ -93,6 +93,15 @@ async fn open(
     mesh: Mesh<Job<Rc<Engine>>>,
     log: LogSettings,
 ) -> Result<Opened, StorageError> {
+    open_synced(env, mesh, log, SyncMode::Batch).await
+}
+
+async fn open_synced(
+    env: &Env,
+    mesh: Mesh<Job<Rc<Engine>>>,
+    log: LogSettings,
+    sync: SyncMode,
+) -> Result<Opened, StorageError> {
     let sender = mesh.clone();
     let shards = Shards::new(env, move |to, job| sender.send(to, job));
     make(env, &directory()).await?;
@@ -103,7 +112,7 @@ async fn open(
         data_directories: vec![PathBuf::from("/data")],
         disk: storage::DiskSettings::default(),
         commitlog_directory: directory(),
-        sync: SyncMode::Batch,
+        sync,
         segment_bytes: SEGMENT_BYTES,
         log,
         commitlog_bytes: 16 << 20,
@@ -167,6 +176,64 @@ async fn write(engine: &Rc<Engine>, n: i32) -> Result<(), StorageError> {
 /// What a node does in one life.
 type Life<T> = Box<dyn Fn(Env, Mesh<Job<Rc<Engine>>>) -> LifeEnd<T>>;
 type LifeEnd<T> = std::pin::Pin<Box<dyn Future<Output = Result<T, StorageError>>>>;
+
+/// Writes rows until the power is cut, then starts again: the rows that are there.
+fn after_power_cut(seed: u64, planted: Option<&'static str>) -> Values {
+    let world = World::new(seed, WorldOptions::default());
+    if let Some(bug) = planted {
+        world.plant(bug);
+    }
+    let node = world.node(IpAddr::from([10, 0, 0, 1]));
+    let found = Rc::new(RefCell::new(None));
+    let (theirs, begun) = (Rc::clone(&found), Rc::new(Cell::new(false)));
+    let (period, lag_block) = (Duration::from_millis(5), Duration::from_millis(7));
+    let started = Rc::clone(&begun);
+    world.start(node, 1, move |env, mesh| {
+        let (theirs, started) = (Rc::clone(&theirs), Rc::clone(&started));
+        async move {
+            let sync = SyncMode::Periodic { period, lag_block };
+            let opened = open_synced(&env, mesh, LogSettings::default(), sync).await?;
+            if started.get() {
+                theirs.replace(Some(values(&opened.engine).await?));
+                env.terminated().await;
+                return Ok(());
+            }
+            opened.node.begin_log().await?;
+            started.set(true);
+            for n in 0.. {
+                write(&opened.engine, n).await?;
+                env.yield_now().await;
+            }
+            Ok::<_, StorageError>(())
+        }
+    });
+    world.run_until(|| begun.get(), Duration::from_secs(60)).expect("it begins");
+    let time = Duration::from_micros(1 + world.rng().below(40_000));
+    world.run_for(time).expect("it writes");
+    world.power_cut(node);
+    world.restart(node);
+    let done = || found.borrow().is_some() || !world.is_up(node);
+    world.run_until(done, Duration::from_secs(60)).expect("it ends");
+    let found = found.take();
+    found.unwrap_or_else(|| panic!("seed {seed}: {:?}", world.exits(node)))
+}
+
+/// Is it what was written first, all of it up to some row?
+fn is_a_beginning(found: &Values) -> bool {
+    *found == written(i32::try_from(found.len()).expect("few"))
+}
+
+#[test]
+fn what_a_power_cut_leaves_of_a_log_is_its_beginning() {
+    let found: Vec<Values> = (0..40).map(|seed| after_power_cut(seed, None)).collect();
+    for (seed, found) in found.iter().enumerate() {
+        assert!(is_a_beginning(found), "seed {seed}: {:?}", found.keys());
+    }
+    assert!(found.iter().any(|found| found.len() > 500), "several segments");
+    let holes = (0..40)
+        .filter(|seed| !is_a_beginning(&after_power_cut(*seed, Some("segments_written_at_once"))));
+    assert!(holes.count() > 0, "segments written at once leave holes");
+}
 
 /// Lets a node live several times; between lives it is killed.
 fn lives<T: 'static>(lives: Vec<Life<T>>) -> Vec<Result<T, String>> {
