@@ -15,7 +15,6 @@ pub const ENGINE: &[Bug] = &[
     Bug { name: "ack_before_sync", seeds: 40 },
     Bug { name: "replay_skips_last", seeds: 20 },
     Bug { name: "segment_recycled_early", seeds: 60 },
-    Bug { name: "sync_retried", seeds: 100 },
     Bug { name: "flush_published_before_sync", seeds: 40 },
     Bug { name: "tombstone_purged_early", seeds: 60 },
     Bug { name: "stale_cache_after_flush", seeds: 10 },
@@ -24,7 +23,7 @@ pub const ENGINE: &[Bug] = &[
     Bug { name: "row_cache_survives_truncate", seeds: 20 },
 ];
 
-/// Those that it had once, long after its other checks passed. Two more are planted in the storage engine's own tests,
+/// Those that it had once, long after its other checks passed. More are planted in the storage engine's own tests,
 /// where they take fewer seeds.
 pub const ONCE: &[Bug] = &[Bug { name: "replay_not_synced", seeds: 1000 }];
 

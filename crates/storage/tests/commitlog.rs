@@ -10,7 +10,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 
-use env::sim::{World, WorldOptions};
+use env::sim::{Fault, World, WorldOptions};
 use env::{Env, Mesh};
 use rows::{CellRef, Clustering, Mutation, RowBuilder, Unfiltered, UpdateBuilder};
 use schema::{ColumnKind, Keyspace, Replication, Schema, Table, TableId, TableParams};
@@ -28,6 +28,8 @@ const SEGMENT_BYTES: u32 = 4 << 10;
 const MICROS: i64 = 1_000_000;
 /// Rows that the segments hold, in partitions `n % 7`: `value-n-`, repeated `1 + n % 5` times.
 const ROWS: i32 = 200;
+/// Rows that are written while syncs fail.
+const FAILING_ROWS: i32 = 200;
 /// The segment, and its number.
 type Segment = (i64, Vec<u8>);
 
@@ -233,6 +235,59 @@ fn what_a_power_cut_leaves_of_a_log_is_its_beginning() {
     let holes = (0..40)
         .filter(|seed| !is_a_beginning(&after_power_cut(*seed, Some("segments_written_at_once"))));
     assert!(holes.count() > 0, "segments written at once leave holes");
+}
+
+/// Writes rows that are acknowledged once they are synced, while some syncs fail; then cuts the power and starts again. True
+/// if all that was acknowledged is there.
+fn keeps_its_word(seed: u64, planted: Option<&'static str>) -> bool {
+    let world = World::new(seed, WorldOptions::default());
+    if let Some(bug) = planted {
+        world.plant(bug);
+    }
+    let node = world.node(IpAddr::from([10, 0, 0, 1]));
+    let found = Rc::new(RefCell::new(None));
+    let (acked, ended) = (Rc::new(Cell::new(-1)), Rc::new(Cell::new(false)));
+    let (theirs, count, over) = (Rc::clone(&found), Rc::clone(&acked), Rc::clone(&ended));
+    world.start(node, 1, move |env, mesh| {
+        let (theirs, acked, ended) = (Rc::clone(&theirs), Rc::clone(&count), Rc::clone(&over));
+        async move {
+            let opened = open(&env, mesh, LogSettings::default()).await?;
+            if acked.get() < 0 {
+                opened.node.begin_log().await?;
+                acked.set(0);
+                for n in 0..FAILING_ROWS {
+                    if write(&opened.engine, n).await.is_err() {
+                        break;
+                    }
+                    acked.set(n + 1);
+                }
+                ended.set(true);
+            } else {
+                theirs.replace(Some(values(&opened.engine).await?));
+            }
+            env.terminated().await;
+            Ok::<_, StorageError>(())
+        }
+    });
+    world.run_until(|| acked.get() >= 0, Duration::from_secs(60)).expect("it begins");
+    world.set_fault(Fault::SyncError { node, one_in: 20 });
+    world.run_until(|| ended.get(), Duration::from_secs(60)).expect("it writes");
+    world.set_fault(Fault::SyncError { node, one_in: 0 });
+    world.power_cut(node);
+    world.restart(node);
+    let done = || found.borrow().is_some() || !world.is_up(node);
+    world.run_until(done, Duration::from_secs(60)).expect("it ends");
+    let wanted = written(acked.get());
+    found
+        .take()
+        .is_some_and(|found| wanted.iter().all(|(key, value)| found.get(key) == Some(value)))
+}
+
+#[test]
+fn a_sync_that_failed_acknowledges_nothing() {
+    assert_eq!((0..40).find(|seed| !keeps_its_word(*seed, None)), None);
+    let broken = (0..40).filter(|seed| !keeps_its_word(*seed, Some("sync_retried"))).count();
+    assert!(broken > 0, "a sync that is done again after it failed is none");
 }
 
 /// Lets a node live several times; between lives it is killed.
