@@ -87,7 +87,7 @@ const STAGES: &[Stage] = &[
     Stage {
         name: "power",
         what: "kills and power cuts of real nodes",
-        budget_minutes: 3,
+        budget_minutes: 5,
         run: power,
     },
 ];
