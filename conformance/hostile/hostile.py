@@ -20,7 +20,7 @@ from wire import (AUTH_RESPONSE, BATCH, COMPRESSED, EXECUTE, OPTIONS, PREPARE, Q
                   Connection, frame, integer, long_string, lz4_bomb, segment, short, snappy_bomb, startup_body, string)
 
 # Attacks a second, each on a connection of its own, beside which others' 99th percentile may be at most twice that beside nobody.
-PACE = 20
+PACE = 100
 # Measurements of each kind, in turn.
 ROUNDS = 3
 HALF_OPEN = 10_000

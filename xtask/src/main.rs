@@ -36,6 +36,7 @@ cargo xtask COMMAND
                                simulated worlds of new seeds; bugs planted in them
   campaign images [SEED [IMAGES]]
                                the power cut in every step that changes files, simulated, 5,000 images
+  campaign wide [ROWS]         one partition of 10 million rows, within a budget of 512 MB
   campaign compaction [SEED] [SCENARIOS]
                                days of load under each strategy; its choices beside Cassandra's
   campaign power [OPTIONS]     kills and power cuts of real nodes
