@@ -116,6 +116,9 @@ fn announce(ready: &Ready) {
     for (path, at) in &ready.replay.damaged {
         eprintln!("{}: damaged from byte {at} on; the rest is ignored", path.display());
     }
+    for path in &ready.replay.missing {
+        eprintln!("{}: is missing; what it held is lost", path.display());
+    }
     for (path, at) in &ready.replay.torn {
         eprintln!("{}: broke off at byte {at}; what followed was never durable", path.display());
     }

@@ -103,7 +103,7 @@ pub async fn boot(engine: &Rc<Engine>, config: &Config) -> Result<Booted, BootEr
     }
     let notes = node.restore_log().await?;
     let mut replay = node.replay(&|table| table.id == local_id, &BTreeMap::new()).await?;
-    replay.notes = notes;
+    replay.notes.extend(notes);
     let saved = internal::read_row(engine, &local, b"local").await?;
     let identity = identity(&env, config, saved.as_ref())?;
     set_host_id(engine, identity.host_id).await?;
@@ -135,6 +135,12 @@ fn add(replay: &mut Replay, more: Replay) {
     replay.unknown = more.unknown;
     replay.torn = more.torn;
     replay.damaged = more.damaged;
+    replay.missing = more.missing;
+    for note in more.notes {
+        if !replay.notes.contains(&note) {
+            replay.notes.push(note);
+        }
+    }
     replay.too_late = more.too_late;
 }
 

@@ -50,6 +50,8 @@ pub struct Node {
     pub(crate) next_flush: Cell<u64>,
     /// Segments of an earlier run, by id: the tables whose records in them were replayed and not flushed since.
     pub(crate) replayed: RefCell<BTreeMap<i64, BTreeSet<TableId>>>,
+    /// Up to where those could be read, in bytes of the file.
+    pub(crate) replayed_to: RefCell<BTreeMap<i64, u64>>,
     /// Segments of an earlier run with mutations that are to be captured, and where the last one ends.
     pub(crate) replayed_cdc: RefCell<BTreeMap<i64, u32>>,
     /// Tables whose memtables could not be flushed when that was last tried, with why.
@@ -225,6 +227,7 @@ impl Node {
             is_memory_short: Cell::new(false),
             next_flush: Cell::new(1),
             replayed: RefCell::default(),
+            replayed_to: RefCell::default(),
             replayed_cdc: RefCell::default(),
             unflushed: RefCell::default(),
             failure: RefCell::default(),

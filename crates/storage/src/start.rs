@@ -12,8 +12,8 @@ use sstable::descriptor::{Component, Descriptor, Id};
 use types::Reader;
 
 use crate::commitlog::{
-    CommitLog, Inherited, LogOptions, Position, ReplayError, SegmentFile, Survey, after_replay,
-    read_segment, segment_files, survey,
+    CommitLog, Inherited, Lists, LogOptions, Position, ReplayError, SegmentFile, Survey,
+    after_replay, read_segment, segment_files, survey,
 };
 use crate::engine::Engine;
 use crate::error::StorageError;
@@ -39,6 +39,8 @@ pub struct Replay {
     pub torn: Vec<(PathBuf, u32)>,
     /// Segments that are damaged, and from where on nothing was replayed, which the operator wanted to be ignored.
     pub damaged: Vec<(PathBuf, u32)>,
+    /// Segments that are gone, which the operator wanted to be ignored.
+    pub missing: Vec<PathBuf>,
     /// Mutations that are later than what is to be restored (`restore_point_in_time`).
     pub too_late: u64,
     /// What the operator should know: a line each.
@@ -190,7 +192,8 @@ impl Node {
         let directory = &engine.options.commitlog_directory;
         let mut replay = Replay::default();
         let segments = segment_files(engine.env(), directory).await?;
-        let survey = survey(engine.env(), &segments).await?;
+        let survey = survey(engine.env(), directory, &segments).await?;
+        nothing_is_missing(&engine, &survey, &mut replay)?;
         for segment in segments {
             let of = (&segment, &survey);
             self.replay_segment(&engine, of, wanted, truncated, &mut replay).await?;
@@ -225,11 +228,14 @@ impl Node {
         let read = read.await?;
         // Its checksum is right, and a schema is durable before what is written under it.
         if let Some((end, error)) = senseless {
-            let what = format!(
-                "the record that ends at byte {end} makes no sense: {error}; \
-                 without the file the node starts, and what only the file has is lost"
-            );
-            return Err(StorageError::corrupt(&segment.path, what));
+            let what = format!("the record that ends at byte {end} makes no sense: {error}");
+            if !engine.options.log.ignore_replay_errors {
+                let what = format!(
+                    "{what}. Replay stopped. To start without it, set commitlog_ignore_replay_errors"
+                );
+                return Err(StorageError::corrupt(&segment.path, what));
+            }
+            replay.notes.push(format!("{}: {what}; it is ignored", segment.path.display()));
         }
         if let Some(at) = read.damaged_at {
             if !engine.options.log.ignore_replay_errors {
@@ -287,6 +293,7 @@ impl Node {
         let replayed = self.replayed.borrow().contains_key(&segment.id);
         if replayed && !engine.env().planted("replay_not_synced") {
             sync_segment(engine.env(), segment).await?;
+            self.replayed_to.borrow_mut().insert(segment.id, read.read);
         }
         if full {
             // Not before the segment's end: the files say that they have all that it holds of their tables.
@@ -385,9 +392,13 @@ impl Node {
                 let failed = |e| StorageError::io("cannot capture", &segment.path, e);
                 after_replay(engine.env(), cdc, &segment, contains).await.map_err(failed)?;
             }
-            inherited.push(Inherited { id: segment.id, bytes, tables });
+            let read = self.replayed_to.borrow().get(&segment.id).copied().unwrap_or_default();
+            inherited.push(Inherited { id: segment.id, bytes, read, tables });
             last = last.max(segment.id);
         }
+        // The lists of an earlier run may be of more shards, and name what this one is to remove.
+        let listed = inherited.iter().map(|segment| (segment.id, segment.read)).collect();
+        Lists::replace(engine.env(), &directory, listed).await?;
         // Cassandra's ids start at the clock; they must exceed those of all segments ever.
         let first = (last + 1).max(engine.env().unix_micros() / 1000);
         for shard in 0..engine.shards().count() {
@@ -465,6 +476,31 @@ impl Engine {
         self.restart_memtables();
         Ok(())
     }
+}
+
+/// Stops a start where a segment is gone that was there, unless the operator wants to go on without it.
+fn nothing_is_missing(
+    engine: &Engine,
+    survey: &Survey,
+    replay: &mut Replay,
+) -> Result<(), StorageError> {
+    let ignores = engine.options.log.ignore_replay_errors;
+    for (path, why) in survey.damaged_lists() {
+        let what = format!(
+            "{why}; it names the log's segments, so that one that is gone is missed. Without this file the node starts"
+        );
+        if !ignores {
+            return Err(StorageError::corrupt(path, what));
+        }
+        replay.notes.push(format!("{}: {why}; it is ignored", path.display()));
+    }
+    if let (Some(path), false) = (survey.missing.first(), ignores) {
+        let what = "the segment is missing, and no crash takes it away: it held writes that were acknowledged, or was to \
+                    take them. Replay stopped. To start without what it held, set commitlog_ignore_replay_errors";
+        return Err(StorageError::corrupt(path, what));
+    }
+    replay.missing.clone_from(&survey.missing);
+    Ok(())
 }
 
 /// Merges replayed mutations into a shard's memtables. True if those are full then.

@@ -100,6 +100,8 @@ pub struct Inherited {
     pub id: i64,
     /// Its size.
     pub bytes: u64,
+    /// Bytes of its file that the next start must find.
+    pub read: u64,
     /// The tables whose flush it waits for.
     pub tables: Vec<TableId>,
 }

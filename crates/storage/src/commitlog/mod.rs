@@ -4,6 +4,7 @@ mod archive;
 mod cdc;
 mod format;
 mod ledger;
+mod list;
 mod log;
 mod pack;
 mod reader;
@@ -17,6 +18,7 @@ pub use self::format::{
     Compression, Header, HeaderError, Position, RECORD_OVERHEAD_BYTES, VERSION, file_name,
     parse_file_name, read_header,
 };
+pub use self::list::Lists;
 pub use self::log::{
     Inherited, LogError, LogEvent, LogOptions, LogPending, LogStats, SyncMode, TellLog, Ticket,
 };

@@ -45,6 +45,8 @@ pub struct Reader<'a> {
     codec: Option<Codec>,
     /// Where the next section's marker lies in the file.
     marker: usize,
+    /// Where that of the present one lies.
+    entered: usize,
     /// Where the present section's records begin, as if the segment was not compressed.
     base: usize,
     /// The present section's records in `bytes`, if it is not compressed.
@@ -70,6 +72,7 @@ impl<'a> Reader<'a> {
             header,
             codec,
             marker,
+            entered: marker,
             base: marker,
             stored: &[],
             unpacked: Vec::new(),
@@ -83,9 +86,13 @@ impl<'a> Reader<'a> {
         &self.header
     }
 
-    /// Where the marker lies at which it stands or ended.
-    pub fn marker(&self) -> usize {
-        self.marker
+    /// Up to where the file could be read, as far as that is known to the byte: a compressed section is one piece.
+    pub fn readable(&self) -> usize {
+        match self.end {
+            Some(End::Torn { at, .. }) if self.codec.is_none() => at as usize,
+            Some(End::Torn { .. }) => self.entered,
+            _ => self.marker,
+        }
     }
 
     /// How the segment ended; known once `next_record` gave `None`.
@@ -105,6 +112,7 @@ impl<'a> Reader<'a> {
     /// Moves into the section whose marker comes next. False when the segment ended.
     fn enter_section(&mut self) -> bool {
         let marker = self.marker;
+        self.entered = marker;
         let place = self.base + self.section().len();
         let (Some(next), Some(crc)) =
             (read_i32(self.bytes, marker), read_i32(self.bytes, marker + 4))

@@ -8,6 +8,7 @@ use env::{Env, File, OpenOptions};
 use thiserror::Error;
 
 use super::format::{self, Header, HeaderError, MARKER_BYTES, Position, SEGMENT_BYTES_MAX};
+use super::list::Lists;
 use super::reader::{End, Reader};
 
 /// Bytes of a segment that hold its header and the marker after it.
@@ -72,20 +73,33 @@ pub struct Survey {
     whole: BTreeSet<i64>,
     /// The last segment that is not empty.
     last: Option<i64>,
+    /// What our lists of segments say.
+    lists: Lists,
+    /// Segments that are listed and gone.
+    pub missing: Vec<PathBuf>,
 }
 
-/// Reads the headers of segments, oldest first.
+/// Reads the headers of the segments in a directory, oldest first, and our lists of them.
 ///
 /// # Errors
 /// If one cannot be read. What is wrong with a header, its segment's replay tells.
-pub async fn survey(env: &Env, files: &[SegmentFile]) -> Result<Survey, ReplayError> {
-    let mut survey = Survey::default();
+pub async fn survey(
+    env: &Env,
+    directory: &Path,
+    files: &[SegmentFile],
+) -> Result<Survey, ReplayError> {
+    let lists = Lists::read(env, directory).await?;
+    let mut survey = Survey { lists, ..Survey::default() };
+    let mut foreign = None;
     for file in files {
         let bytes = read_part(env, file, SURVEY_BYTES).await?;
         let Ok(header) = format::read_header(&bytes) else {
             survey.last = survey.last.max(Some(file.id).filter(|_| !is_blank(&bytes)));
             continue;
         };
+        if header.whole.is_none() {
+            foreign = foreign.max(Some(file.id));
+        }
         survey.whole.extend(header.whole.into_iter().flatten());
         let marker = bytes.get(header.bytes..).unwrap_or_default();
         let marker = marker.get(..MARKER_BYTES).unwrap_or(marker);
@@ -93,6 +107,9 @@ pub async fn survey(env: &Env, files: &[SegmentFile]) -> Result<Survey, ReplayEr
             survey.last = Some(file.id);
         }
     }
+    let there = files.iter().map(|file| file.id).collect();
+    let missing = survey.lists.missing(&there, foreign);
+    survey.missing = missing.into_iter().map(|id| directory.join(format::file_name(id))).collect();
     Ok(survey)
 }
 
@@ -105,6 +122,8 @@ pub struct Replayed {
     pub torn_at: Option<u32>,
     /// Offset at which it is damaged, if it broke off where no crash breaks it off.
     pub damaged_at: Option<u32>,
+    /// Bytes of the file up to where it could be read.
+    pub read: u64,
 }
 
 fn is_blank(bytes: &[u8]) -> bool {
@@ -152,8 +171,17 @@ pub async fn read_segment(
     let bytes = read_part(env, file, SEGMENT_BYTES_MAX).await?;
     let mut reader = match Reader::new(&bytes) {
         Ok(reader) => reader,
+        // A header is durable before its segment is listed.
+        Err(HeaderError::Truncated | HeaderError::Checksum)
+            if survey.lists.synced(file.id).is_some() =>
+        {
+            return Ok(Replayed { damaged_at: Some(0), ..Replayed::default() });
+        }
         Err(HeaderError::Truncated) => return Ok(Replayed::default()),
         Err(HeaderError::Checksum) if is_blank(&bytes) => return Ok(Replayed::default()),
+        Err(HeaderError::Checksum) => {
+            return Ok(Replayed { damaged_at: Some(0), ..Replayed::default() });
+        }
         Err(source) => return refuse(source),
     };
     let (id, mut replayed) = (reader.header().id, Replayed::default());
@@ -175,8 +203,13 @@ pub async fn read_segment(
             false => replayed.damaged_at = Some(at),
         }
     }
-    if reader.header().compression.is_none() && reader.header().whole.is_some() {
-        let ended_at = replayed.torn_at.map_or(reader.marker(), |at| at as usize);
+    let is_plain = reader.header().compression.is_none();
+    let ended_at = reader.readable();
+    replayed.read = ended_at as u64;
+    if survey.lists.synced(id).is_some_and(|synced| replayed.read < synced) {
+        (replayed.torn_at, replayed.damaged_at) =
+            (None, replayed.damaged_at.or(Some(ended_at as u32)));
+    } else if is_plain && reader.header().whole.is_some() {
         let damaged_at = damage_in(&bytes, reader.header(), ended_at, survey);
         if damaged_at.is_some() {
             (replayed.torn_at, replayed.damaged_at) = (None, replayed.damaged_at.or(damaged_at));
@@ -186,6 +219,11 @@ pub async fn read_segment(
 }
 
 impl Survey {
+    /// Lists of segments that cannot be read, and why.
+    pub fn damaged_lists(&self) -> &[(PathBuf, String)] {
+        &self.lists.damaged
+    }
+
     /// May a crash have broken off a segment so?
     ///
     /// We sync many sections at a time, and a crash leaves any of them: but not in a segment that was known to be whole.
@@ -211,7 +249,7 @@ mod tests {
 
     #[test]
     fn what_a_crash_leaves_is_tolerated() {
-        let survey = Survey { whole: [5].into(), last: Some(7) };
+        let survey = Survey { whole: [5].into(), last: Some(7), ..Survey::default() };
         for compressed in [false, true] {
             assert!(!survey.tolerates(&header(5, true, compressed), false));
             assert!(survey.tolerates(&header(6, true, compressed), true));

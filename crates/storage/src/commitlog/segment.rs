@@ -22,7 +22,9 @@ pub(super) struct SegmentData {
     pub records_end: Cell<u32>,
     /// Where that is for good, once the log went on in another segment.
     pub end: Cell<Option<u32>>,
-    /// Up to where it is synced.
+    /// Where the last section that is written ends in the file.
+    pub file_end: Cell<u32>,
+    /// Up to where the file is synced.
     pub synced: Cell<u32>,
     /// Up to where a mark tells of that.
     pub marked: Cell<u32>,
@@ -92,6 +94,7 @@ impl Segment {
             file,
             written: Cell::new(next_offset),
             records_end: Cell::new(next_offset),
+            file_end: Cell::new(next_offset),
             end: Cell::default(),
             synced: Cell::new(next_offset),
             marked: Cell::new(next_offset),

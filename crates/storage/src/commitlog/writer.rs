@@ -11,7 +11,7 @@ mod chain;
 mod sync;
 
 use std::cell::{Cell, RefCell};
-use std::collections::{BTreeSet, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::io;
 use std::rc::{Rc, Weak};
 use std::sync::Arc;
@@ -25,14 +25,15 @@ use super::archive::Archiver;
 use super::cdc::{Cdc, CdcState};
 use super::format::{self, MARK_BYTES_MAX, MARKER_BYTES, Position, RECORD_OVERHEAD_BYTES};
 use super::ledger::Ledger;
+use super::list::SegmentList;
 use super::log::{
     Inherited, LogError, LogOptions, LogPending, LogStats, SyncMode, TellLog, Ticket,
 };
 use super::pack::Packer;
 use super::segment::{Segment, SegmentData};
 
-/// How long nothing is written before a mark tells of the last sync.
-const MARK_WHEN_IDLE: Duration = Duration::from_secs(1);
+/// How long after a sync the list of segments tells of it, where no mark does.
+const LIST_AFTER: Duration = Duration::from_secs(1);
 /// A section of so many bytes waits for no more before it is compressed.
 const SECTION_BYTES: usize = 16 << 10;
 
@@ -64,6 +65,8 @@ struct State {
     left: VecDeque<(Rc<SegmentData>, u64)>,
     /// Segments that are synced to their end since the last one was made, which the next one's header tells.
     whole: Vec<i64>,
+    /// Up to where segments are synced, which the list of segments is to tell.
+    to_list: BTreeMap<i64, u32>,
     /// Bytes of records: appended, written to files, synced.
     appended: u64,
     written: u64,
@@ -103,8 +106,11 @@ pub struct CommitLog {
     /// A sync ended, well or not.
     sync_ended: Notify,
     closing: Cell<bool>,
+    /// How many segments are being made.
+    making: Cell<u32>,
     hook: RefCell<Option<HookGuard>>,
     tell: RefCell<Option<TellLog>>,
+    list: SegmentList,
     archiver: Option<Archiver>,
     cdc: Option<Cdc>,
     /// Counters for metrics.
@@ -132,7 +138,10 @@ impl CommitLog {
             Some(cdc) => Some(Cdc::new(env, cdc, &options.directory, options.segment_bytes).await?),
             None => None,
         };
+        let listed = inherited.iter().map(|segment| (segment.id, segment.read)).collect();
+        let list = SegmentList::new(&options.directory, env.shard(), listed);
         let active = Segment::create(env, &options, first_id, &[]).await?;
+        list.add(env, first_id).await?;
         if let Some(cdc) = &cdc {
             active.data.cdc.set(cdc.made(first_id).await?);
         }
@@ -165,6 +174,7 @@ impl CommitLog {
                 unsynced: Vec::new(),
                 left: VecDeque::new(),
                 whole: Vec::new(),
+                to_list: BTreeMap::new(),
                 appended: 0,
                 written: 0,
                 synced: 0,
@@ -185,8 +195,10 @@ impl CommitLog {
             rotating: Cell::new(false),
             sync_ended: Notify::new(),
             closing: Cell::new(false),
+            making: Cell::default(),
             hook: RefCell::new(None),
             tell: RefCell::new(None),
+            list,
             archiver,
             cdc,
             stats: LogStats::default(),
@@ -205,6 +217,7 @@ impl CommitLog {
         if log.options.compression.is_none() {
             env.spawn(Class::CommitLog, Rc::clone(&log).mark_when_idle());
         }
+        env.spawn(Class::CommitLog, Rc::clone(&log).list_what_is_synced());
         if log.archiver.is_some() {
             env.spawn(Class::Background, Rc::clone(&log).archive());
         }
@@ -289,7 +302,9 @@ impl CommitLog {
             return Err(LogError::Closed);
         }
         let section = state.section.len().max(MARKER_BYTES + MARK_BYTES_MAX);
-        if state.active.has_room(section + mutation_bytes + RECORD_OVERHEAD_BYTES) {
+        // a mark is to fit behind the last record too
+        let bytes = section + mutation_bytes + RECORD_OVERHEAD_BYTES + MARK_BYTES_MAX;
+        if state.active.has_room(bytes) {
             return Ok(true);
         }
         self.seal_section(&mut state);
@@ -339,12 +354,11 @@ impl CommitLog {
         data.marked.set(at + state.mark as u32);
     }
 
-    /// Where nothing is written for a while after a sync, a mark that stands alone tells of it: so the last records too
-    /// are known to have been there.
+    /// Where nothing is to be written after a sync, a mark that stands alone tells of it: so the last records too are
+    /// known to have been there.
     async fn mark_when_idle(self: Rc<Self>) {
         loop {
             self.sync_ended.notified().await;
-            self.env.sleep(MARK_WHEN_IDLE).await;
             if self.closing.get() || self.is_over() {
                 return;
             }
@@ -442,6 +456,7 @@ impl CommitLog {
                 packer.take_back(std::mem::replace(&mut buffer, section));
             }
             data.records_end.set(data.records_end.get() + length);
+            data.file_end.set(data.written.get());
             self.wrote(data, upto, buffer);
         }
     }
@@ -494,6 +509,9 @@ impl CommitLog {
         self.queued.notify_all();
         self.taken.notify_all();
         self.ready.notify_all();
+        while self.making.get() > 0 {
+            self.ready.notified().await;
+        }
         if let (true, Some(cdc)) = (result.is_ok(), &self.cdc) {
             let (data, end) = {
                 let active = &self.state.borrow().active;

@@ -15,6 +15,25 @@ use crate::commitlog::segment::Segment;
 
 /// How long after a segment could not be created it is tried again, where the log goes on.
 const PAUSE_AFTER_FAILURE: Duration = Duration::from_secs(1);
+/// What fails where there is no segment after the one that is written.
+const CREATION: &str = "creation of the segment after";
+
+/// A segment is being made, while this lives.
+struct Making<'a>(&'a CommitLog);
+
+impl<'a> Making<'a> {
+    fn new(log: &'a CommitLog) -> Self {
+        log.making.set(log.making.get() + 1);
+        Self(log)
+    }
+}
+
+impl Drop for Making<'_> {
+    fn drop(&mut self) {
+        self.0.making.set(self.0.making.get() - 1);
+        self.0.ready.notify_all();
+    }
+}
 
 impl CommitLog {
     pub(super) async fn keep_a_spare(self: Rc<Self>) {
@@ -28,26 +47,30 @@ impl CommitLog {
             }
             let id = self.next_id.get();
             self.next_id.set(id + self.env.shards() as i64);
-            match self.create(id).await {
-                Ok(segment) => self.offer(segment).await,
-                Err(error) => {
-                    self.fail_to_create(&error);
-                    if !self.is_over() {
-                        self.env.sleep(PAUSE_AFTER_FAILURE).await;
-                    }
+            if let Err(error) = self.make(id).await {
+                self.fail_aside(CREATION, &error);
+                if !self.is_over() {
+                    self.env.sleep(PAUSE_AFTER_FAILURE).await;
                 }
             }
         }
     }
 
-    /// There is no segment after this one, which is as good as it was.
-    fn fail_to_create(&self, error: &io::Error) {
-        const WHAT: &str = "creation of the segment after";
+    /// Something beside the segment that is written failed; that is as good as it was.
+    pub(super) fn fail_aside(&self, what: &str, error: &io::Error) {
         if !self.options.goes_on_after_failure {
-            return self.fail(WHAT, error);
+            return self.fail(what, error);
         }
         let path = self.state.borrow().active.path.display().to_string();
-        self.tell(LogEvent::Failed(&format!("{WHAT} of {path}: {error}")));
+        self.tell(LogEvent::Failed(&format!("{what} of {path}: {error}")));
+    }
+
+    /// Makes a segment and takes it for the next one. A log that closes waits for its end.
+    async fn make(&self, id: i64) -> io::Result<()> {
+        let _making = Making::new(self);
+        let segment = self.create(id).await?;
+        self.offer(segment).await;
+        Ok(())
     }
 
     async fn create(&self, id: i64) -> io::Result<Segment> {
@@ -58,6 +81,7 @@ impl CommitLog {
             self.state.borrow_mut().whole.extend(whole);
         }
         let segment = created?;
+        self.list.add(&self.env, id).await?;
         if let Some(cdc) = &self.cdc {
             segment.data.cdc.set(cdc.made(id).await?);
         }
@@ -87,18 +111,13 @@ impl CommitLog {
             id += shards;
         }
         self.next_id.set(id + shards);
-        let segment = match self.create(id).await {
-            Ok(segment) => segment,
-            Err(error) => {
-                self.fail_to_create(&error);
-                return Err(LogError::Failed(error.to_string().into()));
-            }
-        };
-        self.offer(segment).await;
-        Ok(())
+        self.make(id).await.map_err(|error| {
+            self.fail_aside(CREATION, &error);
+            LogError::Failed(error.to_string().into())
+        })
     }
 
-    /// Takes a new segment for the next one, unless a later one is there already. Two tasks create segments and
+    /// Takes a new segment for the next one, unless a later one is there already or the log closes. Two tasks create segments and
     /// may end in either order, but ids must never go down: a record in a segment below a truncation's is void.
     async fn offer(&self, segment: Segment) {
         let unused = {
@@ -106,12 +125,14 @@ impl CommitLog {
             let late = segment.id < state.active.id
                 || state.spare.as_ref().is_some_and(|spare| spare.id > segment.id);
             let late = late && !self.env.planted("segments_out_of_order");
-            if late { Some(segment) } else { state.spare.replace(segment) }
+            if late || self.closing.get() { Some(segment) } else { state.spare.replace(segment) }
         };
         self.ready.notify_all();
         if let Some(unused) = unused {
             // nothing was written to it; what stays behind replays as nothing
-            let _ = self.env.remove_file(&unused.path).await;
+            if self.takes_off_the_list(&[unused.id]).await {
+                let _ = self.env.remove_file(&unused.path).await;
+            }
             if let Some(cdc) = &self.cdc {
                 cdc.discarded(unused.id).await;
             }
@@ -180,6 +201,10 @@ impl CommitLog {
     /// Removes the files of segments, once they are archived if they are to be. One that stays behind costs space, and a replay that finds nothing new.
     pub(super) async fn remove(&self, gone: Vec<i64>) {
         let mut gone = gone;
+        let is_late = self.env.planted("segment_listed_too_long");
+        if !is_late && !self.takes_off_the_list(&gone).await {
+            return;
+        }
         if let Some(archiver) = &self.archiver {
             let mut archived = Vec::new();
             for id in gone {
@@ -200,9 +225,21 @@ impl CommitLog {
                 cdc.discarded(*id).await;
             }
         }
+        if is_late {
+            self.takes_off_the_list(&gone).await;
+        }
         if self.env.sync_dir(&self.options.directory).await.is_ok() {
             self.state.borrow_mut().going.retain(|id| !gone.contains(id));
         }
+    }
+
+    /// Takes segments off the list; only if that is done may their files go.
+    async fn takes_off_the_list(&self, ids: &[i64]) -> bool {
+        let removed = self.list.remove(&self.env, ids).await;
+        if let Err(error) = &removed {
+            self.fail_aside("list of segments beside", error);
+        }
+        removed.is_ok()
     }
 
     /// The segments that a start would find: a crash may bring back one whose removal is not durable.

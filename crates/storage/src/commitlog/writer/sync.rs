@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use env::sync::oneshot;
 
-use super::{CommitLog, State, bump};
+use super::{CommitLog, LIST_AFTER, State, bump};
 use crate::commitlog::log::{LogError, LogEvent, SyncMode};
 use crate::commitlog::segment::SegmentData;
 
@@ -39,6 +39,7 @@ impl CommitLog {
             };
             let retried = files.clone();
             let ends: Vec<_> = files.iter().map(|data| data.records_end.get()).collect();
+            let file_ends: Vec<_> = files.iter().map(|data| data.file_end.get()).collect();
             self.rotating.set(false);
             let mut result = Ok(());
             for data in files {
@@ -58,9 +59,10 @@ impl CommitLog {
                 continue;
             }
             bump(&self.stats.syncs, 1);
-            retried.iter().zip(&ends).for_each(|(data, end)| data.synced.set(*end));
+            retried.iter().zip(&file_ends).for_each(|(data, end)| data.synced.set(*end));
             self.last_sync.set(started);
             let left = self.synced(upto);
+            self.is_to_be_listed(retried.iter().zip(&file_ends), &left);
             self.sync_ended.notify_all();
             if let Some(cdc) = &self.cdc {
                 let partly = retried.iter().zip(ends);
@@ -122,6 +124,39 @@ impl CommitLog {
             self.rotating.set(true);
             self.to_sync.notify_one();
             self.sync_ended.notified().await;
+        }
+    }
+
+    /// Notes what the list of segments is to tell of a sync: up to where segments are synced that are compressed, which have
+    /// no marks, and the ends of those that were left.
+    fn is_to_be_listed<'a>(
+        &self,
+        synced: impl Iterator<Item = (&'a Rc<SegmentData>, &'a u32)>,
+        left: &[Rc<SegmentData>],
+    ) {
+        let compressed = synced.filter(|_| self.options.compression.is_some());
+        let ends = compressed.map(|(data, end)| (data.id, *end));
+        let whole = left.iter().map(|data| (data.id, data.synced.get()));
+        self.state.borrow_mut().to_list.extend(ends.chain(whole));
+    }
+
+    /// Lists, a while after a sync, up to where segments are synced.
+    pub(super) async fn list_what_is_synced(self: Rc<Self>) {
+        loop {
+            if self.state.borrow().to_list.is_empty() {
+                self.sync_ended.notified().await;
+            }
+            if self.closing.get() || self.is_over() {
+                return;
+            }
+            self.env.sleep(LIST_AFTER).await;
+            let ends = std::mem::take(&mut self.state.borrow_mut().to_list);
+            if ends.is_empty() || self.closing.get() {
+                continue;
+            }
+            if let Err(error) = self.list.synced(&self.env, &ends).await {
+                self.fail_aside("list of segments beside", &error);
+            }
         }
     }
 

@@ -2,6 +2,8 @@
 //! hold is there, a torn tail is tolerated, and what is damaged ends the start unless the operator wants otherwise. And
 //! our own: archived and restored to a point in time, captured for a consumer, and refused where they are too large.
 
+mod missing;
+
 use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
@@ -61,10 +63,10 @@ fn schema() -> Arc<Schema> {
 
 fn segments() -> [Segment; 4] {
     [
-        (1_795_343_203_769, include_bytes!("../testdata/commitlog/lz4.log").to_vec()),
-        (1_795_343_245_540, include_bytes!("../testdata/commitlog/snappy.log").to_vec()),
-        (1_795_343_283_538, include_bytes!("../testdata/commitlog/deflate.log").to_vec()),
-        (1_795_343_321_170, include_bytes!("../testdata/commitlog/zstd.log").to_vec()),
+        (1_795_343_203_769, include_bytes!("../../testdata/commitlog/lz4.log").to_vec()),
+        (1_795_343_245_540, include_bytes!("../../testdata/commitlog/snappy.log").to_vec()),
+        (1_795_343_283_538, include_bytes!("../../testdata/commitlog/deflate.log").to_vec()),
+        (1_795_343_321_170, include_bytes!("../../testdata/commitlog/zstd.log").to_vec()),
     ]
 }
 
@@ -210,7 +212,7 @@ fn after_power_cut(seed: u64, planted: Option<&'static str>) -> Values {
         }
     });
     world.run_until(|| begun.get(), Duration::from_secs(60)).expect("it begins");
-    let time = Duration::from_micros(1 + world.rng().below(40_000));
+    let time = Duration::from_micros(1 + world.rng().below(80_000));
     world.run_for(time).expect("it writes");
     world.power_cut(node);
     world.restart(node);
@@ -504,7 +506,8 @@ fn cdc(total: u64, blocks_writes: bool) -> CdcOptions {
 async fn consume(opened: &Opened) -> Result<(BTreeSet<i32>, usize, usize), StorageError> {
     let (env, directory) = (opened.engine.env(), Path::new("/cdc_raw"));
     let files = segment_files(env, directory).await?;
-    let (survey, mut rows, mut complete) = (survey(env, &files).await?, BTreeSet::new(), 0);
+    let (survey, mut rows, mut complete) =
+        (survey(env, directory, &files).await?, BTreeSet::new(), 0);
     for file in &files {
         let index = directory.join(format!("CommitLog-7-{}_cdc.idx", file.id));
         let failed = |e| StorageError::io("cannot read", &index, e);

@@ -1,0 +1,270 @@
+//! Which segments there are: a list of each shard's, so that one that is gone is missed, the last one too.
+//!
+//! ```text
+//! helenus segments 1       the format's version
+//! shard 0
+//! last 1700000000008       the highest id that a list of this shard ever had
+//! 1700000000006 4096       a segment, and how many bytes of its file were synced at the least
+//! 1700000000008 0
+//! crc32 9f00aa11           of all before
+//! ```
+//!
+//! A segment is listed when its name and header are durable and before it takes writes, and is taken off the list before
+//! its file is removed: whatever crash interrupts that, what is listed was there. A segment that is there and not listed
+//! is none the worse for it. A Cassandra passes over the file: see [`Lists::missing`].
+
+use std::cell::RefCell;
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write as _;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use env::Env;
+use env::sync::Semaphore;
+
+use super::replay::ReplayError;
+
+/// The beginning of a list's name; its shard follows.
+const NAME: &str = "HelenusSegments-";
+/// The end of a list's name.
+const SUFFIX: &str = ".txt";
+/// The first line.
+const TITLE: &str = "helenus segments ";
+/// The format's version.
+const VERSION: u32 = 1;
+/// The beginning of the last line.
+const CHECKSUM: &str = "crc32 ";
+/// A list is not longer: more segments than any limit of a log lets be.
+const LIST_BYTES_MAX: u64 = 16 << 20;
+
+/// What a list says.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+struct Content {
+    shard: usize,
+    last: i64,
+    segments: BTreeMap<i64, u64>,
+}
+
+impl Content {
+    fn text(&self) -> String {
+        let mut text = format!("{TITLE}{VERSION}\nshard {}\nlast {}\n", self.shard, self.last);
+        for (id, bytes) in &self.segments {
+            let _ = writeln!(text, "{id} {bytes}");
+        }
+        let checksum = crc32fast::hash(text.as_bytes());
+        let _ = writeln!(text, "{CHECKSUM}{checksum:08x}");
+        text
+    }
+
+    fn parse(bytes: &[u8], shard: usize) -> Result<Self, String> {
+        let damaged = || "its checksum is another".to_owned();
+        let text = std::str::from_utf8(bytes).map_err(|_| damaged())?;
+        let (said, checksum) = text.rsplit_once(CHECKSUM).ok_or_else(damaged)?;
+        if checksum != format!("{:08x}\n", crc32fast::hash(said.as_bytes())) {
+            return Err(damaged());
+        }
+        let mut lines = said.lines();
+        let title = lines.next().unwrap_or_default();
+        if title.strip_prefix(TITLE) != Some(&VERSION.to_string()) {
+            return Err(format!("{title:?} is not a version that this release reads"));
+        }
+        let senseless = |line: &str| format!("{line:?} makes no sense");
+        let mut content = Self::default();
+        for line in lines {
+            let (name, value) = line.split_once(' ').ok_or_else(|| senseless(line))?;
+            match (name, value.parse::<u64>(), name.parse::<i64>()) {
+                ("shard", Ok(found), _) if found == shard as u64 => content.shard = shard,
+                ("shard", Ok(_), _) => return Err(format!("it is of {line}")),
+                ("last", Ok(last), _) => content.last = last as i64,
+                (_, Ok(bytes), Ok(id)) => drop(content.segments.insert(id, bytes)),
+                _ => return Err(senseless(line)),
+            }
+        }
+        Ok(content)
+    }
+}
+
+fn path_of(directory: &Path, shard: usize) -> PathBuf {
+    directory.join(format!("{NAME}{shard}{SUFFIX}"))
+}
+
+/// The list of one shard's segments.
+#[derive(Debug)]
+pub(super) struct SegmentList {
+    path: PathBuf,
+    content: RefCell<Content>,
+    writing: Semaphore,
+}
+
+impl SegmentList {
+    /// A list that has these, once it is written.
+    pub fn new(directory: &Path, shard: usize, segments: BTreeMap<i64, u64>) -> Self {
+        let last = segments.keys().next_back().copied().unwrap_or_default();
+        let content = RefCell::new(Content { shard, last, segments });
+        Self { path: path_of(directory, shard), content, writing: Semaphore::new(1) }
+    }
+
+    /// Adds a segment. It is durable when this returns.
+    pub async fn add(&self, env: &Env, id: i64) -> io::Result<()> {
+        {
+            let mut content = self.content.borrow_mut();
+            content.last = content.last.max(id);
+            content.segments.insert(id, 0);
+        }
+        self.write(env).await
+    }
+
+    /// Takes segments off the list; only then may their files go.
+    pub async fn remove(&self, env: &Env, ids: &[i64]) -> io::Result<()> {
+        let known = {
+            let mut content = self.content.borrow_mut();
+            let before = content.segments.len();
+            content.segments.retain(|id, _| !ids.contains(id));
+            before != content.segments.len()
+        };
+        if known { self.write(env).await } else { Ok(()) }
+    }
+
+    /// Segments are synced up to there, for all that are on the list still.
+    pub async fn synced(&self, env: &Env, ends: &BTreeMap<i64, u32>) -> io::Result<()> {
+        for (id, bytes) in &mut self.content.borrow_mut().segments {
+            let end = ends.get(id).copied().unwrap_or_default();
+            *bytes = (*bytes).max(end.into());
+        }
+        self.write(env).await
+    }
+
+    async fn write(&self, env: &Env) -> io::Result<()> {
+        let _turn = self.writing.acquire(1).await;
+        let text = self.content.borrow().text();
+        env.write_file_atomically(&self.path, text.into_bytes()).await
+    }
+}
+
+/// What the lists of all shards said when a start found them.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Lists {
+    files: Vec<PathBuf>,
+    last: i64,
+    segments: BTreeMap<i64, u64>,
+    /// Lists that cannot be read, and why.
+    pub damaged: Vec<(PathBuf, String)>,
+}
+
+impl Lists {
+    /// Reads the lists in a log's directory; there are none where no release with lists has run.
+    ///
+    /// # Errors
+    /// If a file cannot be read. What is wrong with its content, [`Lists::damaged`] tells.
+    pub async fn read(env: &Env, directory: &Path) -> Result<Self, ReplayError> {
+        let failed = |path: &Path| {
+            let path = path.to_path_buf();
+            move |source| ReplayError::Io { path, source }
+        };
+        let mut lists = Self::default();
+        for entry in env.read_dir(directory).await.map_err(failed(directory))? {
+            let shard = entry.name.strip_prefix(NAME).and_then(|rest| rest.strip_suffix(SUFFIX));
+            let Some(shard) = shard.and_then(|shard| shard.parse().ok()) else { continue };
+            let path = path_of(directory, shard);
+            let bytes = env.read_file(&path, LIST_BYTES_MAX).await.map_err(failed(&path))?;
+            match Content::parse(&bytes, shard) {
+                Ok(content) => {
+                    lists.last = lists.last.max(content.last);
+                    lists.segments.extend(content.segments);
+                }
+                Err(why) => lists.damaged.push((path.clone(), why)),
+            }
+            lists.files.push(path);
+        }
+        lists.files.sort();
+        lists.damaged.sort();
+        Ok(lists)
+    }
+
+    /// Bytes of a segment's file that were synced at the least, if it is listed.
+    pub fn synced(&self, id: i64) -> Option<u64> {
+        self.segments.get(&id).copied()
+    }
+
+    /// Segments that are listed and not `there`. `foreign` is the highest id of those that another program made.
+    ///
+    /// A Cassandra that starts on our log replays it, and then removes our segments, the oldest first; its own, which it
+    /// makes before that, have higher ids than all of ours. So where there is such a one, what is missing before the
+    /// first of ours that is there was removed by it.
+    pub fn missing(&self, there: &BTreeSet<i64>, foreign: Option<i64>) -> Vec<i64> {
+        let was_replayed = foreign.is_some_and(|id| id > self.last);
+        let listed = self.segments.keys().copied();
+        let first = listed.clone().find(|id| there.contains(id)).unwrap_or(i64::MAX);
+        listed.filter(|id| !there.contains(id) && !(was_replayed && *id < first)).collect()
+    }
+
+    /// Replaces all lists by one, the first shard's, of these segments and the bytes that must be found in each.
+    ///
+    /// # Errors
+    /// If that cannot be written.
+    pub async fn replace(
+        env: &Env,
+        directory: &Path,
+        segments: BTreeMap<i64, u64>,
+    ) -> Result<(), ReplayError> {
+        let failed = |source| ReplayError::Io { path: directory.to_path_buf(), source };
+        let found = Self::read(env, directory).await?;
+        let first = SegmentList::new(directory, 0, segments);
+        first.write(env).await.map_err(failed)?;
+        let others = found.files.iter().filter(|path| **path != first.path);
+        for path in others {
+            env.remove_file(path).await.map_err(failed)?;
+        }
+        env.sync_dir(directory).await.map_err(failed)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn content() -> Content {
+        Content { shard: 2, last: 9, segments: [(7, 4096), (9, 0)].into() }
+    }
+
+    #[test]
+    fn a_list_reads_back_and_no_other_does() {
+        let text = content().text();
+        assert_eq!(text, "helenus segments 1\nshard 2\nlast 9\n7 4096\n9 0\ncrc32 6e66973b\n");
+        assert_eq!(Content::parse(text.as_bytes(), 2), Ok(content()));
+        assert_eq!(Content::parse(text.as_bytes(), 1), Err("it is of shard 2".into()));
+        for at in 0..text.len() {
+            let mut damaged = text.clone().into_bytes();
+            damaged[at] ^= 1;
+            assert!(Content::parse(&damaged, 2).is_err(), "{at}");
+            assert!(Content::parse(&text.as_bytes()[..at], 2).is_err(), "{at}");
+        }
+    }
+
+    #[test]
+    fn another_version_is_refused() {
+        let text = "helenus segments 2\n";
+        let text = format!("{text}crc32 {:08x}\n", crc32fast::hash(text.as_bytes()));
+        let refused = Content::parse(text.as_bytes(), 0).expect_err("refused");
+        assert!(refused.contains("is not a version"), "{refused}");
+    }
+
+    #[test]
+    fn what_a_cassandra_replayed_is_not_missed() {
+        let lists =
+            Lists { last: 9, segments: [(5, 0), (7, 0), (9, 0)].into(), ..Lists::default() };
+        let missing =
+            |there: &[i64], foreign| lists.missing(&there.iter().copied().collect(), foreign);
+        assert_eq!(missing(&[5, 7, 9], None), []);
+        assert_eq!(missing(&[5, 7], None), [9]);
+        assert_eq!(missing(&[], None), [5, 7, 9]);
+        // one of a Cassandra that ran before says nothing
+        assert_eq!(missing(&[7, 9], Some(3)), [5]);
+        // one that ran after removed what it had replayed, all or the first of them
+        assert_eq!(missing(&[], Some(20)), []);
+        assert_eq!(missing(&[9], Some(20)), []);
+        // and none of the others
+        assert_eq!(missing(&[5, 7], Some(20)), [9]);
+        assert_eq!(missing(&[5, 9], Some(20)), [7]);
+    }
+}
