@@ -161,6 +161,9 @@ fn file_class(path: &Path, created: bool, first: bool) -> String {
             (true, false) => RECORDS.into(),
         };
     }
+    if name.starts_with("HelenusSegments-") {
+        return "fsync of the list of segments".into();
+    }
     if name.contains("_txn_") {
         return "fsync of a transaction's log".into();
     }

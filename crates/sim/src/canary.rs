@@ -33,6 +33,7 @@ pub const IMAGES: &[Bug] = &[
     Bug { name: "rename_not_synced", seeds: 40 },
     Bug { name: "inputs_removed_before_commit", seeds: 40 },
     Bug { name: "segment_recycled_early", seeds: 40 },
+    Bug { name: "segment_listed_too_long", seeds: 40 },
     Bug { name: "truncation_recorded_late", seeds: 40 },
     Bug { name: "snapshot_described_before_linked", seeds: 40 },
 ];

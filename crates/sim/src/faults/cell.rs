@@ -41,7 +41,7 @@ const fn component(name: &'static str, part: &'static str) -> Kind {
 }
 
 /// The kinds of files.
-pub const FILES: [Kind; 12] = [
+pub const FILES: [Kind; 13] = [
     component("Data.db", "-Data.db"),
     component("Index.db", "-Index.db"),
     component("Summary.db", "-Summary.db"),
@@ -52,6 +52,7 @@ pub const FILES: [Kind; 12] = [
     component("Digest.crc32", "-Digest.crc32"),
     component("TOC.txt", "-TOC.txt"),
     component("commit log segment", "CommitLog-"),
+    component("list of log segments", "HelenusSegments-"),
     component("transaction log", "_txn_"),
     component("snapshot manifest", "manifest.json"),
 ];

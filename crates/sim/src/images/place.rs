@@ -99,6 +99,9 @@ fn kind(path: &Path) -> &'static str {
     if name.starts_with("CommitLog-") {
         return "log segment";
     }
+    if name.starts_with("HelenusSegments-") {
+        return "list of segments";
+    }
     if name.starts_with(MANIFEST) {
         return MANIFEST;
     }

@@ -33,6 +33,7 @@ const REQUIRED: &[(Purpose, &[&str], &[Change])] = {
     const DIRECTORY: &[&str] = &["directory"];
     &[
         (Purpose::Log, &["log segment"], &[Create, Resize, Write, Sync]),
+        (Purpose::Log, &["list of segments"], &[Create, Write, Sync, Rename]),
         (Purpose::Log, DIRECTORY, &[SyncNames]),
         (Purpose::Recycling, &["log segment"], &[Remove]),
         (Purpose::Recycling, DIRECTORY, &[SyncNames]),
@@ -56,6 +57,7 @@ const REQUIRED: &[(Purpose, &[&str], &[Change])] = {
         (Purpose::Import, TRANSACTION, TRANSACTION_STEPS),
         (Purpose::Import, DIRECTORY, &[SyncNames]),
         (Purpose::Start, &["log segment"], &[Create, Sync]),
+        (Purpose::Start, &["list of segments"], &[Create, Write, Sync, Rename]),
         (Purpose::Start, TRANSACTION, &[Remove]),
         (Purpose::Start, DIRECTORY, &[MakeDir, SyncNames]),
     ]

@@ -23,6 +23,7 @@ use env::Env;
 use env::sync::Semaphore;
 
 use super::replay::ReplayError;
+use crate::error::StorageError;
 
 /// The beginning of a list's name; its shard follows.
 const NAME: &str = "HelenusSegments-";
@@ -206,15 +207,16 @@ impl Lists {
         env: &Env,
         directory: &Path,
         segments: BTreeMap<i64, u64>,
-    ) -> Result<(), ReplayError> {
-        let failed = |source| ReplayError::Io { path: directory.to_path_buf(), source };
+    ) -> Result<(), StorageError> {
         let found = Self::read(env, directory).await?;
         let first = SegmentList::new(directory, 0, segments);
+        let failed = |source| StorageError::io("cannot write", &first.path, source);
         first.write(env).await.map_err(failed)?;
-        let others = found.files.iter().filter(|path| **path != first.path);
-        for path in others {
+        for path in found.files.iter().filter(|path| **path != first.path) {
+            let failed = |source| StorageError::io("cannot remove", path, source);
             env.remove_file(path).await.map_err(failed)?;
         }
+        let failed = |source| StorageError::io("cannot sync", directory, source);
         env.sync_dir(directory).await.map_err(failed)
     }
 }
