@@ -59,7 +59,7 @@ pub use column_map::ColumnMap;
 pub use compare::{compare, compare_clusterings};
 pub use layout::{ClusteringColumn, ColumnLayout, DroppedColumn, Layout};
 pub use marker::{MarkerRef, Unfiltered};
-pub use merge::{filter_row, merge_rows, merge_versions};
+pub use merge::{filter_row, merge_rows, merge_versions, update_row, update_versions};
 pub use merger::{Heads, Step, UnfilteredMerger};
 pub use partition::{Mutation, PartitionUpdate, Rows, RowsIter, Unfiltereds, UpdateBuilder};
 pub use purge::{Purger, purge_marker, purge_row};

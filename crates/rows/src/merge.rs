@@ -25,15 +25,46 @@ pub fn merge_rows<'a>(
     out: &'a mut RowBuilder,
 ) -> Option<RowRef<'a>> {
     let mut cursors = [Cursor::new(a), Cursor::new(b)];
-    merge(layout, &mut cursors, active, out)
+    merge(layout, &mut cursors, active, Equal::Goes, out)
+}
+
+/// Merges another version into a row, as a memtable and a batch do (`Rows.merge`): the deletion of a complex column that
+/// is as old as the row's stays beside it, other than in a merge of what is read.
+pub fn update_row<'a>(
+    layout: &Layout,
+    old: RowRef<'a>,
+    new: RowRef<'a>,
+    out: &'a mut RowBuilder,
+) -> Option<RowRef<'a>> {
+    let mut cursors = [Cursor::new(old), Cursor::new(new)];
+    merge(layout, &mut cursors, Deletion::LIVE, Equal::Stays, out)
 }
 
 /// Merges any number of versions of one row. A single one of which nothing is shadowed is handed
 /// through without a copy.
 pub fn merge_versions<'a>(
     layout: &Layout,
+    versions: impl Iterator<Item = RowRef<'a>>,
+    active: Deletion,
+    out: &'a mut RowBuilder,
+) -> Option<RowRef<'a>> {
+    merge_all(layout, versions, active, Equal::Goes, out)
+}
+
+/// The same as [`update_row`], of any number of versions.
+pub fn update_versions<'a>(
+    layout: &Layout,
+    versions: impl Iterator<Item = RowRef<'a>>,
+    out: &'a mut RowBuilder,
+) -> Option<RowRef<'a>> {
+    merge_all(layout, versions, Deletion::LIVE, Equal::Stays, out)
+}
+
+fn merge_all<'a>(
+    layout: &Layout,
     mut versions: impl Iterator<Item = RowRef<'a>>,
     active: Deletion,
+    equal: Equal,
     out: &'a mut RowBuilder,
 ) -> Option<RowRef<'a>> {
     let first = versions.next()?;
@@ -41,10 +72,10 @@ pub fn merge_versions<'a>(
         if !is_touched_by(first, active) {
             return Some(first).filter(|row| !row.is_empty());
         }
-        return merge(layout, &mut [Cursor::new(first)], active, out);
+        return merge(layout, &mut [Cursor::new(first)], active, equal, out);
     };
     let Some(third) = versions.next() else {
-        return merge_rows(layout, first, second, active, out);
+        return merge(layout, &mut [Cursor::new(first), Cursor::new(second)], active, equal, out);
     };
     let mut inline = [const { Cursor::EMPTY }; INLINE_VERSIONS];
     let mut slots = inline.iter_mut();
@@ -53,10 +84,10 @@ pub fn merge_versions<'a>(
         *slot = cursor;
     }
     match rest.next() {
-        None => merge(layout, &mut inline, active, out),
+        None => merge(layout, &mut inline, active, equal, out),
         Some(next) => {
             let mut cursors: Vec<_> = inline.into_iter().chain([next]).chain(rest).collect();
-            merge(layout, &mut cursors, active, out)
+            merge(layout, &mut cursors, active, equal, out)
         }
     }
 }
@@ -104,6 +135,13 @@ fn is_touched_by(row: RowRef<'_>, active: Deletion) -> bool {
         })
 }
 
+/// What becomes of the deletion of a complex column that is as old as the deletion in force.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Equal {
+    Goes,
+    Stays,
+}
+
 /// The cells of one version that are still to be merged.
 struct Cursor<'a> {
     row: Option<RowRef<'a>>,
@@ -132,6 +170,7 @@ fn merge<'a>(
     layout: &Layout,
     cursors: &mut [Cursor<'a>],
     active: Deletion,
+    equal: Equal,
     out: &'a mut RowBuilder,
 ) -> Option<RowRef<'a>> {
     let row = cursors.first()?.row?;
@@ -145,7 +184,7 @@ fn merge<'a>(
     };
     while let Some((column, is_complex)) = first(cursors) {
         if is_complex {
-            merge_complex(layout, row.is_static(), column, cursors, active, out);
+            merge_complex(layout, (row.is_static(), column), cursors, (active, equal), out);
         } else if layout.counter {
             merge_counter(column, cursors, active, out);
         } else {
@@ -224,10 +263,9 @@ fn merge_counter(column: u16, cursors: &mut [Cursor<'_>], active: Deletion, out:
 
 fn merge_complex<'a>(
     layout: &Layout,
-    is_static: bool,
-    column: u16,
+    (is_static, column): (bool, u16),
     cursors: &mut [Cursor<'a>],
-    active: Deletion,
+    (active, equal): (Deletion, Equal),
     out: &mut RowBuilder,
 ) {
     let mut complex = Deletion::LIVE;
@@ -238,7 +276,8 @@ fn merge_complex<'a>(
         }
     }
     let mut active = active;
-    if complex.supersedes(&active) {
+    let stays = equal == Equal::Stays && complex == active && !complex.is_live();
+    if stays || complex.supersedes(&active) {
         out.cell_in_order(CellRef::complex_deletion(column, complex));
         active = complex;
     }

@@ -4,7 +4,7 @@ use crate::builder::RowBuilder;
 use crate::compare::{compare, compare_clusterings};
 use crate::layout::Layout;
 use crate::marker::Unfiltered;
-use crate::merge::{merge_rows, merge_versions};
+use crate::merge::{update_row, update_versions};
 use crate::ranges::{Markers, RangeTombstone, RangeTombstoneList};
 use crate::row::RowRef;
 use crate::time::Deletion;
@@ -72,7 +72,7 @@ impl Rows {
             let versions = versions.iter();
             let versions = versions.filter_map(|span| self.bytes.get(span.0..span.1));
             let versions = versions.map(RowRef::from_packed);
-            if let Some(row) = merge_versions(layout, versions, Deletion::LIVE, builder) {
+            if let Some(row) = update_versions(layout, versions, builder) {
                 merged.push(row);
             }
         }
@@ -259,7 +259,7 @@ impl UpdateBuilder {
         }
         let merged = match self.update.static_row() {
             None => Some(row),
-            Some(before) => merge_rows(&self.update.layout, before, row, Deletion::LIVE, scratch),
+            Some(before) => update_row(&self.update.layout, before, row, scratch),
         };
         self.update.static_row = merged.map(|row| row.as_packed().into());
     }

@@ -40,6 +40,51 @@ fn split(facts: &[(usize, Fact)], sources: usize) -> Vec<Vec<Fact>> {
     parts
 }
 
+/// `Rows.merge`: in a memtable and in a batch the deletion of a complex column stays beside the row's of the same time,
+/// whichever came first, and one that is older goes; `Row.Merger`, of what is read, drops both.
+#[test]
+fn a_memtable_keeps_the_deletion_of_a_column_at_the_time_of_the_row_s() {
+    let layout = layout();
+    let clustering = Clustering::new([Some([0, 0, 0, 1].as_slice()), Some(b"a")]);
+    let row = |deletion: Deletion, complex: Deletion| {
+        let mut row = RowBuilder::new();
+        row.start_row(clustering.as_ref());
+        row.deletion(deletion);
+        if !complex.is_live() {
+            row.complex_deletion(2, complex);
+            row.cell(CellRef::live(2, Some(b"q"), 8, b""));
+        }
+        row.finish(&layout).to_vec()
+    };
+    let cells = |row: Option<RowRef<'_>>| -> Vec<_> {
+        let cells = row.into_iter().flat_map(|row| row.cells());
+        cells.map(|cell| (cell.is_complex_deletion(), cell.timestamp)).collect()
+    };
+    let at = |timestamp, seconds| Deletion::new(timestamp, seconds);
+    let deleted = row(at(7, 100), Deletion::LIVE);
+    let (kept, dropped) = (vec![(true, 7), (false, 8)], vec![(false, 8)]);
+    for (complex, expected) in [(at(7, 100), &kept), (at(7, 101), &kept), (at(7, 99), &dropped)] {
+        let column = row(Deletion::LIVE, complex);
+        for (old, new) in [(&deleted, &column), (&column, &deleted)] {
+            let (old, new) = (RowRef::from_packed(old), RowRef::from_packed(new));
+            let mut out = RowBuilder::new();
+            assert_eq!(cells(update_row(&layout, old, new, &mut out)), *expected);
+            let later = RowRef::from_packed(&deleted);
+            let all = update_versions(&layout, [old, new, later].into_iter(), &mut out);
+            assert_eq!(cells(all), *expected);
+            let read = merge_rows(&layout, old, new, Deletion::LIVE, &mut out);
+            let expected = if complex == at(7, 101) { &kept } else { &dropped };
+            assert_eq!(cells(read), *expected);
+        }
+    }
+    let mut update = UpdateBuilder::new([1; 16], layout.clone(), b"k");
+    let column = row(Deletion::LIVE, at(7, 100));
+    update.add(RowRef::from_packed(&column), &mut RowBuilder::new());
+    update.add(RowRef::from_packed(&deleted), &mut RowBuilder::new());
+    let update = update.finish(&mut RowBuilder::new());
+    assert_eq!(cells(update.rows.iter().next()), kept);
+}
+
 /// `Row.filter`: where nothing is merged, the deletion of a complex column stays that is as old as what deletes the row.
 #[test]
 fn only_a_merge_drops_the_deletion_of_a_column_at_the_time_of_another() {

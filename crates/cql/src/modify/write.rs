@@ -1,7 +1,7 @@
 //! Operations, bound, as cells of a row.
 
 use rows::{
-    CellKind, CellRef, ClusteringRef, Deletion, Layout, NO_TTL, RowBuilder, RowRef, merge_rows,
+    CellKind, CellRef, ClusteringRef, Deletion, Layout, NO_TTL, RowBuilder, RowRef, update_row,
 };
 use schema::Column;
 use types::CqlType;
@@ -332,7 +332,7 @@ impl<'w> CellWriter<'w> {
         let mut merged = RowBuilder::new();
         let row = match self.before {
             None => Some(pending),
-            Some(before) => merge_rows(self.layout, before, pending, Deletion::LIVE, &mut merged),
+            Some(before) => update_row(self.layout, before, pending, &mut merged),
         };
         let now = self.bind.now_seconds;
         let cells = row.into_iter().flat_map(|row| row.cells());

@@ -1,7 +1,7 @@
 //! A partition in memory: the merge of all updates since the last flush.
 
 use rows::{
-    Deletion, Layout, PartitionUpdate, RangeTombstoneList, RowBuilder, RowRef, compare, merge_rows,
+    Deletion, Layout, PartitionUpdate, RangeTombstoneList, RowBuilder, RowRef, compare, update_row,
 };
 
 use super::sorted::Sorted;
@@ -87,8 +87,7 @@ impl Partition {
             Ok(place) => {
                 let Some(old) = self.rows.get_mut(place) else { return 0 };
                 let before = old.len() as isize;
-                let merged =
-                    merge_rows(layout, RowRef::from_packed(old), row, Deletion::LIVE, scratch);
+                let merged = update_row(layout, RowRef::from_packed(old), row, scratch);
                 if let Some(merged) = merged
                     && merged.as_packed() != &**old
                 {
@@ -134,7 +133,7 @@ fn merge_into(
     let before = slot.as_ref().map_or(0, |old| old.len()) as isize;
     let merged = match slot.as_deref() {
         None => Some(row),
-        Some(old) => merge_rows(layout, RowRef::from_packed(old), row, Deletion::LIVE, scratch),
+        Some(old) => update_row(layout, RowRef::from_packed(old), row, scratch),
     };
     if let Some(merged) = merged {
         *slot = Some(merged.as_packed().into());
