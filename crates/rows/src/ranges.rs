@@ -53,6 +53,12 @@ impl RangeTombstoneList {
         self.ranges.len()
     }
 
+    /// Does a range begin or end at a null?
+    pub fn has_null_bound(&self) -> bool {
+        let has_null = |bound: &Bound| bound.values.as_ref().iter().any(|value| value.is_none());
+        self.iter().any(|range| has_null(&range.start) || has_null(&range.end))
+    }
+
     /// The ranges in order.
     pub fn iter(&self) -> std::slice::Iter<'_, RangeTombstone> {
         self.ranges.iter()

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use env::{File, OpenOptions};
 
 use crate::commitlog::{
-    Archiving, HeaderError, VERSION, file_name, parse_file_name, read_header, segment_files,
+    Archiving, HeaderError, file_name_of, parse_file_name, read_header, segment_files,
 };
 use crate::error::StorageError;
 use crate::node::Node;
@@ -83,10 +83,10 @@ impl Node {
         let name = from.file_name().map(|name| name.to_string_lossy()).unwrap_or_default();
         let named = parse_file_name(&name);
         match (read_header(&bytes), named) {
-            (Ok(header), Some(named)) if named != (VERSION, header.id) => {
+            (Ok(header), Some(named)) if named != (header.version, header.id) => {
                 Err(refuse("as name and header descriptors do not match"))
             }
-            (Ok(header), _) => Ok(file_name(header.id).into()),
+            (Ok(header), _) => Ok(file_name_of(header.version, header.id).into()),
             (Err(HeaderError::Truncated | HeaderError::Checksum), None) => {
                 Err(refuse("either from its name or its header"))
             }

@@ -13,7 +13,7 @@ use types::Reader;
 
 use crate::commitlog::{
     CommitLog, Inherited, Lists, LogOptions, Position, ReplayError, SegmentFile, Survey,
-    after_replay, read_segment, segment_files, survey,
+    VERSION_50, after_replay, read_segment, segment_files, survey,
 };
 use crate::engine::Engine;
 use crate::error::StorageError;
@@ -213,12 +213,21 @@ impl Node {
         let layout_of = |id: &[u8; 16]| {
             schema.table_by_id(&TableId(*id)).map(|table| Arc::clone(&table.layout))
         };
-        let mut decoder = MutationDecoder::new();
+        let mut decoder = match segment.version {
+            VERSION_50 => MutationDecoder::of_messaging_13(),
+            _ => MutationDecoder::new(),
+        };
         let mut records: Vec<(Position, Mutation)> = Vec::new();
         let mut senseless = None;
+        let mut without_effect = 0;
         let read = read_segment(engine.env(), segment, survey, |position, bytes| {
             match decoder.mutation(&mut Reader::new(bytes), &layout_of) {
-                Ok(mutation) => records.push((position, mutation)),
+                Ok(mutation) => {
+                    let before = mutation.updates().len();
+                    let left = what_took_effect(mutation);
+                    without_effect += before - left.as_ref().map_or(0, |left| left.updates().len());
+                    records.extend(left.map(|left| (position, left)));
+                }
                 Err(error) if matches!(error.problem, Problem::UnknownTable(_)) => {
                     replay.unknown += 1;
                 }
@@ -236,6 +245,13 @@ impl Node {
                 return Err(StorageError::corrupt(&segment.path, what));
             }
             replay.notes.push(format!("{}: {what}; it is ignored", segment.path.display()));
+        }
+        if without_effect > 0 {
+            replay.notes.push(format!(
+                "{}: {without_effect} updates that delete from a null or up to one are passed over: the Cassandra that \
+                 logged them never applied them",
+                segment.path.display()
+            ));
         }
         if let Some(at) = read.damaged_at {
             if !engine.options.log.ignore_replay_errors {
@@ -313,10 +329,9 @@ impl Node {
         truncated: &BTreeMap<TableId, Position>,
     ) -> Option<Mutation> {
         let snapshot = self.engine().ok().and_then(|engine| engine.options.log.archiving.snapshot);
-        let mut left: Option<Mutation> = None;
-        for update in mutation.into_updates() {
+        of_updates(mutation, |update| {
             let id = TableId(update.table);
-            let Some(table) = schema.table_by_id(&id) else { continue };
+            let Some(table) = schema.table_by_id(&id) else { return false };
             let is_covered = match snapshot {
                 // what the operator says of the snapshot counts, whatever its files say
                 Some(snapshot) => position <= snapshot,
@@ -325,16 +340,8 @@ impl Node {
                         || self.is_flushed(id, position)
                 }
             };
-            if !wanted(table) || is_covered {
-                continue;
-            }
-            match &mut left {
-                None => left = Some(Mutation::new(update)),
-                // updates of one mutation are of one key and of different tables
-                Some(left) => drop(left.push(update)),
-            }
-        }
-        left
+            wanted(table) && !is_covered
+        })
     }
 
     /// Does an SSTable that this node wrote hold what the log has at a position?
@@ -393,11 +400,12 @@ impl Node {
                 after_replay(engine.env(), cdc, &segment, contains).await.map_err(failed)?;
             }
             let read = self.replayed_to.borrow().get(&segment.id).copied().unwrap_or_default();
-            inherited.push(Inherited { id: segment.id, bytes, read, tables });
+            let SegmentFile { id, version, .. } = segment;
+            inherited.push(Inherited { id, version, bytes, read, tables });
             last = last.max(segment.id);
         }
         // The lists of an earlier run may be of more shards, and name what this one is to remove.
-        let listed = inherited.iter().map(|segment| (segment.id, segment.read)).collect();
+        let listed = inherited.iter().map(Inherited::listed).collect();
         Lists::replace(engine.env(), &directory, listed).await?;
         // Cassandra's ids start at the clock; they must exceed those of all segments ever.
         let first = (last + 1).max(engine.env().unix_micros() / 1000);
@@ -475,6 +483,33 @@ impl Engine {
         self.set_log(log);
         self.restart_memtables();
         Ok(())
+    }
+}
+
+/// A mutation with those of its updates that are wanted.
+fn of_updates(
+    mutation: Mutation,
+    mut wanted: impl FnMut(&PartitionUpdate) -> bool,
+) -> Option<Mutation> {
+    let mut left: Option<Mutation> = None;
+    for update in mutation.into_updates() {
+        match &mut left {
+            _ if !wanted(&update) => {}
+            None => left = Some(Mutation::new(update)),
+            // updates of one mutation are of one key and of different tables
+            Some(left) => drop(left.push(update)),
+        }
+    }
+    left
+}
+
+/// What of a mutation ever took effect. Cassandra logs `DELETE ... WHERE c > null`, and then its memtable cannot take the
+/// range: the client hears of a timeout, no read shows a deletion, and its own replay of that record fails. Here the
+/// statement is INVALID, so that the log of Helenus has none.
+fn what_took_effect(mutation: Mutation) -> Option<Mutation> {
+    match mutation.updates().iter().any(|update| update.ranges.has_null_bound()) {
+        false => Some(mutation),
+        true => of_updates(mutation, |update| !update.ranges.has_null_bound()),
     }
 }
 

@@ -34,6 +34,8 @@ pub use stats::{EncodingStats, StatsCollector};
 pub enum Format {
     /// Internode messaging 12 (4.0 to 5.0), commit log and hints.
     Messaging12,
+    /// Internode messaging 13 (5.0 without compatibility): the commit log and the hints of such a node.
+    Messaging13,
     /// Data.db of big format `na` and `nb`.
     SstableNb,
     /// Data.db of big format `oa` and of BTI `da`.
@@ -43,12 +45,12 @@ pub enum Format {
 impl Format {
     /// Is each unfiltered preceded by its size and that of the one before it?
     pub fn has_sizes(self) -> bool {
-        self != Self::Messaging12
+        !matches!(self, Self::Messaging12 | Self::Messaging13)
     }
 
     /// Are local deletion times unsigned, so that they reach to 2106 instead of 2038?
     pub fn has_unsigned_times(self) -> bool {
-        self == Self::SstableOa
+        matches!(self, Self::SstableOa | Self::Messaging13)
     }
 }
 

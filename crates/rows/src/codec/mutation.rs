@@ -8,7 +8,7 @@ use super::encode::{EncodeError, Encoder};
 use super::error::{CodecError, Problem};
 use super::header::Header;
 use super::partition::{
-    PartitionStart, Selection, read_partition_start, write_empty_partition, write_partition_end,
+    PartitionStart, Selection, read_start_of, write_empty_partition, write_partition_end,
     write_partition_start,
 };
 use super::stats::EncodingStats;
@@ -102,10 +102,12 @@ impl MutationEncoder {
     }
 }
 
-/// Decodes mutations of messaging version 12; keeps its buffers.
+/// Decodes mutations, of messaging version 12 if not told otherwise; keeps its buffers.
 #[derive(Clone, Debug, Default)]
 pub struct MutationDecoder {
     decoder: Decoder,
+    /// Are they of messaging version 13?
+    is_of_13: bool,
     /// The clustering of the last unfiltered.
     last: Vec<u8>,
     /// The range that is open.
@@ -116,6 +118,11 @@ impl MutationDecoder {
     /// A decoder with empty buffers.
     pub fn new() -> Self {
         Self::default()
+    }
+
+    /// A decoder of mutations of messaging version 13.
+    pub fn of_messaging_13() -> Self {
+        Self { is_of_13: true, ..Self::default() }
     }
 
     /// Reads a mutation. `layout_of` resolves the ids of tables.
@@ -151,8 +158,9 @@ impl MutationDecoder {
             .ok_or_else(|| CodecError::at(offset, Problem::UnknownTable(table)))?;
         let base = reader.position();
         let within = |error: CodecError| CodecError { offset: base + error.offset, ..error };
+        let format = if self.is_of_13 { Format::Messaging13 } else { Format::Messaging12 };
         let start =
-            read_partition_start(&layout, Selection::Names, reader.rest(), &mut self.decoder)
+            read_start_of(format, &layout, Selection::Names, reader.rest(), &mut self.decoder)
                 .map_err(within)?;
         let skip = |reader: &mut Reader<'_>, count| {
             let at = reader.position();

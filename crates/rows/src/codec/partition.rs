@@ -118,12 +118,24 @@ pub fn read_partition_start<'a>(
     bytes: &'a [u8],
     decoder: &mut Decoder,
 ) -> Result<PartitionStart<'a>, CodecError> {
+    read_start_of(Format::Messaging12, layout, selection, bytes, decoder)
+}
+
+/// The same in another version of messaging.
+pub(crate) fn read_start_of<'a>(
+    format: Format,
+    layout: &Layout,
+    selection: Selection<'_>,
+    bytes: &'a [u8],
+    decoder: &mut Decoder,
+) -> Result<PartitionStart<'a>, CodecError> {
     let mut reader = Reader::new(bytes);
-    let start = read_start(layout, selection, &mut reader, decoder);
+    let start = read_start(format, layout, selection, &mut reader, decoder);
     start.map_err(|problem| CodecError::at(reader.position(), problem))
 }
 
 fn read_start<'a>(
+    format: Format,
     layout: &Layout,
     selection: Selection<'_>,
     reader: &mut Reader<'a>,
@@ -153,7 +165,7 @@ fn read_start<'a>(
         }
     };
     let (statics, regulars) = (columns(true)?, columns(false)?);
-    let header = Header { format: Format::Messaging12, stats, statics, regulars };
+    let header = Header { format, stats, statics, regulars };
     if flags & HAS_PARTITION_DELETION != 0 {
         start.deletion = read_deletion(header.format, &header.stats, reader)?;
     }

@@ -48,12 +48,11 @@ pub(super) enum CdcState {
 
 /// The name of a segment's index.
 pub fn index_name(id: i64) -> String {
-    format!("{}_cdc.idx", file_name_stem(id))
+    index_of(&format::file_name(id))
 }
 
-fn file_name_stem(id: i64) -> String {
-    let name = format::file_name(id);
-    name.strip_suffix(".log").unwrap_or(&name).to_owned()
+fn index_of(name: &str) -> String {
+    format!("{}_cdc.idx", name.strip_suffix(".log").unwrap_or(name))
 }
 
 /// One shard's part in change data capture. All shards look at one directory.
@@ -235,8 +234,10 @@ pub async fn after_replay(
     segment: &super::SegmentFile,
     contains: Option<u32>,
 ) -> std::io::Result<()> {
-    let link = options.directory.join(format::file_name(segment.id));
-    let index = options.directory.join(index_name(segment.id));
+    // of whatever version
+    let name = format::file_name_of(segment.version, segment.id);
+    let index = options.directory.join(index_of(&name));
+    let link = options.directory.join(name);
     let Some(end) = contains else {
         if env.exists(&link).await? && !env.exists(&index).await? {
             env.remove_file(&link).await?;

@@ -1,5 +1,6 @@
 //! The bytes of a commit log segment: Cassandra's format, version 7 (4.0, 4.1 and 5.0 in its default
-//! compatibility mode; `CommitLogDescriptor`, `CommitLogSegment`, `CompressedSegment`).
+//! compatibility mode; `CommitLogDescriptor`, `CommitLogSegment`, `CompressedSegment`). Version 8 (5.0 without
+//! compatibility) is read too: its mutations are those of messaging version 13.
 //!
 //! ```text
 //! segment  = header section* zeros
@@ -31,6 +32,8 @@ use types::{CqlType, Json};
 
 /// The version we write: mutations at messaging version 12.
 pub const VERSION: i32 = 7;
+/// The other version that we read: mutations at messaging version 13.
+pub const VERSION_50: i32 = 8;
 /// Bytes of a section's marker.
 pub const MARKER_BYTES: usize = 8;
 /// Bytes a record adds to its mutation: size and two checksums.
@@ -60,7 +63,7 @@ pub enum HeaderError {
     #[error("the segment's header fails its checksum")]
     Checksum,
     /// Another release's format.
-    #[error("commit log version {0} is not one this release reads ({VERSION})")]
+    #[error("commit log version {0} is not one this release reads ({VERSION}, {VERSION_50})")]
     Version(i32),
     /// An encrypted segment.
     #[error(
@@ -119,6 +122,8 @@ impl Compression {
 /// What a segment's header says.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Header {
+    /// The format's version.
+    pub version: i32,
     /// The segment's id.
     pub id: i64,
     /// How it is compressed.
@@ -131,9 +136,14 @@ pub struct Header {
     pub bytes: usize,
 }
 
-/// The file name of a segment.
+/// The file name of a segment of ours.
 pub fn file_name(id: i64) -> String {
-    format!("CommitLog-{VERSION}-{id}.log")
+    file_name_of(VERSION, id)
+}
+
+/// The file name of a segment.
+pub fn file_name_of(version: i32, id: i64) -> String {
+    format!("CommitLog-{version}-{id}.log")
 }
 
 /// Version and id that a file name carries; `None` for a name that is no segment's.
@@ -228,11 +238,11 @@ pub fn read_header(bytes: &[u8]) -> Result<Header, HeaderError> {
     if stored as u32 != crc.finalize() {
         return Err(HeaderError::Checksum);
     }
-    if version != VERSION {
+    if !matches!(version, VERSION | VERSION_50) {
         return Err(HeaderError::Version(version));
     }
     let Read { compression, whole, length } = read_parameters(parameters)?;
-    Ok(Header { id, compression, whole, length, bytes: fixed.len() + n + 4 })
+    Ok(Header { version, id, compression, whole, length, bytes: fixed.len() + n + 4 })
 }
 
 /// What parameters say.

@@ -1,12 +1,12 @@
 //! Which segments there are: a list of each shard's, so that one that is gone is missed, the last one too.
 //!
 //! ```text
-//! helenus segments 1       the format's version
+//! helenus segments 1                    the format's version
 //! shard 0
-//! last 1700000000008       the highest id that a list of this shard ever had
-//! 1700000000006 4096       a segment, and how many bytes of its file were synced at the least
-//! 1700000000008 0
-//! crc32 9f00aa11           of all before
+//! last 1700000000008                    the highest id that a list of this shard ever had
+//! CommitLog-7-1700000000006.log 4096    a segment, and how many bytes of its file were synced at the least
+//! CommitLog-7-1700000000008.log 0
+//! crc32 9f00aa11                        of all before
 //! ```
 //!
 //! A segment is listed when its name and header are durable and before it takes writes, and is taken off the list before
@@ -22,6 +22,8 @@ use std::path::{Path, PathBuf};
 use env::Env;
 use env::sync::Semaphore;
 
+use super::format;
+use super::log::Inherited;
 use super::replay::ReplayError;
 use crate::error::StorageError;
 
@@ -38,19 +40,33 @@ const CHECKSUM: &str = "crc32 ";
 /// A list is not longer: more segments than any limit of a log lets be.
 const LIST_BYTES_MAX: u64 = 16 << 20;
 
+/// What a list says of a segment.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Listed {
+    version: i32,
+    bytes: u64,
+}
+
+impl Inherited {
+    /// What a list says of it.
+    pub fn listed(&self) -> (i64, Listed) {
+        (self.id, Listed { version: self.version, bytes: self.read })
+    }
+}
+
 /// What a list says.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 struct Content {
     shard: usize,
     last: i64,
-    segments: BTreeMap<i64, u64>,
+    segments: BTreeMap<i64, Listed>,
 }
 
 impl Content {
     fn text(&self) -> String {
         let mut text = format!("{TITLE}{VERSION}\nshard {}\nlast {}\n", self.shard, self.last);
-        for (id, bytes) in &self.segments {
-            let _ = writeln!(text, "{id} {bytes}");
+        for (id, Listed { version, bytes }) in &self.segments {
+            let _ = writeln!(text, "{} {bytes}", format::file_name_of(*version, *id));
         }
         let checksum = crc32fast::hash(text.as_bytes());
         let _ = writeln!(text, "{CHECKSUM}{checksum:08x}");
@@ -73,11 +89,13 @@ impl Content {
         let mut content = Self::default();
         for line in lines {
             let (name, value) = line.split_once(' ').ok_or_else(|| senseless(line))?;
-            match (name, value.parse::<u64>(), name.parse::<i64>()) {
+            match (name, value.parse::<u64>(), format::parse_file_name(name)) {
                 ("shard", Ok(found), _) if found == shard as u64 => content.shard = shard,
                 ("shard", Ok(_), _) => return Err(format!("it is of {line}")),
                 ("last", Ok(last), _) => content.last = last as i64,
-                (_, Ok(bytes), Ok(id)) => drop(content.segments.insert(id, bytes)),
+                (_, Ok(bytes), Some((version, id))) => {
+                    content.segments.insert(id, Listed { version, bytes });
+                }
                 _ => return Err(senseless(line)),
             }
         }
@@ -99,7 +117,7 @@ pub(super) struct SegmentList {
 
 impl SegmentList {
     /// A list that has these, once it is written.
-    pub fn new(directory: &Path, shard: usize, segments: BTreeMap<i64, u64>) -> Self {
+    pub fn new(directory: &Path, shard: usize, segments: BTreeMap<i64, Listed>) -> Self {
         let last = segments.keys().next_back().copied().unwrap_or_default();
         let content = RefCell::new(Content { shard, last, segments });
         Self { path: path_of(directory, shard), content, writing: Semaphore::new(1) }
@@ -110,7 +128,7 @@ impl SegmentList {
         {
             let mut content = self.content.borrow_mut();
             content.last = content.last.max(id);
-            content.segments.insert(id, 0);
+            content.segments.insert(id, Listed { version: format::VERSION, bytes: 0 });
         }
         self.write(env).await
     }
@@ -128,9 +146,9 @@ impl SegmentList {
 
     /// Segments are synced up to there, for all that are on the list still.
     pub async fn synced(&self, env: &Env, ends: &BTreeMap<i64, u32>) -> io::Result<()> {
-        for (id, bytes) in &mut self.content.borrow_mut().segments {
+        for (id, listed) in &mut self.content.borrow_mut().segments {
             let end = ends.get(id).copied().unwrap_or_default();
-            *bytes = (*bytes).max(end.into());
+            listed.bytes = listed.bytes.max(end.into());
         }
         self.write(env).await
     }
@@ -147,7 +165,7 @@ impl SegmentList {
 pub struct Lists {
     files: Vec<PathBuf>,
     last: i64,
-    segments: BTreeMap<i64, u64>,
+    segments: BTreeMap<i64, Listed>,
     /// Lists that cannot be read, and why.
     pub damaged: Vec<(PathBuf, String)>,
 }
@@ -184,19 +202,20 @@ impl Lists {
 
     /// Bytes of a segment's file that were synced at the least, if it is listed.
     pub fn synced(&self, id: i64) -> Option<u64> {
-        self.segments.get(&id).copied()
+        self.segments.get(&id).map(|listed| listed.bytes)
     }
 
-    /// Segments that are listed and not `there`. `foreign` is the highest id of those that another program made.
+    /// The names of segments that are listed and not `there`. `foreign` is the highest id of those that another program made.
     ///
     /// A Cassandra that starts on our log replays it, and then removes our segments, the oldest first; its own, which it
     /// makes before that, have higher ids than all of ours. So where there is such a one, what is missing before the
     /// first of ours that is there was removed by it.
-    pub fn missing(&self, there: &BTreeSet<i64>, foreign: Option<i64>) -> Vec<i64> {
+    pub fn missing(&self, there: &BTreeSet<i64>, foreign: Option<i64>) -> Vec<String> {
         let was_replayed = foreign.is_some_and(|id| id > self.last);
-        let listed = self.segments.keys().copied();
-        let first = listed.clone().find(|id| there.contains(id)).unwrap_or(i64::MAX);
-        listed.filter(|id| !there.contains(id) && !(was_replayed && *id < first)).collect()
+        let first = self.segments.keys().find(|id| there.contains(id)).unwrap_or(&i64::MAX);
+        let is_missing = |id: &i64| !there.contains(id) && !(was_replayed && id < first);
+        let missing = self.segments.iter().filter(|(id, _)| is_missing(id));
+        missing.map(|(id, listed)| format::file_name_of(listed.version, *id)).collect()
     }
 
     /// Replaces all lists by one, the first shard's, of these segments and the bytes that must be found in each.
@@ -206,7 +225,7 @@ impl Lists {
     pub async fn replace(
         env: &Env,
         directory: &Path,
-        segments: BTreeMap<i64, u64>,
+        segments: BTreeMap<i64, Listed>,
     ) -> Result<(), StorageError> {
         let found = Self::read(env, directory).await?;
         let first = SegmentList::new(directory, 0, segments);
@@ -226,13 +245,17 @@ mod tests {
     use super::*;
 
     fn content() -> Content {
-        Content { shard: 2, last: 9, segments: [(7, 4096), (9, 0)].into() }
+        let listed = |version, bytes| Listed { version, bytes };
+        Content { shard: 2, last: 9, segments: [(7, listed(8, 4096)), (9, listed(7, 0))].into() }
     }
 
     #[test]
     fn a_list_reads_back_and_no_other_does() {
         let text = content().text();
-        assert_eq!(text, "helenus segments 1\nshard 2\nlast 9\n7 4096\n9 0\ncrc32 6e66973b\n");
+        assert_eq!(
+            text,
+            "helenus segments 1\nshard 2\nlast 9\nCommitLog-8-7.log 4096\nCommitLog-7-9.log 0\ncrc32 dbd7b4e6\n"
+        );
         assert_eq!(Content::parse(text.as_bytes(), 2), Ok(content()));
         assert_eq!(Content::parse(text.as_bytes(), 1), Err("it is of shard 2".into()));
         for at in 0..text.len() {
@@ -253,18 +276,21 @@ mod tests {
 
     #[test]
     fn what_a_cassandra_replayed_is_not_missed() {
-        let lists =
-            Lists { last: 9, segments: [(5, 0), (7, 0), (9, 0)].into(), ..Lists::default() };
-        let missing =
-            |there: &[i64], foreign| lists.missing(&there.iter().copied().collect(), foreign);
-        assert_eq!(missing(&[5, 7, 9], None), []);
+        let listed = |id| (id, Listed { version: 7, bytes: 0 });
+        let lists = Lists { last: 9, segments: [5, 7, 9].map(listed).into(), ..Lists::default() };
+        let missing = |there: &[i64], foreign| -> Vec<i64> {
+            let missing = lists.missing(&there.iter().copied().collect(), foreign);
+            let id = |name: &String| format::parse_file_name(name).map(|(_, id)| id);
+            missing.iter().filter_map(id).collect()
+        };
+        assert_eq!(missing(&[5, 7, 9], None), Vec::<i64>::new());
         assert_eq!(missing(&[5, 7], None), [9]);
         assert_eq!(missing(&[], None), [5, 7, 9]);
         // one of a Cassandra that ran before says nothing
         assert_eq!(missing(&[7, 9], Some(3)), [5]);
         // one that ran after removed what it had replayed, all or the first of them
-        assert_eq!(missing(&[], Some(20)), []);
-        assert_eq!(missing(&[9], Some(20)), []);
+        assert_eq!(missing(&[], Some(20)), Vec::<i64>::new());
+        assert_eq!(missing(&[9], Some(20)), Vec::<i64>::new());
         // and none of the others
         assert_eq!(missing(&[5, 7], Some(20)), [9]);
         assert_eq!(missing(&[5, 9], Some(20)), [7]);

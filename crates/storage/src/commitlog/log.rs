@@ -98,6 +98,8 @@ pub enum LogError {
 pub struct Inherited {
     /// Its id.
     pub id: i64,
+    /// The version of its format.
+    pub version: i32,
     /// Its size.
     pub bytes: u64,
     /// Bytes of its file that the next start must find.

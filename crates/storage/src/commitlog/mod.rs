@@ -15,8 +15,8 @@ mod writer;
 pub use self::archive::{Archiving, ArchivingError};
 pub use self::cdc::{CdcOptions, after_replay, index_name};
 pub use self::format::{
-    Compression, Header, HeaderError, Position, RECORD_OVERHEAD_BYTES, VERSION, file_name,
-    parse_file_name, read_header,
+    Compression, Header, HeaderError, Position, RECORD_OVERHEAD_BYTES, VERSION, VERSION_50,
+    file_name, file_name_of, parse_file_name, read_header,
 };
 pub use self::list::Lists;
 pub use self::log::{

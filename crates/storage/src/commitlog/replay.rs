@@ -109,7 +109,7 @@ pub async fn survey(
     }
     let there = files.iter().map(|file| file.id).collect();
     let missing = survey.lists.missing(&there, foreign);
-    survey.missing = missing.into_iter().map(|id| directory.join(format::file_name(id))).collect();
+    survey.missing = missing.into_iter().map(|name| directory.join(name)).collect();
     Ok(survey)
 }
 
@@ -165,7 +165,7 @@ pub async fn read_segment(
     mut apply: impl FnMut(Position, &[u8]),
 ) -> Result<Replayed, ReplayError> {
     let refuse = |source| Err(ReplayError::Header { path: file.path.clone(), source });
-    if file.version != format::VERSION {
+    if !matches!(file.version, format::VERSION | format::VERSION_50) {
         return refuse(HeaderError::Version(file.version));
     }
     let bytes = read_part(env, file, SEGMENT_BYTES_MAX).await?;
@@ -185,7 +185,7 @@ pub async fn read_segment(
         Err(source) => return refuse(source),
     };
     let (id, mut replayed) = (reader.header().id, Replayed::default());
-    if id != file.id {
+    if id != file.id || reader.header().version != file.version {
         // another segment's content
         replayed.damaged_at = Some(0);
         return Ok(replayed);
@@ -244,7 +244,8 @@ mod tests {
     fn header(id: i64, ours: bool, compressed: bool) -> Header {
         let lz4 = || format::Compression::new("LZ4Compressor", Default::default()).expect("known");
         let compression = compressed.then(lz4);
-        Header { id, compression, whole: ours.then(Vec::new), length: None, bytes: 0 }
+        let whole = ours.then(Vec::new);
+        Header { version: format::VERSION, id, compression, whole, length: None, bytes: 0 }
     }
 
     #[test]

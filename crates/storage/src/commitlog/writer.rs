@@ -110,6 +110,8 @@ pub struct CommitLog {
     making: Cell<u32>,
     hook: RefCell<Option<HookGuard>>,
     tell: RefCell<Option<TellLog>>,
+    /// The versions of segments of earlier runs.
+    versions: BTreeMap<i64, i32>,
     list: SegmentList,
     archiver: Option<Archiver>,
     cdc: Option<Cdc>,
@@ -138,7 +140,8 @@ impl CommitLog {
             Some(cdc) => Some(Cdc::new(env, cdc, &options.directory, options.segment_bytes).await?),
             None => None,
         };
-        let listed = inherited.iter().map(|segment| (segment.id, segment.read)).collect();
+        let listed = inherited.iter().map(Inherited::listed).collect();
+        let versions = inherited.iter().map(|segment| (segment.id, segment.version)).collect();
         let list = SegmentList::new(&options.directory, env.shard(), listed);
         let active = Segment::create(env, &options, first_id, &[]).await?;
         list.add(env, first_id).await?;
@@ -198,6 +201,7 @@ impl CommitLog {
             making: Cell::default(),
             hook: RefCell::new(None),
             tell: RefCell::new(None),
+            versions,
             list,
             archiver,
             cdc,

@@ -352,6 +352,106 @@ fn what_cassandra_wrote_is_replayed() {
     }
 }
 
+/// A segment of version 8, of a Cassandra 5.0.9 with `storage_compatibility_mode: NONE` that was killed: the rows of the
+/// others, and in partitions 7 and 8 times beyond 2038, and deletions.
+#[test]
+fn a_segment_of_version_8_is_replayed_to_the_second() {
+    const ID: i64 = 1_795_371_086_742;
+    /// Within these seconds it was written.
+    const WRITTEN: std::ops::Range<i64> = 1_795_371_100..1_795_371_140;
+    /// `USING TTL`.
+    const TWENTY_YEARS: i64 = 630_720_000;
+    let life: Life<Vec<String>> = Box::new(move |env, mesh| {
+        Box::pin(async move {
+            make(&env, &directory()).await?;
+            let path = directory().join(format!("CommitLog-8-{ID}.log"));
+            let bytes = include_bytes!("../../testdata/commitlog/version8.log").to_vec();
+            let failed = |e| StorageError::io("cannot write", directory(), e);
+            env.write_file_atomically(&path, bytes).await.map_err(failed)?;
+            let opened = open(&env, mesh, LogSettings::default()).await?;
+            assert_eq!((opened.replay.torn.len(), opened.replay.damaged.len()), (0, 0));
+            assert_eq!(values(&opened.engine).await?, written(ROWS));
+            let mut seen = Vec::new();
+            let at = |seconds: i64| match seconds {
+                seconds if WRITTEN.contains(&seconds) => "then",
+                seconds if WRITTEN.contains(&(seconds - TWENTY_YEARS)) => "in twenty years",
+                seconds if WRITTEN.contains(&(seconds - 3600)) => "in an hour",
+                _ => "at another time",
+            };
+            for k in [7i32, 8] {
+                let key = PartitionKey::new(k.to_be_bytes());
+                let (table, all) = (table(), Slices::all(false));
+                let found = opened.engine.partition(&table, key.as_ref(), &all).await?;
+                let mut partition = found.expect("a partition");
+                let whole = partition.deletion();
+                if !whole.is_live() {
+                    let seconds = at(whole.local_deletion_time);
+                    seen.push(format!("{k} deleted {} {seconds}", whole.marked_for_delete_at));
+                }
+                while let Some(unfiltered) = partition.next().await? {
+                    let row = match unfiltered {
+                        Unfiltered::Row(row) => row,
+                        Unfiltered::Marker(marker) => {
+                            let deletion = marker.start.max(marker.end);
+                            let seconds = at(deletion.local_deletion_time);
+                            seen.push(format!("range {} {seconds}", deletion.marked_for_delete_at));
+                            continue;
+                        }
+                    };
+                    let c = row.clustering().get(0).flatten().and_then(|c| c.first_chunk::<4>());
+                    let mut text = format!("{k} {}", i32::from_be_bytes(*c.expect("a clustering")));
+                    if !row.deletion().is_live() {
+                        text += &format!(" deleted {}", at(row.deletion().local_deletion_time));
+                    }
+                    if let Some(liveness) = row.liveness() {
+                        text += &format!(" lives {}", at(liveness.expires_at));
+                    }
+                    for cell in row.cells() {
+                        let value = String::from_utf8_lossy(cell.value);
+                        text += &format!(" {value:?} {}", at(cell.local_deletion_time));
+                    }
+                    seen.push(text);
+                }
+            }
+            // it goes when what it held is flushed
+            opened.node.begin_log().await?;
+            opened.node.flush(table().id).await?;
+            while env.exists(&path).await.expect("looked at") {
+                env.sleep(Duration::from_millis(10)).await;
+            }
+            Ok(seen)
+        })
+    });
+    let seen = lives(vec![life]).remove(0).expect("replays");
+    assert_eq!(
+        seen,
+        [
+            "7 1 lives in twenty years \"until 2046\" in twenty years",
+            "7 2 \"cell alone\" in twenty years",
+            "7 3 lives in an hour \"x\" in an hour",
+            "7 4 deleted then",
+            "7 5 \"\" then",
+            "range 9 then",
+            "range 9 then",
+            "8 deleted 10 then",
+            "8 1 lives in twenty years \"after\" in twenty years",
+            "8 2 deleted then",
+        ]
+    );
+}
+
+/// Of a Cassandra 5.0.9 that was killed: the rows of the others, and then `DELETE FROM t WHERE k = 1 AND c > null`, another
+/// with `c <= null`, and a batch of an INSERT and one with `c >= null`. To each it answered WRITE_TIMEOUT, and read on as
+/// if it had not been; what it logs so, it cannot replay itself.
+#[test]
+fn a_range_from_a_null_that_cassandra_logged_deletes_nothing() {
+    let bytes = include_bytes!("../../testdata/commitlog/null-bound.log").to_vec();
+    let (values, replay) = replay(vec![(1_795_371_820_866, bytes)], false).expect("replays");
+    assert_eq!(values, written(ROWS));
+    assert_eq!(replay.applied, ROWS as u64);
+    assert!(replay.notes[0].contains(": 3 updates that delete from a null"), "{:?}", replay.notes);
+}
+
 #[test]
 fn a_torn_tail_is_tolerated_in_the_last_segment_alone() {
     for (id, bytes) in segments() {

@@ -215,7 +215,8 @@ impl CommitLog {
             gone = archived;
         }
         for id in &gone {
-            let path = self.options.directory.join(format::file_name(*id));
+            let version = self.versions.get(id).copied().unwrap_or(format::VERSION);
+            let path = self.options.directory.join(format::file_name_of(version, *id));
             if self.env.remove_file(&path).await.is_err() {
                 return;
             }
