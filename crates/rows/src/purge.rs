@@ -80,7 +80,7 @@ pub fn purge_row<'a>(
     for cell in row.cells() {
         // The deletion of a complex column is no live cell and does not expire: kept or forgotten.
         if let Some(cell) = purger.cell(cell) {
-            out.cell_in_order(cell);
+            out.cell_in_order(&cell);
         }
     }
     Some(out.finish_row(layout)).filter(|row| !row.is_empty())
