@@ -75,6 +75,13 @@ pub fn purge_row<'a>(
     if purger.strict_liveness && deletion.is_live() && liveness.is_none() {
         return None;
     }
+    // Most of what is deleted must stay: then there is nothing to copy.
+    let is_whole = liveness == row.liveness()
+        && deletion == row.deletion()
+        && row.cells().all(|cell| purger.cell(cell) == Some(cell));
+    if is_whole {
+        return Some(row);
+    }
     out.start_like(row);
     out.set_head(Head { liveness, deletion, shadowable: row.is_shadowable() });
     for cell in row.cells() {

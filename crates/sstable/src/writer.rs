@@ -339,7 +339,7 @@ fn close_block(
 }
 
 enum Map {
-    Compressed(CompressionInfo, Codec),
+    Compressed(CompressionInfo, Box<Codec>),
     Plain(ChunkChecksums),
 }
 
@@ -371,7 +371,7 @@ impl DataFile {
                     uncompressed_length: 0,
                     offsets: Vec::new(),
                 };
-                Map::Compressed(info, Codec::new(params.compressor))
+                Map::Compressed(info, Box::new(Codec::new(params.compressor)))
             }
             None => Map::Plain(ChunkChecksums::new(PLAIN_CHUNK_BYTES)),
         };
