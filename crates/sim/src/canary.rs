@@ -19,7 +19,7 @@ pub const ENGINE: &[Bug] = &[
     Bug { name: "tombstone_purged_early", seeds: 60 },
     Bug { name: "stale_cache_after_flush", seeds: 10 },
     Bug { name: "row_cache_survives_write", seeds: 10 },
-    Bug { name: "row_cache_filled_with_old", seeds: 40 },
+    Bug { name: "row_cache_filled_with_old", seeds: 200 },
     Bug { name: "row_cache_survives_truncate", seeds: 20 },
 ];
 
