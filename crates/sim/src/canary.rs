@@ -45,7 +45,7 @@ pub const IMAGES_PER_SEED: usize = 25;
 pub const WHOLE: &[Bug] = &[
     Bug { name: "paging_drops_row", seeds: 10 },
     Bug { name: "batch_torn_between_shards", seeds: 40 },
-    Bug { name: "counter_out_of_turn", seeds: 10 },
+    Bug { name: "counter_out_of_turn", seeds: 40 },
     Bug { name: "counter_clock_stands_still", seeds: 10 },
 ];
 

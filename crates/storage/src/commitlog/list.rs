@@ -213,7 +213,7 @@ impl Lists {
     pub fn missing(&self, there: &BTreeSet<i64>, foreign: Option<i64>) -> Vec<String> {
         let was_replayed = foreign.is_some_and(|id| id > self.last);
         let first = self.segments.keys().find(|id| there.contains(id)).unwrap_or(&i64::MAX);
-        let is_missing = |id: &i64| !there.contains(id) && !(was_replayed && id < first);
+        let is_missing = |id: &i64| !there.contains(id) && (id > first || !was_replayed);
         let missing = self.segments.iter().filter(|(id, _)| is_missing(id));
         missing.map(|(id, listed)| format::file_name_of(listed.version, *id)).collect()
     }
