@@ -72,6 +72,6 @@ pub struct LogSettings {
     pub archiving: Archiving,
     /// `cdc_enabled` and what goes with it.
     pub cdc: Option<CdcOptions>,
-    /// `commitlog_ignore_replay_errors`: what is damaged in the log does not end the start.
+    /// `commitlog_ignore_replay_errors`: what is damaged in the log, or gone from it, does not end the start.
     pub ignore_replay_errors: bool,
 }
