@@ -7,6 +7,7 @@ mod commitlog;
 mod cql_text;
 mod files;
 mod frames;
+mod internode;
 mod values;
 mod yaml;
 
@@ -23,6 +24,7 @@ const TARGETS: &[(&str, Target)] = &[
     ("frames", frames::frames),
     ("segments", frames::segments),
     ("messages", frames::messages),
+    ("internode", internode::internode),
     ("cql", cql_text::statement),
     ("values", values::values),
     ("json", values::json),

@@ -3,6 +3,7 @@
 use lz4_flex::block::{CompressTable, compress_into_with_table, get_maximum_output_size};
 
 /// Compresses to LZ4 blocks, with a table that is used again.
+#[derive(Default)]
 pub struct Blocks {
     table: CompressTable,
 }
@@ -10,12 +11,6 @@ pub struct Blocks {
 impl std::fmt::Debug for Blocks {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Blocks").finish_non_exhaustive()
-    }
-}
-
-impl Default for Blocks {
-    fn default() -> Self {
-        Self { table: CompressTable::default() }
     }
 }
 

@@ -129,7 +129,7 @@ mod tests {
 
     fn message(seed: u8, length: usize) -> Vec<u8> {
         // half of it compresses
-        (0..length).map(|at| if at % 2 == 0 { seed } else { (at * 31 >> 3) as u8 }).collect()
+        (0..length).map(|at| if at % 2 == 0 { seed } else { ((at * 31) >> 3) as u8 }).collect()
     }
 
     proptest! {
