@@ -10,6 +10,7 @@
 pub mod handshake;
 pub mod header;
 mod param;
+pub mod payload;
 pub mod quota;
 mod reason;
 pub mod receiver;
