@@ -30,6 +30,7 @@ public class Vectors
         System.setProperty("cassandra.config", yaml.toUri().toString());
         DatabaseDescriptor.toolInitialization();
         Wire.all();
+        Data.all();
         System.exit(0);
     }
 

@@ -2,6 +2,7 @@
 
 mod columns;
 mod command;
+mod digest;
 mod filter;
 mod limits;
 mod response;
@@ -9,6 +10,7 @@ mod rows_of;
 
 pub use columns::{ColumnFilter, Columns, Subselection};
 pub use command::{KeyRange, Position, ReadCommand, TableOf, Target};
+pub use digest::DataDigest;
 pub use filter::{Expression, Operator};
 pub use limits::{Grouping, Limits, Paging};
 pub use response::{DIGEST_BYTES, DataReader, DataWriter, ReadResponse, RepairedDigest};
