@@ -8,6 +8,7 @@ mod cql_text;
 mod files;
 mod frames;
 mod internode;
+mod payloads;
 mod values;
 mod yaml;
 
@@ -25,6 +26,7 @@ const TARGETS: &[(&str, Target)] = &[
     ("segments", frames::segments),
     ("messages", frames::messages),
     ("internode", internode::internode),
+    ("payloads", payloads::payloads),
     ("cql", cql_text::statement),
     ("values", values::values),
     ("json", values::json),

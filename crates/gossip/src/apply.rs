@@ -137,17 +137,15 @@ impl Gossiper {
 
     /// A node gave a sign of life, but is it reachable?
     fn ask_whether_up(&mut self, node: Address) {
-        let Some(peer) = self.peers.get(&node) else { return };
-        let generation = peer.state.heartbeat.generation;
-        if self.echoes.insert(node, generation) != Some(generation) {
+        if self.echoes.insert(node) {
             self.send(node, Message::Echo);
         }
     }
 
     pub(crate) fn echo_answered(&mut self, now: Now, node: Address) {
-        let Some(generation) = self.echoes.remove(&node) else { return };
-        let Some(peer) = self.peers.get_mut(&node) else { return };
-        if peer.state.heartbeat.generation != generation || peer.state.status().is_dead() {
+        let was_asked = self.echoes.remove(&node);
+        let Some(peer) = self.peers.get_mut(&node).filter(|_| was_asked) else { return };
+        if peer.state.status().is_dead() {
             return;
         }
         peer.updated = now.nanos;

@@ -196,8 +196,8 @@ pub struct Gossiper {
     pub(crate) live: BTreeSet<Address>,
     /// Those that are down, since when, in nanoseconds.
     pub(crate) unreachable: BTreeMap<Address, u64>,
-    /// Echoes that are under way, by the generation of who is to answer.
-    pub(crate) echoes: BTreeMap<Address, i32>,
+    /// Who was asked whether it is up, and has not answered.
+    pub(crate) echoes: BTreeSet<Address>,
     /// What was known before the last stop of those that were not heard of since.
     saved: BTreeMap<Address, Vec<(AppState, String)>>,
     /// Those that own tokens.
@@ -223,7 +223,7 @@ impl Gossiper {
             peers: BTreeMap::new(),
             live: BTreeSet::new(),
             unreachable: BTreeMap::new(),
-            echoes: BTreeMap::new(),
+            echoes: BTreeSet::new(),
             saved: BTreeMap::new(),
             members: BTreeSet::new(),
             quarantine: BTreeMap::new(),

@@ -121,6 +121,10 @@ fn what_is_not_known_is_incompatible_schema() {
     let column = parse(&other).unwrap_err();
     assert!(matches!(&column, PayloadError::UnknownColumn(name) if name == "Q"), "{column}");
     assert_eq!(column.reason(), FailureReason::IncompatibleSchema);
+    // a slice that starts at an end
+    let slice = vectors("5.0.9", "read").into_iter().find(|words| words[0] == "1").expect("it")[2];
+    let slice = slice.replacen("010001000161", "060001000161", 1);
+    assert!(matches!(parse(&hex(&slice)), Err(PayloadError::Kind { number: 6, .. })));
     let mut thrift = bytes.clone();
     thrift[1] = 2;
     assert!(matches!(parse(&thrift), Err(PayloadError::Kind { .. })));
@@ -215,9 +219,10 @@ fn answers_out_of_order_are_refused() {
             other => panic!("{other:?}"),
         }
     };
-    // row 'b' becomes one behind what follows; the end of the range a start
+    // row 'b' becomes one behind what follows; the end of the range a start, its start an end
     assert_eq!(problem("000162", "00017b"), Problem::Order);
     assert_eq!(problem("0200000100016d", "0201000100016d"), Problem::Unbalanced);
+    assert_eq!(problem("02010001000163", "02000001000163"), Problem::Unbalanced);
 }
 
 #[test]

@@ -19,6 +19,7 @@ const TARGETS: &[(&str, u64)] = &[
     ("segments", 4),
     ("messages", 4),
     ("internode", 4),
+    ("payloads", 4),
     ("cql", 8),
     ("values", 4),
     ("json", 4),
