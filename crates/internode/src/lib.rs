@@ -5,10 +5,16 @@
 //! them into the connection's output, a [`Receiver`] finds them in the other side's input. A message is a [`Header`] and a
 //! payload, whose form its [`Verb`] says; answers travel on a connection that the other side opened, with the id of what
 //! they answer.
+//!
+//! An [`Incoming`] and an [`Outgoing`] are the two sides of a connection, with what waits to be sent and how much may;
+//! [`Callbacks`] are the requests that wait for answers.
 #![forbid(unsafe_code)]
 
+mod callbacks;
 pub mod handshake;
 pub mod header;
+mod incoming;
+mod outgoing;
 mod param;
 pub mod payload;
 pub mod quota;
@@ -17,8 +23,11 @@ pub mod receiver;
 mod sender;
 mod verb;
 
+pub use callbacks::Callbacks;
 pub use handshake::{Accept, Connection, Framing, HandshakeError, Initiate, Versions};
 pub use header::{Envelope, Flags, Header, HeaderError};
+pub use incoming::{Accepted, Arrival, Incoming};
+pub use outgoing::{Gone, Outgoing, QueueError, Queued};
 pub use param::{Param, ParamError, Params, TraceType};
 pub use quota::{Lease, Quota, Shortage};
 pub use reason::FailureReason;
