@@ -1,5 +1,6 @@
 //! The engine alone, in a simulated world.
 
+mod compaction;
 mod flush;
 mod truncation;
 
