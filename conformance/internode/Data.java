@@ -22,12 +22,14 @@ import org.apache.cassandra.db.PartitionRangeReadCommand;
 import org.apache.cassandra.db.ReadCommand;
 import org.apache.cassandra.db.ReadQuery;
 import org.apache.cassandra.db.ReadResponse;
+import org.apache.cassandra.db.RegularAndStaticColumns;
 import org.apache.cassandra.db.SinglePartitionReadCommand;
 import org.apache.cassandra.db.SinglePartitionReadQuery;
 import org.apache.cassandra.db.SnapshotCommand;
 import org.apache.cassandra.db.TruncateRequest;
 import org.apache.cassandra.db.TruncateResponse;
 import org.apache.cassandra.db.Clustering;
+import org.apache.cassandra.db.filter.ColumnFilter;
 import org.apache.cassandra.db.marshal.UTF8Type;
 import org.apache.cassandra.db.partitions.PartitionUpdate;
 import org.apache.cassandra.db.partitions.SingletonUnfilteredPartitionIterator;
@@ -132,6 +134,7 @@ class Data
                     response(n, table, data.getKey(), data.getValue(), (SinglePartitionReadCommand) command);
         }
         paging();
+        only();
         writes();
     }
 
@@ -142,6 +145,24 @@ class Data
         if (query instanceof SinglePartitionReadQuery.Group)
             return (ReadCommand) ((SinglePartitionReadQuery.Group<?>) query).queries.get(0);
         return (ReadCommand) query;
+    }
+
+    /** Reads of a few columns that fetch nothing else, as those of conditions do. */
+    static void only() throws Exception
+    {
+        TableMetadata t = METADATA.get("t");
+        SinglePartitionReadCommand all = (SinglePartitionReadCommand) command("SELECT * FROM ks.t WHERE k = 1");
+        for (String[] names : new String[][] { { "v" }, { "v", "m", "s" } })
+        {
+            RegularAndStaticColumns.Builder columns = RegularAndStaticColumns.builder();
+            for (String name : names)
+                columns.add(t.getColumn(ByteBufferUtil.bytes(name)));
+            SinglePartitionReadCommand command = SinglePartitionReadCommand.create(t, NOW, all.partitionKey(), ColumnFilter.selection(columns.build()), all.clusteringIndexFilter());
+            String n = "only-" + names.length;
+            Vectors.line("read", n + " t " + hex(ReadCommand.serializer, command));
+            for (Map.Entry<String, PartitionUpdate> data : data("t").entrySet())
+                response(n, "t", data.getKey(), data.getValue(), command);
+        }
     }
 
     static void paging() throws Exception
@@ -218,7 +239,7 @@ class Data
     }
 
     /** The whole answer with data, and the digest of the same. */
-    static void response(int n, String table, String name, PartitionUpdate data, SinglePartitionReadCommand command) throws Exception
+    static void response(Object n, String table, String name, PartitionUpdate data, SinglePartitionReadCommand command) throws Exception
     {
         ReadResponse full = ReadResponse.createRemoteDataResponse(new SingletonUnfilteredPartitionIterator(
             command.clusteringIndexFilter().getUnfilteredRowIterator(command.columnFilter(), data)), ByteBufferUtil.EMPTY_BYTE_BUFFER, true, command, Wire.VERSION);
