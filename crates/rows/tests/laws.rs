@@ -200,7 +200,8 @@ proptest! {
             match unfiltered {
                 Unfiltered::Row(row) => {
                     prop_assert!(!row.is_empty());
-                    rows_left.insert(row.clustering().as_packed().to_vec(), Remains::of(row));
+                    rows_left
+.insert(row.clustering().as_packed().to_vec(), Remains::of_updates(row));
                 }
                 Unfiltered::Marker(marker) => {
                     prop_assert_eq!(marker.closes(false), open);
@@ -239,7 +240,7 @@ proptest! {
             .collect();
         let mut builder = RowBuilder::new();
         let versions = updates.iter().filter_map(|update| update.static_row());
-        let found = merge_versions(&layout, versions, partition, &mut builder).map(Remains::of);
+        let found = merge_versions(&layout, versions, partition, &mut builder).map(Remains::of_updates);
         let expected = Some(remains(&statics, partition)).filter(|remains| !remains.is_empty());
         prop_assert_eq!(found, expected);
     }
@@ -357,7 +358,14 @@ proptest! {
         };
         let (of_row, of_version) = (update(of_row), update(of_version));
         prop_assume!(of_row.rows.get(0).is_some() && of_version.rows.get(0).is_some());
-        let (row, version) = (of_row.rows.get(0).unwrap(), of_version.rows.get(0).unwrap());
+        // as reads have them: in an update the deletion of a column may stand beside the row's of the same time
+        let as_read = |update: &PartitionUpdate| {
+            let (row, mut out) = (update.rows.get(0).unwrap(), RowBuilder::new());
+            let merged = merge_rows(&layout, row, row, Deletion::LIVE, &mut out);
+            merged.expect("not empty").as_packed().to_vec()
+        };
+        let (row, version) = (as_read(&of_row), as_read(&of_version));
+        let (row, version) = (RowRef::from_packed(&row), RowRef::from_packed(&version));
         let (mut kept, mut out, mut again) = (RowBuilder::new(), RowBuilder::new(), RowBuilder::new());
         let all = merge_rows(&layout, row, version, Deletion::LIVE, &mut out);
         let left = without_shadowed(&layout, row, version, &mut kept);

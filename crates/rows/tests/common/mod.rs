@@ -265,6 +265,17 @@ impl Remains {
         }
     }
 
+    /// Without the deletion of a column at the time of the row's, which an update keeps and a merge of updates does not:
+    /// it deletes nothing more.
+    pub fn of_updates(row: RowRef<'_>) -> Self {
+        let mut remains = Self::of(row);
+        let deletion = row.deletion();
+        let says_more =
+            |cell: &CellRef<'_>| !cell.is_complex_deletion() || cell.as_deletion() != deletion;
+        remains.cells = row.cells().filter(says_more).map(CellFact::of).collect();
+        remains
+    }
+
     pub fn is_empty(&self) -> bool {
         self.liveness.is_none() && self.deletion.is_live() && self.cells.is_empty()
     }
