@@ -1,20 +1,23 @@
 //! The engine alone, in a simulated world.
 
+#[path = "../common/mod.rs"]
+mod common;
 mod flush;
 mod truncation;
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
 use std::rc::Rc;
 use std::sync::Arc;
 
 use env::{Class, Env, Mesh};
 use rows::{CellRef, Clustering, Liveness, Mutation, RowBuilder, UpdateBuilder};
 use schema::{ColumnKind, Keyspace, Replication, Schema, Table, TableId};
-use storage::commitlog::{Position, SyncMode};
+use storage::commitlog::Position;
 use storage::shards::{Job, Shards};
-use storage::{Engine, FlushCompression, Node, Options, PartitionKey, Slices, StorageError};
+use storage::{Engine, Node, Options, PartitionKey, Slices, StorageError};
 use types::CqlType;
+
+use common::options;
 
 const SHARDS: usize = 2;
 
@@ -82,30 +85,6 @@ async fn is_there(engine: &Rc<Engine>, table: &Arc<Table>, key: i32) -> Result<b
         }
     };
     engine.shards().call_async(owner, Class::Statement, read).await?
-}
-
-/// Options of an engine with small files.
-fn options() -> Options {
-    Options {
-        data_directories: vec![PathBuf::from("/data")],
-        disk: storage::DiskSettings::default(),
-        commitlog_directory: PathBuf::from("/commitlog"),
-        sync: SyncMode::Batch,
-        segment_bytes: 16 << 10,
-        log: storage::LogSettings::default(),
-        commitlog_bytes: 16 << 20,
-        memtable_bytes: 16 << 20,
-        cleanup_threshold: 0.5,
-        column_index_bytes: 4 << 10,
-        chunk_cache_bytes: 64 << 10,
-        key_cache_bytes: 16 << 10,
-        row_cache_bytes: 16 << 10,
-        incremental_backups: false,
-        flush_compression: FlushCompression::Fast,
-        uuid_identifiers: false,
-        concurrent_compactors: 2,
-        compaction_bytes_per_second: 0,
-    }
 }
 
 /// A shard's engine, which serves the others; on the first one with the node's part, the log under way.
