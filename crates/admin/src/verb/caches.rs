@@ -32,11 +32,7 @@ pub(super) fn set_capacity(args: &mut Args) -> Result<Verb, VerbError> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    fn parse(line: &str) -> Result<Verb, VerbError> {
-        let words: Vec<String> = line.split_whitespace().map(str::to_owned).collect();
-        Verb::parse(&words)
-    }
+    use crate::verb::parse;
 
     #[test]
     fn capacities_are_three_numbers() {

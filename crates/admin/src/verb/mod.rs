@@ -537,16 +537,18 @@ fn set_timeout(args: &[String]) -> Result<Verb, VerbError> {
     Ok(Verb::SetTimeout { timeout, millis })
 }
 
+/// The verb of a command line.
+#[cfg(test)]
+fn parse(line: &str) -> Result<Verb, VerbError> {
+    let words: Vec<String> = line.split_whitespace().map(str::to_owned).collect();
+    Verb::parse(&words)
+}
+
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
 
     use super::*;
-
-    fn parse(line: &str) -> Result<Verb, VerbError> {
-        let words: Vec<String> = line.split_whitespace().map(str::to_owned).collect();
-        Verb::parse(&words)
-    }
 
     /// What the line prints, with its exit code.
     fn refused(line: &str) -> (u8, String) {
