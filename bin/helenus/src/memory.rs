@@ -1,6 +1,6 @@
 //! What of the node's memory goes where: one budget, and the named limits that share it.
 
-use config::{Config, MEMORY_BUDGET};
+use config::Config;
 
 const MIB: u64 = 1 << 20;
 /// `key_cache_size` where the configuration does not say: a 20th of the budget, and no more than this (Cassandra's).
@@ -32,7 +32,7 @@ pub struct Memory {
 impl Memory {
     /// As configured.
     pub fn of(config: &Config) -> Self {
-        let budget = config.memory_budget.unwrap_or(MEMORY_BUDGET);
+        let budget = config.memory();
         let transport = &config.native_transport;
         Self {
             budget,

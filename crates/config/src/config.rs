@@ -26,7 +26,7 @@ seed_provider: { class_name: SimpleSeedProvider, parameters: { seeds: '127.0.0.1
 ";
 
 /// The memory that a node takes where `memory_budget` is not set: small enough for a laptop.
-pub const MEMORY_BUDGET: u64 = 1 << 30;
+const MEMORY_BUDGET: u64 = 1 << 30;
 
 const SYNC: &str = "commitlog_sync";
 const SYNC_PERIOD: &str = "commitlog_sync_period";
@@ -374,7 +374,7 @@ pub struct Config {
 
     /// `shards`; `None`: one a core.
     pub shards: Option<u32>,
-    /// `memory_budget`, in bytes; `None`: [`MEMORY_BUDGET`].
+    /// `memory_budget`, in bytes; see [`Self::memory`].
     pub memory_budget: Option<u64>,
     /// `io_depth`.
     pub io_depth: u32,
@@ -516,6 +516,11 @@ impl Config {
     /// `None` is that table's null.
     pub fn entries(&self) -> Vec<(String, Option<String>)> {
         crate::settings::entries(self)
+    /// The memory that the node takes, in bytes: `memory_budget`, or 1 GiB.
+    pub fn memory(&self) -> u64 {
+        self.memory_budget.unwrap_or(MEMORY_BUDGET)
+    }
+
     }
 
     fn build(index: &Index, values: Values) -> Result<Self> {
