@@ -21,6 +21,7 @@ pub fn options() -> Options {
         chunk_cache_bytes: 64 << 10,
         key_cache_bytes: 16 << 10,
         row_cache_bytes: 16 << 10,
+        counter_cache_bytes: 64 << 10,
         concurrent_compactors: 2,
         compaction_bytes_per_second: 0,
         incremental_backups: false,

@@ -2,6 +2,7 @@
 
 #[path = "../common/mod.rs"]
 mod common;
+mod counters;
 mod flush;
 mod truncation;
 
@@ -21,16 +22,21 @@ use common::options;
 
 const SHARDS: usize = 2;
 
-/// One of two tables.
+/// One of two tables; the third is of counters.
 fn table(number: u8) -> Arc<Table> {
-    let builder = Table::builder("ks", format!("t{number}"), TableId([number + 1; 16]))
-        .column("k", CqlType::Int, ColumnKind::PartitionKey)
-        .column("v", CqlType::Blob, ColumnKind::Regular);
+    let mut builder = Table::builder("ks", format!("t{number}"), TableId([number + 1; 16]));
+    builder.flags.counter = number == 2;
+    let value = if number == 2 { CqlType::Counter } else { CqlType::Blob };
+    let builder = builder.column("k", CqlType::Int, ColumnKind::PartitionKey).column(
+        "v",
+        value,
+        ColumnKind::Regular,
+    );
     Arc::new(builder.build())
 }
 
 fn schema() -> Arc<Schema> {
-    let tables = (0..2).map(|number| (format!("t{number}"), table(number))).collect();
+    let tables = (0..3).map(|number| (format!("t{number}"), table(number))).collect();
     let keyspace = Keyspace {
         name: "ks".into(),
         durable_writes: true,
@@ -118,7 +124,7 @@ async fn start(
     }
     let node = engine.become_first();
     node.set_schema(&schema()).await?;
-    node.open_tables(&[table(0), table(1)]).await?;
+    node.open_tables(&[table(0), table(1), table(2)]).await?;
     node.replay(&|_| true, truncated).await?;
     node.begin_log().await?;
     Ok((engine, Some(node)))
