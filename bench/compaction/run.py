@@ -127,8 +127,13 @@ class Bench:
 
     def data(self, table):
         """The bytes of data of each SSTable of a table."""
-        files = glob.glob(f'{self.args.data}/bench/{table}-*/*-Data.db')
-        return {file: os.path.getsize(file) for file in files}
+        sizes = {}
+        for file in glob.glob(f'{self.args.data}/bench/{table}-*/*-Data.db'):
+            try:
+                sizes[file] = os.path.getsize(file)
+            except FileNotFoundError:
+                pass  # compacted away, and just removed
+        return sizes
 
     def step(self, read, table, *words):
         """Lets nodetool do something: MiB of data (of what is there before if it is read, else of what is new), seconds, seconds of CPU."""

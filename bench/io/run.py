@@ -1,6 +1,6 @@
 """Half reads, half updates on one server beside flushes and compactions, on a time axis; or the figures of such runs.
 
-    run.py measure NAME HOST PORT PID DATA OUT.json [--rows N] [--seconds N] [--threads N] [--log FILE] [--nodetool PATH] [--echo FILE]
+    run.py measure NAME HOST PORT PID DATA OUT.json [--rows N] [--seconds N] [--threads N] [--rate N] [--log FILE] [--nodetool PATH] [--echo FILE]
     run.py report OUT.json [OUT.json]
 
 `measure` loads rows of 1 KB, then lets YCSB read and update whole rows for some time. Every tenth of a second it notes what the process
@@ -98,6 +98,8 @@ def ycsb(mode, args, properties):
     classpath = os.path.join(BUILT, 'classes') + ':' + os.path.join(BUILT, 'lib', '*')
     command = ['java', '-Xmx1g', '-XX:+UseSerialGC', '-cp', classpath, 'site.ycsb.Client', mode, '-db', 'helenus.CqlClient',
                '-threads', str(args.threads)]
+    if mode == '-t' and args.rate:
+        command += ['-target', str(args.rate)]
     properties = dict(properties, workload='site.ycsb.workloads.CoreWorkload', host=args.host, port=args.port, recordcount=args.rows)
     for key, val in properties.items():
         command += ['-p', f'{key}={val}']
@@ -298,6 +300,7 @@ def main():
     m.add_argument('--rows', type=int, default=200000)
     m.add_argument('--seconds', type=int, default=120)
     m.add_argument('--threads', type=int, default=32)
+    m.add_argument('--rate', type=int, default=0)
     m.add_argument('--log')
     m.add_argument('--nodetool')
     m.add_argument('--echo')

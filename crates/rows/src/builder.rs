@@ -5,7 +5,7 @@ use crate::clustering::ClusteringRef;
 use crate::layout::Layout;
 use crate::packed::{put_bytes, tail};
 use crate::reconcile::reconcile;
-use crate::row::{Head, RowRef, STATIC, mortality};
+use crate::row::{Head, RowRef, STATIC, cell_flags};
 use crate::time::{Deletion, Liveness, NO_TIMESTAMP};
 use std::cmp::Ordering;
 
@@ -110,7 +110,7 @@ impl RowBuilder {
             return;
         }
         self.unsorted |= self.last_column == Some(column);
-        self.put(CellRef::complex_deletion(column, deletion));
+        self.put(&CellRef::complex_deletion(column, deletion));
         self.complex = Some(deletion.marked_for_delete_at);
     }
 
@@ -132,12 +132,12 @@ impl RowBuilder {
             }
         }
         self.complex = None;
-        self.put(cell);
+        self.put(&cell);
     }
 
     /// Adds a cell, or the deletion of a complex column, that is known to come after all before it.
     #[inline]
-    pub(crate) fn cell_in_order(&mut self, cell: CellRef<'_>) {
+    pub(crate) fn cell_in_order(&mut self, cell: &CellRef<'_>) {
         if !cell.is_complex_deletion() && self.is_deleted(cell.timestamp) {
             return;
         }
@@ -154,13 +154,13 @@ impl RowBuilder {
     }
 
     #[inline]
-    fn put(&mut self, cell: CellRef<'_>) {
+    fn put(&mut self, cell: &CellRef<'_>) {
         if self.cells_at == 0 {
             self.put_head();
         }
         self.unsorted |= self.last_column.is_some_and(|last| last > cell.column);
         self.last_column = Some(cell.column);
-        self.cell_flags |= mortality(cell.kind);
+        self.cell_flags |= cell_flags(cell.kind);
         cell.pack(self.head.liveness.as_ref(), &mut self.buf);
     }
 
@@ -217,7 +217,7 @@ impl RowBuilder {
                     deletion.filter(|d| d.column == cell.column && d.timestamp >= cell.timestamp);
                 deletion = newer.or(Some(cell));
                 if !next_of_column.is_some_and(|next| next.is_complex_deletion()) {
-                    self.cell_flags |= mortality(cell.kind);
+                    self.cell_flags |= cell_flags(cell.kind);
                     deletion.unwrap_or(cell).pack(liveness.as_ref(), &mut self.scratch);
                 }
                 continue;
@@ -231,7 +231,7 @@ impl RowBuilder {
             let shadowed =
                 deletion.is_some_and(|d| d.column == cell.column && cell.timestamp < d.timestamp);
             if !shadowed {
-                self.cell_flags |= mortality(cell.kind);
+                self.cell_flags |= cell_flags(cell.kind);
                 cell.pack(liveness.as_ref(), &mut self.scratch);
             }
         }

@@ -18,18 +18,19 @@ const SAME_TIMESTAMP: u8 = 0x20;
 /// Time to live and expiration are those of the row's liveness.
 const SAME_EXPIRY: u8 = 0x40;
 
-/// What a [`CellRef`] is.
+/// What a [`CellRef`] is. As a number it is its flag in the packed form.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
 pub enum CellKind {
     /// A value for good.
-    Live,
+    Live = 0,
     /// A value until its local deletion time.
-    Expiring,
+    Expiring = EXPIRING,
     /// The deletion of one cell.
-    Tombstone,
+    Tombstone = TOMBSTONE,
     /// Not a cell: the deletion of a whole complex column, before the cells that survive it. Its
     /// timestamp is the deletion's `marked_for_delete_at`.
-    ComplexDeletion,
+    ComplexDeletion = COMPLEX_DELETION,
 }
 
 /// A cell of a row. Borrowed.
@@ -105,6 +106,7 @@ impl<'a> CellRef<'a> {
 
     /// A cell from what a codec read: the kind follows from time to live and local deletion time, as
     /// in Cassandra.
+    #[inline(always)]
     pub(crate) fn from_parts(
         column: u16,
         path: Option<&'a [u8]>,
@@ -160,12 +162,7 @@ impl<'a> CellRef<'a> {
     /// Appends the packed form, relative to the liveness of its row.
     #[inline]
     pub(crate) fn pack(&self, liveness: Option<&Liveness>, out: &mut Vec<u8>) {
-        let mut flags = match self.kind {
-            CellKind::Live => 0,
-            CellKind::Expiring => EXPIRING,
-            CellKind::Tombstone => TOMBSTONE,
-            CellKind::ComplexDeletion => COMPLEX_DELETION,
-        };
+        let mut flags = self.kind as u8;
         if let Some(liveness) = liveness {
             if liveness.timestamp == self.timestamp {
                 flags |= SAME_TIMESTAMP;

@@ -127,6 +127,15 @@ impl Clustering {
     pub fn as_ref(&self) -> ClusteringRef<'_> {
         ClusteringRef { bytes: &self.bytes }
     }
+
+    /// Makes it another, in place if that has as many bytes.
+    fn set(&mut self, other: ClusteringRef<'_>) {
+        if self.bytes.len() == other.bytes.len() {
+            self.bytes.copy_from_slice(other.bytes);
+        } else {
+            self.bytes = other.bytes.into();
+        }
+    }
 }
 
 impl<'a> From<&'a Clustering> for ClusteringRef<'a> {
@@ -362,5 +371,11 @@ impl Bound {
     /// A view of it.
     pub fn as_ref(&self) -> BoundRef<'_> {
         BoundRef { kind: self.kind, values: self.values.as_ref() }
+    }
+
+    /// Makes it another, in place if that has as many bytes.
+    pub fn set(&mut self, other: BoundRef<'_>) {
+        self.kind = other.kind;
+        self.values.set(other.values);
     }
 }

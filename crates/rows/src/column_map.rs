@@ -82,7 +82,7 @@ impl ColumnMap {
         out.set_head(Head::of(row));
         // Both layouts order columns alike, so what was in order stays so.
         for cell in row.cells().filter_map(|cell| self.cell(row.is_static(), cell)) {
-            out.cell_in_order(cell);
+            out.cell_in_order(&cell);
         }
         Some(out.finish_row(to)).filter(|row| !row.is_empty())
     }

@@ -2,7 +2,7 @@
 
 use crate::cell::CellRef;
 use crate::clustering::{BoundKind, BoundRef, ClusteringRef};
-use crate::layout::{ClusteringColumn, Layout, Traits};
+use crate::layout::{ClusteringColumn, Layout};
 use std::cmp::Ordering;
 
 #[inline]
@@ -74,9 +74,9 @@ impl Layout {
         b: &CellRef<'_>,
     ) -> Ordering {
         match (a.path, b.path) {
-            (Some(left), Some(right)) => match self.traits(is_static, a.column) {
-                Some(Traits { path_type: Some(ty), .. }) => ty.compare(left, right),
-                _ => left.cmp(right),
+            (Some(left), Some(right)) => match self.path_type(is_static, a.column) {
+                Some(ty) => ty.compare(left, right),
+                None => left.cmp(right),
             },
             (a, b) => a.is_some().cmp(&b.is_some()),
         }

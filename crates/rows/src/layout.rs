@@ -128,6 +128,12 @@ impl Layout {
         let traits = if is_static { &self.static_traits } else { &self.regular_traits };
         traits.get(usize::from(column))
     }
+
+    /// The type as which the paths of a column's cells compare; `None` if it is simple.
+    #[inline]
+    pub(crate) fn path_type(&self, is_static: bool, column: u16) -> Option<&CqlType> {
+        self.traits(is_static, column)?.path_type.as_ref()
+    }
 }
 
 impl Traits {

@@ -4,7 +4,7 @@ use crate::builder::RowBuilder;
 use crate::cell::{CellRef, Cells};
 use crate::counter;
 use crate::layout::Layout;
-use crate::reconcile::reconcile;
+use crate::reconcile::{precedence, reconcile};
 use crate::row::{Head, RowRef};
 use crate::time::Deletion;
 use std::borrow::Cow;
@@ -85,7 +85,7 @@ pub fn filter_row<'a>(
     out.start_like(row);
     out.set_head(Head { liveness, deletion: Deletion::LIVE, ..Head::of(row) });
     for cell in row.cells().filter(keeps) {
-        out.cell_in_order(cell);
+        out.cell_in_order(&cell);
     }
     Some(out.finish_row(layout)).filter(|row| !row.is_empty())
 }
@@ -109,15 +109,22 @@ struct Cursor<'a> {
     row: Option<RowRef<'a>>,
     cells: Cells<'a>,
     head: Option<CellRef<'a>>,
+    /// Is its head a version of the cell that is being settled?
+    is_version: bool,
 }
 
 impl<'a> Cursor<'a> {
-    const EMPTY: Self = Self { row: None, cells: Cells { rest: &[], liveness: None }, head: None };
+    const EMPTY: Self = Self {
+        row: None,
+        cells: Cells { rest: &[], liveness: None },
+        head: None,
+        is_version: false,
+    };
 
     fn new(row: RowRef<'a>) -> Self {
         let mut cells = row.cells();
         let head = cells.next();
-        Self { row: Some(row), cells, head }
+        Self { row: Some(row), cells, head, is_version: false }
     }
 
     #[inline]
@@ -182,17 +189,53 @@ fn merge_heads(cursors: &[Cursor<'_>], active: Deletion) -> Head {
 
 #[inline]
 fn merge_simple(column: u16, cursors: &mut [Cursor<'_>], active: Deletion, out: &mut RowBuilder) {
-    let mut winner: Option<CellRef<'_>> = None;
-    for cursor in cursors {
-        if let Some(cell) = cursor.take_if(|cell| cell.column == column)
-            && !active.deletes(cell.timestamp)
-        {
-            winner = Some(winner.map_or(cell, |winner| reconcile(winner, cell)));
+    settle(cursors, column, active, out, |_, _| Ordering::Equal);
+}
+
+/// Hands on the strongest version of the cell that comes first by `order` among the heads of a column, unless it is deleted,
+/// and moves its versions on; false if there is none. The strongest is the latest: where it is deleted, all versions are.
+#[inline]
+fn settle(
+    cursors: &mut [Cursor<'_>],
+    column: u16,
+    active: Deletion,
+    out: &mut RowBuilder,
+    order: impl Fn(&[u8], &[u8]) -> Ordering,
+) -> bool {
+    let mut first: Option<&[u8]> = None;
+    let (mut begin, mut winner) = (0, 0);
+    for at in 0..cursors.len() {
+        let (before, rest) = cursors.split_at_mut(at);
+        let Some(cursor) = rest.first_mut() else { break };
+        cursor.is_version = false;
+        let Some(cell) = cursor.head.as_ref().filter(|cell| cell.column == column) else {
+            continue;
+        };
+        let path = cell.path.unwrap_or_default();
+        match first.map_or(Ordering::Less, |first| order(path, first)) {
+            Ordering::Greater => continue,
+            Ordering::Less => (first, begin, winner) = (Some(path), at, at),
+            Ordering::Equal => {
+                let best = before.get(winner).and_then(|best| best.head.as_ref());
+                if best.is_none_or(|best| precedence(best, cell).is_lt()) {
+                    winner = at;
+                }
+            }
         }
+        cursor.is_version = true;
     }
-    if let Some(winner) = winner {
-        out.cell_in_order(winner);
+    if first.is_none() {
+        return false;
     }
+    if let Some(cell) = cursors.get(winner).and_then(|winner| winner.head.as_ref())
+        && !active.deletes(cell.timestamp)
+    {
+        out.cell_in_order(cell);
+    }
+    for cursor in cursors.iter_mut().skip(begin).filter(|cursor| cursor.is_version) {
+        cursor.head = cursor.cells.next();
+    }
+    true
 }
 
 /// A counter's versions add up, whatever their timestamps; but a tombstone ends it (`Cells.resolveCounter`).
@@ -218,15 +261,15 @@ fn merge_counter(column: u16, cursors: &mut [Cursor<'_>], active: Deletion, out:
         });
     }
     if let Some((winner, value)) = winner {
-        out.cell_in_order(CellRef { value: &value, ..winner });
+        out.cell_in_order(&CellRef { value: &value, ..winner });
     }
 }
 
-fn merge_complex<'a>(
+fn merge_complex(
     layout: &Layout,
     is_static: bool,
     column: u16,
-    cursors: &mut [Cursor<'a>],
+    cursors: &mut [Cursor<'_>],
     active: Deletion,
     out: &mut RowBuilder,
 ) {
@@ -239,36 +282,10 @@ fn merge_complex<'a>(
     }
     let mut active = active;
     if complex.supersedes(&active) {
-        out.cell_in_order(CellRef::complex_deletion(column, complex));
+        out.cell_in_order(&CellRef::complex_deletion(column, complex));
         active = complex;
     }
-    while let Some(first) = first_of(layout, is_static, column, cursors) {
-        let mut winner: Option<CellRef<'a>> = None;
-        for cursor in &mut *cursors {
-            let same = |cell: &CellRef<'_>| {
-                cell.column == column
-                    && layout.compare_paths(is_static, cell, &first) == Ordering::Equal
-            };
-            while let Some(cell) = cursor.take_if(same) {
-                if !active.deletes(cell.timestamp) {
-                    winner = Some(winner.map_or(cell, |winner| reconcile(winner, cell)));
-                }
-            }
-        }
-        if let Some(winner) = winner {
-            out.cell_in_order(winner);
-        }
-    }
-}
-
-/// The cell of the column that comes first by its path.
-#[inline]
-fn first_of<'a>(
-    layout: &Layout,
-    is_static: bool,
-    column: u16,
-    cursors: &[Cursor<'a>],
-) -> Option<CellRef<'a>> {
-    let heads = cursors.iter().filter_map(|cursor| cursor.head);
-    heads.filter(|cell| cell.column == column).min_by(|a, b| layout.compare_paths(is_static, a, b))
+    let path_type = layout.path_type(is_static, column);
+    let order = |a: &[u8], b: &[u8]| path_type.map_or_else(|| a.cmp(b), |ty| ty.compare(a, b));
+    while settle(cursors, column, active, out, order) {}
 }

@@ -75,12 +75,19 @@ pub fn purge_row<'a>(
     if purger.strict_liveness && deletion.is_live() && liveness.is_none() {
         return None;
     }
+    // Most of what is deleted must stay: then there is nothing to copy.
+    let is_whole = liveness == row.liveness()
+        && deletion == row.deletion()
+        && row.cells().all(|cell| purger.cell(cell) == Some(cell));
+    if is_whole {
+        return Some(row);
+    }
     out.start_like(row);
     out.set_head(Head { liveness, deletion, shadowable: row.is_shadowable() });
     for cell in row.cells() {
         // The deletion of a complex column is no live cell and does not expire: kept or forgotten.
         if let Some(cell) = purger.cell(cell) {
-            out.cell_in_order(cell);
+            out.cell_in_order(&cell);
         }
     }
     Some(out.finish_row(layout)).filter(|row| !row.is_empty())

@@ -19,6 +19,8 @@ const HAS_DELETION: u8 = 0x08;
 const SHADOWABLE: u8 = 0x10;
 /// Some cell is not [`CellKind::Live`]: others need not be looked at to know that nothing expired.
 const MORTAL: u8 = 0x20;
+/// Some cell is a [`CellKind::ComplexDeletion`].
+const HAS_COMPLEX_DELETION: u8 = 0x40;
 /// Set on a packed marker, which shares the first byte with rows.
 pub(crate) const MARKER: u8 = 0x80;
 
@@ -145,12 +147,21 @@ impl<'a> RowRef<'a> {
     pub fn is_mortal(&self) -> bool {
         self.flags() & MORTAL != 0
     }
+
+    /// Is any complex column deleted as a whole?
+    pub(crate) fn has_complex_deletion(&self) -> bool {
+        self.flags() & HAS_COMPLEX_DELETION != 0
+    }
 }
 
-/// The flag that a cell of some kind sets in the first byte of its row.
+/// The flags that a cell of some kind sets in the first byte of its row.
 #[inline]
-pub(crate) fn mortality(kind: CellKind) -> u8 {
-    if kind == CellKind::Live { 0 } else { MORTAL }
+pub(crate) fn cell_flags(kind: CellKind) -> u8 {
+    match kind {
+        CellKind::Live => 0,
+        CellKind::ComplexDeletion => MORTAL | HAS_COMPLEX_DELETION,
+        CellKind::Expiring | CellKind::Tombstone => MORTAL,
+    }
 }
 
 impl fmt::Debug for RowRef<'_> {

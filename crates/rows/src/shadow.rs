@@ -48,7 +48,7 @@ pub fn without_shadowed<'a>(
         let (column, deletion) = deleted;
         let of_column = column == Some(cell.column) && !cell.is_complex_deletion();
         if stays && !(of_column && deletion.deletes(cell.timestamp)) {
-            out.cell_in_order(cell);
+            out.cell_in_order(&cell);
         }
     }
     Some(out.finish_row(layout)).filter(|row| !row.is_empty())

@@ -4,8 +4,8 @@
 use std::cmp::Ordering;
 
 use rows::{
-    Bound, BoundKind, BoundRef, CellKind, Deletion, Layout, MarkerRef, NO_DELETION_TIME, RowRef,
-    compare,
+    Bound, BoundKind, BoundRef, CellKind, CellRef, Deletion, Layout, MarkerRef, NO_DELETION_TIME,
+    RowRef, compare,
 };
 
 use crate::cardinality::Sketch;
@@ -42,6 +42,8 @@ pub struct Collector {
     columns_set: i64,
     rows: i64,
     cells_of_partition: i64,
+    /// Of the row that came last, the column of the cell that came last.
+    last_column: Option<u16>,
 }
 
 impl Default for Collector {
@@ -59,6 +61,7 @@ impl Default for Collector {
             columns_set: 0,
             rows: 0,
             cells_of_partition: 0,
+            last_column: None,
         }
     }
 }
@@ -91,7 +94,7 @@ impl Collector {
         }
     }
 
-    /// A row, static or not.
+    /// A row, static or not; its cells come after it.
     pub fn row(&mut self, layout: &Layout, row: RowRef<'_>) {
         if !row.is_static() {
             self.clustering(layout, row);
@@ -102,19 +105,22 @@ impl Collector {
             self.deletion_time(liveness.expires_at);
         }
         self.deletion(row.deletion());
-        let mut last_column = None;
-        for cell in row.cells() {
-            if cell.kind == CellKind::ComplexDeletion {
-                self.deletion(cell.as_deletion());
-                continue;
-            }
-            self.columns_set += i64::from(last_column.replace(cell.column) != Some(cell.column));
-            self.cells_of_partition += 1;
-            self.timestamps.add(cell.timestamp);
-            self.ttls.add(cell.ttl);
-            self.deletion_time(cell.local_deletion_time);
-        }
         self.rows += 1;
+        self.last_column = None;
+    }
+
+    /// A cell, or the deletion of a complex column, of the row that came last.
+    #[inline]
+    pub fn cell(&mut self, cell: &CellRef<'_>) {
+        if cell.kind == CellKind::ComplexDeletion {
+            return self.deletion(cell.as_deletion());
+        }
+        let is_new = self.last_column.replace(cell.column) != Some(cell.column);
+        self.columns_set += i64::from(is_new);
+        self.cells_of_partition += 1;
+        self.timestamps.add(cell.timestamp);
+        self.ttls.add(cell.ttl);
+        self.deletion_time(cell.local_deletion_time);
     }
 
     fn clustering(&mut self, layout: &Layout, row: RowRef<'_>) {

@@ -6,6 +6,10 @@
 
 use std::collections::BTreeMap;
 
+use lz4_flex::block::{
+    CompressTable, compress_into_with_table, decompress_into, get_maximum_output_size,
+};
+
 use crate::error::{Error, Result, corrupt};
 
 const CHUNK: &str = "a compressed chunk";
@@ -112,6 +116,7 @@ fn zstd_level(options: &BTreeMap<String, String>) -> Result<i32> {
 /// A compressor with the memory that it works in, for one thread to use chunk after chunk.
 pub struct Codec {
     compressor: Compressor,
+    lz4_in: Option<CompressTable>,
     zstd_in: Option<zstd::bulk::Compressor<'static>>,
     zstd_out: Option<zstd::bulk::Decompressor<'static>>,
 }
@@ -119,7 +124,7 @@ pub struct Codec {
 impl Codec {
     /// Takes its memory when it is first used.
     pub fn new(compressor: Compressor) -> Self {
-        Self { compressor, zstd_in: None, zstd_out: None }
+        Self { compressor, lz4_in: None, zstd_in: None, zstd_out: None }
     }
 
     /// Which one.
@@ -138,7 +143,7 @@ impl Codec {
             Compressor::Lz4 => {
                 let Ok(length) = u32::try_from(chunk.len()) else { return too_large(chunk) };
                 out.extend(length.to_le_bytes());
-                lz4_flex::block::get_maximum_output_size(chunk.len())
+                get_maximum_output_size(chunk.len())
             }
             Compressor::Snappy => snap::raw::max_compress_len(chunk.len()),
             // Deflate stores what it cannot compress in blocks of up to 64 KiB, 5 bytes each.
@@ -162,7 +167,10 @@ impl Codec {
 
     fn fill(&mut self, chunk: &[u8], out: &mut [u8]) -> Option<usize> {
         match self.compressor {
-            Compressor::Lz4 => lz4_flex::block::compress_into(chunk, out).ok(),
+            Compressor::Lz4 => {
+                let table = self.lz4_in.get_or_insert_default();
+                compress_into_with_table(chunk, out, table).ok()
+            }
             Compressor::Snappy => snap::raw::Encoder::new().compress(chunk, out).ok(),
             Compressor::Deflate => {
                 let mut state = flate2::Compress::new(flate2::Compression::default(), true);
@@ -204,7 +212,7 @@ impl Codec {
                 let (length, block) = stored.split_at_checked(4)?;
                 let length = u32::from_le_bytes(length.try_into().ok()?);
                 let same = usize::try_from(length).ok()? == out.len();
-                same.then(|| lz4_flex::block::decompress_into(block, out).ok())?
+                same.then(|| decompress_into(block, out).ok())?
             }
             Compressor::Snappy => {
                 let length = snap::raw::decompress_len(stored).ok()?;

@@ -7,7 +7,7 @@
 use std::sync::Arc;
 
 use rows::codec::{EncodeError, Encoder, EncodingStats, Format, Header, write_partition_deletion};
-use rows::{Bound, Deletion, Layout, RowBuilder, RowRef, Unfiltered};
+use rows::{Bound, CellRef, Deletion, Layout, RowBuilder, RowRef, Unfiltered};
 use types::hash128;
 
 use crate::checksum::{ChunkChecksums, encode_digest};
@@ -146,10 +146,11 @@ impl Writer {
         self.collector.start_partition(key, deletion);
         if !self.options.layout.statics.is_empty() {
             let row = static_row.unwrap_or(RowRef::from_packed(&self.empty_static));
-            self.encoder.row(&self.options.layout, &self.header, row, 0, raw)?;
             if !row.is_empty() {
                 self.collector.row(&self.options.layout, row);
             }
+            let seen = |cell: &CellRef<'_>| self.collector.cell(cell);
+            self.encoder.row_seen(&self.options.layout, &self.header, row, 0, raw, seen)?;
         }
         self.blocks.clear();
         self.partition = Some(Partition {
@@ -174,18 +175,23 @@ impl Writer {
         let at = self.data.position() - partition.start;
         let previous = at - partition.previous;
         partition.previous = at;
-        self.encoder.unfiltered(layout, &self.header, unfiltered, previous, self.data.raw())?;
-        let place = unfiltered.position().to_owned();
-        match &mut partition.block {
-            Some((_, _, last)) => *last = place,
-            block @ None => *block = Some((at, place.clone(), place)),
-        }
+        let raw = self.data.raw();
         match unfiltered {
-            Unfiltered::Row(row) => self.collector.row(layout, row),
+            Unfiltered::Row(row) => {
+                self.collector.row(layout, row);
+                let seen = |cell: &CellRef<'_>| self.collector.cell(cell);
+                self.encoder.row_seen(layout, &self.header, row, previous, raw, seen)?;
+            }
             Unfiltered::Marker(marker) => {
+                self.encoder.marker(layout, &self.header, marker, previous, raw)?;
                 partition.open = marker.opens(false).unwrap_or(Deletion::LIVE);
                 self.collector.marker(layout, marker);
             }
+        }
+        let place = unfiltered.position();
+        match &mut partition.block {
+            Some((_, _, last)) => last.set(place),
+            block @ None => *block = Some((at, place.to_owned(), place.to_owned())),
         }
         let end = self.data.position() - partition.start;
         let full = |block: &(u64, Bound, Bound)| end - block.0 >= self.options.column_index_bytes;
@@ -333,7 +339,7 @@ fn close_block(
 }
 
 enum Map {
-    Compressed(CompressionInfo, Codec),
+    Compressed(CompressionInfo, Box<Codec>),
     Plain(ChunkChecksums),
 }
 
@@ -365,7 +371,7 @@ impl DataFile {
                     uncompressed_length: 0,
                     offsets: Vec::new(),
                 };
-                Map::Compressed(info, Codec::new(params.compressor))
+                Map::Compressed(info, Box::new(Codec::new(params.compressor)))
             }
             None => Map::Plain(ChunkChecksums::new(PLAIN_CHUNK_BYTES)),
         };

@@ -22,7 +22,7 @@ use crate::error::StorageError;
 use crate::memtable::{KeyRef, PartitionKey};
 use crate::node::Node;
 use crate::read::{
-    DataWalk, KeyWalk, Located, PartitionCursor, RowsIndex, SSTableCursor, Slices, Source,
+    DataWalk, Keeping, KeyWalk, Located, PartitionCursor, RowsIndex, SSTableCursor, Slices, Source,
 };
 use crate::sstables::{Files, SSTable};
 
@@ -321,7 +321,8 @@ async fn copy(
     for position in places {
         let located = Located { position: *position, rows: RowsIndex::None };
         let all = Slices::all(false);
-        let cursor = SSTableCursor::open_at(files, sstable, key, located, table, all, false);
+        let cursor =
+            SSTableCursor::open_at(files, sstable, key, located, table, all, Keeping::nowhere());
         sources.push(Source::SSTable(Box::new(cursor.await?)));
     }
     let mut partition = PartitionCursor::merge(files, Arc::clone(table), sources, false);

@@ -16,7 +16,7 @@ use types::hash::HashMap;
 use crate::caches::{CacheStats, ChunkKey, Clock};
 use crate::error::StorageError;
 use crate::memtable::KeyRef;
-use crate::read::Located;
+use crate::read::{Keeping, Located};
 
 /// Bytes of a page of an index file, as they are cached.
 pub(crate) const INDEX_PAGE_BYTES: u64 = sstable::seal::INDEX_PAGE_BYTES as u64;
@@ -426,23 +426,68 @@ impl Files {
         &self,
         sstable: &SSTable,
         position: u64,
-        keep: bool,
+        keeping: &Keeping,
     ) -> Result<(u64, Rc<Vec<u8>>), StorageError> {
         let corrupt = |error| StorageError::corrupt(sstable.path(&Component::Data), error);
         let range = sstable.table.chunk_at(position).map_err(corrupt)?;
+        if let Keeping::Pass(pass) = keeping
+            && let Some(last) = pass.last(range.start)
+        {
+            return Ok(last);
+        }
         let key = ChunkKey::Data(sstable.number, range.index as u64);
         if let Some(chunk) = self.chunks.borrow_mut().get(&key) {
             return Ok((range.start, Rc::clone(chunk)));
         }
-        let handles = self.handles(sstable).await?;
-        let buffer = Vec::with_capacity(range.length);
-        let (result, stored) = handles.data.read_exact_at(buffer, range.offset, range.length).await;
-        result.map_err(|e| StorageError::io("cannot read", sstable.path(&Component::Data), e))?;
-        let chunk = Rc::new(sstable.table.decode_chunk(range, &stored).map_err(corrupt)?);
-        if keep {
-            self.chunks.borrow_mut().put(key, Rc::clone(&chunk), chunk.capacity());
-        }
+        let decode = |stored: &[u8]| sstable.table.decode_chunk(range, stored).map_err(corrupt);
+        let chunk = match keeping {
+            Keeping::Cache => {
+                let buffer = Vec::with_capacity(range.length);
+                let stored = self.stored(sstable, buffer, range.offset, range.length).await?;
+                let chunk = Rc::new(decode(&stored)?);
+                self.chunks.borrow_mut().put(key, Rc::clone(&chunk), chunk.capacity());
+                chunk
+            }
+            Keeping::Pass(pass) => {
+                let chunk = match pass.with_stored(range.offset, range.length, decode) {
+                    Some(chunk) => chunk?,
+                    None => {
+                        let left = sstable.table.data_length.saturating_sub(range.offset);
+                        let (length, buffer) = pass.piece(range.length, left);
+                        let stored = self.stored(sstable, buffer, range.offset, length).await;
+                        // What cannot be read may lie behind the chunk.
+                        let stored = match stored {
+                            Err(_) if length > range.length => {
+                                let buffer = Vec::with_capacity(range.length);
+                                self.stored(sstable, buffer, range.offset, range.length).await?
+                            }
+                            stored => stored?,
+                        };
+                        let chunk = decode(stored.get(..range.length).unwrap_or_default())?;
+                        pass.set_stored(range.offset, stored);
+                        chunk
+                    }
+                };
+                let chunk = Rc::new(chunk);
+                pass.set_last((range.start, Rc::clone(&chunk)));
+                chunk
+            }
+        };
         Ok((range.start, chunk))
+    }
+
+    /// Reads stored bytes of the data.
+    async fn stored(
+        &self,
+        sstable: &SSTable,
+        buffer: Vec<u8>,
+        offset: u64,
+        length: usize,
+    ) -> Result<Vec<u8>, StorageError> {
+        let handles = self.handles(sstable).await?;
+        let (result, stored) = handles.data.read_exact_at(buffer, offset, length).await;
+        result.map_err(|e| StorageError::io("cannot read", sstable.path(&Component::Data), e))?;
+        Ok(stored)
     }
 
     /// The page of a file of the index that holds a position, and where the page starts.

@@ -16,7 +16,7 @@ use crate::engine::Engine;
 use crate::error::StorageError;
 use crate::memtable::PartitionKey;
 use crate::node::{Node, RunningCompaction};
-use crate::read::{Head, KeyWalk, SSTableCursor, Slices};
+use crate::read::{Head, Keeping, KeyWalk, PIECE_BYTES, SSTableCursor, Slices};
 use crate::sstables::SSTable;
 
 /// Bytes of the data that are read at a time for its digest.
@@ -238,13 +238,14 @@ async fn read_all(
     let stored = sstable.table.data_length;
     let share = stored as f64 / sstable.table.uncompressed_length().max(1) as f64;
     let mut walk = KeyWalk::start(files, sstable, None, false).await?;
+    let keeping = Keeping::pass(PIECE_BYTES);
     let mut last = None;
     while let Some(Head { key, located }) = walk.take(files).await? {
         check_key(sstable, last.as_ref(), &key)?;
         pace.at(stored + (located.position as f64 * share) as u64, 0).await?;
-        let all = Slices::all(false);
+        let (all, keeping) = (Slices::all(false), keeping.clone());
         let cursor =
-            SSTableCursor::open_at(files, sstable, key.as_ref(), located, table, all, false);
+            SSTableCursor::open_at(files, sstable, key.as_ref(), located, table, all, keeping);
         let mut cursor = cursor.await?;
         while cursor.head().is_some() {
             cursor.advance(files).await?;

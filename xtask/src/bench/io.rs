@@ -14,9 +14,11 @@ use crate::node::{self, Node};
 use crate::peer::Peer;
 
 const HELP: &str = "\
-cargo xtask bench io [--rows N] [--seconds N] [--threads N] [--systems helenus,cassandra] [--heap 2G]
-  loads N rows of 1 KB (200000), then half reads and half updates of whole rows from N clients (32) for N seconds (120), with
-  caches of a quarter of the data, memtables so small that they are flushed all the time and compactions held to a rate at which
+cargo xtask bench io [--rows N] [--seconds N] [--threads N] [--rate N] [--compaction N] [--systems helenus,cassandra]
+                   [--heap 2G]
+  loads N rows of 1 KB (200000), then half reads and half updates of whole rows from N clients (32) for N seconds (120), as fast
+  as they can or N a second, with
+  caches of a quarter of the data, memtables so small that they are flushed all the time and compactions held to N MiB/s (8), at which
   they hardly ever end; prints the I/O of the device and of the server, on a time axis, and latencies of reads in windows with a
   flush, with a compaction only, and with neither
   raw results are kept under bench/results/";
@@ -33,7 +35,7 @@ const CACHED: u64 = 4;
 const CHUNKS: u64 = 4;
 /// Memory of memtables of each of the two kinds that Cassandra has, in MiB: a third of it is a flush.
 const MEMTABLES: u64 = 24;
-/// What compactions may write in a second, in MiB.
+/// What compactions may write in a second, in MiB, unless told.
 const COMPACTION: u64 = 8;
 /// Bytes there and back of a ping, and the time between two.
 const PING: usize = 1024;
@@ -43,6 +45,8 @@ struct Options {
     rows: u64,
     seconds: u64,
     threads: u64,
+    rate: u64,
+    compaction: u64,
     systems: String,
     heap: String,
 }
@@ -53,6 +57,8 @@ impl Options {
             rows: 200_000,
             seconds: 120,
             threads: 32,
+            rate: 0,
+            compaction: COMPACTION,
             systems: "helenus,cassandra".to_owned(),
             heap: "2G".to_owned(),
         };
@@ -62,6 +68,8 @@ impl Options {
             match name.as_str() {
                 "--rows" => options.rows = value.parse()?,
                 "--seconds" => options.seconds = value.parse()?,
+                "--rate" => options.rate = value.parse()?,
+                "--compaction" => options.compaction = value.parse()?,
                 "--threads" => options.threads = value.parse()?,
                 "--systems" => options.systems.clone_from(value),
                 "--heap" => options.heap.clone_from(value),
@@ -119,7 +127,7 @@ fn helenus(options: &Options, out: &Path) -> Outcome {
         format!("memory_budget={}MiB", (options.cache() * CHUNKS).max(64)),
         format!("memtable_heap_space={MEMTABLES}MiB"),
         format!("memtable_offheap_space={MEMTABLES}MiB"),
-        format!("compaction_throughput={COMPACTION}MiB/s"),
+        format!("compaction_throughput={}MiB/s", options.compaction),
     ];
     let settings: Vec<&str> = settings.iter().map(String::as_str).collect();
     let node = Node::start_with("bench-io-helenus", OURS, &settings)?;
@@ -132,7 +140,8 @@ fn helenus(options: &Options, out: &Path) -> Outcome {
 fn cassandra(options: &Options, out: &Path) -> Outcome {
     let yaml = format!(
         "memtable_heap_space: {MEMTABLES}MiB\nmemtable_offheap_space: {MEMTABLES}MiB\nmemtable_allocation_type: offheap_objects\n\
-         compaction_throughput: {COMPACTION}MiB/s\nfile_cache_enabled: true\nfile_cache_size: {}MiB",
+         compaction_throughput: {}MiB/s\nfile_cache_enabled: true\nfile_cache_size: {}MiB",
+        options.compaction,
         options.cache()
     );
     let settings = [("EXTRA_YAML", Path::new(&yaml))];
@@ -159,6 +168,7 @@ fn measure(
             .args(["--rows", &options.rows.to_string()])
             .args(["--seconds", &options.seconds.to_string()])
             .args(["--threads", &options.threads.to_string()])
+            .args(["--rate", &options.rate.to_string()])
             .arg("--echo")
             .arg(&pings)
             .args(own),

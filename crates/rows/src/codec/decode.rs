@@ -285,7 +285,7 @@ impl Decoder {
                 let with_deletion = flags & HAS_COMPLEX_DELETION != 0;
                 source.read_complex(layout, is_static, with_deletion, reader, &mut self.builder)?;
             } else if let Some(cell) = source.read_cell(reader)? {
-                self.builder.cell_in_order(cell);
+                self.builder.cell_in_order(&cell);
             }
         }
         Ok(())
@@ -326,6 +326,7 @@ struct CellSource<'h> {
 
 impl CellSource<'_> {
     /// Reads a cell; `None` if its column was dropped since.
+    #[inline(always)]
     fn read_cell<'i>(&self, reader: &mut Reader<'i>) -> Result<Option<CellRef<'i>>, Problem> {
         let stats = &self.header.stats;
         let flags = reader.u8()?;
@@ -374,25 +375,24 @@ impl CellSource<'_> {
             if let Some(column) = self.column.column
                 && deletion.marked_for_delete_at > dropped_at
             {
-                builder.cell_in_order(CellRef::complex_deletion(column, deletion));
+                builder.cell_in_order(&CellRef::complex_deletion(column, deletion));
             }
         }
         // A cell takes two bytes at least: flags and the length of its path.
         let count = reader.count(2)?;
-        let mut last: Option<CellRef<'_>> = None;
+        let path_type = self.column.column.and_then(|column| layout.path_type(is_static, column));
+        let mut last: Option<&[u8]> = None;
         for _ in 0..count {
             let Some(cell) = self.read_cell(reader)? else { continue };
             if !deletion.is_live() && cell.timestamp < deletion.marked_for_delete_at {
                 continue;
             }
-            let in_order = last.is_none_or(|last| {
-                layout.compare_paths(is_static, &last, &cell) == std::cmp::Ordering::Less
-            });
-            if !in_order {
+            let path = cell.path.unwrap_or_default();
+            if !last.is_none_or(|last| path_type.is_some_and(|ty| ty.compare(last, path).is_lt())) {
                 builder.expect_disorder();
             }
-            builder.cell_in_order(cell);
-            last = Some(cell);
+            builder.cell_in_order(&cell);
+            last = Some(path);
         }
         Ok(())
     }

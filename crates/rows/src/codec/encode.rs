@@ -4,7 +4,7 @@ use super::columns::{HeaderColumn, PlaceSet};
 use super::flags::*;
 use super::header::Header;
 use super::prefix::{write_bound, write_clustering};
-use crate::cell::{CellKind, CellRef, Cells};
+use crate::cell::{CellKind, CellRef};
 use crate::layout::Layout;
 use crate::marker::{MarkerRef, Unfiltered};
 use crate::row::RowRef;
@@ -45,7 +45,9 @@ pub enum EncodeError {
 #[derive(Clone, Debug, Default)]
 pub struct Encoder {
     present: PlaceSet,
+    /// What of a row comes before its cells.
     body: Vec<u8>,
+    cells: Vec<u8>,
 }
 
 impl Encoder {
@@ -85,16 +87,27 @@ impl Encoder {
         previous_size: u64,
         out: &mut Vec<u8>,
     ) -> Result<(), EncodeError> {
+        self.row_seen(layout, header, row, previous_size, out, |_| ())
+    }
+
+    /// Appends a row, and shows its cells and complex deletions on the way.
+    pub fn row_seen(
+        &mut self,
+        layout: &Layout,
+        header: &Header,
+        row: RowRef<'_>,
+        previous_size: u64,
+        out: &mut Vec<u8>,
+        seen: impl FnMut(&CellRef<'_>),
+    ) -> Result<(), EncodeError> {
         let is_static = row.is_static();
         let columns = header.columns(is_static);
         self.present.clear(columns.len());
+        self.cells.clear();
+        self.cells(header, row, seen)?;
         let mut flags = 0;
-        for cell in row.cells() {
-            let (place, _) = columns.place(cell.column).ok_or(EncodeError::Column(cell.column))?;
-            self.present.insert(place);
-            if cell.is_complex_deletion() {
-                flags |= HAS_COMPLEX_DELETION;
-            }
+        if row.has_complex_deletion() {
+            flags |= HAS_COMPLEX_DELETION;
         }
         if self.present.len() == columns.len() {
             flags |= HAS_ALL_COLUMNS;
@@ -115,50 +128,70 @@ impl Encoder {
         if !is_static {
             write_clustering(layout, row.clustering(), out)?;
         }
-        if !header.format.has_sizes() {
-            return self.row_body(header, row, flags, out);
-        }
-        let mut body = std::mem::take(&mut self.body);
-        body.clear();
-        let result = self.row_body(header, row, flags, &mut body);
-        put_sized(&body, previous_size, out);
-        self.body = body;
-        result
-    }
-
-    fn row_body(
-        &self,
-        header: &Header,
-        row: RowRef<'_>,
-        flags: u8,
-        out: &mut Vec<u8>,
-    ) -> Result<(), EncodeError> {
+        self.body.clear();
         let stats = &header.stats;
-        let liveness = row.liveness();
-        if let Some(liveness) = &liveness {
-            stats.put_timestamp(liveness.timestamp, out);
+        if let Some(liveness) = row.liveness() {
+            stats.put_timestamp(liveness.timestamp, &mut self.body);
             if liveness.is_expiring() {
-                stats.put_ttl(liveness.ttl, out);
-                stats.put_seconds(liveness.expires_at, out);
+                stats.put_ttl(liveness.ttl, &mut self.body);
+                stats.put_seconds(liveness.expires_at, &mut self.body);
             }
         }
         if flags & HAS_DELETION != 0 {
-            stats.put_deletion(row.deletion(), out);
+            stats.put_deletion(row.deletion(), &mut self.body);
         }
-        let columns = header.columns(row.is_static());
         if flags & HAS_ALL_COLUMNS == 0 {
-            self.present.write_subset(columns.len(), out);
+            self.present.write_subset(columns.len(), &mut self.body);
         }
+        if header.format.has_sizes() {
+            put_size(self.body.len() + self.cells.len(), previous_size, out);
+        }
+        out.put(&self.body);
+        out.put(&self.cells);
+        Ok(())
+    }
+
+    /// Writes the cells into their buffer, and notes the columns that have any.
+    fn cells(
+        &mut self,
+        header: &Header,
+        row: RowRef<'_>,
+        mut seen: impl FnMut(&CellRef<'_>),
+    ) -> Result<(), EncodeError> {
+        let liveness = row.liveness();
+        let columns = header.columns(row.is_static());
+        let with_deletion = row.has_complex_deletion();
         let mut cells = row.cells();
-        while let Some(cell) = cells.clone().next() {
-            let (_, column) = columns.place(cell.column).ok_or(EncodeError::Column(cell.column))?;
-            if column.complex {
-                let with_deletion = flags & HAS_COMPLEX_DELETION != 0;
-                put_complex(header, column, with_deletion, &mut cells, &liveness, out)?;
-            } else {
-                cells.next();
-                put_cell(header, column, &cell, &liveness, out)?;
+        let mut next = cells.next();
+        while let Some(cell) = &next {
+            seen(cell);
+            let id = cell.column;
+            let (place, column) = columns.place(id).ok_or(EncodeError::Column(id))?;
+            self.present.insert(place);
+            if !column.complex {
+                put_cell(header, column, cell, &liveness, &mut self.cells)?;
+                next = cells.next();
+                continue;
             }
+            let mut deletion = Deletion::LIVE;
+            if cell.is_complex_deletion() {
+                deletion = cell.as_deletion();
+                next = cells.next();
+            }
+            if with_deletion {
+                header.stats.put_deletion(deletion, &mut self.cells);
+            }
+            let (count_at, mut count) = (self.cells.len(), 0);
+            self.cells.put_u8(0);
+            while let Some(cell) = next.as_ref().filter(|cell| cell.column == id) {
+                if count > 0 || !deletion.is_live() {
+                    seen(cell);
+                }
+                put_cell(header, column, cell, &liveness, &mut self.cells)?;
+                count += 1;
+                next = cells.next();
+            }
+            set_count(count, count_at, &mut self.cells);
         }
         Ok(())
     }
@@ -182,48 +215,32 @@ impl Encoder {
             header.stats.put_deletion(marker.start, &mut self.body);
         }
         if header.format.has_sizes() {
-            put_sized(&self.body, previous_size, out);
-        } else {
-            out.put(&self.body);
+            put_size(self.body.len(), previous_size, out);
         }
+        out.put(&self.body);
         Ok(())
     }
 }
 
 /// The size that an SSTable says of a row or marker counts the vint of the previous size.
-fn put_sized(body: &[u8], previous_size: u64, out: &mut Vec<u8>) {
-    out.put_uvint((body.len() + uvint_size(previous_size)) as u64);
+fn put_size(body: usize, previous_size: u64, out: &mut Vec<u8>) {
+    out.put_uvint((body + uvint_size(previous_size)) as u64);
     out.put_uvint(previous_size);
-    out.put(body);
 }
 
-/// Writes the cells of a complex column from the front of `cells`, and leaves the rest.
-fn put_complex(
-    header: &Header,
-    column: &HeaderColumn,
-    with_deletion: bool,
-    cells: &mut Cells<'_>,
-    liveness: &Option<Liveness>,
-    out: &mut Vec<u8>,
-) -> Result<(), EncodeError> {
-    let Some(first) = cells.clone().next() else { return Ok(()) };
-    let of_column = |cell: &CellRef<'_>| cell.column == first.column;
-    let mut deletion = Deletion::LIVE;
-    if first.is_complex_deletion() {
-        deletion = first.as_deletion();
-        cells.next();
+/// Writes a count where a byte was left for it; the few that take more move what follows.
+fn set_count(count: u64, at: usize, out: &mut Vec<u8>) {
+    match out.get_mut(at) {
+        Some(byte) if count < 0x80 => *byte = count as u8,
+        _ => {
+            let mut bytes = Vec::new();
+            bytes.put_uvint(count);
+            out.splice(at..=at, bytes);
+        }
     }
-    if with_deletion {
-        header.stats.put_deletion(deletion, out);
-    }
-    let count = cells.clone().take_while(of_column).count();
-    out.put_uvint(count as u64);
-    for cell in cells.by_ref().take(count) {
-        put_cell(header, column, &cell, liveness, out)?;
-    }
-    Ok(())
 }
 
+#[inline(always)]
 fn put_cell(
     header: &Header,
     column: &HeaderColumn,

@@ -15,7 +15,7 @@ use schema::{Table, TombstoneOption};
 use crate::engine::Engine;
 use crate::error::StorageError;
 use crate::memtable::KeyRef;
-use crate::read::{PartitionCursor, SSTableCursor, Slices, Source, locate};
+use crate::read::{Keeping, PartitionCursor, SSTableCursor, Slices, Source, locate};
 use crate::sstables::SSTable;
 
 /// A partition as the other SSTables have it, followed in step with what is compacted.
@@ -52,7 +52,8 @@ impl Shadow {
             }
             let Some(located) = locate(files, other, key, false).await? else { continue };
             let all = Slices::all(false);
-            let cursor = SSTableCursor::open_at(files, other, key, located, table, all, false);
+            let cursor =
+                SSTableCursor::open_at(files, other, key, located, table, all, Keeping::nowhere());
             sources.push(Source::SSTable(Box::new(cursor.await?)));
         }
         if sources.is_empty() {

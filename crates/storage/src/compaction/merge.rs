@@ -15,8 +15,13 @@ use crate::engine::Engine;
 use crate::error::StorageError;
 use crate::memtable::KeyRef;
 use crate::node::RunningCompaction;
-use crate::read::{Head, KeyWalk, PartitionCursor, SSTableCursor, Slices, Source};
+use crate::read::{
+    Head, Keeping, KeyWalk, PIECE_BYTES, PartitionCursor, SSTableCursor, Slices, Source,
+};
 use crate::sstables::SSTable;
+
+/// Bytes that are read from all inputs of a compaction at once, as far as a chunk of each allows.
+const READ_BYTES: usize = 8 << 20;
 
 /// What a compaction may purge, and what it did.
 pub(crate) struct Purging {
@@ -100,6 +105,7 @@ impl<'a> Pace<'a> {
 /// A walk over an input, and how much of it is behind.
 struct Input {
     walk: KeyWalk,
+    keeping: Keeping,
     behind: u64,
 }
 
@@ -133,8 +139,11 @@ pub(crate) async fn merge_all(
     let files = &engine.files;
     let mut merged = Merged::new();
     let mut open = Vec::with_capacity(inputs.len());
+    let piece = (READ_BYTES / inputs.len().max(1)).min(PIECE_BYTES);
     for input in inputs {
-        open.push(Input { walk: KeyWalk::start(files, input, None, false).await?, behind: 0 });
+        let (walk, keeping) =
+            (KeyWalk::start(files, input, None, false).await?, Keeping::pass(piece));
+        open.push(Input { walk, keeping, behind: 0 });
     }
     loop {
         let heads = open.iter().filter_map(|input| input.walk.head());
@@ -146,8 +155,9 @@ pub(crate) async fn merge_all(
                 && let Some(Head { located, .. }) = input.walk.take(files).await?
             {
                 let (sstable, all) = (Arc::clone(input.walk.sstable()), Slices::all(false));
+                let keeping = input.keeping.clone();
                 let cursor =
-                    SSTableCursor::open_at(files, &sstable, at, located, table, all, false);
+                    SSTableCursor::open_at(files, &sstable, at, located, table, all, keeping);
                 sources.push(Source::SSTable(Box::new(cursor.await?)));
             }
         }

@@ -6,6 +6,7 @@ use rows::{ColumnMap, RowBuilder, RowRef, Unfiltered};
 use schema::Table;
 use sstable::data::{DataCursor, Next, PartitionStart};
 
+use super::pass::{Keeping, PIECE_BYTES};
 use super::sstable::{corrupt, feed};
 use crate::error::StorageError;
 use crate::sstables::{Files, SSTable};
@@ -17,6 +18,7 @@ pub(crate) struct DataWalk {
     map: Option<ColumnMap>,
     data: DataCursor,
     scratch: RowBuilder,
+    keeping: Keeping,
 }
 
 impl DataWalk {
@@ -29,6 +31,7 @@ impl DataWalk {
             map: Some(map).filter(|map| !map.is_identity()),
             data: DataCursor::new(&sstable.table, 0),
             scratch: RowBuilder::new(),
+            keeping: Keeping::pass(PIECE_BYTES),
         }
     }
 
@@ -52,7 +55,7 @@ impl DataWalk {
         let mut start = loop {
             match self.data.partition_start().map_err(|e| corrupt(&self.sstable, e))? {
                 Some(start) => break start,
-                None => feed(files, &self.sstable, &mut self.data, false).await?,
+                None => feed(files, &self.sstable, &mut self.data, &self.keeping).await?,
             }
         };
         if let Some(map) = &self.map
@@ -70,7 +73,7 @@ impl DataWalk {
         loop {
             match self.data.next(out).map_err(|e| corrupt(&self.sstable, e))? {
                 Next::End => return Ok(false),
-                Next::NeedMore => feed(files, &self.sstable, &mut self.data, false).await?,
+                Next::NeedMore => feed(files, &self.sstable, &mut self.data, &self.keeping).await?,
                 Next::Unfiltered => {
                     let (Some(map), Unfiltered::Row(row)) =
                         (&self.map, Unfiltered::from_packed(out))

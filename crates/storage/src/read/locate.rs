@@ -11,6 +11,7 @@ use sstable::index::{Found, Promoted, read_entry};
 use sstable::summary::Summary;
 use sstable::table::{Index, format, order};
 
+use super::pass::Keeping;
 use crate::error::StorageError;
 use crate::memtable::KeyRef;
 use crate::sstables::{Files, IndexFile, SSTable, TriePages};
@@ -170,13 +171,14 @@ pub(crate) fn keys_corrupt(sstable: &SSTable, error: sstable::Error) -> StorageE
 pub(crate) struct KeyReader {
     /// The chunk of the data that was last looked at, and where it starts.
     chunk: (u64, Rc<Vec<u8>>),
-    keep: bool,
+    keeping: Keeping,
 }
 
 impl KeyReader {
     /// `keep` says whether chunks and pages are worth caching.
     pub fn new(keep: bool) -> Self {
-        Self { chunk: (0, Rc::default()), keep }
+        let keeping = if keep { Keeping::Cache } else { Keeping::nowhere() };
+        Self { chunk: (0, Rc::default()), keeping }
     }
 
     /// The key at a place, and all that the index has of its partition.
@@ -210,7 +212,7 @@ impl KeyReader {
             let (start, chunk) = &self.chunk;
             let at = position.checked_sub(*start).and_then(|at| chunk.get(at as usize..));
             let Some(rest) = at.filter(|rest| !rest.is_empty()) else {
-                let next = files.chunk(sstable, position, self.keep).await?;
+                let next = files.chunk(sstable, position, &self.keeping).await?;
                 if position - next.0 >= next.1.len() as u64 {
                     let what = format!("Data.db has nothing at {position}, where a key should be");
                     return Err(StorageError::corrupt(sstable.path(&Component::Data), what));
@@ -235,7 +237,8 @@ impl KeyReader {
         let mut bytes = Vec::new();
         let mut next = position;
         loop {
-            let (start, page) = files.index_page(sstable, IndexFile::Rows, next, self.keep).await?;
+            let keep = self.keeping.is_cache();
+            let (start, page) = files.index_page(sstable, IndexFile::Rows, next, keep).await?;
             bytes.extend_from_slice(page.get((next - start) as usize..).unwrap_or_default());
             next = start + page.len() as u64;
             match RowsEntry::parse(&bytes, position) {

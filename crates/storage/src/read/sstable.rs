@@ -16,6 +16,7 @@ use sstable::descriptor::Component;
 
 use super::blocks::{Access, Block, Blocks};
 use super::locate::{Located, locate};
+use super::pass::Keeping;
 use crate::error::StorageError;
 use crate::memtable::KeyRef;
 use crate::read::Slices;
@@ -38,8 +39,7 @@ pub(crate) struct SSTableCursor {
     queue: VecDeque<Vec<u8>>,
     spare: Vec<Vec<u8>>,
     scratch: RowBuilder,
-    /// Keep chunks in the cache? Not for compaction.
-    keep: bool,
+    keeping: Keeping,
 }
 
 /// Where reading stands in a slice.
@@ -72,7 +72,7 @@ impl SSTableCursor {
     ) -> Result<Option<Self>, StorageError> {
         let is_kept = table.params.caching.keys;
         let Some(located) = locate(files, sstable, key, is_kept).await? else { return Ok(None) };
-        Self::open_at(files, sstable, key, located, table, slices, true).await.map(Some)
+        Self::open_at(files, sstable, key, located, table, slices, Keeping::Cache).await.map(Some)
     }
 
     /// Opens the partition that an index entry points to.
@@ -83,14 +83,14 @@ impl SSTableCursor {
         located: Located,
         table: &Arc<Table>,
         slices: Slices,
-        keep: bool,
+        keeping: Keeping,
     ) -> Result<Self, StorageError> {
         let mut data = DataCursor::new(&sstable.table, located.position);
         let start = loop {
             let found = data.partition_start().map_err(|e| corrupt(sstable, e))?;
             match found {
                 Some(start) => break start,
-                None => feed(files, sstable, &mut data, keep).await?,
+                None => feed(files, sstable, &mut data, &keeping).await?,
             }
         };
         if start.key != key.bytes {
@@ -113,7 +113,7 @@ impl SSTableCursor {
             queue: VecDeque::new(),
             spare: Vec::new(),
             scratch: RowBuilder::new(),
-            keep,
+            keeping,
         };
         cursor.map_static();
         cursor.fill(files).await?;
@@ -173,7 +173,7 @@ impl SSTableCursor {
             match self.data.next(&mut packed).map_err(|e| corrupt(&self.sstable, e))? {
                 Next::Unfiltered => return Ok(Some(packed)),
                 Next::End => return Ok(None),
-                Next::NeedMore => feed(files, &self.sstable, &mut self.data, self.keep).await?,
+                Next::NeedMore => feed(files, &self.sstable, &mut self.data, &self.keeping).await?,
             }
         }
     }
@@ -193,7 +193,8 @@ impl SSTableCursor {
         let (mut open, mut entered) = match self.progress {
             Some(Progress::Forwards { open, entered }) => (open, entered),
             _ => {
-                let access = Access { files, sstable: &self.sstable, keep: self.keep };
+                let access =
+                    Access { files, sstable: &self.sstable, keep: self.keeping.is_cache() };
                 let Some(block) = self.blocks.from(&access, &layout, start).await? else {
                     self.next_slice();
                     return Ok(());
@@ -245,7 +246,7 @@ impl SSTableCursor {
         let slices = self.slices.clone();
         let Some(slice) = slices.ordered(self.slice) else { return Ok(()) };
         let sstable = Arc::clone(&self.sstable);
-        let access = Access { files, sstable: &sstable, keep: self.keep };
+        let access = Access { files, sstable: &sstable, keep: self.keeping.is_cache() };
         let (block, first, is_last) = match self.progress {
             Some(Progress::Backwards { block, first }) => (block, first, false),
             _ => {
@@ -324,10 +325,10 @@ pub(super) async fn feed(
     files: &Files,
     sstable: &SSTable,
     data: &mut DataCursor,
-    keep: bool,
+    keeping: &Keeping,
 ) -> Result<(), StorageError> {
     let wants = data.wants();
-    let (start, chunk) = files.chunk(sstable, wants, keep).await?;
+    let (start, chunk) = files.chunk(sstable, wants, keeping).await?;
     let bytes = chunk.get((wants - start) as usize..).filter(|bytes| !bytes.is_empty());
     data.feed(bytes.ok_or_else(|| corrupt(sstable, "a chunk ends early"))?);
     Ok(())

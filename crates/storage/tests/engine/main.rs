@@ -2,6 +2,7 @@
 
 #[path = "../common/mod.rs"]
 mod common;
+mod compaction;
 mod counters;
 mod flush;
 mod truncation;
