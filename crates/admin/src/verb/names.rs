@@ -38,7 +38,7 @@ pub(super) const SERVED: &[(&str, &str)] = &[
     ("scrub", "Rewrite SSTables without what cannot be read of them"),
     (
         "setcachecapacity",
-        "Set what key, row and counter cache may hold until the next start, in MB",
+        "Set what key, row and counter cache may hold, in MB",
     ),
     ("setcachekeystosave", "Set how many keys of each cache are saved for the next start"),
     ("setcompactionthreshold", "Set how few and how many SSTables are compacted at once"),
