@@ -36,10 +36,7 @@ pub(super) const SERVED: &[(&str, &str)] = &[
     ("refreshsizeestimates", "Estimate the sizes of all tables now"),
     ("relocatesstables", "Move SSTables to the directories where they belong"),
     ("scrub", "Rewrite SSTables without what cannot be read of them"),
-    (
-        "setcachecapacity",
-        "Set what key, row and counter cache may hold, in MB",
-    ),
+    ("setcachecapacity", "Set what key, row and counter cache may hold, in MB"),
     ("setcachekeystosave", "Set how many keys of each cache are saved for the next start"),
     ("setcompactionthreshold", "Set how few and how many SSTables are compacted at once"),
     ("setcompactionthroughput", "Set how fast compactions may write until the next start"),
