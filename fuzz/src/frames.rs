@@ -1,9 +1,9 @@
 //! What a client sends: frames before and after STARTUP, segments, and the messages in them.
 
-use protocol::segment::{Form, SegmentHeader, TRAILER_LENGTH, crc32};
 use protocol::{
     Compression, Decoder, Frame, Header, Limits, Outcome, PagingState, Request, Started, Version,
 };
+use segment::{Form, SegmentHeader, TRAILER_LENGTH, crc32};
 
 /// Small limits: lengths that lie are found with short inputs.
 const LIMITS: Limits = Limits { frame: 1 << 16, message: 1 << 17 };

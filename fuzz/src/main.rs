@@ -7,6 +7,8 @@ mod commitlog;
 mod cql_text;
 mod files;
 mod frames;
+mod internode;
+mod payloads;
 mod values;
 mod yaml;
 
@@ -23,6 +25,8 @@ const TARGETS: &[(&str, Target)] = &[
     ("frames", frames::frames),
     ("segments", frames::segments),
     ("messages", frames::messages),
+    ("internode", internode::internode),
+    ("payloads", payloads::payloads),
     ("cql", cql_text::statement),
     ("values", values::values),
     ("json", values::json),

@@ -33,14 +33,15 @@ const EDGES: &[(&str, &[&str])] = &[
     ("schema", &["types", "rows"]),
     ("sstable", &["types", "rows", "schema", "metrics"]),
     ("cql", &["types", "schema", "rows"]),
-    ("protocol", &["types"]),
+    ("segment", &[]),
+    ("protocol", &["types", "segment"]),
     ("config", &[]),
     ("metrics", &[]),
     ("env", &["types"]),
     ("storage", &["env", "types", "rows", "schema", "sstable", "metrics", "config"]),
     ("gossip", &["types"]),
     ("ring", &["types"]),
-    ("internode", &["types", "rows", "schema"]),
+    ("internode", &["types", "rows", "schema", "segment"]),
     (
         "cluster",
         &[

@@ -1,7 +1,7 @@
 //! Compression of message bodies before version 5: LZ4 (a big-endian `i32` with the uncompressed
 //! length, then one block) and Snappy (`org.apache.cassandra.transport.Compressor`).
 
-use lz4_flex::block::{CompressTable, compress_into_with_table, get_maximum_output_size};
+use segment::{Blocks, decompress, reset_scratch};
 
 use crate::error::ProtocolError;
 
@@ -84,7 +84,7 @@ pub(crate) fn decompress_body(
     match compression {
         Compression::Lz4 => {
             let block = body.get(LZ4_PREFIX..).ok_or(LZ4_MISMATCH)?;
-            decompress_block(block, plain).ok_or(LZ4_MISMATCH)
+            decompress(block, plain).ok_or(LZ4_MISMATCH)
         }
         Compression::Snappy => {
             let written = snap::raw::Decoder::new().decompress(body, plain);
@@ -96,15 +96,9 @@ pub(crate) fn decompress_body(
     }
 }
 
-/// Decompresses one LZ4 block to fill `plain` exactly.
-pub(crate) fn decompress_block(block: &[u8], plain: &mut [u8]) -> Option<()> {
-    let written = lz4_flex::block::decompress_into(block, plain).ok()?;
-    (written == plain.len()).then_some(())
-}
-
 /// State that compressing reuses from one message to the next.
 pub(crate) struct Compressor {
-    lz4: CompressTable,
+    lz4: Blocks,
     snappy: snap::raw::Encoder,
     out: Vec<u8>,
 }
@@ -115,20 +109,9 @@ impl std::fmt::Debug for Compressor {
     }
 }
 
-/// Capacity that scratch buffers keep between messages, in bytes.
-pub(crate) const KEPT_SCRATCH: usize = 256 << 10;
-
-/// Empties a scratch buffer and gives back what a large message made it grow to.
-pub(crate) fn reset_scratch(scratch: &mut Vec<u8>) {
-    scratch.clear();
-    if scratch.capacity() > KEPT_SCRATCH {
-        *scratch = Vec::new();
-    }
-}
-
 impl Compressor {
     pub fn new() -> Self {
-        Self { lz4: CompressTable::default(), snappy: snap::raw::Encoder::new(), out: Vec::new() }
+        Self { lz4: Blocks::default(), snappy: snap::raw::Encoder::new(), out: Vec::new() }
     }
 
     /// Compresses a message's body; none if that would not make it smaller.
@@ -138,7 +121,8 @@ impl Compressor {
             Compression::Lz4 => {
                 let length = u32::try_from(plain.len()).ok()?;
                 self.out.extend_from_slice(&length.to_be_bytes());
-                self.append_block(plain)?
+                self.lz4.append(plain, &mut self.out)?;
+                self.out.len()
             }
             Compression::Snappy => {
                 self.out.resize(snap::raw::max_compress_len(plain.len()), 0);
@@ -146,22 +130,6 @@ impl Compressor {
             }
         };
         self.smaller(written, plain)
-    }
-
-    /// Compresses a segment's payload to one LZ4 block; none if that would not make it smaller.
-    pub fn block(&mut self, plain: &[u8]) -> Option<&[u8]> {
-        reset_scratch(&mut self.out);
-        let written = self.append_block(plain)?;
-        self.smaller(written, plain)
-    }
-
-    /// Appends a block to what is in `out` and returns the length of both.
-    fn append_block(&mut self, plain: &[u8]) -> Option<usize> {
-        let at = self.out.len();
-        self.out.resize(at + get_maximum_output_size(plain.len()), 0);
-        let place = self.out.get_mut(at..)?;
-        let written = compress_into_with_table(plain, place, &mut self.lz4).ok()?;
-        Some(at + written)
     }
 
     fn smaller(&self, written: usize, plain: &[u8]) -> Option<&[u8]> {

@@ -2,13 +2,12 @@
 
 use std::ops::Range;
 
+use segment::{Form, Found as InInput, Segment, TRAILER_LENGTH, decompress, reset_scratch};
+
 use crate::{
-    compression::{
-        CLAIM_LENGTH, Compression, claimed_length, decompress_block, decompress_body, reset_scratch,
-    },
+    compression::{CLAIM_LENGTH, Compression, claimed_length, decompress_body},
     error::ProtocolError,
     header::{Direction, Flags, HEADER_LENGTH, Header, LENGTH_OFFSET, OLD_HEADER_LENGTH},
-    segment::{Form, SegmentHeader, TRAILER_LENGTH, crc32},
     version::Version,
 };
 
@@ -393,33 +392,25 @@ impl Decoder {
         if self.large.is_none() {
             reset_scratch(&mut self.large_body);
         }
-        let header = match SegmentHeader::parse(form, input) {
-            None => return (0, Found::Wait(form.header_length())),
-            Some(Ok(header)) => header,
-            Some(Err(mismatch)) => {
+        let Segment { header, payload, total } = match Segment::find(form, input) {
+            InInput::Part(needed) => return (0, Found::Wait(needed)),
+            InInput::Whole(segment) => segment,
+            InInput::BadHeader(mismatch) => {
                 let (read, computed) = (mismatch.read, mismatch.computed);
                 let error = ProtocolError::CorruptSegmentHeader { read, computed };
                 return (input.len(), self.refuse(error, None, true));
             }
+            InInput::BadPayload(mismatch, _) => {
+                let (read, computed) = (mismatch.read, mismatch.computed);
+                let error = ProtocolError::CorruptSegmentBody { read, computed };
+                return (input.len(), self.refuse(error, None, true));
+            }
         };
-        let trailer_at = form.header_length() + header.length;
-        let total = trailer_at + TRAILER_LENGTH;
-        let (Some(payload), Some(trailer)) = (
-            input.get(form.header_length()..trailer_at),
-            input.get(trailer_at..total).and_then(|trailer| trailer.first_chunk::<4>()),
-        ) else {
-            return (0, Found::Wait(total));
-        };
-        let (read, computed) = (u32::from_le_bytes(*trailer), crc32(payload));
-        if read != computed {
-            let error = ProtocolError::CorruptSegmentBody { read, computed };
-            return (input.len(), self.refuse(error, None, true));
-        }
         self.errors = 0;
         if let Some(length) = header.uncompressed {
             self.plain.clear();
             self.plain.resize(length, 0);
-            if decompress_block(payload, &mut self.plain).is_none() {
+            if decompress(payload, &mut self.plain).is_none() {
                 let error = ProtocolError::CorruptSegmentBlock("lengths do not match");
                 return (input.len(), self.refuse(error, None, true));
             }

@@ -29,7 +29,6 @@ mod reader;
 mod request;
 pub mod response;
 mod rows;
-pub mod segment;
 mod startup;
 mod type_option;
 mod values;

@@ -8,8 +8,8 @@ use protocol::{
     Request, Started, Version,
     client::{self, Body, Call, Parameters, Response},
     response,
-    segment::{Form, SegmentHeader, crc32},
 };
+use segment::{Form, SegmentHeader, crc32};
 
 fn decoder(started: Option<Started>) -> Decoder {
     let mut decoder = Decoder::new(Limits::default());

@@ -4,6 +4,7 @@
 //! SSTable: nothing here builds a tree of values on the path of a request.
 #![forbid(unsafe_code)]
 
+mod address;
 pub mod byte_comparable;
 mod compare;
 mod cql_type;
@@ -27,6 +28,7 @@ mod validate;
 pub mod value;
 pub mod vint;
 
+pub use address::Address;
 pub use cql_type::{CqlType, MAX_DEPTH, UserType};
 pub use decimal::Decimal;
 pub use duration::{Duration, DurationError};

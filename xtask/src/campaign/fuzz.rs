@@ -18,6 +18,8 @@ const TARGETS: &[(&str, u64)] = &[
     ("frames", 4),
     ("segments", 4),
     ("messages", 4),
+    ("internode", 4),
+    ("payloads", 4),
     ("cql", 8),
     ("values", 4),
     ("json", 4),

@@ -10,8 +10,8 @@ const BITMAP_COLUMNS: usize = 64;
 const NOWHERE: u16 = u16::MAX;
 
 /// One kind of the columns of a header, in the order of their encoding.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct ColumnSet {
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ColumnSet {
     pub(crate) columns: Vec<HeaderColumn>,
     /// By index in the layout: the place among `columns`.
     places: Vec<u16>,
@@ -29,15 +29,16 @@ pub(crate) struct HeaderColumn {
 }
 
 impl ColumnSet {
-    pub(crate) fn all(layout: &Layout, is_static: bool) -> Self {
+    /// No columns.
+    pub const NONE: Self = Self { columns: Vec::new(), places: Vec::new() };
+
+    /// All columns of a layout.
+    pub fn all(layout: &Layout, is_static: bool) -> Self {
         Self::of(layout, is_static, 0..layout.columns(is_static).len() as u16)
     }
 
-    pub(crate) fn of(
-        layout: &Layout,
-        is_static: bool,
-        columns: impl IntoIterator<Item = u16>,
-    ) -> Self {
+    /// Some columns of a layout, given by ascending indexes.
+    pub fn of(layout: &Layout, is_static: bool, columns: impl IntoIterator<Item = u16>) -> Self {
         let mut set = Self::default();
         set.refill(layout, is_static, columns);
         set
@@ -73,8 +74,24 @@ impl ColumnSet {
         self.columns.push(column);
     }
 
-    pub(crate) fn len(&self) -> usize {
+    /// Number of columns, dropped ones among them.
+    pub fn len(&self) -> usize {
         self.columns.len()
+    }
+
+    /// Are there none?
+    pub fn is_empty(&self) -> bool {
+        self.columns.is_empty()
+    }
+
+    /// Their indexes in the layout, ascending; without those that were dropped.
+    pub fn indexes(&self) -> impl Iterator<Item = u16> {
+        self.columns.iter().filter_map(|column| column.column)
+    }
+
+    /// Is a column of the layout among them?
+    pub fn contains(&self, column: u16) -> bool {
+        self.place(column).is_some()
     }
 
     /// The place of a column of the layout.
@@ -83,8 +100,8 @@ impl ColumnSet {
         self.columns.get(place).map(|column| (place, column))
     }
 
-    /// Writes the names.
-    pub(crate) fn write_names(&self, layout: &Layout, is_static: bool, out: &mut Vec<u8>) {
+    /// Writes the names of those that the layout has.
+    pub fn write_names(&self, layout: &Layout, is_static: bool, out: &mut Vec<u8>) {
         let columns = layout.columns(is_static);
         let names = self.columns.iter().filter_map(|c| columns.get(usize::from(c.column?)));
         out.put_uvint(names.clone().count() as u64);
@@ -94,7 +111,7 @@ impl ColumnSet {
     }
 
     /// Reads names. One that the table had once stands for a column whose cells are read and dropped.
-    pub(crate) fn read_names(
+    pub fn read_names(
         layout: &Layout,
         is_static: bool,
         reader: &mut Reader<'_>,

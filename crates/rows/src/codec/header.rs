@@ -37,7 +37,18 @@ impl Header {
         Self { format, stats, statics, regulars }
     }
 
-    pub(crate) fn columns(&self, is_static: bool) -> &ColumnSet {
+    /// With sets of columns.
+    pub fn of_sets(
+        format: Format,
+        stats: EncodingStats,
+        statics: ColumnSet,
+        regulars: ColumnSet,
+    ) -> Self {
+        Self { format, stats, statics, regulars }
+    }
+
+    /// Its columns.
+    pub fn columns(&self, is_static: bool) -> &ColumnSet {
         if is_static { &self.statics } else { &self.regulars }
     }
 }

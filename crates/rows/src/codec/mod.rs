@@ -16,6 +16,7 @@ mod partition;
 mod prefix;
 mod stats;
 
+pub use columns::ColumnSet;
 pub use decode::{Decoded, Decoder, Peeked};
 pub use deletion::{read_partition_deletion, write_partition_deletion};
 pub use encode::{EncodeError, Encoder};

@@ -1,19 +1,21 @@
-//! The checksummed segments in which messages of version 5 travel after STARTUP (specification,
-//! section 2.2; `org.apache.cassandra.net.FrameDecoderCrc` and `FrameDecoderLZ4`).
+//! A segment's header and its checksums.
 //!
 //! ```text
 //! plain:  17 bit payload length, 1 bit self-contained, 6 bit 0      (3 bytes, little endian)
 //! LZ4:    17 bit length as it travels, 17 bit length uncompressed   (5 bytes, little endian)
 //!         (0: stored as it is), 1 bit self-contained, 5 bit 0
-//! then:   CRC24 of the above (3 bytes), payload, CRC32 of the payload as it travels (4 bytes)
+//! then:   CRC24 of the above (3 bytes), payload, CRC32 of the payload as it travels (4 bytes; bare
+//!         segments have none)
 //! ```
 
 /// Longest payload, in bytes.
 pub const MAX_PAYLOAD: usize = (1 << 17) - 1;
 /// Length of the CRC32 behind a payload.
 pub const TRAILER_LENGTH: usize = 4;
+/// The most bytes of a segment that are not payload.
+pub const MAX_OVERHEAD: usize = Form::Lz4.header_length() + TRAILER_LENGTH;
 /// Longest segment, in bytes.
-pub const MAX_SEGMENT: usize = Form::Lz4.header_length() + MAX_PAYLOAD + TRAILER_LENGTH;
+pub const MAX_SEGMENT: usize = MAX_OVERHEAD + MAX_PAYLOAD;
 
 /// Bits of a length.
 const LENGTH_BITS: u32 = 17;
@@ -24,21 +26,39 @@ const CRC24_START: u32 = 0x87_5060;
 /// Bytes that the payload's checksum is primed with, so that zeros do not sum to zero.
 const CRC32_PRIMING: [u8; 4] = [0xFA, 0x2D, 0x55, 0xCA];
 
-/// Which of the two forms segments have; STARTUP's compression decides.
+/// The form of a connection's segments.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Form {
     /// Without compression.
     Plain,
     /// Payloads may be LZ4 blocks.
     Lz4,
+    /// Without compression, and nothing guards the payload: between nodes only.
+    Bare,
 }
 
 impl Form {
     /// Length of lengths and flag, without their checksum.
     const fn prefix_length(self) -> usize {
         match self {
-            Self::Plain => 3,
+            Self::Plain | Self::Bare => 3,
             Self::Lz4 => 5,
+        }
+    }
+
+    /// Length of what follows a payload.
+    pub const fn trailer_length(self) -> usize {
+        match self {
+            Self::Plain | Self::Lz4 => TRAILER_LENGTH,
+            Self::Bare => 0,
+        }
+    }
+
+    /// Where a header has the flag that says "self-contained".
+    const fn flag(self) -> u32 {
+        match self {
+            Self::Plain | Self::Bare => LENGTH_BITS,
+            Self::Lz4 => 2 * LENGTH_BITS,
         }
     }
 
@@ -55,11 +75,11 @@ pub struct SegmentHeader {
     pub length: usize,
     /// Length of the payload after decompression; none where it is not compressed.
     pub uncompressed: Option<usize>,
-    /// Does it hold whole envelopes (rather than a part of one)?
+    /// Does it hold whole messages (rather than a part of one)?
     pub self_contained: bool,
 }
 
-/// A header's checksum, read and computed.
+/// A checksum, read and computed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Mismatch {
     /// As read.
@@ -81,23 +101,19 @@ impl SegmentHeader {
         let bits = little_endian(prefix);
         let mask = (1u64 << LENGTH_BITS) - 1;
         let length = (bits & mask) as usize;
-        let (uncompressed, flag) = match form {
-            Form::Plain => (0, LENGTH_BITS),
-            Form::Lz4 => ((bits >> LENGTH_BITS & mask) as usize, 2 * LENGTH_BITS),
+        let uncompressed = match form {
+            Form::Plain | Form::Bare => 0,
+            Form::Lz4 => (bits >> LENGTH_BITS & mask) as usize,
         };
         let uncompressed = (uncompressed > 0).then_some(uncompressed);
-        Some(Ok(Self { length, uncompressed, self_contained: bits >> flag & 1 == 1 }))
+        Some(Ok(Self { length, uncompressed, self_contained: bits >> form.flag() & 1 == 1 }))
     }
 
     /// The header's bytes; the first [`Form::header_length`] of them count.
     pub fn encode(&self, form: Form) -> [u8; 8] {
-        let flag = match form {
-            Form::Plain => LENGTH_BITS,
-            Form::Lz4 => 2 * LENGTH_BITS,
-        };
         let bits = self.length as u64
             | (self.uncompressed.unwrap_or(0) as u64) << LENGTH_BITS
-            | u64::from(self.self_contained) << flag;
+            | u64::from(self.self_contained) << form.flag();
         let prefix = bits.to_le_bytes();
         let length = form.prefix_length();
         let checksum = crc24(prefix.get(..length).unwrap_or_default());
@@ -136,7 +152,8 @@ pub fn crc24(bytes: &[u8]) -> u32 {
     })
 }
 
-/// Checksum of a payload as it travels; little endian on the wire.
+/// Checksum of a payload as it travels (little endian behind it), and of the handshake's messages between nodes (big
+/// endian there).
 pub fn crc32(payload: &[u8]) -> u32 {
     let mut hasher = crc32fast::Hasher::new();
     hasher.update(&CRC32_PRIMING);
@@ -150,9 +167,12 @@ mod tests {
 
     #[test]
     fn header_round_trips_in_both_forms() {
-        for (form, uncompressed) in
-            [(Form::Plain, None), (Form::Lz4, None), (Form::Lz4, Some(MAX_PAYLOAD))]
-        {
+        for (form, uncompressed) in [
+            (Form::Plain, None),
+            (Form::Bare, None),
+            (Form::Lz4, None),
+            (Form::Lz4, Some(MAX_PAYLOAD)),
+        ] {
             for self_contained in [false, true] {
                 for length in [0, 1, 65536, MAX_PAYLOAD] {
                     let header = SegmentHeader { length, uncompressed, self_contained };

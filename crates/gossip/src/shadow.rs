@@ -1,0 +1,92 @@
+//! The shadow round: before a node takes part it asks what the ring knows, so that it does not start in the place of
+//! another, or beside what it was before.
+
+use std::collections::BTreeSet;
+
+use types::Address;
+
+use crate::app_state::AppState;
+use crate::gossiper::{Effect, Gossiper, Now, Phase};
+use crate::message::{Ack, Message, Syn};
+
+/// Milliseconds after which all are asked again.
+const AGAIN: u64 = 5_000;
+
+/// A shadow round that is under way.
+#[derive(Debug)]
+pub(crate) struct Shadow {
+    /// When it began, in nanoseconds.
+    since: u64,
+    /// When others were last asked.
+    asked: u64,
+    /// Whom to ask besides the seeds.
+    peers: BTreeSet<Address>,
+    /// Seeds that are in their own shadow round.
+    waiting: BTreeSet<Address>,
+}
+
+impl Gossiper {
+    pub(crate) fn start_shadow_round(&mut self, now: Now, peers: BTreeSet<Address>) {
+        if self.config.seeds.is_empty() && peers.is_empty() {
+            return self.effect(Effect::ShadowRound(Default::default()));
+        }
+        let waiting = BTreeSet::new();
+        self.phase = Phase::Shadow(Shadow { since: now.nanos, asked: now.nanos, peers, waiting });
+        self.ask(BTreeSet::new());
+    }
+
+    fn ask(&mut self, peers: BTreeSet<Address>) {
+        let (cluster, partitioner) = (self.config.cluster.clone(), self.config.partitioner.clone());
+        let syn = Syn { cluster, partitioner, digests: Vec::new() };
+        for node in self.config.seeds.union(&peers).copied().collect::<Vec<_>>() {
+            self.send(node, Message::Syn(syn.clone()));
+        }
+    }
+
+    pub(crate) fn shadow_tick(&mut self, now: Now) {
+        let ring_delay = self.config.ring_delay;
+        let Phase::Shadow(shadow) = &mut self.phase else { return };
+        let patience = if self.config.is_seed { ring_delay } else { 2 * ring_delay };
+        if now.millis_since(shadow.since) > patience {
+            return self.end_shadow_round(match self.config.is_seed {
+                true => Effect::ShadowRound(Default::default()),
+                false => Effect::ShadowRoundFailed,
+            });
+        }
+        if now.millis_since(shadow.asked) >= AGAIN {
+            shadow.asked = now.nanos;
+            let peers = shadow.peers.clone();
+            self.ask(peers);
+        }
+    }
+
+    fn end_shadow_round(&mut self, effect: Effect) {
+        self.phase = Phase::Idle;
+        self.effect(effect);
+    }
+
+    /// Two that are both in their shadow rounds tell each other so.
+    pub(crate) fn shadow_syn(&mut self, from: Address, syn: &Syn) {
+        if self.is_ours(syn) && syn.digests.is_empty() {
+            self.send(from, Message::Ack(Ack::default()));
+        }
+    }
+
+    pub(crate) fn shadow_ack(&mut self, from: Address, ack: Ack) {
+        let Phase::Shadow(shadow) = &mut self.phase else { return };
+        if ack.wanted.is_empty() && ack.states.is_empty() {
+            shadow.waiting.insert(from);
+            if shadow.waiting.is_superset(&self.config.seeds) {
+                self.end_shadow_round(Effect::ShadowRound(Default::default()));
+            }
+            return;
+        }
+        // of what is known of this node only from before the others' last stop its identity cannot be told
+        let is_enough = ack.states.get(&self.config.local).is_none_or(|own| {
+            own.status().is_dead() || own.values.contains_key(&AppState::HOST_ID)
+        });
+        if is_enough {
+            self.end_shadow_round(Effect::ShadowRound(ack.states));
+        }
+    }
+}

@@ -1,0 +1,119 @@
+//! What a node is in the ring: the first word of STATUS (`gms.VersionedValue`).
+
+/// Separates the words of a status.
+const DELIMITER: char = ',';
+
+/// What a node is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Status {
+    /// It has not said.
+    None,
+    /// It is about to own tokens.
+    Boot,
+    /// It is about to own the tokens of another, of that address.
+    BootReplace(String),
+    /// It owns tokens.
+    Normal,
+    /// It is about to give its tokens up.
+    Leaving,
+    /// It gave them up; it may be forgotten after that time, in milliseconds since 1970.
+    Left {
+        /// That time.
+        expires: Option<i64>,
+    },
+    /// It is about to own another token.
+    Moving,
+    /// Another removes it.
+    Removing,
+    /// Another removed it; as [`Self::Left`].
+    Removed {
+        /// The time after which it may be forgotten.
+        expires: Option<i64>,
+    },
+    /// It replaces itself, and must not be written to.
+    Hibernate,
+    /// It said that it would stop.
+    Shutdown,
+    /// Something else.
+    Other(String),
+}
+
+impl Status {
+    /// What a node publishes that stops.
+    pub const SHUTDOWN: &'static str = "shutdown,true";
+
+    /// Reads a status.
+    pub fn parse(text: &str) -> Self {
+        let mut words = text.split(DELIMITER);
+        let expires = |at: usize| words.clone().nth(at).and_then(|word| word.parse().ok());
+        match text.split(DELIMITER).next().unwrap_or_default() {
+            "" => Self::None,
+            "BOOT" => Self::Boot,
+            "BOOT_REPLACE" => {
+                Self::BootReplace(words.nth(1).map(str::to_owned).unwrap_or_default())
+            }
+            "NORMAL" => Self::Normal,
+            "LEAVING" => Self::Leaving,
+            "LEFT" => Self::Left { expires: expires(2) },
+            "MOVING" => Self::Moving,
+            "removing" => Self::Removing,
+            "removed" => Self::Removed { expires: expires(2) },
+            "hibernate" => Self::Hibernate,
+            "shutdown" => Self::Shutdown,
+            other => Self::Other(other.to_owned()),
+        }
+    }
+
+    /// What is published of a node that gave up its tokens, one of which is told.
+    pub fn left(token: i64, expires: i64) -> String {
+        format!("LEFT,{token},{expires}")
+    }
+
+    /// Is it never up, whatever signs of life there are?
+    pub fn is_dead(&self) -> bool {
+        matches!(self, Self::Removing | Self::Removed { .. } | Self::Left { .. } | Self::Hibernate)
+    }
+
+    /// Is it about to join?
+    pub fn is_joining(&self) -> bool {
+        matches!(self, Self::Boot | Self::BootReplace(_))
+    }
+
+    /// The time after which it may be forgotten.
+    pub fn expires(&self) -> Option<i64> {
+        match self {
+            Self::Left { expires } | Self::Removed { expires } => *expires,
+            _ => None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn statuses() {
+        assert_eq!(Status::parse("NORMAL,-9"), Status::Normal);
+        assert_eq!(Status::parse(&Status::left(5, 77)), Status::Left { expires: Some(77) });
+        assert_eq!(Status::parse("removed,host,88"), Status::Removed { expires: Some(88) });
+        assert_eq!(
+            Status::parse("BOOT_REPLACE,127.0.0.1:7000"),
+            Status::BootReplace("127.0.0.1:7000".into())
+        );
+        assert_eq!(Status::parse(Status::SHUTDOWN), Status::Shutdown);
+        assert_eq!(Status::parse(""), Status::None);
+        assert_eq!(Status::parse("LEFT,5"), Status::Left { expires: None });
+        for (text, dead) in [
+            ("NORMAL,1", false),
+            ("shutdown,true", false),
+            ("LEFT,1,2", true),
+            ("hibernate,true", true),
+            ("removing,h", true),
+            ("removed,h,1", true),
+            ("BOOT,1", false),
+        ] {
+            assert_eq!(Status::parse(text).is_dead(), dead, "{text}");
+        }
+    }
+}

@@ -1,0 +1,150 @@
+//! Requests that wait for their answers (`net.RequestCallbacks`).
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use types::Address;
+
+use crate::verb::Verb;
+
+/// Ids are 32 bits; 0 is none.
+const MAX_ID: u64 = u32::MAX as u64;
+
+#[derive(Debug)]
+struct Waiting<T> {
+    verb: Verb,
+    expires_at: i64,
+    value: T,
+}
+
+/// Requests to other nodes, each with what is to become of its answer.
+///
+/// An answer is told from another by who sent it, by its id, and by what it is: other nodes count their own requests with the
+/// same numbers.
+#[derive(Debug)]
+pub struct Callbacks<T> {
+    last_id: u64,
+    waiting: BTreeMap<(Address, u64), Waiting<T>>,
+    /// The same, by the time when nobody waits any more.
+    by_time: BTreeSet<(i64, Address, u64)>,
+}
+
+impl<T> Default for Callbacks<T> {
+    fn default() -> Self {
+        Self { last_id: 0, waiting: BTreeMap::new(), by_time: BTreeSet::new() }
+    }
+}
+
+impl<T> Callbacks<T> {
+    /// None.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// The id of a message that nobody waits for the answer of.
+    pub fn next_id(&mut self) -> u64 {
+        self.last_id = self.last_id % MAX_ID + 1;
+        self.last_id
+    }
+
+    /// Waits for the answer to a request, up to a time in milliseconds since 1970: the id that the request is to have.
+    pub fn wait(&mut self, to: Address, verb: Verb, expires_at: i64, value: T) -> u64 {
+        let mut id = self.next_id();
+        // one that has waited for 2^32 messages keeps its id
+        while self.waiting.contains_key(&(to, id)) {
+            id = self.next_id();
+        }
+        self.by_time.insert((expires_at, to, id));
+        self.waiting.insert((to, id), Waiting { verb, expires_at, value });
+        id
+    }
+
+    /// An answer came: what was to become of it; none if nobody waits for such a one.
+    pub fn answered(&mut self, from: Address, id: u64, answer: Verb) -> Option<T> {
+        let waiting = self.waiting.get(&(from, id))?;
+        let is_answer = waiting.verb.answer() == Some(answer);
+        if !is_answer && answer != Verb::FailureRsp {
+            return None;
+        }
+        self.take(from, id)
+    }
+
+    /// Nobody waits for this answer any more.
+    pub fn take(&mut self, from: Address, id: u64) -> Option<T> {
+        let waiting = self.waiting.remove(&(from, id))?;
+        self.by_time.remove(&(waiting.expires_at, from, id));
+        Some(waiting.value)
+    }
+
+    /// The next request whose time is over: to whom it was, and what was to become of its answer.
+    pub fn expired(&mut self, now_millis: i64) -> Option<(Address, u64, T)> {
+        let (expires_at, to, id) = self.by_time.first().copied()?;
+        if expires_at > now_millis {
+            return None;
+        }
+        Some((to, id, self.take(to, id)?))
+    }
+
+    /// When the next one's time is over.
+    pub fn next_expiry(&self) -> Option<i64> {
+        self.by_time.first().map(|(expires_at, ..)| *expires_at)
+    }
+
+    /// How many wait.
+    pub fn len(&self) -> usize {
+        self.waiting.len()
+    }
+
+    /// Does none wait?
+    pub fn is_empty(&self) -> bool {
+        self.waiting.is_empty()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn node(host: u8) -> Address {
+        Address::new([127, 0, 0, host], 7000)
+    }
+
+    #[test]
+    fn an_answer_is_of_who_was_asked_and_of_its_kind() {
+        let mut callbacks = Callbacks::new();
+        let id = callbacks.wait(node(1), Verb::ReadReq, 100, "read");
+        assert_eq!(callbacks.answered(node(2), id, Verb::ReadRsp), None);
+        assert_eq!(callbacks.answered(node(1), id + 1, Verb::ReadRsp), None);
+        assert_eq!(callbacks.answered(node(1), id, Verb::RangeRsp), None);
+        assert_eq!(callbacks.answered(node(1), id, Verb::ReadRsp), Some("read"));
+        assert_eq!(callbacks.answered(node(1), id, Verb::ReadRsp), None);
+        let id = callbacks.wait(node(1), Verb::MutationReq, 100, "write");
+        assert_eq!(callbacks.answered(node(1), id, Verb::FailureRsp), Some("write"));
+        assert!(callbacks.is_empty());
+        assert_eq!(callbacks.next_expiry(), None);
+    }
+
+    #[test]
+    fn ids_go_around_and_pass_over_those_that_wait() {
+        let mut callbacks = Callbacks::new();
+        assert_eq!(callbacks.wait(node(1), Verb::ReadReq, 100, ()), 1);
+        callbacks.last_id = MAX_ID - 1;
+        assert_eq!(callbacks.wait(node(1), Verb::ReadReq, 100, ()), MAX_ID);
+        assert_eq!(callbacks.wait(node(1), Verb::ReadReq, 100, ()), 2);
+        assert_eq!(callbacks.len(), 3);
+    }
+
+    #[test]
+    fn those_whose_time_is_over_come_in_its_order() {
+        let mut callbacks = Callbacks::new();
+        for (host, expires_at) in [(1, 30), (2, 10), (3, 20)] {
+            callbacks.wait(node(host), Verb::ReadReq, expires_at, host);
+        }
+        assert_eq!(callbacks.next_expiry(), Some(10));
+        assert_eq!(callbacks.expired(9), None);
+        assert_eq!(callbacks.expired(25), Some((node(2), 2, 2)));
+        assert_eq!(callbacks.expired(25), Some((node(3), 3, 3)));
+        assert_eq!(callbacks.expired(25), None);
+        assert_eq!(callbacks.answered(node(1), 1, Verb::ReadRsp), Some(1));
+        assert_eq!(callbacks.expired(i64::MAX), None);
+    }
+}
