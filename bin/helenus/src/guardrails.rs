@@ -68,17 +68,14 @@ impl Node {
         self.engine().watch_writes(write_limits(config), Rc::new(tell));
     }
 
-    /// Sets guardrails on all shards; on the first one.
-    pub(crate) async fn set_guardrails(
-        self: &Rc<Self>,
-        config: Arc<Config>,
-    ) -> Result<(), Stopping> {
+    /// Goes on under a configuration that the operator changed, on all shards; on the first one.
+    pub(crate) async fn set_config(self: &Rc<Self>, config: Arc<Config>) -> Result<(), Stopping> {
         self.watch_writes(&config);
         for shard in 0..self.shards().count() {
             let config = Arc::clone(&config);
             let set = move |node: &Rc<Self>| {
                 if let Some(coordinator) = node.coordinator() {
-                    coordinator.set_guardrails(&config);
+                    coordinator.set_config(&config);
                 }
             };
             self.on_shard(shard, set).await?;

@@ -1,10 +1,12 @@
 //! What of the node's memory goes where: one budget, and the named limits that share it.
 
-use config::{Config, MEMORY_BUDGET};
+use config::Config;
 
 const MIB: u64 = 1 << 20;
 /// `key_cache_size` where the configuration does not say: a 20th of the budget, and no more than this (Cassandra's).
 const KEY_CACHE_MAX: u64 = 100 * MIB;
+/// `counter_cache_size` where the configuration does not say: a 40th of the budget, and no more than this (Cassandra's).
+const COUNTER_CACHE_MAX: u64 = 50 * MIB;
 /// `prepared_statements_cache_size` where the configuration does not say: Cassandra's least.
 const PREPARED: u64 = 10 * MIB;
 
@@ -21,6 +23,8 @@ pub struct Memory {
     pub keys: u64,
     /// `row_cache_size`: the first rows of partitions, for tables whose `caching` asks for it. None.
     pub rows: u64,
+    /// `counter_cache_size`: this node's parts of counters. A 40th.
+    pub counters: u64,
     /// `prepared_statements_cache_size`.
     pub prepared: u64,
     /// `native_transport_max_request_data_in_flight`: past it requests are refused or wait. A tenth.
@@ -32,7 +36,7 @@ pub struct Memory {
 impl Memory {
     /// As configured.
     pub fn of(config: &Config) -> Self {
-        let budget = config.memory_budget.unwrap_or(MEMORY_BUDGET);
+        let budget = config.memory();
         let transport = &config.native_transport;
         Self {
             budget,
@@ -40,18 +44,22 @@ impl Memory {
             chunks: config.file_cache_size.unwrap_or(budget / 4),
             keys: config.key_cache_size.unwrap_or((budget / 20).clamp(MIB, KEY_CACHE_MAX)),
             rows: config.row_cache_size,
+            counters: config
+                .counter_cache_size
+                .unwrap_or((budget / 40).clamp(MIB, COUNTER_CACHE_MAX)),
             prepared: config.prepared_statements_cache_size.unwrap_or(PREPARED),
             in_flight: transport.max_in_flight.unwrap_or(budget / 10),
             in_flight_per_ip: transport.max_in_flight_per_ip.unwrap_or(budget / 40),
         }
     }
 
-    fn named(&self) -> [(&'static str, u64); 6] {
+    fn named(&self) -> [(&'static str, u64); 7] {
         [
             ("memtable_heap_space and memtable_offheap_space", self.memtables),
             ("file_cache_size", self.chunks),
             ("key_cache_size", self.keys),
             ("row_cache_size", self.rows),
+            ("counter_cache_size", self.counters),
             ("prepared_statements_cache_size", self.prepared),
             ("native_transport_max_request_data_in_flight", self.in_flight),
         ]
@@ -82,9 +90,13 @@ mod tests {
         let of = memory("memory_budget: 512MiB");
         assert_eq!((of.memtables, of.chunks, of.rows), (128 * MIB, 128 * MIB, 0));
         assert_eq!((of.keys, of.prepared), (512 * MIB / 20, PREPARED));
-        assert_eq!(memory("memory_budget: 16GiB").keys, 100 * MIB);
-        let of = memory("file_cache_size: 7MiB\nkey_cache_size: 0MiB\nrow_cache_size: 9MiB");
-        assert_eq!((of.chunks, of.keys, of.rows), (7 * MIB, 0, 9 * MIB));
+        assert_eq!(of.counters, 512 * MIB / 40);
+        let of = memory("memory_budget: 16GiB");
+        assert_eq!((of.keys, of.counters), (100 * MIB, 50 * MIB));
+        let of = memory(
+            "file_cache_size: 7MiB\nkey_cache_size: 0MiB\nrow_cache_size: 9MiB\ncounter_cache_size: 3MiB",
+        );
+        assert_eq!((of.chunks, of.keys, of.rows, of.counters), (7 * MIB, 0, 9 * MIB, 3 * MIB));
     }
 
     #[test]

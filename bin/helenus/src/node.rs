@@ -24,6 +24,7 @@ use crate::error::NodeError;
 use crate::memory::Memory;
 use crate::message::Message;
 use crate::operator::Operations;
+use crate::saved_caches::SavedCaches;
 use crate::settings::{metrics_address, server_settings, storage_options};
 use crate::views::{CacheRates, Journal};
 
@@ -108,6 +109,9 @@ pub struct Node {
     changing: Semaphore,
     /// On the first shard: nothing is left to drain.
     is_empty: Cell<bool>,
+    /// On the first shard: the node is being drained.
+    is_draining: Cell<bool>,
+    pub(crate) saved_caches: SavedCaches,
 }
 
 impl HasShards for Node {
@@ -163,6 +167,8 @@ pub async fn run_shard(
         is_drained: Cell::new(false),
         changing: Semaphore::new(1),
         is_empty: Cell::new(false),
+        is_draining: Cell::new(false),
+        saved_caches: SavedCaches::default(),
     });
     node.watch_log();
     env.spawn(Class::Statement, Rc::clone(&node).dispatch());
@@ -400,6 +406,7 @@ impl Node {
                 false => "Not serving CQL clients: start_native_transport is false".to_owned(),
             },
         );
+        self.keep_caches();
         ready(self, &Ready { address, replay, clock_behind, serves_clients, notes });
         self.env.terminated().await;
         self.drain().await?;
@@ -619,6 +626,11 @@ impl Node {
         self.server.borrow().is_some()
     }
 
+    /// Is it being drained, or was it?
+    pub(crate) fn is_ending(&self) -> bool {
+        self.is_draining.get() || self.env.is_terminated()
+    }
+
     /// Is everything in memory on disk, for good?
     pub(crate) fn is_empty(&self) -> bool {
         self.is_empty.get()
@@ -664,10 +676,12 @@ impl Node {
         if self.is_empty.get() {
             return Ok(());
         }
+        self.is_draining.set(true);
         self.stop_all_servers(DRAIN_PATIENCE).await?;
         if let Some(node) = self.engine.node() {
             node.drain().await?;
         }
+        self.save_caches().await;
         self.is_empty.set(true);
         Ok(())
     }

@@ -109,6 +109,7 @@ fn register_caches(registry: &Registry, engine: &Rc<Engine>) {
             CacheKind::Chunks => "ChunkCache",
             CacheKind::Keys => "KeyCache",
             CacheKind::Rows => "RowCache",
+            CacheKind::Counters => "CounterCache",
         };
         let name = |name| Name::new("Cache", name).scope(scope);
         let count = |of, help, value: fn(CacheStats) -> u64| {

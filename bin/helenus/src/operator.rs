@@ -25,6 +25,7 @@ use crate::error::NodeError;
 use crate::memory::Memory;
 use crate::node::Node;
 use crate::node_metrics::{NANOS, load};
+use crate::saved_caches::saving;
 use crate::settings::io_depth;
 use crate::table_metrics::is_system;
 
@@ -159,7 +160,7 @@ impl Operations {
             capacity: stats.capacity,
             hits: stats.hits,
             requests: stats.requests(),
-            save_period: Duration::ZERO,
+            save_period: saving(self.0.config(), kind).period,
         })
     }
 
@@ -203,12 +204,12 @@ fn place(timeouts: &mut Timeouts, timeout: Timeout) -> Option<&mut Duration> {
     })
 }
 
-/// The cache of that name; there is none of counters.
-fn kind_of(cache: CacheName) -> Option<CacheKind> {
+/// The cache of that name.
+fn kind_of(cache: CacheName) -> CacheKind {
     match cache {
-        CacheName::Keys => Some(CacheKind::Keys),
-        CacheName::Rows => Some(CacheKind::Rows),
-        CacheName::Counters => None,
+        CacheName::Keys => CacheKind::Keys,
+        CacheName::Rows => CacheKind::Rows,
+        CacheName::Counters => CacheKind::Counters,
     }
 }
 
@@ -255,7 +256,7 @@ impl Operator for Operations {
             exceptions: failures,
             key_cache: self.cache(CacheKind::Keys).await?,
             row_cache: self.cache(CacheKind::Rows).await?,
-            counter_cache: Cache::default(),
+            counter_cache: self.cache(CacheKind::Counters).await?,
             chunk_cache: Some(self.chunk_cache().await?),
             network_cache: None,
             percent_repaired: if all == 0 { 100.0 } else { repaired as f64 * 100.0 / all as f64 },
@@ -568,7 +569,7 @@ impl Operator for Operations {
     }
 
     async fn invalidate_cache(&self, cache: CacheName) -> Answer<()> {
-        let Some(kind) = kind_of(cache) else { return Ok(()) };
+        let kind = kind_of(cache);
         for shard in 0..self.0.shards().count() {
             let empty = move |node: &Rc<Node>| node.engine().clear_cache(kind);
             self.0.shards().call(shard, empty).await.map_err(failed)?;
@@ -577,11 +578,25 @@ impl Operator for Operations {
     }
 
     async fn set_cache_capacity(&self, cache: CacheName, bytes: u64) -> Answer<()> {
-        let Some(kind) = kind_of(cache) else { return Ok(()) };
+        let kind = kind_of(cache);
         for shard in 0..self.0.shards().count() {
             let set = move |node: &Rc<Node>| node.engine().set_cache_limit(kind, bytes);
             self.0.shards().call(shard, set).await.map_err(failed)?;
         }
+        Ok(())
+    }
+
+    async fn set_cache_keys_to_save(&self, cache: CacheName, most: u32) -> Answer<()> {
+        let coordinator = self.0.coordinator().ok_or_else(|| failed(Stopping))?;
+        let key = match cache {
+            CacheName::Keys => "key_cache_keys_to_save",
+            CacheName::Rows => "row_cache_keys_to_save",
+            CacheName::Counters => "counter_cache_keys_to_save",
+        };
+        let mut config = Config::clone(&coordinator.current_config());
+        config.set(&format!("{key}={most}")).map_err(failed)?;
+        self.0.set_config(Arc::new(config)).await.map_err(failed)?;
+        self.0.saved_caches.changed.notify_all();
         Ok(())
     }
 
@@ -761,7 +776,7 @@ impl Operator for Operations {
         let set = config.set_all(settings.iter().map(String::as_str));
         set.map_err(|refusal| OperatorError::BadUse(refusal.to_string()))?;
         self.0.check_disk(&config).await.map_err(OperatorError::BadUse)?;
-        self.0.set_guardrails(Arc::new(config)).await.map_err(failed)
+        self.0.set_config(Arc::new(config)).await.map_err(failed)
     }
 
     async fn refresh_size_estimates(&self) -> Answer<()> {

@@ -98,6 +98,7 @@ pub fn storage_options(config: &Config) -> Result<storage::Options, NodeError> {
         chunk_cache_bytes: memory.chunks,
         key_cache_bytes: memory.keys,
         row_cache_bytes: memory.rows,
+        counter_cache_bytes: memory.counters,
         concurrent_compactors: compactors(config),
         compaction_bytes_per_second: config.compaction_throughput.unwrap_or(0),
         incremental_backups: config.incremental_backups,

@@ -89,6 +89,8 @@ pub trait Operator: 'static {
     async fn invalidate_cache(&self, cache: CacheName) -> Answer<()>;
     /// Sets what caches may hold, in bytes, until the next start.
     async fn set_cache_capacity(&self, cache: CacheName, bytes: u64) -> Answer<()>;
+    /// Sets of how many entries of a cache the names are saved, 0 for all, until the next start.
+    async fn set_cache_keys_to_save(&self, cache: CacheName, most: u32) -> Answer<()>;
     /// `concurrent_compactors`.
     async fn concurrent_compactors(&self) -> Answer<u64>;
     /// Sets it until the next start.

@@ -266,6 +266,19 @@ async fn text<O: Operator>(env: &Env, operator: &O, verb: Verb) -> Answer<String
                 operator.set_cache_capacity(cache, mebibytes.saturating_mul(MEBIBYTE)).await?;
             }
         }
+        Verb::SetCacheKeysToSave { keys, rows, counters } => {
+            for (cache, name, most) in [
+                (CacheName::Keys, "Key", keys),
+                (CacheName::Rows, "Row", rows),
+                (CacheName::Counters, "Counter", counters),
+            ] {
+                let Ok(most) = u32::try_from(most) else {
+                    let why = format!("{name}CacheKeysToSave must be non-negative.");
+                    return Err(OperatorError::Failed(why));
+                };
+                operator.set_cache_keys_to_save(cache, most).await?;
+            }
+        }
         Verb::SetConcurrentCompactors(count) => operator.set_concurrent_compactors(count).await?,
         // Those that are carried out above.
         Verb::Import { .. }

@@ -339,6 +339,23 @@ fn compaction_as_cassandra_prints_it() {
     let (reply, done) = say("setcachecapacity 3 -1 1");
     assert!(reply.err.contains("capacity should not be negative."), "{reply:?}");
     assert_eq!(done, ["capacity Keys 3145728"]);
+    assert_eq!(say("invalidatecountercache").1, ["invalidate Counters"]);
+    assert_eq!(
+        say("setcachekeystosave 100 0 7").1,
+        ["keys to save Keys 100", "keys to save Rows 0", "keys to save Counters 7"]
+    );
+    for (line, refused, done) in [
+        ("-1 2 3", "KeyCacheKeysToSave", &[][..]),
+        ("1 -2 3", "RowCacheKeysToSave", &["keys to save Keys 1"]),
+        ("1 2 -3", "CounterCacheKeysToSave", &["keys to save Keys 1", "keys to save Rows 2"]),
+    ] {
+        let (reply, before) = say(&format!("setcachekeystosave {line}"));
+        assert!(
+            reply.err.starts_with(&format!("error: {refused} must be non-negative.")),
+            "{reply:?}"
+        );
+        assert_eq!(before, done);
+    }
     assert_eq!(say("compact -s system").1, ["compact system [] split"]);
     assert_eq!(say("stop COMPACTION").1, ["stop Kind(Some(\"Compaction\"))"]);
 }

@@ -1,20 +1,20 @@
 //! Counters: the owner of a key reads its own shard of a counter, adds to it and writes it anew, one request at a
-//! time (`CounterMutation`).
+//! time (`CounterMutation`). Where the counter cache has that shard, nothing is read.
 
 use std::rc::Rc;
 
 use env::Instant;
 use protocol::{Consistency, ErrorResponse};
 use rows::{
-    CellKind, CellRef, Clustering, Mutation, PartitionUpdate, RowBuilder, RowRef, UpdateBuilder,
-    counter,
+    CellKind, CellRef, Clustering, ClusteringRef, Mutation, PartitionUpdate, RowBuilder, RowRef,
+    UpdateBuilder, counter,
 };
 use schema::TableId;
-use storage::{PartitionKey, StorageError, Trace};
+use storage::{Counted, CounterMark, CounterName, Part, PartitionKey, StorageError, Trace};
 
 use crate::answer::invalid;
 use crate::coordinator::{Coordinator, STATEMENT};
-use crate::write::{Stored, apply_traced, read_rows};
+use crate::write::{Stored, read_rows, trace_added, trace_append};
 
 /// Consistency levels that counters refuse (`ConsistencyLevel.validateCounterForWrite`).
 pub(crate) fn check_consistency(
@@ -72,44 +72,91 @@ impl Coordinator {
         if self.env.planted("counter_out_of_turn") {
             turn = None;
         }
-        trace.note(&self.env, || "Reading counter values".to_owned());
-        let mut counted: Option<Mutation> = None;
+        let mut writes: Option<Mutation> = None;
+        let mut counted = Vec::with_capacity(mutation.updates().len());
         for update in mutation.updates() {
-            let update = self.count_update(update).await?;
-            match &mut counted {
-                None => counted = Some(Mutation::new(update)),
+            let (update, comes_to) = self.count_update(update, &trace).await?;
+            counted.push(comes_to);
+            match &mut writes {
+                None => writes = Some(Mutation::new(update)),
                 // of the same key, as it was before
-                Some(counted) => drop(counted.push(update)),
+                Some(writes) => drop(writes.push(update)),
             }
         }
-        let Some(counted) = counted else { return Ok(()) };
-        let ticket = apply_traced(&self.engine, &counted, durable, &trace).await?;
+        let Some(writes) = writes else { return Ok(()) };
+        trace_append(&self.engine, durable, &trace);
+        let ticket = self.engine.apply_counted(&writes, durable, &counted).await?;
+        trace_added(&self.engine, &writes, &trace);
         drop(turn);
         Ok(ticket.durable().await?)
     }
 
+    /// An update with what it adds made into shards, and what that comes to, if it does nothing else.
     async fn count_update(
         &self,
         update: &PartitionUpdate,
-    ) -> Result<PartitionUpdate, StorageError> {
-        let rows: Vec<Clustering> =
-            update.rows.iter().map(|row| row.clustering().to_owned()).collect();
-        let key = PartitionKey::new(&*update.key);
-        let id = TableId(update.table);
-        let before = read_rows(Rc::clone(&self.engine), id, key, rows).await?;
+        trace: &Trace,
+    ) -> Result<(PartitionUpdate, Option<Counted>), StorageError> {
+        let store = self.engine.store(TableId(update.table))?;
+        // before anything is looked at
+        let mark = self.engine.counter_mark(&store);
+        let before = self.parts_before(update, mark, trace).await?;
         let (mut row, mut scratch) = (RowBuilder::new(), RowBuilder::new());
-        let mut counted = UpdateBuilder::new(update.table, update.layout.clone(), &update.key);
-        counted.delete_partition(update.deletion);
-        update.ranges.iter().for_each(|range| counted.delete_range(range.clone()));
-        for added in update.static_row().into_iter().chain(update.rows.iter()) {
-            self.count_row(added, stored(&before, added), &mut row);
-            counted.add(row.finish_row(&update.layout), &mut scratch);
+        let mut counted = Counted::since(mark);
+        let mut counts = UpdateBuilder::new(update.table, update.layout.clone(), &update.key);
+        counts.delete_partition(update.deletion);
+        update.ranges.iter().for_each(|range| counts.delete_range(range.clone()));
+        let mut before = before.into_iter();
+        for added in rows_of(update) {
+            self.count_row(added, &mut before, &mut counted, &mut row);
+            counts.add(row.finish_row(&update.layout), &mut scratch);
         }
-        Ok(counted.finish(&mut scratch))
+        Ok((counts.finish(&mut scratch), only_adds(update).then_some(counted)))
     }
 
-    /// A row whose updates of counters are added to what is stored of them.
-    fn count_row(&self, added: RowRef<'_>, stored: Option<RowRef<'_>>, out: &mut RowBuilder) {
+    /// This node's part of each counter that an update adds to, in order; none where there is no such counter, or it
+    /// is deleted.
+    async fn parts_before(
+        &self,
+        update: &PartitionUpdate,
+        mark: CounterMark,
+        trace: &Trace,
+    ) -> Result<Vec<Option<Part>>, StorageError> {
+        let names = || rows_of(update).flat_map(additions);
+        let count = names().count();
+        let mut parts: Vec<Option<Part>> = vec![None; count];
+        if count > 0 && self.engine.keeps_counters() {
+            trace.note(&self.env, || format!("Fetching {count} counter values from cache"));
+            for (part, name) in parts.iter_mut().zip(names()) {
+                *part = self.engine.kept_counter(mark, &update.key, name);
+            }
+        }
+        let missing = parts.iter().filter(|part| part.is_none()).count();
+        if missing == 0 {
+            return Ok(parts);
+        }
+        trace.note(&self.env, || format!("Reading {missing} counter values from the CF"));
+        let of_missing = parts.iter().zip(names()).filter(|(part, _)| part.is_none());
+        let mut rows: Vec<Clustering> =
+            of_missing.filter_map(|(_, name)| Some(name.row?.to_owned())).collect();
+        rows.dedup();
+        let (id, key) = (TableId(update.table), PartitionKey::new(&*update.key));
+        let before = read_rows(Rc::clone(&self.engine), id, key, rows).await?;
+        for (part, name) in parts.iter_mut().zip(names()).filter(|(part, _)| part.is_none()) {
+            let cell = stored(&before, name.row).and_then(|row| row.cell(name.column));
+            *part = cell.and_then(|cell| part_of(cell, self.identity.host_id));
+        }
+        Ok(parts)
+    }
+
+    /// A row whose updates of counters are added to what there was of them.
+    fn count_row(
+        &self,
+        added: RowRef<'_>,
+        before: &mut impl Iterator<Item = Option<Part>>,
+        counted: &mut Counted,
+        out: &mut RowBuilder,
+    ) {
         let id = self.identity.host_id;
         out.start_like(added);
         if let Some(liveness) = added.liveness() {
@@ -121,11 +168,8 @@ impl Coordinator {
                 out.cell(cell);
                 continue;
             }
-            let stored = stored.and_then(|row| row.cell(cell.column));
-            let (clock, count) = stored
-                .filter(|stored| stored.kind == CellKind::Live)
-                .and_then(|stored| counter::shard_of(stored.value, id))
-                .unwrap_or((0, 0));
+            let alive = before.next().flatten();
+            let Part { clock, count } = alive.unwrap_or(Part { clock: 0, count: 0 });
             let clock = match self.env.planted("counter_clock_stands_still") {
                 true => clock.max(1),
                 false => self.env.unique_micros().max(clock.saturating_add(1)),
@@ -133,15 +177,53 @@ impl Coordinator {
             let count = count.wrapping_add(counter::total(cell.value));
             let value = counter::global(id, clock, count);
             out.cell(CellRef { value: &value, ..cell });
+            if alive.is_some() || self.env.planted("counter_cache_keeps_what_is_dead") {
+                counted.add(name_of(added, cell), Part { clock, count });
+            }
         }
     }
 }
 
-/// The stored version of a row.
-fn stored<'a>((static_row, rows): &'a Stored, of: RowRef<'_>) -> Option<RowRef<'a>> {
-    if of.is_static() {
-        return static_row.as_deref().map(RowRef::from_packed);
+/// The rows of an update, the static one first.
+fn rows_of(update: &PartitionUpdate) -> impl Iterator<Item = RowRef<'_>> {
+    update.static_row().into_iter().chain(update.rows.iter())
+}
+
+/// The counters that a row adds to.
+fn additions<'a>(row: RowRef<'a>) -> impl Iterator<Item = CounterName<'a>> {
+    row.cells().filter(|cell| cell.kind == CellKind::Live).map(move |cell| name_of(row, cell))
+}
+
+fn name_of<'a>(row: RowRef<'a>, cell: CellRef<'_>) -> CounterName<'a> {
+    let clustering = (!row.is_static()).then(|| row.clustering());
+    CounterName { row: clustering, column: cell.column }
+}
+
+/// This node's part of a counter that was read: it is alive, or there is none.
+pub(crate) fn part_of(cell: CellRef<'_>, host_id: [u8; 16]) -> Option<Part> {
+    if cell.kind != CellKind::Live {
+        return None;
     }
+    let (clock, count) = counter::shard_of(cell.value, host_id)?;
+    Some(Part { clock, count })
+}
+
+/// Does an update nothing but add to counters?
+fn only_adds(update: &PartitionUpdate) -> bool {
+    let adds = |row: RowRef<'_>| {
+        row.deletion().is_live() && row.cells().all(|cell| cell.kind == CellKind::Live)
+    };
+    update.deletion.is_live() && update.ranges.is_empty() && rows_of(update).all(adds)
+}
+
+/// The stored version of a row, of the static one for none.
+pub(crate) fn stored<'a>(
+    (static_row, rows): &'a Stored,
+    clustering: Option<ClusteringRef<'_>>,
+) -> Option<RowRef<'a>> {
+    let Some(clustering) = clustering else {
+        return static_row.as_deref().map(RowRef::from_packed);
+    };
     let mut rows = rows.iter().map(|row| RowRef::from_packed(row));
-    rows.find(|row| row.clustering().as_packed() == of.clustering().as_packed())
+    rows.find(|row| row.clustering().as_packed() == clustering.as_packed())
 }

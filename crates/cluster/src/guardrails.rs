@@ -222,12 +222,12 @@ impl Coordinator {
         Rc::new(Guard::new(Rc::clone(&self.rails.rails.borrow())))
     }
 
-    /// Guards requests of this shard by other settings.
-    pub fn set_guardrails(&self, config: &Arc<Config>) {
+    /// Guards requests of this shard by the settings of a configuration that the operator changed.
+    pub fn set_config(&self, config: &Arc<Config>) {
         self.rails.set(config);
     }
 
-    /// The configuration, with the guardrails that the operator set since the start.
+    /// The configuration, with the guardrails and the like that the operator set since the start.
     pub fn current_config(&self) -> Arc<Config> {
         Arc::clone(&self.rails.config.borrow())
     }

@@ -22,6 +22,7 @@ mod paxos;
 mod prepared;
 mod read;
 mod request_metrics;
+mod saved_caches;
 mod scanned;
 mod schema_owner;
 mod tracing;

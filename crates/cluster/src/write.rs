@@ -335,10 +335,21 @@ pub(crate) async fn apply_traced(
     durable: bool,
     trace: &Trace,
 ) -> Result<Ticket, StorageError> {
+    trace_append(engine, durable, trace);
+    let ticket = engine.apply(mutation, durable).await?;
+    trace_added(engine, mutation, trace);
+    Ok(ticket)
+}
+
+/// Notes that a mutation goes to the log.
+pub(crate) fn trace_append(engine: &Engine, durable: bool, trace: &Trace) {
     if durable {
         trace.note(engine.env(), || "Appending to commitlog".to_owned());
     }
-    let ticket = engine.apply(mutation, durable).await?;
+}
+
+/// Notes the memtables that a mutation reached.
+pub(crate) fn trace_added(engine: &Engine, mutation: &Mutation, trace: &Trace) {
     if trace.is_on() {
         let schema = engine.schema();
         let tables =
@@ -347,7 +358,6 @@ pub(crate) async fn apply_traced(
             trace.note(engine.env(), || format!("Adding to {} memtable", table.name));
         }
     }
-    Ok(ticket)
 }
 
 async fn apply_and_wait(

@@ -26,7 +26,7 @@ seed_provider: { class_name: SimpleSeedProvider, parameters: { seeds: '127.0.0.1
 ";
 
 /// The memory that a node takes where `memory_budget` is not set: small enough for a laptop.
-pub const MEMORY_BUDGET: u64 = 1 << 30;
+const MEMORY_BUDGET: u64 = 1 << 30;
 
 const SYNC: &str = "commitlog_sync";
 const SYNC_PERIOD: &str = "commitlog_sync_period";
@@ -142,6 +142,28 @@ pub struct Timeouts {
     pub repair: Duration,
     /// `request_timeout`, of everything else.
     pub other: Duration,
+}
+
+/// How a cache is saved for the next start.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SavedCache {
+    /// `*_cache_save_period`; zero: it is not saved.
+    pub period: Duration,
+    /// `*_cache_keys_to_save`: of how many entries the names are saved; 0: of all.
+    pub most: u32,
+}
+
+/// How caches are saved for the next start.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SavedCaches {
+    /// `key_cache_*`.
+    pub keys: SavedCache,
+    /// `row_cache_*`.
+    pub rows: SavedCache,
+    /// `counter_cache_*`.
+    pub counters: SavedCache,
+    /// `cache_load_timeout`: how long a start takes to fill one.
+    pub load_timeout: Duration,
 }
 
 /// Settings of a cache of what `system_auth` says.
@@ -333,6 +355,10 @@ pub struct Config {
     pub key_cache_size: Option<u64>,
     /// `row_cache_size`, in bytes.
     pub row_cache_size: u64,
+    /// `counter_cache_size`, in bytes; `None`: to be taken from the memory budget.
+    pub counter_cache_size: Option<u64>,
+    /// `*_cache_save_period` and the keys that go with it.
+    pub saved_caches: SavedCaches,
     /// `memtable_cleanup_threshold`: the share of `memtable_space` at which a flush starts.
     pub memtable_cleanup_threshold: f64,
     /// `flush_compression`.
@@ -374,7 +400,7 @@ pub struct Config {
 
     /// `shards`; `None`: one a core.
     pub shards: Option<u32>,
-    /// `memory_budget`, in bytes; `None`: [`MEMORY_BUDGET`].
+    /// `memory_budget`, in bytes; see [`Self::memory`].
     pub memory_budget: Option<u64>,
     /// `io_depth`.
     pub io_depth: u32,
@@ -490,6 +516,11 @@ impl Config {
         Ok(())
     }
 
+    /// The memory that the node takes, in bytes: `memory_budget`, or 1 GiB.
+    pub fn memory(&self) -> u64 {
+        self.memory_budget.unwrap_or(MEMORY_BUDGET)
+    }
+
     /// Did the file or an override set this key, by its name of today?
     pub fn is_set(&self, key: &str) -> bool {
         self.values.get(key).is_some_and(|value| *value != crate::key::Value::Null)
@@ -571,6 +602,8 @@ impl Config {
             file_cache_size: get.some_base("file_cache_size"),
             key_cache_size: get.some_base("key_cache_size"),
             row_cache_size: get.base("row_cache_size"),
+            counter_cache_size: get.some_base("counter_cache_size"),
+            saved_caches: get.saved_caches()?,
             flush_compression: get.flush_compression(),
             concurrent_compactors: get.compactors()?,
             compaction_throughput: get.some_base("compaction_throughput").filter(|v| *v != 0),

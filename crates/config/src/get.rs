@@ -7,7 +7,8 @@ use std::time::Duration;
 
 use crate::config::{
     Auth, AuthCache, Cdc, ClientTls, CommitFailurePolicy, CommitLogSync, Config, DiskFailurePolicy,
-    FlushCompression, Host, LogCompression, NativeTransport, ReadSizes, Snitch, Store, Timeouts,
+    FlushCompression, Host, LogCompression, NativeTransport, ReadSizes, SavedCache, SavedCaches,
+    Snitch, Store, Timeouts,
 };
 use crate::error::{Error, Result};
 use crate::key::{Key, Value};
@@ -110,6 +111,21 @@ impl Get<'_> {
 
     pub fn base(&self, name: &str) -> u64 {
         self.some_base(name).unwrap_or(0)
+    }
+
+    pub fn saved_caches(&self) -> Result<SavedCaches> {
+        let cache = |name: &str| -> Result<SavedCache> {
+            Ok(SavedCache {
+                period: self.duration(&format!("{name}_cache_save_period")),
+                most: self.count(&format!("{name}_cache_keys_to_save"))?,
+            })
+        };
+        Ok(SavedCaches {
+            keys: cache("key")?,
+            rows: cache("row")?,
+            counters: cache("counter")?,
+            load_timeout: self.duration("cache_load_timeout"),
+        })
     }
 
     pub fn duration(&self, name: &str) -> Duration {

@@ -47,6 +47,7 @@ pub const WHOLE: &[Bug] = &[
     Bug { name: "batch_torn_between_shards", seeds: 40 },
     Bug { name: "counter_out_of_turn", seeds: 40 },
     Bug { name: "counter_clock_stands_still", seeds: 10 },
+    Bug { name: "counter_cache_survives_delete", seeds: 10 },
 ];
 
 /// Those of conditional statements.

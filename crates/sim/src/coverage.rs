@@ -73,6 +73,7 @@ pub const REQUIRED_OF_NODES: &[&str] = &[
     "counter.delete",
     "counter.read",
     "counter.truncate",
+    "counters.kept",
 ];
 
 /// Those of worlds of conditional statements, which do less else.
@@ -109,6 +110,7 @@ pub const REACHED_BY_TESTS: &[&str] = &[
     "commitlog.archived",
     "commitlog.not_archived",
     "commitlog.restored",
+    "counters.overtaken",
     "compaction.garbage",
     "compaction.reduced",
     "disk.failed",

@@ -93,6 +93,7 @@ fn configuration(plan: &Plan, address: IpAddr) -> Config {
     config.memory_budget = Some(MEMORY_BUDGET);
     config.key_cache_size = Some(options.key_cache_bytes);
     config.row_cache_size = options.row_cache_bytes;
+    config.counter_cache_size = Some(options.counter_cache_bytes);
     config
 }
 

@@ -95,6 +95,7 @@ impl Plan {
             chunk_cache_bytes: rng.between(16, 256) << 10,
             key_cache_bytes: rng.between(0, 16) << 10,
             row_cache_bytes: rng.between(0, 64) << 10,
+            counter_cache_bytes: (seed % 4) << 13,
             concurrent_compactors: 2,
             compaction_bytes_per_second: if rng.one_in(2) { 0 } else { 4 << 20 },
             incremental_backups: false,

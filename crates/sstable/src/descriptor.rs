@@ -103,6 +103,25 @@ impl Id {
         number.map(Self::Sequence)
     }
 
+    /// Its bytes in saved caches (`SSTableId.asBytes`): four, or of a UUID the time and the low half.
+    pub fn to_bytes(self) -> Vec<u8> {
+        match self {
+            Self::Sequence(number) => number.to_be_bytes().to_vec(),
+            Self::Uuid(uuid) => {
+                [ticks_of(uuid).to_be_bytes(), (uuid as u64).to_be_bytes()].concat()
+            }
+        }
+    }
+
+    /// The reverse; none for bytes of no id.
+    pub fn from_bytes(bytes: &[u8]) -> Option<Self> {
+        if let Ok(number) = <[u8; 4]>::try_from(bytes) {
+            return Some(Self::Sequence(u32::from_be_bytes(number)));
+        }
+        let both = u128::from_be_bytes(bytes.try_into().ok()?);
+        Some(Self::Uuid(time_uuid((both >> 64) as u64)? << 64 | both & u128::from(u64::MAX)))
+    }
+
     fn parse_uuid(text: &str) -> Option<Self> {
         let mut parts = text.split('_');
         let (day, second, rest) = (parts.next()?, parts.next()?, parts.next()?);

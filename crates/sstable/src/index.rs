@@ -94,15 +94,19 @@ impl BlockWriter {
             return out.put_uvint(0);
         }
         let mut head = Vec::with_capacity(32);
-        head.put_uvint(header_length);
-        write_partition_deletion(Format::SstableNb, deletion, &mut head);
-        head.put_uvint(self.offsets.len() as u64);
+        self.write_head(header_length, deletion, &mut head);
         out.put_uvint((head.len() + self.bytes.len() + 4 * self.offsets.len()) as u64);
         out.put(&head);
         out.put(&self.bytes);
         for offset in &self.offsets {
             out.put_u32(*offset);
         }
+    }
+
+    fn write_head(&self, header_length: u64, deletion: Deletion, out: &mut Vec<u8>) {
+        out.put_uvint(header_length);
+        write_partition_deletion(Format::SstableNb, deletion, out);
+        out.put_uvint(self.offsets.len() as u64);
     }
 }
 
@@ -199,29 +203,52 @@ impl Promoted {
     /// # Errors
     /// If the bytes cannot be one.
     pub fn read(layout: &Layout, format: Format, bytes: &[u8]) -> Result<Self> {
+        Self::read_blocks(layout, format, &mut Reader::new(bytes))
+    }
+
+    /// Reads what there is of it before the offsets of its blocks.
+    ///
+    /// # Errors
+    /// If the bytes cannot be one.
+    pub fn read_blocks(layout: &Layout, format: Format, reader: &mut Reader<'_>) -> Result<Self> {
         let bad = |e: ReadError| Error::Corrupt { component: NAME, what: e.to_string() };
         let codec = |e: CodecError| Error::Corrupt { component: NAME, what: e.to_string() };
-        let mut reader = Reader::new(bytes);
         let header_length = reader.uvint().map_err(bad)?;
-        let deletion = read_partition_deletion(format, &mut reader).map_err(codec)?;
+        let deletion = read_partition_deletion(format, reader).map_err(codec)?;
         // a block takes two prefixes, offset, width, flag and its offset
         let count = reader.count(9).map_err(bad)?;
         let mut blocks = Vec::with_capacity(count);
         for _ in 0..count {
-            let first = read_prefix(layout, &mut reader)?;
-            let last = read_prefix(layout, &mut reader)?;
+            let first = read_prefix(layout, reader)?;
+            let last = read_prefix(layout, reader)?;
             let offset = reader.uvint().map_err(bad)?;
             let width = reader.vint().map_err(bad)?.saturating_add(WIDTH_BASE);
             let Ok(width) = u64::try_from(width) else {
                 return corrupt(NAME, format!("a block of {width} bytes"));
             };
             let open = match reader.bool().map_err(bad)? {
-                true => Some(read_partition_deletion(format, &mut reader).map_err(codec)?),
+                true => Some(read_partition_deletion(format, reader).map_err(codec)?),
                 false => None,
             };
             blocks.push(Block { first, last, offset, width, open });
         }
         Ok(Self { header_length, deletion, blocks })
+    }
+
+    /// Appends what there is of it before the offsets of its blocks, as `nb` has it.
+    ///
+    /// # Errors
+    /// If a bound does not fit.
+    pub fn write_blocks(
+        &self,
+        layout: &Layout,
+        out: &mut Vec<u8>,
+    ) -> std::result::Result<(), EncodeError> {
+        let mut blocks = BlockWriter::default();
+        self.blocks.iter().try_for_each(|block| blocks.push(layout, block))?;
+        blocks.write_head(self.header_length, self.deletion, out);
+        out.put(&blocks.bytes);
+        Ok(())
     }
 
     /// Bytes of memory that it takes.

@@ -13,7 +13,7 @@ use rows::{Mutation, PartitionUpdate, RowBuilder};
 use schema::{RowsPerPartition, Schema, Table, TableId};
 use types::hash::HashMap;
 
-use crate::caches::{CacheKind, CacheStats, CachedRows, Lookup, RowCache};
+use crate::caches::{CacheKind, CacheStats, CachedRows, Counted, CounterCache, Lookup, RowCache};
 use crate::commitlog::{
     CommitLog, LogError, Position, RECORD_OVERHEAD_BYTES, SyncMode, TellLog, Ticket,
 };
@@ -66,8 +66,10 @@ pub struct Engine {
     /// Open SSTables and their cached chunks.
     pub(crate) files: Rc<Files>,
     /// The first rows of partitions.
-    rows: RowCache,
-    /// Numbers the tables whose rows it keeps, and each reset of one.
+    pub(crate) rows: RowCache,
+    /// This node's parts of counters.
+    pub(crate) counters: CounterCache,
+    /// Numbers the tables of which those two keep something, and each reset of one.
     resets: Rc<Cell<u64>>,
     /// What only the first shard has: the node's set of SSTables, flushes and compactions.
     pub(crate) node: OnceCell<Rc<Node>>,
@@ -124,6 +126,7 @@ impl Engine {
         let part = |bytes: u64| (bytes / env.shards() as u64) as usize;
         let files = Files::new(env, part(options.chunk_cache_bytes), part(options.key_cache_bytes));
         let rows = RowCache::new(part(options.row_cache_bytes));
+        let counters = CounterCache::new(part(options.counter_cache_bytes));
         let memory = part(options.memtable_bytes);
         Rc::new(Self {
             env: env.clone(),
@@ -143,6 +146,7 @@ impl Engine {
             freed: Notify::new(),
             files: Rc::new(files),
             rows,
+            counters,
             resets: Rc::default(),
             node: OnceCell::new(),
             watcher: RefCell::default(),
@@ -281,7 +285,25 @@ impl Engine {
     ///
     /// # Errors
     /// If a table is unknown or the log failed.
-    pub async fn apply(&self, mutation: &Mutation, durable: bool) -> Result<Ticket, StorageError> {
+    pub fn apply(
+        &self,
+        mutation: &Mutation,
+        durable: bool,
+    ) -> impl Future<Output = Result<Ticket, StorageError>> {
+        self.apply_counted(mutation, durable, &[])
+    }
+
+    /// As [`Self::apply`], for counters: `counted` says of each update what it comes to, if it does nothing but add to
+    /// counters.
+    ///
+    /// # Errors
+    /// As there.
+    pub async fn apply_counted(
+        &self,
+        mutation: &Mutation,
+        durable: bool,
+        counted: &[Option<Counted>],
+    ) -> Result<Ticket, StorageError> {
         self.wait_for_memory().await?;
         let ticket = match self.log.get().filter(|_| durable) {
             Some(log) => {
@@ -303,7 +325,7 @@ impl Engine {
         };
         // No await between the log's position and the memtable: a memtable holds the records of one
         // unbroken stretch of the log.
-        self.merge(mutation, ticket.position)?;
+        self.merge(mutation, ticket.position, counted)?;
         let segment = self.last_segment.replace(ticket.position.segment);
         self.watch_limits(segment != ticket.position.segment);
         Ok(ticket)
@@ -416,15 +438,17 @@ impl Engine {
         }
     }
 
-    /// Merges a mutation into the memtables, as a record that ends at `position`.
+    /// Merges a mutation into the memtables, as a record that ends at `position`; `counted` is what its updates of
+    /// counters come to.
     pub(crate) fn merge(
         &self,
         mutation: &Mutation,
         position: Position,
+        counted: &[Option<Counted>],
     ) -> Result<(), StorageError> {
         let mut scratch = self.scratch.borrow_mut();
         let mut started = self.env.now();
-        for update in mutation.updates() {
+        for (place, update) in mutation.updates().iter().enumerate() {
             let store = self.store(TableId(update.table))?;
             let grown = store.active().write(|memtable| {
                 let before = memtable.bytes();
@@ -434,6 +458,10 @@ impl Engine {
             let grown = grown.unwrap_or_default();
             if self.rows.is_on() && !self.env.planted("row_cache_survives_write") {
                 self.rows.forget(&store, &update.key);
+            }
+            if update.layout.counter && self.counters.is_on() {
+                let counted = counted.get(place).and_then(Option::as_ref);
+                self.counters_written(&store, update, counted);
             }
             self.memtable_bytes.set(self.memtable_bytes.get().saturating_add_signed(grown));
             store.stats.writes.set(store.stats.writes.get() + 1);
@@ -485,6 +513,7 @@ impl Engine {
             CacheKind::Chunks => self.files.chunk_stats(),
             CacheKind::Keys => self.files.key_stats(),
             CacheKind::Rows => self.rows.stats(),
+            CacheKind::Counters => self.counters.stats(),
         }
     }
 
@@ -495,6 +524,7 @@ impl Engine {
             CacheKind::Chunks => self.files.set_chunk_limit(limit),
             CacheKind::Keys => self.files.set_key_limit(limit),
             CacheKind::Rows => self.rows.set_limit(limit),
+            CacheKind::Counters => self.counters.set_limit(limit),
         }
     }
 
@@ -504,6 +534,7 @@ impl Engine {
             CacheKind::Chunks => self.files.clear_chunks(),
             CacheKind::Keys => self.files.clear_keys(),
             CacheKind::Rows => self.rows.clear(),
+            CacheKind::Counters => self.counters.clear(),
         }
     }
 
@@ -735,12 +766,19 @@ impl Engine {
     ) -> Result<Option<PartitionCursor>, StorageError> {
         let store = self.store(table.id)?;
         store.stats.reads.set(store.stats.reads.get() + 1);
-        let rows = match table.params.caching.rows_per_partition {
-            RowsPerPartition::Head(rows) if self.rows.is_on() => rows.max(1) as usize,
-            RowsPerPartition::All if self.rows.is_on() => usize::MAX,
-            _ => return PartitionCursor::open(self, &store, key, slices, trace).await,
-        };
-        self.partition_through_cache(&store, key, slices, rows, trace).await
+        match self.rows_kept(table) {
+            Some(rows) => self.partition_through_cache(&store, key, slices, rows, trace).await,
+            None => PartitionCursor::open(self, &store, key, slices, trace).await,
+        }
+    }
+
+    /// How many rows of each partition of a table are kept, if any.
+    pub(crate) fn rows_kept(&self, table: &Table) -> Option<usize> {
+        match table.params.caching.rows_per_partition {
+            RowsPerPartition::Head(rows) if self.rows.is_on() => Some(rows.max(1) as usize),
+            RowsPerPartition::All if self.rows.is_on() => Some(usize::MAX),
+            _ => None,
+        }
     }
 
     /// As [`Self::traced_partition`], for reads of many partitions, which no cache of rows need remember.
@@ -785,19 +823,7 @@ impl Engine {
             }
             Lookup::Absent => {
                 note("Row cache miss");
-                let fill = self.rows.fill(store, key.bytes);
-                let (table, all) = (store.table(), Slices::all(false));
-                let opened = PartitionCursor::open(self, store, key, &all, trace).await?;
-                let (update, upto) = match opened {
-                    None => (None, None),
-                    Some(opened) => {
-                        let bytes = self.rows.partition_bytes_max();
-                        let (update, upto) = opened.into_first(key.bytes, rows, bytes).await?;
-                        (Some(update), upto)
-                    }
-                };
-                let kept = Rc::new(CachedRows::new(&table, update.as_ref(), upto));
-                fill.end(&kept, &self.env);
+                let kept = self.fill_rows(store, key, rows, trace).await?;
                 if let Some(cursor) = PartitionCursor::open_kept(self, store, key, slices, &kept) {
                     return Ok(cursor);
                 }
@@ -806,7 +832,31 @@ impl Engine {
         PartitionCursor::open(self, store, key, slices, trace).await
     }
 
-    /// From now on nothing that was kept of a table's rows is taken for what is there.
+    /// Reads the first rows of a partition to keep them.
+    pub(crate) async fn fill_rows(
+        &self,
+        store: &Rc<TableStore>,
+        key: KeyRef<'_>,
+        rows: usize,
+        trace: &Trace,
+    ) -> Result<Rc<CachedRows>, StorageError> {
+        let fill = self.rows.fill(store, key.bytes);
+        let (table, all) = (store.table(), Slices::all(false));
+        let opened = PartitionCursor::open(self, store, key, &all, trace).await?;
+        let (update, upto) = match opened {
+            None => (None, None),
+            Some(opened) => {
+                let bytes = self.rows.partition_bytes_max();
+                let (update, upto) = opened.into_first(key.bytes, rows, bytes).await?;
+                (Some(update), upto)
+            }
+        };
+        let kept = Rc::new(CachedRows::new(&table, update.as_ref(), upto));
+        fill.end(&kept, &self.env);
+        Ok(kept)
+    }
+
+    /// From now on nothing that was kept of a table's rows and counters is taken for what is there.
     pub(crate) fn forget_rows(&self, id: TableId) {
         if let Ok(store) = self.store(id) {
             store.reset_rows();

@@ -31,7 +31,10 @@ mod truncate;
 mod verify;
 mod watch;
 
-pub use caches::{CacheKind, CacheStats};
+pub use caches::{
+    CacheKind, CacheStats, Counted, CounterMark, CounterName, Part, SavedCache, SavedName,
+    SavedWhat, save_cache,
+};
 pub use disk::{Aside, DiskEvent, DiskFailure, DiskSettings, OnDiskFailure, TellDisk};
 pub use engine::{Engine, EngineStats};
 pub use error::StorageError;

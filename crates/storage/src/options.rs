@@ -34,6 +34,8 @@ pub struct Options {
     pub key_cache_bytes: u64,
     /// `row_cache_size`, in bytes; 0: no rows are kept.
     pub row_cache_bytes: u64,
+    /// `counter_cache_size`, in bytes; 0: no counters are kept.
+    pub counter_cache_bytes: u64,
     /// `concurrent_compactors`.
     pub concurrent_compactors: usize,
     /// `compaction_throughput`, in bytes per second; 0 for no limit.

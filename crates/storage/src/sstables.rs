@@ -364,6 +364,19 @@ impl Files {
         self.named_key(sstable, key, |keys, name| keys.get(name).cloned())
     }
 
+    /// As [`Clock::page`]: names and where they are.
+    pub fn kept_places(
+        &self,
+        from: usize,
+        count: usize,
+        is_used: bool,
+    ) -> (Vec<(Rc<[u8]>, Located)>, Option<usize>) {
+        let keys = self.keys.borrow();
+        let (names, next) = keys.page(from, count, is_used);
+        let located = |name: Rc<[u8]>| keys.peek(&name).cloned().map(|it| (name, it));
+        (names.into_iter().filter_map(located).collect(), next)
+    }
+
     /// Remembers where a key is in an SSTable.
     pub fn keep_place(&self, sstable: &SSTable, key: KeyRef<'_>, located: &Located) {
         self.named_key(sstable, key, |keys, name| {

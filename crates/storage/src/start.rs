@@ -549,7 +549,7 @@ async fn hand_on(
     }
     let merge = move |engine: &Rc<Engine>| {
         for (position, mutation) in &batch {
-            engine.merge(mutation, *position)?;
+            engine.merge(mutation, *position, &[])?;
         }
         let threshold = engine.memory_lease() as f64 * engine.options.cleanup_threshold;
         Ok(engine.memtable_bytes() as f64 > threshold)

@@ -18,7 +18,7 @@ pub struct TableStore {
     /// Frozen memtables that no SSTable replaces yet, oldest first, by the flush that freed them.
     frozen: RefCell<Vec<(u64, Rc<Slot>)>>,
     live: RefCell<Arc<LiveSet>>,
-    /// Changes when what a cache keeps of its rows becomes worthless; no other table of the shard ever has the same.
+    /// Changes when what a cache keeps of its rows and counters becomes worthless; no other table of the shard ever has the same.
     rows_reset: Cell<u64>,
     resets: Rc<Cell<u64>>,
     /// Counters for metrics.
@@ -180,12 +180,12 @@ impl TableStore {
         true
     }
 
-    /// What a cache keeps of its rows is kept under this number.
+    /// What a cache keeps of its rows and counters is kept under this number.
     pub(crate) fn rows_reset(&self) -> u64 {
         self.rows_reset.get()
     }
 
-    /// What a cache keeps of its rows is worthless from now on.
+    /// What a cache keeps of its rows and counters is worthless from now on.
     pub(crate) fn reset_rows(&self) {
         self.rows_reset.set(next(&self.resets));
     }

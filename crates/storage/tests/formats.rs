@@ -1,6 +1,8 @@
 //! Tables that Cassandra wrote in versions `oa` and `da` (`conformance/formats`), opened by the engine: the same rows in
 //! each version and each direction, and what is missing or damaged is said by its file's name.
 
+mod common;
+
 use std::collections::BTreeMap;
 use std::net::IpAddr;
 use std::path::PathBuf;
@@ -12,12 +14,8 @@ use env::sim::{World, WorldOptions};
 use env::{Env, Mesh};
 use rows::{Bound, BoundKind, Clustering, Unfiltered};
 use schema::{ColumnKind, Keyspace, Replication, Schema, Table, TableId};
-use storage::commitlog::SyncMode;
 use storage::shards::{Job, Shards};
-use storage::{
-    Engine, FlushCompression, Options, PartitionKey, ScanStart, Slices, StorageError,
-    table_directory,
-};
+use storage::{Engine, Options, PartitionKey, ScanStart, Slices, StorageError, table_directory};
 use types::CqlType;
 
 /// Name and bytes of a file.
@@ -133,26 +131,7 @@ async fn shard(
         let path = directory.join(name);
         env.write_file_atomically(path, bytes.clone()).await.map_err(failed)?;
     }
-    let options = Options {
-        data_directories: vec![data.clone()],
-        disk: storage::DiskSettings::default(),
-        commitlog_directory: PathBuf::from("/commitlog"),
-        sync: SyncMode::Batch,
-        segment_bytes: 1 << 20,
-        log: storage::LogSettings::default(),
-        commitlog_bytes: 16 << 20,
-        memtable_bytes: 16 << 20,
-        cleanup_threshold: 0.5,
-        column_index_bytes: 4 << 10,
-        chunk_cache_bytes: 64 << 10,
-        key_cache_bytes: 16 << 10,
-        row_cache_bytes: 16 << 10,
-        compaction_bytes_per_second: 0,
-        incremental_backups: false,
-        flush_compression: FlushCompression::Fast,
-        uuid_identifiers: false,
-        concurrent_compactors: 1,
-    };
+    let options = Options { segment_bytes: 1 << 20, concurrent_compactors: 1, ..common::options() };
     let engine = Engine::new(&env, options, shards, schema(table));
     let context = Rc::clone(&engine);
     env.spawn(env::Class::Statement, async move {

@@ -146,7 +146,7 @@ impl Node {
         Ok(views.map(query).collect())
     }
 
-    /// Its caches, and Cassandra's of counters, which this node has not and which has no capacity.
+    /// Its caches.
     async fn caches(&self) -> Result<Vec<Cache>, Stopping> {
         let look = |node: &Rc<Node>| {
             (CacheKind::ALL.map(|kind| node.engine().cache_stats(kind)), node.cache_rates.get())
@@ -155,7 +155,7 @@ impl Node {
         let cache = |name, kind| {
             let mut all = CacheStats::default();
             let mut rates = CacheRates::default();
-            let place = CacheKind::ALL.iter().position(|it| Some(*it) == kind);
+            let place = CacheKind::ALL.iter().position(|it| *it == kind);
             for (stats, rate) in shards
                 .iter()
                 .filter_map(|(stats, rates)| Some((*stats.get(place?)?, *rates.get(place?)?)))
@@ -176,10 +176,10 @@ impl Node {
             }
         };
         Ok(vec![
-            cache("chunks", Some(CacheKind::Chunks)),
-            cache("counters", None),
-            cache("keys", Some(CacheKind::Keys)),
-            cache("rows", Some(CacheKind::Rows)),
+            cache("chunks", CacheKind::Chunks),
+            cache("counters", CacheKind::Counters),
+            cache("keys", CacheKind::Keys),
+            cache("rows", CacheKind::Rows),
         ])
     }
 

@@ -350,7 +350,7 @@ fn a_full_disk_takes_no_writes() {
         assert_eq!(ask(USER, insert).await, (None, Vec::new()));
         let mut config = config::Config::clone(&client.node.current_config());
         config.set("data_disk_usage_percentage_fail_threshold=2").unwrap();
-        client.node.set_guardrails(&config.into());
+        client.node.set_config(&config.into());
         client.env.sleep(Duration::from_secs(31)).await;
         let full = "Guardrail replica_disk_usage violated: Write request failed because disk usage exceeds failure threshold".to_owned();
         assert_eq!(ask(USER, insert).await, (Some(full.clone()), vec![full.clone()]));

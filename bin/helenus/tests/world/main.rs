@@ -1,6 +1,7 @@
 //! Whole nodes in simulated worlds, asked at their coordinators.
 
 mod atomic;
+mod counters;
 mod directories;
 mod disk;
 mod end;
@@ -8,6 +9,7 @@ mod failure;
 mod guarded;
 mod prepared;
 mod replanned;
+mod saved_caches;
 mod traced;
 mod truncate;
 

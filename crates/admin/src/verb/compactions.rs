@@ -143,11 +143,7 @@ pub(super) fn sstables(args: &mut Args) -> Result<Verb, VerbError> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    fn parse(line: &str) -> Result<Verb, VerbError> {
-        let words: Vec<String> = line.split_whitespace().map(str::to_owned).collect();
-        Verb::parse(&words)
-    }
+    use crate::verb::parse;
 
     #[test]
     fn what_to_compact() {

@@ -29,11 +29,7 @@ pub(super) fn stats(args: &mut Args) -> Result<Verb, VerbError> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    fn parse(line: &str) -> Result<Verb, VerbError> {
-        let words: Vec<String> = line.split_whitespace().map(str::to_owned).collect();
-        Verb::parse(&words)
-    }
+    use crate::verb::parse;
 
     #[test]
     fn takes_a_time_and_a_form() {

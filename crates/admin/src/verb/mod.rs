@@ -79,6 +79,15 @@ pub enum Verb {
         /// Of counters.
         counters: i32,
     },
+    /// Sets of how many entries of each cache the names are saved, until the next start; 0: of all.
+    SetCacheKeysToSave {
+        /// Of keys.
+        keys: i32,
+        /// Of rows.
+        rows: i32,
+        /// Of counters.
+        counters: i32,
+    },
     /// How few and how many SSTables of a table are compacted at once.
     GetCompactionThreshold(TableName),
     /// How fast compactions may write.
@@ -434,6 +443,7 @@ impl Verb {
             "relocatesstables" => sstables::relocate(args)?,
             "scrub" => sstables::scrub(args)?,
             "setcachecapacity" => caches::set_capacity(args)?,
+            "setcachekeystosave" => caches::set_keys_to_save(args)?,
             "setcompactionthreshold" => sstables::set_thresholds(args)?,
             "setcompactionthroughput" => compactions::set_throughput(args)?,
             "setconcurrentcompactors" => compactions::set_concurrent(args)?,
@@ -537,16 +547,18 @@ fn set_timeout(args: &[String]) -> Result<Verb, VerbError> {
     Ok(Verb::SetTimeout { timeout, millis })
 }
 
+/// The verb of a command line.
+#[cfg(test)]
+fn parse(line: &str) -> Result<Verb, VerbError> {
+    let words: Vec<String> = line.split_whitespace().map(str::to_owned).collect();
+    Verb::parse(&words)
+}
+
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
 
     use super::*;
-
-    fn parse(line: &str) -> Result<Verb, VerbError> {
-        let words: Vec<String> = line.split_whitespace().map(str::to_owned).collect();
-        Verb::parse(&words)
-    }
 
     /// What the line prints, with its exit code.
     fn refused(line: &str) -> (u8, String) {

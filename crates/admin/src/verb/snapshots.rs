@@ -157,11 +157,7 @@ fn instant(text: &str) -> Result<i64, ()> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    fn parse(line: &str) -> Result<Verb, VerbError> {
-        let words: Vec<String> = line.split_whitespace().map(str::to_owned).collect();
-        Verb::parse(&words)
-    }
+    use crate::verb::parse;
 
     fn text(line: &str) -> String {
         parse(line).unwrap_err().to_string()

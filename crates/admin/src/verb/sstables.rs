@@ -141,11 +141,7 @@ pub(super) fn histograms(args: &mut Args) -> Result<Verb, VerbError> {
 mod tests {
     use super::*;
     use crate::verb::Selection;
-
-    fn parse(line: &str) -> Result<Verb, VerbError> {
-        let words: Vec<String> = line.split_whitespace().map(str::to_owned).collect();
-        Verb::parse(&words)
-    }
+    use crate::verb::parse;
 
     #[test]
     fn how_to_scrub() {

@@ -304,6 +304,10 @@ impl Operator for Fake {
         self.note(format!("capacity {cache:?} {bytes}"))
     }
 
+    async fn set_cache_keys_to_save(&self, cache: CacheName, most: u32) -> Answer<()> {
+        self.note(format!("keys to save {cache:?} {most}"))
+    }
+
     async fn concurrent_compactors(&self) -> Answer<u64> {
         Ok(2)
     }

@@ -183,8 +183,7 @@ impl Coordinator {
 
     /// Bytes of cells that a result without pages may have.
     pub(super) fn unpaged_bytes_max(&self) -> usize {
-        let budget = self.config.memory_budget.unwrap_or(config::MEMORY_BUDGET);
-        usize::try_from(budget / super::UNPAGED_PART).unwrap_or(usize::MAX)
+        usize::try_from(self.config.memory() / super::UNPAGED_PART).unwrap_or(usize::MAX)
     }
 
     /// The answer to a read without pages whose result would take too much memory.

@@ -18,8 +18,6 @@ const CHECKSUMS: Standing =
 
 /// Why buffers need no pool.
 const ONE_BUFFER: Standing = Idle("each shard compresses its log in one buffer");
-/// Caches begin empty.
-const NOT_SAVED: Standing = Idle("caches are not saved: reads fill them anew");
 /// Why repairs capture nothing.
 const NO_REPAIR: Standing = Idle("this node receives nothing by repair");
 
@@ -29,7 +27,7 @@ pub(super) static KEYS: &[Key] = &[
     key("autocompaction_on_startup_enabled", Bool, "true", NotYet),
     key("automatic_sstable_upgrade", Bool, "false", NotYet),
     key("buffer_pool_use_heap_if_exhausted", Bool, "false", Inert),
-    key("cache_load_timeout", Quantity(&SECONDS_INT), "30s", NOT_SAVED),
+    key("cache_load_timeout", Quantity(&SECONDS_INT), "30s", Served),
     key("cdc_block_writes", Bool, "true", Served),
     key("cdc_enabled", Bool, "false", Served),
     key("cdc_free_space_check_interval", Quantity(&MILLIS_INT), "250ms", Served),
@@ -59,14 +57,9 @@ pub(super) static KEYS: &[Key] = &[
     key("concurrent_compactors", INT, "null", Served),
     key("concurrent_index_builders", INT, "2", NotYet),
     key("corrupted_tombstone_strategy", Enum(CORRUPTED_TOMBSTONE_STRATEGY), "disabled", NotYet),
-    key("counter_cache_keys_to_save", INT, "2147483647", NOT_SAVED),
-    key("counter_cache_save_period", Seconds(&SECONDS_INT), "7200s", NOT_SAVED),
-    key(
-        "counter_cache_size",
-        Quantity(&MIB),
-        "null",
-        Idle("counters are read from memtables and from chunks of SSTables that are kept"),
-    ),
+    key("counter_cache_keys_to_save", INT, "2147483647", Served),
+    key("counter_cache_save_period", Seconds(&SECONDS_INT), "7200s", Served),
+    key("counter_cache_size", Quantity(&MIB), "null", Served),
     key("data_disk_usage_max_disk_size", Quantity(&BYTES), "null", Served),
     key("data_file_directories", List, "null", Served),
     key("disk_access_mode", Enum(DISK_ACCESS_MODE), "mmap_index_only", NotYet),
@@ -95,14 +88,14 @@ pub(super) static KEYS: &[Key] = &[
         "false",
         Idle("places in SSTables that are gone are never looked for, and go first"),
     ),
-    key("key_cache_keys_to_save", INT, "2147483647", NOT_SAVED),
+    key("key_cache_keys_to_save", INT, "2147483647", Served),
     key(
         "key_cache_migrate_during_compaction",
         Bool,
         "true",
         Idle("places in a new SSTable are kept when they are first looked for"),
     ),
-    key("key_cache_save_period", Seconds(&SECONDS_INT), "4h", NOT_SAVED),
+    key("key_cache_save_period", Seconds(&SECONDS_INT), "4h", Served),
     key("key_cache_size", Quantity(&MIB), "null", Served),
     key("local_system_data_file_directory", Text, "null", NotYet),
     key("max_concurrent_automatic_sstable_upgrades", INT, "1", NotYet),
@@ -122,8 +115,8 @@ pub(super) static KEYS: &[Key] = &[
     key("min_tracked_partition_tombstone_count", LONG, "5000", NotYet),
     key("periodic_commitlog_sync_lag_block", Quantity(&MILLIS_INT), "null", Served),
     key("row_cache_class_name", Text, "org.apache.cassandra.cache.OHCProvider", Jvm),
-    key("row_cache_keys_to_save", INT, "2147483647", NOT_SAVED),
-    key("row_cache_save_period", Seconds(&SECONDS_INT), "0s", NOT_SAVED),
+    key("row_cache_keys_to_save", INT, "2147483647", Served),
+    key("row_cache_save_period", Seconds(&SECONDS_INT), "0s", Served),
     key("row_cache_size", Quantity(&MIB), "0MiB", Served),
     key("sai_options.prioritize_over_legacy_index", Bool, "false", NotYet),
     key("sai_options.segment_write_buffer_size", Quantity(&MIB_INT), "1024MiB", NotYet),

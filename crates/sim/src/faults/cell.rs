@@ -153,6 +153,7 @@ fn plan(cell: Cell) -> Plan {
     plan.options.chunk_cache_bytes = 0;
     plan.options.key_cache_bytes = 0;
     plan.options.row_cache_bytes = 0;
+    plan.options.counter_cache_bytes = 0;
     plan.options.compaction_bytes_per_second = 0;
     if cell.best_effort {
         plan.options.disk.on_failure = storage::OnDiskFailure::BestEffort;

@@ -138,6 +138,16 @@ impl<K: Clone + Eq + Hash, V> Clock<K, V> {
         }
     }
 
+    /// Of so many entries from a place on the keys of those that were asked for since the hand last passed, or of those
+    /// that were not; and where the next ones begin, if there are more. Entries that move meanwhile may be missed, or
+    /// seen twice.
+    pub fn page(&self, from: usize, count: usize, is_used: bool) -> (Vec<K>, Option<usize>) {
+        let page = self.entries.iter().skip(from).take(count);
+        let keys = page.filter(|entry| entry.used == is_used).map(|entry| entry.key.clone());
+        let next = from.saturating_add(count);
+        (keys.collect(), (next < self.entries.len()).then_some(next))
+    }
+
     /// Drops everything.
     pub fn clear(&mut self) {
         self.places = HashMap::default();
@@ -239,6 +249,27 @@ mod tests {
         assert!(cache.get(&(1, 1)).is_none());
         let stats = cache.stats();
         assert_eq!((stats.entries, stats.evictions, stats.hits, stats.misses), (3, 1, 2, 1));
+    }
+
+    #[test]
+    fn pages_have_each_entry_once() {
+        let mut cache = Cache::new(100 * (100 + Cache::OVERHEAD));
+        for number in 0..20 {
+            cache.put((1, number), Vec::new(), 100);
+        }
+        assert!((0..20).step_by(3).all(|number| cache.get(&(1, number)).is_some()));
+        let mut found = Vec::new();
+        for is_used in [true, false] {
+            let mut from = Some(0);
+            while let Some(place) = from {
+                let (keys, next) = cache.page(place, 7, is_used);
+                assert!(keys.iter().all(|(_, number)| (number % 3 == 0) == is_used));
+                found.extend(keys.into_iter().map(|(_, number)| number));
+                from = next;
+            }
+        }
+        found.sort_unstable();
+        assert_eq!(found, (0..20).collect::<Vec<_>>());
     }
 
     #[test]

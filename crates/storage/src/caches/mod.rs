@@ -1,12 +1,17 @@
 //! What a shard keeps of what it has read, each kind within its own limit of bytes.
 
 mod clock;
+mod counters;
 mod rows;
+mod saved;
 
 use std::ops::AddAssign;
 
 pub(crate) use self::clock::Clock;
+pub(crate) use self::counters::CounterCache;
+pub use self::counters::{Counted, CounterMark, CounterName, Part};
 pub(crate) use self::rows::{CachedRows, Lookup, RowCache};
+pub use self::saved::{SavedCache, SavedName, SavedWhat, save_cache};
 
 /// A kind of cache.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -17,11 +22,13 @@ pub enum CacheKind {
     Keys,
     /// The first rows of partitions, merged.
     Rows,
+    /// This node's parts of counters.
+    Counters,
 }
 
 impl CacheKind {
     /// All of them.
-    pub const ALL: [Self; 3] = [Self::Chunks, Self::Keys, Self::Rows];
+    pub const ALL: [Self; 4] = [Self::Chunks, Self::Keys, Self::Rows, Self::Counters];
 }
 
 /// What a cache holds and did.

@@ -119,6 +119,16 @@ impl RowCache {
         })
     }
 
+    /// Is nothing kept of a partition, and does nobody read it to keep it?
+    pub fn is_absent(&self, store: &TableStore, key: &[u8]) -> bool {
+        self.named(store, key, |entries, name| entries.peek(name).is_none())
+    }
+
+    /// As [`Clock::page`].
+    pub fn page(&self, from: usize, count: usize, is_used: bool) -> (Vec<Rc<[u8]>>, Option<usize>) {
+        self.entries.borrow().page(from, count, is_used)
+    }
+
     /// Drops what is kept of a partition, and the mark of who reads it.
     pub fn forget(&self, store: &TableStore, key: &[u8]) {
         self.named(store, key, |entries, name| entries.remove(name));

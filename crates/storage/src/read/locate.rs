@@ -77,6 +77,15 @@ pub(crate) async fn locate(
     if let Some(located) = files.kept_place(sstable, key) {
         return Ok(Some(located));
     }
+    take_place(files, sstable, key).await
+}
+
+/// Looks a key up in the index, and keeps its place.
+pub(crate) async fn take_place(
+    files: &Files,
+    sstable: &SSTable,
+    key: KeyRef<'_>,
+) -> Result<Option<Located>, StorageError> {
     let Some(mut located) = look_up(files, sstable, key).await? else { return Ok(None) };
     if let RowsIndex::Promoted(bytes) = &located.rows {
         located.rows = RowsIndex::Parsed(parse_promoted(sstable, bytes)?);

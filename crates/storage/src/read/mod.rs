@@ -16,7 +16,7 @@ use schema::Table;
 
 pub(crate) use self::data_walk::DataWalk;
 pub(crate) use self::key_walk::{Head, KeyWalk};
-pub(crate) use self::locate::{Located, RowsIndex, locate};
+pub(crate) use self::locate::{Located, RowsIndex, locate, take_place};
 pub use self::partition::PartitionCursor;
 pub(crate) use self::partition::Source;
 pub(crate) use self::pass::{Keeping, PIECE_BYTES};

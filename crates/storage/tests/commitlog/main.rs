@@ -2,6 +2,8 @@
 //! hold is there, a torn tail is tolerated, and what is damaged ends the start unless the operator wants otherwise. And
 //! our own: archived and restored to a point in time, captured for a consumer, and refused where they are too large.
 
+#[path = "../common/mod.rs"]
+mod common;
 mod missing;
 
 use std::cell::{Cell, RefCell};
@@ -113,24 +115,12 @@ async fn open_synced(
         make(env, &cdc.directory).await?;
     }
     let options = Options {
-        data_directories: vec![PathBuf::from("/data")],
-        disk: storage::DiskSettings::default(),
         commitlog_directory: directory(),
         sync,
         segment_bytes: SEGMENT_BYTES,
         log,
-        commitlog_bytes: 16 << 20,
-        memtable_bytes: 16 << 20,
-        cleanup_threshold: 0.5,
-        column_index_bytes: 4 << 10,
-        chunk_cache_bytes: 64 << 10,
-        key_cache_bytes: 16 << 10,
-        row_cache_bytes: 16 << 10,
-        compaction_bytes_per_second: 0,
-        incremental_backups: false,
         concurrent_compactors: 1,
-        flush_compression: storage::FlushCompression::Fast,
-        uuid_identifiers: false,
+        ..common::options()
     };
     let engine = Engine::new(env, options, shards, schema());
     engine.set_host_id([7; 16]);

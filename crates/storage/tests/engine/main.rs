@@ -1,34 +1,43 @@
 //! The engine alone, in a simulated world.
 
+#[path = "../common/mod.rs"]
+mod common;
 mod compaction;
+mod counters;
 mod flush;
 mod truncation;
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
 use std::rc::Rc;
 use std::sync::Arc;
 
 use env::{Class, Env, Mesh};
 use rows::{CellRef, Clustering, Liveness, Mutation, RowBuilder, UpdateBuilder};
 use schema::{ColumnKind, Keyspace, Replication, Schema, Table, TableId};
-use storage::commitlog::{Position, SyncMode};
+use storage::commitlog::Position;
 use storage::shards::{Job, Shards};
-use storage::{Engine, FlushCompression, Node, Options, PartitionKey, Slices, StorageError};
+use storage::{Engine, Node, Options, PartitionKey, Slices, StorageError};
 use types::CqlType;
+
+use common::options;
 
 const SHARDS: usize = 2;
 
-/// One of two tables.
+/// One of two tables; the third is of counters.
 fn table(number: u8) -> Arc<Table> {
-    let builder = Table::builder("ks", format!("t{number}"), TableId([number + 1; 16]))
-        .column("k", CqlType::Int, ColumnKind::PartitionKey)
-        .column("v", CqlType::Blob, ColumnKind::Regular);
+    let mut builder = Table::builder("ks", format!("t{number}"), TableId([number + 1; 16]));
+    builder.flags.counter = number == 2;
+    let value = if number == 2 { CqlType::Counter } else { CqlType::Blob };
+    let builder = builder.column("k", CqlType::Int, ColumnKind::PartitionKey).column(
+        "v",
+        value,
+        ColumnKind::Regular,
+    );
     Arc::new(builder.build())
 }
 
 fn schema() -> Arc<Schema> {
-    let tables = (0..2).map(|number| (format!("t{number}"), table(number))).collect();
+    let tables = (0..3).map(|number| (format!("t{number}"), table(number))).collect();
     let keyspace = Keyspace {
         name: "ks".into(),
         durable_writes: true,
@@ -85,30 +94,6 @@ async fn is_there(engine: &Rc<Engine>, table: &Arc<Table>, key: i32) -> Result<b
     engine.shards().call_async(owner, Class::Statement, read).await?
 }
 
-/// Options of an engine with small files.
-fn options() -> Options {
-    Options {
-        data_directories: vec![PathBuf::from("/data")],
-        disk: storage::DiskSettings::default(),
-        commitlog_directory: PathBuf::from("/commitlog"),
-        sync: SyncMode::Batch,
-        segment_bytes: 16 << 10,
-        log: storage::LogSettings::default(),
-        commitlog_bytes: 16 << 20,
-        memtable_bytes: 16 << 20,
-        cleanup_threshold: 0.5,
-        column_index_bytes: 4 << 10,
-        chunk_cache_bytes: 64 << 10,
-        key_cache_bytes: 16 << 10,
-        row_cache_bytes: 16 << 10,
-        incremental_backups: false,
-        flush_compression: FlushCompression::Fast,
-        uuid_identifiers: false,
-        concurrent_compactors: 2,
-        compaction_bytes_per_second: 0,
-    }
-}
-
 /// A shard's engine, which serves the others; on the first one with the node's part, the log under way.
 async fn start(
     env: &Env,
@@ -140,7 +125,7 @@ async fn start(
     }
     let node = engine.become_first();
     node.set_schema(&schema()).await?;
-    node.open_tables(&[table(0), table(1)]).await?;
+    node.open_tables(&[table(0), table(1), table(2)]).await?;
     node.replay(&|_| true, truncated).await?;
     node.begin_log().await?;
     Ok((engine, Some(node)))

@@ -2,6 +2,8 @@
 
 mod answers;
 mod choices;
+#[path = "../common/mod.rs"]
+mod common;
 mod day;
 mod loads;
 mod world;

@@ -18,14 +18,13 @@ use schema::{
     ColumnKind, CompressionParams, Keyspace, Replication, Schema, Table, TableId, TableParams,
     TombstoneOption,
 };
-use storage::commitlog::SyncMode;
 use storage::shards::{Job, Shards};
 use storage::{
-    Depth, Engine, FlushCompression, Node, Options, PartitionKey, SSTable, Scrub, Slices,
-    StorageError, Verify,
+    Depth, Engine, Node, Options, PartitionKey, SSTable, Scrub, Slices, StorageError, Verify,
 };
 use types::CqlType;
 
+use crate::common::options;
 use crate::day::Draw;
 use crate::loads::params;
 
@@ -457,24 +456,12 @@ async fn shard(
     let shards = Shards::new(&env, move |to, job| sender.send(to, job));
     let (data, commitlog) = (PathBuf::from("/data"), PathBuf::from("/commitlog"));
     let options = Options {
-        data_directories: vec![data.clone()],
-        disk: storage::DiskSettings::default(),
-        commitlog_directory: commitlog.clone(),
-        sync: SyncMode::Batch,
         segment_bytes: 256 << 10,
-        log: storage::LogSettings::default(),
         commitlog_bytes: 64 << 20,
         memtable_bytes: 64 << 20,
         cleanup_threshold: 0.9,
-        column_index_bytes: 4 << 10,
-        chunk_cache_bytes: 64 << 10,
-        key_cache_bytes: 16 << 10,
-        row_cache_bytes: 16 << 10,
-        incremental_backups: false,
-        flush_compression: FlushCompression::Fast,
-        uuid_identifiers: false,
         concurrent_compactors: 3,
-        compaction_bytes_per_second: 0,
+        ..options()
     };
     let schema = schema(plan, notes.changed.get());
     let engine = Engine::new(&env, options, shards, Arc::clone(&schema));
