@@ -52,6 +52,8 @@ pub struct Node {
     pub(crate) replayed: RefCell<BTreeMap<i64, BTreeSet<TableId>>>,
     /// Up to where those could be read, in bytes of the file.
     pub(crate) replayed_to: RefCell<BTreeMap<i64, u64>>,
+    /// The newest segment up to which a table was truncated in an earlier run.
+    pub(crate) truncated_in: Cell<i64>,
     /// Segments of an earlier run with mutations that are to be captured, and where the last one ends.
     pub(crate) replayed_cdc: RefCell<BTreeMap<i64, u32>>,
     /// Tables whose memtables could not be flushed when that was last tried, with why.
@@ -228,6 +230,7 @@ impl Node {
             next_flush: Cell::new(1),
             replayed: RefCell::default(),
             replayed_to: RefCell::default(),
+            truncated_in: Cell::new(0),
             replayed_cdc: RefCell::default(),
             unflushed: RefCell::default(),
             failure: RefCell::default(),

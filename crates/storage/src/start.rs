@@ -191,6 +191,8 @@ impl Node {
         let engine = self.engine()?;
         let directory = &engine.options.commitlog_directory;
         let mut replay = Replay::default();
+        let truncated_in = truncated.values().map(|position| position.segment).max();
+        self.truncated_in.set(truncated_in.unwrap_or_default());
         let segments = segment_files(engine.env(), directory).await?;
         let survey = survey(engine.env(), directory, &segments).await?;
         nothing_is_missing(&engine, &survey, &mut replay)?;
@@ -365,6 +367,19 @@ impl Node {
         live.tables().iter().any(covers)
     }
 
+    /// The newest segment of which an SSTable that this node wrote holds something; zero for none.
+    fn newest_flushed(&self) -> i64 {
+        let Ok(engine) = self.engine() else { return 0 };
+        let own = engine.host_id();
+        let of = |id: TableId| {
+            let live = Arc::clone(&self.table(id).live.borrow());
+            let stats = live.tables().iter().map(|sstable| &sstable.table.statistics.stats);
+            let own = stats.filter(|stats| stats.host_id == Some(own));
+            own.flat_map(|stats| stats.log_intervals.iter().map(|(_, to)| to.segment)).max()
+        };
+        engine.stores().into_iter().filter_map(|(id, _)| of(id)).max().unwrap_or_default()
+    }
+
     /// Flushes every table.
     ///
     /// # Errors
@@ -406,9 +421,13 @@ impl Node {
         }
         // The lists of an earlier run may be of more shards, and name what this one is to remove.
         let listed = inherited.iter().map(Inherited::listed).collect();
-        Lists::replace(engine.env(), &directory, listed).await?;
-        // Cassandra's ids start at the clock; they must exceed those of all segments ever.
-        let first = (last + 1).max(engine.env().unix_micros() / 1000);
+        let listed = Lists::replace(engine.env(), &directory, listed).await?;
+        // They must exceed those of all segments ever, which may be gone while SSTables and truncations still tell of
+        // them: what those cover would cover what is written now, once more.
+        let told = listed.max(self.newest_flushed()).max(self.truncated_in.get());
+        let told = if engine.env().planted("segment_ids_given_again") { 0 } else { told };
+        // Cassandra's start at the clock.
+        let first = last.max(told).saturating_add(1).max(engine.env().unix_micros() / 1000);
         for shard in 0..engine.shards().count() {
             let id = first + shard as i64;
             // one shard's log looks after them: a flush is of all shards

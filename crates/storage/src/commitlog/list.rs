@@ -218,7 +218,8 @@ impl Lists {
         missing.map(|(id, listed)| format::file_name_of(listed.version, *id)).collect()
     }
 
-    /// Replaces all lists by one, the first shard's, of these segments and the bytes that must be found in each.
+    /// Replaces all lists by one, the first shard's, of these segments and the bytes that must be found in each. Returns
+    /// the highest id that any list ever had.
     ///
     /// # Errors
     /// If that cannot be written.
@@ -226,9 +227,14 @@ impl Lists {
         env: &Env,
         directory: &Path,
         segments: BTreeMap<i64, Listed>,
-    ) -> Result<(), StorageError> {
+    ) -> Result<i64, StorageError> {
         let found = Self::read(env, directory).await?;
         let first = SegmentList::new(directory, 0, segments);
+        let last = {
+            let mut content = first.content.borrow_mut();
+            content.last = content.last.max(found.last);
+            content.last
+        };
         let failed = |source| StorageError::io("cannot write", &first.path, source);
         first.write(env).await.map_err(failed)?;
         for path in found.files.iter().filter(|path| **path != first.path) {
@@ -236,7 +242,8 @@ impl Lists {
             env.remove_file(path).await.map_err(failed)?;
         }
         let failed = |source| StorageError::io("cannot sync", directory, source);
-        env.sync_dir(directory).await.map_err(failed)
+        env.sync_dir(directory).await.map_err(failed)?;
+        Ok(last)
     }
 }
 
