@@ -4,6 +4,7 @@
 mod common;
 mod compaction;
 mod counters;
+mod directories;
 mod flush;
 mod truncation;
 
