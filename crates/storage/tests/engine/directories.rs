@@ -82,10 +82,12 @@ async fn life(env: Env, mesh: Mesh<Job<Rc<Engine>>>, notes: Rc<Notes>) -> Result
                 node.flush(table.id).await?;
             }
             // and no segment of the log that has any of it still
-            for key in 0..SEGMENTS {
-                write(&engine, &other, key, SEGMENT_BYTES / 2).await?;
+            for _ in 0..2 {
+                for key in 0..SEGMENTS {
+                    write(&engine, &other, key, SEGMENT_BYTES / 2).await?;
+                }
+                node.flush(other.id).await?;
             }
-            node.flush(other.id).await?;
         }
         _ => {
             for key in later().take(3 * KEYS) {
