@@ -8,7 +8,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 
-use env::sim::{World, WorldOptions};
+use env::sim::{Fault, World, WorldOptions};
 use env::{Class, Env, Mesh, Task};
 use schema::{Table, TableId};
 use storage::commitlog::Position;
@@ -150,4 +150,70 @@ fn what_is_written_after_a_truncation_survives_a_crash() {
 fn segments_out_of_order_would_be_found() {
     let found = (1..=100).find(|seed| !run(*seed, Some("segments_out_of_order")).is_empty());
     assert!(found.is_some());
+}
+
+/// Truncates a table and stops, with nothing left in the log; then writes to it; then looks.
+async fn life_by_clock(
+    env: Env,
+    mesh: Mesh<Job<Rc<Engine>>>,
+    notes: Rc<Notes>,
+) -> Result<(), StorageError> {
+    let truncated = notes.truncated.borrow().clone();
+    let (engine, node) = start(&env, mesh, options(), &truncated).await?;
+    let (Some(node), table) = (node, table(0)) else { return Ok(()) };
+    notes.lives.set(notes.lives.get() + 1);
+    match notes.lives.get() {
+        1 => {
+            write(&engine, &table, -1, VALUE_BYTES).await?;
+            let record = async |position| {
+                notes.truncated.borrow_mut().insert(table.id, position);
+                Ok(())
+            };
+            node.truncate::<StorageError>(table.id, None, record).await?;
+            return node.drain().await;
+        }
+        2 => {
+            for key in 0..WRITES {
+                write(&engine, &table, key, VALUE_BYTES).await?;
+                notes.there.borrow_mut().push(key);
+            }
+        }
+        _ => look(&engine, &table, &notes).await?,
+    }
+    notes.is_done.set(true);
+    env.terminated().await;
+    Ok(())
+}
+
+fn run_by_clock(bug: Option<&'static str>) -> Vec<String> {
+    let world = World::new(1, WorldOptions::default());
+    if let Some(bug) = bug {
+        world.plant(bug);
+    }
+    let node = world.node(IpAddr::from([10, 0, 0, 1]));
+    let notes = Rc::<Notes>::default();
+    let theirs = Rc::clone(&notes);
+    world.start(node, 1, move |env, mesh| life_by_clock(env, mesh, Rc::clone(&theirs)));
+    let wait = |done: &dyn Fn() -> bool| world.run_until(done, Duration::from_secs(60)).unwrap();
+    wait(&|| !world.is_up(node));
+    assert!(world.exits(node).iter().all(Result::is_ok), "{:?}", world.exits(node));
+    world.set_fault(Fault::ClockJump { node, micros: -60_000_000 });
+    for life in 2..=3 {
+        world.restart(node);
+        notes.is_done.set(false);
+        wait(&|| notes.is_done.get() || !world.is_up(node));
+        assert!(notes.is_done.get(), "life {life}: {:?}", world.exits(node));
+        if life == 2 {
+            world.power_cut(node);
+        }
+    }
+    notes.wrong.take()
+}
+
+/// Segments are numbered by the clock. Where it goes back while no segment is left, those of after a truncation must not
+/// come to stand before it.
+#[test]
+fn what_is_written_after_the_clock_went_back_is_not_taken_for_truncated() {
+    assert_eq!(run_by_clock(None), Vec::<String>::new());
+    assert_ne!(run_by_clock(Some("segment_ids_given_again")), Vec::<String>::new());
 }
