@@ -69,7 +69,7 @@ const STAGES: &[Stage] = &[
     Stage {
         name: "simulation",
         what: "seeded worlds, each run twice, and planted bugs",
-        budget_minutes: 6,
+        budget_minutes: 8,
         run: simulation,
     },
     Stage {
