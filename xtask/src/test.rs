@@ -495,7 +495,7 @@ fn simulation() -> Outcome<Tally> {
     Ok(tally)
 }
 
-/// What `campaign planted` looks for: twenty-one by rule, what happened once, and seven that crash images must find.
+/// What `campaign planted` looks for: twenty by rule, what happened once, and seven that crash images must find.
 const PLANTED_BUGS: usize = 28;
 
 fn hostile() -> Outcome<Tally> {

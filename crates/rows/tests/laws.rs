@@ -200,8 +200,8 @@ proptest! {
             match unfiltered {
                 Unfiltered::Row(row) => {
                     prop_assert!(!row.is_empty());
-                    rows_left
-.insert(row.clustering().as_packed().to_vec(), Remains::of_updates(row));
+                    let clustering = row.clustering().as_packed().to_vec();
+                    rows_left.insert(clustering, Remains::of_updates(row));
                 }
                 Unfiltered::Marker(marker) => {
                     prop_assert_eq!(marker.closes(false), open);

@@ -19,7 +19,7 @@ pub const ENGINE: &[Bug] = &[
     Bug { name: "tombstone_purged_early", seeds: 60 },
     Bug { name: "stale_cache_after_flush", seeds: 10 },
     Bug { name: "row_cache_survives_write", seeds: 10 },
-    Bug { name: "row_cache_filled_with_old", seeds: 200 },
+    Bug { name: "row_cache_filled_with_old", seeds: 40 },
     Bug { name: "row_cache_survives_truncate", seeds: 20 },
 ];
 
@@ -45,7 +45,7 @@ pub const IMAGES_PER_SEED: usize = 25;
 pub const WHOLE: &[Bug] = &[
     Bug { name: "paging_drops_row", seeds: 10 },
     Bug { name: "batch_torn_between_shards", seeds: 40 },
-    Bug { name: "counter_out_of_turn", seeds: 40 },
+    Bug { name: "counter_out_of_turn", seeds: 10 },
     Bug { name: "counter_clock_stands_still", seeds: 10 },
     Bug { name: "counter_cache_survives_delete", seeds: 10 },
 ];

@@ -17,9 +17,8 @@ const HELP: &str = "\
 cargo xtask bench io [--rows N] [--seconds N] [--threads N] [--rate N] [--compaction N] [--systems helenus,cassandra]
                    [--heap 2G]
   loads N rows of 1 KB (200000), then half reads and half updates of whole rows from N clients (32) for N seconds (120), as fast
-  as they can or N a second, with
-  caches of a quarter of the data, memtables so small that they are flushed all the time and compactions held to N MiB/s (8), at which
-  they hardly ever end; prints the I/O of the device and of the server, on a time axis, and latencies of reads in windows with a
+  as they can or N a second, with caches of a quarter of the data, memtables so small that they are flushed all the time and
+  compactions held to N MiB/s (8), at which they hardly ever end; prints the I/O of the device and of the server, on a time axis, and latencies of reads in windows with a
   flush, with a compaction only, and with neither
   raw results are kept under bench/results/";
 
