@@ -85,38 +85,39 @@ pub(crate) struct Last {
 /// Puts blocks, which are in order, together until the page is full.
 pub(super) fn cut(blocks: Vec<(usize, Block)>, rows_max: u32, bytes_max: usize) -> Merged {
     let mut merged = Merged::default();
-    for (place, block) in blocks {
-        let mut start = (0, 0);
-        let mut scanned = Scanned::default();
-        for (n, row) in block.rows.iter().enumerate() {
-            if merged.rows >= rows_max || merged.cells.len() >= bytes_max {
-                merged.full = true;
-                merged.scan(&block.key, scanned);
-                return merged;
-            }
-            scanned = row.scanned;
-            merged.last_row = merged.cells.len();
-            merged.cells.extend_from_slice(&block.cells[start.0..row.cells]);
+    let is_spent = |rows: u32, bytes: usize| rows >= rows_max || bytes >= bytes_max;
+    for (place, mut block) in blocks {
+        let before = merged.cells.len();
+        let (mut taken, mut end, mut mark) = (0, 0, 0..0);
+        while taken < block.rows.len() && !is_spent(merged.rows, before + end) {
+            let row = &block.rows[taken];
+            merged.last_row = before + end;
+            (end, mark) = (row.cells, mark.end..row.mark);
             merged.rows += 1;
-            let mark = &block.marks[start.1..row.mark];
-            start = (row.cells, row.mark);
-            let key = block.key.clone();
-            let at_end = merged.rows >= rows_max || merged.cells.len() >= bytes_max;
-            // only the last row's mark is needed
-            if at_end || n + 1 == block.rows.len() {
-                let mark = row.has_mark.then(|| clustering_of(mark));
-                let in_partition = n as u32 + 1;
-                merged.last = key.map(|key| Last { key, place, mark, in_partition });
-            }
+            taken += 1;
         }
-        let is_cut = merged.rows >= rows_max || merged.cells.len() >= bytes_max;
-        merged.scan(&block.key, if is_cut { scanned } else { block.scanned });
-        if block.full && (merged.rows >= rows_max || merged.cells.len() >= bytes_max) {
+        let last = block.rows[..taken].last();
+        if let Some(row) = last {
+            let mark = row.has_mark.then(|| clustering_of(&block.marks[mark]));
+            let in_partition = taken as u32;
+            merged.last = block.key.clone().map(|key| Last { key, place, mark, in_partition });
+        }
+        let spent = is_spent(merged.rows, before + end);
+        let scanned = last.map(|row| row.scanned).unwrap_or_default();
+        merged.scan(&block.key, if spent { scanned } else { block.scanned });
+        // the most of reads have one block, and some are large: that of the first is not copied
+        if merged.cells.is_empty() {
+            block.cells.truncate(end);
+            merged.cells = block.cells;
+        } else {
+            merged.cells.extend_from_slice(&block.cells[..end]);
+        }
+        if taken < block.rows.len() || (block.full && spent) {
             merged.full = true;
             return merged;
         }
     }
-    merged.full = merged.rows >= rows_max || merged.cells.len() >= bytes_max;
+    merged.full = is_spent(merged.rows, merged.cells.len());
     merged
 }
 

@@ -13,6 +13,9 @@ use storage::{Engine, Measure, PartitionKey, ScanStart, Slices, StorageError, Tr
 
 use crate::scanned::{Excess, Scanned, Scanner, Thresholds, WARNINGS_MAX};
 
+/// From this many bytes of cells on, a block grows by no more than the page may still take.
+const LARGE_BLOCK_BYTES: usize = 1 << 20;
+
 /// What goes to a shard: everything that reading and projecting needs.
 #[derive(Clone)]
 pub(crate) struct Task {
@@ -296,6 +299,10 @@ impl Sink<'_> {
         let (cells, mark) = (block.cells.len(), block.marks.len());
         block.rows.push(RowEnd { cells, mark, has_mark, scanned: block.scanned });
         self.budget.bytes = self.budget.bytes.saturating_sub(bytes);
+        if cells >= LARGE_BLOCK_BYTES && block.cells.capacity() - cells < bytes {
+            // doubled by itself it could be twice what a result may have
+            block.cells.reserve_exact(cells.min(self.budget.bytes).max(bytes));
+        }
     }
 
     /// Adds a row to the group that it belongs to. One that begins another group ends the last one: where that was
