@@ -461,6 +461,8 @@ const SEEDS: [(&str, u64); 3] = [("seeds", 200), ("engine", 150), ("conditions",
 const IMAGES: usize = 400;
 /// Seeds that failed once. A world that has changed since goes another way with them: what they found has tests of its own where it was mended.
 const ONCE_FAILED: [u64; 2] = [303, 728];
+/// Images that no node started on once.
+const IMAGES_ONCE_WRONG: [u64; 1] = [20_261_233];
 /// Seeds that two processes run, to the same end.
 const SEEDS_COMPARED: u64 = 10;
 
@@ -484,6 +486,9 @@ fn simulation() -> Outcome<Tally> {
         check(&["part", "seeds", &seed.to_string(), "1"], 1);
     }
     check(&["part", "images", "1", &IMAGES.to_string()], IMAGES);
+    for seed in IMAGES_ONCE_WRONG {
+        check(&["image", &seed.to_string()], 1);
+    }
     check(&["planted"], PLANTED_BUGS);
     let compared = SEEDS_COMPARED.to_string();
     let runs = [0; 2].map(|_| simulator(&["part", "seeds", "1", &compared]).output());

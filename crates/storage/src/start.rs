@@ -428,14 +428,14 @@ impl Node {
             last = last.max(segment.id);
         }
         // The lists of an earlier run may be of more shards, and name what this one is to remove.
-        let listed = inherited.iter().map(Inherited::listed).collect();
-        let listed = Lists::replace(engine.env(), &directory, listed).await?;
+        let listed = inherited.iter().filter_map(Inherited::listed).collect();
+        let listed = Lists::replace(engine.env(), &directory, listed, last).await?;
         // They must exceed those of all segments ever, which may be gone while SSTables and truncations still tell of
         // them: what those cover would cover what is written now, once more.
         let told = listed.max(self.newest_flushed()).max(self.truncated_in.get());
-        let told = if engine.env().planted("segment_ids_given_again") { 0 } else { told };
+        let told = if engine.env().planted("segment_ids_given_again") { last } else { told };
         // Cassandra's start at the clock.
-        let first = last.max(told).saturating_add(1).max(engine.env().unix_micros() / 1000);
+        let first = told.saturating_add(1).max(engine.env().unix_micros() / 1000);
         for shard in 0..engine.shards().count() {
             let id = first + shard as i64;
             // one shard's log looks after them: a flush is of all shards

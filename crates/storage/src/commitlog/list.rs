@@ -48,9 +48,10 @@ pub struct Listed {
 }
 
 impl Inherited {
-    /// What a list says of it.
-    pub fn listed(&self) -> (i64, Listed) {
-        (self.id, Listed { version: self.version, bytes: self.read })
+    /// What a list says of it, if the next start must find it: a segment of which nothing was replayed was never synced
+    /// by this run, and a crash may leave less of it than there is now.
+    pub fn listed(&self) -> Option<(i64, Listed)> {
+        (self.read > 0).then_some((self.id, Listed { version: self.version, bytes: self.read }))
     }
 }
 
@@ -189,7 +190,11 @@ impl Lists {
             match Content::parse(&bytes, shard) {
                 Ok(content) => {
                     lists.last = lists.last.max(content.last);
-                    lists.segments.extend(content.segments);
+                    // A start that is interrupted leaves older lists beside the one that it made.
+                    for (id, listed) in content.segments {
+                        let known = lists.segments.entry(id).or_insert(listed);
+                        known.bytes = known.bytes.max(listed.bytes);
+                    }
                 }
                 Err(why) => lists.damaged.push((path.clone(), why)),
             }
@@ -219,7 +224,7 @@ impl Lists {
     }
 
     /// Replaces all lists by one, the first shard's, of these segments and the bytes that must be found in each. Returns
-    /// the highest id that any list ever had.
+    /// the highest id that any list ever had, or `last`, that of the segments which are there.
     ///
     /// # Errors
     /// If that cannot be written.
@@ -227,12 +232,13 @@ impl Lists {
         env: &Env,
         directory: &Path,
         segments: BTreeMap<i64, Listed>,
+        last: i64,
     ) -> Result<i64, StorageError> {
         let found = Self::read(env, directory).await?;
         let first = SegmentList::new(directory, 0, segments);
         let last = {
             let mut content = first.content.borrow_mut();
-            content.last = content.last.max(found.last);
+            content.last = content.last.max(found.last).max(last);
             content.last
         };
         let failed = |source| StorageError::io("cannot write", &first.path, source);

@@ -102,7 +102,7 @@ pub struct Inherited {
     pub version: i32,
     /// Its size.
     pub bytes: u64,
-    /// Bytes of its file that the next start must find.
+    /// Bytes of its file that the next start must find; none where nothing was replayed.
     pub read: u64,
     /// The tables whose flush it waits for.
     pub tables: Vec<TableId>,

@@ -140,7 +140,7 @@ impl CommitLog {
             Some(cdc) => Some(Cdc::new(env, cdc, &options.directory, options.segment_bytes).await?),
             None => None,
         };
-        let listed = inherited.iter().map(Inherited::listed).collect();
+        let listed = inherited.iter().filter_map(Inherited::listed).collect();
         let versions = inherited.iter().map(|segment| (segment.id, segment.version)).collect();
         let list = SegmentList::new(&options.directory, env.shard(), listed);
         let active = Segment::create(env, &options, first_id, &[]).await?;
