@@ -42,6 +42,7 @@ const EDGES: &[(&str, &[&str])] = &[
     ("gossip", &["types"]),
     ("ring", &["types"]),
     ("internode", &["types", "rows", "schema", "segment"]),
+    ("messaging", &["types", "internode", "metrics", "env"]),
     (
         "cluster",
         &[
@@ -58,6 +59,7 @@ const EDGES: &[(&str, &[&str])] = &[
             "gossip",
             "ring",
             "internode",
+            "messaging",
         ],
     ),
     (

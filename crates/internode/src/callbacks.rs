@@ -16,33 +16,39 @@ struct Waiting<T> {
     value: T,
 }
 
-/// Requests to other nodes, each with what is to become of its answer.
+/// Requests of one shard to other nodes, each with what is to become of its answer.
 ///
-/// An answer is told from another by who sent it, by its id, and by what it is: other nodes count their own requests with the
+/// A shard's ids leave its number as the rest when they are divided by the number of shards, so that an answer finds its
+/// way whichever shard it comes in at. An answer is told from another by who sent it, by its id, and by what it is: other nodes count their own requests with the
 /// same numbers.
 #[derive(Debug)]
 pub struct Callbacks<T> {
+    /// This shard, and how many there are.
+    shard: u64,
+    shards: u64,
     last_id: u64,
     waiting: BTreeMap<(Address, u64), Waiting<T>>,
     /// The same, by the time when nobody waits any more.
     by_time: BTreeSet<(i64, Address, u64)>,
 }
 
-impl<T> Default for Callbacks<T> {
-    fn default() -> Self {
-        Self { last_id: 0, waiting: BTreeMap::new(), by_time: BTreeSet::new() }
-    }
-}
-
 impl<T> Callbacks<T> {
-    /// None.
-    pub fn new() -> Self {
-        Self::default()
+    /// None yet, of a shard out of so many.
+    pub fn new(shard: usize, shards: usize) -> Self {
+        let (shard, shards) = (shard as u64, shards.max(1) as u64);
+        let last_id = shard;
+        Self { shard, shards, last_id, waiting: BTreeMap::new(), by_time: BTreeSet::new() }
+    }
+
+    /// The shard, out of so many, that gave an id.
+    pub fn shard_of(id: u64, shards: usize) -> usize {
+        (id % shards.max(1) as u64) as usize
     }
 
     /// The id of a message that nobody waits for the answer of.
     pub fn next_id(&mut self) -> u64 {
-        self.last_id = self.last_id % MAX_ID + 1;
+        let next = self.last_id + self.shards;
+        self.last_id = if next > MAX_ID { self.shard + self.shards } else { next };
         self.last_id
     }
 
@@ -110,7 +116,7 @@ mod tests {
 
     #[test]
     fn an_answer_is_of_who_was_asked_and_of_its_kind() {
-        let mut callbacks = Callbacks::new();
+        let mut callbacks = Callbacks::new(0, 1);
         let id = callbacks.wait(node(1), Verb::ReadReq, 100, "read");
         assert_eq!(callbacks.answered(node(2), id, Verb::ReadRsp), None);
         assert_eq!(callbacks.answered(node(1), id + 1, Verb::ReadRsp), None);
@@ -125,7 +131,7 @@ mod tests {
 
     #[test]
     fn ids_go_around_and_pass_over_those_that_wait() {
-        let mut callbacks = Callbacks::new();
+        let mut callbacks = Callbacks::new(0, 1);
         assert_eq!(callbacks.wait(node(1), Verb::ReadReq, 100, ()), 1);
         callbacks.last_id = MAX_ID - 1;
         assert_eq!(callbacks.wait(node(1), Verb::ReadReq, 100, ()), MAX_ID);
@@ -134,8 +140,25 @@ mod tests {
     }
 
     #[test]
+    fn an_id_tells_its_shard() {
+        for shard in 0..3 {
+            let mut callbacks = Callbacks::<()>::new(shard, 3);
+            for last_id in [None, Some(MAX_ID - 2), Some(MAX_ID - 1), Some(MAX_ID)] {
+                if let Some(last_id) = last_id {
+                    callbacks.last_id = last_id - (last_id - shard as u64) % 3;
+                }
+                for _ in 0..3 {
+                    let id = callbacks.next_id();
+                    assert!((1..=MAX_ID).contains(&id));
+                    assert_eq!(Callbacks::<()>::shard_of(id, 3), shard);
+                }
+            }
+        }
+    }
+
+    #[test]
     fn those_whose_time_is_over_come_in_its_order() {
-        let mut callbacks = Callbacks::new();
+        let mut callbacks = Callbacks::new(0, 1);
         for (host, expires_at) in [(1, 30), (2, 10), (3, 20)] {
             callbacks.wait(node(host), Verb::ReadReq, expires_at, host);
         }

@@ -1,0 +1,359 @@
+//! Connections that other nodes open, and what comes over them.
+
+use std::cell::{Cell, RefCell};
+use std::net::{IpAddr, SocketAddr};
+use std::rc::Rc;
+use std::time::Duration;
+
+use env::sync::Notify;
+use env::{Class, ListenOptions, TcpListener, TcpStream};
+use internode::quota::{Lease, Quota};
+use internode::receiver::{Corruption, Outcome, Refusal};
+use internode::{Accepted, Arrival, Connection, Header, Incoming, Initiate};
+use types::Address;
+
+use crate::messenger::{Messenger, Served};
+
+/// How long to wait where no connection can be accepted.
+const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
+/// Connections of one address that a shard has open.
+const PER_IP_MAX: usize = 256;
+/// Room for input where nothing says how much is needed, in bytes.
+const READ_BYTES: usize = 16 << 10;
+
+/// What of a node's messages is not done with: its connections' share of memory.
+#[derive(Debug)]
+pub(crate) struct Intake {
+    from: Address,
+    lease: RefCell<Lease>,
+    freed: Notify,
+}
+
+/// Bytes of a message in memory; given back when it is dropped.
+pub struct Held {
+    messenger: Rc<Messenger>,
+    intake: Rc<Intake>,
+    bytes: u64,
+}
+
+impl std::fmt::Debug for Held {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Held({})", self.bytes)
+    }
+}
+
+impl Drop for Held {
+    fn drop(&mut self) {
+        self.messenger.with_receive_quotas(self.intake.from, |[endpoint, global]| {
+            self.intake.lease.borrow_mut().give_back(self.bytes, endpoint, global);
+        });
+        self.intake.freed.notify_all();
+        self.messenger.received_freed.notify_all();
+    }
+}
+
+/// What a step over the input found, on its own feet.
+enum Found {
+    Read(usize),
+    Opened(Initiate),
+    Message(Header, Vec<u8>, u64),
+    Large(Header, u64),
+    Refused(Refusal),
+    /// Messages that are lost; is a large one, for which room was taken, among them?
+    Lost(bool),
+    End(String),
+}
+
+fn found(arrival: Arrival<'_>) -> Found {
+    match arrival {
+        Arrival::Wait(needed) => Found::Read(needed),
+        Arrival::Opened(initiate) => Found::Opened(initiate),
+        Arrival::Stream => Found::End("streams are not served yet".to_owned()),
+        Arrival::Refused(error) => Found::End(error.to_string()),
+        Arrival::Messages(outcome) => match outcome {
+            Outcome::Wait(needed) => Found::Read(needed),
+            Outcome::Message(message) => {
+                Found::Message(message.header, message.payload.to_vec(), message.size)
+            }
+            Outcome::Large { header, size } => Found::Large(header.clone(), size),
+            Outcome::Refused(refusal) => Found::Refused(refusal),
+            Outcome::Lost(Corruption::Segment(_)) => Found::Lost(false),
+            Outcome::Lost(Corruption::Large { .. }) => Found::Lost(true),
+            Outcome::Failed(error) => Found::End(error.to_string()),
+        },
+    }
+}
+
+/// Connections that are open, by address.
+#[derive(Debug, Default)]
+pub(crate) struct Open(RefCell<std::collections::BTreeMap<IpAddr, usize>>);
+
+impl Open {
+    fn enter(&self, ip: IpAddr) -> bool {
+        let mut open = self.0.borrow_mut();
+        let count = open.entry(ip).or_default();
+        let has_room = *count < PER_IP_MAX;
+        *count += usize::from(has_room);
+        has_room
+    }
+
+    fn leave(&self, ip: IpAddr) {
+        let mut open = self.0.borrow_mut();
+        if let Some(count) = open.get_mut(&ip) {
+            *count -= 1;
+            if *count == 0 {
+                open.remove(&ip);
+            }
+        }
+    }
+}
+
+/// Finds out whether anybody listens where the shards are to: they share their port, and would share it with another
+/// node too.
+pub(crate) fn claim(messenger: &Messenger) -> std::io::Result<()> {
+    let options = ListenOptions { reuse_port: false };
+    TcpListener::bind(&messenger.env, messenger.settings.listen, options).map(drop)
+}
+
+/// Listens for other nodes on this shard.
+///
+/// # Errors
+/// If the address cannot be listened on.
+pub(crate) fn listen(messenger: &Rc<Messenger>) -> std::io::Result<env::Task<()>> {
+    let env = &messenger.env;
+    let address = messenger.settings.listen;
+    let options = ListenOptions { reuse_port: env.shards() > 1 };
+    let listener = TcpListener::bind(env, address, options)?;
+    let messenger = Rc::clone(messenger);
+    Ok(env.spawn_task(Class::Statement, async move {
+        loop {
+            match listener.accept().await {
+                Ok((stream, remote)) => {
+                    if !messenger.open.enter(remote.ip()) {
+                        messenger.tally.refused.inc();
+                        continue;
+                    }
+                    let taking = Rc::clone(&messenger);
+                    messenger.env.spawn(Class::Statement, async move {
+                        taking.tally.inbound.add(1);
+                        let end = Inbound::new(&taking).run(&stream).await;
+                        taking.tally.inbound.add(-1);
+                        taking.open.leave(remote.ip());
+                        taking.note_inbound(remote, &end);
+                    });
+                }
+                Err(_) => {
+                    messenger.tally.accept_errors.inc();
+                    messenger.env.sleep(ACCEPT_PAUSE).await;
+                }
+            }
+        }
+    }))
+}
+
+/// A connection that another node opened.
+struct Inbound {
+    messenger: Rc<Messenger>,
+    incoming: Incoming,
+    input: Vec<u8>,
+    /// Where the input that is not done with starts.
+    start: usize,
+    intake: Option<Rc<Intake>>,
+    /// Room that was taken for a large message before all of it came.
+    large: Cell<Option<Held>>,
+}
+
+impl Inbound {
+    fn new(messenger: &Rc<Messenger>) -> Self {
+        let accepted =
+            Accepted { max_message: messenger.settings.max_message, ..Accepted::default() };
+        Self {
+            messenger: Rc::clone(messenger),
+            incoming: Incoming::new(accepted),
+            input: Vec::new(),
+            start: 0,
+            intake: None,
+            large: Cell::new(None),
+        }
+    }
+
+    /// Serves it until it ends: why that was.
+    async fn run(mut self, stream: &TcpStream) -> String {
+        let messenger = Rc::clone(&self.messenger);
+        let patience = messenger.settings.handshake_timeout();
+        match messenger.env.timeout(patience, self.until(stream, true)).await {
+            Err(_) => {
+                messenger.tally.refused.inc();
+                return "no handshake in time".to_owned();
+            }
+            Ok(Some(end)) => {
+                messenger.tally.refused.inc();
+                return end;
+            }
+            Ok(None) => {}
+        }
+        self.until(stream, false).await.unwrap_or_default()
+    }
+
+    /// Goes on until the connection ends, and says why; or until the handshake is done.
+    async fn until(&mut self, stream: &TcpStream, in_handshake: bool) -> Option<String> {
+        let mut out = Vec::new();
+        loop {
+            let input = self.input.get(self.start..).unwrap_or_default();
+            let (consumed, arrival) = self.incoming.next(input, &mut out);
+            let found = found(arrival);
+            self.start += consumed;
+            if !out.is_empty() {
+                if let Err(error) = stream.write_all(&out).await {
+                    return Some(error.to_string());
+                }
+                out.clear();
+            }
+            match found {
+                Found::Read(needed) => match self.read(stream, needed).await {
+                    Ok(0) => return Some("closed by the other side".to_owned()),
+                    Ok(_) => {}
+                    Err(error) => return Some(error.to_string()),
+                },
+                Found::Opened(initiate) => {
+                    if initiate.connection == Connection::Streaming {
+                        return Some("streams are not served yet".to_owned());
+                    }
+                    self.intake = Some(self.messenger.intake(initiate.from));
+                    if in_handshake {
+                        return None;
+                    }
+                }
+                Found::Large(header, size) => self.large(&header, size).await,
+                Found::Message(header, payload, size) => self.message(header, payload, size).await,
+                Found::Refused(refusal) => {
+                    self.messenger.tally.received_unknown.inc();
+                    if let Some(intake) = &self.intake {
+                        self.messenger.refuse(intake.from, &refusal);
+                    }
+                }
+                Found::Lost(is_large) => {
+                    if is_large {
+                        self.large.take();
+                    }
+                    self.messenger.tally.received_corrupt.inc();
+                }
+                Found::End(why) => return Some(why),
+            }
+            self.messenger.env.maybe_yield().await;
+        }
+    }
+
+    /// Reads more behind what is not done with.
+    async fn read(&mut self, stream: &TcpStream, needed: usize) -> std::io::Result<usize> {
+        self.input.drain(..self.start);
+        self.start = 0;
+        let held = self.input.len();
+        // never more than a frame has
+        let room = needed.saturating_sub(held).max(READ_BYTES);
+        self.input.resize(held + room, 0);
+        let read = stream.read(self.input.get_mut(held..).unwrap_or_default()).await;
+        self.input.truncate(held + *read.as_ref().unwrap_or(&0));
+        read
+    }
+
+    /// Waits until there is room for a message of so many bytes.
+    async fn take(&self, intake: &Rc<Intake>, bytes: u64) -> Held {
+        let messenger = &self.messenger;
+        let mut is_paused = false;
+        loop {
+            let (own, all) = (intake.freed.notified(), messenger.received_freed.notified());
+            let taken = messenger.with_receive_quotas(intake.from, |[endpoint, global]| {
+                intake.lease.borrow_mut().take(bytes, endpoint, global)
+            });
+            if taken.is_ok() {
+                let (messenger, intake) = (Rc::clone(messenger), Rc::clone(intake));
+                return Held { messenger, intake, bytes };
+            }
+            if !is_paused {
+                is_paused = true;
+                messenger.tally.paused.inc();
+            }
+            crate::messenger::either(own, all).await;
+        }
+    }
+
+    async fn large(&mut self, header: &Header, size: u64) {
+        let Some(intake) = self.intake.clone() else { return };
+        let now = self.messenger.unix_millis();
+        if header.expires_at(now, self.messenger.settings.believes_clocks) <= now {
+            self.messenger.tally.received_late.inc();
+            if let Some(receiver) = self.incoming.receiver() {
+                receiver.discard();
+            }
+            return;
+        }
+        let held = self.take(&intake, size).await;
+        self.large.set(Some(held));
+    }
+
+    async fn message(&mut self, header: Header, payload: Vec<u8>, size: u64) {
+        let Some(intake) = self.intake.clone() else { return };
+        let messenger = &self.messenger;
+        messenger.tally.received.inc();
+        messenger.tally.received_bytes.add(size);
+        let now = messenger.unix_millis();
+        let believes = messenger.settings.believes_clocks;
+        let created_at = header.created_at(now, believes);
+        let expires_at = header.expires_at(now, believes);
+        if expires_at <= now {
+            messenger.tally.received_late.inc();
+            self.large.take();
+            return;
+        }
+        if header.verb.is_answer() {
+            self.large.take();
+            messenger.route_answer(intake.from, header, payload);
+            return;
+        }
+        let held = match self.large.take() {
+            Some(held) => held,
+            None => self.take(&intake, size).await,
+        };
+        let from = intake.from;
+        messenger.serve(Served { from, header, payload, created_at, expires_at, held });
+    }
+}
+
+impl Messenger {
+    fn intake(&self, from: Address) -> Rc<Intake> {
+        let lease = RefCell::new(Lease::new(self.settings.receive.connection));
+        Rc::new(Intake { from, lease, freed: Notify::new() })
+    }
+}
+
+/// Reserves by node and of all.
+#[derive(Debug)]
+pub(crate) struct Quotas {
+    endpoint_limit: u64,
+    endpoints: RefCell<std::collections::BTreeMap<Address, Quota>>,
+    global: RefCell<Quota>,
+}
+
+impl Quotas {
+    pub fn new(endpoint_limit: u64, global_limit: u64) -> Self {
+        let global = RefCell::new(Quota::new(global_limit));
+        Self { endpoint_limit, endpoints: RefCell::default(), global }
+    }
+
+    pub fn with<T>(&self, node: Address, f: impl FnOnce([&mut Quota; 2]) -> T) -> T {
+        let mut endpoints = self.endpoints.borrow_mut();
+        let endpoint = endpoints.entry(node).or_insert_with(|| Quota::new(self.endpoint_limit));
+        let result = f([endpoint, &mut self.global.borrow_mut()]);
+        if endpoint.used() == 0 {
+            // whoever claims to be many nodes costs nothing
+            endpoints.remove(&node);
+        }
+        result
+    }
+}
+
+/// Where a connection came from, for notes.
+pub(crate) fn shown(remote: SocketAddr) -> String {
+    format!("/{}:{}", remote.ip(), remote.port())
+}

@@ -1,0 +1,169 @@
+//! A connection to another node: opened when there is something to send, kept, and opened again when it ends.
+
+use std::cell::RefCell;
+use std::future::Future;
+use std::pin::pin;
+use std::rc::Rc;
+use std::task::Poll;
+use std::time::Duration;
+
+use env::TcpStream;
+use env::sync::Notify;
+use internode::{Connection, Outgoing};
+use types::Address;
+
+use crate::messenger::Messenger;
+
+/// How long to wait before another attempt to connect, after the first that failed and at most.
+const RETRY: (Duration, Duration) = (Duration::from_millis(100), Duration::from_secs(1));
+/// What goes to the socket at once, in bytes.
+const FLUSH_BYTES: usize = 64 << 10;
+
+/// One of the connections to a node.
+#[derive(Debug)]
+pub(crate) struct Link {
+    pub to: Address,
+    pub outgoing: RefCell<Outgoing>,
+    /// Something waits to be sent.
+    pub work: Notify,
+}
+
+/// Why a connection ended or did not come about.
+type Ended = String;
+
+impl Link {
+    pub fn new(to: Address, outgoing: Outgoing) -> Rc<Self> {
+        Rc::new(Self { to, outgoing: RefCell::new(outgoing), work: Notify::new() })
+    }
+
+    /// What it is for.
+    pub fn connection(&self) -> Connection {
+        self.outgoing.borrow().connection()
+    }
+
+    /// Sends what waits, for as long as the node runs.
+    pub async fn run(self: Rc<Self>, messenger: Rc<Messenger>) {
+        let mut pause = RETRY.0;
+        loop {
+            while self.outgoing.borrow().waiting() == 0 {
+                self.work.notified().await;
+            }
+            match self.open(&messenger).await {
+                Ok(stream) => {
+                    pause = RETRY.0;
+                    messenger.tally.outbound.add(1);
+                    let ended = self.pump(&messenger, &stream).await;
+                    messenger.tally.outbound.add(-1);
+                    messenger.note_link(self.to, self.connection(), &ended);
+                }
+                Err(why) => {
+                    messenger.tally.connect_errors.inc();
+                    messenger.note_link(self.to, self.connection(), &why);
+                    self.outgoing.borrow_mut().closed();
+                    // what waits grows old meanwhile
+                    self.flush(&messenger, &mut Vec::new());
+                    messenger.env.sleep(pause).await;
+                    pause = (pause * 2).min(RETRY.1);
+                    continue;
+                }
+            }
+            self.outgoing.borrow_mut().closed();
+        }
+    }
+
+    async fn open(&self, messenger: &Messenger) -> Result<TcpStream, Ended> {
+        let (env, settings) = (&messenger.env, &messenger.settings);
+        let connect = TcpStream::connect(env, (self.to.ip, self.to.port).into());
+        let stream = match env.timeout(settings.connect_timeout, connect).await {
+            Ok(connected) => connected.map_err(|error| error.to_string())?,
+            Err(_) => return Err(format!("no connection within {:?}", settings.connect_timeout)),
+        };
+        let greet = self.greet(&stream);
+        match env.timeout(settings.handshake_timeout(), greet).await {
+            Ok(greeted) => greeted.map(|()| stream),
+            Err(_) => Err("no answer to the handshake".to_owned()),
+        }
+    }
+
+    async fn greet(&self, stream: &TcpStream) -> Result<(), Ended> {
+        let mut out = Vec::new();
+        self.outgoing.borrow_mut().connected(&mut out);
+        stream.write_all(&out).await.map_err(|error| error.to_string())?;
+        let mut answer = [0; internode::handshake::ACCEPT_LENGTH];
+        let mut filled = 0;
+        while !self.outgoing.borrow().is_open() {
+            let room = answer.get_mut(filled..).unwrap_or_default();
+            let read = stream.read(room).await.map_err(|error| error.to_string())?;
+            if read == 0 {
+                return Err("closed in the handshake".to_owned());
+            }
+            filled += read;
+            let seen = answer.get(..filled).unwrap_or_default();
+            let mut outgoing = self.outgoing.borrow_mut();
+            outgoing.received(seen).map_err(|error| error.to_string())?;
+        }
+        Ok(())
+    }
+
+    /// Moves messages that wait into `out`, as many as go to the socket at once, and drops those that are too late.
+    fn flush(&self, messenger: &Messenger, out: &mut Vec<u8>) {
+        let mut gone = Vec::new();
+        let now = messenger.unix_millis();
+        messenger.with_send_quotas(self.to, |quotas| {
+            let mut outgoing = self.outgoing.borrow_mut();
+            outgoing.flush(now, quotas, FLUSH_BYTES, out, &mut |message| gone.push(message));
+        });
+        gone.into_iter().for_each(|message| messenger.gone(self.to, message));
+    }
+
+    /// Sends until the connection ends.
+    async fn pump(&self, messenger: &Messenger, stream: &TcpStream) -> Ended {
+        let mut out = Vec::new();
+        loop {
+            out.clear();
+            self.flush(messenger, &mut out);
+            if out.is_empty() {
+                if let Some(ended) = self.wait(stream).await {
+                    return ended;
+                }
+                continue;
+            }
+            messenger.tally.sent_bytes.add(out.len() as u64);
+            let written = stream.write_all(&out);
+            match messenger.env.timeout(messenger.settings.user_timeout, written).await {
+                Ok(Ok(())) => {}
+                Ok(Err(error)) => return error.to_string(),
+                Err(_) => {
+                    return format!("nothing taken for {:?}", messenger.settings.user_timeout);
+                }
+            }
+        }
+    }
+
+    /// Waits for something to send; why the connection ended, if it does first.
+    async fn wait(&self, stream: &TcpStream) -> Option<Ended> {
+        let mut work = pin!(self.work.notified());
+        let mut byte = [0; 1];
+        std::future::poll_fn(|cx| {
+            if work.as_mut().poll(cx).is_ready() {
+                return Poll::Ready(None);
+            }
+            loop {
+                // the other side has nothing to say but that it ends
+                match stream.try_read(&mut byte) {
+                    Ok(Some(0)) => return Poll::Ready(Some("closed by the other side".to_owned())),
+                    Ok(Some(_)) => {
+                        let why = "bytes where none are expected".to_owned();
+                        return Poll::Ready(Some(why));
+                    }
+                    Err(error) => return Poll::Ready(Some(error.to_string())),
+                    Ok(None) => match stream.poll_readable(cx) {
+                        Poll::Ready(()) => {}
+                        Poll::Pending => return Poll::Pending,
+                    },
+                }
+            }
+        })
+        .await
+    }
+}

@@ -1,0 +1,474 @@
+//! A shard's part of messaging: what it sends, what it waits for, and where what comes in goes.
+
+use std::cell::{OnceCell, RefCell};
+use std::collections::BTreeMap;
+use std::future::Future;
+use std::net::SocketAddr;
+use std::pin::pin;
+use std::rc::{Rc, Weak};
+use std::sync::Arc;
+use std::task::Poll;
+
+use env::sync::{Notify, OneshotSender, oneshot};
+use env::{Class, Env};
+use internode::quota::Quota;
+use internode::{
+    Callbacks, Connection, FailureReason, Flags, Framing, Gone, Header, Initiate, Outgoing, Param,
+    Queued, Verb, Versions,
+};
+use metrics::Registry;
+use types::{Address, Reader};
+
+use crate::inbound::{self, Held, Open, Quotas, shown};
+use crate::link::Link;
+use crate::settings::Settings;
+use crate::tally::Tally;
+
+/// Nodes that a shard has connections to at most; a ring has fewer, whoever claims to be in it.
+const NODES_MAX: usize = 4096;
+
+/// Work for another shard's messenger.
+pub type Job = Box<dyn FnOnce(&Rc<Messenger>) + Send>;
+
+/// An answer.
+#[derive(Debug)]
+pub struct Answer {
+    /// What it says before its payload.
+    pub header: Header,
+    /// Its payload.
+    pub payload: Vec<u8>,
+}
+
+/// Why there is no answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Failed {
+    /// None came in time.
+    Timeout,
+    /// The other node says that it failed.
+    Replica(FailureReason),
+    /// Too much waits to be sent to it, or the request is too large.
+    NotSent,
+}
+
+/// A request that came in.
+#[derive(Debug)]
+pub struct Served {
+    /// Who sent it.
+    pub from: Address,
+    /// What it says before its payload.
+    pub header: Header,
+    /// Its payload.
+    pub payload: Vec<u8>,
+    /// When it was made, in milliseconds since 1970.
+    pub created_at: i64,
+    /// When it is worth nothing any more, in milliseconds since 1970.
+    pub expires_at: i64,
+    /// Its share of memory.
+    pub held: Held,
+}
+
+/// Who serves what other nodes ask, on one shard.
+pub trait Serve {
+    /// A request came in. It is answered by [`Messenger::answer`] or [`Messenger::fail`], sooner or later or never.
+    fn serve(&self, messenger: &Rc<Messenger>, request: Served);
+
+    /// Are messages to a node compressed (`internode_compression`)?
+    fn compresses(&self, to: Address) -> bool;
+
+    /// Something that the operator should know; it may come often.
+    fn note(&self, message: String);
+}
+
+/// What becomes of an answer.
+type OnAnswer = Box<dyn FnOnce(Result<Answer, Failed>)>;
+
+/// The connections to a node, by what they are for.
+type Links = [Option<Rc<Link>>; 3];
+
+/// A shard's connections to other nodes.
+pub struct Messenger {
+    pub(crate) env: Env,
+    pub(crate) settings: Settings,
+    pub(crate) tally: Tally,
+    pub(crate) open: Open,
+    /// Memory of requests was given back.
+    pub(crate) received_freed: Notify,
+    send_quotas: Quotas,
+    receive_quotas: Quotas,
+    links: RefCell<BTreeMap<Address, Links>>,
+    callbacks: RefCell<Callbacks<OnAnswer>>,
+    /// A request waits that is over before all others.
+    sooner: Notify,
+    server: OnceCell<Weak<dyn Serve>>,
+    to_shard: Box<dyn Fn(usize, Job)>,
+}
+
+impl std::fmt::Debug for Messenger {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Messenger({})", self.settings.local)
+    }
+}
+
+impl Messenger {
+    /// A shard's. `to_shard` runs a job on the messenger of another.
+    pub fn new(
+        env: &Env,
+        settings: Settings,
+        registry: &Registry,
+        to_shard: impl Fn(usize, Job) + 'static,
+    ) -> Rc<Self> {
+        let part = |bytes: u64| bytes / env.shards().max(1) as u64;
+        let (send, receive) = (settings.send, settings.receive);
+        let messenger = Rc::new(Self {
+            env: env.clone(),
+            tally: Tally::new(registry),
+            open: Open::default(),
+            received_freed: Notify::new(),
+            send_quotas: Quotas::new(part(send.endpoint), part(send.global)),
+            receive_quotas: Quotas::new(part(receive.endpoint), part(receive.global)),
+            links: RefCell::default(),
+            callbacks: RefCell::new(Callbacks::new(env.shard(), env.shards())),
+            sooner: Notify::new(),
+            server: OnceCell::new(),
+            to_shard: Box::new(to_shard),
+            settings,
+        });
+        env.spawn(Class::Statement, Rc::clone(&messenger).expire());
+        messenger
+    }
+
+    /// Finds out whether the port is free, before any shard listens.
+    ///
+    /// # Errors
+    /// If it is not.
+    pub fn claim(&self) -> std::io::Result<()> {
+        inbound::claim(self)
+    }
+
+    /// Listens for other nodes on this shard, and lets `server` serve what they ask, until the task is dropped.
+    ///
+    /// # Errors
+    /// If the address cannot be listened on.
+    pub fn listen(self: &Rc<Self>, server: Weak<dyn Serve>) -> std::io::Result<env::Task<()>> {
+        let _ = self.server.set(server);
+        inbound::listen(self)
+    }
+
+    /// Settings.
+    pub fn settings(&self) -> &Settings {
+        &self.settings
+    }
+
+    /// Milliseconds since 1970.
+    pub(crate) fn unix_millis(&self) -> i64 {
+        self.env.unix_micros() / 1000
+    }
+
+    /// Sends what nothing answers.
+    pub fn send(self: &Rc<Self>, to: Address, verb: Verb, payload: &Arc<[u8]>) {
+        let id = self.callbacks.borrow_mut().next_id();
+        let now = self.unix_millis();
+        let expires_in = self.settings.timeouts.of(verb.expiry()).unwrap_or_default();
+        let header = Header::new(id, verb, now, expires_in);
+        self.queue(to, header, Arc::clone(payload), now + expires_in as i64);
+    }
+
+    /// Sends a request; `on_answer` is called once, soon or when the time of its verb is over.
+    pub fn ask(
+        self: &Rc<Self>,
+        to: Address,
+        verb: Verb,
+        params: internode::Params,
+        payload: &Arc<[u8]>,
+        on_answer: impl FnOnce(Result<Answer, Failed>) + 'static,
+    ) {
+        let now = self.unix_millis();
+        let expires_in = self.settings.timeouts.of(verb.expiry()).unwrap_or_default();
+        let expires_at = now + expires_in as i64;
+        let id = {
+            let mut callbacks = self.callbacks.borrow_mut();
+            let first = callbacks.next_expiry();
+            let id = callbacks.wait(to, verb, expires_at, Box::new(on_answer) as OnAnswer);
+            if first.is_none_or(|first| expires_at < first) {
+                self.sooner.notify_one();
+            }
+            id
+        };
+        let mut header = Header::new(id, verb, now, expires_in);
+        header.flags = Flags::CALL_BACK_ON_FAILURE;
+        header.params = params;
+        self.queue(to, header, Arc::clone(payload), expires_at);
+    }
+
+    /// Sends a request to one node, which passes it on to others; all answer here. `on_answer` is told of each.
+    pub fn ask_through(
+        self: &Rc<Self>,
+        to: Address,
+        beyond: &[Address],
+        verb: Verb,
+        payload: &Arc<[u8]>,
+        on_answer: &Rc<dyn Fn(Address, Result<Answer, Failed>)>,
+    ) {
+        let now = self.unix_millis();
+        let expires_at = now + self.settings.timeouts.of(verb.expiry()).unwrap_or_default() as i64;
+        let told = |node: Address| {
+            let on_answer = Rc::clone(on_answer);
+            Box::new(move |answer| on_answer(node, answer)) as OnAnswer
+        };
+        let mut callbacks = self.callbacks.borrow_mut();
+        let wait = |node: &Address| (*node, callbacks.wait(*node, verb, expires_at, told(*node)));
+        let targets: Vec<_> = beyond.iter().map(wait).collect();
+        drop(callbacks);
+        let params = match targets.is_empty() {
+            true => internode::Params::NONE,
+            false => internode::Params::NONE.with(Param::ForwardTo(targets)),
+        };
+        self.ask(to, verb, params, payload, told(to));
+    }
+
+    /// Sends a request and waits for its answer.
+    ///
+    /// # Errors
+    /// See [`Failed`].
+    pub async fn request(
+        self: &Rc<Self>,
+        to: Address,
+        verb: Verb,
+        payload: &Arc<[u8]>,
+    ) -> Result<Answer, Failed> {
+        let (sender, receiver): (OneshotSender<_>, _) = oneshot();
+        let params = internode::Params::NONE;
+        self.ask(to, verb, params, payload, move |answer| drop(sender.send(answer)));
+        receiver.await.unwrap_or(Err(Failed::Timeout))
+    }
+
+    /// Answers a request.
+    pub fn answer(self: &Rc<Self>, request: &Served, params: internode::Params, payload: Vec<u8>) {
+        let now = self.unix_millis();
+        if let Some(mut header) = request.header.answer(now, request.expires_at) {
+            header.params = params;
+            self.queue(self.asker(request), header, payload.into(), request.expires_at);
+        }
+    }
+
+    /// Answers a request that failed, if its sender wants to know.
+    pub fn fail(self: &Rc<Self>, request: &Served, reason: FailureReason) {
+        let now = self.unix_millis();
+        if let Some(header) = request.header.failure(now, request.expires_at) {
+            let mut payload = Vec::new();
+            reason.write(&mut payload);
+            self.queue(self.asker(request), header, payload.into(), request.expires_at);
+        }
+    }
+
+    /// Passes a request on to the nodes that it names, which answer its sender themselves.
+    pub fn forward(self: &Rc<Self>, request: &Served) {
+        let payload: OnceCell<Arc<[u8]>> = OnceCell::new();
+        for (to, id) in request.header.params.forward_to() {
+            let payload = payload.get_or_init(|| request.payload.as_slice().into());
+            let mut header = Header { id: *id, ..request.header.clone() };
+            header.params = internode::Params::NONE.with(Param::RespondTo(request.from));
+            for param in request.header.params.iter() {
+                if matches!(param, Param::TraceSession(_) | Param::TraceType(_)) {
+                    header.params.set(param.clone());
+                }
+            }
+            self.queue(*to, header, Arc::clone(payload), request.expires_at);
+        }
+    }
+
+    fn asker(&self, request: &Served) -> Address {
+        request.header.params.respond_to().unwrap_or(request.from)
+    }
+
+    /// What was not understood failed.
+    pub(crate) fn refuse(self: &Rc<Self>, from: Address, refusal: &internode::Refusal) {
+        if !refusal.flags.contains(Flags::CALL_BACK_ON_FAILURE) {
+            return;
+        }
+        let now = self.unix_millis();
+        let expires_in = self.settings.timeouts.request;
+        let header = Header::new(refusal.id, Verb::FailureRsp, now, expires_in);
+        let mut payload = Vec::new();
+        FailureReason::Unknown.write(&mut payload);
+        self.queue(from, header, payload.into(), now + expires_in as i64);
+    }
+
+    fn queue(self: &Rc<Self>, to: Address, header: Header, payload: Arc<[u8]>, expires_at: i64) {
+        let kind = header.verb.connection(payload.len());
+        let Some(link) = self.link(to, kind) else {
+            self.tally.overloaded.inc();
+            return self.not_sent(to, header.id);
+        };
+        let id = header.id;
+        let now = self.unix_millis();
+        let queued = Queued { header, payload, expires_at };
+        let mut gone = Vec::new();
+        let pushed = self.with_send_quotas(to, |quotas| {
+            let mut outgoing = link.outgoing.borrow_mut();
+            outgoing.push(queued, now, quotas, &mut |message| gone.push(message))
+        });
+        gone.into_iter().for_each(|message| self.gone(to, message));
+        match pushed {
+            Ok(()) => link.work.notify_one(),
+            Err(_) => {
+                self.tally.overloaded.inc();
+                self.not_sent(to, id);
+            }
+        }
+    }
+
+    /// The connection to a node for a kind of messages.
+    fn link(self: &Rc<Self>, to: Address, kind: Connection) -> Option<Rc<Link>> {
+        let place = usize::from(kind.number()) - 1;
+        let mut links = self.links.borrow_mut();
+        if !links.contains_key(&to) && links.len() >= NODES_MAX {
+            return None;
+        }
+        let slot = links.entry(to).or_default().get_mut(place)?;
+        if let Some(link) = slot {
+            return Some(Rc::clone(link));
+        }
+        let server = self.server.get().and_then(Weak::upgrade);
+        let is_compressed = server.is_some_and(|server| server.compresses(to));
+        let initiate = Initiate {
+            versions: Versions::OURS,
+            connection: kind,
+            framing: if is_compressed { Framing::Lz4 } else { Framing::Crc },
+            from: self.settings.local,
+        };
+        let (max, capacity) = (self.settings.max_message, self.settings.send.connection);
+        let link = Link::new(to, Outgoing::new(initiate, max, capacity));
+        *slot = Some(Rc::clone(&link));
+        self.env.spawn(Class::Statement, Rc::clone(&link).run(Rc::clone(self)));
+        Some(link)
+    }
+
+    pub(crate) fn with_send_quotas<T>(
+        &self,
+        to: Address,
+        f: impl FnOnce([&mut Quota; 2]) -> T,
+    ) -> T {
+        self.send_quotas.with(to, f)
+    }
+
+    pub(crate) fn with_receive_quotas<T>(
+        &self,
+        from: Address,
+        f: impl FnOnce([&mut Quota; 2]) -> T,
+    ) -> T {
+        self.receive_quotas.with(from, f)
+    }
+
+    /// A message does not wait any more.
+    pub(crate) fn gone(&self, to: Address, message: Gone) {
+        match message {
+            Gone::Sent(_) => self.tally.sent.inc(),
+            // who waits for its answer finds out at the same time
+            Gone::Expired(_) => self.tally.expired.inc(),
+            Gone::Failed(message, error) => {
+                self.tally.failed.inc();
+                self.note(format!("{} to /{to} not sent: {error}", message.header.verb.name()));
+                if !message.header.verb.is_answer() {
+                    self.not_sent(to, message.header.id);
+                }
+            }
+        }
+    }
+
+    fn not_sent(&self, to: Address, id: u64) {
+        let waiting = self.callbacks.borrow_mut().take(to, id);
+        if let Some(on_answer) = waiting {
+            on_answer(Err(Failed::NotSent));
+        }
+    }
+
+    /// Hands an answer to the shard that asked.
+    pub(crate) fn route_answer(self: &Rc<Self>, from: Address, header: Header, payload: Vec<u8>) {
+        let shard = Callbacks::<OnAnswer>::shard_of(header.id, self.env.shards());
+        if shard == self.env.shard() {
+            return self.answered(from, header, payload);
+        }
+        (self.to_shard)(
+            shard,
+            Box::new(move |messenger: &Rc<Self>| messenger.answered(from, header, payload)),
+        );
+    }
+
+    fn answered(&self, from: Address, header: Header, payload: Vec<u8>) {
+        let waiting = self.callbacks.borrow_mut().answered(from, header.id, header.verb);
+        let Some(on_answer) = waiting else { return self.tally.unasked.inc() };
+        on_answer(match header.verb {
+            Verb::FailureRsp => {
+                let reason = FailureReason::read(&mut Reader::new(&payload));
+                Err(Failed::Replica(reason.unwrap_or(FailureReason::Unknown)))
+            }
+            _ => Ok(Answer { header, payload }),
+        });
+    }
+
+    /// Tells requests whose time is over.
+    async fn expire(self: Rc<Self>) {
+        loop {
+            let now = self.unix_millis();
+            loop {
+                let expired = self.callbacks.borrow_mut().expired(now);
+                let Some((_, _, on_answer)) = expired else { break };
+                on_answer(Err(Failed::Timeout));
+            }
+            let next = self.callbacks.borrow().next_expiry();
+            let sooner = self.sooner.notified();
+            match next {
+                None => sooner.await,
+                Some(at) => {
+                    let left = u64::try_from(at - now).unwrap_or_default();
+                    let over = self.env.sleep(std::time::Duration::from_millis(left));
+                    either(sooner, over).await;
+                }
+            }
+        }
+    }
+
+    /// Hands a request to who serves them.
+    pub(crate) fn serve(self: &Rc<Self>, request: Served) {
+        match self.server.get().and_then(Weak::upgrade) {
+            Some(server) => server.serve(self, request),
+            None => self.fail(&request, FailureReason::Unknown),
+        }
+    }
+
+    fn note(&self, message: String) {
+        if let Some(server) = self.server.get().and_then(Weak::upgrade) {
+            server.note(message);
+        }
+    }
+
+    pub(crate) fn note_link(&self, to: Address, kind: Connection, why: &str) {
+        self.note(format!("connection to /{to} ({kind:?}): {why}"));
+    }
+
+    pub(crate) fn note_inbound(&self, remote: SocketAddr, why: &str) {
+        self.note(format!("connection of {}: {why}", shown(remote)));
+    }
+
+    /// Messages that wait to be sent to nodes, by connection, and of each whether it is open (`nodetool netstats`).
+    pub fn waiting(&self) -> Vec<(Address, Connection, usize, bool)> {
+        let links = self.links.borrow();
+        let all = links.values().flatten().flatten();
+        all.map(|link| {
+            let outgoing = link.outgoing.borrow();
+            (link.to, outgoing.connection(), outgoing.waiting(), outgoing.is_open())
+        })
+        .collect()
+    }
+}
+
+/// Waits for the first of two.
+pub(crate) async fn either(a: impl Future<Output = ()>, b: impl Future<Output = ()>) {
+    let (mut a, mut b) = (pin!(a), pin!(b));
+    std::future::poll_fn(move |cx| match a.as_mut().poll(cx) {
+        Poll::Ready(()) => Poll::Ready(()),
+        Poll::Pending => b.as_mut().poll(cx),
+    })
+    .await;
+}

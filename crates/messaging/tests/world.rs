@@ -1,0 +1,239 @@
+//! Nodes of a simulated world that ask each other, over a network that loses, breaks and parts.
+
+use std::cell::{Cell, RefCell};
+use std::collections::BTreeSet;
+use std::rc::{Rc, Weak};
+use std::sync::Arc;
+use std::time::Duration;
+
+use env::sim::{Fault, World, WorldOptions};
+use env::{Class, Env, Mesh};
+use internode::{FailureReason, Params, Verb};
+use messaging::{Answer, Failed, Job, Messenger, Serve, Served, Settings};
+use metrics::Registry;
+use types::Address;
+
+const PORT: u16 = 7000;
+const PATIENCE: Duration = Duration::from_secs(120);
+
+fn node(n: u8) -> Address {
+    Address::new([10, 0, 0, n], PORT)
+}
+
+/// What all nodes of a world did.
+#[derive(Default)]
+struct Seen {
+    /// Payloads of requests that were served.
+    served: RefCell<Vec<Vec<u8>>>,
+    messengers: RefCell<Vec<((u8, usize), Rc<Messenger>)>>,
+    notes: RefCell<Vec<String>>,
+}
+
+impl Seen {
+    fn messenger(&self, n: u8, shard: usize) -> Option<Rc<Messenger>> {
+        let all = self.messengers.borrow();
+        all.iter().rev().find(|(place, _)| *place == (n, shard)).map(|(_, m)| Rc::clone(m))
+    }
+}
+
+/// Echoes READ, fails RANGE, and never answers COUNTER_MUTATION.
+struct Echo {
+    seen: Rc<Seen>,
+    compresses: bool,
+}
+
+impl Serve for Echo {
+    fn serve(&self, messenger: &Rc<Messenger>, request: Served) {
+        self.seen.served.borrow_mut().push(request.payload.clone());
+        match request.header.verb {
+            Verb::ReadReq => {
+                let payload = request.payload.clone();
+                messenger.answer(&request, Params::NONE, payload);
+            }
+            Verb::RangeReq => messenger.fail(&request, FailureReason::TooManyTombstones),
+            Verb::MutationReq => {
+                messenger.forward(&request);
+                messenger.answer(&request, Params::NONE, Vec::new());
+            }
+            _ => {}
+        }
+    }
+
+    fn compresses(&self, _: Address) -> bool {
+        self.compresses
+    }
+
+    fn note(&self, message: String) {
+        self.seen.notes.borrow_mut().push(message);
+    }
+}
+
+async fn run(n: u8, seen: Rc<Seen>, env: Env, mesh: Mesh<Job>) -> std::io::Result<()> {
+    let settings = Settings::new(node(n), ([0, 0, 0, 0], PORT).into());
+    let (registry, others) = (Registry::new(env.shard() as u32), mesh.clone());
+    let messenger =
+        Messenger::new(&env, settings, &registry, move |shard, job| others.send(shard, job));
+    seen.messengers.borrow_mut().push(((n, env.shard()), Rc::clone(&messenger)));
+    let server: Rc<dyn Serve> = Rc::new(Echo { seen, compresses: n % 2 == 0 });
+    let _listening = messenger.listen(Rc::downgrade(&server))?;
+    let ended = Rc::new(Cell::new(false));
+    let jobs = Rc::clone(&messenger);
+    env.spawn(Class::Statement, async move {
+        while !ended.get() {
+            let (_, job) = mesh.recv().await;
+            job(&jobs);
+        }
+    });
+    env.terminated().await;
+    Ok(())
+}
+
+fn world(seed: u64, nodes: u8, shards: usize) -> (World, Rc<Seen>) {
+    let (world, seen) = (World::new(seed, WorldOptions::default()), Rc::new(Seen::default()));
+    for n in 1..=nodes {
+        let id = world.node(std::net::Ipv4Addr::new(10, 0, 0, n).into());
+        let seen = Rc::downgrade(&seen);
+        world.start(id, shards, move |env, mesh| {
+            let seen = Weak::upgrade(&seen).expect("the test holds it");
+            run(n, seen, env, mesh)
+        });
+    }
+    let up = || seen.messengers.borrow().len() == usize::from(nodes) * shards;
+    world.run_until(up, PATIENCE).expect("started");
+    (world, seen)
+}
+
+type Outcomes = Rc<RefCell<Vec<Result<Vec<u8>, Failed>>>>;
+
+fn ask(from: &Rc<Messenger>, to: u8, verb: Verb, payload: &[u8]) -> Outcomes {
+    let outcomes = Outcomes::default();
+    let kept = Rc::clone(&outcomes);
+    from.ask(node(to), verb, Params::NONE, &Arc::from(payload), move |answer| {
+        kept.borrow_mut().push(answer.map(|answer| answer.payload));
+    });
+    outcomes
+}
+
+fn wait(world: &World, outcomes: &Outcomes) -> Result<Vec<u8>, Failed> {
+    world.run_until(|| !outcomes.borrow().is_empty(), PATIENCE).expect("it ends");
+    outcomes.borrow_mut().remove(0)
+}
+
+#[test]
+fn requests_of_all_sizes_are_answered_whichever_shard_asks() {
+    let (world, seen) = world(1, 2, 3);
+    for shard in 0..3 {
+        for (from, to) in [(1, 2), (2, 1)] {
+            let messenger = seen.messenger(from, shard).expect("runs");
+            for size in [0, 10, 70_000, 3_000_000] {
+                let payload: Vec<u8> = (0..size).map(|n: usize| (n * 31 + size) as u8).collect();
+                let outcome = ask(&messenger, to, Verb::ReadReq, &payload);
+                assert!(wait(&world, &outcome) == Ok(payload), "{size}");
+            }
+        }
+    }
+}
+
+#[test]
+fn failures_say_why_and_silence_ends_in_time() {
+    let (world, seen) = world(2, 2, 1);
+    let messenger = seen.messenger(1, 0).expect("runs");
+    let outcome = ask(&messenger, 2, Verb::RangeReq, b"x");
+    let failure = Failed::Replica(FailureReason::TooManyTombstones);
+    assert_eq!(wait(&world, &outcome), Err(failure));
+    let before = world.now();
+    let silent = ask(&messenger, 2, Verb::CounterMutationReq, b"x");
+    let sooner = ask(&messenger, 2, Verb::PaxosPrepareReq, b"x");
+    assert_eq!(wait(&world, &sooner), Err(Failed::Timeout));
+    let took = world.now().since(before);
+    assert!((1_990..2_100).contains(&took.as_millis()), "{took:?}");
+    assert_eq!(wait(&world, &silent), Err(Failed::Timeout));
+    let took = world.now().since(before);
+    assert!((4_990..5_100).contains(&took.as_millis()), "{took:?}");
+    // a node that is not there
+    let nowhere = ask(&messenger, 9, Verb::ReadReq, b"x");
+    assert_eq!(wait(&world, &nowhere), Err(Failed::Timeout));
+}
+
+#[test]
+fn what_is_forwarded_is_answered_to_its_sender() {
+    let (world, seen) = world(3, 3, 2);
+    let messenger = seen.messenger(1, 1).expect("runs");
+    let (first, second) = (Outcomes::default(), Outcomes::default());
+    let kept = Rc::clone(&second);
+    let told = Rc::clone(&first);
+    let on_answer: Rc<dyn Fn(Address, _)> = Rc::new(move |from, answer: Result<Answer, Failed>| {
+        let place = if from == node(2) { &told } else { &kept };
+        place.borrow_mut().push(answer.map(|answer| answer.payload));
+    });
+    let payload = Arc::from(&b"row"[..]);
+    messenger.ask_through(node(2), &[node(3)], Verb::MutationReq, &payload, &on_answer);
+    assert_eq!(wait(&world, &first), Ok(Vec::new()));
+    assert_eq!(wait(&world, &second), Ok(Vec::new()));
+    assert_eq!(*seen.served.borrow(), [b"row", b"row"]);
+}
+
+/// Whatever the network does, each request ends once, none is served twice, and none gets another's answer.
+#[test]
+fn requests_end_once_whatever_the_network_does() {
+    let (mut answered, mut timed_out) = (0, 0);
+    for seed in 0..40 {
+        let (world, seen) = world(seed, 3, 2);
+        let rng = env::Rng::new(seed);
+        let ids: Vec<_> =
+            (1..=3).map(|n| world.node(std::net::Ipv4Addr::new(10, 0, 0, n).into())).collect();
+        world.set_fault(Fault::Loss { one_in: 20 });
+        world.set_fault(Fault::Reset { one_in: 200 });
+        let mut asked = Vec::new();
+        for number in 0..150u32 {
+            let place = |n: u64| (n % 3) as u8 + 1;
+            let from = place(rng.next());
+            let to = place(u64::from(from) + rng.next() % 2);
+            let shard = (rng.next() % 2) as usize;
+            let messenger = seen.messenger(from, shard).expect("runs");
+            let size = if rng.next() % 10 == 0 { 200_000 } else { 20 };
+            let mut payload = number.to_be_bytes().to_vec();
+            payload.resize(size, number as u8);
+            asked.push((payload.clone(), ask(&messenger, to, Verb::ReadReq, &payload)));
+            match rng.next() % 40 {
+                0 => world.set_fault(Fault::Partition { a: vec![ids[0]], b: vec![ids[1]] }),
+                1 | 2 => world.set_fault(Fault::Heal),
+                _ => {}
+            }
+            world.run_for(Duration::from_millis(rng.next() % 30)).expect("runs");
+        }
+        world.set_fault(Fault::Heal);
+        world.run_for(Duration::from_secs(12)).expect("runs");
+        for (payload, outcomes) in &asked {
+            let outcomes = outcomes.borrow();
+            assert_eq!(outcomes.len(), 1, "seed {seed}: {} bytes", payload.len());
+            match &outcomes[0] {
+                Ok(answer) => {
+                    assert!(answer == payload, "seed {seed}: another's answer");
+                    answered += 1;
+                }
+                Err(Failed::Timeout) => timed_out += 1,
+                Err(other) => panic!("seed {seed}: {other:?}"),
+            }
+        }
+        let served = seen.served.take();
+        let once: BTreeSet<_> = served.iter().collect();
+        assert_eq!(once.len(), served.len(), "seed {seed}: served twice");
+        // and it goes on
+        world.set_fault(Fault::Loss { one_in: 0 });
+        world.set_fault(Fault::Reset { one_in: 0 });
+        let messenger = seen.messenger(1, 0).expect("runs");
+        assert_eq!(wait(&world, &ask(&messenger, 2, Verb::ReadReq, b"end")), Ok(b"end".to_vec()));
+    }
+    assert!(answered > 4_000 && timed_out > 50, "{answered} answered, {timed_out} not");
+}
+
+#[test]
+fn a_world_that_ends_leaves_nothing() {
+    let (world, seen) = world(5, 2, 2);
+    let outcome = ask(&seen.messenger(1, 0).expect("runs"), 2, Verb::ReadReq, b"x");
+    assert!(wait(&world, &outcome).is_ok());
+    drop(outcome);
+    seen.messengers.borrow_mut().clear();
+    assert_eq!(world.end(), 0);
+}
