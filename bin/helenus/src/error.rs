@@ -80,6 +80,9 @@ pub enum NodeError {
         /// Its value.
         value: String,
     },
+    /// The node does not become a part of the ring.
+    #[error("{0}")]
+    Join(#[from] cluster::JoinError),
     /// The clock's reserve cannot be kept: no timestamp would be safe.
     #[error("{0}")]
     Clock(#[from] cluster::ReserveError),

@@ -12,7 +12,6 @@ use storage::Finding;
 use storage::shards::{HasShards, Stopping};
 
 use crate::node::Node;
-use crate::node_metrics::load;
 
 /// How often the disk is looked at (`cassandra.disk_usage.monitor_interval_ms`).
 const LOOK: Duration = Duration::from_secs(30);
@@ -140,7 +139,7 @@ impl Node {
             let bytes = |node: &Rc<Self>| node.engine().memtable_bytes() as u64;
             in_memory += self.on_shard(shard, bytes).await.ok()?;
         }
-        let percent = percent(load(self.engine()), in_memory, free, limits.most);
+        let percent = percent(self.engine().disk_bytes(), in_memory, free, limits.most);
         let usage = limits.usage(percent);
         let name = usage.name();
         let (level, text) = match usage {

@@ -13,6 +13,7 @@ mod message;
 mod node;
 mod node_metrics;
 mod operator;
+mod peers;
 mod saved_caches;
 mod settings;
 mod snapshots;

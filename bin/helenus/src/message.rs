@@ -17,6 +17,8 @@ pub enum Message {
     Cluster(Job<Rc<Coordinator>>),
     /// Work for the shard's part of the node as a whole: what its operator asks for.
     Node(Job<Rc<Node>>),
+    /// Work for the shard's connections to other nodes.
+    Messaging(messaging::Job),
     /// A client's connection, whose source port chose the receiving shard.
     Connection(StreamHandle),
     /// The first shard opened the node: who it is. Shards begin to serve.
@@ -31,6 +33,7 @@ impl std::fmt::Debug for Message {
             Self::Storage(_) => "Storage",
             Self::Cluster(_) => "Cluster",
             Self::Node(_) => "Node",
+            Self::Messaging(_) => "Messaging",
             Self::Connection(_) => "Connection",
             Self::Opened(_) => "Opened",
             Self::Drained => "Drained",

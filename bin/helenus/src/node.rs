@@ -13,7 +13,6 @@ use config::Config;
 use env::sync::{Notify, Semaphore};
 use env::{Class, Env, Instant, ListenOptions, Mesh, Stats, TcpListener};
 use metrics::{Counter, Name, Registry, Unit};
-use protocol::Event;
 use schema::TableId;
 use server::{ConnectionLimits, EventHub, Server, Tls};
 use storage::shards::{HasShards, Shards, Stopping};
@@ -112,6 +111,8 @@ pub struct Node {
     /// On the first shard: the node is being drained.
     is_draining: Cell<bool>,
     pub(crate) saved_caches: SavedCaches,
+    /// Listens for other nodes.
+    pub(crate) peers_task: RefCell<Option<env::Task<()>>>,
 }
 
 impl HasShards for Node {
@@ -169,6 +170,7 @@ pub async fn run_shard(
         is_empty: Cell::new(false),
         is_draining: Cell::new(false),
         saved_caches: SavedCaches::default(),
+        peers_task: RefCell::default(),
     });
     node.watch_log();
     env.spawn(Class::Statement, Rc::clone(&node).dispatch());
@@ -309,6 +311,11 @@ impl Node {
                     None => self.early.borrow_mut().push(job),
                 },
                 Message::Node(job) => job(&self),
+                Message::Messaging(job) => {
+                    if let Some(messenger) = self.coordinator.get().and_then(|it| it.messenger()) {
+                        job(messenger);
+                    }
+                }
                 Message::Connection(handle) => {
                     let server = self.server.borrow().clone();
                     if let Some(server) = server {
@@ -381,14 +388,23 @@ impl Node {
         let data_dir = &self.config.data_dir;
         let _socket = admin::socket::serve(&self.env, data_dir, &self.registry, operations)?;
         self.start_tls().await?;
-        let serves_clients = self.config.native_transport.start;
-        if serves_clients {
-            self.start_server()?;
-        }
+        self.listen_to_peers()?;
         for shard in 1..self.env.shards() {
             self.mesh.send(shard, Message::Opened(Arc::clone(&identity)));
         }
         self.prepare_roles(&mut notes).await?;
+        let joined = self.join_ring(booted.is_known).await?.unwrap_or_default();
+        let is_alone = joined.others == 0;
+        let serves_clients = self.config.native_transport.start && is_alone;
+        if !is_alone {
+            notes.push(format!(
+                "in a ring with {} other nodes, CQL clients are not served yet",
+                joined.others
+            ));
+        }
+        if serves_clients {
+            self.start_clients().await?;
+        }
         notes.extend(booted.replay.notes.iter().cloned());
         notes.extend(self.aside_notes());
         let (replay, clock_behind) = (booted.replay, booted.clock_behind);
@@ -472,9 +488,8 @@ impl Node {
         if let Some(identity) = self.identity.get() {
             self.start_coordinator(&Arc::clone(identity));
         }
-        if self.config.native_transport.start {
-            self.start_server()?;
-        }
+        self.listen_to_peers()?;
+        self.opened.notify_all();
         self.env.terminated().await;
         self.stop_server(DRAIN_PATIENCE).await;
         // The first shard still needs this one to drain.
@@ -535,8 +550,9 @@ impl Node {
             Arc::clone(identity),
             shards,
             &self.registry,
-            move |change| hub.publish(&Event::Schema(change.clone())),
+            move |event| hub.publish(event),
         );
+        self.reach_peers(&coordinator, identity);
         let _ = self.coordinator.set(Rc::clone(&coordinator));
         for job in self.early.take() {
             job(&coordinator);
@@ -644,15 +660,29 @@ impl Node {
         }
         // The first shard first: it finds out whether the port is free.
         for shard in 0..self.shards.count() {
-            self.shards.call(shard, |node| node.start_server()).await??;
+            let start = |node: Rc<Self>| async move {
+                while node.coordinator.get().is_none() && !node.env.is_terminated() {
+                    node.opened.notified().await;
+                }
+                node.start_server()
+            };
+            self.shards.call_async(shard, Class::Admin, start).await??;
         }
+        self.tell_whether_clients_are_served(true);
         Ok(())
     }
 
     /// Stops serving clients on all shards; on the first shard.
     pub(crate) async fn stop_clients(self: &Rc<Self>, is_forced: bool) -> Result<(), NodeError> {
         let _turn = self.changing.acquire(1).await;
+        self.tell_whether_clients_are_served(false);
         Ok(self.stop_all_servers(if is_forced { Duration::ZERO } else { DRAIN_PATIENCE }).await?)
+    }
+
+    fn tell_whether_clients_are_served(&self, they_are: bool) {
+        if let Some(membership) = self.coordinator.get().and_then(|it| it.membership()) {
+            membership.serves_clients(they_are);
+        }
     }
 
     async fn stop_all_servers(self: &Rc<Self>, patience: Duration) -> Result<(), Stopping> {
@@ -678,6 +708,7 @@ impl Node {
         }
         self.is_draining.set(true);
         self.stop_all_servers(DRAIN_PATIENCE).await?;
+        self.leave_ring().await;
         if let Some(node) = self.engine.node() {
             node.drain().await?;
         }

@@ -255,12 +255,7 @@ fn register_background(registry: &Registry, engine: &Rc<Engine>) {
     show("Storage", "Disallowed", Unit::Count, "Directories of tables no more used.", |engine| {
         engine.node().map_or(0, |node| gauge(node.disallowed_count()))
     });
-    show("Storage", "Load", Unit::Bytes, "Bytes of live SSTables.", |engine| gauge(load(engine)));
-}
-
-/// Bytes of live SSTables.
-pub(crate) fn load(engine: &Engine) -> u64 {
-    let sizes =
-        |live: &storage::LiveSet| live.tables().iter().map(|t| t.bytes_on_disk).sum::<u64>();
-    engine.stores().iter().map(|(_, store)| sizes(&store.live())).sum()
+    show("Storage", "Load", Unit::Bytes, "Bytes of live SSTables.", |engine| {
+        gauge(engine.disk_bytes())
+    });
 }

@@ -24,7 +24,7 @@ use types::{CqlType, Uuid};
 use crate::error::NodeError;
 use crate::memory::Memory;
 use crate::node::Node;
-use crate::node_metrics::{NANOS, load};
+use crate::node_metrics::NANOS;
 use crate::saved_caches::saving;
 use crate::settings::io_depth;
 use crate::table_metrics::is_system;
@@ -245,7 +245,7 @@ impl Operator for Operations {
             host_id: Uuid(u128::from_be_bytes(identity.host_id)).to_string(),
             gossip_active: false,
             native_transport_active: self.0.serves_clients(),
-            load: load(engine),
+            load: engine.disk_bytes(),
             uncompressed_load: all,
             generation: identity.generation.into(),
             uptime: self.0.env().now().since(self.0.started),
@@ -308,7 +308,7 @@ impl Operator for Operations {
             address: self.address()?,
             liveness: Liveness::Up,
             life: Life::Normal,
-            load: Some(load(self.engine())),
+            load: Some(self.engine().disk_bytes()),
             tokens: identity.tokens.iter().map(|token| token.to_string()).collect(),
             owns: Some(owns),
             host_id: Uuid(u128::from_be_bytes(identity.host_id)).to_string(),

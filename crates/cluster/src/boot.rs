@@ -50,10 +50,15 @@ pub enum BootError {
     },
 }
 
+/// What `system.local.bootstrapped` says of a node that has its data.
+const BOOTSTRAPPED: &str = "COMPLETED";
+
 /// A node that is open.
 pub struct Booted {
     /// Who it is.
     pub identity: Identity,
+    /// Was the node a part of a ring before, or alone?
+    pub is_known: bool,
     /// Stored schema and its snapshot.
     pub state: SchemaState,
     /// What was replayed.
@@ -106,6 +111,8 @@ pub async fn boot(engine: &Rc<Engine>, config: &Config) -> Result<Booted, BootEr
     replay.notes.extend(notes);
     let saved = internal::read_row(engine, &local, b"local").await?;
     let identity = identity(&env, config, saved.as_ref())?;
+    let is_known = saved.as_ref().and_then(|cells| text(cells, "bootstrapped")).as_deref()
+        == Some(BOOTSTRAPPED);
     set_host_id(engine, identity.host_id).await?;
     let (truncated, truncated_at) = saved.as_ref().map(truncations).unwrap_or_default();
 
@@ -127,7 +134,7 @@ pub async fn boot(engine: &Rc<Engine>, config: &Config) -> Result<Booted, BootEr
     let state = write_system(engine, &node, state, &identity).await?;
     forget_built_indexes(engine, &node, state.schema()).await?;
     batch_log::replay(engine, &truncated_at).await?;
-    Ok(Booted { identity, state, replay, clock, clock_behind })
+    Ok(Booted { identity, is_known, state, replay, clock, clock_behind })
 }
 
 fn add(replay: &mut Replay, more: Replay) {
@@ -349,7 +356,6 @@ async fn write_local(
         identity.tokens.iter().map(|token| token.to_string().into_bytes()).collect();
     tokens.sort_by(|a, b| CqlType::Text.compare(a, b));
     let columns = [
-        ("bootstrapped", text("COMPLETED")),
         ("broadcast_address", inet(identity.broadcast)),
         ("broadcast_port", int(identity.storage_port.into())),
         ("cluster_name", text(&identity.cluster_name)),
@@ -370,6 +376,17 @@ async fn write_local(
     ];
     let row = internal::insert(&table, &[b"local"], &[], &columns, &Times::new(timestamp));
     Ok(internal::apply(engine, row).await?)
+}
+
+/// Notes that the node is a part of its ring, with the data of its tokens.
+///
+/// # Errors
+/// If it cannot be logged.
+pub async fn write_bootstrapped(engine: &Rc<Engine>, schema: &Schema) -> Result<(), StorageError> {
+    let Some(table) = schema.table("system", "local") else { return Ok(()) };
+    let columns = [("bootstrapped", Internal::Value(BOOTSTRAPPED.as_bytes().to_vec()))];
+    let times = Times::new(engine.env().unique_micros());
+    internal::apply(engine, internal::insert(table, &[b"local"], &[], &columns, &times)).await
 }
 
 /// Notes the schema's version in `system.local`, where drivers look for agreement.

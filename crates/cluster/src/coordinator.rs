@@ -12,8 +12,8 @@ use cql::{Bind, CqlError, Limits, OwnedValues, Plan, Prepared, redacted};
 use env::{Class, Env, Instant};
 use metrics::{Counter, Name, Registry, Unit};
 use protocol::{
-    Batch, BatchKind, BatchStatement, Consistency, ErrorResponse, Id, QueryOptions, SchemaChange,
-    Version, WriteType, prepared_id,
+    Batch, BatchKind, BatchStatement, Consistency, ErrorResponse, Event, Id, QueryOptions, Version,
+    WriteType, prepared_id,
 };
 use schema::{Schema, Table};
 use storage::shards::{HasShards, Shards};
@@ -25,6 +25,7 @@ use crate::auth::Auth;
 use crate::estimates::Written;
 use crate::guardrails::Rails;
 use crate::identity::Identity;
+use crate::peer_messages::Peers;
 use crate::prepared::{Entry, PreparedCache, result_metadata};
 use crate::request_metrics::{Batches, ClientRequests};
 use crate::schema_owner::SchemaOwner;
@@ -80,7 +81,9 @@ pub struct Coordinator {
     /// On the first shard: who changes the schema.
     pub(crate) owner: OnceCell<SchemaOwner>,
     /// Tells this shard's clients of a change.
-    pub(crate) publish: Box<dyn Fn(&SchemaChange)>,
+    pub(crate) publish: Box<dyn Fn(&Event)>,
+    /// This shard's way to other nodes, and what it knows of them.
+    pub(crate) peers: Peers,
     /// Who may do what.
     pub(crate) auth: Auth,
     /// Who changes which of this shard's partitions.
@@ -135,14 +138,14 @@ impl HasShards for Coordinator {
 }
 
 impl Coordinator {
-    /// A shard's coordinator. It counts in `registry`; `publish` tells its clients of changes of the schema.
+    /// A shard's coordinator. It counts in `registry`; `publish` tells its clients of changes.
     pub fn new(
         engine: &Rc<Engine>,
         config: Arc<Config>,
         identity: Arc<Identity>,
         shards: Shards<Rc<Coordinator>>,
         registry: &Registry,
-        publish: impl Fn(&SchemaChange) + 'static,
+        publish: impl Fn(&Event) + 'static,
     ) -> Rc<Self> {
         let env = engine.env().clone();
         let bytes = config.prepared_statements_cache_size.unwrap_or(PREPARED_BYTES);
@@ -167,6 +170,7 @@ impl Coordinator {
             limits,
             owner: OnceCell::new(),
             publish: Box::new(publish),
+            peers: Peers::default(),
             auth,
             turns: Turns::default(),
             acceptors: Turns::default(),

@@ -1,5 +1,5 @@
-//! The coordinator: statements meet the ring. For now a ring of one node: plans are bound, run on the shards that
-//! own their keys, and their results put together.
+//! The coordinator: statements meet the ring. For now those of one node: plans are bound, run on the shards that own their
+//! keys, and their results put together. What the node is in a ring of several is in `membership`.
 #![forbid(unsafe_code)]
 
 mod answer;
@@ -15,10 +15,12 @@ mod estimates;
 mod guardrails;
 mod identity;
 mod internal;
+mod membership;
 mod oversized;
 mod own_cql;
 mod paging;
 mod paxos;
+mod peer_messages;
 mod prepared;
 mod read;
 mod request_metrics;
@@ -40,6 +42,7 @@ pub use cql::guard::violation;
 pub use cql::redacted;
 pub use guardrails::{DISK_NOTICES, DiskUsage, write_limits};
 pub use identity::{Identity, RELEASE_VERSION};
+pub use membership::{Endpoint, JoinError, Joined, Life, Membership, NodeInfo, Nodes};
 pub use oversized::oversized;
 pub use prepared::class_name;
 pub use tracing::Tracing;

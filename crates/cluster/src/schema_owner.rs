@@ -10,7 +10,7 @@ use cql::ddl::Ddl;
 use cql::guard::Guard;
 use cql::permission::is_system;
 use env::sync::Semaphore;
-use protocol::{Change, ErrorDetail, ErrorResponse, SchemaChange, Target};
+use protocol::{Change, ErrorDetail, ErrorResponse, Event, SchemaChange, Target};
 use schema::{
     ChangeKind, ChangeOptions, Keyspace, Schema, SchemaError, SchemaEvent, SchemaMutation,
     SchemaState, Table, TableId,
@@ -168,11 +168,7 @@ impl Coordinator {
         self.flush_schema(node, &after, &applied.mutations);
         self.drop_tables(&before, &after).await;
         for event in &applied.events {
-            let change = change_of(event);
-            for shard in 0..self.shards.count() {
-                let change = change.clone();
-                self.shards.send(shard, move |other| (other.publish)(&change));
-            }
+            self.tell_all_clients(&Event::Schema(change_of(event)));
         }
         Ok((applied.event.as_ref().map(change_of), applied.warnings))
     }

@@ -22,7 +22,7 @@ commitlog_sync_period: 10s
 listen_address: localhost
 rpc_address: localhost
 endpoint_snitch: SimpleSnitch
-seed_provider: { class_name: SimpleSeedProvider, parameters: { seeds: '127.0.0.1:7000' } }
+seed_provider: { class_name: SimpleSeedProvider, parameters: { seeds: '' } }
 ";
 
 /// The memory that a node takes where `memory_budget` is not set: small enough for a laptop.
@@ -110,6 +110,34 @@ pub enum Snitch {
     Simple,
     /// Datacenter and rack of this node from `cassandra-rackdc.properties`, of others by gossip.
     GossipingPropertyFile,
+}
+
+/// How much of what nodes send each other may wait, in bytes (`internode_application_{send,receive}_queue_*`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct InternodeCapacity {
+    /// `..._capacity`.
+    pub connection: u64,
+    /// `..._reserve_endpoint_capacity`.
+    pub endpoint: u64,
+    /// `..._reserve_global_capacity`.
+    pub global: u64,
+}
+
+/// What is set of connections between nodes (`internode_*`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Internode {
+    /// `internode_max_message_size`, in bytes; where it is not set, the smaller reserve of a node.
+    pub max_message: u64,
+    /// What waits to be sent.
+    pub send: InternodeCapacity,
+    /// What was received and is not done with.
+    pub receive: InternodeCapacity,
+    /// `internode_tcp_connect_timeout`.
+    pub connect_timeout: Duration,
+    /// `internode_tcp_user_timeout`.
+    pub user_timeout: Duration,
+    /// `internode_timeout`.
+    pub believes_clocks: bool,
 }
 
 /// `flush_compression`.
@@ -299,8 +327,16 @@ pub struct Config {
     pub num_tokens: u32,
     /// `initial_token`; empty where tokens are to be chosen.
     pub initial_tokens: Vec<i64>,
-    /// Addresses of `seed_provider`, as written (`host` or `host:port`).
+    /// Addresses of `seed_provider`, as written (`host` or `host:port`); without any the node is its own seed.
     pub seeds: Vec<String>,
+    /// `auto_bootstrap`.
+    pub auto_bootstrap: bool,
+    /// `phi_convict_threshold`.
+    pub phi_convict_threshold: f64,
+    /// `ring_delay`: how long news takes to be known by all nodes.
+    pub ring_delay: Duration,
+    /// What is set of connections between nodes.
+    pub internode: Internode,
     /// `endpoint_snitch`.
     pub snitch: Snitch,
     /// `default_keyspace_rf`.
@@ -575,6 +611,10 @@ impl Config {
             num_tokens: get.num_tokens(initial_tokens.len())?,
             initial_tokens,
             seeds: get.seeds()?,
+            auto_bootstrap: get.bool("auto_bootstrap"),
+            phi_convict_threshold: get.phi_convict_threshold()?,
+            internode: get.internode(),
+            ring_delay: get.duration("ring_delay"),
             snitch: get.snitch()?,
             default_keyspace_rf: get.count("default_keyspace_rf")?,
             dynamic_data_masking_enabled: get.bool("dynamic_data_masking_enabled"),

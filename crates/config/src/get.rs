@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use crate::config::{
     Auth, AuthCache, Cdc, ClientTls, CommitFailurePolicy, CommitLogSync, Config, DiskFailurePolicy,
-    FlushCompression, Host, LogCompression, NativeTransport, ReadSizes, SavedCache, SavedCaches,
-    Snitch, Store, Timeouts,
+    FlushCompression, Host, Internode, InternodeCapacity, LogCompression, NativeTransport,
+    ReadSizes, SavedCache, SavedCaches, Snitch, Store, Timeouts,
 };
 use crate::error::{Error, Result};
 use crate::key::{Key, Value};
@@ -206,6 +206,28 @@ impl Get<'_> {
         let seeds = entries.iter().find(|(k, _)| k == "seeds").and_then(|(_, v)| v.show());
         let text = seeds.unwrap_or_default();
         Ok(text.split(',').map(str::trim).filter(|s| !s.is_empty()).map(str::to_string).collect())
+    }
+
+    pub fn internode(&self) -> Internode {
+        let bytes = |name: &str| self.some_base(name).unwrap_or_default();
+        let capacity = |direction: &str| {
+            let of = |what: &str| bytes(&format!("internode_application_{direction}_queue_{what}"));
+            InternodeCapacity {
+                connection: of("capacity"),
+                endpoint: of("reserve_endpoint_capacity"),
+                global: of("reserve_global_capacity"),
+            }
+        };
+        let (send, receive) = (capacity("send"), capacity("receive"));
+        let max_message = self.some_base("internode_max_message_size");
+        Internode {
+            max_message: max_message.unwrap_or(send.endpoint.min(receive.endpoint)),
+            send,
+            receive,
+            connect_timeout: self.duration("internode_tcp_connect_timeout"),
+            user_timeout: self.duration("internode_tcp_user_timeout"),
+            believes_clocks: self.bool("internode_timeout"),
+        }
     }
 
     pub fn snitch(&self) -> Result<Snitch> {
@@ -511,6 +533,15 @@ impl Get<'_> {
             Value::Double(v) => Ok(v),
             // One over one more than the flush writers: two with one directory, else one.
             _ => Ok(if directories == 1 { 1.0 / 3.0 } else { 0.5 }),
+        }
+    }
+
+    /// The bounds are Cassandra's.
+    pub fn phi_convict_threshold(&self) -> Result<f64> {
+        let name = "phi_convict_threshold";
+        match self.value(name) {
+            Value::Double(v) if (5.0..=16.0).contains(&v) => Ok(v),
+            _ => self.refuse(name, "it must be from 5 to 16"),
         }
     }
 

@@ -280,6 +280,13 @@ impl Engine {
         stores
     }
 
+    /// Bytes of the node's live SSTables.
+    pub fn disk_bytes(&self) -> u64 {
+        let bytes =
+            |store: &TableStore| store.live().tables().iter().map(|t| t.bytes_on_disk).sum::<u64>();
+        self.stores().iter().map(|(_, store)| bytes(store)).sum()
+    }
+
     /// Logs a mutation and merges it into the memtables. The key must be this shard's. The write is
     /// visible when this returns, and may be acknowledged when the ticket says so.
     ///

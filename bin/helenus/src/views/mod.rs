@@ -20,7 +20,6 @@ use types::Uuid;
 pub(crate) use journal::Journal;
 
 use crate::node::Node;
-use crate::node_metrics::load;
 use distributions::histogram;
 
 /// Who is connected where nobody has to say.
@@ -305,7 +304,7 @@ fn gossip(node: &Rc<Node>) -> Vec<Endpoint> {
         ("dc", identity.data_center.clone()),
         ("host_id", uuid(identity.host_id)),
         ("internal_address_and_port", address.to_string()),
-        ("load", load(node.engine()).to_string()),
+        ("load", node.engine().disk_bytes().to_string()),
         ("native_address_and_port", identity.rpc.to_string()),
         ("net_version", NET_VERSION.to_owned()),
         ("rack", identity.rack.clone()),

@@ -14,7 +14,7 @@ pub(super) static KEYS: &[Key] = &[
     key("allocate_tokens_for_local_replication_factor", INT, "null", NO_PEERS),
     key("allow_extra_insecure_udfs", Bool, "false", NotYet),
     key("allow_insecure_udfs", Bool, "false", NotYet),
-    key("auto_bootstrap", Bool, "true", NotYet),
+    key("auto_bootstrap", Bool, "true", Served),
     key("available_processors", INT, "-1", NotYet),
     key("cas_contention_timeout", Quantity(&MILLIS), "1800ms", Served),
     key("check_for_duplicate_rows_during_compaction", Bool, "true", NotYet),

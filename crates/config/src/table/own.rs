@@ -31,6 +31,8 @@ pub(super) static KEYS: &[Key] = &[
     // Whether the node starts without what is damaged in its commit log. Cassandra has the JVM
     // property cassandra.commitlog.ignorereplayerrors.
     key("commitlog_ignore_replay_errors", Bool, "false", Served),
+    // How long news takes to be known by all nodes. Cassandra has the JVM property cassandra.ring_delay_ms.
+    key("ring_delay", Quantity(&MILLIS_INT), "30s", Served),
     // The cost of hashing a password. Cassandra has the JVM property
     // cassandra.auth_bcrypt_gensalt_log2_rounds.
     key("auth_bcrypt_gensalt_log2_rounds", Int(4, MAX_BCRYPT_ROUNDS), "10", Served),

@@ -1,0 +1,169 @@
+//! This node among others: its connections to them, and its place in their ring.
+
+use std::collections::BTreeSet;
+use std::future::Future;
+use std::net::{IpAddr, SocketAddr};
+use std::rc::Rc;
+use std::task::Poll;
+use std::time::Duration;
+
+use cluster::{Coordinator, Identity, Joined};
+use config::{Config, InternodeCapacity};
+use messaging::{Capacity, Settings};
+use types::Address;
+
+use crate::error::NodeError;
+use crate::message::Message;
+use crate::node::Node;
+
+/// Settings of connections between nodes.
+fn messaging_settings(config: &Config, identity: &Identity) -> Settings {
+    let (internode, timeouts) = (&config.internode, &config.timeouts);
+    let capacity = |of: InternodeCapacity| Capacity {
+        connection: of.connection,
+        endpoint: of.endpoint,
+        global: of.global,
+    };
+    let millis = |time: Duration| u64::try_from(time.as_millis()).unwrap_or(u64::MAX);
+    let local = Address::new(identity.broadcast, identity.storage_port);
+    let listen = SocketAddr::new(identity.listen, identity.storage_port);
+    Settings {
+        max_message: internode.max_message,
+        send: capacity(internode.send),
+        receive: capacity(internode.receive),
+        timeouts: internode::Timeouts {
+            request: millis(timeouts.other),
+            write: millis(timeouts.write),
+            read: millis(timeouts.read),
+            range: millis(timeouts.range),
+            counter: millis(timeouts.counter_write),
+            truncate: millis(timeouts.truncate),
+            ..internode::Timeouts::default()
+        },
+        connect_timeout: internode.connect_timeout,
+        user_timeout: internode.user_timeout,
+        believes_clocks: internode.believes_clocks,
+        ..Settings::new(local, listen)
+    }
+}
+
+/// The seeds; the node itself, where none are configured.
+fn seeds(config: &Config, local: Address) -> Result<BTreeSet<Address>, NodeError> {
+    let seed = |text: &String| -> Result<Address, NodeError> {
+        let bad = || NodeError::Address { key: "seeds", value: text.clone() };
+        if let Ok(address) = text.parse::<SocketAddr>() {
+            return Ok(Address::new(address.ip(), address.port()));
+        }
+        let (host, port) = match text.rsplit_once(':') {
+            Some((host, port)) if !host.contains(':') => (host, port.parse().map_err(|_| bad())?),
+            _ => (text.as_str(), local.port),
+        };
+        let ip = match host {
+            "localhost" => Ok(IpAddr::from([127, 0, 0, 1])),
+            host => host.trim_matches(['[', ']']).parse(),
+        };
+        Ok(Address::new(ip.map_err(|_| bad())?, port))
+    };
+    if config.seeds.is_empty() {
+        return Ok([local].into());
+    }
+    config.seeds.iter().map(seed).collect()
+}
+
+impl Node {
+    /// Gives a shard's coordinator its way to other nodes.
+    pub(crate) fn reach_peers(self: &Rc<Self>, coordinator: &Coordinator, identity: &Identity) {
+        let mesh = self.mesh().clone();
+        let node = Rc::downgrade(self);
+        coordinator.reach_peers(
+            messaging_settings(self.config(), identity),
+            self.registry(),
+            move |shard, job| mesh.send(shard, Message::Messaging(job)),
+            move |message| {
+                if let Some(node) = node.upgrade() {
+                    node.send_to_first(move |first| first.say_seldom("INFO", message));
+                }
+            },
+        );
+    }
+
+    /// Listens for other nodes on this shard.
+    pub(crate) fn listen_to_peers(&self) -> Result<(), NodeError> {
+        let Some(coordinator) = self.coordinator() else { return Ok(()) };
+        let identity = coordinator.identity();
+        let address = SocketAddr::new(identity.listen, identity.storage_port);
+        let task = coordinator.listen_to_peers();
+        let task = task.map_err(|source| NodeError::Listen { address, source })?;
+        *self.peers_task.borrow_mut() = task;
+        Ok(())
+    }
+
+    /// Becomes a part of the ring; on the first shard. Nothing, if the node is told to end before it is one.
+    pub(crate) async fn join_ring(&self, is_known: bool) -> Result<Option<Joined>, NodeError> {
+        let Some(coordinator) = self.coordinator() else { return Ok(None) };
+        let identity = coordinator.identity();
+        let local = Address::new(identity.broadcast, identity.storage_port);
+        let seeds = seeds(self.config(), local)?;
+        let mut gossip = gossip::Config::new(local, identity.cluster_name.clone(), seeds);
+        gossip.phi_threshold = self.config().phi_convict_threshold;
+        gossip.ring_delay = u64::try_from(self.config().ring_delay.as_millis()).unwrap_or(u64::MAX);
+        let joining = coordinator.join_ring(gossip, is_known);
+        let joined = first(joining, self.env().terminated()).await;
+        Ok(joined.transpose()?)
+    }
+
+    /// Tells the other nodes that this one stops, and hears nothing more of them; on the first shard.
+    pub(crate) async fn leave_ring(&self) {
+        if let Some(membership) = self.coordinator().and_then(|it| it.membership().cloned()) {
+            membership.leave().await;
+        }
+    }
+}
+
+/// What the one comes to, unless the other ends first.
+async fn first<T>(one: impl Future<Output = T>, other: impl Future<Output = ()>) -> Option<T> {
+    let (mut one, mut other) = (std::pin::pin!(one), std::pin::pin!(other));
+    std::future::poll_fn(move |cx| match one.as_mut().poll(cx) {
+        Poll::Ready(value) => Poll::Ready(Some(value)),
+        Poll::Pending => other.as_mut().poll(cx).map(|()| None),
+    })
+    .await
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn seeds_are_addresses() {
+        let local = Address::new([127, 0, 0, 5], 7000);
+        let of = |text: &str| {
+            let yaml = format!(
+                "seed_provider: {{ class_name: SimpleSeedProvider, parameters: {{ seeds: '{text}' }} }}"
+            );
+            let mut config = Config::default();
+            config.seeds = Config::from_yaml(&yaml).map(|c| c.seeds).unwrap_or_default();
+            if config.seeds.is_empty() {
+                config.seeds = text
+                    .split(',')
+                    .map(|s| s.trim().to_owned())
+                    .filter(|s| !s.is_empty())
+                    .collect();
+            }
+            seeds(&config, local)
+                .map(|all| all.into_iter().map(|a| a.to_string()).collect::<Vec<_>>())
+        };
+        assert_eq!(of("").ok(), Some(vec!["127.0.0.5:7000".to_owned()]));
+        let all = of("127.0.0.1, 127.0.0.2:7001, localhost:7002, [::1]:9, fe80::1");
+        assert_eq!(
+            all.ok(),
+            Some(
+                ["127.0.0.1:7000", "127.0.0.1:7002", "127.0.0.2:7001", "[::1]:9", "[fe80::1]:7000"]
+                    .map(str::to_owned)
+                    .into()
+            )
+        );
+        assert!(of("node-one").is_err());
+        assert!(of("127.0.0.1:port").is_err());
+    }
+}

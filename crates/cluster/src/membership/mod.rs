@@ -1,0 +1,362 @@
+//! This node in the ring: crate `gossip` on the first shard, driven by the clock and by what other nodes say, and what
+//! follows from it - the nodes that every shard knows, `system.peers`, and what clients are told
+//! (`gms.Gossiper`, `service.StorageService`).
+
+mod join;
+mod node_info;
+mod peers;
+mod serve;
+
+use std::cell::{Cell, RefCell};
+use std::collections::{BTreeMap, BTreeSet};
+use std::rc::{Rc, Weak};
+use std::sync::Arc;
+use std::time::Duration;
+
+use env::sync::{Notify, OneshotSender};
+use env::{Class, Env, Instant};
+use gossip::{AppState, Effect, EndpointState, Event, Gossiper, Message, Now, States};
+use internode::Verb;
+use messaging::Messenger;
+use types::{Address, Reader};
+
+pub(crate) use join::Entry;
+pub use join::{JoinError, Joined};
+pub use node_info::{Life, NodeInfo, Nodes};
+pub(crate) use serve::PeerServer;
+
+use crate::coordinator::Coordinator;
+
+/// How often gossip is taken a step further (`Gossiper.intervalInMillis`).
+const TICK: Duration = Duration::from_secs(1);
+/// Ticks between two looks at how much this node stores (`LoadBroadcaster`).
+const LOAD_TICKS: u64 = 60;
+/// How long the others have to hear that this node stops (`cassandra.shutdown_announce_in_ms`).
+const ANNOUNCE: Duration = Duration::from_secs(2);
+
+/// What a node and its state look like to the operator.
+#[derive(Clone, Debug)]
+pub struct Endpoint {
+    /// The node.
+    pub address: Address,
+    /// What it says of itself.
+    pub state: EndpointState,
+    /// Is it up?
+    pub is_up: bool,
+    /// How suspicious its silence is; none of this node.
+    pub phi: Option<f64>,
+}
+
+/// This node's part in the ring, on the first shard.
+pub struct Membership {
+    env: Env,
+    coordinator: Weak<Coordinator>,
+    messenger: Rc<Messenger>,
+    gossiper: RefCell<Gossiper>,
+    /// Who waits for the end of the shadow round.
+    shadow: RefCell<Option<OneshotSender<Option<States>>>>,
+    /// What was stored of nodes that were not heard of since the start.
+    saved: RefCell<Nodes>,
+    /// The other nodes of the ring.
+    nodes: RefCell<Nodes>,
+    /// Nodes of which something else is to be stored.
+    unsaved: RefCell<BTreeSet<Address>>,
+    changed: Notify,
+    /// The version of the schema that was last published.
+    schema: Cell<[u8; 16]>,
+    serves_clients: Cell<bool>,
+    /// Nodes that clients know of, and whether as up.
+    told: RefCell<BTreeMap<Address, (std::net::SocketAddr, bool)>>,
+}
+
+impl Membership {
+    /// Not yet a part of anything.
+    pub(crate) fn new(
+        coordinator: &Rc<Coordinator>,
+        messenger: &Rc<Messenger>,
+        config: gossip::Config,
+    ) -> Rc<Self> {
+        let env = coordinator.env.clone();
+        let membership = Rc::new(Self {
+            env: env.clone(),
+            coordinator: Rc::downgrade(coordinator),
+            messenger: Rc::clone(messenger),
+            gossiper: RefCell::new(Gossiper::new(config)),
+            shadow: RefCell::default(),
+            saved: RefCell::default(),
+            nodes: RefCell::default(),
+            unsaved: RefCell::default(),
+            changed: Notify::new(),
+            schema: Cell::default(),
+            serves_clients: Cell::default(),
+            told: RefCell::default(),
+        });
+        env.spawn(Class::Background, Rc::clone(&membership).keep_time());
+        env.spawn(Class::Background, Rc::clone(&membership).keep_peers());
+        membership
+    }
+
+    fn now(&self) -> Now {
+        let nanos = self.env.now().since(Instant::ZERO).as_nanos();
+        Now {
+            nanos: u64::try_from(nanos).unwrap_or(u64::MAX),
+            unix_millis: self.env.unix_micros() / 1000,
+        }
+    }
+
+    /// Takes a step, and does what follows from it.
+    fn step(self: &Rc<Self>, event: Event) {
+        let now = self.now();
+        let effects = {
+            let env = &self.env;
+            self.gossiper.borrow_mut().step(now, event, &mut || env.random_u64())
+        };
+        let mut is_changed = false;
+        for effect in effects {
+            match effect {
+                Effect::Send(to, message) => self.send(to, message),
+                Effect::ShadowRound(states) => self.end_shadow_round(Some(states)),
+                Effect::ShadowRoundFailed => self.end_shadow_round(None),
+                Effect::Joined(_)
+                | Effect::Restarted(_)
+                | Effect::Up(_)
+                | Effect::Down(_)
+                | Effect::Changed(..)
+                | Effect::Removed(_) => is_changed = true,
+                Effect::StillAlive(node) => {
+                    self.note(format!("/{node} is not assassinated: it gives signs of life"));
+                }
+            }
+        }
+        if is_changed {
+            self.look_around();
+        }
+    }
+
+    fn send(self: &Rc<Self>, to: Address, message: Message) {
+        let mut payload = Vec::new();
+        let (verb, written) = match &message {
+            Message::Syn(syn) => (Verb::GossipDigestSyn, syn.write(&mut payload)),
+            Message::Ack(ack) => (Verb::GossipDigestAck, ack.write(&mut payload)),
+            Message::Ack2(states) => {
+                (Verb::GossipDigestAck2, gossip::write_states(states, &mut payload))
+            }
+            Message::Shutdown { .. } => (Verb::GossipShutdown, Ok(())),
+            Message::Echo => return self.ask_for_echo(to),
+        };
+        if let Err(error) = written {
+            return self.note(format!("{} to /{to} cannot be written: {error}", verb.name()));
+        }
+        self.messenger.send(to, verb, &payload.into());
+    }
+
+    fn ask_for_echo(self: &Rc<Self>, to: Address) {
+        let membership = Rc::downgrade(self);
+        let empty: Arc<[u8]> = Arc::from([]);
+        self.messenger.ask(to, Verb::EchoReq, internode::Params::NONE, &empty, move |answer| {
+            if let Some(membership) = membership.upgrade() {
+                membership.step(match answer {
+                    Ok(_) => Event::EchoAnswered(to),
+                    Err(_) => Event::EchoFailed(to),
+                });
+            }
+        });
+    }
+
+    /// A message of gossip came.
+    pub(crate) fn receive(
+        self: &Rc<Self>,
+        from: Address,
+        verb: Verb,
+        payload: &[u8],
+        created: i64,
+    ) {
+        let mut reader = Reader::new(payload);
+        let message = match verb {
+            Verb::GossipDigestSyn => gossip::Syn::read(&mut reader).map(Message::Syn),
+            Verb::GossipDigestAck => gossip::Ack::read(&mut reader).map(Message::Ack),
+            Verb::GossipDigestAck2 => gossip::read_states(&mut reader).map(Message::Ack2),
+            _ => Ok(Message::Shutdown { created }),
+        };
+        match message {
+            Ok(message) => self.step(Event::Received { from, message }),
+            Err(error) => self.note(format!("{} of /{from} is malformed: {error}", verb.name())),
+        }
+    }
+
+    async fn keep_time(self: Rc<Self>) {
+        let mut ticks = 0u64;
+        loop {
+            self.env.sleep(TICK).await;
+            self.step(Event::Tick);
+            self.publish_schema();
+            if ticks.is_multiple_of(LOAD_TICKS) && self.gossiper.borrow().is_running() {
+                self.publish_load();
+            }
+            ticks += 1;
+        }
+    }
+
+    fn publish(self: &Rc<Self>, states: Vec<(AppState, String)>) {
+        self.step(Event::Publish(states));
+    }
+
+    /// Says which version of the schema this node has, if it is another than it said.
+    pub(crate) fn publish_schema(self: &Rc<Self>) {
+        let Some(coordinator) = self.coordinator.upgrade() else { return };
+        let version = coordinator.schema().version();
+        if self.gossiper.borrow().is_running() && self.schema.replace(version) != version {
+            let version = types::Uuid::from_bytes(version).to_string();
+            self.publish(vec![(AppState::SCHEMA, version)]);
+        }
+    }
+
+    fn publish_load(self: &Rc<Self>) {
+        let Some(coordinator) = self.coordinator.upgrade() else { return };
+        self.publish(vec![(AppState::LOAD, load(&coordinator).to_string())]);
+    }
+
+    /// Says whether clients are served.
+    pub fn serves_clients(self: &Rc<Self>, does: bool) {
+        if self.serves_clients.replace(does) != does {
+            self.publish(vec![(AppState::RPC_READY, does.to_string())]);
+        }
+    }
+
+    /// Looks at what is known of all nodes, and has every shard, `system.peers` and clients know it.
+    fn look_around(self: &Rc<Self>) {
+        let Some(coordinator) = self.coordinator.upgrade() else { return };
+        let mut nodes: Nodes = {
+            let gossiper = self.gossiper.borrow();
+            let heard = gossiper.peers().filter_map(|(address, peer)| {
+                NodeInfo::of(address, &peer.state, gossiper.is_up(address))
+            });
+            heard.map(|node| (node.address, node)).collect()
+        };
+        {
+            let gossiper = self.gossiper.borrow();
+            let is_unheard = |address: &Address| {
+                gossiper.peer(*address).is_some_and(|peer| peer.state.values.is_empty())
+            };
+            let mut saved = self.saved.borrow_mut();
+            saved.retain(|address, _| is_unheard(address));
+            nodes.extend(saved.clone());
+        }
+        node_info::settle(&mut nodes);
+        let before = self.nodes.replace(nodes.clone());
+        let all: BTreeSet<Address> = before.keys().chain(nodes.keys()).copied().collect();
+        for address in all {
+            let (was, is) = (before.get(&address), nodes.get(&address));
+            let is_member = |node: Option<&NodeInfo>| node.is_some_and(|n| n.life != Life::Joining);
+            if is_member(was) != is_member(is) {
+                self.step(Event::Member(address, is_member(is)));
+            }
+            let is_alike = match (was, is) {
+                (Some(was), Some(is)) => was.is_stored_alike(is),
+                (was, is) => was.is_none() && is.is_none(),
+            };
+            if !is_alike {
+                self.unsaved.borrow_mut().insert(address);
+                self.changed.notify_one();
+            }
+        }
+        coordinator.know_nodes(&Arc::new(nodes));
+        self.tell_clients(&coordinator);
+    }
+
+    /// Tells clients what changed since they were last told.
+    fn tell_clients(&self, coordinator: &Rc<Coordinator>) {
+        use protocol::{Event, StatusChange, TopologyChange};
+        let nodes = self.nodes.borrow();
+        let mut told = self.told.borrow_mut();
+        let mut events = Vec::new();
+        told.retain(|address, (native, _)| {
+            let is_there = nodes.contains_key(address);
+            if !is_there {
+                events.push(Event::Topology(TopologyChange::RemovedNode, *native));
+            }
+            is_there
+        });
+        for (address, node) in nodes.iter().filter(|(_, node)| node.life != Life::Joining) {
+            match told.get_mut(address) {
+                None if node.is_usable() => {
+                    told.insert(*address, (node.native, true));
+                    events.push(Event::Topology(TopologyChange::NewNode, node.native));
+                    events.push(Event::Status(StatusChange::Up, node.native));
+                }
+                Some((native, was_up)) if *was_up != node.is_usable() => {
+                    (*native, *was_up) = (node.native, node.is_usable());
+                    let change = if *was_up { StatusChange::Up } else { StatusChange::Down };
+                    events.push(Event::Status(change, *native));
+                }
+                _ => {}
+            }
+        }
+        drop(told);
+        for event in events {
+            coordinator.tell_all_clients(&event);
+        }
+    }
+
+    /// The other nodes of the ring.
+    pub fn nodes(&self) -> Nodes {
+        self.nodes.borrow().clone()
+    }
+
+    /// What is known of all nodes, this one included.
+    pub fn endpoints(&self) -> Vec<Endpoint> {
+        let (gossiper, now) = (self.gossiper.borrow(), self.now());
+        let own = Endpoint {
+            address: self.messenger.settings().local,
+            state: gossiper.local().clone(),
+            is_up: true,
+            phi: None,
+        };
+        let others = gossiper.peers().map(|(address, peer)| Endpoint {
+            address,
+            state: peer.state.clone(),
+            is_up: gossiper.is_up(address),
+            phi: gossiper.phi(address, now),
+        });
+        std::iter::once(own).chain(others).collect()
+    }
+
+    /// The seeds but this node.
+    pub fn seeds(&self) -> BTreeSet<Address> {
+        self.gossiper.borrow().seeds().clone()
+    }
+
+    /// Takes a node that is down out of the ring (`nodetool assassinate`).
+    pub fn assassinate(self: &Rc<Self>, node: Address) {
+        let token = types::Token(self.env.random_u64().cast_signed());
+        self.step(Event::Assassinate { node, token });
+    }
+
+    /// Does it take part in gossip?
+    pub fn is_running(&self) -> bool {
+        self.gossiper.borrow().is_running()
+    }
+
+    /// Tells the others that this node stops, and gives them time to hear it.
+    pub async fn leave(self: &Rc<Self>) {
+        if !self.is_running() {
+            return;
+        }
+        let has_others = self.nodes.borrow().values().any(|node| node.is_up);
+        self.step(Event::Stop);
+        if has_others {
+            self.env.sleep(ANNOUNCE).await;
+        }
+    }
+
+    fn note(&self, message: String) {
+        if let Some(coordinator) = self.coordinator.upgrade() {
+            coordinator.note(message);
+        }
+    }
+}
+
+/// Bytes that this node stores, as gossip tells it.
+fn load(coordinator: &Coordinator) -> f64 {
+    coordinator.engine.disk_bytes() as f64
+}

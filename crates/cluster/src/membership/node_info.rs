@@ -1,0 +1,224 @@
+//! What is known of a node of the ring, out of what it says of itself by gossip.
+
+use std::collections::BTreeMap;
+use std::net::{IpAddr, SocketAddr};
+
+use gossip::{AppState, EndpointState, Status, read_tokens};
+use types::{Address, Token, Uuid};
+
+/// Where a node stands in its life.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Life {
+    /// It is about to own its tokens.
+    Joining,
+    /// It owns its tokens.
+    Normal,
+    /// It owns its tokens, and is about to give them up.
+    Leaving,
+    /// It owns its tokens, and is about to own another.
+    Moving,
+}
+
+impl Life {
+    fn of(status: &Status) -> Option<Self> {
+        match status {
+            Status::Boot | Status::BootReplace(_) => Some(Self::Joining),
+            Status::Normal | Status::Shutdown | Status::Hibernate => Some(Self::Normal),
+            Status::Leaving => Some(Self::Leaving),
+            Status::Moving => Some(Self::Moving),
+            _ => None,
+        }
+    }
+}
+
+/// A node of the ring.
+#[derive(Clone, Debug, PartialEq)]
+pub struct NodeInfo {
+    /// Where other nodes reach it.
+    pub address: Address,
+    /// Where clients reach it.
+    pub native: SocketAddr,
+    /// Its host id.
+    pub host_id: [u8; 16],
+    /// Its data center.
+    pub data_center: String,
+    /// Its rack.
+    pub rack: String,
+    /// Its release.
+    pub release: String,
+    /// Its tokens, in order.
+    pub tokens: Vec<Token>,
+    /// Its version of the schema.
+    pub schema: Option<[u8; 16]>,
+    /// Bytes that it stores.
+    pub load: Option<f64>,
+    /// Where it stands.
+    pub life: Life,
+    /// Is it up?
+    pub is_up: bool,
+    /// Does it serve clients?
+    pub serves_clients: bool,
+    /// When it was last started, in seconds since 1970.
+    pub generation: i32,
+}
+
+/// The port of clients where a node does not say it: one of before 4.0.
+const NATIVE_PORT: u16 = 9042;
+
+fn uuid(text: &str) -> Option<[u8; 16]> {
+    Uuid::parse(text).map(Uuid::to_bytes)
+}
+
+impl NodeInfo {
+    /// Of what it says; none of one that is no part of the ring, or does not say enough yet.
+    pub fn of(address: Address, state: &EndpointState, is_up: bool) -> Option<Self> {
+        let text = |kind| state.get(kind).unwrap_or_default();
+        let life = Life::of(&state.status())?;
+        let mut tokens = read_tokens(text(AppState::TOKENS)).ok().filter(|t| !t.is_empty())?;
+        tokens.sort_unstable();
+        tokens.dedup();
+        let rpc = text(AppState::RPC_ADDRESS).parse::<IpAddr>().unwrap_or(address.ip);
+        let native = text(AppState::NATIVE_ADDRESS_AND_PORT).parse();
+        Some(Self {
+            address,
+            native: native.unwrap_or_else(|_| SocketAddr::new(rpc, NATIVE_PORT)),
+            host_id: uuid(text(AppState::HOST_ID))?,
+            data_center: text(AppState::DC).to_owned(),
+            rack: text(AppState::RACK).to_owned(),
+            release: text(AppState::RELEASE_VERSION).to_owned(),
+            tokens,
+            schema: uuid(text(AppState::SCHEMA)),
+            load: text(AppState::LOAD).parse().ok(),
+            life,
+            is_up,
+            serves_clients: text(AppState::RPC_READY).eq_ignore_ascii_case("true"),
+            generation: state.heartbeat.generation,
+        })
+    }
+
+    /// May clients be told that it is up?
+    pub fn is_usable(&self) -> bool {
+        self.is_up && self.serves_clients && self.life != Life::Joining
+    }
+
+    /// Is it the same but for what changes all the time and is not stored?
+    pub fn is_stored_alike(&self, other: &Self) -> bool {
+        let stored = |node: &Self| Self {
+            load: None,
+            is_up: false,
+            serves_clients: false,
+            generation: 0,
+            ..node.clone()
+        };
+        stored(self) == stored(other)
+    }
+}
+
+/// The other nodes of the ring, by address.
+pub type Nodes = BTreeMap<Address, NodeInfo>;
+
+/// Takes out what two nodes cannot both be: of two with the same host id the one that started last is in the ring, and of a
+/// token that two say to own that one is the owner (`StorageService.handleStateNormal`).
+pub fn settle(nodes: &mut Nodes) {
+    let newest_first = |nodes: &Nodes| {
+        let mut order: Vec<_> = nodes.values().map(|n| (-n.generation, n.address)).collect();
+        order.sort();
+        order.into_iter().map(|(_, address)| address).collect::<Vec<_>>()
+    };
+    let mut hosts = BTreeMap::new();
+    for address in newest_first(nodes) {
+        let Some(host_id) = nodes.get(&address).map(|node| node.host_id) else { continue };
+        if hosts.insert(host_id, address).is_some_and(|newer| newer != address) {
+            nodes.remove(&address);
+            if let Some(newer) = nodes.values().find(|node| node.host_id == host_id) {
+                hosts.insert(host_id, newer.address);
+            }
+        }
+    }
+    let mut owners = BTreeMap::new();
+    for address in newest_first(nodes) {
+        let Some(node) = nodes.get_mut(&address).filter(|n| n.life != Life::Joining) else {
+            continue;
+        };
+        node.tokens.retain(|token| *owners.entry(*token).or_insert(address) == address);
+        if node.tokens.is_empty() {
+            nodes.remove(&address);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use gossip::{HeartBeat, Versioned, write_tokens};
+
+    fn state(generation: i32, host: u8, status: &str, tokens: &[i64]) -> EndpointState {
+        let mut state = EndpointState::new(HeartBeat { generation, version: 1 });
+        let tokens: Vec<_> = tokens.iter().copied().map(Token).collect();
+        let host_id = Uuid::from_random([host; 16]).to_string();
+        for (kind, value) in [
+            (AppState::HOST_ID, host_id),
+            (AppState::STATUS_WITH_PORT, status.to_owned()),
+            (AppState::TOKENS, write_tokens(&tokens)),
+            (AppState::DC, "dc1".to_owned()),
+            (AppState::RACK, "r1".to_owned()),
+            (AppState::RELEASE_VERSION, "5.0.9".to_owned()),
+            (AppState::NATIVE_ADDRESS_AND_PORT, "10.0.0.7:9043".to_owned()),
+            (AppState::RPC_READY, "true".to_owned()),
+            (AppState::LOAD, "12.5".to_owned()),
+        ] {
+            state.values.insert(kind, Versioned::new(value, 1));
+        }
+        state
+    }
+
+    fn node(host: u8) -> Address {
+        Address::new([10, 0, 0, host], 7000)
+    }
+
+    fn nodes(states: &[(u8, EndpointState)]) -> Nodes {
+        let of = |(n, state): &(u8, EndpointState)| NodeInfo::of(node(*n), state, true);
+        states.iter().filter_map(of).map(|node| (node.address, node)).collect()
+    }
+
+    #[test]
+    fn a_node_is_what_it_says() {
+        let info = NodeInfo::of(node(1), &state(5, 1, "NORMAL,-9", &[7, -9, 7]), true);
+        let info = info.expect("complete");
+        assert_eq!(info.tokens, [Token(-9), Token(7)]);
+        assert_eq!(info.native, "10.0.0.7:9043".parse().expect("address"));
+        assert_eq!((info.load, info.life, info.is_usable()), (Some(12.5), Life::Normal, true));
+        for (status, life) in [
+            ("shutdown,true", Some(Life::Normal)),
+            ("BOOT,1", Some(Life::Joining)),
+            ("LEAVING,1", Some(Life::Leaving)),
+            ("LEFT,1,2", None),
+            ("removed,x,1", None),
+            ("", None),
+        ] {
+            let info = NodeInfo::of(node(1), &state(5, 1, status, &[1]), true);
+            assert_eq!(info.map(|info| info.life), life, "{status}");
+        }
+        let mut silent = state(5, 1, "NORMAL,1", &[1]);
+        silent.values.remove(&AppState::HOST_ID);
+        assert_eq!(NodeInfo::of(node(1), &silent, true), None);
+    }
+
+    #[test]
+    fn who_started_last_is_who_it_says() {
+        let mut all = nodes(&[
+            (1, state(5, 1, "NORMAL,1", &[1, 2])),
+            (2, state(9, 1, "NORMAL,1", &[1, 2])),
+            (3, state(7, 3, "NORMAL,1", &[2, 3])),
+            (4, state(8, 4, "NORMAL,3", &[3])),
+            (5, state(99, 5, "BOOT,1", &[1])),
+        ]);
+        settle(&mut all);
+        let owned = |n: u8| all.get(&node(n)).map(|node| node.tokens.clone());
+        assert_eq!(owned(1), None);
+        assert_eq!(owned(2), Some(vec![Token(1), Token(2)]));
+        assert_eq!(owned(3), None, "others own its tokens");
+        assert_eq!(owned(4), Some(vec![Token(3)]));
+        assert_eq!(owned(5), Some(vec![Token(1)]), "it owns nothing yet");
+    }
+}

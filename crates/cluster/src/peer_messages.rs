@@ -1,0 +1,115 @@
+//! A shard's way to other nodes of the ring, and what it knows of them.
+
+use std::cell::{OnceCell, RefCell};
+use std::rc::Rc;
+use std::sync::Arc;
+
+use messaging::{Job, Messenger, Serve, Settings};
+use metrics::Registry;
+use protocol::Event;
+use types::Address;
+
+use crate::coordinator::Coordinator;
+use crate::membership::{Entry, JoinError, Joined, Membership, Nodes, PeerServer};
+
+/// What a shard has of the ring.
+#[derive(Default)]
+pub(crate) struct Peers {
+    messenger: OnceCell<Rc<Messenger>>,
+    /// Serves other nodes; the messenger holds it by a weak handle.
+    server: OnceCell<Rc<dyn Serve>>,
+    /// On the first shard: this node's part in the ring.
+    membership: OnceCell<Rc<Membership>>,
+    /// The other nodes.
+    nodes: RefCell<Arc<Nodes>>,
+    /// Where what the operator should know goes.
+    notes: OnceCell<Box<dyn Fn(String)>>,
+}
+
+impl Coordinator {
+    /// Gives this shard a way to other nodes: `to_shard` runs a job on the messenger of another shard, `note` tells the
+    /// operator something.
+    pub fn reach_peers(
+        &self,
+        settings: Settings,
+        registry: &Registry,
+        to_shard: impl Fn(usize, Job) + 'static,
+        note: impl Fn(String) + 'static,
+    ) {
+        let messenger = Messenger::new(&self.env, settings, registry, to_shard);
+        let _ = self.peers.messenger.set(messenger);
+        let _ = self.peers.notes.set(Box::new(note));
+    }
+
+    /// This shard's messenger, once it reaches other nodes.
+    pub fn messenger(&self) -> Option<&Rc<Messenger>> {
+        self.peers.messenger.get()
+    }
+
+    /// Listens for other nodes on this shard, until the task is dropped. The first shard finds out whether the port is free.
+    ///
+    /// # Errors
+    /// If the address cannot be listened on.
+    pub fn listen_to_peers(self: &Rc<Self>) -> std::io::Result<Option<env::Task<()>>> {
+        let Some(messenger) = self.peers.messenger.get() else { return Ok(None) };
+        if self.shards.me() == 0 {
+            messenger.claim()?;
+        }
+        let server: Rc<dyn Serve> = Rc::new(PeerServer(Rc::downgrade(self)));
+        let server = self.peers.server.get_or_init(|| server);
+        messenger.listen(Rc::downgrade(server)).map(Some)
+    }
+
+    /// Makes this node a part of the ring; on the first shard. `is_known`: it was in a ring before.
+    ///
+    /// # Errors
+    /// See [`JoinError`].
+    pub async fn join_ring(
+        self: &Rc<Self>,
+        config: gossip::Config,
+        is_known: bool,
+    ) -> Result<Joined, JoinError> {
+        let Some(messenger) = self.peers.messenger.get() else { return Ok(Joined::default()) };
+        let membership =
+            self.peers.membership.get_or_init(|| Membership::new(self, messenger, config));
+        membership.join(Entry { is_known, bootstraps: self.config.auto_bootstrap }).await
+    }
+
+    /// This node's part in the ring; on the first shard.
+    pub fn membership(&self) -> Option<&Rc<Membership>> {
+        self.peers.membership.get()
+    }
+
+    /// The other nodes of the ring, as far as known.
+    pub fn nodes(&self) -> Arc<Nodes> {
+        Arc::clone(&self.peers.nodes.borrow())
+    }
+
+    /// Has every shard know the nodes of the ring.
+    pub(crate) fn know_nodes(&self, nodes: &Arc<Nodes>) {
+        for shard in 0..self.shards.count() {
+            let nodes = Arc::clone(nodes);
+            self.shards.send(shard, move |other| drop(other.peers.nodes.replace(nodes)));
+        }
+    }
+
+    /// Tells the clients of all shards of a change.
+    pub(crate) fn tell_all_clients(&self, event: &Event) {
+        for shard in 0..self.shards.count() {
+            let event = event.clone();
+            self.shards.send(shard, move |other| (other.publish)(&event));
+        }
+    }
+
+    /// Tells the operator something.
+    pub(crate) fn note(&self, message: String) {
+        if let Some(note) = self.peers.notes.get() {
+            note(message);
+        }
+    }
+
+    /// Are messages to a node compressed (`internode_compression`)?
+    pub(crate) fn compresses(&self, _to: Address) -> bool {
+        false
+    }
+}
