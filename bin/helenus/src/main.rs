@@ -129,7 +129,7 @@ fn announce(ready: &Ready) {
         eprintln!("{note}");
     }
     if !ready.serves_clients {
-        println!("Not serving CQL clients: start_native_transport is false");
+        println!("Not serving CQL clients");
         return;
     }
     println!(

@@ -393,9 +393,11 @@ impl Node {
             self.mesh.send(shard, Message::Opened(Arc::clone(&identity)));
         }
         self.prepare_roles(&mut notes).await?;
-        let joined = self.join_ring(booted.is_known).await?.unwrap_or_default();
+        let joined = self.join_ring(booted.is_known).await?;
+        let is_told_to_end = joined.is_none();
+        let joined = joined.unwrap_or_default();
         let is_alone = joined.others == 0;
-        let serves_clients = self.config.native_transport.start && is_alone;
+        let serves_clients = self.config.native_transport.start && is_alone && !is_told_to_end;
         if !is_alone {
             notes.push(format!(
                 "in a ring with {} other nodes, CQL clients are not served yet",
@@ -419,7 +421,7 @@ impl Node {
             "INFO",
             match serves_clients {
                 true => format!("Starting listening for CQL clients on /{address}"),
-                false => "Not serving CQL clients: start_native_transport is false".to_owned(),
+                false => "Not serving CQL clients".to_owned(),
             },
         );
         self.keep_caches();

@@ -325,6 +325,10 @@ fn a_port_that_is_taken_ends_the_start() {
     let other = Place::new(8);
     let elsewhere = format!("metrics_address={}", other.ip());
     let said = Node::start_plain(&node.ip, &other.data(), &["--set", &elsewhere]).refuses();
+    let taken = format!("helenus: cannot listen on {}:7000: Address already in use", node.ip);
+    assert!(said.starts_with(&taken), "{said}");
+    let options = ["--set", &elsewhere, "--storage-port", "7001"];
+    let said = Node::start_plain(&node.ip, &other.data(), &options).refuses();
     let taken = format!("helenus: cannot listen on {}:9042: Address already in use", node.ip);
     assert!(said.starts_with(&taken), "{said}");
     let of_node = format!("metrics_address={}", node.ip);
