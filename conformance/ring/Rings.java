@@ -16,11 +16,10 @@ import org.apache.cassandra.exceptions.UnavailableException;
 /**
  * Prints what Cassandra's own classes make of generated rings: natural and pending replicas of every range, shares of the
  * ring, and what each consistency level needs where some nodes are down. The tests of crates/ring read it
- * (testdata/VERSION.txt); each node is a number, 1 is the one that asks.
+ * (testdata/VERSION.txt); each node is a number, 1 is the one that asks. Arguments: how many rings, and the first one's seed.
  */
 public class Rings
 {
-    static final int RINGS = 90;
     static final Map<InetAddressAndPort, String[]> PLACES = new HashMap<>();
     static Random random;
 
@@ -45,7 +44,8 @@ public class Rings
             "seed_provider: [{class_name: org.apache.cassandra.locator.SimpleSeedProvider, parameters: [{seeds: 127.0.0.1}]}]"));
         System.setProperty("cassandra.config", yaml.toUri().toString());
         DatabaseDescriptor.toolInitialization();
-        for (int seed = 0; seed < RINGS; seed++)
+        int rings = args.length > 0 ? Integer.parseInt(args[0]) : 90, first = args.length > 1 ? Integer.parseInt(args[1]) : 0;
+        for (int seed = first; seed < first + rings; seed++)
         {
             random = new Random(seed);
             StringBuilder out = new StringBuilder();

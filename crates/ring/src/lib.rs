@@ -72,4 +72,4 @@ pub use ring::{Ring, RingError};
 pub use short::Short;
 pub use snitch::{RackDc, Snitch, SnitchError, Topology};
 pub use unavailable::Unavailable;
-pub use write::WritePlan;
+pub use write::{Route, WritePlan};

@@ -22,6 +22,15 @@ pub struct WritePlan {
     each: Option<Short<(CenterIndex, u32)>>,
 }
 
+/// A message: to whom, and to whom that one passes it on.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Route {
+    /// Who is sent it.
+    pub to: NodeIndex,
+    /// Others of its data centre, who answer for themselves.
+    pub forward: Short<NodeIndex>,
+}
+
 impl WritePlan {
     /// A write to the replicas of a token, [`Placement::at`].
     ///
@@ -86,6 +95,29 @@ impl WritePlan {
             Some(each) => acks.of_each(each.clone()),
             None => acks,
         }
+    }
+
+    /// How it goes to those that are up: to each of this data centre itself, and to one of each other, by chance, which passes it
+    /// on (`StorageProxy.sendToHintedReplicas`). `random` gives a number below its argument.
+    pub fn routes(&self, ring: &Ring, random: &mut dyn FnMut(usize) -> usize) -> Vec<Route> {
+        let alive = || self.replicas.iter().copied().filter(|node| ring.is_up(*node));
+        let near = alive().filter(|node| ring.is_near(*node));
+        let mut routes: Vec<Route> =
+            near.map(|to| Route { to, forward: Short::default() }).collect();
+        let mut done: Short<CenterIndex> = Short::default();
+        for node in alive().filter(|node| !ring.is_near(*node)) {
+            let center = ring.center_of(node);
+            if done.contains(&center) {
+                continue;
+            }
+            done.push(center);
+            let there: Short<NodeIndex> =
+                alive().filter(|node| ring.center_of(*node) == center).collect();
+            let to = there[random(there.len()).min(there.len() - 1)];
+            let forward = there.iter().copied().filter(|node| *node != to).collect();
+            routes.push(Route { to, forward });
+        }
+        routes
     }
 
     /// Whom what a read found missing is written to (`ReplicaPlans.writeReadRepair`): those of the read that are up, and as many

@@ -173,6 +173,13 @@ fn who_is_about_to_be_a_replica_is_waited_for() {
         (Consistency::All, 7),
     ];
     assert!(levels.iter().all(|(level, count)| required(*level) == *count));
+    // of its data centre, so many more have to answer
+    let plan = WritePlan::new(&ring, placement, replicas, Consistency::EachQuorum).unwrap();
+    let mut acks = plan.acks::<()>(&ring);
+    for number in [1, 2, 3, 4, 6] {
+        assert_eq!(acks.answered(index(&ring, number)), Verdict::Pending, "{number}");
+    }
+    assert_eq!(acks.answered(index(&ring, 7)), Verdict::Enough);
     // reads neither wait for it nor ask it
     let plan = read(&ring, &strategy, Consistency::All, SpeculativeRetry::DEFAULT);
     assert_eq!(plan.required(), 6);
@@ -227,6 +234,33 @@ fn what_was_missing_is_written_to_as_few_as_need_be() {
     assert_eq!(to(Consistency::LocalQuorum, &[5]), [5, 1]);
     assert_eq!(to(Consistency::EachQuorum, &[1, 3, 5]), [1, 3, 5, 2, 4]);
     assert_eq!(to(Consistency::One, &[1, 6]), [1]);
+}
+
+#[test]
+fn what_goes_far_goes_once_to_each_data_center() {
+    let strategy = both();
+    let mut nodes = six();
+    nodes.push(node(7, "north", "r1", &[700]));
+    let strategy_of_three = topology(&[("east", 3), ("west", 3), ("north", 1)]);
+    let ring = Ring::new(nodes, [&strategy, &strategy_of_three]).unwrap();
+    let routes = |ring: &Ring, strategy: &Strategy, pick: usize| {
+        let placement = ring.placement(strategy).unwrap();
+        let at = placement.at(Token(0));
+        let plan = WritePlan::new(ring, placement, at, Consistency::One).unwrap();
+        let mut random = |below: usize| pick % below;
+        let routes = plan.routes(ring, &mut random);
+        let routes = routes.iter().map(|r| (number(ring, r.to), numbers(ring, &r.forward)));
+        routes.collect::<Vec<_>>()
+    };
+    let near = [1, 3, 5].map(|number| (number, vec![])).to_vec();
+    let with = |far: &[(u16, Vec<u16>)]| [&near[..], far].concat();
+    assert_eq!(routes(&ring, &strategy, 0), with(&[(2, vec![4, 6])]));
+    assert_eq!(routes(&ring, &strategy, 1), with(&[(4, vec![2, 6])]));
+    let far = [(2, vec![4, 6]), (7, vec![])];
+    assert_eq!(routes(&ring, &strategy_of_three, 0), with(&far));
+    // who is down is sent nothing
+    let down = with_down(&ring, &[2, 6, 3]);
+    assert_eq!(routes(&down, &strategy, 0), [(1, vec![]), (5, vec![]), (4, vec![])]);
 }
 
 #[test]
