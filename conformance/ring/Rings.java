@@ -205,8 +205,24 @@ public class Rings
             out.append("at ").append(token).append(' ')
                .append(numbers(strategy.calculateNaturalReplicas(token, settled), false)).append(' ')
                .append(numbers(ring.pendingEndpointsForToken(token, name), true)).append('\n');
+        effective(settled, strategy, out);
         for (int time = 0; time < 2; time++)
             levels(ring, settled, strategy, name, ends.get(random.nextInt(ends.size())), out);
+    }
+
+    /** What part of the data each node has: the shares of its ranges, in the strategy's order. */
+    static void effective(TokenMetadata settled, AbstractReplicationStrategy strategy, StringBuilder out)
+    {
+        Map<Token, Float> shares = Murmur3Partitioner.instance.describeOwnership(settled.sortedTokens());
+        RangesByEndpoint ranges = strategy.getAddressReplicas(settled);
+        out.append("effective");
+        settled.getTopology().getDatacenterEndpoints().values().stream().sorted().forEach(node -> {
+            float sum = 0.0f;
+            for (Replica replica : ranges.get(node))
+                sum += shares.get(replica.range().right);
+            out.append(' ').append(number(node)).append('=').append(sum);
+        });
+        out.append('\n');
     }
 
     interface Attempt { Object run() throws Exception; }

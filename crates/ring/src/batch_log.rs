@@ -62,7 +62,7 @@ impl BatchLogPlan {
         } else if is_nearest {
             nearest(ring, &racks, proximity)
         } else {
-            by_chance(ring, racks, choice == BatchLogChoice::PreferLocal, random)
+            by_chance(ring, racks, keeps_own_rack, random)
         };
         match nodes.is_empty() {
             false => Ok(Self { nodes }),

@@ -27,6 +27,17 @@ pub struct Node {
     pub accepts_clients: bool,
 }
 
+impl Node {
+    /// Does it say the same of where replicas are?
+    pub(crate) fn is_placed_as(&self, other: &Self) -> bool {
+        let place = |node: &Self| (node.address, node.state, node.is_local);
+        place(self) == place(other)
+            && self.data_center == other.data_center
+            && self.rack == other.rack
+            && self.tokens == other.tokens
+    }
+}
+
 /// What a node is doing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum State {

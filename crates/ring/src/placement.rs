@@ -146,6 +146,11 @@ impl Placement {
         ranges.map(|(place, (before, end))| (before, *end, self.range(place)))
     }
 
+    /// Is each node for itself?
+    pub fn is_local(&self) -> bool {
+        self.is_local
+    }
+
     /// Replicas as set: in all.
     pub fn replication_factor(&self) -> u32 {
         self.replicas

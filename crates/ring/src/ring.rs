@@ -44,23 +44,34 @@ impl Ring {
         nodes: Vec<Node>,
         strategies: impl IntoIterator<Item = &'a Strategy>,
     ) -> Result<Self, RingError> {
-        let (nodes, layout) = arrange(nodes)?;
-        let ring = Self { nodes, layout: Arc::new(layout), placements: Vec::new() };
-        Ok(ring.with_strategies(strategies))
+        let (nodes, told) = arrange(nodes)?;
+        Ok(Self::of(nodes, &told)?.with_strategies(strategies))
     }
 
-    /// The same ring after something about its nodes has changed. Who is up alone is cheap: placements stay.
+    /// The same ring after something about its nodes has changed. Where none of it is about replicas, as who is up, this
+    /// is cheap: placements stay.
     ///
     /// # Errors
     /// If they make no ring.
     pub fn with_nodes(&self, nodes: Vec<Node>) -> Result<Self, RingError> {
-        let (nodes, layout) = arrange(nodes)?;
-        if layout == *self.layout {
+        let (nodes, told) = arrange(nodes)?;
+        let is_same = nodes.len() == self.nodes.len()
+            && nodes.iter().zip(&self.nodes).all(|(new, old)| new.is_placed_as(old));
+        if is_same {
             return Ok(Self { nodes, ..self.clone() });
         }
         let strategies = self.placements.iter().map(|(strategy, _)| strategy);
-        let ring = Self { nodes, layout: Arc::new(layout), placements: Vec::new() };
-        Ok(ring.with_strategies(strategies))
+        Ok(Self::of(nodes, &told)?.with_strategies(strategies))
+    }
+
+    fn of(nodes: Vec<Node>, told: &[NodeIndex]) -> Result<Self, RingError> {
+        let locals = nodes.iter().filter(|node| node.is_local).count();
+        let local = match nodes.iter().position(|node| node.is_local) {
+            Some(place) if locals == 1 => NodeIndex(place as u16),
+            _ => return Err(RingError::Local(locals)),
+        };
+        let layout = Arc::new(Layout::new(&nodes, local, told));
+        Ok(Self { nodes, layout, placements: Vec::new() })
     }
 
     /// The same ring with the placements of these strategies and no others: those of all keyspaces.
@@ -163,8 +174,8 @@ impl Ring {
     }
 }
 
-/// Nodes by address, and what they make.
-fn arrange(nodes: Vec<Node>) -> Result<(Vec<Node>, Layout), RingError> {
+/// Nodes by address, and the order in which they were told of.
+fn arrange(nodes: Vec<Node>) -> Result<(Vec<Node>, Vec<NodeIndex>), RingError> {
     if nodes.len() > MAX_NODES {
         return Err(RingError::TooMany(nodes.len()));
     }
@@ -180,13 +191,6 @@ fn arrange(nodes: Vec<Node>) -> Result<(Vec<Node>, Layout), RingError> {
         .map(|(place, (given, _))| (*given, NodeIndex(place as u16)))
         .collect();
     told.sort_unstable();
-    let told: Vec<NodeIndex> = told.into_iter().map(|(_, index)| index).collect();
-    let nodes: Vec<Node> = order.into_iter().map(|(_, node)| node).collect();
-    let locals = nodes.iter().filter(|node| node.is_local).count();
-    let local = match nodes.iter().position(|node| node.is_local) {
-        Some(place) if locals == 1 => NodeIndex(place as u16),
-        _ => return Err(RingError::Local(locals)),
-    };
-    let layout = Layout::new(&nodes, local, &told);
-    Ok((nodes, layout))
+    let told = told.into_iter().map(|(_, index)| index).collect();
+    Ok((order.into_iter().map(|(_, node)| node).collect(), told))
 }

@@ -372,7 +372,7 @@ proptest! {
     }
 
     #[test]
-    fn a_batch_is_kept_on_two_racks(nodes in nodes(), down in prop::collection::vec(2..12_u16, 0..6), seed: u64, choice in 0..4_usize) {
+    fn a_batch_is_kept_on_two_racks(nodes in nodes(), down in prop::collection::vec(2..12_u16, 0..6), seed: u64, choice in 0..4_usize, is_scored: bool) {
         let ring = with_down(&Ring::new(nodes, []).unwrap(), &down);
         let choice = [BatchLogChoice::RandomRemote, BatchLogChoice::PreferLocal, BatchLogChoice::DynamicRemote, BatchLogChoice::Dynamic][choice];
         let mut state = seed;
@@ -381,7 +381,7 @@ proptest! {
             (state >> 33) as usize % below
         };
         let scores = Scores::default();
-        let proximity = Proximity { by_place: true, scores: Some(&scores) };
+        let proximity = Proximity { by_place: true, scores: is_scored.then_some(&scores) };
         let plan = BatchLogPlan::new(&ring, true, choice, proximity, &mut random).unwrap();
         let near: Vec<_> = ring.indexes().filter(|node| ring.is_near(*node)).collect();
         let up = near.iter().filter(|node| ring.is_up(**node) && **node != ring.local());
@@ -405,9 +405,22 @@ proptest! {
                 prop_assert_ne!(&kept[0].rack, &kept[1].rack);
             }
             prop_assert!(!avoids_own || kept.iter().all(|node| node.rack != *own));
-            let prefers = choice == BatchLogChoice::PreferLocal && up.len() > 2 && racks.contains(own);
+            let likes_own = choice == BatchLogChoice::PreferLocal
+                || (choice == BatchLogChoice::Dynamic && !is_scored);
+            let prefers = likes_own && up.len() > 2 && racks.contains(own);
             prop_assert!(!prefers || kept.iter().any(|node| node.rack == *own));
         }
+    }
+}
+
+proptest! {
+    #[test]
+    fn files_of_snitches_are_read_or_refused(text in "([a-z0-9.:=/#\\\\ \\[\\]]|\n|default|dc|rack){0,60}") {
+        if let Ok(topology) = Topology::parse(&text, 7000) {
+            let _ = topology.place(address(1));
+        }
+        let has = |key: &str| text.contains(key);
+        prop_assert!(RackDc::parse(&text).is_err() || (has("dc") && has("rack")));
     }
 }
 

@@ -74,6 +74,29 @@ fn what_makes_no_ring() {
 }
 
 #[test]
+fn what_is_about_replicas_makes_new_tables_and_nothing_else_does() {
+    let strategy = both();
+    let ring = Ring::new(six(), [&strategy]).unwrap();
+    let table = |ring: &Ring| std::ptr::from_ref(&**ring.placement(&strategy).unwrap());
+    let changed = |change: fn(&mut Node)| {
+        let mut nodes = ring.nodes().to_vec();
+        change(&mut nodes[3]);
+        table(&ring.with_nodes(nodes).unwrap()) != table(&ring)
+    };
+    assert!(changed(|node| node.rack = "r9".into()));
+    assert!(changed(|node| node.data_center = "east".into()));
+    assert!(changed(|node| node.tokens.push(Token(7))));
+    assert!(changed(|node| node.state = State::Leaving));
+    assert!(changed(|node| node.address = address(9)));
+    assert!(!changed(|node| node.is_up = false));
+    assert!(!changed(|node| node.accepts_clients = false));
+    assert!(!changed(|node| node.host_id = types::Uuid(99)));
+    let more = ring.with_strategies([&simple(1), &strategy]);
+    assert_eq!(table(&more), table(&ring));
+    assert!(more.with_strategies([&simple(1)]).placement(&strategy).is_none());
+}
+
+#[test]
 fn of_two_that_claim_a_token_the_later_one_has_it() {
     let claims = |first: u16, second: u16| {
         let nodes = [first, second].map(|number| node(number, "a", "r", &[7]));

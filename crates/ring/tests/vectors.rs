@@ -78,6 +78,7 @@ impl Seen {
                 self.strategy = Some(strategy);
             }
             "at" => self.at(&words[1..]),
+            "effective" => self.effective(&words[1..]),
             "down" => {
                 let ring = with_down(self.ring.as_ref().unwrap(), &list(words[2]));
                 self.asked = Some((token(words[1]), ring));
@@ -105,6 +106,16 @@ impl Seen {
         let simple = Ring::new(self.nodes.clone(), [&simple(1)]).unwrap();
         let effective = simple.placement(&common::simple(1)).unwrap().effective_ownership();
         assert_eq!(effective, simple.ownership());
+    }
+
+    fn effective(&self, words: &[&str]) {
+        let (ring, placement) = self.placement();
+        let owned = placement.effective_ownership();
+        assert_eq!(owned.iter().flatten().count(), words.len());
+        for (number, share) in words.iter().map(|word| word.split_once('=').unwrap()) {
+            let node = common::index(ring, number.parse().unwrap());
+            assert_eq!(owned[node.at()], Some(share.parse().unwrap()), "{number} {words:?}");
+        }
     }
 
     fn at(&self, words: &[&str]) {
