@@ -208,6 +208,7 @@ public class Rings
         effective(settled, strategy, out);
         for (int time = 0; time < 2; time++)
             levels(ring, settled, strategy, name, ends.get(random.nextInt(ends.size())), out);
+        speeds(strategy.calculateNaturalReplicas(ends.get(random.nextInt(ends.size())), settled), out);
     }
 
     /** What part of the data each node has: the shares of its ranges, in the strategy's order. */
@@ -223,6 +224,41 @@ public class Rings
             out.append(' ').append(number(node)).append('=').append(sum);
         });
         out.append('\n');
+    }
+
+    /** In which order the dynamic snitch puts replicas that answer within so many milliseconds, and which scans it would merge. */
+    static void speeds(EndpointsForRange natural, StringBuilder out) throws Exception
+    {
+        Map<InetAddressAndPort, Integer> millis = new HashMap<>();
+        for (Replica replica : natural)
+            millis.put(replica.endpoint(), 1 + random.nextInt(random.nextBoolean() ? 8 : 60));
+        double slowest = millis.values().stream().mapToInt(n -> n).max().orElse(1);
+        HashMap<InetAddressAndPort, Double> scores = new HashMap<>();
+        millis.forEach((node, n) -> scores.put(node, n / slowest));
+        double threshold = new double[]{ 0, 0.1, 0.5, 1.0 }[random.nextInt(4)];
+        DynamicEndpointSnitch dynamic = new DynamicEndpointSnitch(DatabaseDescriptor.getEndpointSnitch());
+        set(dynamic, "scores", scores);
+        set(dynamic, "dynamicBadnessThreshold", threshold);
+        out.append("speeds ").append(threshold).append(' ').append(numbers(natural, false)).append(' ')
+           .append(numbers(dynamic.sortedByProximity(node(1), natural), false));
+        for (Replica replica : natural)
+            out.append(' ').append(number(replica.endpoint())).append('=').append(millis.get(replica.endpoint()));
+        out.append('\n');
+        for (int time = 0; time < 3; time++)
+        {
+            EndpointsForRange left = natural.filter(replica -> random.nextBoolean()), right = natural.filter(replica -> random.nextBoolean());
+            EndpointsForRange merged = natural.filter(replica -> random.nextBoolean());
+            out.append("merge ").append(numbers(merged, false)).append(' ').append(numbers(left, false)).append(' ').append(numbers(right, false))
+               .append(' ').append(dynamic.isWorthMergingForRangeQuery(merged, left, right))
+               .append(' ').append(DatabaseDescriptor.getEndpointSnitch().isWorthMergingForRangeQuery(merged, left, right)).append('\n');
+        }
+    }
+
+    static void set(Object object, String name, Object value) throws Exception
+    {
+        java.lang.reflect.Field field = object.getClass().getDeclaredField(name);
+        field.setAccessible(true);
+        field.set(object, value);
     }
 
     interface Attempt { Object run() throws Exception; }

@@ -51,7 +51,7 @@ impl Proximity<'_> {
     }
 
     /// Is one scan of these nodes no slower than two of those?
-    pub(crate) fn is_worth_merging(
+    pub fn is_worth_merging(
         &self,
         ring: &Ring,
         merged: &[NodeIndex],

@@ -4,7 +4,9 @@ mod common;
 
 use common::{address, node, numbers, simple, topology, with_down};
 use protocol::Consistency;
-use ring::{Placement, Proximity, ReadPlan, Ring, State, WritePlan};
+use ring::{
+    Dynamic, DynamicSettings, Placement, Proximity, ReadPlan, Ring, Scores, State, WritePlan,
+};
 use schema::{SpeculativeRetry, Strategy};
 use types::Token;
 
@@ -56,6 +58,7 @@ struct Seen {
     ring: Option<Ring>,
     /// The token that is asked about, and the ring with some nodes down.
     asked: Option<(Token, Ring)>,
+    scores: Scores,
     counts: std::collections::BTreeMap<&'static str, usize>,
 }
 
@@ -78,6 +81,8 @@ impl Seen {
                 self.strategy = Some(strategy);
             }
             "at" => self.at(&words[1..]),
+            "speeds" => self.speeds(&words[1..]),
+            "merge" => self.merge(&words[1..]),
             "effective" => self.effective(&words[1..]),
             "down" => {
                 let ring = with_down(self.ring.as_ref().unwrap(), &list(words[2]));
@@ -115,6 +120,37 @@ impl Seen {
         for (number, share) in words.iter().map(|word| word.split_once('=').unwrap()) {
             let node = common::index(ring, number.parse().unwrap());
             assert_eq!(owned[node.at()], Some(share.parse().unwrap()), "{number} {words:?}");
+        }
+    }
+
+    fn indexes(&self, text: &str) -> Vec<ring::NodeIndex> {
+        let ring = self.ring.as_ref().unwrap();
+        list(text).into_iter().map(|number| common::index(ring, number)).collect()
+    }
+
+    fn speeds(&mut self, words: &[&str]) {
+        let [threshold, natural, order, speeds @ ..] = words else { panic!("{words:?}") };
+        let badness_threshold = threshold.parse().unwrap();
+        let settings = DynamicSettings { badness_threshold, ..DynamicSettings::default() };
+        let mut dynamic = Dynamic::new(0, settings);
+        for (number, millis) in speeds.iter().map(|word| word.split_once('=').unwrap()) {
+            let millis: u64 = millis.parse().unwrap();
+            dynamic.received(address(number.parse().unwrap()), millis * 1_000_000);
+        }
+        self.scores = dynamic.scores();
+        let ring = self.ring.as_ref().unwrap();
+        let mut nodes = self.indexes(natural);
+        Proximity { by_place: true, scores: Some(&self.scores) }.sort(ring, &mut nodes);
+        assert_eq!(numbers(ring, &nodes), list(order), "{words:?}");
+    }
+
+    fn merge(&self, words: &[&str]) {
+        let [merged, left, right] = [0, 1, 2].map(|at| self.indexes(words[at]));
+        for (scores, expected) in [(Some(&self.scores), words[3]), (None, words[4])] {
+            let proximity = Proximity { by_place: true, scores };
+            let ring = self.ring.as_ref().unwrap();
+            let is_worth = proximity.is_worth_merging(ring, &merged, &left, &right);
+            assert_eq!(is_worth.to_string(), expected, "{words:?}");
         }
     }
 
@@ -177,6 +213,6 @@ impl Seen {
 fn as_cassandra() {
     let mut seen = Seen::default();
     TEXT.lines().for_each(|line| seen.line(line));
-    let least = [("ring", 80), ("at", 3_000), ("write", 3_000), ("read", 3_000)];
+    let least = [("ring", 80), ("at", 3_000), ("write", 3_000), ("read", 3_000), ("merge", 500)];
     assert!(least.iter().all(|(kind, least)| seen.counts[kind] > *least), "{:?}", seen.counts);
 }
