@@ -40,7 +40,7 @@ const EDGES: &[(&str, &[&str])] = &[
     ("env", &["types"]),
     ("storage", &["env", "types", "rows", "schema", "sstable", "metrics", "config"]),
     ("gossip", &["types"]),
-    ("ring", &["types"]),
+    ("ring", &["types", "schema", "protocol"]),
     ("internode", &["types", "rows", "schema", "segment"]),
     ("messaging", &["types", "internode", "metrics", "env"]),
     (

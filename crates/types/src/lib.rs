@@ -19,6 +19,7 @@ mod json_parse;
 mod literal;
 mod marshal;
 mod name;
+pub mod properties;
 mod text;
 pub mod time;
 mod timestamp;

@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use env::Env;
 use env::sync::Notify;
 use thiserror::Error;
+use types::properties;
 use types::time::{Civil, days_in_month};
 
 use super::format::{self, Position};
@@ -68,7 +69,7 @@ impl Archiving {
     /// # Errors
     /// See [`ArchivingError`].
     pub fn parse(text: &str) -> Result<Self, ArchivingError> {
-        let values = properties(text);
+        let values = properties::parse(text);
         let value =
             |name: &str| values.get(name).map(String::as_str).filter(|value| !value.is_empty());
         let directories = value("restore_directories").unwrap_or_default();
@@ -160,70 +161,6 @@ fn parse_time(text: &str) -> Option<i64> {
         + number(minutes, 2, 59)? * 60
         + number(seconds, 2, 59)?;
     Some(seconds * MICROS + micros)
-}
-
-/// Reads `java.util.Properties`: a key and a value a line, comments, escapes, and lines that go on in the next one.
-fn properties(text: &str) -> BTreeMap<String, String> {
-    let mut values = BTreeMap::new();
-    let mut lines = text.lines().map(str::trim_start);
-    while let Some(line) = lines.next() {
-        if line.is_empty() || line.starts_with(['#', '!']) {
-            continue;
-        }
-        let mut logical = line.to_owned();
-        while logical.bytes().rev().take_while(|byte| *byte == b'\\').count() % 2 == 1 {
-            logical.pop();
-            let Some(next) = lines.next() else { break };
-            logical.push_str(next);
-        }
-        let (key, value) = split_property(&logical);
-        values.insert(key, value);
-    }
-    values
-}
-
-/// Key and value: the key ends before the first `=`, `:` or white space that is not escaped.
-fn split_property(line: &str) -> (String, String) {
-    let mut key = String::new();
-    let mut rest = line.chars();
-    let mut had_separator = false;
-    while let Some(c) = rest.next() {
-        match c {
-            '\\' => key.extend(unescaped(&mut rest)),
-            '=' | ':' => {
-                had_separator = true;
-                break;
-            }
-            c if c.is_whitespace() => break,
-            c => key.push(c),
-        }
-    }
-    let mut rest = rest.as_str().trim_start();
-    if !had_separator && let Some(after) = rest.strip_prefix(['=', ':']) {
-        rest = after.trim_start();
-    }
-    let (mut value, mut rest) = (String::new(), rest.chars());
-    while let Some(c) = rest.next() {
-        match c {
-            '\\' => value.extend(unescaped(&mut rest)),
-            c => value.push(c),
-        }
-    }
-    (key, value)
-}
-
-fn unescaped(rest: &mut std::str::Chars<'_>) -> Option<char> {
-    Some(match rest.next()? {
-        't' => '\t',
-        'n' => '\n',
-        'r' => '\r',
-        'f' => '\u{c}',
-        'u' => {
-            let digits: String = rest.by_ref().take(4).collect();
-            char::from_u32(u32::from_str_radix(&digits, 16).ok()?)?
-        }
-        other => other,
-    })
 }
 
 /// Runs the operator's command for one segment after the other.

@@ -1,0 +1,206 @@
+//! From tokens to replicas under one replication setting.
+
+use std::sync::Arc;
+
+use protocol::Consistency;
+use schema::Strategy;
+use types::Token;
+
+use crate::layout::{CenterIndex, Layout};
+use crate::node::NodeIndex;
+use crate::pending::{self, Pending};
+use crate::walk::{Rule, Walk};
+
+/// Replicas of a token.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Replicas<'a> {
+    /// Those that have it, in the order in which the strategy finds them: the first one is the primary one.
+    pub natural: &'a [NodeIndex],
+    /// Those that are about to have it.
+    pub pending: &'a [NodeIndex],
+}
+
+/// A data centre that the setting names.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Center {
+    pub name: Arc<str>,
+    /// None if it has no nodes.
+    pub index: Option<CenterIndex>,
+    /// Replicas that it is to have.
+    pub replicas: u32,
+}
+
+/// Where the replicas of each token are.
+#[derive(Debug)]
+pub struct Placement {
+    pub(crate) layout: Arc<Layout>,
+    /// Replicas in all, as set: what a quorum is counted from, however many nodes there are.
+    pub(crate) replicas: u32,
+    /// By name, of a strategy that knows of data centres.
+    pub(crate) centers: Option<Vec<Center>>,
+    /// Is each node for itself?
+    pub(crate) is_local: bool,
+    /// Where ranges end, in order; each begins after the one before.
+    ends: Vec<Token>,
+    /// Where in `nodes` natural and pending replicas of each range begin; one more says where all ends.
+    starts: Vec<(u32, u32)>,
+    nodes: Vec<NodeIndex>,
+}
+
+impl Placement {
+    /// None of a strategy that is not served.
+    pub(crate) fn new(layout: &Arc<Layout>, strategy: &Strategy) -> Option<Self> {
+        let mut placement = Self {
+            layout: Arc::clone(layout),
+            replicas: 1,
+            centers: None,
+            is_local: false,
+            ends: Vec::new(),
+            starts: Vec::new(),
+            nodes: Vec::new(),
+        };
+        match strategy {
+            Strategy::Local => {
+                placement.is_local = true;
+                placement.add(Token::MIN, &[layout.local], &[]);
+            }
+            Strategy::Simple(count) => {
+                placement.replicas = count.all;
+                placement.fill(&Rule::Simple(count.all as usize));
+            }
+            Strategy::NetworkTopology(counts) => {
+                let centers: Vec<Center> = counts
+                    .iter()
+                    .map(|(name, count)| Center {
+                        name: name.as_str().into(),
+                        index: layout.center(name),
+                        replicas: count.all,
+                    })
+                    .collect();
+                placement.replicas = counts.values().map(|count| count.all).sum();
+                let known = centers.iter();
+                let known = known.filter_map(|c| c.index.map(|i| (i, c.replicas as usize)));
+                placement.fill(&Rule::Topology(known.collect()));
+                placement.centers = Some(centers);
+            }
+            Strategy::Everywhere | Strategy::Meta | Strategy::Custom => return None,
+        }
+        placement.starts.push((placement.nodes.len() as u32, placement.nodes.len() as u32));
+        Some(placement)
+    }
+
+    fn fill(&mut self, rule: &Rule) {
+        let layout = Arc::clone(&self.layout);
+        let ends = pending::ends(&layout);
+        if layout.owners.tokens.is_empty() && layout.joining.is_empty() {
+            return;
+        }
+        match Pending::new(&layout, rule, &ends) {
+            Some(pending) => {
+                pending.each(&ends, |end, natural, pending| self.add(end, natural, pending));
+            }
+            None => {
+                let mut walk = Walk::new(&layout, &layout.owners, rule);
+                let mut natural = Vec::new();
+                for end in ends {
+                    natural.clear();
+                    walk.replicas(end, &mut natural);
+                    self.add(end, &natural, &[]);
+                }
+            }
+        }
+    }
+
+    fn add(&mut self, end: Token, natural: &[NodeIndex], pending: &[NodeIndex]) {
+        let start = self.nodes.len();
+        self.ends.push(end);
+        self.starts.push((start as u32, (start + natural.len()) as u32));
+        self.nodes.extend_from_slice(natural);
+        self.nodes.extend_from_slice(pending);
+    }
+
+    /// Replicas of a token.
+    #[inline]
+    pub fn at(&self, token: Token) -> Replicas<'_> {
+        let place = self.ends.partition_point(|end| *end < token);
+        self.range(if place == self.ends.len() { 0 } else { place })
+    }
+
+    fn range(&self, place: usize) -> Replicas<'_> {
+        let (Some(&(natural, pending)), Some(&(end, _))) =
+            (self.starts.get(place), self.starts.get(place + 1))
+        else {
+            return Replicas { natural: &[], pending: &[] };
+        };
+        Replicas {
+            natural: &self.nodes[natural as usize..pending as usize],
+            pending: &self.nodes[pending as usize..end as usize],
+        }
+    }
+
+    /// Ranges within which neither kind of replica changes, by their ends.
+    pub(crate) fn pieces(&self) -> impl Iterator<Item = (Token, Token, Replicas<'_>)> {
+        let last = self.ends.last().copied().unwrap_or(Token::MIN);
+        let befores = std::iter::once(last).chain(self.ends.iter().copied());
+        let ranges = befores.zip(&self.ends).enumerate();
+        ranges.map(|(place, (before, end))| (before, *end, self.range(place)))
+    }
+
+    /// Is each node for itself?
+    pub fn is_local(&self) -> bool {
+        self.is_local
+    }
+
+    /// Replicas as set: in all.
+    pub fn replication_factor(&self) -> u32 {
+        self.replicas
+    }
+
+    /// Replicas as set in a data centre; in all if the strategy does not know of data centres.
+    pub fn replication_factor_in(&self, data_center: &str) -> u32 {
+        let Some(centers) = &self.centers else { return self.replicas };
+        centers.iter().find(|c| *c.name == *data_center).map_or(0, |center| center.replicas)
+    }
+
+    fn local_quorum(&self) -> u32 {
+        let here = &self.layout.centers[usize::from(self.layout.local_center().0)];
+        quorum(self.replication_factor_in(here))
+    }
+
+    /// How many replicas a level waits for where nothing is under way (`ConsistencyLevel.blockFor`).
+    pub fn block_for(&self, level: Consistency) -> u32 {
+        match level {
+            Consistency::Any
+            | Consistency::One
+            | Consistency::LocalOne
+            | Consistency::NodeLocal => 1,
+            Consistency::Two => 2,
+            Consistency::Three => 3,
+            Consistency::Quorum | Consistency::Serial => quorum(self.replicas),
+            Consistency::All => self.replicas,
+            Consistency::LocalQuorum | Consistency::LocalSerial => self.local_quorum(),
+            Consistency::EachQuorum => match &self.centers {
+                Some(centers) => centers.iter().map(|center| quorum(center.replicas)).sum(),
+                None => quorum(self.replicas),
+            },
+        }
+    }
+
+    /// How many a write waits for: whoever is about to be a replica adds to it (`ConsistencyLevel.blockForWrite`).
+    pub fn block_for_write(&self, level: Consistency, pending: &[NodeIndex]) -> u32 {
+        let here = self.layout.local_center();
+        let more = match level {
+            Consistency::Any | Consistency::NodeLocal => 0,
+            level if level.is_local() => {
+                pending.iter().filter(|node| self.layout.place(**node).center == here).count()
+            }
+            _ => pending.len(),
+        };
+        self.block_for(level) + more as u32
+    }
+}
+
+/// More than half.
+pub(crate) fn quorum(replicas: u32) -> u32 {
+    replicas / 2 + 1
+}
