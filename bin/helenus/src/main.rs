@@ -47,6 +47,16 @@ struct Arguments {
 /// The file that says how the commit log is archived and restored, beside the configuration.
 const ARCHIVING: &str = "commitlog_archiving.properties";
 
+/// The text of a file beside the configuration, if it is there.
+fn read_beside(path: &std::path::Path, name: &str) -> Result<Option<String>, String> {
+    #[expect(clippy::disallowed_methods, reason = "no shard runs yet")]
+    let text = std::fs::read_to_string(path.with_file_name(name));
+    match text {
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
+        text => text.map(Some).map_err(|error| format!("{name}: {error}")),
+    }
+}
+
 fn configuration(arguments: &Arguments) -> Result<Config, String> {
     let mut config = match &arguments.config {
         None => Config::default(),
@@ -75,16 +85,11 @@ fn configuration(arguments: &Arguments) -> Result<Config, String> {
     let settings = settings.iter().map(String::as_str);
     config.set_all(settings).map_err(|error| error.to_string())?;
     if let Some(path) = &arguments.config {
-        // Cassandra looks for it where its yaml is
-        #[expect(clippy::disallowed_methods, reason = "no shard runs yet")]
-        let text = std::fs::read_to_string(path.with_file_name(ARCHIVING));
-        match text {
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
-            text => {
-                let text = text.map_err(|error| format!("{ARCHIVING}: {error}"))?;
-                config.commitlog_archiving = text;
-            }
-        }
+        // Cassandra looks for them where its yaml is
+        let beside = |name| read_beside(path, name);
+        config.commitlog_archiving = beside(ARCHIVING)?.unwrap_or_default();
+        config.rack_dc = beside(ring::RackDc::FILE)?;
+        config.topology = beside(ring::Topology::FILE)?;
     }
     Ok(config)
 }

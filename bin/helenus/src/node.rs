@@ -393,7 +393,7 @@ impl Node {
             self.mesh.send(shard, Message::Opened(Arc::clone(&identity)));
         }
         self.prepare_roles(&mut notes).await?;
-        let joined = self.join_ring(booted.is_known).await?;
+        let joined = self.join_ring(booted.snitch, booted.is_known).await?;
         let is_told_to_end = joined.is_none();
         let joined = joined.unwrap_or_default();
         let is_alone = joined.others == 0;

@@ -13,7 +13,7 @@ use admin::{
     TableHistograms, TableName, TableStats, Timeout, Verify,
 };
 use cluster::Identity;
-use config::{Config, Snitch, Timeouts};
+use config::{Config, Timeouts};
 use env::{Class, File, IO_WINDOW, IoKind, OpenOptions};
 use schema::{Keyspace, Strategy, TableId, TombstoneOption};
 use sstable::descriptor::{Component, NB};
@@ -287,10 +287,7 @@ impl Operator for Operations {
         let identity = self.identity()?;
         let version = Uuid(u128::from_be_bytes(self.engine().schema().version()));
         let nodes = vec![self.address()?];
-        let snitch = match self.0.config().snitch {
-            Snitch::Simple => "SimpleSnitch",
-            Snitch::GossipingPropertyFile => "GossipingPropertyFileSnitch",
-        };
+        let snitch = self.0.config().snitch.rsplit('.').next().unwrap_or_default();
         Ok(Cluster {
             name: identity.cluster_name.clone(),
             snitch: format!("org.apache.cassandra.locator.{snitch}"),

@@ -99,7 +99,11 @@ impl Node {
     }
 
     /// Becomes a part of the ring; on the first shard. Nothing, if the node is told to end before it is one.
-    pub(crate) async fn join_ring(&self, is_known: bool) -> Result<Option<Joined>, NodeError> {
+    pub(crate) async fn join_ring(
+        &self,
+        snitch: ring::Snitch,
+        is_known: bool,
+    ) -> Result<Option<Joined>, NodeError> {
         let Some(coordinator) = self.coordinator() else { return Ok(None) };
         let identity = coordinator.identity();
         let local = Address::new(identity.broadcast, identity.storage_port);
@@ -107,7 +111,7 @@ impl Node {
         let mut gossip = gossip::Config::new(local, identity.cluster_name.clone(), seeds);
         gossip.phi_threshold = self.config().phi_convict_threshold;
         gossip.ring_delay = u64::try_from(self.config().ring_delay.as_millis()).unwrap_or(u64::MAX);
-        let joining = coordinator.join_ring(gossip, is_known);
+        let joining = coordinator.join_ring(gossip, snitch, is_known);
         let joined = first(joining, self.env().terminated()).await;
         Ok(joined.transpose()?)
     }

@@ -11,7 +11,7 @@ use schema::{Schema, SchemaMutation, SchemaRows, SchemaState, SchemaTable, Table
 use storage::commitlog::Position;
 use storage::{Engine, Node, Replay, StorageError};
 use thiserror::Error;
-use types::{CqlType, Reader, Token};
+use types::{Address, CqlType, Reader, Token};
 
 use crate::batch_log::{self, TruncatedAt};
 use crate::clock_reserve::{ClockReserve, ReserveError};
@@ -40,6 +40,21 @@ pub enum BootError {
     /// The stored schema makes no sense.
     #[error("the stored schema cannot be read: {0}")]
     Schema(String),
+    /// Where the node is cannot be told.
+    #[error(transparent)]
+    Snitch(#[from] ring::SnitchError),
+    /// It is elsewhere than before.
+    #[error(
+        "Cannot start node if snitch's {what} ({now}) differs from previous {what} ({before}). Please fix the snitch configuration, or decommission and rebootstrap this node"
+    )]
+    Moved {
+        /// `data center` or `rack`.
+        what: &'static str,
+        /// As configured.
+        now: String,
+        /// In `system.local`.
+        before: String,
+    },
     /// An address that is none.
     #[error("{key}: {value} is no address")]
     Address {
@@ -57,6 +72,8 @@ const BOOTSTRAPPED: &str = "COMPLETED";
 pub struct Booted {
     /// Who it is.
     pub identity: Identity,
+    /// Who says where nodes are.
+    pub snitch: ring::Snitch,
     /// Was the node a part of a ring before, or alone?
     pub is_known: bool,
     /// Stored schema and its snapshot.
@@ -110,7 +127,8 @@ pub async fn boot(engine: &Rc<Engine>, config: &Config) -> Result<Booted, BootEr
     let mut replay = node.replay(&|table| table.id == local_id, &BTreeMap::new()).await?;
     replay.notes.extend(notes);
     let saved = internal::read_row(engine, &local, b"local").await?;
-    let identity = identity(&env, config, saved.as_ref())?;
+    let snitch = snitch(config)?;
+    let identity = identity(&env, config, &snitch, saved.as_ref())?;
     let is_known = saved.as_ref().and_then(|cells| text(cells, "bootstrapped")).as_deref()
         == Some(BOOTSTRAPPED);
     set_host_id(engine, identity.host_id).await?;
@@ -134,7 +152,7 @@ pub async fn boot(engine: &Rc<Engine>, config: &Config) -> Result<Booted, BootEr
     let state = write_system(engine, &node, state, &identity).await?;
     forget_built_indexes(engine, &node, state.schema()).await?;
     batch_log::replay(engine, &truncated_at).await?;
-    Ok(Booted { identity, is_known, state, replay, clock, clock_behind })
+    Ok(Booted { identity, snitch, is_known, state, replay, clock, clock_behind })
 }
 
 fn add(replay: &mut Replay, more: Replay) {
@@ -167,7 +185,26 @@ fn host_id(cells: &Cells) -> Option<[u8; 16]> {
     cells.get("host_id")?.values().next()?.as_slice().try_into().ok()
 }
 
-fn identity(env: &env::Env, config: &Config, saved: Option<&Cells>) -> Result<Identity, BootError> {
+fn address(key: &'static str, host: &config::Host) -> Result<std::net::IpAddr, BootError> {
+    match host {
+        config::Host::Ip(ip) => Ok(*ip),
+        config::Host::Name(name) => Err(BootError::Address { key, value: name.clone() }),
+    }
+}
+
+fn snitch(config: &Config) -> Result<ring::Snitch, BootError> {
+    let ip = address("broadcast_address", &config.broadcast_address)?;
+    let local = Address::new(ip, config.storage_port);
+    let (rack_dc, topology) = (config.rack_dc.as_deref(), config.topology.as_deref());
+    Ok(ring::Snitch::new(&config.snitch, rack_dc, topology, local)?)
+}
+
+fn identity(
+    env: &env::Env,
+    config: &Config,
+    snitch: &ring::Snitch,
+    saved: Option<&Cells>,
+) -> Result<Identity, BootError> {
     if let Some(name) = saved.and_then(|cells| text(cells, "cluster_name"))
         && name != config.cluster_name
     {
@@ -182,20 +219,28 @@ fn identity(env: &env::Env, config: &Config, saved: Option<&Cells>) -> Result<Id
         let token = |text: &Vec<u8>| std::str::from_utf8(text).ok()?.parse().ok().map(Token);
         tokens.keys().filter_map(token).collect::<BTreeSet<_>>()
     });
-    let address = |key: &'static str, host: &config::Host| match host {
-        config::Host::Ip(ip) => Ok(*ip),
-        config::Host::Name(name) => Err(BootError::Address { key, value: name.clone() }),
-    };
+    let broadcast = address("broadcast_address", &config.broadcast_address)?;
+    let local = Address::new(broadcast, config.storage_port);
+    let (data_center, rack) = snitch.place(local, true, None);
+    for (what, column, now) in
+        [("data center", "data_center", &data_center), ("rack", "rack", &rack)]
+    {
+        if let Some(before) = saved.and_then(|cells| text(cells, column))
+            && before != *now
+        {
+            return Err(BootError::Moved { what, now: now.clone(), before });
+        }
+    }
     let rpc = address("broadcast_rpc_address", &config.broadcast_rpc_address)?;
     Ok(Identity {
         host_id: host_id.unwrap_or_else(|| random_uuid(env)),
         cluster_name: config.cluster_name.clone(),
-        data_center: "datacenter1".into(),
-        rack: "rack1".into(),
+        data_center,
+        rack,
         tokens: tokens.filter(|t| !t.is_empty()).unwrap_or_else(|| choose_tokens(env, config)),
         generation: generation.max((env.unix_micros() / 1_000_000) as i32),
         listen: address("listen_address", &config.listen_address)?,
-        broadcast: address("broadcast_address", &config.broadcast_address)?,
+        broadcast,
         storage_port: config.storage_port,
         rpc: (rpc, config.native_transport.port).into(),
     })

@@ -7,10 +7,11 @@ use std::sync::Arc;
 use messaging::{Job, Messenger, Serve, Settings};
 use metrics::Registry;
 use protocol::Event;
+use ring::{Ring, Snitch};
 use types::Address;
 
 use crate::coordinator::Coordinator;
-use crate::membership::{Entry, JoinError, Joined, Membership, Nodes, PeerServer};
+use crate::membership::{Entry, JoinError, Joined, Membership, PeerServer};
 
 /// What a shard has of the ring.
 #[derive(Default)]
@@ -20,8 +21,8 @@ pub(crate) struct Peers {
     server: OnceCell<Rc<dyn Serve>>,
     /// On the first shard: this node's part in the ring.
     membership: OnceCell<Rc<Membership>>,
-    /// The other nodes.
-    nodes: RefCell<Arc<Nodes>>,
+    /// All nodes of the ring, once this one is a part of it.
+    ring: RefCell<Option<Arc<Ring>>>,
     /// Where what the operator should know goes.
     notes: OnceCell<Box<dyn Fn(String)>>,
 }
@@ -67,11 +68,12 @@ impl Coordinator {
     pub async fn join_ring(
         self: &Rc<Self>,
         config: gossip::Config,
+        snitch: Snitch,
         is_known: bool,
     ) -> Result<Joined, JoinError> {
         let Some(messenger) = self.peers.messenger.get() else { return Ok(Joined::default()) };
         let membership =
-            self.peers.membership.get_or_init(|| Membership::new(self, messenger, config));
+            self.peers.membership.get_or_init(|| Membership::new(self, messenger, config, snitch));
         membership.join(Entry { is_known, bootstraps: self.config.auto_bootstrap }).await
     }
 
@@ -80,16 +82,16 @@ impl Coordinator {
         self.peers.membership.get()
     }
 
-    /// The other nodes of the ring, as far as known.
-    pub fn nodes(&self) -> Arc<Nodes> {
-        Arc::clone(&self.peers.nodes.borrow())
+    /// The ring, once this node is a part of it.
+    pub fn ring(&self) -> Option<Arc<Ring>> {
+        self.peers.ring.borrow().clone()
     }
 
-    /// Has every shard know the nodes of the ring.
-    pub(crate) fn know_nodes(&self, nodes: &Arc<Nodes>) {
+    /// Has every shard know the ring.
+    pub(crate) fn know_ring(&self, ring: &Arc<Ring>) {
         for shard in 0..self.shards.count() {
-            let nodes = Arc::clone(nodes);
-            self.shards.send(shard, move |other| drop(other.peers.nodes.replace(nodes)));
+            let ring = Arc::clone(ring);
+            self.shards.send(shard, move |other| drop(other.peers.ring.replace(Some(ring))));
         }
     }
 

@@ -103,15 +103,6 @@ pub struct Cdc {
     pub check_interval: Duration,
 }
 
-/// `endpoint_snitch`, as far as served.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Snitch {
-    /// One datacenter, one rack.
-    Simple,
-    /// Datacenter and rack of this node from `cassandra-rackdc.properties`, of others by gossip.
-    GossipingPropertyFile,
-}
-
 /// How much of what nodes send each other may wait, in bytes (`internode_application_{send,receive}_queue_*`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct InternodeCapacity {
@@ -337,8 +328,12 @@ pub struct Config {
     pub ring_delay: Duration,
     /// What is set of connections between nodes.
     pub internode: Internode,
-    /// `endpoint_snitch`.
-    pub snitch: Snitch,
+    /// `endpoint_snitch`, with or without its package.
+    pub snitch: String,
+    /// The text of `cassandra-rackdc.properties`, if it is there.
+    pub rack_dc: Option<String>,
+    /// The text of `cassandra-topology.properties`, if it is there.
+    pub topology: Option<String>,
     /// `default_keyspace_rf`.
     pub default_keyspace_rf: u32,
     /// `dynamic_data_masking_enabled`.
@@ -615,7 +610,9 @@ impl Config {
             phi_convict_threshold: get.phi_convict_threshold()?,
             internode: get.internode(),
             ring_delay: get.duration("ring_delay"),
-            snitch: get.snitch()?,
+            snitch: get.snitch(),
+            rack_dc: None,
+            topology: None,
             default_keyspace_rf: get.count("default_keyspace_rf")?,
             dynamic_data_masking_enabled: get.bool("dynamic_data_masking_enabled"),
             broadcast_address: get

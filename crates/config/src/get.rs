@@ -8,7 +8,7 @@ use std::time::Duration;
 use crate::config::{
     Auth, AuthCache, Cdc, ClientTls, CommitFailurePolicy, CommitLogSync, Config, DiskFailurePolicy,
     FlushCompression, Host, Internode, InternodeCapacity, LogCompression, NativeTransport,
-    ReadSizes, SavedCache, SavedCaches, Snitch, Store, Timeouts,
+    ReadSizes, SavedCache, SavedCaches, Store, Timeouts,
 };
 use crate::error::{Error, Result};
 use crate::key::{Key, Value};
@@ -230,12 +230,10 @@ impl Get<'_> {
         }
     }
 
-    pub fn snitch(&self) -> Result<Snitch> {
-        let name = "endpoint_snitch";
-        match class(&self.text(name), "org.apache.cassandra.locator.") {
-            "" | "SimpleSnitch" => Ok(Snitch::Simple),
-            "GossipingPropertyFileSnitch" => Ok(Snitch::GossipingPropertyFile),
-            _ => self.not_served(name, "SimpleSnitch or GossipingPropertyFileSnitch"),
+    pub fn snitch(&self) -> String {
+        match self.text("endpoint_snitch") {
+            unset if unset.is_empty() => "SimpleSnitch".to_owned(),
+            name => name,
         }
     }
 

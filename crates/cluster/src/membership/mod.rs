@@ -18,6 +18,7 @@ use env::{Class, Env, Instant};
 use gossip::{AppState, Effect, EndpointState, Event, Gossiper, Message, Now, States};
 use internode::Verb;
 use messaging::Messenger;
+use ring::{Ring, Snitch};
 use types::{Address, Reader};
 
 pub(crate) use join::Entry;
@@ -59,6 +60,10 @@ pub struct Membership {
     saved: RefCell<Nodes>,
     /// The other nodes of the ring.
     nodes: RefCell<Nodes>,
+    /// Who says where nodes are.
+    snitch: Snitch,
+    /// All nodes of the ring, this one included.
+    ring: RefCell<Option<Arc<Ring>>>,
     /// Nodes of which something else is to be stored.
     unsaved: RefCell<BTreeSet<Address>>,
     changed: Notify,
@@ -75,6 +80,7 @@ impl Membership {
         coordinator: &Rc<Coordinator>,
         messenger: &Rc<Messenger>,
         config: gossip::Config,
+        snitch: Snitch,
     ) -> Rc<Self> {
         let env = coordinator.env.clone();
         let membership = Rc::new(Self {
@@ -85,6 +91,8 @@ impl Membership {
             shadow: RefCell::default(),
             saved: RefCell::default(),
             nodes: RefCell::default(),
+            snitch,
+            ring: RefCell::default(),
             unsaved: RefCell::default(),
             changed: Notify::new(),
             schema: Cell::default(),
@@ -208,6 +216,7 @@ impl Membership {
         if self.gossiper.borrow().is_running() && self.schema.replace(version) != version {
             let version = types::Uuid::from_bytes(version).to_string();
             self.publish(vec![(AppState::SCHEMA, version)]);
+            self.make_ring(&coordinator);
         }
     }
 
@@ -231,7 +240,13 @@ impl Membership {
             let heard = gossiper.peers().filter_map(|(address, peer)| {
                 NodeInfo::of(address, &peer.state, gossiper.is_up(address))
             });
-            heard.map(|node| (node.address, node)).collect()
+            let placed = heard.map(|mut node| {
+                let said = (node.data_center.as_str(), node.rack.as_str());
+                (node.data_center, node.rack) =
+                    self.snitch.place(node.address, false, Some(said).filter(|s| !s.0.is_empty()));
+                (node.address, node)
+            });
+            placed.collect()
         };
         {
             let gossiper = self.gossiper.borrow();
@@ -260,8 +275,45 @@ impl Membership {
                 self.changed.notify_one();
             }
         }
-        coordinator.know_nodes(&Arc::new(nodes));
+        self.make_ring(&coordinator);
         self.tell_clients(&coordinator);
+    }
+
+    /// Has every shard know who owns what, by the nodes and the strategies of the present schema.
+    fn make_ring(&self, coordinator: &Coordinator) {
+        let schema = coordinator.schema();
+        let own = self.own_node(coordinator);
+        let others = self.nodes.borrow();
+        let all = std::iter::once(own).chain(others.values().map(NodeInfo::node)).collect();
+        let before = self.ring.borrow().clone();
+        let made = match before {
+            Some(before) => before.with_nodes(all),
+            None => Ring::new(all, []),
+        };
+        let ring = match made {
+            Ok(ring) => ring,
+            Err(error) => return self.note(format!("the ring is as it was: {error}")),
+        };
+        let keyspaces = schema.keyspaces().values();
+        let strategies = keyspaces.map(|keyspace| &keyspace.replication.strategy);
+        let ring = Arc::new(ring.with_strategies(strategies));
+        *self.ring.borrow_mut() = Some(Arc::clone(&ring));
+        coordinator.know_ring(&ring);
+    }
+
+    fn own_node(&self, coordinator: &Coordinator) -> ring::Node {
+        let identity = &coordinator.identity;
+        ring::Node {
+            address: self.messenger.settings().local,
+            host_id: types::Uuid::from_bytes(identity.host_id),
+            data_center: identity.data_center.as_str().into(),
+            rack: identity.rack.as_str().into(),
+            tokens: identity.tokens.iter().copied().collect(),
+            state: ring::State::Normal,
+            is_up: true,
+            is_local: true,
+            accepts_clients: self.serves_clients.get(),
+        }
     }
 
     /// Tells clients what changed since they were last told.

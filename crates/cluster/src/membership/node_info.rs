@@ -96,6 +96,27 @@ impl NodeInfo {
         })
     }
 
+    /// As the ring sees it.
+    pub(super) fn node(&self) -> ring::Node {
+        ring::Node {
+            address: self.address,
+            host_id: Uuid::from_bytes(self.host_id),
+            data_center: self.data_center.as_str().into(),
+            rack: self.rack.as_str().into(),
+            tokens: self.tokens.clone(),
+            state: match self.life {
+                Life::Joining => ring::State::Joining,
+                Life::Normal => ring::State::Normal,
+                Life::Leaving => ring::State::Leaving,
+                // which token it is to own is only known once it does
+                Life::Moving => ring::State::Normal,
+            },
+            is_up: self.is_up,
+            is_local: false,
+            accepts_clients: self.serves_clients,
+        }
+    }
+
     /// May clients be told that it is up?
     pub fn is_usable(&self) -> bool {
         self.is_up && self.serves_clients && self.life != Life::Joining
