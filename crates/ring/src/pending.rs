@@ -1,5 +1,6 @@
 //! Who is about to be a replica (`TokenMetadata.calculatePendingRanges`): writes go there too, so that it lacks nothing once
-//! it is one. Where several things are under way, each node gets the most that it could end with.
+//! it is one. Where several things are under way, each node gets the most that it could end with: of each thing alone, as in
+//! Cassandra, and of all together, which Cassandra leaves out.
 
 use types::Token;
 
@@ -28,6 +29,8 @@ pub(crate) struct Pending<'a> {
     joined: Vec<(NodeIndex, Owners)>,
     /// That ring without the others that move and with one where it moves to; who gains by that.
     moved: Vec<(Owners, Vec<NodeIndex>)>,
+    /// The ring once all is done, if that is more than one thing.
+    settled: Option<Owners>,
 }
 
 impl<'a> Pending<'a> {
@@ -40,17 +43,19 @@ impl<'a> Pending<'a> {
         let joined = layout.joining.iter();
         let joined = joined.map(|(node, tokens)| (*node, all_left.with(*node, tokens))).collect();
         let moves = |node| layout.moving.iter().any(|(other, _)| *other == node);
-        let settled = all_left.without(moves);
+        let still = all_left.without(moves);
         let moved = layout.moving.iter().map(|(node, to)| {
-            let after = settled.with(*node, &[*to]);
+            let after = still.with(*node, &[*to]);
             let gaining = gaining(layout, rule, ends, &all_left, &after, *node);
             (after, gaining)
         });
         let moved = moved.collect();
-        Some(Self { layout, rule, all_left, joined, moved })
+        let changes = layout.joining.len() + layout.leaving.len() + layout.moving.len();
+        let settled = (changes > 1).then(|| settled(layout, &all_left));
+        Some(Self { layout, rule, all_left, joined, moved, settled })
     }
 
-    /// Appends, for each end of [`ends`], the pending replicas of its range to `found` by calling `done` after each.
+    /// Calls `each` with each end of [`ends`] and the natural and pending replicas of its range.
     pub fn each(&self, ends: &[Token], mut each: impl FnMut(Token, &[NodeIndex], &[NodeIndex])) {
         let mut now = Walk::new(self.layout, &self.layout.owners, self.rule);
         let mut left = Walk::new(self.layout, &self.all_left, self.rule);
@@ -64,6 +69,7 @@ impl<'a> Pending<'a> {
             .iter()
             .map(|(owners, gaining)| (Walk::new(self.layout, owners, self.rule), gaining))
             .collect();
+        let mut settled = self.settled.as_ref().map(|o| Walk::new(self.layout, o, self.rule));
         let (mut natural, mut pending, mut later) = (Vec::new(), Vec::new(), Vec::new());
         for &end in ends {
             natural.clear();
@@ -91,9 +97,24 @@ impl<'a> Pending<'a> {
                 walk.replicas(end, &mut later);
                 later.iter().copied().filter(|node| gaining.contains(node)).for_each(&mut add);
             }
+            if let Some(walk) = &mut settled {
+                later.clear();
+                walk.replicas(end, &mut later);
+                later.iter().copied().for_each(&mut add);
+            }
             each(end, &natural, &pending);
         }
     }
+}
+
+/// The ring once all have joined, left and moved; who was replaced is gone.
+fn settled(layout: &Layout, all_left: &Owners) -> Owners {
+    let joining = layout.joining.iter().map(|(node, tokens)| (*node, tokens.clone()));
+    let moving = layout.moving.iter().map(|(node, to)| (*node, vec![*to]));
+    let all = joining.chain(moving);
+    let settled = all.fold(all_left.clone(), |ring, (node, tokens)| ring.with(node, &tokens));
+    let owns = |node| settled.tokens.iter().any(|(_, owner)| *owner == node);
+    settled.without(|node| !owns(node))
 }
 
 /// Who becomes a replica of a range that the moving node has or will have: these get all that they gain, wherever it is.
