@@ -14,6 +14,7 @@ mod node;
 mod node_metrics;
 mod operator;
 mod peers;
+mod ring_view;
 mod saved_caches;
 mod settings;
 mod snapshots;

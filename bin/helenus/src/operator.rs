@@ -7,15 +7,15 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use admin::{
-    Answer, Cache, CacheName, ChunkCache, Cluster, CompactionStats, IoStats, Life, Liveness,
-    NewImport, NewSnapshot, NodeInfo, Operator, OperatorError, PastCompaction, Release,
-    Replication, Ring, RingNode, RunningCompaction, Scrub, SnapshotDetails, StopWhich,
-    TableHistograms, TableName, TableStats, Timeout, Verify,
+    Answer, Cache, CacheName, ChunkCache, Cluster, CompactionStats, Endpoint, IoStats, NewImport,
+    NewSnapshot, NodeInfo, Operator, OperatorError, PastCompaction, Release, Replication, Ring,
+    RunningCompaction, Scrub, SnapshotDetails, StopWhich, TableHistograms, TableName, TableStats,
+    Timeout, Verify,
 };
 use cluster::Identity;
 use config::{Config, Timeouts};
 use env::{Class, File, IO_WINDOW, IoKind, OpenOptions};
-use schema::{Keyspace, Strategy, TableId, TombstoneOption};
+use schema::{Keyspace, TableId, TombstoneOption};
 use sstable::descriptor::{Component, NB};
 use storage::shards::{HasShards, Stopping};
 use storage::{CacheKind, CacheStats, Engine, PartitionKey, StorageError};
@@ -25,20 +25,14 @@ use crate::error::NodeError;
 use crate::memory::Memory;
 use crate::node::Node;
 use crate::node_metrics::NANOS;
+use crate::ring_view::socket;
 use crate::saved_caches::saving;
 use crate::settings::io_depth;
-use crate::table_metrics::is_system;
 
-/// Cassandra's words where keyspaces cannot be compared (`StorageService.effectiveOwnership`).
-const MEANINGLESS: &str = "Non-system keyspaces don't have the same replication settings, \
-     effective ownership information is meaningless";
-const MEANINGLESS_LOCAL: &str = "Ownership values for keyspaces with LocalStrategy are meaningless";
 /// Why a threshold is not 0.
 const NO_THRESHOLD: &str = "Disabling compaction by setting min_compaction_threshold or max_compaction_threshold to 0 is \
      deprecated, set the compaction strategy option 'enabled' to 'false' instead or use the nodetool command \
      'disableautocompaction'.";
-/// The partitioner's class, as `describecluster` shows it.
-const PARTITIONER: &str = "org.apache.cassandra.dht.Murmur3Partitioner";
 /// A file of a table is named by its keyspace's directory, its table's and its own name.
 const NAMING_COMPONENTS: usize = 3;
 /// Bytes of `/proc/self/statm` that are worth reading, and the page's size it counts in.
@@ -48,17 +42,17 @@ const PAGE: u64 = 4096;
 /// The node of this process, for its operator; on the first shard.
 pub(crate) struct Operations(pub Rc<Node>);
 
-fn failed(error: impl std::fmt::Display) -> OperatorError {
+pub(crate) fn failed(error: impl std::fmt::Display) -> OperatorError {
     OperatorError::Failed(error.to_string())
 }
 
 impl Operations {
-    fn identity(&self) -> Answer<&Identity> {
+    pub(crate) fn identity(&self) -> Answer<&Identity> {
         let coordinator = self.0.coordinator().ok_or_else(|| failed(Stopping))?;
         Ok(coordinator.identity())
     }
 
-    fn engine(&self) -> &Rc<Engine> {
+    pub(crate) fn engine(&self) -> &Rc<Engine> {
         self.0.engine()
     }
 
@@ -66,13 +60,13 @@ impl Operations {
         self.engine().node().ok_or_else(|| failed(Stopping))
     }
 
-    fn address(&self) -> Answer<SocketAddr> {
+    pub(crate) fn address(&self) -> Answer<SocketAddr> {
         let identity = self.identity()?;
         Ok(SocketAddr::new(identity.broadcast, identity.storage_port))
     }
 
     /// Tables of a keyspace by name; all of them for none.
-    fn tables(&self, keyspace: &str, names: &[String]) -> Answer<Vec<TableId>> {
+    pub(crate) fn tables(&self, keyspace: &str, names: &[String]) -> Answer<Vec<TableId>> {
         let schema = self.engine().schema();
         let unknown = |what: &str| OperatorError::Failed(what.to_owned());
         let Some(of) = schema.keyspace(keyspace) else {
@@ -93,40 +87,6 @@ impl Operations {
         let schema = self.engine().schema();
         let table = schema.table(&name.keyspace, &name.table);
         table.filter(|table| !table.is_virtual()).map(|table| table.id)
-    }
-
-    /// Share of the data of a keyspace that this node, the only one, has.
-    fn owns(&self, keyspace: &Keyspace) -> Answer<f64> {
-        let center = &self.identity()?.data_center;
-        let has_any = match &keyspace.replication.strategy {
-            Strategy::Simple(count) => count.all > 0,
-            Strategy::NetworkTopology(centers) => centers.get(center).is_some_and(|c| c.all > 0),
-            _ => true,
-        };
-        Ok(if has_any { 1.0 } else { 0.0 })
-    }
-
-    /// What the node owns, and why that is not of a replication, if so.
-    fn ownership(&self, keyspace: Option<&str>) -> Answer<(f64, Option<String>)> {
-        let schema = self.engine().schema();
-        if let Some(name) = keyspace {
-            let Some(keyspace) = schema.keyspace(name).filter(|keyspace| !keyspace.is_virtual)
-            else {
-                let text = format!("The keyspace {name}, does not exist");
-                return Err(OperatorError::BadUse(text));
-            };
-            return match keyspace.replication.strategy {
-                Strategy::Local => Ok((1.0, Some(MEANINGLESS_LOCAL.to_owned()))),
-                _ => Ok((self.owns(keyspace)?, None)),
-            };
-        }
-        let all = schema.keyspaces().values();
-        let mut users = all.filter(|keyspace| !keyspace.is_virtual && !is_system(&keyspace.name));
-        let Some(first) = users.next() else { return Ok((1.0, None)) };
-        match users.all(|keyspace| keyspace.replication == first.replication) {
-            true => Ok((self.owns(first)?, None)),
-            false => Ok((1.0, Some(MEANINGLESS.to_owned()))),
-        }
     }
 
     /// Bytes of memory that the process has.
@@ -243,7 +203,7 @@ impl Operator for Operations {
         let failures = self.storage()?.stats.failures.get();
         Ok(NodeInfo {
             host_id: Uuid(u128::from_be_bytes(identity.host_id)).to_string(),
-            gossip_active: false,
+            gossip_active: self.membership().is_ok_and(|membership| membership.is_running()),
             native_transport_active: self.0.serves_clients(),
             load: engine.disk_bytes(),
             uncompressed_load: all,
@@ -284,35 +244,27 @@ impl Operator for Operations {
     }
 
     async fn cluster(&self) -> Answer<Cluster> {
-        let identity = self.identity()?;
-        let version = Uuid(u128::from_be_bytes(self.engine().schema().version()));
-        let nodes = vec![self.address()?];
-        let snitch = self.0.config().snitch.rsplit('.').next().unwrap_or_default();
-        Ok(Cluster {
-            name: identity.cluster_name.clone(),
-            snitch: format!("org.apache.cassandra.locator.{snitch}"),
-            dynamic_snitch: false,
-            partitioner: PARTITIONER.to_owned(),
-            schema_versions: vec![(version.to_string(), nodes.clone())],
-            releases: vec![(cluster::RELEASE_VERSION.to_owned(), nodes)],
-        })
+        self.cluster_facts()
     }
 
     async fn ring(&self, keyspace: Option<&str>) -> Answer<Ring> {
-        let (owns, note) = self.ownership(keyspace)?;
-        let identity = self.identity()?;
-        let node = RingNode {
-            address: self.address()?,
-            liveness: Liveness::Up,
-            life: Life::Normal,
-            load: Some(self.engine().disk_bytes()),
-            tokens: identity.tokens.iter().map(|token| token.to_string()).collect(),
-            owns: Some(owns),
-            host_id: Uuid(u128::from_be_bytes(identity.host_id)).to_string(),
-            data_center: identity.data_center.clone(),
-            rack: identity.rack.clone(),
-        };
-        Ok(Ring { nodes: vec![node], note })
+        self.ring_of(keyspace)
+    }
+
+    async fn gossip(&self) -> Answer<Vec<Endpoint>> {
+        self.endpoints_of_gossip()
+    }
+
+    async fn seeds(&self) -> Answer<Vec<SocketAddr>> {
+        Ok(self.membership()?.seeds().into_iter().map(|seed| socket(seed)).collect())
+    }
+
+    async fn endpoints(&self, table: &TableName, key: &str) -> Answer<Vec<SocketAddr>> {
+        self.replicas_of(table, key)
+    }
+
+    async fn assassinate(&self, address: &str) -> Answer<()> {
+        self.take_out(address)
     }
 
     async fn table_stats(&self) -> Answer<Vec<TableStats>> {
@@ -799,7 +751,7 @@ impl Operator for Operations {
 }
 
 /// The bytes of a partition's key from what the operator wrote: its values, with colons between them, or their digits.
-fn key_bytes(table: &schema::Table, text: &str, hex: bool) -> Answer<Vec<u8>> {
+pub(crate) fn key_bytes(table: &schema::Table, text: &str, hex: bool) -> Answer<Vec<u8>> {
     let refused = |what: String| OperatorError::BadUse(what);
     if hex {
         let digits = CqlType::Blob.parse_text(text, 0);

@@ -36,6 +36,14 @@ pub trait Operator: 'static {
     /// Unknown keyspaces are [`OperatorError::BadUse`] with Cassandra's text (`The keyspace x, does not
     /// exist`).
     async fn ring(&self, keyspace: Option<&str>) -> Answer<Ring>;
+    /// What gossip says of all nodes, this one first.
+    async fn gossip(&self) -> Answer<Vec<Endpoint>>;
+    /// The seeds but this node.
+    async fn seeds(&self) -> Answer<Vec<SocketAddr>>;
+    /// The nodes that have a partition, in the order of the replication: its key as text.
+    async fn endpoints(&self, table: &TableName, key: &str) -> Answer<Vec<SocketAddr>>;
+    /// Takes a node that is down out of the ring.
+    async fn assassinate(&self, address: &str) -> Answer<()>;
     /// Counters of all tables but virtual ones, those of a keyspace together.
     async fn table_stats(&self) -> Answer<Vec<TableStats>>;
     /// What compaction did and does.
@@ -430,6 +438,19 @@ pub struct Cluster {
     pub schema_versions: Vec<(String, Vec<SocketAddr>)>,
     /// Releases, each with the nodes that run it.
     pub releases: Vec<(String, Vec<SocketAddr>)>,
+}
+
+/// What gossip says of a node.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Endpoint {
+    /// The node.
+    pub address: SocketAddr,
+    /// Generation and version of its heartbeat.
+    pub heartbeat: (i32, i32),
+    /// Its values by name, each with its version; of tokens the version alone is shown.
+    pub values: Vec<(&'static str, i32, String)>,
+    /// How suspicious its silence is; none of this node, and of one that was never heard of.
+    pub phi: Option<f64>,
 }
 
 /// The nodes of the cluster.

@@ -4,7 +4,7 @@ use env::Env;
 
 use crate::guardrails;
 use crate::operator::{Answer, CacheName, NewSnapshot, Operator, OperatorError, TableName};
-use crate::output::{cluster, compaction, histograms, info, io, snapshots, status, tables};
+use crate::output::{cluster, compaction, gossip, histograms, info, io, snapshots, status, tables};
 use crate::verb::{Selection, TableFilter, Verb, bad_use, check_snapshot};
 
 const MICROS_PER_MILLI: i64 = 1000;
@@ -170,6 +170,22 @@ async fn text<O: Operator>(env: &Env, operator: &O, verb: Verb) -> Answer<String
             return Ok(compaction::print(&stats, human_readable, vtable));
         }
         Verb::DataPaths(names) => return data_paths(operator, names).await,
+        Verb::Assassinate { address } => operator.assassinate(&address).await?,
+        Verb::FailureDetector { print_port } => {
+            return Ok(gossip::detector(&operator.gossip().await?, print_port));
+        }
+        Verb::GetEndpoints { table, key, print_port } => {
+            let endpoints = operator.endpoints(&table, &key).await?;
+            return Ok(gossip::endpoints(&endpoints, print_port));
+        }
+        Verb::GetSeeds => return Ok(gossip::seeds(&operator.seeds().await?)),
+        Verb::GossipInfo { print_port } => {
+            return Ok(gossip::info(&operator.gossip().await?, print_port));
+        }
+        Verb::StatusGossip => {
+            let is_active = operator.node().await?.gossip_active;
+            return Ok(if is_active { "running\n" } else { "not running\n" }.to_owned());
+        }
         Verb::DescribeCluster { print_port } => {
             let facts = operator.cluster().await?;
             let ring = operator.ring(None).await?;

@@ -7,15 +7,14 @@ use std::future::Future;
 use std::pin::Pin;
 use std::rc::{Rc, Weak};
 
+use cluster::Coordinator;
 use cluster::virtual_tables::{
     BatchStats, Cache, Client, CqlStats, Endpoint, EndpointState, NodeData, RunningQuery,
     SsTableTask, ThreadPool, Views,
 };
-use cluster::{Coordinator, RELEASE_VERSION};
 use metrics::{Name, Reading, Snapshot};
 use storage::shards::{HasShards, Stopping};
 use storage::{CacheKind, CacheStats};
-use types::Uuid;
 
 pub(crate) use journal::Journal;
 
@@ -29,8 +28,6 @@ const PROPERTIES: &[(&str, &str)] = &[
     ("os.arch", if cfg!(target_arch = "x86_64") { "amd64" } else { "aarch64" }),
     ("os.name", "Linux"),
 ];
-/// Version of the internode messages that this node writes and reads files in.
-const NET_VERSION: &str = "12";
 
 /// A node, for its virtual tables; weak, because the node has the coordinator that has this.
 struct NodeViews(Weak<Node>);
@@ -292,42 +289,26 @@ fn sstable_tasks(node: &Rc<Node>) -> Vec<SsTableTask> {
     storage.running().into_iter().map(task).collect()
 }
 
-/// What this node says of itself; it has no peers to say it to.
+/// What gossip says of all nodes.
 fn gossip(node: &Rc<Node>) -> Vec<Endpoint> {
-    let Some(identity) = node.coordinator().map(|coordinator| coordinator.identity()) else {
-        return Vec::new();
+    let membership = node.coordinator().and_then(|coordinator| coordinator.membership());
+    let endpoint = |endpoint: cluster::Endpoint| {
+        let state = &endpoint.state;
+        let values = state.values.iter().map(|(kind, value)| EndpointState {
+            name: kind.name().to_lowercase(),
+            value: value.value.to_string(),
+            version: value.version,
+        });
+        Endpoint {
+            address: crate::ring_view::socket(endpoint.address),
+            hostname: endpoint.address.ip.to_string(),
+            generation: state.heartbeat.generation,
+            heartbeat: state.heartbeat.version,
+            states: values.collect(),
+        }
     };
-    let address = std::net::SocketAddr::new(identity.broadcast, identity.storage_port);
-    let token = identity.tokens.first().map(|token| token.to_string()).unwrap_or_default();
-    let uuid = |bytes: [u8; 16]| Uuid(u128::from_be_bytes(bytes)).to_string();
-    let states = [
-        ("dc", identity.data_center.clone()),
-        ("host_id", uuid(identity.host_id)),
-        ("internal_address_and_port", address.to_string()),
-        ("load", node.engine().disk_bytes().to_string()),
-        ("native_address_and_port", identity.rpc.to_string()),
-        ("net_version", NET_VERSION.to_owned()),
-        ("rack", identity.rack.clone()),
-        ("release_version", RELEASE_VERSION.to_owned()),
-        ("rpc_address", identity.rpc.ip().to_string()),
-        ("rpc_ready", node.serves_clients().to_string()),
-        ("schema", uuid(node.engine().schema().version())),
-        ("sstable_versions", "big-nb".to_owned()),
-        ("status_with_port", format!("NORMAL,{token}")),
-        ("tokens", String::new()),
-    ];
-    let states = states.into_iter().enumerate().map(|(n, (name, value))| EndpointState {
-        name,
-        value,
-        version: n as i32 + 1,
-    });
-    vec![Endpoint {
-        address,
-        hostname: identity.broadcast.to_string(),
-        generation: identity.generation,
-        heartbeat: node.env().now().since(node.started).as_secs() as i32,
-        states: states.collect(),
-    }]
+    let endpoints = membership.map(|membership| membership.endpoints()).unwrap_or_default();
+    endpoints.into_iter().map(endpoint).collect()
 }
 
 /// How often a cache is asked, and hits, a second: averaged over about a minute.

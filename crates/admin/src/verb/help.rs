@@ -6,6 +6,7 @@ use super::names::{NOT_SERVED, SERVED};
 
 /// Arguments and options of the verbs that take some.
 const USES: &[(&str, &str)] = &[
+    ("assassinate", "<ip_address>"),
     ("cleanup", "[-j <jobs>] [<keyspace> [<table>...]]"),
     (
         "clearsnapshot",
@@ -21,6 +22,7 @@ const USES: &[(&str, &str)] = &[
     ("garbagecollect", "[-g ROW | CELL] [-j <jobs>] [<keyspace> [<table>...]]"),
     ("getcompactionthreshold", "<keyspace> <table>"),
     ("getcompactionthroughput", "[-d | --precise-mib]"),
+    ("getendpoints", "<keyspace> <table> <key>"),
     ("getguardrailsconfig", "[(-c | --category) <category>] [--expand] [<guardrail>]"),
     ("getsstables", "[-hf | --hex-format] [-l | --show-levels] <keyspace> <table> <key>"),
     ("gettimeout", "<timeout_type>"),

@@ -148,6 +148,35 @@ pub enum Verb {
         vtable: bool,
     },
     /// Name, partitioner, schema versions, keyspaces.
+    /// `assassinate`.
+    Assassinate {
+        /// The node.
+        address: String,
+    },
+    /// `failuredetector`.
+    FailureDetector {
+        /// With ports.
+        print_port: bool,
+    },
+    /// `getendpoints`.
+    GetEndpoints {
+        /// The table.
+        table: TableName,
+        /// The partition's key.
+        key: String,
+        /// With ports.
+        print_port: bool,
+    },
+    /// `getseeds`.
+    GetSeeds,
+    /// `gossipinfo`.
+    GossipInfo {
+        /// With ports.
+        print_port: bool,
+    },
+    /// `statusgossip`.
+    StatusGossip,
+    /// `describecluster`.
     DescribeCluster {
         /// Addresses with ports.
         print_port: bool,
@@ -409,7 +438,28 @@ impl Verb {
                 vtable: args.flag(&["-V", "--vtable"]),
             },
             "datapaths" => compactions::data_paths(args)?,
+            "assassinate" => match args.take() {
+                Some(address) => Self::Assassinate { address },
+                None => return refused("Required parameters are missing: ip_address"),
+            },
             "describecluster" => Self::DescribeCluster { print_port },
+            "failuredetector" => Self::FailureDetector { print_port },
+            "getendpoints" => match (args.take(), args.take(), args.take()) {
+                (Some(keyspace), Some(table), Some(key)) => {
+                    Self::GetEndpoints { table: TableName { keyspace, table }, key, print_port }
+                }
+                _ => {
+                    return refused(
+                        "getendpoints requires keyspace, table and partition key arguments",
+                    );
+                }
+            },
+            "getseeds" => Self::GetSeeds,
+            "gossipinfo" => {
+                args.not_served(&["-r", "--resolve-ip"])?;
+                Self::GossipInfo { print_port }
+            }
+            "statusgossip" => Self::StatusGossip,
             "disableautocompaction" => compactions::set_auto(args, false),
             "disablebackup" => Self::DisableBackup,
             "disablebinary" => Self::DisableBinary { force: args.flag(&["-f", "--force"]) },

@@ -4,10 +4,10 @@ use std::cell::{Cell, RefCell};
 use std::time::Duration;
 
 use admin::{
-    Answer, Cache, CacheName, Cluster, CompactionStats, IoStats, Life, Liveness, NetworkCache,
-    NewImport, NewSnapshot, NodeInfo, Operator, OperatorError, PastCompaction, Release,
-    Replication, Ring, RingNode, Scrub, Setting, SnapshotDetails, StopWhich, TableHistograms,
-    TableName, TableStats, Timeout, Verify,
+    Answer, Cache, CacheName, Cluster, CompactionStats, Endpoint, IoStats, Life, Liveness,
+    NetworkCache, NewImport, NewSnapshot, NodeInfo, Operator, OperatorError, PastCompaction,
+    Release, Replication, Ring, RingNode, Scrub, Setting, SnapshotDetails, StopWhich,
+    TableHistograms, TableName, TableStats, Timeout, Verify,
 };
 
 use env::sim::{World, WorldOptions};
@@ -122,6 +122,28 @@ impl Operator for Fake {
             decommissioning: false,
             decommission_failed: false,
         })
+    }
+
+    async fn gossip(&self) -> Answer<Vec<Endpoint>> {
+        let values = vec![("STATUS", 30, "NORMAL,-19".to_owned()), ("TOKENS", 28, String::new())];
+        let [one, two] = [1, 2].map(|n| ([127, 0, 0, n], 7000).into());
+        Ok(vec![
+            Endpoint { address: one, heartbeat: (1_795_298_978, 12), values, phi: None },
+            Endpoint { address: two, heartbeat: (0, -1), values: Vec::new(), phi: Some(0.25) },
+        ])
+    }
+
+    async fn seeds(&self) -> Answer<Vec<std::net::SocketAddr>> {
+        Ok(vec![([127, 0, 0, 2], 7000).into()])
+    }
+
+    async fn endpoints(&self, table: &TableName, key: &str) -> Answer<Vec<std::net::SocketAddr>> {
+        self.note(format!("endpoints {}.{} {key}", table.keyspace, table.table))?;
+        Ok(vec![([127, 0, 0, 2], 7000).into()])
+    }
+
+    async fn assassinate(&self, address: &str) -> Answer<()> {
+        self.note(format!("assassinate {address}"))
     }
 
     async fn settings(&self) -> Answer<Vec<Setting>> {

@@ -296,7 +296,7 @@ pub struct BatchStats {
 #[derive(Clone, Debug)]
 pub struct EndpointState {
     /// Its name in lower case, as the column's.
-    pub name: &'static str,
+    pub name: String,
     /// Its value; of `tokens` only the version is shown.
     pub value: String,
     /// Its version.

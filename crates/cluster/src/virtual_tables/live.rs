@@ -139,7 +139,7 @@ pub(super) fn gossip_info(sink: &mut Sink<'_>, _: &Schema, data: &NodeData) -> O
         ];
         for (state, version) in endpoint.states.iter().zip(&versions) {
             if state.name != "tokens" {
-                values.push((state.name, Datum::Text(&state.value)));
+                values.push((&state.name, Datum::Text(&state.value)));
             }
             values.push((version, Datum::Int(state.version)));
         }

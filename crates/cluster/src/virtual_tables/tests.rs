@@ -220,7 +220,7 @@ fn gossip_and_messages_are_shown_as_by_cassandra() {
                 let version = format!("{name}_version");
                 row.get(&version)?.as_ref()?;
                 let value = row.get(*name).and_then(|_| text(row, name)).unwrap_or_default();
-                Some(EndpointState { name, value, version: int(row, &version) })
+                Some(EndpointState { name: (*name).to_owned(), value, version: int(row, &version) })
             })
             .collect(),
     };

@@ -1,0 +1,184 @@
+//! What the operator sees of the ring.
+
+use std::collections::BTreeMap;
+use std::net::SocketAddr;
+use std::rc::Rc;
+use std::sync::Arc;
+
+use admin::{Answer, Cluster, Endpoint, Life, Liveness, OperatorError, Ring, RingNode, TableName};
+use cluster::Membership;
+use schema::{Keyspace, Strategy};
+use storage::PartitionKey;
+use storage::shards::Stopping;
+use types::{Address, Uuid};
+
+use crate::operator::{Operations, failed, key_bytes};
+use crate::table_metrics::is_system;
+
+/// Cassandra's words where keyspaces cannot be compared (`StorageService.effectiveOwnership`).
+const MEANINGLESS: &str = "Non-system keyspaces don't have the same replication settings, \
+     effective ownership information is meaningless";
+const MEANINGLESS_LOCAL: &str = "Ownership values for keyspaces with LocalStrategy are meaningless";
+/// The partitioner's class, as `describecluster` shows it.
+const PARTITIONER: &str = "org.apache.cassandra.dht.Murmur3Partitioner";
+/// Under which nodes are listed that do not tell their schema.
+const UNREACHABLE: &str = "UNREACHABLE";
+
+/// An address as the operator's API has it.
+pub(crate) fn socket(address: Address) -> SocketAddr {
+    SocketAddr::new(address.ip, address.port)
+}
+
+/// The share of each node, and why that is not of a replication, if so.
+type Shares = (Vec<Option<f32>>, Option<String>);
+
+impl Operations {
+    pub(crate) fn membership(&self) -> Answer<&Rc<Membership>> {
+        let coordinator = self.0.coordinator();
+        coordinator.and_then(|it| it.membership()).ok_or_else(|| failed(Stopping))
+    }
+
+    fn known_ring(&self) -> Answer<Arc<ring::Ring>> {
+        let ring = self.0.coordinator().and_then(|it| it.ring());
+        ring.ok_or_else(|| failed("the node is not a part of the ring yet"))
+    }
+
+    /// What each node owns under the replication of a keyspace; of any, if there is none.
+    fn shares(&self, ring: &ring::Ring, keyspace: Option<&str>) -> Answer<Shares> {
+        let schema = self.engine().schema();
+        let of = |keyspace: &Keyspace| {
+            let placement = ring.placement(&keyspace.replication.strategy);
+            placement.map_or_else(|| ring.ownership(), |placement| placement.effective_ownership())
+        };
+        if let Some(name) = keyspace {
+            let Some(keyspace) = schema.keyspace(name).filter(|keyspace| !keyspace.is_virtual)
+            else {
+                let text = format!("The keyspace {name}, does not exist");
+                return Err(OperatorError::BadUse(text));
+            };
+            return Ok(match keyspace.replication.strategy {
+                Strategy::Local => (ring.ownership(), Some(MEANINGLESS_LOCAL.to_owned())),
+                _ => (of(keyspace), None),
+            });
+        }
+        let all = schema.keyspaces().values();
+        let mut users = all.filter(|keyspace| !keyspace.is_virtual && !is_system(&keyspace.name));
+        let Some(first) = users.next() else {
+            // Cassandra takes a keyspace of its own that is replicated
+            let own = schema.keyspace("system_traces");
+            return Ok((own.map_or_else(|| ring.ownership(), |own| of(own)), None));
+        };
+        Ok(match users.all(|keyspace| keyspace.replication == first.replication) {
+            true => (of(first), None),
+            false => (ring.ownership(), Some(MEANINGLESS.to_owned())),
+        })
+    }
+
+    /// The nodes, and what each owns.
+    pub(crate) fn ring_of(&self, keyspace: Option<&str>) -> Answer<Ring> {
+        let ring = self.known_ring()?;
+        let (shares, note) = self.shares(&ring, keyspace)?;
+        let others = self.membership()?.nodes();
+        let node = |(node, owns): (&ring::Node, Option<f32>)| {
+            let load = match node.is_local {
+                true => Some(self.engine().disk_bytes()),
+                false => others.get(&node.address).and_then(|node| node.load).map(|n| n as u64),
+            };
+            RingNode {
+                address: socket(node.address),
+                liveness: if node.is_up { Liveness::Up } else { Liveness::Down },
+                life: match node.state {
+                    ring::State::Normal => Life::Normal,
+                    ring::State::Joining | ring::State::Replacing(_) => Life::Joining,
+                    ring::State::Leaving => Life::Leaving,
+                    ring::State::Moving(_) => Life::Moving,
+                },
+                load,
+                tokens: node.tokens.iter().map(|token| token.to_string()).collect(),
+                owns: owns.map(f64::from),
+                host_id: node.host_id.to_string(),
+                data_center: node.data_center.to_string(),
+                rack: node.rack.to_string(),
+            }
+        };
+        let shares = shares.into_iter().chain(std::iter::repeat(None));
+        Ok(Ring { nodes: ring.nodes().iter().zip(shares).map(node).collect(), note })
+    }
+
+    /// The cluster's name, and the schemas and releases of its nodes.
+    pub(crate) fn cluster_facts(&self) -> Answer<Cluster> {
+        let identity = self.identity()?;
+        let own = self.address()?;
+        let version = |bytes: [u8; 16]| Uuid::from_bytes(bytes).to_string();
+        let mut schemas: BTreeMap<String, Vec<SocketAddr>> = BTreeMap::new();
+        let mut releases: BTreeMap<String, Vec<SocketAddr>> = BTreeMap::new();
+        schemas.entry(version(self.engine().schema().version())).or_default().push(own);
+        releases.entry(cluster::RELEASE_VERSION.to_owned()).or_default().push(own);
+        for node in self.membership().map(|it| it.nodes()).unwrap_or_default().values() {
+            let address = socket(node.address);
+            let schema = node.schema.filter(|_| node.is_up).map_or(UNREACHABLE.to_owned(), version);
+            schemas.entry(schema).or_default().push(address);
+            releases.entry(node.release.clone()).or_default().push(address);
+        }
+        let snitch = self.0.config().snitch.rsplit('.').next().unwrap_or_default();
+        Ok(Cluster {
+            name: identity.cluster_name.clone(),
+            snitch: format!("org.apache.cassandra.locator.{snitch}"),
+            dynamic_snitch: false,
+            partitioner: PARTITIONER.to_owned(),
+            schema_versions: schemas.into_iter().collect(),
+            releases: releases.into_iter().collect(),
+        })
+    }
+
+    /// What gossip says of all nodes.
+    pub(crate) fn endpoints_of_gossip(&self) -> Answer<Vec<Endpoint>> {
+        let endpoint = |endpoint: cluster::Endpoint| {
+            let state = endpoint.state;
+            let values = state.values.iter();
+            Endpoint {
+                address: socket(endpoint.address),
+                heartbeat: (state.heartbeat.generation, state.heartbeat.version),
+                values: values.map(|(k, v)| (k.name(), v.version, v.value.to_string())).collect(),
+                phi: endpoint.phi,
+            }
+        };
+        Ok(self.membership()?.endpoints().into_iter().map(endpoint).collect())
+    }
+
+    /// The nodes that have a partition.
+    pub(crate) fn replicas_of(&self, name: &TableName, key: &str) -> Answer<Vec<SocketAddr>> {
+        let schema = self.engine().schema();
+        let [id] = self.tables(&name.keyspace, std::slice::from_ref(&name.table))?[..] else {
+            return Ok(Vec::new());
+        };
+        let (Some(table), Some(keyspace)) =
+            (schema.table_by_id(&id), schema.keyspace(&name.keyspace))
+        else {
+            return Ok(Vec::new());
+        };
+        let key = key_bytes(table, key, false)?;
+        let token = PartitionKey::new(key.as_slice()).token;
+        let ring = self.known_ring()?;
+        let Some(placement) = ring.placement(&keyspace.replication.strategy) else {
+            return Ok(vec![self.address()?]);
+        };
+        let replicas = placement.at(token).natural.iter();
+        Ok(replicas.map(|node| socket(ring.node(*node).address)).collect())
+    }
+
+    /// Takes a node that is down out of the ring.
+    pub(crate) fn take_out(&self, address: &str) -> Answer<()> {
+        let unknown = || OperatorError::BadUse(format!("{address} is no address"));
+        let port = self.identity()?.storage_port;
+        let node = match address.trim_start_matches('/').parse::<SocketAddr>() {
+            Ok(address) => Address::new(address.ip(), address.port()),
+            Err(_) => {
+                let ip = address.trim_start_matches('/').parse::<std::net::IpAddr>();
+                Address::new(ip.map_err(|_| unknown())?, port)
+            }
+        };
+        self.membership()?.assassinate(node);
+        Ok(())
+    }
+}
