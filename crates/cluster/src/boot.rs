@@ -7,7 +7,9 @@ use std::time::Duration;
 
 use config::Config;
 use rows::{Deletion, Mutation, PartitionUpdate, RowBuilder, UpdateBuilder};
-use schema::{Schema, SchemaMutation, SchemaRows, SchemaState, SchemaTable, Table, TableId};
+use schema::{
+    Release, Schema, SchemaMutation, SchemaRows, SchemaState, SchemaTable, Table, TableId,
+};
 use storage::commitlog::Position;
 use storage::{Engine, Node, Replay, StorageError};
 use thiserror::Error;
@@ -112,7 +114,7 @@ pub async fn boot(engine: &Rc<Engine>, config: &Config) -> Result<Booted, BootEr
     let in_system = |table: &Table| matches!(table.keyspace.as_str(), "system" | "system_schema");
     let system = move |table: &Table| in_system(table) && table.id != local_id;
     add(&mut replay, node.replay(&system, &truncated).await?);
-    let state = load_schema(engine, &first).await?;
+    let state = load_schema(engine, &first, identity.release).await?;
     node.set_schema(state.schema()).await?;
     let others: Vec<Arc<Table>> = state
         .schema()
@@ -183,6 +185,7 @@ fn identity(env: &env::Env, config: &Config, saved: Option<&Cells>) -> Result<Id
     Ok(Identity {
         host_id: host_id.unwrap_or_else(|| random_uuid(env)),
         cluster_name: config.cluster_name.clone(),
+        release: Release::parse(RELEASE_VERSION).unwrap_or_default(),
         data_center: "datacenter1".into(),
         rack: "rack1".into(),
         tokens: tokens.filter(|t| !t.is_empty()).unwrap_or_else(|| choose_tokens(env, config)),
@@ -242,7 +245,11 @@ pub fn truncation_record(position: Position, unix_millis: i64) -> Vec<u8> {
     record
 }
 
-async fn load_schema(engine: &Rc<Engine>, first: &Arc<Schema>) -> Result<SchemaState, BootError> {
+async fn load_schema(
+    engine: &Rc<Engine>,
+    first: &Arc<Schema>,
+    release: Release,
+) -> Result<SchemaState, BootError> {
     let mut rows = SchemaRows::new();
     let stored = first.keyspace("system_schema").into_iter().flat_map(|ks| ks.tables.values());
     for table in stored.filter(|table| SchemaTable::by_id(&table.id).is_some()) {
@@ -254,7 +261,8 @@ async fn load_schema(engine: &Rc<Engine>, first: &Arc<Schema>) -> Result<SchemaS
     }
     let local = schema::system::local_keyspaces().into_iter();
     let local = local.chain(schema::system::virtual_keyspaces());
-    SchemaState::new(rows, local).map_err(|e| BootError::Schema(e.to_string()))
+    let now = engine.env().unix_micros() / 1_000_000;
+    SchemaState::new(rows, local, release, now).map_err(|e| BootError::Schema(e.to_string()))
 }
 
 /// Writes what every start writes: the description of the system's own tables, the replicated system keyspaces
@@ -268,11 +276,12 @@ async fn write_system(
     let timestamp = engine.env().unique_micros();
     let now = timestamp / 1_000_000;
     let mut mutations = schema::system::local_mutations(timestamp, now);
-    let replicated = schema::system::replicated_mutations(now);
+    let replicated = schema::system::replicated_mutations(identity.release, now);
     let missing = |m: &&SchemaMutation| state.schema().keyspace(&m.keyspace).is_none();
     let missing: Vec<SchemaMutation> = replicated.iter().filter(missing).cloned().collect();
     if !missing.is_empty() {
-        state.merge(&missing);
+        let merged = state.merge(&missing, now);
+        merged.map_err(|error| BootError::Schema(error.to_string()))?;
         node.set_schema(state.schema()).await?;
         mutations.extend(missing);
     }

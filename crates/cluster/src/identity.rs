@@ -21,6 +21,8 @@ pub struct Identity {
     pub host_id: [u8; 16],
     /// `cluster_name`.
     pub cluster_name: String,
+    /// The ring's release, by which its nodes agree on a schema.
+    pub release: schema::Release,
     /// Its data center.
     pub data_center: String,
     /// Its rack.
