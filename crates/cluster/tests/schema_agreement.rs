@@ -476,13 +476,8 @@ fn rings_come_to_one_schema() {
 
 #[test]
 fn planted_bugs_are_found() {
-    let bugs = [
-        Bug::Restamped,
-        Bug::NoTicks,
-        Bug::MergeIsNotSaid,
-        Bug::NotDurable,
-        Bug::NoTombstones,
-    ];
+    let bugs =
+        [Bug::Restamped, Bug::NoTicks, Bug::MergeIsNotSaid, Bug::NotDurable, Bug::NoTombstones];
     for bug in bugs {
         let is_found = |seed| {
             let run = std::panic::AssertUnwindSafe(|| World::new(seed, bug).run().is_err());
