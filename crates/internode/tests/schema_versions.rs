@@ -1,12 +1,15 @@
 //! Families of statements that live nodes of Cassandra executed (`conformance/schema`): from what they answer to
 //! SCHEMA_PULL comes the schema version that they say, after every statement, and all of it is sent on as it came.
 
+use std::collections::BTreeSet;
 use std::io::Read;
 
 use internode::payload::{read_schema, write_schema};
 use rows::Mutation;
 use rows::codec::{MutationDecoder, MutationEncoder};
-use schema::{Release, Schema, SchemaMutation, SchemaRows, SchemaState, TableId, system};
+use schema::{
+    Reason, Release, Schema, SchemaMutation, SchemaRows, SchemaState, TableId, system, unserved,
+};
 use serde_json::Value;
 use types::Reader;
 
@@ -56,7 +59,7 @@ fn versions_agree(release: Release, recorded: &[u8], statements: usize) {
     let lines = lines(recorded);
     let now = lines[0]["at"].as_i64().unwrap();
     let mut state = SchemaState::new(SchemaRows::new(), [], release, now).unwrap();
-    let mut seen = 0;
+    let (mut seen, mut reasons) = (0, BTreeSet::new());
     for line in &lines {
         let (cql, version) = (&line["cql"], line["version"].as_str().unwrap());
         let at = line["at"].as_i64().unwrap();
@@ -79,8 +82,19 @@ fn versions_agree(release: Release, recorded: &[u8], statements: usize) {
         // nothing is new the second time
         assert!(joined.merge(&merged.mutations, at).unwrap().mutations.is_empty());
         seen += 1;
+        // what is not served is in the rows nevertheless
+        let unserved = unserved(state.schema());
+        reasons.extend(unserved.iter().map(|unserved| unserved.reason.to_string()));
+        let views = state.schema().keyspaces().values().flat_map(|of| of.views.values());
+        for view in views {
+            let refused = state.schema().refuses_writes(&view.base_table_id);
+            assert!(matches!(refused, Some(Reason::BaseOfView | Reason::Trigger)), "{cql}");
+        }
     }
     assert!(seen > statements, "{seen}");
+    for reason in [Reason::View, Reason::Trigger, Reason::Function, Reason::CompactStorage] {
+        assert!(reasons.contains(&reason.to_string()), "{reason:?} in {reasons:?}");
+    }
 }
 
 #[test]
