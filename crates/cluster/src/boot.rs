@@ -17,9 +17,7 @@ use types::{CqlType, Reader, Token};
 
 use crate::batch_log::{self, TruncatedAt};
 use crate::clock_reserve::{ClockReserve, ReserveError};
-use crate::identity::{
-    CQL_VERSION, Identity, NATIVE_PROTOCOL_VERSION, PARTITIONER, RELEASE_VERSION,
-};
+use crate::identity::{CQL_VERSION, Identity, NATIVE_PROTOCOL_VERSION, PARTITIONER};
 use crate::internal::{self, Cells, Internal, Times};
 
 /// Why a node does not start. One line each.
@@ -42,6 +40,9 @@ pub enum BootError {
     /// The stored schema makes no sense.
     #[error("the stored schema cannot be read: {0}")]
     Schema(String),
+    /// A ring that is not spoken to.
+    #[error("release_version: {0} is not served: only those of 5.0 and 4.1 are")]
+    Release(String),
     /// An address that is none.
     #[error("{key}: {value} is no address")]
     Address {
@@ -169,6 +170,9 @@ fn identity(env: &env::Env, config: &Config, saved: Option<&Cells>) -> Result<Id
         let configured = config.cluster_name.clone();
         return Err(BootError::ClusterName { saved: name, configured });
     }
+    let release_version = &config.release_version;
+    let release = Release::parse(release_version);
+    let release = release.ok_or_else(|| BootError::Release(release_version.clone()))?;
     let value = |column: &str| saved?.get(column)?.values().next();
     let host_id = saved.and_then(host_id);
     let generation = value("gossip_generation").and_then(|bytes| bytes.as_slice().try_into().ok());
@@ -185,7 +189,8 @@ fn identity(env: &env::Env, config: &Config, saved: Option<&Cells>) -> Result<Id
     Ok(Identity {
         host_id: host_id.unwrap_or_else(|| random_uuid(env)),
         cluster_name: config.cluster_name.clone(),
-        release: Release::parse(RELEASE_VERSION).unwrap_or_default(),
+        release_version: config.release_version.clone(),
+        release,
         data_center: "datacenter1".into(),
         rack: "rack1".into(),
         tokens: tokens.filter(|t| !t.is_empty()).unwrap_or_else(|| choose_tokens(env, config)),
@@ -371,7 +376,7 @@ async fn write_local(
         ("native_protocol_version", text(NATIVE_PROTOCOL_VERSION)),
         ("partitioner", text(PARTITIONER)),
         ("rack", text(&identity.rack)),
-        ("release_version", text(RELEASE_VERSION)),
+        ("release_version", text(&identity.release_version)),
         ("rpc_address", inet(identity.rpc.ip())),
         ("rpc_port", int(identity.rpc.port().into())),
         ("schema_version", Internal::Value(state.schema().version().to_vec())),

@@ -10,7 +10,11 @@ use schema::{
 use types::CqlType;
 
 fn table(name: &str, id: u8) -> TableBuilder {
-    Table::builder("Ks", name, TableId([id; 16])).column("k", CqlType::Int, ColumnKind::PartitionKey)
+    Table::builder("Ks", name, TableId([id; 16])).column(
+        "k",
+        CqlType::Int,
+        ColumnKind::PartitionKey,
+    )
 }
 
 fn custom() -> CqlType {

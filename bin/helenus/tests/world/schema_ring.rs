@@ -26,8 +26,13 @@ struct Site {
 
 impl Site {
     fn new(seed: u64, shards: usize) -> Self {
+        Self::of_release(seed, shards, "5.0.9")
+    }
+
+    fn of_release(seed: u64, shards: usize, release: &str) -> Self {
         let world = World::new(seed, WorldOptions::default());
         let mut config = config();
+        config.set(&format!("release_version={release}")).unwrap();
         // what is not synced is lost by a power cut: a schema is, in this mode too
         let minute = Duration::from_secs(60);
         config.commitlog_sync = CommitLogSync::Periodic { period: minute, lag_block: minute };
@@ -244,4 +249,31 @@ fn a_power_cut_leaves_a_schema_of_before_or_after_and_the_rest_is_asked_for_agai
         there.run(&["INSERT INTO t.a (k, v) VALUES (1, 1)"]);
     }
     assert!(ends.iter().all(|count| *count > 0), "the ends were {ends:?}");
+}
+
+#[test]
+fn a_node_of_a_ring_of_4_1_asks_for_nothing_that_it_does_not_know() {
+    let site = Site::of_release(1, 1, "4.1.10");
+    // that of a Cassandra 4.1.10 that is alone and new
+    assert_eq!(TableId(site.version()).to_string(), "54e17321-3f2e-37ca-9b08-d91ba7bdd369");
+    let said = &site.run(&["SELECT release_version FROM system.local"])[0].1;
+    assert_eq!(said[4..], *b"4.1.10");
+    site.run(&[KEYSPACE, "CREATE TABLE t.a (k int PRIMARY KEY, v text)"]);
+    let version = site.version();
+    for statement in [
+        "CREATE TABLE t.b (k int PRIMARY KEY, v vector<float, 2>)",
+        "ALTER TABLE t.a WITH allow_auto_snapshot = false",
+        "ALTER TABLE t.a WITH compaction = {'class': 'UnifiedCompactionStrategy'}",
+    ] {
+        let error = told(&site.world, &site.serving, async move |client| {
+            client.try_run(statement).await.err().unwrap().message
+        });
+        assert!(error.contains("is not known to Cassandra 4.1"), "{error}");
+    }
+    assert_eq!(site.version(), version);
+    let knows_masks = |sent: &Mutation| {
+        let read = SchemaMutation::from_mutation(sent).unwrap();
+        read.updates.contains_key(&schema::SchemaTable::ColumnMasks)
+    };
+    assert!(!site.sent().iter().any(knows_masks));
 }
