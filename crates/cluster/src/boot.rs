@@ -7,7 +7,9 @@ use std::time::Duration;
 
 use config::Config;
 use rows::{Deletion, Mutation, PartitionUpdate, RowBuilder, UpdateBuilder};
-use schema::{Schema, SchemaMutation, SchemaRows, SchemaState, SchemaTable, Table, TableId};
+use schema::{
+    Release, Schema, SchemaMutation, SchemaRows, SchemaState, SchemaTable, Table, TableId,
+};
 use storage::commitlog::Position;
 use storage::{Engine, Node, Replay, StorageError};
 use thiserror::Error;
@@ -15,9 +17,7 @@ use types::{Address, CqlType, Reader, Token};
 
 use crate::batch_log::{self, TruncatedAt};
 use crate::clock_reserve::{ClockReserve, ReserveError};
-use crate::identity::{
-    CQL_VERSION, Identity, NATIVE_PROTOCOL_VERSION, PARTITIONER, RELEASE_VERSION,
-};
+use crate::identity::{CQL_VERSION, Identity, NATIVE_PROTOCOL_VERSION, PARTITIONER};
 use crate::internal::{self, Cells, Internal, Times};
 
 /// Why a node does not start. One line each.
@@ -55,6 +55,9 @@ pub enum BootError {
         /// In `system.local`.
         before: String,
     },
+    /// A ring that is not spoken to.
+    #[error("release_version: {0} is not served: only those of 5.0 and 4.1 are")]
+    Release(String),
     /// An address that is none.
     #[error("{key}: {value} is no address")]
     Address {
@@ -137,7 +140,7 @@ pub async fn boot(engine: &Rc<Engine>, config: &Config) -> Result<Booted, BootEr
     let in_system = |table: &Table| matches!(table.keyspace.as_str(), "system" | "system_schema");
     let system = move |table: &Table| in_system(table) && table.id != local_id;
     add(&mut replay, node.replay(&system, &truncated).await?);
-    let state = load_schema(engine, &first).await?;
+    let state = load_schema(engine, &first, identity.release).await?;
     node.set_schema(state.schema()).await?;
     let others: Vec<Arc<Table>> = state
         .schema()
@@ -211,6 +214,9 @@ fn identity(
         let configured = config.cluster_name.clone();
         return Err(BootError::ClusterName { saved: name, configured });
     }
+    let release_version = &config.release_version;
+    let release = Release::parse(release_version);
+    let release = release.ok_or_else(|| BootError::Release(release_version.clone()))?;
     let value = |column: &str| saved?.get(column)?.values().next();
     let host_id = saved.and_then(host_id);
     let generation = value("gossip_generation").and_then(|bytes| bytes.as_slice().try_into().ok());
@@ -235,6 +241,8 @@ fn identity(
     Ok(Identity {
         host_id: host_id.unwrap_or_else(|| random_uuid(env)),
         cluster_name: config.cluster_name.clone(),
+        release_version: config.release_version.clone(),
+        release,
         data_center,
         rack,
         tokens: tokens.filter(|t| !t.is_empty()).unwrap_or_else(|| choose_tokens(env, config)),
@@ -294,7 +302,11 @@ pub fn truncation_record(position: Position, unix_millis: i64) -> Vec<u8> {
     record
 }
 
-async fn load_schema(engine: &Rc<Engine>, first: &Arc<Schema>) -> Result<SchemaState, BootError> {
+async fn load_schema(
+    engine: &Rc<Engine>,
+    first: &Arc<Schema>,
+    release: Release,
+) -> Result<SchemaState, BootError> {
     let mut rows = SchemaRows::new();
     let stored = first.keyspace("system_schema").into_iter().flat_map(|ks| ks.tables.values());
     for table in stored.filter(|table| SchemaTable::by_id(&table.id).is_some()) {
@@ -306,7 +318,8 @@ async fn load_schema(engine: &Rc<Engine>, first: &Arc<Schema>) -> Result<SchemaS
     }
     let local = schema::system::local_keyspaces().into_iter();
     let local = local.chain(schema::system::virtual_keyspaces());
-    SchemaState::new(rows, local).map_err(|e| BootError::Schema(e.to_string()))
+    let now = engine.env().unix_micros() / 1_000_000;
+    SchemaState::new(rows, local, release, now).map_err(|e| BootError::Schema(e.to_string()))
 }
 
 /// Writes what every start writes: the description of the system's own tables, the replicated system keyspaces
@@ -320,11 +333,12 @@ async fn write_system(
     let timestamp = engine.env().unique_micros();
     let now = timestamp / 1_000_000;
     let mut mutations = schema::system::local_mutations(timestamp, now);
-    let replicated = schema::system::replicated_mutations(now);
+    let replicated = schema::system::replicated_mutations(identity.release, now);
     let missing = |m: &&SchemaMutation| state.schema().keyspace(&m.keyspace).is_none();
     let missing: Vec<SchemaMutation> = replicated.iter().filter(missing).cloned().collect();
     if !missing.is_empty() {
-        state.merge(&missing);
+        let merged = state.merge(&missing, now);
+        merged.map_err(|error| BootError::Schema(error.to_string()))?;
         node.set_schema(state.schema()).await?;
         mutations.extend(missing);
     }
@@ -413,7 +427,7 @@ async fn write_local(
         ("native_protocol_version", text(NATIVE_PROTOCOL_VERSION)),
         ("partitioner", text(PARTITIONER)),
         ("rack", text(&identity.rack)),
-        ("release_version", text(RELEASE_VERSION)),
+        ("release_version", text(&identity.release_version)),
         ("rpc_address", inet(identity.rpc.ip())),
         ("rpc_port", int(identity.rpc.port().into())),
         ("schema_version", Internal::Value(state.schema().version().to_vec())),

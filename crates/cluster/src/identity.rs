@@ -5,7 +5,7 @@ use std::net::{IpAddr, SocketAddr};
 
 use types::Token;
 
-/// The release whose answers these are: drivers switch features by it.
+/// The release whose answers these are. Drivers switch features by what the node says, which is the ring's release.
 pub const RELEASE_VERSION: &str = "5.0.9";
 /// Of CQL.
 pub const CQL_VERSION: &str = "3.4.7";
@@ -21,6 +21,10 @@ pub struct Identity {
     pub host_id: [u8; 16],
     /// `cluster_name`.
     pub cluster_name: String,
+    /// The release that it says it is: the ring's.
+    pub release_version: String,
+    /// That release, by which the nodes agree on a schema.
+    pub release: schema::Release,
     /// Its data center.
     pub data_center: String,
     /// Its rack.

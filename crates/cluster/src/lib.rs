@@ -27,6 +27,7 @@ mod request_metrics;
 mod saved_caches;
 mod scanned;
 mod schema_owner;
+pub mod schema_ring;
 mod tracing;
 mod turns;
 mod values;

@@ -1,7 +1,7 @@
 //! Changes of the schema: one owner applies them, one at a time, and every shard has a change before its client is
 //! told (decision 12).
 
-use std::cell::RefCell;
+use std::cell::{OnceCell, RefCell};
 use std::collections::BTreeSet;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -22,17 +22,20 @@ use crate::answer::{Answer, Outcome, cql_error, invalid};
 use crate::boot::{BootError, truncation_record, write_schema_mutation, write_schema_version};
 use crate::coordinator::{Coordinator, STATEMENT};
 use crate::internal::{self, Internal, Times};
+use crate::schema_ring::{Origin, Watcher};
 
 /// Who changes the schema; lives on the first shard.
 pub struct SchemaOwner {
-    state: RefCell<SchemaState>,
-    turn: Semaphore,
+    pub(crate) state: RefCell<SchemaState>,
+    pub(crate) turn: Semaphore,
+    /// Who is told of changes.
+    pub(crate) watcher: OnceCell<Watcher>,
 }
 
 impl SchemaOwner {
     /// From the state that a start loaded.
     pub fn new(state: SchemaState) -> Self {
-        Self { state: RefCell::new(state), turn: Semaphore::new(1) }
+        Self { state: RefCell::new(state), turn: Semaphore::new(1), watcher: OnceCell::new() }
     }
 }
 
@@ -138,6 +141,9 @@ impl Coordinator {
         if let Some(guard) = guard {
             guard.asked(&mut change, &before).map_err(cql_error)?;
         }
+        // A change that is older than what it changes, by the clock of another node, would be none.
+        let newest = owner.state.borrow().rows().newest(&change.keyspace);
+        let timestamp = newest.map_or(timestamp, |newest| timestamp.max(newest.saturating_add(1)));
         let id = TableId(self.time_uuid());
         // The change is tried on a copy: until it is durable, it has not happened.
         let mut state = owner.state.borrow().clone();
@@ -148,29 +154,43 @@ impl Coordinator {
         if applied.mutations.is_empty() {
             return Ok((None, applied.warnings));
         }
+        self.install(owner, state, &applied.mutations, &applied.events).await?;
+        owner.tell(Origin::Here, &applied.mutations, self.config.cdc.is_some());
+        Ok((applied.event.as_ref().map(change_of), applied.warnings))
+    }
+
+    /// Makes a changed state the schema of the node: its rows durable first, then every shard under the new epoch, then
+    /// what went with the change and who is told of it. The turn is held.
+    pub(crate) async fn install(
+        self: &Rc<Self>,
+        owner: &SchemaOwner,
+        state: SchemaState,
+        mutations: &[SchemaMutation],
+        events: &[SchemaEvent],
+    ) -> Result<(), ErrorResponse> {
         let failed = |error: BootError| server_error(error);
-        for mutation in &applied.mutations {
-            write_schema_mutation(&self.engine, state.schema(), mutation).await.map_err(failed)?;
+        let (before, after) = (self.schema(), Arc::clone(state.schema()));
+        for mutation in mutations {
+            write_schema_mutation(&self.engine, &after, mutation).await.map_err(failed)?;
         }
         // In periodic mode too: Cassandra flushes its schema at every change. What a dropped table has goes right
         // after, in the log and on the disk; nothing of it may be gone while the table is not.
         let keyspaces: BTreeSet<&str> =
-            applied.mutations.iter().map(|mutation| mutation.keyspace.as_str()).collect();
+            mutations.iter().map(|mutation| mutation.keyspace.as_str()).collect();
         for keyspace in keyspaces {
             let synced = internal::sync_owner(&self.engine, keyspace.as_bytes()).await;
             synced.map_err(server_error)?;
         }
-        let after = Arc::clone(state.schema());
         let node = self.engine.node().ok_or_else(|| server_error("the node is stopping"))?;
         node.set_schema(&after).await.map_err(server_error)?;
         *owner.state.borrow_mut() = state;
         write_schema_version(&self.engine, &after).await.map_err(failed)?;
-        self.flush_schema(node, &after, &applied.mutations);
+        self.flush_schema(node, &after, mutations);
         self.drop_tables(&before, &after).await;
-        for event in &applied.events {
+        for event in events {
             self.tell_all_clients(&Event::Schema(change_of(event)));
         }
-        Ok((applied.event.as_ref().map(change_of), applied.warnings))
+        Ok(())
     }
 
     /// Has what changed in `system_schema` written to SSTables soon. The log has it already; but a Cassandra that is

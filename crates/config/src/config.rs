@@ -431,6 +431,8 @@ pub struct Config {
 
     /// `shards`; `None`: one a core.
     pub shards: Option<u32>,
+    /// `release_version`: the ring's.
+    pub release_version: String,
     /// `memory_budget`, in bytes; see [`Self::memory`].
     pub memory_budget: Option<u64>,
     /// `io_depth`.
@@ -662,6 +664,7 @@ impl Config {
             prepared_statements_cache_size: get.prepared_cache()?,
             shards: get.some_count("shards")?,
             io_depth: get.count("io_depth")?,
+            release_version: get.text("release_version"),
             memory_budget: get.some_base("memory_budget"),
             metrics_address: get.host("metrics_address")?,
             metrics_port: get.port("metrics_port"),

@@ -127,6 +127,7 @@ fn shows_nothing_that_cassandra_does_not_but_our_own() {
             "metrics_port",
             "native_transport_port_shard_aware",
             "open_without_authentication",
+            "release_version",
             "ring_delay",
             "role_password_update_min_interval",
             "shard_aware",

@@ -9,9 +9,9 @@ use cql::describe::{Cluster, Describe, DescribeContext};
 use cql::permission::Need;
 use cql::{CqlError, ParseError, Plan, Prepared, parse, prepare};
 use schema::{
-    ChangeKind, ChangeOptions, ColumnKind, Keyspace, Replication, Schema, SchemaCell, SchemaEvent,
-    SchemaMutation, SchemaRow, SchemaRows, SchemaState, SchemaTable, Table, TableId, TableKind,
-    Target,
+    ChangeKind, ChangeOptions, ColumnKind, Keyspace, Release, Replication, Schema, SchemaCell,
+    SchemaEvent, SchemaMutation, SchemaRow, SchemaRows, SchemaState, SchemaTable, Table, TableId,
+    TableKind, Target,
 };
 use serde_json::{Value, json};
 use types::CqlType;
@@ -44,10 +44,13 @@ fn clustering(table: SchemaTable) -> &'static [&'static str] {
     }
 }
 
+/// Nothing here expires.
+const NOW: i64 = 0;
+
 fn stored_row(table: SchemaTable, row: &Value) -> (Vec<Vec<u8>>, SchemaRow) {
     let value = |value: &Value| unhex(value.as_str().unwrap());
     let key = clustering(table).iter().map(|name| value(&row[*name])).collect();
-    let mut stored = SchemaRow { liveness: Some(1), ..SchemaRow::default() };
+    let mut stored = SchemaRow { liveness: Some(rows::Liveness::new(1)), ..SchemaRow::default() };
     for (name, cell) in row.as_object().unwrap() {
         if name != "keyspace_name" && !clustering(table).contains(&name.as_str()) {
             stored.cells.insert(name.clone(), SchemaCell::live(1, value(cell)));
@@ -108,9 +111,9 @@ fn state(start: &Value) -> SchemaState {
     let rows = stored_rows(start);
     let mut local = virtual_keyspaces(start);
     for name in ["system", "system_schema"] {
-        local.push(Arc::new(rows.keyspace(name).unwrap().unwrap()));
+        local.push(Arc::new(rows.keyspace(name, NOW).unwrap().unwrap()));
     }
-    SchemaState::new(rows, local).unwrap()
+    SchemaState::new(rows, local, Release::V5_0, NOW).unwrap()
 }
 
 fn error(error: &CqlError) -> Value {
@@ -579,7 +582,7 @@ fn statements_need_what_they_touch() {
 
 #[test]
 fn clients_are_told_of_tables_in_the_order_in_which_they_last_changed() {
-    let mut state = SchemaState::new(SchemaRows::new(), []).unwrap();
+    let mut state = SchemaState::new(SchemaRows::new(), [], Release::V5_0, NOW).unwrap();
     let options = ChangeOptions::default();
     let now = std::cell::Cell::new(0_i64);
     let told = |state: &mut SchemaState, text: &str| -> Vec<String> {
@@ -608,7 +611,7 @@ fn clients_are_told_of_tables_in_the_order_in_which_they_last_changed() {
     told(&mut state, "CREATE TABLE b (k int PRIMARY KEY, v frozen<u>)");
     assert_eq!(told(&mut state, "ALTER TYPE u ADD i int"), ["u", "a", "c", "b"]);
     // by name what was loaded
-    let mut state = SchemaState::new(state.rows().clone(), []).unwrap();
+    let mut state = SchemaState::new(state.rows().clone(), [], Release::V5_0, NOW).unwrap();
     assert_eq!(told(&mut state, "ALTER TYPE u ADD j int"), ["u", "a", "b", "c"]);
     told(&mut state, "ALTER TABLE a WITH comment = 'x'");
     assert_eq!(told(&mut state, "DROP KEYSPACE ks"), ["b", "c", "a", "u", "Keyspace"]);

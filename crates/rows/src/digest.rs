@@ -25,8 +25,9 @@ const ROW: u8 = 0;
 pub struct PartitionDigest<'a> {
     /// The partition key.
     pub key: &'a [u8],
-    /// The deletion of the partition.
-    pub deletion: Deletion,
+    /// The deletion of the partition; `None` where the read leaves deletions out (that of a schema's digest), [`Deletion::LIVE`]
+    /// where it found none.
+    pub deletion: Option<Deletion>,
     /// Is the read reversed?
     pub is_reversed: bool,
     /// The static row; `None` if there is none.
@@ -43,7 +44,9 @@ impl PartitionDigest<'_> {
         sink: &mut impl FnMut(&[u8]),
     ) {
         sink(self.key);
-        digest_deletion(self.deletion, sink);
+        if let Some(deletion) = self.deletion {
+            digest_deletion(deletion, sink);
+        }
         for is_static in [false, true] {
             if is_static && self.static_row.is_none() {
                 continue;

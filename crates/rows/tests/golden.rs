@@ -241,7 +241,7 @@ fn the_digest_of_the_partition() {
     let mut sink = |bytes: &[u8]| hasher.update(bytes);
     let partition = digest::PartitionDigest {
         key: start.key,
-        deletion: start.deletion,
+        deletion: Some(start.deletion),
         is_reversed: start.is_reversed,
         static_row: start.static_row.as_deref().map(RowRef::from_packed),
     };

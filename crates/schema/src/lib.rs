@@ -15,8 +15,10 @@ mod key;
 mod keyspace;
 mod params;
 mod properties;
+mod release;
 mod replication;
 mod schema;
+mod served;
 mod state;
 mod stored;
 pub mod system;
@@ -40,9 +42,11 @@ pub use params::retry::{RetryCombination, SpeculativeRetry};
 pub use params::strategies::bytes_of;
 pub use params::{ReadRepair, TableParams};
 pub use properties::{Properties, PropertyValue};
+pub use release::Release;
 pub use replication::{ReplicaCount, Replication, Strategy};
 pub use schema::Schema;
-pub use state::{Merged, SchemaState};
+pub use served::{Reason, Unserved, unserved};
+pub use state::{MergeError, Merged, SchemaState};
 pub use stored::{
     LoadError, MutationError, SchemaCell, SchemaMutation, SchemaPartition, SchemaRow, SchemaRows,
     SchemaTable, Tombstone,

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use types::UserType;
 
 use crate::keyspace::Keyspace;
+use crate::served::{Reason, refusals};
 use crate::table::Table;
 use crate::table_id::{TableId, name_uuid};
 
@@ -14,6 +15,8 @@ use crate::table_id::{TableId, name_uuid};
 pub struct Schema {
     keyspaces: BTreeMap<String, Arc<Keyspace>>,
     by_id: types::hash::HashMap<TableId, Arc<Table>>,
+    /// Tables to which no write may be taken; seldom any.
+    refusals: types::hash::HashMap<TableId, Reason>,
     version: [u8; 16],
     epoch: u64,
 }
@@ -41,7 +44,8 @@ impl Schema {
                 by_id.insert(table.id, Arc::clone(table));
             }
         }
-        Self { keyspaces, by_id, version, epoch }
+        let refusals = keyspaces.values().flat_map(|keyspace| refusals(keyspace)).collect();
+        Self { keyspaces, by_id, refusals, version, epoch }
     }
 
     /// The schema with another keyspace of a name, or without it. Version and epoch stay.
@@ -73,6 +77,11 @@ impl Schema {
     /// The table (or materialized view) of this id.
     pub fn table_by_id(&self, id: &TableId) -> Option<&Arc<Table>> {
         self.by_id.get(id)
+    }
+
+    /// Why no write to a table may be taken, if so: what it would have to do besides is not served here.
+    pub fn refuses_writes(&self, table: &TableId) -> Option<Reason> {
+        if self.refusals.is_empty() { None } else { self.refusals.get(table).copied() }
     }
 
     /// The user type of this name.

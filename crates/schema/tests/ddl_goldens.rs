@@ -9,11 +9,14 @@ use std::sync::Arc;
 use common::{golden, mutation, tombstone, unhex};
 use schema::change::{Action, ColumnSpec, CreateTable, TableAlteration, TypeAlteration};
 use schema::{
-    ChangeKind, ChangeOptions, Keyspace, PropertyValue, SchemaChange, SchemaRows, SchemaState,
-    TableId, TableParams, Target,
+    ChangeKind, ChangeOptions, Keyspace, PropertyValue, Release, SchemaChange, SchemaRows,
+    SchemaState, TableId, TableParams, Target,
 };
 use serde_json::Value;
 use types::CqlType;
+
+/// Nothing here expires.
+const NOW: i64 = 0;
 
 fn text(v: &Value) -> String {
     v.as_str().unwrap().to_owned()
@@ -169,7 +172,7 @@ impl Run {
         if op["op"] == "raw" {
             // not served here: merged as from a peer
             for (name, rows) in op["rows"].as_object().into_iter().flatten() {
-                self.state.merge(&[mutation(name, rows)]);
+                self.state.merge(&[mutation(name, rows)], NOW).unwrap();
             }
         } else {
             self.statement(op);
@@ -296,7 +299,7 @@ impl Run {
             }
             keyspace
         };
-        let stored = self.state.rows().keyspace(&ks).unwrap();
+        let stored = self.state.rows().keyspace(&ks, NOW).unwrap();
         let model = self.state.schema().keyspace(&ks);
         if stored.as_ref().map(plain) != model.map(|keyspace| plain(keyspace)) {
             self.fail(op, "model and rows differ".to_owned());
@@ -316,7 +319,7 @@ fn start() -> SchemaState {
     for (name, tables) in start["rows"].as_object().unwrap() {
         rows.apply(&mutation(name, tables));
     }
-    let state = SchemaState::new(rows, []).unwrap();
+    let state = SchemaState::new(rows, [], Release::V5_0, NOW).unwrap();
     assert_eq!(uuid(state.schema().version()), start["version"].as_str().unwrap());
     state
 }
@@ -333,7 +336,7 @@ fn mutations_of_cassandra_give_its_version() {
         let Some(version) = op["version"].as_str() else { continue };
         let rows = op["rows"].as_object().unwrap();
         let mutations: Vec<_> = rows.iter().map(|(name, tables)| mutation(name, tables)).collect();
-        state.merge(&mutations);
+        state.merge(&mutations, NOW).unwrap();
         assert_eq!(uuid(state.schema().version()), version, "{}", op["cql"]);
         count += 1;
     }

@@ -2,9 +2,10 @@
 //! peer sends panics.
 
 use proptest::prelude::*;
+use rows::Liveness;
 use schema::{
-    ColumnKind, PropertyValue, SchemaCell, SchemaMutation, SchemaPartition, SchemaRow, SchemaRows,
-    SchemaTable, Table, TableId, TableParams, Tombstone, system,
+    ColumnKind, PropertyValue, Release, Schema, SchemaCell, SchemaMutation, SchemaPartition,
+    SchemaRow, SchemaRows, SchemaTable, Table, TableId, TableParams, Tombstone, system,
 };
 use types::CqlType;
 
@@ -15,9 +16,11 @@ fn tombstones() -> impl Strategy<Value = Tombstone> {
 
 fn cells() -> impl Strategy<Value = SchemaCell> {
     let value = prop::option::of(prop::collection::vec(0..3u8, 0..2));
-    (0..4i64, value, 0..2i64).prop_map(|(timestamp, value, deleted)| {
-        let local_deletion_time = if value.is_some() { 0 } else { deleted };
-        SchemaCell { timestamp, value, local_deletion_time }
+    (0..4i64, value, 0..2i32, 0..2i64).prop_map(|(timestamp, value, ttl, at)| {
+        let ttl = if value.is_some() { ttl } else { 0 };
+        let is_live = value.is_some() && ttl == 0;
+        let local_deletion_time = if is_live { 0 } else { at };
+        SchemaCell { timestamp, value, ttl, local_deletion_time }
     })
 }
 
@@ -27,7 +30,9 @@ fn schema_rows() -> impl Strategy<Value = SchemaRow> {
         cells(),
         0..3,
     );
-    (prop::option::of(tombstones()), prop::option::of(0..4i64), cells)
+    let liveness = (0..4i64, 0..2i32, 0..2i64)
+        .prop_map(|(timestamp, ttl, at)| Liveness::expiring(timestamp, ttl, at));
+    (prop::option::of(tombstones()), prop::option::of(liveness), cells)
         .prop_map(|(deletion, liveness, cells)| SchemaRow { deletion, liveness, cells })
 }
 
@@ -49,7 +54,9 @@ fn mutations() -> impl Strategy<Value = SchemaMutation> {
 
 fn merged<'a>(mutations: impl IntoIterator<Item = &'a SchemaMutation>) -> SchemaRows {
     let mut rows = SchemaRows::new();
-    mutations.into_iter().for_each(|mutation| rows.apply(mutation));
+    for mutation in mutations {
+        rows.apply(mutation);
+    }
     rows
 }
 
@@ -59,7 +66,18 @@ proptest! {
         let once = merged(&mutations);
         prop_assert_eq!(&once, &merged(mutations.iter().rev()));
         prop_assert_eq!(&once, &merged(mutations.iter().chain(&mutations)));
-        prop_assert_eq!(once.version(), merged(mutations.iter().rev()).version());
+        let again = merged(mutations.iter().rev());
+        prop_assert_eq!(once.version(Release::V5_0, 1), again.version(Release::V5_0, 1));
+    }
+
+    /// What storage keeps and peers are sent is what is known.
+    #[test]
+    fn rows_come_back_from_mutations(mutation in mutations()) {
+        let schema = Schema::new(system::local_keyspaces(), Schema::empty_version(), 0);
+        let known = merged([&mutation]).mutation("ks").unwrap();
+        let sent = known.to_mutation(&schema).unwrap();
+        let back = sent.map(|sent| SchemaMutation::from_mutation(&sent).unwrap());
+        prop_assert_eq!(merged(&back), merged([&known]));
     }
 
     #[test]
@@ -94,11 +112,11 @@ proptest! {
     /// A stored cell with any bytes is an error or a keyspace.
     #[test]
     fn any_stored_bytes_are_no_panic(at in 0..1000usize, bytes in prop::collection::vec(any::<u8>(), 0..12)) {
-        let mut mutation = system::replicated_mutations(0).remove(0);
+        let mut mutation = system::replicated_mutations(Release::V5_0, 0).remove(0);
         let mut cells: Vec<&mut SchemaCell> = mutation.updates.values_mut()
             .flat_map(|p| p.rows.values_mut()).flat_map(|row| row.cells.values_mut()).collect();
         let index = at % cells.len();
         cells[index].value = Some(bytes);
-        let _ = merged([&mutation]).keyspace("system_auth");
+        let _ = merged([&mutation]).keyspace("system_auth", 0);
     }
 }

@@ -4,7 +4,8 @@ mod common;
 
 use common::{golden, mutation, unhex};
 use schema::{
-    Schema, SchemaMutation, SchemaPartition, SchemaRows, SchemaState, SchemaTable, TableId, system,
+    Release, Schema, SchemaMutation, SchemaPartition, SchemaRows, SchemaState, SchemaTable,
+    TableId, system,
 };
 use serde_json::Value;
 
@@ -38,7 +39,7 @@ fn check(partition: &SchemaPartition, keys: &[&str], row: &[(String, Option<Vec<
     };
     for (name, theirs) in row {
         if name != "keyspace_name" && !keys.contains(&name.as_str()) {
-            assert_eq!(ours.get(name), theirs.as_deref(), "{clustering:?} {name}");
+            assert_eq!(ours.get(name, 0), theirs.as_deref(), "{clustering:?} {name}");
         }
     }
 }
@@ -47,7 +48,9 @@ fn check(partition: &SchemaPartition, keys: &[&str], row: &[(String, Option<Vec<
 fn tables_and_columns_are_those_of_a_live_node() {
     let golden: Value = serde_json::from_str(golden("system.json")).unwrap();
     let mut stored = SchemaRows::new();
-    for mutation in system::local_mutations(1, 0).iter().chain(&system::replicated_mutations(0)) {
+    for mutation in
+        system::local_mutations(1, 0).iter().chain(&system::replicated_mutations(Release::V5_0, 0))
+    {
         stored.apply(mutation);
     }
     let mut counts = [0; 2];
@@ -69,7 +72,7 @@ fn tables_and_columns_are_those_of_a_live_node() {
 fn descriptions_are_those_of_a_live_node() {
     let golden: Value = serde_json::from_str(golden("system.json")).unwrap();
     let keyspaces = system::local_keyspaces().into_iter().chain(system::virtual_keyspaces());
-    let keyspaces = keyspaces.chain(system::replicated_keyspaces());
+    let keyspaces = keyspaces.chain(system::replicated_keyspaces(Release::V5_0));
     let schema = Schema::new(keyspaces, Schema::empty_version(), 0);
     let mut tables = 0;
     for (keyspace, theirs) in golden["describe"].as_object().unwrap() {
@@ -102,7 +105,7 @@ fn the_first_node_writes_what_cassandras_writes() {
     }
     let now = start["rows"]["system_auth"]["tables"]["rows"].as_object().unwrap();
     let now = now.values().next().unwrap()["d"][1].as_i64().unwrap();
-    for mutation in system::replicated_mutations(now) {
+    for mutation in system::replicated_mutations(Release::V5_0, now) {
         ours.apply(&mutation);
     }
     for keyspace in ["system_auth", "system_distributed", "system_traces"] {
@@ -120,12 +123,12 @@ fn the_first_node_writes_what_cassandras_writes() {
             }
         }
     }
-    let version = TableId(ours.version()).to_string();
+    let version = TableId(ours.version(Release::V5_0, now)).to_string();
     assert_eq!(version, start["version"].as_str().unwrap());
     assert_eq!(version, "d03783d7-b468-3c1a-82f1-8e30b2edde8b");
-    let state = SchemaState::new(ours, system::local_keyspaces()).unwrap();
+    let state = SchemaState::new(ours, system::local_keyspaces(), Release::V5_0, now).unwrap();
     assert_eq!(state.schema().keyspaces().len(), 5);
-    assert_eq!(state.schema().version(), theirs.version());
+    assert_eq!(state.schema().version(), theirs.version(Release::V5_0, now));
 }
 
 /// A SCHEMA_PULL answer, through the codec of messages and back.
@@ -154,5 +157,8 @@ fn a_pull_is_read_and_written() {
         let again = decoder.mutation(&mut types::Reader::new(&sent), &layout).unwrap();
         assert_eq!(SchemaMutation::from_mutation(&again).unwrap(), read);
     }
-    assert_eq!(TableId(all.version()).to_string(), start["version"].as_str().unwrap());
+    assert_eq!(
+        TableId(all.version(Release::V5_0, 0)).to_string(),
+        start["version"].as_str().unwrap()
+    );
 }

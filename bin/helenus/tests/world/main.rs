@@ -10,6 +10,7 @@ mod guarded;
 mod prepared;
 mod replanned;
 mod saved_caches;
+mod schema_ring;
 mod traced;
 mod truncate;
 

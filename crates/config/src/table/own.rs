@@ -25,6 +25,9 @@ pub(super) static KEYS: &[Key] = &[
     key("shards", Int(1, MAX_SHARDS), "null", Served),
     // What the node may take of the machine's memory. Cassandra has the JVM's -Xmx; null is 1 GiB.
     key("memory_budget", Quantity(&MIB), "null", Served),
+    // Which release the node says it is, to the others of a ring and to drivers: the ring's own, 5.0.x or 4.1.x, by which
+    // its nodes agree on a schema. A Cassandra says what it is.
+    key("release_version", Text, "5.0.9", Served),
     // How many operations the node has at its disk at a time; more wait in its own queue, where reads overtake
     // flushes and compactions. Cassandra leaves that to its thread pools and the kernel.
     key("io_depth", Int(1, MAX_IO_DEPTH), "32", Served),

@@ -19,7 +19,7 @@ use rows::{
     Bound, Clustering, ClusteringRef, Deletion, NO_TIMESTAMP, PartitionUpdate, RangeTombstone,
     RowBuilder, UpdateBuilder,
 };
-use schema::{ColumnKind, Table, TableId};
+use schema::{ColumnKind, Reason, Table, TableId};
 
 use crate::ast::{self, InsertValues};
 use crate::context::Bind;
@@ -283,9 +283,17 @@ impl Modify {
         if table.flags.is_compact() {
             return Err(CqlError::unsupported("Writing to a table WITH COMPACT STORAGE"));
         }
-        let views = scope.schema.keyspace(&table.keyspace).map(|keyspace| &keyspace.views);
-        if views.is_some_and(|views| views.values().any(|v| v.base_table_id == table.id)) {
-            return Err(CqlError::unsupported("Writing to a table with materialized views"));
+        match scope.schema.refuses_writes(&table.id) {
+            None => {}
+            Some(Reason::BaseOfView) => {
+                return Err(CqlError::unsupported("Writing to a table with materialized views"));
+            }
+            Some(Reason::Trigger) => {
+                return Err(CqlError::unsupported("Writing to a table with triggers"));
+            }
+            Some(_) => {
+                return Err(CqlError::unsupported("Writing to a table with custom types"));
+            }
         }
         let keys = table.partition_key.len();
         scope.partition_key_markers = scope.variables.partition_key_markers(keys);

@@ -534,13 +534,22 @@ pub(crate) fn events(before: Option<&Keyspace>, after: Option<&Keyspace>) -> Vec
     let keys: BTreeSet<&Target> = old.keys().chain(new.keys()).collect();
     let mut events = Vec::new();
     for target in keys {
-        let kind = match (old.get(target), new.get(target)) {
-            (None, Some(_)) => ChangeKind::Created,
-            (Some(_), None) => ChangeKind::Dropped,
-            (Some(a), Some(b)) if a != b => ChangeKind::Updated,
+        let kinds: &[ChangeKind] = match (old.get(target), new.get(target)) {
+            (None, Some(_)) => &[ChangeKind::Created],
+            (Some(_), None) => &[ChangeKind::Dropped],
+            // another table of that name
+            (Some(Part::Table(a)), Some(Part::Table(b))) if a.id != b.id => {
+                &[ChangeKind::Dropped, ChangeKind::Created]
+            }
+            (Some(a), Some(b)) if a != b => &[ChangeKind::Updated],
             _ => continue,
         };
-        events.push(SchemaEvent { kind, keyspace: name.clone(), target: target.clone() });
+        let event = |kind: &ChangeKind| SchemaEvent {
+            kind: *kind,
+            keyspace: name.clone(),
+            target: target.clone(),
+        };
+        events.extend(kinds.iter().map(event));
     }
     events.sort_by_key(|event| turn(event, after.is_some()));
     events

@@ -72,17 +72,18 @@ pub enum LoadError {
 const MAX_TYPE_PASSES: usize = types::MAX_DEPTH;
 
 impl SchemaRows {
-    /// The model of a keyspace; `None` if there is no (live) row of it.
-    pub fn keyspace(&self, name: &str) -> Result<Option<Keyspace>, LoadError> {
+    /// The model of a keyspace at `now` (seconds); `None` if there is no live row of it.
+    pub fn keyspace(&self, name: &str, now: i64) -> Result<Option<Keyspace>, LoadError> {
         let Some(row) = self.partition(name, SchemaTable::Keyspaces).and_then(|p| p.row(&[]))
         else {
             return Ok(None);
         };
-        if !row.is_live() {
+        if !row.is_live(now) {
             return Ok(None);
         }
-        let reader = Reader { keyspace: name, rows: self };
-        let row = Cells { row, keyspace: name, table: SchemaTable::Keyspaces, clustering: &[] };
+        let reader = Reader { keyspace: name, rows: self, now };
+        let table = SchemaTable::Keyspaces;
+        let row = Cells { row, keyspace: name, table, clustering: &[], now };
         let durable_writes = row.boolean("durable_writes")?;
         let replication = Replication::from_map(row.text_map("replication")?);
         let mut keyspace = Keyspace::new(name, durable_writes, replication);
@@ -100,6 +101,7 @@ struct Cells<'a> {
     keyspace: &'a str,
     table: SchemaTable,
     clustering: &'a [Vec<u8>],
+    now: i64,
 }
 
 impl<'a> Cells<'a> {
@@ -123,7 +125,7 @@ impl<'a> Cells<'a> {
         column: &'static str,
         read: impl FnOnce(&'a [u8]) -> Option<T>,
     ) -> Result<T, LoadError> {
-        self.row.get(column).and_then(read).ok_or_else(|| self.bad(column))
+        self.row.get(column, self.now).and_then(read).ok_or_else(|| self.bad(column))
     }
 
     fn optional<T>(
@@ -131,7 +133,7 @@ impl<'a> Cells<'a> {
         column: &'static str,
         read: impl FnOnce(&'a [u8]) -> Option<T>,
     ) -> Result<Option<T>, LoadError> {
-        match self.row.get(column) {
+        match self.row.get(column, self.now) {
             None => Ok(None),
             Some(bytes) => read(bytes).map(Some).ok_or_else(|| self.bad(column)),
         }
@@ -178,6 +180,7 @@ type UserTypes = BTreeMap<String, Arc<UserType>>;
 struct Reader<'a> {
     keyspace: &'a str,
     rows: &'a SchemaRows,
+    now: i64,
 }
 
 impl<'a> Reader<'a> {
@@ -190,10 +193,10 @@ impl<'a> Reader<'a> {
         let wanted = |clustering: &[Vec<u8>]| {
             of.is_none_or(|of| clustering.first().is_some_and(|name| name == of.as_bytes()))
         };
-        let rows = self.partition(table).into_iter().flat_map(|p| p.live_rows());
+        let rows = self.partition(table).into_iter().flat_map(|p| p.live_rows(self.now));
         let rows = rows.filter(|(clustering, _)| wanted(clustering));
-        let keyspace = self.keyspace;
-        rows.map(|(clustering, row)| Cells { row, keyspace, table, clustering }).collect()
+        let (keyspace, now) = (self.keyspace, self.now);
+        rows.map(|(clustering, row)| Cells { row, keyspace, table, clustering, now }).collect()
     }
 
     fn parse(&self, name: &str, types: &UserTypes) -> Result<CqlType, LoadError> {
@@ -322,10 +325,10 @@ impl<'a> Reader<'a> {
     ) -> Result<Column, LoadError> {
         let name = cells.key(1)?;
         let mask = self.partition(SchemaTable::ColumnMasks).and_then(|p| p.row(&[table, &name]));
-        let mask = mask.filter(|row| row.is_live()).map(|row| {
+        let mask = mask.filter(|row| row.is_live(self.now)).map(|row| {
             let table = SchemaTable::ColumnMasks;
-            let clustering = cells.clustering;
-            self.mask(&Cells { row, keyspace: self.keyspace, table, clustering })
+            let (keyspace, clustering, now) = (self.keyspace, cells.clustering, self.now);
+            self.mask(&Cells { row, keyspace, table, clustering, now })
         });
         let kind = ColumnKind::parse(&cells.text("kind")?).ok_or_else(|| cells.bad("kind"))?;
         let order = cells.optional("clustering_order", text)?.unwrap_or_default();

@@ -4,9 +4,13 @@
 use std::cmp::Ordering;
 
 use md5::{Digest, Md5};
+use rows::RowBuilder;
+use rows::digest::{PartitionDigest, digest_row};
 use types::Token;
 
+use crate::release::Release;
 use crate::schema::version_of_digest;
+use crate::stored::mutation::build_row;
 use crate::stored::rows::{SchemaPartition, SchemaRow, SchemaRows};
 use crate::stored::table::SchemaTable;
 use crate::stored::value;
@@ -20,30 +24,18 @@ pub(crate) fn is_local(keyspace: &str) -> bool {
     LOCAL_KEYSPACES.contains(&keyspace)
 }
 
-/// No timestamp.
-const NONE: [u8; 8] = i64::MIN.to_be_bytes();
-/// How a boolean hashes: inverted.
-const FALSE: [u8; 1] = [1];
-/// `ClusteringPrefix.Kind` of rows.
-const CLUSTERING: [u8; 1] = [4];
-/// `ClusteringPrefix.Kind` of static rows.
-const STATIC_CLUSTERING: [u8; 1] = [3];
-/// Marks a row (`Unfiltered.Kind`).
-const ROW: [u8; 1] = [0];
-/// The TTL of cells that do not expire.
-const NO_TTL: [u8; 4] = [0; 4];
-
 impl SchemaRows {
-    /// The version of this schema, a version 3 UUID.
-    pub fn version(&self) -> [u8; 16] {
+    /// The version of this schema among nodes of a release, a version 3 UUID. `now` in seconds: what has expired by then
+    /// is left out, as deletions are.
+    pub fn version(&self, release: Release, now: i64) -> [u8; 16] {
         let mut keyspaces: Vec<&str> = self.keyspaces().filter(|name| !is_local(name)).collect();
         keyspaces.sort_by_cached_key(|name| (Token::of(name.as_bytes()), *name));
         let mut digest = Md5::new();
-        for table in SchemaTable::ALL {
-            let columns = table.regular_columns();
+        for table in SchemaTable::ALL.into_iter().filter(|table| release.has(*table)) {
+            let read = Read { table, layout: &table.layout(), release, now };
             for keyspace in &keyspaces {
                 if let Some(partition) = self.partition(keyspace, table) {
-                    digest_partition(&mut digest, keyspace, table, &columns, partition);
+                    read.digest(keyspace, partition, &mut |bytes| digest.update(bytes));
                 }
             }
         }
@@ -51,51 +43,41 @@ impl SchemaRows {
     }
 }
 
-fn digest_partition(
-    digest: &mut Md5,
-    keyspace: &str,
+/// The read of a whole table that is hashed.
+struct Read<'a> {
     table: SchemaTable,
-    columns: &[&str],
-    partition: &SchemaPartition,
-) {
-    let mut rows: Vec<(&Vec<Vec<u8>>, &SchemaRow)> = partition.live_rows().collect();
-    if rows.is_empty() {
-        return;
-    }
-    if matches!(table, SchemaTable::Functions | SchemaTable::Aggregates) {
-        rows.sort_by(|(a, _), (b, _)| compare_signatures(a, b));
-    }
-    digest.update(keyspace);
-    for column in columns {
-        digest.update(column);
-    }
-    digest.update(FALSE);
-    digest.update(ROW);
-    digest.update(STATIC_CLUSTERING);
-    digest.update(NONE);
-    digest.update(FALSE);
-    digest.update(NONE);
-    for (clustering, row) in rows {
-        digest_row(digest, clustering, row);
-    }
+    layout: &'a rows::Layout,
+    release: Release,
+    now: i64,
 }
 
-fn digest_row(digest: &mut Md5, clustering: &[Vec<u8>], row: &SchemaRow) {
-    digest.update(ROW);
-    for value in clustering {
-        digest.update(value);
-    }
-    digest.update(CLUSTERING);
-    // a read purges deletions
-    digest.update(NONE);
-    digest.update(FALSE);
-    digest.update(row.liveness.map_or(NONE, i64::to_be_bytes));
-    for cell in row.cells.values() {
-        if let Some(value) = &cell.value {
-            digest.update(value);
-            digest.update(cell.timestamp.to_be_bytes());
-            digest.update(NO_TTL);
-            digest.update(FALSE);
+impl Read<'_> {
+    fn digest(&self, keyspace: &str, partition: &SchemaPartition, sink: &mut impl FnMut(&[u8])) {
+        let mut rows: Vec<(&Vec<Vec<u8>>, &SchemaRow)> = partition.live_rows(self.now).collect();
+        if rows.is_empty() {
+            return;
+        }
+        if matches!(self.table, SchemaTable::Functions | SchemaTable::Aggregates) {
+            rows.sort_by(|(a, _), (b, _)| compare_signatures(a, b));
+        }
+        let head = PartitionDigest {
+            key: keyspace.as_bytes(),
+            deletion: None,
+            is_reversed: false,
+            static_row: None,
+        };
+        let is_fetched = |_, at: u16| {
+            let column = self.layout.regulars.get(usize::from(at));
+            column.is_some_and(|column| self.release.has_column(self.table, &column.name))
+        };
+        head.digest(self.layout, is_fetched, sink);
+        let mut builder = RowBuilder::new();
+        for (clustering, row) in rows {
+            let row = row.live_at(self.now);
+            // a read purges deletions, and columns that there are not have no cells
+            if build_row(self.layout, clustering, &row, &mut builder).is_ok() {
+                digest_row(self.layout, builder.finish_row(self.layout), sink);
+            }
         }
     }
 }

@@ -4,6 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use rows::Liveness;
 use types::UserType;
 
 use crate::column::{Column, DroppedColumn};
@@ -212,7 +213,7 @@ impl Writer {
     fn insert(&mut self, table: SchemaTable, clustering: &[&str], cells: Cells) -> &mut SchemaRow {
         let timestamp = self.stamp.timestamp;
         let row = self.row(table, clustering);
-        row.liveness = Some(timestamp);
+        row.liveness = Some(Liveness::new(timestamp));
         for (name, value) in cells {
             row.cells.insert(name.to_owned(), SchemaCell::live(timestamp, value));
         }

@@ -1,6 +1,6 @@
 //! Rows of `system_schema` to and from mutations of crate `rows`: what peers send and storage keeps.
 
-use rows::{BoundKind, CellKind, CellRef, Clustering, Deletion, Liveness, RowBuilder, RowRef};
+use rows::{BoundKind, CellKind, Clustering, Deletion, RowBuilder, RowRef};
 
 use crate::schema::Schema;
 use crate::stored::rows::{SchemaCell, SchemaMutation, SchemaPartition, SchemaRow, Tombstone};
@@ -19,7 +19,7 @@ pub enum MutationError {
     /// The table is not in the snapshot, or has not the column.
     #[error("system_schema.{0} has no column {1}")]
     Column(&'static str, String),
-    /// Ranges other than prefixes, static rows, complex, counter and expiring cells do not occur in a schema.
+    /// Ranges other than prefixes, static rows, complex and counter cells do not occur in a schema.
     #[error("{what} in system_schema.{table}")]
     Unexpected {
         /// The table.
@@ -91,28 +91,33 @@ impl SchemaMutation {
         }
         let mut row_builder = RowBuilder::new();
         for (clustering, row) in &partition.rows {
-            let clustering = Clustering::new(clustering.iter().map(|v| Some(v.as_slice())));
-            row_builder.start_row(clustering.as_ref());
-            if let Some(timestamp) = row.liveness {
-                row_builder.liveness(Liveness::new(timestamp));
-            }
-            if let Some(deletion) = row.deletion {
-                row_builder.deletion(deletion.to_deletion());
-            }
-            for (name, cell) in &row.cells {
-                let column = layout.find(false, name).ok_or_else(|| missing(name))?;
-                row_builder.cell(match &cell.value {
-                    Some(value) => CellRef::live(column, None, cell.timestamp, value),
-                    None => {
-                        let deleted = cell.local_deletion_time;
-                        CellRef::tombstone(column, None, cell.timestamp, deleted)
-                    }
-                });
-            }
+            build_row(layout, clustering, row, &mut row_builder).map_err(|name| missing(&name))?;
             builder.add(row_builder.finish_row(layout), scratch);
         }
         Ok(builder.finish(scratch))
     }
+}
+
+/// A row as those of crate `rows`, left in `builder` to be finished. An error is the name of a column that there is not.
+pub(crate) fn build_row(
+    layout: &rows::Layout,
+    clustering: &[Vec<u8>],
+    row: &SchemaRow,
+    builder: &mut RowBuilder,
+) -> Result<(), String> {
+    let clustering = Clustering::new(clustering.iter().map(|v| Some(v.as_slice())));
+    builder.start_row(clustering.as_ref());
+    if let Some(liveness) = row.liveness {
+        builder.liveness(liveness);
+    }
+    if let Some(deletion) = row.deletion {
+        builder.deletion(deletion.to_deletion());
+    }
+    for (name, cell) in &row.cells {
+        let column = layout.find(false, name).ok_or_else(|| name.clone())?;
+        builder.cell(cell.as_ref(column));
+    }
+    Ok(())
 }
 
 fn partition(
@@ -150,13 +155,9 @@ fn read_row(
     row: RowRef<'_>,
 ) -> Result<SchemaRow, MutationError> {
     let unexpected = |what| MutationError::Unexpected { table: table.name(), what };
-    let liveness = row.liveness();
-    if liveness.is_some_and(|liveness| liveness.is_expiring()) {
-        return Err(unexpected("expiring row"));
-    }
     let mut read = SchemaRow {
         deletion: Tombstone::from_deletion(row.deletion()),
-        liveness: liveness.map(|liveness| liveness.timestamp),
+        liveness: row.liveness(),
         ..SchemaRow::default()
     };
     for cell in row.cells() {
@@ -164,15 +165,14 @@ fn read_row(
         let column = layout.regulars.get(usize::from(index));
         let missing = || MutationError::Column(table.name(), index.to_string());
         let name = column.ok_or_else(missing)?.name.to_string();
-        let timestamp = cell.timestamp;
-        let kept = match cell.kind {
-            CellKind::Live => SchemaCell::live(timestamp, cell.value.to_vec()),
-            CellKind::Tombstone => {
-                let local_deletion_time = cell.local_deletion_time;
-                SchemaCell { timestamp, value: None, local_deletion_time }
-            }
-            _ => return Err(unexpected("expiring or complex cell")),
+        let (timestamp, ttl) = (cell.timestamp, cell.ttl);
+        let (value, local_deletion_time) = match cell.kind {
+            CellKind::Live => (Some(cell.value.to_vec()), 0),
+            CellKind::Expiring => (Some(cell.value.to_vec()), cell.local_deletion_time),
+            CellKind::Tombstone => (None, cell.local_deletion_time),
+            CellKind::ComplexDeletion => return Err(unexpected("complex cell")),
         };
+        let kept = SchemaCell { timestamp, value, ttl, local_deletion_time };
         read.cells.insert(name, kept);
     }
     Ok(read)

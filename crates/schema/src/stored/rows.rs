@@ -5,6 +5,8 @@
 
 use std::collections::BTreeMap;
 
+use rows::{CellRef, Liveness};
+
 use crate::stored::table::SchemaTable;
 
 /// A deletion.
@@ -16,14 +18,16 @@ pub struct Tombstone {
     pub local_deletion_time: i64,
 }
 
-/// A cell, live or deleted.
+/// A cell: live, deleted, or expiring.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SchemaCell {
     /// When it was written, in microseconds.
     pub timestamp: i64,
     /// The value; none = deleted.
     pub value: Option<Vec<u8>>,
-    /// When it was deleted, in seconds since the epoch; 0 for live cells.
+    /// For how long, in seconds; 0: for good.
+    pub ttl: i32,
+    /// When it was deleted or expires, in seconds since the epoch; 0 for live cells.
     pub local_deletion_time: i64,
 }
 
@@ -32,8 +36,8 @@ pub struct SchemaCell {
 pub struct SchemaRow {
     /// Deletion of the row, if any.
     pub deletion: Option<Tombstone>,
-    /// When the row was inserted, in microseconds.
-    pub liveness: Option<i64>,
+    /// When the row was inserted, and until when it lives.
+    pub liveness: Option<Liveness>,
     /// Cells by the column's name.
     pub cells: BTreeMap<String, SchemaCell>,
 }
@@ -58,31 +62,67 @@ pub struct SchemaMutation {
     pub updates: BTreeMap<SchemaTable, SchemaPartition>,
 }
 
+impl SchemaMutation {
+    /// Leaves out column `cdc`, which older nodes do not know: a node without `cdc_enabled` sends it nobody.
+    pub fn without_cdc(mut self) -> Self {
+        for table in [SchemaTable::Tables, SchemaTable::Views] {
+            let partition = self.updates.get_mut(&table);
+            for row in partition.into_iter().flat_map(|partition| partition.rows.values_mut()) {
+                row.cells.remove("cdc");
+            }
+        }
+        self
+    }
+}
+
 impl SchemaCell {
     /// A live cell.
     pub fn live(timestamp: i64, value: Vec<u8>) -> Self {
-        Self { timestamp, value: Some(value), local_deletion_time: 0 }
+        Self { timestamp, value: Some(value), ttl: 0, local_deletion_time: 0 }
     }
 
-    /// Does this one win over another of the same column (`Cells.resolveRegular`)?
+    /// As a cell of a column.
+    pub(crate) fn as_ref(&self, column: u16) -> CellRef<'_> {
+        let (timestamp, at) = (self.timestamp, self.local_deletion_time);
+        match &self.value {
+            None => CellRef::tombstone(column, None, timestamp, at),
+            Some(value) if self.ttl == 0 => CellRef::live(column, None, timestamp, value),
+            Some(value) => CellRef::expiring(column, None, timestamp, self.ttl, at, value),
+        }
+    }
+
+    /// Is there a value at `now` (seconds)?
+    fn is_live(&self, now: i64) -> bool {
+        self.value.is_some() && (self.ttl == 0 || now < self.local_deletion_time)
+    }
+
+    /// Does this one win over another of the same column?
     fn supersedes(&self, other: &Self) -> bool {
-        let rank = |cell: &Self| {
-            let deleted = cell.value.is_none();
-            (cell.timestamp, deleted, if deleted { cell.local_deletion_time } else { 0 })
-        };
-        (rank(self), &self.value) > (rank(other), &other.value)
+        let (own, other) = (self.as_ref(0), other.as_ref(0));
+        own != other && rows::reconcile(other, own) == own
     }
 }
 
 impl SchemaRow {
-    /// Does it show in a read? (Not if it is a tombstone only.)
-    pub fn is_live(&self) -> bool {
-        self.liveness.is_some() || self.cells.values().any(|cell| cell.value.is_some())
+    /// Does it show in a read at `now` (seconds)? (Not if it is a tombstone only.)
+    pub fn is_live(&self, now: i64) -> bool {
+        self.liveness.is_some_and(|liveness| liveness.is_live(now))
+            || self.cells.values().any(|cell| cell.is_live(now))
     }
 
-    /// The value of a column.
-    pub fn get(&self, column: &str) -> Option<&[u8]> {
-        self.cells.get(column)?.value.as_deref()
+    /// What a read at `now` shows of it.
+    pub(crate) fn live_at(&self, now: i64) -> Self {
+        let live = self.cells.iter().filter(|(_, cell)| cell.is_live(now));
+        Self {
+            deletion: None,
+            liveness: self.liveness.filter(|liveness| liveness.is_live(now)),
+            cells: live.map(|(name, cell)| (name.clone(), cell.clone())).collect(),
+        }
+    }
+
+    /// The value of a column at `now`.
+    pub fn get(&self, column: &str, now: i64) -> Option<&[u8]> {
+        self.cells.get(column).filter(|cell| cell.is_live(now))?.value.as_deref()
     }
 
     fn is_empty(&self) -> bool {
@@ -91,13 +131,16 @@ impl SchemaRow {
 
     /// Drops what a deletion deletes.
     fn delete(&mut self, timestamp: i64) {
-        self.liveness = self.liveness.filter(|&written| written > timestamp);
+        self.liveness = self.liveness.filter(|liveness| liveness.timestamp > timestamp);
         self.cells.retain(|_, cell| cell.timestamp > timestamp);
     }
 
     fn merge(&mut self, other: &Self) {
         self.deletion = self.deletion.max(other.deletion);
-        self.liveness = self.liveness.max(other.liveness);
+        self.liveness = match (self.liveness, other.liveness) {
+            (Some(own), Some(other)) => Some(if other.supersedes(&own) { other } else { own }),
+            (own, other) => own.or(other),
+        };
         for (name, cell) in &other.cells {
             match self.cells.get(name) {
                 Some(own) if !cell.supersedes(own) => {}
@@ -119,9 +162,20 @@ impl SchemaPartition {
         self.rows.get(&clustering)
     }
 
-    /// Rows that show in a read.
-    pub fn live_rows(&self) -> impl Iterator<Item = (&Vec<Vec<u8>>, &SchemaRow)> {
-        self.rows.iter().filter(|(_, row)| row.is_live())
+    /// Rows that show in a read at `now` (seconds).
+    pub fn live_rows(&self, now: i64) -> impl Iterator<Item = (&Vec<Vec<u8>>, &SchemaRow)> {
+        self.rows.iter().filter(move |(_, row)| row.is_live(now))
+    }
+
+    fn newest(&self) -> Option<i64> {
+        let of_row = |row: &SchemaRow| {
+            let cells = row.cells.values().map(|cell| cell.timestamp);
+            let liveness = row.liveness.map(|liveness| liveness.timestamp);
+            cells.chain(liveness).chain(row.deletion.map(|deletion| deletion.timestamp)).max()
+        };
+        let deletions = self.deletion.iter().chain(self.prefixes.values());
+        let deletions = deletions.map(|deletion| deletion.timestamp);
+        self.rows.values().filter_map(of_row).chain(deletions).max()
     }
 
     fn merge(&mut self, other: &Self) {
@@ -161,12 +215,23 @@ impl SchemaRows {
         Self::default()
     }
 
-    /// Merges a mutation, from here or from a peer.
-    pub fn apply(&mut self, mutation: &SchemaMutation) {
+    /// Merges a mutation, from here or from a peer. Did it say anything new?
+    pub fn apply(&mut self, mutation: &SchemaMutation) -> bool {
         let tables = self.keyspaces.entry(mutation.keyspace.clone()).or_default();
+        let mut is_new = false;
         for (table, update) in &mutation.updates {
-            tables.entry(*table).or_default().merge(update);
+            let own = tables.entry(*table).or_default();
+            let before = own.clone();
+            own.merge(update);
+            is_new |= *own != before;
         }
+        is_new
+    }
+
+    /// The newest timestamp in what is known of a keyspace, in microseconds: a change has to be newer to count.
+    pub fn newest(&self, keyspace: &str) -> Option<i64> {
+        let tables = self.keyspaces.get(keyspace)?.values();
+        tables.filter_map(SchemaPartition::newest).max()
     }
 
     /// Names of all keyspaces that rows or tombstones speak of.

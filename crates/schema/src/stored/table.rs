@@ -1,5 +1,7 @@
 //! The tables of `system_schema`.
 
+use std::sync::Arc;
+
 use crate::table_id::TableId;
 
 /// A table of `system_schema` that describes keyspaces, in the order in which the digest takes them
@@ -30,32 +32,6 @@ pub enum SchemaTable {
     Keyspaces,
 }
 
-/// Regular columns of `tables` and `views` that hold options.
-const OPTIONS: [&str; 22] = [
-    "additional_write_policy",
-    "allow_auto_snapshot",
-    "bloom_filter_fp_chance",
-    "caching",
-    "cdc",
-    "comment",
-    "compaction",
-    "compression",
-    "crc_check_chance",
-    "dclocal_read_repair_chance",
-    "default_time_to_live",
-    "extensions",
-    "gc_grace_seconds",
-    "id",
-    "incremental_backups",
-    "max_index_interval",
-    "memtable",
-    "memtable_flush_period_in_ms",
-    "min_index_interval",
-    "read_repair",
-    "read_repair_chance",
-    "speculative_retry",
-];
-
 impl SchemaTable {
     /// All of them, in the digest's order.
     pub const ALL: [Self; 11] = [
@@ -71,6 +47,10 @@ impl SchemaTable {
         Self::Views,
         Self::Keyspaces,
     ];
+
+    /// Those whose rows are parts of tables, named by their table first.
+    pub(crate) const PARTS_OF_TABLES: [Self; 5] =
+        [Self::ColumnMasks, Self::Columns, Self::DroppedColumns, Self::Triggers, Self::Indexes];
 
     /// Its name.
     pub fn name(self) -> &'static str {
@@ -104,39 +84,8 @@ impl SchemaTable {
         Self::ALL.into_iter().find(|table| table.id() == *id)
     }
 
-    /// Names of its regular columns in byte order, as release 5.0.9 defines them: the digest takes them all,
-    /// present or not.
-    pub fn regular_columns(self) -> Vec<&'static str> {
-        let mut columns: Vec<&str> = match self {
-            Self::ColumnMasks => vec![
-                "function_argument_nulls",
-                "function_argument_types",
-                "function_argument_values",
-                "function_keyspace",
-                "function_name",
-            ],
-            Self::Columns => {
-                vec!["clustering_order", "column_name_bytes", "kind", "position", "type"]
-            }
-            Self::DroppedColumns => vec!["dropped_time", "kind", "type"],
-            Self::Triggers => vec!["options"],
-            Self::Types => vec!["field_names", "field_types"],
-            Self::Functions => {
-                vec!["argument_names", "body", "called_on_null_input", "language", "return_type"]
-            }
-            Self::Aggregates => {
-                vec!["final_func", "initcond", "return_type", "state_func", "state_type"]
-            }
-            Self::Indexes => vec!["kind", "options"],
-            Self::Tables => ["flags"].into_iter().chain(OPTIONS).collect(),
-            Self::Views => {
-                let own =
-                    ["base_table_id", "base_table_name", "include_all_columns", "where_clause"];
-                own.into_iter().chain(OPTIONS).collect()
-            }
-            Self::Keyspaces => vec!["durable_writes", "replication"],
-        };
-        columns.sort_unstable();
-        columns
+    /// Its columns as rows see them.
+    pub(crate) fn layout(self) -> Arc<rows::Layout> {
+        crate::system::schema_layout(self.name())
     }
 }

@@ -14,6 +14,7 @@ use crate::column::{ColumnKind, DroppedColumn};
 use crate::keyspace::Keyspace;
 use crate::params::TableParams;
 use crate::params::compaction::{COMPACTION, CompactionParams};
+use crate::release::Release;
 use crate::replication::Replication;
 use crate::stored::SchemaMutation;
 use crate::stored::encode::{Stamp, create_keyspace};
@@ -96,6 +97,13 @@ fn index_paxos(builder: &mut TableBuilder) {
     builder.indexes.insert(name.to_owned(), index);
 }
 
+/// The columns of a table of `system_schema`, as rows see them.
+pub(crate) fn schema_layout(name: &str) -> Arc<rows::Layout> {
+    let definition = schema_tables::SYSTEM_SCHEMA.iter().find(|table| table.name == name);
+    let nothing = TableDefinition::NEW;
+    definition.unwrap_or(&nothing).table("system_schema").layout
+}
+
 /// The virtual table of what the node said: the only one that may be truncated, and that is not filtered unasked.
 pub const SYSTEM_LOGS: &str = "system_logs";
 
@@ -115,10 +123,18 @@ pub fn virtual_keyspaces() -> Vec<Arc<Keyspace>> {
     ]
 }
 
-/// `system_auth`, `system_distributed` and `system_traces`, as a cluster starts with them.
-pub fn replicated_keyspaces() -> Vec<Arc<Keyspace>> {
-    let simple =
-        |name, replicas, tables| Arc::new(keyspace(name, Replication::simple(replicas), tables));
+/// Tables of `system_auth` that came with 5.0.
+const TABLES_OF_5_0: [&str; 3] = ["cidr_groups", "cidr_permissions", "identity_to_role"];
+
+/// `system_auth`, `system_distributed` and `system_traces`, as a cluster of a release starts with them.
+pub fn replicated_keyspaces(release: Release) -> Vec<Arc<Keyspace>> {
+    let simple = |name, replicas, tables| {
+        let mut keyspace = keyspace(name, Replication::simple(replicas), tables);
+        let is_known =
+            |name: &String| release >= Release::V5_0 || !TABLES_OF_5_0.contains(&name.as_str());
+        keyspace.tables.retain(|name, _| is_known(name));
+        Arc::new(keyspace)
+    };
     vec![
         simple("system_auth", 1, distributed::SYSTEM_AUTH),
         simple("system_distributed", 3, distributed::SYSTEM_DISTRIBUTED),
@@ -128,13 +144,13 @@ pub fn replicated_keyspaces() -> Vec<Arc<Keyspace>> {
 
 /// The mutations that define the replicated system keyspaces: what the first node of a cluster writes. A node that
 /// joins takes what it is given instead. `now`: seconds since the epoch.
-pub fn replicated_mutations(now: i64) -> Vec<SchemaMutation> {
+pub fn replicated_mutations(release: Release, now: i64) -> Vec<SchemaMutation> {
     let mutation = |keyspace: &Arc<Keyspace>| {
         let generation = GENERATIONS.iter().find(|(name, _)| *name == keyspace.name);
         let timestamp = generation.map_or(0, |(_, timestamp)| *timestamp);
         create_keyspace(keyspace, Stamp { timestamp, now, cdc: false })
     };
-    replicated_keyspaces().iter().map(mutation).collect()
+    replicated_keyspaces(release).iter().map(mutation).collect()
 }
 
 /// The mutations by which a node describes `system` and `system_schema` to its own clients, in `system_schema`.

@@ -1,5 +1,6 @@
 //! Reading the golden files.
 
+use rows::Liveness;
 use schema::{SchemaCell, SchemaMutation, SchemaPartition, SchemaRow, SchemaTable, Tombstone};
 use serde_json::Value;
 
@@ -30,13 +31,13 @@ pub fn tombstone(v: &Value) -> Option<Tombstone> {
 pub fn row(v: &Value) -> SchemaRow {
     let mut row = SchemaRow {
         deletion: tombstone(&v["d"]),
-        liveness: v["t"].as_i64(),
+        liveness: v["t"].as_i64().map(Liveness::new),
         ..SchemaRow::default()
     };
     for (name, cell) in v["c"].as_object().into_iter().flatten() {
         let value = cell[1].as_str().map(unhex);
-        let cell =
-            SchemaCell { timestamp: cell[0].as_i64().unwrap(), value, local_deletion_time: 0 };
+        let timestamp = cell[0].as_i64().unwrap();
+        let cell = SchemaCell { timestamp, value, ttl: 0, local_deletion_time: 0 };
         row.cells.insert(name.clone(), cell);
     }
     row

@@ -25,7 +25,7 @@ impl<'t> DataDigest<'t> {
     pub fn start(&mut self, start: &PartitionStart<'_>, columns: Option<&Header>) {
         let partition = PartitionDigest {
             key: start.key,
-            deletion: start.deletion,
+            deletion: Some(start.deletion),
             is_reversed: start.is_reversed,
             static_row: start.static_row.as_deref().map(RowRef::from_packed),
         };
