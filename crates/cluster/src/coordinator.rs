@@ -26,6 +26,7 @@ use crate::estimates::Written;
 use crate::guardrails::Rails;
 use crate::identity::Identity;
 use crate::prepared::{Entry, PreparedCache, result_metadata};
+use crate::replica::Replica;
 use crate::request_metrics::{Batches, ClientRequests};
 use crate::schema_owner::SchemaOwner;
 use crate::tracing::{TraceLot, Tracing};
@@ -87,6 +88,8 @@ pub struct Coordinator {
     pub(crate) turns: Turns,
     /// Who changes the state in `system.paxos` of which of them.
     pub(crate) acceptors: Turns,
+    /// What is known of the ring where others ask this node as a replica.
+    pub(crate) replica: Replica,
     /// Sequence of time-UUIDs within a microsecond, and this node's part of them.
     ticks: Cell<i64>,
     pub(crate) node: u64,
@@ -170,6 +173,7 @@ impl Coordinator {
             auth,
             turns: Turns::default(),
             acceptors: Turns::default(),
+            replica: Replica::default(),
             ticks: Cell::new(0),
             requests: ClientRequests::new(registry),
             batches: Batches::new(registry),

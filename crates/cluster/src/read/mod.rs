@@ -25,9 +25,10 @@ use crate::values::Bound as Bindings;
 use limits::{Size, Warnings};
 use made_up::{MadeUp, is_resumed, wanted};
 pub(crate) use page::Last;
+pub(crate) use shard::micros;
 use page::{Merged, clustering_of, cut, next_page};
 use shard::{
-    Aggregate, Block, Noticed, Over, ReadError, Sink, Task, budget, merge, micros, read_keys,
+    Aggregate, Block, Noticed, Over, ReadError, Sink, Task, budget, merge, read_keys,
     read_range, read_rows,
 };
 
