@@ -355,7 +355,8 @@ class Answers
             return table.name.equals("t") ? single.forPaging(Clustering.make(UTF8Type.instance.decompose(letter())), single.limits().forPaging(1 + below(5))) : command;
         }
         PartitionRangeReadCommand range = (PartitionRangeReadCommand) command;
-        if (!table.name.equals("t") || range.limits().isGroupByLimit() || range.limits().isDistinct() || !range.dataRange().keyRange().right.isMinimum())
+        // of a page that has nothing of its first partition, memtables name other columns in digests than SSTables do
+        if (cql.contains(" c = ") || !table.name.equals("t") || range.limits().isGroupByLimit() || range.limits().isDistinct() || !range.dataRange().keyRange().right.isMinimum())
             return command;
         ByteBuffer key = ByteBufferUtil.bytes(below(5));
         return PartitionRangeReadCommand.create(table, NOW, range.columnFilter(), range.rowFilter(),

@@ -235,7 +235,9 @@ fn truncations(cells: &Cells) -> (BTreeMap<TableId, Position>, TruncatedAt) {
 }
 
 /// When tables were truncated last.
-pub(crate) async fn truncated_at(engine: &Rc<Engine>) -> Result<TruncatedAt, storage::StorageError> {
+pub(crate) async fn truncated_at(
+    engine: &Rc<Engine>,
+) -> Result<TruncatedAt, storage::StorageError> {
     let Some(local) = engine.schema().table("system", "local").cloned() else {
         return Ok(TruncatedAt::new());
     };

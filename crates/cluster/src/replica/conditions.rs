@@ -29,9 +29,10 @@ impl Conditions {
     ) -> Result<Self, PayloadError> {
         let tests: Vec<(&Column, Test)> =
             expressions.iter().map(|one| test(table, one)).collect::<Result<_, _>>()?;
-        let (of_partition, of_row): (Vec<_>, Vec<_>) = tests
-            .into_iter()
-            .partition(|(column, _)| matches!(column.kind, ColumnKind::PartitionKey | ColumnKind::Static));
+        let (of_partition, of_row): (Vec<_>, Vec<_>) =
+            tests.into_iter().partition(|(column, _)| {
+                matches!(column.kind, ColumnKind::PartitionKey | ColumnKind::Static)
+            });
         let (of_partition, of_row) = (BoundFilter::new(of_partition), BoundFilter::new(of_row));
         Ok(Self { of_partition, of_row, sees_dead })
     }
@@ -78,9 +79,8 @@ impl Conditions {
 }
 
 fn test<'t>(table: &'t Table, expression: &Expression) -> Result<(&'t Column, Test), PayloadError> {
-    let column_of = |name: &str| {
-        table.column(name).ok_or_else(|| PayloadError::UnknownColumn(name.to_owned()))
-    };
+    let column_of =
+        |name: &str| table.column(name).ok_or_else(|| PayloadError::UnknownColumn(name.to_owned()));
     match expression {
         Expression::Simple { column, operator, value } => {
             let column = column_of(column)?;

@@ -71,11 +71,7 @@ impl<'t> Answer<'t> {
 
     /// As much of a partition as the limits let through; a range that stays open is closed at the last row
     /// (`RTBoundCloser`).
-    fn part(
-        &mut self,
-        part: &Part,
-        counter: &mut Counter<'_>,
-    ) -> Result<(), End> {
+    fn part(&mut self, part: &Part, counter: &mut Counter<'_>) -> Result<(), End> {
         self.scan(part.before)?;
         let key = &part.key.bytes;
         let reversed = self.wanted.is_reversed();
@@ -167,11 +163,7 @@ impl<'t> Answer<'t> {
         Ok(())
     }
 
-    fn unfiltered(
-        &mut self,
-        header: &Header,
-        unfiltered: Unfiltered<'_>,
-    ) -> Result<(), End> {
+    fn unfiltered(&mut self, header: &Header, unfiltered: Unfiltered<'_>) -> Result<(), End> {
         match &mut self.output {
             Output::Digest(digest) => digest.unfiltered(unfiltered),
             Output::Data(writer) => writer.unfiltered(header, unfiltered).map_err(unwritten)?,

@@ -238,8 +238,8 @@ impl<'w> Scan<'w> {
             statics: None,
         };
         // what has neither a deletion nor static data is there only if something in it is
-        let mut is_there = !wanted.conditions.has_of_row()
-            && (static_row.is_some() || !deletion.is_live());
+        let mut is_there =
+            !wanted.conditions.has_of_row() && (static_row.is_some() || !deletion.is_live());
         if is_there {
             part.before = std::mem::take(&mut self.unclaimed);
             self.counter.start(&key.bytes, static_row);
@@ -253,8 +253,8 @@ impl<'w> Scan<'w> {
             let kept = match unfiltered {
                 Unfiltered::Row(row) => {
                     let row = self.fetched.row(row, &mut selected);
-                    let row =
-                        row.and_then(|row| purge_row(&table.layout, row, &self.purger, &mut purged));
+                    let row = row
+                        .and_then(|row| purge_row(&table.layout, row, &self.purger, &mut purged));
                     let Some(row) = row else { continue };
                     let scanned = self.scanner.row(row, row.has_live_data(now, false));
                     self.total += scanned;
@@ -307,8 +307,10 @@ impl<'w> Scan<'w> {
     fn end(mut self, measure: Option<Measure>, started: Instant) -> Chunk {
         let id = self.wanted.table.id;
         let total = self.total;
-        let mut measured =
-            vec![(Measure::RowsPerRead, total.live), (Measure::TombstonesPerRead, total.tombstones)];
+        let mut measured = vec![
+            (Measure::RowsPerRead, total.live),
+            (Measure::TombstonesPerRead, total.tombstones),
+        ];
         let took = micros(self.engine.env().now().since(started));
         measured.extend(measure.map(|measure| (measure, took)));
         self.engine.measured(id, &measured);

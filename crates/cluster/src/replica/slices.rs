@@ -51,9 +51,7 @@ pub(super) fn slices(layout: &Layout, rows: &RowsOf) -> Result<Slices, PayloadEr
 pub(super) fn takes_all(rows: &RowsOf) -> bool {
     match &rows.choice {
         RowChoice::Slices(slices) => match &slices[..] {
-            [(start, end)] => {
-                start.as_ref().values.is_empty() && end.as_ref().values.is_empty()
-            }
+            [(start, end)] => start.as_ref().values.is_empty() && end.as_ref().values.is_empty(),
             _ => false,
         },
         RowChoice::Names(_) => false,

@@ -16,6 +16,10 @@ use crate::boot::truncated_at;
 use crate::coordinator::Coordinator;
 use crate::replica::{Concern, Counted, PeerRequest, unreadable};
 
+/// A hint of a table that nobody here knows is refused for so long after it was made, in milliseconds: the schema may be
+/// on its way. Then its table is gone, and there is nothing to do.
+const HINT_PATIENCE: i64 = 600_000;
+
 /// A write with the keyspace that it is of.
 pub(super) struct Checked {
     keyspace: String,
@@ -31,11 +35,7 @@ pub(super) fn layouts(schema: &Schema) -> impl Fn(&[u8; 16]) -> Option<Arc<Layou
 pub(super) fn whole<T>(
     payload: &[u8],
     schema: &Schema,
-    read: impl FnOnce(
-        &mut Reader<'_>,
-        &mut MutationDecoder,
-        LayoutOf<'_>,
-    ) -> Result<T, PayloadError>,
+    read: impl FnOnce(&mut Reader<'_>, &mut MutationDecoder, LayoutOf<'_>) -> Result<T, PayloadError>,
 ) -> Result<T, FailureReason> {
     let mut reader = Reader::new(payload);
     let value = read(&mut reader, &mut MutationDecoder::new(), &layouts(schema));
@@ -113,19 +113,28 @@ impl Coordinator {
         if hint.host.to_bytes() != self.identity.host_id {
             return Err(FailureReason::Unknown);
         }
+        let now = self.env.unix_micros() / 1000;
         let schema = self.schema();
-        let mutation = mutation(hint.mutation, &schema)?;
+        let mutation = match mutation(hint.mutation, &schema) {
+            Err(FailureReason::IncompatibleSchema)
+                if now.saturating_sub(hint.created) > HINT_PATIENCE =>
+            {
+                return Ok(Vec::new());
+            }
+            mutation => mutation?,
+        };
         let checked = self.check_updates(&schema, mutation.updates())?;
         self.check_owned(&checked, mutation.token())?;
         let truncated = truncated_at(&self.engine).await.map_err(|error| self.reason_of(&error))?;
-        let now = self.env.unix_micros() / 1000;
         let lives = i64::from(hint.gc_grace).saturating_mul(1000);
         let is_late = now.saturating_sub(hint.created) > lives;
         let is_void = |update: &PartitionUpdate| {
             truncated.get(&TableId(update.table)).is_some_and(|at| hint.created <= *at)
         };
         let mut left: Option<Mutation> = None;
-        for update in mutation.into_updates().into_iter().filter(|update| !is_late && !is_void(update)) {
+        for update in
+            mutation.into_updates().into_iter().filter(|update| !is_late && !is_void(update))
+        {
             match &mut left {
                 None => left = Some(Mutation::new(update)),
                 Some(left) => drop(left.push(update)),
@@ -173,8 +182,7 @@ impl Coordinator {
         }
         self.check_owned(&checked, mutation.token())?;
         let deadline = request.deadline;
-        let counted =
-            self.apply_counter(mutation, checked.is_durable, deadline, Trace::OFF).await;
+        let counted = self.apply_counter(mutation, checked.is_durable, deadline, Trace::OFF).await;
         let mutation = counted.map_err(|error| self.reason_of(&error))?;
         if let Some(replicate) = self.replica.replicate.get() {
             let keyspace = checked.keyspace;

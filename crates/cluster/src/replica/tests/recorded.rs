@@ -6,8 +6,8 @@ use internode::payload::read::{DataReader, ReadCommand, ReadResponse};
 use internode::{Flags, Verb};
 use rows::{Deletion, Unfiltered};
 use schema::Table;
-use types::hex::{from_hex, to_hex};
 use types::Reader;
+use types::hex::{from_hex, to_hex};
 
 use super::TestNode;
 
