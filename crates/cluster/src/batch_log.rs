@@ -29,10 +29,10 @@ fn batches(schema: &Schema) -> Result<Arc<Table>, StorageError> {
 fn record(
     table: &Arc<Table>,
     id: &[u8; 16],
-    parts: &[(bool, Mutation)],
+    parts: &[&[u8]],
     timestamp: i64,
     path: &dyn Fn() -> [u8; 16],
-) -> Result<Mutation, StorageError> {
+) -> Mutation {
     let mut row = RowBuilder::new();
     row.start_row(ClusteringRef::EMPTY);
     row.liveness(Liveness::new(timestamp));
@@ -40,18 +40,24 @@ fn record(
         row.cell(CellRef::live(version.index, None, timestamp, &VERSION.to_be_bytes()));
     }
     if let Some(mutations) = table.column("mutations") {
-        let mut encoder = MutationEncoder::new();
-        for (_, part) in parts {
-            let mut bytes = Vec::new();
-            let encoded = encoder.mutation(part, &mut bytes);
-            encoded.map_err(|error| StorageError::Encode(error.to_string()))?;
-            row.cell(CellRef::live(mutations.index, Some(&path()), timestamp, &bytes));
+        for part in parts {
+            row.cell(CellRef::live(mutations.index, Some(&path()), timestamp, part));
         }
     }
     let mut scratch = RowBuilder::new();
     let mut update = UpdateBuilder::new(table.id.0, Arc::clone(&table.layout), id);
     update.add(row.finish_row(&table.layout), &mut scratch);
-    Ok(Mutation::new(update.finish(&mut scratch)))
+    Mutation::new(update.finish(&mut scratch))
+}
+
+fn encoded(parts: &[(bool, Mutation)]) -> Result<Vec<Vec<u8>>, StorageError> {
+    let mut encoder = MutationEncoder::new();
+    let one = |(_, part): &(bool, Mutation)| {
+        let mut bytes = Vec::new();
+        let encoded = encoder.mutation(part, &mut bytes);
+        encoded.map(|()| bytes).map_err(|error| StorageError::Encode(error.to_string()))
+    };
+    parts.iter().map(one).collect()
 }
 
 /// The deletion of a batch.
@@ -94,7 +100,9 @@ impl Coordinator {
         let id = self.time_uuid();
         let timestamp = self.env.unique_micros();
         trace.note(&self.env, || "Writing the batch log".to_owned());
-        let record = record(&table, &id, &parts, timestamp, &|| self.time_uuid())?;
+        let encoded = encoded(&parts)?;
+        let encoded: Vec<&[u8]> = encoded.iter().map(Vec::as_slice).collect();
+        let record = record(&table, &id, &encoded, timestamp, &|| self.time_uuid());
         internal::apply(&self.engine, record).await?;
         if self.engine.acknowledges_early() {
             // Each shard has a log of its own: a part must not become durable before the record does.
@@ -110,6 +118,27 @@ impl Coordinator {
             let _ = remove(&engine, &owners, removal).await;
         });
         Ok(())
+    }
+}
+
+impl Coordinator {
+    /// Keeps a batch for another node, which says when it is to go. Its mutations stay as they were written.
+    pub(crate) async fn keep_batch(
+        &self,
+        id: [u8; 16],
+        created: i64,
+        parts: &[&[u8]],
+    ) -> Result<(), StorageError> {
+        let table = batches(&self.schema())?;
+        let record = record(&table, &id, parts, created, &|| self.time_uuid());
+        internal::apply(&self.engine, record).await
+    }
+
+    /// Forgets a batch that was kept for another node.
+    pub(crate) async fn forget_batch(&self, id: [u8; 16]) -> Result<(), StorageError> {
+        let table = batches(&self.schema())?;
+        let removal = removal(&table, &id, self.env.unique_micros());
+        internal::apply(&self.engine, removal).await
     }
 }
 
@@ -146,7 +175,15 @@ fn since_truncations(part: Mutation, written_at: i64, truncated: &TruncatedAt) -
     left
 }
 
-/// Applies what the last run of the node left in the batch log. Parts that can no longer be read, since their table
+/// Is a batch this node's own? Then who gave its id gave the paths of its parts too. One that is kept for another node is
+/// of partitions that others have, too: it stays until those got it.
+fn is_own(id: Option<types::Uuid>, path: Option<&[u8]>) -> bool {
+    let node = |bytes: [u8; 16]| bytes.last_chunk::<8>().copied();
+    let path = path.and_then(types::Uuid::from_value).map(types::Uuid::to_bytes);
+    id.map(types::Uuid::to_bytes).and_then(node) == path.and_then(node)
+}
+
+/// Applies what the last run of the node left in the batch log of its own batches. Parts that can no longer be read, since their table
 /// is gone, are left out, and those of tables that were truncated since.
 ///
 /// # Errors
@@ -163,19 +200,21 @@ pub(crate) async fn replay(
     let mut replayed = Vec::new();
     for batch in internal::read_all(engine, &table).await? {
         let mut parts = Vec::new();
+        let id = types::Uuid::from_value(batch.key());
+        let mut path = None;
         for update in batch.updates() {
             let mutations = table.column("mutations").map(|column| column.index);
             let cells = update.rows.iter().flat_map(|row| row.cells());
             let cells =
                 cells.filter(|cell| Some(cell.column) == mutations && cell.kind == CellKind::Live);
             parts.extend(cells.filter_map(|cell| {
+                path = path.take().or(cell.path.map(<[u8]>::to_vec));
                 decoder.mutation(&mut Reader::new(cell.value), &layout_of).ok()
             }));
         }
-        if parts.is_empty() {
+        if parts.is_empty() || !is_own(id, path.as_deref()) {
             continue;
         }
-        let id = types::Uuid::from_value(batch.key());
         let written_at = id.and_then(types::Uuid::unix_millis).unwrap_or(i64::MAX);
         for part in parts {
             if let Some(part) = since_truncations(part, written_at, truncated) {

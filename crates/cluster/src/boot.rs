@@ -294,6 +294,17 @@ fn truncations(cells: &Cells) -> (BTreeMap<TableId, Position>, TruncatedAt) {
     (positions, times)
 }
 
+/// When tables were truncated last.
+pub(crate) async fn truncated_at(
+    engine: &Rc<Engine>,
+) -> Result<TruncatedAt, storage::StorageError> {
+    let Some(local) = engine.schema().table("system", "local").cloned() else {
+        return Ok(TruncatedAt::new());
+    };
+    let saved = internal::read_row(engine, &local, b"local").await?;
+    Ok(saved.as_ref().map(truncations).unwrap_or_default().1)
+}
+
 /// The value of `system.local.truncated_at` for a truncation.
 pub fn truncation_record(position: Position, unix_millis: i64) -> Vec<u8> {
     let mut record = position.segment.to_be_bytes().to_vec();

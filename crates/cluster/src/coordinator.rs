@@ -27,6 +27,7 @@ use crate::guardrails::Rails;
 use crate::identity::Identity;
 use crate::peer_messages::Peers;
 use crate::prepared::{Entry, PreparedCache, result_metadata};
+use crate::replica::Replica;
 use crate::request_metrics::{Batches, ClientRequests};
 use crate::schema_owner::SchemaOwner;
 use crate::tracing::{TraceLot, Tracing};
@@ -90,6 +91,8 @@ pub struct Coordinator {
     pub(crate) turns: Turns,
     /// Who changes the state in `system.paxos` of which of them.
     pub(crate) acceptors: Turns,
+    /// What is known of the ring where others ask this node as a replica.
+    pub(crate) replica: Replica,
     /// Sequence of time-UUIDs within a microsecond, and this node's part of them.
     ticks: Cell<i64>,
     pub(crate) node: u64,
@@ -174,6 +177,7 @@ impl Coordinator {
             auth,
             turns: Turns::default(),
             acceptors: Turns::default(),
+            replica: Replica::default(),
             ticks: Cell::new(0),
             requests: ClientRequests::new(registry),
             batches: Batches::new(registry),

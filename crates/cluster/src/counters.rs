@@ -42,20 +42,32 @@ impl Coordinator {
     ) -> Result<(), StorageError> {
         let mut tasks = Vec::with_capacity(mutations.len());
         for (durable, mutation) in mutations {
-            let shard = self.engine.owner(mutation.token());
-            self.count_hop(shard);
+            self.count_hop(self.engine.owner(mutation.token()));
             let (coordinator, trace) = (Rc::clone(self), trace.clone());
             tasks.push(self.env.spawn_task(STATEMENT, async move {
-                let run = move |owner: Rc<Self>| async move {
-                    owner.count(mutation, durable, deadline, trace).await
-                };
-                coordinator.shards.call_async(shard, STATEMENT, run).await
+                coordinator.apply_counter(mutation, durable, deadline, trace).await
             }));
         }
         for task in tasks {
-            task.await??;
+            task.await?;
         }
         Ok(())
+    }
+
+    /// Applies an update of counters on the shard that owns its key. What other replicas are to be told: this node's part
+    /// of each.
+    pub(crate) async fn apply_counter(
+        self: &Rc<Self>,
+        mutation: Mutation,
+        durable: bool,
+        deadline: Instant,
+        trace: Trace,
+    ) -> Result<Mutation, StorageError> {
+        let shard = self.engine.owner(mutation.token());
+        let run = move |owner: Rc<Self>| async move {
+            owner.count(mutation, durable, deadline, trace).await
+        };
+        self.shards.call_async(shard, STATEMENT, run).await?
     }
 
     /// On the owner of its key: makes shards of what a mutation adds, and applies it.
@@ -65,7 +77,7 @@ impl Coordinator {
         durable: bool,
         deadline: Instant,
         trace: Trace,
-    ) -> Result<(), StorageError> {
+    ) -> Result<Mutation, StorageError> {
         trace.note(&self.env, || "Acquiring counter locks".to_owned());
         let turn = self.env.timeout_at(deadline, self.turns.take(mutation.key())).await;
         let mut turn = Some(turn.map_err(|_| StorageError::Deadline)?);
@@ -83,12 +95,13 @@ impl Coordinator {
                 Some(writes) => drop(writes.push(update)),
             }
         }
-        let Some(writes) = writes else { return Ok(()) };
+        let Some(writes) = writes else { return Ok(mutation) };
         trace_append(&self.engine, durable, &trace);
         let ticket = self.engine.apply_counted(&writes, durable, &counted).await?;
         trace_added(&self.engine, &writes, &trace);
         drop(turn);
-        Ok(ticket.durable().await?)
+        ticket.durable().await?;
+        Ok(writes)
     }
 
     /// An update with what it adds made into shards, and what that comes to, if it does nothing else.

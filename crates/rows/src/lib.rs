@@ -49,6 +49,7 @@ mod ranges;
 mod reconcile;
 mod restamp;
 pub mod row;
+mod select;
 mod shadow;
 mod time;
 
@@ -66,6 +67,7 @@ pub use purge::{Purger, purge_marker, purge_row};
 pub use ranges::{Markers, RangeTombstone, RangeTombstoneList};
 pub use reconcile::reconcile;
 pub use row::RowRef;
+pub use select::{Keep, select_cells};
 pub use shadow::without_shadowed;
 pub use time::{
     Deletion, INVALID_DELETION_TIME, Liveness, MAX_DELETION_TIME, NO_DELETION_TIME, NO_TIMESTAMP,

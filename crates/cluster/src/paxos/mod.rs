@@ -28,11 +28,12 @@ use storage::{Engine, PartitionKey, Slices, StorageError};
 
 use crate::answer::{Answer, Outcome, Page, cql_error, invalid, write_error};
 use crate::coordinator::{Coordinator, Now, Request, STATEMENT, check_replicas};
-use crate::paxos::acceptor::Proposal;
-use crate::paxos::ballot::{Ballot, Scope};
+pub(crate) use crate::paxos::acceptor::Proposal;
+pub(crate) use crate::paxos::ballot::Ballot;
+use crate::paxos::ballot::Scope;
 use crate::paxos::replica::{ME, REPLICAS};
 use crate::paxos::round::{Round, Step};
-use crate::paxos::store::Subject;
+pub(crate) use crate::paxos::store::Subject;
 use crate::prepared::{class_name, columns};
 
 /// A coordinator that lost a ballot waits up to so long.

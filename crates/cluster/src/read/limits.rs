@@ -136,7 +136,7 @@ impl Size {
 
 impl Coordinator {
     /// What reads of a table may go over.
-    pub(super) fn thresholds(&self, table: &Table) -> Thresholds {
+    pub(crate) fn thresholds(&self, table: &Table) -> Thresholds {
         if table.is_virtual() || is_local_system(&table.keyspace) {
             return Thresholds::NONE;
         }
@@ -182,7 +182,7 @@ impl Coordinator {
     }
 
     /// Bytes of cells that a result without pages may have.
-    pub(super) fn unpaged_bytes_max(&self) -> usize {
+    pub(crate) fn unpaged_bytes_max(&self) -> usize {
         usize::try_from(self.config.memory() / super::UNPAGED_PART).unwrap_or(usize::MAX)
     }
 

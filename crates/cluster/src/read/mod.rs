@@ -26,9 +26,10 @@ use limits::{Size, Warnings};
 use made_up::{MadeUp, is_resumed, wanted};
 pub(crate) use page::Last;
 use page::{Merged, clustering_of, cut, next_page};
+pub(crate) use shard::micros;
 use shard::{
-    Aggregate, Block, Noticed, Over, ReadError, Sink, Task, budget, merge, micros, read_keys,
-    read_range, read_rows,
+    Aggregate, Block, Noticed, Over, ReadError, Sink, Task, budget, merge, read_keys, read_range,
+    read_rows,
 };
 
 /// A page ends early at this many bytes of cells, where the client asked for pages.

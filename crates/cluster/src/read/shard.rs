@@ -267,22 +267,16 @@ impl Sink<'_> {
         }
         let aggregation = &mut self.aggregation;
         let before = block.cells.len();
-        let taken = task.with_bind(self.engine, |bind| {
-            if !task.select.passes(&task.read, row, bind)? {
-                return Ok(false);
-            }
-            match aggregation {
-                Some(all) => task.select.aggregate(all, &task.read, row, bind)?,
-                None if task.aggregate == Aggregate::InOrder && task.select.is_aggregate() => {
-                    task.select.inputs(&task.read, row, bind, &mut block.cells)?;
-                }
-                None => task.select.project(&task.read, row, bind, &mut block.cells)?,
-            }
-            Ok::<_, cql::CqlError>(true)
-        })?;
-        if !taken {
+        if !task.select.passes(&task.read, row) {
             return Ok(());
         }
+        task.with_bind(self.engine, |bind| match aggregation {
+            Some(all) => task.select.aggregate(all, &task.read, row, bind),
+            None if task.aggregate == Aggregate::InOrder && task.select.is_aggregate() => {
+                task.select.inputs(&task.read, row, bind, &mut block.cells)
+            }
+            None => task.select.project(&task.read, row, bind, &mut block.cells),
+        })?;
         if self.aggregation.is_none() {
             let has_mark = row.row.is_some() && !row.clustering.is_empty();
             self.end_row(before, row.clustering, has_mark);
@@ -309,15 +303,13 @@ impl Sink<'_> {
     /// the last that fits, the row is left for the next page.
     fn take_into_group(&mut self, row: &ResultRow<'_>) -> Result<(), ReadError> {
         let task = self.task;
+        if !task.select.passes(&task.read, row) {
+            return Ok(());
+        }
         let mut group = self.group.take();
-        let joined = task.with_bind(self.engine, |bind| {
-            if !task.select.passes(&task.read, row, bind)? {
-                return Ok(true);
-            }
-            match &mut group {
-                Some(group) => task.select.join_group(group, &task.read, row, bind),
-                None => Ok(false),
-            }
+        let joined = task.with_bind(self.engine, |bind| match &mut group {
+            Some(group) => task.select.join_group(group, &task.read, row, bind),
+            None => Ok(false),
         })?;
         self.group = group;
         if joined {
@@ -521,7 +513,7 @@ fn note_scanned(engine: &Engine, task: &Task, scanned: Scanned) {
     engine.measured(task.table().id, &values);
 }
 
-pub(super) fn micros(duration: Duration) -> u64 {
+pub(crate) fn micros(duration: Duration) -> u64 {
     u64::try_from(duration.as_micros()).unwrap_or(u64::MAX)
 }
 

@@ -167,38 +167,8 @@ impl<'v> Env<'v> {
         self.terms.get(index)?.as_deref()
     }
 
-    /// The row that holds the cells of a column.
-    fn cells_of(&self, place: Place) -> Option<RowRef<'v>> {
-        let row = self.row?;
-        if place.kind == ColumnKind::Static { row.statics } else { row.row }
-    }
-
     pub(super) fn column(&self, place: Place) -> Computed<'v> {
-        let row = self.row?;
-        let index = usize::from(place.index);
-        match place.kind {
-            ColumnKind::PartitionKey => {
-                key_component(self.table, row.key, index).map(Cow::Borrowed)
-            }
-            ColumnKind::Clustering => row.clustering.get(index).flatten().map(Cow::Borrowed),
-            ColumnKind::Regular | ColumnKind::Static => {
-                let column = place.column(self.table)?;
-                let cells = self.cells_of(place)?;
-                if column.is_complex() {
-                    let mut out = Vec::new();
-                    let live = live_cells(cells, place.index, row.now_seconds);
-                    put_complex(&column.ty, live, &mut out).then_some(Cow::Owned(out))
-                } else {
-                    let cell = cells.cell(place.index).filter(|c| c.is_live(row.now_seconds))?;
-                    Some(match column.ty {
-                        CqlType::Counter => {
-                            Cow::Owned(rows::counter::total(cell.value).to_be_bytes().to_vec())
-                        }
-                        _ => Cow::Borrowed(cell.value),
-                    })
-                }
-            }
-        }
+        column_value(self.table, self.row?, place)
     }
 
     fn part(&self, value: Cow<'v, [u8]>, part: &Part) -> Computed<'v> {
@@ -270,11 +240,10 @@ impl<'v> Env<'v> {
     }
 
     fn column_times(&self, kind: CellMeta, place: Place) -> Times {
-        let (Some(row), Some(cells), Some(column)) =
-            (self.row, self.cells_of(place), place.column(self.table))
-        else {
+        let (Some(row), Some(column)) = (self.row, place.column(self.table)) else {
             return Times::None;
         };
+        let Some(cells) = cells_of(row, place) else { return Times::None };
         let now = row.now_seconds;
         let time = |cell: CellRef<'_>| match kind {
             CellMeta::Writetime | CellMeta::MaxWritetime => Some(cell.timestamp),
@@ -301,6 +270,40 @@ impl<'v> Env<'v> {
             }
         }
         Times::Many(times)
+    }
+}
+
+/// The cells among which those of a column are.
+fn cells_of<'v>(row: &'v ResultRow<'_>, place: Place) -> Option<RowRef<'v>> {
+    if place.kind == ColumnKind::Static { row.statics } else { row.row }
+}
+
+/// The value of a column in a row.
+pub(super) fn column_value<'v>(
+    table: &Table,
+    row: &'v ResultRow<'_>,
+    place: Place,
+) -> Computed<'v> {
+    let index = usize::from(place.index);
+    match place.kind {
+        ColumnKind::PartitionKey => key_component(table, row.key, index).map(Cow::Borrowed),
+        ColumnKind::Clustering => row.clustering.get(index).flatten().map(Cow::Borrowed),
+        ColumnKind::Regular | ColumnKind::Static => {
+            let column = place.column(table)?;
+            let cells = cells_of(row, place)?;
+            if column.is_complex() {
+                let mut out = Vec::new();
+                let live = live_cells(cells, place.index, row.now_seconds);
+                return put_complex(&column.ty, live, &mut out).then_some(Cow::Owned(out));
+            }
+            let cell = cells.cell(place.index).filter(|c| c.is_live(row.now_seconds))?;
+            Some(match column.ty {
+                CqlType::Counter => {
+                    Cow::Owned(rows::counter::total(cell.value).to_be_bytes().to_vec())
+                }
+                _ => Cow::Borrowed(cell.value),
+            })
+        }
     }
 }
 

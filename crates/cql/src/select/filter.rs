@@ -6,7 +6,7 @@ use types::{CqlType, maybe_quote};
 
 use crate::context::Bind;
 use crate::error::CqlError;
-use crate::select::expr::{Env, Place, live_cells};
+use crate::select::expr::{Place, column_value, live_cells};
 use crate::select::indexed;
 use crate::select::operand::Choices;
 use crate::select::project::ResultRow;
@@ -22,7 +22,8 @@ pub(super) struct Filter {
 
 /// How a value compares.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Comparison {
+#[allow(missing_docs, reason = "the names say it")]
+pub enum Comparison {
     Equal,
     Above,
     AtLeast,
@@ -32,11 +33,16 @@ enum Comparison {
 
 /// One test of one column.
 #[derive(Clone, Debug)]
-enum Test {
+pub enum Test {
+    /// Its value compares so to this.
     Compare(Comparison, Vec<u8>),
+    /// Its value is one of these.
     In(Vec<Vec<u8>>),
+    /// The collection holds this value.
     Contains(Vec<u8>),
+    /// The map has this key.
     ContainsKey(Vec<u8>),
+    /// The map has this value at this key.
     Entry(Vec<u8>, Vec<u8>),
 }
 
@@ -99,6 +105,17 @@ pub struct BoundFilter {
 }
 
 impl BoundFilter {
+    /// Of tests of columns.
+    pub fn new<'c>(tests: impl IntoIterator<Item = (&'c Column, Test)>) -> Self {
+        let placed = |(column, test)| (Place::of(column), test);
+        Self { tests: tests.into_iter().map(placed).collect() }
+    }
+
+    /// Does everything pass?
+    pub fn is_empty(&self) -> bool {
+        self.tests.is_empty()
+    }
+
     /// Does it ask of two columns that change, or of a static one and something else (`RowFilter.isMutableIntersection`)?
     pub fn is_mutable_intersection(&self) -> bool {
         let mut first = None;
@@ -250,27 +267,15 @@ impl BoundFilter {
     }
 
     /// Does a row pass?
-    pub(super) fn passes(
-        &self,
-        table: &Table,
-        row: &ResultRow<'_>,
-        bind: &Bind<'_>,
-    ) -> Result<bool, CqlError> {
-        let env = Env { table, row: Some(row), terms: &[], bind, aggregation: None };
-        for (place, test) in &self.tests {
-            let Some(column) = place.column(table) else { return Ok(false) };
-            if column.is_complex() {
-                if !passes_complex(column, *place, test, row) {
-                    return Ok(false);
-                }
-                continue;
+    pub fn passes(&self, table: &Table, row: &ResultRow<'_>) -> bool {
+        self.tests.iter().all(|(place, test)| match place.column(table) {
+            None => false,
+            Some(column) if column.is_complex() => passes_complex(column, *place, test, row),
+            Some(column) => {
+                let value = column_value(table, row, *place);
+                value.is_some_and(|value| test.passes(&column.ty, &value))
             }
-            let value = env.column(*place);
-            if !value.is_some_and(|value| test.passes(&column.ty, &value)) {
-                return Ok(false);
-            }
-        }
-        Ok(true)
+        })
     }
 }
 

@@ -49,7 +49,7 @@ use selection::Selected;
 
 pub use aggregation::{Aggregation, Group};
 pub use command::key_values;
-pub use filter::BoundFilter;
+pub use filter::{BoundFilter, Comparison, Test};
 pub use keys::{PartitionKey, RangeBound, Target};
 pub use limits::NO_LIMIT;
 pub use order::PostOrder;
@@ -362,16 +362,8 @@ impl Select {
     }
 
     /// Does a row pass the filter, if the read has one? Rows that do not are not counted by limits.
-    pub fn passes(
-        &self,
-        read: &Read,
-        row: &ResultRow<'_>,
-        bind: &Bind<'_>,
-    ) -> Result<bool, CqlError> {
-        match &read.filter {
-            Some(filter) => filter.passes(&self.table, row, bind),
-            None => Ok(true),
-        }
+    pub fn passes(&self, read: &Read, row: &ResultRow<'_>) -> bool {
+        read.filter.as_ref().is_none_or(|filter| filter.passes(&self.table, row))
     }
 
     /// An aggregation before its first row.

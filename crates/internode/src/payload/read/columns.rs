@@ -155,6 +155,11 @@ impl ColumnFilter {
         self.queried.as_ref().unwrap_or(self.fetched())
     }
 
+    /// Are all columns of a kind fetched, whatever was asked for?
+    pub fn fetches_all(&self, is_static: bool) -> bool {
+        self.all.is_some() && (!is_static || self.all_statics)
+    }
+
     /// The header of which the columns of each partition of an answer are a subset.
     pub fn header(&self) -> Header {
         let Columns { statics, regulars } = self.fetched().clone();

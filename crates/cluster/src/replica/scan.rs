@@ -1,0 +1,359 @@
+//! A shard's part of a read for another node: partitions merged, less what is not fetched, what may be forgotten and what
+//! does not pass the conditions (`ReadCommand.executeLocally`), packed for the shard that answers.
+
+use std::rc::Rc;
+use std::sync::Arc;
+
+use env::Instant;
+use internode::FailureReason;
+use internode::payload::read::{ReadCommand, Target};
+use rows::{Deletion, Purger, RowBuilder, RowRef, Unfiltered, purge_marker, purge_row};
+use schema::Table;
+use storage::{Engine, Measure, PartitionKey, ScanStart, Slices, StorageError, Trace};
+
+use crate::read::micros;
+use crate::replica::conditions::Conditions;
+use crate::replica::fetched::Fetched;
+use crate::replica::limit::Counter;
+use crate::replica::slices::{Stretch, after, takes_all};
+use crate::scanned::{Scanned, Scanner, Thresholds};
+
+/// From so many bytes on a shard ends what it gives at once of a range.
+const CHUNK_BYTES: usize = 1 << 20;
+
+/// A read as shards need it.
+pub(super) struct Wanted {
+    pub command: ReadCommand,
+    pub table: Arc<Table>,
+    pub conditions: Conditions,
+    /// Of each partition.
+    pub slices: Slices,
+    /// For reads of a range.
+    pub stretch: Option<Stretch>,
+    pub thresholds: Thresholds,
+    pub deadline: Instant,
+    /// Most bytes of a partition, packed.
+    pub bytes_max: usize,
+}
+
+/// Why a shard gives nothing.
+#[derive(Clone, Debug)]
+pub(super) enum Failed {
+    Storage(StorageError),
+    Reason(FailureReason),
+}
+
+impl From<StorageError> for Failed {
+    fn from(error: StorageError) -> Self {
+        Self::Storage(error)
+    }
+}
+
+/// A row or marker of a part.
+#[derive(Clone, Copy)]
+pub(super) struct Item {
+    /// Where its packed form ends.
+    pub end: usize,
+    /// What was read since the one before it.
+    pub scanned: Scanned,
+}
+
+/// What there is of a partition.
+pub(super) struct Part {
+    pub key: PartitionKey,
+    pub deletion: Deletion,
+    /// The static row, packed.
+    pub statics: Option<Vec<u8>>,
+    /// Rows and markers, packed, one after another.
+    pub packed: Vec<u8>,
+    pub items: Vec<Item>,
+    /// What was read before its rows.
+    pub before: Scanned,
+    /// What was read after its last item.
+    pub after: Scanned,
+}
+
+impl Part {
+    /// Its rows and markers.
+    pub fn unfiltereds(&self) -> impl Iterator<Item = (Unfiltered<'_>, Scanned)> {
+        let mut at = 0;
+        self.items.iter().filter_map(move |item| {
+            let packed = self.packed.get(std::mem::replace(&mut at, item.end)..item.end)?;
+            Some((Unfiltered::from_packed(packed), item.scanned))
+        })
+    }
+}
+
+/// What a shard gives at once.
+#[derive(Default)]
+pub(super) struct Chunk {
+    pub parts: Vec<Part>,
+    /// What was read after the last part.
+    pub after: Scanned,
+    /// The last key that was looked at, if there may be more after it.
+    pub last: Option<PartitionKey>,
+}
+
+impl Wanted {
+    pub fn now(&self) -> i64 {
+        self.command.now.into()
+    }
+
+    /// Does a partition count that has static data alone (`selectsFullPartition`)?
+    pub fn counts_static_alone(&self) -> bool {
+        let (Target::Partition { rows, .. } | Target::Range { rows, .. }) = &self.command.target;
+        self.table.is_static_compact() || (takes_all(rows) && !self.conditions.has_of_row())
+    }
+
+    pub fn is_reversed(&self) -> bool {
+        self.slices.reversed()
+    }
+
+    pub fn counter(&self) -> Counter<'_> {
+        let counts = self.counts_static_alone();
+        Counter::new(&self.command.limits, &self.table, self.now(), counts)
+    }
+
+    /// The wanted rows of a partition.
+    fn slices_of(&self, key: &PartitionKey) -> Slices {
+        use internode::payload::read::Position;
+        if let Target::Range { keys, after: Some(last), .. } = &self.command.target
+            && matches!(&keys.from, Position::Key(first) if *first == key.bytes)
+        {
+            return after(&self.table.layout, &self.slices, last);
+        }
+        self.slices.clone()
+    }
+
+    fn purger(&self) -> Purger<'static> {
+        // what was not repaired stays, and nothing is known to have been
+        let keeps = self.table.params.compaction.options.get("only_purge_repaired_tombstones");
+        let keeps = keeps.is_some_and(|value| value.eq_ignore_ascii_case("true"));
+        let gc_before = match keeps {
+            true => i64::MIN,
+            false => self.now().saturating_sub(self.table.params.gc_grace_seconds.into()),
+        };
+        Purger { now: self.now(), gc_before, strict_liveness: false, purgeable: &|_| true }
+    }
+}
+
+/// Reads partitions of one shard.
+struct Scan<'w> {
+    engine: Rc<Engine>,
+    wanted: &'w Wanted,
+    fetched: Fetched<'w>,
+    purger: Purger<'static>,
+    counter: Counter<'w>,
+    scanner: Scanner<'w>,
+    /// All that was read.
+    total: Scanned,
+    /// What was read since the last part.
+    unclaimed: Scanned,
+    bytes: usize,
+    chunk: Chunk,
+}
+
+impl<'w> Scan<'w> {
+    fn new(engine: Rc<Engine>, wanted: &'w Wanted) -> Self {
+        Self {
+            engine,
+            wanted,
+            fetched: Fetched::new(&wanted.table, &wanted.command.columns),
+            purger: wanted.purger(),
+            counter: wanted.counter(),
+            scanner: Scanner::new(&wanted.table, wanted.now(), &wanted.thresholds),
+            total: Scanned::default(),
+            unclaimed: Scanned::default(),
+            bytes: 0,
+            chunk: Chunk::default(),
+        }
+    }
+
+    fn note(&mut self, scanned: Scanned) {
+        self.total += scanned;
+        self.unclaimed += scanned;
+    }
+
+    /// Is nothing more wanted of this shard? More than a read may go over is seen by who puts parts together.
+    fn is_done(&self) -> bool {
+        self.counter.stops() || self.wanted.thresholds.excess(self.total).is_some()
+    }
+
+    async fn partition(&mut self, key: &PartitionKey) -> Result<(), Failed> {
+        let wanted = self.wanted;
+        let (slices, table) = (wanted.slices_of(key), &wanted.table);
+        let started = self.engine.env().now();
+        let opened = match &wanted.command.target {
+            Target::Partition { .. } => {
+                self.engine.traced_partition(table, key.as_ref(), &slices, &Trace::OFF).await?
+            }
+            Target::Range { .. } => {
+                self.engine.scanned_partition(table, key.as_ref(), &slices, &Trace::OFF).await?
+            }
+        };
+        let Some(mut cursor) = opened else {
+            self.engine.read_ended(table.id, started, 0);
+            return Ok(());
+        };
+        if cursor.table().layout != table.layout {
+            // it was altered on the way here
+            return Err(Failed::Reason(FailureReason::IncompatibleSchema));
+        }
+        let part = self.part(key, &mut cursor).await?;
+        self.engine.read_ended(table.id, started, cursor.sstables());
+        self.chunk.parts.extend(part);
+        Ok(())
+    }
+
+    /// What there is of a partition, unless that is nothing.
+    async fn part(
+        &mut self,
+        key: &PartitionKey,
+        cursor: &mut storage::PartitionCursor,
+    ) -> Result<Option<Part>, Failed> {
+        let wanted = self.wanted;
+        let (table, now) = (&wanted.table, wanted.now());
+        let [mut selected, mut purged, mut seen] = [const { RowBuilder::new() }; 3];
+        let deletion = self.purger.deletion(cursor.deletion());
+        let statics = cursor.static_row().filter(|_| self.fetched.has_statics());
+        let statics = statics.and_then(|row| self.fetched.row(row, &mut selected));
+        let statics =
+            statics.and_then(|row| purge_row(&table.layout, row, &self.purger, &mut purged));
+        let statics = statics.map(|row| row.as_packed().to_vec());
+        let static_row = statics.as_deref().map(RowRef::from_packed);
+        if let Some(row) = static_row {
+            let scanned = self.scanner.row(row, row.has_live_data(now, false));
+            self.note(scanned);
+        }
+        if !wanted.conditions.partition_passes(table, &key.bytes, static_row, now) {
+            return Ok(None);
+        }
+        let mut part = Part {
+            key: key.clone(),
+            deletion,
+            packed: Vec::new(),
+            items: Vec::new(),
+            before: Scanned::default(),
+            after: Scanned::default(),
+            statics: None,
+        };
+        // what has neither a deletion nor static data is there only if something in it is
+        let mut is_there =
+            !wanted.conditions.has_of_row() && (static_row.is_some() || !deletion.is_live());
+        if is_there {
+            part.before = std::mem::take(&mut self.unclaimed);
+            self.counter.start(&key.bytes, static_row);
+        }
+        while !(is_there && self.counter.stops_in_partition()) {
+            self.engine.env().maybe_yield().await;
+            if self.engine.env().now() >= wanted.deadline {
+                return Err(StorageError::Deadline.into());
+            }
+            let Some(unfiltered) = cursor.next().await? else { break };
+            let kept = match unfiltered {
+                Unfiltered::Row(row) => {
+                    let row = self.fetched.row(row, &mut selected);
+                    let row = row
+                        .and_then(|row| purge_row(&table.layout, row, &self.purger, &mut purged));
+                    let Some(row) = row else { continue };
+                    let scanned = self.scanner.row(row, row.has_live_data(now, false));
+                    self.total += scanned;
+                    self.unclaimed += scanned;
+                    if !wanted.conditions.row_passes(table, &key.bytes, row, now, &mut seen) {
+                        if self.wanted.thresholds.excess(self.total).is_some() {
+                            break;
+                        }
+                        continue;
+                    }
+                    Unfiltered::Row(row)
+                }
+                Unfiltered::Marker(marker) => {
+                    let Some(marker) = purge_marker(marker, &self.purger) else { continue };
+                    let scanned = self.scanner.marker(marker);
+                    self.total += scanned;
+                    self.unclaimed += scanned;
+                    Unfiltered::Marker(marker)
+                }
+            };
+            if !is_there {
+                is_there = true;
+                self.counter.start(&key.bytes, static_row);
+            }
+            if let Unfiltered::Row(row) = kept
+                && !self.counter.row(&key.bytes, row)
+            {
+                break;
+            }
+            kept.pack(&mut part.packed);
+            let scanned = std::mem::take(&mut self.unclaimed);
+            part.items.push(Item { end: part.packed.len(), scanned });
+            if part.packed.len() > wanted.bytes_max {
+                return Err(Failed::Reason(FailureReason::ReadSize));
+            }
+            if self.wanted.thresholds.excess(self.total).is_some() {
+                break;
+            }
+        }
+        if !is_there {
+            return Ok(None);
+        }
+        self.counter.end();
+        part.after = std::mem::take(&mut self.unclaimed);
+        part.statics = statics;
+        self.bytes += part.packed.len() + size_of::<Part>();
+        Ok(Some(part))
+    }
+
+    fn end(mut self, measure: Option<Measure>, started: Instant) -> Chunk {
+        let id = self.wanted.table.id;
+        let total = self.total;
+        let mut measured = vec![
+            (Measure::RowsPerRead, total.live),
+            (Measure::TombstonesPerRead, total.tombstones),
+        ];
+        let took = micros(self.engine.env().now().since(started));
+        measured.extend(measure.map(|measure| (measure, took)));
+        self.engine.measured(id, &measured);
+        self.chunk.after = self.unclaimed;
+        self.chunk
+    }
+}
+
+/// Reads one partition of this shard.
+pub(super) async fn read_partition(
+    engine: Rc<Engine>,
+    wanted: Arc<Wanted>,
+    key: PartitionKey,
+) -> Result<Chunk, Failed> {
+    let started = engine.env().now();
+    let mut scan = Scan::new(engine, &wanted);
+    if !scan.is_done() {
+        scan.partition(&key).await?;
+    }
+    Ok(scan.end(None, started))
+}
+
+/// Reads this shard's partitions in a range from its start, or from after a key.
+pub(super) async fn read_range(
+    engine: Rc<Engine>,
+    wanted: Arc<Wanted>,
+    after: Option<PartitionKey>,
+) -> Result<Chunk, Failed> {
+    let started = engine.env().now();
+    let mut scan = Scan::new(Rc::clone(&engine), &wanted);
+    let Some(stretch) = &wanted.stretch else { return Ok(Chunk::default()) };
+    let start = after.map(ScanStart::After).or_else(|| stretch.start.clone());
+    let Some(start) = start.filter(|_| !scan.is_done()) else { return Ok(Chunk::default()) };
+    let mut keys = engine.scan(&wanted.table, start).await?;
+    while let Some(key) = keys.next().await?.filter(|key| stretch.reaches(key)) {
+        scan.partition(&key).await?;
+        if scan.is_done() {
+            break;
+        }
+        if scan.bytes >= CHUNK_BYTES {
+            scan.chunk.last = Some(key);
+            break;
+        }
+    }
+    Ok(scan.end(Some(Measure::LocalScan), started))
+}

@@ -1,0 +1,151 @@
+//! Against what a replica of Cassandra's answered to the same reads of the same mutations (`conformance/replica` made it).
+
+use std::sync::Arc;
+
+use internode::payload::read::{DataReader, ReadCommand, ReadResponse};
+use internode::{Flags, Verb};
+use rows::{Deletion, Unfiltered};
+use schema::Table;
+use types::Reader;
+use types::hex::{from_hex, to_hex};
+
+use super::TestNode;
+
+const RECORDED: &str = include_str!("../../../testdata/replica-5.0.9.txt");
+
+/// A read with the request for its digest, both answers, and its statement.
+struct Recorded {
+    cql: &'static str,
+    data_request: Vec<u8>,
+    digest_request: Vec<u8>,
+    data: Vec<u8>,
+    digest: Vec<u8>,
+}
+
+/// A node that has Cassandra's tables and mutations, and the reads.
+struct Both {
+    node: TestNode,
+    tables: Vec<Arc<Table>>,
+    reads: Vec<Recorded>,
+}
+
+fn id_of(number: usize) -> String {
+    format!("0000000000001000{:016x}", 0x8000_0000_0000_0000_u64 | number as u64)
+}
+
+impl Both {
+    fn new(shards: usize) -> Self {
+        let node = TestNode::new(shards);
+        node.cql(
+            "CREATE KEYSPACE ks WITH replication = {'class': 'SimpleStrategy', 'replication_factor': 1}",
+        );
+        let mut both = Self { node, tables: Vec::new(), reads: Vec::new() };
+        let mut cql = "";
+        for line in RECORDED.lines() {
+            let (kind, rest) = line.split_once(' ').expect("a word first");
+            match kind {
+                "table" => {
+                    let (_, create) = rest.split_once(' ').expect("a number");
+                    both.node.cql(&create.replacen("TABLE ", "TABLE ks.", 1));
+                    let name = create.split(' ').nth(2).expect("a name");
+                    let schema = both.node.shard(0).schema();
+                    both.tables.push(Arc::clone(schema.table("ks", name).expect(name)));
+                }
+                "mutation" => {
+                    let payload = both.bytes(rest);
+                    let answer = both.node.ask(Verb::MutationReq, &payload);
+                    assert_eq!(answer, Ok(Vec::new()), "{rest}");
+                }
+                "#" => cql = rest,
+                "read" => {
+                    let words: Vec<_> = rest.split(' ').map(|word| both.bytes(word)).collect();
+                    let [data_request, digest_request, data, digest] =
+                        words.try_into().expect("four");
+                    both.reads.push(Recorded { cql, data_request, digest_request, data, digest });
+                }
+                _ => panic!("{line}"),
+            }
+        }
+        assert!(both.reads.len() > 300);
+        both
+    }
+
+    /// Bytes, with the ids of this node's tables in place of Cassandra's.
+    fn bytes(&self, text: &str) -> Vec<u8> {
+        let mut text = text.to_owned();
+        for (at, table) in self.tables.iter().enumerate() {
+            text = text.replace(&id_of(at + 1), &to_hex(&table.id.0));
+        }
+        from_hex(&text).expect("hexadecimal")
+    }
+
+    fn command(&self, bytes: &[u8]) -> (ReadCommand, Arc<Table>) {
+        let of = |id: &[u8; 16]| self.tables.iter().find(|table| table.id.0 == *id).cloned();
+        ReadCommand::read(&mut Reader::new(bytes), &of).expect("a read")
+    }
+
+    /// An answer's partitions as text.
+    fn decoded(&self, request: &[u8], answer: &[u8]) -> Vec<String> {
+        let (command, table) = self.command(request);
+        let answer = ReadResponse::read(&mut Reader::new(answer)).expect("an answer");
+        let ReadResponse::Data { data, .. } = answer else { panic!("no data") };
+        let fetched = command.columns.header();
+        let mut reader = DataReader::new(&table.layout, &fetched, data).expect("data");
+        let mut lines = Vec::new();
+        while let Some(start) = reader.next_partition().expect("a partition") {
+            let live = |deletion: Deletion| (!deletion.is_live()).then_some(deletion);
+            let statics = start.static_row.as_deref().map(Unfiltered::from_packed);
+            let key = to_hex(start.key);
+            lines.push(format!(
+                "{key} empty {} reversed {} deletion {:?} statics {statics:?}",
+                start.header.is_none(),
+                start.is_reversed,
+                live(start.deletion)
+            ));
+            while let Some(unfiltered) = reader.next_unfiltered().expect("what is in order") {
+                lines.push(format!("    {unfiltered:?}"));
+            }
+        }
+        lines
+    }
+
+    fn compare(&self, of: &str) {
+        let mut wrong = Vec::new();
+        let shards = self.node.shard(0).shards.count();
+        for (n, read) in self.reads.iter().enumerate() {
+            let verb = match read.data_request[0] {
+                0 => Verb::ReadReq,
+                _ => Verb::RangeReq,
+            };
+            let ask = |payload: &[u8]| {
+                let answer = self.node.ask_as(n % shards, verb, payload, Flags::NONE);
+                answer.map(|answer| answer.expect("in time").payload)
+            };
+            let data = ask(&read.data_request).map(|data| self.decoded(&read.data_request, &data));
+            let theirs = self.decoded(&read.data_request, &read.data);
+            if data.as_ref() != Ok(&theirs) {
+                wrong.push(format!("{n} {}: {data:#?}\nCassandra: {theirs:#?}", read.cql));
+            }
+            let digest = ask(&read.digest_request);
+            if digest.as_ref() != Ok(&read.digest) {
+                wrong.push(format!("{n} {}: another digest", read.cql));
+            }
+        }
+        let some = wrong.iter().take(6).cloned().collect::<Vec<_>>().join("\n");
+        assert!(wrong.is_empty(), "{of}: {} of {}\n{some}", wrong.len(), self.reads.len());
+    }
+}
+
+#[test]
+fn answers_and_digests_are_those_of_cassandra() {
+    let both = Both::new(1);
+    both.compare("in memory");
+    both.node.flush("ks");
+    both.compare("in SSTables");
+}
+
+#[test]
+fn with_several_shards_too() {
+    let both = Both::new(3);
+    both.compare("of three shards");
+}

@@ -1,0 +1,193 @@
+//! MUTATION, READ_REPAIR, HINT, BATCH_STORE, BATCH_REMOVE and COUNTER_MUTATION. An answer says that the write is as durable
+//! as one that a client of this node is told of.
+
+use std::rc::Rc;
+use std::sync::Arc;
+
+use internode::FailureReason;
+use internode::payload::{Batch, CounterMutation, Hint, LayoutOf, PayloadError};
+use rows::codec::MutationDecoder;
+use rows::{Layout, Mutation, PartitionUpdate};
+use schema::{Schema, TableId};
+use storage::Trace;
+use types::{Reader, Uuid};
+
+use crate::boot::truncated_at;
+use crate::coordinator::Coordinator;
+use crate::replica::{Concern, Counted, PeerRequest, unreadable};
+
+/// A hint of a table that nobody here knows is refused for so long after it was made, in milliseconds: the schema may be
+/// on its way. Then its table is gone, and there is nothing to do.
+const HINT_PATIENCE: i64 = 600_000;
+
+/// A write with the keyspace that it is of.
+pub(super) struct Checked {
+    keyspace: String,
+    is_durable: bool,
+}
+
+/// The layouts of a schema's tables by id.
+pub(super) fn layouts(schema: &Schema) -> impl Fn(&[u8; 16]) -> Option<Arc<Layout>> {
+    |id| schema.table_by_id(&TableId(*id)).map(|table| Arc::clone(&table.layout))
+}
+
+/// What a payload is, all of it.
+pub(super) fn whole<T>(
+    payload: &[u8],
+    schema: &Schema,
+    read: impl FnOnce(&mut Reader<'_>, &mut MutationDecoder, LayoutOf<'_>) -> Result<T, PayloadError>,
+) -> Result<T, FailureReason> {
+    let mut reader = Reader::new(payload);
+    let value = read(&mut reader, &mut MutationDecoder::new(), &layouts(schema));
+    let value = value.map_err(|error| error.reason())?;
+    reader.finish().map_err(unreadable)?;
+    Ok(value)
+}
+
+fn mutation(payload: &[u8], schema: &Schema) -> Result<Mutation, FailureReason> {
+    whole(payload, schema, |reader, decoder, layout_of| Ok(decoder.mutation(reader, layout_of)?))
+}
+
+impl Coordinator {
+    /// Refuses a write to what this node does not serve, or is no replica of.
+    pub(super) fn check_updates(
+        &self,
+        schema: &Schema,
+        updates: &[PartitionUpdate],
+    ) -> Result<Checked, FailureReason> {
+        let mut of: Option<&str> = None;
+        for update in updates {
+            let table = schema.table_by_id(&TableId(update.table));
+            let table = table.ok_or(FailureReason::IncompatibleSchema)?;
+            self.check_writable(schema, table)?;
+            // a mutation is of one keyspace
+            if of.replace(&table.keyspace).is_some_and(|before| before != table.keyspace) {
+                return Err(FailureReason::Unknown);
+            }
+        }
+        let keyspace = of.ok_or(FailureReason::Unknown)?.to_owned();
+        let known = schema.keyspace(&keyspace);
+        Ok(Checked { is_durable: known.is_none_or(|known| known.durable_writes), keyspace })
+    }
+
+    pub(super) fn check_owned(
+        &self,
+        checked: &Checked,
+        token: types::Token,
+    ) -> Result<(), FailureReason> {
+        match self.replica.has(&checked.keyspace, token, Concern::Write) {
+            true => Ok(()),
+            false => Err(FailureReason::Unknown),
+        }
+    }
+
+    async fn apply_checked(
+        self: &Rc<Self>,
+        mutation: Mutation,
+        checked: &Checked,
+    ) -> Result<Vec<u8>, FailureReason> {
+        let applied = self.apply_all(vec![(checked.is_durable, mutation)], &Trace::OFF).await;
+        applied.map(|()| Vec::new()).map_err(|error| self.reason_of(&error))
+    }
+
+    /// MUTATION and READ_REPAIR.
+    pub(super) async fn peer_mutation(
+        self: &Rc<Self>,
+        request: &PeerRequest<'_>,
+    ) -> Result<Vec<u8>, FailureReason> {
+        let schema = self.schema();
+        let mutation = mutation(request.payload, &schema)?;
+        let checked = self.check_updates(&schema, mutation.updates())?;
+        self.check_owned(&checked, mutation.token())?;
+        self.apply_checked(mutation, &checked).await
+    }
+
+    /// HINT. Of what was truncated since, nothing is applied; of what has no table any more there is nothing to apply.
+    pub(super) async fn peer_hint(
+        self: &Rc<Self>,
+        request: &PeerRequest<'_>,
+    ) -> Result<Vec<u8>, FailureReason> {
+        let mut reader = Reader::new(request.payload);
+        let hint = Hint::read(&mut reader).map_err(unreadable)?;
+        // one that is to be kept for a third node: hints are not kept here yet
+        if hint.host.to_bytes() != self.identity.host_id {
+            return Err(FailureReason::Unknown);
+        }
+        let now = self.env.unix_micros() / 1000;
+        let schema = self.schema();
+        let mutation = match mutation(hint.mutation, &schema) {
+            Err(FailureReason::IncompatibleSchema)
+                if now.saturating_sub(hint.created) > HINT_PATIENCE =>
+            {
+                return Ok(Vec::new());
+            }
+            mutation => mutation?,
+        };
+        let checked = self.check_updates(&schema, mutation.updates())?;
+        self.check_owned(&checked, mutation.token())?;
+        let truncated = truncated_at(&self.engine).await.map_err(|error| self.reason_of(&error))?;
+        let lives = i64::from(hint.gc_grace).saturating_mul(1000);
+        let is_late = now.saturating_sub(hint.created) > lives;
+        let is_void = |update: &PartitionUpdate| {
+            truncated.get(&TableId(update.table)).is_some_and(|at| hint.created <= *at)
+        };
+        let mut left: Option<Mutation> = None;
+        for update in
+            mutation.into_updates().into_iter().filter(|update| !is_late && !is_void(update))
+        {
+            match &mut left {
+                None => left = Some(Mutation::new(update)),
+                Some(left) => drop(left.push(update)),
+            }
+        }
+        match left {
+            Some(mutation) => self.apply_checked(mutation, &checked).await,
+            None => Ok(Vec::new()),
+        }
+    }
+
+    /// BATCH_STORE.
+    pub(super) async fn peer_batch(
+        self: &Rc<Self>,
+        request: &PeerRequest<'_>,
+    ) -> Result<Vec<u8>, FailureReason> {
+        let mut reader = Reader::new(request.payload);
+        let batch = Batch::read(&mut reader).map_err(unreadable)?;
+        reader.finish().map_err(unreadable)?;
+        let kept = self.keep_batch(batch.id.to_bytes(), batch.created, &batch.mutations).await;
+        kept.map(|()| Vec::new()).map_err(|error| self.reason_of(&error))
+    }
+
+    /// BATCH_REMOVE.
+    pub(super) async fn peer_batch_removal(
+        self: &Rc<Self>,
+        request: &PeerRequest<'_>,
+    ) -> Result<Vec<u8>, FailureReason> {
+        let id = Uuid::from_value(request.payload).ok_or(FailureReason::Unknown)?;
+        let forgotten = self.forget_batch(id.to_bytes()).await;
+        forgotten.map(|()| Vec::new()).map_err(|error| self.reason_of(&error))
+    }
+
+    /// COUNTER_MUTATION: this node leads. It counts, and tells the other replicas what its part comes to.
+    pub(super) async fn peer_counters(
+        self: &Rc<Self>,
+        request: &PeerRequest<'_>,
+    ) -> Result<Vec<u8>, FailureReason> {
+        let schema = self.schema();
+        let CounterMutation { mutation, consistency } =
+            whole(request.payload, &schema, CounterMutation::read)?;
+        let checked = self.check_updates(&schema, mutation.updates())?;
+        if !mutation.updates().iter().all(|update| update.layout.counter) {
+            return Err(FailureReason::Unknown);
+        }
+        self.check_owned(&checked, mutation.token())?;
+        let deadline = request.deadline;
+        let counted = self.apply_counter(mutation, checked.is_durable, deadline, Trace::OFF).await;
+        let mutation = counted.map_err(|error| self.reason_of(&error))?;
+        if let Some(replicate) = self.replica.replicate.get() {
+            let keyspace = checked.keyspace;
+            replicate(Counted { keyspace, mutation, consistency, deadline }).await?;
+        }
+        Ok(Vec::new())
+    }
+}
