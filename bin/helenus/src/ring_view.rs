@@ -113,7 +113,7 @@ impl Operations {
         let mut schemas: BTreeMap<String, Vec<SocketAddr>> = BTreeMap::new();
         let mut releases: BTreeMap<String, Vec<SocketAddr>> = BTreeMap::new();
         schemas.entry(version(self.engine().schema().version())).or_default().push(own);
-        releases.entry(cluster::RELEASE_VERSION.to_owned()).or_default().push(own);
+        releases.entry(identity.release_version.clone()).or_default().push(own);
         for node in self.membership().map(|it| it.nodes()).unwrap_or_default().values() {
             let address = socket(node.address);
             let schema = node.schema.filter(|_| node.is_up).map_or(UNREACHABLE.to_owned(), version);

@@ -35,6 +35,9 @@ pub enum JoinError {
         "A node with address /{0} already exists, cancelling join: it has another host id than this data directory. Choose another address, or remove that node (nodetool removenode) first"
     )]
     AddressTaken(Address),
+    /// The ring has what this node cannot serve.
+    #[error("the ring has objects that this node does not serve, and must not write by half: {0}")]
+    Unserved(String),
     /// It would have to be given data by others.
     #[error(
         "this node is new to a ring of {0} other nodes, and does not stream data from them yet: set auto_bootstrap: false and repair it afterwards, or start it on the data directory of a node of the ring"
@@ -98,6 +101,16 @@ impl Membership {
         }
         self.start(&coordinator, saved, &ring);
         self.wait_for(&others).await;
+        let behind = self.wait_for_schema().await;
+        if !behind.is_empty() {
+            let names: Vec<_> = behind.iter().map(|node| format!("/{node}")).collect();
+            self.note(format!("the schema of {} did not come in time", names.join(", ")));
+        }
+        let unserved = schema::unserved(&coordinator.schema());
+        if !others.is_empty() && !unserved.is_empty() {
+            let names: Vec<_> = unserved.iter().map(ToString::to_string).collect();
+            return Err(JoinError::Unserved(names.join("; ")));
+        }
         let token = coordinator.identity.tokens.first().copied().unwrap_or(Token(0));
         let normal = format!("NORMAL,{token}");
         self.publish(vec![
@@ -147,7 +160,7 @@ impl Membership {
         let mut states = vec![
             (AppState::NET_VERSION, internode::VERSION_40.to_string()),
             (AppState::HOST_ID, Uuid::from_bytes(identity.host_id).to_string()),
-            (AppState::RELEASE_VERSION, crate::identity::RELEASE_VERSION.to_owned()),
+            (AppState::RELEASE_VERSION, identity.release_version.clone()),
             (AppState::SSTABLE_VERSIONS, "big-nb".to_owned()),
             (AppState::DC, identity.data_center.clone()),
             (AppState::RACK, identity.rack.clone()),
@@ -160,6 +173,7 @@ impl Membership {
         ];
         states.push((AppState::TOKENS, own_tokens(coordinator)));
         self.step(Event::Start { generation, states });
+        self.start_agreeing(coordinator);
         self.look_around();
     }
 

@@ -2,6 +2,7 @@
 //! follows from it - the nodes that every shard knows, `system.peers`, and what clients are told
 //! (`gms.Gossiper`, `service.StorageService`).
 
+mod agree;
 mod join;
 mod node_info;
 mod peers;
@@ -19,6 +20,7 @@ use gossip::{AppState, Effect, EndpointState, Event, Gossiper, Message, Now, Sta
 use internode::Verb;
 use messaging::Messenger;
 use ring::{Ring, Snitch};
+use rows::Mutation;
 use types::{Address, Reader};
 
 pub(crate) use join::Entry;
@@ -27,6 +29,7 @@ pub use node_info::{Life, NodeInfo, Nodes};
 pub(crate) use serve::PeerServer;
 
 use crate::coordinator::Coordinator;
+use crate::schema_ring::{self, Agreement};
 
 /// How often gossip is taken a step further (`Gossiper.intervalInMillis`).
 const TICK: Duration = Duration::from_secs(1);
@@ -67,6 +70,10 @@ pub struct Membership {
     /// Nodes of which something else is to be stored.
     unsaved: RefCell<BTreeSet<Address>>,
     changed: Notify,
+    /// How the ring comes to one schema, once this node takes part.
+    agreement: RefCell<Option<Agreement>>,
+    /// The change that is being told.
+    news: RefCell<Vec<Mutation>>,
     /// The version of the schema that was last published.
     schema: Cell<[u8; 16]>,
     serves_clients: Cell<bool>,
@@ -95,6 +102,8 @@ impl Membership {
             ring: RefCell::default(),
             unsaved: RefCell::default(),
             changed: Notify::new(),
+            agreement: RefCell::default(),
+            news: RefCell::default(),
             schema: Cell::default(),
             serves_clients: Cell::default(),
             told: RefCell::default(),
@@ -125,12 +134,22 @@ impl Membership {
                 Effect::Send(to, message) => self.send(to, message),
                 Effect::ShadowRound(states) => self.end_shadow_round(Some(states)),
                 Effect::ShadowRoundFailed => self.end_shadow_round(None),
-                Effect::Joined(_)
-                | Effect::Restarted(_)
-                | Effect::Up(_)
-                | Effect::Down(_)
-                | Effect::Changed(..)
-                | Effect::Removed(_) => is_changed = true,
+                Effect::Joined(node) | Effect::Restarted(node) | Effect::Changed(node, _) => {
+                    is_changed = true;
+                    self.heard_of(node);
+                }
+                Effect::Up(node) => {
+                    is_changed = true;
+                    self.agree(schema_ring::Event::Up(node));
+                }
+                Effect::Down(node) => {
+                    is_changed = true;
+                    self.agree(schema_ring::Event::Down(node));
+                }
+                Effect::Removed(node) => {
+                    is_changed = true;
+                    self.agree(schema_ring::Event::Removed(node));
+                }
                 Effect::StillAlive(node) => {
                     self.note(format!("/{node} is not assassinated: it gives signs of life"));
                 }
@@ -197,6 +216,7 @@ impl Membership {
         loop {
             self.env.sleep(TICK).await;
             self.step(Event::Tick);
+            self.agree(schema_ring::Event::Tick);
             self.publish_schema();
             if ticks.is_multiple_of(LOAD_TICKS) && self.gossiper.borrow().is_running() {
                 self.publish_load();

@@ -4,11 +4,14 @@ use std::rc::{Rc, Weak};
 use std::time::Duration;
 
 use env::Class;
+use internode::payload::write_schema;
 use internode::{FailureReason, Params, Verb};
 use messaging::{Messenger, Serve, Served};
+use rows::codec::MutationEncoder;
 use types::Address;
 
 use crate::coordinator::Coordinator;
+use crate::replica::PeerRequest;
 
 /// Serves other nodes on one shard.
 pub(crate) struct PeerServer(pub Weak<Coordinator>);
@@ -29,21 +32,19 @@ impl Serve for PeerServer {
                     }
                 });
             }
-            Verb::EchoReq => {
-                if !coordinator.env.is_terminated() {
-                    messenger.answer(&request, Params::NONE, Vec::new());
-                }
-            }
-            Verb::PingReq => messenger.answer(&request, Params::NONE, Vec::new()),
+            // one that is about to stop is not up any more
+            Verb::EchoReq if coordinator.env.is_terminated() => {}
+            Verb::EchoReq | Verb::PingReq => messenger.answer(&request, Params::NONE, Vec::new()),
             _ => {
                 let messenger = Rc::clone(messenger);
                 let env = coordinator.env.clone();
                 env.spawn(Class::Statement, async move {
-                    let now = coordinator.env.unix_micros() / 1000;
-                    let left = u64::try_from(request.expires_at - now).unwrap_or_default();
-                    let deadline = coordinator.env.now() + Duration::from_millis(left);
-                    match coordinator.serve_peer(&request, deadline).await {
-                        Ok(payload) => messenger.answer(&request, Params::NONE, payload),
+                    if matches!(request.header.verb, Verb::MutationReq) {
+                        messenger.forward(&request);
+                    }
+                    match coordinator.serve_message(&request).await {
+                        Ok(Some((payload, params))) => messenger.answer(&request, params, payload),
+                        Ok(None) => {}
                         Err(reason) => messenger.fail(&request, reason),
                     }
                 });
@@ -62,14 +63,51 @@ impl Serve for PeerServer {
     }
 }
 
+/// A payload and what its message says besides; none where nothing is answered.
+type Answered = Option<(Vec<u8>, Params)>;
+
 impl Coordinator {
-    /// What another node asks of this one as a replica.
-    async fn serve_peer(
-        self: &Rc<Self>,
-        request: &Served,
-        _deadline: env::Instant,
-    ) -> Result<Vec<u8>, FailureReason> {
-        let _ = request;
-        Err(FailureReason::Unknown)
+    async fn serve_message(self: &Rc<Self>, request: &Served) -> Result<Answered, FailureReason> {
+        let header = &request.header;
+        match header.verb {
+            Verb::SchemaVersionReq => Ok(Some((self.schema().version().to_vec(), Params::NONE))),
+            Verb::SchemaPullReq => {
+                let mutations = self.schema_to_send().await.map_err(|error| {
+                    self.note(format!("the schema cannot be sent: {error}"));
+                    FailureReason::Unknown
+                })?;
+                let mut payload = Vec::new();
+                let written = write_schema(&mutations, &mut MutationEncoder::new(), &mut payload);
+                written.map_err(|_| FailureReason::Unknown)?;
+                Ok(Some((payload, Params::NONE)))
+            }
+            Verb::SchemaPushReq => {
+                let merged = match self.read_schema(&request.payload) {
+                    Ok(mutations) => {
+                        self.merge_schema(mutations).await.map_err(|error| error.to_string())
+                    }
+                    Err(error) => Err(error),
+                };
+                if let Err(why) = merged {
+                    let from = request.from;
+                    self.note(format!("a change of the schema by /{from} is not merged: {why}"));
+                }
+                Ok(None)
+            }
+            verb => {
+                let now = self.env.unix_micros() / 1000;
+                let left = u64::try_from(request.expires_at - now).unwrap_or_default();
+                let request = PeerRequest {
+                    from: request.from,
+                    verb,
+                    params: &header.params,
+                    flags: header.flags,
+                    payload: &request.payload,
+                    deadline: self.env.now() + Duration::from_millis(left),
+                };
+                let answer = self.serve_peer(request).await?;
+                Ok(answer.map(|answer| (answer.payload, answer.params)))
+            }
+        }
     }
 }
