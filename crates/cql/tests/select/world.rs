@@ -396,7 +396,7 @@ impl Page<'_> {
                 row: Some(row),
                 now_seconds: NOW,
             };
-            if self.select.passes(self.read, &result, self.bind)? {
+            if self.select.passes(self.read, &result) {
                 count += 1;
                 if self.give(&result, limit - count, take)? {
                     return Ok(true);
@@ -407,7 +407,7 @@ impl Page<'_> {
         if total == 0 && !again && live_statics && self.select.wants_static_only_row() {
             let clustering = ClusteringRef::EMPTY;
             let result = ResultRow { key, clustering, statics, row: None, now_seconds: NOW };
-            if self.select.passes(self.read, &result, self.bind)? {
+            if self.select.passes(self.read, &result) {
                 return self.give(&result, 0, take);
             }
         }

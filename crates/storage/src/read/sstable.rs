@@ -211,7 +211,8 @@ impl SSTableCursor {
             };
             let unfiltered = Unfiltered::from_packed(&packed);
             let place = unfiltered.position();
-            if !entered && compare(&layout, place, start) == Ordering::Less {
+            // what ends just where the slice starts is before it, too, and what starts there opens there
+            if !entered && compare(&layout, place, start) != Ordering::Greater {
                 open = open_after(unfiltered, open);
                 self.spare.push(packed);
                 continue;
@@ -289,7 +290,8 @@ impl SSTableCursor {
             let Some(packed) = self.decode(files).await? else { break };
             let unfiltered = Unfiltered::from_packed(&packed);
             let place = unfiltered.position();
-            if !entered && compare(&layout, place, start) == Ordering::Less {
+            // what ends just where the slice starts is before it, too, and what starts there opens there
+            if !entered && compare(&layout, place, start) != Ordering::Greater {
                 open = open_after(unfiltered, open);
                 self.spare.push(packed);
                 continue;
@@ -306,8 +308,8 @@ impl SSTableCursor {
                 self.queue.push_front(packed);
             }
         }
-        if !entered && !open.is_live() && (past || is_last) {
-            // the slice lies between two items, inside a range
+        if !entered && !open.is_live() {
+            // the slice starts behind all items of its first block, inside a range
             self.queue.push_front(packed_marker(start, open));
         }
         if !open.is_live() && (past || is_last) {

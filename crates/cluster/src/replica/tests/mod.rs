@@ -108,6 +108,10 @@ async fn run(
             let made = env.create_dir_all(std::path::Path::new(directory)).await;
             made.map_err(|error| StorageError::io("make", directory, error))?;
         }
+        for directory in ["/", "/helenus"] {
+            let synced = env.sync_dir(std::path::Path::new(directory)).await;
+            synced.map_err(|error| StorageError::io("sync", directory, error))?;
+        }
         let booted = boot(&engine, &config).await.expect("an empty directory");
         (state, clock) = (Some(booted.state), Some(booted.clock));
         let identity = Arc::new(booted.identity);

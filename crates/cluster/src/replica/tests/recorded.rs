@@ -102,8 +102,15 @@ impl Both {
                 start.is_reversed,
                 live(start.deletion)
             ));
-            while let Some(unfiltered) = reader.next_unfiltered().expect("what is in order") {
-                lines.push(format!("    {unfiltered:?}"));
+            loop {
+                match reader.next_unfiltered() {
+                    Ok(Some(unfiltered)) => lines.push(format!("    {unfiltered:?}")),
+                    Ok(None) => break,
+                    Err(error) => {
+                        lines.push(format!("    {error}"));
+                        return lines;
+                    }
+                }
             }
         }
         lines
