@@ -22,7 +22,9 @@ fn custom() -> CqlType {
 }
 
 fn schema(keyspaces: Vec<Keyspace>) -> Schema {
-    let local = system::local_keyspaces().into_iter().chain(system::virtual_keyspaces());
+    let local = system::local_keyspaces(schema::Release::V5_0)
+        .into_iter()
+        .chain(system::virtual_keyspaces());
     let all = local.chain(keyspaces.into_iter().map(Arc::new));
     Schema::new(all, Schema::empty_version(), 0)
 }
