@@ -89,9 +89,10 @@ pub struct Booted {
     pub clock_behind: Duration,
 }
 
-/// The schema that every node has before it reads anything.
-pub fn first_schema() -> Arc<Schema> {
-    let keyspaces = schema::system::local_keyspaces().into_iter();
+/// The schema that every node of a ring has before it reads anything. (What is wrong with the release is said by [`boot`].)
+pub fn first_schema(config: &Config) -> Arc<Schema> {
+    let release = Release::parse(&config.release_version).unwrap_or_default();
+    let keyspaces = schema::system::local_keyspaces(release).into_iter();
     let keyspaces = keyspaces.chain(schema::system::virtual_keyspaces());
     Arc::new(Schema::new(keyspaces, Schema::empty_version(), 0))
 }
@@ -327,7 +328,7 @@ async fn load_schema(
             rows.apply(&mutation);
         }
     }
-    let local = schema::system::local_keyspaces().into_iter();
+    let local = schema::system::local_keyspaces(release).into_iter();
     let local = local.chain(schema::system::virtual_keyspaces());
     let now = engine.env().unix_micros() / 1_000_000;
     SchemaState::new(rows, local, release, now).map_err(|e| BootError::Schema(e.to_string()))
@@ -343,7 +344,7 @@ async fn write_system(
 ) -> Result<SchemaState, BootError> {
     let timestamp = engine.env().unique_micros();
     let now = timestamp / 1_000_000;
-    let mut mutations = schema::system::local_mutations(timestamp, now);
+    let mut mutations = schema::system::local_mutations(identity.release, timestamp, now);
     let replicated = schema::system::replicated_mutations(identity.release, now);
     let missing = |m: &&SchemaMutation| state.schema().keyspace(&m.keyspace).is_none();
     let missing: Vec<SchemaMutation> = replicated.iter().filter(missing).cloned().collect();

@@ -28,7 +28,7 @@ struct Wire(Schema);
 
 impl Wire {
     fn new() -> Self {
-        Self(Schema::new(system::local_keyspaces(), Schema::empty_version(), 0))
+        Self(Schema::new(system::local_keyspaces(Release::V5_0), Schema::empty_version(), 0))
     }
 
     fn read(&self, payload: &[u8]) -> Vec<Mutation> {

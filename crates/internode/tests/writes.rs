@@ -127,7 +127,7 @@ fn schemas() {
 #[test]
 fn the_schema_of_a_live_node() {
     let answer = include_bytes!("../testdata/5.0.9-schema-pull.bin");
-    let keyspaces = schema::system::local_keyspaces();
+    let keyspaces = schema::system::local_keyspaces(schema::Release::V5_0);
     let layout_of = |id: &[u8; 16]| {
         let tables = keyspaces.iter().flat_map(|keyspace| keyspace.tables.values());
         tables.into_iter().find(|table| table.id.0 == *id).map(|table| table.layout.clone())

@@ -82,8 +82,12 @@ impl Release {
                 }
             }
         }
-        // tombstones of what cannot be there
-        change.updates.retain(|table, _| self.has(*table));
+        self.leave_out(change);
         Ok(())
+    }
+
+    /// Leaves out of a change the tables that this release has not.
+    pub(crate) fn leave_out(self, change: &mut SchemaMutation) {
+        change.updates.retain(|table, _| self.has(*table));
     }
 }

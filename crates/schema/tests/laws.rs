@@ -73,7 +73,7 @@ proptest! {
     /// What storage keeps and peers are sent is what is known.
     #[test]
     fn rows_come_back_from_mutations(mutation in mutations()) {
-        let schema = Schema::new(system::local_keyspaces(), Schema::empty_version(), 0);
+        let schema = Schema::new(system::local_keyspaces(Release::V5_0), Schema::empty_version(), 0);
         let known = merged([&mutation]).mutation("ks").unwrap();
         let sent = known.to_mutation(&schema).unwrap();
         let back = sent.map(|sent| SchemaMutation::from_mutation(&sent).unwrap());

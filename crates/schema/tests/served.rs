@@ -22,7 +22,9 @@ fn custom() -> CqlType {
 }
 
 fn schema(keyspaces: Vec<Keyspace>) -> Schema {
-    let local = system::local_keyspaces().into_iter().chain(system::virtual_keyspaces());
+    let local = system::local_keyspaces(schema::Release::V5_0)
+        .into_iter()
+        .chain(system::virtual_keyspaces());
     let all = local.chain(keyspaces.into_iter().map(Arc::new));
     Schema::new(all, Schema::empty_version(), 0)
 }
@@ -69,13 +71,13 @@ fn each_object_that_is_not_served_is_named() {
     }
     let mut keyspace = keyspace(vec![triggered, points, compact, indexed, table("base", 5)]);
     let view = View {
-        table: Arc::new(table("by", 6).kind(TableKind::View).build()),
+        table: Arc::new(table("mv", 6).kind(TableKind::View).build()),
         base_table_id: TableId([5; 16]),
         base_table_name: "base".to_owned(),
         where_clause: String::new(),
         include_all_columns: true,
     };
-    keyspace.views.insert("by".to_owned(), Arc::new(view));
+    keyspace.views.insert("mv".to_owned(), Arc::new(view));
     let function = Function {
         argument_names: Vec::new(),
         body: String::new(),
@@ -96,7 +98,7 @@ fn each_object_that_is_not_served_is_named() {
         "\"Ks\".lucene: an index of a custom class",
         "\"Ks\".old: WITH COMPACT STORAGE",
         "\"Ks\".points: it has a column of a custom type",
-        "\"Ks\".by: a materialized view",
+        "\"Ks\".mv: a materialized view",
         "\"Ks\".f: a user-defined function",
         "b: it has transient replicas",
         "c: its replication strategy is of a custom class",

@@ -48,8 +48,9 @@ fn check(partition: &SchemaPartition, keys: &[&str], row: &[(String, Option<Vec<
 fn tables_and_columns_are_those_of_a_live_node() {
     let golden: Value = serde_json::from_str(golden("system.json")).unwrap();
     let mut stored = SchemaRows::new();
-    for mutation in
-        system::local_mutations(1, 0).iter().chain(&system::replicated_mutations(Release::V5_0, 0))
+    for mutation in system::local_mutations(Release::V5_0, 1, 0)
+        .iter()
+        .chain(&system::replicated_mutations(Release::V5_0, 0))
     {
         stored.apply(mutation);
     }
@@ -71,7 +72,8 @@ fn tables_and_columns_are_those_of_a_live_node() {
 #[test]
 fn descriptions_are_those_of_a_live_node() {
     let golden: Value = serde_json::from_str(golden("system.json")).unwrap();
-    let keyspaces = system::local_keyspaces().into_iter().chain(system::virtual_keyspaces());
+    let keyspaces =
+        system::local_keyspaces(Release::V5_0).into_iter().chain(system::virtual_keyspaces());
     let keyspaces = keyspaces.chain(system::replicated_keyspaces(Release::V5_0));
     let schema = Schema::new(keyspaces, Schema::empty_version(), 0);
     let mut tables = 0;
@@ -126,7 +128,8 @@ fn the_first_node_writes_what_cassandras_writes() {
     let version = TableId(ours.version(Release::V5_0, now)).to_string();
     assert_eq!(version, start["version"].as_str().unwrap());
     assert_eq!(version, "d03783d7-b468-3c1a-82f1-8e30b2edde8b");
-    let state = SchemaState::new(ours, system::local_keyspaces(), Release::V5_0, now).unwrap();
+    let state =
+        SchemaState::new(ours, system::local_keyspaces(Release::V5_0), Release::V5_0, now).unwrap();
     assert_eq!(state.schema().keyspaces().len(), 5);
     assert_eq!(state.schema().version(), theirs.version(Release::V5_0, now));
 }
@@ -136,7 +139,7 @@ fn the_first_node_writes_what_cassandras_writes() {
 fn a_pull_is_read_and_written() {
     let start: Value = serde_json::from_str(golden("start.json")).unwrap();
     let bytes = unhex(start["pull"].as_str().unwrap());
-    let schema = Schema::new(system::local_keyspaces(), Schema::empty_version(), 0);
+    let schema = Schema::new(system::local_keyspaces(Release::V5_0), Schema::empty_version(), 0);
     let layout = |id: &[u8; 16]| Some(schema.table_by_id(&TableId(*id))?.layout.clone());
     let mut reader = types::Reader::new(&bytes[4..]);
     let mut decoder = rows::codec::MutationDecoder::new();

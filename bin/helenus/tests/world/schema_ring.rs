@@ -185,7 +185,8 @@ fn what_makes_no_sense_changes_nothing() {
     let whole = here.sent();
     let before = there.version();
     let told_before = there.sent().len();
-    let layouts = schema::Schema::new(schema::system::local_keyspaces(), [0; 16], 0);
+    let layouts =
+        schema::Schema::new(schema::system::local_keyspaces(schema::Release::V5_0), [0; 16], 0);
     let refused = |change: &dyn Fn(&mut SchemaMutation), why: &str| {
         let mutations = whole.iter().map(|mutation| {
             let mut read = SchemaMutation::from_mutation(mutation).unwrap();
@@ -276,4 +277,18 @@ fn a_node_of_a_ring_of_4_1_asks_for_nothing_that_it_does_not_know() {
         read.updates.contains_key(&schema::SchemaTable::ColumnMasks)
     };
     assert!(!site.sent().iter().any(knows_masks));
+    // nor are there files that a 4.1 would not open
+    told(&site.world, &site.serving, async |client| {
+        let schema = client.node.schema();
+        assert!(schema.table("system_schema", "column_masks").is_none());
+        for (keyspace, table, column) in [
+            ("system_schema", "tables", "allow_auto_snapshot"),
+            ("system_schema", "views", "incremental_backups"),
+            ("system", "compaction_history", "compaction_properties"),
+        ] {
+            assert!(schema.table(keyspace, table).unwrap().column(column).is_none(), "{column}");
+        }
+    });
+    site.restart();
+    assert_eq!(site.version(), version);
 }

@@ -10,14 +10,14 @@ use std::sync::Arc;
 
 use types::CqlType;
 
-use crate::column::{ColumnKind, DroppedColumn};
+use crate::column::{Column, ColumnKind, DroppedColumn};
 use crate::keyspace::Keyspace;
 use crate::params::TableParams;
 use crate::params::compaction::{COMPACTION, CompactionParams};
 use crate::release::Release;
 use crate::replication::Replication;
-use crate::stored::SchemaMutation;
 use crate::stored::encode::{Stamp, create_keyspace};
+use crate::stored::{SchemaMutation, SchemaTable};
 use crate::table::{Index, Table, TableBuilder, TableKind};
 use crate::table_id::TableId;
 
@@ -61,8 +61,9 @@ enum Compaction {
 const GENERATIONS: [(&str, i64); 3] =
     [("system_traces", 1_577_836_800_000_002), ("system_distributed", 6), ("system_auth", 1)];
 
-/// `system` and `system_schema`, each node's own.
-pub fn local_keyspaces() -> Vec<Arc<Keyspace>> {
+/// `system` and `system_schema`, each node's own, as a release has them: a Cassandra of an earlier one does not open files
+/// that speak of columns which came later.
+pub fn local_keyspaces(release: Release) -> Vec<Arc<Keyspace>> {
     let mut system = keyspace("system", Replication::local(), local::SYSTEM);
     for (name, amend) in [("local", drop_thrift as fn(&mut TableBuilder)), ("paxos", index_paxos)] {
         if let Some(table) = system.tables.get_mut(name) {
@@ -72,9 +73,28 @@ pub fn local_keyspaces() -> Vec<Arc<Keyspace>> {
         }
     }
     let tables = schema_tables::SYSTEM_SCHEMA;
-    let schema = keyspace("system_schema", Replication::local(), tables);
+    let mut schema = keyspace("system_schema", Replication::local(), tables);
+    let is_kept = |name: &String| SchemaTable::by_name(name).is_none_or(|table| release.has(table));
+    schema.tables.retain(|name, _| is_kept(name));
+    for (name, table) in system.tables.iter_mut().chain(&mut schema.tables) {
+        let is_known = |column: &Column| match SchemaTable::by_name(name) {
+            Some(table) if column.kind == ColumnKind::Regular => {
+                release.has_column(table, &column.name)
+            }
+            Some(_) => true,
+            None => release >= Release::V5_0 || &*column.name != COLUMN_OF_5_0,
+        };
+        if !table.columns().all(is_known) {
+            let mut builder = table.to_builder();
+            builder.columns.retain(is_known);
+            *table = Arc::new(builder.build());
+        }
+    }
     vec![Arc::new(system), Arc::new(schema)]
 }
+
+/// The column of `system.compaction_history` that came with 5.0; no other table of `system` has one of that name.
+const COLUMN_OF_5_0: &str = "compaction_properties";
 
 /// `local` once had the version of Thrift, dropped for all time.
 fn drop_thrift(builder: &mut TableBuilder) {
@@ -155,9 +175,14 @@ pub fn replicated_mutations(release: Release, now: i64) -> Vec<SchemaMutation> {
 
 /// The mutations by which a node describes `system` and `system_schema` to its own clients, in `system_schema`.
 /// `timestamp` in microseconds, `now` in seconds.
-pub fn local_mutations(timestamp: i64, now: i64) -> Vec<SchemaMutation> {
+pub fn local_mutations(release: Release, timestamp: i64, now: i64) -> Vec<SchemaMutation> {
     let stamp = Stamp { timestamp, now, cdc: false };
-    local_keyspaces().iter().map(|keyspace| create_keyspace(keyspace, stamp)).collect()
+    let describe = |keyspace: &Arc<Keyspace>| {
+        let mut described = create_keyspace(keyspace, stamp);
+        release.leave_out(&mut described);
+        described
+    };
+    local_keyspaces(release).iter().map(describe).collect()
 }
 
 fn keyspace(name: &str, replication: Replication, tables: &[TableDefinition]) -> Keyspace {
