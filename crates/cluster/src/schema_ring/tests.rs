@@ -147,12 +147,13 @@ fn a_version_that_nobody_says_any_more_is_forgotten() {
 fn a_version_that_was_here_once_is_asked_for_again_if_its_nodes_stay_with_it() {
     let mut agreement = agreement();
     let late = 2 * MIGRATION_DELAY;
+    agreement.step(late, Event::Tick);
     assert_eq!(heard(&mut agreement, late, 2, said(OURS)), []);
     // what deletes rows of a third may be there, and not here: the versions were equal
     agreement.step(late, Event::Local(THEIRS));
-    agreement.step(late + 1, Event::Tick);
-    let looked = late + 1 + PULL_INTERVAL;
+    let looked = late + PULL_INTERVAL;
     assert_eq!(agreement.step(looked, Event::Tick), []);
+    assert_eq!(agreement.step(looked + MIGRATION_DELAY - 1, Event::Tick), []);
     let asked = pulled(&agreement.step(looked + MIGRATION_DELAY, Event::Tick));
     assert_eq!(asked.len(), 1);
     assert!(agreement.wants(&asked[0]));
