@@ -11,7 +11,8 @@ after a write to it failed so; a difference is shown with the fewest statements 
 
 Options: --without FEATURE (leave out files that say `-- needs FEATURE`), --messages (show differing error texts too),
 --show N (differences shown, default 40), --summary FILE (a JSON line of counts), --known FILE (a list of statements as
-`file:line` that are known to differ: these are counted apart). HOST may be HOST:PORT. Exit code 1 when an answer differs.
+`file:line` that are known to differ: these are counted apart), --replicas N (A is in a ring: keyspaces of one replica have N, and
+statements are at ALL). HOST may be HOST:PORT. Exit code 1 when an answer differs.
 """
 
 import argparse
@@ -27,7 +28,7 @@ import wire
 from corpus import parse
 from mistakes import Spoiled, is_mistake
 from planted import PLANTED, Planter
-from run import Server
+from run import Replicated, Server
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 CORPUS = os.path.join(HERE, '..', 'corpus')
@@ -37,9 +38,13 @@ APART = [os.path.join(HERE, '..', folder) for folder in ('later', 'settings')]
 GOLDEN = os.path.join(HERE, '..', 'golden')
 
 
-def server(text, login=None):
+def server(text, login=None, replicas=None):
     host, _, port = text.partition(':')
-    return Server(host, int(port or 9042), login)
+    if replicas is None:
+        return Server(host, int(port or 9042), login)
+    found = Replicated(host, int(port or 9042), login)
+    found.replicas = replicas
+    return found
 
 
 def golden_path(path):
@@ -189,6 +194,7 @@ def main():
     parser.add_argument('--summary')
     parser.add_argument('--known', metavar='FILE')
     parser.add_argument('--planted', action='store_true')
+    parser.add_argument('--replicas', type=int, metavar='N')
     parser.add_argument('rest', nargs='*')
     args = parser.parse_args()
     hosts = 0 if args.golden or args.record else 2
@@ -222,7 +228,7 @@ def record(args):
 
 
 def compare(args):
-    left = server(args.golden or args.rest[0], args.login)
+    left = server(args.golden or args.rest[0], args.login, args.replicas)
     right = None if args.golden else server(args.rest[1], args.login)
     if args.planted:
         return show_planted(args, left)

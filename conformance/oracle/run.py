@@ -1,5 +1,7 @@
 """Runs corpus steps on one server and turns each answer into plain JSON that two servers can be compared by."""
 
+import copy
+import re
 import time
 
 import wire
@@ -8,10 +10,13 @@ from corpus import BATCH_KINDS, encode_value, words
 SETTLE_SECONDS = 20
 EVENT_SECONDS = 2.0
 MAX_PAGES = 2000
+ONE_REPLICA = re.compile(r"('replication_factor'\s*:\s*'?)1(?=\D)", re.IGNORECASE)
 
 
 class Server:
     """One server under test: a connection per protocol version, one more for events."""
+
+    level = 'ONE'
 
     def __init__(self, host, port=9042, login=None):
         self.login = dict(zip(('user', 'password'), login.split(':', 1))) if login else {}
@@ -69,7 +74,7 @@ class Server:
         return answers
 
     def _options(self, step, **more):
-        opts = dict(consistency=step.get('consistency', 'ONE'), serial=step.get('serial'), now=step.sticky.get('now'),
+        opts = dict(consistency=step.get('consistency', self.level), serial=step.get('serial'), now=step.sticky.get('now'),
                     keyspace=step.get('keyspace'), **more)
         if step.get('timestamp'):
             opts['timestamp'] = int(step.get('timestamp'))
@@ -146,6 +151,32 @@ class Server:
         del first['rows']
         first.pop('more', None)
         return first
+
+
+class Replicated(Server):
+    """A server in a ring: what files keep once is kept so many times, and all replicas are asked where a file does not say how many."""
+
+    level = 'ALL'
+    replicas = 1
+
+    def run(self, step):
+        if step.cql:
+            step = copy.copy(step)
+            step.cql = ONE_REPLICA.sub(lambda once: f'{once[1]}{self.replicas}', step.cql)
+        answers = super().run(step)
+        if any(answer['kind'] == 'schema_change' for answer in answers):
+            self.agree()
+        return answers
+
+    def agree(self):
+        """Waits until all nodes say the same version of the schema, as drivers do."""
+        c, end = self.connection(4), time.monotonic() + SETTLE_SECONDS
+        while time.monotonic() < end:
+            asked = [c.query(f'SELECT schema_version FROM system.{table}') for table in ('local', 'peers_v2')]
+            if len({row[0] for answer in asked for row in answer['rows']}) == 1:
+                return
+            time.sleep(0.02)
+        raise RuntimeError('the nodes do not agree on a schema')
 
 
 def plain(answer, step=None):
