@@ -300,7 +300,9 @@ impl<'w> Scan<'w> {
         self.counter.end();
         part.after = std::mem::take(&mut self.unclaimed);
         part.statics = statics;
-        self.bytes += part.packed.len() + size_of::<Part>();
+        self.bytes += size_of::<Part>() + key.bytes.len() + part.packed.len();
+        self.bytes += part.statics.as_ref().map_or(0, Vec::len);
+        self.bytes += part.items.len() * size_of::<Item>();
         Ok(Some(part))
     }
 
