@@ -25,6 +25,7 @@ mod prepared;
 mod read;
 mod replica;
 mod request_metrics;
+mod ring_write;
 mod saved_caches;
 mod scanned;
 mod schema_owner;

@@ -57,6 +57,7 @@ impl Coordinator {
             messenger.claim()?;
         }
         let server: Rc<dyn Serve> = Rc::new(PeerServer(Rc::downgrade(self)));
+        self.be_a_replica_of_the_ring();
         let server = self.peers.server.get_or_init(|| server);
         messenger.listen(Rc::downgrade(server)).map(Some)
     }
