@@ -60,6 +60,10 @@ impl Coordinator {
             let table = schema.table_by_id(&TableId(update.table));
             let table = table.ok_or(FailureReason::IncompatibleSchema)?;
             self.check_writable(schema, table)?;
+            // Cassandra's coordinator sends such a deletion, and then no replica's memtable can take it.
+            if update.ranges.has_null_bound() {
+                return Err(FailureReason::Unknown);
+            }
             // a mutation is of one keyspace
             if of.replace(&table.keyspace).is_some_and(|before| before != table.keyspace) {
                 return Err(FailureReason::Unknown);
