@@ -18,6 +18,7 @@ mod machine;
 mod node;
 mod oracle;
 mod peer;
+mod ring;
 mod run;
 mod test;
 mod tidy;

@@ -101,6 +101,17 @@ impl Drop for Peer {
     }
 }
 
+impl Peer {
+    /// What its nodetool prints.
+    pub fn nodetool(&self, verb: &str) -> Outcome<String> {
+        let (done, text) = machine::output(script().arg("nodetool").arg(&self.dir).arg(verb))?;
+        match done {
+            true => Ok(text),
+            false => Err(format!("nodetool {verb} failed: {text}").into()),
+        }
+    }
+}
+
 fn pid_in(dir: &Path) -> Outcome<u32> {
     Ok(std::fs::read_to_string(dir.join("pid"))?.trim().parse()?)
 }

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use crate::campaign::{files, fuzz, hostile, power, seeds};
 use crate::machine::{self, Outcome};
 use crate::node::{self, Node};
-use crate::{drivers, oracle, tidy};
+use crate::{drivers, oracle, ring as mixed, tidy};
 
 /// What a stage found.
 #[derive(Default)]
@@ -47,6 +47,12 @@ const STAGES: &[Stage] = &[
         what: "data directories of Cassandra with SSTables nb, oa and da: read, added to, compacted",
         budget_minutes: 2,
         run: formats,
+    },
+    Stage {
+        name: "ring",
+        what: "the corpus through a Cassandra in a ring with a Helenus, all replicas asked",
+        budget_minutes: 4,
+        run: ring,
     },
     Stage {
         name: "drivers",
@@ -248,6 +254,22 @@ fn golden() -> Outcome<Tally> {
         tally.passed += more.passed;
         tally.failed += more.failed;
         tally.problems.extend(more.problems);
+    }
+    Ok(tally)
+}
+
+/// Each statement counts as a check, and so does what both nodes say of the ring.
+fn ring() -> Outcome<Tally> {
+    let found = mixed::run(OURS, THEIRS)?;
+    let mut tally = Tally { passed: found.held, failed: 0, problems: found.problems };
+    for line in &found.corpora {
+        let (all, differ) =
+            (number_before(line, " statements compared"), number_before(line, " differ,"));
+        tally.passed += all.saturating_sub(differ);
+        tally.failed += differ;
+        if all == 0 {
+            tally.problems.push("the corpus did not run to its end".to_owned());
+        }
     }
     Ok(tally)
 }

@@ -1,0 +1,126 @@
+//! A ring of a real Cassandra and a Helenus: the corpus through Cassandra, all replicas asked.
+
+use crate::machine::{self, Outcome};
+use crate::node::{self, Node};
+use crate::oracle;
+use crate::peer::{ORACLE_HEAP, Peer};
+
+/// Statements whose answer two replicas change, or that a Helenus replica refuses.
+const KNOWN: &str = "docs/differences-ring.md";
+/// Files of the corpus of which no read may find replicas that differ.
+const FILES: &[&str] = &[
+    "alter",
+    "batch",
+    "bind",
+    "collections",
+    "counters",
+    "dml",
+    "expressions",
+    "functions",
+    "gen_merge",
+    "gen_paging",
+    "indexed",
+    "indexes",
+    "json",
+    "lwt",
+    "lwt_batch",
+    "lwt_conditions",
+    "select",
+    "selections",
+    "tables",
+    "ttl",
+    "udt",
+];
+/// Files of which reads of Cassandra's own replicas differ too: pages of groups.
+const UNSURE_FILES: &[&str] = &["aggregates"];
+/// The name that `conformance/peer` gives its clusters.
+const CLUSTER: &str = "peer";
+/// Keyspaces have so many replicas: both nodes.
+const REPLICAS: usize = 2;
+
+/// What came of it.
+#[derive(Default)]
+pub struct Found {
+    /// The last lines of the corpus's runs.
+    pub corpora: Vec<String>,
+    /// Things that hold.
+    pub held: usize,
+    /// Things that do not.
+    pub problems: Vec<String>,
+}
+
+impl Found {
+    fn check(&mut self, what: String, holds: bool) {
+        match holds {
+            true => self.held += 1,
+            false => self.problems.push(what),
+        }
+    }
+}
+
+/// Runs it on two addresses.
+pub fn run(ours: &str, theirs: &str) -> Outcome<Found> {
+    machine::need(&["python3"])?;
+    node::build()?;
+    node::build_nodetool()?;
+    let cassandra = Peer::start("ring-cassandra", theirs, ORACLE_HEAP)?;
+    let helenus = Node::start_member("ring-helenus", ours, CLUSTER, theirs)?;
+    let data = machine::cache().join("run/ring-helenus/data");
+    let ours =
+        |verb: &str| -> Outcome<String> { Ok(machine::output(node::nodetool(&data).arg(verb))?.1) };
+    let mut found = Found::default();
+    found.corpora.push(corpus(theirs, FILES)?);
+    let differing = mismatches(&cassandra.nodetool("netstats")?);
+    let text = format!("{differing:?} reads found replicas that differ");
+    found.check(text, differing == Some(0));
+    found.corpora.push(corpus(theirs, UNSURE_FILES)?);
+    for (whose, status, cluster) in [
+        ("Cassandra", cassandra.nodetool("status")?, cassandra.nodetool("describecluster")?),
+        ("Helenus", ours("status")?, ours("describecluster")?),
+    ] {
+        let up = status.lines().filter(|line| line.starts_with("UN ")).count();
+        found.check(format!("{whose} sees {up} nodes up and normal:\n{status}"), up == REPLICAS);
+        let versions = schema_versions(&cluster);
+        found.check(format!("{whose} sees {versions} schemas:\n{cluster}"), versions == 1);
+    }
+    drop(helenus);
+    Ok(found)
+}
+
+/// Runs files, and gives the line that says what came of it.
+fn corpus(host: &str, files: &[&str]) -> Outcome<String> {
+    let mut command = oracle::command();
+    command.args(["--golden", host, "--replicas", &REPLICAS.to_string(), "--known"]);
+    command.arg(machine::root().join(KNOWN)).args(files);
+    let (_, text) = machine::output(&mut command)?;
+    let last = text.lines().rev().find(|line| line.contains(" statements compared"));
+    Ok(last.unwrap_or_default().to_owned())
+}
+
+/// `Mismatch (Blocking): N` of `nodetool netstats`.
+fn mismatches(text: &str) -> Option<u64> {
+    let line = text.lines().find_map(|line| line.trim().strip_prefix("Mismatch (Blocking): "))?;
+    line.trim().parse().ok()
+}
+
+/// How many versions `nodetool describecluster` lists.
+fn schema_versions(text: &str) -> usize {
+    let lines = text.lines().skip_while(|line| !line.contains("Schema versions:")).skip(1);
+    let lines = lines.take_while(|line| line.is_empty() || line.starts_with("\t\t"));
+    lines.filter(|line| line.contains(": [")).count()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn reads_what_nodetool_prints() {
+        let text = "Attempted: 3\nMismatch (Blocking): 17\nMismatch (Background): 0\n";
+        assert_eq!(mismatches(text), Some(17));
+        assert_eq!(mismatches("nothing"), None);
+        let text =
+            "\tSchema versions:\n\t\tab: [127.0.0.1]\n\n\t\tUNREACHABLE: [127.0.0.2]\n\nStats:\n";
+        assert_eq!(schema_versions(text), 2);
+    }
+}
