@@ -256,7 +256,7 @@ impl Operator for Operations {
     }
 
     async fn seeds(&self) -> Answer<Vec<SocketAddr>> {
-        Ok(self.membership()?.seeds().into_iter().map(|seed| socket(seed)).collect())
+        Ok(self.membership()?.seeds().into_iter().map(socket).collect())
     }
 
     async fn endpoints(&self, table: &TableName, key: &str) -> Answer<Vec<SocketAddr>> {

@@ -1,7 +1,7 @@
 //! Changes of the schema: one owner applies them, one at a time, and every shard has a change before its client is
 //! told (decision 12).
 
-use std::cell::{OnceCell, RefCell};
+use std::cell::RefCell;
 use std::collections::BTreeSet;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -29,13 +29,13 @@ pub struct SchemaOwner {
     pub(crate) state: RefCell<SchemaState>,
     pub(crate) turn: Semaphore,
     /// Who is told of changes.
-    pub(crate) watcher: OnceCell<Watcher>,
+    pub(crate) watchers: RefCell<Vec<Watcher>>,
 }
 
 impl SchemaOwner {
     /// From the state that a start loaded.
     pub fn new(state: SchemaState) -> Self {
-        Self { state: RefCell::new(state), turn: Semaphore::new(1), watcher: OnceCell::new() }
+        Self { state: RefCell::new(state), turn: Semaphore::new(1), watchers: RefCell::default() }
     }
 }
 

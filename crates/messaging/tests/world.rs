@@ -74,7 +74,7 @@ async fn run(n: u8, seen: Rc<Seen>, env: Env, mesh: Mesh<Job>) -> std::io::Resul
     let messenger =
         Messenger::new(&env, settings, &registry, move |shard, job| others.send(shard, job));
     seen.messengers.borrow_mut().push(((n, env.shard()), Rc::clone(&messenger)));
-    let server: Rc<dyn Serve> = Rc::new(Echo { seen, compresses: n % 2 == 0 });
+    let server: Rc<dyn Serve> = Rc::new(Echo { seen, compresses: n.is_multiple_of(2) });
     let _listening = messenger.listen(Rc::downgrade(&server))?;
     let ended = Rc::new(Cell::new(false));
     let jobs = Rc::clone(&messenger);
@@ -191,7 +191,7 @@ fn requests_end_once_whatever_the_network_does() {
             let to = place(u64::from(from) + rng.next() % 2);
             let shard = (rng.next() % 2) as usize;
             let messenger = seen.messenger(from, shard).expect("runs");
-            let size = if rng.next() % 10 == 0 { 200_000 } else { 20 };
+            let size = if rng.one_in(10) { 200_000 } else { 20 };
             let mut payload = number.to_be_bytes().to_vec();
             payload.resize(size, number as u8);
             asked.push((payload.clone(), ask(&messenger, to, Verb::ReadReq, &payload)));

@@ -9,6 +9,7 @@ mod failure;
 mod guarded;
 mod prepared;
 mod replanned;
+mod ring;
 mod saved_caches;
 mod schema_ring;
 mod traced;
@@ -87,7 +88,19 @@ type Serving = Rc<RefCell<Option<Client>>>;
 
 /// A node whose first coordinator is there to be asked once it serves.
 fn start(world: &World, shards: usize, config: Config) -> (NodeId, Serving) {
-    let node = world.node("10.0.0.1".parse().unwrap());
+    start_at(world, "10.0.0.1", shards, config)
+}
+
+/// The same at an address.
+fn start_at(world: &World, ip: &str, shards: usize, config: Config) -> (NodeId, Serving) {
+    let (node, serving) = launch(world, ip, shards, config);
+    await_serving(world, &serving);
+    (node, serving)
+}
+
+/// Starts a node, and does not wait for it.
+fn launch(world: &World, ip: &str, shards: usize, config: Config) -> (NodeId, Serving) {
+    let node = world.node(ip.parse().unwrap());
     let serving = Serving::default();
     let (theirs, config) = (Rc::clone(&serving), Arc::new(config));
     world.start(node, shards, move |env: Env, mesh: Mesh<Message>| {
@@ -97,7 +110,6 @@ fn start(world: &World, shards: usize, config: Config) -> (NodeId, Serving) {
                 node.coordinator().map(|it| Client { env, node: Rc::clone(it) });
         })
     });
-    await_serving(world, &serving);
     (node, serving)
 }
 

@@ -41,7 +41,7 @@ pub struct News {
 }
 
 /// Who is told of changes; on the first shard.
-pub type Watcher = Box<dyn Fn(News)>;
+pub type Watcher = Rc<dyn Fn(News)>;
 
 /// Why mutations of another node are not merged. Nothing of them is.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
@@ -60,7 +60,10 @@ pub enum SchemaRefused {
 impl SchemaOwner {
     /// Tells whoever wants to know of a change that is done.
     pub(crate) fn tell(&self, origin: Origin, mutations: &[SchemaMutation], sends_cdc: bool) {
-        let Some(watcher) = self.watcher.get() else { return };
+        let watchers = self.watchers.borrow().clone();
+        if watchers.is_empty() {
+            return;
+        }
         let schema = std::sync::Arc::clone(self.state.borrow().schema());
         let sent = mutations.iter().filter_map(|mutation| {
             let mutation = mutation.clone();
@@ -68,7 +71,8 @@ impl SchemaOwner {
             // its columns are those of the schema, or it would not have been written
             sent.to_mutation(&schema).ok().flatten()
         });
-        watcher(News { origin, version: schema.version(), mutations: sent.collect() });
+        let news = News { origin, version: schema.version(), mutations: sent.collect() };
+        watchers.iter().for_each(|watcher| watcher(news.clone()));
     }
 }
 
@@ -76,8 +80,10 @@ impl Coordinator {
     /// Has this called after each change of the schema, on the first shard, where the node owns its schema.
     pub fn watch_schema(&self, watcher: impl Fn(News) + 'static) {
         let owner = self.owner.get();
-        let is_set = owner.is_some_and(|owner| owner.watcher.set(Box::new(watcher)).is_ok());
-        assert!(is_set, "one watches the schema, where it is owned");
+        assert!(owner.is_some(), "the schema is watched where it is owned");
+        if let Some(owner) = owner {
+            owner.watchers.borrow_mut().push(Rc::new(watcher));
+        }
     }
 
     /// The answer to SCHEMA_PULL: everything of the schema that nodes share, a mutation of each keyspace, its tombstones

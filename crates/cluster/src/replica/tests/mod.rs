@@ -78,7 +78,7 @@ async fn run(
 ) -> Result<(), StorageError> {
     let sender = mesh.clone();
     let shards = Shards::new(&env, move |to, job| sender.send(to, Message::Storage(job)));
-    let engine = Engine::new(&env, options(&config), shards, first_schema());
+    let engine = Engine::new(&env, options(&config), shards, first_schema(&config));
     let opened = Rc::new(OnceCell::new());
     let slot: Rc<OnceCell<Rc<Coordinator>>> = Rc::default();
     let early = Rc::new(RefCell::new(Vec::new()));
