@@ -120,7 +120,7 @@ impl Operations {
             schemas.entry(schema).or_default().push(address);
             releases.entry(node.release.clone()).or_default().push(address);
         }
-        let snitch = self.0.config().snitch.rsplit('.').next().unwrap_or_default();
+        let snitch = &self.0.config().snitch;
         Ok(Cluster {
             name: identity.cluster_name.clone(),
             snitch: format!("org.apache.cassandra.locator.{snitch}"),

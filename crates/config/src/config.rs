@@ -328,7 +328,7 @@ pub struct Config {
     pub ring_delay: Duration,
     /// What is set of connections between nodes.
     pub internode: Internode,
-    /// `endpoint_snitch`, with or without its package.
+    /// `endpoint_snitch`, without its package.
     pub snitch: String,
     /// The text of `cassandra-rackdc.properties`, if it is there.
     pub rack_dc: Option<String>,
@@ -612,7 +612,7 @@ impl Config {
             phi_convict_threshold: get.phi_convict_threshold()?,
             internode: get.internode(),
             ring_delay: get.duration("ring_delay"),
-            snitch: get.snitch(),
+            snitch: get.snitch()?,
             rack_dc: None,
             topology: None,
             default_keyspace_rf: get.count("default_keyspace_rf")?,

@@ -15,6 +15,9 @@ use crate::key::{Key, Value};
 use crate::table::Index;
 use crate::values::Values;
 
+/// The snitches that are served.
+const SNITCHES: [&str; 4] =
+    ["SimpleSnitch", "GossipingPropertyFileSnitch", "PropertyFileSnitch", "RackInferringSnitch"];
 /// Most tokens of a node.
 pub const MAX_TOKENS: i64 = 1536;
 /// No request may time out sooner; shorter settings are raised to it, as Cassandra does.
@@ -230,10 +233,12 @@ impl Get<'_> {
         }
     }
 
-    pub fn snitch(&self) -> String {
-        match self.text("endpoint_snitch") {
-            unset if unset.is_empty() => "SimpleSnitch".to_owned(),
-            name => name,
+    pub fn snitch(&self) -> Result<String> {
+        let name = "endpoint_snitch";
+        match class(&self.text(name), "org.apache.cassandra.locator.") {
+            "" => Ok("SimpleSnitch".to_owned()),
+            known if SNITCHES.contains(&known) => Ok(known.to_owned()),
+            _ => self.not_served(name, &SNITCHES.join(" or ")),
         }
     }
 
