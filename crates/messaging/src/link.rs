@@ -1,6 +1,6 @@
 //! A connection to another node: opened when there is something to send, kept, and opened again when it ends.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::future::Future;
 use std::pin::pin;
 use std::rc::Rc;
@@ -26,6 +26,8 @@ pub(crate) struct Link {
     pub outgoing: RefCell<Outgoing>,
     /// Something waits to be sent.
     pub work: Notify,
+    /// Nobody needs it any more.
+    is_over: Cell<bool>,
 }
 
 /// Why a connection ended or did not come about.
@@ -33,7 +35,12 @@ type Ended = String;
 
 impl Link {
     pub fn new(to: Address, outgoing: Outgoing) -> Rc<Self> {
-        Rc::new(Self { to, outgoing: RefCell::new(outgoing), work: Notify::new() })
+        Rc::new(Self {
+            to,
+            outgoing: RefCell::new(outgoing),
+            work: Notify::new(),
+            is_over: Cell::new(false),
+        })
     }
 
     /// What it is for.
@@ -41,11 +48,25 @@ impl Link {
         self.outgoing.borrow().connection()
     }
 
-    /// Sends what waits, for as long as the node runs.
+    /// Does nothing wait to be sent over it?
+    pub fn is_idle(&self) -> bool {
+        self.outgoing.borrow().waiting() == 0
+    }
+
+    /// Nobody needs it any more: its task ends.
+    pub fn end(&self) {
+        self.is_over.set(true);
+        self.work.notify_one();
+    }
+
+    /// Sends what waits, for as long as somebody needs it.
     pub async fn run(self: Rc<Self>, messenger: Rc<Messenger>) {
         let mut pause = RETRY.0;
         loop {
             while self.outgoing.borrow().waiting() == 0 {
+                if self.is_over.get() {
+                    return;
+                }
                 self.work.notified().await;
             }
             match self.open(&messenger).await {
@@ -123,6 +144,9 @@ impl Link {
             out.clear();
             self.flush(messenger, &mut out);
             if out.is_empty() {
+                if self.is_over.get() {
+                    return "needed no more".to_owned();
+                }
                 if let Some(ended) = self.wait(stream).await {
                     return ended;
                 }

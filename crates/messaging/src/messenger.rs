@@ -24,8 +24,9 @@ use crate::link::Link;
 use crate::settings::Settings;
 use crate::tally::Tally;
 
-/// Nodes that a shard has connections to at most; a ring has fewer, whoever claims to be in it.
-const NODES_MAX: usize = 4096;
+/// Nodes that are not of the ring, as those that are about to join it, to which a shard has connections at most: whoever
+/// connects says who it is, and answers wait for it.
+const STRANGERS_MAX: usize = 64;
 
 /// Work for another shard's messenger.
 pub type Job = Box<dyn FnOnce(&Rc<Messenger>) + Send>;
@@ -71,6 +72,9 @@ pub struct Served {
 pub trait Serve {
     /// A request came in. It is answered by [`Messenger::answer`] or [`Messenger::fail`], sooner or later or never.
     fn serve(&self, messenger: &Rc<Messenger>, request: Served);
+
+    /// Is it a node of the ring?
+    fn knows(&self, node: Address) -> bool;
 
     /// Are messages to a node compressed (`internode_compression`)?
     fn compresses(&self, to: Address) -> bool;
@@ -321,15 +325,19 @@ impl Messenger {
     /// The connection to a node for a kind of messages.
     fn link(self: &Rc<Self>, to: Address, kind: Connection) -> Option<Rc<Link>> {
         let place = usize::from(kind.number()) - 1;
+        let server = self.server.get().and_then(Weak::upgrade);
         let mut links = self.links.borrow_mut();
-        if !links.contains_key(&to) && links.len() >= NODES_MAX {
-            return None;
+        if !links.contains_key(&to) {
+            let is_stranger =
+                |node: &Address| !server.as_ref().is_some_and(|server| server.knows(*node));
+            if is_stranger(&to) && !make_room(&mut links, is_stranger) {
+                return None;
+            }
         }
         let slot = links.entry(to).or_default().get_mut(place)?;
         if let Some(link) = slot {
             return Some(Rc::clone(link));
         }
-        let server = self.server.get().and_then(Weak::upgrade);
         let is_compressed = server.is_some_and(|server| server.compresses(to));
         let initiate = Initiate {
             versions: Versions::OURS,
@@ -461,6 +469,23 @@ impl Messenger {
         })
         .collect()
     }
+}
+
+/// Makes room for another stranger, where there are many, by ending connections to others that nothing is done with. Is there any?
+fn make_room(links: &mut BTreeMap<Address, Links>, is_stranger: impl Fn(&Address) -> bool) -> bool {
+    let strangers =
+        |links: &BTreeMap<Address, Links>| links.keys().filter(|node| is_stranger(node)).count();
+    if strangers(links) < STRANGERS_MAX {
+        return true;
+    }
+    links.retain(|node, links| {
+        let is_needed = !is_stranger(node) || links.iter().flatten().any(|link| !link.is_idle());
+        if !is_needed {
+            links.iter().flatten().for_each(|link| link.end());
+        }
+        is_needed
+    });
+    strangers(links) < STRANGERS_MAX
 }
 
 /// Waits for the first of two.

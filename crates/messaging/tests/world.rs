@@ -59,6 +59,10 @@ impl Serve for Echo {
         }
     }
 
+    fn knows(&self, node: Address) -> bool {
+        node == self::node(2)
+    }
+
     fn compresses(&self, _: Address) -> bool {
         self.compresses
     }
@@ -226,6 +230,26 @@ fn requests_end_once_whatever_the_network_does() {
         assert_eq!(wait(&world, &ask(&messenger, 2, Verb::ReadReq, b"end")), Ok(b"end".to_vec()));
     }
     assert!(answered > 4_000 && timed_out > 50, "{answered} answered, {timed_out} not");
+}
+
+/// Who claims to be many costs no more than a few, and keeps nobody out for longer than its messages are worth anything.
+#[test]
+fn strangers_are_few() {
+    let (world, seen) = world(4, 3, 1);
+    let messenger = seen.messenger(1, 0).expect("runs");
+    let nobody: Arc<[u8]> = Arc::from(&b"x"[..]);
+    for host in 0..200 {
+        let to = Address::new([10, 9, 0, host], PORT);
+        messenger.send(to, Verb::GossipDigestAck2, &nobody);
+        messenger.ask(to, Verb::ReadReq, Params::NONE, &nobody, |_| {});
+    }
+    assert_eq!(messenger.waiting().len(), 2 * 64, "two connections each");
+    assert_eq!(wait(&world, &ask(&messenger, 3, Verb::ReadReq, b"x")), Err(Failed::NotSent));
+    assert_eq!(wait(&world, &ask(&messenger, 2, Verb::ReadReq, b"x")), Ok(b"x".to_vec()));
+    // what waits for them grows old
+    world.run_for(Duration::from_secs(310)).expect("runs");
+    assert_eq!(wait(&world, &ask(&messenger, 3, Verb::ReadReq, b"y")), Ok(b"y".to_vec()));
+    assert!(messenger.waiting().len() <= 6, "{}", messenger.waiting().len());
 }
 
 #[test]

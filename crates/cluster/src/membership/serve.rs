@@ -52,6 +52,11 @@ impl Serve for PeerServer {
         }
     }
 
+    fn knows(&self, node: Address) -> bool {
+        let ring = self.0.upgrade().and_then(|coordinator| coordinator.ring());
+        ring.is_some_and(|ring| ring.find(node).is_some())
+    }
+
     fn compresses(&self, to: Address) -> bool {
         self.0.upgrade().is_some_and(|coordinator| coordinator.compresses(to))
     }
