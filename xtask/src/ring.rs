@@ -1,5 +1,7 @@
 //! A ring of a real Cassandra and a Helenus: the corpus through Cassandra, all replicas asked.
 
+use std::time::{Duration, Instant};
+
 use crate::machine::{self, Outcome};
 use crate::node::{self, Node};
 use crate::oracle;
@@ -40,6 +42,9 @@ const CLUSTER: &str = "peer";
 /// Keyspaces have so many replicas: both nodes.
 const REPLICAS: usize = 2;
 
+/// How long a node may take to hear of another.
+const NEWS_LIMIT: Duration = Duration::from_secs(60);
+
 /// What came of it.
 #[derive(Default)]
 pub struct Found {
@@ -70,6 +75,13 @@ pub fn run(ours: &str, theirs: &str) -> Outcome<Found> {
     let data = machine::cache().join("run/ring-helenus/data");
     let ours =
         |verb: &str| -> Outcome<String> { Ok(machine::output(node::nodetool(&data).arg(verb))?.1) };
+    // gossip takes its time
+    let until = Instant::now() + NEWS_LIMIT;
+    while up_and_normal(&cassandra.nodetool("status")?) < REPLICAS {
+        if Instant::now() > until {
+            return Err(format!("Cassandra hears of no Helenus within {NEWS_LIMIT:?}").into());
+        }
+    }
     let mut found = Found::default();
     found.corpora.push(corpus(theirs, FILES)?);
     let differing = mismatches(&cassandra.nodetool("netstats")?);
@@ -80,13 +92,18 @@ pub fn run(ours: &str, theirs: &str) -> Outcome<Found> {
         ("Cassandra", cassandra.nodetool("status")?, cassandra.nodetool("describecluster")?),
         ("Helenus", ours("status")?, ours("describecluster")?),
     ] {
-        let up = status.lines().filter(|line| line.starts_with("UN ")).count();
+        let up = up_and_normal(&status);
         found.check(format!("{whose} sees {up} nodes up and normal:\n{status}"), up == REPLICAS);
         let versions = schema_versions(&cluster);
         found.check(format!("{whose} sees {versions} schemas:\n{cluster}"), versions == 1);
     }
     drop(helenus);
     Ok(found)
+}
+
+/// How many nodes `nodetool status` shows as up and normal.
+fn up_and_normal(status: &str) -> usize {
+    status.lines().filter(|line| line.starts_with("UN ")).count()
 }
 
 /// Runs files, and gives the line that says what came of it.
