@@ -392,18 +392,14 @@ impl Node {
         for shard in 1..self.env.shards() {
             self.mesh.send(shard, Message::Opened(Arc::clone(&identity)));
         }
-        self.prepare_roles(&mut notes).await?;
         let joined = self.join_ring(booted.snitch, booted.is_known).await?;
         let is_told_to_end = joined.is_none();
         let joined = joined.unwrap_or_default();
-        let is_alone = joined.others == 0;
-        let serves_clients = self.config.native_transport.start && is_alone && !is_told_to_end;
-        if !is_alone {
-            notes.push(format!(
-                "in a ring with {} other nodes, CQL clients are not served yet",
-                joined.others
-            ));
+        // a ring of others has its roles
+        if joined.others == 0 && !is_told_to_end {
+            self.prepare_roles(&mut notes).await?;
         }
+        let serves_clients = self.config.native_transport.start && !is_told_to_end;
         if serves_clients {
             self.start_clients().await?;
         }

@@ -50,14 +50,17 @@ fn record(
     Mutation::new(update.finish(&mut scratch))
 }
 
-fn encoded(parts: &[(bool, Mutation)]) -> Result<Vec<Vec<u8>>, StorageError> {
+/// Parts as they are kept.
+pub(crate) fn encoded<'m>(
+    parts: impl Iterator<Item = &'m Mutation>,
+) -> Result<Vec<Vec<u8>>, StorageError> {
     let mut encoder = MutationEncoder::new();
-    let one = |(_, part): &(bool, Mutation)| {
+    let one = |part: &Mutation| {
         let mut bytes = Vec::new();
         let encoded = encoder.mutation(part, &mut bytes);
         encoded.map(|()| bytes).map_err(|error| StorageError::Encode(error.to_string()))
     };
-    parts.iter().map(one).collect()
+    parts.map(one).collect()
 }
 
 /// The deletion of a batch.
@@ -100,7 +103,7 @@ impl Coordinator {
         let id = self.time_uuid();
         let timestamp = self.env.unique_micros();
         trace.note(&self.env, || "Writing the batch log".to_owned());
-        let encoded = encoded(&parts)?;
+        let encoded = encoded(parts.iter().map(|(_, part)| part))?;
         let encoded: Vec<&[u8]> = encoded.iter().map(Vec::as_slice).collect();
         let record = record(&table, &id, &encoded, timestamp, &|| self.time_uuid());
         internal::apply(&self.engine, record).await?;
@@ -132,6 +135,14 @@ impl Coordinator {
         let table = batches(&self.schema())?;
         let record = record(&table, &id, parts, created, &|| self.time_uuid());
         internal::apply(&self.engine, record).await
+    }
+
+    /// The batches that are kept here, less what was truncated since.
+    pub(crate) async fn kept_batches(
+        &self,
+        truncated: &TruncatedAt,
+    ) -> Result<Vec<Kept>, StorageError> {
+        kept_batches(&self.engine, truncated).await
     }
 
     /// Forgets a batch that was kept for another node.
@@ -175,16 +186,60 @@ fn since_truncations(part: Mutation, written_at: i64, truncated: &TruncatedAt) -
     left
 }
 
-/// Is a batch this node's own? Then who gave its id gave the paths of its parts too. One that is kept for another node is
-/// of partitions that others have, too: it stays until those got it.
-fn is_own(id: Option<types::Uuid>, path: Option<&[u8]>) -> bool {
+/// Is a batch this node's own? Then who gave its id gave the paths of its parts too.
+fn is_own(id: types::Uuid, path: Option<&[u8]>) -> bool {
     let node = |bytes: [u8; 16]| bytes.last_chunk::<8>().copied();
     let path = path.and_then(types::Uuid::from_value).map(types::Uuid::to_bytes);
-    id.map(types::Uuid::to_bytes).and_then(node) == path.and_then(node)
+    node(id.to_bytes()) == path.and_then(node)
 }
 
-/// Applies what the last run of the node left in the batch log of its own batches. Parts that can no longer be read, since their table
-/// is gone, are left out, and those of tables that were truncated since.
+/// A batch that is kept.
+pub(crate) struct Kept {
+    pub id: [u8; 16],
+    /// Milliseconds since 1970.
+    pub written_at: i64,
+    /// Was it made here?
+    pub is_own: bool,
+    /// Parts that can no longer be read, since their table is gone, are not among them, nor those of tables that were
+    /// truncated since.
+    pub parts: Vec<Mutation>,
+}
+
+async fn kept_batches(
+    engine: &Rc<Engine>,
+    truncated: &TruncatedAt,
+) -> Result<Vec<Kept>, StorageError> {
+    let schema = engine.schema();
+    let table = batches(&schema)?;
+    let layout_of =
+        |id: &[u8; 16]| schema.table_by_id(&TableId(*id)).map(|table| Arc::clone(&table.layout));
+    let mutations = table.column("mutations").map(|column| column.index);
+    let mut decoder = MutationDecoder::new();
+    let mut kept = Vec::new();
+    for batch in internal::read_all(engine, &table).await? {
+        let Some(id) = types::Uuid::from_value(batch.key()) else { continue };
+        let written_at = id.unix_millis().unwrap_or(i64::MAX);
+        let cells = batch.updates().iter().flat_map(|update| update.rows.iter());
+        let cells = cells.flat_map(|row| row.cells());
+        let cells =
+            cells.filter(|cell| Some(cell.column) == mutations && cell.kind == CellKind::Live);
+        let mut path = None;
+        let mut parts = Vec::new();
+        for cell in cells {
+            path = path.or(cell.path);
+            let part = decoder.mutation(&mut Reader::new(cell.value), &layout_of).ok();
+            parts.extend(part.and_then(|part| since_truncations(part, written_at, truncated)));
+        }
+        if path.is_some() {
+            let is_own = is_own(id, path);
+            kept.push(Kept { id: id.to_bytes(), written_at, is_own, parts });
+        }
+    }
+    Ok(kept)
+}
+
+/// Applies what the last run of a node that was alone left in its batch log. Where there are others, parts are theirs too:
+/// they are written once the node is a part of the ring.
 ///
 /// # Errors
 /// If the log cannot be read, or a part not be applied.
@@ -194,40 +249,23 @@ pub(crate) async fn replay(
 ) -> Result<usize, StorageError> {
     let schema = engine.schema();
     let table = batches(&schema)?;
-    let layout_of =
-        |id: &[u8; 16]| schema.table_by_id(&TableId(*id)).map(|table| Arc::clone(&table.layout));
-    let mut decoder = MutationDecoder::new();
-    let mut replayed = Vec::new();
-    for batch in internal::read_all(engine, &table).await? {
-        let mut parts = Vec::new();
-        let id = types::Uuid::from_value(batch.key());
-        let mut path = None;
-        for update in batch.updates() {
-            let mutations = table.column("mutations").map(|column| column.index);
-            let cells = update.rows.iter().flat_map(|row| row.cells());
-            let cells =
-                cells.filter(|cell| Some(cell.column) == mutations && cell.kind == CellKind::Live);
-            parts.extend(cells.filter_map(|cell| {
-                path = path.take().or(cell.path.map(<[u8]>::to_vec));
-                decoder.mutation(&mut Reader::new(cell.value), &layout_of).ok()
-            }));
-        }
-        if parts.is_empty() || !is_own(id, path.as_deref()) {
-            continue;
-        }
-        let written_at = id.and_then(types::Uuid::unix_millis).unwrap_or(i64::MAX);
-        for part in parts {
-            if let Some(part) = since_truncations(part, written_at, truncated) {
-                internal::apply(engine, part).await?;
-            }
-        }
-        engine.env().mark("batch.replayed");
-        replayed.push(batch.key().to_vec());
+    if let Some(peers) = schema.table("system", "peers_v2")
+        && !internal::read_all(engine, peers).await?.is_empty()
+    {
+        return Ok(0);
     }
     let all = (0..engine.shards().count()).collect();
-    for batch in &replayed {
-        let removal = removal(&table, batch, engine.env().unique_micros());
+    let mut batches = kept_batches(engine, truncated).await?;
+    // one that is kept for another node is of partitions that others have, too: it stays until those got it
+    batches.retain(|batch| batch.is_own);
+    let count = batches.len();
+    for Kept { id, parts, .. } in batches {
+        for part in parts {
+            internal::apply(engine, part).await?;
+        }
+        engine.env().mark("batch.replayed");
+        let removal = removal(&table, &id, engine.env().unique_micros());
         remove(engine, &all, removal).await?;
     }
-    Ok(replayed.len())
+    Ok(count)
 }

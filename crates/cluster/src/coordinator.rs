@@ -490,7 +490,7 @@ impl Coordinator {
             Plan::Role(statement) => Box::pin(self.run_role(statement, user)).await,
             Plan::Use(keyspace) => self.use_keyspace(keyspace),
             Plan::Truncate(table) => match request.guarded(Guard::drop_or_truncate) {
-                Ok(()) => self.truncate(table).await,
+                Ok(()) => self.truncate_everywhere(table).await,
                 Err(refused) => refused.into(),
             },
             Plan::Describe(describe) => self.describe(describe, request),

@@ -4,6 +4,7 @@ use std::cell::{OnceCell, RefCell};
 use std::rc::Rc;
 use std::sync::Arc;
 
+use env::Class;
 use messaging::{Job, Messenger, Serve, Settings};
 use metrics::Registry;
 use protocol::Event;
@@ -12,6 +13,7 @@ use types::Address;
 
 use crate::coordinator::Coordinator;
 use crate::membership::{Entry, JoinError, Joined, Membership, PeerServer};
+use crate::ring_batch::replay_kept_batches;
 
 /// What a shard has of the ring.
 #[derive(Default)]
@@ -73,6 +75,8 @@ impl Coordinator {
         is_known: bool,
     ) -> Result<Joined, JoinError> {
         let Some(messenger) = self.peers.messenger.get() else { return Ok(Joined::default()) };
+        let keeper = Rc::downgrade(self);
+        self.env.spawn(Class::Background, replay_kept_batches(keeper));
         let membership =
             self.peers.membership.get_or_init(|| Membership::new(self, messenger, config, snitch));
         membership.join(Entry { is_known, bootstraps: self.config.auto_bootstrap }).await
@@ -88,11 +92,16 @@ impl Coordinator {
         self.peers.ring.borrow().clone()
     }
 
+    /// Has this shard know the ring.
+    pub(crate) fn know_ring_here(&self, ring: &Arc<Ring>) {
+        self.peers.ring.replace(Some(Arc::clone(ring)));
+    }
+
     /// Has every shard know the ring.
     pub(crate) fn know_ring(&self, ring: &Arc<Ring>) {
         for shard in 0..self.shards.count() {
             let ring = Arc::clone(ring);
-            self.shards.send(shard, move |other| drop(other.peers.ring.replace(Some(ring))));
+            self.shards.send(shard, move |other| other.know_ring_here(&ring));
         }
     }
 

@@ -289,7 +289,7 @@ impl Coordinator {
 }
 
 /// TRUNCATE_ERROR in Cassandra's words (`TruncateException`).
-fn truncate_error(why: String) -> ErrorResponse {
+pub(crate) fn truncate_error(why: String) -> ErrorResponse {
     ErrorResponse {
         message: format!("Error during truncate: {why}"),
         detail: ErrorDetail::TruncateError,

@@ -21,6 +21,7 @@ use crate::answer::{Answer, Outcome};
 use crate::coordinator::Coordinator;
 use crate::internal::{self, Internal, Times};
 use crate::prepared::Entry;
+use crate::ring_write::RingWrite;
 use crate::values::Bound;
 
 /// What kind of session it is, in Cassandra's word (`Tracing.TraceType`).
@@ -183,7 +184,11 @@ impl Coordinator {
         });
     }
 
-    async fn write_session(&self, tracing: &Tracing, took: Duration) -> Result<(), StorageError> {
+    async fn write_session(
+        self: &Rc<Self>,
+        tracing: &Tracing,
+        took: Duration,
+    ) -> Result<(), StorageError> {
         let schema = self.schema();
         let table = |name| schema.table("system_traces", name);
         let (Some(sessions), Some(events), Some(id)) =
@@ -198,7 +203,13 @@ impl Coordinator {
         let mut mutation = session;
         // of the same key as the session, and of another table
         drop(mutation.push(self.event_rows(events, id, &tracing.trace, &times)));
-        internal::apply(&self.engine, mutation).await
+        let keyspace = schema.keyspace("system_traces");
+        let scope = keyspace.and_then(|keyspace| self.scope(keyspace).ok().flatten());
+        let Some(scope) = scope else { return internal::apply(&self.engine, mutation).await };
+        let plan = scope.write_plan(mutation.token(), Consistency::Any);
+        let Ok(plan) = plan else { return Err(StorageError::Deadline) };
+        let write = RingWrite { scope, plan, mutation, is_durable: true };
+        self.send_write(write, false, &Trace::OFF).map(drop)
     }
 
     fn session_row(

@@ -16,6 +16,8 @@ use storage::{Engine, Measure, PartitionKey, StorageError, Trace};
 use crate::answer::{Answer, Outcome, cql_error, invalid, write_error};
 use crate::coordinator::{Coordinator, Now, Request, STATEMENT, batch_write_type, check_replicas};
 use crate::counters::check_consistency;
+use crate::ring_batch::Parts;
+use crate::ring_write::RingWrite;
 use crate::values::Bound;
 
 /// Rows that were read before a write that depends on them.
@@ -220,36 +222,73 @@ impl Coordinator {
         if write_type == WriteType::Simple {
             refuse_serial(consistency)?;
         }
-        for (keyspace, _) in &mutations {
-            let Some(keyspace) = schema.keyspace(keyspace) else { continue };
-            check_replicas(keyspace, consistency, &self.identity.data_center, false)?;
-        }
-        let durable = |keyspace: &str| schema.keyspace(keyspace).is_none_or(|ks| ks.durable_writes);
-        if needs_log || mutations.len() > 1 {
-            // one that is alone is refused as a whole where it is logged
-            for (_, mutation) in &mutations {
+        let (here, over) = self.where_to(&schema, mutations, consistency)?;
+        let count = here.len() + over.len();
+        if needs_log || count > 1 || !over.is_empty() {
+            // one that is alone, and this node's, is refused as a whole where it is logged
+            let over = over.iter().map(|write| &write.mutation);
+            for mutation in here.iter().map(|(_, mutation)| mutation).chain(over) {
                 let checked = self.engine.check_size(mutation);
                 checked.map_err(|error| write_error(&error, consistency, write_type))?;
             }
         }
-        let all = mutations.into_iter().map(|(ks, m)| (durable(&ks), m)).collect();
         let deadline = self.write_deadline(write_type, request);
-        let run = async {
-            let trace = request.trace();
-            trace.note(&self.env, || "Determining replicas for mutation".to_owned());
-            match needs_log {
-                _ if counts => self.apply_counters(all, deadline, trace).await,
-                true => self.apply_logged(all, deadline, trace).await,
-                false => self.apply_all(all, trace).await,
-            }
-        };
-        match self.env.timeout_at(deadline, run).await {
-            Ok(result) => result.map_err(|error| {
+        let trace = request.trace();
+        trace.note(&self.env, || "Determining replicas for mutation".to_owned());
+        if needs_log && !over.is_empty() {
+            let parts = Parts { over, here, level: consistency };
+            return self.batch_over_ring(parts, deadline, trace).await;
+        }
+        if !here.is_empty() {
+            let run = async {
+                match needs_log {
+                    _ if counts => self.apply_counters(here, deadline, trace).await,
+                    true => self.apply_logged(here, deadline, trace).await,
+                    false => self.apply_all(here, trace).await,
+                }
+            };
+            let ended = self.env.timeout_at(deadline, run).await;
+            ended.unwrap_or(Err(StorageError::Deadline)).map_err(|error| {
                 self.engine.inspect(&error);
                 write_error(&error, consistency, write_type)
-            }),
-            Err(_) => Err(write_error(&StorageError::Deadline, consistency, write_type)),
+            })?;
         }
+        match counts {
+            _ if over.is_empty() => Ok(()),
+            true => self.count_over_ring(over, deadline, trace).await,
+            false => {
+                let one = if count > 1 { WriteType::UnloggedBatch } else { WriteType::Simple };
+                self.write_over_ring(over, one, deadline, trace).await
+            }
+        }
+    }
+
+    /// Which mutations are this node's alone, and who else has the others.
+    fn where_to(
+        &self,
+        schema: &Schema,
+        mutations: Vec<(String, Mutation)>,
+        consistency: Consistency,
+    ) -> Result<(Vec<(bool, Mutation)>, Vec<RingWrite>), ErrorResponse> {
+        let (mut here, mut over) = (Vec::with_capacity(mutations.len()), Vec::new());
+        for (keyspace, mutation) in mutations {
+            let Some(keyspace) = schema.keyspace(&keyspace) else {
+                here.push((true, mutation));
+                continue;
+            };
+            let is_durable = keyspace.durable_writes;
+            match self.scope(keyspace)? {
+                None => {
+                    check_replicas(keyspace, consistency, &self.identity.data_center, false)?;
+                    here.push((is_durable, mutation));
+                }
+                Some(scope) => {
+                    let plan = scope.write_plan(mutation.token(), consistency)?;
+                    over.push(RingWrite { scope, plan, mutation, is_durable });
+                }
+            }
+        }
+        Ok((here, over))
     }
 
     fn write_deadline(&self, write_type: WriteType, request: &Request<'_>) -> env::Instant {
@@ -312,8 +351,15 @@ impl Coordinator {
         let consistency = request.options.consistency;
         request.trace().note(&self.env, || "Reading existing values before the write".to_owned());
         let mut read = ReadRows::default();
+        let table = modify.table();
         for key in first.keys {
             let partition = PartitionKey::new(key.as_slice());
+            if let Some(stored) =
+                self.read_ring_rows(table, &partition, &first.rows, request).await?
+            {
+                read.0.push((key, stored.0, stored.1));
+                continue;
+            }
             let (id, rows) = (modify.table().id, first.rows.clone());
             let shard = self.engine.owner(partition.token);
             let run = move |engine: Rc<Engine>| read_rows(engine, id, partition, rows);

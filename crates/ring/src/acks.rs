@@ -58,6 +58,11 @@ impl<R> Acks<R> {
         }
     }
 
+    /// So many answers of these nodes, wherever they are.
+    pub fn of(ring: &Ring, asked: &[NodeIndex], required: u32) -> Self {
+        Self::new(ring, asked, required, false)
+    }
+
     /// So many of each data centre.
     pub(crate) fn of_each(mut self, each: Short<(CenterIndex, u32)>) -> Self {
         self.each = Some(each);

@@ -10,6 +10,7 @@ mod guarded;
 mod prepared;
 mod replanned;
 mod ring;
+mod ring_data;
 mod saved_caches;
 mod schema_ring;
 mod traced;
@@ -70,7 +71,15 @@ impl Client {
     }
 
     async fn try_run(&self, text: &str) -> Result<Answer, ErrorResponse> {
-        let options = QueryOptions::default();
+        self.try_at(protocol::Consistency::One, text).await
+    }
+
+    async fn try_at(
+        &self,
+        consistency: protocol::Consistency,
+        text: &str,
+    ) -> Result<Answer, ErrorResponse> {
+        let options = QueryOptions { consistency, ..QueryOptions::default() };
         self.node.query(text, self.request(&options)).await.result
     }
 

@@ -11,13 +11,13 @@ use crate::{PATIENCE, Serving, config, start_at, told};
 
 /// Worlds, each with its own delays and losses.
 const WORLDS: u64 = 12;
-const NODES: u8 = 3;
+pub(crate) const NODES: u8 = 3;
 
-fn ip(n: u8) -> String {
+pub(crate) fn ip(n: u8) -> String {
     format!("10.0.0.{n}")
 }
 
-fn member(n: u8, settings: &[&str]) -> Config {
+pub(crate) fn member(n: u8, settings: &[&str]) -> Config {
     let mut config = config();
     let own = [
         format!("listen_address={}", ip(n)),
@@ -35,14 +35,14 @@ fn member(n: u8, settings: &[&str]) -> Config {
     config
 }
 
-struct Members {
-    world: World,
-    nodes: Vec<(NodeId, Serving)>,
+pub(crate) struct Members {
+    pub world: World,
+    pub nodes: Vec<(NodeId, Serving)>,
 }
 
 impl Members {
     /// A ring of nodes that start one after the other.
-    fn new(seed: u64) -> Self {
+    pub fn new(seed: u64) -> Self {
         let world = World::new(seed, WorldOptions::default());
         world.set_fault(Fault::Loss { one_in: 30 });
         let mut nodes = Vec::new();
@@ -55,43 +55,43 @@ impl Members {
         members
     }
 
-    fn coordinator(&self, n: u8) -> Rc<Coordinator> {
+    pub fn coordinator(&self, n: u8) -> Rc<Coordinator> {
         let (_, serving) = &self.nodes[usize::from(n) - 1];
         let serving = serving.borrow();
         Rc::clone(&serving.as_ref().expect("it serves").node)
     }
 
-    fn id(&self, n: u8) -> NodeId {
+    pub fn id(&self, n: u8) -> NodeId {
         self.nodes[usize::from(n) - 1].0
     }
 
     /// How many nodes one sees, and how many of them as up.
-    fn seen(&self, n: u8) -> (usize, usize) {
+    pub fn seen(&self, n: u8) -> (usize, usize) {
         let Some(ring) = self.coordinator(n).ring() else { return (0, 0) };
         (ring.nodes().len(), ring.nodes().iter().filter(|node| node.is_up).count())
     }
 
-    fn until(&self, what: &str, holds: impl Fn() -> bool) {
+    pub fn until(&self, what: &str, holds: impl Fn() -> bool) {
         let done = self.world.run_until(holds, PATIENCE);
         assert!(done.is_ok(), "seed {}: {what}: {done:?}", self.world.seed());
     }
 
-    fn all_up(&self) {
+    pub fn all_up(&self) {
         let all = usize::from(NODES);
         self.until("all are up", || (1..=NODES).all(|n| self.seen(n) == (all, all)));
     }
 
-    fn one_schema(&self) {
+    pub fn one_schema(&self) {
         let version = |n| self.coordinator(n).schema().version();
         self.until("one schema", || (2..=NODES).all(|n| version(n) == version(1)));
     }
 
-    fn statement(&self, n: u8, text: String) {
+    pub fn statement(&self, n: u8, text: String) {
         let (_, serving) = &self.nodes[usize::from(n) - 1];
         told(&self.world, serving, async move |client| drop(client.run(&text).await));
     }
 
-    fn has_table(&self, n: u8, table: &str) -> bool {
+    pub fn has_table(&self, n: u8, table: &str) -> bool {
         self.coordinator(n).schema().table("ks", table).is_some()
     }
 }

@@ -221,10 +221,12 @@ impl Coordinator {
     /// read at quorum.
     fn check_quorum(&self, table: &Table, serial: Consistency) -> Result<(), ErrorResponse> {
         let (level, center) = (quorum_of(serial), &self.identity.data_center);
-        match self.schema().keyspace(&table.keyspace) {
-            Some(keyspace) => check_replicas(keyspace, level, center, true),
-            None => Ok(()),
+        let schema = self.schema();
+        let Some(keyspace) = schema.keyspace(&table.keyspace) else { return Ok(()) };
+        if self.scope(keyspace)?.is_some() {
+            return Err(not_over_the_ring());
         }
+        check_replicas(keyspace, level, center, true)
     }
 
     /// Are these levels to decide at and to commit at (`ConsistencyLevel.validateForCas`, `validateForCasCommit`)?
@@ -269,6 +271,7 @@ impl Coordinator {
         if self.env.planted("serial_read_without_round") {
             return Ok(());
         }
+        self.check_quorum(table, serial)?;
         let started = self.env.now();
         let shard = self.engine.owner(key.token);
         let contention = started + self.timeouts().cas_contention;
@@ -537,6 +540,12 @@ pub(crate) fn quorum_of(serial: Consistency) -> Consistency {
         Consistency::LocalSerial => Consistency::LocalQuorum,
         _ => Consistency::Quorum,
     }
+}
+
+/// The answer where other nodes would have to agree.
+fn not_over_the_ring() -> ErrorResponse {
+    let message = "Conditional statements and serial reads are not coordinated in a ring of several nodes yet";
+    ErrorResponse { message: message.to_owned(), detail: protocol::ErrorDetail::ServerError }
 }
 
 /// How a ballot ended.

@@ -3,9 +3,9 @@
 use cql::select::{RangeBound, Read, RowFilter, Target};
 use rows::{RowRef, Unfiltered};
 use schema::Table;
-use storage::{PartitionKey, StorageError};
+use storage::PartitionKey;
 
-use crate::read::shard::PartitionRows;
+use crate::read::shard::{PartitionRows, ReadError};
 
 /// The made-up partitions that a read wants, in its order.
 pub(super) fn wanted(
@@ -88,7 +88,7 @@ impl PartitionRows for MadeUp {
         self.static_row.clone()
     }
 
-    async fn next(&mut self) -> Result<Option<Unfiltered<'_>>, StorageError> {
+    async fn next(&mut self) -> Result<Option<Unfiltered<'_>>, ReadError> {
         match self.rows.next() {
             Some(row) => {
                 self.current = row;

@@ -2,8 +2,9 @@
 
 mod limits;
 mod made_up;
+mod over_ring;
 mod page;
-mod shard;
+pub(crate) mod shard;
 
 use std::rc::Rc;
 use std::sync::Arc;
@@ -20,7 +21,9 @@ use crate::coordinator::{Coordinator, Request, STATEMENT, check_replicas};
 use crate::paging::{paging_state, position};
 use crate::paxos::quorum_of;
 use crate::request_metrics::RequestMetrics;
-use crate::scanned::WARNINGS_MAX;
+use crate::ring_read::RingRead;
+use crate::scanned::{Thresholds, WARNINGS_MAX};
+use crate::scope::Scope;
 use crate::values::Bound as Bindings;
 use limits::{Size, Warnings};
 use made_up::{MadeUp, is_resumed, wanted};
@@ -108,7 +111,7 @@ impl Coordinator {
         if select.uses_index() {
             self.requests.index_scans.inc();
         }
-        self.check_read(&read, table, consistency)?;
+        let scope = self.check_read(&read, table, consistency)?;
         let paged = read.page_size.is_some();
         let task = Task {
             select: Arc::clone(select),
@@ -116,8 +119,15 @@ impl Coordinator {
             version: request.version.number(),
             now_millis: now.millis,
             bytes_max: if paged { PAGE_BYTES_MAX } else { self.unpaged_bytes_max() },
-            aggregate: self.aggregate(select, &read),
-            thresholds: self.thresholds(table),
+            aggregate: match scope {
+                Some(_) => Aggregate::InOrder,
+                None => self.aggregate(select, &read),
+            },
+            // replicas look at what they go over themselves
+            thresholds: match scope {
+                Some(_) => Thresholds::NONE,
+                None => self.thresholds(table),
+            },
             trace: request.trace().clone(),
         };
         let timeout = match &read.target {
@@ -137,10 +147,13 @@ impl Coordinator {
             let key = PartitionKey { token: key.token, bytes: key.bytes.clone() };
             self.serial_round(table, key, consistency, deadline).await?;
         }
-        let run = self.run_read(&task);
+        let level = if consistency.is_serial() { quorum_of(consistency) } else { consistency };
+        let ring = scope.map(|scope| RingRead::new(self, scope, &task, level, deadline));
+        let run = self.run_read(&task, ring.as_ref());
         let (merged, aggregation) = match self.env.timeout_at(deadline, run).await {
             Ok(Ok(found)) => found,
             Ok(Err(ReadError::Cql(error))) => return Err(cql_error(error)),
+            Ok(Err(ReadError::Ring(error))) => return Err(error),
             Ok(Err(ReadError::Storage(error))) => {
                 self.engine.inspect(&error);
                 return Err(read_error(&error, consistency));
@@ -189,20 +202,20 @@ impl Coordinator {
         Ok(Page { metadata, rows: merged.rows, cells: merged.cells, paging_state })
     }
 
-    /// Can a read be served at its consistency level?
+    /// Can a read be served at its consistency level? Gives the replicas, where it goes over the ring.
     fn check_read(
         &self,
         read: &Read,
         table: &Table,
         consistency: Consistency,
-    ) -> Result<(), ErrorResponse> {
+    ) -> Result<Option<Scope>, ErrorResponse> {
         let keys = match &read.target {
             Target::Keys(keys) => Some(keys.len()),
             Target::Range { .. } => None,
         };
         // A serial read of a partition is one at quorum, after a round of Paxos.
         let consistency = match (consistency, keys) {
-            (_, Some(0)) => return Ok(()),
+            (_, Some(0)) => return Ok(None),
             (Consistency::Serial | Consistency::LocalSerial, Some(1)) => quorum_of(consistency),
             (Consistency::Serial | Consistency::LocalSerial, Some(_)) => {
                 return Err(invalid(
@@ -211,12 +224,13 @@ impl Coordinator {
             }
             _ => consistency,
         };
-        match self.schema().keyspace(&table.keyspace) {
-            Some(keyspace) => {
-                check_replicas(keyspace, consistency, &self.identity.data_center, true)
-            }
-            None => Ok(()),
+        let schema = self.schema();
+        let Some(keyspace) = schema.keyspace(&table.keyspace) else { return Ok(None) };
+        if table.is_virtual() || self.scope(keyspace)?.is_none() {
+            check_replicas(keyspace, consistency, &self.identity.data_center, true)?;
+            return Ok(None);
         }
+        self.read_scope(table, &read.target, consistency)
     }
 
     /// How an aggregation takes its rows in.
@@ -241,18 +255,16 @@ impl Coordinator {
     async fn run_read(
         self: &Rc<Self>,
         task: &Task,
+        ring: Option<&Rc<RingRead>>,
     ) -> Result<(Merged, Option<Aggregation>), ReadError> {
         if task.select.is_aggregate() && task.aggregate == Aggregate::InOrder {
-            return self.aggregate_in_order(task).await;
+            return self.aggregate_in_order(task, ring).await;
         }
         let table = task.table();
         if table.is_virtual() {
             return self.read_virtual(task).await;
         }
-        let (mut blocks, aggregation, noticed) = match &task.read.target {
-            Target::Keys(keys) => self.read_all_keys(task, keys).await?,
-            Target::Range { .. } => self.read_all_shards(task).await?,
-        };
+        let (mut blocks, aggregation, noticed) = self.gather(task, ring).await?;
         let mut merged = self.in_order(task, &mut blocks);
         if aggregation.is_some() {
             merged.scanned = noticed;
@@ -264,6 +276,7 @@ impl Coordinator {
     async fn aggregate_in_order(
         self: &Rc<Self>,
         task: &Task,
+        ring: Option<&Rc<RingRead>>,
     ) -> Result<(Merged, Option<Aggregation>), ReadError> {
         let mut aggregation = task.select.begin();
         let mut read = Read::clone(&task.read);
@@ -272,10 +285,7 @@ impl Coordinator {
         loop {
             let page =
                 Task { read: Arc::new(read.clone()), bytes_max: PAGE_BYTES_MAX, ..task.clone() };
-            let (mut blocks, ..) = match &page.read.target {
-                Target::Keys(keys) => self.read_all_keys(&page, keys).await?,
-                Target::Range { .. } => self.read_all_shards(&page).await?,
-            };
+            let (mut blocks, ..) = self.gather(&page, ring).await?;
             let merged = cut(std::mem::take(&mut blocks), page.read.page_limit(), page.bytes_max);
             let over = |(_, one): &Noticed| task.thresholds.warns(*one);
             scanned.extend(merged.commands(&page.read, false).into_iter().filter(over));
@@ -329,6 +339,20 @@ impl Coordinator {
                 blocks.iter().for_each(|(_, block)| merged.scan(&block.key, block.scanned));
                 merged
             }
+        }
+    }
+
+    /// What there is, wherever it is.
+    async fn gather(
+        self: &Rc<Self>,
+        task: &Task,
+        ring: Option<&Rc<RingRead>>,
+    ) -> Result<Gathered, ReadError> {
+        match (&task.read.target, ring) {
+            (Target::Keys(keys), None) => self.read_all_keys(task, keys).await,
+            (Target::Range { .. }, None) => self.read_all_shards(task).await,
+            (Target::Keys(keys), Some(ring)) => self.read_ring_keys(task, ring, keys).await,
+            (Target::Range { .. }, Some(ring)) => self.read_ring_range(task, ring).await,
         }
     }
 

@@ -7,6 +7,7 @@ use std::time::Duration;
 use cql::select::{Aggregation, Group, RangeBound, Read, ResultRow, RowFilter, Select, Target};
 use cql::select::{NO_LIMIT, row_is_live};
 use cql::{Bind, Limits, Value, Values};
+use protocol::ErrorResponse;
 use rows::{Bound, BoundKind, Clustering, ClusteringRef, RowRef, Unfiltered};
 use schema::Table;
 use storage::{Engine, Measure, PartitionKey, ScanStart, Slices, StorageError, Trace};
@@ -58,7 +59,7 @@ pub(crate) struct Block {
 }
 
 #[derive(Clone, Copy)]
-pub(super) struct RowEnd {
+pub(crate) struct RowEnd {
     pub cells: usize,
     pub mark: usize,
     pub has_mark: bool,
@@ -171,6 +172,8 @@ pub(crate) enum ReadError {
     Storage(StorageError),
     /// More than a read may go over.
     Over(Box<Over>),
+    /// Other nodes did not give what was asked of them.
+    Ring(ErrorResponse),
 }
 
 /// A read that went over too much.
@@ -199,6 +202,12 @@ impl Over {
 impl From<StorageError> for ReadError {
     fn from(error: StorageError) -> Self {
         Self::Storage(error)
+    }
+}
+
+impl From<ErrorResponse> for ReadError {
+    fn from(error: ErrorResponse) -> Self {
+        Self::Ring(error)
     }
 }
 
@@ -348,7 +357,7 @@ pub(crate) trait PartitionRows {
     /// The static row, packed.
     fn static_row(&self) -> Option<Vec<u8>>;
     /// The next row or marker.
-    async fn next(&mut self) -> Result<Option<Unfiltered<'_>>, StorageError>;
+    async fn next(&mut self) -> Result<Option<Unfiltered<'_>>, ReadError>;
 }
 
 impl PartitionRows for storage::PartitionCursor {
@@ -356,8 +365,8 @@ impl PartitionRows for storage::PartitionCursor {
         self.static_row().map(|row| row.as_packed().to_vec())
     }
 
-    async fn next(&mut self) -> Result<Option<Unfiltered<'_>>, StorageError> {
-        self.next().await
+    async fn next(&mut self) -> Result<Option<Unfiltered<'_>>, ReadError> {
+        Ok(self.next().await?)
     }
 }
 

@@ -180,7 +180,7 @@ impl Coordinator {
     }
 
     /// What another node is told of an error.
-    fn reason_of(&self, error: &StorageError) -> FailureReason {
+    pub(crate) fn reason_of(&self, error: &StorageError) -> FailureReason {
         match error {
             StorageError::UnknownTable(_) => FailureReason::IncompatibleSchema,
             StorageError::Deadline => FailureReason::Timeout,

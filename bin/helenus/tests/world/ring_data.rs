@@ -1,0 +1,177 @@
+//! What a ring of several nodes holds while nodes are killed, cut off and lose messages: whatever was acknowledged at QUORUM is
+//! read at QUORUM, through every node, and what was read once is not lost to who reads again.
+
+use std::cell::RefCell;
+use std::rc::Rc;
+use std::time::Duration;
+
+use env::sim::Fault;
+use env::{Class, Rng};
+use protocol::Consistency;
+
+use crate::ring::{Members, NODES};
+
+/// Worlds, each with its own faults.
+const WORLDS: u64 = 8;
+/// Worlds that are tried for each planted bug.
+const WORLDS_OF_BUG: u64 = 24;
+/// Things that are done in a world at once, again and again.
+const ROUNDS: usize = 40;
+const KEYS: usize = 4;
+/// Time that a round may take: longer than any request's.
+const ROUND: Duration = Duration::from_secs(8);
+
+/// What is known of a key: each write gives it a higher number.
+#[derive(Clone, Copy, Default)]
+struct Known {
+    /// The last number that was tried.
+    tried: i32,
+    /// The highest that was acknowledged, or read.
+    sure: i32,
+    is_being_written: bool,
+}
+
+struct Story {
+    members: Members,
+    known: Rc<RefCell<[Known; KEYS]>>,
+    wrong: Rc<RefCell<Vec<String>>>,
+    answered: Rc<RefCell<(usize, usize)>>,
+    pending: Rc<RefCell<usize>>,
+    rng: Rng,
+    killed: Option<u8>,
+}
+
+impl Story {
+    fn new(seed: u64, bug: Option<&'static str>) -> Self {
+        let members = Members::new(seed);
+        let replication = "{'class': 'SimpleStrategy', 'replication_factor': 3}";
+        members.statement(2, format!("CREATE KEYSPACE ks WITH replication = {replication}"));
+        members.statement(2, "CREATE TABLE ks.a (k int PRIMARY KEY, v int)".to_owned());
+        members.until("the table is everywhere", || (1..=NODES).all(|n| members.has_table(n, "a")));
+        if let Some(bug) = bug {
+            members.world.plant(bug);
+        }
+        Self {
+            members,
+            known: Rc::default(),
+            wrong: Rc::default(),
+            answered: Rc::default(),
+            pending: Rc::default(),
+            rng: Rng::new(seed),
+            killed: None,
+        }
+    }
+
+    /// Lets a node's client do something, which may never end.
+    fn ask(&self, node: u8) {
+        let client = self.members.nodes[usize::from(node) - 1].1.borrow().clone();
+        let Some(client) = client else { return };
+        let key = self.rng.below(KEYS as u64) as usize;
+        let (known, wrong) = (Rc::clone(&self.known), Rc::clone(&self.wrong));
+        let (answered, pending) = (Rc::clone(&self.answered), Rc::clone(&self.pending));
+        *pending.borrow_mut() += 1;
+        let writes = self.rng.one_in(2) && !known.borrow()[key].is_being_written;
+        client.env.clone().spawn(Class::Statement, async move {
+            if writes {
+                let number = {
+                    let of = &mut known.borrow_mut()[key];
+                    of.tried += 1;
+                    of.is_being_written = true;
+                    of.tried
+                };
+                let text = format!(
+                    "INSERT INTO ks.a (k, v) VALUES ({key}, {number}) USING TIMESTAMP {number}"
+                );
+                let done = client.try_at(Consistency::Quorum, &text).await;
+                let of = &mut known.borrow_mut()[key];
+                of.is_being_written = false;
+                if done.is_ok() {
+                    answered.borrow_mut().0 += 1;
+                    of.sure = of.sure.max(number);
+                }
+            } else {
+                let floor = known.borrow()[key].sure;
+                let text = format!("SELECT v FROM ks.a WHERE k = {key}");
+                if let Ok(cluster::Answer::Rows(page)) =
+                    client.try_at(Consistency::Quorum, &text).await
+                {
+                    answered.borrow_mut().1 += 1;
+                    let number = page
+                        .cells
+                        .get(4..8)
+                        .map_or(0, |cell| i32::from_be_bytes(cell.try_into().unwrap_or_default()));
+                    let of = &mut known.borrow_mut()[key];
+                    if number < floor || number > of.tried {
+                        let why = format!("key {key}: {number}, not {floor} to {}", of.tried);
+                        wrong.borrow_mut().push(why);
+                    }
+                    of.sure = of.sure.max(number);
+                }
+            }
+            *pending.borrow_mut() -= 1;
+        });
+    }
+
+    fn fault(&mut self) {
+        let members = &self.members;
+        let node = 1 + self.rng.below(NODES.into()) as u8;
+        match self.rng.below(8) {
+            0 if self.killed.is_none() => {
+                members.world.kill(members.id(node));
+                members.nodes[usize::from(node) - 1].1.borrow_mut().take();
+                self.killed = Some(node);
+                // whoever waits on it waits for nothing
+                *self.pending.borrow_mut() = 0;
+                self.known.borrow_mut().iter_mut().for_each(|of| of.is_being_written = false);
+            }
+            1 | 2 => {
+                if let Some(node) = self.killed.take() {
+                    members.world.restart(members.id(node));
+                }
+            }
+            3 => {
+                let others = (1..=NODES).filter(|n| *n != node).map(|n| members.id(n)).collect();
+                members.world.set_fault(Fault::Partition { a: vec![members.id(node)], b: others });
+            }
+            4 => members.world.set_fault(Fault::Heal),
+            _ => {}
+        }
+    }
+
+    /// What was wrong, and how many writes and reads succeeded.
+    fn tell(mut self) -> (Vec<String>, (usize, usize)) {
+        for _ in 0..ROUNDS {
+            self.fault();
+            for node in 1..=NODES {
+                self.ask(node);
+                self.ask(node);
+            }
+            let pending = Rc::clone(&self.pending);
+            let _ = self.members.world.run_until(|| *pending.borrow() == 0, ROUND);
+            *self.pending.borrow_mut() = 0;
+        }
+        let wrong = self.wrong.borrow().clone();
+        let answered = *self.answered.borrow();
+        (wrong, answered)
+    }
+}
+
+#[test]
+fn what_a_quorum_acknowledged_a_quorum_reads() {
+    let mut all = (0, 0);
+    for seed in 1..=WORLDS {
+        let (wrong, (writes, reads)) = Story::new(seed, None).tell();
+        assert!(wrong.is_empty(), "seed {seed}: {wrong:?}");
+        all = (all.0 + writes, all.1 + reads);
+    }
+    let least = WORLDS as usize * ROUNDS;
+    assert!(all.0 >= least / 2 && all.1 >= least, "{all:?} succeeded, too few to tell anything");
+}
+
+#[test]
+fn a_ring_that_is_wrong_shows() {
+    for bug in ["ring_acks_early", "ring_reads_own_only", "ring_skips_read_repair"] {
+        let is_wrong = |seed| !Story::new(seed, Some(bug)).tell().0.is_empty();
+        assert!((1..=WORLDS_OF_BUG).any(is_wrong), "{bug}");
+    }
+}

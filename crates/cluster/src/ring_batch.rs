@@ -1,0 +1,209 @@
+//! Logged batches over a ring (`StorageProxy.mutateAtomically`, `BatchlogManager`): two other nodes keep a batch before any part
+//! of it is written, and forget it once every part is where its level wants it. Who keeps one for too long writes it
+//! itself.
+
+use std::rc::{Rc, Weak};
+use std::sync::Arc;
+use std::time::Duration;
+
+use env::Instant;
+use env::sync::oneshot;
+use internode::payload::Batch;
+use internode::{Params, Verb};
+use protocol::{Consistency, ErrorResponse, WriteType};
+use ring::{BatchLogChoice, BatchLogPlan, Ring};
+use rows::Mutation;
+use storage::{StorageError, Trace};
+use types::Uuid;
+
+use crate::answer::write_error;
+use crate::batch_log::{Kept, encoded};
+use crate::boot::truncated_at;
+use crate::coordinator::{Coordinator, STATEMENT};
+use crate::ring_write::{RingWrite, Waiting};
+
+/// How often a node looks for batches that were kept for too long (`BatchlogManager.BATCHLOG_REPLAY_INTERVAL`).
+const REPLAY_INTERVAL: Duration = Duration::from_secs(10);
+/// A batch is kept for too long after so many timeouts of a write (`BatchlogManager.BATCHLOG_REPLAY_TIMEOUT`).
+const REPLAY_TIMEOUTS: u32 = 2;
+
+/// What a batch is to do.
+pub(crate) struct Parts {
+    /// Where other nodes have it, too.
+    pub over: Vec<RingWrite>,
+    /// What this node has for itself.
+    pub here: Vec<(bool, Mutation)>,
+    pub level: Consistency,
+}
+
+impl Coordinator {
+    /// Writes a logged batch: all of it even where its client stops waiting.
+    pub(crate) async fn batch_over_ring(
+        self: &Rc<Self>,
+        parts: Parts,
+        deadline: Instant,
+        trace: &Trace,
+    ) -> Result<(), ErrorResponse> {
+        let level = parts.level;
+        let (done, result) = oneshot();
+        let (this, trace) = (Rc::clone(self), trace.clone());
+        self.env.spawn(STATEMENT, async move {
+            // nobody waits any more: it is done all the same
+            let _ = done.send(this.keep_and_write(parts, deadline, &trace).await);
+        });
+        match self.env.timeout_at(deadline, result).await {
+            Ok(Ok(result)) => result,
+            Ok(Err(_)) | Err(_) => {
+                Err(write_error(&StorageError::Deadline, level, WriteType::Batch))
+            }
+        }
+    }
+
+    async fn keep_and_write(
+        self: &Rc<Self>,
+        parts: Parts,
+        deadline: Instant,
+        trace: &Trace,
+    ) -> Result<(), ErrorResponse> {
+        let Parts { over, here, level } = parts;
+        let Some(first) = over.first() else { return Ok(()) };
+        let ring = Arc::clone(&first.scope.ring);
+        let is_any = level == Consistency::Any;
+        let plan = {
+            let mut random = self.any_below();
+            let (choice, near) = (BatchLogChoice::default(), self.proximity());
+            BatchLogPlan::new(&ring, is_any, choice, near, &mut random)?
+        };
+        let id = Uuid::from_bytes(self.time_uuid());
+        let failed = |error: &StorageError| write_error(error, level, WriteType::Batch);
+        let mutations = over.iter().map(|write| &write.mutation);
+        let mutations = mutations.chain(here.iter().map(|(_, mutation)| mutation));
+        let encoded = encoded(mutations).map_err(|error| failed(&error))?;
+        trace.note(&self.env, || "Writing the batch log".to_owned());
+        let kept = self.have_batch_kept(&ring, &plan, id, &encoded);
+        kept.ended(self, deadline, plan.level(), WriteType::BatchLog).await?;
+        self.apply_all(here, trace).await.map_err(|error| failed(&error))?;
+        self.write_over_ring(over, WriteType::Batch, deadline, trace).await?;
+        self.have_batch_forgotten(&ring, &plan, id);
+        Ok(())
+    }
+
+    /// Gives a batch to those who keep it.
+    fn have_batch_kept(
+        self: &Rc<Self>,
+        ring: &Arc<Ring>,
+        plan: &BatchLogPlan,
+        id: Uuid,
+        parts: &[Vec<u8>],
+    ) -> Rc<Waiting> {
+        let waiting = Waiting::new(Arc::clone(ring), plan.acks(ring));
+        let created = self.env.unique_micros();
+        let mutations: Vec<&[u8]> = parts.iter().map(Vec::as_slice).collect();
+        let mut payload = Vec::new();
+        Batch { id, created, mutations }.write(&mut payload);
+        let payload: Arc<[u8]> = payload.into();
+        for node in plan.nodes() {
+            let (waiting, node) = (Rc::clone(&waiting), *node);
+            if node == ring.local() {
+                let (this, parts) = (Rc::clone(self), parts.to_vec());
+                self.env.spawn(STATEMENT, async move {
+                    let parts: Vec<&[u8]> = parts.iter().map(Vec::as_slice).collect();
+                    let kept = this.keep_batch(id.to_bytes(), created, &parts).await;
+                    waiting.ended_here(kept.map_err(|error| this.reason_of(&error)));
+                });
+                continue;
+            }
+            let Some(messenger) = self.messenger() else { continue };
+            let to = ring.node(node).address;
+            messenger.ask(to, Verb::BatchStoreReq, Params::NONE, &payload, move |answer| {
+                waiting.heard(to, answer);
+            });
+        }
+        waiting
+    }
+
+    /// Lets those who keep a batch forget it. If they do not hear of it, they write it once more, which changes nothing.
+    fn have_batch_forgotten(self: &Rc<Self>, ring: &Ring, plan: &BatchLogPlan, id: Uuid) {
+        let payload: Arc<[u8]> = Arc::new(id.to_bytes());
+        for node in plan.nodes() {
+            if *node == ring.local() {
+                let this = Rc::clone(self);
+                self.env.spawn(STATEMENT, async move {
+                    let _ = this.forget_batch(id.to_bytes()).await;
+                });
+                continue;
+            }
+            if let Some(messenger) = self.messenger() {
+                let to = ring.node(*node).address;
+                messenger.ask(to, Verb::BatchRemoveReq, Params::NONE, &payload, |_| {});
+            }
+        }
+    }
+
+    async fn replay_late_batches(self: &Rc<Self>) -> Result<(), StorageError> {
+        let patience = (self.timeouts().write * REPLAY_TIMEOUTS).as_millis() as i64;
+        let before = self.env.unix_micros() / 1000 - patience;
+        let truncated = truncated_at(&self.engine).await?;
+        for batch in self.kept_batches(&truncated).await? {
+            let Kept { id, written_at, parts, .. } = batch;
+            if written_at > before {
+                continue;
+            }
+            let mut is_delivered = true;
+            for part in parts {
+                is_delivered &= self.deliver(part, written_at).await?;
+            }
+            if is_delivered {
+                self.env.mark("batch.delivered");
+                self.forget_batch(id).await?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Writes a part of a batch to all of its replicas. Has each of them got it, or will it get it for sure?
+    async fn deliver(
+        self: &Rc<Self>,
+        mutation: Mutation,
+        _written_at: i64,
+    ) -> Result<bool, StorageError> {
+        let schema = self.schema();
+        let table = mutation.updates().first().map(|update| schema::TableId(update.table));
+        let table = table.and_then(|id| schema.table_by_id(&id));
+        let Some(keyspace) = table.and_then(|table| schema.keyspace(&table.keyspace)) else {
+            return Ok(true);
+        };
+        let is_durable = keyspace.durable_writes;
+        let scope = match self.scope(keyspace) {
+            Ok(Some(scope)) => scope,
+            Ok(None) => {
+                self.apply_all(vec![(is_durable, mutation)], &Trace::OFF).await?;
+                return Ok(true);
+            }
+            Err(_) => return Ok(false),
+        };
+        // whoever is down: who is up gets it all the same
+        let Ok(plan) = scope.write_plan(mutation.token(), Consistency::Any) else {
+            return Ok(false);
+        };
+        let deadline = self.env.now() + self.timeouts().write;
+        let write = RingWrite { scope, plan, mutation, is_durable };
+        let waiting = self.send_write(write, false, &Trace::OFF)?;
+        Ok(waiting.all_have_it(self, deadline).await)
+    }
+}
+
+/// Writes the batches that are kept on a node for too long, again and again; on the first shard.
+pub(crate) async fn replay_kept_batches(keeper: Weak<Coordinator>) {
+    loop {
+        let Some(env) = keeper.upgrade().map(|keeper| keeper.env.clone()) else { return };
+        env.sleep(REPLAY_INTERVAL).await;
+        let Some(keeper) = keeper.upgrade() else { return };
+        if keeper.ring().is_none_or(|ring| ring.nodes().len() < 2) {
+            continue;
+        }
+        if let Err(error) = keeper.replay_late_batches().await {
+            keeper.note(format!("batches that are kept here cannot be written: {error}"));
+        }
+    }
+}

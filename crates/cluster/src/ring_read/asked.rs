@@ -1,0 +1,374 @@
+//! One request to replicas: who is asked, what they give, and what becomes of it where they differ
+//! (`service.reads.AbstractReadExecutor`, `ReadCallback`, `DigestResolver`, `repair.BlockingReadRepair`).
+
+use std::cell::RefCell;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::time::Duration;
+
+use env::Instant;
+use env::sync::Notify;
+use internode::payload::read::{DataDigest, ReadCommand, ReadResponse};
+use internode::{FailureReason, Flags, Params, Verb};
+use messaging::{Answer, Failed};
+use protocol::ErrorResponse;
+use ring::{Acks, NodeIndex, Verdict};
+use rows::codec::PartitionStart;
+use rows::{Mutation, PartitionUpdate};
+use schema::ReadRepair;
+use storage::Trace;
+use types::{Address, Reader};
+
+use crate::coordinator::STATEMENT;
+use crate::reconcile::{Given, Partition, Reconciled, decode, reconcile};
+use crate::replica::PeerRequest;
+use crate::ring_read::RingRead;
+use crate::ring_write::reason_of;
+use crate::scope::client_failures;
+
+/// The version of digests, that of messaging.
+const DIGEST_VERSION: i32 = 12;
+
+/// Whom to ask, and for what.
+pub(super) struct Contacts {
+    /// For data.
+    pub data: Vec<NodeIndex>,
+    /// For digests.
+    pub digests: Vec<NodeIndex>,
+    pub acks: Acks<FailureReason>,
+}
+
+/// What came of those that were asked.
+struct Gathered {
+    read: Rc<RingRead>,
+    acks: RefCell<Acks<FailureReason>>,
+    answers: RefCell<Vec<(NodeIndex, Vec<u8>)>>,
+    bell: Notify,
+}
+
+impl Gathered {
+    fn new(read: &Rc<RingRead>, acks: Acks<FailureReason>) -> Rc<Self> {
+        let (acks, answers) = (RefCell::new(acks), RefCell::default());
+        Rc::new(Self { read: Rc::clone(read), acks, answers, bell: Notify::new() })
+    }
+
+    fn ended(&self, node: NodeIndex, answer: Result<Vec<u8>, FailureReason>) {
+        let mut acks = self.acks.borrow_mut();
+        match answer.map(|payload| (kind_of(&payload), payload)) {
+            Ok((Some(kind), payload)) => {
+                match kind {
+                    Kind::Data => acks.gave_data(node),
+                    Kind::Digest => acks.answered(node),
+                };
+                self.answers.borrow_mut().push((node, payload));
+            }
+            Ok((None, _)) => drop(acks.failed(node, FailureReason::Unknown)),
+            Err(reason) => drop(acks.failed(node, reason)),
+        }
+        self.bell.notify_one();
+    }
+
+    /// Waits until there is enough, or until then.
+    async fn until(&self, deadline: Instant) -> Verdict {
+        loop {
+            let verdict = self.acks.borrow().verdict();
+            let env = &self.read.coordinator.env;
+            if verdict != Verdict::Pending
+                || env.timeout_at(deadline, self.bell.notified()).await.is_err()
+            {
+                return verdict;
+            }
+        }
+    }
+
+    /// What the client is told where there is not enough.
+    fn lack(&self, is_over: bool) -> ErrorResponse {
+        let acks = self.acks.borrow();
+        let is_late =
+            is_over || acks.failures().iter().all(|(_, reason)| *reason == FailureReason::Timeout);
+        let (level, has_data) = (self.read.level, acks.has_data());
+        let (received, required) = (acks.received() as i32, acks.required() as i32);
+        if is_late {
+            return ErrorResponse::read_timeout(level, received, required, has_data);
+        }
+        let ring = &self.read.scope.ring;
+        let named = acks.failures().iter().map(|(node, why)| (ring.node(*node).address, *why));
+        let failures = client_failures(&named.collect::<Vec<_>>());
+        ErrorResponse::read_failure(level, received, required, has_data, &failures)
+    }
+}
+
+enum Kind {
+    Data,
+    Digest,
+}
+
+fn kind_of(payload: &[u8]) -> Option<Kind> {
+    match ReadResponse::read(&mut Reader::new(payload)).ok()? {
+        ReadResponse::Data { .. } => Some(Kind::Data),
+        ReadResponse::Digest(_) => Some(Kind::Digest),
+    }
+}
+
+impl RingRead {
+    /// Asks replicas, and makes one answer of theirs. `more` names a further one where the first take longer than
+    /// `patience`.
+    pub(super) async fn ask(
+        self: &Rc<Self>,
+        command: &Arc<ReadCommand>,
+        verb: Verb,
+        contacts: Contacts,
+        patience: Option<Duration>,
+        more: impl FnOnce() -> Option<NodeIndex>,
+    ) -> Result<Reconciled, ErrorResponse> {
+        let Contacts { data, digests, acks } = contacts;
+        let mut asked: Vec<NodeIndex> = data.iter().chain(&digests).copied().collect();
+        let gathered = Gathered::new(self, acks);
+        let as_digest = ReadCommand { digest: Some(DIGEST_VERSION), ..ReadCommand::clone(command) };
+        for (nodes, command) in [(&data, &**command), (&digests, &as_digest)] {
+            self.send(nodes, command, verb, &gathered)?;
+        }
+        let mut verdict = Verdict::Pending;
+        if let Some(patience) = patience {
+            let soon = self.coordinator.env.now() + patience;
+            verdict = gathered.until(soon.min(self.deadline)).await;
+            if verdict == Verdict::Pending
+                && soon < self.deadline
+                && let Some(node) = more()
+            {
+                self.coordinator.env.mark("ring.speculated");
+                let wants_data = !gathered.acks.borrow().has_data();
+                gathered.acks.borrow_mut().asked(&self.scope.ring, node);
+                let command = if wants_data { command } else { &Arc::new(as_digest) };
+                self.send(&[node], command, verb, &gathered)?;
+                asked.push(node);
+            }
+        }
+        if verdict != Verdict::Enough {
+            match gathered.until(self.deadline).await {
+                Verdict::Enough => {}
+                verdict => return Err(gathered.lack(verdict == Verdict::Pending)),
+            }
+        }
+        let answers = std::mem::take(&mut *gathered.answers.borrow_mut());
+        match self.agreed(command, &answers)? {
+            Some(given) => Ok(reconcile(&self.table, command, &[given])),
+            None => self.resolve(command, verb, &asked, answers).await,
+        }
+    }
+
+    /// What replicas gave, if all gave the same.
+    fn agreed(
+        &self,
+        command: &ReadCommand,
+        answers: &[(NodeIndex, Vec<u8>)],
+    ) -> Result<Option<Given>, ErrorResponse> {
+        let mut first: Option<Given> = None;
+        let mut digests: Vec<&[u8]> = Vec::new();
+        for (_, payload) in answers {
+            match ReadResponse::read(&mut Reader::new(payload)) {
+                Ok(ReadResponse::Digest(digest)) => digests.push(digest),
+                Ok(ReadResponse::Data { data, .. }) => {
+                    // what differs is found by comparing it, which is no dearer than by digests
+                    if first.is_some() {
+                        return Ok(None);
+                    }
+                    let given = decode(&self.table, command, data);
+                    first = Some(given.map_err(|_| self.malformed())?);
+                }
+                Err(_) => return Err(self.malformed()),
+            }
+        }
+        let Some(given) = first else { return Ok(None) };
+        let is_same = |digest: &[u8]| {
+            digest == self.digest(command, &given, true)
+                // an empty partition has all columns to who reads it, and none to who is told of it
+                || digest == self.digest(command, &given, false)
+        };
+        Ok(digests.iter().all(|digest| is_same(digest)).then_some(given))
+    }
+
+    fn digest(&self, command: &ReadCommand, given: &Given, is_read: bool) -> [u8; 16] {
+        let fetched = command.columns.header();
+        let mut digest = DataDigest::new(&self.table.layout);
+        for partition in &given.partitions {
+            let start = PartitionStart {
+                key: &partition.key.bytes,
+                is_reversed: self.reversed,
+                header: None,
+                deletion: partition.deletion,
+                static_row: partition.statics.as_deref().map(std::borrow::Cow::Borrowed),
+                row_estimate: None,
+                consumed: 0,
+            };
+            let has_columns = is_read || !is_empty(partition);
+            digest.start(&start, has_columns.then_some(&fetched));
+            partition.unfiltereds().for_each(|unfiltered| digest.unfiltered(unfiltered));
+        }
+        digest.finish()
+    }
+
+    /// Replicas differ: all give their data, which is merged, and those that lack something are given it.
+    async fn resolve(
+        self: &Rc<Self>,
+        command: &Arc<ReadCommand>,
+        verb: Verb,
+        asked: &[NodeIndex],
+        answers: Vec<(NodeIndex, Vec<u8>)>,
+    ) -> Result<Reconciled, ErrorResponse> {
+        self.coordinator.env.mark("ring.resolved");
+        self.trace.note(&self.coordinator.env, || "Digest mismatch".to_owned());
+        let ring = &self.scope.ring;
+        let required = answers.len() as u32;
+        let gathered = Gathered::new(self, Acks::of(ring, asked, required));
+        let mut silent: Vec<NodeIndex> = asked.to_vec();
+        for (node, payload) in answers {
+            if matches!(kind_of(&payload), Some(Kind::Data)) {
+                silent.retain(|other| *other != node);
+                gathered.ended(node, Ok(payload));
+            }
+        }
+        self.send(&silent, command, verb, &gathered)?;
+        match gathered.until(self.deadline).await {
+            Verdict::Enough => {}
+            verdict => return Err(gathered.lack(verdict == Verdict::Pending)),
+        }
+        let answers = std::mem::take(&mut *gathered.answers.borrow_mut());
+        let (mut nodes, mut given) = (Vec::new(), Vec::new());
+        for (node, payload) in &answers {
+            let Ok(ReadResponse::Data { data, .. }) = ReadResponse::read(&mut Reader::new(payload))
+            else {
+                return Err(self.malformed());
+            };
+            nodes.push(*node);
+            given.push(decode(&self.table, command, data).map_err(|_| self.malformed())?);
+        }
+        let mut reconciled = reconcile(&self.table, command, &given);
+        let repairs = std::mem::take(&mut reconciled.repairs);
+        let repairs: Vec<_> =
+            nodes.into_iter().zip(repairs).filter(|(_, repairs)| !repairs.is_empty()).collect();
+        if self.table.params.read_repair == ReadRepair::Blocking
+            && !repairs.is_empty()
+            && !self.coordinator.env.planted("ring_skips_read_repair")
+        {
+            self.repair(repairs, required, given.len() as u32).await?;
+        }
+        Ok(reconciled)
+    }
+
+    /// Gives replicas what they lack, and waits until as many have all of it as were to be asked: another read that asks as
+    /// many finds it, too.
+    async fn repair(
+        self: &Rc<Self>,
+        repairs: Vec<(NodeIndex, Vec<PartitionUpdate>)>,
+        required: u32,
+        given: u32,
+    ) -> Result<(), ErrorResponse> {
+        self.coordinator.env.mark("ring.repaired");
+        let ring = &self.scope.ring;
+        let level = given - repairs.len() as u32;
+        let nodes: Vec<NodeIndex> = repairs.iter().map(|(node, _)| *node).collect();
+        let gathered = Gathered::new(self, Acks::of(ring, &nodes, required.saturating_sub(level)));
+        for (node, updates) in repairs {
+            let (this, gathered) = (Rc::clone(self), Rc::clone(&gathered));
+            self.coordinator.env.spawn(STATEMENT, async move {
+                let done = this.repair_one(node, updates).await;
+                let mut acks = gathered.acks.borrow_mut();
+                match done {
+                    Ok(()) => acks.answered(node),
+                    Err(reason) => acks.failed(node, reason),
+                };
+                drop(acks);
+                gathered.bell.notify_one();
+            });
+        }
+        match gathered.until(self.deadline).await {
+            Verdict::Enough => Ok(()),
+            // all that was asked for was read, and one less than was to be has it
+            _ => {
+                let received = required.saturating_sub(1) as i32;
+                Err(ErrorResponse::read_timeout(self.level, received, required as i32, true))
+            }
+        }
+    }
+
+    async fn repair_one(
+        &self,
+        node: NodeIndex,
+        updates: Vec<PartitionUpdate>,
+    ) -> Result<(), FailureReason> {
+        let (coordinator, ring) = (&self.coordinator, &self.scope.ring);
+        for update in updates {
+            let mutation = Mutation::new(update);
+            if node == ring.local() {
+                let applied = coordinator.apply_all(vec![(true, mutation)], &Trace::OFF).await;
+                applied.map_err(|error| coordinator.reason_of(&error))?;
+                continue;
+            }
+            let payload = crate::ring_write::encoded(&mutation);
+            let payload = payload.map_err(|error| coordinator.reason_of(&error))?;
+            let messenger = coordinator.messenger().ok_or(FailureReason::Unknown)?;
+            let to = ring.node(node).address;
+            let answer = messenger.request(to, Verb::ReadRepairReq, &payload).await;
+            answer.map(drop).map_err(reason_of)?;
+        }
+        Ok(())
+    }
+
+    fn send(
+        self: &Rc<Self>,
+        nodes: &[NodeIndex],
+        command: &ReadCommand,
+        verb: Verb,
+        gathered: &Rc<Gathered>,
+    ) -> Result<(), ErrorResponse> {
+        if nodes.is_empty() {
+            return Ok(());
+        }
+        let mut payload = Vec::new();
+        let written = command.write(&self.table, &mut payload);
+        written.map_err(|error| crate::answer::invalid(error.to_string()))?;
+        let payload: Arc<[u8]> = payload.into();
+        let (coordinator, ring) = (&self.coordinator, &self.scope.ring);
+        for node in nodes.iter().copied() {
+            let (gathered, payload) = (Rc::clone(gathered), Arc::clone(&payload));
+            if node == ring.local() {
+                let this = Rc::clone(self);
+                coordinator.env.spawn(STATEMENT, async move {
+                    let answer = this.read_here(verb, &payload).await;
+                    gathered.ended(node, answer);
+                });
+                continue;
+            }
+            let to = ring.node(node).address;
+            self.trace
+                .note(&coordinator.env, || format!("Sending {} message to /{to}", verb.name()));
+            let Some(messenger) = coordinator.messenger() else { continue };
+            let told = move |answer: Result<Answer, Failed>| {
+                let answer = answer.map(|answer| answer.payload);
+                gathered.ended(node, answer.map_err(reason_of));
+            };
+            messenger.ask(to, verb, Params::NONE, &payload, told);
+        }
+        Ok(())
+    }
+
+    /// This node answers itself as it would answer another.
+    async fn read_here(&self, verb: Verb, payload: &[u8]) -> Result<Vec<u8>, FailureReason> {
+        let ring = &self.scope.ring;
+        let from: Address = ring.node(ring.local()).address;
+        let (params, flags, deadline) = (&Params::NONE, Flags::NONE, self.deadline);
+        let request = PeerRequest { from, verb, params, flags, payload, deadline };
+        let answer = Box::pin(self.coordinator.serve_peer(request)).await?;
+        answer.map(|answer| answer.payload).ok_or(FailureReason::Timeout)
+    }
+
+    /// What the client is told where a replica's answer makes no sense.
+    fn malformed(&self) -> ErrorResponse {
+        ErrorResponse::read_failure(self.level, 0, 1, false, &[])
+    }
+}
+
+fn is_empty(partition: &Partition) -> bool {
+    partition.ends.is_empty() && partition.statics.is_none() && partition.deletion.is_live()
+}

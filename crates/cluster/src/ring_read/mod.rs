@@ -1,0 +1,259 @@
+//! Reads of what other nodes have, too (`StorageProxy.read`): replicas give rows, as many as the level asks for, and what they
+//! agree on goes the way that rows of this node go: filtered, projected, grouped here.
+//!
+//! Rows come in stretches: one ends where the limits of the request cut an answer of a replica, and beyond it nothing is known of that
+//! one. So what is merged is never short: where more is wanted, the next stretch is asked for from there.
+
+mod asked;
+mod key;
+mod range;
+
+pub(crate) use key::KeyRows;
+pub(crate) use range::Scan;
+
+use std::rc::Rc;
+use std::sync::Arc;
+use std::time::Duration;
+
+use cql::select::{RowFilter, Target};
+use env::Instant;
+use internode::payload::read::{
+    ColumnFilter, Columns, Limits, ReadCommand, RowChoice, RowsOf, Target as Wanted,
+};
+use protocol::{Consistency, ErrorResponse};
+use rows::codec::ColumnSet;
+use rows::{Bound, BoundKind, Clustering, Unfiltered, compare_clusterings};
+use schema::{RetryCombination, SpeculativeRetry, Table};
+use storage::{Measure, PartitionKey, Trace};
+
+use crate::coordinator::{Coordinator, Request};
+use crate::read::shard::{PartitionRows, ReadError, Task};
+use crate::scope::Scope;
+use crate::write::Stored;
+
+/// Rows that are asked for at once at the most, where it cannot be told how many are needed.
+const ROWS_AT_ONCE: u32 = 5_000;
+
+/// A read over the ring: what is the same of all its requests.
+pub(crate) struct RingRead {
+    pub coordinator: Rc<Coordinator>,
+    pub scope: Scope,
+    pub table: Arc<Table>,
+    pub level: Consistency,
+    pub deadline: Instant,
+    pub trace: Trace,
+    columns: ColumnFilter,
+    now: i32,
+    reversed: bool,
+    distinct: bool,
+    /// Is every row that a replica counts one of the result?
+    counts_as_they_do: bool,
+}
+
+impl RingRead {
+    pub fn new(
+        coordinator: &Rc<Coordinator>,
+        scope: Scope,
+        task: &Task,
+        level: Consistency,
+        deadline: Instant,
+    ) -> Rc<Self> {
+        let (select, read, table) = (&task.select, &task.read, task.table());
+        Rc::new(Self {
+            coordinator: Rc::clone(coordinator),
+            scope,
+            table: Arc::clone(table),
+            level,
+            deadline,
+            trace: task.trace.clone(),
+            columns: columns(table, select.fetched()),
+            now: i32::try_from(read.now_seconds).unwrap_or(i32::MAX),
+            reversed: read.reversed,
+            distinct: select.is_distinct(),
+            counts_as_they_do: read.filter.is_none()
+                && !select.is_grouped()
+                && !select.is_aggregate()
+                && !select.is_strict(),
+        })
+    }
+
+    /// So many rows, if that is known to be enough.
+    fn limits(&self, wanted: u32, per_partition: u32) -> Limits {
+        let (rows, per_partition) = match self.counts_as_they_do {
+            true => (wanted.min(ROWS_AT_ONCE), per_partition),
+            false => (ROWS_AT_ONCE, if self.distinct { per_partition } else { u32::MAX }),
+        };
+        let int = |count: u32| i32::try_from(count).unwrap_or(i32::MAX);
+        Limits { distinct: self.distinct, ..Limits::of_rows(int(rows), int(per_partition)) }
+    }
+
+    fn command(&self, limits: Limits, target: Wanted) -> Arc<ReadCommand> {
+        Arc::new(ReadCommand {
+            table: self.table.id.0,
+            digest: None,
+            accepts_transient: false,
+            needs_reconciliation: false,
+            now: self.now,
+            columns: self.columns.clone(),
+            // what one replica has still and another has changed passes at the one: whether a row does is known once
+            // they agree
+            filter: Vec::new(),
+            limits,
+            index: None,
+            target,
+        })
+    }
+
+    /// How long the first that are asked may take, where another one may be asked.
+    fn patience(&self) -> Option<Duration> {
+        let engine = &self.coordinator.engine;
+        let store = engine.store(self.table.id).ok();
+        let quantile = |percentile: f64| {
+            let store = store.as_ref()?;
+            let taken = store.stats.measure(Measure::CoordinatorRead)?;
+            let micros = taken.distribution().quantile(percentile / 100.0);
+            (micros > 0).then(|| Duration::from_micros(micros))
+        };
+        let millis = |millis: i32| Duration::from_millis(u64::try_from(millis).unwrap_or(0));
+        match self.table.params.speculative_retry {
+            SpeculativeRetry::Never | SpeculativeRetry::Always => None,
+            SpeculativeRetry::Fixed(after) => Some(millis(after)),
+            SpeculativeRetry::Percentile(percentile) => quantile(percentile),
+            SpeculativeRetry::Hybrid { combination, percentile, millis: after } => {
+                let (a, b) = (quantile(percentile), millis(after));
+                match (combination, a) {
+                    (RetryCombination::Min, a) => Some(a.map_or(b, |a| a.min(b))),
+                    (RetryCombination::Max, a) => Some(a.map_or(b, |a| a.max(b))),
+                }
+            }
+        }
+    }
+}
+
+/// The columns whose values are wanted; the others are fetched without, since rows live by them.
+fn columns(table: &Table, fetched: &cql::select::Fetched) -> ColumnFilter {
+    let set = |is_static, columns: &[u16]| {
+        ColumnSet::of(&table.layout, is_static, columns.iter().copied())
+    };
+    let queried =
+        Columns { statics: set(true, &fetched.statics), regulars: set(false, &fetched.regulars) };
+    let all = Columns::all(table);
+    if queried == all {
+        return ColumnFilter::all(table);
+    }
+    let known = Columns { statics: queried.statics.clone(), regulars: all.regulars };
+    ColumnFilter::some(known, false, queried)
+}
+
+/// The rows of a filter, as they are asked for.
+pub(crate) fn rows_of(filter: &RowFilter, reversed: bool) -> RowsOf {
+    let choice = match filter {
+        RowFilter::Slices(slices) => {
+            RowChoice::Slices(slices.iter().map(|(a, b)| (a.clone(), b.clone())).collect())
+        }
+        RowFilter::Names(names) => RowChoice::Names(names.clone()),
+    };
+    RowsOf { reversed, choice }
+}
+
+/// What of rows comes after one of them in the direction of reading; none if nothing does.
+fn rows_after(table: &Table, rows: &RowsOf, last: &Clustering) -> Option<RowsOf> {
+    let (layout, reversed) = (&*table.layout, rows.reversed);
+    let choice = match &rows.choice {
+        RowChoice::Names(names) => {
+            let comes = |name: &&Clustering| {
+                let order = compare_clusterings(layout, name.as_ref(), last.as_ref());
+                if reversed { order.is_lt() } else { order.is_gt() }
+            };
+            let left: Vec<_> = names.iter().filter(comes).cloned().collect();
+            (!left.is_empty()).then_some(RowChoice::Names(left))
+        }
+        RowChoice::Slices(slices) => {
+            let order = |a: &Bound, b: &Bound| rows::compare(layout, a.as_ref(), b.as_ref());
+            let kind = if reversed { BoundKind::ExclEnd } else { BoundKind::ExclStart };
+            let from = Bound::new(kind, last.clone());
+            let cut = |(start, end): &(Bound, Bound)| match reversed {
+                false if order(start, &from).is_lt() => (from.clone(), end.clone()),
+                true if order(end, &from).is_gt() => (start.clone(), from.clone()),
+                _ => (start.clone(), end.clone()),
+            };
+            let left = slices.iter().map(cut).filter(|(start, end)| order(start, end).is_lt());
+            let left: Vec<_> = left.collect();
+            (!left.is_empty()).then_some(RowChoice::Slices(left))
+        }
+    };
+    choice.map(|choice| RowsOf { reversed, choice })
+}
+
+impl Coordinator {
+    /// Some rows of a partition, and its static one, as replicas agree on them at a request's level; none if nobody else is to be
+    /// asked.
+    pub(crate) async fn read_ring_rows(
+        self: &Rc<Self>,
+        table: &Arc<Table>,
+        key: &PartitionKey,
+        rows: &[Clustering],
+        request: &Request<'_>,
+    ) -> Result<Option<Stored>, ErrorResponse> {
+        let level = request.options.consistency;
+        let token = key.token;
+        let asked = cql::select::PartitionKey { token, bytes: key.bytes.clone() };
+        let target = Target::Keys(vec![asked]);
+        let Some(scope) = self.read_scope(table, &target, level)? else { return Ok(None) };
+        let read = Rc::new(RingRead {
+            coordinator: Rc::clone(self),
+            scope,
+            table: Arc::clone(table),
+            level,
+            deadline: request.deadline.min(self.env.now() + self.timeouts().read),
+            trace: request.trace().clone(),
+            columns: ColumnFilter::all(table),
+            now: i32::try_from(self.env.unix_micros() / 1_000_000).unwrap_or(i32::MAX),
+            reversed: false,
+            distinct: false,
+            counts_as_they_do: true,
+        });
+        let names = rows_of(&RowFilter::Names(rows.to_vec()), false);
+        let most = ROWS_AT_ONCE;
+        let mut found = KeyRows::open(&read, key.clone(), names, most, most).await?;
+        let mut stored: Stored = (found.static_row(), Vec::new());
+        loop {
+            match found.next().await {
+                Ok(Some(Unfiltered::Row(row))) => stored.1.push(row.as_packed().to_vec()),
+                Ok(Some(Unfiltered::Marker(_))) => {}
+                Ok(None) => return Ok(Some(stored)),
+                Err(ReadError::Ring(error)) => return Err(error),
+                Err(_) => return Err(ErrorResponse::read_failure(level, 0, 1, false, &[])),
+            }
+        }
+    }
+
+    /// Whether a read goes over the ring, and by whom its replicas are known: not if this node has all that is wanted, and the level
+    /// asks for no more than one.
+    pub(crate) fn read_scope(
+        &self,
+        table: &Table,
+        target: &Target,
+        level: Consistency,
+    ) -> Result<Option<Scope>, ErrorResponse> {
+        if table.is_virtual() {
+            return Ok(None);
+        }
+        let schema = self.schema();
+        let Some(keyspace) = schema.keyspace(&table.keyspace) else { return Ok(None) };
+        let Some(scope) = self.scope(keyspace)? else { return Ok(None) };
+        let is_one = matches!(level, Consistency::One | Consistency::LocalOne);
+        let local = scope.ring.local();
+        let is_here = |key: &cql::select::PartitionKey| {
+            scope.placement.at(key.token).natural.contains(&local)
+        };
+        let has_all = match target {
+            Target::Keys(keys) => keys.iter().all(is_here),
+            Target::Range { .. } => false,
+        };
+        let may_ask_one = is_one || self.env.planted("ring_reads_own_only");
+        let asks_no_other =
+            may_ask_one && has_all && table.params.speculative_retry != SpeculativeRetry::Always;
+        Ok((!asks_no_other).then_some(scope))
+    }
+}
