@@ -23,6 +23,11 @@ mod paxos;
 mod peer_messages;
 mod prepared;
 mod read;
+#[cfg_attr(
+    not(test),
+    expect(dead_code, unused_imports, reason = "the reads of a ring, which call it, come next")
+)]
+mod reconcile;
 mod replica;
 mod request_metrics;
 mod ring_batch;

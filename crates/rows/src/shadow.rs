@@ -55,7 +55,12 @@ pub fn without_shadowed<'a>(
 }
 
 /// The order of cells in a row: the deletion of a column before its cells.
-fn order(layout: &Layout, is_static: bool, a: &CellRef<'_>, b: &CellRef<'_>) -> Ordering {
+pub(crate) fn order(
+    layout: &Layout,
+    is_static: bool,
+    a: &CellRef<'_>,
+    b: &CellRef<'_>,
+) -> Ordering {
     let columns = a.column.cmp(&b.column);
     let deletions = b.is_complex_deletion().cmp(&a.is_complex_deletion());
     columns.then(deletions).then_with(|| match a.is_complex_deletion() {

@@ -10,7 +10,7 @@ use types::value::Elements;
 
 /// The conditions of a read.
 #[derive(Clone, Debug)]
-pub(super) struct Conditions {
+pub(crate) struct Conditions {
     /// Of the key and static columns: for whole partitions.
     of_partition: BoundFilter,
     /// Of clustering and regular columns.

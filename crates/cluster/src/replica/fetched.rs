@@ -17,7 +17,7 @@ struct OfColumn<'f> {
 }
 
 /// What is fetched of each row.
-pub(super) struct Fetched<'f> {
+pub(crate) struct Fetched<'f> {
     table: &'f Table,
     statics: Vec<OfColumn<'f>>,
     regulars: Vec<OfColumn<'f>>,
@@ -82,6 +82,13 @@ impl<'f> Fetched<'f> {
             false if cell.timestamp < written => Keep::Nothing,
             false => Keep::WithoutValue,
         }
+    }
+
+    /// Was a cell asked for with its value (`fetchedCellIsQueried`)? Others came without.
+    pub fn has_value(&self, cell: &CellRef<'_>, is_static: bool) -> bool {
+        let columns = if is_static { &self.statics } else { &self.regulars };
+        let of = columns.get(usize::from(cell.column)).filter(|of| of.is_fetched && of.is_queried);
+        of.is_some_and(|of| of.parts.is_empty() || self.is_selected(cell, is_static, &of.parts))
     }
 
     fn is_selected(&self, cell: &CellRef<'_>, is_static: bool, parts: &[&Subselection]) -> bool {

@@ -7,7 +7,7 @@ use schema::Table;
 
 /// Counts what a read gives.
 #[derive(Clone, Debug)]
-pub(super) struct Counter<'l> {
+pub(crate) struct Counter<'l> {
     limits: &'l Limits,
     table: &'l Table,
     now: i64,
@@ -72,6 +72,28 @@ impl<'l> Counter<'l> {
     /// Is nothing more of this partition wanted?
     pub fn stops_in_partition(&self) -> bool {
         self.stops.partition || self.stops.all
+    }
+
+    /// May the replica whose answer this counts have stopped? A group is whole only once another begins, and what begins it
+    /// is not given where that is one too many.
+    pub fn may_stop(&self) -> bool {
+        self.stops() || self.last_group().is_some_and(|(all, _)| all >= 0)
+    }
+
+    /// May it have stopped within this partition?
+    pub fn may_stop_in_partition(&self) -> bool {
+        self.may_stop()
+            || self.stops_in_partition()
+            || self.last_group().is_some_and(|(_, here)| here >= 0)
+    }
+
+    /// How many groups more than wanted there are, in all and in this partition, if the last is whole; only where it can be.
+    fn last_group(&self) -> Option<(i64, i64)> {
+        let groups = self.groups.as_ref().filter(|groups| groups.is_unfinished)?;
+        groups.grouping.clustering_columns?;
+        let over = |counted: i32, most: i32| i64::from(counted) + 1 - i64::from(most);
+        let here = over(groups.in_partition, self.limits.per_partition);
+        Some((over(groups.counted, groups.most), here))
     }
 
     fn is_done(&self) -> bool {

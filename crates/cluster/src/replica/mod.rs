@@ -2,14 +2,14 @@
 //! asked; it hands the work to the shards that own the keys. What changes anything goes the way that a client's own
 //! writes go: commit log, caches, turns.
 
-mod conditions;
-mod fetched;
-mod limit;
+pub(crate) mod conditions;
+pub(crate) mod fetched;
+pub(crate) mod limit;
 mod paxos;
 mod read;
 mod scan;
 mod served;
-mod slices;
+pub(crate) mod slices;
 #[cfg(test)]
 mod tests;
 mod write;

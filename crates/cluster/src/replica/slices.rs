@@ -16,7 +16,7 @@ fn refused(what: &'static str) -> PayloadError {
 ///
 /// # Errors
 /// If slices are out of order: no merge is to see them.
-pub(super) fn slices(layout: &Layout, rows: &RowsOf) -> Result<Slices, PayloadError> {
+pub(crate) fn slices(layout: &Layout, rows: &RowsOf) -> Result<Slices, PayloadError> {
     let ranges = match &rows.choice {
         RowChoice::Slices(slices) => {
             let mut last: Option<&Bound> = None;
@@ -48,7 +48,7 @@ pub(super) fn slices(layout: &Layout, rows: &RowsOf) -> Result<Slices, PayloadEr
 }
 
 /// Does a choice take in all rows there may be (`selectsAllPartition`)?
-pub(super) fn takes_all(rows: &RowsOf) -> bool {
+pub(crate) fn takes_all(rows: &RowsOf) -> bool {
     match &rows.choice {
         RowChoice::Slices(slices) => match &slices[..] {
             [(start, end)] => start.as_ref().values.is_empty() && end.as_ref().values.is_empty(),
@@ -59,7 +59,7 @@ pub(super) fn takes_all(rows: &RowsOf) -> bool {
 }
 
 /// What of slices comes after a row in the direction of reading (`Slices.forPaging`).
-pub(super) fn after(
+pub(crate) fn after(
     layout: &Layout,
     slices: &Slices,
     (row, inclusive): &(Clustering, bool),
@@ -88,7 +88,7 @@ pub(super) fn after(
 
 /// Partitions from one place of the ring to another.
 #[derive(Clone, Debug)]
-pub(super) struct Stretch {
+pub(crate) struct Stretch {
     /// Where it starts; nowhere if it is empty.
     pub start: Option<ScanStart>,
     to: Position,
@@ -135,5 +135,16 @@ impl Stretch {
                 order.is_lt() || (self.to_inclusive && order.is_eq())
             }
         }
+    }
+    /// Is a key in it?
+    pub fn holds(&self, key: &PartitionKey) -> bool {
+        let starts_before = match &self.start {
+            None => false,
+            Some(ScanStart::Beginning) => true,
+            Some(ScanStart::Token(token)) => key.token >= *token,
+            Some(ScanStart::Key(first)) => key >= first,
+            Some(ScanStart::After(last)) => key > last,
+        };
+        starts_before && self.reaches(key)
     }
 }

@@ -1,0 +1,83 @@
+//! A replica's answer, checked against what was asked, and where the replica stopped.
+
+use internode::payload::PayloadError;
+use internode::payload::read::{DataReader, ReadCommand};
+use rows::Unfiltered;
+use schema::Table;
+use storage::PartitionKey;
+
+use super::asked::{Asked, holds};
+use super::{End, Given, Partition};
+
+fn refused(what: &'static str) -> PayloadError {
+    PayloadError::Kind { what, number: -1 }
+}
+
+/// Reads the data of an answer.
+///
+/// What comes after a replica reached the limits is passed over, but for rows of the same partition: it is not known
+/// whether all of it came.
+///
+/// # Errors
+/// If it is malformed, or nothing that was asked for.
+pub(crate) fn decode(
+    table: &Table,
+    command: &ReadCommand,
+    data: &[u8],
+) -> Result<Given, PayloadError> {
+    let asked = Asked::new(table, command)?;
+    let fetched = command.columns.header();
+    let mut reader = DataReader::new(&table.layout, &fetched, data)?;
+    let mut counter = asked.counter();
+    let mut given = Given::default();
+    let mut last: Option<PartitionKey> = None;
+    while let Some(start) = reader.next_partition()? {
+        let key = PartitionKey::new(start.key);
+        if last.as_ref().is_some_and(|last| *last >= key) {
+            return Err(refused("order of partitions"));
+        }
+        if !asked.has(&key) {
+            return Err(refused("partition in an answer"));
+        }
+        if start.is_reversed != asked.is_reversed() {
+            return Err(refused("direction of a partition"));
+        }
+        let statics = start.static_row.map(|row| row.into_owned());
+        let mut partition = Partition::new(key.clone(), start.deletion, statics);
+        let mut is_wanted = !counter.stops();
+        if is_wanted {
+            counter.start(&key.bytes, partition.static_row());
+            is_wanted = !counter.stops();
+        }
+        let slices = asked.slices_of(&key);
+        while let Some(unfiltered) = reader.next_unfiltered()? {
+            if let Unfiltered::Row(row) = unfiltered {
+                if !holds(&table.layout, slices, row.clustering()) {
+                    return Err(refused("row in an answer"));
+                }
+                if is_wanted {
+                    counter.row(&key.bytes, row);
+                }
+            }
+            if is_wanted {
+                partition.push(unfiltered);
+            }
+        }
+        last = Some(key.clone());
+        if !is_wanted {
+            continue;
+        }
+        let (stops, stops_here) = (counter.may_stop(), counter.may_stop_in_partition());
+        counter.end();
+        given.end = (stops || counter.stops()).then(|| {
+            let row = if stops { partition.last_row() } else { None };
+            End { key, row }
+        });
+        if stops_here && !partition.is_empty() {
+            given.cut.push(given.partitions.len());
+        }
+        // nothing is learned from a partition without anything in it, and it takes many times its bytes
+        given.partitions.extend(Some(partition).filter(|partition| !partition.is_empty()));
+    }
+    Ok(given)
+}

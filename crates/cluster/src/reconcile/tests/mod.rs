@@ -1,0 +1,1 @@
+//! Laws of what is made of several answers.
