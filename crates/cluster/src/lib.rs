@@ -23,10 +23,6 @@ mod paxos;
 mod peer_messages;
 mod prepared;
 mod read;
-#[cfg_attr(
-    not(test),
-    expect(dead_code, unused_imports, reason = "the reads of a ring, which call it, come next")
-)]
 mod reconcile;
 mod replica;
 mod request_metrics;
