@@ -2,7 +2,7 @@
 //! its key (`StorageProxy.legacyCas`).
 //!
 //! [`round`] and [`acceptor`] are the protocol, pure; [`store`] keeps a replica's state in `system.paxos`; [`replica`]
-//! puts both together for this node. For now it is the ring's only one.
+//! puts both together for this node, and [`voters`] asks all that take part.
 
 mod acceptor;
 mod ballot;
@@ -11,6 +11,7 @@ mod round;
 mod store;
 #[cfg(test)]
 mod tests;
+mod voters;
 
 use std::cell::Cell;
 use std::rc::Rc;
@@ -22,7 +23,7 @@ use cql::modify::{Cas, CasAnswer, Current, Modify, Part};
 use cql::{Bind, CqlError, OwnedValues};
 use env::Instant;
 use protocol::{Consistency, ErrorDetail, ErrorResponse, ResultMetadata, WriteType};
-use rows::{Bound, BoundKind, Clustering, RowBuilder, Unfiltered};
+use rows::{Bound, BoundKind, Clustering, RowBuilder, RowRef, Unfiltered};
 use schema::{Strategy, Table};
 use storage::{Engine, PartitionKey, Slices, StorageError};
 
@@ -31,10 +32,11 @@ use crate::coordinator::{Coordinator, Now, Request, STATEMENT, check_replicas};
 pub(crate) use crate::paxos::acceptor::Proposal;
 pub(crate) use crate::paxos::ballot::Ballot;
 use crate::paxos::ballot::Scope;
-use crate::paxos::replica::{ME, REPLICAS};
 use crate::paxos::round::{Round, Step};
 pub(crate) use crate::paxos::store::Subject;
+use crate::paxos::voters::Voters;
 use crate::prepared::{class_name, columns};
+use crate::read::shard::{PartitionRows, ReadError};
 
 /// A coordinator that lost a ballot waits up to so long.
 const BACKOFF_MAX: Duration = Duration::from_millis(100);
@@ -60,14 +62,28 @@ enum Failure {
     Storage(StorageError),
     Answer(ErrorResponse),
     /// Others were in the way until the time was up, so often.
-    Contention(u32),
+    Contention { times: u32, required: usize },
+    /// Too few answered in time.
+    Late { received: usize, required: usize },
     /// Some replicas accepted what was proposed.
-    Unknown(usize),
+    Unknown { accepted: usize, required: usize },
 }
 
 impl From<StorageError> for Failure {
     fn from(error: StorageError) -> Self {
         Self::Storage(error)
+    }
+}
+
+impl From<ReadError> for Failure {
+    fn from(error: ReadError) -> Self {
+        match error {
+            ReadError::Ring(error) => Self::Answer(error),
+            ReadError::Storage(error) => Self::Storage(error),
+            ReadError::Cql(error) => Self::Cql(error),
+            // rows that are looked at here are not counted
+            ReadError::Over(_) => Self::Storage(StorageError::Deadline),
+        }
     }
 }
 
@@ -88,13 +104,15 @@ impl Failure {
                 engine.inspect(&error);
                 write_error(&error, serial, WriteType::Cas)
             }
-            Self::Contention(times) => {
+            Self::Contention { times, required } => {
                 let times = u16::try_from(times).unwrap_or(u16::MAX);
-                ErrorResponse::cas_timeout(serial, 0, 1, times)
+                ErrorResponse::cas_timeout(serial, 0, int(required), times)
             }
-            Self::Unknown(accepted) => {
-                let accepted = i32::try_from(accepted).unwrap_or(i32::MAX);
-                ErrorResponse::cas_unknown(serial, accepted, 1)
+            Self::Late { received, required } => {
+                ErrorResponse::cas_timeout(serial, int(received), int(required), 0)
+            }
+            Self::Unknown { accepted, required } => {
+                ErrorResponse::cas_unknown(serial, int(accepted), int(required))
             }
         }
     }
@@ -108,11 +126,17 @@ impl Failure {
                 engine.inspect(&error);
                 crate::answer::read_error(&error, serial)
             }
-            Self::Contention(_) | Self::Unknown(_) => {
-                ErrorResponse::read_timeout(serial, 0, 1, false)
+            Self::Contention { required, .. }
+            | Self::Late { required, .. }
+            | Self::Unknown { required, .. } => {
+                ErrorResponse::read_timeout(serial, 0, int(required), false)
             }
         }
     }
+}
+
+fn int(count: usize) -> i32 {
+    i32::try_from(count).unwrap_or(i32::MAX)
 }
 
 /// What a round is for.
@@ -121,6 +145,16 @@ enum Purpose<'a> {
     Read,
     /// A conditional request.
     Write(&'a Task),
+}
+
+impl Purpose<'_> {
+    /// The level that what is decided is committed at; that of another's round too.
+    fn commit_level(&self, serial: Consistency) -> Consistency {
+        match self {
+            Self::Write(task) => task.commit,
+            Self::Read => quorum_of(serial),
+        }
+    }
 }
 
 /// Why a conditional request came to nothing.
@@ -185,8 +219,9 @@ impl Coordinator {
         let cas = cas.map_err(cql_error)?;
         let (serial, commit) = (request.options.serial_consistency, request.options.consistency);
         self.check_levels(cas.table(), serial, commit)?;
-        self.check_quorum(cas.table(), serial)?;
         let key = PartitionKey::new(cas.key());
+        let subject = Subject { table: Arc::clone(cas.table()), key: key.clone() };
+        self.voters(&subject, serial)?;
         let contention = self.env.now() + self.timeouts().cas_contention;
         let task = Task { cas, parts, now, version, serial, commit, contention };
         let shard = self.engine.owner(key.token);
@@ -215,18 +250,6 @@ impl Coordinator {
             cells: answer.cells,
             paging_state: None,
         })
-    }
-
-    /// Can rounds be held at this level? Those who promise are most of the nodes that there are; what they read is
-    /// read at quorum.
-    fn check_quorum(&self, table: &Table, serial: Consistency) -> Result<(), ErrorResponse> {
-        let (level, center) = (quorum_of(serial), &self.identity.data_center);
-        let schema = self.schema();
-        let Some(keyspace) = schema.keyspace(&table.keyspace) else { return Ok(()) };
-        if self.scope(keyspace)?.is_some() {
-            return Err(not_over_the_ring());
-        }
-        check_replicas(keyspace, level, center, true)
     }
 
     /// Are these levels to decide at and to commit at (`ConsistencyLevel.validateForCas`, `validateForCasCommit`)?
@@ -271,7 +294,6 @@ impl Coordinator {
         if self.env.planted("serial_read_without_round") {
             return Ok(());
         }
-        self.check_quorum(table, serial)?;
         let started = self.env.now();
         let shard = self.engine.owner(key.token);
         let contention = started + self.timeouts().cas_contention;
@@ -326,47 +348,52 @@ impl Coordinator {
             _ => None,
         };
         let turn = self.env.timeout_at(contention, self.turns.take(&subject.key.bytes)).await;
+        let mut voters = self.voters(subject, serial).map_err(Failure::Answer)?;
         let Ok(_turn) = turn else {
             metrics.contention.record(1);
-            return Err(Failure::Contention(1));
+            return Err(Failure::Contention { times: 1, required: voters.required });
         };
         let mut lost = 0;
         let mut above = Ballot::none();
         let result = loop {
-            if lost > 0 && self.env.now() >= contention {
-                break Err(Failure::Contention(lost));
+            if lost > 0 {
+                if self.env.now() >= contention {
+                    break Err(Failure::Contention { times: lost, required: voters.required });
+                }
+                voters = self.voters(subject, serial).map_err(Failure::Answer)?;
             }
             let ballot = self.ballot(serial, above);
-            let mut round = Round::new(ballot, REPLICAS.0, REPLICAS.1);
-            let promise = self.paxos_prepare(subject, ballot).await?;
-            let step = match round.promised(ME, promise) {
+            let mut round = voters.round(ballot);
+            let step = match self.ask_promises(subject, &voters, &mut round).await? {
                 Step::Propose => {
                     let seen = early.clone();
-                    self.propose_own(subject, &mut round, purpose, seen).await?
+                    self.propose_own(subject, &voters, &mut round, purpose, seen).await?
                 }
                 Step::Finish(proposal) => {
                     metrics.unfinished.inc();
                     self.env.mark("paxos.unfinished");
-                    let accepted = self.paxos_propose(subject, &proposal).await?;
-                    let step = round.answered(accepted);
+                    let asked = self.ask_acceptances(subject, &voters, &mut round, &proposal);
+                    let step = asked.await?;
                     if matches!(step, Step::Decided) {
-                        self.paxos_commit(subject, &proposal).await?;
+                        let level = purpose.commit_level(serial);
+                        self.commit_decided(subject, &voters, &proposal, level).await?;
                         above = ballot;
                         continue;
                     }
                     Next::Step(step)
                 }
                 Step::Teach(commit, behind) => {
-                    if behind.contains(&ME) {
-                        self.paxos_commit(subject, &commit).await?;
-                    }
+                    self.teach(subject, &voters, &commit, &behind).await?;
+                    above = ballot;
                     continue;
                 }
                 step => Next::Step(step),
             };
             match step {
                 Next::Done(done) => break Ok(done),
-                Next::Step(Step::Unknown(accepted)) => break Err(Failure::Unknown(accepted)),
+                Next::Step(Step::Unknown(accepted)) => {
+                    break Err(Failure::Unknown { accepted, required: voters.required });
+                }
                 Next::Step(Step::Lost(later)) => above = later,
                 Next::Step(_) => {}
             }
@@ -383,6 +410,7 @@ impl Coordinator {
     async fn propose_own(
         self: &Rc<Self>,
         subject: &Subject,
+        voters: &Voters,
         round: &mut Round,
         purpose: &Purpose<'_>,
         seen: Option<Current>,
@@ -401,8 +429,7 @@ impl Coordinator {
             Purpose::Write(task) => self.decide(task, ballot, seen).await?,
         };
         let proposal = Proposal { ballot, update };
-        let accepted = self.paxos_propose(subject, &proposal).await?;
-        match round.answered(accepted) {
+        match self.ask_acceptances(subject, voters, round, &proposal).await? {
             Step::Decided => {}
             step => return Ok(Next::Step(step)),
         }
@@ -416,7 +443,8 @@ impl Coordinator {
                 });
                 return Ok(Next::Done(done));
             }
-            self.paxos_commit(subject, &proposal).await?;
+            let level = purpose.commit_level(Consistency::Serial);
+            self.commit_decided(subject, voters, &proposal, level).await?;
         }
         Ok(Next::Done(done))
     }
@@ -439,10 +467,7 @@ impl Coordinator {
             return Ok((task.cas.nothing_written(), done));
         }
         self.env.mark("cas.applied");
-        if let Some(keyspace) = self.schema().keyspace(&task.cas.table().keyspace) {
-            check_replicas(keyspace, task.commit, &self.identity.data_center, false)
-                .map_err(Failure::Answer)?;
-        }
+        self.check_commit(task).map_err(Failure::Answer)?;
         let cells = Cell::new(0);
         let path = || ballot.list_path(cells.replace(cells.get() + 1));
         let mut warnings = Vec::new();
@@ -454,17 +479,36 @@ impl Coordinator {
         Ok((update, Done { answer: Some(task.cas.applied()), warnings }))
     }
 
+    /// Are there replicas enough to commit?
+    fn check_commit(&self, task: &Task) -> Result<(), ErrorResponse> {
+        let schema = self.schema();
+        let Some(keyspace) = schema.keyspace(&task.cas.table().keyspace) else { return Ok(()) };
+        match self.scope(keyspace)? {
+            None => check_replicas(keyspace, task.commit, &self.identity.data_center, false),
+            Some(scope) => {
+                let token = PartitionKey::new(task.cas.key()).token;
+                Ok(scope.write_plan(token, task.commit).map(drop)?)
+            }
+        }
+    }
+
     fn is_planted_to_apply(&self, task: &Task) -> bool {
         let rows = task.cas.rows().map_or(0, |rows| rows.len());
         rows > 1 && self.env.planted("cas_batch_ignores_conditions")
     }
 
     /// Reads what a conditional request asks for.
-    async fn see(&self, task: &Task) -> Result<Current, StorageError> {
+    async fn see(self: &Rc<Self>, task: &Task) -> Result<Current, Failure> {
         let cas = &task.cas;
         let mut current = cas.nothing(task.now.seconds);
         let key = PartitionKey::new(cas.key());
         let rows = cas.rows();
+        let level = quorum_of(task.serial);
+        let over_ring = self.see_over_ring(cas.table(), &key, rows.as_deref(), level).await;
+        if let Some(mut found) = over_ring.map_err(Failure::Answer)? {
+            self.look(cas, &mut found, &mut current, rows.is_none()).await?;
+            return Ok(current);
+        }
         let one = |row: &Clustering| {
             let bound = |kind| Bound::new(kind, row.clone());
             (bound(BoundKind::InclStart), bound(BoundKind::InclEnd))
@@ -475,18 +519,30 @@ impl Coordinator {
         };
         let found = self.engine.partition(cas.table(), key.as_ref(), &slices).await?;
         let Some(mut found) = found else { return Ok(current) };
+        self.look(cas, &mut found, &mut current, rows.is_none()).await?;
+        Ok(current)
+    }
+
+    /// Takes in the rows that there are: all of them, or the first that is there.
+    async fn look(
+        &self,
+        cas: &Cas,
+        found: &mut impl PartitionRows,
+        current: &mut Current,
+        wants_first: bool,
+    ) -> Result<(), Failure> {
         let mut scratch = RowBuilder::new();
         if let Some(row) = found.static_row() {
-            cas.see(row, &mut current, &mut scratch);
+            cas.see(RowRef::from_packed(&row), current, &mut scratch);
         }
         while let Some(unfiltered) = found.next().await? {
             let Unfiltered::Row(row) = unfiltered else { continue };
-            if cas.see(row, &mut current, &mut scratch) && rows.is_none() {
+            if cas.see(row, current, &mut scratch) && wants_first {
                 break;
             }
             self.env.maybe_yield().await;
         }
-        Ok(current)
+        Ok(())
     }
 
     /// A ballot that nobody gave before, after `above`.
@@ -540,12 +596,6 @@ pub(crate) fn quorum_of(serial: Consistency) -> Consistency {
         Consistency::LocalSerial => Consistency::LocalQuorum,
         _ => Consistency::Quorum,
     }
-}
-
-/// The answer where other nodes would have to agree.
-fn not_over_the_ring() -> ErrorResponse {
-    let message = "Conditional statements and serial reads are not coordinated in a ring of several nodes yet";
-    ErrorResponse { message: message.to_owned(), detail: protocol::ErrorDetail::ServerError }
 }
 
 /// How a ballot ended.

@@ -69,9 +69,3 @@ impl Coordinator {
         Ok(())
     }
 }
-
-/// A shard's own answer counts as that of the first and only replica, as long as the ring has one node.
-pub(crate) const ME: usize = 0;
-
-/// How many replicas there are, and how many of them must agree.
-pub(crate) const REPLICAS: (usize, usize) = (1, 1);

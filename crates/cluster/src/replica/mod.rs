@@ -14,6 +14,8 @@ pub(crate) mod slices;
 mod tests;
 mod write;
 
+pub(crate) use write::whole;
+
 use std::cell::OnceCell;
 use std::future::Future;
 use std::pin::Pin;

@@ -32,7 +32,7 @@ pub(super) fn layouts(schema: &Schema) -> impl Fn(&[u8; 16]) -> Option<Arc<Layou
 }
 
 /// What a payload is, all of it.
-pub(super) fn whole<T>(
+pub(crate) fn whole<T>(
     payload: &[u8],
     schema: &Schema,
     read: impl FnOnce(&mut Reader<'_>, &mut MutationDecoder, LayoutOf<'_>) -> Result<T, PayloadError>,

@@ -185,6 +185,12 @@ fn rows_after(table: &Table, rows: &RowsOf, last: &Clustering) -> Option<RowsOf>
     choice.map(|choice| RowsOf { reversed, choice })
 }
 
+/// A partition as what is read.
+fn only(key: &PartitionKey) -> Target {
+    let key = cql::select::PartitionKey { token: key.token, bytes: key.bytes.clone() };
+    Target::Keys(vec![key])
+}
+
 impl Coordinator {
     /// Some rows of a partition, and its static one, as replicas agree on them at a request's level; none if nobody else is to be
     /// asked.
@@ -196,26 +202,8 @@ impl Coordinator {
         request: &Request<'_>,
     ) -> Result<Option<Stored>, ErrorResponse> {
         let level = request.options.consistency;
-        let token = key.token;
-        let asked = cql::select::PartitionKey { token, bytes: key.bytes.clone() };
-        let target = Target::Keys(vec![asked]);
-        let Some(scope) = self.read_scope(table, &target, level)? else { return Ok(None) };
-        let read = Rc::new(RingRead {
-            coordinator: Rc::clone(self),
-            scope,
-            table: Arc::clone(table),
-            level,
-            deadline: request.deadline.min(self.env.now() + self.timeouts().read),
-            trace: request.trace().clone(),
-            columns: ColumnFilter::all(table),
-            now: i32::try_from(self.env.unix_micros() / 1_000_000).unwrap_or(i32::MAX),
-            reversed: false,
-            distinct: false,
-            counts_as_they_do: true,
-        });
-        let names = rows_of(&RowFilter::Names(rows.to_vec()), false);
-        let most = ROWS_AT_ONCE;
-        let mut found = KeyRows::open(&read, key.clone(), names, most, most).await?;
+        let Some(scope) = self.read_scope(table, &only(key), level)? else { return Ok(None) };
+        let mut found = self.open_rows(scope, table, key, Some(rows), level).await?;
         let mut stored: Stored = (found.static_row(), Vec::new());
         loop {
             match found.next().await {
@@ -226,6 +214,46 @@ impl Coordinator {
                 Err(_) => return Err(ErrorResponse::read_failure(level, 0, 1, false, &[])),
             }
         }
+    }
+
+    /// Rows of a partition for a round of Paxos; all of it for none. None if nobody else has it.
+    pub(crate) async fn see_over_ring(
+        self: &Rc<Self>,
+        table: &Arc<Table>,
+        key: &PartitionKey,
+        rows: Option<&[Clustering]>,
+        level: Consistency,
+    ) -> Result<Option<KeyRows>, ErrorResponse> {
+        let schema = self.schema();
+        let Some(keyspace) = schema.keyspace(&table.keyspace) else { return Ok(None) };
+        let Some(scope) = self.scope(keyspace)? else { return Ok(None) };
+        self.open_rows(scope, table, key, rows, level).await.map(Some)
+    }
+
+    async fn open_rows(
+        self: &Rc<Self>,
+        scope: Scope,
+        table: &Arc<Table>,
+        key: &PartitionKey,
+        rows: Option<&[Clustering]>,
+        level: Consistency,
+    ) -> Result<KeyRows, ErrorResponse> {
+        let read = Rc::new(RingRead {
+            coordinator: Rc::clone(self),
+            scope,
+            table: Arc::clone(table),
+            level,
+            deadline: self.env.now() + self.timeouts().read,
+            trace: Trace::OFF,
+            columns: ColumnFilter::all(table),
+            now: i32::try_from(self.env.unix_micros() / 1_000_000).unwrap_or(i32::MAX),
+            reversed: false,
+            distinct: false,
+            counts_as_they_do: true,
+        });
+        let filter = rows.map_or(RowFilter::all(), |rows| RowFilter::Names(rows.to_vec()));
+        let most = ROWS_AT_ONCE;
+        KeyRows::open(&read, key.clone(), rows_of(&filter, false), most, u32::MAX).await
     }
 
     /// Whether a read goes over the ring, and by whom its replicas are known: not if this node has all that is wanted, and the level

@@ -1,0 +1,314 @@
+//! Who takes part in the rounds at a partition, and what they answer: this node alone, or replicas all over the ring
+//! (`StorageProxy.preparePaxos`, `proposePaxos`, `commitPaxos`).
+
+use std::cell::RefCell;
+use std::collections::VecDeque;
+use std::rc::Rc;
+use std::sync::Arc;
+
+use env::Instant;
+use env::sync::Notify;
+use internode::payload::{Commit, Promise as PromiseRsp};
+use internode::{Params, Verb};
+use messaging::{Answer, Failed};
+use protocol::{Consistency, ErrorResponse, WriteType};
+use ring::PaxosPlan;
+use rows::codec::MutationEncoder;
+use rows::{RowBuilder, UpdateBuilder};
+use storage::StorageError;
+use types::{Address, Uuid};
+
+use super::{Failure, quorum_of};
+use crate::coordinator::{Coordinator, STATEMENT, check_replicas};
+use crate::paxos::acceptor::{Promise, Proposal};
+use crate::paxos::ballot::Ballot;
+use crate::paxos::round::{Round, Step};
+use crate::paxos::store::Subject;
+use crate::replica::whole;
+use crate::ring_write::{Waiting, reason_of};
+use crate::scope::Scope;
+
+/// Who takes part.
+pub(super) struct Voters {
+    /// Those that are asked; none for this node.
+    nodes: Vec<Option<Address>>,
+    /// How many have to agree.
+    pub required: usize,
+    /// Where others have what is decided, too.
+    pub scope: Option<Scope>,
+}
+
+/// Answers as they come, each with the place of who gave it; nothing of who failed.
+struct Votes<T> {
+    answers: RefCell<VecDeque<(usize, Option<T>)>>,
+    bell: Notify,
+}
+
+impl<T> Votes<T> {
+    fn new() -> Rc<Self> {
+        Rc::new(Self { answers: RefCell::default(), bell: Notify::new() })
+    }
+
+    fn put(&self, voter: usize, answer: Option<T>) {
+        self.answers.borrow_mut().push_back((voter, answer));
+        self.bell.notify_one();
+    }
+
+    /// The next one, unless none comes in time.
+    async fn next(&self, env: &env::Env, deadline: Instant) -> Option<(usize, Option<T>)> {
+        loop {
+            let next = self.answers.borrow_mut().pop_front();
+            if next.is_some() {
+                return next;
+            }
+            env.timeout_at(deadline, self.bell.notified()).await.ok()?;
+        }
+    }
+}
+
+impl Voters {
+    fn are_me_alone(&self) -> bool {
+        matches!(self.nodes.as_slice(), [None])
+    }
+
+    /// A round that they are to decide.
+    pub fn round(&self, ballot: Ballot) -> Round {
+        Round::new(ballot, self.nodes.len(), self.required)
+    }
+}
+
+impl Coordinator {
+    /// Who takes part in rounds at a partition now.
+    pub(super) fn voters(
+        &self,
+        subject: &Subject,
+        serial: Consistency,
+    ) -> Result<Voters, ErrorResponse> {
+        let schema = self.schema();
+        let alone = Voters { nodes: vec![None], required: 1, scope: None };
+        let Some(keyspace) = schema.keyspace(&subject.table.keyspace) else { return Ok(alone) };
+        let Some(scope) = self.scope(keyspace)? else {
+            // those who promise are most of the nodes that there are; what they read is read at quorum
+            check_replicas(keyspace, quorum_of(serial), &self.identity.data_center, true)?;
+            return Ok(alone);
+        };
+        let ring = &scope.ring;
+        let plan = PaxosPlan::new(ring, scope.placement.at(subject.key.token), serial)?;
+        let of = |node: &ring::NodeIndex| {
+            (*node != ring.local()).then(|| ring.node(*node).address)
+        };
+        let nodes = plan.contacts().iter().map(of).collect();
+        Ok(Voters { nodes, required: plan.required() as usize, scope: Some(scope) })
+    }
+
+    /// Asks for promises until it is known what is to be done next.
+    pub(super) async fn ask_promises(
+        self: &Rc<Self>,
+        subject: &Subject,
+        voters: &Voters,
+        round: &mut Round,
+    ) -> Result<Step, Failure> {
+        let ballot = round.ballot();
+        if voters.are_me_alone() {
+            return Ok(round.promised(0, self.paxos_prepare(subject, ballot).await?));
+        }
+        let votes = Votes::new();
+        let payload = written(&Proposal { ballot, update: nothing(subject) })?;
+        for (voter, node) in voters.nodes.iter().enumerate() {
+            let told = Rc::clone(&votes);
+            let (this, subject) = (Rc::clone(self), subject.clone());
+            match node {
+                None => self.env.spawn(STATEMENT, async move {
+                    let promise = this.paxos_prepare(&subject, ballot).await;
+                    told.put(voter, this.seen(promise));
+                }),
+                Some(node) => self.ask_voter(*node, Verb::PaxosPrepareReq, &payload, move |answer| {
+                    told.put(voter, answer.and_then(|payload| this.promise(&payload)));
+                }),
+            }
+        }
+        let deadline = self.env.now() + self.timeouts().write;
+        let (mut failed, mut received) = (0, 0);
+        while let Some((voter, promise)) = votes.next(&self.env, deadline).await {
+            let Some(promise) = promise else {
+                failed += 1;
+                if voters.nodes.len() - failed < voters.required {
+                    break;
+                }
+                continue;
+            };
+            received += 1;
+            match round.promised(voter, promise) {
+                Step::Wait => {}
+                step => return Ok(step),
+            }
+        }
+        Err(Failure::Late { received, required: voters.required })
+    }
+
+    /// Asks to accept a proposal until it is known whether it is decided.
+    pub(super) async fn ask_acceptances(
+        self: &Rc<Self>,
+        subject: &Subject,
+        voters: &Voters,
+        round: &mut Round,
+        proposal: &Proposal,
+    ) -> Result<Step, Failure> {
+        if voters.are_me_alone() {
+            return Ok(round.answered(self.paxos_propose(subject, proposal).await?));
+        }
+        let votes = Votes::new();
+        let payload = written(proposal)?;
+        for (voter, node) in voters.nodes.iter().enumerate() {
+            let told = Rc::clone(&votes);
+            match node {
+                None => {
+                    let (this, subject) = (Rc::clone(self), subject.clone());
+                    let proposal = proposal.clone();
+                    self.env.spawn(STATEMENT, async move {
+                        let accepted = this.paxos_propose(&subject, &proposal).await;
+                        told.put(voter, this.seen(accepted));
+                    });
+                }
+                Some(node) => self.ask_voter(*node, Verb::PaxosProposeReq, &payload, move |answer| {
+                    told.put(voter, answer.map(|payload| payload == [1]));
+                }),
+            }
+        }
+        let deadline = self.env.now() + self.timeouts().write;
+        let (mut failed, mut accepted) = (0, 0);
+        while let Some((_, answer)) = votes.next(&self.env, deadline).await {
+            let Some(answer) = answer else {
+                failed += 1;
+                if failed + usize::from(accepted > 0) > voters.nodes.len() - voters.required {
+                    break;
+                }
+                continue;
+            };
+            accepted += usize::from(answer);
+            match round.answered(answer) {
+                Step::Wait => {}
+                step => return Ok(step),
+            }
+        }
+        Err(Failure::Late { received: accepted, required: voters.required })
+    }
+
+    /// Has what was decided done, and waits until as many have done it as a level asks for; for nobody at ANY.
+    pub(super) async fn commit_decided(
+        self: &Rc<Self>,
+        subject: &Subject,
+        voters: &Voters,
+        proposal: &Proposal,
+        level: Consistency,
+    ) -> Result<(), Failure> {
+        let Some(scope) = &voters.scope else {
+            return Ok(self.paxos_commit(subject, proposal).await?);
+        };
+        let plan = scope.write_plan(subject.key.token, level).map_err(|lack| {
+            Failure::Answer(lack.into())
+        })?;
+        let ring = &scope.ring;
+        let waiting = Waiting::new(Arc::clone(ring), plan.acks(ring));
+        let payload = written(proposal)?;
+        for node in plan.replicas().iter().copied().filter(|node| ring.is_up(*node)) {
+            let told = Rc::clone(&waiting);
+            if node == ring.local() {
+                let (this, subject) = (Rc::clone(self), subject.clone());
+                let proposal = proposal.clone();
+                self.env.spawn(STATEMENT, async move {
+                    let done = this.paxos_commit(&subject, &proposal).await;
+                    told.ended_here(done.map_err(|error| this.reason_of(&error)));
+                });
+                continue;
+            }
+            let to = ring.node(node).address;
+            if let Some(messenger) = self.messenger() {
+                let none = Params::NONE;
+                messenger.ask(to, Verb::PaxosCommitReq, none, &payload, move |answer| {
+                    told.heard(to, answer);
+                });
+            }
+        }
+        if level == Consistency::Any {
+            return Ok(());
+        }
+        let deadline = self.env.now() + self.timeouts().write;
+        let ended = waiting.ended(self, deadline, level, WriteType::Simple).await;
+        ended.map_err(Failure::Answer)
+    }
+
+    /// Lets those that do not know the latest decision do it.
+    pub(super) async fn teach(
+        self: &Rc<Self>,
+        subject: &Subject,
+        voters: &Voters,
+        commit: &Proposal,
+        behind: &[usize],
+    ) -> Result<(), Failure> {
+        let payload = written(commit)?;
+        for node in behind.iter().filter_map(|voter| voters.nodes.get(*voter)) {
+            match node {
+                None => self.paxos_commit(subject, commit).await?,
+                Some(node) => self.ask_voter(*node, Verb::PaxosCommitReq, &payload, |_| {}),
+            }
+        }
+        Ok(())
+    }
+
+    fn ask_voter(
+        &self,
+        node: Address,
+        verb: Verb,
+        payload: &Arc<[u8]>,
+        told: impl FnOnce(Option<Vec<u8>>) + 'static,
+    ) {
+        let Some(messenger) = self.messenger() else { return told(None) };
+        let answered = move |answer: Result<Answer, Failed>| {
+            // who fails says so, or says nothing in time: its vote is missing either way
+            told(answer.map_err(reason_of).ok().map(|answer| answer.payload));
+        };
+        messenger.ask(node, verb, Params::NONE, payload, answered);
+    }
+
+    /// This node's own answer; an error that only it has is seen to.
+    fn seen<T>(&self, answer: Result<T, StorageError>) -> Option<T> {
+        answer.inspect_err(|error| self.engine.inspect(error)).ok()
+    }
+
+    /// Another node's answer to a ballot.
+    fn promise(&self, payload: &[u8]) -> Option<Promise> {
+        let schema = self.schema();
+        let answer = whole(payload, &schema, PromiseRsp::read).ok()?;
+        let proposal = |commit: Commit| {
+            let ballot = Ballot::from_value(&commit.ballot.to_bytes())?;
+            let is_some = ballot.is_after(Ballot::none());
+            is_some.then_some(Proposal { ballot, update: commit.update })
+        };
+        let PromiseRsp { promised, in_progress, committed } = answer;
+        let in_progress = proposal(in_progress);
+        let committed = proposal(committed);
+        Some(match promised {
+            true => Promise { promised, refused_for: Ballot::none(), in_progress, committed },
+            false => {
+                let refused_for = in_progress.map_or(Ballot::none(), |proposal| proposal.ballot);
+                Promise { promised, refused_for, in_progress: None, committed }
+            }
+        })
+    }
+}
+
+fn nothing(subject: &Subject) -> rows::PartitionUpdate {
+    let (id, layout) = (subject.table.id.0, Arc::clone(&subject.table.layout));
+    UpdateBuilder::new(id, layout, &subject.key.bytes).finish(&mut RowBuilder::new())
+}
+
+/// A proposal as it goes to other nodes.
+fn written(proposal: &Proposal) -> Result<Arc<[u8]>, StorageError> {
+    let ballot = Uuid::from_bytes(proposal.ballot.to_bytes());
+    let commit = Commit { ballot, update: proposal.update.clone() };
+    let mut payload = Vec::new();
+    let written = commit.write(&mut MutationEncoder::new(), &mut payload);
+    written.map_err(|error| StorageError::Encode(error.to_string()))?;
+    Ok(payload.into())
+}
