@@ -2,7 +2,7 @@
 //! told (decision 12).
 
 use std::cell::RefCell;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 use std::sync::Arc;
 
@@ -118,6 +118,16 @@ impl Coordinator {
         }
     }
 
+    /// The data centres of the ring, each with its nodes.
+    fn data_centers(&self) -> BTreeMap<String, usize> {
+        let Some(ring) = self.ring() else { return [(self.identity.data_center.clone(), 1)].into() };
+        let mut centers = BTreeMap::new();
+        for node in ring.members() {
+            *centers.entry(ring.node(*node).data_center.to_string()).or_default() += 1;
+        }
+        centers
+    }
+
     async fn change_as_owner(self: &Rc<Self>, ddl: &Ddl, guard: Option<&Guard>) -> Changed {
         let Some(owner) = self.owner.get() else {
             return Err(server_error("the node is still starting"));
@@ -126,7 +136,7 @@ impl Coordinator {
         let before = Arc::clone(owner.state.borrow().schema());
         let timestamp = self.env.unique_micros();
         let options = ChangeOptions {
-            datacenters: [(self.identity.data_center.clone(), 1)].into(),
+            datacenters: self.data_centers(),
             default_replication: self.config.default_keyspace_rf,
             masking: self.config.dynamic_data_masking_enabled,
             now: timestamp / 1_000_000,
