@@ -1,0 +1,1 @@
+//! Cases one by one.
