@@ -2,7 +2,7 @@
 
 use internode::payload::PayloadError;
 use internode::payload::read::{DataReader, ReadCommand};
-use rows::Unfiltered;
+use rows::{Clustering, Unfiltered};
 use schema::Table;
 use storage::PartitionKey;
 
@@ -11,6 +11,13 @@ use super::{End, Given, Partition};
 
 fn refused(what: &'static str) -> PayloadError {
     PayloadError::Kind { what, number: -1 }
+}
+
+/// The row of a partition that the page before ended with, where rows form groups.
+fn paged_row(command: &ReadCommand, key: &PartitionKey) -> Option<Clustering> {
+    let (_, grouping) = command.limits.groups.as_ref()?;
+    let (last, row) = grouping.last.as_ref()?;
+    row.clone().filter(|_| **last == *key.bytes)
 }
 
 /// Reads the data of an answer.
@@ -70,7 +77,9 @@ pub(crate) fn decode(
         let (stops, stops_here) = (counter.may_stop(), counter.may_stop_in_partition());
         counter.end();
         given.end = (stops || counter.stops()).then(|| {
-            let row = if stops { partition.last_row() } else { None };
+            // who stops before any row has seen that the group of the page before is whole
+            let row = || partition.last_row().or_else(|| paged_row(command, &key));
+            let row = if stops { row() } else { None };
             End { key, row }
         });
         if stops_here && !partition.is_empty() {

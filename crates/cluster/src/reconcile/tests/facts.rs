@@ -77,7 +77,7 @@ pub fn key_of(key: u8) -> Vec<u8> {
     i32::from(key).to_be_bytes().to_vec()
 }
 
-fn clustering_of(values: &[u8]) -> Clustering {
+pub fn clustering_of(values: &[u8]) -> Clustering {
     let value = |(at, value): (usize, &u8)| match at {
         0 => i32::from(*value).to_be_bytes().to_vec(),
         _ => vec![b'a' + *value],
@@ -86,7 +86,7 @@ fn clustering_of(values: &[u8]) -> Clustering {
     Clustering::new(values.iter().map(|value| Some(&value[..])))
 }
 
-fn clustering() -> impl Strategy<Value = Clustering> {
+pub fn clustering() -> impl Strategy<Value = Clustering> {
     (0u8..3, 0u8..3).prop_map(|(c, d)| clustering_of(&[c, d]))
 }
 

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use internode::payload::read::{
-    ColumnFilter, Columns, Limits, Paging, Position, ReadCommand, RowChoice, RowsOf, Subselection,
-    Target,
+    ColumnFilter, Columns, Grouping, Limits, Paging, Position, ReadCommand, RowChoice, RowsOf,
+    Subselection, Target,
 };
 use proptest::prelude::*;
 use rows::codec::ColumnSet;
@@ -13,10 +13,9 @@ use rows::{Bound, CellRef, Clustering, Layout, PartitionUpdate, RowRef, Unfilter
 use schema::Table;
 use storage::PartitionKey;
 
-use super::facts::{KEYS, Known, bound, key_of, known, table, updates};
+use super::facts::{KEYS, Known, bound, clustering, key_of, known, table, updates};
 use super::replica::{
-    Limited, all_of, answer, command, encoded, everything, is_reversed, limited, merged, rows_of,
-    up_to,
+    Limited, all_of, answer, command, encoded, everything, is_reversed, limited, merged, up_to,
 };
 use crate::reconcile::{End, Given, Partition, Reconciled, decode, ends, reconcile};
 use crate::replica::slices::{after, slices};
@@ -32,29 +31,39 @@ struct Case {
     /// One partition, or all.
     key: Option<u8>,
     reversed: bool,
-    slice: Option<(Bound, Bound)>,
+    choice: RowChoice,
     limits: (i32, i32),
+    /// Most groups, and of how many columns they are.
+    groups: Option<(i32, i32)>,
 }
 
 fn limit() -> impl Strategy<Value = i32> {
     prop_oneof![1 => Just(NO_LIMIT), 2 => 1..6]
 }
 
+fn choice() -> impl Strategy<Value = RowChoice> {
+    let all = || RowChoice::Slices(vec![(Bound::bottom(), Bound::top())]);
+    prop_oneof![
+        2 => Just(all()),
+        1 => (bound(true), bound(false)).prop_map(move |(start, end)| {
+            match compare(&table(false).layout, &start, &end).is_lt() {
+                true => RowChoice::Slices(vec![(start, end)]),
+                false => all(),
+            }
+        }),
+        1 => prop::collection::vec(clustering(), 1..5).prop_map(RowChoice::Names),
+    ]
+}
+
 fn case() -> impl Strategy<Value = Case> {
     let key = prop_oneof![3 => Just(None), 1 => (0..KEYS).prop_map(Some)];
-    let slice = prop_oneof![2 => Just(None), 1 => (bound(true), bound(false)).prop_map(Some)];
+    let groups = prop_oneof![2 => Just(None), 1 => (1..4, 0..3).prop_map(Some)];
     let is_counter = prop::bool::weighted(0.2);
-    (is_counter, 1usize..5, known(), key, any::<bool>(), slice, (limit(), limit())).prop_map(
-        |(is_counter, replicas, known, key, reversed, slice, limits)| Case {
-            is_counter,
-            replicas,
-            known,
-            key,
-            reversed,
-            slice,
-            limits,
-        },
-    )
+    let what = (key, any::<bool>(), choice(), (limit(), limit()), groups);
+    (is_counter, 1usize..5, known(), what).prop_map(|(is_counter, replicas, known, what)| {
+        let (key, reversed, choice, limits, groups) = what;
+        Case { is_counter, replicas, known, key, reversed, choice, limits, groups }
+    })
 }
 
 /// A case with what its replicas have.
@@ -67,11 +76,7 @@ struct Setting {
 impl Case {
     fn set(&self) -> Setting {
         let table = table(self.is_counter);
-        let is_in_order =
-            |(start, end): &(Bound, Bound)| compare(&table.layout, start, end).is_lt();
-        let slice = self.slice.clone().filter(is_in_order);
-        let slice = slice.unwrap_or((Bound::bottom(), Bound::top()));
-        let rows = RowsOf { reversed: self.reversed, choice: RowChoice::Slices(vec![slice]) };
+        let rows = RowsOf { reversed: self.reversed, choice: self.choice.clone() };
         let target = match self.key {
             Some(key) => Target::Partition { key: key_of(key).into(), rows },
             None => Target::Range { keys: everything(), rows, after: None },
@@ -250,8 +255,16 @@ fn live_rows(partition: &Partition) -> i32 {
     partition.unfiltereds().filter(is_live).count() as i32
 }
 
-fn check_walk(mut setting: Setting) -> Result<(), TestCaseError> {
-    let first = setting.command.clone();
+fn check_walk(mut setting: Setting, groups: Option<(i32, i32)>) -> Result<(), TestCaseError> {
+    if groups.is_some() {
+        // of rows and of partitions there is none then
+        setting.command.limits.per_partition = NO_LIMIT;
+    }
+    let mut first = setting.command.clone();
+    if let Some((most, columns)) = groups {
+        let grouping = Grouping { clustering_columns: Some(columns), last: None };
+        first.limits.groups = Some((most, grouping));
+    }
     setting.command.limits.rows = NO_LIMIT;
     let (whole, _) = limited(&setting.table, &setting.command, setting.all());
     let (mut expected, mut seen) = (Seen::default(), Seen::default());
@@ -377,7 +390,7 @@ proptest! {
 
     #[test]
     fn a_walk_gives_every_row_once_and_leaves_all_level(case in case()) {
-        check_walk(case.set())?;
+        check_walk(case.set(), case.groups)?;
     }
 
     #[test]
