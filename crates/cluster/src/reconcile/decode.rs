@@ -2,22 +2,15 @@
 
 use internode::payload::PayloadError;
 use internode::payload::read::{DataReader, ReadCommand};
-use rows::{Clustering, Unfiltered};
+use rows::Unfiltered;
 use schema::Table;
 use storage::PartitionKey;
 
-use super::asked::{Asked, holds};
+use super::asked::{Asked, holds, page_before};
 use super::{End, Given, Partition};
 
 fn refused(what: &'static str) -> PayloadError {
     PayloadError::Kind { what, number: -1 }
-}
-
-/// The row of a partition that the page before ended with, where rows form groups.
-fn paged_row(command: &ReadCommand, key: &PartitionKey) -> Option<Clustering> {
-    let (_, grouping) = command.limits.groups.as_ref()?;
-    let (last, row) = grouping.last.as_ref()?;
-    row.clone().filter(|_| **last == *key.bytes)
 }
 
 /// Reads the data of an answer.
@@ -72,14 +65,15 @@ pub(crate) fn decode(
         }
         last = Some(key.clone());
         if !is_wanted {
+            given.end = given.end.or_else(|| Some(End { row: None, ..page_before(command)? }));
             continue;
         }
         let (stops, stops_here) = (counter.may_stop(), counter.may_stop_in_partition());
         counter.end();
         given.end = (stops || counter.stops()).then(|| {
             // who stops before any row has seen that the group of the page before is whole
-            let row = || partition.last_row().or_else(|| paged_row(command, &key));
-            let row = if stops { row() } else { None };
+            let before = || page_before(command).filter(|end| end.key == key)?.row;
+            let row = if stops { partition.last_row().or_else(before) } else { None };
             End { key, row }
         });
         if stops_here && !partition.is_empty() {

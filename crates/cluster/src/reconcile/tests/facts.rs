@@ -142,7 +142,7 @@ fn cell(columns: &'static [bool]) -> impl Strategy<Value = RowFact> {
 fn row_fact() -> impl Strategy<Value = RowFact> {
     prop_oneof![
         3 => liveness().prop_map(RowFact::Liveness),
-        1 => any_deletion().prop_map(RowFact::Deletion),
+        2 => any_deletion().prop_map(RowFact::Deletion),
         1 => (2u16..4, deletion()).prop_map(|(column, deletion)| RowFact::Complex(column, deletion)),
         6 => cell(&[false, false, true, true]),
     ]
@@ -156,11 +156,18 @@ fn static_fact() -> impl Strategy<Value = RowFact> {
 }
 
 fn range() -> impl Strategy<Value = RangeTombstone> {
-    (bound(true), bound(false), any_deletion()).prop_map(|(start, end, deletion)| RangeTombstone {
-        start,
-        end,
-        deletion,
-    })
+    let of_bounds = (bound(true), bound(false));
+    // just before or after rows, where merges are cut
+    let of_rows = (clustering(), clustering(), any::<bool>(), any::<bool>()).prop_map(
+        |(first, last, with_first, with_last)| {
+            let start = if with_first { BoundKind::InclStart } else { BoundKind::ExclStart };
+            let end = if with_last { BoundKind::InclEnd } else { BoundKind::ExclEnd };
+            (Bound::new(start, first), Bound::new(end, last))
+        },
+    );
+    let bounds = prop_oneof![of_bounds, of_rows];
+    let range = |((start, end), deletion)| RangeTombstone { start, end, deletion };
+    (bounds, any_deletion()).prop_map(range)
 }
 
 fn fact() -> impl Strategy<Value = Fact> {
@@ -174,7 +181,8 @@ fn fact() -> impl Strategy<Value = Fact> {
 
 /// Facts of a few partitions; most are known to several replicas.
 pub fn known() -> impl Strategy<Value = Vec<Known>> {
-    prop::collection::vec((1u8..16, 0..KEYS, fact()), 0..60)
+    let replicas = prop_oneof![1u8..16, (0u32..4).prop_map(|replica| 1 << replica)];
+    prop::collection::vec((replicas, 0..KEYS, fact()), 0..60)
 }
 
 fn build(table: &Table, at: Option<&Clustering>, fact: &RowFact, out: &mut RowBuilder) {

@@ -2,17 +2,17 @@
 
 use std::sync::Arc;
 
-use internode::payload::read::{Grouping, KeyRange, Limits, Position, RowsOf, Target};
+use internode::payload::read::{Grouping, KeyRange, Limits, Position, RowChoice, RowsOf, Target};
 use rows::{
-    CellRef, Clustering, Deletion, Liveness, PartitionUpdate, RangeTombstone, RowBuilder,
-    UpdateBuilder,
+    Bound, BoundKind, CellRef, Clustering, Deletion, Liveness, PartitionUpdate, RangeTombstone,
+    RowBuilder, UpdateBuilder,
 };
 use schema::Table;
 use storage::PartitionKey;
 
 use super::facts::{clustering_of, key_of, table};
 use super::replica::{all_of, answer, command, encoded, everything};
-use crate::reconcile::{End, Given, decode, reconcile};
+use crate::reconcile::{End, Given, Reconciled, decode, reconcile};
 
 const NO_LIMIT: i32 = i32::MAX;
 
@@ -45,7 +45,7 @@ fn ask(
     table: &Table,
     (target, limits): (Target, Limits),
     replicas: &[Vec<PartitionUpdate>],
-) -> (Vec<Given>, crate::reconcile::Reconciled) {
+) -> (Vec<Given>, Reconciled) {
     let command = command(table, target, limits);
     let given = replicas.iter().map(|replica| {
         decode(table, &command, &answer(table, &command, replica)).expect("an answer")
@@ -103,7 +103,7 @@ fn a_static_row_counts_where_nothing_else_does() {
         let mut update = rows(&table, key, &[]);
         let (mut row, mut scratch) = (RowBuilder::new(), RowBuilder::new());
         row.start_static();
-        row.cell(CellRef::live(0, None, 5, b"s"));
+        row.cell(CellRef::live(0, None, 5, b"stat"));
         update.add(row.finish_row(&table.layout), &mut scratch);
         update
     };
@@ -126,17 +126,33 @@ fn a_replica_that_stops_before_any_row_has_told_of_none() {
     let last = Some((key_of(1).into(), row(0)));
     let grouping = Grouping { clustering_columns: Some(1), last };
     let limits = Limits { groups: Some((1, grouping)), ..Limits::of_rows(NO_LIMIT, NO_LIMIT) };
-    let rows = match crate::replica::slices::after(
-        &table.layout,
-        &storage::Slices::all(false),
-        &(clustering_of(&[0, 0]), false),
-    ) {
-        left => internode::payload::read::RowChoice::Slices(left.ranges().to_vec()),
-    };
-    let rows = RowsOf { reversed: false, choice: rows };
+    let from = Bound::new(BoundKind::ExclStart, clustering_of(&[0, 0]));
+    let choice = RowChoice::Slices(vec![(from, Bound::top())]);
+    let rows = RowsOf { reversed: false, choice };
     let target = Target::Partition { key: key_of(1).into(), rows };
     let (_, out) = ask(&table, (target, limits), &replicas);
     assert_eq!(out.end, Some(End { key: PartitionKey::new(key_of(1)), row: row(0) }));
+}
+
+/// A replica has counted enough, of which a row is dead; what there is of the partition is enough nevertheless. Nothing is
+/// known of the partitions behind it.
+#[test]
+fn behind_a_full_partition_nothing_is_known_of_who_stopped_there() {
+    let table = table(false);
+    let mut keys: Vec<_> = (0..3).map(|key| (PartitionKey::new(key_of(key)), key)).collect();
+    keys.sort();
+    let keys: Vec<u8> = keys.into_iter().map(|(_, key)| key).collect();
+    let of = |key: usize, given: &[(u8, i64)]| finish(rows(&table, keys[key], given));
+    let live = vec![of(0, &[(0, 5)]), of(1, &[(0, 5), (1, 5)]), of(2, &[(0, 5)])];
+    let mut deleted = rows(&table, keys[0], &[]);
+    deleted.delete_partition(Deletion::new(9, 1000));
+    let others = vec![finish(deleted), of(2, &[(3, 5)])];
+    let target = Target::Range { keys: everything(), rows: RowsOf::all(), after: None };
+    let (given, out) = ask(&table, (target, Limits::of_rows(3, 2)), &[live, others]);
+    let second = PartitionKey::new(key_of(keys[1]));
+    assert_eq!(given[0].end, Some(End { key: second.clone(), row: row(1) }));
+    assert_eq!(out.end, Some(End { key: second, row: None }));
+    assert_eq!(out.partitions.len(), 2);
 }
 
 #[test]
