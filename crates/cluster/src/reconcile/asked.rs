@@ -8,6 +8,7 @@ use rows::{ClusteringRef, Layout, compare};
 use schema::Table;
 use storage::{PartitionKey, Slices};
 
+use super::End;
 use crate::replica::conditions::Conditions;
 use crate::replica::limit::Counter;
 use crate::replica::slices::{Stretch, after, slices, takes_all};
@@ -79,6 +80,13 @@ pub(super) fn counter<'c>(table: &'c Table, command: &'c ReadCommand) -> Counter
     // as Cassandra's replicas and this node's own count it (`Wanted::counts_static_alone`)
     let counts_static_alone = table.is_static_compact() || (takes_all(rows) && !has_of_row);
     Counter::new(&command.limits, table, command.now.into(), counts_static_alone)
+}
+
+/// Where the page before this ended, if rows form groups: nothing but that it did so may be learned from an answer.
+pub(super) fn page_before(command: &ReadCommand) -> Option<End> {
+    let (_, grouping) = command.limits.groups.as_ref()?;
+    let (key, row) = grouping.last.clone()?;
+    Some(End { key: PartitionKey::new(key), row })
 }
 
 /// Is a row in slices?

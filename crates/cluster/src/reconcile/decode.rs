@@ -6,7 +6,7 @@ use rows::Unfiltered;
 use schema::Table;
 use storage::PartitionKey;
 
-use super::asked::{Asked, holds};
+use super::asked::{Asked, holds, page_before};
 use super::{End, Given, Partition};
 
 fn refused(what: &'static str) -> PayloadError {
@@ -65,12 +65,15 @@ pub(crate) fn decode(
         }
         last = Some(key.clone());
         if !is_wanted {
+            given.end = given.end.or_else(|| Some(End { row: None, ..page_before(command)? }));
             continue;
         }
         let (stops, stops_here) = (counter.may_stop(), counter.may_stop_in_partition());
         counter.end();
         given.end = (stops || counter.stops()).then(|| {
-            let row = if stops { partition.last_row() } else { None };
+            // who stops before any row has seen that the group of the page before is whole
+            let before = || page_before(command).filter(|end| end.key == key)?.row;
+            let row = if stops { partition.last_row().or_else(before) } else { None };
             End { key, row }
         });
         if stops_here && !partition.is_empty() {

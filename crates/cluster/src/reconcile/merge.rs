@@ -88,13 +88,14 @@ impl<'c> Merger<'c> {
         self.counter.stops()
     }
 
-    /// Merges what the sources have of a partition.
+    /// Merges what the sources have of a partition; `None` if with its beginning it turns out that no more is wanted, since
+    /// the last group was whole.
     pub fn merge(
         &mut self,
         key: &PartitionKey,
         partitions: &[Option<&Partition>],
         cut: Option<Cut>,
-    ) -> Merged {
+    ) -> Option<Merged> {
         let layout = &*self.table.layout;
         let deletion = partitions.iter().flatten().map(|partition| partition.deletion);
         let deletion = deletion.fold(Deletion::LIVE, Deletion::max);
@@ -104,6 +105,9 @@ impl<'c> Merger<'c> {
         let statics = statics.map(|row| row.as_packed().to_vec());
         let mut partition = Partition::new(key.clone(), deletion, statics);
         let passes = self.start(&partition);
+        if self.is_done() {
+            return None;
+        }
         let until = partitions.iter().map(|one| match (one, &cut) {
             (Some(partition), Some(cut)) => cut.of(layout, partition),
             (one, _) => one.map_or(0, |partition| partition.ends.len()),
@@ -113,7 +117,7 @@ impl<'c> Merger<'c> {
         while !self.counter.stops_in_partition() && self.step(&mut sources, &mut partition, passes)
         {
         }
-        self.end(partition, cut)
+        Some(self.end(partition, cut))
     }
 
     /// Begins to count a partition; does it pass the conditions?

@@ -24,6 +24,7 @@ use storage::PartitionKey;
 
 pub(crate) use decode::decode;
 
+use self::asked::page_before;
 use self::ends::Cut;
 use self::merge::{Merged, Merger};
 
@@ -136,12 +137,16 @@ pub(crate) fn reconcile(table: &Table, command: &ReadCommand, given: &[Given]) -
     let mut out = Reconciled { repairs: vec![Vec::new(); given.len()], ..Reconciled::default() };
     let mut merger = Merger::new(table, command, given.len());
     let mut at = vec![0; given.len()];
+    let mut done: Option<End> = None;
     while let Some(key) = first_key(given, &at) {
         if merger.is_done() || least.is_some_and(|least| least.key < *key) {
             break;
         }
         let (sources, cut) = sources(given, &at, key, least, (layout, reversed));
-        let Merged { partition, repairs, end } = merger.merge(key, &sources, cut);
+        let Some(Merged { partition, repairs, end }) = merger.merge(key, &sources, cut) else {
+            out.end = done.or_else(|| page_before(command)).map(|end| End { row: None, ..end });
+            return out.of(command);
+        };
         for (at, source) in at.iter_mut().zip(&sources) {
             *at += usize::from(source.is_some());
         }
@@ -158,6 +163,7 @@ pub(crate) fn reconcile(table: &Table, command: &ReadCommand, given: &[Given]) -
             out.end = end;
             return out.of(command);
         }
+        done = Some(End { key: key.clone(), row: None });
     }
     out.end = least.cloned();
     out.of(command)

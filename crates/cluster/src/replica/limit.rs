@@ -77,23 +77,21 @@ impl<'l> Counter<'l> {
     /// May the replica whose answer this counts have stopped? A group is whole only once another begins, and what begins it
     /// is not given where that is one too many.
     pub fn may_stop(&self) -> bool {
-        self.stops() || self.last_group().is_some_and(|(all, _)| all >= 0)
+        let is_last = |groups: &Groups<'_>| groups.counted.saturating_add(1) >= groups.most;
+        self.stops.all || self.open_group().is_some_and(is_last)
     }
 
-    /// May it have stopped within this partition?
+    /// May it have stopped in this partition, for the limit of partitions?
     pub fn may_stop_in_partition(&self) -> bool {
-        self.may_stop()
-            || self.stops_in_partition()
-            || self.last_group().is_some_and(|(_, here)| here >= 0)
+        let most = self.limits.per_partition;
+        let is_last = |groups: &Groups<'_>| groups.in_partition.saturating_add(1) >= most;
+        self.stops.partition || self.open_group().is_some_and(is_last)
     }
 
-    /// How many groups more than wanted there are, in all and in this partition, if the last is whole; only where it can be.
-    fn last_group(&self) -> Option<(i64, i64)> {
+    /// The groups, if the last of them may be whole or not.
+    fn open_group(&self) -> Option<&Groups<'l>> {
         let groups = self.groups.as_ref().filter(|groups| groups.is_unfinished)?;
-        groups.grouping.clustering_columns?;
-        let over = |counted: i32, most: i32| i64::from(counted) + 1 - i64::from(most);
-        let here = over(groups.in_partition, self.limits.per_partition);
-        Some((over(groups.counted, groups.most), here))
+        groups.grouping.clustering_columns.map(|_| groups)
     }
 
     fn is_done(&self) -> bool {
