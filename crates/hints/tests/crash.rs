@@ -49,7 +49,7 @@ fn options(seed: u64) -> Options {
     Options {
         directory: "/node/hints".into(),
         mode,
-        compression: (seed % 3 == 0).then(lz4),
+        compression: seed.is_multiple_of(3).then(lz4),
         file_bytes_max: 4 << 10,
         waiting_bytes_max: 64 << 10,
     }
