@@ -92,7 +92,10 @@ impl Coordinator {
     pub(crate) fn know_ring(&self, ring: &Arc<Ring>) {
         for shard in 0..self.shards.count() {
             let ring = Arc::clone(ring);
-            self.shards.send(shard, move |other| drop(other.peers.ring.replace(Some(ring))));
+            self.shards.send(shard, move |other: &Rc<Self>| {
+                drop(other.peers.ring.replace(Some(Arc::clone(&ring))));
+                other.hints_see_ring(&ring);
+            });
         }
     }
 

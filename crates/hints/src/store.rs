@@ -404,6 +404,27 @@ impl Hints {
         Ok(gone.len())
     }
 
+    /// Removes closed files that were last written to before a time in milliseconds since 1970: where no hint lives as long as
+    /// that, nothing in them does.
+    ///
+    /// # Errors
+    /// Of the disk.
+    pub async fn remove_older(&self, before: i64) -> io::Result<()> {
+        let all: Vec<Rc<HintFile>> = {
+            let state = self.state.borrow();
+            state.hosts.values().flat_map(|host| host.files.iter().cloned()).collect()
+        };
+        for file in all.iter().filter(|file| file.descriptor.timestamp < before) {
+            let metadata = self.env.metadata(file.path()).await?;
+            let written = metadata.and_then(|metadata| metadata.modified_millis);
+            if written.is_some_and(|written| written < before) {
+                file.set_sent(file.len());
+                self.finish(file).await?;
+            }
+        }
+        Ok(())
+    }
+
     /// Writes and syncs what there is, and ends.
     pub async fn close(&self) {
         self.is_closing.set(true);
