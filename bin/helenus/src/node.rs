@@ -388,6 +388,7 @@ impl Node {
         let data_dir = &self.config.data_dir;
         let _socket = admin::socket::serve(&self.env, data_dir, &self.registry, operations)?;
         self.start_tls().await?;
+        self.open_hints().await?;
         self.listen_to_peers()?;
         for shard in 1..self.env.shards() {
             self.mesh.send(shard, Message::Opened(Arc::clone(&identity)));
@@ -707,6 +708,7 @@ impl Node {
         self.is_draining.set(true);
         self.stop_all_servers(DRAIN_PATIENCE).await?;
         self.leave_ring().await;
+        self.close_hints().await;
         if let Some(node) = self.engine.node() {
             node.drain().await?;
         }

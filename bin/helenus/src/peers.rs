@@ -116,6 +116,21 @@ impl Node {
         Ok(joined.transpose()?)
     }
 
+    /// Opens the hints of earlier runs; on the first shard.
+    pub(crate) async fn open_hints(&self) -> Result<(), NodeError> {
+        let Some(coordinator) = self.coordinator() else { return Ok(()) };
+        let path = self.config().hints_directory.clone();
+        let opened = coordinator.open_hints().await;
+        opened.map_err(|source| NodeError::Directory { path, source })
+    }
+
+    /// Delivers no more hints, and writes those that wait.
+    pub(crate) async fn close_hints(&self) {
+        if let Some(coordinator) = self.coordinator() {
+            coordinator.close_hints().await;
+        }
+    }
+
     /// Tells the other nodes that this one stops, and hears nothing more of them; on the first shard.
     pub(crate) async fn leave_ring(&self) {
         if let Some(membership) = self.coordinator().and_then(|it| it.membership().cloned()) {

@@ -24,6 +24,7 @@ use crate::answer::{Answer, Outcome, PreparedInfo, cql_error, invalid, parse_err
 use crate::auth::Auth;
 use crate::estimates::Written;
 use crate::guardrails::Rails;
+use crate::hints::HintState;
 use crate::identity::Identity;
 use crate::peer_messages::Peers;
 use crate::prepared::{Entry, PreparedCache, result_metadata};
@@ -85,6 +86,8 @@ pub struct Coordinator {
     pub(crate) publish: Box<dyn Fn(&Event)>,
     /// This shard's way to other nodes, and what it knows of them.
     pub(crate) peers: Peers,
+    /// Writes that other nodes missed.
+    pub(crate) hints: HintState,
     /// Who may do what.
     pub(crate) auth: Auth,
     /// Who changes which of this shard's partitions.
@@ -166,6 +169,7 @@ impl Coordinator {
             env,
             engine: Rc::clone(engine),
             timeouts: Cell::new(config.timeouts),
+            hints: HintState::new(&config.hints, registry),
             config,
             identity,
             shards,

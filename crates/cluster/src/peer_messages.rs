@@ -101,7 +101,10 @@ impl Coordinator {
     pub(crate) fn know_ring(&self, ring: &Arc<Ring>) {
         for shard in 0..self.shards.count() {
             let ring = Arc::clone(ring);
-            self.shards.send(shard, move |other| other.know_ring_here(&ring));
+            self.shards.send(shard, move |other: &Rc<Self>| {
+                other.know_ring_here(&ring);
+                other.hints_see_ring(&ring);
+            });
         }
     }
 

@@ -3,7 +3,7 @@
 //! given later.
 
 use std::cell::{Cell, RefCell};
-use std::rc::Rc;
+use std::rc::{Rc, Weak};
 use std::sync::Arc;
 
 use env::Instant;
@@ -60,23 +60,77 @@ impl Lack {
     }
 }
 
+/// What is kept for replicas that miss a write.
+struct Missable {
+    coordinator: Weak<Coordinator>,
+    keyspace: String,
+    payload: Arc<[u8]>,
+    /// Seconds until deletions may be forgotten, of the table where that is the soonest.
+    gc_grace: i32,
+    level: Consistency,
+}
+
 /// Who waits for acknowledgements.
 pub(crate) struct Waiting {
     ring: Arc<Ring>,
     acks: RefCell<ring::Acks<FailureReason>>,
     bell: Notify,
-    /// Is it kept for a replica, durably? That is enough for level ANY.
-    is_hinted: Cell<bool>,
+    missable: Option<Missable>,
+    /// Replicas that it is kept for, durably. One is enough for level ANY.
+    hinted: RefCell<Vec<NodeIndex>>,
+    /// Replicas that it is about to be kept for.
+    hinting: Cell<usize>,
 }
 
 impl Waiting {
     pub fn new(ring: Arc<Ring>, acks: ring::Acks<FailureReason>) -> Rc<Self> {
-        let (bell, is_hinted) = (Notify::new(), Cell::new(false));
-        Rc::new(Self { ring, acks: RefCell::new(acks), bell, is_hinted })
+        Self::of(ring, acks, None)
+    }
+
+    fn of(
+        ring: Arc<Ring>,
+        acks: ring::Acks<FailureReason>,
+        missable: Option<Missable>,
+    ) -> Rc<Self> {
+        Rc::new(Self {
+            ring,
+            acks: RefCell::new(acks),
+            bell: Notify::new(),
+            missable,
+            hinted: RefCell::default(),
+            hinting: Cell::new(0),
+        })
+    }
+
+    /// A replica misses the write: it is kept for it, if such writes are.
+    fn missed(self: &Rc<Self>, node: NodeIndex) {
+        let Some(missable) = &self.missable else { return };
+        let Some(coordinator) = missable.coordinator.upgrade() else { return };
+        let to = self.ring.node(node);
+        if !coordinator.should_hint(to) || coordinator.env.planted("ring_drops_hint") {
+            return;
+        }
+        let (payload, gc_grace) = (Arc::clone(&missable.payload), missable.gc_grace);
+        let ticket = coordinator.hint(to.host_id, &missable.keyspace, payload, gc_grace);
+        self.hinting.set(self.hinting.get() + 1);
+        let this = Rc::clone(self);
+        coordinator.env.spawn(STATEMENT, async move {
+            if ticket.await.is_ok() {
+                this.hinted.borrow_mut().push(node);
+            }
+            this.hinting.set(this.hinting.get() - 1);
+            this.bell.notify_one();
+        });
+    }
+
+    /// Is it sure to come to a replica, which is enough?
+    fn is_kept(&self) -> bool {
+        let is_any = self.missable.as_ref().is_some_and(|of| of.level == Consistency::Any);
+        is_any && !self.hinted.borrow().is_empty()
     }
 
     /// This node has ended its part.
-    pub fn ended_here(&self, result: Result<(), FailureReason>) {
+    pub fn ended_here(self: &Rc<Self>, result: Result<(), FailureReason>) {
         let local = self.ring.local();
         match result {
             Ok(()) => self.done(local),
@@ -89,13 +143,14 @@ impl Waiting {
         self.bell.notify_one();
     }
 
-    fn failed(&self, node: NodeIndex, reason: FailureReason) {
+    fn failed(self: &Rc<Self>, node: NodeIndex, reason: FailureReason) {
         self.acks.borrow_mut().failed(node, reason);
+        self.missed(node);
         self.bell.notify_one();
     }
 
     /// Another node has.
-    pub fn heard(&self, from: Address, answer: Result<Answer, Failed>) {
+    pub fn heard(self: &Rc<Self>, from: Address, answer: Result<Answer, Failed>) {
         let Some(node) = self.ring.find(from) else { return };
         match answer {
             Ok(_) => self.done(node),
@@ -115,16 +170,18 @@ impl Waiting {
         self.enough(coordinator, deadline).await.map_err(lacks)
     }
 
-    /// Waits for all replicas that are up. Has every one of them done it, and is none down?
+    /// Waits for all replicas that are up. Has every one of them done it, or is it kept for it?
     pub async fn all_have_it(&self, coordinator: &Coordinator, deadline: Instant) -> bool {
         let is_awaited = |node: NodeIndex| self.ring.is_up(node);
-        while self.acks.borrow().silent().any(is_awaited) {
+        while self.hinting.get() > 0 || self.acks.borrow().silent().any(is_awaited) {
             if coordinator.env.timeout_at(deadline, self.bell.notified()).await.is_err() {
                 return false;
             }
         }
-        let acks = self.acks.borrow();
-        acks.failures().is_empty() && acks.silent().next().is_none()
+        let (acks, hinted) = (self.acks.borrow(), self.hinted.borrow());
+        let missing = acks.failures().iter().map(|(node, _)| *node).chain(acks.silent());
+        let mut missing = missing.filter(|node| !hinted.contains(node));
+        missing.next().is_none()
     }
 
     /// Waits until there are enough.
@@ -133,14 +190,16 @@ impl Waiting {
             let verdict = self.acks.borrow().verdict();
             match verdict {
                 Verdict::Enough => return Ok(()),
-                _ if self.is_hinted.get() => return Ok(()),
+                _ if self.is_kept() => return Ok(()),
                 _ if self.acks.borrow().received() > 0
                     && coordinator.env.planted("ring_acks_early") =>
                 {
                     return Ok(());
                 }
-                Verdict::CannotBeReached => return Err(self.lack(false)),
-                Verdict::Pending => {}
+                Verdict::CannotBeReached if self.hinting.get() == 0 => {
+                    return Err(self.lack(false));
+                }
+                Verdict::CannotBeReached | Verdict::Pending => {}
             }
             if coordinator.env.timeout_at(deadline, self.bell.notified()).await.is_err() {
                 return Err(self.lack(true));
@@ -241,9 +300,9 @@ impl Coordinator {
     ) -> Result<Rc<Waiting>, StorageError> {
         let RingWrite { scope: Scope { ring, .. }, plan, mutation, is_durable } = write;
         let local = ring.local();
-        let waiting = Waiting::new(Arc::clone(&ring), plan.acks(&ring));
         let others = plan.replicas().iter().any(|node| *node != local);
         let payload = if others { Some(encoded(&mutation)?) } else { None };
+        let waiting = self.await_acks(&ring, &plan, &mutation, payload.as_ref());
         if is_done_here {
             waiting.done(local);
         } else if plan.replicas().contains(&local) {
@@ -263,6 +322,42 @@ impl Coordinator {
             messenger.ask_through(to, &beyond, Verb::MutationReq, &payload, &on_answer);
         }
         Ok(waiting)
+    }
+
+    /// Waits for acknowledgements of a write, which is kept for those that miss it; at once for those that are down.
+    pub(crate) fn await_acks(
+        self: &Rc<Self>,
+        ring: &Arc<Ring>,
+        plan: &WritePlan,
+        mutation: &Mutation,
+        payload: Option<&Arc<[u8]>>,
+    ) -> Rc<Waiting> {
+        let missable = payload.map(|payload| self.missable(mutation, payload, plan));
+        let waiting = Waiting::of(Arc::clone(ring), plan.acks(ring), missable);
+        let down = plan.replicas().iter().filter(|node| !ring.is_up(**node));
+        down.for_each(|node| waiting.missed(*node));
+        waiting
+    }
+
+    /// What is kept for replicas that miss a write.
+    fn missable(
+        self: &Rc<Self>,
+        mutation: &Mutation,
+        payload: &Arc<[u8]>,
+        plan: &WritePlan,
+    ) -> Missable {
+        let schema = self.schema();
+        let tables = || {
+            let ids = mutation.updates().iter().map(|update| schema::TableId(update.table));
+            ids.filter_map(|id| schema.table_by_id(&id))
+        };
+        Missable {
+            coordinator: Rc::downgrade(self),
+            keyspace: tables().next().map(|table| table.keyspace.clone()).unwrap_or_default(),
+            payload: Arc::clone(payload),
+            gc_grace: tables().map(|table| table.params.gc_grace_seconds).min().unwrap_or(0),
+            level: plan.level(),
+        }
     }
 
     /// Does a write whose replica this node is.

@@ -120,7 +120,9 @@ impl Coordinator {
 
     /// The data centres of the ring, each with its nodes.
     fn data_centers(&self) -> BTreeMap<String, usize> {
-        let Some(ring) = self.ring() else { return [(self.identity.data_center.clone(), 1)].into() };
+        let Some(ring) = self.ring() else {
+            return [(self.identity.data_center.clone(), 1)].into();
+        };
         let mut centers = BTreeMap::new();
         for node in ring.members() {
             *centers.entry(ring.node(*node).data_center.to_string()).or_default() += 1;

@@ -103,6 +103,34 @@ pub struct Cdc {
     pub check_interval: Duration,
 }
 
+/// Hints (`hinted_handoff_enabled` and the keys that go with it).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Hints {
+    /// `hinted_handoff_enabled`.
+    pub is_enabled: bool,
+    /// `hinted_handoff_disabled_datacenters`.
+    pub disabled_datacenters: Vec<String>,
+    /// `max_hint_window`.
+    pub window: Duration,
+    /// `hint_window_persistent_enabled`.
+    pub is_window_persistent: bool,
+    /// `hinted_handoff_throttle`, in bytes a second for all nodes together, zero for no limit. `None`, where it is not
+    /// set: as many as the node that gets them takes without becoming slower.
+    pub throttle: Option<u64>,
+    /// `hints_compression`.
+    pub compression: Option<LogCompression>,
+    /// `max_hints_delivery_threads`: nodes that are sent hints at a time.
+    pub deliveries: u32,
+    /// `max_hints_file_size`, in bytes.
+    pub file_size: u64,
+    /// `max_hints_size_per_host`, in bytes; zero for no limit.
+    pub size_per_host: u64,
+    /// `transfer_hints_on_decommission`.
+    pub transfers_on_leaving: bool,
+    /// `auto_hints_cleanup_enabled`.
+    pub cleans_up: bool,
+}
+
 /// How much of what nodes send each other may wait, in bytes (`internode_application_{send,receive}_queue_*`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct InternodeCapacity {
@@ -309,6 +337,8 @@ pub struct Config {
     pub commitlog_directory: PathBuf,
     /// `hints_directory`.
     pub hints_directory: PathBuf,
+    /// Hints.
+    pub hints: Hints,
     /// `saved_caches_directory`.
     pub saved_caches_directory: PathBuf,
 
@@ -601,6 +631,7 @@ impl Config {
         let config = Self {
             commitlog_directory: under("commitlog_directory", "commitlog"),
             hints_directory: under("hints_directory", "hints"),
+            hints: get.hints()?,
             saved_caches_directory: under("saved_caches_directory", "saved_caches"),
             memtable_cleanup_threshold: get.cleanup_threshold(directories.len())?,
             data_file_directories: directories,

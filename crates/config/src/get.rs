@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use crate::config::{
     Auth, AuthCache, Cdc, ClientTls, CommitFailurePolicy, CommitLogSync, Config, DiskFailurePolicy,
-    FlushCompression, Host, Internode, InternodeCapacity, LogCompression, NativeTransport,
+    FlushCompression, Hints, Host, Internode, InternodeCapacity, LogCompression, NativeTransport,
     ReadSizes, SavedCache, SavedCaches, Store, Timeouts,
 };
 use crate::error::{Error, Result};
@@ -472,13 +472,39 @@ impl Get<'_> {
     }
 
     pub fn commitlog_compression(&self) -> Option<LogCompression> {
-        let class = self.some_text("commitlog_compression.class_name").filter(|c| !c.is_empty())?;
-        let given = match self.value("commitlog_compression.parameters") {
+        self.compression("commitlog_compression")
+    }
+
+    fn compression(&self, name: &str) -> Option<LogCompression> {
+        let class = self.some_text(&format!("{name}.class_name")).filter(|c| !c.is_empty())?;
+        let given = match self.value(&format!("{name}.parameters")) {
             Value::Map(entries) => entries,
             _ => Vec::new(),
         };
         let shown = given.into_iter().filter_map(|(name, value)| Some((name, value.show()?)));
         Some(LogCompression { class, parameters: shown.collect() })
+    }
+
+    pub fn hints(&self) -> Result<Hints> {
+        let deliveries = match self.count("max_hints_delivery_threads")? {
+            0 => return self.refuse("max_hints_delivery_threads", "it must be positive"),
+            n => n,
+        };
+        let is_throttled =
+            self.values.get("hinted_handoff_throttle").is_some_and(|v| *v != Value::Null);
+        Ok(Hints {
+            is_enabled: self.bool("hinted_handoff_enabled"),
+            disabled_datacenters: self.list("hinted_handoff_disabled_datacenters"),
+            window: self.duration("max_hint_window"),
+            is_window_persistent: self.bool("hint_window_persistent_enabled"),
+            throttle: is_throttled.then(|| self.base("hinted_handoff_throttle")),
+            compression: self.compression("hints_compression"),
+            deliveries,
+            file_size: self.base("max_hints_file_size"),
+            size_per_host: self.base("max_hints_size_per_host"),
+            transfers_on_leaving: self.bool("transfer_hints_on_decommission"),
+            cleans_up: self.bool("auto_hints_cleanup_enabled"),
+        })
     }
 
     pub fn cdc(&self, data_dir: &Path) -> Option<Cdc> {

@@ -7,6 +7,7 @@ mod disk;
 mod end;
 mod failure;
 mod guarded;
+mod hints;
 mod prepared;
 mod replanned;
 mod ring;

@@ -168,6 +168,146 @@ fn what_a_quorum_acknowledged_a_quorum_reads() {
     assert!(all.0 >= least / 2 && all.1 >= least, "{all:?} succeeded, too few to tell anything");
 }
 
+/// Conditional statements of several nodes at one row, each of which adds one: what each applied one made of it, and what
+/// came of it in the end with how many of which nobody knows.
+fn conditions(seed: u64, bug: Option<&'static str>) -> (Vec<i32>, i32, i32) {
+    let mut story = Story::new(seed, None);
+    let text = "INSERT INTO ks.a (k, v) VALUES (9, 0)";
+    story.members.statement(1, text.to_owned());
+    if let Some(bug) = bug {
+        story.members.world.plant(bug);
+    }
+    let (applied, unknown) = (Rc::new(RefCell::new(Vec::new())), Rc::new(RefCell::new(0)));
+    for _ in 0..ROUNDS / 2 {
+        // nobody is killed: what a killed node was told to do nobody would count
+        match story.rng.below(6) {
+            0 => {
+                let node = 1 + story.rng.below(NODES.into()) as u8;
+                let members = &story.members;
+                let others = (1..=NODES).filter(|n| *n != node).map(|n| members.id(n)).collect();
+                members.world.set_fault(Fault::Partition { a: vec![members.id(node)], b: others });
+            }
+            1 | 2 => story.members.world.set_fault(Fault::Heal),
+            _ => {}
+        }
+        for node in 1..=NODES {
+            let client = story.members.nodes[usize::from(node) - 1].1.borrow().clone().unwrap();
+            let (applied, unknown) = (Rc::clone(&applied), Rc::clone(&unknown));
+            let pending = Rc::clone(&story.pending);
+            *pending.borrow_mut() += 1;
+            client.env.clone().spawn(Class::Statement, async move {
+                if let Some(value) = value_of(&client, Consistency::Serial).await {
+                    let next = value + 1;
+                    let text = format!("UPDATE ks.a SET v = {next} WHERE k = 9 IF v = {value}");
+                    match client.try_at(Consistency::Quorum, &text).await {
+                        Ok(cluster::Answer::Rows(page)) if page.cells.get(4) == Some(&1) => {
+                            applied.borrow_mut().push(next);
+                        }
+                        Ok(_) => {}
+                        Err(_) => *unknown.borrow_mut() += 1,
+                    }
+                }
+                *pending.borrow_mut() -= 1;
+            });
+        }
+        let pending = Rc::clone(&story.pending);
+        story.members.until("all are answered", || *pending.borrow() == 0);
+    }
+    story.members.world.set_fault(Fault::Heal);
+    story.members.all_up();
+    let serving = &story.members.nodes[0].1;
+    let last = crate::told(&story.members.world, serving, async |client| {
+        value_of(&client, Consistency::Serial).await.unwrap()
+    });
+    let (applied, unknown) = (applied.borrow().clone(), *unknown.borrow());
+    (applied, last, unknown)
+}
+
+async fn value_of(client: &crate::Client, level: Consistency) -> Option<i32> {
+    let answer = client.try_at(level, "SELECT v FROM ks.a WHERE k = 9").await;
+    let Ok(cluster::Answer::Rows(page)) = answer else { return None };
+    let cell = page.cells.get(4..8)?;
+    Some(i32::from_be_bytes(cell.try_into().ok()?))
+}
+
+/// What is wrong with that.
+fn torn(seed: u64, bug: Option<&'static str>) -> Option<String> {
+    let (mut applied, last, unknown) = conditions(seed, bug);
+    let count = applied.len();
+    applied.sort_unstable();
+    applied.dedup();
+    if applied.len() < count {
+        return Some(format!("{} of {count} were applied twice", count - applied.len()));
+    }
+    let is_counted = last >= count as i32 && last <= count as i32 + unknown;
+    (!is_counted).then(|| format!("{count} applied, {unknown} unknown, and it is {last}"))
+}
+
+#[test]
+fn one_of_those_who_meet_the_same_condition_is_applied() {
+    let mut all = 0;
+    for seed in 1..=WORLDS {
+        assert_eq!(torn(seed, None), None, "seed {seed}");
+        all += conditions(seed, None).0.len();
+    }
+    assert!(all >= WORLDS as usize * 5, "{all} were applied");
+    for bug in ["ring_promise_of_one", "ring_cas_reads_own"] {
+        assert!((1..=WORLDS_OF_BUG).any(|seed| torn(seed, Some(bug)).is_some()), "{bug}");
+    }
+}
+
+/// Writes to a keyspace while one of its replicas is cut off: how many of them that one has in the end.
+fn missed(seed: u64, bug: Option<&'static str>) -> (usize, usize) {
+    let story = Story::new(seed, bug);
+    let members = &story.members;
+    let [one, two, three] = [1, 2, 3].map(|n| members.id(n));
+    members.world.set_fault(Fault::Partition { a: vec![three], b: vec![one, two] });
+    for key in 0..MISSED {
+        let node = 1 + (key % 2) as u8;
+        let text = format!("INSERT INTO ks.a (k, v) VALUES ({key}, 7)");
+        let done = crate::told(
+            &members.world,
+            &members.nodes[usize::from(node) - 1].1,
+            async move |client| client.try_at(Consistency::Quorum, &text).await.is_ok(),
+        );
+        assert!(done, "seed {seed}: two of three are there");
+    }
+    members.world.set_fault(Fault::Heal);
+    members.all_up();
+    let until = std::cell::Cell::new(0);
+    let has = || {
+        crate::told(&members.world, &members.nodes[2].1, async |client| {
+            let mut has = 0;
+            for key in 0..MISSED {
+                let text = format!("SELECT v FROM ks.a WHERE k = {key}");
+                let answer = client.try_at(Consistency::One, &text).await;
+                has += usize::from(
+                    matches!(answer, Ok(cluster::Answer::Rows(page)) if page.rows == 1),
+                );
+            }
+            has
+        })
+    };
+    while has() < MISSED && until.get() < 60 {
+        members.world.run_for(Duration::from_secs(1)).unwrap();
+        until.set(until.get() + 1);
+    }
+    (has(), MISSED)
+}
+
+/// Writes that a node misses.
+const MISSED: usize = 24;
+
+#[test]
+fn what_a_node_missed_comes_to_it() {
+    for seed in 1..=WORLDS {
+        let (has, all) = missed(seed, None);
+        assert_eq!(has, all, "seed {seed}");
+    }
+    let (has, all) = missed(1, Some("ring_drops_hint"));
+    assert!(has < all, "ring_drops_hint");
+}
+
 #[test]
 fn a_ring_that_is_wrong_shows() {
     for bug in ["ring_acks_early", "ring_reads_own_only", "ring_skips_read_repair"] {

@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use internode::FailureReason;
 use internode::payload::{Batch, CounterMutation, Hint, LayoutOf, PayloadError};
+use ring::NodeIndex;
 use rows::codec::MutationDecoder;
 use rows::{Layout, Mutation, PartitionUpdate};
 use schema::{Schema, TableId};
@@ -113,9 +114,11 @@ impl Coordinator {
     ) -> Result<Vec<u8>, FailureReason> {
         let mut reader = Reader::new(request.payload);
         let hint = Hint::read(&mut reader).map_err(unreadable)?;
-        // one that is to be kept for a third node: hints are not kept here yet
+        let (created, gc_grace) = (hint.created, hint.gc_grace);
+        // of a node that leaves and hands on what it kept for a third one
         if hint.host.to_bytes() != self.identity.host_id {
-            return Err(FailureReason::Unknown);
+            let kept = self.keep_hint(hint.host, created, gc_grace, hint.mutation.into());
+            return kept.await.map(|()| Vec::new()).map_err(|_| FailureReason::Unknown);
         }
         let now = self.env.unix_micros() / 1000;
         let schema = self.schema();
@@ -128,7 +131,10 @@ impl Coordinator {
             mutation => mutation?,
         };
         let checked = self.check_updates(&schema, mutation.updates())?;
-        self.check_owned(&checked, mutation.token())?;
+        if self.check_owned(&checked, mutation.token()).is_err() {
+            let given = self.give_to_replicas(created, gc_grace, hint.mutation).await;
+            return given.map(|()| Vec::new());
+        }
         let truncated = truncated_at(&self.engine).await.map_err(|error| self.reason_of(&error))?;
         let lives = i64::from(hint.gc_grace).saturating_mul(1000);
         let is_late = now.saturating_sub(hint.created) > lives;
@@ -148,6 +154,39 @@ impl Coordinator {
             Some(mutation) => self.apply_checked(mutation, &checked).await,
             None => Ok(Vec::new()),
         }
+    }
+
+    /// Gives a hint to all replicas of its key: this node applies it if it is one, and keeps it for the others.
+    pub(crate) async fn give_to_replicas(
+        self: &Rc<Self>,
+        created: i64,
+        gc_grace: i32,
+        payload: &[u8],
+    ) -> Result<(), FailureReason> {
+        let schema = self.schema();
+        let mutation = mutation(payload, &schema)?;
+        let checked = self.check_updates(&schema, mutation.updates())?;
+        let keyspace = schema.keyspace(&checked.keyspace).ok_or(FailureReason::Unknown)?;
+        let ring = self.ring().ok_or(FailureReason::Unknown)?;
+        let placement = ring.placement(&keyspace.replication.strategy);
+        let replicas = placement.ok_or(FailureReason::Unknown)?.at(mutation.token());
+        let all = replicas.natural.iter().chain(replicas.pending);
+        let (own, others): (Vec<&NodeIndex>, Vec<&NodeIndex>) =
+            all.partition(|node| **node == ring.local());
+        let tickets: Vec<_> = others
+            .into_iter()
+            .map(|node| {
+                let host = ring.node(*node).host_id;
+                self.keep_hint(host, created, gc_grace, payload.into())
+            })
+            .collect();
+        for ticket in tickets {
+            ticket.await.map_err(|_| FailureReason::Unknown)?;
+        }
+        if !own.is_empty() {
+            self.apply_checked(mutation, &checked).await?;
+        }
+        Ok(())
     }
 
     /// BATCH_STORE.

@@ -1,0 +1,303 @@
+//! Hinted handoff: writes that a replica missed are kept for it, and sent once it is up (`hints.HintsService`,
+//! `StorageProxy.shouldHint`).
+//!
+//! The node keeps its hints on the first shard (`service.rs`), in the files of crate `hints`; other shards send theirs there. How a
+//! node is sent what is kept for it is in `delivery.rs`, how fast in `pace.rs`, and what becomes of hints for a node that is
+//! gone in `readdress.rs`.
+
+mod delivery;
+mod pace;
+mod readdress;
+mod service;
+
+use std::cell::{OnceCell, RefCell};
+use std::collections::BTreeMap;
+use std::future::Future;
+use std::pin::Pin;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use env::sync::oneshot;
+use env::{Class, Instant};
+use hints::{Hint, HintError};
+use metrics::{Counter, Gauge, Name, Registry, Unit};
+use ring::Ring;
+use types::{Address, Uuid};
+
+use crate::coordinator::Coordinator;
+
+pub(crate) use service::Service;
+
+/// What a shard knows of the hints that the node keeps.
+pub(crate) struct HintState {
+    /// On the first shard: who keeps them.
+    service: OnceCell<Rc<Service>>,
+    /// The configuration's, until the operator sets others.
+    settings: RefCell<config::Hints>,
+    /// Since when nodes are down.
+    down_since: RefCell<BTreeMap<Uuid, Instant>>,
+    /// What is kept for nodes, as the first shard last said.
+    kept: RefCell<BTreeMap<Uuid, Amount>>,
+    pub(crate) counts: Counts,
+}
+
+/// What is kept for a node.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Amount {
+    bytes: u64,
+    /// When the oldest file was begun, in milliseconds since 1970.
+    oldest: i64,
+}
+
+/// What a shard counts of hints, under Cassandra's names.
+pub(crate) struct Counts {
+    total: Counter,
+    in_progress: Gauge,
+    past_window: Counter,
+    pub succeeded: Counter,
+    pub failed: Counter,
+    pub timed_out: Counter,
+}
+
+impl Counts {
+    fn new(registry: &Registry) -> Self {
+        let count = |group, name, help| registry.counter(Name::new(group, name), Unit::Count, help);
+        let service = |name, help| count("HintsService", name, help);
+        Self {
+            total: count("Storage", "TotalHints", "Hints that were kept since the start."),
+            in_progress: registry.gauge(
+                Name::new("Storage", "TotalHintsInProgress"),
+                Unit::Count,
+                "Hints that are not durable yet.",
+            ),
+            past_window: service(
+                "Hints_not_stored",
+                "Hints not kept: the node is down for too long.",
+            ),
+            succeeded: service("HintsSucceeded", "Hints that were delivered."),
+            failed: service("HintsFailed", "Hints that a node failed to apply."),
+            timed_out: service("HintsTimedOut", "Hints that a node did not acknowledge in time."),
+        }
+    }
+}
+
+impl HintState {
+    pub fn new(settings: &config::Hints, registry: &Registry) -> Self {
+        Self {
+            service: OnceCell::new(),
+            settings: RefCell::new(settings.clone()),
+            down_since: RefCell::default(),
+            kept: RefCell::default(),
+            counts: Counts::new(registry),
+        }
+    }
+}
+
+/// A hint on its way: ready once it is as durable as an acknowledged write. It is kept whether somebody waits or not.
+#[must_use = "the hint is not durable before this is ready"]
+pub struct HintTicket(Pin<Box<dyn Future<Output = Result<(), HintError>>>>);
+
+impl Future for HintTicket {
+    type Output = Result<(), HintError>;
+
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
+        self.0.as_mut().poll(context)
+    }
+}
+
+/// What is kept for a node, for the operator.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Pending {
+    /// Its id.
+    pub host: Uuid,
+    /// Where it is, if it is in the ring: address, datacenter, rack, and whether it is up.
+    pub node: Option<(Address, Arc<str>, Arc<str>, bool)>,
+    /// Files.
+    pub files: usize,
+    /// Bytes.
+    pub bytes: u64,
+    /// When the newest file was begun, in milliseconds since 1970.
+    pub newest: i64,
+    /// When the oldest was.
+    pub oldest: i64,
+}
+
+impl Coordinator {
+    /// Keeps a mutation of messaging 12 for a node that missed it. The least `gc_grace_seconds` of its tables says how long it
+    /// is worth anything.
+    pub fn hint(
+        self: &Rc<Self>,
+        to: Uuid,
+        _keyspace: &str,
+        mutation: Arc<[u8]>,
+        gc_grace: i32,
+    ) -> HintTicket {
+        self.keep_hint(to, self.env.unix_micros() / 1000, gc_grace, mutation)
+    }
+
+    /// The same for a hint that was made before.
+    pub(crate) fn keep_hint(
+        self: &Rc<Self>,
+        to: Uuid,
+        created: i64,
+        gc_grace: i32,
+        mutation: Arc<[u8]>,
+    ) -> HintTicket {
+        self.hints.counts.total.inc();
+        if self.shards.me() == 0 {
+            let kept = self.keep_here(to, &Hint { created, gc_grace, mutation: &mutation });
+            return HintTicket(Box::pin(kept));
+        }
+        let (kept, ticket) = oneshot();
+        let this = Rc::clone(self);
+        self.env.spawn(Class::Statement, async move {
+            let keep = async move |first: Rc<Self>| {
+                first.keep_here(to, &Hint { created, gc_grace, mutation: &mutation }).await
+            };
+            let result = this.shards.call_async(0, Class::Statement, keep).await;
+            let _ = kept.send(result.unwrap_or(Err(HintError::Closed)));
+        });
+        HintTicket(Box::pin(async move { ticket.await.unwrap_or(Err(HintError::Closed)) }))
+    }
+
+    fn keep_here(
+        self: &Rc<Self>,
+        to: Uuid,
+        hint: &Hint<'_>,
+    ) -> impl Future<Output = Result<(), HintError>> + use<> {
+        let ticket = self.hints.service.get().map(|service| service.store.add(to, hint));
+        let this = Rc::clone(self);
+        async move {
+            let ticket = ticket.ok_or(HintError::Closed)?;
+            let in_progress = |service: &Rc<Service>| service.store.in_progress() as i64;
+            let count = || this.hints.service.get().map_or(0, in_progress);
+            this.hints.counts.in_progress.set(count());
+            let kept = ticket.durable().await;
+            this.hints.counts.in_progress.set(count());
+            kept
+        }
+    }
+
+    /// Is a write that a node missed to be kept for it?
+    pub fn should_hint(&self, node: &ring::Node) -> bool {
+        let settings = self.hints.settings.borrow();
+        let is_disabled = |known: &String| **known == *node.data_center;
+        if !settings.is_enabled
+            || node.is_local
+            || settings.disabled_datacenters.iter().any(is_disabled)
+        {
+            return false;
+        }
+        let since = self.hints.down_since.borrow().get(&node.host_id).copied();
+        let down = since.map_or(Duration::ZERO, |since| self.env.now().since(since));
+        let kept = self.hints.kept.borrow().get(&node.host_id).copied();
+        let window = i64::try_from(settings.window.as_millis()).unwrap_or(i64::MAX);
+        let begin = (self.env.unix_micros() / 1000).saturating_sub(window);
+        let is_past = |kept: Amount| settings.is_window_persistent && kept.oldest < begin;
+        if down > settings.window || kept.is_some_and(is_past) {
+            self.hints.counts.past_window.inc();
+            return false;
+        }
+        let most = settings.size_per_host;
+        most == 0 || kept.is_none_or(|kept| kept.bytes <= most)
+    }
+
+    /// What this shard goes by.
+    pub fn hint_settings(&self) -> config::Hints {
+        self.hints.settings.borrow().clone()
+    }
+
+    /// Has all shards go by other settings from now on.
+    pub fn set_hint_settings(&self, settings: &config::Hints) {
+        for shard in 0..self.shards.count() {
+            let settings = settings.clone();
+            self.shards.send(shard, move |other| drop(other.hints.settings.replace(settings)));
+        }
+        self.hints.settings.replace(settings.clone());
+    }
+
+    /// This shard knows of another ring.
+    pub(crate) fn hints_see_ring(&self, ring: &Ring) {
+        let now = self.env.now();
+        let mut down = self.hints.down_since.borrow_mut();
+        down.retain(|host, _| ring.nodes().iter().any(|node| node.host_id == *host && !node.is_up));
+        for node in ring.nodes().iter().filter(|node| !node.is_up) {
+            down.entry(node.host_id).or_insert(now);
+        }
+        if let Some(service) = self.hints.service.get() {
+            service.wake();
+        }
+    }
+
+    /// The node's hints; on the first shard, once they are open.
+    fn hint_service(&self) -> Option<&Rc<Service>> {
+        self.hints.service.get()
+    }
+
+    /// Opens the hints of earlier runs and begins to deliver them; on the first shard.
+    ///
+    /// # Errors
+    /// Of the disk, or if the compression of hints is unknown.
+    pub async fn open_hints(self: &Rc<Self>) -> std::io::Result<()> {
+        let service = Service::start(self).await?;
+        let _ = self.hints.service.set(service);
+        Ok(())
+    }
+
+    /// Delivers nothing more, and writes what waits; on the first shard.
+    pub async fn close_hints(&self) {
+        if let Some(service) = self.hint_service() {
+            service.close().await;
+        }
+    }
+
+    /// Stops to deliver hints, or goes on with it (`nodetool pausehandoff`, `resumehandoff`); on the first shard.
+    pub fn pause_hints(&self, are_paused: bool) {
+        if let Some(service) = self.hint_service() {
+            service.pause(are_paused);
+        }
+    }
+
+    /// Are hints not delivered for now?
+    pub fn are_hints_paused(&self) -> bool {
+        self.hint_service().is_some_and(|service| service.is_paused())
+    }
+
+    /// Throws hints away: all, or those for a node; on the first shard. Says how many files went.
+    ///
+    /// # Errors
+    /// Of the disk.
+    pub async fn truncate_hints(&self, of: Option<Uuid>) -> std::io::Result<usize> {
+        match self.hint_service() {
+            Some(service) => service.store.truncate(of).await,
+            None => Ok(0),
+        }
+    }
+
+    /// What is kept for which node; on the first shard.
+    pub fn pending_hints(&self) -> Vec<Pending> {
+        let Some(service) = self.hint_service() else { return Vec::new() };
+        let ring = self.ring();
+        let pending = |kept: hints::Kept| {
+            let nodes = ring.iter().flat_map(|ring| ring.nodes());
+            let node = nodes.into_iter().find(|node| node.host_id == kept.host).map(|node| {
+                let (dc, rack) = (Arc::clone(&node.data_center), Arc::clone(&node.rack));
+                (node.address, dc, rack, node.is_up)
+            });
+            let hints::Kept { host, files, bytes, oldest, newest } = kept;
+            Pending { host, node, files, bytes, newest, oldest }
+        };
+        service.store.kept().into_iter().map(pending).collect()
+    }
+
+    /// Sends all hints to another node, which keeps them from then on: before this one leaves the ring
+    /// (`HintsService.transferHints`). On the first shard. False if some could not be sent.
+    pub async fn hand_over_hints(&self, to: Address) -> bool {
+        match self.hint_service() {
+            Some(service) => service.hand_over(to).await,
+            None => true,
+        }
+    }
+}
