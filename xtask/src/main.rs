@@ -1,4 +1,4 @@
-//! The project's commands: `cargo xtask run | test | bench | campaign | peer | oracle | drivers | cqlsh | tidy`.
+//! The project's commands: `cargo xtask run | test | bench | campaign | ring | peer | oracle | drivers | cqlsh | tidy`.
 //!
 //! Development tooling, not part of the node: it may use processes, files and clocks directly.
 #![forbid(unsafe_code)]
@@ -15,6 +15,7 @@ mod bench;
 mod campaign;
 mod drivers;
 mod machine;
+mod members;
 mod node;
 mod oracle;
 mod peer;
@@ -51,6 +52,8 @@ cargo xtask COMMAND
   campaign files [SEED [TABLES]] | campaign files record
                                generated tables on the other's files, both ways, Cassandra's tools over both
   campaign roundtrip           one data directory served by Helenus and by Cassandra in turn
+  ring N [--cassandra M] | ring stop
+                               a ring of N Helenus and M real Cassandra nodes on 127.0.0.1, .2, ...
   peer start DIR IP [HEAP] | stop DIR | nodetool DIR ARGS... | libs [VERSION]
                                a real Cassandra of Maven Central's jars (environment: `peer help`)
   oracle HOST_A HOST_B [FILE...] | --golden HOST_A [FILE...] | --record HOST_B [FILE...]
@@ -74,6 +77,7 @@ fn main() -> ExitCode {
         "oracle" => oracle::run(rest),
         "drivers" => drivers::run(rest),
         "cqlsh" => oracle::cqlsh(rest),
+        "ring" => members::run(rest),
         "tidy" => tidy::run(),
         "help" | "--help" | "-h" => {
             println!("{HELP}");

@@ -11,8 +11,6 @@ use crate::machine::{self, Outcome};
 const START_LIMIT: Duration = Duration::from_secs(60);
 /// What a node says that serves clients.
 const SERVES: &str = "Starting listening for CQL clients";
-/// What a node says that is a part of a ring of several.
-const MEMBER: &str = "Not serving CQL clients";
 /// How long it may drain after SIGTERM.
 const STOP_LIMIT: Duration = Duration::from_secs(60);
 
@@ -63,6 +61,14 @@ pub fn command() -> Command {
     built("helenus")
 }
 
+/// Settings of a node that becomes a part of the ring of a seed. Nobody streams to it yet: it has what it is written from then on.
+pub fn member_args(cluster: &str, seed: &str) -> Vec<String> {
+    let class = "class_name: SimpleSeedProvider";
+    let seeds = format!("seed_provider={{{class}, parameters: {{seeds: '{seed}'}}}}");
+    let settings = ["auto_bootstrap=false".to_owned(), format!("cluster_name={cluster}"), seeds];
+    settings.into_iter().flat_map(|setting| ["--set".to_owned(), setting]).collect()
+}
+
 /// Builds the operator's client as it is released.
 pub fn build_nodetool() -> Outcome {
     build_released("nodetool")
@@ -105,25 +111,13 @@ impl Node {
     /// Starts one on an empty directory that becomes a part of the ring of a seed.
     pub fn start_member(name: &str, ip: &str, cluster: &str, seed: &str) -> Outcome<Self> {
         let _ = std::fs::remove_dir_all(machine::cache().join("run").join(name));
-        let class = "class_name: SimpleSeedProvider";
-        let seeds = format!("seed_provider={{{class}, parameters: {{seeds: '{seed}'}}}}");
-        let cluster = format!("cluster_name={cluster}");
         let mut node = command();
-        node.args(["--set", "auto_bootstrap=false", "--set", &cluster, "--set", &seeds]);
-        Self::spawn_until(node, name, ip, MEMBER)
+        node.args(member_args(cluster, seed));
+        Self::spawn(node, name, ip)
     }
 
-    fn spawn(command: Command, name: &str, ip: &str) -> Outcome<Self> {
-        Self::spawn_until(command, name, ip, SERVES)
-    }
-
-    /// Starts it and waits for a line that begins so.
-    fn spawn_until(
-        mut command: Command,
-        name: &str,
-        ip: &str,
-        wanted: &'static str,
-    ) -> Outcome<Self> {
+    /// Starts it and waits until it serves.
+    fn spawn(mut command: Command, name: &str, ip: &str) -> Outcome<Self> {
         let dir = machine::cache().join("run").join(name);
         std::fs::create_dir_all(&dir)?;
         let log = std::fs::File::create(dir.join("stderr.log"))?;
@@ -141,7 +135,7 @@ impl Node {
         let (send, serving) = std::sync::mpsc::channel();
         std::thread::spawn(move || {
             for line in BufReader::new(stdout).lines().map_while(Result::ok) {
-                if line.starts_with(wanted) {
+                if line.starts_with(SERVES) {
                     let _ = send.send(());
                 }
             }

@@ -1,4 +1,4 @@
-//! A ring of a real Cassandra and a Helenus: the corpus through Cassandra, all replicas asked.
+//! Rings: of a real Cassandra and a Helenus, the corpus through both; of three Helenus. All replicas are asked.
 
 use std::time::{Duration, Instant};
 
@@ -39,8 +39,10 @@ const FILES: &[&str] = &[
 const UNSURE_FILES: &[&str] = &["aggregates"];
 /// The name that `conformance/peer` gives its clusters.
 const CLUSTER: &str = "peer";
-/// Keyspaces have so many replicas: both nodes.
-const REPLICAS: usize = 2;
+/// Nodes of the ring with a Cassandra; each has all.
+const MIXED: usize = 2;
+/// Nodes of the ring without; each has all.
+const OWN: usize = 3;
 
 /// How long a node may take to hear of another.
 const NEWS_LIMIT: Duration = Duration::from_secs(60);
@@ -65,40 +67,79 @@ impl Found {
     }
 }
 
-/// Runs it on two addresses.
-pub fn run(ours: &str, theirs: &str) -> Outcome<Found> {
+/// Runs it on these addresses: the last one is Cassandra's.
+pub fn run(ours: [&str; OWN], theirs: &str) -> Outcome<Found> {
     machine::need(&["python3"])?;
     node::build()?;
     node::build_nodetool()?;
+    let mut found = Found::default();
+    with_cassandra(&mut found, ours[0], theirs)?;
+    alone(&mut found, ours)?;
+    Ok(found)
+}
+
+fn with_cassandra(found: &mut Found, ours: &str, theirs: &str) -> Outcome {
     let cassandra = Peer::start("ring-cassandra", theirs, ORACLE_HEAP)?;
     let helenus = Node::start_member("ring-helenus", ours, CLUSTER, theirs)?;
-    let data = machine::cache().join("run/ring-helenus/data");
-    let ours =
-        |verb: &str| -> Outcome<String> { Ok(machine::output(node::nodetool(&data).arg(verb))?.1) };
-    // gossip takes its time
-    let until = Instant::now() + NEWS_LIMIT;
-    while up_and_normal(&cassandra.nodetool("status")?) < REPLICAS {
-        if Instant::now() > until {
-            return Err(format!("Cassandra hears of no Helenus within {NEWS_LIMIT:?}").into());
-        }
-    }
-    let mut found = Found::default();
-    found.corpora.push(corpus(theirs, FILES)?);
+    until_up("Cassandra", MIXED, || cassandra.nodetool("status"))?;
+    found.corpora.push(corpus(theirs, MIXED, FILES)?);
     let differing = mismatches(&cassandra.nodetool("netstats")?);
     let text = format!("{differing:?} reads found replicas that differ");
     found.check(text, differing.is_some_and(|reads| reads <= DIFFERING));
-    found.corpora.push(corpus(theirs, UNSURE_FILES)?);
+    found.corpora.push(corpus(theirs, MIXED, UNSURE_FILES)?);
+    found.corpora.push(corpus(ours, MIXED, FILES)?);
+    found.corpora.push(corpus(ours, MIXED, UNSURE_FILES)?);
     for (whose, status, cluster) in [
         ("Cassandra", cassandra.nodetool("status")?, cassandra.nodetool("describecluster")?),
-        ("Helenus", ours("status")?, ours("describecluster")?),
+        (
+            "Helenus",
+            own_nodetool("ring-helenus", "status")?,
+            own_nodetool("ring-helenus", "describecluster")?,
+        ),
     ] {
         let up = up_and_normal(&status);
-        found.check(format!("{whose} sees {up} nodes up and normal:\n{status}"), up == REPLICAS);
+        found.check(format!("{whose} sees {up} nodes up and normal:\n{status}"), up == MIXED);
         let versions = schema_versions(&cluster);
         found.check(format!("{whose} sees {versions} schemas:\n{cluster}"), versions == 1);
     }
     drop(helenus);
-    Ok(found)
+    Ok(())
+}
+
+fn alone(found: &mut Found, addresses: [&str; OWN]) -> Outcome {
+    let mut nodes = Vec::new();
+    for (number, ip) in addresses.into_iter().enumerate() {
+        let name = format!("ring-own-{number}");
+        nodes.push(Node::start_member(&name, ip, CLUSTER, addresses[0])?);
+    }
+    for number in 0..OWN {
+        let name = format!("ring-own-{number}");
+        until_up(&name, OWN, || own_nodetool(&name, "status"))?;
+    }
+    found.corpora.push(corpus(addresses[1], OWN, FILES)?);
+    found.corpora.push(corpus(addresses[2], OWN, UNSURE_FILES)?);
+    let cluster = own_nodetool("ring-own-0", "describecluster")?;
+    let versions = schema_versions(&cluster);
+    found.check(format!("three Helenus have {versions} schemas:\n{cluster}"), versions == 1);
+    drop(nodes);
+    Ok(())
+}
+
+/// What the operator's client prints of a node.
+fn own_nodetool(name: &str, verb: &str) -> Outcome<String> {
+    let data = machine::cache().join("run").join(name).join("data");
+    Ok(machine::output(node::nodetool(&data).arg(verb))?.1)
+}
+
+/// Waits until a node sees so many up: gossip takes its time.
+fn until_up(who: &str, nodes: usize, status: impl Fn() -> Outcome<String>) -> Outcome {
+    let until = Instant::now() + NEWS_LIMIT;
+    while up_and_normal(&status()?) < nodes {
+        if Instant::now() > until {
+            return Err(format!("{who} does not see {nodes} nodes within {NEWS_LIMIT:?}").into());
+        }
+    }
+    Ok(())
 }
 
 /// How many nodes `nodetool status` shows as up and normal.
@@ -107,9 +148,9 @@ fn up_and_normal(status: &str) -> usize {
 }
 
 /// Runs files, and gives the line that says what came of it.
-fn corpus(host: &str, files: &[&str]) -> Outcome<String> {
+fn corpus(host: &str, replicas: usize, files: &[&str]) -> Outcome<String> {
     let mut command = oracle::command();
-    command.args(["--golden", host, "--replicas", &REPLICAS.to_string(), "--known"]);
+    command.args(["--golden", host, "--replicas", &replicas.to_string(), "--known"]);
     command.arg(machine::root().join(KNOWN)).args(files);
     let (_, text) = machine::output(&mut command)?;
     let last = text.lines().rev().find(|line| line.contains(" statements compared"));

@@ -50,7 +50,7 @@ const STAGES: &[Stage] = &[
     },
     Stage {
         name: "ring",
-        what: "the corpus through a Cassandra in a ring with a Helenus, all replicas asked",
+        what: "the corpus through both of a Cassandra and a Helenus in a ring, and through three Helenus, all replicas asked",
         budget_minutes: 4,
         run: ring,
     },
@@ -101,6 +101,8 @@ const STAGES: &[Stage] = &[
 /// Addresses of the servers that stages start.
 const OURS: &str = "127.0.0.31";
 const THEIRS: &str = "127.0.0.32";
+const OURS_2: &str = "127.0.0.33";
+const OURS_3: &str = "127.0.0.34";
 
 /// `test [--list] [STAGE...]`
 pub fn run(args: &[String]) -> Outcome {
@@ -260,7 +262,7 @@ fn golden() -> Outcome<Tally> {
 
 /// Each statement counts as a check, and so does what both nodes say of the ring.
 fn ring() -> Outcome<Tally> {
-    let found = mixed::run(OURS, THEIRS)?;
+    let found = mixed::run([OURS, OURS_2, OURS_3], THEIRS)?;
     let mut tally = Tally { passed: found.held, failed: 0, problems: found.problems };
     for line in &found.corpora {
         let (all, differ) =
