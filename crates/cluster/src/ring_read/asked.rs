@@ -84,6 +84,9 @@ impl Gathered {
     /// What the client is told where there is not enough.
     fn lack(&self, is_over: bool) -> ErrorResponse {
         let acks = self.acks.borrow();
+        if acks.failures().iter().any(|(_, reason)| *reason == FailureReason::ReadSize) {
+            self.read.is_too_large.set(true);
+        }
         let is_late =
             is_over || acks.failures().iter().all(|(_, reason)| *reason == FailureReason::Timeout);
         let (level, has_data) = (self.read.level, acks.has_data());

@@ -64,11 +64,15 @@ impl KeyRows {
 
     async fn go_on(&mut self) -> Result<(), ErrorResponse> {
         let Some(rows) = self.left.take() else { return Ok(()) };
-        let limits = self.read.limits(self.wanted, self.per_partition);
-        let key = self.key.bytes.clone();
-        let target = Target::Partition { key: key.clone(), rows: rows.clone() };
-        let command = self.read.command(limits, target);
-        let Reconciled { partitions, end, .. } = self.read.ask_key(&self.key, &command).await?;
+        let Reconciled { partitions, end, .. } = loop {
+            let limits = self.read.limits(self.wanted, self.per_partition);
+            let key = self.key.bytes.clone();
+            let command = self.read.command(limits, Target::Partition { key, rows: rows.clone() });
+            match self.read.ask_key(&self.key, &command).await {
+                Err(_) if self.read.asks_for_fewer() => {}
+                answer => break answer?,
+            }
+        };
         self.left = match end {
             Some(End { row: Some(row), .. }) => rows_after(&self.read.table, &rows, &row),
             _ => None,

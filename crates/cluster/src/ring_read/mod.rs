@@ -11,6 +11,7 @@ mod range;
 pub(crate) use key::KeyRows;
 pub(crate) use range::Scan;
 
+use std::cell::Cell;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
@@ -31,8 +32,10 @@ use crate::read::shard::{PartitionRows, ReadError, Task};
 use crate::scope::Scope;
 use crate::write::Stored;
 
-/// Rows that are asked for at once at the most, where it cannot be told how many are needed.
+/// Rows that are asked for at once at the most.
 const ROWS_AT_ONCE: u32 = 5_000;
+/// Where those were too large for an answer, this part of them is asked for.
+const FEWER: u32 = 8;
 
 /// A read over the ring: what is the same of all its requests.
 pub(crate) struct RingRead {
@@ -48,6 +51,10 @@ pub(crate) struct RingRead {
     distinct: bool,
     /// Is every row that a replica counts one of the result?
     counts_as_they_do: bool,
+    /// Rows that are asked for at once at the most.
+    at_once: Cell<u32>,
+    /// Did a replica say that what it was asked for is too large?
+    is_too_large: Cell<bool>,
 }
 
 impl RingRead {
@@ -74,17 +81,28 @@ impl RingRead {
                 && !select.is_grouped()
                 && !select.is_aggregate()
                 && !select.is_strict(),
+            at_once: Cell::new(ROWS_AT_ONCE),
+            is_too_large: Cell::default(),
         })
     }
 
     /// So many rows, if that is known to be enough.
     fn limits(&self, wanted: u32, per_partition: u32) -> Limits {
+        let at_once = self.at_once.get();
         let (rows, per_partition) = match self.counts_as_they_do {
-            true => (wanted.min(ROWS_AT_ONCE), per_partition),
-            false => (ROWS_AT_ONCE, if self.distinct { per_partition } else { u32::MAX }),
+            true => (wanted.min(at_once), per_partition),
+            false => (at_once, if self.distinct { per_partition } else { u32::MAX }),
         };
         let int = |count: u32| i32::try_from(count).unwrap_or(i32::MAX);
         Limits { distinct: self.distinct, ..Limits::of_rows(int(rows), int(per_partition)) }
+    }
+
+    /// Is it worth asking again for fewer rows, since a replica had too much to say?
+    fn asks_for_fewer(&self) -> bool {
+        let at_once = self.at_once.get();
+        let is_worth = self.is_too_large.take() && at_once > 1;
+        self.at_once.set(if is_worth { (at_once / FEWER).max(1) } else { at_once });
+        is_worth
     }
 
     fn command(&self, limits: Limits, target: Wanted) -> Arc<ReadCommand> {
@@ -250,6 +268,8 @@ impl Coordinator {
             reversed: false,
             distinct: false,
             counts_as_they_do: true,
+            at_once: Cell::new(ROWS_AT_ONCE),
+            is_too_large: Cell::default(),
         });
         let filter = rows.map_or(RowFilter::all(), |rows| RowFilter::Names(rows.to_vec()));
         let most = ROWS_AT_ONCE;

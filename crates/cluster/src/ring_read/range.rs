@@ -140,7 +140,13 @@ impl Scan {
             }
         }
         for answer in asked {
-            let Reconciled { partitions, end, .. } = answer.await?;
+            let Reconciled { partitions, end, .. } = match answer.await {
+                Err(_) if self.read.asks_for_fewer() => {
+                    self.at_once = 1;
+                    return Ok(());
+                }
+                answer => answer?,
+            };
             let plan = self.plans.front().and_then(|plan| plan.as_ref().ok());
             let plan_end = plan.and_then(|plan| plan.end);
             let left = end
