@@ -154,7 +154,6 @@ impl Coordinator {
                 is_delivered &= self.deliver(part, written_at).await?;
             }
             if is_delivered {
-                self.env.mark("batch.delivered");
                 self.forget_batch(id).await?;
             }
         }

@@ -139,7 +139,6 @@ impl RingRead {
                 && soon < self.deadline
                 && let Some(node) = more()
             {
-                self.coordinator.env.mark("ring.speculated");
                 let wants_data = !gathered.acks.borrow().has_data();
                 gathered.acks.borrow_mut().asked(&self.scope.ring, node);
                 let command = if wants_data { command } else { &Arc::new(as_digest) };
@@ -219,7 +218,6 @@ impl RingRead {
         asked: &[NodeIndex],
         answers: Vec<(NodeIndex, Vec<u8>)>,
     ) -> Result<Reconciled, ErrorResponse> {
-        self.coordinator.env.mark("ring.resolved");
         self.trace.note(&self.coordinator.env, || "Digest mismatch".to_owned());
         let ring = &self.scope.ring;
         let required = answers.len() as u32;
@@ -267,7 +265,6 @@ impl RingRead {
         required: u32,
         given: u32,
     ) -> Result<(), ErrorResponse> {
-        self.coordinator.env.mark("ring.repaired");
         let ring = &self.scope.ring;
         let level = given - repairs.len() as u32;
         let nodes: Vec<NodeIndex> = repairs.iter().map(|(node, _)| *node).collect();
