@@ -118,9 +118,6 @@ impl<'a> Delivery<'a> {
                 Ok(false) => return Ok(false),
                 // it was thrown away meanwhile
                 Err(_) if !self.is_first(&file) => {}
-                Err(error) if error.kind() == io::ErrorKind::NotFound => {
-                    self.service.store.put_aside(&file, &error.to_string()).await?;
-                }
                 Err(error) => return Err(error),
             }
         }
@@ -150,9 +147,16 @@ impl<'a> Delivery<'a> {
     }
 
     async fn send_file(&self, file: &Rc<HintFile>) -> io::Result<bool> {
-        let mut reader = self.service.store.read(file).await?;
+        let store = &self.service.store;
+        let mut reader = match store.read(file).await {
+            Ok(reader) => reader,
+            Err(error) => return self.put_aside(file, &error).await,
+        };
         loop {
-            let page = reader.page().await?;
+            let page = match reader.page().await {
+                Ok(page) => page,
+                Err(error) => return self.put_aside(file, &error).await,
+            };
             if page.damaged > 0 {
                 let (bytes, path) = (page.damaged, file.path());
                 let text =
@@ -166,7 +170,7 @@ impl<'a> Delivery<'a> {
                     return Ok(!self.is_first(file));
                 }
                 file.set_sent(page.next);
-                if self.service.store.finish(file).await? {
+                if store.finish(file).await? {
                     return Ok(true);
                 }
                 self.service.env.sleep(WRITER).await;
@@ -178,8 +182,16 @@ impl<'a> Delivery<'a> {
                 }
             }
             self.flight.settle(file);
-            self.service.store.save_progress(file).await?;
+            store.save_progress(file).await?;
         }
+    }
+
+    /// A file that cannot be read keeps no other waiting.
+    async fn put_aside(&self, file: &Rc<HintFile>, why: &io::Error) -> io::Result<bool> {
+        if self.is_first(file) {
+            self.service.store.put_aside(file, &why.to_string()).await?;
+        }
+        Ok(true)
     }
 
     /// Sends one as soon as there is room. False if the delivery is to end.
