@@ -36,7 +36,6 @@ struct Sent {
 }
 
 /// What is under way.
-#[derive(Default)]
 struct Flight {
     sent: RefCell<VecDeque<Sent>>,
     next: Cell<u64>,
@@ -48,6 +47,18 @@ struct Flight {
 }
 
 impl Flight {
+    fn new(now: Instant) -> Self {
+        Self {
+            sent: RefCell::default(),
+            next: Cell::default(),
+            under_way: Cell::default(),
+            bytes: Cell::default(),
+            pace: RefCell::new(Pace::new(now)),
+            has_failed: Cell::default(),
+            bell: Notify::new(),
+        }
+    }
+
     fn has_room(&self) -> bool {
         let is_first = self.under_way.get() == 0;
         let has_room = self.pace.borrow().has_room(self.under_way.get());
@@ -106,7 +117,8 @@ pub(super) struct Delivery<'a> {
 
 impl<'a> Delivery<'a> {
     pub fn new(service: &'a Rc<Service>, host: Uuid, to: Uuid, address: Address) -> Self {
-        let (flight, next) = (Rc::default(), Cell::new(service.env.now()));
+        let now = service.env.now();
+        let (flight, next) = (Rc::new(Flight::new(now)), Cell::new(now));
         Self { service, host, to, address, flight, next }
     }
 
@@ -238,11 +250,10 @@ impl<'a> Delivery<'a> {
                     Err(Failed::Replica(_)) => counts.failed.inc(),
                     Err(Failed::Timeout | Failed::NotSent) => counts.timed_out.inc(),
                 }
+                let (mut pace, now) = (flight.pace.borrow_mut(), coordinator.env.now());
                 match answer.is_ok() {
-                    true => {
-                        flight.pace.borrow_mut().acknowledged(coordinator.env.now().since(began))
-                    }
-                    false => flight.pace.borrow_mut().failed(),
+                    true => pace.acknowledged(now, now.since(began)),
+                    false => pace.failed(),
                 }
             }
             if answer.is_err() {
