@@ -6,6 +6,7 @@ mod demo;
 mod error;
 mod failure;
 mod guardrails;
+mod hint_view;
 mod histograms;
 mod loop_metrics;
 mod memory;

@@ -7,10 +7,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use admin::{
-    Answer, Cache, CacheName, ChunkCache, Cluster, CompactionStats, Endpoint, IoStats, NewImport,
-    NewSnapshot, NodeInfo, Operator, OperatorError, PastCompaction, Release, Replication, Ring,
-    RunningCompaction, Scrub, SnapshotDetails, StopWhich, TableHistograms, TableName, TableStats,
-    Timeout, Verify,
+    Answer, Cache, CacheName, ChunkCache, Cluster, CompactionStats, Endpoint, Handoff,
+    HandoffChange, IoStats, NewImport, NewSnapshot, NodeInfo, Operator, OperatorError,
+    PastCompaction, PendingHints, Release, Replication, Ring, RunningCompaction, Scrub,
+    SnapshotDetails, StopWhich, TableHistograms, TableName, TableStats, Timeout, Verify,
 };
 use cluster::Identity;
 use config::{Config, Timeouts};
@@ -261,6 +261,27 @@ impl Operator for Operations {
 
     async fn endpoints(&self, table: &TableName, key: &str) -> Answer<Vec<SocketAddr>> {
         self.replicas_of(table, key)
+    }
+
+    async fn handoff(&self) -> Answer<Handoff> {
+        self.handoff_now()
+    }
+
+    async fn set_handoff(&self, change: HandoffChange) -> Answer<()> {
+        self.change_handoff(change)
+    }
+
+    async fn pause_handoff(&self, is_paused: bool) -> Answer<()> {
+        self.0.coordinator().ok_or_else(|| failed(Stopping))?.pause_hints(is_paused);
+        Ok(())
+    }
+
+    async fn pending_hints(&self) -> Answer<Vec<PendingHints>> {
+        self.hints_that_wait()
+    }
+
+    async fn truncate_hints(&self, address: Option<&str>) -> Answer<()> {
+        self.throw_hints_away(address).await
     }
 
     async fn assassinate(&self, address: &str) -> Answer<()> {

@@ -23,10 +23,11 @@ pub mod wire;
 pub use connections::{ACCEPT_PAUSE, BindError};
 pub use guardrails::{Category, Setting, Shown};
 pub use operator::{
-    Answer, Cache, CacheName, ChunkCache, Cluster, CompactionStats, Endpoint, IoStats, Life,
-    Liveness, NetworkCache, NewImport, NewSnapshot, NodeInfo, Operator, OperatorError,
-    PastCompaction, Percentiles, Release, Replication, Ring, RingNode, RunningCompaction, Scrub,
-    Sizes, SnapshotDetails, Snapshots, StopWhich, TableHistograms, TableName, TableStats, Verify,
+    Answer, Cache, CacheName, ChunkCache, Cluster, CompactionStats, Endpoint, Handoff,
+    HandoffChange, HintedNode, IoStats, Life, Liveness, NetworkCache, NewImport, NewSnapshot,
+    NodeInfo, Operator, OperatorError, PastCompaction, PendingHints, Percentiles, Release,
+    Replication, Ring, RingNode, RunningCompaction, Scrub, Sizes, SnapshotDetails, Snapshots,
+    StopWhich, TableHistograms, TableName, TableStats, Verify,
 };
 pub use run::{Reply, run};
 pub use timeout::{Timeout, UnknownTimeout};

@@ -44,6 +44,16 @@ pub trait Operator: 'static {
     async fn endpoints(&self, table: &TableName, key: &str) -> Answer<Vec<SocketAddr>>;
     /// Takes a node that is down out of the ring.
     async fn assassinate(&self, address: &str) -> Answer<()>;
+    /// Which hints are kept.
+    async fn handoff(&self) -> Answer<Handoff>;
+    /// Changes that until the next start.
+    async fn set_handoff(&self, change: HandoffChange) -> Answer<()>;
+    /// Stops to deliver hints, or goes on with it.
+    async fn pause_handoff(&self, is_paused: bool) -> Answer<()>;
+    /// What is kept for which node.
+    async fn pending_hints(&self) -> Answer<Vec<PendingHints>>;
+    /// Throws hints away: all, or those for the node of an address.
+    async fn truncate_hints(&self, address: Option<&str>) -> Answer<()>;
     /// Counters of all tables but virtual ones, those of a keyspace together.
     async fn table_stats(&self) -> Answer<Vec<TableStats>>;
     /// What compaction did and does.
@@ -684,4 +694,56 @@ pub struct RunningCompaction {
     pub sstables: u64,
     /// Directory it writes to.
     pub directory: String,
+}
+
+/// Which hints are kept.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Handoff {
+    /// Are any?
+    pub is_enabled: bool,
+    /// Data centers for whose nodes none are.
+    pub disabled_datacenters: Vec<String>,
+    /// For how long a node may be down, in milliseconds.
+    pub window_millis: u64,
+}
+
+/// A change of hinted handoff.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum HandoffChange {
+    /// Hints are kept, or not.
+    Enabled(bool),
+    /// They are kept for the nodes of a data center, or not.
+    Center(String, bool),
+    /// They are sent with so many bytes a second; 0 is no limit.
+    Throttle(u64),
+    /// They are kept for a node that is down for so long, in milliseconds.
+    Window(u64),
+}
+
+/// Hints for a node.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PendingHints {
+    /// The node's id.
+    pub host_id: String,
+    /// Where it is, if it is in the ring.
+    pub node: Option<HintedNode>,
+    /// Files of hints.
+    pub files: u64,
+    /// When the newest was begun, in milliseconds since 1970.
+    pub newest: i64,
+    /// When the oldest was.
+    pub oldest: i64,
+}
+
+/// A node for which hints are kept.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct HintedNode {
+    /// Its address.
+    pub address: SocketAddr,
+    /// Its data center.
+    pub datacenter: String,
+    /// Its rack.
+    pub rack: String,
+    /// Is it up?
+    pub is_up: bool,
 }

@@ -4,7 +4,9 @@ use env::Env;
 
 use crate::guardrails;
 use crate::operator::{Answer, CacheName, NewSnapshot, Operator, OperatorError, TableName};
-use crate::output::{cluster, compaction, gossip, histograms, info, io, snapshots, status, tables};
+use crate::output::{
+    cluster, compaction, gossip, hints, histograms, info, io, snapshots, status, tables,
+};
 use crate::verb::{Selection, TableFilter, Verb, bad_use, check_snapshot};
 
 const MICROS_PER_MILLI: i64 = 1000;
@@ -170,6 +172,14 @@ async fn text<O: Operator>(env: &Env, operator: &O, verb: Verb) -> Answer<String
             return Ok(compaction::print(&stats, human_readable, vtable));
         }
         Verb::DataPaths(names) => return data_paths(operator, names).await,
+        Verb::StatusHandoff => return Ok(hints::status(&operator.handoff().await?)),
+        Verb::GetMaxHintWindow => return Ok(hints::window(&operator.handoff().await?)),
+        Verb::SetHandoff(change) => operator.set_handoff(change).await?,
+        Verb::PauseHandoff(is_paused) => operator.pause_handoff(is_paused).await?,
+        Verb::ListPendingHints { print_port } => {
+            return Ok(hints::pending(&operator.pending_hints().await?, print_port));
+        }
+        Verb::TruncateHints(address) => operator.truncate_hints(address.as_deref()).await?,
         Verb::Assassinate { address } => operator.assassinate(&address).await?,
         Verb::FailureDetector { print_port } => {
             return Ok(gossip::detector(&operator.gossip().await?, print_port));

@@ -125,8 +125,6 @@ pub struct Hints {
     pub file_size: u64,
     /// `max_hints_size_per_host`, in bytes; zero for no limit.
     pub size_per_host: u64,
-    /// `transfer_hints_on_decommission`.
-    pub transfers_on_leaving: bool,
     /// `auto_hints_cleanup_enabled`.
     pub cleans_up: bool,
 }

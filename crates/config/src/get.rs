@@ -502,7 +502,6 @@ impl Get<'_> {
             deliveries,
             file_size: self.base("max_hints_file_size"),
             size_per_host: self.base("max_hints_size_per_host"),
-            transfers_on_leaving: self.bool("transfer_hints_on_decommission"),
             cleans_up: self.bool("auto_hints_cleanup_enabled"),
         })
     }

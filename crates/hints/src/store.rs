@@ -373,7 +373,10 @@ impl Hints {
         }
         let path = file.path();
         (self.tell)(&format!("{path:?} cannot be read and is put aside: {why}"));
-        self.env.rename(path, file.beside(ASIDE)).await
+        match self.env.rename(path, file.beside(ASIDE)).await {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+            renamed => renamed,
+        }
     }
 
     /// Throws all hints away, or those of a host. Says how many files went.

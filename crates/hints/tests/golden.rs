@@ -71,6 +71,49 @@ async fn all(hints: &Hints) -> Vec<(i64, i32, Vec<u8>)> {
     found
 }
 
+/// Whatever is done to a file, what is read of it are hints that were written, and the reader comes to its end.
+#[test]
+fn what_is_broken_is_read_as_far_as_it_goes() {
+    let written: Vec<_> = expected().into_values().flatten().collect();
+    for seed in 0..600 {
+        let written = written.clone();
+        in_a_world(move |env| async move {
+            let rng = env::Rng::new(seed);
+            let (name, bytes) = match seed % 2 {
+                0 => (expected().into_keys().next(), PLAIN),
+                _ => (expected().into_keys().nth(1), LZ4),
+            };
+            let mut bytes = bytes.to_vec();
+            for _ in 0..1 + rng.below(6) {
+                let at = rng.below(bytes.len() as u64) as usize;
+                match rng.below(4) {
+                    0 => bytes.truncate(at.max(40)),
+                    1 => bytes[at] = rng.next() as u8,
+                    2 => bytes.insert(at, rng.next() as u8),
+                    _ => bytes[at..].iter_mut().take(9).for_each(|byte| *byte = 0xff),
+                }
+            }
+            put(&env, &name.expect("two files"), &bytes).await;
+            let hints = Hints::start(&env, options(None), Box::new(|_| {})).await;
+            let hints = hints.expect("started");
+            let Some(file) = hints.first(HOST) else { return };
+            let mut reader = hints.read(&file).await.expect("opened");
+            loop {
+                let page = reader.page().await.expect("read");
+                if page.hints.is_empty() {
+                    assert_eq!(page.next, file.len());
+                    break;
+                }
+                for hint in &page.hints {
+                    let hint = hint.hint();
+                    let hint = (hint.created, hint.gc_grace, hint.mutation.to_vec());
+                    assert!(written.contains(&hint));
+                }
+            }
+        });
+    }
+}
+
 fn in_a_world<F: Future<Output = ()> + 'static>(test: impl FnOnce(Env) -> F) {
     let world = World::new(1, WorldOptions::default());
     let env = world.client([10, 0, 0, 1].into());

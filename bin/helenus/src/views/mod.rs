@@ -66,6 +66,9 @@ impl Node {
             "snapshots" => data.snapshots = Some(self.snapshots().await),
             "system_logs" => data.logs = Some(self.on_first(|node| node.journal.lines()).await?),
             "system_properties" => data.system_properties = Some(properties()),
+            "pending_hints" => {
+                data.pending_hints = Some(self.on_first(crate::hint_view::shown).await?);
+            }
             "gossip_info" => data.gossip = Some(self.on_first(gossip).await?),
             "cql_metrics" => data.cql = Some(self.cql_stats().await?),
             "batch_metrics" => data.batches = Some(self.batch_stats().await?),

@@ -4,6 +4,7 @@ pub(crate) mod cluster;
 pub(crate) mod columns;
 pub(crate) mod compaction;
 pub(crate) mod gossip;
+pub(crate) mod hints;
 pub(crate) mod histograms;
 pub(crate) mod info;
 pub(crate) mod io;

@@ -85,7 +85,7 @@ pub(super) fn upgrade(args: &mut Args) -> Result<Verb, VerbError> {
 }
 
 /// A whole number that must be there.
-fn number(args: &mut Args, title: &str) -> Result<i32, VerbError> {
+pub(super) fn number(args: &mut Args, title: &str) -> Result<i32, VerbError> {
     let Some(text) = args.take() else {
         return refused(format!("Required parameters are missing: {title}"));
     };

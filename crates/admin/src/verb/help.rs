@@ -17,7 +17,9 @@ const USES: &[(&str, &str)] = &[
     ("datapaths", "[<keyspace>[.<table>]...]"),
     ("disableautocompaction", "[<keyspace> [<table>...]]"),
     ("disablebinary", "[-f | --force]"),
+    ("disablehintsfordc", "<datacenter>"),
     ("enableautocompaction", "[<keyspace> [<table>...]]"),
+    ("enablehintsfordc", "<datacenter>"),
     ("flush", "[<keyspace> [<table>...]]"),
     ("garbagecollect", "[-g ROW | CELL] [-j <jobs>] [<keyspace> [<table>...]]"),
     ("getcompactionthreshold", "<keyspace> <table>"),
@@ -41,6 +43,8 @@ const USES: &[(&str, &str)] = &[
     ("setcompactionthroughput", "<mebibytes_per_second>"),
     ("setconcurrentcompactors", "<count>"),
     ("setguardrailsconfig", "<guardrail> <value>..."),
+    ("sethintedhandoffthrottlekb", "<value_in_kb_per_sec>"),
+    ("setmaxhintwindow", "<value_in_ms>"),
     ("settimeout", "<timeout_type> <timeout_in_ms>"),
     ("settraceprobability", "<value>"),
     (
@@ -52,6 +56,7 @@ const USES: &[(&str, &str)] = &[
     ("stop", "[<compaction_type> | -id <compaction_id>]"),
     ("tablehistograms", "[<keyspace> <table> | <keyspace.table>]"),
     ("tablestats", "[-i] [-H | --human-readable] [<keyspace>[.<table>]...]"),
+    ("truncatehints", "[<address>]"),
     ("upgradesstables", "[-a | --include-all-sstables] [<keyspace> [<table>...]]"),
     ("verify", "-f [-e] [-c] [-r] [-t] [-q] [<keyspace> [<table>...]]"),
     ("version", "[-v | --verbose]"),
@@ -82,7 +87,7 @@ fn overview() -> String {
          The commands are:\n"
             .to_owned();
     for (name, what) in SERVED {
-        let _ = writeln!(text, "    {name:<25}{what}");
+        let _ = writeln!(text, "    {name:<27}{what}");
     }
     text.push_str("\nNot served yet:\n");
     let mut line = String::new();

@@ -5,13 +5,16 @@ mod args;
 mod caches;
 mod compactions;
 mod help;
+mod hints;
 mod io;
 mod names;
 mod snapshots;
 mod sstables;
 
 use crate::guardrails::{Category, Shown};
-use crate::operator::{CacheName, NewImport, Scrub, Snapshots, StopWhich, TableName, Verify};
+use crate::operator::{
+    CacheName, HandoffChange, NewImport, Scrub, Snapshots, StopWhich, TableName, Verify,
+};
 use crate::timeout::{Timeout, UnknownTimeout};
 use args::Args;
 pub use help::help;
@@ -148,6 +151,21 @@ pub enum Verb {
         vtable: bool,
     },
     /// Name, partitioner, schema versions, keyspaces.
+    /// `statushandoff`.
+    StatusHandoff,
+    /// `getmaxhintwindow`.
+    GetMaxHintWindow,
+    /// `enablehandoff`, `disablehandoff`, those for a data center, `sethintedhandoffthrottlekb`, `setmaxhintwindow`.
+    SetHandoff(HandoffChange),
+    /// `pausehandoff`, or `resumehandoff`.
+    PauseHandoff(bool),
+    /// `listpendinghints`.
+    ListPendingHints {
+        /// With ports.
+        print_port: bool,
+    },
+    /// `truncatehints`: all, or those for the node of an address.
+    TruncateHints(Option<String>),
     /// `assassinate`.
     Assassinate {
         /// The node.
@@ -442,6 +460,18 @@ impl Verb {
                 Some(address) => Self::Assassinate { address },
                 None => return refused("Required parameters are missing: ip_address"),
             },
+            "disablehandoff" => Self::SetHandoff(HandoffChange::Enabled(false)),
+            "disablehintsfordc" => hints::for_center(args, "disablehintsfordc", false)?,
+            "enablehandoff" => Self::SetHandoff(HandoffChange::Enabled(true)),
+            "enablehintsfordc" => hints::for_center(args, "enablehintsfordc", true)?,
+            "getmaxhintwindow" => Self::GetMaxHintWindow,
+            "listpendinghints" => Self::ListPendingHints { print_port },
+            "pausehandoff" => Self::PauseHandoff(true),
+            "resumehandoff" => Self::PauseHandoff(false),
+            "sethintedhandoffthrottlekb" => hints::throttle(args)?,
+            "setmaxhintwindow" => hints::window(args)?,
+            "statushandoff" => Self::StatusHandoff,
+            "truncatehints" => Self::TruncateHints(args.take()),
             "describecluster" => Self::DescribeCluster { print_port },
             "failuredetector" => Self::FailureDetector { print_port },
             "getendpoints" => match (args.take(), args.take(), args.take()) {

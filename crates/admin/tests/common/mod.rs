@@ -4,10 +4,10 @@ use std::cell::{Cell, RefCell};
 use std::time::Duration;
 
 use admin::{
-    Answer, Cache, CacheName, Cluster, CompactionStats, Endpoint, IoStats, Life, Liveness,
-    NetworkCache, NewImport, NewSnapshot, NodeInfo, Operator, OperatorError, PastCompaction,
-    Release, Replication, Ring, RingNode, Scrub, Setting, SnapshotDetails, StopWhich,
-    TableHistograms, TableName, TableStats, Timeout, Verify,
+    Answer, Cache, CacheName, Cluster, CompactionStats, Endpoint, Handoff, HandoffChange, IoStats,
+    Life, Liveness, NetworkCache, NewImport, NewSnapshot, NodeInfo, Operator, OperatorError,
+    PastCompaction, PendingHints, Release, Replication, Ring, RingNode, Scrub, Setting,
+    SnapshotDetails, StopWhich, TableHistograms, TableName, TableStats, Timeout, Verify,
 };
 
 use env::sim::{World, WorldOptions};
@@ -140,6 +140,27 @@ impl Operator for Fake {
     async fn endpoints(&self, table: &TableName, key: &str) -> Answer<Vec<std::net::SocketAddr>> {
         self.note(format!("endpoints {}.{} {key}", table.keyspace, table.table))?;
         Ok(vec![([127, 0, 0, 2], 7000).into()])
+    }
+
+    async fn handoff(&self) -> Answer<Handoff> {
+        let disabled_datacenters = vec!["dc2".to_owned()];
+        Ok(Handoff { is_enabled: true, disabled_datacenters, window_millis: 10_800_000 })
+    }
+
+    async fn set_handoff(&self, change: HandoffChange) -> Answer<()> {
+        self.note(format!("set_handoff {change:?}"))
+    }
+
+    async fn pause_handoff(&self, is_paused: bool) -> Answer<()> {
+        self.note(format!("pause_handoff {is_paused}"))
+    }
+
+    async fn pending_hints(&self) -> Answer<Vec<PendingHints>> {
+        Ok(Vec::new())
+    }
+
+    async fn truncate_hints(&self, address: Option<&str>) -> Answer<()> {
+        self.note(format!("truncate_hints {address:?}"))
     }
 
     async fn assassinate(&self, address: &str) -> Answer<()> {

@@ -36,7 +36,6 @@ struct Sent {
 }
 
 /// What is under way.
-#[derive(Default)]
 struct Flight {
     sent: RefCell<VecDeque<Sent>>,
     next: Cell<u64>,
@@ -48,6 +47,18 @@ struct Flight {
 }
 
 impl Flight {
+    fn new(now: Instant) -> Self {
+        Self {
+            sent: RefCell::default(),
+            next: Cell::default(),
+            under_way: Cell::default(),
+            bytes: Cell::default(),
+            pace: RefCell::new(Pace::new(now)),
+            has_failed: Cell::default(),
+            bell: Notify::new(),
+        }
+    }
+
     fn has_room(&self) -> bool {
         let is_first = self.under_way.get() == 0;
         let has_room = self.pace.borrow().has_room(self.under_way.get());
@@ -106,7 +117,8 @@ pub(super) struct Delivery<'a> {
 
 impl<'a> Delivery<'a> {
     pub fn new(service: &'a Rc<Service>, host: Uuid, to: Uuid, address: Address) -> Self {
-        let (flight, next) = (Rc::default(), Cell::new(service.env.now()));
+        let now = service.env.now();
+        let (flight, next) = (Rc::new(Flight::new(now)), Cell::new(now));
         Self { service, host, to, address, flight, next }
     }
 
@@ -118,9 +130,6 @@ impl<'a> Delivery<'a> {
                 Ok(false) => return Ok(false),
                 // it was thrown away meanwhile
                 Err(_) if !self.is_first(&file) => {}
-                Err(error) if error.kind() == io::ErrorKind::NotFound => {
-                    self.service.store.put_aside(&file, &error.to_string()).await?;
-                }
                 Err(error) => return Err(error),
             }
         }
@@ -150,9 +159,16 @@ impl<'a> Delivery<'a> {
     }
 
     async fn send_file(&self, file: &Rc<HintFile>) -> io::Result<bool> {
-        let mut reader = self.service.store.read(file).await?;
+        let store = &self.service.store;
+        let mut reader = match store.read(file).await {
+            Ok(reader) => reader,
+            Err(error) => return self.put_aside(file, &error).await,
+        };
         loop {
-            let page = reader.page().await?;
+            let page = match reader.page().await {
+                Ok(page) => page,
+                Err(error) => return self.put_aside(file, &error).await,
+            };
             if page.damaged > 0 {
                 let (bytes, path) = (page.damaged, file.path());
                 let text =
@@ -166,7 +182,7 @@ impl<'a> Delivery<'a> {
                     return Ok(!self.is_first(file));
                 }
                 file.set_sent(page.next);
-                if self.service.store.finish(file).await? {
+                if store.finish(file).await? {
                     return Ok(true);
                 }
                 self.service.env.sleep(WRITER).await;
@@ -178,8 +194,16 @@ impl<'a> Delivery<'a> {
                 }
             }
             self.flight.settle(file);
-            self.service.store.save_progress(file).await?;
+            store.save_progress(file).await?;
         }
+    }
+
+    /// A file that cannot be read keeps no other waiting.
+    async fn put_aside(&self, file: &Rc<HintFile>, why: &io::Error) -> io::Result<bool> {
+        if self.is_first(file) {
+            self.service.store.put_aside(file, &why.to_string()).await?;
+        }
+        Ok(true)
     }
 
     /// Sends one as soon as there is room. False if the delivery is to end.
@@ -226,11 +250,10 @@ impl<'a> Delivery<'a> {
                     Err(Failed::Replica(_)) => counts.failed.inc(),
                     Err(Failed::Timeout | Failed::NotSent) => counts.timed_out.inc(),
                 }
+                let (mut pace, now) = (flight.pace.borrow_mut(), coordinator.env.now());
                 match answer.is_ok() {
-                    true => {
-                        flight.pace.borrow_mut().acknowledged(coordinator.env.now().since(began))
-                    }
-                    false => flight.pace.borrow_mut().failed(),
+                    true => pace.acknowledged(now, now.since(began)),
+                    false => pace.failed(),
                 }
             }
             if answer.is_err() {

@@ -112,8 +112,8 @@ impl Future for HintTicket {
 pub struct Pending {
     /// Its id.
     pub host: Uuid,
-    /// Where it is, if it is in the ring: address, datacenter, rack, and whether it is up.
-    pub node: Option<(Address, Arc<str>, Arc<str>, bool)>,
+    /// The node, if it is in the ring.
+    pub node: Option<ring::Node>,
     /// Files.
     pub files: usize,
     /// Bytes.
@@ -282,10 +282,7 @@ impl Coordinator {
         let ring = self.ring();
         let pending = |kept: hints::Kept| {
             let nodes = ring.iter().flat_map(|ring| ring.nodes());
-            let node = nodes.into_iter().find(|node| node.host_id == kept.host).map(|node| {
-                let (dc, rack) = (Arc::clone(&node.data_center), Arc::clone(&node.rack));
-                (node.address, dc, rack, node.is_up)
-            });
+            let node = nodes.into_iter().find(|node| node.host_id == kept.host).cloned();
             let hints::Kept { host, files, bytes, oldest, newest } = kept;
             Pending { host, node, files, bytes, newest, oldest }
         };

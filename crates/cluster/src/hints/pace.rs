@@ -7,6 +7,8 @@
 
 use std::time::Duration;
 
+use env::Instant;
+
 /// Hints under way at most.
 const MOST: f64 = 1024.0;
 /// Hints under way at the beginning.
@@ -17,54 +19,93 @@ const SLACK: Duration = Duration::from_millis(1);
 /// What is left of the window when hints wait, and when a node fails.
 const LESS: f64 = 0.8;
 const HALF: f64 = 0.5;
-/// Acknowledgements after which the shortest one counts as a bit longer, so that a path that became slower is not taken for
-/// a node that is busy.
-const FORGET: u32 = 256;
+/// How often the shortest is found out anew, with few hints under way: the node may have come to do other things, or the path
+/// be another, and that is not to be taken for hints that wait.
+const PROBE: Duration = Duration::from_secs(5);
+/// What is left of the window meanwhile, and acknowledgements that it takes.
+const QUARTER: f64 = 0.25;
+const PROBED: u32 = 8;
+
+/// The shortest acknowledgement, being found out.
+#[derive(Debug)]
+struct Probe {
+    /// The window before.
+    window: f64,
+    /// Acknowledgements of hints that were sent before.
+    before: u32,
+    /// Acknowledgements that it still takes.
+    left: u32,
+    shortest: Duration,
+}
 
 /// The pace of one delivery.
 #[derive(Debug)]
 pub(super) struct Pace {
     window: f64,
-    shortest: Option<Duration>,
-    acknowledged: u32,
+    shortest: Duration,
     /// Did acknowledgements become slower yet? Until then the window doubles with each round.
     has_slowed: bool,
     /// Acknowledgements until it may become smaller again.
     settling: f64,
-}
-
-impl Default for Pace {
-    fn default() -> Self {
-        Self { window: FIRST, shortest: None, acknowledged: 0, has_slowed: false, settling: 0.0 }
-    }
+    probe: Option<Probe>,
+    probed: Instant,
 }
 
 impl Pace {
+    pub fn new(now: Instant) -> Self {
+        Self {
+            window: FIRST,
+            shortest: Duration::MAX,
+            has_slowed: false,
+            settling: 0.0,
+            probe: None,
+            probed: now,
+        }
+    }
+
     /// May another be sent with so many under way?
     pub fn has_room(&self, under_way: usize) -> bool {
         under_way < self.window as usize
     }
 
     /// One was acknowledged after so long.
-    pub fn acknowledged(&mut self, after: Duration) {
-        let shortest = self.shortest.map_or(after, |shortest| shortest.min(after));
-        self.shortest = Some(shortest);
-        self.acknowledged += 1;
-        if self.acknowledged.is_multiple_of(FORGET) {
-            self.shortest = Some(shortest + shortest / 16);
+    pub fn acknowledged(&mut self, now: Instant, after: Duration) {
+        if let Some(probe) = &mut self.probe {
+            if probe.before > 0 {
+                probe.before -= 1;
+                return;
+            }
+            probe.shortest = probe.shortest.min(after);
+            probe.left -= 1;
+            if probe.left == 0 {
+                self.shortest = probe.shortest;
+                self.window = probe.window;
+                (self.probe, self.probed) = (None, now);
+            }
+            return;
         }
+        self.shortest = self.shortest.min(after);
         self.settling -= 1.0;
-        if after <= shortest * SLOWER + SLACK {
+        if after <= self.shortest.saturating_mul(SLOWER).saturating_add(SLACK) {
             let more = if self.has_slowed { 1.0 / self.window } else { 1.0 };
             self.window = (self.window + more).min(MOST);
         } else if self.settling <= 0.0 {
             self.has_slowed = true;
             self.shrink(LESS);
         }
+        if now.since(self.probed) >= PROBE {
+            let (window, before) = (self.window, self.window as u32);
+            let shortest = Duration::MAX;
+            self.probe = Some(Probe { window, before, left: PROBED, shortest });
+            self.window = (window * QUARTER).max(1.0);
+        }
     }
 
     /// One was not.
     pub fn failed(&mut self) {
+        if let Some(probe) = self.probe.take() {
+            self.window = probe.window;
+        }
         self.has_slowed = true;
         self.shrink(HALF);
     }
@@ -82,42 +123,66 @@ mod tests {
 
     use super::*;
 
-    /// A node that takes `service` for each hint, one after the other, at the end of a way of `way`; hints under way at the
-    /// end, how long they took then, and how many were delivered in `time`.
-    fn run(service: Duration, way: Duration, time: Duration) -> (usize, Duration, u32) {
-        let (mut pace, mut now, mut free) = (Pace::default(), Duration::ZERO, Duration::ZERO);
-        let mut under_way: VecDeque<(Duration, Duration)> = VecDeque::new();
-        let (mut took, mut delivered) = (Duration::ZERO, 0);
-        while now < time {
-            while pace.has_room(under_way.len()) {
-                free = free.max(now + way / 2) + service;
-                under_way.push_back((now, free + way / 2));
+    const MILLI: Duration = Duration::from_millis(1);
+
+    /// A node that takes `service` for each hint, one after the other, at the end of a way that changes with time.
+    struct Node {
+        service: Duration,
+        way: fn(Duration) -> Duration,
+    }
+
+    impl Node {
+        /// Hints delivered from one time to another, and the longest that one took.
+        fn run(&self, from: Duration, to: Duration) -> (u32, Duration) {
+            let at = |time: Duration| Instant::ZERO + time;
+            let mut pace = Pace::new(Instant::ZERO);
+            let (mut now, mut free) = (Duration::ZERO, Duration::ZERO);
+            let mut under_way: VecDeque<(Duration, Duration)> = VecDeque::new();
+            let (mut delivered, mut longest) = (0, Duration::ZERO);
+            while now < to {
+                while pace.has_room(under_way.len()) {
+                    let half = (self.way)(now) / 2;
+                    free = free.max(now + half) + self.service;
+                    under_way.push_back((now, free + half));
+                }
+                let Some((sent, acknowledged)) = under_way.pop_front() else { break };
+                now = acknowledged.max(now);
+                pace.acknowledged(at(now), now - sent);
+                if now >= from {
+                    delivered += 1;
+                    longest = longest.max(now - sent);
+                }
             }
-            let Some((sent, acknowledged)) = under_way.pop_front() else { break };
-            now = acknowledged;
-            took = acknowledged - sent;
-            pace.acknowledged(took);
-            delivered += 1;
+            (delivered, longest)
         }
-        (under_way.len(), took, delivered)
     }
 
     #[test]
     fn a_node_is_kept_busy_and_no_queue_grows_there() {
-        let millis = Duration::from_millis;
-        for (service, way) in [(Duration::from_micros(50), millis(1)), (millis(1), millis(5))] {
-            let time = Duration::from_secs(20);
-            let (_, took, delivered) = run(service, way, time);
-            let most = (time.as_secs_f64() / service.as_secs_f64()) as u32;
+        let ways: [(Duration, fn(Duration) -> Duration); 2] =
+            [(MILLI / 20, |_| MILLI), (MILLI, |_| MILLI * 5)];
+        for (service, way) in ways {
+            let (from, to) = (Duration::from_secs(5), Duration::from_secs(60));
+            let (delivered, longest) = Node { service, way }.run(from, to);
+            let most = ((to - from).as_secs_f64() / service.as_secs_f64()) as u32;
             assert!(delivered > most * 8 / 10, "{delivered} of {most}");
-            assert!(took < (way + service) * 3 + SLACK * 2, "{took:?}");
+            assert!(longest < (way(to) + service) * 3 + SLACK * 2, "{longest:?}");
         }
     }
 
     #[test]
+    fn a_way_that_becomes_longer_is_found_out() {
+        let change = Duration::from_secs(20);
+        let way = |now| if now < Duration::from_secs(20) { MILLI } else { MILLI * 20 };
+        let node = Node { service: MILLI / 10, way };
+        let (delivered, _) = node.run(change * 2, change * 3);
+        assert!(delivered > 100_000, "{delivered} of 200000");
+    }
+
+    #[test]
     fn a_node_that_fails_is_sent_little() {
-        let mut pace = Pace::default();
-        (0..100).for_each(|_| pace.acknowledged(Duration::from_millis(1)));
+        let mut pace = Pace::new(Instant::ZERO);
+        (0..100).for_each(|_| pace.acknowledged(Instant::ZERO, MILLI));
         assert!(pace.has_room(100));
         (0..10).for_each(|_| pace.failed());
         assert!(pace.has_room(0) && !pace.has_room(1));

@@ -5,7 +5,6 @@ use std::io;
 use std::rc::Rc;
 
 use hints::record;
-use internode::FailureReason;
 use types::Uuid;
 
 use super::service::Service;
@@ -24,10 +23,8 @@ impl Service {
                     if !record::is_expired(read.created, read.gc_grace, now) {
                         let (created, gc_grace) = (read.created, read.gc_grace);
                         let given = coordinator.give_to_replicas(created, gc_grace, read.mutation);
-                        match given.await {
-                            // there is no such table any more, or nobody serves it
-                            Ok(()) | Err(FailureReason::IncompatibleSchema) => {}
-                            Err(_) => return Ok(false),
+                        if given.await.is_err() {
+                            return Ok(false);
                         }
                     }
                     file.set_sent(hint.end);

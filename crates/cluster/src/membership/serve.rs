@@ -38,7 +38,12 @@ impl Serve for PeerServer {
             _ => {
                 let messenger = Rc::clone(messenger);
                 let env = coordinator.env.clone();
-                env.spawn(Class::Statement, async move {
+                // nobody waits for a hint: statements go first
+                let class = match request.header.verb {
+                    Verb::HintReq => Class::Streaming,
+                    _ => Class::Statement,
+                };
+                env.spawn(class, async move {
                     if matches!(request.header.verb, Verb::MutationReq) {
                         messenger.forward(&request);
                     }

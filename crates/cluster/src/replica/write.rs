@@ -117,6 +117,10 @@ impl Coordinator {
         let (created, gc_grace) = (hint.created, hint.gc_grace);
         // of a node that leaves and hands on what it kept for a third one
         if hint.host.to_bytes() != self.identity.host_id {
+            match mutation(hint.mutation, &self.schema()) {
+                Ok(_) | Err(FailureReason::IncompatibleSchema) => {}
+                Err(reason) => return Err(reason),
+            }
             let kept = self.keep_hint(hint.host, created, gc_grace, hint.mutation.into());
             return kept.await.map(|()| Vec::new()).map_err(|_| FailureReason::Unknown);
         }
@@ -156,7 +160,8 @@ impl Coordinator {
         }
     }
 
-    /// Gives a hint to all replicas of its key: this node applies it if it is one, and keeps it for the others.
+    /// Gives a hint to all replicas of its key: this node applies it if it is one, and keeps it for the others. One that
+    /// cannot be read, or has no table any more, comes to nothing. An error is none of the hint's.
     pub(crate) async fn give_to_replicas(
         self: &Rc<Self>,
         created: i64,
@@ -164,8 +169,8 @@ impl Coordinator {
         payload: &[u8],
     ) -> Result<(), FailureReason> {
         let schema = self.schema();
-        let mutation = mutation(payload, &schema)?;
-        let checked = self.check_updates(&schema, mutation.updates())?;
+        let Ok(mutation) = mutation(payload, &schema) else { return Ok(()) };
+        let Ok(checked) = self.check_updates(&schema, mutation.updates()) else { return Ok(()) };
         let keyspace = schema.keyspace(&checked.keyspace).ok_or(FailureReason::Unknown)?;
         let ring = self.ring().ok_or(FailureReason::Unknown)?;
         let placement = ring.placement(&keyspace.replication.strategy);

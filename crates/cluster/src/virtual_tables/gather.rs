@@ -37,8 +37,7 @@ impl Coordinator {
         };
         let data = NodeData {
             settings: (table.name == "settings").then(|| self.settings()),
-            // this node has no peers yet: no hints, no connections between nodes
-            pending_hints: Some(Vec::new()),
+            // connections between nodes are not shown yet
             inbound: Some(Vec::new()),
             outbound: Some(Vec::new()),
             ..gathered
@@ -52,11 +51,12 @@ impl Coordinator {
     /// The configuration with what the operator set since the start.
     pub fn settings(&self) -> Vec<(String, Option<String>)> {
         let (was, now) = (self.config.timeouts, self.timeouts());
-        let changed: Vec<String> = timeouts(&was, &now)
+        let timeouts = timeouts(&was, &now)
             .into_iter()
             .filter(|(_, was, now)| was != now)
-            .map(|(key, _, now)| format!("{key}={}ms", now.as_millis()))
-            .collect();
+            .map(|(key, _, now)| format!("{key}={}ms", now.as_millis()));
+        let changed: Vec<String> =
+            timeouts.chain(hints(&self.config.hints, &self.hint_settings())).collect();
         let current = self.current_config();
         let mut config = Config::clone(&current);
         match config.set_all(changed.iter().map(String::as_str)) {
@@ -80,4 +80,21 @@ fn timeouts(was: &Timeouts, now: &Timeouts) -> [Changed; 7] {
         ("truncate_request_timeout", was.truncate, now.truncate),
         ("request_timeout", was.other, now.other),
     ]
+}
+
+/// What the operator set of hints, by its keys.
+fn hints(was: &config::Hints, now: &config::Hints) -> Vec<String> {
+    let (enabled, window) = (now.is_enabled, now.window.as_millis());
+    let centers = now.disabled_datacenters.join(", ");
+    let throttle = now.throttle.unwrap_or_default() >> 10;
+    let all = [
+        (was.is_enabled != enabled, format!("hinted_handoff_enabled={enabled}")),
+        (was.window != now.window, format!("max_hint_window={window}ms")),
+        (was.throttle != now.throttle, format!("hinted_handoff_throttle={throttle}KiB")),
+        (
+            was.disabled_datacenters != now.disabled_datacenters,
+            format!("hinted_handoff_disabled_datacenters=[{centers}]"),
+        ),
+    ];
+    all.into_iter().filter(|(is_other, _)| *is_other).map(|(_, text)| text).collect()
 }
