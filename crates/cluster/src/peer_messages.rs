@@ -92,6 +92,12 @@ impl Coordinator {
         self.peers.ring.borrow().clone()
     }
 
+    /// The ring, if there are other nodes in it. Where there are none its count of owners, which shards share, is left alone.
+    pub(crate) fn ring_of_several(&self) -> Option<Arc<Ring>> {
+        let ring = self.peers.ring.borrow();
+        ring.as_ref().filter(|ring| ring.nodes().len() > 1).cloned()
+    }
+
     /// Has this shard know the ring.
     pub(crate) fn know_ring_here(&self, ring: &Arc<Ring>) {
         self.peers.ring.replace(Some(Arc::clone(ring)));

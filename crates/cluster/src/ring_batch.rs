@@ -198,7 +198,7 @@ pub(crate) async fn replay_kept_batches(keeper: Weak<Coordinator>) {
         let Some(env) = keeper.upgrade().map(|keeper| keeper.env.clone()) else { return };
         env.sleep(REPLAY_INTERVAL).await;
         let Some(keeper) = keeper.upgrade() else { return };
-        if keeper.ring().is_none_or(|ring| ring.nodes().len() < 2) {
+        if keeper.ring_of_several().is_none() {
             continue;
         }
         if let Err(error) = keeper.replay_late_batches().await {

@@ -31,7 +31,7 @@ impl Coordinator {
     /// # Errors
     /// If nobody here knows how its strategy places replicas.
     pub(crate) fn scope(&self, keyspace: &Keyspace) -> Result<Option<Scope>, ErrorResponse> {
-        let Some(ring) = self.ring().filter(|ring| ring.nodes().len() > 1) else { return Ok(None) };
+        let Some(ring) = self.ring_of_several() else { return Ok(None) };
         let strategy = &keyspace.replication.strategy;
         if *strategy == schema::Strategy::Local {
             return Ok(None);
