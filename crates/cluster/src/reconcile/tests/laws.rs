@@ -117,6 +117,10 @@ fn told(update: &PartitionUpdate) -> String {
     format!("{:?} {:?} {statics:?} {rows:?} {ranges:?}", update.key, update.deletion)
 }
 
+fn settled(setting: &Setting, partitions: &[Partition]) -> Vec<Partition> {
+    partitions.iter().map(|one| super::replica::settled(&setting.table, one)).collect()
+}
+
 /// Partitions up to where something is known.
 fn up_to_end(setting: &Setting, all: Vec<Partition>, end: Option<&End>) -> Vec<Partition> {
     let cut = |partition: Partition| match end.filter(|end| end.key <= partition.key) {
@@ -157,7 +161,8 @@ fn check_merge(setting: &Setting) -> Result<(), TestCaseError> {
     let is_cut = given.iter().any(|given| given.end.is_some() || !given.cut.is_empty());
     prop_assert!(end.is_none() || is_cut || is_full);
     let whole: Vec<Partition> = limited.iter().map(|(partition, _)| partition.clone()).collect();
-    prop_assert_eq!(&partitions, &up_to_end(setting, whole, end.as_ref()));
+    let expected = settled(setting, &up_to_end(setting, whole, end.as_ref()));
+    prop_assert_eq!(settled(setting, &partitions), expected);
 
     // each replica with what it is told is level, and is told nothing of what lies beyond
     for (replica, repairs) in setting.replicas.iter().zip(&repairs) {
@@ -270,7 +275,7 @@ fn check_walk(mut setting: Setting, groups: Option<(i32, i32)>) -> Result<(), Te
     let (mut expected, mut seen) = (Seen::default(), Seen::default());
     let whole: Vec<Partition> = whole.into_iter().map(|(partition, _)| partition).collect();
     let whole: Vec<Partition> = whole.into_iter().filter(|one| !one.is_empty()).collect();
-    see(&whole, &mut expected)?;
+    see(&settled(&setting, &whole), &mut expected)?;
     setting.command = first.clone();
     let mut repairs = vec![Vec::new(); setting.replicas.len()];
     let mut last: Option<End> = None;
@@ -278,7 +283,7 @@ fn check_walk(mut setting: Setting, groups: Option<(i32, i32)>) -> Result<(), Te
     loop {
         let given = setting.given();
         let page = reconcile(&setting.table, &setting.command, &given);
-        see(&page.partitions, &mut seen)?;
+        see(&settled(&setting, &page.partitions), &mut seen)?;
         for (all, repairs) in repairs.iter_mut().zip(page.repairs) {
             all.extend(repairs);
         }

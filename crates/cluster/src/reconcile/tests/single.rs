@@ -5,7 +5,7 @@ use std::sync::Arc;
 use internode::payload::read::{Grouping, KeyRange, Limits, Position, RowChoice, RowsOf, Target};
 use rows::{
     Bound, BoundKind, CellRef, Clustering, Deletion, Liveness, PartitionUpdate, RangeTombstone,
-    RowBuilder, UpdateBuilder,
+    RowBuilder, Unfiltered, UpdateBuilder, compare,
 };
 use schema::Table;
 use storage::PartitionKey;
@@ -76,6 +76,35 @@ fn a_short_read_ends_where_the_first_replica_stopped() {
     // a limit of the partition: the same, as long as not enough of it lives
     let (_, out) = ask(&table, of(1, Limits::of_rows(NO_LIMIT, 2)), &replicas);
     assert_eq!(out.end, Some(End { key, row: row(1) }));
+}
+
+/// What begins just behind the last row that is known is not given, be it known of some; what ends there is closed once.
+#[test]
+fn edges_just_behind_the_end_are_left_out() {
+    let table = table(false);
+    let at = |kind, c| Bound::new(kind, clustering_of(&[c, 0]));
+    let ranges = [
+        (at(BoundKind::ExclStart, 1), at(BoundKind::InclEnd, 7)),
+        (at(BoundKind::InclStart, 0), at(BoundKind::InclEnd, 1)),
+    ];
+    for (range, markers) in ranges.into_iter().zip([2, 3]) {
+        let stops = vec![finish(rows(&table, 1, &[(0, 5), (1, 5), (2, 5)]))];
+        let mut update = rows(&table, 1, &[]);
+        let (start, end) = range;
+        update.delete_range(RangeTombstone { start, end, deletion: Deletion::new(3, 1000) });
+        let mut dead = rows(&table, 1, &[]);
+        let row = clustering_of(&[0, 0]);
+        let deletion = Deletion::new(9, 1000);
+        dead.delete_range(RangeTombstone::of_prefix(row.as_ref(), deletion));
+        let replicas = [stops, vec![finish(update)], vec![finish(dead)]];
+        let (_, out) = ask(&table, of(1, Limits::of_rows(2, NO_LIMIT)), &replicas);
+        let partition = &out.partitions[0];
+        let found = partition.unfiltereds().filter(|one| matches!(one, Unfiltered::Marker(_)));
+        // with the two of the range that deletes a row
+        assert_eq!(found.count(), markers, "{:?}", partition.unfiltereds().collect::<Vec<_>>());
+        let places: Vec<_> = partition.unfiltereds().map(|one| one.position()).collect();
+        assert!(places.is_sorted_by(|a, b| compare(&table.layout, *a, *b).is_lt()));
+    }
 }
 
 /// As many rows as are wanted of a partition: what follows in it does not matter.
