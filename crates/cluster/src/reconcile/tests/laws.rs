@@ -1,114 +1,20 @@
 //! What must hold of the merge of any answers.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
 
 use internode::payload::read::{
-    ColumnFilter, Columns, Grouping, Limits, Paging, Position, ReadCommand, RowChoice, RowsOf,
-    Subselection, Target,
+    ColumnFilter, Columns, Grouping, Paging, Position, ReadCommand, RowChoice, Subselection, Target,
 };
 use proptest::prelude::*;
 use rows::codec::ColumnSet;
-use rows::{Bound, CellRef, Clustering, Layout, PartitionUpdate, RowRef, Unfiltered, compare};
+use rows::{CellRef, Clustering, PartitionUpdate, RowRef, Unfiltered};
 use schema::Table;
 use storage::PartitionKey;
 
-use super::facts::{KEYS, Known, bound, clustering, key_of, known, table, updates};
-use super::replica::{
-    Limited, all_of, answer, command, encoded, everything, is_reversed, limited, merged, up_to,
-};
+use super::replica::{Limited, answer, encoded, limited, merged, up_to};
+use super::setting::{Case, NO_LIMIT, Setting, case};
 use crate::reconcile::{End, Given, Partition, Reconciled, decode, ends, reconcile};
 use crate::replica::slices::{after, slices};
-
-const NO_LIMIT: i32 = i32::MAX;
-
-/// Replicas and a read.
-#[derive(Clone, Debug)]
-struct Case {
-    is_counter: bool,
-    replicas: usize,
-    known: Vec<Known>,
-    /// One partition, or all.
-    key: Option<u8>,
-    reversed: bool,
-    choice: RowChoice,
-    limits: (i32, i32),
-    /// Most groups, and of how many columns they are.
-    groups: Option<(i32, i32)>,
-}
-
-fn limit() -> impl Strategy<Value = i32> {
-    prop_oneof![1 => Just(NO_LIMIT), 2 => 1..6]
-}
-
-fn choice() -> impl Strategy<Value = RowChoice> {
-    let all = || RowChoice::Slices(vec![(Bound::bottom(), Bound::top())]);
-    prop_oneof![
-        2 => Just(all()),
-        1 => (bound(true), bound(false)).prop_map(move |(start, end)| {
-            match compare(&table(false).layout, &start, &end).is_lt() {
-                true => RowChoice::Slices(vec![(start, end)]),
-                false => all(),
-            }
-        }),
-        1 => prop::collection::vec(clustering(), 1..5).prop_map(RowChoice::Names),
-    ]
-}
-
-fn case() -> impl Strategy<Value = Case> {
-    let key = prop_oneof![3 => Just(None), 1 => (0..KEYS).prop_map(Some)];
-    let groups = prop_oneof![2 => Just(None), 1 => (1..4, 0..3).prop_map(Some)];
-    let is_counter = prop::bool::weighted(0.2);
-    let what = (key, any::<bool>(), choice(), (limit(), limit()), groups);
-    (is_counter, 1usize..5, known(), what).prop_map(|(is_counter, replicas, known, what)| {
-        let (key, reversed, choice, limits, groups) = what;
-        Case { is_counter, replicas, known, key, reversed, choice, limits, groups }
-    })
-}
-
-/// A case with what its replicas have.
-struct Setting {
-    table: Arc<Table>,
-    command: ReadCommand,
-    replicas: Vec<Vec<PartitionUpdate>>,
-}
-
-impl Case {
-    fn set(&self) -> Setting {
-        let table = table(self.is_counter);
-        let rows = RowsOf { reversed: self.reversed, choice: self.choice.clone() };
-        let target = match self.key {
-            Some(key) => Target::Partition { key: key_of(key).into(), rows },
-            None => Target::Range { keys: everything(), rows, after: None },
-        };
-        let command = command(&table, target, Limits::of_rows(self.limits.0, self.limits.1));
-        let replicas = (0..self.replicas).map(|replica| updates(&table, &self.known, replica));
-        Setting { replicas: replicas.collect(), table, command }
-    }
-}
-
-impl Setting {
-    fn given(&self) -> Vec<Given> {
-        let given = |replica: &Vec<PartitionUpdate>| {
-            let answer = answer(&self.table, &self.command, replica);
-            decode(&self.table, &self.command, &answer).expect("what a replica gives")
-        };
-        self.replicas.iter().map(given).collect()
-    }
-
-    fn all(&self) -> Vec<Partition> {
-        let replicas: Vec<_> = self.replicas.iter().map(|replica| &replica[..]).collect();
-        all_of(&self.table, &self.command, &replicas)
-    }
-
-    fn reversed(&self) -> bool {
-        is_reversed(&self.command)
-    }
-
-    fn layout(&self) -> &Layout {
-        &self.table.layout
-    }
-}
 
 /// What of an update is told; two that are equal in it are equal.
 fn told(update: &PartitionUpdate) -> String {

@@ -157,10 +157,27 @@ fn a_replica_that_stops_before_any_row_has_told_of_none() {
     let limits = Limits { groups: Some((1, grouping)), ..Limits::of_rows(NO_LIMIT, NO_LIMIT) };
     let from = Bound::new(BoundKind::ExclStart, clustering_of(&[0, 0]));
     let choice = RowChoice::Slices(vec![(from, Bound::top())]);
-    let rows = RowsOf { reversed: false, choice };
-    let target = Target::Partition { key: key_of(1).into(), rows };
+    let rest = RowsOf { reversed: false, choice };
+    let target = Target::Partition { key: key_of(1).into(), rows: rest };
     let (_, out) = ask(&table, (target, limits), &replicas);
     assert_eq!(out.end, Some(End { key: PartitionKey::new(key_of(1)), row: row(0) }));
+
+    // or with the next partition, of which nothing is known then, nor of those behind it
+    let mut keys: Vec<_> = (1..3).map(|key| (PartitionKey::new(key_of(key)), key)).collect();
+    keys.sort();
+    let [(first, one), (_, two)] = &keys[..] else { panic!("two keys") };
+    let last = Some((first.bytes.clone(), row(0)));
+    let grouping = Grouping { clustering_columns: Some(1), last };
+    let limits = Limits { groups: Some((1, grouping)), ..Limits::of_rows(NO_LIMIT, NO_LIMIT) };
+    let from = Position::Key(first.bytes.clone());
+    let keys = KeyRange { from, from_inclusive: true, ..everything() };
+    let after = Some((clustering_of(&[0, 0]), false));
+    let target = Target::Range { keys, rows: RowsOf::all(), after };
+    let replica = [*one, *two].map(|key| finish(rows(&table, key, &[(0, 5)])));
+    let (given, out) = ask(&table, (target, limits), &[replica.to_vec()]);
+    let end = Some(End { key: first.clone(), row: None });
+    assert_eq!((&given[0].end, &out.end), (&end, &end));
+    assert!(out.partitions.is_empty());
 }
 
 /// A replica has counted enough, of which a row is dead; what there is of the partition is enough nevertheless. Nothing is
