@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
-use internode::payload::read::{Grouping, KeyRange, Limits, Position, RowChoice, RowsOf, Target};
+use internode::payload::read::{
+    Expression, Grouping, KeyRange, Limits, Operator, Position, RowChoice, RowsOf, Target,
+};
 use rows::{
     Bound, BoundKind, CellRef, Clustering, Deletion, Liveness, PartitionUpdate, RangeTombstone,
     RowBuilder, Unfiltered, UpdateBuilder, compare,
@@ -122,6 +124,33 @@ fn a_partition_that_is_full_is_done() {
     let rows: Vec<_> = out.partitions.iter().map(|partition| partition.ends.len()).collect();
     assert_eq!(rows, [2, 2]);
     assert_eq!((out.repairs[0].len(), out.repairs[1].len()), (2, 0));
+}
+
+/// A row that a replica gave, and that another has other values of, does not count if it does not pass any more.
+#[test]
+fn rows_that_do_not_pass_do_not_count() {
+    let table = table(false);
+    let replica = |values: &[(u8, u8, i64)]| {
+        let mut update = rows(&table, 1, &[]);
+        let (mut row, mut scratch) = (RowBuilder::new(), RowBuilder::new());
+        for (c, value, timestamp) in values {
+            row.start_row(clustering_of(&[*c, 0]).as_ref());
+            row.cell(CellRef::live(1, None, *timestamp, &[0, 0, 0, *value]));
+            update.add(row.finish_row(&table.layout), &mut scratch);
+        }
+        vec![finish(update)]
+    };
+    let replicas = [replica(&[(0, 9, 5), (1, 9, 5), (2, 9, 5)]), replica(&[(0, 8, 6)])];
+    let (target, limits) = of(1, Limits::of_rows(NO_LIMIT, 2));
+    let mut command = command(&table, target, limits);
+    let (column, value) = ("v".into(), [0, 0, 0, 9].into());
+    command.filter = vec![Expression::Simple { column, operator: Operator::Eq, value }];
+    let given = replicas.map(|replica| {
+        decode(&table, &command, &answer(&table, &command, &replica)).expect("an answer")
+    });
+    let out = reconcile(&table, &command, &given);
+    assert_eq!(out.end, Some(End { key: PartitionKey::new(key_of(1)), row: row(1) }));
+    assert_eq!(out.partitions[0].ends.len(), 2);
 }
 
 /// All of one partition is known of a replica that stopped at its static row, and nothing of the next.
