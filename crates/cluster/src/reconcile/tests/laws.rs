@@ -1,120 +1,30 @@
 //! What must hold of the merge of any answers.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
 
 use internode::payload::read::{
-    ColumnFilter, Columns, Grouping, Limits, Paging, Position, ReadCommand, RowChoice, RowsOf,
-    Subselection, Target,
+    ColumnFilter, Columns, Grouping, Paging, Position, ReadCommand, RowChoice, Subselection, Target,
 };
 use proptest::prelude::*;
 use rows::codec::ColumnSet;
-use rows::{Bound, CellRef, Clustering, Layout, PartitionUpdate, RowRef, Unfiltered, compare};
+use rows::{CellRef, Clustering, PartitionUpdate, RowRef, Unfiltered};
 use schema::Table;
 use storage::PartitionKey;
 
-use super::facts::{KEYS, Known, bound, clustering, key_of, known, table, updates};
-use super::replica::{
-    Limited, all_of, answer, command, encoded, everything, is_reversed, limited, merged, up_to,
-};
+use super::replica::{Limited, answer, encoded, limited, merged, up_to};
+use super::setting::{Case, NO_LIMIT, Setting, case};
 use crate::reconcile::{End, Given, Partition, Reconciled, decode, ends, reconcile};
 use crate::replica::slices::{after, slices};
-
-const NO_LIMIT: i32 = i32::MAX;
-
-/// Replicas and a read.
-#[derive(Clone, Debug)]
-struct Case {
-    is_counter: bool,
-    replicas: usize,
-    known: Vec<Known>,
-    /// One partition, or all.
-    key: Option<u8>,
-    reversed: bool,
-    choice: RowChoice,
-    limits: (i32, i32),
-    /// Most groups, and of how many columns they are.
-    groups: Option<(i32, i32)>,
-}
-
-fn limit() -> impl Strategy<Value = i32> {
-    prop_oneof![1 => Just(NO_LIMIT), 2 => 1..6]
-}
-
-fn choice() -> impl Strategy<Value = RowChoice> {
-    let all = || RowChoice::Slices(vec![(Bound::bottom(), Bound::top())]);
-    prop_oneof![
-        2 => Just(all()),
-        1 => (bound(true), bound(false)).prop_map(move |(start, end)| {
-            match compare(&table(false).layout, &start, &end).is_lt() {
-                true => RowChoice::Slices(vec![(start, end)]),
-                false => all(),
-            }
-        }),
-        1 => prop::collection::vec(clustering(), 1..5).prop_map(RowChoice::Names),
-    ]
-}
-
-fn case() -> impl Strategy<Value = Case> {
-    let key = prop_oneof![3 => Just(None), 1 => (0..KEYS).prop_map(Some)];
-    let groups = prop_oneof![2 => Just(None), 1 => (1..4, 0..3).prop_map(Some)];
-    let is_counter = prop::bool::weighted(0.2);
-    let what = (key, any::<bool>(), choice(), (limit(), limit()), groups);
-    (is_counter, 1usize..5, known(), what).prop_map(|(is_counter, replicas, known, what)| {
-        let (key, reversed, choice, limits, groups) = what;
-        Case { is_counter, replicas, known, key, reversed, choice, limits, groups }
-    })
-}
-
-/// A case with what its replicas have.
-struct Setting {
-    table: Arc<Table>,
-    command: ReadCommand,
-    replicas: Vec<Vec<PartitionUpdate>>,
-}
-
-impl Case {
-    fn set(&self) -> Setting {
-        let table = table(self.is_counter);
-        let rows = RowsOf { reversed: self.reversed, choice: self.choice.clone() };
-        let target = match self.key {
-            Some(key) => Target::Partition { key: key_of(key).into(), rows },
-            None => Target::Range { keys: everything(), rows, after: None },
-        };
-        let command = command(&table, target, Limits::of_rows(self.limits.0, self.limits.1));
-        let replicas = (0..self.replicas).map(|replica| updates(&table, &self.known, replica));
-        Setting { replicas: replicas.collect(), table, command }
-    }
-}
-
-impl Setting {
-    fn given(&self) -> Vec<Given> {
-        let given = |replica: &Vec<PartitionUpdate>| {
-            let answer = answer(&self.table, &self.command, replica);
-            decode(&self.table, &self.command, &answer).expect("what a replica gives")
-        };
-        self.replicas.iter().map(given).collect()
-    }
-
-    fn all(&self) -> Vec<Partition> {
-        let replicas: Vec<_> = self.replicas.iter().map(|replica| &replica[..]).collect();
-        all_of(&self.table, &self.command, &replicas)
-    }
-
-    fn reversed(&self) -> bool {
-        is_reversed(&self.command)
-    }
-
-    fn layout(&self) -> &Layout {
-        &self.table.layout
-    }
-}
 
 /// What of an update is told; two that are equal in it are equal.
 fn told(update: &PartitionUpdate) -> String {
     let rows: Vec<RowRef<'_>> = update.rows.iter().collect();
     let (statics, ranges) = (update.static_row(), &update.ranges);
     format!("{:?} {:?} {statics:?} {rows:?} {ranges:?}", update.key, update.deletion)
+}
+
+fn settled(setting: &Setting, partitions: &[Partition]) -> Vec<Partition> {
+    partitions.iter().map(|one| super::replica::settled(&setting.table, one)).collect()
 }
 
 /// Partitions up to where something is known.
@@ -157,7 +67,8 @@ fn check_merge(setting: &Setting) -> Result<(), TestCaseError> {
     let is_cut = given.iter().any(|given| given.end.is_some() || !given.cut.is_empty());
     prop_assert!(end.is_none() || is_cut || is_full);
     let whole: Vec<Partition> = limited.iter().map(|(partition, _)| partition.clone()).collect();
-    prop_assert_eq!(&partitions, &up_to_end(setting, whole, end.as_ref()));
+    let expected = settled(setting, &up_to_end(setting, whole, end.as_ref()));
+    prop_assert_eq!(settled(setting, &partitions), expected);
 
     // each replica with what it is told is level, and is told nothing of what lies beyond
     for (replica, repairs) in setting.replicas.iter().zip(&repairs) {
@@ -270,7 +181,7 @@ fn check_walk(mut setting: Setting, groups: Option<(i32, i32)>) -> Result<(), Te
     let (mut expected, mut seen) = (Seen::default(), Seen::default());
     let whole: Vec<Partition> = whole.into_iter().map(|(partition, _)| partition).collect();
     let whole: Vec<Partition> = whole.into_iter().filter(|one| !one.is_empty()).collect();
-    see(&whole, &mut expected)?;
+    see(&settled(&setting, &whole), &mut expected)?;
     setting.command = first.clone();
     let mut repairs = vec![Vec::new(); setting.replicas.len()];
     let mut last: Option<End> = None;
@@ -278,7 +189,7 @@ fn check_walk(mut setting: Setting, groups: Option<(i32, i32)>) -> Result<(), Te
     loop {
         let given = setting.given();
         let page = reconcile(&setting.table, &setting.command, &given);
-        see(&page.partitions, &mut seen)?;
+        see(&settled(&setting, &page.partitions), &mut seen)?;
         for (all, repairs) in repairs.iter_mut().zip(page.repairs) {
             all.extend(repairs);
         }

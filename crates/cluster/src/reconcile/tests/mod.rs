@@ -3,4 +3,5 @@
 mod facts;
 mod laws;
 mod replica;
+mod setting;
 mod single;

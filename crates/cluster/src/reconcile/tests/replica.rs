@@ -8,7 +8,7 @@ use internode::payload::read::{
 use rows::codec::{PartitionStart, StatsCollector};
 use rows::{
     BoundKind, BoundRef, Clustering, Deletion, MarkerRef, PartitionUpdate, RowBuilder, Step,
-    Unfiltered, UnfilteredMerger, compare, merge_versions,
+    Unfiltered, UnfilteredMerger, compare, merge_rows, merge_versions,
 };
 use schema::Table;
 use storage::{PartitionKey, Slices};
@@ -139,6 +139,24 @@ fn stream(update: &PartitionUpdate, slices: &Slices) -> Vec<Vec<u8>> {
         }
     }
     out
+}
+
+/// A partition without what only a merge drops, though it says nothing more: deletions of columns at the time of the row's.
+/// A replica that gives a row of its own keeps them, unless another replica has something of the row.
+pub fn settled(table: &Table, partition: &Partition) -> Partition {
+    let statics = partition.statics.clone();
+    let mut settled = Partition::new(partition.key.clone(), partition.deletion, statics);
+    let mut merged = RowBuilder::new();
+    for one in partition.unfiltereds() {
+        match one {
+            Unfiltered::Row(row) => {
+                let row = merge_rows(&table.layout, row, row, Deletion::LIVE, &mut merged);
+                settled.push(Unfiltered::Row(row.expect("what is not empty")));
+            }
+            marker => settled.push(marker),
+        }
+    }
+    settled
 }
 
 /// A partition up to a row, with the range that is open there closed.

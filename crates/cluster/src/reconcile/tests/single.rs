@@ -2,10 +2,12 @@
 
 use std::sync::Arc;
 
-use internode::payload::read::{Grouping, KeyRange, Limits, Position, RowChoice, RowsOf, Target};
+use internode::payload::read::{
+    Expression, Grouping, KeyRange, Limits, Operator, Position, RowChoice, RowsOf, Target,
+};
 use rows::{
     Bound, BoundKind, CellRef, Clustering, Deletion, Liveness, PartitionUpdate, RangeTombstone,
-    RowBuilder, UpdateBuilder,
+    RowBuilder, Unfiltered, UpdateBuilder, compare,
 };
 use schema::Table;
 use storage::PartitionKey;
@@ -78,6 +80,35 @@ fn a_short_read_ends_where_the_first_replica_stopped() {
     assert_eq!(out.end, Some(End { key, row: row(1) }));
 }
 
+/// What begins just behind the last row that is known is not given, be it known of some; what ends there is closed once.
+#[test]
+fn edges_just_behind_the_end_are_left_out() {
+    let table = table(false);
+    let at = |kind, c| Bound::new(kind, clustering_of(&[c, 0]));
+    let ranges = [
+        (at(BoundKind::ExclStart, 1), at(BoundKind::InclEnd, 7)),
+        (at(BoundKind::InclStart, 0), at(BoundKind::InclEnd, 1)),
+    ];
+    for (range, markers) in ranges.into_iter().zip([2, 3]) {
+        let stops = vec![finish(rows(&table, 1, &[(0, 5), (1, 5), (2, 5)]))];
+        let mut update = rows(&table, 1, &[]);
+        let (start, end) = range;
+        update.delete_range(RangeTombstone { start, end, deletion: Deletion::new(3, 1000) });
+        let mut dead = rows(&table, 1, &[]);
+        let row = clustering_of(&[0, 0]);
+        let deletion = Deletion::new(9, 1000);
+        dead.delete_range(RangeTombstone::of_prefix(row.as_ref(), deletion));
+        let replicas = [stops, vec![finish(update)], vec![finish(dead)]];
+        let (_, out) = ask(&table, of(1, Limits::of_rows(2, NO_LIMIT)), &replicas);
+        let partition = &out.partitions[0];
+        let found = partition.unfiltereds().filter(|one| matches!(one, Unfiltered::Marker(_)));
+        // with the two of the range that deletes a row
+        assert_eq!(found.count(), markers, "{:?}", partition.unfiltereds().collect::<Vec<_>>());
+        let places: Vec<_> = partition.unfiltereds().map(|one| one.position()).collect();
+        assert!(places.is_sorted_by(|a, b| compare(&table.layout, *a, *b).is_lt()));
+    }
+}
+
 /// As many rows as are wanted of a partition: what follows in it does not matter.
 #[test]
 fn a_partition_that_is_full_is_done() {
@@ -93,6 +124,33 @@ fn a_partition_that_is_full_is_done() {
     let rows: Vec<_> = out.partitions.iter().map(|partition| partition.ends.len()).collect();
     assert_eq!(rows, [2, 2]);
     assert_eq!((out.repairs[0].len(), out.repairs[1].len()), (2, 0));
+}
+
+/// A row that a replica gave, and that another has other values of, does not count if it does not pass any more.
+#[test]
+fn rows_that_do_not_pass_do_not_count() {
+    let table = table(false);
+    let replica = |values: &[(u8, u8, i64)]| {
+        let mut update = rows(&table, 1, &[]);
+        let (mut row, mut scratch) = (RowBuilder::new(), RowBuilder::new());
+        for (c, value, timestamp) in values {
+            row.start_row(clustering_of(&[*c, 0]).as_ref());
+            row.cell(CellRef::live(1, None, *timestamp, &[0, 0, 0, *value]));
+            update.add(row.finish_row(&table.layout), &mut scratch);
+        }
+        vec![finish(update)]
+    };
+    let replicas = [replica(&[(0, 9, 5), (1, 9, 5), (2, 9, 5)]), replica(&[(0, 8, 6)])];
+    let (target, limits) = of(1, Limits::of_rows(NO_LIMIT, 2));
+    let mut command = command(&table, target, limits);
+    let (column, value) = ("v".into(), [0, 0, 0, 9].into());
+    command.filter = vec![Expression::Simple { column, operator: Operator::Eq, value }];
+    let given = replicas.map(|replica| {
+        decode(&table, &command, &answer(&table, &command, &replica)).expect("an answer")
+    });
+    let out = reconcile(&table, &command, &given);
+    assert_eq!(out.end, Some(End { key: PartitionKey::new(key_of(1)), row: row(1) }));
+    assert_eq!(out.partitions[0].ends.len(), 2);
 }
 
 /// All of one partition is known of a replica that stopped at its static row, and nothing of the next.
@@ -128,10 +186,27 @@ fn a_replica_that_stops_before_any_row_has_told_of_none() {
     let limits = Limits { groups: Some((1, grouping)), ..Limits::of_rows(NO_LIMIT, NO_LIMIT) };
     let from = Bound::new(BoundKind::ExclStart, clustering_of(&[0, 0]));
     let choice = RowChoice::Slices(vec![(from, Bound::top())]);
-    let rows = RowsOf { reversed: false, choice };
-    let target = Target::Partition { key: key_of(1).into(), rows };
+    let rest = RowsOf { reversed: false, choice };
+    let target = Target::Partition { key: key_of(1).into(), rows: rest };
     let (_, out) = ask(&table, (target, limits), &replicas);
     assert_eq!(out.end, Some(End { key: PartitionKey::new(key_of(1)), row: row(0) }));
+
+    // or with the next partition, of which nothing is known then, nor of those behind it
+    let mut keys: Vec<_> = (1..3).map(|key| (PartitionKey::new(key_of(key)), key)).collect();
+    keys.sort();
+    let [(first, one), (_, two)] = &keys[..] else { panic!("two keys") };
+    let last = Some((first.bytes.clone(), row(0)));
+    let grouping = Grouping { clustering_columns: Some(1), last };
+    let limits = Limits { groups: Some((1, grouping)), ..Limits::of_rows(NO_LIMIT, NO_LIMIT) };
+    let from = Position::Key(first.bytes.clone());
+    let keys = KeyRange { from, from_inclusive: true, ..everything() };
+    let after = Some((clustering_of(&[0, 0]), false));
+    let target = Target::Range { keys, rows: RowsOf::all(), after };
+    let replica = [*one, *two].map(|key| finish(rows(&table, key, &[(0, 5)])));
+    let (given, out) = ask(&table, (target, limits), &[replica.to_vec()]);
+    let end = Some(End { key: first.clone(), row: None });
+    assert_eq!((&given[0].end, &out.end), (&end, &end));
+    assert!(out.partitions.is_empty());
 }
 
 /// A replica has counted enough, of which a row is dead; what there is of the partition is enough nevertheless. Nothing is
