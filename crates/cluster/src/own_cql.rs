@@ -4,7 +4,7 @@ use std::cell::OnceCell;
 use std::rc::Rc;
 
 use cql::Plan;
-use protocol::{ErrorDetail, ErrorResponse, QueryOptions, Value, Version};
+use protocol::{Consistency, ErrorDetail, ErrorResponse, QueryOptions, Value, Version};
 
 use crate::answer::{Answer, cql_error, parse_error};
 use crate::coordinator::{Coordinator, Request};
@@ -70,6 +70,14 @@ fn server_error(text: impl std::fmt::Display) -> ErrorResponse {
 }
 
 impl Coordinator {
+    /// The level of what the node asks in its own name: roles and rights (`AuthProperties`). One that is alone has all that there is,
+    /// however many replicas are wanted.
+    fn own_level(&self, is_read: bool) -> Consistency {
+        let [read, write] = &self.config.auth_levels;
+        let known = Consistency::from_name(if is_read { read } else { write });
+        known.filter(|_| !self.is_alone()).unwrap_or(Consistency::One)
+    }
+
     /// Runs a SELECT, INSERT, UPDATE or DELETE in the node's own name.
     pub(crate) async fn own_cql(
         self: &Rc<Self>,
@@ -80,7 +88,8 @@ impl Coordinator {
         let prepared = cql::prepare(&parsed, None, &self.schema()).map_err(cql_error)?;
         let values = values.iter().map(|value| Some(Value::Bytes(value.as_bytes())));
         let values = Bound::Ordered(values.collect());
-        let options = QueryOptions::default();
+        let is_read = matches!(prepared.plan, Plan::Select(_));
+        let options = QueryOptions { consistency: self.own_level(is_read), ..QueryOptions::default() };
         let deadline = self.env.now() + self.timeouts().other;
         let request = Request {
             keyspace: None,

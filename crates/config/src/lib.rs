@@ -28,7 +28,7 @@ mod yaml;
 
 pub use config::{
     Auth, AuthCache, Cdc, ClientTls, CommitFailurePolicy, CommitLogSync, Config, DiskFailurePolicy,
-    FlushCompression, Hints, Host, Internode, InternodeCapacity, LogCompression, Lookup,
+    FlushCompression, Hints, Host, Internode, InternodeCapacity, InternodeCompression, LogCompression, Lookup,
     NativeTransport, ReadSizes, SavedCache, SavedCaches, Store, Timeouts,
 };
 pub use error::{Error, Result};
