@@ -43,17 +43,18 @@ struct Story {
 
 impl Story {
     fn new(seed: u64, bug: Option<&'static str>) -> Self {
-        let members = Members::new(seed);
+        // what hints bring level no read has to
+        let hints: &[&str] = match bug {
+            Some("ring_skips_read_repair") => &["hinted_handoff_enabled=false"],
+            _ => &[],
+        };
+        let members = Members::with(seed, hints);
         let replication = "{'class': 'SimpleStrategy', 'replication_factor': 3}";
         members.statement(2, format!("CREATE KEYSPACE ks WITH replication = {replication}"));
         members.statement(2, "CREATE TABLE ks.a (k int PRIMARY KEY, v int)".to_owned());
         members.until("the table is everywhere", || (1..=NODES).all(|n| members.has_table(n, "a")));
         if let Some(bug) = bug {
             members.world.plant(bug);
-        }
-        if bug == Some("ring_skips_read_repair") {
-            // what hints bring level no read has to
-            members.world.plant("ring_drops_hint");
         }
         Self {
             members,
