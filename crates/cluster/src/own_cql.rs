@@ -89,7 +89,8 @@ impl Coordinator {
         let values = values.iter().map(|value| Some(Value::Bytes(value.as_bytes())));
         let values = Bound::Ordered(values.collect());
         let is_read = matches!(prepared.plan, Plan::Select(_));
-        let options = QueryOptions { consistency: self.own_level(is_read), ..QueryOptions::default() };
+        let options =
+            QueryOptions { consistency: self.own_level(is_read), ..QueryOptions::default() };
         let deadline = self.env.now() + self.timeouts().other;
         let request = Request {
             keyspace: None,

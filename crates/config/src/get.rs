@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use crate::config::{
     Auth, AuthCache, Cdc, ClientTls, CommitFailurePolicy, CommitLogSync, Config, DiskFailurePolicy,
-    FlushCompression, Hints, Host, Internode, InternodeCapacity, InternodeCompression, LogCompression, NativeTransport,
-    ReadSizes, SavedCache, SavedCaches, Store, Timeouts,
+    FlushCompression, Hints, Host, Internode, InternodeCapacity, InternodeCompression,
+    LogCompression, NativeTransport, ReadSizes, SavedCache, SavedCaches, Store, Timeouts,
 };
 use crate::error::{Error, Result};
 use crate::key::{Key, Value};
