@@ -11,6 +11,11 @@ use crate::coordinator::{Coordinator, Request};
 use crate::prepared::result_metadata;
 use crate::values::Bound;
 
+/// The keyspace of roles and rights.
+const ROLES: &str = "system_auth";
+/// The role that a new ring has: who asks for it asks a quorum, whatever is set.
+const FIRST_ROLE: &str = "cassandra";
+
 /// A row: the bytes of its columns.
 pub(crate) struct Row(Vec<Option<Vec<u8>>>);
 
@@ -70,12 +75,19 @@ fn server_error(text: impl std::fmt::Display) -> ErrorResponse {
 }
 
 impl Coordinator {
-    /// The level of what the node asks in its own name: roles and rights (`AuthProperties`). One that is alone has all that there is,
-    /// however many replicas are wanted.
-    fn own_level(&self, is_read: bool) -> Consistency {
+    /// The level of what the node asks in its own name (`AuthProperties`, `CassandraRoleManager.consistencyForRoleRead`): of roles and
+    /// rights in a ring. One that is alone has all that there is, however many replicas are wanted.
+    fn own_level(&self, plan: &Plan, values: &[&str]) -> Consistency {
+        let is_of_roles = plan.tables().iter().any(|table| table.keyspace == ROLES);
+        if self.is_alone() || !is_of_roles {
+            return Consistency::One;
+        }
+        if values.contains(&FIRST_ROLE) {
+            return Consistency::Quorum;
+        }
         let [read, write] = &self.config.auth_levels;
-        let known = Consistency::from_name(if is_read { read } else { write });
-        known.filter(|_| !self.is_alone()).unwrap_or(Consistency::One)
+        let level = if matches!(plan, Plan::Select(_)) { read } else { write };
+        Consistency::from_name(level).unwrap_or(Consistency::Quorum)
     }
 
     /// Runs a SELECT, INSERT, UPDATE or DELETE in the node's own name.
@@ -86,11 +98,11 @@ impl Coordinator {
     ) -> Result<Vec<Row>, ErrorResponse> {
         let parsed = cql::parse(text).map_err(|error| parse_error(&error))?;
         let prepared = cql::prepare(&parsed, None, &self.schema()).map_err(cql_error)?;
+        let names = values;
         let values = values.iter().map(|value| Some(Value::Bytes(value.as_bytes())));
         let values = Bound::Ordered(values.collect());
-        let is_read = matches!(prepared.plan, Plan::Select(_));
-        let options =
-            QueryOptions { consistency: self.own_level(is_read), ..QueryOptions::default() };
+        let consistency = self.own_level(&prepared.plan, names);
+        let options = QueryOptions { consistency, ..QueryOptions::default() };
         let deadline = self.env.now() + self.timeouts().other;
         let request = Request {
             keyspace: None,
