@@ -131,7 +131,7 @@ impl Node {
         }
     }
 
-    /// Tells the other nodes that this one stops, and hears nothing more of them; on the first shard.
+    /// Tells the other nodes that this one stops; on the first shard.
     pub(crate) async fn leave_ring(&self) {
         if let Some(membership) = self.coordinator().and_then(|it| it.membership().cloned()) {
             membership.leave().await;

@@ -4,12 +4,17 @@ use std::cell::OnceCell;
 use std::rc::Rc;
 
 use cql::Plan;
-use protocol::{ErrorDetail, ErrorResponse, QueryOptions, Value, Version};
+use protocol::{Consistency, ErrorDetail, ErrorResponse, QueryOptions, Value, Version};
 
 use crate::answer::{Answer, cql_error, parse_error};
 use crate::coordinator::{Coordinator, Request};
 use crate::prepared::result_metadata;
 use crate::values::Bound;
+
+/// The keyspace of roles and rights.
+const ROLES: &str = "system_auth";
+/// The role that a new ring has: who asks for it asks a quorum, whatever is set.
+const FIRST_ROLE: &str = "cassandra";
 
 /// A row: the bytes of its columns.
 pub(crate) struct Row(Vec<Option<Vec<u8>>>);
@@ -70,6 +75,21 @@ fn server_error(text: impl std::fmt::Display) -> ErrorResponse {
 }
 
 impl Coordinator {
+    /// The level of what the node asks in its own name (`AuthProperties`, `CassandraRoleManager.consistencyForRoleRead`): of roles and
+    /// rights in a ring. One that is alone has all that there is, however many replicas are wanted.
+    fn own_level(&self, plan: &Plan, values: &[&str]) -> Consistency {
+        let is_of_roles = plan.tables().iter().any(|table| table.keyspace == ROLES);
+        if self.is_alone() || !is_of_roles {
+            return Consistency::One;
+        }
+        if values.contains(&FIRST_ROLE) {
+            return Consistency::Quorum;
+        }
+        let [read, write] = &self.config.auth_levels;
+        let level = if matches!(plan, Plan::Select(_)) { read } else { write };
+        Consistency::from_name(level).unwrap_or(Consistency::Quorum)
+    }
+
     /// Runs a SELECT, INSERT, UPDATE or DELETE in the node's own name.
     pub(crate) async fn own_cql(
         self: &Rc<Self>,
@@ -78,9 +98,11 @@ impl Coordinator {
     ) -> Result<Vec<Row>, ErrorResponse> {
         let parsed = cql::parse(text).map_err(|error| parse_error(&error))?;
         let prepared = cql::prepare(&parsed, None, &self.schema()).map_err(cql_error)?;
+        let names = values;
         let values = values.iter().map(|value| Some(Value::Bytes(value.as_bytes())));
         let values = Bound::Ordered(values.collect());
-        let options = QueryOptions::default();
+        let consistency = self.own_level(&prepared.plan, names);
+        let options = QueryOptions { consistency, ..QueryOptions::default() };
         let deadline = self.env.now() + self.timeouts().other;
         let request = Request {
             keyspace: None,

@@ -4,6 +4,7 @@ use std::cell::{OnceCell, RefCell};
 use std::rc::Rc;
 use std::sync::Arc;
 
+use config::InternodeCompression;
 use env::Class;
 use messaging::{Job, Messenger, Serve, Settings};
 use metrics::Registry;
@@ -98,6 +99,11 @@ impl Coordinator {
         ring.as_ref().filter(|ring| ring.nodes().len() > 1).cloned()
     }
 
+    /// Is this node the only one that it knows of?
+    pub fn is_alone(&self) -> bool {
+        self.ring_of_several().is_none()
+    }
+
     /// Has this shard know the ring.
     pub(crate) fn know_ring_here(&self, ring: &Arc<Ring>) {
         self.peers.ring.replace(Some(Arc::clone(ring)));
@@ -130,7 +136,17 @@ impl Coordinator {
     }
 
     /// Are messages to a node compressed (`internode_compression`)?
-    pub(crate) fn compresses(&self, _to: Address) -> bool {
-        false
+    pub(crate) fn compresses(&self, to: Address) -> bool {
+        let is_far = || {
+            let ring = self.peers.ring.borrow();
+            let place = ring.as_ref().and_then(|ring| Some((ring, ring.find(to)?)));
+            // who is not known yet is as near as this node
+            place.is_some_and(|(ring, node)| !ring.is_near(node))
+        };
+        match self.config.internode_compression {
+            InternodeCompression::None => false,
+            InternodeCompression::OtherDataCenters => is_far(),
+            InternodeCompression::All => true,
+        }
     }
 }

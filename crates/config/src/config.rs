@@ -157,6 +157,18 @@ pub struct Internode {
     pub believes_clocks: bool,
 }
 
+/// `internode_compression`: messages to which nodes are compressed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum InternodeCompression {
+    /// To none.
+    #[default]
+    None,
+    /// To those of other data centres.
+    OtherDataCenters,
+    /// To all.
+    All,
+}
+
 /// `flush_compression`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FlushCompression {
@@ -350,6 +362,8 @@ pub struct Config {
     pub seeds: Vec<String>,
     /// `auto_bootstrap`.
     pub auto_bootstrap: bool,
+    /// `internode_compression`.
+    pub internode_compression: InternodeCompression,
     /// `phi_convict_threshold`.
     pub phi_convict_threshold: f64,
     /// `ring_delay`: how long news takes to be known by all nodes.
@@ -362,6 +376,8 @@ pub struct Config {
     pub rack_dc: Option<String>,
     /// The text of `cassandra-topology.properties`, if it is there.
     pub topology: Option<String>,
+    /// `auth_read_consistency_level` and `auth_write_consistency_level`, by name: of roles and rights, in a ring of several nodes.
+    pub auth_levels: [String; 2],
     /// `default_keyspace_rf`.
     pub default_keyspace_rf: u32,
     /// `dynamic_data_masking_enabled`.
@@ -638,12 +654,15 @@ impl Config {
             initial_tokens,
             seeds: get.seeds()?,
             auto_bootstrap: get.bool("auto_bootstrap"),
+            internode_compression: get.internode_compression(),
             phi_convict_threshold: get.phi_convict_threshold()?,
             internode: get.internode(),
             ring_delay: get.duration("ring_delay"),
             snitch: get.snitch()?,
             rack_dc: None,
             topology: None,
+            auth_levels: ["auth_read_consistency_level", "auth_write_consistency_level"]
+                .map(|name| get.text(name).to_ascii_uppercase()),
             default_keyspace_rf: get.count("default_keyspace_rf")?,
             dynamic_data_masking_enabled: get.bool("dynamic_data_masking_enabled"),
             broadcast_address: get

@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use crate::config::{
     Auth, AuthCache, Cdc, ClientTls, CommitFailurePolicy, CommitLogSync, Config, DiskFailurePolicy,
-    FlushCompression, Hints, Host, Internode, InternodeCapacity, LogCompression, NativeTransport,
-    ReadSizes, SavedCache, SavedCaches, Store, Timeouts,
+    FlushCompression, Hints, Host, Internode, InternodeCapacity, InternodeCompression,
+    LogCompression, NativeTransport, ReadSizes, SavedCache, SavedCaches, Store, Timeouts,
 };
 use crate::error::{Error, Result};
 use crate::key::{Key, Value};
@@ -364,6 +364,14 @@ impl Get<'_> {
             "none" => FlushCompression::None,
             "table" => FlushCompression::Table,
             _ => FlushCompression::Fast,
+        }
+    }
+
+    pub fn internode_compression(&self) -> InternodeCompression {
+        match self.text("internode_compression").as_str() {
+            "all" => InternodeCompression::All,
+            "dc" => InternodeCompression::OtherDataCenters,
+            _ => InternodeCompression::None,
         }
     }
 

@@ -459,7 +459,7 @@ impl Messenger {
         self.note(format!("connection of {}: {why}", shown(remote)));
     }
 
-    /// Messages that wait to be sent to nodes, by connection, and of each whether it is open (`nodetool netstats`).
+    /// Messages that wait to be sent to nodes, by connection, and of each whether it is open.
     pub fn waiting(&self) -> Vec<(Address, Connection, usize, bool)> {
         let links = self.links.borrow();
         let all = links.values().flatten().flatten();

@@ -43,12 +43,17 @@ pub(crate) struct Members {
 impl Members {
     /// A ring of nodes that start one after the other.
     pub fn new(seed: u64) -> Self {
+        Self::with(seed, &[])
+    }
+
+    /// The same with settings.
+    pub fn with(seed: u64, settings: &[&str]) -> Self {
         let world = World::new(seed, WorldOptions::default());
         world.set_fault(Fault::Loss { one_in: 30 });
         let mut nodes = Vec::new();
         for n in 1..=NODES {
             let shards = 1 + usize::from(n) % 2;
-            nodes.push(start_at(&world, &ip(n), shards, member(n, &[])));
+            nodes.push(start_at(&world, &ip(n), shards, member(n, settings)));
         }
         let members = Self { world, nodes };
         members.all_up();

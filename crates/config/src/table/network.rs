@@ -4,7 +4,7 @@ use crate::key::Kind::*;
 use crate::key::Standing::*;
 use crate::key::{Key, key};
 use crate::quantity::{BYTES, BYTES_INT, MIB_INT, MILLIS, MILLIS_INT};
-use crate::table::words::{INT, INTERNODE_COMPRESSION, LONG, NO_PEERS, PORT};
+use crate::table::words::{INT, INTERNODE_COMPRESSION, LONG, PORT, SENT_AT_ONCE};
 
 pub(super) static KEYS: &[Key] = &[
     key("back_pressure_enabled", Bool, "false", Inert),
@@ -22,7 +22,7 @@ pub(super) static KEYS: &[Key] = &[
     key("dynamic_snitch_update_interval", Quantity(&MILLIS_INT), "100ms", NotYet),
     key("endpoint_snitch", Text, "null", Served),
     key("failure_detector", Text, "FailureDetector", NotYet),
-    key("inter_dc_tcp_nodelay", Bool, "true", NO_PEERS),
+    key("inter_dc_tcp_nodelay", Bool, "true", SENT_AT_ONCE),
     key("internode_application_receive_queue_capacity", Quantity(&BYTES_INT), "4MiB", Served),
     key(
         "internode_application_receive_queue_reserve_endpoint_capacity",
@@ -51,7 +51,7 @@ pub(super) static KEYS: &[Key] = &[
     ),
     key("internode_authenticator.class_name", Text, "null", NotYet),
     key("internode_authenticator.parameters", Map, "null", NotYet),
-    key("internode_compression", Enum(INTERNODE_COMPRESSION), "none", NO_PEERS),
+    key("internode_compression", Enum(INTERNODE_COMPRESSION), "none", Served),
     key("internode_error_reporting_exclusions.subnets", List, "[]", NotYet),
     key("internode_max_message_size", Quantity(&BYTES_INT), "null", Served),
     key("internode_socket_receive_buffer_size", Quantity(&BYTES_INT), "0B", NotYet),

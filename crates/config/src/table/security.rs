@@ -4,7 +4,7 @@ use crate::key::Kind::*;
 use crate::key::Standing::*;
 use crate::key::{Key, key};
 use crate::quantity::MILLIS_INT;
-use crate::table::words::{INT, INTERNODE_ENCRYPTION, LONG};
+use crate::table::words::{CONSISTENCY_LEVEL, INT, INTERNODE_ENCRYPTION, LONG};
 
 pub(super) static KEYS: &[Key] = &[
     key("audit_logging_options.allow_nodetool_archive_command", Bool, "false", NotYet),
@@ -30,8 +30,8 @@ pub(super) static KEYS: &[Key] = &[
     key("audit_logging_options.max_queue_weight", INT, "268435456", NotYet),
     key("audit_logging_options.roll_cycle", Text, "HOURLY", NotYet),
     key("auth_cache_warming_enabled", Bool, "false", NotYet),
-    key("auth_read_consistency_level", Text, "LOCAL_QUORUM", NotYet),
-    key("auth_write_consistency_level", Text, "EACH_QUORUM", NotYet),
+    key("auth_read_consistency_level", Enum(CONSISTENCY_LEVEL), "LOCAL_QUORUM", Served),
+    key("auth_write_consistency_level", Enum(CONSISTENCY_LEVEL), "EACH_QUORUM", Served),
     key("authenticator.class_name", Text, "null", Served),
     key("authenticator.parameters", Map, "null", NotYet),
     key("authorizer.class_name", Text, "null", Served),

@@ -6,8 +6,11 @@ use crate::key::{Kind, Standing};
 pub(super) const INT: Kind = Kind::Int(i32::MIN as i64, i32::MAX as i64);
 /// A Java `long`.
 pub(super) const LONG: Kind = Kind::Int(i64::MIN, i64::MAX);
-/// About other nodes.
-pub(super) const NO_PEERS: Standing = Standing::Idle("this node talks to no others yet");
+/// About packets between nodes.
+pub(super) const SENT_AT_ONCE: Standing =
+    Standing::Idle("what goes to another node waits for no more to go with it, wherever that is");
+/// About the tokens of a node that is new to a ring.
+pub(super) const BY_CHANCE: Standing = Standing::Idle("tokens of a new node are chosen by chance");
 /// A port; Cassandra binds it, so anything beyond 16 bits cannot serve.
 pub(super) const PORT: Kind = Kind::Int(0, u16::MAX as i64);
 
