@@ -35,6 +35,22 @@ const FILES: &[&str] = &[
     "ttl",
     "udt",
 ];
+/// Files for three Helenus: what is asked of data rather than of the schema.
+const DATA_FILES: &[&str] = &[
+    "batch",
+    "collections",
+    "counters",
+    "dml",
+    "gen_merge",
+    "gen_paging",
+    "json",
+    "lwt",
+    "lwt_batch",
+    "lwt_conditions",
+    "select",
+    "ttl",
+    "udt",
+];
 /// Files of which reads of Cassandra's own replicas differ too: pages of groups.
 const UNSURE_FILES: &[&str] = &["aggregates"];
 /// The name that `conformance/peer` gives its clusters.
@@ -46,6 +62,9 @@ const OWN: usize = 3;
 
 /// How long a node may take to hear of another.
 const NEWS_LIMIT: Duration = Duration::from_secs(60);
+
+/// Between two looks.
+const NEWS_PAUSE: Duration = Duration::from_millis(500);
 
 /// What came of it.
 #[derive(Default)]
@@ -116,7 +135,7 @@ fn alone(found: &mut Found, addresses: [&str; OWN]) -> Outcome {
         let name = format!("ring-own-{number}");
         until_up(&name, OWN, || own_nodetool(&name, "status"))?;
     }
-    found.corpora.push(corpus(addresses[1], OWN, FILES)?);
+    found.corpora.push(corpus(addresses[1], OWN, DATA_FILES)?);
     found.corpora.push(corpus(addresses[2], OWN, UNSURE_FILES)?);
     let cluster = own_nodetool("ring-own-0", "describecluster")?;
     let versions = schema_versions(&cluster);
@@ -138,6 +157,7 @@ fn until_up(who: &str, nodes: usize, status: impl Fn() -> Outcome<String>) -> Ou
         if Instant::now() > until {
             return Err(format!("{who} does not see {nodes} nodes within {NEWS_LIMIT:?}").into());
         }
+        std::thread::sleep(NEWS_PAUSE);
     }
     Ok(())
 }
