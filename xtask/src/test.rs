@@ -51,7 +51,7 @@ const STAGES: &[Stage] = &[
     Stage {
         name: "ring",
         what: "the corpus through both of a Cassandra and a Helenus in a ring, and through three Helenus, all replicas asked",
-        budget_minutes: 4,
+        budget_minutes: 6,
         run: ring,
     },
     Stage {
