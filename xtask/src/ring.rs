@@ -35,7 +35,7 @@ const FILES: &[&str] = &[
     "ttl",
     "udt",
 ];
-/// Files for three Helenus: what is asked of data rather than of the schema.
+/// Files through a Helenus: what is asked of data rather than of the schema, which waits for all nodes.
 const DATA_FILES: &[&str] = &[
     "batch",
     "collections",
@@ -106,7 +106,7 @@ fn with_cassandra(found: &mut Found, ours: &str, theirs: &str) -> Outcome {
     let text = format!("{differing:?} reads found replicas that differ");
     found.check(text, differing.is_some_and(|reads| reads <= DIFFERING));
     found.corpora.push(corpus(theirs, MIXED, UNSURE_FILES)?);
-    found.corpora.push(corpus(ours, MIXED, FILES)?);
+    found.corpora.push(corpus(ours, MIXED, DATA_FILES)?);
     found.corpora.push(corpus(ours, MIXED, UNSURE_FILES)?);
     for (whose, status, cluster) in [
         ("Cassandra", cassandra.nodetool("status")?, cassandra.nodetool("describecluster")?),
