@@ -3,6 +3,7 @@
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
+use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
 use crate::machine::{self, Outcome};
@@ -23,21 +24,35 @@ pub struct Node {
     pub ip: String,
 }
 
-/// Names a folder with a built `helenus` and `nodetool` that are run in place of released ones.
+/// Names a folder with a built `helenus` and `nodetool` that are run in place of new ones.
 const BUILT: &str = "HELENUS_BUILT";
+/// The profile with every assertion on.
+pub const CHECKED: &str = "checked";
 
-/// Builds the node's binary as it is released.
-pub fn build() -> Outcome {
-    build_released("helenus")
+/// How the node is built: as it is released, or with every assertion on.
+static PROFILE: OnceLock<&str> = OnceLock::new();
+
+/// From now on the node is built as everything is that `cargo xtask test` runs: once for all stages, with every assertion on.
+pub fn check_all() {
+    let _ = PROFILE.set(CHECKED);
 }
 
-fn build_released(package: &str) -> Outcome {
+fn profile() -> &'static str {
+    PROFILE.get_or_init(|| "release")
+}
+
+/// Builds the node's binary.
+pub fn build() -> Outcome {
+    build_package("helenus")
+}
+
+fn build_package(package: &str) -> Outcome {
     if std::env::var_os(BUILT).is_some() {
         return Ok(());
     }
     machine::run(
         Command::new("cargo")
-            .args(["build", "--release", "--package", package])
+            .args(["build", "--profile", profile(), "--package", package])
             .current_dir(machine::root()),
     )
 }
@@ -48,7 +63,7 @@ fn built(name: &str) -> Command {
 
 fn built_path(name: &str) -> PathBuf {
     let folder = std::env::var_os(BUILT).map(PathBuf::from);
-    folder.unwrap_or_else(|| machine::root().join("target/release")).join(name)
+    folder.unwrap_or_else(|| machine::root().join("target").join(profile())).join(name)
 }
 
 /// Where the operator's client is.
@@ -56,7 +71,7 @@ pub fn nodetool_path() -> PathBuf {
     built_path("nodetool")
 }
 
-/// The released binary.
+/// The node's binary.
 pub fn command() -> Command {
     built("helenus")
 }
@@ -69,9 +84,9 @@ pub fn member_args(cluster: &str, seed: &str) -> Vec<String> {
     settings.into_iter().flat_map(|setting| ["--set".to_owned(), setting]).collect()
 }
 
-/// Builds the operator's client as it is released.
+/// Builds the operator's client.
 pub fn build_nodetool() -> Outcome {
-    build_released("nodetool")
+    build_package("nodetool")
 }
 
 /// The operator's client, for the node that has its data there.

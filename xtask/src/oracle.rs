@@ -13,6 +13,11 @@ pub fn run(args: &[String]) -> Outcome {
     machine::run(command().args(args))
 }
 
+/// The lines of the corpus's runner that name what differs.
+pub fn different(text: &str) -> Vec<String> {
+    text.lines().filter(|line| line.starts_with("DIFFERENT ")).map(str::to_owned).collect()
+}
+
 /// The corpus runner, without arguments.
 pub fn command() -> Command {
     let mut command = Command::new("python3");

@@ -101,13 +101,13 @@ fn with_cassandra(found: &mut Found, ours: &str, theirs: &str) -> Outcome {
     let cassandra = Peer::start("ring-cassandra", theirs, ORACLE_HEAP)?;
     let helenus = Node::start_member("ring-helenus", ours, CLUSTER, theirs)?;
     until_up("Cassandra", MIXED, || cassandra.nodetool("status"))?;
-    found.corpora.push(corpus(theirs, MIXED, FILES)?);
+    corpus(found, theirs, MIXED, FILES)?;
     let differing = mismatches(&cassandra.nodetool("netstats")?);
     let text = format!("{differing:?} reads found replicas that differ");
     found.check(text, differing.is_some_and(|reads| reads <= DIFFERING));
-    found.corpora.push(corpus(theirs, MIXED, UNSURE_FILES)?);
-    found.corpora.push(corpus(ours, MIXED, DATA_FILES)?);
-    found.corpora.push(corpus(ours, MIXED, UNSURE_FILES)?);
+    corpus(found, theirs, MIXED, UNSURE_FILES)?;
+    corpus(found, ours, MIXED, DATA_FILES)?;
+    corpus(found, ours, MIXED, UNSURE_FILES)?;
     for (whose, status, cluster) in [
         ("Cassandra", cassandra.nodetool("status")?, cassandra.nodetool("describecluster")?),
         (
@@ -135,8 +135,8 @@ fn alone(found: &mut Found, addresses: [&str; OWN]) -> Outcome {
         let name = format!("ring-own-{number}");
         until_up(&name, OWN, || own_nodetool(&name, "status"))?;
     }
-    found.corpora.push(corpus(addresses[1], OWN, DATA_FILES)?);
-    found.corpora.push(corpus(addresses[2], OWN, UNSURE_FILES)?);
+    corpus(found, addresses[1], OWN, DATA_FILES)?;
+    corpus(found, addresses[2], OWN, UNSURE_FILES)?;
     let cluster = own_nodetool("ring-own-0", "describecluster")?;
     let versions = schema_versions(&cluster);
     found.check(format!("three Helenus have {versions} schemas:\n{cluster}"), versions == 1);
@@ -167,14 +167,16 @@ fn up_and_normal(status: &str) -> usize {
     status.lines().filter(|line| line.starts_with("UN ")).count()
 }
 
-/// Runs files, and gives the line that says what came of it.
-fn corpus(host: &str, replicas: usize, files: &[&str]) -> Outcome<String> {
+/// Runs files, and keeps the line that says what came of it.
+fn corpus(found: &mut Found, host: &str, replicas: usize, files: &[&str]) -> Outcome {
     let mut command = oracle::command();
     command.args(["--golden", host, "--replicas", &replicas.to_string(), "--known"]);
     command.arg(machine::root().join(KNOWN)).args(files);
     let (_, text) = machine::output(&mut command)?;
     let last = text.lines().rev().find(|line| line.contains(" statements compared"));
-    Ok(last.unwrap_or_default().to_owned())
+    found.corpora.push(last.unwrap_or_default().to_owned());
+    found.problems.extend(oracle::different(&text));
+    Ok(())
 }
 
 /// `Mismatch (Blocking): N` of `nodetool netstats`.

@@ -14,7 +14,7 @@ use crate::{drivers, oracle, ring as mixed, tidy};
 struct Tally {
     passed: usize,
     failed: usize,
-    /// Why something could not be checked at all; counts as a failure.
+    /// What failed, or could not be checked at all; each counts as a failure.
     problems: Vec<String>,
 }
 
@@ -35,7 +35,7 @@ const STAGES: &[Stage] = &[
         budget_minutes: 8,
         run: unit,
     },
-    Stage { name: "build", what: "the node, released", budget_minutes: 8, run: build },
+    Stage { name: "build", what: "the node, as stages start it", budget_minutes: 8, run: build },
     Stage {
         name: "golden",
         what: "the corpus against recorded answers of Cassandra",
@@ -117,7 +117,8 @@ pub fn run(args: &[String]) -> Outcome {
             return Err(format!("no stage `{name}`; `test --list` names them").into());
         }
     }
-    let mut table = Vec::new();
+    node::check_all();
+    let (mut table, mut wrong) = (Vec::new(), Vec::new());
     let (mut passed, mut failed) = (0, 0);
     let wanted = |stage: &&Stage| match args {
         [] => true,
@@ -128,9 +129,8 @@ pub fn run(args: &[String]) -> Outcome {
         let start = Instant::now();
         let mut tally = (stage.run)()
             .unwrap_or_else(|e| Tally { problems: vec![e.to_string()], ..Tally::default() });
-        for problem in &tally.problems {
-            println!("{}: {problem}", stage.name);
-        }
+        let named = tally.problems.iter().map(|problem| format!("{}: {problem}", stage.name));
+        wrong.extend(named);
         tally.failed = tally.failed.max(tally.problems.len());
         passed += tally.passed;
         failed += tally.failed;
@@ -140,6 +140,8 @@ pub fn run(args: &[String]) -> Outcome {
     for line in table {
         println!("{line}");
     }
+    // last of all: of a long output the end is what everybody sees
+    wrong.iter().for_each(|problem| println!("{problem}"));
     println!("{passed} passed, {failed} failed");
     if failed == 0 { Ok(()) } else { Err("not everything passed".into()) }
 }
@@ -193,7 +195,8 @@ fn clippy() -> Outcome<Tally> {
 }
 
 fn unit() -> Outcome<Tally> {
-    let mut tally = cargo_test(&["test", "--workspace", "--no-fail-fast"])?;
+    let mut tally =
+        cargo_test(&["test", "--workspace", "--profile", node::CHECKED, "--no-fail-fast"])?;
     let folder = machine::root().join("conformance/oracle");
     let python = single(machine::run(
         Command::new("python3").args(["-m", "unittest", "discover", "-q"]).arg(folder),
@@ -216,6 +219,7 @@ fn cargo_test(args: &[&str]) -> Outcome<Tally> {
         tally.passed += number_before(line, " passed");
         tally.failed += number_before(line, " failed");
     }
+    tally.problems.extend(text.lines().filter(|l| l.ends_with("... FAILED")).map(str::to_owned));
     if !done && tally.failed == 0 {
         tally.problems.push("cargo test failed to build or to run".to_owned());
     }
@@ -234,8 +238,8 @@ fn statements(command: &mut Command) -> Outcome<Tally> {
     let last = text.lines().rev().find(|l| l.contains(" statements compared")).unwrap_or_default();
     let all = number_before(last, " statements compared");
     let different = number_before(last, " differ,");
-    let mut tally =
-        Tally { passed: all.saturating_sub(different), failed: different, problems: Vec::new() };
+    let (passed, problems) = (all.saturating_sub(different), oracle::different(&text));
+    let mut tally = Tally { passed, failed: different, problems };
     if (!done && different == 0) || all == 0 {
         tally.problems.push("the corpus did not run to its end".to_owned());
     }

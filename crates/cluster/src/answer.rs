@@ -81,6 +81,10 @@ fn plain(detail: ErrorDetail, message: impl Into<String>) -> ErrorResponse {
 }
 
 /// An INVALID error.
+pub(crate) fn server_error(error: impl std::fmt::Display) -> ErrorResponse {
+    ErrorResponse { message: error.to_string(), detail: ErrorDetail::ServerError }
+}
+
 pub(crate) fn invalid(message: impl Into<String>) -> ErrorResponse {
     plain(ErrorDetail::Invalid, message)
 }

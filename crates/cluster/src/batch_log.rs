@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use env::Instant;
 use env::sync::oneshot;
-use rows::codec::{MutationDecoder, MutationEncoder};
+use rows::codec::MutationDecoder;
 use rows::{CellKind, CellRef, Mutation, RowBuilder, UpdateBuilder};
 use rows::{ClusteringRef, Deletion, Liveness};
 use schema::{Schema, Table, TableId};
@@ -16,6 +16,7 @@ use types::Reader;
 
 use crate::coordinator::{Coordinator, STATEMENT};
 use crate::internal;
+use crate::ring_write::encoded as encoded_one;
 
 /// The version of internode messaging that parts are written in (`MessagingService.VERSION_40`).
 const VERSION: i32 = 12;
@@ -53,14 +54,8 @@ fn record(
 /// Parts as they are kept.
 pub(crate) fn encoded<'m>(
     parts: impl Iterator<Item = &'m Mutation>,
-) -> Result<Vec<Vec<u8>>, StorageError> {
-    let mut encoder = MutationEncoder::new();
-    let one = |part: &Mutation| {
-        let mut bytes = Vec::new();
-        let encoded = encoder.mutation(part, &mut bytes);
-        encoded.map(|()| bytes).map_err(|error| StorageError::Encode(error.to_string()))
-    };
-    parts.map(one).collect()
+) -> Result<Vec<Arc<[u8]>>, StorageError> {
+    parts.map(encoded_one).collect()
 }
 
 /// The deletion of a batch.
@@ -104,7 +99,7 @@ impl Coordinator {
         let timestamp = self.env.unique_micros();
         trace.note(&self.env, || "Writing the batch log".to_owned());
         let encoded = encoded(parts.iter().map(|(_, part)| part))?;
-        let encoded: Vec<&[u8]> = encoded.iter().map(Vec::as_slice).collect();
+        let encoded: Vec<&[u8]> = encoded.iter().map(AsRef::as_ref).collect();
         let record = record(&table, &id, &encoded, timestamp, &|| self.time_uuid());
         internal::apply(&self.engine, record).await?;
         if self.engine.acknowledges_early() {

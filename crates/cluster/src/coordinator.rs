@@ -211,6 +211,11 @@ impl Coordinator {
         &self.identity
     }
 
+    /// The time, in milliseconds of Unix.
+    pub(crate) fn unix_millis(&self) -> i64 {
+        self.env.unix_micros() / 1000
+    }
+
     /// How long requests may take on this shard.
     pub fn timeouts(&self) -> Timeouts {
         self.timeouts.get()

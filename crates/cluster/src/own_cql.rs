@@ -4,9 +4,9 @@ use std::cell::OnceCell;
 use std::rc::Rc;
 
 use cql::Plan;
-use protocol::{Consistency, ErrorDetail, ErrorResponse, QueryOptions, Value, Version};
+use protocol::{Consistency, ErrorResponse, QueryOptions, Value, Version};
 
-use crate::answer::{Answer, cql_error, parse_error};
+use crate::answer::{Answer, cql_error, parse_error, server_error};
 use crate::coordinator::{Coordinator, Request};
 use crate::prepared::result_metadata;
 use crate::values::Bound;
@@ -68,10 +68,6 @@ fn take(bytes: &[u8]) -> Option<(Option<&[u8]>, &[u8])> {
         Ok(length) => rest.split_at_checked(length).map(|(value, rest)| (Some(value), rest)),
         Err(_) => Some((None, rest)),
     }
-}
-
-fn server_error(text: impl std::fmt::Display) -> ErrorResponse {
-    ErrorResponse { message: text.to_string(), detail: ErrorDetail::ServerError }
 }
 
 impl Coordinator {

@@ -94,11 +94,11 @@ impl Coordinator {
         ring: &Arc<Ring>,
         plan: &BatchLogPlan,
         id: Uuid,
-        parts: &[Vec<u8>],
+        parts: &[Arc<[u8]>],
     ) -> Rc<Waiting> {
         let waiting = Waiting::new(Arc::clone(ring), plan.acks(ring));
         let created = self.env.unique_micros();
-        let mutations: Vec<&[u8]> = parts.iter().map(Vec::as_slice).collect();
+        let mutations: Vec<&[u8]> = parts.iter().map(AsRef::as_ref).collect();
         let mut payload = Vec::new();
         Batch { id, created, mutations }.write(&mut payload);
         let payload: Arc<[u8]> = payload.into();
@@ -107,7 +107,7 @@ impl Coordinator {
             if node == ring.local() {
                 let (this, parts) = (Rc::clone(self), parts.to_vec());
                 self.env.spawn(STATEMENT, async move {
-                    let parts: Vec<&[u8]> = parts.iter().map(Vec::as_slice).collect();
+                    let parts: Vec<&[u8]> = parts.iter().map(AsRef::as_ref).collect();
                     let kept = this.keep_batch(id.to_bytes(), created, &parts).await;
                     waiting.ended_here(kept.map_err(|error| this.reason_of(&error)));
                 });
@@ -142,7 +142,7 @@ impl Coordinator {
 
     async fn replay_late_batches(self: &Rc<Self>) -> Result<(), StorageError> {
         let patience = (self.timeouts().write * REPLAY_TIMEOUTS).as_millis() as i64;
-        let before = self.env.unix_micros() / 1000 - patience;
+        let before = self.unix_millis() - patience;
         let truncated = truncated_at(&self.engine).await?;
         for batch in self.kept_batches(&truncated).await? {
             let Kept { id, written_at, parts, .. } = batch;
@@ -151,7 +151,7 @@ impl Coordinator {
             }
             let mut is_delivered = true;
             for part in parts {
-                is_delivered &= self.deliver(part, written_at).await?;
+                is_delivered &= self.replay(part, written_at).await?;
             }
             if is_delivered {
                 self.forget_batch(id).await?;
@@ -160,13 +160,18 @@ impl Coordinator {
         Ok(())
     }
 
-    /// Writes a part of a batch to all of its replicas. Has each of them got it, or will it get it for sure?
-    async fn deliver(
+    /// Writes a part of a batch to all of its replicas. Has each of them got it, or will it get it for sure? After
+    /// `gc_grace_seconds` it is too late: what was deleted since would be there again.
+    async fn replay(
         self: &Rc<Self>,
         mutation: Mutation,
-        _written_at: i64,
+        written_at: i64,
     ) -> Result<bool, StorageError> {
         let schema = self.schema();
+        let worth_until = written_at + 1000 * i64::from(self.gc_grace(&mutation));
+        if worth_until <= self.unix_millis() {
+            return Ok(true);
+        }
         let table = mutation.updates().first().map(|update| schema::TableId(update.table));
         let table = table.and_then(|id| schema.table_by_id(&id));
         let Some(keyspace) = table.and_then(|table| schema.keyspace(&table.keyspace)) else {
@@ -186,7 +191,7 @@ impl Coordinator {
             return Ok(false);
         };
         let deadline = self.env.now() + self.timeouts().write;
-        let write = RingWrite { scope, plan, mutation, is_durable };
+        let write = RingWrite { scope, plan, mutation, is_durable, made_at: written_at };
         let waiting = self.send_write(write, false, &Trace::OFF)?;
         Ok(waiting.all_have_it(self, deadline).await)
     }

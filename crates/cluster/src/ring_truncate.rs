@@ -9,7 +9,7 @@ use messaging::Failed;
 use protocol::{Consistency, ErrorResponse};
 use schema::Table;
 
-use crate::answer::{Answer, Outcome, cql_error, invalid};
+use crate::answer::{Answer, Outcome, cql_error, server_error};
 use crate::coordinator::{Coordinator, STATEMENT};
 use crate::schema_owner::truncate_error;
 
@@ -36,7 +36,7 @@ impl Coordinator {
         let of = Truncate { keyspace: table.keyspace.clone(), table: table.name.clone() };
         let mut payload = Vec::new();
         if let Err(error) = of.write(&mut payload) {
-            return invalid(error.to_string()).into();
+            return server_error(error).into();
         }
         let (payload, mut asked) = (Arc::<[u8]>::from(payload), Vec::new());
         for node in ring.members().iter().filter(|node| **node != ring.local()) {

@@ -18,6 +18,7 @@ use rows::codec::MutationEncoder;
 use storage::{StorageError, Trace};
 use types::{Address, Token};
 
+use crate::answer::server_error;
 use crate::coordinator::{Coordinator, STATEMENT};
 use crate::replica::{Concern, Counted};
 use crate::scope::{Scope, client_failures};
@@ -28,6 +29,8 @@ pub(crate) struct RingWrite {
     pub plan: WritePlan,
     pub mutation: Mutation,
     pub is_durable: bool,
+    /// When it was made, in milliseconds: what is truncated after it is not written again.
+    pub made_at: i64,
 }
 
 /// Why a write did not come to as many replicas as it had to.
@@ -63,8 +66,8 @@ impl Lack {
 /// What is kept for replicas that miss a write.
 struct Missable {
     coordinator: Weak<Coordinator>,
-    keyspace: String,
     payload: Arc<[u8]>,
+    made_at: i64,
     /// Seconds until deletions may be forgotten, of the table where that is the soonest.
     gc_grace: i32,
     level: Consistency,
@@ -83,6 +86,7 @@ pub(crate) struct Waiting {
 }
 
 impl Waiting {
+    /// For replicas of which none is given later what it misses.
     pub fn new(ring: Arc<Ring>, acks: ring::Acks<FailureReason>) -> Rc<Self> {
         Self::of(ring, acks, None)
     }
@@ -110,8 +114,8 @@ impl Waiting {
         if !coordinator.should_hint(to) || coordinator.env.planted("ring_drops_hint") {
             return;
         }
-        let (payload, gc_grace) = (Arc::clone(&missable.payload), missable.gc_grace);
-        let ticket = coordinator.hint(to.host_id, &missable.keyspace, payload, gc_grace);
+        let (payload, made_at) = (Arc::clone(&missable.payload), missable.made_at);
+        let ticket = coordinator.keep_hint(to.host_id, made_at, missable.gc_grace, payload);
         self.hinting.set(self.hinting.get() + 1);
         let this = Rc::clone(self);
         coordinator.env.spawn(STATEMENT, async move {
@@ -232,15 +236,14 @@ pub(crate) fn reason_of(failed: Failed) -> FailureReason {
 
 /// A mutation as it goes to other nodes.
 pub(crate) fn encoded(mutation: &Mutation) -> Result<Arc<[u8]>, StorageError> {
-    let mut payload = Vec::new();
-    let written = MutationEncoder::new().mutation(mutation, &mut payload);
-    written.map_err(|error| StorageError::Encode(error.to_string()))?;
-    Ok(payload.into())
+    let mut encoded = Vec::new();
+    MutationEncoder::new().mutation(mutation, &mut encoded).map_err(unencodable)?;
+    Ok(encoded.into())
 }
 
-/// What a client is told of a write that cannot be sent.
-fn unwritable(error: impl std::fmt::Display) -> ErrorResponse {
-    ErrorResponse { message: error.to_string(), detail: protocol::ErrorDetail::ServerError }
+/// What is wrong with what cannot be sent to other nodes.
+pub(crate) fn unencodable(error: impl std::fmt::Display) -> StorageError {
+    StorageError::Encode(error.to_string())
 }
 
 impl Coordinator {
@@ -283,7 +286,7 @@ impl Coordinator {
         let mut waiting = Vec::with_capacity(writes.len());
         for write in writes {
             let level = write.plan.level();
-            waiting.push((level, self.send_write(write, false, trace).map_err(unwritable)?));
+            waiting.push((level, self.send_write(write, false, trace).map_err(server_error)?));
         }
         for (level, waiting) in waiting {
             waiting.ended(self, deadline, level, write_type).await?;
@@ -298,11 +301,14 @@ impl Coordinator {
         is_done_here: bool,
         trace: &Trace,
     ) -> Result<Rc<Waiting>, StorageError> {
-        let RingWrite { scope: Scope { ring, .. }, plan, mutation, is_durable } = write;
+        let RingWrite { scope: Scope { ring, .. }, plan, mutation, is_durable, made_at } = write;
         let local = ring.local();
         let others = plan.replicas().iter().any(|node| *node != local);
         let payload = if others { Some(encoded(&mutation)?) } else { None };
-        let waiting = self.await_acks(&ring, &plan, &mutation, payload.as_ref());
+        let waiting = match &payload {
+            Some(payload) => self.await_write(&ring, &plan, &mutation, payload, made_at),
+            None => Waiting::new(Arc::clone(&ring), plan.acks(&ring)),
+        };
         if is_done_here {
             waiting.done(local);
         } else if plan.replicas().contains(&local) {
@@ -325,39 +331,33 @@ impl Coordinator {
     }
 
     /// Waits for acknowledgements of a write, which is kept for those that miss it; at once for those that are down.
-    pub(crate) fn await_acks(
+    pub(crate) fn await_write(
         self: &Rc<Self>,
         ring: &Arc<Ring>,
         plan: &WritePlan,
         mutation: &Mutation,
-        payload: Option<&Arc<[u8]>>,
+        payload: &Arc<[u8]>,
+        made_at: i64,
     ) -> Rc<Waiting> {
-        let missable = payload.map(|payload| self.missable(mutation, payload, plan));
-        let waiting = Waiting::of(Arc::clone(ring), plan.acks(ring), missable);
+        let missable = Missable {
+            coordinator: Rc::downgrade(self),
+            payload: Arc::clone(payload),
+            made_at,
+            gc_grace: self.gc_grace(mutation),
+            level: plan.level(),
+        };
+        let waiting = Waiting::of(Arc::clone(ring), plan.acks(ring), Some(missable));
         let down = plan.replicas().iter().filter(|node| !ring.is_up(**node));
         down.for_each(|node| waiting.missed(*node));
         waiting
     }
 
-    /// What is kept for replicas that miss a write.
-    fn missable(
-        self: &Rc<Self>,
-        mutation: &Mutation,
-        payload: &Arc<[u8]>,
-        plan: &WritePlan,
-    ) -> Missable {
+    /// Seconds until deletions may be forgotten, of the table of a mutation where that is the soonest.
+    pub(crate) fn gc_grace(&self, mutation: &Mutation) -> i32 {
         let schema = self.schema();
-        let tables = || {
-            let ids = mutation.updates().iter().map(|update| schema::TableId(update.table));
-            ids.filter_map(|id| schema.table_by_id(&id))
-        };
-        Missable {
-            coordinator: Rc::downgrade(self),
-            keyspace: tables().next().map(|table| table.keyspace.clone()).unwrap_or_default(),
-            payload: Arc::clone(payload),
-            gc_grace: tables().map(|table| table.params.gc_grace_seconds).min().unwrap_or(0),
-            level: plan.level(),
-        }
+        let ids = mutation.updates().iter().map(|update| schema::TableId(update.table));
+        let tables = ids.filter_map(|id| schema.table_by_id(&id));
+        tables.map(|table| table.params.gc_grace_seconds).min().unwrap_or(0)
     }
 
     /// Does a write whose replica this node is.
@@ -412,7 +412,7 @@ impl Coordinator {
         trace: Trace,
     ) -> Result<(), ErrorResponse> {
         let (level, required) = (write.plan.level(), write.plan.required() as i32);
-        let RingWrite { scope, plan, mutation, is_durable } = write;
+        let RingWrite { scope, plan, mutation, is_durable, made_at } = write;
         let counted = self.apply_counter(mutation, is_durable, deadline, trace.clone()).await;
         let mutation = counted.map_err(|error| {
             self.engine.inspect(&error);
@@ -428,8 +428,8 @@ impl Coordinator {
                 }
             }
         })?;
-        let write = RingWrite { scope, plan, mutation, is_durable };
-        let waiting = self.send_write(write, true, &trace).map_err(unwritable)?;
+        let write = RingWrite { scope, plan, mutation, is_durable, made_at };
+        let waiting = self.send_write(write, true, &trace).map_err(server_error)?;
         waiting.ended(self, deadline, level, WriteType::Counter).await
     }
 
@@ -447,7 +447,7 @@ impl Coordinator {
         let request =
             CounterMutation { mutation: write.mutation, consistency: level.name().to_owned() };
         let mut payload = Vec::new();
-        request.write(&mut MutationEncoder::new(), &mut payload).map_err(unwritable)?;
+        request.write(&mut MutationEncoder::new(), &mut payload).map_err(server_error)?;
         trace.note(&self.env, || format!("Enqueuing counter update to /{leader}"));
         let payload = payload.into();
         let asked = messenger.request(leader, Verb::CounterMutationReq, &payload);
@@ -471,7 +471,8 @@ impl Coordinator {
         let scope = self.scope(keyspace).map_err(|_| FailureReason::Unknown)?;
         let Some(scope) = scope else { return Ok(()) };
         let plan = scope.write_plan(mutation.token(), level).map_err(|_| FailureReason::Unknown)?;
-        let write = RingWrite { scope, plan, mutation, is_durable: keyspace.durable_writes };
+        let (is_durable, made_at) = (keyspace.durable_writes, self.unix_millis());
+        let write = RingWrite { scope, plan, mutation, is_durable, made_at };
         let waiting = self.send_write(write, true, &Trace::OFF);
         let waiting = waiting.map_err(|error| self.reason_of(&error))?;
         waiting.enough(self, deadline).await.map_err(|lack| lack.reason())

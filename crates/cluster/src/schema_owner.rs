@@ -18,7 +18,7 @@ use schema::{
 use storage::snapshot::Snapshot;
 use storage::{Node, StorageError};
 
-use crate::answer::{Answer, Outcome, cql_error, invalid};
+use crate::answer::{Answer, Outcome, cql_error, invalid, server_error};
 use crate::boot::{BootError, truncation_record, write_schema_mutation, write_schema_version};
 use crate::coordinator::{Coordinator, STATEMENT};
 use crate::internal::{self, Internal, Times};
@@ -41,10 +41,6 @@ impl SchemaOwner {
 
 /// What a change came to.
 type Changed = Result<(Option<SchemaChange>, Vec<String>), ErrorResponse>;
-
-fn server_error(error: impl std::fmt::Display) -> ErrorResponse {
-    ErrorResponse { message: error.to_string(), detail: ErrorDetail::ServerError }
-}
 
 fn schema_error(error: SchemaError) -> ErrorResponse {
     let message = error.to_string();
@@ -236,7 +232,7 @@ impl Coordinator {
     /// The snapshot to take before a table is emptied or dropped, named as Cassandra does.
     fn auto_snapshot(&self, why: &str, table: &Table, keyspace: &Keyspace) -> Option<Snapshot> {
         let wanted = self.config.auto_snapshot && table.params.allow_auto_snapshot;
-        let created_at = self.env.unix_micros() / 1000;
+        let created_at = self.unix_millis();
         let stays = self.config.auto_snapshot_ttl;
         wanted.then(|| Snapshot {
             name: format!("{why}-{created_at}-{}", table.name),

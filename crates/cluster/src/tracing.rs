@@ -150,7 +150,7 @@ impl Coordinator {
             return None;
         }
         let trace = Trace::start(&self.env, self.time_uuid());
-        let started_at = self.env.unix_micros() / 1000;
+        let started_at = self.unix_millis();
         Some(Rc::new(Tracing { trace, client, started_at, begun: RefCell::default() }))
     }
 
@@ -208,7 +208,8 @@ impl Coordinator {
         let Some(scope) = scope else { return internal::apply(&self.engine, mutation).await };
         let plan = scope.write_plan(mutation.token(), Consistency::Any);
         let Ok(plan) = plan else { return Err(StorageError::Deadline) };
-        let write = RingWrite { scope, plan, mutation, is_durable: true };
+        let write =
+            RingWrite { scope, plan, mutation, is_durable: true, made_at: timestamp / 1000 };
         self.send_write(write, false, &Trace::OFF).map(drop)
     }
 

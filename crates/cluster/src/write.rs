@@ -271,6 +271,7 @@ impl Coordinator {
         consistency: Consistency,
     ) -> Result<(Vec<(bool, Mutation)>, Vec<RingWrite>), ErrorResponse> {
         let (mut here, mut over) = (Vec::with_capacity(mutations.len()), Vec::new());
+        let made_at = self.unix_millis();
         for (keyspace, mutation) in mutations {
             let Some(keyspace) = schema.keyspace(&keyspace) else {
                 here.push((true, mutation));
@@ -284,7 +285,7 @@ impl Coordinator {
                 }
                 Some(scope) => {
                     let plan = scope.write_plan(mutation.token(), consistency)?;
-                    over.push(RingWrite { scope, plan, mutation, is_durable });
+                    over.push(RingWrite { scope, plan, mutation, is_durable, made_at });
                 }
             }
         }

@@ -129,6 +129,20 @@ pub struct PartitionUpdate {
 }
 
 impl PartitionUpdate {
+    /// One that changes nothing.
+    pub fn empty(table: [u8; 16], layout: Arc<Layout>, key: &[u8]) -> Self {
+        Self {
+            table,
+            layout,
+            key: key.into(),
+            token: Token::of(key),
+            deletion: Deletion::LIVE,
+            static_row: None,
+            rows: Rows::default(),
+            ranges: RangeTombstoneList::new(),
+        }
+    }
+
     /// The static row.
     pub fn static_row(&self) -> Option<RowRef<'_>> {
         self.static_row.as_deref().map(RowRef::from_packed)
@@ -221,17 +235,7 @@ pub struct UpdateBuilder {
 impl UpdateBuilder {
     /// For a partition of a table.
     pub fn new(table: [u8; 16], layout: Arc<Layout>, key: &[u8]) -> Self {
-        let update = PartitionUpdate {
-            table,
-            layout,
-            key: key.into(),
-            token: Token::of(key),
-            deletion: Deletion::LIVE,
-            static_row: None,
-            rows: Rows::default(),
-            ranges: RangeTombstoneList::new(),
-        };
-        Self { update }
+        Self { update: PartitionUpdate::empty(table, layout, key) }
     }
 
     /// The layout that its rows are of.

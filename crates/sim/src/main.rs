@@ -169,7 +169,9 @@ fn once(run: Run, seed: u64) -> (Outcome, Option<String>) {
 
 fn failure(kind: &str, seed: u64, what: &str) -> String {
     let count = if kind == "image" { "" } else { " 1" };
-    format!("seed {seed}: {what}\nagain: cargo run --profile sim -p sim -- {kind} {seed}{count}")
+    format!(
+        "seed {seed}: {what}\nagain: cargo run --profile checked -p sim -- {kind} {seed}{count}"
+    )
 }
 
 fn planted(wanted: impl Fn(&Bug) -> bool, of_images: impl Fn(&Bug) -> bool) -> Result<(), String> {

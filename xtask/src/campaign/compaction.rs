@@ -48,7 +48,15 @@ pub fn campaign(words: &[&str]) -> Outcome {
 /// The program that compares and simulates, built with every assertion on.
 fn program() -> Outcome<PathBuf> {
     let mut build = Command::new("cargo");
-    build.args(["build", "--profile", "sim", "--package", "storage", "--example", "compaction"]);
+    build.args([
+        "build",
+        "--profile",
+        "checked",
+        "--package",
+        "storage",
+        "--example",
+        "compaction",
+    ]);
     machine::run(build.current_dir(machine::root()))?;
     let target = std::env::var_os("CARGO_TARGET_DIR").map(PathBuf::from);
     let target = target.unwrap_or_else(|| machine::root().join("target"));

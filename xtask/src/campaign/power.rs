@@ -16,14 +16,22 @@ const SHORT: [&str; 10] =
 
 fn built() -> PathBuf {
     let target = std::env::var_os("CARGO_TARGET_DIR");
-    target.map_or_else(|| machine::root().join("target"), PathBuf::from).join("sim")
+    target.map_or_else(|| machine::root().join("target"), PathBuf::from).join("checked")
 }
 
 /// The program and the node that it kills, built with every assertion on.
 fn command() -> Outcome<Command> {
     machine::run(
         Command::new("cargo")
-            .args(["build", "--profile", "sim", "--package", "powercut", "--package", "helenus"])
+            .args([
+                "build",
+                "--profile",
+                "checked",
+                "--package",
+                "powercut",
+                "--package",
+                "helenus",
+            ])
             .current_dir(machine::root()),
     )?;
     let name = format!("helenus-power-{}", std::process::id());

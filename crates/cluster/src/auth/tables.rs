@@ -4,15 +4,12 @@ use std::collections::BTreeSet;
 use std::rc::Rc;
 
 use cql::ast::{Permission, Resource};
-use protocol::{ErrorDetail, ErrorResponse};
+use protocol::ErrorResponse;
 
+use crate::answer::server_error;
 use crate::auth::{Grants, Role, Roles};
 use crate::coordinator::Coordinator;
 use crate::internal;
-
-fn server_error(text: impl std::fmt::Display) -> ErrorResponse {
-    ErrorResponse { message: text.to_string(), detail: ErrorDetail::ServerError }
-}
 
 impl Coordinator {
     /// Waits until all that any shard wrote is on disk: a right that was taken shall not come back with a power cut.

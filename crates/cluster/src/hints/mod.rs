@@ -125,20 +125,9 @@ pub struct Pending {
 }
 
 impl Coordinator {
-    /// Keeps a mutation of messaging 12 for a node that missed it. The least `gc_grace_seconds` of its tables says how long it
-    /// is worth anything.
-    pub fn hint(
-        self: &Rc<Self>,
-        to: Uuid,
-        _keyspace: &str,
-        mutation: Arc<[u8]>,
-        gc_grace: i32,
-    ) -> HintTicket {
-        self.keep_hint(to, self.env.unix_micros() / 1000, gc_grace, mutation)
-    }
-
-    /// The same for a hint that was made before.
-    pub(crate) fn keep_hint(
+    /// Keeps a mutation of messaging 12 for a node that missed it. From `created`, in milliseconds, on it is worth something for
+    /// the least `gc_grace_seconds` of its tables.
+    pub fn keep_hint(
         self: &Rc<Self>,
         to: Uuid,
         created: i64,
@@ -194,7 +183,7 @@ impl Coordinator {
         let down = since.map_or(Duration::ZERO, |since| self.env.now().since(since));
         let kept = self.hints.kept.borrow().get(&node.host_id).copied();
         let window = i64::try_from(settings.window.as_millis()).unwrap_or(i64::MAX);
-        let begin = (self.env.unix_micros() / 1000).saturating_sub(window);
+        let begin = self.unix_millis().saturating_sub(window);
         let is_past = |kept: Amount| settings.is_window_persistent && kept.oldest < begin;
         if down > settings.window || kept.is_some_and(is_past) {
             self.hints.counts.past_window.inc();

@@ -105,7 +105,7 @@ impl Coordinator {
                 Ok(None)
             }
             verb => {
-                let now = self.env.unix_micros() / 1000;
+                let now = self.unix_millis();
                 let left = u64::try_from(request.expires_at - now).unwrap_or_default();
                 let request = PeerRequest {
                     from: request.from,

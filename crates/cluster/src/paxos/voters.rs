@@ -14,7 +14,7 @@ use messaging::{Answer, Failed};
 use protocol::{Consistency, ErrorResponse, WriteType};
 use ring::PaxosPlan;
 use rows::codec::MutationEncoder;
-use rows::{Mutation, RowBuilder, UpdateBuilder};
+use rows::{Mutation, PartitionUpdate};
 use storage::StorageError;
 use types::{Address, Uuid};
 
@@ -25,7 +25,7 @@ use crate::paxos::ballot::Ballot;
 use crate::paxos::round::{Round, Step};
 use crate::paxos::store::Subject;
 use crate::replica::whole;
-use crate::ring_write::{encoded, reason_of};
+use crate::ring_write::{encoded, reason_of, unencodable};
 use crate::scope::Scope;
 
 /// Who takes part.
@@ -115,7 +115,9 @@ impl Coordinator {
             return Ok(round.promised(0, self.paxos_prepare(subject, ballot).await?));
         }
         let votes = Votes::new();
-        let payload = written(&Proposal { ballot, update: nothing(subject) })?;
+        let (table, key) = (&subject.table, &subject.key.bytes);
+        let nothing = PartitionUpdate::empty(table.id.0, Arc::clone(&table.layout), key);
+        let payload = written(&Proposal { ballot, update: nothing })?;
         for (voter, node) in voters.nodes.iter().enumerate() {
             let told = Rc::clone(&votes);
             let (this, subject) = (Rc::clone(self), subject.clone());
@@ -216,7 +218,8 @@ impl Coordinator {
             .map_err(|lack| Failure::Answer(lack.into()))?;
         let ring = &scope.ring;
         let mutation = Mutation::new(proposal.update.clone());
-        let waiting = self.await_acks(ring, &plan, &mutation, Some(&encoded(&mutation)?));
+        let decided_at = proposal.ballot.unix_micros() / 1000;
+        let waiting = self.await_write(ring, &plan, &mutation, &encoded(&mutation)?, decided_at);
         let payload = written(proposal)?;
         for node in plan.replicas().iter().copied().filter(|node| ring.is_up(*node)) {
             let told = Rc::clone(&waiting);
@@ -305,17 +308,11 @@ impl Coordinator {
     }
 }
 
-fn nothing(subject: &Subject) -> rows::PartitionUpdate {
-    let (id, layout) = (subject.table.id.0, Arc::clone(&subject.table.layout));
-    UpdateBuilder::new(id, layout, &subject.key.bytes).finish(&mut RowBuilder::new())
-}
-
 /// A proposal as it goes to other nodes.
 fn written(proposal: &Proposal) -> Result<Arc<[u8]>, StorageError> {
     let ballot = Uuid::from_bytes(proposal.ballot.to_bytes());
     let commit = Commit { ballot, update: proposal.update.clone() };
     let mut payload = Vec::new();
-    let written = commit.write(&mut MutationEncoder::new(), &mut payload);
-    written.map_err(|error| StorageError::Encode(error.to_string()))?;
+    commit.write(&mut MutationEncoder::new(), &mut payload).map_err(unencodable)?;
     Ok(payload.into())
 }

@@ -226,11 +226,13 @@ impl Coordinator {
         };
         let schema = self.schema();
         let Some(keyspace) = schema.keyspace(&table.keyspace) else { return Ok(None) };
-        if table.is_virtual() || self.scope(keyspace)?.is_none() {
+        let scope = if table.is_virtual() { None } else { self.scope(keyspace)? };
+        let Some(scope) = scope else {
             check_replicas(keyspace, consistency, &self.identity.data_center, true)?;
             return Ok(None);
-        }
-        self.read_scope(table, &read.target, consistency)
+        };
+        let asks_others = self.asks_others(&scope, table, &read.target, consistency);
+        Ok(asks_others.then_some(scope))
     }
 
     /// How an aggregation takes its rows in.

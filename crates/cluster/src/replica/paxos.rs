@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use internode::FailureReason;
 use internode::payload::{Commit, Promise};
+use rows::PartitionUpdate;
 use rows::codec::MutationEncoder;
-use rows::{PartitionUpdate, RowBuilder, UpdateBuilder};
 use schema::TableId;
 use storage::{PartitionKey, StorageError};
 use types::Uuid;
@@ -116,8 +116,7 @@ impl Coordinator {
 
 /// An update of the same partition that changes nothing.
 fn nothing(update: &PartitionUpdate) -> PartitionUpdate {
-    let empty = UpdateBuilder::new(update.table, Arc::clone(&update.layout), &update.key);
-    empty.finish(&mut RowBuilder::new())
+    PartitionUpdate::empty(update.table, Arc::clone(&update.layout), &update.key)
 }
 
 fn commit(Proposal { ballot, update }: Proposal) -> Commit {

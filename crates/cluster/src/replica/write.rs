@@ -124,7 +124,7 @@ impl Coordinator {
             let kept = self.keep_hint(hint.host, created, gc_grace, hint.mutation.into());
             return kept.await.map(|()| Vec::new()).map_err(|_| FailureReason::Unknown);
         }
-        let now = self.env.unix_micros() / 1000;
+        let now = self.unix_millis();
         let schema = self.schema();
         let mutation = match mutation(hint.mutation, &schema) {
             Err(FailureReason::IncompatibleSchema)

@@ -1,7 +1,7 @@
 //! One request to replicas: who is asked, what they give, and what becomes of it where they differ
 //! (`service.reads.AbstractReadExecutor`, `ReadCallback`, `DigestResolver`, `repair.BlockingReadRepair`).
 
-use std::cell::RefCell;
+use std::cell::{LazyCell, RefCell};
 use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
@@ -20,7 +20,7 @@ use storage::Trace;
 use types::{Address, Reader};
 
 use crate::coordinator::STATEMENT;
-use crate::reconcile::{Given, Partition, Reconciled, decode, reconcile};
+use crate::reconcile::{Given, Reconciled, decode, reconcile};
 use crate::replica::PeerRequest;
 use crate::ring_read::RingRead;
 use crate::ring_write::reason_of;
@@ -127,9 +127,11 @@ impl RingRead {
         let Contacts { data, digests, acks } = contacts;
         let mut asked: Vec<NodeIndex> = data.iter().chain(&digests).copied().collect();
         let gathered = Gathered::new(self, acks);
-        let as_digest = ReadCommand { digest: Some(DIGEST_VERSION), ..ReadCommand::clone(command) };
-        for (nodes, command) in [(&data, &**command), (&digests, &as_digest)] {
-            self.send(nodes, command, verb, &gathered)?;
+        let as_digest =
+            || ReadCommand { digest: Some(DIGEST_VERSION), ..ReadCommand::clone(command) };
+        self.send(&data, command, verb, &gathered)?;
+        if !digests.is_empty() {
+            self.send(&digests, &as_digest(), verb, &gathered)?;
         }
         let mut verdict = Verdict::Pending;
         if let Some(patience) = patience {
@@ -141,8 +143,10 @@ impl RingRead {
             {
                 let wants_data = !gathered.acks.borrow().has_data();
                 gathered.acks.borrow_mut().asked(&self.scope.ring, node);
-                let command = if wants_data { command } else { &Arc::new(as_digest) };
-                self.send(&[node], command, verb, &gathered)?;
+                match wants_data {
+                    true => self.send(&[node], command, verb, &gathered)?,
+                    false => self.send(&[node], &as_digest(), verb, &gathered)?,
+                }
                 asked.push(node);
             }
         }
@@ -182,12 +186,12 @@ impl RingRead {
             }
         }
         let Some(given) = first else { return Ok(None) };
-        let is_same = |digest: &[u8]| {
-            digest == self.digest(command, &given, true)
-                // an empty partition has all columns to who reads it, and none to who is told of it
-                || digest == self.digest(command, &given, false)
-        };
-        Ok(digests.iter().all(|digest| is_same(digest)).then_some(given))
+        // an empty partition has all columns to who reads it, and none to who is told of it
+        let read = LazyCell::new(|| self.digest(command, &given, true));
+        let told = LazyCell::new(|| self.digest(command, &given, false));
+        let are_same = digests.iter().all(|digest| *digest == *read || *digest == *told);
+        drop((read, told));
+        Ok(are_same.then_some(given))
     }
 
     fn digest(&self, command: &ReadCommand, given: &Given, is_read: bool) -> [u8; 16] {
@@ -203,7 +207,7 @@ impl RingRead {
                 row_estimate: None,
                 consumed: 0,
             };
-            let has_columns = is_read || !is_empty(partition);
+            let has_columns = is_read || !partition.is_empty();
             digest.start(&start, has_columns.then_some(&fetched));
             partition.unfiltereds().for_each(|unfiltered| digest.unfiltered(unfiltered));
         }
@@ -367,8 +371,4 @@ impl RingRead {
     fn malformed(&self) -> ErrorResponse {
         ErrorResponse::read_failure(self.level, 0, 1, false, &[])
     }
-}
-
-fn is_empty(partition: &Partition) -> bool {
-    partition.ends.is_empty() && partition.statics.is_none() && partition.deletion.is_live()
 }

@@ -220,7 +220,11 @@ impl Coordinator {
         request: &Request<'_>,
     ) -> Result<Option<Stored>, ErrorResponse> {
         let level = request.options.consistency;
-        let Some(scope) = self.read_scope(table, &only(key), level)? else { return Ok(None) };
+        let schema = self.schema();
+        let Some(keyspace) = schema.keyspace(&table.keyspace) else { return Ok(None) };
+        let scope = self.scope(keyspace)?;
+        let scope = scope.filter(|scope| self.asks_others(scope, table, &only(key), level));
+        let Some(scope) = scope else { return Ok(None) };
         let mut found = self.open_rows(scope, table, key, Some(rows), level).await?;
         let mut stored: Stored = (found.static_row(), Vec::new());
         loop {
@@ -276,20 +280,14 @@ impl Coordinator {
         KeyRows::open(&read, key.clone(), rows_of(&filter, false), most, u32::MAX).await
     }
 
-    /// Whether a read goes over the ring, and by whom its replicas are known: not if this node has all that is wanted, and the level
-    /// asks for no more than one.
-    pub(crate) fn read_scope(
+    /// Does a read go over the ring? Not if this node has all that is wanted, and the level asks for no more than one.
+    pub(crate) fn asks_others(
         &self,
+        scope: &Scope,
         table: &Table,
         target: &Target,
         level: Consistency,
-    ) -> Result<Option<Scope>, ErrorResponse> {
-        if table.is_virtual() {
-            return Ok(None);
-        }
-        let schema = self.schema();
-        let Some(keyspace) = schema.keyspace(&table.keyspace) else { return Ok(None) };
-        let Some(scope) = self.scope(keyspace)? else { return Ok(None) };
+    ) -> bool {
         let is_one = matches!(level, Consistency::One | Consistency::LocalOne);
         let local = scope.ring.local();
         let is_here = |key: &cql::select::PartitionKey| {
@@ -300,8 +298,7 @@ impl Coordinator {
             Target::Range { .. } => false,
         };
         let may_ask_one = is_one || self.env.planted("ring_reads_own_only");
-        let asks_no_other =
-            may_ask_one && has_all && table.params.speculative_retry != SpeculativeRetry::Always;
-        Ok((!asks_no_other).then_some(scope))
+        let is_always = table.params.speculative_retry == SpeculativeRetry::Always;
+        !may_ask_one || !has_all || is_always
     }
 }
