@@ -124,7 +124,7 @@ impl Operations {
         Ok(Cluster {
             name: identity.cluster_name.clone(),
             snitch: format!("org.apache.cassandra.locator.{snitch}"),
-            dynamic_snitch: false,
+            dynamic_snitch: self.0.config().dynamic_snitch.is_some(),
             partitioner: PARTITIONER.to_owned(),
             schema_versions: schemas.into_iter().collect(),
             releases: releases.into_iter().collect(),

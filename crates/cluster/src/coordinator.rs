@@ -26,6 +26,7 @@ use crate::estimates::Written;
 use crate::guardrails::Rails;
 use crate::hints::HintState;
 use crate::identity::Identity;
+use crate::near::Near;
 use crate::peer_messages::Peers;
 use crate::prepared::{Entry, PreparedCache, result_metadata};
 use crate::replica::Replica;
@@ -86,6 +87,8 @@ pub struct Coordinator {
     pub(crate) publish: Box<dyn Fn(&Event)>,
     /// This shard's way to other nodes, and what it knows of them.
     pub(crate) peers: Peers,
+    /// Which of them to ask first.
+    pub(crate) near: Near,
     /// Writes that other nodes missed.
     pub(crate) hints: HintState,
     /// Who may do what.
@@ -169,6 +172,7 @@ impl Coordinator {
             env,
             engine: Rc::clone(engine),
             timeouts: Cell::new(config.timeouts),
+            near: Near::new(engine.env(), &config),
             hints: HintState::new(&config.hints, registry),
             config,
             identity,

@@ -10,23 +10,40 @@ use crate::coordinator::{Coordinator, Request};
 use crate::identity::{PARTITIONER, RELEASE_VERSION};
 use crate::prepared::{class_name, columns};
 
-/// What DESCRIBE CLUSTER calls the snitch: the dynamic one stands before the configured one.
-const SNITCH: &str = "org.apache.cassandra.locator.DynamicEndpointSnitch";
+/// What DESCRIBE CLUSTER calls the dynamic snitch, which stands before the configured one.
+const DYNAMIC_SNITCH: &str = "DynamicEndpointSnitch";
 
 impl Coordinator {
+    /// Who has which range of the ring for a keyspace, by the token where it ends.
+    fn ownership(&self, keyspace: &str) -> Vec<(String, Vec<String>)> {
+        let identity = &self.identity;
+        let schema = self.schema();
+        let keyspace = schema.keyspace(keyspace);
+        let Some(Ok(Some(scope))) = keyspace.map(|keyspace| self.scope(keyspace)) else {
+            // one node has all ranges, whatever the keyspace
+            let replica = format!("/{}:{}", identity.broadcast, identity.storage_port);
+            let range = |token: &types::Token| (token.to_string(), vec![replica.clone()]);
+            return identity.tokens.iter().map(range).collect();
+        };
+        let replica = |node: &ring::NodeIndex| format!("/{}", scope.ring.node(*node).address);
+        let range = |(token, _): &(types::Token, ring::NodeIndex)| {
+            let replicas = scope.placement.at(*token).natural.iter().map(replica);
+            (token.to_string(), replicas.collect())
+        };
+        scope.ring.tokens().iter().map(range).collect()
+    }
+
     pub(crate) fn describe(&self, describe: &Describe, request: &Request<'_>) -> Outcome {
         let schema = self.schema();
         let identity = &self.identity;
-        let replica = format!("/{}:{}", identity.broadcast, identity.storage_port);
-        // one node has all ranges, whatever the keyspace
-        let ownership = |_: &str| {
-            let range = |token: &types::Token| (token.to_string(), vec![replica.clone()]);
-            identity.tokens.iter().map(range).collect()
-        };
+        let ownership = |keyspace: &str| self.ownership(keyspace);
+        let dynamic = self.config.dynamic_snitch.map(|_| DYNAMIC_SNITCH);
+        let snitch = dynamic.unwrap_or(&self.config.snitch);
+        let snitch = format!("org.apache.cassandra.locator.{snitch}");
         let cluster = Cluster {
             name: &identity.cluster_name,
             partitioner: PARTITIONER,
-            snitch: SNITCH,
+            snitch: &snitch,
             ownership: &ownership,
         };
         let state = request.options.paging_state;

@@ -17,6 +17,7 @@ mod hints;
 mod identity;
 mod internal;
 mod membership;
+mod near;
 mod oversized;
 mod own_cql;
 mod paging;

@@ -71,8 +71,8 @@ impl Coordinator {
         let is_any = level == Consistency::Any;
         let plan = {
             let mut random = self.any_below();
-            let (choice, near) = (BatchLogChoice::default(), self.proximity());
-            BatchLogPlan::new(&ring, is_any, choice, near, &mut random)?
+            let (choice, near) = (BatchLogChoice::default(), self.near.order(&self.env));
+            BatchLogPlan::new(&ring, is_any, choice, near.proximity(), &mut random)?
         };
         let id = Uuid::from_bytes(self.time_uuid());
         let failed = |error: &StorageError| write_error(error, level, WriteType::Batch);

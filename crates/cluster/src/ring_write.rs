@@ -12,7 +12,7 @@ use internode::payload::CounterMutation;
 use internode::{FailureReason, Verb};
 use messaging::{Answer, Failed};
 use protocol::{Consistency, ErrorResponse, WriteType};
-use ring::{NodeIndex, Proximity, Ring, Verdict, WritePlan, counter_leader};
+use ring::{NodeIndex, Ring, Verdict, WritePlan, counter_leader};
 use rows::Mutation;
 use rows::codec::MutationEncoder;
 use storage::{StorageError, Trace};
@@ -386,9 +386,9 @@ impl Coordinator {
         for write in writes {
             let Scope { ring, placement } = &write.scope;
             let replicas = placement.at(write.mutation.token());
-            let (level, proximity) = (write.plan.level(), self.proximity());
-            let mut random = self.any_below();
-            let leader = counter_leader(ring, placement, replicas, level, proximity, &mut random)?;
+            let (level, near) = (write.plan.level(), self.near.order(&self.env));
+            let (near, mut random) = (near.proximity(), self.any_below());
+            let leader = counter_leader(ring, placement, replicas, level, near, &mut random)?;
             let leader = Some(leader).filter(|leader| *leader != ring.local());
             let leader = leader.map(|leader| ring.node(leader).address);
             let (this, trace) = (Rc::clone(self), trace.clone());
@@ -481,10 +481,5 @@ impl Coordinator {
     /// A number below another, by chance.
     pub(crate) fn any_below(&self) -> impl FnMut(usize) -> usize + '_ {
         |below| (self.env.random_u64() % below.max(1) as u64) as usize
-    }
-
-    /// What puts replicas in order.
-    pub(crate) fn proximity(&self) -> Proximity<'static> {
-        Proximity { by_place: self.config.snitch != "SimpleSnitch", scores: None }
     }
 }

@@ -129,6 +129,17 @@ pub struct Hints {
     pub cleans_up: bool,
 }
 
+/// The dynamic snitch (`dynamic_snitch_*`).
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct DynamicSnitch {
+    /// `dynamic_snitch_update_interval`.
+    pub update_interval: Duration,
+    /// `dynamic_snitch_reset_interval`.
+    pub reset_interval: Duration,
+    /// `dynamic_snitch_badness_threshold`: by what part a near node has to be slower for another one to be asked.
+    pub badness_threshold: f64,
+}
+
 /// How much of what nodes send each other may wait, in bytes (`internode_application_{send,receive}_queue_*`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct InternodeCapacity {
@@ -372,6 +383,8 @@ pub struct Config {
     pub internode: Internode,
     /// `endpoint_snitch`, without its package.
     pub snitch: String,
+    /// Whether nodes that were slow of late are asked last, and what of that is set. `None` where `dynamic_snitch` is off.
+    pub dynamic_snitch: Option<DynamicSnitch>,
     /// The text of `cassandra-rackdc.properties`, if it is there.
     pub rack_dc: Option<String>,
     /// The text of `cassandra-topology.properties`, if it is there.
@@ -659,6 +672,7 @@ impl Config {
             internode: get.internode(),
             ring_delay: get.duration("ring_delay"),
             snitch: get.snitch()?,
+            dynamic_snitch: get.dynamic_snitch()?,
             rack_dc: None,
             topology: None,
             auth_levels: ["auth_read_consistency_level", "auth_write_consistency_level"]

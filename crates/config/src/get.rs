@@ -7,8 +7,9 @@ use std::time::Duration;
 
 use crate::config::{
     Auth, AuthCache, Cdc, ClientTls, CommitFailurePolicy, CommitLogSync, Config, DiskFailurePolicy,
-    FlushCompression, Hints, Host, Internode, InternodeCapacity, InternodeCompression,
-    LogCompression, NativeTransport, ReadSizes, SavedCache, SavedCaches, Store, Timeouts,
+    DynamicSnitch, FlushCompression, Hints, Host, Internode, InternodeCapacity,
+    InternodeCompression, LogCompression, NativeTransport, ReadSizes, SavedCache, SavedCaches,
+    Store, Timeouts,
 };
 use crate::error::{Error, Result};
 use crate::key::{Key, Value};
@@ -365,6 +366,19 @@ impl Get<'_> {
             "table" => FlushCompression::Table,
             _ => FlushCompression::Fast,
         }
+    }
+
+    pub fn dynamic_snitch(&self) -> Result<Option<DynamicSnitch>> {
+        let name = "dynamic_snitch_badness_threshold";
+        let badness_threshold = match self.value(name) {
+            Value::Double(v) if v.is_finite() && v >= 0.0 => v,
+            _ => return self.refuse(name, "it must be 0 or more"),
+        };
+        Ok(self.bool("dynamic_snitch").then(|| DynamicSnitch {
+            update_interval: self.duration("dynamic_snitch_update_interval"),
+            reset_interval: self.duration("dynamic_snitch_reset_interval"),
+            badness_threshold,
+        }))
     }
 
     pub fn internode_compression(&self) -> InternodeCompression {

@@ -28,8 +28,9 @@ mod yaml;
 
 pub use config::{
     Auth, AuthCache, Cdc, ClientTls, CommitFailurePolicy, CommitLogSync, Config, DiskFailurePolicy,
-    FlushCompression, Hints, Host, Internode, InternodeCapacity, InternodeCompression,
-    LogCompression, Lookup, NativeTransport, ReadSizes, SavedCache, SavedCaches, Store, Timeouts,
+    DynamicSnitch, FlushCompression, Hints, Host, Internode, InternodeCapacity,
+    InternodeCompression, LogCompression, Lookup, NativeTransport, ReadSizes, SavedCache,
+    SavedCaches, Store, Timeouts,
 };
 pub use error::{Error, Result};
 pub use get::MAX_TOKENS;

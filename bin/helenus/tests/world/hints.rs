@@ -105,7 +105,9 @@ impl Ring {
         told(&self.world, &self.nodes[usize::from(at) - 1].1, async move |client| {
             let table = client.node.schema().table("ks", "t").cloned().unwrap();
             for k in keys {
-                let ticket = client.node.hint(to, "ks", mutation(&table, k), GC_GRACE);
+                let made_at = client.env.unix_micros() / 1000;
+                let mutation = mutation(&table, k);
+                let ticket = client.node.keep_hint(to, made_at, GC_GRACE, mutation);
                 let count = Rc::clone(&count);
                 client.env.spawn(Class::Statement, async move {
                     ticket.await.unwrap();

@@ -333,21 +333,23 @@ impl RingRead {
         written.map_err(|error| crate::answer::invalid(error.to_string()))?;
         let payload: Arc<[u8]> = payload.into();
         let (coordinator, ring) = (&self.coordinator, &self.scope.ring);
+        let sent_at = coordinator.env.now();
         for node in nodes.iter().copied() {
             let (gathered, payload) = (Rc::clone(gathered), Arc::clone(&payload));
+            let (this, to) = (Rc::clone(self), ring.node(node).address);
             if node == ring.local() {
-                let this = Rc::clone(self);
                 coordinator.env.spawn(STATEMENT, async move {
                     let answer = this.read_here(verb, &payload).await;
+                    this.coordinator.near.answered(&this.coordinator.env, to, sent_at);
                     gathered.ended(node, answer);
                 });
                 continue;
             }
-            let to = ring.node(node).address;
             self.trace
                 .note(&coordinator.env, || format!("Sending {} message to /{to}", verb.name()));
             let Some(messenger) = coordinator.messenger() else { continue };
             let told = move |answer: Result<Answer, Failed>| {
+                this.coordinator.near.answered(&this.coordinator.env, to, sent_at);
                 let answer = answer.map(|answer| answer.payload);
                 gathered.ended(node, answer.map_err(reason_of));
             };

@@ -105,8 +105,9 @@ impl Scan {
         if let Some(first) = first.filter(|first| last.is_none_or(|last| *first <= last)) {
             let (ring, placement) = (&self.read.scope.ring, &self.read.scope.placement);
             let ends = ring.cuts(first, last).map(Some).chain([last]);
-            let (level, near) = (self.read.level, self.read.coordinator.proximity());
-            let plans = RangePlans::new(ring, placement, level, near, ends);
+            let coordinator = &self.read.coordinator;
+            let near = coordinator.near.order(&coordinator.env);
+            let plans = RangePlans::new(ring, placement, self.read.level, near.proximity(), ends);
             self.plans.extend(plans.take(PLANS_AT_ONCE));
         }
         self.is_over |= match self.plans.back() {
