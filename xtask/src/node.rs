@@ -3,7 +3,7 @@
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
-use std::sync::OnceLock;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use crate::machine::{self, Outcome};
@@ -29,16 +29,16 @@ const BUILT: &str = "HELENUS_BUILT";
 /// The profile with every assertion on.
 pub const CHECKED: &str = "checked";
 
-/// How the node is built: as it is released, or with every assertion on.
-static PROFILE: OnceLock<&str> = OnceLock::new();
+/// Is the node built with every assertion on, rather than as it is released?
+static CHECKS_ALL: AtomicBool = AtomicBool::new(false);
 
 /// From now on the node is built as everything is that `cargo xtask test` runs: once for all stages, with every assertion on.
 pub fn check_all() {
-    let _ = PROFILE.set(CHECKED);
+    CHECKS_ALL.store(true, Ordering::Relaxed);
 }
 
 fn profile() -> &'static str {
-    PROFILE.get_or_init(|| "release")
+    if CHECKS_ALL.load(Ordering::Relaxed) { CHECKED } else { "release" }
 }
 
 /// Builds the node's binary.

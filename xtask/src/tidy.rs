@@ -93,6 +93,28 @@ pub fn run() -> Outcome {
     if report.problems.is_empty() { Ok(()) } else { Err("the tree is not tidy".into()) }
 }
 
+/// Files of tests that no program of tests has.
+fn test_problems(root: &Path) -> Outcome<Vec<String>> {
+    let mut problems = Vec::new();
+    for folder in std::fs::read_dir(root.join("crates"))? {
+        let tests = folder?.path().join("tests");
+        let Ok(all) = std::fs::read_to_string(tests.join("all.rs")) else { continue };
+        let manifest = std::fs::read_to_string(tests.with_file_name("Cargo.toml"))?;
+        for file in std::fs::read_dir(&tests)? {
+            let path = file?.path();
+            let is_test =
+                path.extension().is_some_and(|e| e == "rs") || path.join("main.rs").exists();
+            let name = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+            let is_run = all.contains(&format!("mod {name};"))
+                || manifest.contains(&format!("path = \"tests/{name}.rs\""));
+            if is_test && !is_run {
+                problems.push(format!("{}: no program of tests has it", path.display()));
+            }
+        }
+    }
+    Ok(problems)
+}
+
 /// Looks at every file that git tracks or would track.
 pub fn check() -> Outcome<Report> {
     let root = machine::root();
@@ -114,6 +136,7 @@ pub fn check() -> Outcome<Report> {
         );
     }
     report.problems.extend(edge_problems(&root)?);
+    report.problems.extend(test_problems(&root)?);
     report.problems.extend(branch_problems(&root)?);
     Ok(report)
 }

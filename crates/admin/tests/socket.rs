@@ -1,7 +1,7 @@
 //! The operator's socket: permissions, framing, limits, hostile clients.
 #![allow(clippy::disallowed_methods, reason = "looks at the socket behind the door's back")]
 
-mod common;
+use crate::common;
 
 use std::io;
 use std::os::unix::fs::{FileTypeExt, PermissionsExt};

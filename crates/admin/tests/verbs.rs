@@ -1,6 +1,6 @@
 //! What verbs print, against what nodetool 5.0.9 printed.
 
-mod common;
+use crate::common;
 
 use std::time::Duration;
 

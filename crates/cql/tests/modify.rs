@@ -1,7 +1,7 @@
 //! INSERT, UPDATE, DELETE and BATCH against what a Cassandra 5.0.9 made of the same statements: the verdicts and
 //! metadata that it answered, and the mutations in its commit log (`testdata/modify.py`).
 
-mod common;
+use crate::common;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

@@ -1,6 +1,6 @@
 //! Mutations that a Cassandra 5.0.9 sent for statements (interop.md, 4.9), made by ours bit for bit.
 
-mod common;
+use crate::common;
 
 use common::{Fixture, TS};
 use rows::Mutation;

@@ -1,6 +1,6 @@
 //! Operations on lists that depend on what is stored: what they ask for, and what they make of it.
 
-mod common;
+use crate::common;
 
 use common::{Fixture, TS};
 use cql::modify::{Before, Modify};

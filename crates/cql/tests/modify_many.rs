@@ -1,6 +1,6 @@
 //! Many partitions and rows at once.
 
-mod common;
+use crate::common;
 
 use common::Fixture;
 

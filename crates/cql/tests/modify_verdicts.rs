@@ -1,6 +1,6 @@
 //! Verdicts on modifications that the conformance corpus found, each as Cassandra 5.0.9 gave it there.
 
-mod common;
+use crate::common;
 
 use common::{Fixture, TS};
 use cql::{CqlError, Plan};

@@ -114,7 +114,7 @@ fn messages_wait_until_both_sides_agree() {
         // what was handed over is gone; what waits, waits for the next connection
         side.push(message(4, 10, 2000), NOW).expect("room");
         side.out.closed();
-        assert_eq!(side.flush(NOW, 1 << 20), []);
+        assert!(side.flush(NOW, 1 << 20).is_empty());
         assert_eq!(side.out.waiting(), 1);
     }
 }
@@ -134,13 +134,13 @@ fn what_is_late_is_not_sent() {
     side.push(message(1, 10, 100), NOW).expect("room");
     side.push(message(2, 10, 300), NOW).expect("room");
     side.push(message(3, 2 << 20, 300), NOW).unwrap_err();
-    assert_eq!(side.flush(NOW + 100, 1 << 20), []);
+    assert!(side.flush(NOW + 100, 1 << 20).is_empty());
     assert_eq!(side.ids, Ids { expired: vec![1], ..Ids::default() });
     let mut incoming = open(&mut side);
     let wire = side.flush(NOW + 299, 1 << 20);
     assert_eq!(receive(&mut incoming, &wire), [2]);
     side.push(message(4, 10, 300), NOW).expect("room");
-    assert_eq!(side.flush(NOW + 300, 1 << 20), []);
+    assert!(side.flush(NOW + 300, 1 << 20).is_empty());
     assert_eq!(side.ids.expired, [1, 4]);
 }
 

@@ -1,6 +1,6 @@
 //! Messages in frames: as Cassandra frames them, in any pieces, damaged in any byte, and as a peer that means harm.
 
-mod common;
+use crate::common;
 
 use common::{hex, vectors};
 use internode::receiver::most_buffered;

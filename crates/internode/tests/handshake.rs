@@ -1,6 +1,6 @@
 //! Handshakes as Cassandra writes them, every pair of versions, and what is no handshake.
 
-mod common;
+use crate::common;
 
 use common::{RELEASES, hex, vectors};
 use internode::handshake::{ACCEPT_LENGTH, MAX_INITIATE};

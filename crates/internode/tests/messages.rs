@@ -1,6 +1,6 @@
 //! Headers, parameters, verbs and failure reasons, against what Cassandra writes.
 
-mod common;
+use crate::common;
 
 use common::{RELEASES, hex, vectors};
 use internode::header::MAX_CLOCK_SKEW;

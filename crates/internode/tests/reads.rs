@@ -1,6 +1,6 @@
 //! Reads and their answers, against what Cassandra's own classes write.
 
-mod common;
+use crate::common;
 
 use common::{RELEASES, hex, table_of, vectors};
 use internode::FailureReason;

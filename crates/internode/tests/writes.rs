@@ -1,6 +1,6 @@
 //! Writes, schema, Paxos and names, against what Cassandra's own classes write.
 
-mod common;
+use crate::common;
 
 use common::{RELEASES, hex, layout_of, vectors};
 use internode::FailureReason;

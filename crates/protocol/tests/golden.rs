@@ -2,7 +2,7 @@
 //! bytes. Each line of `testdata/golden.txt` is name, version, request and response in hex; names
 //! that begin with `raw_` hold bytes as they crossed the wire after STARTUP.
 
-mod common;
+use crate::common;
 
 use std::sync::Arc;
 

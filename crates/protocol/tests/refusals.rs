@@ -1,6 +1,6 @@
 //! What breaches the protocol, and the answers that Apache Cassandra 5.0.9 was seen to give.
 
-mod common;
+use crate::common;
 
 use common::{frame, unhex};
 use protocol::{

@@ -1,6 +1,6 @@
 //! What holds of every ring, strategy and request.
 
-mod common;
+use crate::common;
 
 use std::collections::{BTreeMap, BTreeSet};
 

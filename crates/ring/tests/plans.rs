@@ -1,6 +1,6 @@
 //! Plans whose exact shape counts, on rings made by hand.
 
-mod common;
+use crate::common;
 
 use std::collections::BTreeSet;
 

@@ -1,6 +1,6 @@
 //! Where nodes are, and how fast they were of late.
 
-mod common;
+use crate::common;
 
 use common::{address, node, numbers, simple};
 use ring::*;

@@ -1,6 +1,6 @@
 //! Replicas, shares and what levels need, against what Cassandra's own classes make of generated rings (`conformance/ring`).
 
-mod common;
+use crate::common;
 
 use common::{address, node, numbers, simple, topology, with_down};
 use protocol::Consistency;

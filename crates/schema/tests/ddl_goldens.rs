@@ -1,7 +1,7 @@
 //! Statements that a live Cassandra 5.0.9 executed (`conformance/schema_goldens`): the same errors, warnings,
 //! rows, versions and descriptions come out here.
 
-mod common;
+use crate::common;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

@@ -1,6 +1,6 @@
 //! The system's keyspaces against a live 5.0.9's description of itself (`conformance/schema_goldens`).
 
-mod common;
+use crate::common;
 
 use common::{golden, mutation, unhex};
 use schema::{

@@ -1,6 +1,6 @@
 //! Tables of BTI format that Cassandra wrote (testdata/README.md), and tries made here, are walked.
 
-mod trie_builder;
+use crate::trie_builder;
 
 use std::collections::BTreeMap;
 use std::pin::pin;

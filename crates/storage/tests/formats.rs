@@ -1,7 +1,7 @@
 //! Tables that Cassandra wrote in versions `oa` and `da` (`conformance/formats`), opened by the engine: the same rows in
 //! each version and each direction, and what is missing or damaged is said by its file's name.
 
-mod common;
+use crate::common;
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;

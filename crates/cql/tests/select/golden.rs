@@ -4,7 +4,7 @@ use cql::{CqlError, Plan, Prepared, Variable};
 use types::CqlType;
 use types::hex::{from_hex, to_hex};
 
-use crate::world::{Answer, Given, World};
+use crate::select::world::{Answer, Given, World};
 
 const GOLDEN: &str = include_str!("../../testdata/select.txt");
 

@@ -3,7 +3,7 @@
 use cql::modify::NothingRead;
 use cql::{CqlError, Plan};
 
-use crate::world::{Answer, Given, World};
+use crate::select::world::{Answer, Given, World};
 
 const TABLE: &str = "(a int, b int, c int, d int, s int static, v int, w text, l list<int>, m map<int, int>, \
                      n map<int, int>, e set<int>, f frozen<list<int>>, PRIMARY KEY ((a, b), c, d))";

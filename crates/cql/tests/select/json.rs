@@ -3,7 +3,7 @@
 use cql::Plan;
 use types::hex::{from_hex, to_hex};
 
-use crate::world::{Given, World};
+use crate::select::world::{Given, World};
 
 const CORPUS: &str = include_str!("../../../../conformance/corpus/functions.cql");
 const GOLDEN: &str = include_str!("../../../../conformance/golden/functions.json");

@@ -7,7 +7,7 @@ use proptest::prelude::*;
 use rows::{Clustering, compare};
 use std::cmp::Ordering;
 
-use crate::world::{Given, World};
+use crate::select::world::{Given, World};
 
 /// Tables of three clustering columns in all combinations of directions: `t0` to `t7`.
 fn world() -> World {

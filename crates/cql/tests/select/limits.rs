@@ -5,7 +5,7 @@ use cql::{CqlError, Plan, Prepared, parse_of_shard_aware, prepare};
 use schema::Schema;
 use types::value::pack_list;
 
-use crate::world::{Given, World};
+use crate::select::world::{Given, World};
 
 fn world() -> World {
     let mut world = World::new();

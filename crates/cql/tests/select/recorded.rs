@@ -6,7 +6,7 @@ use cql::{CqlError, Plan};
 use serde_json::Value;
 use types::hex::to_hex;
 
-use crate::world::{Answer, Given, World};
+use crate::select::world::{Answer, Given, World};
 
 const FILES: [(&str, &str); 6] = [
     ("expressions", include_str!("../../../../conformance/golden/expressions.json")),

@@ -5,7 +5,7 @@ use cql::{CqlError, Plan, Prepared};
 use schema::Schema;
 use types::CqlType;
 
-use crate::world::{Given, World};
+use crate::select::world::{Given, World};
 
 fn prepare(text: &str) -> Result<Prepared, CqlError> {
     let schema = Schema::new(schema::system::virtual_keyspaces(), Schema::empty_version(), 1);

@@ -1,8 +1,7 @@
 //! Laws: what one side writes the other reads, however it is framed and cut; and no bytes whatsoever
 //! make either side panic.
 
-#[path = "../common/mod.rs"]
-mod common;
+use crate::common;
 mod messages;
 
 use common::{client_decoder, drain, server_decoder, write_request, write_response};

@@ -2,8 +2,7 @@
 //! hold is there, a torn tail is tolerated, and what is damaged ends the start unless the operator wants otherwise. And
 //! our own: archived and restored to a point in time, captured for a consumer, and refused where they are too large.
 
-#[path = "../common/mod.rs"]
-mod common;
+use crate::common;
 mod missing;
 
 use std::cell::{Cell, RefCell};

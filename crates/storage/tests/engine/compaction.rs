@@ -10,7 +10,7 @@ use std::rc::Rc;
 use storage::shards::Job;
 use storage::{Engine, StorageError};
 
-use crate::{is_there, options, start, table, write};
+use crate::engine::{is_there, options, start, table, write};
 
 /// Rows of an SSTable: each a partition, many in a chunk.
 const KEYS: i32 = 400;

@@ -13,7 +13,7 @@ use rows::{CellRef, Clustering, Deletion, Mutation, RowBuilder, UpdateBuilder, c
 use storage::shards::Job;
 use storage::{CacheKind, Counted, CounterMark, CounterName, Engine, Node, Part, StorageError};
 
-use crate::{options, start, table};
+use crate::engine::{options, start, table};
 
 const KEY: [u8; 4] = [0; 4];
 const PART: Part = Part { clock: 7, count: 3 };

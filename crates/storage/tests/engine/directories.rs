@@ -15,7 +15,7 @@ use storage::commitlog::Position;
 use storage::shards::Job;
 use storage::{Engine, Options, PartitionKey, StorageError};
 
-use crate::{is_there, start, table, write};
+use crate::engine::{is_there, start, table, write};
 
 const DIRECTORIES: i64 = 3;
 const VALUE_BYTES: usize = 100;
@@ -27,7 +27,10 @@ const KEYS: usize = 4;
 
 fn options() -> Options {
     let directory = |number| PathBuf::from(format!("/data{number}"));
-    Options { data_directories: (0..DIRECTORIES).map(directory).collect(), ..crate::options() }
+    Options {
+        data_directories: (0..DIRECTORIES).map(directory).collect(),
+        ..crate::engine::options()
+    }
 }
 
 /// Keys whose partitions are in a directory: it has an equal part of the ring.

@@ -14,7 +14,7 @@ use storage::commitlog::SyncMode;
 use storage::shards::Job;
 use storage::{Engine, Node, Options, StorageError};
 
-use crate::{SHARDS, is_there, options, start, table, write};
+use crate::engine::{SHARDS, is_there, options, start, table, write};
 
 /// What a flush writes in a second where no memory is needed, and what two steps more are in a window.
 const LEAST_RATE: u64 = 16 << 20;

@@ -1,7 +1,6 @@
 //! The engine alone, in a simulated world.
 
-#[path = "../common/mod.rs"]
-mod common;
+use crate::common;
 mod compaction;
 mod counters;
 mod directories;

@@ -15,7 +15,7 @@ use storage::commitlog::Position;
 use storage::shards::Job;
 use storage::{Engine, Node, StorageError};
 
-use crate::{SHARDS, is_there, options, start, table, write};
+use crate::engine::{SHARDS, is_there, options, start, table, write};
 
 /// Bytes of a value.
 const VALUE_BYTES: usize = 3000;

@@ -2,8 +2,7 @@
 
 mod answers;
 mod choices;
-#[path = "../common/mod.rs"]
-mod common;
+use crate::common;
 mod day;
 mod loads;
 mod world;

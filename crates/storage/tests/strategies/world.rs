@@ -24,9 +24,9 @@ use storage::{
 };
 use types::CqlType;
 
-use crate::common::options;
-use crate::day::Draw;
-use crate::loads::params;
+use crate::strategies::common::options;
+use crate::strategies::day::Draw;
+use crate::strategies::loads::params;
 
 const VALUE_BYTES: usize = 8000;
 const KEYS: u64 = 500;

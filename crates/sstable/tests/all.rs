@@ -1,0 +1,5 @@
+//! All tests of the crate in one program: linking is what most of the time of many would go to.
+
+mod bti;
+mod read_and_write;
+mod trie_builder;

@@ -1,0 +1,4 @@
+//! All tests of the crate in one program: linking is what most of the time of many would go to.
+
+mod golden;
+mod laws;
