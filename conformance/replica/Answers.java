@@ -2,6 +2,7 @@ package org.apache.cassandra.net;
 
 import java.io.ByteArrayOutputStream;
 import java.io.PrintStream;
+import java.lang.reflect.Method;
 import java.nio.ByteBuffer;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -13,11 +14,15 @@ import java.util.Map;
 import java.util.Random;
 
 import org.apache.cassandra.config.DatabaseDescriptor;
+import org.apache.cassandra.cql3.CQLStatement;
 import org.apache.cassandra.cql3.QueryOptions;
 import org.apache.cassandra.cql3.QueryProcessor;
+import org.apache.cassandra.cql3.statements.ModificationStatement;
 import org.apache.cassandra.cql3.statements.SelectStatement;
+import org.apache.cassandra.cql3.statements.schema.AlterSchemaStatement;
 import org.apache.cassandra.cql3.statements.schema.CreateTableStatement;
 import org.apache.cassandra.db.Clustering;
+import org.apache.cassandra.db.ColumnFamilyStore;
 import org.apache.cassandra.db.Keyspace;
 import org.apache.cassandra.db.Mutation;
 import org.apache.cassandra.db.PartitionRangeReadCommand;
@@ -39,6 +44,7 @@ import org.apache.cassandra.db.rows.Row;
 import org.apache.cassandra.db.rows.Unfiltered;
 import org.apache.cassandra.db.rows.UnfilteredRowIterator;
 import org.apache.cassandra.dht.Bounds;
+import org.apache.cassandra.exceptions.ConfigurationException;
 import org.apache.cassandra.exceptions.InvalidRequestException;
 import org.apache.cassandra.io.IVersionedAsymmetricSerializer;
 import org.apache.cassandra.io.util.DataOutputBuffer;
@@ -52,6 +58,7 @@ import org.apache.cassandra.schema.TableId;
 import org.apache.cassandra.schema.TableMetadata;
 import org.apache.cassandra.schema.Tables;
 import org.apache.cassandra.service.ClientState;
+import org.apache.cassandra.transport.Dispatcher;
 import org.apache.cassandra.utils.ByteBufferUtil;
 import org.apache.cassandra.utils.CounterId;
 
@@ -59,6 +66,8 @@ import org.apache.cassandra.utils.CounterId;
  * Prints what a replica of Cassandra's answers to reads of what generated mutations wrote, a line each: `table` with its
  * number and text, `mutation` with its bytes, `read` with the request's, the answer's with data, and the digest of those
  * that are asked for that. The tests of crates/cluster hold this node's answers against it (testdata/replica).
+ *
+ * With a file of the corpus it prints the same of what that does with its table `t`, and `cql` with each ALTER.
  */
 class Answers
 {
@@ -78,12 +87,12 @@ class Answers
 
     public static void main(String[] args)
     {
-        try { all(); }
+        try { all(args); }
         catch (Throwable e) { e.printStackTrace(); System.exit(1); }
         System.exit(0);
     }
 
-    static void all() throws Exception
+    static void all(String[] args) throws Exception
     {
         out = System.out;
         System.setOut(new PrintStream(new ByteArrayOutputStream()));
@@ -101,6 +110,12 @@ class Answers
         DatabaseDescriptor.createAllDirectories();
         Keyspace.setInitialized();
         CommitLog.instance.start();
+        if (args.length > 0)
+        {
+            corpus(Path.of(args[0]));
+            out.flush();
+            return;
+        }
         tables();
         for (int n = 0; n < 260; n++)
             apply(mutation());
@@ -129,6 +144,56 @@ class Answers
             String name = create.substring(0, create.indexOf(' '));
             TABLES.put(name, Schema.instance.getTableMetadata("ks", name));
             Keyspace.open("ks").getColumnFamilyStore(name);
+        }
+    }
+
+    static void corpus(Path file) throws Exception
+    {
+        KeyspaceMetadata keyspace = KeyspaceMetadata.create("ks", KeyspaceParams.simple(1));
+        Schema.instance.transform(SchemaTransformations.addKeyspace(keyspace, true));
+        int number = 0;
+        long now = NOW;
+        for (String line : Files.readAllLines(file))
+        {
+            number++;
+            if (line.startsWith("-- now "))
+                now = Long.parseLong(line.substring("-- now ".length()));
+            String cql = line.replaceFirst("^(.*?\\b(TABLE|FROM|INTO|UPDATE)) t\\b", "$1 ks.t").replaceFirst(";$", "");
+            if (line.startsWith("--") || !cql.contains(" ks.t"))
+                continue;
+            try { statement(line.substring(0, 6), number, cql, now); }
+            catch (InvalidRequestException | ConfigurationException e) { continue; }
+        }
+    }
+
+    static void statement(String word, int number, String cql, long now) throws Exception
+    {
+        ClientState client = ClientState.forInternalCalls();
+        switch (word)
+        {
+            case "CREATE":
+                TableId id = TableId.fromUUID(new java.util.UUID(0x1000L, 0x8000_0000_0000_0001L));
+                Schema.instance.transform(SchemaTransformations.addTable(CreateTableStatement.parse(cql, "ks").id(id).build(), false));
+                out.println("table 1 " + cql.replace(" ks.", " "));
+                break;
+            case "ALTER ":
+                Schema.instance.transform((AlterSchemaStatement) QueryProcessor.parseStatement(cql).prepare(client));
+                out.println("cql " + cql);
+                // what was written before is not read out of memory
+                Keyspace.open("ks").getColumnFamilyStore("t").forceBlockingFlush(ColumnFamilyStore.FlushReason.UNIT_TESTS);
+                break;
+            case "SELECT":
+                SelectStatement.RawStatement raw = QueryProcessor.parseStatement(cql, SelectStatement.RawStatement.class, "SELECT");
+                ReadQuery query = raw.prepare(client).getQuery(QueryOptions.DEFAULT, now);
+                if (query instanceof SinglePartitionReadQuery.Group)
+                    read("line " + number + ": " + cql, (ReadCommand) ((SinglePartitionReadQuery.Group<?>) query).queries.get(0));
+                break;
+            default:
+                CQLStatement statement = QueryProcessor.parseStatement(cql).prepare(client);
+                Method mutations = Arrays.stream(ModificationStatement.class.getDeclaredMethods()).filter(m -> m.getName().equals("getMutations")).findAny().get();
+                mutations.setAccessible(true);
+                for (Object mutation : (List<?>) mutations.invoke(statement, client, QueryOptions.DEFAULT, true, TS + number, now, Dispatcher.RequestTime.forImmediateExecution()))
+                    apply((Mutation) mutation);
         }
     }
 
@@ -258,7 +323,11 @@ class Answers
     {
         if (update.isEmpty())
             return;
-        Mutation mutation = new Mutation(update);
+        apply(new Mutation(update));
+    }
+
+    static void apply(Mutation mutation) throws Exception
+    {
         out.println("mutation " + hex(Mutation.serializer, mutation));
         mutation.apply(false);
     }

@@ -31,7 +31,8 @@ impl RangeTombstone {
 }
 
 /// The range tombstones of a partition: in order, without overlap, touching ones of the same deletion
-/// joined.
+/// joined. Cassandra's list keeps such ones apart, but its iterators skip the boundaries between them
+/// (`RowAndDeletionMergeIterator.shouldSkip`), so nothing shows of it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RangeTombstoneList {
     ranges: Vec<RangeTombstone>,
@@ -64,8 +65,10 @@ impl RangeTombstoneList {
         self.ranges.iter()
     }
 
-    /// Adds a range. Where it overlaps others the newer deletion stays, so the order of insertion does
-    /// not matter. An empty range adds nothing.
+    /// Adds a range. Where it overlaps others the deletion of the later timestamp stays; of equal ones
+    /// that which was there first, whatever their local times (`RangeTombstoneList.insertFrom`, unlike
+    /// [`Deletion::max`] where lists are merged): that shows in the markers, so in digests. An empty
+    /// range adds nothing.
     pub fn insert(&mut self, layout: &Layout, range: RangeTombstone) {
         debug_assert!(range.start.kind.is_start() && range.end.kind.is_end());
         let less_than = |a: &Bound, b: &Bound| compare(layout, a, b) == Ordering::Less;
@@ -83,11 +86,12 @@ impl RangeTombstoneList {
         let mut at = start;
         for old in self.ranges.get(from..to).unwrap_or_default() {
             let (first, last) = (old.start.as_ref(), old.end.as_ref());
+            let newer = deletion.marked_for_delete_at > old.deletion.marked_for_delete_at;
             // `at` is where the new range goes on; before the first old range that is its start.
             pieces.push(first, min(layout, last, at.as_ref().invert()), old.deletion);
             pieces.push(at.as_ref(), min(layout, end.as_ref(), first.invert()), deletion);
             let common = (max(layout, at.as_ref(), first), min(layout, end.as_ref(), last));
-            pieces.push(common.0, common.1, deletion.max(old.deletion));
+            pieces.push(common.0, common.1, if newer { deletion } else { old.deletion });
             pieces.push(max(layout, end.as_ref().invert(), first), last, old.deletion);
             at = max(layout, at.as_ref(), last.invert()).to_owned();
         }

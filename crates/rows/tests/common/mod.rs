@@ -281,14 +281,17 @@ impl Remains {
     }
 }
 
-/// The newest deletion of ranges that covers a row, by asking every range.
+/// The newest deletion of ranges that covers a row, by asking every range; of one timestamp the first.
 pub fn covering(layout: &Layout, facts: &[Fact], at: &Clustering) -> Deletion {
     let covers = |range: &RangeTombstone| {
         compare(layout, &range.start, at) == Ordering::Less
             && compare(layout, at, &range.end) == Ordering::Less
     };
     let ranges = facts.iter().filter_map(|f| if let Fact::Range(r) = f { Some(r) } else { None });
-    ranges.filter(|r| covers(r)).map(|r| r.deletion).fold(Deletion::LIVE, Deletion::max)
+    let newer = |before: Deletion, after: Deletion| {
+        if after.marked_for_delete_at > before.marked_for_delete_at { after } else { before }
+    };
+    ranges.filter(|r| covers(r)).map(|r| r.deletion).fold(Deletion::LIVE, newer)
 }
 
 pub fn partition_deletion(facts: &[Fact]) -> Deletion {

@@ -59,11 +59,7 @@ impl MemtableCursor {
         let memtable = slot.read();
         let partition = memtable.get(key)?;
         let from = memtable.table();
-        // writes to a column that was dropped and added again may be older than the drop
-        let is_other = !Arc::ptr_eq(from, table) && from.layout != table.layout;
-        let map = (is_other || !table.layout.dropped.is_empty())
-            .then(|| crate::read::column_map(&from.layout, table).keeping_complex_deletions())
-            .filter(|map| !map.is_identity());
+        let map = from_memtable(from, table);
         let layout = &from.layout;
         let mut markers: Vec<Box<[u8]>> = Vec::new();
         for (start, end) in slices.iter_ordered() {
@@ -208,6 +204,22 @@ fn step(partition: &Partition, place: Place, reversed: bool) -> Option<Place> {
     }
 }
 
+/// From the layout that a memtable has to the table's present one; none if they are the same.
+///
+/// Writes to a column that was dropped and added again may be older than the drop. Of these Cassandra's memtable keeps
+/// the deletions of the complex columns, its SSTables do not (`ComplexColumnData.filter`,
+/// `DeserializationHelper.isDroppedComplexDeletion`); and an ALTER flushes what it has in memory
+/// (`AbstractAllocatorMemtable.shouldSwitch`). So a memtable from before it reads as an SSTable does.
+fn from_memtable(from: &Arc<Table>, table: &Arc<Table>) -> Option<ColumnMap> {
+    let is_older = !Arc::ptr_eq(from, table) && from.layout != table.layout;
+    if !is_older && table.layout.dropped.is_empty() {
+        return None;
+    }
+    let map = crate::read::column_map(&from.layout, table);
+    let map = if is_older { map } else { map.keeping_complex_deletions() };
+    Some(map).filter(|map| !map.is_identity())
+}
+
 /// The first row of a slice in the direction of iteration, if it is inside.
 fn edge_place(
     partition: &Partition,
@@ -245,40 +257,66 @@ mod tests {
 
     const POSITION: Position = Position { segment: 1, offset: 0 };
 
-    /// With a column `v` that was dropped at 10 and is there again.
-    fn table() -> Arc<Table> {
+    /// With a column `v`; perhaps it was dropped at 10 and is there again.
+    fn table(of: &CqlType, dropped_at: Option<i64>) -> Arc<Table> {
         let mut builder = Table::builder("ks", "t", TableId([1; 16]))
             .column("k", CqlType::Int, ColumnKind::PartitionKey)
             .column("c", CqlType::Int, ColumnKind::Clustering)
-            .column("v", CqlType::Int, ColumnKind::Regular);
-        let (name, ty, kind) = ("v".to_owned(), CqlType::Int, ColumnKind::Regular);
-        let dropped = DroppedColumn { name: name.as_str().into(), ty, kind, dropped_at: 10 };
-        builder.dropped.insert(name, dropped);
+            .column("v", of.clone(), ColumnKind::Regular);
+        if let Some(dropped_at) = dropped_at {
+            let (name, ty, kind) = ("v".to_owned(), of.clone(), ColumnKind::Regular);
+            let dropped = DroppedColumn { name: name.as_str().into(), ty, kind, dropped_at };
+            builder.dropped.insert(name, dropped);
+        }
         Arc::new(builder.build())
     }
 
-    #[test]
-    fn what_is_written_at_a_time_before_its_column_was_dropped_is_not_there() {
-        let table = table();
-        let mut memtable = Memtable::new(Arc::clone(&table), POSITION);
+    /// Writes rows to a memtable that began with a table, and counts the cells that each has in a read of it when
+    /// the table is another.
+    fn cells_of(
+        began: &Arc<Table>,
+        read: &Arc<Table>,
+        rows: &[&dyn Fn(&mut RowBuilder)],
+    ) -> Vec<usize> {
+        let mut memtable = Memtable::new(Arc::clone(began), POSITION);
         let (mut row, mut scratch) = (RowBuilder::new(), RowBuilder::new());
-        for (clustering, at) in [(1_i32, 10), (2, 11)] {
-            let mut update = UpdateBuilder::new(table.id.0, Arc::clone(&table.layout), b"key!");
+        for (clustering, fill) in (1_i32..).zip(rows) {
+            let mut update = UpdateBuilder::new(began.id.0, Arc::clone(&began.layout), b"key!");
             row.start_row(Clustering::new([Some(clustering.to_be_bytes().as_slice())]).as_ref());
-            row.liveness(Liveness::new(at));
-            row.cell(CellRef::live(0, None, at, &[0, 0, 0, 7]));
-            update.add(row.finish_row(&table.layout), &mut scratch);
+            row.liveness(Liveness::new(1));
+            fill(&mut row);
+            update.add(row.finish_row(&began.layout), &mut scratch);
             memtable.apply(&update.finish(&mut scratch), POSITION, &mut scratch);
         }
         let slot = Slot::new(memtable);
         let key = PartitionKey::new(*b"key!");
-        let cursor = MemtableCursor::open(&slot, key.as_ref(), &table, Slices::all(false));
+        let cursor = MemtableCursor::open(&slot, key.as_ref(), read, Slices::all(false));
         let mut cursor = cursor.expect("was written");
         let mut cells = Vec::new();
         while let Some(Unfiltered::Row(row)) = cursor.head() {
             cells.push(row.cells().count());
             cursor.advance();
         }
-        assert_eq!(cells, [0, 1]);
+        cells
+    }
+
+    #[test]
+    fn what_is_written_at_a_time_before_its_column_was_dropped_is_not_there() {
+        let table = table(&CqlType::Int, Some(10));
+        let written =
+            |at| move |row: &mut RowBuilder| row.cell(CellRef::live(0, None, at, &[0, 0, 0, 7]));
+        assert_eq!(cells_of(&table, &table, &[&written(10), &written(11)]), [0, 1]);
+    }
+
+    /// Cassandra's memtable shows them, its SSTables do not, and an ALTER flushes.
+    #[test]
+    fn deletions_of_a_collection_that_was_dropped_show_until_the_next_alter() {
+        let set = CqlType::Set { element: Arc::new(CqlType::Int), frozen: false };
+        let (before, after) = (table(&set, None), table(&set, Some(10)));
+        let deleted =
+            |at| move |row: &mut RowBuilder| row.complex_deletion(0, Deletion::new(at, 1000));
+        assert_eq!(cells_of(&after, &after, &[&deleted(10), &deleted(11)]), [1, 1]);
+        assert_eq!(cells_of(&before, &after, &[&deleted(10), &deleted(11)]), [0, 1]);
+        assert_eq!(cells_of(&before, &before, &[&deleted(10)]), [1]);
     }
 }
