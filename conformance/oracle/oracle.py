@@ -12,7 +12,8 @@ after a write to it failed so; a difference is shown with the fewest statements 
 Options: --without FEATURE (leave out files that say `-- needs FEATURE`), --messages (show differing error texts too),
 --show N (differences shown, default 40), --summary FILE (a JSON line of counts), --known FILE (a list of statements as
 `file:line` that are known to differ: these are counted apart), --replicas N (A is in a ring: keyspaces of one replica have N, and
-statements are at ALL). HOST may be HOST:PORT. Exit code 1 when an answer differs.
+statements are at ALL, or at --level, and SELECT at --reads), --older (B is of an
+older release than the recorded answers: what it refuses and they do not is left out). HOST may be HOST:PORT. Exit code 1 when an answer differs.
 """
 
 import argparse
@@ -38,12 +39,12 @@ APART = [os.path.join(HERE, '..', folder) for folder in ('later', 'settings')]
 GOLDEN = os.path.join(HERE, '..', 'golden')
 
 
-def server(text, login=None, replicas=None):
+def server(text, login=None, replicas=None, level='ALL', reads=None):
     host, _, port = text.partition(':')
     if replicas is None:
         return Server(host, int(port or 9042), login)
     found = Replicated(host, int(port or 9042), login)
-    found.replicas = replicas
+    found.replicas, found.level, found.reads = replicas, level, reads
     return found
 
 
@@ -129,6 +130,7 @@ class Report:
         self.different, self.messages, self.shown = 0, 0, 0
         self.known, self.met, self.mended = known_differences(args.known), 0, []
         self.left_out, self.quiet, self.found = 0, False, []
+        self.unknown = 0
 
     def compare(self, path, step, ours, theirs):
         self.statements += 1
@@ -159,6 +161,11 @@ class Report:
         for line in list(difflib.unified_diff(left, right, 'Cassandra', 'server under test', lineterm='', n=2))[2:60]:
             print('    ' + line[:400])
         return same
+
+
+def refuses(answers):
+    """Is a statement one that a server does not take?"""
+    return any(answer['kind'] == 'error' for answer in answers)
 
 
 def explain(path, servers, steps, at):
@@ -195,6 +202,9 @@ def main():
     parser.add_argument('--known', metavar='FILE')
     parser.add_argument('--planted', action='store_true')
     parser.add_argument('--replicas', type=int, metavar='N')
+    parser.add_argument('--level', default='ALL')
+    parser.add_argument('--reads', metavar='LEVEL')
+    parser.add_argument('--older', action='store_true')
     parser.add_argument('rest', nargs='*')
     args = parser.parse_args()
     hosts = 0 if args.golden or args.record else 2
@@ -228,7 +238,7 @@ def record(args):
 
 
 def compare(args):
-    left = server(args.golden or args.rest[0], args.login, args.replicas)
+    left = server(args.golden or args.rest[0], args.login, args.replicas, args.level, args.reads)
     right = None if args.golden else server(args.rest[1], args.login)
     if args.planted:
         return show_planted(args, left)
@@ -242,6 +252,8 @@ def compare(args):
           f'{report.messages} differ in the wording of an error only')
     if report.left_out:
         print(f'{report.left_out} left out: Cassandra failed by mistake there, or at a write before')
+    if args.older:
+        print(f'{report.unknown} that the older release does not know')
     if args.summary:
         with open(args.summary, 'w', encoding='ascii') as f:
             json.dump(dict(statements=report.statements, different=report.different, wording=report.messages), f)
@@ -279,6 +291,7 @@ def run(args, report, left, right):
         if right:
             right.clean()
         recorded = None
+        newer = json.load(open(golden_path(path), encoding='ascii')) if args.older else None
         if right is None:
             if not os.path.exists(golden_path(path)):
                 print(f'{os.path.basename(path)}: no golden answers recorded')
@@ -294,6 +307,9 @@ def run(args, report, left, right):
             if spoiled.skips(step):
                 continue
             theirs = right.run(step) if right else recorded[i]['answers']
+            if newer and refuses(theirs) and not refuses(newer[i]['answers']):
+                report.unknown += 1
+                continue
             if name(path, step) in report.known:
                 step.directives.pop('settle', None)  # what is known to fail is not waited for
             ours = left.run(step)

@@ -10,6 +10,7 @@ from corpus import BATCH_KINDS, encode_value, words
 SETTLE_SECONDS = 20
 EVENT_SECONDS = 2.0
 MAX_PAGES = 2000
+SELECTS = re.compile(r'\s*SELECT\b', re.IGNORECASE)
 ONE_REPLICA = re.compile(r"('replication_factor'\s*:\s*'?)1(?=\D)", re.IGNORECASE)
 
 
@@ -157,11 +158,14 @@ class Replicated(Server):
     """A server in a ring: what files keep once is kept so many times, and all replicas are asked where a file does not say how many."""
 
     level = 'ALL'
+    reads = None  # at this level, if at another
     replicas = 1
 
     def run(self, step):
         if step.cql:
             step = copy.copy(step)
+            if self.reads and SELECTS.match(step.cql):
+                step.directives = {'consistency': self.reads, **step.directives}
             step.cql = ONE_REPLICA.sub(lambda once: f'{once[1]}{self.replicas}', step.cql)
         answers = super().run(step)
         if any(answer['kind'] == 'schema_change' for answer in answers):

@@ -17,71 +17,165 @@ const MEMBERS_MAX: u8 = 16;
 const START_LIMIT: Duration = Duration::from_secs(90);
 /// What a node says that serves clients.
 const SERVES: &str = "Starting listening for CQL clients";
+/// The releases of Cassandra that share a ring with Helenus; the first is what is started where none is named.
+const RELEASES: [&str; 2] = ["5.0.9", "4.1.10"];
 
-const USAGE: &str = "ring N [--cassandra M] | ring stop";
+const USAGE: &str = "ring N [--cassandra M] [--release 5.0|4.1] [--dc K] | ring stop";
 
-/// `ring N [--cassandra M]` starts N nodes of Helenus, and M real ones before them; `ring stop` stops them all.
+/// What a ring is made of.
+#[derive(Clone, Copy, Debug)]
+pub struct Layout {
+    /// Nodes of Helenus.
+    pub ours: u8,
+    /// Nodes of Cassandra, which come first.
+    pub theirs: u8,
+    /// The release that all say they are of.
+    pub release: &'static str,
+    /// Data centres, over which the nodes are dealt: `datacenter1`, `datacenter2`, ...
+    pub centers: u8,
+}
+
+impl Layout {
+    fn parse(words: &[&str]) -> Outcome<Self> {
+        let number =
+            |text: &str| text.parse::<u8>().map_err(|_| format!("{USAGE}: {text} is no number"));
+        let [ours, options @ ..] = words else { return Err(USAGE.into()) };
+        let mut layout = Self { ours: number(ours)?, theirs: 0, release: RELEASES[0], centers: 1 };
+        for option in options.chunks(2) {
+            match *option {
+                ["--cassandra", theirs] => layout.theirs = number(theirs)?,
+                ["--release", release] => layout.release = known_release(release)?,
+                ["--dc", centers] => layout.centers = number(centers)?.max(1),
+                _ => return Err(USAGE.into()),
+            }
+        }
+        let all = layout.ours.checked_add(layout.theirs);
+        match all.is_some_and(|all| (1..=MEMBERS_MAX).contains(&all)) {
+            true => Ok(layout),
+            false => Err(format!("a ring has 1 to {MEMBERS_MAX} nodes here").into()),
+        }
+    }
+
+    /// The data centre of a node.
+    fn center(&self, number: u8) -> String {
+        format!("datacenter{}", (number - 1) % self.centers + 1)
+    }
+
+    /// All nodes, Cassandra's first.
+    pub fn members(&self) -> Vec<Member> {
+        let member = |number: u8| Member {
+            ip: format!("127.0.0.{number}"),
+            dir: home().join(number.to_string()),
+            is_ours: number > self.theirs,
+            center: self.center(number),
+        };
+        (1..=self.ours + self.theirs).map(member).collect()
+    }
+}
+
+/// The release that a text like `4.1` means.
+pub fn known_release(text: &str) -> Outcome<&'static str> {
+    let found = RELEASES.iter().find(|release| release.starts_with(text));
+    Ok(found.ok_or_else(|| format!("{text} is none of {}", RELEASES.join(", ")))?)
+}
+
+/// A node of the ring.
+pub struct Member {
+    /// Its address; the port is 9042.
+    pub ip: String,
+    /// Where its data and logs are.
+    pub dir: PathBuf,
+    /// Is it a Helenus?
+    pub is_ours: bool,
+    /// Its data centre.
+    pub center: String,
+}
+
+impl Member {
+    /// What an operator's client prints of it.
+    pub fn nodetool(&self, verb: &str) -> Outcome<String> {
+        let mut command = match self.is_ours {
+            true => node::nodetool(&self.dir.join("data")),
+            false => {
+                let mut script = peer::script();
+                script.arg("nodetool").arg(&self.dir);
+                script
+            }
+        };
+        match machine::output(command.arg(verb))? {
+            (true, text) => Ok(text),
+            (false, text) => Err(format!("nodetool {verb} of {} failed: {text}", self.ip).into()),
+        }
+    }
+}
+
+/// `ring N [...]` starts N nodes of Helenus, and real ones before them; `ring stop` stops them all.
 pub fn run(args: &[String]) -> Outcome {
     let words: Vec<&str> = args.iter().map(String::as_str).collect();
-    let number =
-        |text: &str| text.parse::<u8>().map_err(|_| format!("{USAGE}: {text} is no number"));
-    let (ours, theirs) = match words.as_slice() {
-        ["stop"] => return stop(),
-        [ours] => (number(ours)?, 0),
-        [ours, "--cassandra", theirs] => (number(ours)?, number(theirs)?),
-        _ => return Err(USAGE.into()),
-    };
-    let all = ours.checked_add(theirs).filter(|all| (1..=MEMBERS_MAX).contains(all));
-    let all = all.ok_or_else(|| format!("a ring has 1 to {MEMBERS_MAX} nodes here"))?;
-    stop()?;
-    node::build()?;
-    node::build_nodetool()?;
-    let (seed, mut ready) = (ip(1), Vec::new());
-    for number in 1..=all {
-        let (dir, ip) = (home().join(number.to_string()), ip(number));
-        match number <= theirs {
-            true => start_cassandra(&dir, &ip, &seed)?,
-            false => start_helenus(&dir, &ip, &seed)?,
-        }
-        let kind = if number <= theirs { "Cassandra" } else { "Helenus" };
-        println!("{ip}  {kind}  {}", dir.display());
-        ready.push(dir);
+    if words == ["stop"] {
+        return stop();
     }
-    let last = home().join(all.to_string()).join("data");
-    println!("a shell: pipx run cqlsh {} 9042", ip(all));
-    if ours > 0 {
-        println!(
-            "its view: {} --data-dir {} status",
-            node::nodetool_path().display(),
-            last.display()
-        );
+    let layout = Layout::parse(&words)?;
+    let members = start(&layout)?;
+    for member in &members {
+        let kind = if member.is_ours { "Helenus" } else { "Cassandra" };
+        println!("{}  {kind}  {}  {}", member.ip, member.center, member.dir.display());
+    }
+    if let Some(last) = members.last() {
+        println!("a shell: pipx run cqlsh {} 9042", last.ip);
+        if last.is_ours {
+            let (nodetool, data) = (node::nodetool_path(), last.dir.join("data"));
+            println!("its view: {} --data-dir {} status", nodetool.display(), data.display());
+        }
     }
     println!("to stop it: cargo xtask ring stop");
     Ok(())
 }
 
-fn ip(number: u8) -> String {
-    format!("127.0.0.{number}")
+/// Starts a ring in place of the one that is there.
+pub fn start(layout: &Layout) -> Outcome<Vec<Member>> {
+    stop()?;
+    node::build()?;
+    node::build_nodetool()?;
+    let members = layout.members();
+    let seed = members.first().map(|first| first.ip.clone()).unwrap_or_default();
+    for member in &members {
+        match member.is_ours {
+            false => start_cassandra(member, &seed, layout.release)?,
+            true => start_helenus(member, &seed, layout.release)?,
+        }
+    }
+    Ok(members)
 }
 
 fn home() -> PathBuf {
     machine::cache().join("run/ring")
 }
 
-fn start_cassandra(dir: &Path, ip: &str, seed: &str) -> Outcome {
+fn start_cassandra(member: &Member, seed: &str, release: &str) -> Outcome {
     machine::need(&["bash", "java", "mvn", "python3"])?;
     let mut start = peer::script();
-    start.arg("start").arg(dir).args([ip, peer::ORACLE_HEAP]);
-    machine::run(start.env("FAST", "1").env("SEEDS", seed))
+    start.arg("start").arg(&member.dir).args([&member.ip, peer::ORACLE_HEAP]);
+    start.env("FAST", "1").env("SEEDS", seed);
+    machine::run(start.env("CASSANDRA_VERSION", release).env("DC", &member.center))
 }
 
-fn start_helenus(dir: &Path, ip: &str, seed: &str) -> Outcome {
-    fs::create_dir_all(dir)?;
+fn start_helenus(member: &Member, seed: &str, release: &str) -> Outcome {
+    let (dir, ip) = (&member.dir, &member.ip);
+    let conf = dir.join("conf");
+    fs::create_dir_all(&conf)?;
+    let yaml = conf.join("cassandra.yaml");
+    fs::write(&yaml, "endpoint_snitch: GossipingPropertyFileSnitch\n")?;
+    let place = format!("dc={}\nrack=rack1\n", member.center);
+    fs::write(conf.join("cassandra-rackdc.properties"), place)?;
     let (out, log) = (dir.join("stdout.log"), dir.join("stderr.log"));
     let child = node::command()
+        .arg("--config")
+        .arg(yaml)
         .arg("--data-dir")
         .arg(dir.join("data"))
         .args(["--listen", ip, "--set", &format!("metrics_address={ip}")])
+        .args(["--set", &format!("release_version={release}")])
         .args(node::member_args(CLUSTER, seed))
         .stdin(Stdio::null())
         .stdout(File::create(&out)?)
@@ -101,13 +195,13 @@ fn start_helenus(dir: &Path, ip: &str, seed: &str) -> Outcome {
 }
 
 /// Stops what was started, and forgets its data.
-fn stop() -> Outcome {
+pub fn stop() -> Outcome {
     let Ok(members) = fs::read_dir(home()) else { return Ok(()) };
     for member in members.filter_map(Result::ok).map(|entry| entry.path()) {
         if let Ok(pid) = fs::read_to_string(member.join("helenus.pid")) {
             // one that has ended is stopped
             let _ = Command::new("kill").arg(pid.trim()).status();
-            while Path::new("/proc").join(pid.trim()).exists() {
+            while is_running(&pid) {
                 std::thread::sleep(Duration::from_millis(100));
             }
         } else if member.join("pid").exists() {
@@ -115,4 +209,10 @@ fn stop() -> Outcome {
         }
     }
     Ok(fs::remove_dir_all(home())?)
+}
+
+/// Does a process do anything yet? A child of this one that has ended may be there as a zombie.
+fn is_running(pid: &str) -> bool {
+    let stat = fs::read_to_string(Path::new("/proc").join(pid.trim()).join("stat"));
+    stat.is_ok_and(|stat| !stat.contains(") Z "))
 }

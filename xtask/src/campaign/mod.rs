@@ -9,6 +9,7 @@ pub mod hostile;
 mod images;
 mod oracle;
 pub mod power;
+mod ring;
 mod roundtrip;
 pub mod seeds;
 mod wide;
@@ -29,7 +30,8 @@ const USAGE: &str = "campaign seeds|engine|conditions [FROM] [COUNT] | \
                      campaign fuzz [RUNS] [--seed N] | campaign hostile [SECONDS] | \
                      campaign oracle [--seed N] [--rounds N] | campaign differences | \
                      campaign applications [HOST] | campaign compaction [SEED] [SCENARIOS] | \
-                     campaign images [SEED [IMAGES]] | campaign wide [ROWS]";
+                     campaign images [SEED [IMAGES]] | campaign wide [ROWS] | \
+                     campaign ring [RELEASE [OURS THEIRS CENTERS]]";
 
 /// `campaign NAME [OPTIONS]`
 pub fn run(args: &[String]) -> Outcome {
@@ -46,6 +48,7 @@ pub fn run(args: &[String]) -> Outcome {
         ["images", ref rest @ ..] => images::campaign(rest),
         ["applications", ref rest @ ..] => applications::campaign(rest),
         ["wide", ref rest @ ..] => wide::campaign(rest),
+        ["ring", ref rest @ ..] => ring::campaign(rest),
         ["roundtrip"] => roundtrip::campaign(),
         ["files", ref rest @ ..] => files::campaign(rest),
         _ => Err(USAGE.into()),
