@@ -1,14 +1,17 @@
 """Runs YCSB against one server and keeps what it measured; or compares two such runs.
 
-    run.py measure NAME HOST PORT PID OUT.json [--records N] [--operations N] [--threads N] [--workloads a,b,...]
+    run.py measure NAME HOST PORT PID[,PID...] OUT.json [--records N] [--operations N] [--threads N] [--workloads a,b,...]
+                   [--property NAME=VALUE]...
     run.py report OUT.json [OUT.json]     a table; with two files (the server under test first) also their ratios
 
-Server CPU is utime + stime of PID, all its threads, before and after each workload (/proc/PID/stat).
+Server CPU is utime + stime of the PIDs, all their threads, before and after each workload (/proc/PID/stat); beside it stands what
+neither they nor YCSB used.
 """
 
 import argparse
 import json
 import os
+import resource
 import subprocess
 import sys
 import time
@@ -32,9 +35,23 @@ WORKLOADS = {  # shares of operations, key distribution
 }
 
 
-def server_cpu(pid):
-    fields = open(f'/proc/{pid}/stat').read().rsplit(')', 1)[1].split()
-    return (int(fields[11]) + int(fields[12])) / HZ
+def server_cpu(pids):
+    total = 0
+    for pid in pids.split(','):
+        fields = open(f'/proc/{pid}/stat').read().rsplit(')', 1)[1].split()
+        total += (int(fields[11]) + int(fields[12])) / HZ
+    return total
+
+
+def machine_cpu():
+    """Seconds that the machine's cores were busy, and not for another machine."""
+    user, nice, system, _, _, irq, softirq = map(int, open('/proc/stat').readline().split()[1:8])
+    return (user + nice + system + irq + softirq) / HZ
+
+
+def client_cpu():
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
 
 
 def ycsb(mode, args, properties):
@@ -43,14 +60,17 @@ def ycsb(mode, args, properties):
                '-threads', str(args.threads)]
     properties = dict(properties, workload='site.ycsb.workloads.CoreWorkload', host=args.host, port=args.port,
                       recordcount=args.records, measurementtype='hdrhistogram', **{'hdrhistogram.percentiles': '50,99,99.9'})
+    properties.update(given.split('=', 1) for given in args.property)
     for key, val in properties.items():
         command += ['-p', f'{key}={val}']
-    cpu, started = server_cpu(args.pid), time.monotonic()
+    cpu, all_before, client, started = server_cpu(args.pid), machine_cpu(), client_cpu(), time.monotonic()
     out = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     if out.returncode:
         sys.stderr.write(out.stderr[-4000:])
         raise SystemExit(f'YCSB ended with {out.returncode}')
-    return parse(out.stdout, server_cpu(args.pid) - cpu, time.monotonic() - started)
+    cpu, wall = server_cpu(args.pid) - cpu, time.monotonic() - started
+    others = machine_cpu() - all_before - cpu - (client_cpu() - client)
+    return dict(parse(out.stdout, cpu, wall), other_cpu_share=others / (wall * os.cpu_count()))
 
 
 def parse(text, cpu, wall):
@@ -139,12 +159,13 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     commands = parser.add_subparsers(dest='command', required=True)
     m = commands.add_parser('measure')
-    for name, kind in (('name', str), ('host', str), ('port', int), ('pid', int), ('out', str)):
+    for name, kind in (('name', str), ('host', str), ('port', int), ('pid', str), ('out', str)):
         m.add_argument(name, type=kind)
     m.add_argument('--records', type=int, default=1000000)
     m.add_argument('--operations', type=int, default=1000000)
     m.add_argument('--threads', type=int, default=32)
     m.add_argument('--workloads', default=','.join(WORKLOADS))
+    m.add_argument('--property', action='append', default=[])
     r = commands.add_parser('report')
     r.add_argument('files', nargs='+')
     args = parser.parse_args()

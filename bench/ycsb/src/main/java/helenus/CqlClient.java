@@ -24,21 +24,23 @@ import site.ycsb.StringByteIterator;
 /**
  * YCSB on a CQL server through the Java driver 4: one session for all threads, every statement prepared once.
  *
- * <p>Properties: host (127.0.0.1), port (9042), datacenter (datacenter1), connections (1), consistency (ONE).
+ * <p>Properties: host (127.0.0.1), port (9042), datacenter (datacenter1), connections (1), consistency (ONE), keyspace (ycsb),
+ * replication (a map as CQL writes it; one replica).
  */
 public final class CqlClient extends DB {
-  private static final String TABLE = "ycsb.usertable";
-
   private static CqlSession session;
   private static int users;
   private static Map<String, PreparedStatement> statements;
   private static DefaultConsistencyLevel consistency;
+  private static String table;
 
   @Override
   public void init() throws DBException {
     synchronized (CqlClient.class) {
       if (users++ > 0) return;
       consistency = DefaultConsistencyLevel.valueOf(property("consistency", "ONE"));
+      String keyspace = property("keyspace", "ycsb");
+      table = keyspace + ".usertable";
       statements = new ConcurrentHashMap<>();
       DriverConfigLoader config = DriverConfigLoader.programmaticBuilder()
           .withString(DefaultDriverOption.LOAD_BALANCING_LOCAL_DATACENTER, property("datacenter", "datacenter1"))
@@ -51,8 +53,9 @@ public final class CqlClient extends DB {
           .withConfigLoader(config)
           .addContactPoint(new InetSocketAddress(property("host", "127.0.0.1"), Integer.parseInt(property("port", "9042"))))
           .build();
-      session.execute("CREATE KEYSPACE IF NOT EXISTS ycsb WITH replication = {'class': 'SimpleStrategy', 'replication_factor': 1}");
-      session.execute("CREATE TABLE IF NOT EXISTS " + TABLE + " (y_id varchar PRIMARY KEY, field0 varchar, field1 varchar, "
+      String replication = property("replication", "{'class': 'SimpleStrategy', 'replication_factor': 1}");
+      session.execute("CREATE KEYSPACE IF NOT EXISTS " + keyspace + " WITH replication = " + replication);
+      session.execute("CREATE TABLE IF NOT EXISTS " + table + " (y_id varchar PRIMARY KEY, field0 varchar, field1 varchar, "
           + "field2 varchar, field3 varchar, field4 varchar, field5 varchar, field6 varchar, field7 varchar, field8 varchar, field9 varchar)");
     }
   }
@@ -65,9 +68,9 @@ public final class CqlClient extends DB {
   }
 
   @Override
-  public Status read(String table, String key, Set<String> fields, Map<String, ByteIterator> result) {
+  public Status read(String name, String key, Set<String> fields, Map<String, ByteIterator> result) {
     return guarded(() -> {
-      Row row = session.execute(bind("SELECT " + columns(fields) + " FROM " + TABLE + " WHERE y_id = ?").setString(0, key).build()).one();
+      Row row = session.execute(bind("SELECT " + columns(fields) + " FROM " + table + " WHERE y_id = ?").setString(0, key).build()).one();
       if (row == null) return Status.NOT_FOUND;
       collect(row, result);
       return Status.OK;
@@ -75,9 +78,9 @@ public final class CqlClient extends DB {
   }
 
   @Override
-  public Status scan(String table, String startkey, int count, Set<String> fields, Vector<HashMap<String, ByteIterator>> result) {
+  public Status scan(String name, String startkey, int count, Set<String> fields, Vector<HashMap<String, ByteIterator>> result) {
     return guarded(() -> {
-      String cql = "SELECT " + columns(fields) + " FROM " + TABLE + " WHERE token(y_id) >= token(?) LIMIT ?";
+      String cql = "SELECT " + columns(fields) + " FROM " + table + " WHERE token(y_id) >= token(?) LIMIT ?";
       for (Row row : session.execute(bind(cql).setString(0, startkey).setInt(1, count).build())) {
         HashMap<String, ByteIterator> one = new HashMap<>();
         collect(row, one);
@@ -88,10 +91,10 @@ public final class CqlClient extends DB {
   }
 
   @Override
-  public Status update(String table, String key, Map<String, ByteIterator> values) {
+  public Status update(String name, String key, Map<String, ByteIterator> values) {
     return guarded(() -> {
       TreeSet<String> names = new TreeSet<>(values.keySet());
-      BoundStatementBuilder bound = bind("UPDATE " + TABLE + " SET " + String.join(" = ?, ", names) + " = ? WHERE y_id = ?");
+      BoundStatementBuilder bound = bind("UPDATE " + table + " SET " + String.join(" = ?, ", names) + " = ? WHERE y_id = ?");
       int at = 0;
       for (String name : names) bound.setString(at++, values.get(name).toString());
       session.execute(bound.setString(at, key).build());
@@ -100,10 +103,10 @@ public final class CqlClient extends DB {
   }
 
   @Override
-  public Status insert(String table, String key, Map<String, ByteIterator> values) {
+  public Status insert(String name, String key, Map<String, ByteIterator> values) {
     return guarded(() -> {
       TreeSet<String> names = new TreeSet<>(values.keySet());
-      BoundStatementBuilder bound = bind("INSERT INTO " + TABLE + " (" + String.join(", ", names) + ", y_id) VALUES ("
+      BoundStatementBuilder bound = bind("INSERT INTO " + table + " (" + String.join(", ", names) + ", y_id) VALUES ("
           + "?, ".repeat(names.size()) + "?)");
       int at = 0;
       for (String name : names) bound.setString(at++, values.get(name).toString());
@@ -113,9 +116,9 @@ public final class CqlClient extends DB {
   }
 
   @Override
-  public Status delete(String table, String key) {
+  public Status delete(String name, String key) {
     return guarded(() -> {
-      session.execute(bind("DELETE FROM " + TABLE + " WHERE y_id = ?").setString(0, key).build());
+      session.execute(bind("DELETE FROM " + table + " WHERE y_id = ?").setString(0, key).build());
       return Status.OK;
     });
   }
