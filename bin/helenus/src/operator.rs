@@ -158,9 +158,9 @@ fn place(timeouts: &mut Timeouts, timeout: Timeout) -> Option<&mut Duration> {
         Timeout::CasContention => &mut timeouts.cas_contention,
         Timeout::Truncate => &mut timeouts.truncate,
         Timeout::Misc => &mut timeouts.other,
-        Timeout::InternodeConnect | Timeout::InternodeUser | Timeout::InternodeStreamingUser => {
-            return None;
-        }
+        Timeout::InternodeConnect => &mut timeouts.internode_connect,
+        Timeout::InternodeUser => &mut timeouts.internode_user,
+        Timeout::InternodeStreamingUser => return None,
     })
 }
 

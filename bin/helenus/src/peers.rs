@@ -5,7 +5,6 @@ use std::future::Future;
 use std::net::{IpAddr, SocketAddr};
 use std::rc::Rc;
 use std::task::Poll;
-use std::time::Duration;
 
 use cluster::{Coordinator, Identity, Joined};
 use config::{Config, InternodeCapacity};
@@ -18,30 +17,18 @@ use crate::node::Node;
 
 /// Settings of connections between nodes.
 fn messaging_settings(config: &Config, identity: &Identity) -> Settings {
-    let (internode, timeouts) = (&config.internode, &config.timeouts);
+    let internode = &config.internode;
     let capacity = |of: InternodeCapacity| Capacity {
         connection: of.connection,
         endpoint: of.endpoint,
         global: of.global,
     };
-    let millis = |time: Duration| u64::try_from(time.as_millis()).unwrap_or(u64::MAX);
     let local = Address::new(identity.broadcast, identity.storage_port);
     let listen = SocketAddr::new(identity.listen, identity.storage_port);
     Settings {
         max_message: internode.max_message,
         send: capacity(internode.send),
         receive: capacity(internode.receive),
-        timeouts: internode::Timeouts {
-            request: millis(timeouts.other),
-            write: millis(timeouts.write),
-            read: millis(timeouts.read),
-            range: millis(timeouts.range),
-            counter: millis(timeouts.counter_write),
-            truncate: millis(timeouts.truncate),
-            ..internode::Timeouts::default()
-        },
-        connect_timeout: internode.connect_timeout,
-        user_timeout: internode.user_timeout,
         believes_clocks: internode.believes_clocks,
         ..Settings::new(local, listen)
     }

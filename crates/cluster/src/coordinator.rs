@@ -26,7 +26,7 @@ use crate::estimates::Written;
 use crate::guardrails::Rails;
 use crate::hints::HintState;
 use crate::identity::Identity;
-use crate::peer_messages::Peers;
+use crate::peer_messages::{Peers, patience};
 use crate::prepared::{Entry, PreparedCache, result_metadata};
 use crate::replica::Replica;
 use crate::request_metrics::{Batches, ClientRequests};
@@ -216,9 +216,12 @@ impl Coordinator {
         self.timeouts.get()
     }
 
-    /// Lets requests on this shard take so long.
+    /// Lets requests on this shard take so long, those to other nodes too.
     pub fn set_timeouts(&self, timeouts: Timeouts) {
         self.timeouts.set(timeouts);
+        if let Some(messenger) = self.messenger() {
+            messenger.set_patience(patience(&timeouts));
+        }
     }
 
     /// The present schema.

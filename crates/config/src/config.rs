@@ -149,10 +149,6 @@ pub struct Internode {
     pub send: InternodeCapacity,
     /// What was received and is not done with.
     pub receive: InternodeCapacity,
-    /// `internode_tcp_connect_timeout`.
-    pub connect_timeout: Duration,
-    /// `internode_tcp_user_timeout`.
-    pub user_timeout: Duration,
     /// `internode_timeout`.
     pub believes_clocks: bool,
 }
@@ -197,6 +193,10 @@ pub struct Timeouts {
     pub truncate: Duration,
     /// `repair_request_timeout`.
     pub repair: Duration,
+    /// `internode_tcp_connect_timeout`.
+    pub internode_connect: Duration,
+    /// `internode_tcp_user_timeout`.
+    pub internode_user: Duration,
     /// `request_timeout`, of everything else.
     pub other: Duration,
 }

@@ -227,8 +227,6 @@ impl Get<'_> {
             max_message: max_message.unwrap_or(send.endpoint.min(receive.endpoint)),
             send,
             receive,
-            connect_timeout: self.duration("internode_tcp_connect_timeout"),
-            user_timeout: self.duration("internode_tcp_user_timeout"),
             believes_clocks: self.bool("internode_timeout"),
         }
     }
@@ -607,6 +605,8 @@ impl Get<'_> {
             cas_contention: of("cas_contention_timeout"),
             truncate: of("truncate_request_timeout"),
             repair: self.duration("repair_request_timeout"),
+            internode_connect: self.duration("internode_tcp_connect_timeout"),
+            internode_user: self.duration("internode_tcp_user_timeout"),
             other: of("request_timeout"),
         }
     }

@@ -180,7 +180,7 @@ impl Inbound {
     /// Serves it until it ends: why that was.
     async fn run(mut self, stream: &TcpStream) -> String {
         let messenger = Rc::clone(&self.messenger);
-        let patience = messenger.settings.handshake_timeout();
+        let patience = messenger.patience().handshake();
         match messenger.env.timeout(patience, self.until(stream, true)).await {
             Err(_) => {
                 messenger.tally.refused.inc();

@@ -16,4 +16,4 @@ mod settings;
 mod tally;
 
 pub use messenger::{Answer, Failed, Job, Messenger, Serve, Served};
-pub use settings::{Capacity, Settings};
+pub use settings::{Capacity, Patience, Settings};

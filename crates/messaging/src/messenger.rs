@@ -1,6 +1,6 @@
 //! A shard's part of messaging: what it sends, what it waits for, and where what comes in goes.
 
-use std::cell::{OnceCell, RefCell};
+use std::cell::{Cell, OnceCell, RefCell};
 use std::collections::BTreeMap;
 use std::future::Future;
 use std::net::SocketAddr;
@@ -21,7 +21,7 @@ use types::{Address, Reader};
 
 use crate::inbound::{self, Held, Open, Quotas, shown};
 use crate::link::Link;
-use crate::settings::Settings;
+use crate::settings::{Patience, Settings};
 use crate::tally::Tally;
 
 /// Nodes that are not of the ring, as those that are about to join it, to which a shard has connections at most: whoever
@@ -93,6 +93,7 @@ type Links = [Option<Rc<Link>>; 3];
 pub struct Messenger {
     pub(crate) env: Env,
     pub(crate) settings: Settings,
+    patience: Cell<Patience>,
     pub(crate) tally: Tally,
     pub(crate) open: Open,
     /// Memory of requests was given back.
@@ -125,6 +126,7 @@ impl Messenger {
         let (send, receive) = (settings.send, settings.receive);
         let messenger = Rc::new(Self {
             env: env.clone(),
+            patience: Cell::new(settings.patience),
             tally: Tally::new(registry),
             open: Open::default(),
             received_freed: Notify::new(),
@@ -163,6 +165,16 @@ impl Messenger {
         &self.settings
     }
 
+    /// How long this shard waits for other nodes.
+    pub fn patience(&self) -> Patience {
+        self.patience.get()
+    }
+
+    /// Has this shard wait so long for other nodes, from the next message on.
+    pub fn set_patience(&self, patience: Patience) {
+        self.patience.set(patience);
+    }
+
     /// Milliseconds since 1970.
     pub(crate) fn unix_millis(&self) -> i64 {
         self.env.unix_micros() / 1000
@@ -172,7 +184,7 @@ impl Messenger {
     pub fn send(self: &Rc<Self>, to: Address, verb: Verb, payload: &Arc<[u8]>) {
         let id = self.callbacks.borrow_mut().next_id();
         let now = self.unix_millis();
-        let expires_in = self.settings.timeouts.of(verb.expiry()).unwrap_or_default();
+        let expires_in = self.patience().expiry(verb);
         let header = Header::new(id, verb, now, expires_in);
         self.queue(to, header, Arc::clone(payload), now + expires_in as i64);
     }
@@ -187,7 +199,7 @@ impl Messenger {
         on_answer: impl FnOnce(Result<Answer, Failed>) + 'static,
     ) {
         let now = self.unix_millis();
-        let expires_in = self.settings.timeouts.of(verb.expiry()).unwrap_or_default();
+        let expires_in = self.patience().expiry(verb);
         let expires_at = now + expires_in as i64;
         let id = {
             let mut callbacks = self.callbacks.borrow_mut();
@@ -214,7 +226,7 @@ impl Messenger {
         on_answer: &Rc<dyn Fn(Address, Result<Answer, Failed>)>,
     ) {
         let now = self.unix_millis();
-        let expires_at = now + self.settings.timeouts.of(verb.expiry()).unwrap_or_default() as i64;
+        let expires_at = now + self.patience().expiry(verb) as i64;
         let told = |node: Address| {
             let on_answer = Rc::clone(on_answer);
             Box::new(move |answer| on_answer(node, answer)) as OnAnswer
@@ -291,7 +303,7 @@ impl Messenger {
             return;
         }
         let now = self.unix_millis();
-        let expires_in = self.settings.timeouts.request;
+        let expires_in = self.patience().timeouts.request;
         let header = Header::new(refusal.id, Verb::FailureRsp, now, expires_in);
         let mut payload = Vec::new();
         FailureReason::Unknown.write(&mut payload);

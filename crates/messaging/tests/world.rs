@@ -159,6 +159,24 @@ fn failures_say_why_and_silence_ends_in_time() {
     assert_eq!(wait(&world, &nowhere), Err(Failed::Timeout));
 }
 
+/// The next message goes by what the operator set last, on a connection that is open too.
+#[test]
+fn patience_is_what_was_set_last() {
+    let (world, seen) = world(6, 2, 1);
+    let messenger = seen.messenger(1, 0).expect("runs");
+    assert_eq!(wait(&world, &ask(&messenger, 2, Verb::ReadReq, b"x")), Ok(b"x".to_vec()));
+    for millis in [700, 3_000] {
+        let mut patience = messenger.patience();
+        patience.timeouts.counter = millis;
+        messenger.set_patience(patience);
+        let before = world.now();
+        let silent = ask(&messenger, 2, Verb::CounterMutationReq, b"x");
+        assert_eq!(wait(&world, &silent), Err(Failed::Timeout));
+        let took = world.now().since(before).as_millis();
+        assert!((u128::from(millis) - 10..u128::from(millis) + 100).contains(&took), "{took}");
+    }
+}
+
 #[test]
 fn what_is_forwarded_is_answered_to_its_sender() {
     let (world, seen) = world(3, 3, 2);
