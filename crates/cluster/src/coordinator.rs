@@ -29,7 +29,7 @@ use crate::identity::Identity;
 use crate::peer_messages::{Peers, patience};
 use crate::prepared::{Entry, PreparedCache, result_metadata};
 use crate::replica::Replica;
-use crate::request_metrics::{Batches, ClientRequests};
+use crate::request_metrics::{Batches, ClientRequests, ReadRepairs};
 use crate::schema_owner::SchemaOwner;
 use crate::tracing::{TraceLot, Tracing};
 use crate::turns::Turns;
@@ -106,6 +106,7 @@ pub struct Coordinator {
     /// Latencies and errors of reads and writes.
     pub(crate) requests: ClientRequests,
     pub(crate) batches: Batches,
+    pub(crate) read_repairs: ReadRepairs,
     /// Who knows what virtual tables show of the node.
     pub(crate) views: OnceCell<Box<dyn Views>>,
     /// On the first shard: the estimates that were last written.
@@ -185,6 +186,7 @@ impl Coordinator {
             ticks: Cell::new(0),
             requests: ClientRequests::new(registry),
             batches: Batches::new(registry),
+            read_repairs: ReadRepairs::new(registry),
             views: OnceCell::new(),
             estimates: RefCell::default(),
             stats: CoordinatorStats::new(registry),

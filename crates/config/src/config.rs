@@ -370,6 +370,10 @@ pub struct Config {
     pub ring_delay: Duration,
     /// What is set of connections between nodes.
     pub internode: Internode,
+    /// The file that this was read from, if there is one.
+    pub file: Option<PathBuf>,
+    /// What was set over it, each as `key=value`.
+    pub overrides: Vec<String>,
     /// `endpoint_snitch`, without its package.
     pub snitch: String,
     /// The text of `cassandra-rackdc.properties`, if it is there.
@@ -659,10 +663,11 @@ impl Config {
             internode: get.internode(),
             ring_delay: get.duration("ring_delay"),
             snitch: get.snitch()?,
+            file: None,
+            overrides: Vec::new(),
             rack_dc: None,
             topology: None,
-            auth_levels: ["auth_read_consistency_level", "auth_write_consistency_level"]
-                .map(|name| get.text(name).to_ascii_uppercase()),
+            auth_levels: get.auth_levels()?,
             default_keyspace_rf: get.count("default_keyspace_rf")?,
             dynamic_data_masking_enabled: get.bool("dynamic_data_masking_enabled"),
             broadcast_address: get

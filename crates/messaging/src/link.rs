@@ -134,7 +134,8 @@ impl Link {
             let mut outgoing = self.outgoing.borrow_mut();
             outgoing.flush(now, quotas, FLUSH_BYTES, out, &mut |message| gone.push(message));
         });
-        gone.into_iter().for_each(|message| messenger.gone(self.to, message));
+        let kind = self.connection();
+        gone.into_iter().for_each(|message| messenger.gone(self.to, kind, message));
     }
 
     /// Sends until the connection ends.

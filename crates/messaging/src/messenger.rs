@@ -19,6 +19,7 @@ use internode::{
 use metrics::Registry;
 use types::{Address, Reader};
 
+use crate::counts::{Came, Counts, Sent};
 use crate::inbound::{self, Held, Open, Quotas, shown};
 use crate::link::Link;
 use crate::settings::{Patience, Settings};
@@ -95,6 +96,7 @@ pub struct Messenger {
     pub(crate) settings: Settings,
     patience: Cell<Patience>,
     pub(crate) tally: Tally,
+    pub(crate) counts: Counts,
     pub(crate) open: Open,
     /// Memory of requests was given back.
     pub(crate) received_freed: Notify,
@@ -128,6 +130,7 @@ impl Messenger {
             env: env.clone(),
             patience: Cell::new(settings.patience),
             tally: Tally::new(registry),
+            counts: Counts::new(),
             open: Open::default(),
             received_freed: Notify::new(),
             send_quotas: Quotas::new(part(send.endpoint), part(send.global)),
@@ -314,6 +317,7 @@ impl Messenger {
         let kind = header.verb.connection(payload.len());
         let Some(link) = self.link(to, kind) else {
             self.tally.overloaded.inc();
+            self.counts.dropped(kind);
             return self.not_sent(to, header.id);
         };
         let id = header.id;
@@ -324,11 +328,12 @@ impl Messenger {
             let mut outgoing = link.outgoing.borrow_mut();
             outgoing.push(queued, now, quotas, &mut |message| gone.push(message))
         });
-        gone.into_iter().for_each(|message| self.gone(to, message));
+        gone.into_iter().for_each(|message| self.gone(to, kind, message));
         match pushed {
             Ok(()) => link.work.notify_one(),
             Err(_) => {
                 self.tally.overloaded.inc();
+                self.counts.dropped(kind);
                 self.not_sent(to, id);
             }
         }
@@ -381,11 +386,17 @@ impl Messenger {
     }
 
     /// A message does not wait any more.
-    pub(crate) fn gone(&self, to: Address, message: Gone) {
+    pub(crate) fn gone(&self, to: Address, kind: Connection, message: Gone) {
         match message {
-            Gone::Sent(_) => self.tally.sent.inc(),
+            Gone::Sent(_) => {
+                self.tally.sent.inc();
+                self.counts.completed(kind);
+            }
             // who waits for its answer finds out at the same time
-            Gone::Expired(_) => self.tally.expired.inc(),
+            Gone::Expired(_) => {
+                self.tally.expired.inc();
+                self.counts.dropped(kind);
+            }
             Gone::Failed(message, error) => {
                 self.tally.failed.inc();
                 self.note(format!("{} to /{to} not sent: {error}", message.header.verb.name()));
@@ -469,6 +480,18 @@ impl Messenger {
 
     pub(crate) fn note_inbound(&self, remote: SocketAddr, why: &str) {
         self.note(format!("connection of {}: {why}", shown(remote)));
+    }
+
+    /// What became of messages to other nodes over a kind of connection.
+    pub fn sent(&self, connection: Connection) -> Sent {
+        let waiting = self.waiting().into_iter().filter(|(_, kind, ..)| *kind == connection);
+        let pending = waiting.map(|(_, _, waiting, _)| waiting as u64).sum();
+        Sent { pending, ..self.counts.sent(connection) }
+    }
+
+    /// How many messages of a verb came.
+    pub fn came(&self, verb: Verb) -> Came {
+        self.counts.came(verb)
     }
 
     /// Messages that wait to be sent to nodes, by connection, and of each whether it is open.

@@ -353,7 +353,12 @@ impl Client {
             self.wrong(format!("a scrub of what is whole: {found:?}"));
         }
         self.compare_all("after a scrub").await?;
-        let how = Verify { depth: Depth::Rows, check_version: true, mutate_repaired: false };
+        let how = Verify {
+            depth: Depth::Rows,
+            check_version: true,
+            mutate_repaired: false,
+            owned: Vec::new(),
+        };
         let damaged = self.node.verify(ID, how).await?;
         if !damaged.is_empty() {
             self.wrong(format!("{damaged:?}"));
