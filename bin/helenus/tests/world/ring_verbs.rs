@@ -26,14 +26,13 @@ impl Members {
         reply.out
     }
 
-    fn at(&self, n: u8, level: Consistency, text: &str) -> Option<(u32, Vec<u8>)> {
+    fn at(&self, n: u8, level: Consistency, text: &str) -> Result<(u32, Vec<u8>), String> {
         let text = text.to_owned();
         let (_, serving) = &self.nodes[usize::from(n) - 1];
-        told(&self.world, serving, async move |client| {
-            match client.try_at(level, &text).await.ok()? {
-                Answer::Rows(page) => Some((page.rows, page.cells)),
-                _ => Some((0, Vec::new())),
-            }
+        told(&self.world, serving, async move |client| match client.try_at(level, &text).await {
+            Ok(Answer::Rows(page)) => Ok((page.rows, page.cells)),
+            Ok(_) => Ok((0, Vec::new())),
+            Err(error) => Err(format!("{text}: {}", error.message)),
         })
     }
 
@@ -102,13 +101,13 @@ fn estimates_cover_the_ring_once() {
     for k in 0..rows {
         for keyspace in ["one", "all"] {
             let text = format!("INSERT INTO {keyspace}.a (k, v) VALUES ({k}, 1)");
-            assert!(members.at(1, Consistency::All, &text).is_some());
+            assert!(members.at(1, Consistency::All, &text).is_ok());
         }
     }
     let tables = [
         ("size_estimates", ""),
-        ("table_estimates", "AND table_type = 'primary'"),
-        ("table_estimates", "AND table_type = 'local_primary'"),
+        ("table_estimates", "AND range_type = 'primary'"),
+        ("table_estimates", "AND range_type = 'local_primary'"),
     ];
     for n in 1..=NODES {
         members.out(n, "refreshsizeestimates");
@@ -171,14 +170,14 @@ fn repairs_of_reads_and_messages_are_counted() {
     members.world.set_fault(Fault::Partition { a: vec![three], b: vec![one, two] });
     members.until("it is down", || members.seen(1) == (3, 2));
     let text = "INSERT INTO ks.a (k, v) VALUES (1, 1)";
-    assert!(members.at(1, Consistency::Quorum, text).is_some());
+    assert!(members.at(1, Consistency::Quorum, text).is_ok());
     members.world.set_fault(Fault::Heal);
     members.all_up();
     let before = members.out(1, "netstats");
     assert_eq!(figure(&before, "Mismatch (Blocking): "), 0);
     let read = "SELECT v FROM ks.a WHERE k = 1";
     for _ in 0..2 {
-        assert_eq!(members.at(1, Consistency::All, read).map(|(rows, _)| rows), Some(1));
+        assert_eq!(members.at(1, Consistency::All, read).map(|(rows, _)| rows), Ok(1));
     }
     let after = members.out(1, "netstats");
     assert!(after.starts_with("Mode: NORMAL\nNot sending any streams.\n"), "{after}");
@@ -229,7 +228,7 @@ fn keys_of_others_are_found() {
     members.table("ks", 3);
     for k in 0..20 {
         let text = format!("INSERT INTO ks.a (k, v) VALUES ({k}, 1)");
-        assert!(members.at(1, Consistency::All, &text).is_some());
+        assert!(members.at(1, Consistency::All, &text).is_ok());
     }
     let verify = "verify -f -e -t ks a";
     for n in 1..=NODES {
