@@ -165,7 +165,7 @@ class Replicated(Server):
         if step.cql:
             step = copy.copy(step)
             if self.reads and SELECTS.match(step.cql):
-                step.directives = {'consistency': self.reads, **step.directives}
+                step.directives = {'consistency': [self.reads], **step.directives}
             step.cql = ONE_REPLICA.sub(lambda once: f'{once[1]}{self.replicas}', step.cql)
         answers = super().run(step)
         if any(answer['kind'] == 'schema_change' for answer in answers):

@@ -43,7 +43,7 @@ impl Node {
     }
 }
 
-fn recent(of: Option<&Distribution>) -> Percentiles {
+pub(crate) fn recent(of: Option<&Distribution>) -> Percentiles {
     let Some(of) = of else { return Percentiles::default() };
     let [a, b, c, d, e] = SHARES.map(|share| of.quantile(share) as f64);
     [a, b, c, d, e, of.recent_min() as f64, of.recent_max() as f64]

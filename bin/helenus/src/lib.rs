@@ -11,6 +11,7 @@ mod histograms;
 mod loop_metrics;
 mod memory;
 mod message;
+mod network_view;
 mod node;
 mod node_metrics;
 mod operator;

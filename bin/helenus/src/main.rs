@@ -82,8 +82,10 @@ fn configuration(arguments: &Arguments) -> Result<Config, String> {
     ];
     settings.extend(numbers.iter().filter_map(|(key, value)| value.map(|v| format!("{key}={v}"))));
     settings.extend(arguments.set.iter().cloned());
-    let settings = settings.iter().map(String::as_str);
-    config.set_all(settings).map_err(|error| error.to_string())?;
+    let overrides = settings.iter().map(String::as_str);
+    config.set_all(overrides).map_err(|error| error.to_string())?;
+    config.overrides = settings;
+    config.file = arguments.config.clone();
     if let Some(path) = &arguments.config {
         // Cassandra looks for them where its yaml is
         let beside = |name| read_beside(path, name);

@@ -651,6 +651,15 @@ impl Node {
         self.is_empty.get()
     }
 
+    /// Where the node stands, in Cassandra's words (`StorageService.Mode`).
+    pub(crate) fn mode(&self) -> &'static str {
+        match (self.is_empty.get(), self.is_draining.get()) {
+            (true, _) => "DRAINED",
+            (false, true) => "DRAINING",
+            (false, false) => "NORMAL",
+        }
+    }
+
     /// Serves clients on all shards; on the first shard.
     pub(crate) async fn start_clients(self: &Rc<Self>) -> Result<(), NodeError> {
         let _turn = self.changing.acquire(1).await;

@@ -8,9 +8,10 @@ use std::time::Duration;
 
 use admin::{
     Answer, Cache, CacheName, ChunkCache, Cluster, CompactionStats, Endpoint, Handoff,
-    HandoffChange, IoStats, NewImport, NewSnapshot, NodeInfo, Operator, OperatorError,
-    PastCompaction, PendingHints, Release, Replication, Ring, RunningCompaction, Scrub,
-    SnapshotDetails, StopWhich, TableHistograms, TableName, TableStats, Timeout, Verify,
+    HandoffChange, IoStats, NetStats, NewImport, NewSnapshot, NodeInfo, Operator, OperatorError,
+    PastCompaction, PendingHints, PoolStats, ProxyHistograms, Release, Replication, Ring,
+    RingRanges, RunningCompaction, Scrub, SnapshotDetails, StopWhich, TableHistograms, TableName,
+    TableStats, Timeout, Verify,
 };
 use cluster::Identity;
 use config::{Config, Timeouts};
@@ -41,6 +42,13 @@ const PAGE: u64 = 4096;
 
 /// The node of this process, for its operator; on the first shard.
 pub(crate) struct Operations(pub Rc<Node>);
+
+impl Node {
+    /// What the node answers to a verb of nodetool, as it does at its socket; on the first shard.
+    pub async fn carry_out(self: &Rc<Self>, verb: admin::Verb) -> admin::Reply {
+        admin::run(self.env(), &Operations(Rc::clone(self)), verb).await
+    }
+}
 
 pub(crate) fn failed(error: impl std::fmt::Display) -> OperatorError {
     OperatorError::Failed(error.to_string())
@@ -158,9 +166,9 @@ fn place(timeouts: &mut Timeouts, timeout: Timeout) -> Option<&mut Duration> {
         Timeout::CasContention => &mut timeouts.cas_contention,
         Timeout::Truncate => &mut timeouts.truncate,
         Timeout::Misc => &mut timeouts.other,
-        Timeout::InternodeConnect | Timeout::InternodeUser | Timeout::InternodeStreamingUser => {
-            return None;
-        }
+        Timeout::InternodeConnect => &mut timeouts.internode_connect,
+        Timeout::InternodeUser => &mut timeouts.internode_user,
+        Timeout::InternodeStreamingUser => return None,
     })
 }
 
@@ -282,6 +290,30 @@ impl Operator for Operations {
 
     async fn truncate_hints(&self, address: Option<&str>) -> Answer<()> {
         self.throw_hints_away(address).await
+    }
+
+    async fn ranges(&self, keyspace: &str) -> Answer<RingRanges> {
+        self.ranges_of(keyspace)
+    }
+
+    async fn set_gossip(&self, takes_part: bool) -> Answer<()> {
+        self.switch_gossip(takes_part)
+    }
+
+    async fn reload_seeds(&self) -> Answer<Option<Vec<SocketAddr>>> {
+        self.seeds_anew().await
+    }
+
+    async fn pool_stats(&self) -> Answer<PoolStats> {
+        self.pools_now().await
+    }
+
+    async fn net_stats(&self) -> Answer<NetStats> {
+        self.messages_now().await
+    }
+
+    async fn proxy_histograms(&self) -> Answer<ProxyHistograms> {
+        self.latencies_now().await
     }
 
     async fn assassinate(&self, address: &str) -> Answer<()> {

@@ -5,7 +5,6 @@ use std::future::Future;
 use std::net::{IpAddr, SocketAddr};
 use std::rc::Rc;
 use std::task::Poll;
-use std::time::Duration;
 
 use cluster::{Coordinator, Identity, Joined};
 use config::{Config, InternodeCapacity};
@@ -16,32 +15,23 @@ use crate::error::NodeError;
 use crate::message::Message;
 use crate::node::Node;
 
+/// No `cassandra.yaml` is larger.
+const CONFIG_BYTES_MAX: u64 = 16 << 20;
+
 /// Settings of connections between nodes.
 fn messaging_settings(config: &Config, identity: &Identity) -> Settings {
-    let (internode, timeouts) = (&config.internode, &config.timeouts);
+    let internode = &config.internode;
     let capacity = |of: InternodeCapacity| Capacity {
         connection: of.connection,
         endpoint: of.endpoint,
         global: of.global,
     };
-    let millis = |time: Duration| u64::try_from(time.as_millis()).unwrap_or(u64::MAX);
     let local = Address::new(identity.broadcast, identity.storage_port);
     let listen = SocketAddr::new(identity.listen, identity.storage_port);
     Settings {
         max_message: internode.max_message,
         send: capacity(internode.send),
         receive: capacity(internode.receive),
-        timeouts: internode::Timeouts {
-            request: millis(timeouts.other),
-            write: millis(timeouts.write),
-            read: millis(timeouts.read),
-            range: millis(timeouts.range),
-            counter: millis(timeouts.counter_write),
-            truncate: millis(timeouts.truncate),
-            ..internode::Timeouts::default()
-        },
-        connect_timeout: internode.connect_timeout,
-        user_timeout: internode.user_timeout,
         believes_clocks: internode.believes_clocks,
         ..Settings::new(local, listen)
     }
@@ -71,6 +61,27 @@ fn seeds(config: &Config, local: Address) -> Result<BTreeSet<Address>, NodeError
 }
 
 impl Node {
+    /// Reads the seeds from the configuration's file again, with what was set over it; those that are not this node.
+    pub(crate) async fn reload_seeds(&self) -> Result<Option<Vec<Address>>, String> {
+        let membership = self.coordinator().and_then(|it| it.membership().cloned());
+        let Some(membership) = membership else { return Ok(None) };
+        let config = self.config();
+        let local = membership.local();
+        let mut read = match &config.file {
+            None => Config::default(),
+            Some(path) => {
+                let bytes = self.env().read_file(path, CONFIG_BYTES_MAX).await;
+                let bytes = bytes.map_err(|error| error.to_string())?;
+                let text = String::from_utf8(bytes).map_err(|error| error.to_string())?;
+                Config::from_yaml(&text).map_err(|error| error.to_string())?
+            }
+        };
+        let overrides = config.overrides.iter().map(String::as_str);
+        read.set_all(overrides).map_err(|error| error.to_string())?;
+        let seeds = seeds(&read, local).map_err(|error| error.to_string())?;
+        Ok(Some(membership.set_seeds(seeds).into_iter().collect()))
+    }
+
     /// Gives a shard's coordinator its way to other nodes.
     pub(crate) fn reach_peers(self: &Rc<Self>, coordinator: &Coordinator, identity: &Identity) {
         let mesh = self.mesh().clone();

@@ -5,7 +5,10 @@ use std::net::SocketAddr;
 use std::rc::Rc;
 use std::sync::Arc;
 
-use admin::{Answer, Cluster, Endpoint, Life, Liveness, OperatorError, Ring, RingNode, TableName};
+use admin::{
+    Answer, Cluster, Endpoint, Life, Liveness, OperatorError, RangeReplica, ReplicatedRange, Ring,
+    RingNode, RingRanges, TableName,
+};
 use cluster::Membership;
 use schema::{Keyspace, Strategy};
 use storage::PartitionKey;
@@ -165,6 +168,83 @@ impl Operations {
         };
         let replicas = placement.at(token).natural.iter();
         Ok(replicas.map(|node| socket(ring.node(*node).address)).collect())
+    }
+
+    /// The ranges of a keyspace, in the order of the ring, and who has them.
+    pub(crate) fn ranges_of(&self, keyspace: &str) -> Answer<RingRanges> {
+        let schema = self.engine().schema();
+        let schema_version = Uuid::from_bytes(schema.version()).to_string();
+        let none = |text: String| {
+            let ranges = Err(OperatorError::Failed(text));
+            Ok(RingRanges { schema_version: schema_version.clone(), ranges })
+        };
+        let Some(found) = schema.keyspace(keyspace) else {
+            return none(format!("No such keyspace: {keyspace}"));
+        };
+        if found.is_virtual || found.replication.strategy == Strategy::Local {
+            return none(format!("There is no ring for the keyspace: {keyspace}"));
+        }
+        let ring = self.known_ring()?;
+        let Some(placement) = ring.placement(&found.replication.strategy) else {
+            return none(format!("There is no ring for the keyspace: {keyspace}"));
+        };
+        let (own, others) = (self.identity()?.rpc, self.membership()?.nodes());
+        let replica = |index: &ring::NodeIndex| {
+            let node = ring.node(*index);
+            let native = match node.is_local {
+                true => Some(own),
+                false => others.get(&node.address).map(|other| other.native),
+            };
+            RangeReplica {
+                address: socket(node.address),
+                native: native.unwrap_or_else(|| socket(node.address)),
+                data_center: node.data_center.to_string(),
+                rack: node.rack.to_string(),
+            }
+        };
+        let range = |row: ring::RangeRow<'_>| ReplicatedRange {
+            start: row.range.left.to_string(),
+            end: row.range.right.to_string(),
+            replicas: row.replicas.iter().map(replica).collect(),
+        };
+        let ranges = Ok(placement.ranges().map(range).collect());
+        Ok(RingRanges { schema_version, ranges })
+    }
+
+    /// Takes part in gossip, or does not any more.
+    pub(crate) fn switch_gossip(&self, takes_part: bool) -> Answer<()> {
+        let membership = self.membership()?;
+        match (takes_part, self.0.mode()) {
+            (true, "DRAINED") => Err(OperatorError::BadUse(
+                "Unable to start gossip because the node was drained.".to_owned(),
+            )),
+            (true, "DRAINING") => Err(OperatorError::BadUse(
+                "Unable to start gossip because the node is draining.".to_owned(),
+            )),
+            (true, _) => {
+                membership.start_gossip();
+                Ok(())
+            }
+            (false, _) => {
+                if self.0.serves_clients() && membership.is_running() {
+                    let text = "Disabling gossip while native transport is still active is unsafe";
+                    self.0.say("WARN", text.to_owned());
+                }
+                membership.stop_gossip();
+                Ok(())
+            }
+        }
+    }
+
+    /// Reads the seeds from the configuration again.
+    pub(crate) async fn seeds_anew(&self) -> Answer<Option<Vec<SocketAddr>>> {
+        match self.0.reload_seeds().await {
+            Ok(seeds) => Ok(seeds.map(|seeds| seeds.into_iter().map(socket).collect())),
+            Err(why) => {
+                self.0.say("WARN", format!("Error while getting seed node list: {why}"));
+                Ok(None)
+            }
+        }
     }
 
     /// Takes a node that is down out of the ring.

@@ -44,6 +44,9 @@ const COUNTS: &[(&str, Unit, &str, fn(&TableStats) -> u64)] = &[
     ("BloomFilterFalsePositives", Unit::Count, "SSTables opened in vain.", |s| {
         s.filter_misses.get()
     }),
+    ("SpeculativeRetries", Unit::Count, "Replicas asked since others might be late.", |s| {
+        s.speculative_retries.get()
+    }),
 ];
 
 /// Is the keyspace one of Cassandra's own?

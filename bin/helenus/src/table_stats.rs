@@ -28,6 +28,7 @@ struct Counts {
     switches: u64,
     filter_checks: u64,
     filter_misses: u64,
+    speculative_retries: u64,
     memtable_bytes: u64,
     memtable_operations: u64,
     memtable_partitions: u64,
@@ -43,6 +44,7 @@ impl Counts {
         self.switches = self.switches.max(other.switches);
         self.filter_checks += other.filter_checks;
         self.filter_misses += other.filter_misses;
+        self.speculative_retries += other.speculative_retries;
         self.memtable_bytes += other.memtable_bytes;
         self.memtable_operations += other.memtable_operations;
         self.memtable_partitions += other.memtable_partitions;
@@ -65,6 +67,7 @@ impl Node {
                 switches: stats.flushes.get(),
                 filter_checks: stats.filter_checks.get(),
                 filter_misses: stats.filter_misses.get(),
+                speculative_retries: stats.speculative_retries.get(),
                 memtable_bytes: (active + frozen) as u64,
                 memtable_operations: memtable.operations(),
                 memtable_partitions: memtable.len() as u64,
@@ -154,7 +157,7 @@ fn describe(table: &Arc<Table>, live: &LiveSet, counts: &Counts, now: i64) -> Ta
         memtable_size: counts.memtable_bytes,
         memtable_off_heap: counts.memtable_bytes,
         memtable_switches: counts.switches,
-        speculative_retries: 0,
+        speculative_retries: counts.speculative_retries,
         reads: (counts.reads, counts.read_ns / NANOS),
         writes: (counts.writes, counts.write_ns / NANOS),
         recent_read_latency: mean(counts.read_ns, counts.reads),

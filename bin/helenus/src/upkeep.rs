@@ -3,8 +3,10 @@
 use std::cell::RefCell;
 
 use admin::{Answer, NewSnapshot, OperatorError, Scrub, Snapshots, TableName, Verify};
+use ring::TokenRange;
 use schema::TableId;
-use storage::{Depth, Scrubbed, StorageError};
+use storage::{Depth, Owned, Scrubbed, StorageError};
+use types::Token;
 
 use crate::node::Node;
 
@@ -62,6 +64,30 @@ impl Node {
         }
     }
 
+    /// The ranges of the ring of which this node has, or is about to have, a replica of a table; none, if it is not a part
+    /// of a ring yet.
+    fn owned_ranges(&self, id: TableId) -> Vec<Owned> {
+        let schema = self.engine().schema();
+        let keyspace = schema.table_by_id(&id).and_then(|table| schema.keyspace(&table.keyspace));
+        let ring = self.coordinator().and_then(|coordinator| coordinator.ring());
+        let (Some(keyspace), Some(ring)) = (keyspace, ring) else { return Vec::new() };
+        let Some(placement) = ring.placement(&keyspace.replication.strategy) else {
+            return Vec::new();
+        };
+        let local = ring.local();
+        let ranges = placement.ranges_of(local).chain(placement.pending_ranges_of(local));
+        let halves = |range: TokenRange| match range.left < range.right {
+            true => vec![(range.left, range.right)],
+            false => vec![(range.left, Token::MIN), (Token::MIN, range.right)],
+        };
+        let owned: Vec<Owned> = ranges.flat_map(halves).collect();
+        match owned.is_empty() {
+            // a node that has nothing has no key either
+            true => vec![(Token::MAX, Token::MAX)],
+            false => owned,
+        }
+    }
+
     /// Verifies a table; each SSTable that is damaged is told of, and the first is the answer.
     pub(crate) async fn verify(&self, id: TableId, how: Verify) -> Answer<()> {
         let Some(storage) = self.engine().node() else { return Ok(()) };
@@ -71,7 +97,9 @@ impl Node {
             _ => Depth::Digest,
         };
         let Verify { check_version, mutate_repaired, .. } = how;
-        let damaged = storage.verify(id, storage::Verify { depth, check_version, mutate_repaired });
+        let owned = if how.check_tokens { self.owned_ranges(id) } else { Vec::new() };
+        let how = storage::Verify { depth, check_version, mutate_repaired, owned };
+        let damaged = storage.verify(id, how);
         let damaged = match damaged.await {
             Ok(damaged) => damaged,
             Err(StorageError::UnknownTable(_)) => return Ok(()),

@@ -12,6 +12,7 @@ mod connections;
 pub mod demo;
 mod guardrails;
 pub mod http;
+mod network;
 mod operator;
 mod output;
 mod run;
@@ -22,6 +23,10 @@ pub mod wire;
 
 pub use connections::{ACCEPT_PAUSE, BindError};
 pub use guardrails::{Category, Setting, Shown};
+pub use network::{
+    Messages, NetStats, Pool, PoolStats, ProxyHistograms, RangeReplica, ReadRepairs,
+    ReplicatedRange, RingRanges,
+};
 pub use operator::{
     Answer, Cache, CacheName, ChunkCache, Cluster, CompactionStats, Endpoint, Handoff,
     HandoffChange, HintedNode, IoStats, Life, Liveness, NetworkCache, NewImport, NewSnapshot,

@@ -4,6 +4,7 @@
 use std::net::SocketAddr;
 use std::time::Duration;
 
+use crate::network::{NetStats, PoolStats, ProxyHistograms, RingRanges};
 use crate::timeout::Timeout;
 
 /// Why a verb was not carried out.
@@ -42,6 +43,18 @@ pub trait Operator: 'static {
     async fn seeds(&self) -> Answer<Vec<SocketAddr>>;
     /// The nodes that have a partition, in the order of the replication: its key as text.
     async fn endpoints(&self, table: &TableName, key: &str) -> Answer<Vec<SocketAddr>>;
+    /// The ranges of a keyspace and who has them.
+    async fn ranges(&self, keyspace: &str) -> Answer<RingRanges>;
+    /// Takes part in gossip, or does not any more. After a drain: [`OperatorError::BadUse`].
+    async fn set_gossip(&self, takes_part: bool) -> Answer<()>;
+    /// Reads the seeds from the configuration again: those that are not this node; none if it cannot be read.
+    async fn reload_seeds(&self) -> Answer<Option<Vec<SocketAddr>>>;
+    /// What is under way, and what came too late.
+    async fn pool_stats(&self) -> Answer<PoolStats>;
+    /// Messages to other nodes, and repairs of reads.
+    async fn net_stats(&self) -> Answer<NetStats>;
+    /// Latencies of requests as clients see them.
+    async fn proxy_histograms(&self) -> Answer<ProxyHistograms>;
     /// Takes a node that is down out of the ring.
     async fn assassinate(&self, address: &str) -> Answer<()>;
     /// Which hints are kept.
@@ -260,6 +273,8 @@ pub struct Verify {
     pub mutate_repaired: bool,
     /// No data is read.
     pub quick: bool,
+    /// Keys must be of ranges that this node has.
+    pub check_tokens: bool,
 }
 
 /// What to take a snapshot of.

@@ -5,7 +5,8 @@ use env::Env;
 use crate::guardrails;
 use crate::operator::{Answer, CacheName, NewSnapshot, Operator, OperatorError, TableName};
 use crate::output::{
-    cluster, compaction, gossip, hints, histograms, info, io, snapshots, status, tables,
+    cluster, compaction, gossip, hints, histograms, info, io, network, ring, snapshots, status,
+    tables,
 };
 use crate::verb::{Selection, TableFilter, Verb, bad_use, check_snapshot};
 
@@ -57,6 +58,24 @@ pub async fn run<O: Operator>(env: &Env, operator: &O, verb: Verb) -> Reply {
             Ok(ring) => Reply::ok(status::print(&ring, print_port)),
             Err(OperatorError::BadUse(message)) => {
                 Reply { out: format!("\nError: {message}\n"), err: String::new(), exit: 1 }
+            }
+            Err(e) => e.into(),
+        },
+        Verb::Ring { keyspace, print_port } => match operator.ring(keyspace.as_deref()).await {
+            Ok(ring) => Reply::ok(ring::print(&ring, print_port)),
+            Err(OperatorError::BadUse(message)) => {
+                Reply { out: format!("\nError: {message}\n"), err: String::new(), exit: 1 }
+            }
+            Err(e) => e.into(),
+        },
+        // The version is said before the keyspace is looked for.
+        Verb::DescribeRing { keyspace, print_port } => match operator.ranges(&keyspace).await {
+            Ok(found) => {
+                let said = ring::describing(&found.schema_version);
+                match found.ranges.map_err(Reply::from) {
+                    Ok(ranges) => Reply::ok(said + &ring::ranges(&ranges, print_port)),
+                    Err(reply) => Reply { out: said + &reply.out, ..reply },
+                }
             }
             Err(e) => e.into(),
         },
@@ -188,6 +207,15 @@ async fn text<O: Operator>(env: &Env, operator: &O, verb: Verb) -> Answer<String
             let endpoints = operator.endpoints(&table, &key).await?;
             return Ok(gossip::endpoints(&endpoints, print_port));
         }
+        Verb::SetGossip(takes_part) => operator.set_gossip(takes_part).await?,
+        Verb::ReloadSeeds => {
+            return Ok(gossip::reloaded(operator.reload_seeds().await?.as_deref()));
+        }
+        Verb::PoolStats => return Ok(network::tpstats(&operator.pool_stats().await?)),
+        Verb::NetStats => return Ok(network::netstats(&operator.net_stats().await?)),
+        Verb::ProxyHistograms => {
+            return Ok(network::histograms(&operator.proxy_histograms().await?));
+        }
         Verb::GetSeeds => return Ok(gossip::seeds(&operator.seeds().await?)),
         Verb::GossipInfo { print_port } => {
             return Ok(gossip::info(&operator.gossip().await?, print_port));
@@ -310,6 +338,8 @@ async fn text<O: Operator>(env: &Env, operator: &O, verb: Verb) -> Answer<String
         Verb::Import { .. }
         | Verb::Snapshot { .. }
         | Verb::Refresh(_)
+        | Verb::Ring { .. }
+        | Verb::DescribeRing { .. }
         | Verb::GetCompactionThreshold(_)
         | Verb::SetCompactionThreshold { .. } => {}
         Verb::SetGuardrails(arguments) => {

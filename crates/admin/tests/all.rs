@@ -3,5 +3,6 @@
 mod common;
 mod demo;
 mod http;
+mod ring;
 mod socket;
 mod verbs;

@@ -27,10 +27,10 @@ use crate::guardrails::Rails;
 use crate::hints::HintState;
 use crate::identity::Identity;
 use crate::near::Near;
-use crate::peer_messages::Peers;
+use crate::peer_messages::{Peers, patience};
 use crate::prepared::{Entry, PreparedCache, result_metadata};
 use crate::replica::Replica;
-use crate::request_metrics::{Batches, ClientRequests};
+use crate::request_metrics::{Batches, ClientRequests, ReadRepairs};
 use crate::schema_owner::SchemaOwner;
 use crate::tracing::{TraceLot, Tracing};
 use crate::turns::Turns;
@@ -109,6 +109,7 @@ pub struct Coordinator {
     /// Latencies and errors of reads and writes.
     pub(crate) requests: ClientRequests,
     pub(crate) batches: Batches,
+    pub(crate) read_repairs: ReadRepairs,
     /// Who knows what virtual tables show of the node.
     pub(crate) views: OnceCell<Box<dyn Views>>,
     /// On the first shard: the estimates that were last written.
@@ -189,6 +190,7 @@ impl Coordinator {
             ticks: Cell::new(0),
             requests: ClientRequests::new(registry),
             batches: Batches::new(registry),
+            read_repairs: ReadRepairs::new(registry),
             views: OnceCell::new(),
             estimates: RefCell::default(),
             stats: CoordinatorStats::new(registry),
@@ -225,9 +227,12 @@ impl Coordinator {
         self.timeouts.get()
     }
 
-    /// Lets requests on this shard take so long.
+    /// Lets requests on this shard take so long, those to other nodes too.
     pub fn set_timeouts(&self, timeouts: Timeouts) {
         self.timeouts.set(timeouts);
+        if let Some(messenger) = self.messenger() {
+            messenger.set_patience(patience(&timeouts));
+        }
     }
 
     /// The present schema.

@@ -3,10 +3,11 @@
 use std::cell::{OnceCell, RefCell};
 use std::rc::Rc;
 use std::sync::Arc;
+use std::time::Duration;
 
-use config::InternodeCompression;
+use config::{InternodeCompression, Timeouts};
 use env::Class;
-use messaging::{Job, Messenger, Serve, Settings};
+use messaging::{Job, Messenger, Patience, Serve, Settings};
 use metrics::Registry;
 use protocol::Event;
 use ring::{Ring, Snitch};
@@ -30,16 +31,35 @@ pub(crate) struct Peers {
     notes: OnceCell<Box<dyn Fn(String)>>,
 }
 
+/// How long to wait for other nodes, where requests may take so long.
+pub(crate) fn patience(timeouts: &Timeouts) -> Patience {
+    let millis = |time: Duration| u64::try_from(time.as_millis()).unwrap_or(u64::MAX);
+    Patience {
+        timeouts: internode::Timeouts {
+            request: millis(timeouts.other),
+            write: millis(timeouts.write),
+            read: millis(timeouts.read),
+            range: millis(timeouts.range),
+            counter: millis(timeouts.counter_write),
+            truncate: millis(timeouts.truncate),
+            ..internode::Timeouts::default()
+        },
+        connect: timeouts.internode_connect,
+        user: timeouts.internode_user,
+    }
+}
+
 impl Coordinator {
     /// Gives this shard a way to other nodes: `to_shard` runs a job on the messenger of another shard, `note` tells the
     /// operator something.
     pub fn reach_peers(
         &self,
-        settings: Settings,
+        mut settings: Settings,
         registry: &Registry,
         to_shard: impl Fn(usize, Job) + 'static,
         note: impl Fn(String) + 'static,
     ) {
+        settings.patience = patience(&self.timeouts());
         let messenger = Messenger::new(&self.env, settings, registry, to_shard);
         let _ = self.peers.messenger.set(messenger);
         let _ = self.peers.notes.set(Box::new(note));

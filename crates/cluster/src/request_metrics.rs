@@ -108,6 +108,32 @@ impl CasMetrics {
     }
 }
 
+/// Reads whose replicas differed (`ReadRepairMetrics`). Of its other names 5.0.9 counts nothing by `Attempted` and
+/// `RepairedBackground`, and no further replica is asked here once they differ (`SpeculatedRead`, `SpeculatedWrite`).
+#[derive(Debug)]
+pub(crate) struct ReadRepairs {
+    /// Of tables whose replicas are given what they lack before the answer.
+    pub blocking: Counter,
+    /// Of others.
+    pub reconciled: Counter,
+    /// Replicas took too long to give all their data.
+    pub timed_out: Counter,
+}
+
+impl ReadRepairs {
+    pub fn new(registry: &Registry) -> Self {
+        let count = |name, help| registry.counter(Name::new("ReadRepair", name), Unit::Count, help);
+        Self {
+            blocking: count("RepairedBlocking", "Reads whose replicas differed and are repaired."),
+            reconciled: count(
+                "ReconcileRead",
+                "Reads whose replicas differed and stay as they are.",
+            ),
+            timed_out: count("RepairTimedOut", "Such reads whose replicas took too long."),
+        }
+    }
+}
+
 /// All kinds that are served.
 #[derive(Debug)]
 pub(crate) struct ClientRequests {

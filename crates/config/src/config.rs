@@ -160,10 +160,6 @@ pub struct Internode {
     pub send: InternodeCapacity,
     /// What was received and is not done with.
     pub receive: InternodeCapacity,
-    /// `internode_tcp_connect_timeout`.
-    pub connect_timeout: Duration,
-    /// `internode_tcp_user_timeout`.
-    pub user_timeout: Duration,
     /// `internode_timeout`.
     pub believes_clocks: bool,
 }
@@ -208,6 +204,10 @@ pub struct Timeouts {
     pub truncate: Duration,
     /// `repair_request_timeout`.
     pub repair: Duration,
+    /// `internode_tcp_connect_timeout`.
+    pub internode_connect: Duration,
+    /// `internode_tcp_user_timeout`.
+    pub internode_user: Duration,
     /// `request_timeout`, of everything else.
     pub other: Duration,
 }
@@ -381,6 +381,10 @@ pub struct Config {
     pub ring_delay: Duration,
     /// What is set of connections between nodes.
     pub internode: Internode,
+    /// The file that this was read from, if there is one.
+    pub file: Option<PathBuf>,
+    /// What was set over it, each as `key=value`.
+    pub overrides: Vec<String>,
     /// `endpoint_snitch`, without its package.
     pub snitch: String,
     /// Whether nodes that were slow of late are asked last, and what of that is set. `None` where `dynamic_snitch` is off.
@@ -673,10 +677,11 @@ impl Config {
             ring_delay: get.duration("ring_delay"),
             snitch: get.snitch()?,
             dynamic_snitch: get.dynamic_snitch()?,
+            file: None,
+            overrides: Vec::new(),
             rack_dc: None,
             topology: None,
-            auth_levels: ["auth_read_consistency_level", "auth_write_consistency_level"]
-                .map(|name| get.text(name).to_ascii_uppercase()),
+            auth_levels: get.auth_levels()?,
             default_keyspace_rf: get.count("default_keyspace_rf")?,
             dynamic_data_masking_enabled: get.bool("dynamic_data_masking_enabled"),
             broadcast_address: get

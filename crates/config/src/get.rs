@@ -212,6 +212,21 @@ impl Get<'_> {
         Ok(text.split(',').map(str::trim).filter(|s| !s.is_empty()).map(str::to_string).collect())
     }
 
+    /// Cassandra starts with a level that is none of reads, or of writes, and refuses whatever it asks for by it.
+    pub fn auth_levels(&self) -> Result<[String; 2]> {
+        let (read, write) = ("auth_read_consistency_level", "auth_write_consistency_level");
+        let levels = [read, write].map(|name| self.text(name).to_ascii_uppercase());
+        let [of_reads, of_writes] = &levels;
+        if of_reads == "ANY" {
+            return self.refuse(read, "ANY ConsistencyLevel is only supported for writes");
+        }
+        if matches!(of_writes.as_str(), "SERIAL" | "LOCAL_SERIAL") {
+            let why = "You must use conditional updates for serializable writes";
+            return self.refuse(write, why);
+        }
+        Ok(levels)
+    }
+
     pub fn internode(&self) -> Internode {
         let bytes = |name: &str| self.some_base(name).unwrap_or_default();
         let capacity = |direction: &str| {
@@ -228,8 +243,6 @@ impl Get<'_> {
             max_message: max_message.unwrap_or(send.endpoint.min(receive.endpoint)),
             send,
             receive,
-            connect_timeout: self.duration("internode_tcp_connect_timeout"),
-            user_timeout: self.duration("internode_tcp_user_timeout"),
             believes_clocks: self.bool("internode_timeout"),
         }
     }
@@ -621,6 +634,8 @@ impl Get<'_> {
             cas_contention: of("cas_contention_timeout"),
             truncate: of("truncate_request_timeout"),
             repair: self.duration("repair_request_timeout"),
+            internode_connect: self.duration("internode_tcp_connect_timeout"),
+            internode_user: self.duration("internode_tcp_user_timeout"),
             other: of("request_timeout"),
         }
     }

@@ -43,6 +43,20 @@ fn old_names_and_units_work() {
 }
 
 #[test]
+fn levels_of_roles_must_be_some_of_reads_and_of_writes() {
+    let any = refusal("auth_read_consistency_level: ANY");
+    assert!(any.starts_with("auth_read_consistency_level: "), "{any}");
+    assert!(any.contains("ANY ConsistencyLevel is only supported for writes"), "{any}");
+    for level in ["SERIAL", "LOCAL_SERIAL"] {
+        let serial = refusal(&format!("auth_write_consistency_level: {level}"));
+        assert!(serial.contains("You must use conditional updates"), "{serial}");
+    }
+    for text in ["auth_read_consistency_level: SERIAL", "auth_write_consistency_level: ANY"] {
+        assert!(Config::from_yaml(text).is_ok(), "{text}");
+    }
+}
+
+#[test]
 fn refusals_name_key_value_and_what_is_expected() {
     assert_eq!(
         refusal("read_request_timout: 5s"),

@@ -180,7 +180,7 @@ impl Inbound {
     /// Serves it until it ends: why that was.
     async fn run(mut self, stream: &TcpStream) -> String {
         let messenger = Rc::clone(&self.messenger);
-        let patience = messenger.settings.handshake_timeout();
+        let patience = messenger.patience().handshake();
         match messenger.env.timeout(patience, self.until(stream, true)).await {
             Err(_) => {
                 messenger.tally.refused.inc();
@@ -283,6 +283,7 @@ impl Inbound {
         let now = self.messenger.unix_millis();
         if header.expires_at(now, self.messenger.settings.believes_clocks) <= now {
             self.messenger.tally.received_late.inc();
+            self.messenger.counts.received(header.verb, true);
             if let Some(receiver) = self.incoming.receiver() {
                 receiver.discard();
             }
@@ -301,6 +302,7 @@ impl Inbound {
         let believes = messenger.settings.believes_clocks;
         let created_at = header.created_at(now, believes);
         let expires_at = header.expires_at(now, believes);
+        messenger.counts.received(header.verb, expires_at <= now);
         if expires_at <= now {
             messenger.tally.received_late.inc();
             self.large.take();

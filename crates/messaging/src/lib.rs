@@ -9,11 +9,13 @@
 //! the quotas of [`Settings`].
 #![forbid(unsafe_code)]
 
+mod counts;
 mod inbound;
 mod link;
 mod messenger;
 mod settings;
 mod tally;
 
+pub use counts::{Came, Sent};
 pub use messenger::{Answer, Failed, Job, Messenger, Serve, Served};
-pub use settings::{Capacity, Settings};
+pub use settings::{Capacity, Patience, Settings};

@@ -93,14 +93,14 @@ impl Link {
     }
 
     async fn open(&self, messenger: &Messenger) -> Result<TcpStream, Ended> {
-        let (env, settings) = (&messenger.env, &messenger.settings);
+        let (env, patience) = (&messenger.env, messenger.patience());
         let connect = TcpStream::connect(env, (self.to.ip, self.to.port).into());
-        let stream = match env.timeout(settings.connect_timeout, connect).await {
+        let stream = match env.timeout(patience.connect, connect).await {
             Ok(connected) => connected.map_err(|error| error.to_string())?,
-            Err(_) => return Err(format!("no connection within {:?}", settings.connect_timeout)),
+            Err(_) => return Err(format!("no connection within {:?}", patience.connect)),
         };
         let greet = self.greet(&stream);
-        match env.timeout(settings.handshake_timeout(), greet).await {
+        match env.timeout(patience.handshake(), greet).await {
             Ok(greeted) => greeted.map(|()| stream),
             Err(_) => Err("no answer to the handshake".to_owned()),
         }
@@ -134,7 +134,8 @@ impl Link {
             let mut outgoing = self.outgoing.borrow_mut();
             outgoing.flush(now, quotas, FLUSH_BYTES, out, &mut |message| gone.push(message));
         });
-        gone.into_iter().for_each(|message| messenger.gone(self.to, message));
+        let kind = self.connection();
+        gone.into_iter().for_each(|message| messenger.gone(self.to, kind, message));
     }
 
     /// Sends until the connection ends.
@@ -154,12 +155,11 @@ impl Link {
             }
             messenger.tally.sent_bytes.add(out.len() as u64);
             let written = stream.write_all(&out);
-            match messenger.env.timeout(messenger.settings.user_timeout, written).await {
+            let patience = messenger.patience().user;
+            match messenger.env.timeout(patience, written).await {
                 Ok(Ok(())) => {}
                 Ok(Err(error)) => return error.to_string(),
-                Err(_) => {
-                    return format!("nothing taken for {:?}", messenger.settings.user_timeout);
-                }
+                Err(_) => return format!("nothing taken for {patience:?}"),
             }
         }
     }

@@ -1,6 +1,6 @@
 //! A shard's part of messaging: what it sends, what it waits for, and where what comes in goes.
 
-use std::cell::{OnceCell, RefCell};
+use std::cell::{Cell, OnceCell, RefCell};
 use std::collections::BTreeMap;
 use std::future::Future;
 use std::net::SocketAddr;
@@ -19,9 +19,10 @@ use internode::{
 use metrics::Registry;
 use types::{Address, Reader};
 
+use crate::counts::{Came, Counts, Sent};
 use crate::inbound::{self, Held, Open, Quotas, shown};
 use crate::link::Link;
-use crate::settings::Settings;
+use crate::settings::{Patience, Settings};
 use crate::tally::Tally;
 
 /// Nodes that are not of the ring, as those that are about to join it, to which a shard has connections at most: whoever
@@ -93,7 +94,9 @@ type Links = [Option<Rc<Link>>; 3];
 pub struct Messenger {
     pub(crate) env: Env,
     pub(crate) settings: Settings,
+    patience: Cell<Patience>,
     pub(crate) tally: Tally,
+    pub(crate) counts: Counts,
     pub(crate) open: Open,
     /// Memory of requests was given back.
     pub(crate) received_freed: Notify,
@@ -125,7 +128,9 @@ impl Messenger {
         let (send, receive) = (settings.send, settings.receive);
         let messenger = Rc::new(Self {
             env: env.clone(),
+            patience: Cell::new(settings.patience),
             tally: Tally::new(registry),
+            counts: Counts::new(),
             open: Open::default(),
             received_freed: Notify::new(),
             send_quotas: Quotas::new(part(send.endpoint), part(send.global)),
@@ -163,6 +168,16 @@ impl Messenger {
         &self.settings
     }
 
+    /// How long this shard waits for other nodes.
+    pub fn patience(&self) -> Patience {
+        self.patience.get()
+    }
+
+    /// Has this shard wait so long for other nodes, from the next message on.
+    pub fn set_patience(&self, patience: Patience) {
+        self.patience.set(patience);
+    }
+
     /// Milliseconds since 1970.
     pub(crate) fn unix_millis(&self) -> i64 {
         self.env.unix_micros() / 1000
@@ -172,7 +187,7 @@ impl Messenger {
     pub fn send(self: &Rc<Self>, to: Address, verb: Verb, payload: &Arc<[u8]>) {
         let id = self.callbacks.borrow_mut().next_id();
         let now = self.unix_millis();
-        let expires_in = self.settings.timeouts.of(verb.expiry()).unwrap_or_default();
+        let expires_in = self.patience().expiry(verb);
         let header = Header::new(id, verb, now, expires_in);
         self.queue(to, header, Arc::clone(payload), now + expires_in as i64);
     }
@@ -187,7 +202,7 @@ impl Messenger {
         on_answer: impl FnOnce(Result<Answer, Failed>) + 'static,
     ) {
         let now = self.unix_millis();
-        let expires_in = self.settings.timeouts.of(verb.expiry()).unwrap_or_default();
+        let expires_in = self.patience().expiry(verb);
         let expires_at = now + expires_in as i64;
         let id = {
             let mut callbacks = self.callbacks.borrow_mut();
@@ -214,7 +229,7 @@ impl Messenger {
         on_answer: &Rc<dyn Fn(Address, Result<Answer, Failed>)>,
     ) {
         let now = self.unix_millis();
-        let expires_at = now + self.settings.timeouts.of(verb.expiry()).unwrap_or_default() as i64;
+        let expires_at = now + self.patience().expiry(verb) as i64;
         let told = |node: Address| {
             let on_answer = Rc::clone(on_answer);
             Box::new(move |answer| on_answer(node, answer)) as OnAnswer
@@ -291,7 +306,7 @@ impl Messenger {
             return;
         }
         let now = self.unix_millis();
-        let expires_in = self.settings.timeouts.request;
+        let expires_in = self.patience().timeouts.request;
         let header = Header::new(refusal.id, Verb::FailureRsp, now, expires_in);
         let mut payload = Vec::new();
         FailureReason::Unknown.write(&mut payload);
@@ -302,6 +317,7 @@ impl Messenger {
         let kind = header.verb.connection(payload.len());
         let Some(link) = self.link(to, kind) else {
             self.tally.overloaded.inc();
+            self.counts.dropped(kind);
             return self.not_sent(to, header.id);
         };
         let id = header.id;
@@ -312,11 +328,12 @@ impl Messenger {
             let mut outgoing = link.outgoing.borrow_mut();
             outgoing.push(queued, now, quotas, &mut |message| gone.push(message))
         });
-        gone.into_iter().for_each(|message| self.gone(to, message));
+        gone.into_iter().for_each(|message| self.gone(to, kind, message));
         match pushed {
             Ok(()) => link.work.notify_one(),
             Err(_) => {
                 self.tally.overloaded.inc();
+                self.counts.dropped(kind);
                 self.not_sent(to, id);
             }
         }
@@ -369,11 +386,17 @@ impl Messenger {
     }
 
     /// A message does not wait any more.
-    pub(crate) fn gone(&self, to: Address, message: Gone) {
+    pub(crate) fn gone(&self, to: Address, kind: Connection, message: Gone) {
         match message {
-            Gone::Sent(_) => self.tally.sent.inc(),
+            Gone::Sent(_) => {
+                self.tally.sent.inc();
+                self.counts.completed(kind);
+            }
             // who waits for its answer finds out at the same time
-            Gone::Expired(_) => self.tally.expired.inc(),
+            Gone::Expired(_) => {
+                self.tally.expired.inc();
+                self.counts.dropped(kind);
+            }
             Gone::Failed(message, error) => {
                 self.tally.failed.inc();
                 self.note(format!("{} to /{to} not sent: {error}", message.header.verb.name()));
@@ -457,6 +480,18 @@ impl Messenger {
 
     pub(crate) fn note_inbound(&self, remote: SocketAddr, why: &str) {
         self.note(format!("connection of {}: {why}", shown(remote)));
+    }
+
+    /// What became of messages to other nodes over a kind of connection.
+    pub fn sent(&self, connection: Connection) -> Sent {
+        let waiting = self.waiting().into_iter().filter(|(_, kind, ..)| *kind == connection);
+        let pending = waiting.map(|(_, _, waiting, _)| waiting as u64).sum();
+        Sent { pending, ..self.counts.sent(connection) }
+    }
+
+    /// How many messages of a verb came.
+    pub fn came(&self, verb: Verb) -> Came {
+        self.counts.came(verb)
     }
 
     /// Messages that wait to be sent to nodes, by connection, and of each whether it is open.

@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 use std::time::Duration;
 
 use internode::quota::{CONNECTION_BYTES, ENDPOINT_BYTES, GLOBAL_BYTES};
-use internode::{DEFAULT_MAX_MESSAGE, Timeouts};
+use internode::{DEFAULT_MAX_MESSAGE, Timeouts, Verb};
 use types::Address;
 
 /// How much may wait in one direction, in bytes (`internode_application_{send,receive}_queue_*`).
@@ -24,6 +24,39 @@ impl Default for Capacity {
     }
 }
 
+/// How long to wait for other nodes; the operator may change it while connections are open.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Patience {
+    /// How long messages are worth anything.
+    pub timeouts: Timeouts,
+    /// `internode_tcp_connect_timeout`.
+    pub connect: Duration,
+    /// `internode_tcp_user_timeout`: a connection that takes nothing for so long is closed.
+    pub user: Duration,
+}
+
+impl Default for Patience {
+    fn default() -> Self {
+        Self {
+            timeouts: Timeouts::default(),
+            connect: Duration::from_secs(2),
+            user: Duration::from_secs(30),
+        }
+    }
+}
+
+impl Patience {
+    /// How long a message is worth anything from its creation on, in milliseconds; an answer says so itself.
+    pub(crate) fn expiry(&self, verb: Verb) -> u64 {
+        self.timeouts.of(verb.expiry()).unwrap_or_default()
+    }
+
+    /// How long a handshake may take.
+    pub(crate) fn handshake(&self) -> Duration {
+        Duration::from_millis(self.timeouts.request) * internode::handshake::TIMEOUT_REQUESTS
+    }
+}
+
 /// Settings of connections between nodes.
 #[derive(Clone, Debug)]
 pub struct Settings {
@@ -37,12 +70,8 @@ pub struct Settings {
     pub send: Capacity,
     /// What was received and is not done with.
     pub receive: Capacity,
-    /// How long messages are worth anything.
-    pub timeouts: Timeouts,
-    /// `internode_tcp_connect_timeout`.
-    pub connect_timeout: Duration,
-    /// `internode_tcp_user_timeout`: a connection that takes nothing for so long is closed.
-    pub user_timeout: Duration,
+    /// How long to wait, at the start.
+    pub patience: Patience,
     /// `internode_timeout`: are senders believed when they say when a message was made?
     pub believes_clocks: bool,
 }
@@ -56,15 +85,8 @@ impl Settings {
             max_message: DEFAULT_MAX_MESSAGE,
             send: Capacity::default(),
             receive: Capacity::default(),
-            timeouts: Timeouts::default(),
-            connect_timeout: Duration::from_secs(2),
-            user_timeout: Duration::from_secs(30),
+            patience: Patience::default(),
             believes_clocks: true,
         }
-    }
-
-    /// How long a handshake may take.
-    pub(crate) fn handshake_timeout(&self) -> Duration {
-        Duration::from_millis(self.timeouts.request) * internode::handshake::TIMEOUT_REQUESTS
     }
 }

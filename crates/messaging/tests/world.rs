@@ -8,8 +8,8 @@ use std::time::Duration;
 
 use env::sim::{Fault, World, WorldOptions};
 use env::{Class, Env, Mesh};
-use internode::{FailureReason, Params, Verb};
-use messaging::{Answer, Failed, Job, Messenger, Serve, Served, Settings};
+use internode::{Connection, FailureReason, Params, Verb};
+use messaging::{Answer, Came, Failed, Job, Messenger, Serve, Served, Settings};
 use metrics::Registry;
 use types::Address;
 
@@ -157,6 +157,55 @@ fn failures_say_why_and_silence_ends_in_time() {
     // a node that is not there
     let nowhere = ask(&messenger, 9, Verb::ReadReq, b"x");
     assert_eq!(wait(&world, &nowhere), Err(Failed::Timeout));
+}
+
+/// The next message goes by what the operator set last, on a connection that is open too.
+#[test]
+fn patience_is_what_was_set_last() {
+    let (world, seen) = world(6, 2, 1);
+    let messenger = seen.messenger(1, 0).expect("runs");
+    assert_eq!(wait(&world, &ask(&messenger, 2, Verb::ReadReq, b"x")), Ok(b"x".to_vec()));
+    for millis in [700, 3_000] {
+        let mut patience = messenger.patience();
+        patience.timeouts.counter = millis;
+        messenger.set_patience(patience);
+        let before = world.now();
+        let silent = ask(&messenger, 2, Verb::CounterMutationReq, b"x");
+        assert_eq!(wait(&world, &silent), Err(Failed::Timeout));
+        let took = world.now().since(before).as_millis();
+        assert!((u128::from(millis) - 10..u128::from(millis) + 100).contains(&took), "{took}");
+    }
+}
+
+/// What is sent, and what comes in too late, is counted where it happens.
+#[test]
+fn messages_are_counted_by_connection_and_by_verb() {
+    let (world, seen) = world(7, 2, 1);
+    let (one, two) = (seen.messenger(1, 0).expect("runs"), seen.messenger(2, 0).expect("runs"));
+    assert!(wait(&world, &ask(&one, 2, Verb::ReadReq, b"x")).is_ok());
+    assert!(wait(&world, &ask(&one, 2, Verb::ReadReq, &[0; 100_000])).is_ok());
+    assert!(wait(&world, &ask(&one, 2, Verb::RangeReq, b"x")).is_err());
+    let sent = |messenger: &Rc<Messenger>| {
+        [Connection::Urgent, Connection::Small, Connection::Large].map(|kind| {
+            let sent = messenger.sent(kind);
+            (sent.pending, sent.completed, sent.dropped)
+        })
+    };
+    assert_eq!(sent(&one), [(0, 0, 0), (0, 2, 0), (0, 1, 0)]);
+    assert_eq!(sent(&two), [(0, 1, 0), (0, 1, 0), (0, 1, 0)]);
+    assert_eq!(two.came(Verb::ReadReq), Came { received: 2, dropped: 0 });
+    assert_eq!(one.came(Verb::FailureRsp), Came { received: 1, dropped: 0 });
+    // a node that is not there takes nothing
+    assert_eq!(wait(&world, &ask(&one, 9, Verb::ReadReq, b"x")), Err(Failed::Timeout));
+    world.run_for(Duration::from_secs(5)).expect("runs");
+    assert_eq!(sent(&one)[1], (0, 2, 1));
+    // one that is worth nothing when it comes, on a network that takes longer
+    let mut patience = one.patience();
+    patience.timeouts.write = 0;
+    one.set_patience(patience);
+    assert_eq!(wait(&world, &ask(&one, 2, Verb::MutationReq, b"x")), Err(Failed::Timeout));
+    world.run_for(Duration::from_secs(1)).expect("runs");
+    assert_eq!(sent(&one)[1].2 + two.came(Verb::MutationReq).dropped, 2);
 }
 
 #[test]

@@ -118,7 +118,7 @@ impl Node {
         let env = engine.env();
         let depth = if how.verify { Depth::Rows } else { Depth::Header };
         for descriptor in found.keys() {
-            self.inspect(engine, table, from, descriptor, depth).await?;
+            self.inspect(engine, table, from, descriptor, (depth, &[])).await?;
         }
         let Some(first) = found.keys().next() else { return Ok(()) };
         let node_table = self.table(table.id);

@@ -49,5 +49,5 @@ pub use sstables::{LiveSet, SSTable};
 pub use start::Replay;
 pub use table_store::{CasStep, Measure, TableStats, TableStore, Timed};
 pub use trace::{EVENTS_MAX, Noted, Trace, TraceEvent};
-pub use verify::{Depth, Verify};
+pub use verify::{Depth, Owned, Verify};
 pub use watch::{Finding, Oversized, SizeLimit, Tell, WriteLimits};

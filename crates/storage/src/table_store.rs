@@ -105,6 +105,8 @@ pub struct TableStats {
     pub filter_checks: Cell<u64>,
     /// Those that said so and did not.
     pub filter_misses: Cell<u64>,
+    /// Replicas that a coordinator asked because others might take too long.
+    pub speculative_retries: Cell<u64>,
     /// Flushes that froze a memtable of this shard.
     pub flushes: Cell<u64>,
     /// By [`CasStep`].

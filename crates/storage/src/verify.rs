@@ -9,7 +9,7 @@ use env::{Env, File, OpenOptions};
 use schema::{Column, Table, TableId};
 use sstable::checksum::parse_digest;
 use sstable::descriptor::{Component, Descriptor, NB};
-use types::CqlType;
+use types::{CqlType, Token};
 
 use crate::compaction::Pace;
 use crate::engine::Engine;
@@ -38,7 +38,7 @@ pub enum Depth {
 }
 
 /// How to verify SSTables.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct Verify {
     /// How much is looked at.
     pub depth: Depth,
@@ -46,7 +46,13 @@ pub struct Verify {
     pub check_version: bool,
     /// One that is damaged does not count as repaired any more.
     pub mutate_repaired: bool,
+    /// Keys must be in one of these ranges, if there are any.
+    pub owned: Vec<Owned>,
 }
+
+/// A range of the ring that this node has: from after its first token up to its second, to the ring's end if that is
+/// [`Token::MIN`].
+pub type Owned = (Token, Token);
 
 impl Node {
     /// Verifies all SSTables of a table, read anew from the disk: the data files of those that are damaged, with why.
@@ -71,7 +77,9 @@ impl Node {
                     let what = "not the latest version, run upgradesstables".to_owned();
                     Err(StorageError::Refused { path: path.clone(), what })
                 }
-                false => self.inspect(&engine, &table, from, descriptor, how.depth).await,
+                false => {
+                    self.inspect(&engine, &table, from, descriptor, (how.depth, &how.owned)).await
+                }
             };
             let Err(error) = verdict else { continue };
             if matches!(error, StorageError::Interrupted | StorageError::Stopping(_)) {
@@ -98,7 +106,7 @@ impl Node {
         table: &Arc<Table>,
         from: &Path,
         descriptor: &Descriptor,
-        depth: Depth,
+        (depth, owned): (Depth, &[Owned]),
     ) -> Result<(), StorageError> {
         let (env, number) = (engine.env(), self.numbers.next());
         let opened = SSTable::open(env, from, descriptor, number, table.is_counter());
@@ -116,7 +124,7 @@ impl Node {
             stop: Cell::new(false),
         });
         let mut pace = Pace::new(env, &self.compactions.throttle, &running.1);
-        let verdict = verify(engine, table, &sstable, depth, &mut pace).await;
+        let verdict = verify(engine, table, &sstable, (depth, owned), &mut pace).await;
         engine.files.forget(number);
         verdict
     }
@@ -127,12 +135,12 @@ async fn verify(
     engine: &Engine,
     table: &Arc<Table>,
     sstable: &Arc<SSTable>,
-    depth: Depth,
+    (depth, owned): (Depth, &[Owned]),
     pace: &mut Pace<'_>,
 ) -> Result<(), StorageError> {
     check_header(table, sstable)?;
     if depth >= Depth::Index {
-        read_keys(engine, sstable).await?;
+        read_keys(engine, sstable, owned).await?;
     }
     let has_digest = depth >= Depth::Digest && check_digest(engine.env(), sstable, pace).await?;
     if depth == Depth::Rows || (depth == Depth::Digest && !has_digest) {
@@ -215,12 +223,17 @@ async fn check_digest(
 }
 
 /// Every key of the index, in order up to the last.
-async fn read_keys(engine: &Engine, sstable: &Arc<SSTable>) -> Result<(), StorageError> {
+async fn read_keys(
+    engine: &Engine,
+    sstable: &Arc<SSTable>,
+    owned: &[Owned],
+) -> Result<(), StorageError> {
     let files = &engine.files;
     let mut walk = KeyWalk::start(files, sstable, None, false).await?;
     let mut last = None;
     while let Some(Head { key, .. }) = walk.take(files).await? {
         check_key(sstable, last.as_ref(), &key)?;
+        check_owned(sstable, &key, owned)?;
         last = Some(key);
         engine.env().maybe_yield().await;
     }
@@ -254,6 +267,21 @@ async fn read_all(
         last = Some(key);
     }
     check_last(sstable, last.as_ref())
+}
+
+/// Is a key this node's?
+fn check_owned(sstable: &SSTable, key: &PartitionKey, owned: &[Owned]) -> Result<(), StorageError> {
+    let token = key.token;
+    let is_in = |(from, to): &Owned| *from < token && (token <= *to || *to == Token::MIN);
+    match owned.is_empty() || owned.iter().any(is_in) {
+        true => Ok(()),
+        false => {
+            let hex: String = key.bytes.iter().map(|byte| format!("{byte:02x}")).collect();
+            let what =
+                format!("Key DecoratedKey({token}, {hex}) is not contained in the given ranges");
+            Err(StorageError::corrupt(sstable.path(&Component::Data), what))
+        }
+    }
 }
 
 fn check_key(

@@ -12,12 +12,14 @@ use cluster::virtual_tables::{
     BatchStats, Cache, Client, CqlStats, Endpoint, EndpointState, NodeData, RunningQuery,
     SsTableTask, ThreadPool, Views,
 };
+use internode::Verb;
 use metrics::{Name, Reading, Snapshot};
 use storage::shards::{HasShards, Stopping};
 use storage::{CacheKind, CacheStats};
 
 pub(crate) use journal::Journal;
 
+use crate::network_view::{is_gossip, is_schema};
 use crate::node::Node;
 use distributions::histogram;
 
@@ -95,7 +97,7 @@ impl Node {
         self.shards().call(0, look).await
     }
 
-    async fn on_all<T: Send + 'static>(
+    pub(crate) async fn on_all<T: Send + 'static>(
         &self,
         look: impl Fn(&Rc<Self>) -> T + Clone + Send + 'static,
     ) -> Result<Vec<T>, Stopping> {
@@ -107,7 +109,7 @@ impl Node {
     }
 
     /// The metrics of all shards together.
-    async fn all_metrics(&self) -> Result<Snapshot, Stopping> {
+    pub(crate) async fn all_metrics(&self) -> Result<Snapshot, Stopping> {
         Ok(Snapshot::merge(self.on_all(|node| node.snapshot()).await?))
     }
 
@@ -183,7 +185,7 @@ impl Node {
     }
 
     /// What stands here where Cassandra has stages of threads: shards run all requests, so their number is the limit.
-    async fn pools(&self) -> Result<Vec<ThreadPool>, Stopping> {
+    pub(crate) async fn pools(&self) -> Result<Vec<ThreadPool>, Stopping> {
         let metrics = self.all_metrics().await?;
         let in_flight: usize = self
             .on_all(|node| node.on_server(|server| vec![server.in_flight()]))
@@ -213,6 +215,11 @@ impl Node {
             all_time_blocked: 0,
         };
         let dispatched = of("Client", "RequestDispatched");
+        let came = self.came().await?;
+        let came = |verbs: fn(Verb) -> bool| -> i64 {
+            let of = came.iter().filter(|(verb, _)| verbs(*verb));
+            of.map(|(_, came)| (came.received - came.dropped) as i64).sum()
+        };
         let running = in_flight as i64;
         Ok(vec![
             pool(
@@ -222,10 +229,20 @@ impl Node {
                 0,
                 of("Compaction", "TotalCompactionsCompleted"),
             ),
+            pool(
+                "CounterMutationStage",
+                shards,
+                0,
+                0,
+                came(|verb| verb == Verb::CounterMutationReq),
+            ),
+            pool("GossipStage", 1, 0, 0, came(is_gossip)),
             pool("MemtableFlushWriter", 1, 0, of("Flush", "Pending"), of("Flush", "Completed")),
+            pool("MigrationStage", 1, 0, 0, came(is_schema)),
             pool("MutationStage", shards, 0, 0, sum("Writes")),
             pool("Native-Transport-Requests", shards, running, 0, dispatched - running),
             pool("ReadStage", shards, 0, 0, sum("Reads") + sum("RangeReads")),
+            pool("RequestResponseStage", shards, 0, 0, came(Verb::is_answer)),
         ])
     }
 

@@ -12,13 +12,14 @@ mod prepared;
 mod replanned;
 mod ring;
 mod ring_data;
+mod ring_verbs;
 mod saved_caches;
 mod schema_ring;
 mod traced;
 mod truncate;
 
 use std::cell::{OnceCell, RefCell};
-use std::rc::Rc;
+use std::rc::{Rc, Weak};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -26,7 +27,7 @@ use cluster::{Answer, Coordinator, Request};
 use config::{CommitLogSync, Config};
 use env::sim::{NodeId, World};
 use env::{Class, Env, Mesh};
-use helenus::{Message, run_shard};
+use helenus::{Message, Node, run_shard};
 use protocol::{ErrorResponse, QueryOptions, Version};
 use server::ConnectionLimits;
 
@@ -54,6 +55,7 @@ fn config() -> Config {
 struct Client {
     env: Env,
     node: Rc<Coordinator>,
+    whole: Weak<Node>,
 }
 
 impl Client {
@@ -116,8 +118,11 @@ fn launch(world: &World, ip: &str, shards: usize, config: Config) -> (NodeId, Se
     world.start(node, shards, move |env: Env, mesh: Mesh<Message>| {
         let (serving, config) = (Rc::clone(&theirs), Arc::clone(&config));
         run_shard(env.clone(), mesh, config, ConnectionLimits::new(), move |node, _| {
-            *serving.borrow_mut() =
-                node.coordinator().map(|it| Client { env, node: Rc::clone(it) });
+            *serving.borrow_mut() = node.coordinator().map(|it| Client {
+                env,
+                node: Rc::clone(it),
+                whole: Rc::downgrade(node),
+            });
         })
     });
     (node, serving)

@@ -49,6 +49,19 @@ pub(crate) fn seeds(seeds: &[SocketAddr]) -> String {
     format!("Current list of seed node IPs, excluding the current node's IP: {seeds}\n")
 }
 
+/// The text of `reloadseeds`.
+pub(crate) fn reloaded(seeds: Option<&[SocketAddr]>) -> String {
+    let Some(seeds) = seeds else {
+        return "Failed to reload the seed node list.\n".to_owned();
+    };
+    if seeds.is_empty() {
+        return "Seed node list does not contain any remote node IPs\n".to_owned();
+    }
+    let seeds: Vec<_> = seeds.iter().map(|seed| format!("/{seed}")).collect();
+    let seeds = seeds.join(" ");
+    format!("Updated seed node IP list, excluding the current node's IP: {seeds}\n")
+}
+
 /// The text of `getendpoints`.
 pub(crate) fn endpoints(endpoints: &[SocketAddr], print_port: bool) -> String {
     endpoints.iter().map(|node| super::address(*node, print_port) + "\n").collect()

@@ -15,6 +15,7 @@ const USES: &[(&str, &str)] = &[
     ("compact", "[-s | --split-output] [<keyspace> [<table>...]] | --user-defined <file>..."),
     ("compactionstats", "[-H | --human-readable] [-V | --vtable]"),
     ("datapaths", "[<keyspace>[.<table>]...]"),
+    ("describering", "<keyspace>"),
     ("disableautocompaction", "[<keyspace> [<table>...]]"),
     ("disablebinary", "[-f | --force]"),
     ("disablehintsfordc", "<datacenter>"),
@@ -32,8 +33,10 @@ const USES: &[(&str, &str)] = &[
     ("info", "[-T | --tokens]"),
     ("iostats", "[-s <seconds>] [-F json [--windows]]"),
     ("listsnapshots", "[-nt | --no-ttl] [-e | --ephemeral]"),
+    ("netstats", "[-H | --human-readable]"),
     ("refresh", "<keyspace> <table>"),
     ("relocatesstables", "[-j <jobs>] [<keyspace> [<table>...]]"),
+    ("ring", "[<keyspace>]"),
     (
         "scrub",
         "[-ns | --no-snapshot] [-s | --skip-corrupted] [-n | --no-validate] [-j <jobs>] [<keyspace> [<table>...]]",

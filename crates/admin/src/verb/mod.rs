@@ -187,6 +187,30 @@ pub enum Verb {
     },
     /// `getseeds`.
     GetSeeds,
+    /// `ring`.
+    Ring {
+        /// Whose replication decides what a node owns.
+        keyspace: Option<String>,
+        /// Addresses with ports.
+        print_port: bool,
+    },
+    /// `describering`.
+    DescribeRing {
+        /// The keyspace.
+        keyspace: String,
+        /// Addresses with ports.
+        print_port: bool,
+    },
+    /// `enablegossip`, or `disablegossip`.
+    SetGossip(bool),
+    /// `reloadseeds`.
+    ReloadSeeds,
+    /// `tpstats`.
+    PoolStats,
+    /// `netstats`.
+    NetStats,
+    /// `proxyhistograms`.
+    ProxyHistograms,
     /// `gossipinfo`.
     GossipInfo {
         /// With ports.
@@ -473,6 +497,27 @@ impl Verb {
             "statushandoff" => Self::StatusHandoff,
             "truncatehints" => Self::TruncateHints(args.take()),
             "describecluster" => Self::DescribeCluster { print_port },
+            "describering" => match args.take() {
+                Some(keyspace) => Self::DescribeRing { keyspace, print_port },
+                None => return refused("Required parameters are missing: keyspace"),
+            },
+            "disablegossip" => Self::SetGossip(false),
+            "enablegossip" => Self::SetGossip(true),
+            "netstats" => {
+                // bytes are those of streams, of which there are none
+                args.flag(&["-H", "--human-readable"]);
+                Self::NetStats
+            }
+            "proxyhistograms" => Self::ProxyHistograms,
+            "reloadseeds" => Self::ReloadSeeds,
+            "ring" => {
+                args.not_served(&["-r", "--resolve-ip"])?;
+                Self::Ring { keyspace: args.take(), print_port }
+            }
+            "tpstats" => {
+                args.not_served(&["-F", "--format"])?;
+                Self::PoolStats
+            }
             "failuredetector" => Self::FailureDetector { print_port },
             "getendpoints" => match (args.take(), args.take(), args.take()) {
                 (Some(keyspace), Some(table), Some(key)) => {

@@ -40,11 +40,10 @@ pub(super) fn verify(args: &mut Args) -> Result<Verb, VerbError> {
         check_version: args.flag(&["-c", "--check-version"]),
         mutate_repaired: args.flag(&["-r", "--rsc"]),
         quick: args.flag(&["-q", "--quick"]),
+        check_tokens: args.flag(&["-t", "--check-tokens"]),
     };
-    // One node owns all tokens.
-    let tokens = args.flag(&["-t", "--check-tokens"]);
     let of = selection(args);
-    match (forced, tokens && !how.extended) {
+    match (forced, how.check_tokens && !how.extended) {
         (false, _) => Err(VerbError::Said(VERIFY_DISABLED)),
         (true, true) => Err(VerbError::Said(TOKENS_OF_ROWS)),
         (true, false) => Ok(Verb::Verify { of, how }),
@@ -160,8 +159,13 @@ mod tests {
         assert_eq!((refused.exit_code(), refused.text()), (1, format!("{VERIFY_DISABLED}\n")));
         let refused = parse("verify -f -t").unwrap_err();
         assert_eq!((refused.exit_code(), refused.text()), (1, format!("{TOKENS_OF_ROWS}\n")));
-        let how =
-            Verify { extended: true, check_version: true, mutate_repaired: true, quick: false };
+        let how = Verify {
+            extended: true,
+            check_version: true,
+            mutate_repaired: true,
+            quick: false,
+            check_tokens: true,
+        };
         let of = Selection::default();
         assert_eq!(parse("verify -f -t -e -c -r"), Ok(Verb::Verify { of, how }));
     }

@@ -5,8 +5,9 @@ use std::time::Duration;
 
 use admin::{
     Answer, Cache, CacheName, Cluster, CompactionStats, Endpoint, Handoff, HandoffChange, IoStats,
-    Life, Liveness, NetworkCache, NewImport, NewSnapshot, NodeInfo, Operator, OperatorError,
-    PastCompaction, PendingHints, Release, Replication, Ring, RingNode, Scrub, Setting,
+    Life, Liveness, Messages, NetStats, NetworkCache, NewImport, NewSnapshot, NodeInfo, Operator,
+    OperatorError, PastCompaction, PendingHints, Pool, PoolStats, ProxyHistograms, RangeReplica,
+    ReadRepairs, Release, ReplicatedRange, Replication, Ring, RingNode, RingRanges, Scrub, Setting,
     SnapshotDetails, StopWhich, TableHistograms, TableName, TableStats, Timeout, Verify,
 };
 
@@ -46,6 +47,7 @@ pub struct Fake {
     pub past: RefCell<Vec<PastCompaction>>,
     /// Facts of `compaction_stats`.
     pub compactions: RefCell<Option<CompactionStats>>,
+    pub seeds_after_reload: RefCell<Option<Vec<std::net::SocketAddr>>>,
 }
 
 impl Fake {
@@ -140,6 +142,57 @@ impl Operator for Fake {
     async fn endpoints(&self, table: &TableName, key: &str) -> Answer<Vec<std::net::SocketAddr>> {
         self.note(format!("endpoints {}.{} {key}", table.keyspace, table.table))?;
         Ok(vec![([127, 0, 0, 2], 7000).into()])
+    }
+
+    async fn ranges(&self, keyspace: &str) -> Answer<RingRanges> {
+        let replica = |n: u8| RangeReplica {
+            address: ([127, 0, 0, n], 7000).into(),
+            native: ([127, 0, 0, n], 9042).into(),
+            data_center: "datacenter1".into(),
+            rack: "rack1".into(),
+        };
+        let range = ReplicatedRange {
+            start: "-5".into(),
+            end: "7".into(),
+            replicas: vec![replica(81), replica(82)],
+        };
+        let ranges = match keyspace {
+            "ks" => Ok(vec![range]),
+            _ => Err(OperatorError::Failed(format!("No such keyspace: {keyspace}"))),
+        };
+        Ok(RingRanges { schema_version: HOST_ID.to_owned(), ranges })
+    }
+
+    async fn set_gossip(&self, takes_part: bool) -> Answer<()> {
+        self.note(format!("gossip {takes_part}"))
+    }
+
+    async fn reload_seeds(&self) -> Answer<Option<Vec<std::net::SocketAddr>>> {
+        Ok(self.seeds_after_reload.borrow().clone())
+    }
+
+    async fn pool_stats(&self) -> Answer<PoolStats> {
+        let pool = |name: &str, completed| Pool { name: name.into(), completed, ..Pool::default() };
+        Ok(PoolStats {
+            pools: vec![pool("MutationStage", 1), pool("Native-Transport-Auth-Requests", 270)],
+            dropped: vec![("READ_RSP", 0), ("PAXOS2_CLEANUP_FINISH_PREPARE_RSP", 12)],
+        })
+    }
+
+    async fn net_stats(&self) -> Answer<NetStats> {
+        Ok(NetStats {
+            mode: "NORMAL".into(),
+            read_repair: ReadRepairs { attempted: 0, blocking: 3, background: 0 },
+            gossip: Messages { pending: 1, completed: 289, dropped: 2 },
+            ..NetStats::default()
+        })
+    }
+
+    async fn proxy_histograms(&self) -> Answer<ProxyHistograms> {
+        let read = [9887.0, 88148.0, 88148.0, 88148.0, 88148.0, 8240.0, 88148.0];
+        let write = [24601.0, 24601.0, 24601.0, 24601.0, 24601.0, 20502.0, 24601.0];
+        let range = [61214.0, 61214.0, 61214.0, 61214.0, 61214.0, 51013.0, 61214.0];
+        Ok(ProxyHistograms { read, write, range, ..ProxyHistograms::default() })
     }
 
     async fn handoff(&self) -> Answer<Handoff> {

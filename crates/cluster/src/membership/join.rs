@@ -188,7 +188,7 @@ impl Membership {
     }
 }
 
-fn own_tokens(coordinator: &Coordinator) -> String {
+pub(super) fn own_tokens(coordinator: &Coordinator) -> String {
     let tokens: Vec<Token> = coordinator.identity.tokens.iter().copied().collect();
     write_tokens(&tokens)
 }

@@ -5,6 +5,7 @@
 mod agree;
 mod join;
 mod node_info;
+mod part;
 mod peers;
 mod serve;
 

@@ -142,6 +142,7 @@ impl RingRead {
                 && let Some(node) = more()
             {
                 let wants_data = !gathered.acks.borrow().has_data();
+                self.count_speculation();
                 gathered.acks.borrow_mut().asked(&self.scope.ring, node);
                 match wants_data {
                     true => self.send(&[node], command, verb, &gathered)?,
@@ -160,6 +161,14 @@ impl RingRead {
         match self.agreed(command, &answers)? {
             Some(given) => Ok(reconcile(&self.table, command, &[given])),
             None => self.resolve(command, verb, &asked, answers).await,
+        }
+    }
+
+    /// A replica is asked that might not have been.
+    pub(super) fn count_speculation(&self) {
+        if let Ok(store) = self.coordinator.engine.store(self.table.id) {
+            let retries = &store.stats.speculative_retries;
+            retries.set(retries.get() + 1);
         }
     }
 
@@ -222,6 +231,11 @@ impl RingRead {
         answers: Vec<(NodeIndex, Vec<u8>)>,
     ) -> Result<Reconciled, ErrorResponse> {
         self.trace.note(&self.coordinator.env, || "Digest mismatch".to_owned());
+        let counts = &self.coordinator.read_repairs;
+        match self.table.params.read_repair {
+            ReadRepair::Blocking => counts.blocking.inc(),
+            ReadRepair::None => counts.reconciled.inc(),
+        }
         let ring = &self.scope.ring;
         let required = answers.len() as u32;
         let gathered = Gathered::new(self, Acks::of(ring, asked, required));
@@ -235,7 +249,12 @@ impl RingRead {
         self.send(&silent, command, verb, &gathered)?;
         match gathered.until(self.deadline).await {
             Verdict::Enough => {}
-            verdict => return Err(gathered.lack(verdict == Verdict::Pending)),
+            verdict => {
+                if verdict == Verdict::Pending {
+                    counts.timed_out.inc();
+                }
+                return Err(gathered.lack(verdict == Verdict::Pending));
+            }
         }
         let answers = std::mem::take(&mut *gathered.answers.borrow_mut());
         let (mut nodes, mut given) = (Vec::new(), Vec::new());

@@ -117,6 +117,9 @@ impl RingRead {
             digests: plan.digests().to_vec(),
             acks: plan.acks(ring),
         };
+        if plan.speculation == Speculation::Done {
+            self.count_speculation();
+        }
         let may_ask_more = plan.speculation == Speculation::Later;
         let patience = if may_ask_more { self.patience() } else { None };
         let plan = RefCell::new(plan);

@@ -70,7 +70,7 @@ impl Coordinator {
 type Changed = (&'static str, std::time::Duration, std::time::Duration);
 
 /// Timeouts by their keys: as configured, and as they are.
-fn timeouts(was: &Timeouts, now: &Timeouts) -> [Changed; 7] {
+fn timeouts(was: &Timeouts, now: &Timeouts) -> [Changed; 9] {
     [
         ("read_request_timeout", was.read, now.read),
         ("range_request_timeout", was.range, now.range),
@@ -78,6 +78,8 @@ fn timeouts(was: &Timeouts, now: &Timeouts) -> [Changed; 7] {
         ("counter_write_request_timeout", was.counter_write, now.counter_write),
         ("cas_contention_timeout", was.cas_contention, now.cas_contention),
         ("truncate_request_timeout", was.truncate, now.truncate),
+        ("internode_tcp_connect_timeout", was.internode_connect, now.internode_connect),
+        ("internode_tcp_user_timeout", was.internode_user, now.internode_user),
         ("request_timeout", was.other, now.other),
     ]
 }

@@ -7,8 +7,8 @@ use storage::PartitionKey;
 use storage::compaction::{Candidate, Choice, Reason, Split, Splitter, Strategy, View};
 use types::Token;
 
-use crate::strategies::day::{Day, Load};
-use crate::strategies::loads::params;
+use super::day::{Day, Load};
+use super::loads::params;
 
 const MIB: u64 = 1 << 20;
 const NOW: i64 = 1_700_000_000;

@@ -2,7 +2,7 @@
 
 use schema::CompactionParams;
 
-use crate::strategies::day::{Day, Load, Report};
+use super::day::{Day, Load, Report};
 
 /// A strategy with options, of which some are small so that a day has many levels.
 pub fn params(class: &str, options: &[(&str, &str)]) -> CompactionParams {

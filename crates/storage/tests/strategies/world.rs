@@ -24,9 +24,9 @@ use storage::{
 };
 use types::CqlType;
 
-use crate::strategies::common::options;
-use crate::strategies::day::Draw;
-use crate::strategies::loads::params;
+use super::common::options;
+use super::day::Draw;
+use super::loads::params;
 
 const VALUE_BYTES: usize = 8000;
 const KEYS: u64 = 500;
@@ -353,7 +353,12 @@ impl Client {
             self.wrong(format!("a scrub of what is whole: {found:?}"));
         }
         self.compare_all("after a scrub").await?;
-        let how = Verify { depth: Depth::Rows, check_version: true, mutate_repaired: false };
+        let how = Verify {
+            depth: Depth::Rows,
+            check_version: true,
+            mutate_repaired: false,
+            owned: Vec::new(),
+        };
         let damaged = self.node.verify(ID, how).await?;
         if !damaged.is_empty() {
             self.wrong(format!("{damaged:?}"));
