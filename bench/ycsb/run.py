@@ -3,6 +3,7 @@
     run.py measure NAME HOST PORT PID[,PID...] OUT.json [--records N] [--operations N] [--threads N] [--workloads a,b,...]
                    [--property NAME=VALUE]...
     run.py report OUT.json [OUT.json]     a table; with two files (the server under test first) also their ratios
+    run.py pairs OUT.json...              medians of runs of two systems that took turns, by cell and workload, and their ratios
 
 Server CPU is utime + stime of the PIDs, all their threads, before and after each workload (/proc/PID/stat); beside it stands what
 neither they nor YCSB used.
@@ -12,6 +13,7 @@ import argparse
 import json
 import os
 import resource
+import statistics
 import subprocess
 import sys
 import time
@@ -19,6 +21,7 @@ import time
 HERE = os.path.dirname(os.path.abspath(__file__))
 BUILT = os.path.join(HERE, '..', '..', '.cache', 'bench', 'ycsb')
 HZ = os.sysconf('SC_CLK_TCK')
+OTHERS_MAX = 0.07  # of the machine's CPU; a run beside more is none
 SCAN_SHARE = 20  # a scan reads some fifty rows: fewer operations of them
 
 WORKLOADS = {  # shares of operations, key distribution
@@ -113,7 +116,7 @@ def latencies(numbers):
 
 
 def measure(args):
-    results = dict(name=args.name, records=args.records, operations=args.operations, threads=args.threads, runs={})
+    results = dict(name=args.name, cell=args.cell, records=args.records, operations=args.operations, threads=args.threads, runs={})
     print(f'{args.name}: loading {args.records} records', flush=True)
     results['runs']['load'] = ycsb('-load', args, {})
     show(results, 'load')
@@ -155,6 +158,31 @@ def report(files):
     return 1 if any(run['failed'] for r in runs for run in r['runs'].values()) else 0
 
 
+def pairs(files):
+    """Operations per second of the servers' CPU: median, least and most of the runs in which others used less than their share."""
+    found, left_out = {}, 0
+    for file in files:
+        result = json.load(open(file, encoding='ascii'))
+        for workload, run in result['runs'].items():
+            if run.get('other_cpu_share', 0) > OTHERS_MAX:
+                left_out += 1
+                continue
+            found.setdefault((result['cell'], workload), {}).setdefault(result['name'], []).append(run)
+    print(f"{'cell':<18}{'workload':<26}{'server':<11}{'ops/CPU s':>10}{'least':>8}{'most':>8}{'ops/s':>9}{'p99 us':>9}{'failed':>8}{'ratio':>8}")
+    for (cell, workload), systems in found.items():
+        medians = {}
+        for name, runs in systems.items():
+            per_cpu = sorted(run['operations'] / run['server_cpu'] for run in runs)
+            medians[name] = statistics.median(per_cpu)
+            p99 = statistics.median(max(kind.get('p99', 0) for kind in run['kinds'].values()) for run in runs)
+            speed = statistics.median(run['throughput'] for run in runs)
+            ratio = f"{medians['Helenus'] / medians['Cassandra']:.2f}x" if len(medians) == 2 else ''
+            print(f"{cell:<18}{workload:<26}{name:<11}{medians[name]:>10.0f}{per_cpu[0]:>8.0f}{per_cpu[-1]:>8.0f}{speed:>9.0f}{p99:>9.0f}"
+                  f"{sum(run['failed'] for run in runs):>8}{ratio:>8}")
+    print(f'{left_out} runs left out: others used over {OTHERS_MAX:.0%} of the machine')
+    return 0
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     commands = parser.add_subparsers(dest='command', required=True)
@@ -165,12 +193,17 @@ def main():
     m.add_argument('--operations', type=int, default=1000000)
     m.add_argument('--threads', type=int, default=32)
     m.add_argument('--workloads', default=','.join(WORKLOADS))
+    m.add_argument('--cell', default='')
     m.add_argument('--property', action='append', default=[])
     r = commands.add_parser('report')
     r.add_argument('files', nargs='+')
+    p = commands.add_parser('pairs')
+    p.add_argument('files', nargs='+')
     args = parser.parse_args()
     if args.command == 'report':
         return report(args.files)
+    if args.command == 'pairs':
+        return pairs(args.files)
     measure(args)
     return 0
 

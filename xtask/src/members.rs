@@ -35,12 +35,18 @@ pub struct Layout {
     pub centers: u8,
 }
 
+impl Default for Layout {
+    fn default() -> Self {
+        Self { ours: 0, theirs: 0, release: RELEASES[0], centers: 1 }
+    }
+}
+
 impl Layout {
     fn parse(words: &[&str]) -> Outcome<Self> {
         let number =
             |text: &str| text.parse::<u8>().map_err(|_| format!("{USAGE}: {text} is no number"));
         let [ours, options @ ..] = words else { return Err(USAGE.into()) };
-        let mut layout = Self { ours: number(ours)?, theirs: 0, release: RELEASES[0], centers: 1 };
+        let mut layout = Self { ours: number(ours)?, ..Self::default() };
         for option in options.chunks(2) {
             match *option {
                 ["--cassandra", theirs] => layout.theirs = number(theirs)?,
@@ -92,6 +98,12 @@ pub struct Member {
 }
 
 impl Member {
+    /// Its process.
+    pub fn pid(&self) -> Outcome<String> {
+        let name = if self.is_ours { "helenus.pid" } else { "pid" };
+        Ok(fs::read_to_string(self.dir.join(name))?.trim().to_owned())
+    }
+
     /// What an operator's client prints of it.
     pub fn nodetool(&self, verb: &str) -> Outcome<String> {
         let mut command = match self.is_ours {
@@ -134,6 +146,11 @@ pub fn run(args: &[String]) -> Outcome {
 
 /// Starts a ring in place of the one that is there.
 pub fn start(layout: &Layout) -> Outcome<Vec<Member>> {
+    start_with(layout, peer::ORACLE_HEAP)
+}
+
+/// The same, with a heap for each Cassandra.
+pub fn start_with(layout: &Layout, heap: &str) -> Outcome<Vec<Member>> {
     stop()?;
     node::build()?;
     node::build_nodetool()?;
@@ -141,7 +158,7 @@ pub fn start(layout: &Layout) -> Outcome<Vec<Member>> {
     let seed = members.first().map(|first| first.ip.clone()).unwrap_or_default();
     for member in &members {
         match member.is_ours {
-            false => start_cassandra(member, &seed, layout.release)?,
+            false => start_cassandra(member, &seed, layout.release, heap)?,
             true => start_helenus(member, &seed, layout.release)?,
         }
     }
@@ -152,10 +169,10 @@ fn home() -> PathBuf {
     machine::cache().join("run/ring")
 }
 
-fn start_cassandra(member: &Member, seed: &str, release: &str) -> Outcome {
+fn start_cassandra(member: &Member, seed: &str, release: &str, heap: &str) -> Outcome {
     machine::need(&["bash", "java", "mvn", "python3"])?;
     let mut start = peer::script();
-    start.arg("start").arg(&member.dir).args([&member.ip, peer::ORACLE_HEAP]);
+    start.arg("start").arg(&member.dir).args([&member.ip, heap]);
     start.env("FAST", "1").env("SEEDS", seed);
     machine::run(start.env("CASSANDRA_VERSION", release).env("DC", &member.center))
 }

@@ -3,6 +3,7 @@
 mod compaction;
 mod insn;
 mod io;
+mod ring;
 mod ycsb;
 
 use std::path::PathBuf;
@@ -16,9 +17,10 @@ pub fn run(args: &[String]) -> Outcome {
         Some((name, rest)) if name == "ycsb" => ycsb::run(rest),
         Some((name, rest)) if name == "compaction" => compaction::run(rest),
         Some((name, rest)) if name == "io" => io::run(rest),
+        Some((name, rest)) if name == "ring" => ring::run(rest),
         Some((name, [])) if name == "insn" => insn::run(),
         _ => {
-            Err("which benchmark? ycsb [--help] | compaction [--help] | io [--help] | insn".into())
+            Err("which benchmark? ycsb [--help] | compaction [--help] | io [--help] | ring [--help] | insn".into())
         }
     }
 }

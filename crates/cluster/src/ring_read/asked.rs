@@ -294,7 +294,16 @@ impl RingRead {
         for (node, updates) in repairs {
             let (this, gathered) = (Rc::clone(self), Rc::clone(&gathered));
             self.coordinator.env.spawn(STATEMENT, async move {
-                let done = this.repair_one(node, updates).await;
+                let env = this.coordinator.env.clone();
+                let one = |update| {
+                    let this = Rc::clone(&this);
+                    env.spawn_task(STATEMENT, async move { this.repair_one(node, update).await })
+                };
+                let all: Vec<_> = updates.into_iter().map(one).collect();
+                let mut done = Ok(());
+                for one in all {
+                    done = done.and(one.await);
+                }
                 let mut acks = gathered.acks.borrow_mut();
                 match done {
                     Ok(()) => acks.answered(node),
@@ -317,24 +326,20 @@ impl RingRead {
     async fn repair_one(
         &self,
         node: NodeIndex,
-        updates: Vec<PartitionUpdate>,
+        update: PartitionUpdate,
     ) -> Result<(), FailureReason> {
         let (coordinator, ring) = (&self.coordinator, &self.scope.ring);
-        for update in updates {
-            let mutation = Mutation::new(update);
-            if node == ring.local() {
-                let applied = coordinator.apply_all(vec![(true, mutation)], &Trace::OFF).await;
-                applied.map_err(|error| coordinator.reason_of(&error))?;
-                continue;
-            }
-            let payload = crate::ring_write::encoded(&mutation);
-            let payload = payload.map_err(|error| coordinator.reason_of(&error))?;
-            let messenger = coordinator.messenger().ok_or(FailureReason::Unknown)?;
-            let to = ring.node(node).address;
-            let answer = messenger.request(to, Verb::ReadRepairReq, &payload).await;
-            answer.map(drop).map_err(reason_of)?;
+        let mutation = Mutation::new(update);
+        if node == ring.local() {
+            let applied = coordinator.apply_all(vec![(true, mutation)], &Trace::OFF).await;
+            return applied.map_err(|error| coordinator.reason_of(&error));
         }
-        Ok(())
+        let payload = crate::ring_write::encoded(&mutation);
+        let payload = payload.map_err(|error| coordinator.reason_of(&error))?;
+        let messenger = coordinator.messenger().ok_or(FailureReason::Unknown)?;
+        let to = ring.node(node).address;
+        let answer = messenger.request(to, Verb::ReadRepairReq, &payload).await;
+        answer.map(drop).map_err(reason_of)
     }
 
     fn send(
