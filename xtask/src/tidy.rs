@@ -43,7 +43,8 @@ const EDGES: &[(&str, &[&str])] = &[
     ("gossip", &["types"]),
     ("ring", &["types", "schema", "protocol"]),
     ("internode", &["types", "rows", "schema", "segment"]),
-    ("messaging", &["types", "internode", "metrics", "env"]),
+    ("tls", &["env"]),
+    ("messaging", &["types", "internode", "metrics", "env", "tls"]),
     (
         "cluster",
         &[
@@ -68,7 +69,7 @@ const EDGES: &[(&str, &[&str])] = &[
         "server",
         &[
             "types", "rows", "schema", "cql", "protocol", "config", "metrics", "env", "storage",
-            "cluster",
+            "cluster", "tls",
         ],
     ),
     (

@@ -14,9 +14,10 @@ use env::sync::{Notify, Semaphore};
 use env::{Class, Env, Instant, ListenOptions, Mesh, Stats, TcpListener};
 use metrics::{Counter, Name, Registry, Unit};
 use schema::TableId;
-use server::{ConnectionLimits, EventHub, Server, Tls};
+use server::{ConnectionLimits, EventHub, Server};
 use storage::shards::{HasShards, Shards, Stopping};
 use storage::{CacheKind, Engine, Replay};
+use tls::Tls;
 
 use crate::adapter::Handler;
 use crate::error::NodeError;
@@ -25,6 +26,7 @@ use crate::message::Message;
 use crate::operator::Operations;
 use crate::saved_caches::SavedCaches;
 use crate::settings::{metrics_address, server_settings, storage_options};
+use crate::tls::Of;
 use crate::views::{CacheRates, Journal};
 
 /// How often recent values of histograms lose weight.
@@ -83,6 +85,7 @@ pub struct Node {
     hub: EventHub,
     /// TLS of clients, if there is any.
     tls: OnceCell<Tls>,
+    peer_tls: OnceCell<Tls>,
     certificates_read: Counter,
     certificates_refused: Counter,
     pub(crate) registry: Registry,
@@ -148,6 +151,7 @@ pub async fn run_shard(
         server: RefCell::default(),
         hub: EventHub::new(),
         tls: OnceCell::new(),
+        peer_tls: OnceCell::new(),
         certificates_read: count("CertificatesRead", "Key stores read anew."),
         certificates_refused: count(
             "CertificatesRefused",
@@ -228,13 +232,20 @@ impl Node {
         &self.limits
     }
 
-    /// TLS of clients on this shard.
-    pub(crate) fn tls(&self) -> Option<&Tls> {
-        self.tls.get()
+    /// TLS on this shard.
+    pub(crate) fn tls(&self, of: Of) -> Option<&Tls> {
+        self.tls_cell(of).get()
     }
 
-    pub(crate) fn set_tls(&self, tls: Tls) {
-        let _ = self.tls.set(tls);
+    pub(crate) fn set_tls(&self, of: Of, tls: Tls) {
+        let _ = self.tls_cell(of).set(tls);
+    }
+
+    fn tls_cell(&self, of: Of) -> &OnceCell<Tls> {
+        match of {
+            Of::Clients => &self.tls,
+            Of::Nodes => &self.peer_tls,
+        }
     }
 
     /// Counts stores that were read anew, or could not be.
@@ -360,6 +371,7 @@ impl Node {
         self.watch_disks();
         let booted = cluster::boot(&self.engine, &self.config).await?;
         let identity = Arc::new(booted.identity);
+        self.start_tls(Of::Nodes).await?;
         self.start_coordinator(&identity);
         if let Some(coordinator) = self.coordinator.get() {
             coordinator.own_schema(booted.state);
@@ -387,7 +399,7 @@ impl Node {
         let operations = Rc::new(Operations(Rc::clone(self)));
         let data_dir = &self.config.data_dir;
         let _socket = admin::socket::serve(&self.env, data_dir, &self.registry, operations)?;
-        self.start_tls().await?;
+        self.start_tls(Of::Clients).await?;
         self.open_hints().await?;
         self.listen_to_peers()?;
         for shard in 1..self.env.shards() {

@@ -8,18 +8,20 @@ use std::task::Poll;
 
 use cluster::{Coordinator, Identity, Joined};
 use config::{Config, InternodeCapacity};
-use messaging::{Capacity, Settings};
+use messaging::{Capacity, Encryption, Settings};
+use tls::Tls;
 use types::Address;
 
 use crate::error::NodeError;
 use crate::message::Message;
 use crate::node::Node;
+use crate::tls::Of;
 
 /// No `cassandra.yaml` is larger.
 const CONFIG_BYTES_MAX: u64 = 16 << 20;
 
 /// Settings of connections between nodes.
-fn messaging_settings(config: &Config, identity: &Identity) -> Settings {
+fn messaging_settings(config: &Config, identity: &Identity, tls: Option<&Tls>) -> Settings {
     let internode = &config.internode;
     let capacity = |of: InternodeCapacity| Capacity {
         connection: of.connection,
@@ -33,6 +35,11 @@ fn messaging_settings(config: &Config, identity: &Identity) -> Settings {
         send: capacity(internode.send),
         receive: capacity(internode.receive),
         believes_clocks: internode.believes_clocks,
+        encryption: tls.zip(config.server_tls.as_ref()).map(|(tls, wanted)| Encryption {
+            tls: tls.clone(),
+            is_optional: wanted.is_optional,
+            verifies_address: wanted.verifies_address,
+        }),
         ..Settings::new(local, listen)
     }
 }
@@ -87,7 +94,7 @@ impl Node {
         let mesh = self.mesh().clone();
         let node = Rc::downgrade(self);
         coordinator.reach_peers(
-            messaging_settings(self.config(), identity),
+            messaging_settings(self.config(), identity, self.tls(Of::Nodes)),
             self.registry(),
             move |shard, job| mesh.send(shard, Message::Messaging(job)),
             move |message| {

@@ -1,11 +1,11 @@
-//! TLS of clients: the stores that the configuration names, read at the start and whenever they change.
+//! TLS of clients and of nodes: the stores that the configuration names, read at the start and whenever they change.
 
 use std::rc::Rc;
 use std::time::Duration;
 
-use config::{ClientTls, Store};
+use config::{Store, TlsStores};
 use env::{Class, Env};
-use server::{Certificates, Tls, TlsOptions};
+use tls::{Certificates, ClientCertificates, Dialing, Tls, TlsOptions};
 
 use crate::error::NodeError;
 use crate::node::Node;
@@ -15,11 +15,26 @@ const LOOK: Duration = Duration::from_secs(10);
 /// Bytes that a store may have.
 const MAX_STORE: u64 = 1 << 20;
 
+/// Whose connections.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Of {
+    Clients,
+    Nodes,
+}
+
 /// The contents of the stores.
 #[derive(Clone, PartialEq, Eq)]
 struct Stores {
     keystore: Vec<u8>,
     truststore: Option<Vec<u8>>,
+    outbound_keystore: Option<Vec<u8>>,
+}
+
+/// What is configured of it.
+struct Wanted<'a> {
+    stores: &'a TlsStores,
+    /// Of nodes: with what they are dialed, its password, and must their certificates be of their address?
+    dialing: Option<(Option<&'a Store>, &'a str, bool)>,
 }
 
 async fn read(env: &Env, store: &Store) -> Result<Vec<u8>, NodeError> {
@@ -32,54 +47,83 @@ async fn read(env: &Env, store: &Store) -> Result<Vec<u8>, NodeError> {
     }
 }
 
-async fn read_all(env: &Env, tls: &ClientTls) -> Result<Stores, NodeError> {
-    let keystore = read(env, &tls.keystore).await?;
-    let truststore = match tls.requires_client_auth {
-        true => Some(read(env, &tls.truststore).await?),
-        false => None,
-    };
-    Ok(Stores { keystore, truststore })
-}
+impl Wanted<'_> {
+    async fn read(&self, env: &Env) -> Result<Stores, NodeError> {
+        let keystore = read(env, &self.stores.keystore).await?;
+        let trusts = self.stores.requires_client_auth || self.dialing.is_some();
+        let truststore =
+            if trusts { Some(read(env, &self.stores.truststore).await?) } else { None };
+        let outbound_keystore = match self.dialing {
+            Some((Some(store), ..)) => Some(read(env, store).await?),
+            _ => None,
+        };
+        Ok(Stores { keystore, truststore, outbound_keystore })
+    }
 
-async fn certificates(
-    env: &Env,
-    tls: &ClientTls,
-    stores: Stores,
-) -> Result<Certificates, NodeError> {
-    let options = TlsOptions {
-        keystore: stores.keystore,
-        keystore_password: tls.keystore_password.clone(),
-        truststore: stores.truststore,
-        truststore_password: tls.truststore_password.clone(),
-        protocols: tls.protocols.clone(),
-        cipher_suites: tls.cipher_suites.clone(),
-    };
-    let made = env.helper(move || Certificates::new(&options)).await;
-    made.map_err(|error| NodeError::Tls(error.to_string()))
+    async fn certificates(&self, env: &Env, read: Stores) -> Result<Certificates, NodeError> {
+        let dialing = self.dialing.map(|(_, password, verifies_address)| Dialing {
+            keystore: read.outbound_keystore.map(|bytes| (bytes, password.to_owned())),
+            verifies_address,
+        });
+        let options = TlsOptions {
+            keystore: read.keystore,
+            keystore_password: self.stores.keystore_password.clone(),
+            truststore: read.truststore,
+            truststore_password: self.stores.truststore_password.clone(),
+            clients: match self.stores.requires_client_auth {
+                true => ClientCertificates::Required,
+                false => ClientCertificates::None,
+            },
+            dialing,
+            protocols: self.stores.protocols.clone(),
+            cipher_suites: self.stores.cipher_suites.clone(),
+        };
+        let made = env.helper(move || Certificates::new(&options)).await;
+        made.map_err(|error| NodeError::Tls(error.to_string()))
+    }
 }
 
 impl Node {
+    /// What is configured, if anything is; and may who connects do without?
+    fn wanted_tls(&self, of: Of) -> Option<(Wanted<'_>, bool)> {
+        match of {
+            Of::Clients => {
+                let tls = self.config().client_tls.as_ref()?;
+                Some((Wanted { stores: &tls.stores, dialing: None }, tls.is_optional))
+            }
+            Of::Nodes => {
+                let tls = self.config().server_tls.as_ref()?;
+                let (store, password) =
+                    (tls.outbound_keystore.as_ref(), tls.outbound_keystore_password.as_str());
+                let dialing = Some((store, password, tls.verifies_address));
+                // what a node may do is known once it has said which one it is
+                Some((Wanted { stores: &tls.stores, dialing }, true))
+            }
+        }
+    }
+
     /// Reads the stores, gives every shard what is in them, and keeps looking; on the first shard, before any serves.
-    pub(crate) async fn start_tls(self: &Rc<Self>) -> Result<(), NodeError> {
-        let Some(tls) = self.config().client_tls.clone() else { return Ok(()) };
-        let stores = read_all(self.env(), &tls).await?;
-        let made = certificates(self.env(), &tls, stores.clone()).await?;
-        self.set_certificates(&made, tls.is_optional).await?;
+    pub(crate) async fn start_tls(self: &Rc<Self>, of: Of) -> Result<(), NodeError> {
+        let Some((wanted, _)) = self.wanted_tls(of) else { return Ok(()) };
+        let stores = wanted.read(self.env()).await?;
+        let made = wanted.certificates(self.env(), stores.clone()).await?;
+        self.set_certificates(of, &made).await?;
         let node = Rc::clone(self);
-        self.env().spawn(Class::Background, async move { node.keep_tls(tls, stores).await });
+        self.env().spawn(Class::Background, async move { node.keep_tls(of, stores).await });
         Ok(())
     }
 
     async fn set_certificates(
         self: &Rc<Self>,
+        of: Of,
         certificates: &Certificates,
-        is_optional: bool,
     ) -> Result<(), NodeError> {
+        let is_optional = self.wanted_tls(of).is_some_and(|(_, is_optional)| is_optional);
         for shard in 0..self.env().shards() {
             let certificates = certificates.clone();
-            let set = move |node: &Rc<Self>| match node.tls() {
+            let set = move |node: &Rc<Self>| match node.tls(of) {
                 Some(tls) => tls.set(&certificates),
-                None => node.set_tls(Tls::new(&certificates, is_optional)),
+                None => node.set_tls(of, Tls::new(&certificates, is_optional)),
             };
             self.on_shard(shard, set).await?;
         }
@@ -87,17 +131,18 @@ impl Node {
     }
 
     /// Takes the stores anew whenever they change; those that make no sense leave all as it was.
-    async fn keep_tls(self: &Rc<Self>, tls: ClientTls, mut served: Stores) {
+    async fn keep_tls(self: &Rc<Self>, of: Of, mut served: Stores) {
         let mut refused = None;
         loop {
             self.env().sleep(LOOK).await;
-            let Ok(stores) = read_all(self.env(), &tls).await else { continue };
+            let Some((wanted, _)) = self.wanted_tls(of) else { return };
+            let Ok(stores) = wanted.read(self.env()).await else { continue };
             if stores == served || refused.as_ref() == Some(&stores) {
                 continue;
             }
-            match certificates(self.env(), &tls, stores.clone()).await {
+            match wanted.certificates(self.env(), stores.clone()).await {
                 Ok(made) => {
-                    if self.set_certificates(&made, tls.is_optional).await.is_err() {
+                    if self.set_certificates(of, &made).await.is_err() {
                         return;
                     }
                     self.count_certificates(true);

@@ -5,7 +5,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 
-use config::{InternodeCompression, Timeouts};
+use config::{InternodeCompression, InternodeEncryption, Timeouts};
 use env::Class;
 use messaging::{Job, Messenger, Patience, Serve, Settings};
 use metrics::Registry;
@@ -152,6 +152,26 @@ impl Coordinator {
     pub(crate) fn note(&self, message: String) {
         if let Some(note) = self.peers.notes.get() {
             note(message);
+        }
+    }
+
+    /// Are connections with a node encrypted (`ServerEncryptionOptions.shouldEncrypt`)? Those with one that is not known yet are, as
+    /// its place is not known.
+    pub(crate) fn encrypts(&self, with: Address) -> bool {
+        let Some(tls) = &self.config.server_tls else { return false };
+        let ring = self.peers.ring.borrow();
+        let node = ring.as_ref().and_then(|ring| Some((ring, ring.find(with)?)));
+        let is_far = |by_rack: bool| {
+            node.is_none_or(|(ring, node)| {
+                let (here, there) = (ring.node(ring.local()), ring.node(node));
+                here.data_center != there.data_center || (by_rack && here.rack != there.rack)
+            })
+        };
+        match tls.encrypts {
+            InternodeEncryption::None => false,
+            InternodeEncryption::OtherDataCenters => is_far(false),
+            InternodeEncryption::OtherRacks => is_far(true),
+            InternodeEncryption::All => true,
         }
     }
 

@@ -287,10 +287,47 @@ impl std::fmt::Debug for Store {
 }
 
 /// `client_encryption_options`, where it is on.
-#[derive(Clone, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ClientTls {
     /// `optional`: may clients do without?
     pub is_optional: bool,
+    /// The rest of it.
+    pub stores: TlsStores,
+}
+
+/// Which nodes connections are encrypted with (`internode_encryption`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum InternodeEncryption {
+    /// None.
+    None,
+    /// Those of other data centres.
+    OtherDataCenters,
+    /// Those of other racks.
+    OtherRacks,
+    /// All.
+    All,
+}
+
+/// TLS between nodes (`server_encryption_options`).
+#[derive(Clone, PartialEq, Eq)]
+pub struct ServerTls {
+    /// `internode_encryption`.
+    pub encrypts: InternodeEncryption,
+    /// `optional`: may nodes that should encrypt do without?
+    pub is_optional: bool,
+    /// The rest of it.
+    pub stores: TlsStores,
+    /// `outbound_keystore`: what other nodes are shown, where that is not `keystore`.
+    pub outbound_keystore: Option<Store>,
+    /// `outbound_keystore_password`.
+    pub outbound_keystore_password: String,
+    /// `require_endpoint_verification`: must certificates be of the address of who shows them?
+    pub verifies_address: bool,
+}
+
+/// Keys, and whom to trust (`*_encryption_options`).
+#[derive(Clone, PartialEq, Eq)]
+pub struct TlsStores {
     /// `keystore`.
     pub keystore: Store,
     /// `keystore_password`.
@@ -307,9 +344,19 @@ pub struct ClientTls {
     pub cipher_suites: Vec<String>,
 }
 
-impl std::fmt::Debug for ClientTls {
+impl std::fmt::Debug for ServerTls {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("ClientTls").field("keystore", &self.keystore).finish_non_exhaustive()
+        let mut shown = f.debug_struct("ServerTls");
+        shown
+            .field("encrypts", &self.encrypts)
+            .field("stores", &self.stores)
+            .finish_non_exhaustive()
+    }
+}
+
+impl std::fmt::Debug for TlsStores {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("TlsStores").field("keystore", &self.keystore).finish_non_exhaustive()
     }
 }
 
@@ -414,6 +461,8 @@ pub struct Config {
     pub auth: Auth,
     /// TLS of clients; none: bytes travel as they are.
     pub client_tls: Option<ClientTls>,
+    /// TLS between nodes; none if nothing is encrypted there.
+    pub server_tls: Option<ServerTls>,
     /// The native transport's keys.
     pub native_transport: NativeTransport,
 
@@ -693,6 +742,7 @@ impl Config {
             storage_port: get.port("storage_port"),
             auth: get.auth()?,
             client_tls: get.client_tls()?,
+            server_tls: get.server_tls()?,
             native_transport: get.native_transport()?,
             commitlog_sync: get.commitlog_sync()?,
             commitlog_segment_size: get.segment_size()?,

@@ -8,8 +8,8 @@ use std::time::Duration;
 use crate::config::{
     Auth, AuthCache, Cdc, ClientTls, CommitFailurePolicy, CommitLogSync, Config, DiskFailurePolicy,
     DynamicSnitch, FlushCompression, Hints, Host, Internode, InternodeCapacity,
-    InternodeCompression, LogCompression, NativeTransport, ReadSizes, SavedCache, SavedCaches,
-    Store, Timeouts,
+    InternodeCompression, InternodeEncryption, LogCompression, NativeTransport, ReadSizes,
+    SavedCache, SavedCaches, ServerTls, Store, Timeouts, TlsStores,
 };
 use crate::error::{Error, Result};
 use crate::key::{Key, Value};
@@ -328,12 +328,40 @@ impl Get<'_> {
         if !is_optional && !self.bool(&key("enabled")) {
             return Ok(None);
         }
+        let stores = self.tls("client_encryption_options")?;
+        Ok(Some(ClientTls { is_optional, stores }))
+    }
+
+    pub fn server_tls(&self) -> Result<Option<ServerTls>> {
+        let key = |name: &str| format!("server_encryption_options.{name}");
+        let encrypts = match self.text(&key("internode_encryption")).as_str() {
+            "all" => InternodeEncryption::All,
+            "dc" => InternodeEncryption::OtherDataCenters,
+            "rack" => InternodeEncryption::OtherRacks,
+            _ => InternodeEncryption::None,
+        };
+        let is_optional = self.bool(&key("optional"));
+        if encrypts == InternodeEncryption::None && !is_optional {
+            return Ok(None);
+        }
+        let outbound = self.some_text(&key("outbound_keystore"));
+        Ok(Some(ServerTls {
+            encrypts,
+            is_optional,
+            stores: self.tls("server_encryption_options")?,
+            outbound_keystore: outbound.map(|path| Store::File(path.into())),
+            outbound_keystore_password: self.text(&key("outbound_keystore_password")),
+            verifies_address: self.bool(&key("require_endpoint_verification")),
+        }))
+    }
+
+    fn tls(&self, section: &str) -> Result<TlsStores> {
+        let key = |name: &str| format!("{section}.{name}");
         let text = |name: &str| self.text(&key(name));
         let factory = text("ssl_context_factory.class_name");
         let mut protocols = self.list(&key("accepted_protocols"));
         protocols.extend(self.some_text(&key("protocol")).filter(|_| protocols.is_empty()));
-        let mut tls = ClientTls {
-            is_optional,
+        let mut tls = TlsStores {
             keystore: Store::File(text("keystore").into()),
             keystore_password: text("keystore_password"),
             truststore: Store::File(text("truststore").into()),
@@ -370,7 +398,7 @@ impl Get<'_> {
         if !matches!(text("store_type").to_ascii_uppercase().as_str(), "JKS" | "PKCS12" | "PEM") {
             return self.not_served(&key("store_type"), "PKCS12 or PEM");
         }
-        Ok(Some(tls))
+        Ok(tls)
     }
 
     pub fn flush_compression(&self) -> FlushCompression {

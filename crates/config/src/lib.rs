@@ -29,8 +29,8 @@ mod yaml;
 pub use config::{
     Auth, AuthCache, Cdc, ClientTls, CommitFailurePolicy, CommitLogSync, Config, DiskFailurePolicy,
     DynamicSnitch, FlushCompression, Hints, Host, Internode, InternodeCapacity,
-    InternodeCompression, LogCompression, Lookup, NativeTransport, ReadSizes, SavedCache,
-    SavedCaches, Store, Timeouts,
+    InternodeCompression, InternodeEncryption, LogCompression, Lookup, NativeTransport, ReadSizes,
+    SavedCache, SavedCaches, ServerTls, Store, Timeouts, TlsStores,
 };
 pub use error::{Error, Result};
 pub use get::MAX_TOKENS;

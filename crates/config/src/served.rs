@@ -14,8 +14,7 @@ const SAME_AS_DEFAULT: &[(&str, &[&str])] = &[
     ("network_authorizer.class_name", &["AllowAllNetworkAuthorizer"]),
     ("paxos_state_purging", &["legacy"]),
     ("role_manager.class_name", &["CassandraRoleManager"]),
-    ("server_encryption_options.enabled", &["false"]),
-    ("server_encryption_options.optional", &["false"]),
+    ("server_encryption_options.enabled", &["false", "true"]),
 ];
 
 /// A switch: while `key` has `off`, keys that start with one of `prefixes` mean nothing.
@@ -77,7 +76,6 @@ const SWITCHES: &[Switch] = &[
 const SWITCHES_OF_THEIR_OWN: &[&str] = &[
     "server_encryption_options.enabled",
     "server_encryption_options.legacy_ssl_storage_port_enabled",
-    "server_encryption_options.optional",
 ];
 
 /// Sections that only an operator's command puts to use, and that command has its own answer.

@@ -13,7 +13,10 @@ use internode::{Accepted, Arrival, Connection, Header, Incoming, Initiate};
 use types::Address;
 
 use crate::messenger::{Messenger, Served};
+use crate::wire::Wire;
 
+/// The first byte of TLS, and of nothing that a node without it says.
+const TLS_HANDSHAKE: u8 = 0x16;
 /// How long to wait where no connection can be accepted.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
 /// Connections of one address that a shard has open.
@@ -136,7 +139,7 @@ pub(crate) fn listen(messenger: &Rc<Messenger>) -> std::io::Result<env::Task<()>
                     let taking = Rc::clone(&messenger);
                     messenger.env.spawn(Class::Statement, async move {
                         taking.tally.inbound.add(1);
-                        let end = Inbound::new(&taking).run(&stream).await;
+                        let end = Inbound::new(&taking, remote.ip()).run(stream).await;
                         taking.tally.inbound.add(-1);
                         taking.open.leave(remote.ip());
                         taking.note_inbound(remote, &end);
@@ -161,10 +164,11 @@ struct Inbound {
     intake: Option<Rc<Intake>>,
     /// Room that was taken for a large message before all of it came.
     large: Cell<Option<Held>>,
+    remote: IpAddr,
 }
 
 impl Inbound {
-    fn new(messenger: &Rc<Messenger>) -> Self {
+    fn new(messenger: &Rc<Messenger>, remote: IpAddr) -> Self {
         let accepted =
             Accepted { max_message: messenger.settings.max_message, ..Accepted::default() };
         Self {
@@ -174,14 +178,20 @@ impl Inbound {
             start: 0,
             intake: None,
             large: Cell::new(None),
+            remote,
         }
     }
 
     /// Serves it until it ends: why that was.
-    async fn run(mut self, stream: &TcpStream) -> String {
+    async fn run(mut self, socket: TcpStream) -> String {
         let messenger = Rc::clone(&self.messenger);
+        let encryption = messenger.settings.encryption.as_ref();
+        let stream = match Wire::accepted(socket, encryption.map(|of| &of.tls)) {
+            Ok(stream) => stream,
+            Err(error) => return error.to_string(),
+        };
         let patience = messenger.patience().handshake();
-        match messenger.env.timeout(patience, self.until(stream, true)).await {
+        match messenger.env.timeout(patience, self.until(&stream, true)).await {
             Err(_) => {
                 messenger.tally.refused.inc();
                 return "no handshake in time".to_owned();
@@ -192,14 +202,19 @@ impl Inbound {
             }
             Ok(None) => {}
         }
-        self.until(stream, false).await.unwrap_or_default()
+        self.until(&stream, false).await.unwrap_or_default()
     }
 
     /// Goes on until the connection ends, and says why; or until the handshake is done.
-    async fn until(&mut self, stream: &TcpStream, in_handshake: bool) -> Option<String> {
+    async fn until(&mut self, stream: &Wire, in_handshake: bool) -> Option<String> {
         let mut out = Vec::new();
         loop {
             let input = self.input.get(self.start..).unwrap_or_default();
+            if in_handshake && input.first() == Some(&TLS_HANDSHAKE) {
+                return Some(
+                    "it begins with TLS, and server_encryption_options has none".to_owned(),
+                );
+            }
             let (consumed, arrival) = self.incoming.next(input, &mut out);
             let found = found(arrival);
             self.start += consumed;
@@ -218,6 +233,9 @@ impl Inbound {
                 Found::Opened(initiate) => {
                     if initiate.connection == Connection::Streaming {
                         return Some("streams are not served yet".to_owned());
+                    }
+                    if let Some(why) = self.refuses(stream, initiate.from) {
+                        return Some(why);
                     }
                     self.intake = Some(self.messenger.intake(initiate.from));
                     if in_handshake {
@@ -244,8 +262,25 @@ impl Inbound {
         }
     }
 
+    /// Why a node may not speak over a connection (`InboundConnectionInitiator`): where it should be encrypted and is not.
+    fn refuses(&self, stream: &Wire, from: Address) -> Option<String> {
+        let encryption = self.messenger.encryption(from)?;
+        match stream.is_encrypted() {
+            true => {
+                let is_good = !encryption.verifies_address || stream.is_certified_as(self.remote);
+                let why = format!("/{from} shows no certificate of {}", self.remote);
+                (!is_good).then_some(why)
+            }
+            false => {
+                let option = "server_encryption_options.internode_encryption";
+                let why = format!("/{from} does not encrypt it, and {option} wants that of it");
+                (!encryption.is_optional).then_some(why)
+            }
+        }
+    }
+
     /// Reads more behind what is not done with.
-    async fn read(&mut self, stream: &TcpStream, needed: usize) -> std::io::Result<usize> {
+    async fn read(&mut self, stream: &Wire, needed: usize) -> std::io::Result<usize> {
         self.input.drain(..self.start);
         self.start = 0;
         let held = self.input.len();

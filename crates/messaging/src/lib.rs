@@ -15,7 +15,8 @@ mod link;
 mod messenger;
 mod settings;
 mod tally;
+mod wire;
 
 pub use counts::{Came, Sent};
 pub use messenger::{Answer, Failed, Job, Messenger, Serve, Served};
-pub use settings::{Capacity, Patience, Settings};
+pub use settings::{Capacity, Encryption, Patience, Settings};

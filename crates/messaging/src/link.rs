@@ -7,12 +7,12 @@ use std::rc::Rc;
 use std::task::Poll;
 use std::time::Duration;
 
-use env::TcpStream;
 use env::sync::Notify;
 use internode::{Connection, Outgoing};
 use types::Address;
 
 use crate::messenger::Messenger;
+use crate::wire::Wire;
 
 /// How long to wait before another attempt to connect, after the first that failed and at most.
 const RETRY: (Duration, Duration) = (Duration::from_millis(100), Duration::from_secs(1));
@@ -92,9 +92,10 @@ impl Link {
         }
     }
 
-    async fn open(&self, messenger: &Messenger) -> Result<TcpStream, Ended> {
+    async fn open(&self, messenger: &Messenger) -> Result<Wire, Ended> {
         let (env, patience) = (&messenger.env, messenger.patience());
-        let connect = TcpStream::connect(env, (self.to.ip, self.to.port).into());
+        let tls = messenger.encryption(self.to).map(|encryption| &encryption.tls);
+        let connect = Wire::connect(env, (self.to.ip, self.to.port).into(), tls);
         let stream = match env.timeout(patience.connect, connect).await {
             Ok(connected) => connected.map_err(|error| error.to_string())?,
             Err(_) => return Err(format!("no connection within {:?}", patience.connect)),
@@ -106,7 +107,7 @@ impl Link {
         }
     }
 
-    async fn greet(&self, stream: &TcpStream) -> Result<(), Ended> {
+    async fn greet(&self, stream: &Wire) -> Result<(), Ended> {
         let mut out = Vec::new();
         self.outgoing.borrow_mut().connected(&mut out);
         stream.write_all(&out).await.map_err(|error| error.to_string())?;
@@ -139,7 +140,7 @@ impl Link {
     }
 
     /// Sends until the connection ends.
-    async fn pump(&self, messenger: &Messenger, stream: &TcpStream) -> Ended {
+    async fn pump(&self, messenger: &Messenger, stream: &Wire) -> Ended {
         let mut out = Vec::new();
         loop {
             out.clear();
@@ -165,7 +166,7 @@ impl Link {
     }
 
     /// Waits for something to send; why the connection ended, if it does first.
-    async fn wait(&self, stream: &TcpStream) -> Option<Ended> {
+    async fn wait(&self, stream: &Wire) -> Option<Ended> {
         let mut work = pin!(self.work.notified());
         let mut byte = [0; 1];
         std::future::poll_fn(|cx| {

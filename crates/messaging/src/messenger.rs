@@ -22,7 +22,7 @@ use types::{Address, Reader};
 use crate::counts::{Came, Counts, Sent};
 use crate::inbound::{self, Held, Open, Quotas, shown};
 use crate::link::Link;
-use crate::settings::{Patience, Settings};
+use crate::settings::{Encryption, Patience, Settings};
 use crate::tally::Tally;
 
 /// Nodes that are not of the ring, as those that are about to join it, to which a shard has connections at most: whoever
@@ -79,6 +79,9 @@ pub trait Serve {
 
     /// Are messages to a node compressed (`internode_compression`)?
     fn compresses(&self, to: Address) -> bool;
+
+    /// Are connections with a node encrypted (`internode_encryption`)?
+    fn encrypts(&self, with: Address) -> bool;
 
     /// Something that the operator should know; it may come often.
     fn note(&self, message: String);
@@ -367,6 +370,14 @@ impl Messenger {
         *slot = Some(Rc::clone(&link));
         self.env.spawn(Class::Statement, Rc::clone(&link).run(Rc::clone(self)));
         Some(link)
+    }
+
+    /// How a connection with a node is encrypted; none where it need not be. Who is not known yet gets no benefit of the doubt.
+    pub(crate) fn encryption(&self, with: Address) -> Option<&Encryption> {
+        let server = self.server.get().and_then(Weak::upgrade);
+        let wants = server.is_none_or(|server| server.encrypts(with));
+        let wants = wants && !self.env.planted("ring_speaks_plain");
+        self.settings.encryption.as_ref().filter(|_| wants)
     }
 
     pub(crate) fn with_send_quotas<T>(

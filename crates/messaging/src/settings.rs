@@ -57,6 +57,17 @@ impl Patience {
     }
 }
 
+/// `server_encryption_options`, where any connection is encrypted.
+#[derive(Clone, Debug)]
+pub struct Encryption {
+    /// The certificates of now, with which this node serves and dials.
+    pub tls: tls::Tls,
+    /// `optional`: may those who should encrypt do without?
+    pub is_optional: bool,
+    /// `require_endpoint_verification`: must who connects show a certificate of its address?
+    pub verifies_address: bool,
+}
+
 /// Settings of connections between nodes.
 #[derive(Clone, Debug)]
 pub struct Settings {
@@ -74,6 +85,8 @@ pub struct Settings {
     pub patience: Patience,
     /// `internode_timeout`: are senders believed when they say when a message was made?
     pub believes_clocks: bool,
+    /// None, where nothing is encrypted.
+    pub encryption: Option<Encryption>,
 }
 
 impl Settings {
@@ -87,6 +100,7 @@ impl Settings {
             receive: Capacity::default(),
             patience: Patience::default(),
             believes_clocks: true,
+            encryption: None,
         }
     }
 }

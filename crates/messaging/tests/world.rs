@@ -67,6 +67,10 @@ impl Serve for Echo {
         self.compresses
     }
 
+    fn encrypts(&self, _: Address) -> bool {
+        true
+    }
+
     fn note(&self, message: String) {
         self.seen.notes.borrow_mut().push(message);
     }

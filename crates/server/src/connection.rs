@@ -15,7 +15,7 @@ use crate::output::{EncodedEvent, Output};
 use crate::session::Session;
 use crate::settings::UNREAD_EVENTS;
 use crate::shard::Shard;
-use crate::tls::TlsStream;
+use tls::TlsStream;
 
 /// How far a connection has come.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -75,7 +75,7 @@ impl Connection {
     ) -> io::Result<Self> {
         let now = shard.env.now();
         let tls = match &shard.settings.tls {
-            Some(tls) => Some(Box::new(RefCell::new(TlsStream::new(tls)?))),
+            Some(tls) => Some(Box::new(RefCell::new(TlsStream::accepting(tls)?))),
             None => None,
         };
         Ok(Self {

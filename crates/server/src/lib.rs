@@ -27,7 +27,6 @@ mod settings;
 mod shard;
 mod supported;
 mod tally;
-mod tls;
 mod view;
 
 pub use admission::ConnectionLimits;
@@ -39,5 +38,4 @@ pub use events::EventHub;
 pub use server::{HandOver, Server};
 pub use session::{Context, Session};
 pub use settings::Settings;
-pub use tls::{Certificates, Tls, TlsError, TlsOptions};
 pub use view::{ClientView, RunningView};

@@ -3,7 +3,7 @@
 use std::net::SocketAddr;
 use std::time::Duration;
 
-use crate::tls::Tls;
+use tls::Tls;
 
 /// Settings of the native transport. Byte limits are the node's; each shard gets an equal share.
 #[derive(Clone, Debug)]

@@ -66,6 +66,10 @@ impl Serve for PeerServer {
         self.0.upgrade().is_some_and(|coordinator| coordinator.compresses(to))
     }
 
+    fn encrypts(&self, with: Address) -> bool {
+        self.0.upgrade().is_some_and(|coordinator| coordinator.encrypts(with))
+    }
+
     fn note(&self, message: String) {
         if let Some(coordinator) = self.0.upgrade() {
             coordinator.note(message);

@@ -1,34 +1,35 @@
 //! TLS between a connection and its socket. Bytes in, bytes out: rustls does no I/O of its own.
 
-mod certificates;
-
 use std::cell::RefCell;
 use std::io::{self, Read, Write};
+use std::net::IpAddr;
 use std::rc::Rc;
 use std::sync::Arc;
 
 use env::TcpStream;
-use rustls::{ServerConfig, ServerConnection};
+use rustls::pki_types::ServerName;
+use rustls::server::ParsedCertificate;
+use rustls::{ClientConnection, Connection, ServerConfig, ServerConnection};
 
-pub use certificates::{Certificates, TlsError, TlsOptions};
+use crate::certificates::Certificates;
 
-/// What clients are offered; the shards' connections to come take the certificates that are set last.
+/// What others are offered; a shard's connections to come take the certificates that are set last.
 #[derive(Clone, Debug)]
 pub struct Tls {
-    config: Rc<RefCell<Arc<ServerConfig>>>,
-    /// May clients do without?
+    certificates: Rc<RefCell<Certificates>>,
+    /// May who connects do without?
     is_optional: bool,
 }
 
 impl Tls {
     /// With certificates to begin with.
     pub fn new(certificates: &Certificates, is_optional: bool) -> Self {
-        Self { config: Rc::new(RefCell::new(Arc::clone(&certificates.0))), is_optional }
+        Self { certificates: Rc::new(RefCell::new(certificates.clone())), is_optional }
     }
 
     /// Lets connections to come have other certificates.
     pub fn set(&self, certificates: &Certificates) {
-        *self.config.borrow_mut() = Arc::clone(&certificates.0);
+        *self.certificates.borrow_mut() = certificates.clone();
     }
 }
 
@@ -37,13 +38,14 @@ enum State {
     /// The first byte will say.
     Undecided,
     Plain,
-    Encrypted(Box<ServerConnection>),
+    Encrypted(Box<Connection>),
 }
 
 /// The TLS of one connection.
-pub(crate) struct TlsStream {
+pub struct TlsStream {
     state: State,
-    config: Arc<ServerConfig>,
+    /// Where another side began.
+    config: Option<Arc<ServerConfig>>,
 }
 
 impl std::fmt::Debug for TlsStream {
@@ -56,7 +58,8 @@ impl std::fmt::Debug for TlsStream {
     }
 }
 
-/// The first byte of a TLS handshake; a request begins with its version, 3 to 5, or 66 where a driver asks for betas.
+/// The first byte of a TLS handshake; a request of a client begins with its version, 3 to 5, or 66 where a driver asks for betas, a
+/// connection of a node with 0xCA.
 const HANDSHAKE: u8 = 0x16;
 /// Bytes of answers that may wait encrypted for the socket.
 const MAX_ENCRYPTED: usize = 64 << 10;
@@ -94,8 +97,12 @@ fn ready<T>(result: io::Result<T>) -> io::Result<Option<T>> {
 }
 
 impl TlsStream {
-    pub fn new(tls: &Tls) -> io::Result<Self> {
-        let config = Arc::clone(&tls.config.borrow());
+    /// Of a connection that another side opened.
+    ///
+    /// # Errors
+    /// If no session can be begun.
+    pub fn accepting(tls: &Tls) -> io::Result<Self> {
+        let config = Some(Arc::clone(&tls.certificates.borrow().server));
         let mut stream = Self { state: State::Undecided, config };
         if !tls.is_optional {
             stream.begin()?;
@@ -103,14 +110,46 @@ impl TlsStream {
         Ok(stream)
     }
 
-    fn begin(&mut self) -> io::Result<()> {
-        let mut session = ServerConnection::new(Arc::clone(&self.config)).map_err(invalid)?;
+    /// Of a connection that this side opened.
+    ///
+    /// # Errors
+    /// If no session can be begun, or the certificates are not for dialing.
+    pub fn dialing(tls: &Tls, to: IpAddr) -> io::Result<Self> {
+        let config = tls.certificates.borrow().client.clone();
+        let config = config.ok_or_else(|| io::Error::from(io::ErrorKind::Unsupported))?;
+        let name = ServerName::IpAddress(to.into());
+        let mut session = ClientConnection::new(config, name).map_err(invalid)?;
         session.set_buffer_limit(Some(MAX_ENCRYPTED));
-        self.state = State::Encrypted(Box::new(session));
+        Ok(Self { state: State::Encrypted(Box::new(session.into())), config: None })
+    }
+
+    fn begin(&mut self) -> io::Result<()> {
+        let config = self.config.take();
+        let config = config.ok_or_else(|| io::Error::from(io::ErrorKind::Unsupported))?;
+        let mut session = ServerConnection::new(config).map_err(invalid)?;
+        session.set_buffer_limit(Some(MAX_ENCRYPTED));
+        self.state = State::Encrypted(Box::new(session.into()));
         Ok(())
     }
 
-    /// Reads what the client sent, as [`TcpStream::try_read`] does.
+    /// Is it encrypted? What is not decided yet is not.
+    pub fn is_encrypted(&self) -> bool {
+        matches!(self.state, State::Encrypted(_))
+    }
+
+    /// Is the certificate that the other side showed one of an address? Not where it showed none.
+    pub fn is_certified_as(&self, address: IpAddr) -> bool {
+        let State::Encrypted(session) = &self.state else { return false };
+        let shown = session.peer_certificates().and_then(|chain| chain.first());
+        let Some(Ok(shown)) = shown.map(ParsedCertificate::try_from) else { return false };
+        let name = ServerName::IpAddress(address.into());
+        rustls::client::verify_server_name(&shown, &name).is_ok()
+    }
+
+    /// Reads what the other side sent, as [`TcpStream::try_read`] does.
+    ///
+    /// # Errors
+    /// Of the socket, or if it is no TLS or not one that is agreed to.
     pub fn try_read(&mut self, socket: &TcpStream, out: &mut [u8]) -> io::Result<Option<usize>> {
         if matches!(self.state, State::Undecided) {
             let Some(n) = socket.try_read(out)? else { return Ok(None) };
@@ -144,6 +183,9 @@ impl TlsStream {
     }
 
     /// Writes what fits, as [`TcpStream::try_write`] does; some of it may wait for [`Self::flush`].
+    ///
+    /// # Errors
+    /// Of the socket.
     pub fn try_write(&mut self, socket: &TcpStream, bytes: &[u8]) -> io::Result<Option<usize>> {
         let State::Encrypted(session) = &mut self.state else { return socket.try_write(bytes) };
         let taken = session.writer().write(bytes)?;
@@ -152,6 +194,9 @@ impl TlsStream {
     }
 
     /// Writes what waits encrypted; true when nothing is left.
+    ///
+    /// # Errors
+    /// Of the socket.
     pub fn flush(&mut self, socket: &TcpStream) -> io::Result<bool> {
         match &mut self.state {
             State::Encrypted(session) => send(session, socket),
@@ -190,7 +235,7 @@ impl TlsStream {
 }
 
 /// Gives a session bytes that were read already.
-fn feed(session: &mut ServerConnection, socket: &TcpStream, mut bytes: &[u8]) -> io::Result<()> {
+fn feed(session: &mut Connection, socket: &TcpStream, mut bytes: &[u8]) -> io::Result<()> {
     while !bytes.is_empty() {
         session.read_tls(&mut bytes)?;
         process(session, socket)?;
@@ -199,13 +244,13 @@ fn feed(session: &mut ServerConnection, socket: &TcpStream, mut bytes: &[u8]) ->
 }
 
 /// Goes through what was read, and sends what answers it: a handshake's next step, or why there is none.
-fn process(session: &mut ServerConnection, socket: &TcpStream) -> io::Result<()> {
+fn process(session: &mut Connection, socket: &TcpStream) -> io::Result<()> {
     let processed = session.process_new_packets();
     send(session, socket)?;
     processed.map(drop).map_err(invalid)
 }
 
-fn send(session: &mut ServerConnection, socket: &TcpStream) -> io::Result<bool> {
+fn send(session: &mut Connection, socket: &TcpStream) -> io::Result<bool> {
     while session.wants_write() {
         match ready(session.write_tls(&mut Socket(socket)))? {
             None => return Ok(false),

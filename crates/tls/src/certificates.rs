@@ -1,13 +1,19 @@
-//! From key stores to what rustls serves with.
+//! From key stores to what rustls serves and dials with.
 
 use std::sync::Arc;
 
 use p12_keystore::{KeyStore, KeyStoreEntry, Pkcs12ImportPolicy};
+use rustls::client::WebPkiServerVerifier;
+use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
 use rustls::crypto::CryptoProvider;
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, PrivatePkcs8KeyDer};
+use rustls::pki_types::{ServerName, UnixTime};
 use rustls::server::WebPkiClientVerifier;
-use rustls::{RootCertStore, ServerConfig, SupportedProtocolVersion, version};
+use rustls::{
+    CertificateError, ClientConfig, ConfigBuilder, DigitallySignedStruct, Error, RootCertStore,
+    ServerConfig, SignatureScheme, SupportedProtocolVersion, WantsVerifier, version,
+};
 
 /// What the configuration says of TLS, with the contents of the files that it names.
 #[derive(Clone, Default)]
@@ -16,8 +22,12 @@ pub struct TlsOptions {
     pub keystore: Vec<u8>,
     /// Its password; empty: none.
     pub keystore_password: String,
-    /// Whom clients must be certified by; none: clients show no certificate.
+    /// Whom others must be certified by; none, where nobody is.
     pub truststore: Option<Vec<u8>>,
+    /// Must who connects show a certificate?
+    pub clients: ClientCertificates,
+    /// How to connect to others, if that is wanted.
+    pub dialing: Option<Dialing>,
     /// Its password; empty: none.
     pub truststore_password: String,
     /// `TLS`, `TLSv1.2`, `TLSv1.3`; none: both.
@@ -32,9 +42,78 @@ impl std::fmt::Debug for TlsOptions {
     }
 }
 
-/// Certificates, key and rules, ready to serve with.
+/// What who connects has to show.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum ClientCertificates {
+    /// No certificate.
+    #[default]
+    None,
+    /// One of the truststore.
+    Required,
+}
+
+/// How this side connects to others, which must be certified by the truststore.
+#[derive(Clone, Default)]
+pub struct Dialing {
+    /// Private key and certificates where they are not those that it serves with, and their password.
+    pub keystore: Option<(Vec<u8>, String)>,
+    /// Must their certificate be of the address that is connected to?
+    pub verifies_address: bool,
+}
+
+/// Certificates, key and rules, ready to serve and to dial with.
 #[derive(Clone, Debug)]
-pub struct Certificates(pub(super) Arc<ServerConfig>);
+pub struct Certificates {
+    pub(super) server: Arc<ServerConfig>,
+    pub(super) client: Option<Arc<ClientConfig>>,
+}
+
+/// Takes any address that a good certificate is of.
+#[derive(Debug)]
+struct AnyAddress(Arc<WebPkiServerVerifier>);
+
+impl ServerCertVerifier for AnyAddress {
+    fn verify_server_cert(
+        &self,
+        end_entity: &CertificateDer<'_>,
+        intermediates: &[CertificateDer<'_>],
+        server_name: &ServerName<'_>,
+        ocsp_response: &[u8],
+        now: UnixTime,
+    ) -> Result<ServerCertVerified, Error> {
+        let verified =
+            self.0.verify_server_cert(end_entity, intermediates, server_name, ocsp_response, now);
+        match verified {
+            // looked at last, when all else is known to be good
+            Err(Error::InvalidCertificate(
+                CertificateError::NotValidForName | CertificateError::NotValidForNameContext { .. },
+            )) => Ok(ServerCertVerified::assertion()),
+            verified => verified,
+        }
+    }
+
+    fn verify_tls12_signature(
+        &self,
+        message: &[u8],
+        certificate: &CertificateDer<'_>,
+        signed: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, Error> {
+        self.0.verify_tls12_signature(message, certificate, signed)
+    }
+
+    fn verify_tls13_signature(
+        &self,
+        message: &[u8],
+        certificate: &CertificateDer<'_>,
+        signed: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, Error> {
+        self.0.verify_tls13_signature(message, certificate, signed)
+    }
+
+    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
+        self.0.supported_verify_schemes()
+    }
+}
 
 /// Why there is no TLS. Neither passwords nor keys are in its text.
 #[derive(Debug, PartialEq, Eq)]
@@ -71,33 +150,89 @@ impl Certificates {
     /// If a store cannot be read, or what it holds does not fit together.
     pub fn new(options: &TlsOptions) -> Result<Self, TlsError> {
         let store = read("keystore", &options.keystore, &options.keystore_password)?;
-        let key = store.key.ok_or_else(|| error("the keystore holds no private key"))?;
-        if store.certificates.is_empty() {
-            return Err(error("the keystore holds no certificate of its key"));
-        }
         let provider = Arc::new(provider(&options.cipher_suites)?);
         let versions = versions(&options.protocols)?;
-        let builder = ServerConfig::builder_with_provider(Arc::clone(&provider))
-            .with_protocol_versions(&versions)
-            .map_err(|e| error(format!("protocols and cipher suites do not fit: {e}")))?;
-        let builder = match &options.truststore {
-            None => builder.with_no_client_auth(),
+        let roots = match &options.truststore {
+            None => None,
             Some(bytes) => {
                 let store = read("truststore", bytes, &options.truststore_password)?;
                 let mut roots = RootCertStore::empty();
                 for certificate in store.certificates {
                     roots.add(certificate).map_err(|e| error(format!("truststore: {e}")))?;
                 }
-                let verifier =
-                    WebPkiClientVerifier::builder_with_provider(Arc::new(roots), provider).build();
+                Some(Arc::new(roots))
+            }
+        };
+        let missing = || error("there is no truststore");
+        let unfit = |e| error(format!("protocols and cipher suites do not fit: {e}"));
+        let builder = ServerConfig::builder_with_provider(Arc::clone(&provider))
+            .with_protocol_versions(&versions)
+            .map_err(unfit)?;
+        let builder = match options.clients {
+            ClientCertificates::None => builder.with_no_client_auth(),
+            ClientCertificates::Required => {
+                let (roots, provider) = (roots.clone().ok_or_else(missing)?, Arc::clone(&provider));
+                let verifier = WebPkiClientVerifier::builder_with_provider(roots, provider).build();
                 builder.with_client_cert_verifier(
                     verifier.map_err(|e| error(format!("truststore: {e}")))?,
                 )
             }
         };
-        let config = builder.with_single_cert(store.certificates, key);
-        Ok(Self(Arc::new(config.map_err(|e| error(format!("keystore: {e}")))?)))
+        let (certificates, key) = own("keystore", &store)?;
+        let server = builder.with_single_cert(certificates, key);
+        let server = server.map_err(|e| error(format!("keystore: {e}")))?;
+        let client = match &options.dialing {
+            None => None,
+            Some(dialing) => {
+                let roots = roots.ok_or_else(missing)?;
+                let builder = ClientConfig::builder_with_provider(Arc::clone(&provider))
+                    .with_protocol_versions(&versions)
+                    .map_err(unfit)?;
+                Some(Arc::new(dialing.config(builder, roots, provider, &store)?))
+            }
+        };
+        Ok(Self { server: Arc::new(server), client })
     }
+}
+
+impl Dialing {
+    fn config(
+        &self,
+        builder: ConfigBuilder<ClientConfig, WantsVerifier>,
+        roots: Arc<RootCertStore>,
+        provider: Arc<CryptoProvider>,
+        served: &Store,
+    ) -> Result<ClientConfig, TlsError> {
+        let verifier = WebPkiServerVerifier::builder_with_provider(roots, provider).build();
+        let verifier = verifier.map_err(|e| error(format!("truststore: {e}")))?;
+        let builder = match self.verifies_address {
+            true => builder.with_webpki_verifier(verifier),
+            false => {
+                builder.dangerous().with_custom_certificate_verifier(Arc::new(AnyAddress(verifier)))
+            }
+        };
+        let (certificates, key) = match &self.keystore {
+            None => own("keystore", served)?,
+            Some((bytes, password)) => {
+                let name = "outbound_keystore";
+                own(name, &read(name, bytes, password)?)?
+            }
+        };
+        let config = builder.with_client_auth_cert(certificates, key);
+        config.map_err(|e| error(format!("the key that nodes are dialed with: {e}")))
+    }
+}
+
+type Own = (Vec<CertificateDer<'static>>, PrivateKeyDer<'static>);
+
+/// A store's own key and its certificates.
+fn own(what: &str, store: &Store) -> Result<Own, TlsError> {
+    let key = store.key.as_ref();
+    let key = key.ok_or_else(|| error(format!("the {what} holds no private key")))?;
+    if store.certificates.is_empty() {
+        return Err(error(format!("the {what} holds no certificate of its key")));
+    }
+    Ok((store.certificates.clone(), key.clone_key()))
 }
 
 /// The suites that are served under Java's names; TLS 1.3's are called otherwise.
