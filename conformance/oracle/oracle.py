@@ -59,8 +59,6 @@ def write_golden(path, entries):
 
 def known_differences(path):
     """The statements that a list names: `file:line` in backquotes at the start of an item."""
-    if path is None:
-        return set()
     with open(path, encoding='ascii') as f:
         return set(re.findall(r'^- `(\w+:\d+)`', f.read(), re.MULTILINE))
 
@@ -128,7 +126,7 @@ class Report:
     def __init__(self, args):
         self.args, self.statements, self.answers = args, 0, 0
         self.different, self.messages, self.shown = 0, 0, 0
-        self.known, self.met, self.mended = known_differences(args.known), 0, []
+        self.known, self.met, self.mended = set().union(*map(known_differences, args.known)), 0, []
         self.left_out, self.quiet, self.found = 0, False, []
         self.unknown = 0
 
@@ -199,7 +197,7 @@ def main():
     parser.add_argument('--messages', action='store_true')
     parser.add_argument('--show', type=int, default=40)
     parser.add_argument('--summary')
-    parser.add_argument('--known', metavar='FILE')
+    parser.add_argument('--known', metavar='FILE', action='append', default=[])
     parser.add_argument('--planted', action='store_true')
     parser.add_argument('--replicas', type=int, metavar='N')
     parser.add_argument('--level', default='ALL')
@@ -247,7 +245,7 @@ def compare(args):
     if args.known:
         print(f'{report.met} of {len(report.known)} known differences met')
         if report.mended:
-            print(f'no longer differ, strike them out of {args.known}: {" ".join(report.mended)}')
+            print(f'no longer differ, strike them out of {", ".join(args.known)}: {" ".join(report.mended)}')
     print(f'{report.statements} statements compared ({report.answers} answers), {report.different} differ, '
           f'{report.messages} differ in the wording of an error only')
     if report.left_out:

@@ -484,9 +484,9 @@ fn first_start() -> Outcome<Tally> {
 
 /// Seeds of the simulated worlds that run each time, from 1; those of whole nodes, of the engine alone, and
 /// of conditional statements.
-const SEEDS: [(&str, u64); 3] = [("seeds", 200), ("engine", 150), ("conditions", 60)];
+const SEEDS: [(&str, u64); 3] = [("seeds", 150), ("engine", 100), ("conditions", 40)];
 /// Crash images that a node starts on; a campaign has thousands.
-const IMAGES: usize = 400;
+const IMAGES: usize = 300;
 /// Seeds that failed once. A world that has changed since goes another way with them: what they found has tests of its own where it was mended.
 const ONCE_FAILED: [u64; 2] = [303, 728];
 /// Images that no node started on once.

@@ -94,6 +94,14 @@ pub fn run() -> Outcome {
     if report.problems.is_empty() { Ok(()) } else { Err("the tree is not tidy".into()) }
 }
 
+/// Programs that are not built once more for tests, as they have none.
+const UNTESTED: [&str; 4] = [
+    "bin/helenus/src/main.rs",
+    "bin/nodetool/src/main.rs",
+    "bench/insn/src/main.rs",
+    "crates/sim/src/main.rs",
+];
+
 /// Files of tests that no program of tests has.
 fn test_problems(root: &Path) -> Outcome<Vec<String>> {
     let mut problems = Vec::new();
@@ -138,6 +146,11 @@ pub fn check() -> Outcome<Report> {
     }
     report.problems.extend(edge_problems(&root)?);
     report.problems.extend(test_problems(&root)?);
+    for file in UNTESTED {
+        if std::fs::read_to_string(root.join(file))?.contains("cfg(test)") {
+            report.problems.push(format!("{file}: its manifest says that it has no tests"));
+        }
+    }
     report.problems.extend(branch_problems(&root)?);
     Ok(report)
 }

@@ -11,6 +11,9 @@ use crate::{oracle, ring};
 
 /// Of writes, and of reads.
 const LEVELS: [(&str, &str); 2] = [("ALL", "ONE"), ("QUORUM", "QUORUM")];
+/// Statements at LOCAL_SERIAL, of keyspaces with three replicas anywhere: in a data centre with one node Cassandra refuses them,
+/// whoever the others are.
+const OF_CENTERS: [&str; 3] = [" lwt.cql:72:", " lwt.cql:74:", " lwt.cql:80:"];
 /// Where a Cassandra of an older release is alone, whose answers are right.
 const ALONE: &str = "127.0.0.40";
 
@@ -83,10 +86,15 @@ fn one(layout: &Layout, text: &mut String) -> Outcome<bool> {
                 Some(alone) => command.args(["--older", &member.ip, &alone.ip]),
             };
             command.args(["--replicas", &nodes.to_string(), "--level", level, "--reads", reads]);
-            command.arg("--known").arg(machine::root().join(ring::KNOWN));
+            for known in [ring::KNOWN, oracle::KNOWN_DIFFERENCES] {
+                command.arg("--known").arg(machine::root().join(known));
+            }
             let (_, said) = machine::output(command.args(ring::FILES))?;
             let last = said.lines().rev().find(|line| line.contains(" statements compared"));
-            let different = oracle::different(&said);
+            let mut different = oracle::different(&said);
+            if *centers > 1 {
+                different.retain(|line| !OF_CENTERS.iter().any(|known| line.contains(known)));
+            }
             let found = mismatches(&members)?.saturating_sub(before);
             let what = if member.is_ours { "Helenus" } else { "Cassandra" };
             writeln!(
