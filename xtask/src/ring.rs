@@ -1,5 +1,6 @@
 //! Rings: of a real Cassandra and a Helenus, the corpus through both; of three Helenus. All replicas are asked.
 
+use std::process::Command;
 use std::time::{Duration, Instant};
 
 use crate::machine::{self, Outcome};
@@ -92,6 +93,7 @@ pub fn run(ours: [&str; OWN], theirs: &str) -> Outcome<Found> {
     let mut found = Found::default();
     with_cassandra(&mut found, ours[0], theirs)?;
     alone(&mut found, ours)?;
+    encrypted(&mut found, ours[0], theirs)?;
     Ok(found)
 }
 
@@ -136,6 +138,21 @@ fn alone(found: &mut Found, addresses: [&str; OWN]) -> Outcome {
     let one_schema = sees_one_schema(|| own_nodetool("ring-own-0", "describecluster"))?;
     found.check("three Helenus have several schemas".to_owned(), one_schema);
     drop(nodes);
+    Ok(())
+}
+
+/// Nodes that encrypt what they say, one of them a Cassandra, and those that they refuse.
+fn encrypted(found: &mut Found, ours: &str, theirs: &str) -> Outcome {
+    machine::need(&["openssl", "keytool"])?;
+    let mut command = Command::new("python3");
+    command.arg(machine::root().join("conformance/peers/tls.py"));
+    command.arg(node::command().get_program()).arg(node::nodetool_path());
+    command.arg(machine::cache().join("run/ring-tls")).args([ours, theirs, "--cassandra"]);
+    let (done, text) =
+        machine::output(command.arg(machine::root().join("conformance/peer/cassandra")))?;
+    found.held += text.lines().filter(|line| line.starts_with("ok ")).count();
+    found.problems.extend(text.lines().filter(|l| l.starts_with("failed ")).map(str::to_owned));
+    found.check("the tries at nodes that encrypt did not run to their end".to_owned(), done);
     Ok(())
 }
 

@@ -50,8 +50,8 @@ const STAGES: &[Stage] = &[
     },
     Stage {
         name: "ring",
-        what: "the corpus through both of a Cassandra and a Helenus in a ring, and through three Helenus, all replicas asked",
-        budget_minutes: 6,
+        what: "the corpus through both of a Cassandra and a Helenus in a ring, and through three Helenus, all replicas asked; TLS between nodes",
+        budget_minutes: 7,
         run: ring,
     },
     Stage {

@@ -1,7 +1,7 @@
 //! Connections that other nodes open, and what comes over them.
 
 use std::cell::{Cell, RefCell};
-use std::net::{IpAddr, SocketAddr};
+use std::net::IpAddr;
 use std::rc::Rc;
 use std::time::Duration;
 
@@ -142,7 +142,7 @@ pub(crate) fn listen(messenger: &Rc<Messenger>) -> std::io::Result<env::Task<()>
                         let end = Inbound::new(&taking, remote.ip()).run(stream).await;
                         taking.tally.inbound.add(-1);
                         taking.open.leave(remote.ip());
-                        taking.note_inbound(remote, &end);
+                        taking.note_inbound(remote.ip(), &end);
                     });
                 }
                 Err(_) => {
@@ -218,6 +218,12 @@ impl Inbound {
             let (consumed, arrival) = self.incoming.next(input, &mut out);
             let found = found(arrival);
             self.start += consumed;
+            // it is told nothing before
+            if let Found::Opened(initiate) = &found
+                && let Some(why) = self.refuses(stream, initiate.from)
+            {
+                return Some(why);
+            }
             if !out.is_empty() {
                 if let Err(error) = stream.write_all(&out).await {
                     return Some(error.to_string());
@@ -233,9 +239,6 @@ impl Inbound {
                 Found::Opened(initiate) => {
                     if initiate.connection == Connection::Streaming {
                         return Some("streams are not served yet".to_owned());
-                    }
-                    if let Some(why) = self.refuses(stream, initiate.from) {
-                        return Some(why);
                     }
                     self.intake = Some(self.messenger.intake(initiate.from));
                     if in_handshake {
@@ -388,9 +391,4 @@ impl Quotas {
         }
         result
     }
-}
-
-/// Where a connection came from, for notes.
-pub(crate) fn shown(remote: SocketAddr) -> String {
-    format!("/{}:{}", remote.ip(), remote.port())
 }

@@ -3,7 +3,7 @@
 use std::cell::{Cell, OnceCell, RefCell};
 use std::collections::BTreeMap;
 use std::future::Future;
-use std::net::SocketAddr;
+use std::net::IpAddr;
 use std::pin::pin;
 use std::rc::{Rc, Weak};
 use std::sync::Arc;
@@ -20,7 +20,7 @@ use metrics::Registry;
 use types::{Address, Reader};
 
 use crate::counts::{Came, Counts, Sent};
-use crate::inbound::{self, Held, Open, Quotas, shown};
+use crate::inbound::{self, Held, Open, Quotas};
 use crate::link::Link;
 use crate::settings::{Encryption, Patience, Settings};
 use crate::tally::Tally;
@@ -376,7 +376,6 @@ impl Messenger {
     pub(crate) fn encryption(&self, with: Address) -> Option<&Encryption> {
         let server = self.server.get().and_then(Weak::upgrade);
         let wants = server.is_none_or(|server| server.encrypts(with));
-        let wants = wants && !self.env.planted("ring_speaks_plain");
         self.settings.encryption.as_ref().filter(|_| wants)
     }
 
@@ -489,8 +488,9 @@ impl Messenger {
         self.note(format!("connection to /{to} ({kind:?}): {why}"));
     }
 
-    pub(crate) fn note_inbound(&self, remote: SocketAddr, why: &str) {
-        self.note(format!("connection of {}: {why}", shown(remote)));
+    /// Without its port, which is another each time: what is said again and again is told once in a while.
+    pub(crate) fn note_inbound(&self, remote: IpAddr, why: &str) {
+        self.note(format!("connection of /{remote}: {why}"));
     }
 
     /// What became of messages to other nodes over a kind of connection.
