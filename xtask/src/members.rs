@@ -182,7 +182,7 @@ fn start_helenus(member: &Member, seed: &str, release: &str) -> Outcome {
     let conf = dir.join("conf");
     fs::create_dir_all(&conf)?;
     let yaml = conf.join("cassandra.yaml");
-    fs::write(&yaml, "endpoint_snitch: GossipingPropertyFileSnitch\n")?;
+    fs::write(&yaml, "endpoint_snitch: GossipingPropertyFileSnitch\nnum_tokens: 16\n")?;
     let place = format!("dc={}\nrack=rack1\n", member.center);
     fs::write(conf.join("cassandra-rackdc.properties"), place)?;
     let (out, log) = (dir.join("stdout.log"), dir.join("stderr.log"));

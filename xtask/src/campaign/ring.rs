@@ -81,14 +81,14 @@ fn one(layout: &Layout, text: &mut String) -> Outcome<bool> {
         for member in &members {
             let before = mismatches(&members)?;
             let mut command = oracle::command();
-            match &alone {
-                None => command.args(["--golden", &member.ip]),
-                Some(alone) => command.args(["--older", &member.ip, &alone.ip]),
-            };
             command.args(["--replicas", &nodes.to_string(), "--level", level, "--reads", reads]);
             for known in [ring::KNOWN, oracle::KNOWN_DIFFERENCES] {
                 command.arg("--known").arg(machine::root().join(known));
             }
+            match &alone {
+                None => command.args(["--golden", &member.ip]),
+                Some(alone) => command.args(["--older", &member.ip, &alone.ip]),
+            };
             let (_, said) = machine::output(command.args(ring::FILES))?;
             let last = said.lines().rev().find(|line| line.contains(" statements compared"));
             let mut different = oracle::different(&said);
