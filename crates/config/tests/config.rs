@@ -165,7 +165,7 @@ fn secrets_of_tls_are_shown_nowhere() {
                 parameters: { private_key: secret, private_key_password: secret } } }";
     let config = Config::from_yaml(yaml).unwrap();
     let tls = config.client_tls.as_ref().unwrap();
-    assert_eq!(tls.keystore, config::Store::Inline("secret".to_owned()));
+    assert_eq!(tls.stores.keystore, config::Store::Inline("secret".to_owned()));
     assert!(!format!("{tls:?}").contains("secret"));
     let shown = config
         .entries()
