@@ -29,6 +29,8 @@ pub(crate) struct Link {
     pub work: Notify,
     /// Nobody needs it any more.
     is_over: Cell<bool>,
+    /// Why it last did not come about, if it did not since.
+    failure: RefCell<Option<Ended>>,
 }
 
 /// Why a connection ended or did not come about.
@@ -41,7 +43,13 @@ impl Link {
             outgoing: RefCell::new(outgoing),
             work: Notify::new(),
             is_over: Cell::new(false),
+            failure: RefCell::default(),
         })
+    }
+
+    /// Why it last did not come about, if it did not since.
+    pub fn failure(&self) -> Option<Ended> {
+        self.failure.borrow().clone()
     }
 
     /// What it is for.
@@ -73,6 +81,7 @@ impl Link {
             match self.open(&messenger).await {
                 Ok(stream) => {
                     pause = RETRY.0;
+                    self.failure.take();
                     messenger.tally.outbound.add(1);
                     let ended = self.pump(&messenger, &stream).await;
                     messenger.tally.outbound.add(-1);
@@ -81,6 +90,7 @@ impl Link {
                 Err(why) => {
                     messenger.tally.connect_errors.inc();
                     messenger.note_link(self.to, self.connection(), &why);
+                    *self.failure.borrow_mut() = Some(why);
                     self.outgoing.borrow_mut().closed();
                     // what waits grows old meanwhile
                     self.flush(&messenger, &mut Vec::new());

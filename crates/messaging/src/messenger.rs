@@ -515,6 +515,12 @@ impl Messenger {
         self.counts.came(verb)
     }
 
+    /// Why this shard last did not reach a node, where it did not since.
+    pub fn failure(&self, to: Address) -> Option<String> {
+        let links = self.links.borrow();
+        links.get(&to)?.iter().flatten().find_map(|link| link.failure())
+    }
+
     /// Messages that wait to be sent to nodes, by connection, and of each whether it is open.
     pub fn waiting(&self) -> Vec<(Address, Connection, usize, bool)> {
         let links = self.links.borrow();

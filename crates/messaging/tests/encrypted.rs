@@ -3,6 +3,7 @@
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
+use std::io::{Read, Write};
 use std::process::Command;
 use std::rc::{Rc, Weak};
 use std::sync::Arc;
@@ -10,9 +11,12 @@ use std::time::Duration;
 
 use env::sim::{NodeId, World, WorldOptions};
 use env::{Class, Env, Mesh, TcpStream};
-use internode::{Params, Verb};
+use internode::{Connection, Framing, Initiate, Params, Verb, Versions};
 use messaging::{Encryption, Failed, Job, Messenger, Serve, Served, Settings};
 use metrics::Registry;
+use rustls::pki_types::pem::PemObject;
+use rustls::pki_types::{CertificateDer, ServerName};
+use rustls::{ClientConfig, ClientConnection, RootCertStore};
 use tls::{Certificates, ClientCertificates, Dialing, Tls, TlsOptions};
 use types::Address;
 
@@ -263,6 +267,8 @@ fn refused(keys: &Keys, sides: &[Side], unix_micros: i64, by: u8, why: &str) {
     assert_eq!(read(&world, &seen, 1, 2), Err(Failed::Timeout), "{why}");
     assert!(seen.said(by, why), "{why}: {:?}", seen.notes.borrow());
     assert_eq!(*seen.served.borrow(), [], "{why}");
+    let failure = seen.messenger(1, 0).failure(node(2));
+    assert!(failure.is_some_and(|said| by != 1 || said.contains(why)), "{why}");
 }
 
 #[test]
@@ -311,6 +317,69 @@ fn who_is_refused_is_served_nothing_and_told_of() {
     // a node that must encrypt and has nothing to do so with
     let bare = Side { encrypts: ALL, ..PLAIN };
     refused(&keys, &[bare, PLAIN], keys.now(), 1, "nothing to do so with");
+}
+
+/// Who speaks TLS, trusts the other side and shows no certificate: is it answered?
+async fn speak_without_certificate(env: Env, trusted: String) -> std::io::Result<bool> {
+    let mut roots = RootCertStore::empty();
+    let authority = CertificateDer::from_pem_slice(trusted.as_bytes()).expect("one");
+    roots.add(authority).expect("good");
+    let provider = Arc::new(rustls::crypto::ring::default_provider());
+    let builder = ClientConfig::builder_with_provider(provider);
+    let builder = builder.with_safe_default_protocol_versions().expect("some");
+    let config = builder.with_root_certificates(roots).with_no_client_auth();
+    let name = ServerName::from(node(2).ip);
+    let mut session = ClientConnection::new(Arc::new(config), name).expect("begins");
+    let mut said = Vec::new();
+    Initiate {
+        versions: Versions::OURS,
+        connection: Connection::Urgent,
+        framing: Framing::Crc,
+        from: node(1),
+    }
+    .write(&mut said);
+    session.writer().write_all(&said)?;
+    let stream = TcpStream::connect(&env, (node(2).ip, PORT).into()).await?;
+    let mut bytes = vec![0; 16 << 10];
+    loop {
+        let mut out = Vec::new();
+        while session.wants_write() {
+            session.write_tls(&mut out)?;
+        }
+        stream.write_all(&out).await?;
+        let read = stream.read(&mut bytes).await?;
+        if read == 0 {
+            return Ok(false);
+        }
+        let mut came = &bytes[..read];
+        while !came.is_empty() {
+            session.read_tls(&mut came)?;
+            session.process_new_packets().map_err(std::io::Error::other)?;
+        }
+        let mut answer = [0; 1];
+        if session.reader().read(&mut answer).is_ok_and(|read| read > 0) {
+            return Ok(true);
+        }
+    }
+}
+
+#[test]
+fn who_shows_no_certificate_is_refused_where_one_is_wanted() {
+    let keys = Keys::make();
+    for asks in [true, false] {
+        let (world, seen) = world(&keys, &[PLAIN, Side { asks, ..strict("two") }]);
+        let env = seen.envs.borrow()[&1].clone();
+        let ended = Rc::new(RefCell::new(None));
+        let told = Rc::clone(&ended);
+        let speaking = speak_without_certificate(env.clone(), keys.0["ca"].clone());
+        env.spawn(Class::Statement, async move {
+            *told.borrow_mut() = Some(speaking.await.unwrap_or_default());
+        });
+        world.run_until(|| ended.borrow().is_some(), PATIENCE).expect("it ends");
+        assert_eq!(*ended.borrow(), Some(!asks));
+        let why = "it shows no certificate, and require_client_auth";
+        assert_eq!(seen.said(2, why), asks, "{:?}", seen.notes.borrow());
+    }
 }
 
 #[test]

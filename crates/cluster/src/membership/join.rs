@@ -80,8 +80,12 @@ impl Membership {
         let ring = self.shadow_round(saved.keys().copied().collect()).await;
         let local = self.messenger.settings().local;
         let Some(ring) = ring else {
-            let asked = self.gossiper.borrow().seeds().iter().map(|s| format!("/{s}")).collect();
-            let asked: Vec<String> = asked;
+            let gossiper = self.gossiper.borrow();
+            let asked = gossiper.seeds().iter().map(|seed| match self.messenger.failure(*seed) {
+                Some(why) => format!("/{seed} ({why})"),
+                None => format!("/{seed}"),
+            });
+            let asked: Vec<String> = asked.collect();
             return Err(JoinError::NoPeers(asked.join(", ")));
         };
         let host_id = Uuid::from_bytes(coordinator.identity.host_id).to_string();
