@@ -243,7 +243,7 @@ def tls_is_refused_where_there_is_none(place):
                 raise AssertionError('there is TLS')
             except (ssl.SSLError, ConnectionError):
                 pass
-        first.says('it begins with TLS')
+        first.says('the other side speaks TLS')
 
 
 def with_cassandra(place):

@@ -495,9 +495,11 @@ def locks_that_are_not_served_stop_the_start(door):
     """CVE-2020-17516, CVE-2023-30601: what was asked for and not done."""
     for setting in ('authenticator=MutualTlsAuthenticator', 'authenticator=com.example.Mine', 'authorizer=Mine',
                     'network_authorizer=CassandraNetworkAuthorizer', 'cidr_authorizer=CassandraCIDRAuthorizer',
-                    'server_encryption_options.internode_encryption=all', 'authorizer=CassandraAuthorizer',
+                    'server_encryption_options.store_type=BCFKS', 'authorizer=CassandraAuthorizer',
                     'client_encryption_options.store_type=BCFKS', 'audit_logging_options.enabled=true'):
-        more = ['client_encryption_options.enabled=true'] if 'store_type' in setting else []
+        section = setting.split('.')[0]
+        more = {'client_encryption_options': ['client_encryption_options.enabled=true'],
+                'server_encryption_options': ['server_encryption_options.internode_encryption=all']}.get(section, [])
         said = door.refused(setting, *more)
         assert setting.split('=')[0] in said, said
 

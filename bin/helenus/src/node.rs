@@ -26,7 +26,7 @@ use crate::message::Message;
 use crate::operator::Operations;
 use crate::saved_caches::SavedCaches;
 use crate::settings::{metrics_address, server_settings, storage_options};
-use crate::tls::Of;
+use crate::tls::{Of, tls_notes};
 use crate::views::{CacheRates, Journal};
 
 /// How often recent values of histograms lose weight.
@@ -115,7 +115,7 @@ pub struct Node {
     is_draining: Cell<bool>,
     pub(crate) saved_caches: SavedCaches,
     /// Listens for other nodes.
-    pub(crate) peers_task: RefCell<Option<env::Task<()>>>,
+    pub(crate) peers_tasks: RefCell<Vec<env::Task<()>>>,
 }
 
 impl HasShards for Node {
@@ -174,7 +174,7 @@ pub async fn run_shard(
         is_empty: Cell::new(false),
         is_draining: Cell::new(false),
         saved_caches: SavedCaches::default(),
-        peers_task: RefCell::default(),
+        peers_tasks: RefCell::default(),
     });
     node.watch_log();
     env.spawn(Class::Statement, Rc::clone(&node).dispatch());
@@ -394,6 +394,7 @@ impl Node {
         let mut notes: Vec<String> = idle.collect();
         notes.extend(indexes_note(&self.engine.schema()));
         notes.extend(Memory::of(&self.config).note());
+        notes.extend(self.config.server_tls.iter().flat_map(tls_notes));
         let _endpoint = self.serve_metrics(&mut notes)?;
         self.replay_metrics(&booted.replay);
         let operations = Rc::new(Operations(Rc::clone(self)));

@@ -7,7 +7,7 @@ use std::rc::Rc;
 use std::task::Poll;
 
 use cluster::{Coordinator, Identity, Joined};
-use config::{Config, InternodeCapacity};
+use config::{Config, InternodeCapacity, InternodeEncryption};
 use messaging::{Capacity, Encryption, Settings};
 use tls::Tls;
 use types::Address;
@@ -15,7 +15,7 @@ use types::Address;
 use crate::error::NodeError;
 use crate::message::Message;
 use crate::node::Node;
-use crate::tls::Of;
+use crate::tls::{Of, encrypts_by_place};
 
 /// No `cassandra.yaml` is larger.
 const CONFIG_BYTES_MAX: u64 = 16 << 20;
@@ -38,7 +38,11 @@ fn messaging_settings(config: &Config, identity: &Identity, tls: Option<&Tls>) -
         encryption: tls.zip(config.server_tls.as_ref()).map(|(tls, wanted)| Encryption {
             tls: tls.clone(),
             is_optional: wanted.is_optional,
-            verifies_address: wanted.verifies_address,
+            is_offered: wanted.is_optional || wanted.encrypts != InternodeEncryption::None,
+            // who shows no certificate cannot show one of its address
+            verifies_address: wanted.verifies_address && wanted.stores.requires_client_auth,
+            checks_plain_address: wanted.checks_plain_address && encrypts_by_place(wanted),
+            listen: wanted.tls_port.map(|port| SocketAddr::new(identity.listen, port)),
         }),
         ..Settings::new(local, listen)
     }
@@ -110,9 +114,9 @@ impl Node {
         let Some(coordinator) = self.coordinator() else { return Ok(()) };
         let identity = coordinator.identity();
         let address = SocketAddr::new(identity.listen, identity.storage_port);
-        let task = coordinator.listen_to_peers();
-        let task = task.map_err(|source| NodeError::Listen { address, source })?;
-        *self.peers_task.borrow_mut() = task;
+        let tasks = coordinator.listen_to_peers();
+        let tasks = tasks.map_err(|source| NodeError::Listen { address, source })?;
+        *self.peers_tasks.borrow_mut() = tasks;
         Ok(())
     }
 

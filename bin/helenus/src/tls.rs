@@ -3,7 +3,7 @@
 use std::rc::Rc;
 use std::time::Duration;
 
-use config::{Store, TlsStores};
+use config::{InternodeEncryption, ServerTls, Store, TlsStores};
 use env::{Class, Env};
 use tls::{Certificates, ClientCertificates, Dialing, Tls, TlsOptions};
 
@@ -20,6 +20,23 @@ const MAX_STORE: u64 = 1 << 20;
 pub(crate) enum Of {
     Clients,
     Nodes,
+}
+
+/// Is it by their place that connections with nodes are encrypted?
+pub(crate) fn encrypts_by_place(tls: &ServerTls) -> bool {
+    use InternodeEncryption::*;
+    matches!(tls.encrypts, OtherDataCenters | OtherRacks)
+}
+
+/// What an operator should know of TLS between nodes as it is configured.
+pub(crate) fn tls_notes(tls: &ServerTls) -> Option<String> {
+    let is_open = encrypts_by_place(tls) && (!tls.checks_plain_address || tls.is_optional);
+    is_open.then(|| {
+        "internode_encryption is dc or rack: whoever reaches the port and says that it is a node that is near needs neither \
+         TLS nor a certificate; internode_encryption: all has no such door, and internode_plaintext_checks_address makes it \
+         narrower"
+            .to_owned()
+    })
 }
 
 /// The contents of the stores.

@@ -1,6 +1,7 @@
 //! A shard's way to other nodes of the ring, and what it knows of them.
 
 use std::cell::{OnceCell, RefCell};
+use std::collections::BTreeMap;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
@@ -27,8 +28,24 @@ pub(crate) struct Peers {
     membership: OnceCell<Rc<Membership>>,
     /// All nodes of the ring, once this one is a part of it.
     ring: RefCell<Option<Arc<Ring>>>,
+    /// Where nodes are that the ring has not.
+    places: RefCell<Option<Arc<Places>>>,
     /// Where what the operator should know goes.
     notes: OnceCell<Box<dyn Fn(String)>>,
+}
+
+/// What says where nodes are of which nothing was heard yet: the snitch, and what they said before this start.
+pub(crate) struct Places {
+    pub snitch: Snitch,
+    /// Data centre and rack.
+    pub said: BTreeMap<Address, (String, String)>,
+}
+
+impl Places {
+    fn of(&self, node: Address) -> (String, String) {
+        let said = self.said.get(&node).map(|(center, rack)| (center.as_str(), rack.as_str()));
+        self.snitch.place(node, false, said)
+    }
 }
 
 /// How long to wait for other nodes, where requests may take so long.
@@ -70,19 +87,19 @@ impl Coordinator {
         self.peers.messenger.get()
     }
 
-    /// Listens for other nodes on this shard, until the task is dropped. The first shard finds out whether the port is free.
+    /// Listens for other nodes on this shard, until the tasks are dropped. The first shard finds out whether the port is free.
     ///
     /// # Errors
     /// If the address cannot be listened on.
-    pub fn listen_to_peers(self: &Rc<Self>) -> std::io::Result<Option<env::Task<()>>> {
-        let Some(messenger) = self.peers.messenger.get() else { return Ok(None) };
+    pub fn listen_to_peers(self: &Rc<Self>) -> std::io::Result<Vec<env::Task<()>>> {
+        let Some(messenger) = self.peers.messenger.get() else { return Ok(Vec::new()) };
         if self.shards.me() == 0 {
             messenger.claim()?;
         }
         let server: Rc<dyn Serve> = Rc::new(PeerServer(Rc::downgrade(self)));
         self.be_a_replica_of_the_ring();
         let server = self.peers.server.get_or_init(|| server);
-        messenger.listen(Rc::downgrade(server)).map(Some)
+        messenger.listen(Rc::downgrade(server))
     }
 
     /// Makes this node a part of the ring; on the first shard. `is_known`: it was in a ring before.
@@ -155,16 +172,34 @@ impl Coordinator {
         }
     }
 
-    /// Are connections with a node encrypted (`ServerEncryptionOptions.shouldEncrypt`)? Those with one that is not known yet are, as
-    /// its place is not known.
+    /// Has every shard know where nodes are, before there is a ring.
+    pub(crate) fn know_places(&self, places: Places) {
+        let places = Arc::new(places);
+        for shard in 0..self.shards.count() {
+            let places = Arc::clone(&places);
+            self.shards.send(shard, move |other: &Rc<Self>| {
+                other.peers.places.replace(Some(places));
+            });
+        }
+    }
+
+    /// Data centre and rack of a node, if anything is known of it.
+    fn place_of(&self, node: Address) -> Option<(String, String)> {
+        let ring = self.peers.ring.borrow();
+        let found = ring.as_ref().and_then(|ring| Some(ring.node(ring.find(node)?)));
+        if let Some(found) = found {
+            return Some((found.data_center.to_string(), found.rack.to_string()));
+        }
+        self.peers.places.borrow().as_ref().map(|places| places.of(node))
+    }
+
+    /// Are connections with a node encrypted (`ServerEncryptionOptions.shouldEncrypt`)? Those with one of which nobody knows where
+    /// it is are.
     pub(crate) fn encrypts(&self, with: Address) -> bool {
         let Some(tls) = &self.config.server_tls else { return false };
-        let ring = self.peers.ring.borrow();
-        let node = ring.as_ref().and_then(|ring| Some((ring, ring.find(with)?)));
         let is_far = |by_rack: bool| {
-            node.is_none_or(|(ring, node)| {
-                let (here, there) = (ring.node(ring.local()), ring.node(node));
-                here.data_center != there.data_center || (by_rack && here.rack != there.rack)
+            self.place_of(with).is_none_or(|(center, rack)| {
+                center != self.identity.data_center || (by_rack && rack != self.identity.rack)
             })
         };
         match tls.encrypts {

@@ -323,6 +323,10 @@ pub struct ServerTls {
     pub outbound_keystore_password: String,
     /// `require_endpoint_verification`: must certificates be of the address of who shows them?
     pub verifies_address: bool,
+    /// `ssl_storage_port`, where `legacy_ssl_storage_port_enabled`: a port that takes nothing but TLS.
+    pub tls_port: Option<u16>,
+    /// `internode_plaintext_checks_address`: is who does without TLS believed to be a node at the node's own address only?
+    pub checks_plain_address: bool,
 }
 
 /// Keys, and whom to trust (`*_encryption_options`).

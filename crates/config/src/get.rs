@@ -341,18 +341,36 @@ impl Get<'_> {
             _ => InternodeEncryption::None,
         };
         let is_optional = self.bool(&key("optional"));
-        if encrypts == InternodeEncryption::None && !is_optional {
+        let has_port = self.bool(&key("legacy_ssl_storage_port_enabled"));
+        if encrypts == InternodeEncryption::None && !is_optional && !has_port {
             return Ok(None);
         }
+        let stores = self.tls("server_encryption_options")?;
         let outbound = self.some_text(&key("outbound_keystore"));
+        let outbound_keystore = outbound.map(|path| Store::File(path.into()));
+        let inline = self.pem(&key("ssl_context_factory"), "outbound_private_key");
+        let password = self.some_text(&key("outbound_keystore_password"));
         Ok(Some(ServerTls {
             encrypts,
             is_optional,
-            stores: self.tls("server_encryption_options")?,
-            outbound_keystore: outbound.map(|path| Store::File(path.into())),
-            outbound_keystore_password: self.text(&key("outbound_keystore_password")),
+            outbound_keystore: inline.map(Store::Inline).or(outbound_keystore),
+            // Cassandra has one password for both, unless it is told another
+            outbound_keystore_password: self
+                .pem(&key("ssl_context_factory"), "outbound_private_key_password")
+                .or(password)
+                .unwrap_or_else(|| stores.keystore_password.clone()),
+            stores,
             verifies_address: self.bool(&key("require_endpoint_verification")),
+            tls_port: has_port.then(|| self.port("ssl_storage_port")),
+            checks_plain_address: self.bool("internode_plaintext_checks_address"),
         }))
+    }
+
+    /// What `PEMBasedSslContextFactory` is given in the configuration itself.
+    fn pem(&self, factory: &str, name: &str) -> Option<String> {
+        let Value::Map(entries) = self.value(&format!("{factory}.parameters")) else { return None };
+        let found = entries.iter().find(|(key, _)| key == name);
+        found.and_then(|(_, value)| value.show()).filter(|text| !text.is_empty())
     }
 
     fn tls(&self, section: &str) -> Result<TlsStores> {
@@ -373,14 +391,7 @@ impl Get<'_> {
         match class(&factory, "org.apache.cassandra.security.") {
             "DefaultSslContextFactory" => {}
             "PEMBasedSslContextFactory" => {
-                let parameters = match self.value(&key("ssl_context_factory.parameters")) {
-                    Value::Map(entries) => entries,
-                    _ => Vec::new(),
-                };
-                let of = |name: &str| {
-                    let found = parameters.iter().find(|(key, _)| key == name);
-                    found.and_then(|(_, value)| value.show()).filter(|text| !text.is_empty())
-                };
+                let of = |name: &str| self.pem(&key("ssl_context_factory"), name);
                 if let Some(pem) = of("private_key") {
                     tls.keystore = Store::Inline(pem);
                 }

@@ -14,7 +14,6 @@ const SAME_AS_DEFAULT: &[(&str, &[&str])] = &[
     ("network_authorizer.class_name", &["AllowAllNetworkAuthorizer"]),
     ("paxos_state_purging", &["legacy"]),
     ("role_manager.class_name", &["CassandraRoleManager"]),
-    ("server_encryption_options.enabled", &["false", "true"]),
 ];
 
 /// A switch: while `key` has `off`, keys that start with one of `prefixes` mean nothing.
@@ -55,11 +54,6 @@ const SWITCHES: &[Switch] = &[
     Switch { key: "partition_denylist_enabled", off: "false", prefixes: &["denylist_"] },
     Switch { key: "repair.retries.enabled", off: "false", prefixes: &["repair.retries."] },
     Switch {
-        key: "server_encryption_options.internode_encryption",
-        off: "none",
-        prefixes: &["server_encryption_options."],
-    },
-    Switch {
         key: "transparent_data_encryption_options.enabled",
         off: "false",
         prefixes: &["transparent_data_encryption_options."],
@@ -70,12 +64,6 @@ const SWITCHES: &[Switch] = &[
         off: "false",
         prefixes: &["user_defined_functions_", "user_function_", "allow_insecure_udfs"],
     },
-];
-
-/// Switches within a section that open something of their own.
-const SWITCHES_OF_THEIR_OWN: &[&str] = &[
-    "server_encryption_options.enabled",
-    "server_encryption_options.legacy_ssl_storage_port_enabled",
 ];
 
 /// Sections that only an operator's command puts to use, and that command has its own answer.
@@ -107,9 +95,7 @@ fn is_same(key: &Key, value: &Value) -> bool {
 
 impl Switch {
     fn covers(&self, key: &Key) -> bool {
-        key.name != self.key
-            && !SWITCHES_OF_THEIR_OWN.contains(&key.name)
-            && self.prefixes.iter().any(|p| key.name.starts_with(p))
+        key.name != self.key && self.prefixes.iter().any(|p| key.name.starts_with(p))
     }
 
     /// Off as set, or by default; a class may stand with its package.

@@ -105,8 +105,9 @@ fn show(config: &Config, key: &Key) -> Option<String> {
     {
         return Some(REDACTED.to_string());
     }
-    // a private key may stand there in full
-    if key.name.ends_with(".ssl_context_factory.parameters")
+    // a private key may stand there in full; and a password that Cassandra shows
+    let may_be_secret = [".ssl_context_factory.parameters", ".outbound_keystore_password"];
+    if may_be_secret.iter().any(|end| key.name.ends_with(end))
         && config.values.get(key.name).is_some_and(|value| *value != key.default_value())
     {
         return Some(REDACTED.to_string());

@@ -124,7 +124,8 @@ fn what_we_do_not_serve_stops_the_start() {
         "storage_compatibility_mode: NONE",
         "client_encryption_options: { enabled: true, require_endpoint_verification: true }",
         "client_encryption_options: { optional: true, store_type: BCFKS }",
-        "server_encryption_options: { internode_encryption: all }",
+        "server_encryption_options: { internode_encryption: all, store_type: BCFKS }",
+        "server_encryption_options: { optional: true, ssl_context_factory: { class_name: com.example.Mine } }",
         "automatic_sstable_upgrade: true",
         "user_defined_functions_enabled: true",
         "audit_logging_options: { enabled: true }",
@@ -162,16 +163,55 @@ fn who_may_do_what_is_read_in_both_forms_of_a_class() {
 fn secrets_of_tls_are_shown_nowhere() {
     let yaml = "client_encryption_options: { enabled: true, keystore_password: secret, \
                 ssl_context_factory: { class_name: org.apache.cassandra.security.PEMBasedSslContextFactory, \
-                parameters: { private_key: secret, private_key_password: secret } } }";
+                parameters: { private_key: secret, private_key_password: secret } } }\n\
+                server_encryption_options: { internode_encryption: all, keystore_password: secret, \
+                outbound_keystore_password: secret, truststore_password: secret }";
     let config = Config::from_yaml(yaml).unwrap();
+    assert!(!format!("{:?}", config.server_tls).contains("secret"));
     let tls = config.client_tls.as_ref().unwrap();
-    assert_eq!(tls.keystore, config::Store::Inline("secret".to_owned()));
+    assert_eq!(tls.stores.keystore, config::Store::Inline("secret".to_owned()));
     assert!(!format!("{tls:?}").contains("secret"));
     let shown = config
         .entries()
         .into_iter()
         .find(|(_, value)| value.as_deref().is_some_and(|value| value.contains("secret")));
     assert_eq!(shown, None);
+}
+
+#[test]
+fn tls_between_nodes_is_what_cassandra_makes_of_its_options() {
+    use config::InternodeEncryption as Of;
+    let of = |options: &str| {
+        let yaml = format!("server_encryption_options: {{ {options} }}");
+        Config::from_yaml(&yaml).unwrap_or_else(|e| panic!("{yaml}: {e}")).server_tls
+    };
+    // a key store that lies there, or `enabled`, switches nothing on
+    for off in ["keystore: k, keystore_password: p", "enabled: true", "optional: false"] {
+        assert_eq!(of(off), None, "{off}");
+    }
+    let modes = [("all", Of::All), ("dc", Of::OtherDataCenters), ("rack", Of::OtherRacks)];
+    for (word, encrypts) in modes {
+        let tls = of(&format!("internode_encryption: {word}")).unwrap();
+        assert_eq!((tls.encrypts, tls.is_optional, tls.tls_port), (encrypts, false, None));
+    }
+    let tls = of("optional: true, require_client_auth: true, require_endpoint_verification: true");
+    let tls = tls.unwrap();
+    assert_eq!((tls.encrypts, tls.is_optional), (Of::None, true));
+    assert!(tls.stores.requires_client_auth && tls.verifies_address && !tls.checks_plain_address);
+    // under its present name and its former one
+    for key in ["legacy_ssl_storage_port_enabled", "enable_legacy_ssl_storage_port"] {
+        assert_eq!(of(&format!("{key}: true")).unwrap().tls_port, Some(7001), "{key}");
+    }
+    let tls = of("internode_encryption: all, keystore_password: p, outbound_keystore: o").unwrap();
+    assert_eq!(tls.outbound_keystore, Some(config::Store::File("o".into())));
+    assert_eq!(tls.outbound_keystore_password, "p");
+    let tls = of("internode_encryption: all, outbound_keystore: o, outbound_keystore_password: q");
+    assert_eq!(tls.unwrap().outbound_keystore_password, "q");
+    let yaml = "internode_plaintext_checks_address: true\nssl_storage_port: 9\n\
+                server_encryption_options: { internode_encryption: dc, \
+                legacy_ssl_storage_port_enabled: true }";
+    let tls = Config::from_yaml(yaml).unwrap().server_tls.unwrap();
+    assert!(tls.checks_plain_address && tls.tls_port == Some(9));
 }
 
 #[test]
@@ -288,6 +328,7 @@ fn only_what_needs_a_jvm_is_passed_over_for_it() {
             "heap_dump_path",
             "memtable_allocation_type",
             "row_cache_class_name",
+            "server_encryption_options.algorithm",
             "use_offheap_merkle_trees",
         ]
     );

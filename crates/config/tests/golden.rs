@@ -121,6 +121,7 @@ fn shows_nothing_that_cassandra_does_not_but_our_own() {
             "data_dir",
             "first_superuser",
             "first_superuser_password_file",
+            "internode_plaintext_checks_address",
             "io_depth",
             "memory_budget",
             "metrics_address",

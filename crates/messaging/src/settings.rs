@@ -64,8 +64,28 @@ pub struct Encryption {
     pub tls: tls::Tls,
     /// `optional`: may those who should encrypt do without?
     pub is_optional: bool,
-    /// `require_endpoint_verification`: must who connects show a certificate of its address?
+    /// Is it offered at the port where nodes listen?
+    pub is_offered: bool,
+    /// `require_client_auth` and `require_endpoint_verification`: must who connects show a certificate of its address?
     pub verifies_address: bool,
+    /// Is who does without it believed to be a node at the node's own address only? Where some do without by their place.
+    pub checks_plain_address: bool,
+    /// Where nothing but TLS is taken (`ssl_storage_port`).
+    pub listen: Option<SocketAddr>,
+}
+
+impl Encryption {
+    /// As the configuration's defaults have it, where all connections are encrypted.
+    pub fn new(tls: tls::Tls) -> Self {
+        Self {
+            tls,
+            is_optional: false,
+            is_offered: true,
+            verifies_address: false,
+            checks_plain_address: false,
+            listen: None,
+        }
+    }
 }
 
 /// Settings of connections between nodes.

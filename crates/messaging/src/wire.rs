@@ -18,13 +18,15 @@ impl Wire {
     /// Connects; with TLS, if there is one to connect with.
     pub async fn connect(env: &Env, to: SocketAddr, tls: Option<&Tls>) -> io::Result<Self> {
         let socket = TcpStream::connect(env, to).await?;
-        let session = tls.map(|tls| TlsStream::dialing(tls, to.ip())).transpose()?;
+        let now = env.unix_micros();
+        let session = tls.map(|tls| TlsStream::dialing(tls, to.ip(), now)).transpose()?;
         Ok(Self { socket, tls: session.map(RefCell::new) })
     }
 
     /// A connection of another node: it may speak TLS, where that is offered.
-    pub fn accepted(socket: TcpStream, tls: Option<&Tls>) -> io::Result<Self> {
-        let session = tls.map(TlsStream::accepting).transpose()?;
+    pub fn accepted(env: &Env, socket: TcpStream, tls: Option<&Tls>) -> io::Result<Self> {
+        let now = env.unix_micros();
+        let session = tls.map(|tls| TlsStream::accepting(tls, now)).transpose()?;
         Ok(Self { socket, tls: session.map(RefCell::new) })
     }
 
@@ -48,12 +50,13 @@ impl Wire {
 
     /// Ready when [`Self::try_read`] is worth a try.
     pub fn poll_readable(&self, cx: &mut Context<'_>) -> Poll<()> {
-        if let Some(tls) = &self.tls
-            && !tls.borrow().is_flushed()
-            && self.socket.poll_writable(cx).is_ready()
-        {
-            // an error of it comes to who reads
-            let _ = tls.borrow_mut().flush(&self.socket);
+        if let Some(tls) = &self.tls {
+            while !tls.borrow().is_flushed() && self.socket.poll_writable(cx).is_ready() {
+                // an error of it comes to who reads
+                if tls.borrow_mut().flush(&self.socket).is_err() {
+                    break;
+                }
+            }
         }
         self.socket.poll_readable(cx)
     }
@@ -82,6 +85,14 @@ impl Wire {
                 (true, false) => {}
                 (false, _) => self.socket.writable().await,
             }
+        }
+    }
+}
+
+impl Drop for Wire {
+    fn drop(&mut self) {
+        if let Some(tls) = &self.tls {
+            tls.borrow_mut().end(&self.socket);
         }
     }
 }

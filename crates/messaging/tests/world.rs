@@ -68,7 +68,7 @@ impl Serve for Echo {
     }
 
     fn encrypts(&self, _: Address) -> bool {
-        true
+        false
     }
 
     fn note(&self, message: String) {

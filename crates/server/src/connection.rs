@@ -75,7 +75,9 @@ impl Connection {
     ) -> io::Result<Self> {
         let now = shard.env.now();
         let tls = match &shard.settings.tls {
-            Some(tls) => Some(Box::new(RefCell::new(TlsStream::accepting(tls)?))),
+            Some(tls) => {
+                Some(Box::new(RefCell::new(TlsStream::accepting(tls, shard.env.unix_micros())?)))
+            }
             None => None,
         };
         Ok(Self {

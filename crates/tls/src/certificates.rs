@@ -1,15 +1,18 @@
 //! From key stores to what rustls serves and dials with.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
 
 use p12_keystore::{KeyStore, KeyStoreEntry, Pkcs12ImportPolicy};
-use rustls::client::WebPkiServerVerifier;
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
+use rustls::client::{Resumption, WebPkiServerVerifier};
 use rustls::crypto::CryptoProvider;
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, PrivatePkcs8KeyDer};
 use rustls::pki_types::{ServerName, UnixTime};
-use rustls::server::WebPkiClientVerifier;
+use rustls::server::{NoServerSessionStorage, WebPkiClientVerifier};
+use rustls::time_provider::TimeProvider;
 use rustls::{
     CertificateError, ClientConfig, ConfigBuilder, DigitallySignedStruct, Error, RootCertStore,
     ServerConfig, SignatureScheme, SupportedProtocolVersion, WantsVerifier, version,
@@ -66,6 +69,24 @@ pub struct Dialing {
 pub struct Certificates {
     pub(super) server: Arc<ServerConfig>,
     pub(super) client: Option<Arc<ClientConfig>>,
+    pub(super) clock: Arc<Clock>,
+}
+
+/// Seconds since 1970, as whoever began a connection last said: rustls is to ask no clock of its own.
+#[derive(Debug, Default)]
+pub(super) struct Clock(AtomicU64);
+
+impl Clock {
+    pub fn set(&self, unix_micros: i64) {
+        let seconds = u64::try_from(unix_micros / 1_000_000).unwrap_or_default();
+        self.0.store(seconds, Ordering::Relaxed);
+    }
+}
+
+impl TimeProvider for Clock {
+    fn current_time(&self) -> Option<UnixTime> {
+        Some(UnixTime::since_unix_epoch(Duration::from_secs(self.0.load(Ordering::Relaxed))))
+    }
 }
 
 /// Takes any address that a good certificate is of.
@@ -165,9 +186,11 @@ impl Certificates {
         };
         let missing = || error("there is no truststore");
         let unfit = |e| error(format!("protocols and cipher suites do not fit: {e}"));
-        let builder = ServerConfig::builder_with_provider(Arc::clone(&provider))
-            .with_protocol_versions(&versions)
-            .map_err(unfit)?;
+        let clock = Arc::new(Clock::default());
+        let builder =
+            ServerConfig::builder_with_details(Arc::clone(&provider), Arc::<Clock>::clone(&clock))
+                .with_protocol_versions(&versions)
+                .map_err(unfit)?;
         let builder = match options.clients {
             ClientCertificates::None => builder.with_no_client_auth(),
             ClientCertificates::Required => {
@@ -180,18 +203,22 @@ impl Certificates {
         };
         let (certificates, key) = own("keystore", &store)?;
         let server = builder.with_single_cert(certificates, key);
-        let server = server.map_err(|e| error(format!("keystore: {e}")))?;
+        let mut server = server.map_err(|e| error(format!("keystore: {e}")))?;
         let client = match &options.dialing {
             None => None,
             Some(dialing) => {
+                // a session that is resumed would be asked for no certificate
+                server.session_storage = Arc::new(NoServerSessionStorage {});
+                server.send_tls13_tickets = 0;
                 let roots = roots.ok_or_else(missing)?;
-                let builder = ClientConfig::builder_with_provider(Arc::clone(&provider))
+                let clock = Arc::<Clock>::clone(&clock);
+                let builder = ClientConfig::builder_with_details(Arc::clone(&provider), clock)
                     .with_protocol_versions(&versions)
                     .map_err(unfit)?;
                 Some(Arc::new(dialing.config(builder, roots, provider, &store)?))
             }
         };
-        Ok(Self { server: Arc::new(server), client })
+        Ok(Self { server: Arc::new(server), client, clock })
     }
 }
 
@@ -219,7 +246,10 @@ impl Dialing {
             }
         };
         let config = builder.with_client_auth_cert(certificates, key);
-        config.map_err(|e| error(format!("the key that nodes are dialed with: {e}")))
+        let mut config =
+            config.map_err(|e| error(format!("the key that nodes are dialed with: {e}")))?;
+        config.resumption = Resumption::disabled();
+        Ok(config)
     }
 }
 

@@ -9,7 +9,10 @@ use std::sync::Arc;
 use env::TcpStream;
 use rustls::pki_types::ServerName;
 use rustls::server::ParsedCertificate;
-use rustls::{ClientConnection, Connection, ServerConfig, ServerConnection};
+use rustls::{
+    AlertDescription, CertificateError, ClientConnection, Connection, Error, ServerConfig,
+    ServerConnection,
+};
 
 use crate::certificates::Certificates;
 
@@ -60,7 +63,7 @@ impl std::fmt::Debug for TlsStream {
 
 /// The first byte of a TLS handshake; a request of a client begins with its version, 3 to 5, or 66 where a driver asks for betas, a
 /// connection of a node with 0xCA.
-const HANDSHAKE: u8 = 0x16;
+pub const HANDSHAKE: u8 = 0x16;
 /// Bytes of answers that may wait encrypted for the socket.
 const MAX_ENCRYPTED: usize = 64 << 10;
 
@@ -97,12 +100,14 @@ fn ready<T>(result: io::Result<T>) -> io::Result<Option<T>> {
 }
 
 impl TlsStream {
-    /// Of a connection that another side opened.
+    /// Of a connection that another side opened. Certificates are to be good at `unix_micros`.
     ///
     /// # Errors
     /// If no session can be begun.
-    pub fn accepting(tls: &Tls) -> io::Result<Self> {
-        let config = Some(Arc::clone(&tls.certificates.borrow().server));
+    pub fn accepting(tls: &Tls, unix_micros: i64) -> io::Result<Self> {
+        let certificates = tls.certificates.borrow();
+        certificates.clock.set(unix_micros);
+        let config = Some(Arc::clone(&certificates.server));
         let mut stream = Self { state: State::Undecided, config };
         if !tls.is_optional {
             stream.begin()?;
@@ -110,12 +115,14 @@ impl TlsStream {
         Ok(stream)
     }
 
-    /// Of a connection that this side opened.
+    /// Of a connection that this side opened. Certificates are to be good at `unix_micros`.
     ///
     /// # Errors
     /// If no session can be begun, or the certificates are not for dialing.
-    pub fn dialing(tls: &Tls, to: IpAddr) -> io::Result<Self> {
-        let config = tls.certificates.borrow().client.clone();
+    pub fn dialing(tls: &Tls, to: IpAddr, unix_micros: i64) -> io::Result<Self> {
+        let certificates = tls.certificates.borrow();
+        certificates.clock.set(unix_micros);
+        let config = certificates.client.clone();
         let config = config.ok_or_else(|| io::Error::from(io::ErrorKind::Unsupported))?;
         let name = ServerName::IpAddress(to.into());
         let mut session = ClientConnection::new(config, name).map_err(invalid)?;
@@ -259,4 +266,42 @@ fn send(session: &mut Connection, socket: &TcpStream) -> io::Result<bool> {
         }
     }
     Ok(true)
+}
+
+/// Why a connection failed, in words for who runs the node.
+pub fn explain(error: &io::Error) -> String {
+    let inner = error.get_ref().and_then(|inner| inner.downcast_ref::<Error>());
+    match inner {
+        None => error.to_string(),
+        Some(Error::InvalidCertificate(what)) => format!("its certificate {}", fault(what)),
+        Some(Error::NoCertificatesPresented) => {
+            "it shows no certificate, and require_client_auth wants one".to_owned()
+        }
+        Some(Error::InvalidMessage(_)) => "what it says is no TLS".to_owned(),
+        Some(Error::AlertReceived(alert)) => format!("it refuses this node: {}", refusal(*alert)),
+        Some(Error::PeerIncompatible(what)) => format!("no TLS that both sides speak: {what:?}"),
+        Some(other) => other.to_string(),
+    }
+}
+
+fn fault(error: &CertificateError) -> String {
+    use CertificateError::*;
+    match error {
+        UnknownIssuer => "is of no authority in the truststore".to_owned(),
+        Expired | ExpiredContext { .. } => "has expired".to_owned(),
+        NotValidYet | NotValidYetContext { .. } => "is not valid yet".to_owned(),
+        NotValidForName | NotValidForNameContext { .. } => "does not name its address".to_owned(),
+        other => format!("is refused: {other}"),
+    }
+}
+
+fn refusal(alert: AlertDescription) -> String {
+    match alert {
+        AlertDescription::UnknownCA => {
+            "it trusts no authority that this node's certificate is of".to_owned()
+        }
+        AlertDescription::CertificateExpired => "this node's certificate has expired".to_owned(),
+        AlertDescription::CertificateRequired => "it wants a certificate".to_owned(),
+        other => format!("{other:?}"),
+    }
 }

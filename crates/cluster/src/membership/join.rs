@@ -13,6 +13,7 @@ use types::{Address, Token, Uuid};
 use super::{Membership, NodeInfo, Nodes, load, peers};
 use crate::boot::write_bootstrapped;
 use crate::coordinator::Coordinator;
+use crate::peer_messages::Places;
 
 /// How long this node waits for those that it knows to be up before it takes its place.
 const SETTLE_MAX: Duration = Duration::from_secs(10);
@@ -71,11 +72,20 @@ impl Membership {
     pub(crate) async fn join(self: &Rc<Self>, entry: Entry) -> Result<Joined, JoinError> {
         let Some(coordinator) = self.coordinator.upgrade() else { return Ok(Joined::default()) };
         let saved = peers::stored(&coordinator).await?;
+        let place = |node: &NodeInfo| (node.data_center.clone(), node.rack.clone());
+        coordinator.know_places(Places {
+            snitch: self.snitch.clone(),
+            said: saved.iter().map(|(address, node)| (*address, place(node))).collect(),
+        });
         let ring = self.shadow_round(saved.keys().copied().collect()).await;
         let local = self.messenger.settings().local;
         let Some(ring) = ring else {
-            let asked = self.gossiper.borrow().seeds().iter().map(|s| format!("/{s}")).collect();
-            let asked: Vec<String> = asked;
+            let gossiper = self.gossiper.borrow();
+            let asked = gossiper.seeds().iter().map(|seed| match self.messenger.failure(*seed) {
+                Some(why) => format!("/{seed} ({why})"),
+                None => format!("/{seed}"),
+            });
+            let asked: Vec<String> = asked.collect();
             return Err(JoinError::NoPeers(asked.join(", ")));
         };
         let host_id = Uuid::from_bytes(coordinator.identity.host_id).to_string();

@@ -67,7 +67,7 @@ impl Serve for PeerServer {
     }
 
     fn encrypts(&self, with: Address) -> bool {
-        self.0.upgrade().is_some_and(|coordinator| coordinator.encrypts(with))
+        self.0.upgrade().is_none_or(|coordinator| coordinator.encrypts(with))
     }
 
     fn note(&self, message: String) {

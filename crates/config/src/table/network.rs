@@ -99,7 +99,7 @@ pub(super) static KEYS: &[Key] = &[
     key("seed_provider.class_name", Text, "null", Served),
     key("seed_provider.parameters", Map, "null", Served),
     key("severity_during_decommission", Double, "0.0", NotYet),
-    key("ssl_storage_port", PORT, "7001", NotYet),
+    key("ssl_storage_port", PORT, "7001", Served),
     key("start_native_transport", Bool, "true", Served),
     key("storage_port", PORT, "7000", Served),
     key("windows_timer_interval", INT, "0", Inert),

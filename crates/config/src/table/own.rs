@@ -49,6 +49,10 @@ pub(super) static KEYS: &[Key] = &[
     key("first_superuser_password_file", Text, "null", Served),
     // Whether the node may listen to other machines while it lets everybody in. Cassandra does so.
     key("open_without_authentication", Bool, "false", Served),
+    // Whether a connection without TLS, where internode_encryption is dc or rack, must come from the address of the node
+    // that it says it is. Cassandra believes whoever connects; not so where nodes are known by other addresses than
+    // those that they connect from.
+    key("internode_plaintext_checks_address", Bool, "false", Served),
     // Whether the shard keys are answered to OPTIONS, and the port below is opened.
     key("shard_aware", Bool, "true", Served),
     // Where a driver reaches a shard of its choice by choosing its own source port.
