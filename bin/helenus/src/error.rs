@@ -59,8 +59,13 @@ pub enum NodeError {
     #[error("commitlog_archiving.properties: {0}")]
     Archiving(#[from] storage::commitlog::ArchivingError),
     /// There is no TLS as the configuration wants it.
-    #[error("client_encryption_options: {0}")]
-    Tls(String),
+    #[error("{section}: {why}")]
+    Tls {
+        /// The options that want it.
+        section: &'static str,
+        /// What is wrong.
+        why: String,
+    },
     /// The password of the first superuser cannot be read.
     #[error("first_superuser_password_file {}: {why}", path.display())]
     FirstPassword {

@@ -22,6 +22,16 @@ pub(crate) enum Of {
     Nodes,
 }
 
+impl Of {
+    /// The options that say how.
+    fn section(self) -> &'static str {
+        match self {
+            Self::Clients => "client_encryption_options",
+            Self::Nodes => "server_encryption_options",
+        }
+    }
+}
+
 /// Is it by their place that connections with nodes are encrypted?
 pub(crate) fn encrypts_by_place(tls: &ServerTls) -> bool {
     use InternodeEncryption::*;
@@ -54,18 +64,18 @@ struct Wanted<'a> {
     dialing: Option<(Option<&'a Store>, &'a str, bool)>,
 }
 
-async fn read(env: &Env, store: &Store) -> Result<Vec<u8>, NodeError> {
+async fn read(env: &Env, store: &Store) -> Result<Vec<u8>, String> {
     match store {
         Store::Inline(pem) => Ok(pem.clone().into_bytes()),
         Store::File(path) => {
             let read = env.read_file(path, MAX_STORE).await;
-            read.map_err(|error| NodeError::Tls(format!("{}: {error}", path.display())))
+            read.map_err(|error| format!("{}: {error}", path.display()))
         }
     }
 }
 
 impl Wanted<'_> {
-    async fn read(&self, env: &Env) -> Result<Stores, NodeError> {
+    async fn read(&self, env: &Env) -> Result<Stores, String> {
         let keystore = read(env, &self.stores.keystore).await?;
         let trusts = self.stores.requires_client_auth || self.dialing.is_some();
         let truststore =
@@ -77,7 +87,7 @@ impl Wanted<'_> {
         Ok(Stores { keystore, truststore, outbound_keystore })
     }
 
-    async fn certificates(&self, env: &Env, read: Stores) -> Result<Certificates, NodeError> {
+    async fn certificates(&self, env: &Env, read: Stores) -> Result<Certificates, String> {
         let dialing = self.dialing.map(|(_, password, verifies_address)| Dialing {
             keystore: read.outbound_keystore.map(|bytes| (bytes, password.to_owned())),
             verifies_address,
@@ -96,7 +106,7 @@ impl Wanted<'_> {
             cipher_suites: self.stores.cipher_suites.clone(),
         };
         let made = env.helper(move || Certificates::new(&options)).await;
-        made.map_err(|error| NodeError::Tls(error.to_string()))
+        made.map_err(|error| error.to_string())
     }
 }
 
@@ -122,8 +132,9 @@ impl Node {
     /// Reads the stores, gives every shard what is in them, and keeps looking; on the first shard, before any serves.
     pub(crate) async fn start_tls(self: &Rc<Self>, of: Of) -> Result<(), NodeError> {
         let Some((wanted, _)) = self.wanted_tls(of) else { return Ok(()) };
-        let stores = wanted.read(self.env()).await?;
-        let made = wanted.certificates(self.env(), stores.clone()).await?;
+        let failed = |why| NodeError::Tls { section: of.section(), why };
+        let stores = wanted.read(self.env()).await.map_err(failed)?;
+        let made = wanted.certificates(self.env(), stores.clone()).await.map_err(failed)?;
         self.set_certificates(of, &made).await?;
         let node = Rc::clone(self);
         self.env().spawn(Class::Background, async move { node.keep_tls(of, stores).await });

@@ -302,6 +302,6 @@ fn refusal(alert: AlertDescription) -> String {
         }
         AlertDescription::CertificateExpired => "this node's certificate has expired".to_owned(),
         AlertDescription::CertificateRequired => "it wants a certificate".to_owned(),
-        other => format!("{other:?}"),
+        other => format!("alert {other:?}, of which its own log says more"),
     }
 }
