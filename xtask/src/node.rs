@@ -62,8 +62,12 @@ fn built(name: &str) -> Command {
 }
 
 fn built_path(name: &str) -> PathBuf {
+    built_folder().join(name)
+}
+
+fn built_folder() -> PathBuf {
     let folder = std::env::var_os(BUILT).map(PathBuf::from);
-    folder.unwrap_or_else(|| machine::root().join("target").join(profile())).join(name)
+    folder.unwrap_or_else(|| machine::root().join("target").join(profile()))
 }
 
 /// Where the operator's client is.
@@ -115,11 +119,11 @@ impl Node {
         Self::spawn(node, name, ip)
     }
 
-    /// Starts one as `cargo xtask run` does, on an empty directory.
+    /// Starts the one that is built as `cargo xtask run` does, on an empty directory.
     pub fn start_by_run(name: &str, ip: &str) -> Outcome<Self> {
         let _ = std::fs::remove_dir_all(machine::cache().join("run").join(name));
         let mut run = Command::new(std::env::current_exe()?);
-        run.args(["run", "--"]);
+        run.args(["run", "--"]).env(BUILT, built_folder());
         Self::spawn(run, name, ip)
     }
 
