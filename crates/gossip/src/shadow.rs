@@ -9,8 +9,10 @@ use crate::app_state::AppState;
 use crate::gossiper::{Effect, Gossiper, Now, Phase};
 use crate::message::{Ack, Message, Syn};
 
-/// Milliseconds after which all are asked again.
-const AGAIN: u64 = 5_000;
+/// Milliseconds after which the seeds are asked again; with Cassandra's five seconds a lost answer would cost a start that long.
+const AGAIN: u64 = 1_000;
+/// Milliseconds after which others are asked too.
+const ALL: u64 = 5_000;
 
 /// A shadow round that is under way.
 #[derive(Debug)]
@@ -55,7 +57,8 @@ impl Gossiper {
         }
         if now.millis_since(shadow.asked) >= AGAIN {
             shadow.asked = now.nanos;
-            let peers = shadow.peers.clone();
+            let asks_all = now.millis_since(shadow.since) >= ALL;
+            let peers = if asks_all { shadow.peers.clone() } else { BTreeSet::new() };
             self.ask(peers);
         }
     }

@@ -364,11 +364,12 @@ fn the_shadow_round() {
         });
         syns.collect()
     };
-    // seeds first; others after five seconds
+    // seeds first, and each second again; others after five
     let mut one = One::new(&[8, 9]);
     let peers = [node(4)].into();
     assert_eq!(asked(one.step(Event::ShadowRound { peers })), [node(8), node(9)]);
     one.seconds += 4;
+    assert_eq!(asked(one.step(Event::Tick)), [node(8), node(9)]);
     assert_eq!(one.step(Event::Tick), []);
     one.seconds += 1;
     assert_eq!(asked(one.step(Event::Tick)), [node(4), node(8), node(9)]);

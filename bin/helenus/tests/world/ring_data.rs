@@ -169,7 +169,7 @@ fn what_a_quorum_acknowledged_a_quorum_reads() {
         all = (all.0 + writes, all.1 + reads);
     }
     let least = WORLDS as usize * ROUNDS;
-    assert!(all.0 >= least / 2 && all.1 >= least, "{all:?} succeeded, too few to tell anything");
+    assert!(all.0 >= least / 2 && all.1 >= least / 2, "{all:?} succeeded, too few to tell anything");
 }
 
 /// Conditional statements of several nodes at one row, each of which adds one: what each applied one made of it, and what
@@ -255,8 +255,9 @@ fn one_of_those_who_meet_the_same_condition_is_applied() {
         all += conditions(seed, None).0.len();
     }
     assert!(all >= WORLDS as usize * 5, "{all} were applied");
-    for bug in ["ring_promise_of_one", "ring_cas_reads_own"] {
-        assert!((1..=WORLDS_OF_BUG).any(|seed| torn(seed, Some(bug)).is_some()), "{bug}");
+    // what one's own replica missed, a promise mostly brings it: few worlds show the second
+    for (bug, worlds) in [("ring_promise_of_one", WORLDS_OF_BUG), ("ring_cas_reads_own", 400)] {
+        assert!((1..=worlds).any(|seed| torn(seed, Some(bug)).is_some()), "{bug}");
     }
 }
 
@@ -308,8 +309,11 @@ fn what_a_node_missed_comes_to_it() {
         let (has, all) = missed(seed, None);
         assert_eq!(has, all, "seed {seed}");
     }
-    let (has, all) = missed(1, Some("ring_drops_hint"));
-    assert!(has < all, "ring_drops_hint");
+    let is_found = |seed| {
+        let (has, all) = missed(seed, Some("ring_drops_hint"));
+        has < all
+    };
+    assert!((1..=WORLDS_OF_BUG).any(is_found), "ring_drops_hint");
 }
 
 /// One node alone has a write, and a read of all has shown it: what those that did not have it say once it is cut off.
