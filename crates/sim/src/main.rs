@@ -13,7 +13,7 @@
 //! ```
 
 use std::process::ExitCode;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 use sim::canary::{Bug, CONDITIONS, ENGINE, IMAGES, IMAGES_PER_SEED, ONCE, WHOLE};
@@ -175,27 +175,25 @@ fn failure(kind: &str, seed: u64, what: &str) -> String {
 }
 
 fn planted(wanted: impl Fn(&Bug) -> bool, of_images: impl Fn(&Bug) -> bool) -> Result<(), String> {
-    let mut missed = Vec::new();
-    let engine = ENGINE.iter().chain(ONCE).map(|bug| (bug, run::<Door, Shared> as Run));
-    let whole = WHOLE.iter().map(|bug| (bug, run::<CqlNode, Shared> as Run));
-    let conditions = CONDITIONS.iter().map(|bug| (bug, run::<CqlNode, Cas> as Run));
-    for (bug, run) in engine.chain(whole).chain(conditions).filter(|(bug, _)| wanted(bug)) {
-        match found(bug, run) {
-            Some((seed, wrong)) => {
-                let wrong = wrong.lines().next().unwrap_or_default();
-                println!("{}: found by seed {seed}: {wrong}", bug.name);
-            }
-            None => {
-                println!("{}: not found in {} seeds", bug.name, bug.seeds);
-                missed.push(bug.name);
-            }
+    let engine = ENGINE.iter().chain(ONCE).map(|bug| (bug, Some(run::<Door, Shared> as Run)));
+    let whole = WHOLE.iter().map(|bug| (bug, Some(run::<CqlNode, Shared> as Run)));
+    let conditions = CONDITIONS.iter().map(|bug| (bug, Some(run::<CqlNode, Cas> as Run)));
+    let of_worlds = engine.chain(whole).chain(conditions).filter(|(bug, _)| wanted(bug));
+    let images = IMAGES.iter().filter(|bug| of_images(bug)).map(|bug| (bug, None));
+    let hunts: Vec<(&Bug, Option<Run>)> = of_worlds.chain(images).collect();
+    let (next, missed) = (AtomicUsize::new(0), Mutex::new(Vec::new()));
+    std::thread::scope(|scope| {
+        for _ in 0..THREADS {
+            scope.spawn(|| {
+                while let Some((bug, run)) = hunts.get(next.fetch_add(1, Ordering::Relaxed)) {
+                    if !run.map_or_else(|| image_found(bug), |run| found(bug, run)) {
+                        missed.lock().unwrap_or_else(PoisonError::into_inner).push(bug.name);
+                    }
+                }
+            });
         }
-    }
-    for bug in IMAGES.iter().filter(|bug| of_images(bug)) {
-        if !image_found(bug) {
-            missed.push(bug.name);
-        }
-    }
+    });
+    let missed = missed.into_inner().unwrap_or_else(PoisonError::into_inner);
     if missed.is_empty() { Ok(()) } else { Err(format!("not found: {}", missed.join(", "))) }
 }
 
@@ -216,13 +214,19 @@ fn image_found(bug: &Bug) -> bool {
     false
 }
 
+/// Does a seed find the bug that finds nothing without it?
+fn found(bug: &Bug, run: Run) -> bool {
+    for seed in 1..=bug.seeds {
+        let Some(wrong) = run(seed, Some(bug.name)).wrong else { continue };
+        if run(seed, None).wrong.is_none() {
+            let wrong = wrong.lines().next().unwrap_or_default();
+            println!("{}: found by seed {seed}: {wrong}", bug.name);
+            return true;
+        }
+    }
+    println!("{}: not found in {} seeds", bug.name, bug.seeds);
+    false
+}
+
 /// Runs a seed, with a bug or without.
 type Run = fn(u64, Option<&'static str>) -> Outcome;
-
-/// The first seed that finds the bug, where the same seed finds nothing without it.
-fn found(bug: &Bug, run: Run) -> Option<(u64, String)> {
-    (1..=bug.seeds).find_map(|seed| {
-        let wrong = run(seed, Some(bug.name)).wrong?;
-        run(seed, None).wrong.is_none().then_some((seed, wrong))
-    })
-}

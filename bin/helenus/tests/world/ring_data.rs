@@ -169,7 +169,10 @@ fn what_a_quorum_acknowledged_a_quorum_reads() {
         all = (all.0 + writes, all.1 + reads);
     }
     let least = WORLDS as usize * ROUNDS;
-    assert!(all.0 >= least / 2 && all.1 >= least / 2, "{all:?} succeeded, too few to tell anything");
+    assert!(
+        all.0 >= least / 2 && all.1 >= least / 2,
+        "{all:?} succeeded, too few to tell anything"
+    );
 }
 
 /// Conditional statements of several nodes at one row, each of which adds one: what each applied one made of it, and what
