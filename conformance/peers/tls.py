@@ -142,11 +142,13 @@ def written_and_read(first, second):
     for cql in ("CREATE KEYSPACE ks WITH replication = {'class': 'SimpleStrategy', 'replication_factor': 2}",
                 'CREATE TABLE ks.t (k int PRIMARY KEY, v blob)'):
         assert c.query(cql)['kind'] == 'schema_change', cql
-    until(lambda: d.query('SELECT * FROM ks.t')['kind'] == 'rows', 'the second has no schema')
+    everyone = wire.Options(consistency='ALL')
+    for one in (c, d):  # each has the schema, and sees the other as up
+        until(lambda: one.query('SELECT * FROM ks.t', everyone)['kind'] == 'rows', 'a read at ALL has no answer')
     for k, size in enumerate((10, 10_000, 300_000)):
-        answer = c.query(f"INSERT INTO ks.t (k, v) VALUES ({k}, 0x{'ab' * size})", wire.Options(consistency='ALL'))
+        answer = c.query(f"INSERT INTO ks.t (k, v) VALUES ({k}, 0x{'ab' * size})", everyone)
         assert answer['kind'] == 'void', answer
-        answer = d.query(f'SELECT v FROM ks.t WHERE k = {k}', wire.Options(consistency='ALL'))
+        answer = d.query(f'SELECT v FROM ks.t WHERE k = {k}', everyone)
         assert answer['rows'] == [[b'\xab' * size]], k
     c.close()
     d.close()

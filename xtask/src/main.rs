@@ -13,9 +13,11 @@
 
 mod bench;
 mod campaign;
+mod clients;
 mod drivers;
 mod machine;
 mod members;
+mod network;
 mod node;
 mod oracle;
 mod peer;
@@ -52,6 +54,8 @@ cargo xtask COMMAND
   campaign files [SEED [TABLES]] | campaign files record
                                generated tables on the other's files, both ways, Cassandra's tools over both
   campaign roundtrip           one data directory served by Helenus and by Cassandra in turn
+  campaign replace [RELEASE]   nodes of a Cassandra ring become Helenus in place, and Cassandra again, under load
+  campaign faults [SECONDS]    one of three nodes is killed, stopped, cut off, slow, under load (root: network namespaces)
   ring N [--cassandra M] | ring stop
                                a ring of N Helenus and M real Cassandra nodes on 127.0.0.1, .2, ...
   peer start DIR IP [HEAP] | stop DIR | nodetool DIR ARGS... | libs [VERSION]

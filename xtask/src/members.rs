@@ -7,7 +7,7 @@ use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use crate::machine::{self, Outcome};
-use crate::{node, peer};
+use crate::{network, node, peer, ring};
 
 /// The name that `conformance/peer` gives its clusters.
 const CLUSTER: &str = "peer";
@@ -19,6 +19,11 @@ const START_LIMIT: Duration = Duration::from_secs(90);
 const SERVES: &str = "Starting listening for CQL clients";
 /// The releases of Cassandra that share a ring with Helenus; the first is what is started where none is named.
 const RELEASES: [&str; 2] = ["5.0.9", "4.1.10"];
+
+/// How long hints may take to be delivered.
+const HINTS_LIMIT: Duration = Duration::from_secs(180);
+/// What `nodetool listpendinghints` says where there are none.
+const NO_HINTS: &str = "This node does not have any pending hints";
 
 const USAGE: &str = "ring N [--cassandra M] [--release 5.0|4.1] [--dc K] | ring stop";
 
@@ -33,11 +38,13 @@ pub struct Layout {
     pub release: &'static str,
     /// Data centres, over which the nodes are dealt: `datacenter1`, `datacenter2`, ...
     pub centers: u8,
+    /// Has each node a network of its own, which can be cut off?
+    pub has_networks: bool,
 }
 
 impl Default for Layout {
     fn default() -> Self {
-        Self { ours: 0, theirs: 0, release: RELEASES[0], centers: 1 }
+        Self { ours: 0, theirs: 0, release: RELEASES[0], centers: 1, has_networks: false }
     }
 }
 
@@ -67,10 +74,19 @@ impl Layout {
         format!("datacenter{}", (number - 1) % self.centers + 1)
     }
 
+    /// Whom all ask first.
+    fn seed(&self) -> String {
+        self.members().first().map(|first| first.ip.clone()).unwrap_or_default()
+    }
+
     /// All nodes, Cassandra's first.
     pub fn members(&self) -> Vec<Member> {
         let member = |number: u8| Member {
-            ip: format!("127.0.0.{number}"),
+            ip: match self.has_networks {
+                true => network::address(number),
+                false => format!("127.0.0.{number}"),
+            },
+            network: self.has_networks.then(|| network::name(number)),
             dir: home().join(number.to_string()),
             is_ours: number > self.theirs,
             center: self.center(number),
@@ -95,13 +111,18 @@ pub struct Member {
     pub is_ours: bool,
     /// Its data centre.
     pub center: String,
+    /// Its network namespace, if it has one of its own.
+    pub network: Option<String>,
 }
 
 impl Member {
     /// Its process.
     pub fn pid(&self) -> Outcome<String> {
-        let name = if self.is_ours { "helenus.pid" } else { "pid" };
-        Ok(fs::read_to_string(self.dir.join(name))?.trim().to_owned())
+        Ok(fs::read_to_string(self.dir.join(self.pid_file()))?.trim().to_owned())
+    }
+
+    fn pid_file(&self) -> &'static str {
+        if self.is_ours { "helenus.pid" } else { "pid" }
     }
 
     /// What an operator's client prints of it.
@@ -154,8 +175,7 @@ pub fn start_with(layout: &Layout, heap: &str) -> Outcome<Vec<Member>> {
     stop()?;
     node::build()?;
     node::build_nodetool()?;
-    let members = layout.members();
-    let seed = members.first().map(|first| first.ip.clone()).unwrap_or_default();
+    let (members, seed) = (layout.members(), layout.seed());
     for member in &members {
         match member.is_ours {
             false => start_cassandra(member, &seed, layout.release, heap)?,
@@ -178,22 +198,27 @@ fn start_cassandra(member: &Member, seed: &str, release: &str, heap: &str) -> Ou
 }
 
 fn start_helenus(member: &Member, seed: &str, release: &str) -> Outcome {
-    let (dir, ip) = (&member.dir, &member.ip);
-    let conf = dir.join("conf");
+    let conf = member.dir.join("conf");
     fs::create_dir_all(&conf)?;
     let yaml = conf.join("cassandra.yaml");
     fs::write(&yaml, "endpoint_snitch: GossipingPropertyFileSnitch\nnum_tokens: 16\n")?;
     let place = format!("dc={}\nrack=rack1\n", member.center);
     fs::write(conf.join("cassandra-rackdc.properties"), place)?;
+    launch(member, release, &node::member_args(CLUSTER, seed))
+}
+
+/// Starts a Helenus with the configuration that is in its directory.
+fn launch(member: &Member, release: &str, settings: &[String]) -> Outcome {
+    let (dir, ip) = (&member.dir, &member.ip);
     let (out, log) = (dir.join("stdout.log"), dir.join("stderr.log"));
-    let child = node::command()
+    let child = network::within(member.network.as_deref(), node::command())
         .arg("--config")
-        .arg(yaml)
+        .arg(dir.join("conf/cassandra.yaml"))
         .arg("--data-dir")
         .arg(dir.join("data"))
         .args(["--listen", ip, "--set", &format!("metrics_address={ip}")])
         .args(["--set", &format!("release_version={release}")])
-        .args(node::member_args(CLUSTER, seed))
+        .args(settings)
         .stdin(Stdio::null())
         .stdout(File::create(&out)?)
         .stderr(File::create(&log)?)
@@ -209,6 +234,65 @@ fn start_helenus(member: &Member, seed: &str, release: &str) -> Outcome {
         std::thread::sleep(Duration::from_millis(100));
     }
     Ok(())
+}
+
+/// How a node goes.
+#[derive(Clone, Copy, Debug)]
+pub enum End {
+    /// `nodetool drain`, then SIGTERM.
+    Drained,
+    /// SIGKILL.
+    Killed,
+}
+
+impl Member {
+    /// Ends it; its directory stays.
+    pub fn end(&self, how: End) -> Outcome {
+        let pid = self.pid()?;
+        let signal = match how {
+            End::Drained => {
+                self.nodetool("drain")?;
+                "-15"
+            }
+            End::Killed => "-9",
+        };
+        machine::run(Command::new("kill").args([signal, &pid]))?;
+        while is_running(&pid) {
+            std::thread::sleep(Duration::from_millis(100));
+        }
+        Ok(fs::remove_file(self.dir.join(self.pid_file()))?)
+    }
+
+    /// Starts what it is now on its directory, which may be what the other system left, and waits until it serves.
+    pub fn start_in_place(&self, layout: &Layout) -> Outcome {
+        match self.is_ours {
+            true => launch(self, layout.release, &[]),
+            false => start_cassandra(self, &layout.seed(), layout.release, peer::ORACLE_HEAP),
+        }
+    }
+}
+
+/// Waits until no node has hints for another.
+pub fn until_no_hints(members: &[Member]) -> Outcome {
+    let until = Instant::now() + HINTS_LIMIT;
+    for member in members {
+        while !member.nodetool("listpendinghints")?.contains(NO_HINTS) {
+            if Instant::now() > until {
+                return Err(format!("{} has hints after {HINTS_LIMIT:?}", member.ip).into());
+            }
+            std::thread::sleep(Duration::from_millis(500));
+        }
+    }
+    Ok(())
+}
+
+/// Reads that found replicas which differ, of all nodes since they started.
+pub fn mismatches(members: &[Member]) -> Outcome<u64> {
+    let of = |member: &Member| -> Outcome<u64> {
+        let text = member.nodetool("netstats")?;
+        Ok(ring::mismatches(&text).ok_or_else(|| format!("no mismatches in {text}"))?)
+    };
+    members.iter().map(of).sum()
 }
 
 /// Stops what was started, and forgets its data.

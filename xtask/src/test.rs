@@ -211,9 +211,13 @@ fn build() -> Outcome<Tally> {
     Ok(single(node::build()))
 }
 
+/// Tests at a time: more than there are cores, as many wait for a process.
+const TEST_THREADS: u32 = 4;
+
 /// Sums up the `test result:` lines.
 fn cargo_test(args: &[&str]) -> Outcome<Tally> {
-    let (done, text) = machine::output(&mut cargo(args))?;
+    let threads = TEST_THREADS.to_string();
+    let (done, text) = machine::output(cargo(args).env("RUST_TEST_THREADS", threads))?;
     let mut tally = Tally::default();
     for line in text.lines().filter_map(|l| l.strip_prefix("test result: ")) {
         tally.passed += number_before(line, " passed");

@@ -3,12 +3,14 @@
 mod applications;
 mod compaction;
 mod differences;
+mod faults;
 pub mod files;
 pub mod fuzz;
 pub mod hostile;
 mod images;
 mod oracle;
 pub mod power;
+mod replace;
 mod ring;
 mod roundtrip;
 pub mod seeds;
@@ -31,7 +33,8 @@ const USAGE: &str = "campaign seeds|engine|conditions [FROM] [COUNT] | \
                      campaign oracle [--seed N] [--rounds N] | campaign differences | \
                      campaign applications [HOST] | campaign compaction [SEED] [SCENARIOS] | \
                      campaign images [SEED [IMAGES]] | campaign wide [ROWS] | \
-                     campaign ring [RELEASE [OURS THEIRS CENTERS]]";
+                     campaign ring [RELEASE [OURS THEIRS CENTERS]] | campaign replace [RELEASE] | \
+                     campaign faults [SECONDS]";
 
 /// `campaign NAME [OPTIONS]`
 pub fn run(args: &[String]) -> Outcome {
@@ -49,6 +52,8 @@ pub fn run(args: &[String]) -> Outcome {
         ["applications", ref rest @ ..] => applications::campaign(rest),
         ["wide", ref rest @ ..] => wide::campaign(rest),
         ["ring", ref rest @ ..] => ring::campaign(rest),
+        ["faults", ref rest @ ..] => faults::campaign(rest),
+        ["replace", ref rest @ ..] => replace::campaign(rest),
         ["roundtrip"] => roundtrip::campaign(),
         ["files", ref rest @ ..] => files::campaign(rest),
         _ => Err(USAGE.into()),

@@ -21,7 +21,13 @@ const ALONE: &str = "127.0.0.40";
 pub fn campaign(words: &[&str]) -> Outcome {
     let number = |text: &str| text.parse::<u8>().map_err(|_| format!("{text} is no number"));
     let all = |release| {
-        let of = |(ours, theirs, centers)| Layout { ours, theirs, release, centers };
+        let of = |(ours, theirs, centers)| Layout {
+            ours,
+            theirs,
+            release,
+            centers,
+            ..Layout::default()
+        };
         [(1, 2, 1), (2, 1, 1), (1, 2, 2), (2, 1, 2)].map(of).to_vec()
     };
     let layouts = match words {
@@ -32,6 +38,7 @@ pub fn campaign(words: &[&str]) -> Outcome {
             theirs: number(theirs)?,
             release: members::known_release(release)?,
             centers: number(centers)?.max(1),
+            ..Layout::default()
         }],
         _ => return Err(super::USAGE.into()),
     };
@@ -53,7 +60,7 @@ pub fn campaign(words: &[&str]) -> Outcome {
 
 /// The corpus through each node of a ring: is all as it should be?
 fn one(layout: &Layout, text: &mut String) -> Outcome<bool> {
-    let Layout { ours, theirs, release, centers } = layout;
+    let Layout { ours, theirs, release, centers, .. } = layout;
     let nodes = layout.members().len();
     writeln!(
         text,

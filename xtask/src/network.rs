@@ -1,0 +1,92 @@
+//! Networks of nodes on this machine that can be cut: a network namespace each, behind one bridge. Needs root and `ip`.
+
+use std::process::Command;
+
+use crate::machine::{self, Outcome};
+
+const BRIDGE: &str = "helenus-br";
+/// Of the bridge, and so of clients.
+const OUTSIDE: &str = "10.77.0.254";
+
+/// The namespace of a node.
+pub fn name(number: u8) -> String {
+    format!("helenus-{number}")
+}
+
+/// The address of a node.
+pub fn address(number: u8) -> String {
+    format!("10.77.0.{number}")
+}
+
+/// The bridge's end of a node's wire.
+fn wire(number: u8) -> String {
+    format!("helenus-w{number}")
+}
+
+/// A command, run in a namespace if there is one.
+pub fn within(namespace: Option<&str>, command: Command) -> Command {
+    let Some(namespace) = namespace else { return command };
+    let mut inside = Command::new("ip");
+    inside.args(["netns", "exec", namespace]).arg(command.get_program()).args(command.get_args());
+    inside
+}
+
+/// Namespaces for nodes 1 to N; they go with this value.
+pub struct Networks {
+    nodes: u8,
+}
+
+impl Networks {
+    /// Makes them.
+    pub fn make(nodes: u8) -> Outcome<Self> {
+        machine::need(&["ip"])?;
+        let made = Self { nodes };
+        made.remove();
+        ip(&["link", "add", BRIDGE, "type", "bridge"])?;
+        ip(&["addr", "add", &format!("{OUTSIDE}/24"), "dev", BRIDGE])?;
+        ip(&["link", "set", BRIDGE, "up"])?;
+        for number in 1..=nodes {
+            let (name, wire) = (name(number), wire(number));
+            ip(&["netns", "add", &name])?;
+            ip(&["link", "add", &wire, "type", "veth", "peer", "name", "eth0", "netns", &name])?;
+            ip(&["link", "set", &wire, "master", BRIDGE, "up"])?;
+            let place = format!("{}/24", address(number));
+            ip(&["-n", &name, "addr", "add", &place, "dev", "eth0"])?;
+            ip(&["-n", &name, "link", "set", "eth0", "up"])?;
+            ip(&["-n", &name, "link", "set", "lo", "up"])?;
+        }
+        Ok(made)
+    }
+
+    /// Nothing gets to a node any more, nor from it.
+    pub fn cut(&self, number: u8) -> Outcome {
+        ip(&["link", "set", &wire(number), "nomaster"])
+    }
+
+    /// All is as before.
+    pub fn heal(&self, number: u8) -> Outcome {
+        ip(&["link", "set", &wire(number), "master", BRIDGE])
+    }
+
+    fn remove(&self) {
+        for number in 1..=self.nodes {
+            let _ = quiet(&["netns", "del", &name(number)]);
+        }
+        let _ = quiet(&["link", "del", BRIDGE]);
+    }
+}
+
+impl Drop for Networks {
+    fn drop(&mut self) {
+        self.remove();
+    }
+}
+
+fn ip(words: &[&str]) -> Outcome {
+    machine::run(Command::new("ip").args(words))
+}
+
+/// The same where it may fail.
+fn quiet(words: &[&str]) -> std::io::Result<std::process::Output> {
+    Command::new("ip").args(words).output()
+}
