@@ -25,6 +25,9 @@ const HINTS_LIMIT: Duration = Duration::from_secs(180);
 /// What `nodetool listpendinghints` says where there are none.
 const NO_HINTS: &str = "This node does not have any pending hints";
 
+/// An address that is not loopback is not served without passwords, unless so.
+const OPEN: [&str; 2] = ["--set", "open_without_authentication=true"];
+
 const USAGE: &str = "ring N [--cassandra M] [--release 5.0|4.1] [--dc K] | ring stop";
 
 /// What a ring is made of.
@@ -201,14 +204,18 @@ fn start_helenus(member: &Member, seed: &str, release: &str) -> Outcome {
     let conf = member.dir.join("conf");
     fs::create_dir_all(&conf)?;
     let yaml = conf.join("cassandra.yaml");
-    fs::write(&yaml, "endpoint_snitch: GossipingPropertyFileSnitch\nnum_tokens: 16\n")?;
+    let settings = format!(
+        "cluster_name: {CLUSTER}\nendpoint_snitch: GossipingPropertyFileSnitch\nnum_tokens: 16\nauto_bootstrap: false\n\
+         seed_provider: [ {{ class_name: SimpleSeedProvider, parameters: [ {{ seeds: \"{seed}\" }} ] }} ]\n"
+    );
+    fs::write(&yaml, settings)?;
     let place = format!("dc={}\nrack=rack1\n", member.center);
     fs::write(conf.join("cassandra-rackdc.properties"), place)?;
-    launch(member, release, &node::member_args(CLUSTER, seed))
+    launch(member, release)
 }
 
 /// Starts a Helenus with the configuration that is in its directory.
-fn launch(member: &Member, release: &str, settings: &[String]) -> Outcome {
+fn launch(member: &Member, release: &str) -> Outcome {
     let (dir, ip) = (&member.dir, &member.ip);
     let (out, log) = (dir.join("stdout.log"), dir.join("stderr.log"));
     let child = network::within(member.network.as_deref(), node::command())
@@ -218,7 +225,7 @@ fn launch(member: &Member, release: &str, settings: &[String]) -> Outcome {
         .arg(dir.join("data"))
         .args(["--listen", ip, "--set", &format!("metrics_address={ip}")])
         .args(["--set", &format!("release_version={release}")])
-        .args(settings)
+        .args(member.network.iter().flat_map(|_| OPEN))
         .stdin(Stdio::null())
         .stdout(File::create(&out)?)
         .stderr(File::create(&log)?)
@@ -266,7 +273,7 @@ impl Member {
     /// Starts what it is now on its directory, which may be what the other system left, and waits until it serves.
     pub fn start_in_place(&self, layout: &Layout) -> Outcome {
         match self.is_ours {
-            true => launch(self, layout.release, &[]),
+            true => launch(self, layout.release),
             false => start_cassandra(self, &layout.seed(), layout.release, peer::ORACLE_HEAP),
         }
     }

@@ -70,6 +70,8 @@ impl Networks {
 
     fn remove(&self) {
         for number in 1..=self.nodes {
+            // a process that is left keeps its namespace, and the wire to it
+            let _ = quiet(&["link", "del", &wire(number)]);
             let _ = quiet(&["netns", "del", &name(number)]);
         }
         let _ = quiet(&["link", "del", BRIDGE]);
