@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """Readers and writers of a ring whose nodes come and go.
 
-usage: load.py SECONDS|- HOST... [--rows N] [--rate OPERATIONS_A_SECOND] [--threads N] [--level LOCAL_QUORUM] [--keep]
+usage: load.py SECONDS|- HOST... [OPTIONS]
 
-Half reads, half updates, as YCSB's workload A, of rows of ten columns; all statements idempotent, with speculative executions and the
+Half reads, half updates (--writes), as YCSB's workload A, of rows of ten columns; all statements idempotent, with speculative executions and the
 driver's own retry policy. Runs so many seconds, or (-) until its standard input ends; a line of it ends a window, whose figures are printed as JSON under that name.
 A thread alone writes its rows, with a number that
 rises: a read that shows an older number than the last one acknowledged is wrong, and so is one that shows a number never tried.
@@ -45,8 +45,8 @@ def connect(hosts, profile, name):
 class Rows:
     """What is known of the rows of a thread."""
 
-    def __init__(self, first, step, count):
-        self.keys = [f"user{n}" for n in range(first, count, step)]
+    def __init__(self, name, first, step, count):
+        self.keys = [f"{name}{n}" for n in range(first, count, step)]
         self.acked = dict.fromkeys(self.keys, 0)
         self.tried = dict.fromkeys(self.keys, 0)
 
@@ -56,9 +56,10 @@ class Conditions:
 
     COUNT = 5
 
-    def __init__(self):
-        self.applied = {key: [] for key in range(self.COUNT)}
-        self.unknown = dict.fromkeys(range(self.COUNT), 0)
+    def __init__(self, name):
+        self.keys = [f"{name}{n}" for n in range(self.COUNT)]
+        self.applied = {key: [] for key in self.keys}
+        self.unknown = dict.fromkeys(self.keys, 0)
 
     def wrong(self, key, value):
         applied, unknown = self.applied[key], self.unknown[key]
@@ -78,12 +79,12 @@ class Load:
             consistency_level=getattr(ConsistencyLevel, options.level), request_timeout=TIMEOUT)
         self.cluster = connect(options.hosts, profile, "load")
         self.session = self.cluster.connect()
-        self.parts = [Rows(n, options.threads, options.rows) for n in range(options.threads)]
+        self.parts = [Rows(options.name, n, options.threads, options.rows) for n in range(options.threads)]
         self.lock = threading.Lock()
         self.done, self.failed, self.wrong, self.reasons = 0, 0, [], {}
-        self.second, self.window = [], []
+        self.second, self.window, self.reads = [], [], []
         self.failed_before = 0
-        self.conditions = Conditions()
+        self.conditions = Conditions(options.name)
         self.over = threading.Event()
 
     def prepare(self):
@@ -92,7 +93,7 @@ class Load:
             self.session.execute(f"CREATE KEYSPACE IF NOT EXISTS {KEYSPACE} WITH replication = {replication}")
             columns = ", ".join(f"field{n} text" for n in range(COLUMNS))
             self.session.execute(f"CREATE TABLE IF NOT EXISTS {KEYSPACE}.usertable (y_id text PRIMARY KEY, {columns})")
-            self.session.execute(f"CREATE TABLE IF NOT EXISTS {KEYSPACE}.conditions (k int PRIMARY KEY, v int)")
+            self.session.execute(f"CREATE TABLE IF NOT EXISTS {KEYSPACE}.conditions (k text PRIMARY KEY, v int)")
         every = ", ".join(f"field{n}" for n in range(COLUMNS))
         marks = ", ".join("?" * (COLUMNS + 1))
         self.insert = self.session.prepare(f"INSERT INTO {KEYSPACE}.usertable (y_id, {every}) VALUES ({marks})")
@@ -108,7 +109,7 @@ class Load:
     def conditional(self):
         rng = random.Random(0)
         while not self.over.wait(0.05):
-            key = rng.randrange(Conditions.COUNT)
+            key = rng.choice(self.conditions.keys)
             is_sent = False
             try:
                 value = self.session.execute(self.look, [key]).one().v
@@ -119,8 +120,8 @@ class Load:
                 self.conditions.unknown[key] += is_sent
 
     def load(self):
-        for key in range(Conditions.COUNT):
-            self.session.execute(f"INSERT INTO {KEYSPACE}.conditions (k, v) VALUES ({key}, 0)")
+        for key in self.conditions.keys:
+            self.session.execute(f"INSERT INTO {KEYSPACE}.conditions (k, v) VALUES ('{key}', 0)")
         filler = "x" * COLUMN_BYTES
         waiting = []
         for part in self.parts:
@@ -139,11 +140,13 @@ class Load:
         due = time.monotonic() + rng.random() * pause
         while not self.over.is_set():
             time.sleep(max(0.0, due - time.monotonic()))
-            due += pause
+            # what was missed meanwhile is not made up for
+            due = max(due, time.monotonic() - pause) + pause
             key = rng.choice(part.keys)
             begun = time.monotonic()
             try:
-                if rng.random() < 0.5:
+                is_write = rng.random() < self.options.writes
+                if is_write:
                     number = part.tried[key] + 1
                     part.tried[key] = number
                     self.session.execute(self.update, [shown(number), key])
@@ -159,6 +162,8 @@ class Load:
                 self.second.append(took)
                 self.window.append(took)
                 self.done += 1
+                if not is_write:
+                    self.reads.append(took)
                 if outcome is not None:
                     self.failed += 1
                     known = self.reasons.setdefault(type(outcome).__name__, [])
@@ -183,8 +188,10 @@ class Load:
     def end_window(self, name):
         with self.lock:
             took, self.window = sorted(self.window), []
+            reads, self.reads = sorted(self.reads), []
             failed, self.failed_before = self.failed - self.failed_before, self.failed
         at = {f"p{part}": round(took[int(len(took) * part / 100)] * 1e3, 2) for part in (50, 99, 99.9)} if took else {}
+        at["reads_p99"] = round(reads[int(len(reads) * 0.99)] * 1e3, 2) if reads else 0.0
         worst = round(took[-1] * 1e3, 2) if took else 0.0
         print(json.dumps({"window": name, "done": len(took), "failed": failed, **at, "worst": worst}), flush=True)
 
@@ -210,7 +217,7 @@ class Load:
     def compare(self):
         """All rows at ALL through each host: the same everywhere, and nothing acknowledged lost."""
         seen = {}
-        for host in self.options.hosts:
+        for host in self.options.through or self.options.hosts:
             profile = ExecutionProfile(load_balancing_policy=WhiteListRoundRobinPolicy([host]),
                                        consistency_level=ConsistencyLevel.ALL, request_timeout=60)
             cluster = connect([host], profile, "compare")
@@ -222,8 +229,8 @@ class Load:
                     self.judge(part, key, row, f"{host} at ALL")
                     if seen.setdefault(key, row) != row:
                         self.wrong.append(f"{host} at ALL: {key} is {row}, elsewhere {seen[key]}")
-            for key in range(Conditions.COUNT):
-                text = f"SELECT v FROM {KEYSPACE}.conditions WHERE k = {key}"
+            for key in self.conditions.keys:
+                text = f"SELECT v FROM {KEYSPACE}.conditions WHERE k = '{key}'"
                 look = SimpleStatement(text, consistency_level=ConsistencyLevel.SERIAL)
                 value = session.execute(look).one().v
                 wrong = self.conditions.wrong(key, value)
@@ -241,7 +248,10 @@ def main():
     parser.add_argument("hosts", nargs="+")
     parser.add_argument("--rows", type=int, default=5000)
     parser.add_argument("--rate", type=float, default=300.0)
-    parser.add_argument("--threads", type=int, default=8)
+    parser.add_argument("--threads", type=int, default=24)
+    parser.add_argument("--writes", type=float, default=0.5, help="the share of writes")
+    parser.add_argument("--name", default="user", help="of its rows: other clients have others")
+    parser.add_argument("--through", nargs="+", help="through whom all is compared, in place of HOST...")
     parser.add_argument("--level", default="LOCAL_QUORUM")
     parser.add_argument("--keep", action="store_true")
     parser.add_argument("--only", choices=["run", "compare"])

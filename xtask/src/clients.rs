@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use crate::machine::{self, Outcome};
 use crate::members::Member;
+use crate::network;
 
 /// Some, while they run.
 pub struct Clients {
@@ -21,6 +22,8 @@ pub struct Window {
     pub failed: u64,
     pub p99: f64,
     pub worst: f64,
+    /// Of reads alone.
+    pub reads_p99: f64,
 }
 
 impl Clients {
@@ -39,13 +42,27 @@ impl Clients {
 
     /// Starts them, and waits until there are rows to read.
     pub fn start(members: &[Member], options: &[&str]) -> Outcome<Self> {
+        Self::start_in(None, "user", &members.iter().collect::<Vec<_>>(), options)
+    }
+
+    /// The same in a network namespace, with a name for their rows.
+    pub fn start_in(
+        network: Option<&str>,
+        name: &str,
+        members: &[&Member],
+        options: &[&str],
+    ) -> Outcome<Self> {
         let dir = machine::cache().join("run");
-        let (out, errors) = (dir.join("load.out"), dir.join("load.err"));
-        let child = Command::new(machine::python()?)
+        let at = |kind: &str| dir.join(format!("load-{name}.{kind}"));
+        let (out, errors) = (at("out"), at("err"));
+        let mut python = Command::new(machine::python()?);
+        python
             .arg(machine::root().join("conformance/replacement/load.py"))
             .arg("-")
             .args(members.iter().map(|member| &member.ip))
-            .args(options)
+            .args(["--name", name])
+            .args(options);
+        let child = network::within(network, python)
             .stdin(Stdio::piped())
             .stdout(File::create(&out)?)
             .stderr(File::create(errors)?)
@@ -93,6 +110,7 @@ impl Clients {
             failed: number("failed")? as u64,
             p99: number("p99")?,
             worst: number("worst")?,
+            reads_p99: number("reads_p99")?,
         })
     }
 

@@ -1,10 +1,13 @@
-//! Networks of nodes on this machine that can be cut: a network namespace each, behind one bridge. Needs root and `ip`.
+//! Networks of nodes on this machine that can be parted: a network namespace each, behind a bridge, or behind another one while they
+//! are cut off. Needs root and `ip`.
 
 use std::process::Command;
 
 use crate::machine::{self, Outcome};
 
 const BRIDGE: &str = "helenus-br";
+/// Of those who are cut off from the others.
+const ELSEWHERE: &str = "helenus-br2";
 /// Of the bridge, and so of clients.
 const OUTSIDE: &str = "10.77.0.254";
 
@@ -45,6 +48,8 @@ impl Networks {
         ip(&["link", "add", BRIDGE, "type", "bridge"])?;
         ip(&["addr", "add", &format!("{OUTSIDE}/24"), "dev", BRIDGE])?;
         ip(&["link", "set", BRIDGE, "up"])?;
+        ip(&["link", "add", ELSEWHERE, "type", "bridge"])?;
+        ip(&["link", "set", ELSEWHERE, "up"])?;
         for number in 1..=nodes {
             let (name, wire) = (name(number), wire(number));
             ip(&["netns", "add", &name])?;
@@ -58,14 +63,14 @@ impl Networks {
         Ok(made)
     }
 
-    /// Nothing gets to a node any more, nor from it.
-    pub fn cut(&self, number: u8) -> Outcome {
-        ip(&["link", "set", &wire(number), "nomaster"])
+    /// Nothing gets to nodes any more but from each other, nor from them.
+    pub fn cut(&self, numbers: &[u8]) -> Outcome {
+        numbers.iter().try_for_each(|n| ip(&["link", "set", &wire(*n), "master", ELSEWHERE]))
     }
 
     /// All is as before.
-    pub fn heal(&self, number: u8) -> Outcome {
-        ip(&["link", "set", &wire(number), "master", BRIDGE])
+    pub fn heal(&self, numbers: &[u8]) -> Outcome {
+        numbers.iter().try_for_each(|n| ip(&["link", "set", &wire(*n), "master", BRIDGE]))
     }
 
     fn remove(&self) {
@@ -74,7 +79,9 @@ impl Networks {
             let _ = quiet(&["link", "del", &wire(number)]);
             let _ = quiet(&["netns", "del", &name(number)]);
         }
-        let _ = quiet(&["link", "del", BRIDGE]);
+        for bridge in [BRIDGE, ELSEWHERE] {
+            let _ = quiet(&["link", "del", bridge]);
+        }
     }
 }
 

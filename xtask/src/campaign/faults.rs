@@ -106,7 +106,7 @@ fn begin(fault: Fault, victim: &Member, networks: &Networks) -> Outcome {
     match fault {
         Fault::Killed => victim.end(End::Killed),
         Fault::Stopped => signal(victim, "-STOP"),
-        Fault::CutOff => networks.cut(VICTIM),
+        Fault::CutOff => networks.cut(&[VICTIM]),
         Fault::SlowDisk => slow(victim, SLOW_OPERATIONS),
     }
 }
@@ -115,7 +115,7 @@ fn end(fault: Fault, victim: &Member, networks: &Networks, layout: &Layout) -> O
     match fault {
         Fault::Killed => victim.start_in_place(layout),
         Fault::Stopped => signal(victim, "-CONT"),
-        Fault::CutOff => networks.heal(VICTIM),
+        Fault::CutOff => networks.heal(&[VICTIM]),
         Fault::SlowDisk => slow(victim, 0),
     }
 }

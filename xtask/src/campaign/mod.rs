@@ -1,5 +1,6 @@
 //! `cargo xtask campaign NAME`: the long runs, most of them with new seeds and recorded under `docs/campaigns/`.
 
+mod apart;
 mod applications;
 mod compaction;
 mod differences;
@@ -34,7 +35,7 @@ const USAGE: &str = "campaign seeds|engine|conditions [FROM] [COUNT] | \
                      campaign applications [HOST] | campaign compaction [SEED] [SCENARIOS] | \
                      campaign images [SEED [IMAGES]] | campaign wide [ROWS] | \
                      campaign ring [RELEASE [OURS THEIRS CENTERS]] | campaign replace [RELEASE] | \
-                     campaign faults [SECONDS]";
+                     campaign faults [SECONDS] | campaign apart [SECONDS]";
 
 /// `campaign NAME [OPTIONS]`
 pub fn run(args: &[String]) -> Outcome {
@@ -53,6 +54,7 @@ pub fn run(args: &[String]) -> Outcome {
         ["wide", ref rest @ ..] => wide::campaign(rest),
         ["ring", ref rest @ ..] => ring::campaign(rest),
         ["faults", ref rest @ ..] => faults::campaign(rest),
+        ["apart", ref rest @ ..] => apart::campaign(rest),
         ["replace", ref rest @ ..] => replace::campaign(rest),
         ["roundtrip"] => roundtrip::campaign(),
         ["files", ref rest @ ..] => files::campaign(rest),
