@@ -5,6 +5,7 @@
 """
 
 import argparse
+import contextlib
 import os
 import pathlib
 import random
@@ -275,9 +276,10 @@ def what_is_no_tls_is_refused(place):
         for name, data in garbage(place.ips[1]):
             with socket.create_connection((first.ip, PORT), 5) as s:
                 s.settimeout(10)
-                try:
+                with contextlib.suppress(OSError):  # it may be closed in the middle
                     s.sendall(data)
                     s.shutdown(socket.SHUT_WR)
+                try:
                     said = b''.join(iter(lambda: s.recv(4096), b''))
                 except ConnectionError:
                     said = b''
