@@ -1,12 +1,14 @@
 """TLS between nodes, with nodes of its own: who may speak to whom, and what refuses the others.
 
-    tls.py HELENUS NODETOOL FOLDER IP IP [--cassandra SCRIPT]    the programs, a folder to work in, two addresses; prints `ok NAME` for
+    tls.py HELENUS NODETOOL FOLDER IP IP [--cassandra SCRIPT] [--only NAME]    the programs, a folder to work in, two addresses; prints `ok NAME` for
         each check. With SCRIPT (conformance/peer/cassandra) the second node is a real Cassandra in one more of them.
 """
 
 import argparse
+import contextlib
 import os
 import pathlib
+import random
 import shutil
 import signal
 import socket
@@ -248,6 +250,53 @@ def tls_is_refused_where_there_is_none(place):
         first.says('the other side speaks TLS')
 
 
+def garbage(ip):
+    """(name, what a port is sent where all is encrypted)"""
+    yield 'a node without TLS', initiate(ip)
+    yield 'a stream without TLS', struct.pack('>II', 0xCA552DFA, 0x0C0C0C08) + bytes(30)
+    yield 'a client', bytes.fromhex('040000000500000000')
+    yield 'another protocol', b'GET / HTTP/1.1\r\nHost: x\r\n\r\n'
+    yield 'zeros', bytes(5000)
+    hello = bytes.fromhex('16030100c8010000c40303')
+    yield 'a hello of zeros', hello + bytes(200)
+    yield 'a hello of ones', hello + b'\xff' * 200
+    yield 'a hello of 16 MB', bytes.fromhex('1603014000 01ffffff') + bytes(1 << 20)
+    yield 'a record of an old version', bytes.fromhex('160200ffff') + bytes(70_000)
+    yield 'an alert', bytes.fromhex('15030300020228')
+    yield 'data before a handshake', bytes.fromhex('1703030100') + bytes(256)
+    yield 'a hello in records of one byte', b''.join(bytes.fromhex('1603010001') + bytes([byte]) for byte in hello[5:] + bytes(190))
+    for seed in range(20):
+        noise = random.Random(seed).randbytes(300)
+        yield f'noise {seed}', noise if seed % 2 else b'\x16\x03\x01' + struct.pack('>H', 295) + noise[5:]
+
+
+@check
+def what_is_no_tls_is_refused(place):
+    settings = [*place.tls('first'), 'request_timeout=1s']
+    with Node(place, place.ips[0], place.ips[0], *settings) as first:
+        first.until_it_serves()
+        for name, data in garbage(place.ips[1]):
+            with socket.create_connection((first.ip, PORT), 5) as s:
+                s.settimeout(10)
+                with contextlib.suppress(OSError):  # it may be closed in the middle
+                    s.sendall(data)
+                    s.shutdown(socket.SHUT_WR)
+                try:
+                    said = b''.join(iter(lambda: s.recv(4096), b''))
+                except ConnectionError:
+                    said = b''
+                # nothing but the alert that there may be
+                assert said[:1] in (b'', b'\x15') and len(said) < 100, (name, said)
+        with socket.create_connection((first.ip, PORT), 5) as s:
+            s.settimeout(10)
+            assert s.recv(1) == b'', 'who says nothing is waited for'
+        first.says('connection of /127.0.0.1: ')
+        first.says(f'/{place.ips[1]}:{PORT} does not encrypt it')
+        first.says('no handshake in time')
+        first.sees_still(1)
+        wire.Connection(first.ip).close()
+
+
 def with_cassandra(place):
     """A real Cassandra that wants TLS of all, and of them a certificate."""
     folder = place.folder / 'cassandra'
@@ -273,9 +322,11 @@ def main():
     parser.add_argument('folder')
     parser.add_argument('ips', nargs=2)
     parser.add_argument('--cassandra')
+    parser.add_argument('--only')
     args = parser.parse_args()
     place, failed = Place(args.program, args.nodetool, args.folder, args.ips, args.cassandra), 0
-    for one in CHECKS + ([with_cassandra] if args.cassandra else []):
+    wanted = [one for one in CHECKS + ([with_cassandra] if args.cassandra else []) if args.only in (None, one.__name__)]
+    for one in wanted:
         started = time.monotonic()
         try:
             one(place)

@@ -7,8 +7,10 @@ mod commitlog;
 mod cql_text;
 mod files;
 mod frames;
+mod hints;
 mod internode;
 mod payloads;
+mod schemas;
 mod values;
 mod yaml;
 
@@ -35,6 +37,8 @@ const TARGETS: &[(&str, Target)] = &[
     ("trie", files::trie),
     ("mutation", files::mutation),
     ("commitlog", commitlog::commitlog),
+    ("hints", hints::hints),
+    ("schema", schemas::schemas),
 ];
 
 fn target() -> Target {

@@ -129,9 +129,21 @@ impl Node {
 
     /// Starts one on an empty directory that becomes a part of the ring of a seed.
     pub fn start_member(name: &str, ip: &str, cluster: &str, seed: &str) -> Outcome<Self> {
+        Self::start_member_with(name, ip, cluster, seed, &[])
+    }
+
+    /// The same with settings (`key=value`) of its own.
+    pub fn start_member_with(
+        name: &str,
+        ip: &str,
+        cluster: &str,
+        seed: &str,
+        settings: &[&str],
+    ) -> Outcome<Self> {
         let _ = std::fs::remove_dir_all(machine::cache().join("run").join(name));
         let mut node = command();
         node.args(member_args(cluster, seed));
+        node.args(settings.iter().flat_map(|setting| ["--set", setting]));
         Self::spawn(node, name, ip)
     }
 

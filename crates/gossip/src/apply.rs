@@ -8,14 +8,22 @@ use crate::app_state::AppState;
 use crate::endpoint::EndpointState;
 use crate::gossiper::{Effect, Gossiper, Now, Peer};
 use crate::message::{Message, States};
+use crate::refusal::Refusal;
+use crate::removal::REMEMBERED;
 use crate::status::Status;
 
 /// A generation so far ahead of time is none, in seconds.
 const MAX_GENERATION_AHEAD: i64 = 365 * 86_400;
+/// What is known of all nodes has at most so many bytes: that of 16,000 nodes with 16 tokens, of 10,000 with 256.
+pub(crate) const STATES_BYTES_MAX: usize = 64 << 20;
+/// What a node counts for at least, in bytes: each costs time once a second.
+pub(crate) const STATE_BYTES_MIN: usize = 4 << 10;
 
 impl Gossiper {
-    /// States of nodes were heard.
-    pub(crate) fn learn(&mut self, now: Now, states: States) {
+    /// States of nodes were heard, by a node.
+    pub(crate) fn learn(&mut self, now: Now, from: Address, mut states: States) {
+        self.keep_what_is_possible(now, from, &mut states);
+        self.keep_what_fits(from, &mut states);
         for (node, heard) in &states {
             self.take_sign_of_life(now, *node, heard);
         }
@@ -26,6 +34,44 @@ impl Gossiper {
         });
         for (node, heard) in states {
             self.apply(now, node, heard);
+        }
+    }
+
+    /// Hears nothing of who is said to have started long after now. Cassandra believes that of nodes that it does not know yet; but the
+    /// node that is meant could then not be heard again.
+    pub(crate) fn keep_what_is_possible(&mut self, now: Now, from: Address, states: &mut States) {
+        let latest = now.unix_millis / 1000 + MAX_GENERATION_AHEAD;
+        let mut impossible = None;
+        states.retain(|node, heard| {
+            let generation = heard.heartbeat.generation;
+            let is_possible = i64::from(generation) <= latest;
+            if !is_possible {
+                impossible = Some(Refusal::Generation { node: *node, generation });
+            }
+            is_possible
+        });
+        self.effects.extend(impossible.map(|refusal| Effect::Refused(from, refusal)));
+    }
+
+    /// Whoever tells of ever more nodes, or ever more of them, does not fill the memory.
+    fn keep_what_fits(&mut self, from: Address, states: &mut States) {
+        let heard: usize = states.values().map(counted_bytes).sum();
+        let known: usize = self.peers.values().map(|peer| counted_bytes(&peer.state)).sum();
+        if heard + known <= STATES_BYTES_MAX {
+            return;
+        }
+        let before = states.len();
+        let mut left = STATES_BYTES_MAX.saturating_sub(known);
+        states.retain(|node, heard| {
+            let was = self.peers.get(node).map_or(0, |peer| counted_bytes(&peer.state));
+            let more = counted_bytes(heard).saturating_sub(was);
+            let fits = more <= left;
+            left -= if fits { more } else { 0 };
+            fits
+        });
+        if states.len() < before {
+            let nodes = before - states.len();
+            self.effect(Effect::Refused(from, Refusal::TooMuch { nodes }));
         }
     }
 
@@ -54,9 +100,6 @@ impl Gossiper {
             return self.change_generation(now, node, heard);
         };
         let generation = heard.heartbeat.generation;
-        if i64::from(generation) > now.unix_millis / 1000 + MAX_GENERATION_AHEAD {
-            return;
-        }
         match generation.cmp(&known.state.heartbeat.generation) {
             Ordering::Less => {}
             Ordering::Greater => self.change_generation(now, node, heard),
@@ -91,7 +134,7 @@ impl Gossiper {
             self.unreachable.entry(node).or_insert(now.nanos);
             self.ask_whether_up(node);
         }
-        self.note_expiry(node, &status);
+        self.note_expiry(now, node, &status);
         self.effect(Effect::Joined(node));
         if status == Status::Shutdown {
             self.mark_shut_down(now, node);
@@ -119,7 +162,7 @@ impl Gossiper {
         changed
             .sort_by_key(|state| !matches!(*state, AppState::STATUS | AppState::STATUS_WITH_PORT));
         let status = known.state.status();
-        self.note_expiry(node, &status);
+        self.note_expiry(now, node, &status);
         if status.is_dead() && self.peers.get(&node).is_some_and(|peer| peer.is_up) {
             // the ring decides what becomes of it, but it is not asked any more whether it is up
             self.echoes.remove(&node);
@@ -129,9 +172,11 @@ impl Gossiper {
         }
     }
 
-    fn note_expiry(&mut self, node: Address, status: &Status) {
+    fn note_expiry(&mut self, now: Now, node: Address, status: &Status) {
         if let Some(expires) = status.expires() {
-            self.expiries.insert(node, expires);
+            // nobody is remembered for ever because somebody said so
+            let latest = now.unix_millis.saturating_add(REMEMBERED);
+            self.expiries.insert(node, expires.min(latest));
         }
     }
 
@@ -206,4 +251,12 @@ impl Gossiper {
         self.mark_down(now, node);
         self.effect(Effect::Changed(node, AppState::STATUS_WITH_PORT));
     }
+}
+
+/// What a node's state counts for, in bytes.
+fn counted_bytes(state: &EndpointState) -> usize {
+    // an entry of the map, the value's count of owners and its end
+    const VALUE: usize = 64;
+    let values: usize = state.values.values().map(|value| value.value.len() + VALUE).sum();
+    values.max(STATE_BYTES_MIN)
 }

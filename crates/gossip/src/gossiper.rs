@@ -8,6 +8,7 @@ use crate::app_state::AppState;
 use crate::detector::FailureDetector;
 use crate::endpoint::{EndpointState, HeartBeat, Versioned};
 use crate::message::{Ack, Message, States, Syn};
+use crate::refusal::Refusal;
 use crate::removal::Assassination;
 use crate::shadow::Shadow;
 use crate::status::Status;
@@ -156,6 +157,8 @@ pub enum Effect {
     ShadowRoundFailed,
     /// A node that was to be assassinated still gives signs of life.
     StillAlive(Address),
+    /// What a node said is not believed, all of it or a part.
+    Refused(Address, Refusal),
 }
 
 /// What is known of another node.
@@ -364,18 +367,21 @@ impl Gossiper {
         match (&self.phase, message) {
             (Phase::Idle, _) | (_, Message::Echo) => {}
             (Phase::Shadow(_), Message::Syn(syn)) => self.shadow_syn(from, &syn),
-            (Phase::Shadow(_), Message::Ack(ack)) => self.shadow_ack(from, ack),
+            (Phase::Shadow(_), Message::Ack(ack)) => self.shadow_ack(now, from, ack),
             (Phase::Shadow(_), Message::Ack2(_) | Message::Shutdown { .. }) => {}
             (Phase::Running, Message::Syn(syn)) => self.syn(from, &syn),
             (Phase::Running, Message::Ack(ack)) => self.ack(now, from, ack),
-            (Phase::Running, Message::Ack2(states)) => self.learn(now, states),
+            (Phase::Running, Message::Ack2(states)) => self.learn(now, from, states),
             (Phase::Running, Message::Shutdown { created }) => self.stopped(now, from, created),
         }
     }
 
-    /// Is a message of this cluster?
-    pub(crate) fn is_ours(&self, syn: &Syn) -> bool {
-        syn.cluster == self.config.cluster && syn.partitioner == self.config.partitioner
+    /// Is a message of this cluster? The operator is told of one that is not.
+    pub(crate) fn is_ours(&mut self, from: Address, syn: &Syn) -> bool {
+        let refusal = Refusal::of_another_ring(syn, &self.config);
+        let is_ours = refusal.is_none();
+        self.effects.extend(refusal.map(|refusal| Effect::Refused(from, refusal)));
+        is_ours
     }
 
     fn add_saved(&mut self, now: Now, node: Address, values: Vec<(AppState, String)>) {

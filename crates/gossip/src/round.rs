@@ -88,7 +88,7 @@ impl Gossiper {
     }
 
     pub(crate) fn syn(&mut self, from: Address, syn: &Syn) {
-        if !self.is_ours(syn) {
+        if !self.is_ours(from, syn) {
             return;
         }
         let ack = match syn.digests.is_empty() {
@@ -103,6 +103,10 @@ impl Gossiper {
         let mut ack = Ack::default();
         for digest in digests {
             let node = digest.endpoint;
+            if ack.states.contains_key(&node) {
+                // said twice, which costs no more than once
+                continue;
+            }
             let Some(known) = self.state_of(node) else {
                 ack.wanted.push(Digest { max_version: 0, ..*digest });
                 continue;
@@ -132,7 +136,7 @@ impl Gossiper {
             if !self.has_spoken {
                 return;
             }
-            self.learn(now, ack.states);
+            self.learn(now, from, ack.states);
         }
         let wanted = ack.wanted.iter().filter_map(|digest| {
             let node = digest.endpoint;

@@ -70,14 +70,16 @@ impl Gossiper {
 
     /// Two that are both in their shadow rounds tell each other so.
     pub(crate) fn shadow_syn(&mut self, from: Address, syn: &Syn) {
-        if self.is_ours(syn) && syn.digests.is_empty() {
+        if self.is_ours(from, syn) && syn.digests.is_empty() {
             self.send(from, Message::Ack(Ack::default()));
         }
     }
 
-    pub(crate) fn shadow_ack(&mut self, from: Address, ack: Ack) {
+    pub(crate) fn shadow_ack(&mut self, now: Now, from: Address, mut ack: Ack) {
+        let is_empty = ack.wanted.is_empty() && ack.states.is_empty();
+        self.keep_what_is_possible(now, from, &mut ack.states);
         let Phase::Shadow(shadow) = &mut self.phase else { return };
-        if ack.wanted.is_empty() && ack.states.is_empty() {
+        if is_empty {
             shadow.waiting.insert(from);
             if shadow.waiting.is_superset(&self.config.seeds) {
                 self.end_shadow_round(Effect::ShadowRound(Default::default()));

@@ -119,7 +119,8 @@ fn who_is_heard_of_is_up_once_it_answers() {
     assert_eq!(effects, again);
     // older news are none, and one from a year ahead is not believed
     assert_eq!(one.hear([(3, normal(GENERATION, 99))]), []);
-    assert_eq!(one.hear([(3, normal(GENERATION + 366 * DAY as i32, 1))]), []);
+    let effects = one.hear([(3, normal(GENERATION + 366 * DAY as i32, 1))]);
+    assert_eq!((effects.len(), refusals(&effects).len()), (1, 1));
 }
 
 #[test]
@@ -199,12 +200,6 @@ fn a_round_tells_what_is_known_better() {
     // an empty one asks for all
     let ack = answer(&mut one, vec![]).expect("an answer");
     assert_eq!(ack.states.len(), 3);
-    let mut other = syn(vec![]);
-    other.cluster = "Other".to_owned();
-    assert_eq!(one.receive(2, Message::Syn(other)), []);
-    let mut other = syn(vec![]);
-    other.partitioner = "org.apache.cassandra.dht.RandomPartitioner".to_owned();
-    assert_eq!(one.receive(2, Message::Syn(other)), []);
     // what is asked for is sent
     let ack = Ack { wanted: vec![digest(3, GENERATION, 1), digest(8, 1, 0)], states: [].into() };
     let effects = one.receive(2, Message::Ack(ack));
@@ -446,4 +441,92 @@ fn whom_to_speak_to() {
     // spoken to a seed: no other
     one.step(Event::Seeds([node(3)].into()));
     assert_eq!(targets(&mut one, 0), [node(3)]);
+}
+
+/// What a step was not believed for.
+fn refusals(effects: &[Effect]) -> Vec<&Refusal> {
+    let mut refusals = Vec::new();
+    for effect in effects {
+        if let Effect::Refused(_, refusal) = effect {
+            refusals.push(refusal);
+        }
+    }
+    refusals
+}
+
+fn heard(one: &mut One, states: States) -> Vec<Effect> {
+    one.step(Event::Received { from: node(9), message: Message::Ack2(states) })
+}
+
+#[test]
+fn rings_of_others_are_refused_and_told_of() {
+    let mut one = One::running();
+    for (cluster, partitioner) in [
+        ("Another", "org.apache.cassandra.dht.Murmur3Partitioner"),
+        ("Test Cluster", "org.apache.cassandra.dht.RandomPartitioner"),
+        (&"x".repeat(60_000), ""),
+    ] {
+        let (cluster, partitioner) = (cluster.to_owned(), partitioner.to_owned());
+        let digests = vec![Digest { endpoint: node(7), generation: GENERATION, max_version: 5 }];
+        let message = Message::Syn(Syn { cluster, partitioner, digests });
+        let effects = one.step(Event::Received { from: node(7), message });
+        assert_eq!((effects.len(), refusals(&effects).len()), (1, 1), "{effects:?}");
+        let said = refusals(&effects)[0].to_string();
+        assert!(said.len() < 200 && said.contains("and this node"), "{said}");
+    }
+    assert!(one.gossiper.peer(node(7)).is_none());
+}
+
+/// Neither of a node that is known nor of one that is not: the one that is meant could not be heard any more.
+#[test]
+fn nobody_starts_a_year_from_now() {
+    let mut one = One::running();
+    heard(&mut one, [(node(2), normal(GENERATION, 5))].into());
+    let known = one.gossiper.peer(node(2)).expect("heard of").state.clone();
+    let now = one.now().unix_millis / 1000;
+    for generation in [i32::MAX, (now + 366 * DAY as i64) as i32] {
+        one.seconds += 1;
+        let states = [2, 3].map(|host| (node(host), normal(generation, 5)));
+        let effects = heard(&mut one, states.into());
+        assert!(matches!(refusals(&effects)[..], [Refusal::Generation { .. }]), "{effects:?}");
+        assert_eq!(one.gossiper.peer(node(2)).map(|peer| &peer.state), Some(&known));
+        assert!(one.gossiper.peer(node(3)).is_none());
+    }
+    let soon = (now + 300 * DAY as i64) as i32;
+    assert_eq!(refusals(&heard(&mut one, [(node(3), normal(soon, 5))].into())).len(), 0);
+    assert!(one.gossiper.peer(node(3)).is_some());
+}
+
+/// Who tells of ever more nodes is believed up to a point; those that are known go on to be heard.
+#[test]
+fn the_memory_for_nodes_is_bounded() {
+    let mut one = One::running();
+    heard(&mut one, [(node(2), normal(GENERATION, 5))].into());
+    let strangers = (0..40_000u32).map(|n| {
+        let node = Address::new(std::net::Ipv4Addr::from(0x0a00_0000 + n), 7000);
+        (node, normal(GENERATION, 5))
+    });
+    let effects = heard(&mut one, strangers.collect());
+    let known = one.gossiper.peers().count();
+    assert!((10_000..20_000).contains(&known), "{known}");
+    let nodes = 40_001 - known;
+    assert_eq!(refusals(&effects), [&Refusal::TooMuch { nodes }]);
+    one.seconds += 1;
+    let effects = heard(&mut one, [(node(2), normal(GENERATION, 9))].into());
+    assert_eq!(refusals(&effects).len(), 0);
+    let version = one.gossiper.peer(node(2)).map(|peer| peer.state.heartbeat.version);
+    assert_eq!(version, Some(9));
+}
+
+/// A node that left, and is to be remembered until the end of time, is remembered for three days.
+#[test]
+fn nobody_is_remembered_for_ever() {
+    let mut one = One::running();
+    let left = state(GENERATION, 5, &[(AppState::STATUS_WITH_PORT, &Status::left(1, i64::MAX))]);
+    heard(&mut one, [(node(2), left)].into());
+    one.step(Event::Tick);
+    assert!(one.gossiper.peer(node(2)).is_some());
+    one.seconds += 3 * DAY + 2;
+    one.step(Event::Tick);
+    assert!(one.gossiper.peer(node(2)).is_none());
 }

@@ -6,7 +6,7 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use env::sync::Notify;
-use env::{Class, ListenOptions, TcpListener, TcpStream};
+use env::{Class, Instant, ListenOptions, TcpListener, TcpStream};
 use internode::quota::{Lease, Quota};
 use internode::receiver::{Corruption, Outcome, Refusal};
 use internode::{Accepted, Arrival, Connection, Header, Incoming, Initiate};
@@ -20,6 +20,8 @@ use crate::wire::Wire;
 const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
 /// Connections of one address that a shard has open.
 const PER_IP_MAX: usize = 256;
+/// However long a large message is said to be worth anything: by then all of it has come, or the room for it is needed for others.
+const LARGE_PATIENCE: Duration = Duration::from_secs(300);
 /// Room for input where nothing says how much is needed, in bytes.
 const READ_BYTES: usize = 16 << 10;
 
@@ -149,6 +151,8 @@ fn listen_at(
                 Ok((stream, remote)) => {
                     if !messenger.open.enter(remote.ip()) {
                         messenger.tally.refused.inc();
+                        let why = format!("{PER_IP_MAX} of it are open at a shard");
+                        messenger.note_inbound(remote.ip(), &why);
                         continue;
                     }
                     let taking = Rc::clone(&messenger);
@@ -178,8 +182,8 @@ struct Inbound {
     /// Where the input that is not done with starts.
     start: usize,
     intake: Option<Rc<Intake>>,
-    /// Room that was taken for a large message before all of it came.
-    large: Cell<Option<Held>>,
+    /// Room that was taken for a large message before all of it came, and until when it is kept.
+    large: Cell<Option<(Held, Instant)>>,
     remote: IpAddr,
     /// Does it come in where nothing but TLS is taken?
     takes_tls_only: bool,
@@ -251,8 +255,9 @@ impl Inbound {
             }
             match found {
                 Found::Read(needed) => match self.read(stream, needed).await {
-                    Ok(0) => return Some("closed by the other side".to_owned()),
-                    Ok(_) => {}
+                    Ok(Some(0)) => return Some("closed by the other side".to_owned()),
+                    Ok(Some(_)) => {}
+                    Ok(None) => self.give_up_large(),
                     Err(error) => return Some(tls::explain(&error)),
                 },
                 Found::Opened(initiate) => {
@@ -312,17 +317,34 @@ impl Inbound {
         (checks && self.remote != from.ip).then_some(why)
     }
 
-    /// Reads more behind what is not done with.
-    async fn read(&mut self, stream: &Wire, needed: usize) -> std::io::Result<usize> {
+    /// Reads more behind what is not done with; none, where a large message should have come by now.
+    async fn read(&mut self, stream: &Wire, needed: usize) -> std::io::Result<Option<usize>> {
         self.input.drain(..self.start);
         self.start = 0;
         let held = self.input.len();
         // never more than a frame has
         let room = needed.saturating_sub(held).max(READ_BYTES);
         self.input.resize(held + room, 0);
-        let read = stream.read(self.input.get_mut(held..).unwrap_or_default()).await;
-        self.input.truncate(held + *read.as_ref().unwrap_or(&0));
+        let read = stream.read(self.input.get_mut(held..).unwrap_or_default());
+        let read = match self.large.get_mut() {
+            None => read.await.map(Some),
+            Some((_, until)) => {
+                let in_time = self.messenger.env.timeout_at(*until, read).await;
+                in_time.map_or(Ok(None), |read| read.map(Some))
+            }
+        };
+        let came = read.as_ref().ok().copied().flatten().unwrap_or_default();
+        self.input.truncate(held + came);
         read
+    }
+
+    /// What came of a large message is dropped, and what comes of it is passed over.
+    fn give_up_large(&mut self) {
+        self.large.take();
+        self.messenger.tally.received_late.inc();
+        if let Some(receiver) = self.incoming.receiver() {
+            receiver.discard();
+        }
     }
 
     /// Waits until there is room for a message of so many bytes.
@@ -349,16 +371,15 @@ impl Inbound {
     async fn large(&mut self, header: &Header, size: u64) {
         let Some(intake) = self.intake.clone() else { return };
         let now = self.messenger.unix_millis();
-        if header.expires_at(now, self.messenger.settings.believes_clocks) <= now {
-            self.messenger.tally.received_late.inc();
+        let expires_at = header.expires_at(now, self.messenger.settings.believes_clocks);
+        let Some(left) = u64::try_from(expires_at.saturating_sub(now)).ok().filter(|l| *l > 0)
+        else {
             self.messenger.counts.received(header.verb, true);
-            if let Some(receiver) = self.incoming.receiver() {
-                receiver.discard();
-            }
-            return;
-        }
+            return self.give_up_large();
+        };
+        let until = self.messenger.env.now() + Duration::from_millis(left).min(LARGE_PATIENCE);
         let held = self.take(&intake, size).await;
-        self.large.set(Some(held));
+        self.large.set(Some((held, until)));
     }
 
     async fn message(&mut self, header: Header, payload: Vec<u8>, size: u64) {
@@ -382,7 +403,7 @@ impl Inbound {
             return;
         }
         let held = match self.large.take() {
-            Some(held) => held,
+            Some((held, _)) => held,
             None => self.take(&intake, size).await,
         };
         let from = intake.from;

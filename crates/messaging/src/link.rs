@@ -93,7 +93,11 @@ impl Link {
                     *self.failure.borrow_mut() = Some(why);
                     self.outgoing.borrow_mut().closed();
                     // what waits grows old meanwhile
-                    self.flush(&messenger, &mut Vec::new());
+                    let now = match messenger.is_one_of_many(self.to) {
+                        true => i64::MAX,
+                        false => messenger.unix_millis(),
+                    };
+                    self.flush(&messenger, now, &mut Vec::new());
                     messenger.env.sleep(pause).await;
                     pause = (pause * 2).min(RETRY.1);
                     continue;
@@ -147,9 +151,8 @@ impl Link {
     }
 
     /// Moves messages that wait into `out`, as many as go to the socket at once, and drops those that are too late.
-    fn flush(&self, messenger: &Messenger, out: &mut Vec<u8>) {
+    fn flush(&self, messenger: &Messenger, now: i64, out: &mut Vec<u8>) {
         let mut gone = Vec::new();
-        let now = messenger.unix_millis();
         messenger.with_send_quotas(self.to, |quotas| {
             let mut outgoing = self.outgoing.borrow_mut();
             outgoing.flush(now, quotas, FLUSH_BYTES, out, &mut |message| gone.push(message));
@@ -163,7 +166,7 @@ impl Link {
         let mut out = Vec::new();
         loop {
             out.clear();
-            self.flush(messenger, &mut out);
+            self.flush(messenger, messenger.unix_millis(), &mut out);
             if out.is_empty() {
                 if self.is_over.get() {
                     return "needed no more".to_owned();

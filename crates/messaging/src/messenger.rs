@@ -1,7 +1,7 @@
 //! A shard's part of messaging: what it sends, what it waits for, and where what comes in goes.
 
 use std::cell::{Cell, OnceCell, RefCell};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::future::Future;
 use std::net::IpAddr;
 use std::pin::pin;
@@ -127,7 +127,8 @@ impl Messenger {
         registry: &Registry,
         to_shard: impl Fn(usize, Job) + 'static,
     ) -> Rc<Self> {
-        let part = |bytes: u64| bytes / env.shards().max(1) as u64;
+        // a message of any size that there may be finds room, once there is nothing else
+        let part = |bytes: u64| (bytes / env.shards().max(1) as u64).max(settings.max_message);
         let (send, receive) = (settings.send, settings.receive);
         let messenger = Rc::new(Self {
             env: env.clone(),
@@ -286,7 +287,12 @@ impl Messenger {
     /// Passes a request on to the nodes that it names, which answer its sender themselves.
     pub fn forward(self: &Rc<Self>, request: &Served) {
         let payload: OnceCell<Arc<[u8]>> = OnceCell::new();
-        for (to, id) in request.header.params.forward_to() {
+        let Some(server) = self.server.get().and_then(Weak::upgrade) else { return };
+        let mut done = BTreeSet::new();
+        // one message is no way to send a node a million, or to have this node connect to whomever
+        let mut is_due = |to: Address| server.knows(to) && done.insert(to);
+        let targets = request.header.params.forward_to().iter();
+        for (to, id) in targets.filter(|(to, _)| is_due(*to)) {
             let payload = payload.get_or_init(|| request.payload.as_slice().into());
             let mut header = Header { id: *id, ..request.header.clone() };
             header.params = internode::Params::NONE.with(Param::RespondTo(request.from));
@@ -370,6 +376,15 @@ impl Messenger {
         *slot = Some(Rc::clone(&link));
         self.env.spawn(Class::Statement, Rc::clone(&link).run(Rc::clone(self)));
         Some(link)
+    }
+
+    /// Is a node one of many that are not of the ring? What waits for one that is not reached would keep others from their answers.
+    pub(crate) fn is_one_of_many(&self, node: Address) -> bool {
+        let server = self.server.get().and_then(Weak::upgrade);
+        let is_stranger =
+            |node: &&Address| !server.as_ref().is_some_and(|server| server.knows(**node));
+        let links = self.links.borrow();
+        is_stranger(&&node) && links.keys().filter(is_stranger).count() >= STRANGERS_MAX / 2
     }
 
     /// How a connection with a node is encrypted; none where it need not be. Who is not known yet gets no benefit of the doubt.

@@ -72,6 +72,9 @@ pub enum MergeError {
     /// With them, the rows would describe no keyspace that makes sense.
     #[error("the schema would make no sense: {0}")]
     Load(#[from] LoadError),
+    /// What they describe is not to be had.
+    #[error("the schema would make no sense: {0}")]
+    Check(#[from] SchemaError),
 }
 
 impl SchemaState {
@@ -145,6 +148,7 @@ impl SchemaState {
             if crate::stored::is_local(name) {
                 return Err(MergeError::Local(name.clone()));
             }
+            crate::stored::check_names(mutation)?;
             if rows.apply(mutation) {
                 merged.mutations.push(mutation.clone());
                 changed.insert(name);
@@ -153,6 +157,9 @@ impl SchemaState {
         let mut schema = Schema::clone(&self.schema);
         for name in &changed {
             let after = rows.keyspace(name, now)?;
+            if let Some(after) = &after {
+                crate::stored::check(&schema, after)?;
+            }
             let before = schema.keyspace(name).cloned();
             merged.events.extend(change::events(before.as_deref(), after.as_ref()));
             schema = schema.with_keyspace(name, after.map(Arc::new));

@@ -9,8 +9,8 @@ use std::sync::Arc;
 use common::{golden, mutation, tombstone, unhex};
 use schema::change::{Action, ColumnSpec, CreateTable, TableAlteration, TypeAlteration};
 use schema::{
-    ChangeKind, ChangeOptions, Keyspace, PropertyValue, Release, SchemaChange, SchemaRows,
-    SchemaState, TableId, TableParams, Target,
+    ChangeKind, ChangeOptions, Keyspace, PropertyValue, Release, SchemaChange, SchemaMutation,
+    SchemaRows, SchemaState, SchemaTable, TableId, TableParams, Target,
 };
 use serde_json::Value;
 use types::CqlType;
@@ -341,6 +341,84 @@ fn mutations_of_cassandra_give_its_version() {
         count += 1;
     }
     assert!(count >= CHANGES, "{count}");
+}
+
+/// A change that makes a table, by name; the keyspace that it is in; and the state before it.
+fn before_a_table() -> (SchemaState, SchemaMutation, String) {
+    let mut state = start();
+    for line in golden("ddl.jsonl").lines() {
+        let op: Value = serde_json::from_str(line).unwrap();
+        for (name, rows) in op["rows"].as_object().into_iter().flatten() {
+            let mutation = mutation(name, rows);
+            let mut after = state.clone();
+            after.merge(std::slice::from_ref(&mutation), NOW).unwrap();
+            let tables = |state: &SchemaState| {
+                let keyspace = state.schema().keyspace(name);
+                keyspace.map(|keyspace| keyspace.tables.keys().cloned().collect::<Vec<_>>())
+            };
+            if let (Some(before), Some(with)) = (tables(&state), tables(&after))
+                && let Some(new) = with.iter().find(|table| !before.contains(table))
+            {
+                return (state, mutation, new.clone());
+            }
+            state = after;
+        }
+    }
+    panic!("no table is made");
+}
+
+/// Gives a table another name wherever a mutation names it.
+fn renamed(mutation: &SchemaMutation, from: &str, to: &str) -> SchemaMutation {
+    let mut mutation = mutation.clone();
+    for update in mutation.updates.values_mut() {
+        let rows = std::mem::take(&mut update.rows).into_iter();
+        update.rows = rows
+            .map(|(mut key, row)| {
+                if key.first().is_some_and(|name| name == from.as_bytes()) {
+                    key[0] = to.as_bytes().to_vec();
+                }
+                (key, row)
+            })
+            .collect();
+    }
+    mutation
+}
+
+/// Whoever sends a schema does not say where this node makes directories, nor what becomes of tables that there are.
+#[test]
+fn what_a_peer_says_of_tables_must_do() {
+    let (state, mutation, table) = before_a_table();
+    let refused = |mutation: &SchemaMutation| {
+        let mut state = state.clone();
+        let version = state.schema().version();
+        let merged = state.merge(std::slice::from_ref(mutation), NOW);
+        assert_eq!(state.schema().version() == version, merged.is_err());
+        merged.is_err()
+    };
+    for name in ["", "../../tmp/x", "a/b", "..", "a b", "\u{e9}", &"x".repeat(223)] {
+        assert!(refused(&renamed(&mutation, &table, name)), "{name}");
+    }
+    for name in ["", "..", "a/b", &"x".repeat(49)] {
+        // no row says that there is such a keyspace; one may come
+        assert!(
+            refused(&SchemaMutation { keyspace: name.to_owned(), ..mutation.clone() }),
+            "{name}"
+        );
+    }
+    // what is right for all of them but the id, which is that of a table that there is
+    let mut after = state.clone();
+    after.merge(std::slice::from_ref(&mutation), NOW).unwrap();
+    let version = after.schema().version();
+    assert!(after.merge(&[renamed(&mutation, &table, "another")], NOW).is_err());
+    assert_eq!(after.schema().version(), version);
+    let mut with_no_number = mutation.clone();
+    let tables = with_no_number.updates.get_mut(&SchemaTable::Tables).unwrap();
+    for row in tables.rows.values_mut() {
+        let chance = row.cells.get_mut("bloom_filter_fp_chance").unwrap();
+        chance.value = Some(f64::NAN.to_be_bytes().to_vec());
+    }
+    assert!(refused(&with_no_number));
+    assert!(!refused(&mutation));
 }
 
 #[test]

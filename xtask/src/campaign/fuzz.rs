@@ -28,6 +28,8 @@ const TARGETS: &[(&str, u64)] = &[
     ("trie", 4),
     ("mutation", 4),
     ("commitlog", 4),
+    ("hints", 2),
+    ("schema", 4),
 ];
 /// What libFuzzer needs to see where an input leads (`cargo fuzz` passes the same).
 const COVERAGE: &str = "-Cpasses=sancov-module -Cllvm-args=-sanitizer-coverage-level=4 \

@@ -7,6 +7,8 @@ use cluster::virtual_tables::LogLine;
 
 /// Lines kept; the oldest go.
 const LINES_MAX: usize = 10_000;
+/// Bytes of a line that is kept whole, at least; of a longer one the beginning: others have a say in what is in it.
+const LINE_BYTES_MAX: usize = 4 << 10;
 /// What is said seldom is said again after this time.
 const SELDOM_MILLIS: i64 = 10 * 60 * 1000;
 
@@ -17,6 +19,10 @@ pub(crate) struct Journal(RefCell<VecDeque<LogLine>>);
 impl Journal {
     /// Keeps a line.
     pub fn say(&self, at: i64, level: &'static str, logger: &'static str, message: String) {
+        let message = match message.len() > LINE_BYTES_MAX {
+            true => message.chars().take(LINE_BYTES_MAX / 4).chain("...".chars()).collect(),
+            false => message,
+        };
         let mut lines = self.0.borrow_mut();
         if lines.len() >= LINES_MAX {
             lines.pop_front();
@@ -61,6 +67,14 @@ mod tests {
             journal.lines().into_iter().map(|line| (line.at, line.message)).collect();
         let expected = [(0, "a"), (1, "b"), (SELDOM_MILLIS, "a")];
         assert_eq!(lines, expected.map(|(at, text)| (at, text.to_owned())));
+    }
+
+    #[test]
+    fn of_a_long_line_the_beginning_stays() {
+        let journal = Journal::default();
+        journal.say(1, "WARN", "node", "\u{e9}".repeat(LINE_BYTES_MAX));
+        let kept = journal.lines().remove(0).message;
+        assert!(kept.len() <= LINE_BYTES_MAX && kept.ends_with("\u{e9}..."));
     }
 
     #[test]

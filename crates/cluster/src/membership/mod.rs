@@ -39,6 +39,9 @@ const LOAD_TICKS: u64 = 60;
 /// How long the others have to hear that this node stops (`cassandra.shutdown_announce_in_ms`).
 const ANNOUNCE: Duration = Duration::from_secs(2);
 
+/// No message of gossip is longer: what 3,000 nodes with 256 tokens each say, in bytes.
+const GOSSIP_BYTES_MAX: usize = 16 << 20;
+
 /// What a node and its state look like to the operator.
 #[derive(Clone, Debug)]
 pub struct Endpoint {
@@ -154,6 +157,9 @@ impl Membership {
                 Effect::StillAlive(node) => {
                     self.note(format!("/{node} is not assassinated: it gives signs of life"));
                 }
+                Effect::Refused(from, refusal) => {
+                    self.note(format!("gossip of /{from} is not believed: {refusal}"));
+                }
             }
         }
         if is_changed {
@@ -199,6 +205,10 @@ impl Membership {
         payload: &[u8],
         created: i64,
     ) {
+        if payload.len() > GOSSIP_BYTES_MAX {
+            let bytes = payload.len();
+            return self.note(format!("{} of /{from} is too long: {bytes} bytes", verb.name()));
+        }
         let mut reader = Reader::new(payload);
         let message = match verb {
             Verb::GossipDigestSyn => gossip::Syn::read(&mut reader).map(Message::Syn),
@@ -278,7 +288,10 @@ impl Membership {
             saved.retain(|address, _| is_unheard(address));
             nodes.extend(saved.clone());
         }
-        node_info::settle(&mut nodes);
+        let identity = &coordinator.identity;
+        for conflict in node_info::settle(&mut nodes, identity.host_id, &identity.tokens) {
+            self.note(conflict.to_string());
+        }
         let before = self.nodes.replace(nodes.clone());
         let all: BTreeSet<Address> = before.keys().chain(nodes.keys()).copied().collect();
         for address in all {

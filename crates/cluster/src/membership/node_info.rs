@@ -1,10 +1,14 @@
 //! What is known of a node of the ring, out of what it says of itself by gossip.
 
-use std::collections::BTreeMap;
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BTreeSet};
 use std::net::{IpAddr, SocketAddr};
 
 use gossip::{AppState, EndpointState, Status, read_tokens};
 use types::{Address, Token, Uuid};
+
+/// Conflicts that the operator is told of at once, at most.
+const CONFLICTS_TOLD: usize = 16;
 
 /// Where a node stands in its life.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -138,34 +142,114 @@ impl NodeInfo {
 /// The other nodes of the ring, by address.
 pub type Nodes = BTreeMap<Address, NodeInfo>;
 
-/// Takes out what two nodes cannot both be: of two with the same host id the one that started last is in the ring, and of a
-/// token that two say to own that one is the owner (`StorageService.handleStateNormal`).
-pub fn settle(nodes: &mut Nodes) {
-    let newest_first = |nodes: &Nodes| {
-        let mut order: Vec<_> = nodes.values().map(|n| (-n.generation, n.address)).collect();
-        order.sort();
-        order.into_iter().map(|(_, address)| address).collect::<Vec<_>>()
-    };
-    let mut hosts = BTreeMap::new();
-    for address in newest_first(nodes) {
-        let Some(host_id) = nodes.get(&address).map(|node| node.host_id) else { continue };
-        if hosts.insert(host_id, address).is_some_and(|newer| newer != address) {
-            nodes.remove(&address);
-            if let Some(newer) = nodes.values().find(|node| node.host_id == host_id) {
-                hosts.insert(host_id, newer.address);
+/// What two nodes say that only one of them can be. The operator is told.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Conflict {
+    /// One has this node's host id.
+    OwnHost(Address),
+    /// Two have one host id.
+    Host {
+        /// Who has it.
+        kept: Address,
+        /// Who is in the ring no more.
+        gone: Address,
+    },
+    /// One says that it owns this node's tokens.
+    OwnTokens {
+        /// Who.
+        node: Address,
+        /// How many.
+        tokens: usize,
+    },
+    /// Two say that they own the same tokens.
+    Tokens {
+        /// Whose they are.
+        owner: Address,
+        /// Who else says so.
+        node: Address,
+        /// How many.
+        tokens: usize,
+    },
+}
+
+impl std::fmt::Display for Conflict {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::OwnHost(node) => {
+                write!(f, "/{node} says it has the host id of this node: it is no part of the ring")
             }
+            Self::Host { kept, gone } => write!(
+                f,
+                "/{kept} and /{gone} have the same host id: /{kept} started last, and /{gone} is no part of the ring"
+            ),
+            Self::OwnTokens { node, tokens } => {
+                write!(
+                    f,
+                    "/{node} says it owns {tokens} tokens of this node: they stay this node's"
+                )
+            }
+            Self::Tokens { owner, node, tokens } => write!(
+                f,
+                "/{owner} and /{node} have {tokens} of the same tokens: /{owner} started last, and owns them"
+            ),
         }
     }
-    let mut owners = BTreeMap::new();
-    for address in newest_first(nodes) {
-        let Some(node) = nodes.get_mut(&address).filter(|n| n.life != Life::Joining) else {
+}
+
+/// Takes out what two nodes cannot both be: of two with the same host id the one that started last is in the ring, and of a
+/// token that two say to own that one is the owner (`StorageService.handleStateNormal`). This node is who it is, and its
+/// tokens are its own, whatever others say: Cassandra would give up tokens to a node that started later.
+pub fn settle(
+    nodes: &mut Nodes,
+    own_host: [u8; 16],
+    own_tokens: &BTreeSet<Token>,
+) -> Vec<Conflict> {
+    let mut conflicts = Vec::new();
+    let mut newest_first: Vec<_> =
+        nodes.values().map(|node| (Reverse(node.generation), node.address)).collect();
+    newest_first.sort_unstable();
+    let mut hosts = BTreeMap::new();
+    for (_, address) in &newest_first {
+        let Some(host_id) = nodes.get(address).map(|node| node.host_id) else { continue };
+        let newer = hosts.get(&host_id).copied();
+        if host_id == own_host {
+            conflicts.push(Conflict::OwnHost(*address));
+        } else if let Some(kept) = newer {
+            conflicts.push(Conflict::Host { kept, gone: *address });
+        } else {
+            hosts.insert(host_id, *address);
+            continue;
+        }
+        nodes.remove(address);
+    }
+    let mut owners: BTreeMap<Token, Address> = BTreeMap::new();
+    for (_, address) in &newest_first {
+        let Some(node) = nodes.get_mut(address).filter(|n| n.life != Life::Joining) else {
             continue;
         };
-        node.tokens.retain(|token| *owners.entry(*token).or_insert(address) == address);
+        let mut lost: BTreeMap<Option<Address>, usize> = BTreeMap::new();
+        node.tokens.retain(|token| {
+            let owner = match own_tokens.contains(token) {
+                true => None,
+                false => Some(*owners.entry(*token).or_insert(*address)),
+            };
+            let is_owner = owner == Some(*address);
+            if !is_owner {
+                *lost.entry(owner).or_default() += 1;
+            }
+            is_owner
+        });
         if node.tokens.is_empty() {
-            nodes.remove(&address);
+            nodes.remove(address);
         }
+        conflicts.extend(lost.into_iter().map(|(owner, tokens)| match owner {
+            Some(owner) => Conflict::Tokens { owner, node: *address, tokens },
+            None => Conflict::OwnTokens { node: *address, tokens },
+        }));
     }
+    // one that a thousand nodes are in is told of by its first lines
+    conflicts.truncate(CONFLICTS_TOLD);
+    conflicts
 }
 
 #[cfg(test)]
@@ -234,12 +318,43 @@ mod tests {
             (4, state(8, 4, "NORMAL,3", &[3])),
             (5, state(99, 5, "BOOT,1", &[1])),
         ]);
-        settle(&mut all);
+        settle(&mut all, host(99), &BTreeSet::new());
         let owned = |n: u8| all.get(&node(n)).map(|node| node.tokens.clone());
         assert_eq!(owned(1), None);
         assert_eq!(owned(2), Some(vec![Token(1), Token(2)]));
         assert_eq!(owned(3), None, "others own its tokens");
         assert_eq!(owned(4), Some(vec![Token(3)]));
         assert_eq!(owned(5), Some(vec![Token(1)]), "it owns nothing yet");
+    }
+
+    fn host(n: u8) -> [u8; 16] {
+        Uuid::from_random([n; 16]).to_bytes()
+    }
+
+    #[test]
+    fn this_node_stays_who_it_is_whatever_others_say() {
+        let mut all = nodes(&[
+            (1, state(i32::MAX, 7, "NORMAL,1", &[1, 2])),
+            (2, state(9, 2, "NORMAL,2", &[2, 3])),
+            (3, state(8, 3, "NORMAL,3", &[3])),
+            (4, state(i32::MIN, 4, "NORMAL,4", &[5])),
+            (5, state(6, 4, "NORMAL,6", &[6])),
+            (6, state(7, 6, "NORMAL,2", &[2])),
+        ]);
+        let conflicts = settle(&mut all, host(7), &[Token(2), Token(4)].into());
+        let owned = |n: u8| all.get(&node(n)).map(|node| node.tokens.clone());
+        assert_eq!(owned(1), None, "its host id is this node's");
+        assert_eq!(owned(2), Some(vec![Token(3)]), "a token of it is this node's");
+        assert_eq!([3, 4, 6].map(owned), [None, None, None]);
+        assert_eq!(owned(5), Some(vec![Token(6)]));
+        let expected = [
+            Conflict::OwnHost(node(1)),
+            Conflict::Host { kept: node(5), gone: node(4) },
+            Conflict::OwnTokens { node: node(2), tokens: 1 },
+            Conflict::Tokens { owner: node(2), node: node(3), tokens: 1 },
+            Conflict::OwnTokens { node: node(6), tokens: 1 },
+        ];
+        assert_eq!(conflicts.len(), expected.len());
+        assert!(expected.iter().all(|conflict| conflicts.contains(conflict)), "{conflicts:?}");
     }
 }

@@ -24,12 +24,17 @@ impl Serve for PeerServer {
             | Verb::GossipDigestAck
             | Verb::GossipDigestAck2
             | Verb::GossipShutdown => {
-                let (from, verb) = (request.from, request.header.verb);
-                let (payload, created) = (request.payload, request.created_at);
-                coordinator.shards.send(0, move |first: &Rc<Coordinator>| {
-                    if let Some(membership) = first.membership() {
-                        membership.receive(from, verb, &payload, created);
-                    }
+                let env = coordinator.env.clone();
+                env.spawn(Class::Statement, async move {
+                    let Served { from, header, payload, created_at, held, .. } = request;
+                    let receive = move |first: &Rc<Coordinator>| {
+                        if let Some(membership) = first.membership() {
+                            membership.receive(from, header.verb, &payload, created_at);
+                        }
+                    };
+                    let _ = coordinator.shards.call(0, receive).await;
+                    // its share of memory is taken until the first shard is done with it
+                    drop(held);
                 });
             }
             // one that is about to stop is not up any more

@@ -4,7 +4,7 @@
 mod indexes;
 mod keyspaces;
 mod replication_options;
-mod tables;
+pub(crate) mod tables;
 mod types;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -504,11 +504,11 @@ fn authorize(change: &SchemaChange) -> Result<(), SchemaError> {
     Err(SchemaError::Unauthorized(format!("Cannot {permission} {resource}")))
 }
 
-fn is_word(name: &str) -> bool {
+pub(crate) fn is_word(name: &str) -> bool {
     !name.is_empty() && name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_')
 }
 
-fn check_keyspace_name(name: &str) -> Result<(), SchemaError> {
+pub(crate) fn check_keyspace_name(name: &str) -> Result<(), SchemaError> {
     if !is_word(name) {
         return SchemaError::invalid(format!(
             "Keyspace name must not be empty and must contain alphanumeric or underscore \

@@ -30,7 +30,7 @@ fn nests_multicell(ty: &CqlType) -> bool {
 }
 
 /// The checks that every table must pass (`TableMetadata.validate`).
-fn validate(table: &Table) -> Result<(), SchemaError> {
+pub(crate) fn validate(table: &Table) -> Result<(), SchemaError> {
     let refuse =
         |text: String| SchemaError::config(format!("{}.{}: {text}", table.keyspace, table.name));
     if !is_word(&table.name) {

@@ -164,7 +164,8 @@ impl TableParams {
     pub fn validate(&self) -> Result<(), SchemaError> {
         self.compaction.validate()?;
         let chance = self.bloom_filter_fp_chance;
-        if chance <= MIN_BLOOM_FILTER_FP_CHANCE || chance > 1.0 {
+        let does = chance > MIN_BLOOM_FILTER_FP_CHANCE && chance <= 1.0;
+        if !does {
             return SchemaError::config(format!(
                 "bloom_filter_fp_chance must be larger than {} and less than or equal to 1.0 (got {})",
                 jvm::double(MIN_BLOOM_FILTER_FP_CHANCE),
