@@ -180,6 +180,15 @@ impl TcpStream {
         }
     }
 
+    /// The connection breaks once the other side does not acknowledge for so long what was sent, rather than when the system gives
+    /// up, which takes minutes. In a simulated world that is an option of the world.
+    pub fn set_user_timeout(&self, after: std::time::Duration) -> io::Result<()> {
+        match &self.kind {
+            StreamKind::Real(socket) => socket.set_user_timeout(after),
+            StreamKind::Sim(_) => Ok(()),
+        }
+    }
+
     /// Reads what is there: None when nothing is, 0 at the end of the stream.
     pub fn try_read(&self, buf: &mut [u8]) -> io::Result<Option<usize>> {
         match &self.kind {

@@ -29,6 +29,8 @@ pub(crate) struct Link {
     pub work: Notify,
     /// Nobody needs it any more.
     is_over: Cell<bool>,
+    /// Rings for a connection that leads nowhere any more.
+    broken: Notify,
     /// Why it last did not come about, if it did not since.
     failure: RefCell<Option<Ended>>,
 }
@@ -43,6 +45,7 @@ impl Link {
             outgoing: RefCell::new(outgoing),
             work: Notify::new(),
             is_over: Cell::new(false),
+            broken: Notify::new(),
             failure: RefCell::default(),
         })
     }
@@ -68,6 +71,11 @@ impl Link {
         self.work.notify_one();
     }
 
+    /// Its connection, if there is one, leads nowhere any more: the next message goes over another.
+    pub fn interrupt(&self) {
+        self.broken.notify_all();
+    }
+
     /// Sends what waits, for as long as somebody needs it.
     pub async fn run(self: Rc<Self>, messenger: Rc<Messenger>) {
         let mut pause = RETRY.0;
@@ -83,7 +91,7 @@ impl Link {
                     pause = RETRY.0;
                     self.failure.take();
                     messenger.tally.outbound.add(1);
-                    let ended = self.pump(&messenger, &stream).await;
+                    let ended = self.pump_until_broken(&messenger, &stream).await;
                     messenger.tally.outbound.add(-1);
                     messenger.note_link(self.to, self.connection(), &ended);
                 }
@@ -123,6 +131,8 @@ impl Link {
             Ok(connected) => connected.map_err(|error| error.to_string())?,
             Err(_) => return Err(format!("no connection within {:?}", patience.connect)),
         };
+        // what a node that is gone does not acknowledge keeps the next message from it for as long as the system retries
+        stream.set_user_timeout(patience.user).map_err(|error| error.to_string())?;
         let greet = self.greet(&stream);
         match env.timeout(patience.handshake(), greet).await {
             Ok(greeted) => greeted.map(|()| stream),
@@ -159,6 +169,17 @@ impl Link {
         });
         let kind = self.connection();
         gone.into_iter().for_each(|message| messenger.gone(self.to, kind, message));
+    }
+
+    /// Sends until the connection ends, or is interrupted.
+    async fn pump_until_broken(&self, messenger: &Messenger, stream: &Wire) -> Ended {
+        let mut broken = pin!(self.broken.notified());
+        let mut pump = pin!(self.pump(messenger, stream));
+        std::future::poll_fn(|cx| match broken.as_mut().poll(cx) {
+            Poll::Ready(()) => Poll::Ready("the node is down".to_owned()),
+            Poll::Pending => pump.as_mut().poll(cx),
+        })
+        .await
     }
 
     /// Sends until the connection ends.

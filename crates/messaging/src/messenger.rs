@@ -182,6 +182,13 @@ impl Messenger {
         self.patience.set(patience);
     }
 
+    /// A node is down: connections of this shard to it lead nowhere, and once it is there again are not to be waited for
+    /// (`MessagingService.interruptOutbound`).
+    pub fn interrupt(&self, node: Address) {
+        let links = self.links.borrow();
+        links.get(&node).into_iter().flatten().flatten().for_each(|link| link.interrupt());
+    }
+
     /// Milliseconds since 1970.
     pub(crate) fn unix_millis(&self) -> i64 {
         self.env.unix_micros() / 1000

@@ -4,6 +4,7 @@ use std::cell::RefCell;
 use std::io;
 use std::net::{IpAddr, SocketAddr};
 use std::task::{Context, Poll};
+use std::time::Duration;
 
 use env::{Env, TcpStream};
 use tls::{Tls, TlsStream};
@@ -21,6 +22,11 @@ impl Wire {
         let now = env.unix_micros();
         let session = tls.map(|tls| TlsStream::dialing(tls, to.ip(), now)).transpose()?;
         Ok(Self { socket, tls: session.map(RefCell::new) })
+    }
+
+    /// The connection breaks once what was sent is not acknowledged for so long.
+    pub fn set_user_timeout(&self, after: Duration) -> io::Result<()> {
+        self.socket.set_user_timeout(after)
     }
 
     /// A connection of another node: it may speak TLS, where that is offered.

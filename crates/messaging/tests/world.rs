@@ -396,6 +396,18 @@ fn strangers_are_few() {
 }
 
 #[test]
+fn a_connection_to_a_node_that_is_down_is_given_up() {
+    let (world, seen) = world(5, 2, 1);
+    let messenger = seen.messenger(1, 0).expect("runs");
+    assert!(wait(&world, &ask(&messenger, 2, Verb::ReadReq, b"x")).is_ok());
+    let is_open = || messenger.waiting().iter().any(|(.., is_open)| *is_open);
+    assert!(is_open());
+    messenger.interrupt(node(2));
+    world.run_until(|| !is_open(), Duration::from_secs(1)).expect("it is closed");
+    assert!(wait(&world, &ask(&messenger, 2, Verb::ReadReq, b"y")).is_ok());
+}
+
+#[test]
 fn a_world_that_ends_leaves_nothing() {
     let (world, seen) = world(5, 2, 2);
     let outcome = ask(&seen.messenger(1, 0).expect("runs"), 2, Verb::ReadReq, b"x");

@@ -149,6 +149,7 @@ impl Membership {
                 Effect::Down(node) => {
                     is_changed = true;
                     self.agree(schema_ring::Event::Down(node));
+                    self.interrupt(node);
                 }
                 Effect::Removed(node) => {
                     is_changed = true;
@@ -432,6 +433,18 @@ impl Membership {
         self.step(Event::Stop);
         if has_others {
             self.env.sleep(ANNOUNCE).await;
+        }
+    }
+
+    /// Has every shard give up its connections to a node that is down.
+    fn interrupt(&self, node: Address) {
+        let Some(coordinator) = self.coordinator.upgrade() else { return };
+        for shard in 0..coordinator.shards.count() {
+            coordinator.shards.send(shard, move |other: &Rc<Coordinator>| {
+                if let Some(messenger) = other.messenger() {
+                    messenger.interrupt(node);
+                }
+            });
         }
     }
 

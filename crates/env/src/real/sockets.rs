@@ -115,6 +115,11 @@ impl RealSocket {
         std::future::poll_fn(|cx| self.poll_ready(direction, cx)).await;
     }
 
+    /// The connection breaks once what was sent is not acknowledged for so long (`TCP_USER_TIMEOUT`).
+    pub fn set_user_timeout(&self, after: std::time::Duration) -> io::Result<()> {
+        self.socket()?.set_tcp_user_timeout(Some(after))
+    }
+
     pub fn shutdown(&self, how: std::net::Shutdown) -> io::Result<()> {
         self.socket()?.shutdown(how)
     }
