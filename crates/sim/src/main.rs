@@ -5,6 +5,7 @@
 //!                               branch never fired
 //! campaign engine FROM COUNT    the same around the storage engine alone: faster, and nearer to what fails
 //! campaign conditions FROM COUNT  worlds of conditional statements around a whole node
+//! campaign ring-seeds FROM COUNT  worlds of rings of several nodes
 //! campaign images FROM COUNT    at least COUNT crash images of worlds of seeds from FROM on; fails if a node does not
 //!                               start as it must on one, or if a kind of change was never cut
 //! campaign image SEED           the images of one seed
@@ -16,12 +17,15 @@ use std::process::ExitCode;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 
-use sim::canary::{Bug, CONDITIONS, ENGINE, IMAGES, IMAGES_PER_SEED, ONCE, WHOLE};
+use sim::canary::{Bug, CONDITIONS, ENGINE, IMAGES, IMAGES_PER_SEED, ONCE, RINGS, WHOLE};
 use sim::cas::Cas;
-use sim::coverage::{Coverage, REQUIRED, REQUIRED_OF_CONDITIONS, REQUIRED_OF_NODES};
+use sim::coverage::{
+    Coverage, REQUIRED, REQUIRED_OF_CONDITIONS, REQUIRED_OF_NODES, REQUIRED_OF_RINGS,
+};
 use sim::cql_node::CqlNode;
 use sim::engine_node::Door;
 use sim::images::{self, Table};
+use sim::ring;
 use sim::workload::Shared;
 use sim::world::{Outcome, run};
 
@@ -57,7 +61,7 @@ fn main() -> ExitCode {
         ["planted"] => planted(|_| true, |_| true),
         ["planted", "images"] => planted(|_| false, |_| true),
         ["planted", name] => planted(|bug| bug.name == name, |bug| bug.name == name),
-        _ => Err("seeds|engine|conditions|images FROM COUNT | planted [NAME]".to_string()),
+        _ => Err("seeds|engine|conditions|ring-seeds|images FROM COUNT | planted [NAME]".to_string()),
     };
     match result {
         Ok(()) => ExitCode::SUCCESS,
@@ -79,10 +83,11 @@ struct Kind {
     required: &'static [&'static [&'static str]],
 }
 
-const KINDS: [Kind; 3] = [
+const KINDS: [Kind; 4] = [
     Kind { name: "seeds", run: run::<CqlNode, Shared>, required: &[REQUIRED, REQUIRED_OF_NODES] },
     Kind { name: "engine", run: run::<Door, Shared>, required: &[REQUIRED] },
     Kind { name: "conditions", run: run::<CqlNode, Cas>, required: &[REQUIRED_OF_CONDITIONS] },
+    Kind { name: "ring-seeds", run: ring::run, required: &[REQUIRED_OF_RINGS] },
 ];
 
 impl Kind {
@@ -178,7 +183,9 @@ fn planted(wanted: impl Fn(&Bug) -> bool, of_images: impl Fn(&Bug) -> bool) -> R
     let engine = ENGINE.iter().chain(ONCE).map(|bug| (bug, Some(run::<Door, Shared> as Run)));
     let whole = WHOLE.iter().map(|bug| (bug, Some(run::<CqlNode, Shared> as Run)));
     let conditions = CONDITIONS.iter().map(|bug| (bug, Some(run::<CqlNode, Cas> as Run)));
-    let of_worlds = engine.chain(whole).chain(conditions).filter(|(bug, _)| wanted(bug));
+    let rings = RINGS.iter().map(|bug| (bug, Some(ring::run as Run)));
+    let of_worlds =
+        engine.chain(whole).chain(conditions).chain(rings).filter(|(bug, _)| wanted(bug));
     let images = IMAGES.iter().filter(|bug| of_images(bug)).map(|bug| (bug, None));
     let hunts: Vec<(&Bug, Option<Run>)> = of_worlds.chain(images).collect();
     let (next, missed) = (AtomicUsize::new(0), Mutex::new(Vec::new()));

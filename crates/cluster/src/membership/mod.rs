@@ -87,10 +87,11 @@ impl Membership {
     pub(crate) fn new(
         coordinator: &Rc<Coordinator>,
         messenger: &Rc<Messenger>,
-        config: gossip::Config,
+        mut config: gossip::Config,
         snitch: Snitch,
     ) -> Rc<Self> {
         let env = coordinator.env.clone();
+        config.reuses_versions = env.planted("gossip_reuses_version");
         let membership = Rc::new(Self {
             env: env.clone(),
             coordinator: Rc::downgrade(coordinator),
@@ -145,6 +146,7 @@ impl Membership {
                 }
                 Effect::Down(node) => {
                     is_changed = true;
+                    self.env.mark("gossip.down");
                     self.agree(schema_ring::Event::Down(node));
                 }
                 Effect::Removed(node) => {
