@@ -6,6 +6,7 @@
 //! campaign engine FROM COUNT    the same around the storage engine alone: faster, and nearer to what fails
 //! campaign conditions FROM COUNT  worlds of conditional statements around a whole node
 //! campaign ring-seeds FROM COUNT  worlds of rings of several nodes
+//! campaign ring-story SEED [BUG]  what happened in one of them, line by line
 //! campaign images FROM COUNT    at least COUNT crash images of worlds of seeds from FROM on; fails if a node does not
 //!                               start as it must on one, or if a kind of change was never cut
 //! campaign image SEED           the images of one seed
@@ -34,6 +35,11 @@ fn main() -> ExitCode {
     let words: Vec<&str> = args.iter().map(String::as_str).collect();
     let number = |text: &str| text.parse::<u64>().map_err(|e| format!("{text}: {e}"));
     let result = match words[..] {
+        ["ring-story", seed] => number(seed).and_then(|seed| told(seed, None)),
+        ["ring-story", seed, bug] => {
+            let bug = RINGS.iter().find(|known| known.name == bug).map(|bug| bug.name);
+            number(seed).and_then(|seed| told(seed, bug))
+        }
         ["images", from, count] => {
             number(from).and_then(|from| match crash_images(from, number(count)?)?.missing()[..] {
                 [] => Ok(()),
@@ -61,7 +67,9 @@ fn main() -> ExitCode {
         ["planted"] => planted(|_| true, |_| true),
         ["planted", "images"] => planted(|_| false, |_| true),
         ["planted", name] => planted(|bug| bug.name == name, |bug| bug.name == name),
-        _ => Err("seeds|engine|conditions|ring-seeds|images FROM COUNT | planted [NAME]".to_string()),
+        _ => {
+            Err("seeds|engine|conditions|ring-seeds|images FROM COUNT | planted [NAME]".to_string())
+        }
     };
     match result {
         Ok(()) => ExitCode::SUCCESS,
@@ -70,6 +78,13 @@ fn main() -> ExitCode {
             ExitCode::FAILURE
         }
     }
+}
+
+/// Says what happened to a ring.
+fn told(seed: u64, bug: Option<&'static str>) -> Result<(), String> {
+    let (story, outcome) = ring::story(seed, bug);
+    story.iter().for_each(|line| println!("{line}"));
+    outcome.wrong.map_or(Ok(()), Err)
 }
 
 /// Worlds that run at a time: each is one thread's.

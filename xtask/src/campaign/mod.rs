@@ -75,7 +75,8 @@ fn record(name: &str, text: &str) -> Outcome<PathBuf> {
     std::fs::create_dir_all(&folder)?;
     let path = folder.join(format!("{date}-{name}.md"));
     let is_number = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
-    let kind = name.rsplit_once('-').filter(|(_, last)| is_number(last)).map_or(name, |(kind, _)| kind);
+    let kind =
+        name.rsplit_once('-').filter(|(_, last)| is_number(last)).map_or(name, |(kind, _)| kind);
     std::fs::write(&path, format!("# Campaign `{kind}` of {date}\n\n{text}"))?;
     Ok(path)
 }

@@ -273,12 +273,18 @@ impl Membership {
         };
         {
             let gossiper = self.gossiper.borrow();
+            let (known, mut saved) = (self.nodes.borrow(), self.saved.borrow_mut());
+            // until it says what it is, a member is what it was
+            for (address, peer) in gossiper.peers() {
+                let before = known.get(&address).or_else(|| saved.get(&address));
+                let starting =
+                    before.and_then(|before| before.starting(&peer.state, gossiper.is_up(address)));
+                nodes.extend(starting.map(|node| (address, node)));
+            }
             let is_unheard = |address: &Address| {
                 gossiper.peer(*address).is_some_and(|peer| peer.state.values.is_empty())
             };
-            let mut saved = self.saved.borrow_mut();
             saved.retain(|address, _| is_unheard(address));
-            nodes.extend(saved.clone());
         }
         node_info::settle(&mut nodes);
         let before = self.nodes.replace(nodes.clone());

@@ -74,7 +74,15 @@ impl Client {
             return None;
         };
         let text = statement.text.clone();
+        let began = self.env.now();
         let answer = ask(&self.env, &way, statement).await;
+        self.model.tell(self.env.now(), || {
+            let answer = match &answer {
+                Ok(_) => "done".to_owned(),
+                Err(failed) => format!("{failed:?}"),
+            };
+            format!("node {} since {began:?}: {text}: {answer}", node + 1)
+        });
         match &answer {
             Ok(_) => self.model.done.set(self.model.done.get() + 1),
             Err(Failed::Error(_)) => self.model.count("ring.refused"),

@@ -108,6 +108,7 @@ impl Definer {
         let way = way.ok_or(Failed::Gone)?;
         let statement = Statement::new(Consistency::One, text.clone());
         let answer = ask(&self.env, way, statement).await;
+        self.model.tell(self.env.now(), || format!("{text}: {:?}", answer.as_ref().err()));
         match &answer {
             Ok(_) => self.model.count("ring.defined"),
             Err(Failed::Stuck) => self.model.fail(format!("a node never ends {text}")),

@@ -48,6 +48,15 @@ pub fn run(seed: u64, bug: Option<&'static str>) -> Outcome {
     story.outcome(seed, result.err())
 }
 
+/// Runs a seed, and says what happened.
+pub fn story(seed: u64, bug: Option<&'static str>) -> (Vec<String>, Outcome) {
+    let mut story = Story::new(seed, bug);
+    story.model.be_told();
+    let result = story.tell(seed, bug.is_some());
+    let told = story.model.story();
+    (told, story.outcome(seed, result.err()))
+}
+
 struct Story {
     world: World,
     plan: Plan,

@@ -74,6 +74,8 @@ pub struct Model {
     /// Operations that were answered as asked for.
     pub done: Cell<u64>,
     digest: Cell<u64>,
+    /// What happened, if somebody wants to be told.
+    story: RefCell<Option<Vec<String>>>,
     /// Clients are to end.
     pub is_over: Cell<bool>,
 }
@@ -92,6 +94,7 @@ impl Model {
     /// A read of a place that began when the floor was `floor` shows this.
     pub fn read(&self, spot: Spot, floor: i64, value: Option<i64>, now: Instant, how: &str) {
         self.fold(value.unwrap_or(-1).cast_unsigned());
+        self.tell(now, || format!("{spot:?} read {how}: {value:?}, at least {floor}"));
         if let Err(why) = self.with(spot, |register| register.read(floor, value, now)) {
             self.fail(format!("{spot:?} read {how} at {now:?}: {why}"));
         }
@@ -137,6 +140,23 @@ impl Model {
     /// How often what was done.
     pub fn counts(&self) -> BTreeMap<&'static str, u64> {
         self.counts.borrow().clone()
+    }
+
+    /// Somebody wants to be told what happens.
+    pub fn be_told(&self) {
+        self.story.borrow_mut().get_or_insert_default();
+    }
+
+    /// Notes what happens, if somebody wants to be told.
+    pub fn tell(&self, now: Instant, what: impl FnOnce() -> String) {
+        if let Some(story) = &mut *self.story.borrow_mut() {
+            story.push(format!("{now:?} {}", what()));
+        }
+    }
+
+    /// What happened.
+    pub fn story(&self) -> Vec<String> {
+        self.story.take().unwrap_or_default()
     }
 
     fn fold(&self, fact: u64) {

@@ -73,6 +73,7 @@ impl Trouble {
         self.look(world)?;
         if self.heal_at.is_some_and(|at| at <= now) {
             self.heal_at = None;
+            self.model.tell(now, || "healed".to_owned());
             world.set_fault(Fault::Heal);
         }
         let due = self.cut_at.iter().filter(|(_, at)| **at <= now).map(|(node, _)| *node);
@@ -99,6 +100,8 @@ impl Trouble {
                 continue;
             }
             member.close();
+            self.model
+                .tell(now, || format!("node {} ended: {:?}", node + 1, world.exits(member.id)));
             member.back_at.set(Some(now + self.millis(DOWN_MILLIS)));
             let error = world.exits(member.id).into_iter().find_map(Result::err);
             match error {
@@ -122,6 +125,7 @@ impl Trouble {
             true => self.rng.between(1, 2) as usize,
             false => self.plan.nodes[node].shards,
         };
+        self.model.tell(world.now(), || format!("node {} starts with {shards} shards", node + 1));
         self.members[node].restart(world, shards);
     }
 
@@ -131,6 +135,7 @@ impl Trouble {
 
     fn end(&mut self, world: &World, node: usize, end: End) {
         let member = &self.members[node];
+        self.model.tell(world.now(), || format!("node {}: {end:?}", node + 1));
         member.close();
         if member.back_at.get().is_none() {
             member.back_at.set(Some(world.now() + self.millis(DOWN_MILLIS)));
@@ -200,6 +205,7 @@ impl Trouble {
         // what it acknowledged just now it may not live to keep for others
         self.model.ended(node);
         let one_in = self.rng.between(1, 3);
+        self.model.tell(now, || format!("node {}: syncs fail", node + 1));
         world.set_fault(Fault::SyncError { node: self.members[node].id, one_in });
         self.model.count("bad_syncs");
     }
@@ -211,6 +217,7 @@ impl Trouble {
         // a clock that was set is set right again before it is set wrong another way
         let micros = if member.ahead.get() == 0 { micros } else { -member.ahead.get() };
         set_clock(world, member, micros);
+        self.model.tell(world.now(), || format!("clock of node {}: {micros}", node + 1));
         self.model.count(if micros < 0 { "clock_back" } else { "clock_forward" });
     }
 
@@ -231,6 +238,9 @@ impl Trouble {
             ),
             _ => (ids(&|at, _| at == node), ids(&|at, _| at != node), "ring.cut_off"),
         };
+        self.model.tell(world.now(), || format!("parted {a:?} {b:?}"));
+        // one at a time
+        world.set_fault(Fault::Heal);
         world.set_fault(Fault::Partition { a, b });
         self.model.count(name);
         self.heal_at = Some(world.now() + self.millis(PARTED_MILLIS));
@@ -248,6 +258,7 @@ impl Trouble {
     /// Ends all that went wrong, and starts who is down. Where the plan says so, everybody is killed before.
     pub fn calm(&mut self, world: &World, usual: (Duration, Duration)) -> Result<(), String> {
         self.look(world)?;
+        self.model.tell(world.now(), || "it is quiet".to_owned());
         world.set_fault(Fault::Heal);
         world.set_fault(Fault::Loss { one_in: 0 });
         world.set_fault(Fault::Reset { one_in: 0 });
