@@ -12,6 +12,7 @@ use super::ask::{Failed, Statement, ask, number, rows};
 use super::member::Members;
 use super::model::{
     COLUMNS, CONDITIONED, COUNTED, KEYS, LOCAL_KEYS, Model, PAIRS, Spot, WIDE_KEYS, center_of,
+    value_in,
 };
 
 /// Between two operations of a client, in milliseconds.
@@ -50,6 +51,18 @@ impl Client {
                 _ => self.read_half().await,
             }
         }
+    }
+
+    fn each_sees(&self) -> String {
+        let view = |(node, member): (usize, &super::member::Member)| {
+            let ring = member.way().and_then(|way| way.coordinator.ring());
+            let seen = ring.iter().flat_map(|ring| ring.nodes().iter());
+            let seen: String = seen
+                .map(|node| format!("{}{} ", node.address.ip, if node.is_up { "" } else { "-" }))
+                .collect();
+            format!("{}: {seen}; ", node + 1)
+        };
+        self.members.iter().enumerate().map(view).collect()
     }
 
     fn key(&self) -> usize {
@@ -120,8 +133,9 @@ impl Client {
                 names.join(", ")
             )
         } else {
-            let sets: Vec<String> = names.iter().map(|name| format!("{name} = {next}")).collect();
-            let sets = sets.join(", ");
+            let set =
+                |column: &usize| format!("{} = {}", COLUMNS[*column], value_in(*column, next));
+            let sets = columns.iter().map(set).collect::<Vec<_>>().join(", ");
             format!("UPDATE ring.r USING TIMESTAMP {next} SET {sets} WHERE k = {key}")
         };
         let statement = Statement::new(Self::level(key), text);
@@ -173,9 +187,11 @@ impl Client {
         let Some((node, Ok(Answer::Rows(page)))) = self.ask(center_of(key), statement).await else {
             return;
         };
+        self.model.tell(self.env.now(), || self.each_sees());
         let rows = rows(&page);
         for ((spot, floor), column) in spots.iter().zip(floors).zip(0..) {
             let value = number(rows.first().and_then(|row| row.get(column)));
+            let value = value.map(|value| value_in(column, value));
             let how = format!("by node {}", node + 1);
             self.model.read(*spot, floor, value, self.env.now(), &how);
         }
@@ -199,6 +215,7 @@ impl Client {
             for row in rows(&page) {
                 let [key, a, b] = [0, 1, 2].map(|at| number(row.get(at)));
                 let key = key.and_then(|key| usize::try_from(key).ok()).unwrap_or(KEYS);
+                let b = b.map(|value| value_in(1, value));
                 if found.insert(key, [a, b]).is_some() {
                     self.model.fail(format!("a scan has key {key} twice"));
                 }

@@ -196,12 +196,30 @@ impl Story {
         clients.chain(definers).collect()
     }
 
+    /// What each node sees of the ring.
+    fn views(&self) -> String {
+        let view = |node: usize| {
+            let way = self.members[node].way()?;
+            let ring = way.coordinator.ring()?;
+            let of = |node: &ring::Node| {
+                let address = node.address.ip;
+                format!(" {address} {:?} {}", node.state, if node.is_up { "up" } else { "down" })
+            };
+            Some(ring.nodes().iter().map(of).collect::<String>())
+        };
+        let line = |node| {
+            let view = view(node).unwrap_or_else(|| " nothing".to_owned());
+            format!("  node {} sees{view}\n", node + 1)
+        };
+        (0..self.members.len()).map(line).collect()
+    }
+
     fn outcome(self, seed: u64, wrong: Option<String>) -> Outcome {
         let mut faults = self.world.faults();
         for (name, count) in self.model.counts() {
             *faults.entry(name).or_default() += count;
         }
-        let wrong = wrong.map(|wrong| format!("{wrong}\n  {:?}", self.plan));
+        let wrong = wrong.map(|wrong| format!("{wrong}\n  {:?}\n{}", self.plan, self.views()));
         let mut outcome = Outcome {
             seed,
             wrong,
@@ -215,8 +233,8 @@ impl Story {
         members.iter().for_each(member::Member::close);
         drop((members, model, clients));
         let left = world.end();
-        if left > 0 && outcome.wrong.is_none() {
-            outcome.wrong = Some(format!("{left} shards are still in memory when all is over"));
+        if left > 0 {
+            outcome.faults.insert("ring.shards_left", left as u64);
         }
         outcome
     }

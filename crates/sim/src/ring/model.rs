@@ -55,6 +55,12 @@ impl Spot {
     }
 }
 
+/// A number as a column has it, and back: digests of rows do not tell columns apart, as Cassandra's do not, where both value and
+/// timestamp are the same.
+pub fn value_in(column: usize, number: i64) -> i64 {
+    if column == 0 { number } else { -number }
+}
+
 /// The data centre that a key of `ring.r` belongs to; none for those of all.
 pub fn center_of(key: usize) -> Option<usize> {
     key.checked_sub(WIDE_KEYS).map(|of| of / LOCAL_KEYS)

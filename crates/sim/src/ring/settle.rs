@@ -12,7 +12,7 @@ use protocol::Consistency;
 
 use super::ask::{Failed, Statement, ask, number, rows};
 use super::member::{Members, Way, address};
-use super::model::{COLUMNS, Model, PAIRS, Spot, center_of};
+use super::model::{COLUMNS, Model, PAIRS, Spot, center_of, value_in};
 
 /// Time until all nodes know the same of each other.
 const AGREED_AFTER: Duration = Duration::from_secs(150);
@@ -198,7 +198,11 @@ impl Settle<'_> {
         let answer = async move { ask(&clients, &way, asked).await };
         let answer = self.world.block_on(self.clients, DELIVERED_AFTER, answer);
         match answer.map_err(|failure| failure.what.to_string())? {
-            Ok(Answer::Rows(page)) => Ok(number(rows(&page).first().and_then(|row| row.first()))),
+            Ok(Answer::Rows(page)) => {
+                let value = number(rows(&page).first().and_then(|row| row.first()));
+                let column = if let Spot::Cell(_, column) = spot { column } else { 0 };
+                Ok(value.map(|value| value_in(column, value)))
+            }
             Ok(other) => Err(format!("{text}: {other:?}")),
             Err(Failed::Error(why)) => {
                 Err(format!("node {} at {}, {text}: {why}", node + 1, address(node)))
