@@ -11,8 +11,8 @@ use protocol::Consistency;
 use super::ask::{Failed, Statement, ask, number, rows};
 use super::member::Members;
 use super::model::{
-    COLUMNS, CONDITIONED, COUNTED, KEYS, LOCAL_KEYS, Model, PAIRS, Spot, WIDE_KEYS, center_of,
-    value_in,
+    COLUMNS, CONDITIONED, COUNTED, KEYS, LOCAL_KEYS, Model, ONCE_MAX, PAIRS, Spot, WIDE_KEYS,
+    center_of, value_in,
 };
 
 /// Between two operations of a client, in milliseconds.
@@ -41,7 +41,8 @@ impl Client {
             let think = self.rng.between(THINK_MILLIS.0, THINK_MILLIS.1);
             self.env.sleep(Duration::from_millis(think)).await;
             match self.rng.below(20) {
-                0..6 => self.write().await,
+                0 | 1 => self.write_once().await,
+                2..6 => self.write().await,
                 6..13 => self.read().await,
                 13 => self.scan().await,
                 14 => self.count().await,
@@ -51,18 +52,6 @@ impl Client {
                 _ => self.read_half().await,
             }
         }
-    }
-
-    fn each_sees(&self) -> String {
-        let view = |(node, member): (usize, &super::member::Member)| {
-            let ring = member.way().and_then(|way| way.coordinator.ring());
-            let seen = ring.iter().flat_map(|ring| ring.nodes().iter());
-            let seen: String = seen
-                .map(|node| format!("{}{} ", node.address.ip, if node.is_up { "" } else { "-" }))
-                .collect();
-            format!("{}: {seen}; ", node + 1)
-        };
-        self.members.iter().enumerate().map(view).collect()
     }
 
     fn key(&self) -> usize {
@@ -142,6 +131,19 @@ impl Client {
         self.acknowledged(center_of(key), statement, next, &spots).await;
     }
 
+    /// Writes what nobody reads before the end, so that no read repairs it. Once it is quiet there is nothing to be missed.
+    async fn write_once(&self) {
+        let key = self.model.written_once.get();
+        if key >= ONCE_MAX || self.model.is_quiet.get() {
+            return self.write().await;
+        }
+        self.model.written_once.set(key + 1);
+        let spot = Spot::Once(key);
+        let number = self.model.with(spot, |register| register.next());
+        let text = format!("INSERT INTO ring.h (k, n) VALUES ({key}, {number})");
+        self.acknowledged(None, Statement::new(Consistency::Quorum, text), number, &[spot]).await;
+    }
+
     /// Both of a pair, or neither in the end.
     async fn write_pair(&self) {
         let pair = 2 * self.rng.below(PAIRS as u64) as usize;
@@ -187,7 +189,6 @@ impl Client {
         let Some((node, Ok(Answer::Rows(page)))) = self.ask(center_of(key), statement).await else {
             return;
         };
-        self.model.tell(self.env.now(), || self.each_sees());
         let rows = rows(&page);
         for ((spot, floor), column) in spots.iter().zip(floors).zip(0..) {
             let value = number(rows.first().and_then(|row| row.get(column)));

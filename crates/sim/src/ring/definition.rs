@@ -13,7 +13,7 @@ use super::member::Members;
 use super::model::Model;
 
 /// Between two changes of a client, in milliseconds.
-const THINK_MILLIS: (u64, u64) = (2_000, 8_000);
+const THINK_MILLIS: (u64, u64) = (2_000, 12_000);
 
 /// What is known of a table.
 #[derive(Clone, Debug)]
@@ -67,13 +67,13 @@ pub struct Definer {
 }
 
 impl Definer {
-    /// Works until all is over.
+    /// Works until nothing goes wrong any more.
     pub async fn run(self) {
         let mut made = 0;
         loop {
             let think = self.rng.between(THINK_MILLIS.0, THINK_MILLIS.1);
             self.env.sleep(Duration::from_millis(think)).await;
-            if self.model.is_over.get() {
+            if self.model.is_quiet.get() {
                 return;
             }
             made += 1;

@@ -38,6 +38,8 @@ const DEFINERS: usize = 2;
 const MAX: Duration = Duration::from_secs(200);
 /// Between two looks at the ring.
 const LOOK_MILLIS: (u64, u64) = (50, 400);
+/// How long clients go on when nothing goes wrong any more.
+const QUIET: Duration = Duration::from_secs(5);
 /// Operations that a world must have.
 const OPERATIONS_MIN: u64 = 100;
 
@@ -110,17 +112,17 @@ impl Story {
             self.model.wrong()?;
         }
         trouble.calm(&self.world, WorldOptions::default().latency)?;
-        self.settle().agree().map_err(|why| format!("they do not agree: {why}"))?;
-        trouble.look(&self.world)?;
+        self.model.is_quiet.set(true);
+        self.run_for(QUIET)?;
         self.model.is_over.set(true);
         let are_over = || tasks.iter().all(Task::is_finished);
         let over = self.world.run_until(are_over, MAX);
         over.map_err(|failure| format!("clients do not end: {}", failure.what))?;
         self.model.wrong()?;
-        // what they did last is hinted by then, and what changed then is known to all
+        // what they did last is hinted by then
         self.run_for(register::HINTED_AFTER + Duration::from_secs(1))?;
         trouble.look(&self.world)?;
-        self.settle().agree().map_err(|why| format!("they do not agree any more: {why}"))?;
+        self.settle().agree().map_err(|why| format!("they do not agree: {why}"))?;
         self.settle().has_all()?;
         self.model.wrong()?;
         match self.model.done.get() {
@@ -156,6 +158,7 @@ impl Story {
             "CREATE TABLE ring.c (k int PRIMARY KEY, n counter)".to_owned(),
             "CREATE TABLE ring.l (k int PRIMARY KEY, n bigint)".to_owned(),
             "CREATE TABLE ring.p (k int PRIMARY KEY, n bigint)".to_owned(),
+            "CREATE TABLE ring.h (k int PRIMARY KEY, n bigint)".to_owned(),
         ];
         for text in texts {
             let way = self.members[0].way().ok_or("node 1 does not serve")?;

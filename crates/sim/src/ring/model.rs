@@ -20,6 +20,8 @@ pub const COLUMNS: [&str; 2] = ["a", "b"];
 pub const COUNTED: usize = 2;
 /// Keys that are written under conditions.
 pub const CONDITIONED: usize = 2;
+/// Keys that are written once at most.
+pub const ONCE_MAX: usize = 60;
 /// Pairs of keys that are written together.
 pub const PAIRS: usize = 2;
 
@@ -34,6 +36,8 @@ pub enum Spot {
     Condition(usize),
     /// A key of `ring.p`.
     Half(usize),
+    /// A key of `ring.h`, written once and read in the end alone.
+    Once(usize),
 }
 
 impl Spot {
@@ -43,10 +47,11 @@ impl Spot {
             Self::Count(key) => KEYS * COLUMNS.len() + key,
             Self::Condition(key) => KEYS * COLUMNS.len() + COUNTED + key,
             Self::Half(key) => KEYS * COLUMNS.len() + COUNTED + CONDITIONED + key,
+            Self::Once(key) => KEYS * COLUMNS.len() + COUNTED + CONDITIONED + 2 * PAIRS + key,
         }
     }
 
-    /// All of them.
+    /// All of them but those that are written once.
     pub fn all() -> impl Iterator<Item = Self> {
         let columns = |key| (0..COLUMNS.len()).map(move |column| Self::Cell(key, column));
         let cells = (0..KEYS).flat_map(columns);
@@ -82,6 +87,10 @@ pub struct Model {
     digest: Cell<u64>,
     /// What happened, if somebody wants to be told.
     story: RefCell<Option<Vec<String>>>,
+    /// Keys of `ring.h`.
+    pub written_once: Cell<usize>,
+    /// The schema is to change no more.
+    pub is_quiet: Cell<bool>,
     /// Clients are to end.
     pub is_over: Cell<bool>,
 }

@@ -10,7 +10,7 @@ const NODES: (u64, u64) = (3, 6);
 /// Replicas that a data centre has of a key at most.
 const REPLICAS_MAX: usize = 3;
 /// How long clients work while things go wrong, in milliseconds.
-const TROUBLE_MILLIS: (u64, u64) = (25_000, 45_000);
+const TROUBLE_MILLIS: (u64, u64) = (18_000, 32_000);
 
 /// Where a node is, and how large.
 #[derive(Clone, Copy, Debug)]

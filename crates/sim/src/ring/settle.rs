@@ -132,11 +132,15 @@ impl Settle<'_> {
 
     /// Everything that was acknowledged is there: on each replica where hints bring it, and to who asks all.
     pub fn has_all(&self) -> Result<(), String> {
+        let once = (0..self.model.written_once.get()).map(Spot::Once);
+        let all: Vec<Spot> = Spot::all().filter(|spot| self.is_used(*spot)).chain(once).collect();
         if self.hints {
-            self.until(DELIVERED_AFTER, || self.lacking())?;
+            let is_hinted = |spot: &&Spot| !matches!(spot, Spot::Count(_) | Spot::Condition(_));
+            let mut left: Vec<Spot> = all.iter().filter(is_hinted).copied().collect();
+            self.until(DELIVERED_AFTER, || self.lacking(&mut left))?;
         }
         self.until(DELIVERED_AFTER, || self.torn())?;
-        for spot in Spot::all().filter(|spot| self.is_used(*spot)) {
+        for spot in all {
             let value = self.value(0, spot, Consistency::All)?;
             self.model.with(spot, |register| {
                 let floor = register.floor();
@@ -152,10 +156,9 @@ impl Settle<'_> {
         center_of(key).is_none_or(|center| center < self.centers)
     }
 
-    /// What a replica lacks that hints were to bring it.
-    fn lacking(&self) -> Result<Option<String>, String> {
-        let cells = Spot::all().filter(|spot| matches!(spot, Spot::Cell(..) | Spot::Half(_)));
-        for spot in cells.filter(|spot| self.is_used(*spot)) {
+    /// What a replica lacks that hints were to bring it, of places that were not found everywhere yet.
+    fn lacking(&self, left: &mut Vec<Spot>) -> Result<Option<String>, String> {
+        while let Some(spot) = left.last().copied() {
             for node in 0..self.members.len() {
                 let value = self.value(node, spot, Consistency::One)?;
                 let (is_there, hinted) =
@@ -167,6 +170,7 @@ impl Settle<'_> {
                     )));
                 }
             }
+            left.pop();
         }
         Ok(None)
     }
@@ -191,6 +195,7 @@ impl Settle<'_> {
             Spot::Count(key) => format!("SELECT n FROM ring.c WHERE k = {key}"),
             Spot::Condition(key) => format!("SELECT n FROM ring.l WHERE k = {key}"),
             Spot::Half(key) => format!("SELECT n FROM ring.p WHERE k = {key}"),
+            Spot::Once(key) => format!("SELECT n FROM ring.h WHERE k = {key}"),
         };
         let way = self.members[node].way();
         let way = way.ok_or_else(|| format!("node {} does not serve", node + 1))?;
