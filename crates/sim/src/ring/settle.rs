@@ -18,6 +18,8 @@ use super::model::{COLUMNS, Model, PAIRS, Spot, center_of, value_in};
 const AGREED_AFTER: Duration = Duration::from_secs(150);
 /// Time until each has what was kept for it, and batches are written.
 const DELIVERED_AFTER: Duration = Duration::from_secs(90);
+/// How often something is asked before it counts as refused.
+const TRIES: usize = 4;
 /// Between two looks.
 const LOOK: Duration = Duration::from_secs(1);
 
@@ -200,7 +202,16 @@ impl Settle<'_> {
         let way = self.members[node].way();
         let way = way.ok_or_else(|| format!("node {} does not serve", node + 1))?;
         let (clients, asked) = (self.clients.clone(), Statement::new(level, text.clone()));
-        let answer = async move { ask(&clients, &way, asked).await };
+        let answer = async move {
+            // a connection to a machine that lost power is found to be gone by the first that is sent over it
+            for _ in 1..TRIES {
+                match ask(&clients, &way, asked.clone()).await {
+                    Err(Failed::Error(_)) => {}
+                    answer => return answer,
+                }
+            }
+            ask(&clients, &way, asked).await
+        };
         let answer = self.world.block_on(self.clients, DELIVERED_AFTER, answer);
         match answer.map_err(|failure| failure.what.to_string())? {
             Ok(Answer::Rows(page)) => {
