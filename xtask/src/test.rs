@@ -486,9 +486,10 @@ fn first_start() -> Outcome<Tally> {
     Ok(tally)
 }
 
-/// Seeds of the simulated worlds that run each time, from 1; those of whole nodes, of the engine alone, and
-/// of conditional statements.
-const SEEDS: [(&str, u64); 3] = [("seeds", 150), ("engine", 100), ("conditions", 40)];
+/// Seeds of the simulated worlds that run each time, from 1; those of whole nodes, of the engine alone, of conditional
+/// statements, and of rings of several nodes.
+const SEEDS: [(&str, u64); 4] =
+    [("seeds", 150), ("engine", 100), ("conditions", 40), ("ring-seeds", 20)];
 /// Crash images that a node starts on; a campaign has thousands.
 const IMAGES: usize = 300;
 /// Seeds that failed once. A world that has changed since goes another way with them: what they found has tests of its own where it was mended.
@@ -532,8 +533,8 @@ fn simulation() -> Outcome<Tally> {
     Ok(tally)
 }
 
-/// What `campaign planted` looks for: twenty by rule, what happened once, and seven that crash images must find.
-const PLANTED_BUGS: usize = 28;
+/// What `campaign planted` looks for: twenty by rule, what happened once, seven that crash images must find, and eight of rings.
+const PLANTED_BUGS: usize = 36;
 
 fn hostile() -> Outcome<Tally> {
     let mut tally = Tally::default();

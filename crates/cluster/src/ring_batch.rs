@@ -154,6 +154,7 @@ impl Coordinator {
                 is_delivered &= self.replay(part, written_at).await?;
             }
             if is_delivered {
+                self.env.mark("batch.written_late");
                 self.forget_batch(id).await?;
             }
         }

@@ -469,7 +469,7 @@ impl Coordinator {
         let level = Consistency::from_name(&consistency).unwrap_or(Consistency::One);
         let Some(keyspace) = schema.keyspace(&keyspace) else { return Ok(()) };
         let scope = self.scope(keyspace).map_err(|_| FailureReason::Unknown)?;
-        let Some(scope) = scope else { return Ok(()) };
+        let scope = scope.ok_or(FailureReason::Unknown)?;
         let plan = scope.write_plan(mutation.token(), level).map_err(|_| FailureReason::Unknown)?;
         let (is_durable, made_at) = (keyspace.durable_writes, self.unix_millis());
         let write = RingWrite { scope, plan, mutation, is_durable, made_at };

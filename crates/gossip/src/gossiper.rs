@@ -51,6 +51,8 @@ pub struct Config {
     pub ring_delay: u64,
     /// `phi_convict_threshold`.
     pub phi_threshold: f64,
+    /// A bug for worlds that look for it: what is said anew has the version of what was said before.
+    pub reuses_versions: bool,
 }
 
 impl Config {
@@ -69,6 +71,7 @@ impl Config {
             seeds,
             ring_delay: RING_DELAY,
             phi_threshold: PHI_THRESHOLD,
+            reuses_versions: false,
         }
     }
 
@@ -341,7 +344,11 @@ impl Gossiper {
 
     fn publish(&mut self, states: Vec<(AppState, String)>) {
         for (state, value) in states {
-            let value = self.versioned(value);
+            let said = self.local.values.get(&state).map(|said| said.version);
+            let value = match said.filter(|_| self.config.reuses_versions) {
+                Some(version) => Versioned::new(value, version),
+                None => self.versioned(value),
+            };
             self.local.values.insert(state, value);
         }
     }

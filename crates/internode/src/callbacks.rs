@@ -52,7 +52,7 @@ impl<T> Callbacks<T> {
         self.last_id
     }
 
-    /// Waits for the answer to a request, up to a time in milliseconds since 1970: the id that the request is to have.
+    /// Waits for the answer to a request, up to a time in milliseconds of a clock that nobody sets: the id that the request is to have.
     pub fn wait(&mut self, to: Address, verb: Verb, expires_at: i64, value: T) -> u64 {
         let mut id = self.next_id();
         // one that has waited for 2^32 messages keeps its id

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::task::Poll;
 
 use env::sync::{Notify, OneshotSender, oneshot};
-use env::{Class, Env};
+use env::{Class, Env, Instant};
 use internode::quota::Quota;
 use internode::{
     Callbacks, Connection, FailureReason, Flags, Framing, Gone, Header, Initiate, Outgoing, Param,
@@ -194,6 +194,23 @@ impl Messenger {
         self.env.unix_micros() / 1000
     }
 
+    /// Milliseconds of a clock that nobody sets: how long answers are waited for.
+    fn millis(&self) -> i64 {
+        let millis = self.env.now().since(Instant::ZERO).as_millis();
+        i64::try_from(millis).unwrap_or(i64::MAX)
+    }
+
+    /// Waits for an answer: the id that the request is to have.
+    fn wait(&self, to: Address, verb: Verb, on_answer: OnAnswer) -> u64 {
+        let expires_at = self.millis() + self.patience().expiry(verb) as i64;
+        let mut callbacks = self.callbacks.borrow_mut();
+        let first = callbacks.next_expiry();
+        if first.is_none_or(|first| expires_at < first) {
+            self.sooner.notify_one();
+        }
+        callbacks.wait(to, verb, expires_at, on_answer)
+    }
+
     /// Sends what nothing answers.
     pub fn send(self: &Rc<Self>, to: Address, verb: Verb, payload: &Arc<[u8]>) {
         let id = self.callbacks.borrow_mut().next_id();
@@ -215,15 +232,7 @@ impl Messenger {
         let now = self.unix_millis();
         let expires_in = self.patience().expiry(verb);
         let expires_at = now + expires_in as i64;
-        let id = {
-            let mut callbacks = self.callbacks.borrow_mut();
-            let first = callbacks.next_expiry();
-            let id = callbacks.wait(to, verb, expires_at, Box::new(on_answer) as OnAnswer);
-            if first.is_none_or(|first| expires_at < first) {
-                self.sooner.notify_one();
-            }
-            id
-        };
+        let id = self.wait(to, verb, Box::new(on_answer));
         let mut header = Header::new(id, verb, now, expires_in);
         header.flags = Flags::CALL_BACK_ON_FAILURE;
         header.params = params;
@@ -239,16 +248,12 @@ impl Messenger {
         payload: &Arc<[u8]>,
         on_answer: &Rc<dyn Fn(Address, Result<Answer, Failed>)>,
     ) {
-        let now = self.unix_millis();
-        let expires_at = now + self.patience().expiry(verb) as i64;
         let told = |node: Address| {
             let on_answer = Rc::clone(on_answer);
             Box::new(move |answer| on_answer(node, answer)) as OnAnswer
         };
-        let mut callbacks = self.callbacks.borrow_mut();
-        let wait = |node: &Address| (*node, callbacks.wait(*node, verb, expires_at, told(*node)));
+        let wait = |node: &Address| (*node, self.wait(*node, verb, told(*node)));
         let targets: Vec<_> = beyond.iter().map(wait).collect();
-        drop(callbacks);
         let params = match targets.is_empty() {
             true => internode::Params::NONE,
             false => internode::Params::NONE.with(Param::ForwardTo(targets)),
@@ -484,7 +489,7 @@ impl Messenger {
     /// Tells requests whose time is over.
     async fn expire(self: Rc<Self>) {
         loop {
-            let now = self.unix_millis();
+            let now = self.millis();
             loop {
                 let expired = self.callbacks.borrow_mut().expired(now);
                 let Some((_, _, on_answer)) = expired else { break };

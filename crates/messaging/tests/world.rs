@@ -321,6 +321,28 @@ fn a_large_message_that_never_ends_keeps_nobody_out() {
     }
 }
 
+/// Who waits for a node behind another waits no longer than for any, though nothing else is waited for, and the clock is set.
+#[test]
+fn silence_behind_another_ends_in_time() {
+    let (world, seen) = world(8, 2, 1);
+    let messenger = seen.messenger(1, 0).expect("runs");
+    let silent = Outcomes::default();
+    let kept = Rc::clone(&silent);
+    let on_answer: Rc<dyn Fn(Address, _)> = Rc::new(move |from, answer: Result<Answer, Failed>| {
+        if from == node(9) {
+            kept.borrow_mut().push(answer.map(|answer| answer.payload));
+        }
+    });
+    let before = world.now();
+    let payload = Arc::from(&b"row"[..]);
+    messenger.ask_through(node(2), &[node(9)], Verb::MutationReq, &payload, &on_answer);
+    let one = world.node(std::net::Ipv4Addr::new(10, 0, 0, 1).into());
+    world.set_fault(Fault::ClockJump { node: one, micros: -60_000_000 });
+    assert_eq!(wait(&world, &silent), Err(Failed::Timeout));
+    let took = world.now().since(before);
+    assert!((1_990..2_100).contains(&took.as_millis()), "{took:?}");
+}
+
 /// Whatever the network does, each request ends once, none is served twice, and none gets another's answer.
 #[test]
 fn requests_end_once_whatever_the_network_does() {

@@ -76,14 +76,33 @@ pub fn digest_unfiltered(
     unfiltered: Unfiltered<'_>,
     sink: &mut impl FnMut(&[u8]),
 ) {
+    digest_some(layout, unfiltered, |_| true, sink);
+}
+
+/// The same of rows of which not all regular columns count.
+pub fn digest_some(
+    layout: &Layout,
+    unfiltered: Unfiltered<'_>,
+    counts: impl Fn(u16) -> bool,
+    sink: &mut impl FnMut(&[u8]),
+) {
     match unfiltered {
-        Unfiltered::Row(row) => digest_row(layout, row, sink),
+        Unfiltered::Row(row) => digest_cells(layout, row, counts, sink),
         Unfiltered::Marker(marker) => digest_marker(marker, sink),
     }
 }
 
 /// Hashes a row, static or not.
 pub fn digest_row(layout: &Layout, row: RowRef<'_>, sink: &mut impl FnMut(&[u8])) {
+    digest_cells(layout, row, |_| true, sink);
+}
+
+fn digest_cells(
+    layout: &Layout,
+    row: RowRef<'_>,
+    counts: impl Fn(u16) -> bool,
+    sink: &mut impl FnMut(&[u8]),
+) {
     sink(&[ROW]);
     let kind = if row.is_static() { BoundKind::Static } else { BoundKind::Clustering };
     digest_position(BoundRef::new(kind, row.clustering()), sink);
@@ -100,7 +119,7 @@ pub fn digest_row(layout: &Layout, row: RowRef<'_>, sink: &mut impl FnMut(&[u8])
         }
     }
     let columns = layout.columns(row.is_static());
-    for cell in row.cells() {
+    for cell in row.cells().filter(|cell| row.is_static() || counts(cell.column)) {
         let ty = columns.get(usize::from(cell.column)).map(|column| &column.ty);
         digest_cell(cell, ty == Some(&CqlType::Counter), sink);
     }

@@ -59,3 +59,15 @@ pub const CONDITIONS: &[Bug] = &[
     Bug { name: "ballot_goes_back", seeds: 20 },
     Bug { name: "serial_read_without_round", seeds: 200 },
 ];
+
+/// Those of rings of several nodes.
+pub const RINGS: &[Bug] = &[
+    Bug { name: "ring_drops_hint", seeds: 20 },
+    Bug { name: "digest_skips_column", seeds: 20 },
+    Bug { name: "ring_acks_early", seeds: 20 },
+    Bug { name: "gossip_reuses_version", seeds: 20 },
+    Bug { name: "ring_skips_read_repair", seeds: 20 },
+    Bug { name: "ring_reads_own_only", seeds: 20 },
+    Bug { name: "ring_promise_of_one", seeds: 20 },
+    Bug { name: "ring_cas_reads_own", seeds: 20 },
+];

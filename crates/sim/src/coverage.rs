@@ -100,6 +100,53 @@ pub const REQUIRED_OF_CONDITIONS: &[&str] = &[
     "paxos.unfinished",
 ];
 
+/// Those of rings of several nodes.
+pub const REQUIRED_OF_RINGS: &[&str] = &[
+    // what goes wrong
+    "kill",
+    "power_cut",
+    "ring.ordered",
+    "ring.disk_ended",
+    "ring.cut_off",
+    "ring.parted",
+    "ring.centers_parted",
+    "ring.far",
+    "loss",
+    "reset",
+    "tcp_timeout",
+    "clock_forward",
+    "clock_back",
+    "slow_disk",
+    "bad_syncs",
+    "sync_error",
+    "disk.lost_write",
+    // what clients do
+    "ring.write",
+    "ring.read",
+    "ring.scan",
+    "ring.page",
+    "ring.count",
+    "ring.condition",
+    "ring.batch",
+    "ring.defined",
+    // branches of the code
+    "batch.written_late",
+    "cas.applied",
+    "cas.refused",
+    "paxos.unfinished",
+    "commitlog.failed",
+    "gossip.down",
+    "gossip.shadow_round",
+    "hint.delivered",
+    "hint.kept",
+    "read.mismatch",
+    "read.repaired",
+    "read.speculated",
+    "replay.applied",
+    "schema.pulled",
+    "schema.pushed",
+];
+
 /// Branches that a test of their own reaches: worlds do not alter tables or archive, and only those of the engine alone
 /// capture.
 pub const REACHED_BY_TESTS: &[&str] = &[

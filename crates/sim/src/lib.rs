@@ -17,6 +17,7 @@ pub mod history;
 pub mod images;
 pub mod operation;
 pub mod plan;
+pub mod ring;
 pub mod site;
 pub mod statement;
 pub mod tables;

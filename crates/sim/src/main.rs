@@ -5,6 +5,8 @@
 //!                               branch never fired
 //! campaign engine FROM COUNT    the same around the storage engine alone: faster, and nearer to what fails
 //! campaign conditions FROM COUNT  worlds of conditional statements around a whole node
+//! campaign ring-seeds FROM COUNT  worlds of rings of several nodes
+//! campaign ring-story SEED [BUG]  what happened in one of them, line by line
 //! campaign images FROM COUNT    at least COUNT crash images of worlds of seeds from FROM on; fails if a node does not
 //!                               start as it must on one, or if a kind of change was never cut
 //! campaign image SEED           the images of one seed
@@ -16,12 +18,15 @@ use std::process::ExitCode;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 
-use sim::canary::{Bug, CONDITIONS, ENGINE, IMAGES, IMAGES_PER_SEED, ONCE, WHOLE};
+use sim::canary::{Bug, CONDITIONS, ENGINE, IMAGES, IMAGES_PER_SEED, ONCE, RINGS, WHOLE};
 use sim::cas::Cas;
-use sim::coverage::{Coverage, REQUIRED, REQUIRED_OF_CONDITIONS, REQUIRED_OF_NODES};
+use sim::coverage::{
+    Coverage, REQUIRED, REQUIRED_OF_CONDITIONS, REQUIRED_OF_NODES, REQUIRED_OF_RINGS,
+};
 use sim::cql_node::CqlNode;
 use sim::engine_node::Door;
 use sim::images::{self, Table};
+use sim::ring;
 use sim::workload::Shared;
 use sim::world::{Outcome, run};
 
@@ -30,6 +35,11 @@ fn main() -> ExitCode {
     let words: Vec<&str> = args.iter().map(String::as_str).collect();
     let number = |text: &str| text.parse::<u64>().map_err(|e| format!("{text}: {e}"));
     let result = match words[..] {
+        ["ring-story", seed] => number(seed).and_then(|seed| told(seed, None)),
+        ["ring-story", seed, bug] => {
+            let bug = RINGS.iter().find(|known| known.name == bug).map(|bug| bug.name);
+            number(seed).and_then(|seed| told(seed, bug))
+        }
         ["images", from, count] => {
             number(from).and_then(|from| match crash_images(from, number(count)?)?.missing()[..] {
                 [] => Ok(()),
@@ -57,7 +67,9 @@ fn main() -> ExitCode {
         ["planted"] => planted(|_| true, |_| true),
         ["planted", "images"] => planted(|_| false, |_| true),
         ["planted", name] => planted(|bug| bug.name == name, |bug| bug.name == name),
-        _ => Err("seeds|engine|conditions|images FROM COUNT | planted [NAME]".to_string()),
+        _ => {
+            Err("seeds|engine|conditions|ring-seeds|images FROM COUNT | planted [NAME]".to_string())
+        }
     };
     match result {
         Ok(()) => ExitCode::SUCCESS,
@@ -66,6 +78,13 @@ fn main() -> ExitCode {
             ExitCode::FAILURE
         }
     }
+}
+
+/// Says what happened to a ring.
+fn told(seed: u64, bug: Option<&'static str>) -> Result<(), String> {
+    let (story, outcome) = ring::story(seed, bug);
+    story.iter().for_each(|line| println!("{line}"));
+    outcome.wrong.map_or(Ok(()), Err)
 }
 
 /// Worlds that run at a time: each is one thread's.
@@ -79,10 +98,11 @@ struct Kind {
     required: &'static [&'static [&'static str]],
 }
 
-const KINDS: [Kind; 3] = [
+const KINDS: [Kind; 4] = [
     Kind { name: "seeds", run: run::<CqlNode, Shared>, required: &[REQUIRED, REQUIRED_OF_NODES] },
     Kind { name: "engine", run: run::<Door, Shared>, required: &[REQUIRED] },
     Kind { name: "conditions", run: run::<CqlNode, Cas>, required: &[REQUIRED_OF_CONDITIONS] },
+    Kind { name: "ring-seeds", run: ring::run, required: &[REQUIRED_OF_RINGS] },
 ];
 
 impl Kind {
@@ -178,7 +198,9 @@ fn planted(wanted: impl Fn(&Bug) -> bool, of_images: impl Fn(&Bug) -> bool) -> R
     let engine = ENGINE.iter().chain(ONCE).map(|bug| (bug, Some(run::<Door, Shared> as Run)));
     let whole = WHOLE.iter().map(|bug| (bug, Some(run::<CqlNode, Shared> as Run)));
     let conditions = CONDITIONS.iter().map(|bug| (bug, Some(run::<CqlNode, Cas> as Run)));
-    let of_worlds = engine.chain(whole).chain(conditions).filter(|(bug, _)| wanted(bug));
+    let rings = RINGS.iter().map(|bug| (bug, Some(ring::run as Run)));
+    let of_worlds =
+        engine.chain(whole).chain(conditions).chain(rings).filter(|(bug, _)| wanted(bug));
     let images = IMAGES.iter().filter(|bug| of_images(bug)).map(|bug| (bug, None));
     let hunts: Vec<(&Bug, Option<Run>)> = of_worlds.chain(images).collect();
     let (next, missed) = (AtomicUsize::new(0), Mutex::new(Vec::new()));

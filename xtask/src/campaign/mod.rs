@@ -26,8 +26,8 @@ use crate::machine::{self, Outcome};
 /// Drawn seeds begin below this: short enough to be typed.
 const FROM_MAX: u64 = 1_000_000_000;
 
-const USAGE: &str = "campaign seeds|engine|conditions [FROM] [COUNT] | \
-                     campaign seeds|engine|conditions --resume | \
+const USAGE: &str = "campaign seeds|engine|conditions|ring-seeds [FROM] [COUNT] | \
+                     campaign seeds|engine|conditions|ring-seeds --resume | \
                      campaign planted [BUG] | campaign power [OPTIONS] | campaign roundtrip | \
                      campaign files [SEED [TABLES]] | campaign files record | \
                      campaign fuzz [RUNS] [--seed N] | campaign hostile [SECONDS] | \
@@ -41,7 +41,9 @@ const USAGE: &str = "campaign seeds|engine|conditions [FROM] [COUNT] | \
 pub fn run(args: &[String]) -> Outcome {
     let words: Vec<&str> = args.iter().map(String::as_str).collect();
     match words[..] {
-        [kind @ ("seeds" | "engine" | "conditions"), ref rest @ ..] => seeds::run(kind, rest),
+        [kind @ ("seeds" | "engine" | "conditions" | "ring-seeds"), ref rest @ ..] => {
+            seeds::run(kind, rest)
+        }
         ["planted", ..] => machine::run(seeds::simulator()?.args(args)),
         ["power", ..] => power::campaign(&args[1..]),
         ["differences"] => differences::campaign(),
@@ -79,7 +81,9 @@ fn record(name: &str, text: &str) -> Outcome<PathBuf> {
     let folder = machine::root().join("docs/campaigns");
     std::fs::create_dir_all(&folder)?;
     let path = folder.join(format!("{date}-{name}.md"));
-    let kind = name.split('-').next().unwrap_or(name);
+    let is_number = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
+    let kind =
+        name.rsplit_once('-').filter(|(_, last)| is_number(last)).map_or(name, |(kind, _)| kind);
     std::fs::write(&path, format!("# Campaign `{kind}` of {date}\n\n{text}"))?;
     Ok(path)
 }

@@ -246,7 +246,10 @@ impl<'a> Delivery<'a> {
             if let Some(coordinator) = counted.upgrade() {
                 let counts = &coordinator.hints.counts;
                 match &answer {
-                    Ok(_) => counts.succeeded.inc(),
+                    Ok(_) => {
+                        coordinator.env.mark("hint.delivered");
+                        counts.succeeded.inc();
+                    }
                     Err(Failed::Replica(_)) => counts.failed.inc(),
                     Err(Failed::Timeout | Failed::NotSent) => counts.timed_out.inc(),
                 }

@@ -135,6 +135,7 @@ impl Coordinator {
         mutation: Arc<[u8]>,
     ) -> HintTicket {
         self.hints.counts.total.inc();
+        self.env.mark("hint.kept");
         if self.shards.me() == 0 {
             let kept = self.keep_here(to, &Hint { created, gc_grace, mutation: &mutation });
             return HintTicket(Box::pin(kept));

@@ -98,6 +98,7 @@ impl Membership {
             return self.note(format!("a change of the schema cannot be sent: {error}"));
         }
         let payload = payload.into();
+        self.env.mark("schema.pushed");
         for node in nodes {
             self.messenger.send(*node, Verb::SchemaPushReq, &payload);
         }
@@ -117,6 +118,7 @@ impl Membership {
             Ok(mutations) => coordinator.merge_schema(mutations).await.map_err(|e| e.to_string()),
             Err(error) => Err(error),
         };
+        self.env.mark("schema.pulled");
         if let Err(why) = &merged {
             self.note(format!("the schema of /{} is not merged: {why}", pull.node));
         }

@@ -145,6 +145,9 @@ impl Membership {
     }
 
     pub(super) fn end_shadow_round(&self, states: Option<States>) {
+        if states.is_some() {
+            self.env.mark("gossip.shadow_round");
+        }
         let waiting = self.shadow.borrow_mut().take();
         if let Some(waiting) = waiting {
             let _ = waiting.send(states);

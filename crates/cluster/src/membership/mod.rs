@@ -90,10 +90,11 @@ impl Membership {
     pub(crate) fn new(
         coordinator: &Rc<Coordinator>,
         messenger: &Rc<Messenger>,
-        config: gossip::Config,
+        mut config: gossip::Config,
         snitch: Snitch,
     ) -> Rc<Self> {
         let env = coordinator.env.clone();
+        config.reuses_versions = env.planted("gossip_reuses_version");
         let membership = Rc::new(Self {
             env: env.clone(),
             coordinator: Rc::downgrade(coordinator),
@@ -148,6 +149,7 @@ impl Membership {
                 }
                 Effect::Down(node) => {
                     is_changed = true;
+                    self.env.mark("gossip.down");
                     self.agree(schema_ring::Event::Down(node));
                     self.interrupt(node);
                 }
@@ -282,12 +284,18 @@ impl Membership {
         };
         {
             let gossiper = self.gossiper.borrow();
+            let (known, mut saved) = (self.nodes.borrow(), self.saved.borrow_mut());
+            // until it says what it is, a member is what it was
+            for (address, peer) in gossiper.peers() {
+                let before = known.get(&address).or_else(|| saved.get(&address));
+                let starting =
+                    before.and_then(|before| before.starting(&peer.state, gossiper.is_up(address)));
+                nodes.extend(starting.map(|node| (address, node)));
+            }
             let is_unheard = |address: &Address| {
                 gossiper.peer(*address).is_some_and(|peer| peer.state.values.is_empty())
             };
-            let mut saved = self.saved.borrow_mut();
             saved.retain(|address, _| is_unheard(address));
-            nodes.extend(saved.clone());
         }
         let identity = &coordinator.identity;
         for conflict in node_info::settle(&mut nodes, identity.host_id, &identity.tokens) {

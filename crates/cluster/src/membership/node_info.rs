@@ -100,6 +100,20 @@ impl NodeInfo {
         })
     }
 
+    /// A member that started again, and does not say yet what it is: it owns what it owned (`StorageService` takes nothing from
+    /// one that says nothing). None if it says what it is.
+    pub fn starting(&self, state: &EndpointState, is_up: bool) -> Option<Self> {
+        let is_silent = state.status() == Status::None && self.life != Life::Joining;
+        is_silent.then(|| Self {
+            is_up,
+            serves_clients: state
+                .get(AppState::RPC_READY)
+                .is_some_and(|ready| ready.eq_ignore_ascii_case("true")),
+            generation: state.heartbeat.generation,
+            ..self.clone()
+        })
+    }
+
     /// As the ring sees it.
     pub(super) fn node(&self) -> ring::Node {
         ring::Node {
@@ -307,6 +321,20 @@ mod tests {
         let mut silent = state(5, 1, "NORMAL,1", &[1]);
         silent.values.remove(&AppState::HOST_ID);
         assert_eq!(NodeInfo::of(node(1), &silent, true), None);
+    }
+
+    #[test]
+    fn a_member_that_starts_again_owns_what_it_owned() {
+        let info = NodeInfo::of(node(1), &state(5, 1, "NORMAL,1", &[1, 2]), true);
+        let info = info.expect("complete");
+        let silent = state(6, 1, "", &[1, 2]);
+        assert_eq!(NodeInfo::of(node(1), &silent, true), None);
+        let starting = info.starting(&silent, false).expect("a member");
+        assert_eq!((&starting.tokens, starting.life), (&info.tokens, Life::Normal));
+        assert_eq!((starting.generation, starting.is_up), (6, false));
+        assert_eq!(info.starting(&state(6, 1, "LEFT,1,2", &[1]), true), None);
+        let joining = NodeInfo::of(node(1), &state(5, 1, "BOOT,1", &[1]), true).expect("complete");
+        assert_eq!(joining.starting(&silent, true), None, "it owned nothing");
     }
 
     #[test]

@@ -229,6 +229,10 @@ impl Coordinator {
             return Err(FailureReason::Unknown);
         }
         self.check_owned(&checked, mutation.token())?;
+        // while it starts it does not know to whom to tell it: what it counted would be acknowledged by it alone
+        if self.replica.replicate.get().is_some() && self.is_alone() {
+            return Err(FailureReason::Unknown);
+        }
         let deadline = request.deadline;
         let counted = self.apply_counter(mutation, checked.is_durable, deadline, Trace::OFF).await;
         let mutation = counted.map_err(|error| self.reason_of(&error))?;

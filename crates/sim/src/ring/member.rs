@@ -1,0 +1,154 @@
+//! A node of a ring over all its lives, and the ring's nodes together.
+
+use std::cell::{Cell, RefCell};
+use std::net::{IpAddr, Ipv4Addr};
+use std::rc::Rc;
+use std::sync::Arc;
+
+use cluster::Coordinator;
+use config::{Config, Host};
+use env::sim::{NodeId, World};
+use env::{Env, Instant, Mesh};
+use helenus::{Message, run_shard};
+use server::ConnectionLimits;
+
+use super::plan::{Plan, center};
+
+/// `memory_budget` of a node.
+const MEMORY_BUDGET: u64 = 8 << 20;
+/// Bytes of a segment of the commit log: few, so that some end within a world.
+const SEGMENT_BYTES: u64 = 256 << 10;
+/// Bytes of the memtables of a node.
+const MEMTABLE_BYTES: u64 = 1 << 20;
+
+/// The way in to a node that serves.
+#[derive(Clone)]
+pub struct Way {
+    /// Its first shard.
+    pub env: Env,
+    /// Who is asked there.
+    pub coordinator: Rc<Coordinator>,
+}
+
+/// A node.
+pub struct Member {
+    /// In the world.
+    pub id: NodeId,
+    /// Its data centre.
+    pub center: usize,
+    /// The way in, while it serves.
+    way: Rc<RefCell<Option<Way>>>,
+    /// Counts its lives.
+    pub life: Cell<u64>,
+    /// When it is to start again, if it is down.
+    pub back_at: Cell<Option<Instant>>,
+    /// By how much its clock is ahead, in microseconds.
+    pub ahead: Cell<i64>,
+    /// Its disk fails syncs, or has in this life: since when.
+    pub bad_since: Cell<Option<Instant>>,
+}
+
+impl Member {
+    /// The way in, if it serves.
+    pub fn way(&self) -> Option<Way> {
+        self.way.borrow().clone()
+    }
+
+    /// Nobody comes in any more.
+    pub fn close(&self) {
+        self.way.borrow_mut().take();
+    }
+}
+
+/// The nodes of a ring.
+pub type Members = Rc<Vec<Member>>;
+
+/// Where a node is.
+pub fn address(node: usize) -> IpAddr {
+    Ipv4Addr::new(10, 0, 0, u8::try_from(node + 1).unwrap_or(u8::MAX)).into()
+}
+
+fn configuration(plan: &Plan, node: usize) -> Result<Config, String> {
+    let mut config = Config::default();
+    let seeds = (0..plan.nodes.len()).filter(|node| plan.is_seed(*node));
+    let seeds: Vec<String> = seeds.map(|node| address(node).to_string()).collect();
+    let place = plan.nodes[node];
+    let hints = format!("hinted_handoff_enabled={}", plan.hints);
+    let tokens = format!("num_tokens={}", place.tokens);
+    let seeds = format!(
+        "seed_provider={{class_name: SimpleSeedProvider, parameters: {{seeds: '{}'}}}}",
+        seeds.join(",")
+    );
+    let settings = [
+        "data_dir=/d",
+        "open_without_authentication=true",
+        "auto_bootstrap=false",
+        "ring_delay=2s",
+        "endpoint_snitch=GossipingPropertyFileSnitch",
+        "read_request_timeout=1500ms",
+        "range_request_timeout=2s",
+        "write_request_timeout=1s",
+        "counter_write_request_timeout=1500ms",
+        "cas_contention_timeout=1s",
+        &hints,
+        &tokens,
+        &seeds,
+    ];
+    config.set_all(settings).map_err(|error| error.to_string())?;
+    config.rack_dc = Some(format!("dc={}\nrack=r{}\n", center(place.center), place.rack));
+    for host in [
+        &mut config.listen_address,
+        &mut config.broadcast_address,
+        &mut config.rpc_address,
+        &mut config.broadcast_rpc_address,
+    ] {
+        *host = Host::Ip(address(node));
+    }
+    config.commitlog_sync = plan.sync;
+    config.commitlog_segment_size = SEGMENT_BYTES;
+    config.memtable_space = Some(MEMTABLE_BYTES);
+    config.memory_budget = Some(MEMORY_BUDGET);
+    config.disk_failure_policy = plan.disk_policy;
+    config.commit_failure_policy = plan.commit_policy;
+    Ok(config)
+}
+
+/// A node that is not started.
+pub fn member(world: &World, plan: &Plan, node: usize) -> Member {
+    Member {
+        id: world.node(address(node)),
+        center: plan.nodes[node].center,
+        way: Rc::default(),
+        life: Cell::new(0),
+        back_at: Cell::default(),
+        ahead: Cell::default(),
+        bad_since: Cell::default(),
+    }
+}
+
+impl Member {
+    /// Starts it for the first time.
+    pub fn start(&self, world: &World, plan: &Plan, node: usize) -> Result<(), String> {
+        let config = Arc::new(configuration(plan, node)?);
+        let way = Rc::clone(&self.way);
+        world.start(self.id, plan.nodes[node].shards, move |env: Env, mesh: Mesh<Message>| {
+            let (way, config) = (Rc::clone(&way), Arc::clone(&config));
+            run_shard(env.clone(), mesh, config, ConnectionLimits::new(), move |node, _| {
+                *way.borrow_mut() = node.coordinator().map(|coordinator| {
+                    let coordinator = Rc::clone(coordinator);
+                    Way { env, coordinator }
+                });
+            })
+        });
+        self.life.set(1);
+        Ok(())
+    }
+
+    /// Starts it again.
+    pub fn restart(&self, world: &World, shards: usize) {
+        self.life.set(self.life.get() + 1);
+        self.back_at.set(None);
+        self.bad_since.set(None);
+        world.restart_with(self.id, shards);
+    }
+}
