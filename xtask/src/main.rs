@@ -36,7 +36,7 @@ cargo xtask COMMAND
   bench io [OPTIONS]           reads and updates beside flushes and compactions, on a time axis (`bench io --help`)
   bench compaction [OPTIONS]   flush, major compaction and scrub beside Cassandra's (`bench compaction --help`)
   bench insn                   instructions and allocations of a point read and an update, in process
-  campaign seeds|engine|conditions [FROM] [COUNT] | campaign seeds|engine|conditions --resume | campaign planted [BUG]
+  campaign seeds|engine|conditions|ring-seeds [FROM] [COUNT] | campaign KIND --resume | campaign planted [BUG]
                                simulated worlds of new seeds; bugs planted in them
   campaign images [SEED [IMAGES]]
                                the power cut in every step that changes files, simulated, 5,000 images
