@@ -230,7 +230,7 @@ impl Coordinator {
         }
         self.check_owned(&checked, mutation.token())?;
         // while it starts it does not know to whom to tell it: what it counted would be acknowledged by it alone
-        if self.replica.replicate.get().is_some() && self.is_alone() {
+        if self.messenger().is_some() && self.is_alone() {
             return Err(FailureReason::Unknown);
         }
         let deadline = request.deadline;
