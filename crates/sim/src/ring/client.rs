@@ -17,6 +17,8 @@ use super::model::{
 
 /// Between two operations of a client, in milliseconds.
 const THINK_MILLIS: (u64, u64) = (10, 250);
+/// Conditional statements that a client makes in a row.
+const CONDITIONS: usize = 3;
 /// While nobody serves.
 const NOBODY: Duration = Duration::from_millis(500);
 
@@ -47,7 +49,12 @@ impl Client {
                 13 => self.scan().await,
                 14 => self.count().await,
                 15 => self.read_count().await,
-                16 | 17 => self.condition().await,
+                16 | 17 => {
+                    // often enough that others are in the way
+                    for _ in 0..CONDITIONS {
+                        self.condition().await;
+                    }
+                }
                 18 => self.write_pair().await,
                 _ => self.read_half().await,
             }

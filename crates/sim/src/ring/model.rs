@@ -19,7 +19,7 @@ pub const COLUMNS: [&str; 2] = ["a", "b"];
 /// Keys that are counted at.
 pub const COUNTED: usize = 2;
 /// Keys that are written under conditions.
-pub const CONDITIONED: usize = 2;
+pub const CONDITIONED: usize = 1;
 /// Keys that are written once at most.
 pub const ONCE_MAX: usize = 60;
 /// Pairs of keys that are written together.
