@@ -190,7 +190,8 @@ impl Client {
     async fn read(&self) {
         let key = self.key();
         let spots: Vec<Spot> = (0..COLUMNS.len()).map(|column| Spot::Cell(key, column)).collect();
-        let floors: Vec<i64> = spots.iter().map(|spot| self.model.floor(*spot)).collect();
+        let floors: Vec<_> =
+            spots.iter().map(|spot| self.model.floor(*spot, self.env.now())).collect();
         let text = format!("SELECT a, b FROM ring.r WHERE k = {key}");
         let statement = Statement::new(Self::level(key), text);
         let Some((node, Ok(Answer::Rows(page)))) = self.ask(center_of(key), statement).await else {
@@ -209,9 +210,9 @@ impl Client {
     /// Reads all keys, page by page, each page through another node.
     async fn scan(&self) {
         let keys = 0..WIDE_KEYS;
-        let floors: Vec<[i64; 2]> = keys
+        let floors: Vec<[_; 2]> = keys
             .clone()
-            .map(|key| [0, 1].map(|at| self.model.floor(Spot::Cell(key, at))))
+            .map(|key| [0, 1].map(|at| self.model.floor(Spot::Cell(key, at), self.env.now())))
             .collect();
         let mut found: BTreeMap<usize, [Option<i64>; 2]> = BTreeMap::new();
         let mut statement = Statement::new(Consistency::Quorum, "SELECT k, a, b FROM ring.r");
@@ -257,7 +258,7 @@ impl Client {
     }
 
     async fn read_one(&self, spot: Spot, level: Consistency, text: String) -> Option<Option<i64>> {
-        let floor = self.model.floor(spot);
+        let floor = self.model.floor(spot, self.env.now());
         let (node, answer) = self.ask(None, Statement::new(level, text)).await?;
         let Ok(Answer::Rows(page)) = answer else { return None };
         let value = number(rows(&page).first().and_then(|row| row.first()));
@@ -286,7 +287,7 @@ impl Client {
         let next = read.unwrap_or(0) + 1;
         let was = read.map_or("null".to_owned(), |read| read.to_string());
         self.model.with(spot, |register| register.tried = register.tried.max(next));
-        let floor = self.model.floor(spot);
+        let floor = self.model.floor(spot, self.env.now());
         let text = format!("UPDATE ring.l SET n = {next} WHERE k = {key} IF n = {was}");
         let asked = self.ask(None, Statement::new(Consistency::Quorum, text)).await;
         let Some((node, Ok(Answer::Rows(page)))) = asked else { return };

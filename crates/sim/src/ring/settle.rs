@@ -146,7 +146,8 @@ impl Settle<'_> {
             let value = self.value(0, spot, Consistency::All)?;
             self.model.with(spot, |register| {
                 let floor = register.floor();
-                let read = register.read(floor, value, self.world.now());
+                let now = self.world.now();
+                let read = register.read((floor, now), value, now);
                 read.map_err(|why| format!("{spot:?} in the end: {why}"))
             })?;
         }
