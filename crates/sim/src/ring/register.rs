@@ -87,6 +87,8 @@ impl Register {
                 return Err(format!("{number}, which was never written"));
             }
             Some(number) => number,
+            // nothing may be there as nothing was ever written
+            None if floor == 0 => 0,
             None => match self.deletions.range(floor..).next() {
                 Some(deletion) => *deletion,
                 None => 0,
