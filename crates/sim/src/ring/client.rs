@@ -17,6 +17,8 @@ use super::model::{
 
 /// Between two operations of a client, in milliseconds.
 const THINK_MILLIS: (u64, u64) = (10, 250);
+/// Conditional statements that a client makes in a row.
+const CONDITIONS: usize = 3;
 /// While nobody serves.
 const NOBODY: Duration = Duration::from_millis(500);
 
@@ -47,7 +49,12 @@ impl Client {
                 13 => self.scan().await,
                 14 => self.count().await,
                 15 => self.read_count().await,
-                16 | 17 => self.condition().await,
+                16 | 17 => {
+                    // often enough that others are in the way
+                    for _ in 0..CONDITIONS {
+                        self.condition().await;
+                    }
+                }
                 18 => self.write_pair().await,
                 _ => self.read_half().await,
             }
@@ -183,7 +190,8 @@ impl Client {
     async fn read(&self) {
         let key = self.key();
         let spots: Vec<Spot> = (0..COLUMNS.len()).map(|column| Spot::Cell(key, column)).collect();
-        let floors: Vec<i64> = spots.iter().map(|spot| self.model.floor(*spot)).collect();
+        let floors: Vec<_> =
+            spots.iter().map(|spot| self.model.floor(*spot, self.env.now())).collect();
         let text = format!("SELECT a, b FROM ring.r WHERE k = {key}");
         let statement = Statement::new(Self::level(key), text);
         let Some((node, Ok(Answer::Rows(page)))) = self.ask(center_of(key), statement).await else {
@@ -202,9 +210,9 @@ impl Client {
     /// Reads all keys, page by page, each page through another node.
     async fn scan(&self) {
         let keys = 0..WIDE_KEYS;
-        let floors: Vec<[i64; 2]> = keys
+        let floors: Vec<[_; 2]> = keys
             .clone()
-            .map(|key| [0, 1].map(|at| self.model.floor(Spot::Cell(key, at))))
+            .map(|key| [0, 1].map(|at| self.model.floor(Spot::Cell(key, at), self.env.now())))
             .collect();
         let mut found: BTreeMap<usize, [Option<i64>; 2]> = BTreeMap::new();
         let mut statement = Statement::new(Consistency::Quorum, "SELECT k, a, b FROM ring.r");
@@ -250,7 +258,7 @@ impl Client {
     }
 
     async fn read_one(&self, spot: Spot, level: Consistency, text: String) -> Option<Option<i64>> {
-        let floor = self.model.floor(spot);
+        let floor = self.model.floor(spot, self.env.now());
         let (node, answer) = self.ask(None, Statement::new(level, text)).await?;
         let Ok(Answer::Rows(page)) = answer else { return None };
         let value = number(rows(&page).first().and_then(|row| row.first()));
@@ -279,7 +287,7 @@ impl Client {
         let next = read.unwrap_or(0) + 1;
         let was = read.map_or("null".to_owned(), |read| read.to_string());
         self.model.with(spot, |register| register.tried = register.tried.max(next));
-        let floor = self.model.floor(spot);
+        let floor = self.model.floor(spot, self.env.now());
         let text = format!("UPDATE ring.l SET n = {next} WHERE k = {key} IF n = {was}");
         let asked = self.ask(None, Statement::new(Consistency::Quorum, text)).await;
         let Some((node, Ok(Answer::Rows(page)))) = asked else { return };

@@ -19,7 +19,7 @@ pub const COLUMNS: [&str; 2] = ["a", "b"];
 /// Keys that are counted at.
 pub const COUNTED: usize = 2;
 /// Keys that are written under conditions.
-pub const CONDITIONED: usize = 2;
+pub const CONDITIONED: usize = 1;
 /// Keys that are written once at most.
 pub const ONCE_MAX: usize = 60;
 /// Pairs of keys that are written together.
@@ -102,14 +102,21 @@ impl Model {
     }
 
     /// What a read of a place shows at least if it begins now.
-    pub fn floor(&self, spot: Spot) -> i64 {
-        self.with(spot, |register| register.floor())
+    pub fn floor(&self, spot: Spot, now: Instant) -> (i64, Instant) {
+        (self.with(spot, |register| register.floor()), now)
     }
 
     /// A read of a place that began when the floor was `floor` shows this.
-    pub fn read(&self, spot: Spot, floor: i64, value: Option<i64>, now: Instant, how: &str) {
+    pub fn read(
+        &self,
+        spot: Spot,
+        floor: (i64, Instant),
+        value: Option<i64>,
+        now: Instant,
+        how: &str,
+    ) {
         self.fold(value.unwrap_or(-1).cast_unsigned());
-        self.tell(now, || format!("{spot:?} read {how}: {value:?}, at least {floor}"));
+        self.tell(now, || format!("{spot:?} read {how}: {value:?}, at least {floor:?}"));
         if let Err(why) = self.with(spot, |register| register.read(floor, value, now)) {
             self.fail(format!("{spot:?} read {how} at {now:?}: {why}"));
         }
@@ -131,9 +138,9 @@ impl Model {
     }
 
     /// A node ends without having had time to.
-    pub fn ended(&self, node: usize) {
+    pub fn ended(&self, node: usize, at: Instant) {
         for register in self.registers.borrow_mut().values_mut() {
-            register.ended(node);
+            register.ended(node, at);
         }
     }
 

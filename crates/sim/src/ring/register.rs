@@ -35,6 +35,8 @@ pub struct Register {
     fresh: Vec<Acknowledged>,
     /// The highest that hints bring to whoever missed it.
     hinted: i64,
+    /// When a node last ended without having had time to.
+    ended_at: Instant,
 }
 
 impl Register {
@@ -71,8 +73,13 @@ impl Register {
         self.acknowledged += 1;
     }
 
-    /// A read that began when the floor was `floor` shows this, or nothing. What is wrong with that?
-    pub fn read(&mut self, floor: i64, value: Option<i64>, now: Instant) -> Result<(), String> {
+    /// A read that began then, when the floor was `floor`, shows this, or nothing. What is wrong with that?
+    pub fn read(
+        &mut self,
+        (floor, began): (i64, Instant),
+        value: Option<i64>,
+        now: Instant,
+    ) -> Result<(), String> {
         // what was read may be lost with a node that had not made it durable
         let floor = floor.min(self.floor());
         let number = match value {
@@ -80,6 +87,8 @@ impl Register {
                 return Err(format!("{number}, which was never written"));
             }
             Some(number) => number,
+            // nothing may be there as nothing was ever written
+            None if floor == 0 => 0,
             None => match self.deletions.range(floor..).next() {
                 Some(deletion) => *deletion,
                 None => 0,
@@ -89,7 +98,8 @@ impl Register {
             let of = (self.acknowledged, self.seen, self.tried);
             return Err(format!("{value:?} instead of {floor} ({of:?} acknowledged, read, tried)"));
         }
-        if number > self.floor() {
+        // one that was under way when a node ended may show what that one alone had
+        if number > self.floor() && began > self.ended_at {
             self.shown.push_back((now, number));
         }
         Ok(())
@@ -111,7 +121,8 @@ impl Register {
     }
 
     /// A node ends without having had time to.
-    pub fn ended(&mut self, node: usize) {
+    pub fn ended(&mut self, node: usize, at: Instant) {
+        self.ended_at = at;
         self.shown.clear();
         self.fresh.retain(|fresh| fresh.node != node);
     }
@@ -143,20 +154,20 @@ mod tests {
         let mut register = Register::default();
         let number = register.next();
         register.acknowledge(number, 0, at(1), true);
-        assert!(register.read(1, Some(1), at(2)).is_ok());
-        assert!(register.read(1, None, at(2)).is_err());
-        assert!(register.read(1, Some(2), at(2)).is_err());
+        assert!(register.read((1, at(2)), Some(1), at(2)).is_ok());
+        assert!(register.read((1, at(2)), None, at(2)).is_err());
+        assert!(register.read((1, at(2)), Some(2), at(2)).is_err());
         // tried, not acknowledged, shown
         register.next();
-        assert!(register.read(1, Some(2), at(3)).is_ok());
+        assert!(register.read((1, at(3)), Some(2), at(3)).is_ok());
         assert_eq!(register.floor(), 2);
         // lost with a node that had not made it durable
         let mut lost = register.clone();
-        lost.ended(1);
-        assert!(lost.read(2, Some(1), at(4)).is_ok());
+        lost.ended(1, at(3));
+        assert!(lost.read((2, at(4)), Some(1), at(4)).is_ok());
         register.settle(at(1000), at(600));
-        register.ended(1);
-        assert!(register.read(2, Some(1), at(1001)).is_err());
+        register.ended(1, at(1000));
+        assert!(register.read((2, at(1001)), Some(1), at(1001)).is_err());
     }
 
     #[test]
@@ -165,10 +176,10 @@ mod tests {
         let first = register.next();
         register.acknowledge(first, 0, at(1), true);
         register.tries(2, true);
-        assert!(register.read(1, None, at(2)).is_ok());
+        assert!(register.read((1, at(2)), None, at(2)).is_ok());
         assert_eq!(register.floor(), 2);
-        assert!(register.read(2, Some(1), at(3)).is_err());
-        assert!(register.read(2, Some(2), at(3)).is_err());
+        assert!(register.read((2, at(3)), Some(1), at(3)).is_err());
+        assert!(register.read((2, at(3)), Some(2), at(3)).is_err());
     }
 
     #[test]
@@ -178,7 +189,7 @@ mod tests {
             let number = register.next();
             register.acknowledge(number, node, at(1), true);
         }
-        register.ended(1);
+        register.ended(1, at(2));
         register.settle(at(6000), at(5000));
         assert_eq!(register.hinted(), 1);
         assert!(register.is_there(Some(1)) && !register.is_there(None));

@@ -104,11 +104,11 @@ impl Settle<'_> {
                     let (theirs, ours) = (known.heartbeat, said.state.heartbeat);
                     return Err(format!("{name} has {theirs:?} of {address}, which has {ours:?}"));
                 }
-                let said_of = said.state.values.keys().filter(|kind| {
+                let mut said_of = said.state.values.keys().filter(|kind| {
                     let with_port = kind.with_port();
                     with_port.is_none_or(|with_port| !said.state.values.contains_key(&with_port))
                 });
-                for kind in said_of.filter(|kind| !known.values.contains_key(kind)) {
+                if let Some(kind) = said_of.find(|kind| !known.values.contains_key(kind)) {
                     return Err(format!("{name} has no {kind:?} of {address}"));
                 }
                 for (kind, value) in &known.values {
@@ -146,7 +146,8 @@ impl Settle<'_> {
             let value = self.value(0, spot, Consistency::All)?;
             self.model.with(spot, |register| {
                 let floor = register.floor();
-                let read = register.read(floor, value, self.world.now());
+                let now = self.world.now();
+                let read = register.read((floor, now), value, now);
                 read.map_err(|why| format!("{spot:?} in the end: {why}"))
             })?;
         }

@@ -108,7 +108,7 @@ impl Trouble {
                 Some(error) if error.contains("NoPeers") => self.model.count("ring.no_peers"),
                 _ if member.bad_since.get().is_some() => {
                     self.model.count("ring.disk_ended");
-                    self.model.ended(node);
+                    self.model.ended(node, world.now());
                 }
                 Some(error) => return Err(format!("node {} ended: {error}", node + 1)),
                 // it was told to
@@ -150,7 +150,7 @@ impl Trouble {
                 return world.terminate(member.id);
             }
         }
-        self.model.ended(node);
+        self.model.ended(node, world.now());
         world.set_fault(Fault::SyncError { node: member.id, one_in: 0 });
         self.cut_at.remove(&node);
     }
@@ -203,7 +203,7 @@ impl Trouble {
         self.members[node].bad_since.set(Some(now));
         self.cut_at.insert(node, now + self.millis(BAD_MILLIS));
         // what it acknowledged just now it may not live to keep for others
-        self.model.ended(node);
+        self.model.ended(node, world.now());
         let one_in = self.rng.between(1, 3);
         self.model.tell(now, || format!("node {}: syncs fail", node + 1));
         world.set_fault(Fault::SyncError { node: self.members[node].id, one_in });
