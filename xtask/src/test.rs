@@ -490,7 +490,7 @@ fn first_start() -> Outcome<Tally> {
 /// of conditional statements.
 const SEEDS: [(&str, u64); 3] = [("seeds", 150), ("engine", 100), ("conditions", 40)];
 /// Those of rings of several nodes: too few for all to happen that a campaign must see.
-const RING_SEEDS: u64 = 16;
+const RING_SEEDS: u64 = 10;
 /// Crash images that a node starts on; a campaign has thousands.
 const IMAGES: usize = 300;
 /// Seeds that failed once. A world that has changed since goes another way with them: what they found has tests of its own where it was mended.
