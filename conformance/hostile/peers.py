@@ -207,6 +207,7 @@ class Run:
                 self.fail(f'{after_what}: {each.ip} had {self.resident[each.ip]} MiB and has {resident}')
 
     def prepare(self):
+        assert until(lambda: all(n.value('SELECT count(*) FROM system.peers_v2', 8)[-1] == 1 for n in self.nodes)), 'no ring of two'
         for text in ("CREATE KEYSPACE hostile WITH replication = {'class': 'SimpleStrategy', 'replication_factor': 2}",
                      *(f'CREATE TABLE hostile.{name} ({columns})' for name, columns in TABLES.items())):
             opcode, body = self.first.query(text)
