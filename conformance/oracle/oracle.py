@@ -13,7 +13,7 @@ Options: --without FEATURE (leave out files that say `-- needs FEATURE`), --mess
 --show N (differences shown, default 40), --summary FILE (a JSON line of counts), --known FILE (a list of statements as
 `file:line` that are known to differ: these are counted apart), --replicas N (A is in a ring: keyspaces of one replica have N, and
 statements are at ALL, or at --level, and SELECT at --reads), --older (B is of an
-older release than the recorded answers: what it refuses and they do not is left out). HOST may be HOST:PORT. Exit code 1 when an answer differs.
+older release than the recorded answers: what it refuses and they do not, or has no syntax for, is left out). HOST may be HOST:PORT. Exit code 1 when an answer differs.
 """
 
 import argparse
@@ -34,6 +34,7 @@ from run import Replicated, Server
 HERE = os.path.dirname(os.path.abspath(__file__))
 CORPUS = os.path.join(HERE, '..', 'corpus')
 SHRUNK_A_FILE = 3  # differences of a file that are worth the replays
+SYNTAX_ERROR = '2000'
 # Run only when named: statements about what is not served yet, and those for nodes with other settings than the defaults.
 APART = [os.path.join(HERE, '..', folder) for folder in ('later', 'settings')]
 GOLDEN = os.path.join(HERE, '..', 'golden')
@@ -164,6 +165,11 @@ class Report:
 def refuses(answers):
     """Is a statement one that a server does not take?"""
     return any(answer['kind'] == 'error' for answer in answers)
+
+
+def cannot_read(answers):
+    """Is a statement one of which a server does not know the syntax?"""
+    return any(answer['kind'] == 'error' and answer['code'] == SYNTAX_ERROR for answer in answers)
 
 
 def explain(path, servers, steps, at):
@@ -305,7 +311,7 @@ def run(args, report, left, right):
             if spoiled.skips(step):
                 continue
             theirs = right.run(step) if right else recorded[i]['answers']
-            if newer and refuses(theirs) and not refuses(newer[i]['answers']):
+            if newer and (refuses(theirs) and not refuses(newer[i]['answers']) or cannot_read(theirs) and not cannot_read(newer[i]['answers'])):
                 report.unknown += 1
                 continue
             if name(path, step) in report.known:

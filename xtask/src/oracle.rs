@@ -13,9 +13,24 @@ pub fn run(args: &[String]) -> Outcome {
     machine::run(command().args(args))
 }
 
-/// The lines of the corpus's runner that name what differs.
+/// What differs, as the corpus's runner names it: a statement, and below it how.
 pub fn different(text: &str) -> Vec<String> {
-    text.lines().filter(|line| line.starts_with("DIFFERENT ")).map(str::to_owned).collect()
+    let mut found: Vec<String> = Vec::new();
+    let mut goes_on = false;
+    for line in text.lines() {
+        match found.last_mut() {
+            _ if line.starts_with("DIFFERENT ") => {
+                found.push(line.to_owned());
+                goes_on = true;
+            }
+            Some(last) if goes_on && line.starts_with("    ") => {
+                last.push('\n');
+                last.push_str(line);
+            }
+            _ => goes_on = false,
+        }
+    }
+    found
 }
 
 /// The corpus runner, without arguments.

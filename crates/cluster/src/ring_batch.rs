@@ -9,7 +9,7 @@ use std::time::Duration;
 use env::Instant;
 use env::sync::oneshot;
 use internode::payload::Batch;
-use internode::{Params, Verb};
+use internode::{Flags, Params, Verb};
 use protocol::{Consistency, ErrorResponse, WriteType};
 use ring::{BatchLogChoice, BatchLogPlan, Ring};
 use rows::Mutation;
@@ -115,9 +115,16 @@ impl Coordinator {
             }
             let Some(messenger) = self.messenger() else { continue };
             let to = ring.node(node).address;
-            messenger.ask(to, Verb::BatchStoreReq, Params::NONE, &payload, move |answer| {
-                waiting.heard(to, answer);
-            });
+            messenger.ask(
+                to,
+                Verb::BatchStoreReq,
+                Flags::NONE,
+                Params::NONE,
+                &payload,
+                move |answer| {
+                    waiting.heard(to, answer);
+                },
+            );
         }
         waiting
     }
@@ -135,7 +142,14 @@ impl Coordinator {
             }
             if let Some(messenger) = self.messenger() {
                 let to = ring.node(*node).address;
-                messenger.ask(to, Verb::BatchRemoveReq, Params::NONE, &payload, |_| {});
+                messenger.ask(
+                    to,
+                    Verb::BatchRemoveReq,
+                    Flags::NONE,
+                    Params::NONE,
+                    &payload,
+                    |_| {},
+                );
             }
         }
     }

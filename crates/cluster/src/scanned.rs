@@ -58,7 +58,76 @@ pub(crate) enum Excess {
     Bytes,
 }
 
+impl Excess {
+    fn thing(self) -> Thing {
+        match self {
+            Self::Tombstones => Thing::Tombstones,
+            Self::Bytes => Thing::Bytes,
+        }
+    }
+}
+
+/// What thresholds are of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Thing {
+    Tombstones,
+    Bytes,
+    /// Of the index of a partition's rows: Cassandra counts those.
+    RowIndexBytes,
+    /// Parts of a storage attached index: Cassandra counts those.
+    Indexes,
+}
+
+/// What came of too much of it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Outcome {
+    Aborted,
+    Warned,
+}
+
+impl Thing {
+    /// What a client is told of so many nodes (`WarningsSnapshot`).
+    pub fn message(self, outcome: Outcome, nodes: usize, most: u64, text: &str) -> String {
+        let did = match (self, outcome) {
+            (Self::Tombstones, Outcome::Aborted) => {
+                format!("scanned over {most} tombstones and aborted the")
+            }
+            (Self::Tombstones, Outcome::Warned) => {
+                format!("scanned up to {most} tombstones and issued tombstone warnings for")
+            }
+            (Self::Bytes, Outcome::Aborted) => format!("loaded over {most} bytes and aborted the"),
+            (Self::Bytes, Outcome::Warned) => {
+                format!("loaded over {most} bytes and issued local read size warnings for")
+            }
+            (Self::RowIndexBytes, Outcome::Aborted) => {
+                format!("loaded over {most} bytes in RowIndexEntry and aborted the")
+            }
+            (Self::RowIndexBytes, Outcome::Warned) => {
+                format!("loaded over {most} bytes in RowIndexEntry and issued warnings for")
+            }
+            (Self::Indexes, Outcome::Aborted) => format!(
+                "referenced {most} SSTable indexes for a query without restrictions on partition key and aborted the"
+            ),
+            (Self::Indexes, Outcome::Warned) => format!(
+                "referenced more than allowed number of indexes without restrictions on partition key, maximum on a node being {most} indexes, and issued warnings for"
+            ),
+        };
+        let threshold = match (self, outcome) {
+            (Self::Tombstones, Outcome::Aborted) => "tombstone_failure_threshold",
+            (Self::Tombstones, Outcome::Warned) => "tombstone_warn_threshold",
+            (Self::Bytes, Outcome::Aborted) => "local_read_size_fail_threshold",
+            (Self::Bytes, Outcome::Warned) => "local_read_size_warn_threshold",
+            (Self::RowIndexBytes, Outcome::Aborted) => "row_index_size_fail_threshold",
+            (Self::RowIndexBytes, Outcome::Warned) => "row_index_size_warn_threshold",
+            (Self::Indexes, Outcome::Aborted) => "sai_sstable_indexes_per_query_fail_threshold",
+            (Self::Indexes, Outcome::Warned) => "sai_sstable_indexes_per_query_warn_threshold",
+        };
+        format!("{nodes} nodes {did} query {text} (see {threshold})")
+    }
+}
+
 /// One read of a partition or a range, as messages name it.
+#[derive(Clone, Debug)]
 pub(crate) struct Command {
     /// Its text.
     pub text: String,
@@ -104,34 +173,28 @@ impl Thresholds {
         let mut warnings = Vec::new();
         if count > self.warn {
             warnings.push(match self.are_tracked {
-                true => format!(
-                    "1 nodes scanned up to {count} tombstones and issued tombstone warnings for query {text} (see tombstone_warn_threshold) with {tokens}"
-                ),
+                true => {
+                    let message = Thing::Tombstones.message(Outcome::Warned, 1, count, text);
+                    format!("{message} with {tokens}")
+                }
                 false => warning(scanned, command),
             });
         }
         if bytes >= self.bytes_warn {
-            warnings.push(format!(
-                "1 nodes loaded over {bytes} bytes and issued local read size warnings for query {text} (see local_read_size_warn_threshold) with {tokens}"
-            ));
+            let message = Thing::Bytes.message(Outcome::Warned, 1, bytes, text);
+            warnings.push(format!("{message} with {tokens}"));
         }
         warnings
     }
 
     /// Why a read failed; only told where reads are tracked.
     pub fn abortion(&self, excess: Excess, scanned: Scanned, command: &Command) -> String {
-        let text = &command.text;
-        match excess {
+        let most = match excess {
             // they are counted one by one
-            Excess::Tombstones => format!(
-                "1 nodes scanned over {} tombstones and aborted the query {text} (see tombstone_failure_threshold)",
-                self.failure.saturating_add(1)
-            ),
-            Excess::Bytes => format!(
-                "1 nodes loaded over {} bytes and aborted the query {text} (see local_read_size_fail_threshold)",
-                scanned.bytes
-            ),
-        }
+            Excess::Tombstones => self.failure.saturating_add(1),
+            Excess::Bytes => scanned.bytes,
+        };
+        excess.thing().message(Outcome::Aborted, 1, most, &command.text)
     }
 }
 

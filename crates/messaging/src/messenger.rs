@@ -225,6 +225,7 @@ impl Messenger {
         self: &Rc<Self>,
         to: Address,
         verb: Verb,
+        flags: Flags,
         params: internode::Params,
         payload: &Arc<[u8]>,
         on_answer: impl FnOnce(Result<Answer, Failed>) + 'static,
@@ -234,7 +235,7 @@ impl Messenger {
         let expires_at = now + expires_in as i64;
         let id = self.wait(to, verb, Box::new(on_answer));
         let mut header = Header::new(id, verb, now, expires_in);
-        header.flags = Flags::CALL_BACK_ON_FAILURE;
+        header.flags = flags.with(Flags::CALL_BACK_ON_FAILURE);
         header.params = params;
         self.queue(to, header, Arc::clone(payload), expires_at);
     }
@@ -258,7 +259,7 @@ impl Messenger {
             true => internode::Params::NONE,
             false => internode::Params::NONE.with(Param::ForwardTo(targets)),
         };
-        self.ask(to, verb, params, payload, told(to));
+        self.ask(to, verb, Flags::NONE, params, payload, told(to));
     }
 
     /// Sends a request and waits for its answer.
@@ -273,7 +274,7 @@ impl Messenger {
     ) -> Result<Answer, Failed> {
         let (sender, receiver): (OneshotSender<_>, _) = oneshot();
         let params = internode::Params::NONE;
-        self.ask(to, verb, params, payload, move |answer| drop(sender.send(answer)));
+        self.ask(to, verb, Flags::NONE, params, payload, move |answer| drop(sender.send(answer)));
         receiver.await.unwrap_or(Err(Failed::Timeout))
     }
 
@@ -516,7 +517,7 @@ impl Messenger {
         }
     }
 
-    fn note(&self, message: String) {
+    pub(crate) fn note(&self, message: String) {
         if let Some(server) = self.server.get().and_then(Weak::upgrade) {
             server.note(message);
         }

@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use env::sim::{NodeId, World, WorldOptions};
 use env::{Class, Env, Mesh, TcpStream};
-use internode::{Connection, Framing, Initiate, Params, Verb, Versions};
+use internode::{Connection, Flags, Framing, Initiate, Params, Verb, Versions};
 use messaging::{Encryption, Failed, Job, Messenger, Serve, Served, Settings};
 use metrics::Registry;
 use rustls::pki_types::pem::PemObject;
@@ -228,7 +228,7 @@ fn ask(
 ) -> Result<Vec<u8>, Failed> {
     let outcome = Outcome::default();
     let kept = Rc::clone(&outcome);
-    from.ask(to, verb, Params::NONE, &Arc::from(payload), move |answer| {
+    from.ask(to, verb, Flags::NONE, Params::NONE, &Arc::from(payload), move |answer| {
         *kept.borrow_mut() = Some(answer.map(|answer| answer.payload));
     });
     world.run_until(|| outcome.borrow().is_some(), PATIENCE).expect("it ends");

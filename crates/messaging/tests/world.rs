@@ -10,8 +10,8 @@ use env::sim::{Fault, World, WorldOptions};
 use env::{Class, Env, Mesh, TcpStream};
 use internode::handshake::ACCEPT_LENGTH;
 use internode::{
-    Connection, FailureReason, Framing, Header, Initiate, Outgoing, Param, Params, Queued, Quota,
-    Verb, Versions,
+    Connection, FailureReason, Flags, Framing, Header, Initiate, Outgoing, Param, Params, Queued,
+    Quota, Verb, Versions,
 };
 use messaging::{Answer, Came, Capacity, Failed, Job, Messenger, Serve, Served, Settings};
 use metrics::Registry;
@@ -139,7 +139,7 @@ type Outcomes = Rc<RefCell<Vec<Result<Vec<u8>, Failed>>>>;
 fn ask(from: &Rc<Messenger>, to: u8, verb: Verb, payload: &[u8]) -> Outcomes {
     let outcomes = Outcomes::default();
     let kept = Rc::clone(&outcomes);
-    from.ask(node(to), verb, Params::NONE, &Arc::from(payload), move |answer| {
+    from.ask(node(to), verb, Flags::NONE, Params::NONE, &Arc::from(payload), move |answer| {
         kept.borrow_mut().push(answer.map(|answer| answer.payload));
     });
     outcomes
@@ -259,7 +259,7 @@ fn what_is_forwarded_goes_to_each_once() {
     let (world, seen) = world(4, 3, 1);
     let messenger = seen.messenger(1, 0).expect("runs");
     let params = Params::NONE.with(Param::ForwardTo((0..1000).map(|id| (node(3), id)).collect()));
-    messenger.ask(node(2), Verb::MutationReq, params, &Arc::from(&b"row"[..]), |_| {});
+    messenger.ask(node(2), Verb::MutationReq, Flags::NONE, params, &Arc::from(&b"row"[..]), |_| {});
     world.run_for(Duration::from_secs(5)).expect("runs");
     assert_eq!(*seen.served.borrow(), [b"row", b"row"]);
 }
@@ -407,7 +407,7 @@ fn strangers_are_few() {
     for host in 0..200 {
         let to = Address::new([10, 9, 0, host], PORT);
         messenger.send(to, Verb::GossipDigestAck2, &nobody);
-        messenger.ask(to, Verb::ReadReq, Params::NONE, &nobody, |_| {});
+        messenger.ask(to, Verb::ReadReq, Flags::NONE, Params::NONE, &nobody, |_| {});
     }
     assert_eq!(messenger.waiting().len(), 2 * 64, "two connections each");
     assert_eq!(wait(&world, &ask(&messenger, 4, Verb::ReadReq, b"x")), Err(Failed::NotSent));

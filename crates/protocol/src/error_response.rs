@@ -288,12 +288,16 @@ impl ErrorResponse {
     /// Replicas gave a read up, for a reason that is spelled out.
     pub fn read_aborted(
         consistency: Consistency,
+        (received, block_for): (i32, i32),
         data_present: bool,
         why: &str,
         failures: &[(SocketAddr, FailureReason)],
     ) -> Self {
         let message = named(format!("Operation failed - {why}"), failures);
-        Self { message, ..Self::read_failure(consistency, 0, 1, data_present, failures) }
+        Self {
+            message,
+            ..Self::read_failure(consistency, received, block_for, data_present, failures)
+        }
     }
 
     /// Replicas failed to write; they are named by their internode addresses.

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use types::UserType;
 
 use crate::keyspace::Keyspace;
+use crate::release::Release;
 use crate::served::{Reason, refusals};
 use crate::table::Table;
 use crate::table_id::{TableId, name_uuid};
@@ -19,6 +20,7 @@ pub struct Schema {
     refusals: types::hash::HashMap<TableId, Reason>,
     version: [u8; 16],
     epoch: u64,
+    release: Release,
 }
 
 impl Schema {
@@ -45,13 +47,19 @@ impl Schema {
             }
         }
         let refusals = keyspaces.values().flat_map(|keyspace| refusals(keyspace)).collect();
-        Self { keyspaces, by_id, refusals, version, epoch }
+        let release = Release::default();
+        Self { keyspaces, by_id, refusals, version, epoch, release }
     }
 
     /// The schema with another keyspace of a name, or without it. Version and epoch stay.
     pub(crate) fn with_keyspace(&self, name: &str, keyspace: Option<Arc<Keyspace>>) -> Self {
         let others = self.keyspaces.values().filter(|other| other.name != name).cloned();
-        Self::new(others.chain(keyspace), self.version, self.epoch)
+        Self::new(others.chain(keyspace), self.version, self.epoch).of_release(self.release)
+    }
+
+    /// The same in a ring of a release.
+    pub(crate) fn of_release(self, release: Release) -> Self {
+        Self { release, ..self }
     }
 
     /// The same with another version and epoch.
@@ -92,6 +100,11 @@ impl Schema {
     /// The schema version that nodes agree on, a version 3 UUID.
     pub fn version(&self) -> [u8; 16] {
         self.version
+    }
+
+    /// The ring's release, whose CQL this schema is spoken of in.
+    pub fn release(&self) -> Release {
+        self.release
     }
 
     /// This node's count of snapshots.

@@ -90,8 +90,8 @@ impl SchemaState {
         for name in rows.keyspaces().filter(|name| !crate::stored::is_local(name)) {
             keyspaces.extend(rows.keyspace(name, now)?.map(Arc::new));
         }
-        let schema = Arc::new(Schema::new(keyspaces, rows.version(release, now), 0));
-        Ok(Self { rows, schema, order: TableOrder::default(), release })
+        let schema = Schema::new(keyspaces, rows.version(release, now), 0).of_release(release);
+        Ok(Self { rows, schema: Arc::new(schema), order: TableOrder::default(), release })
     }
 
     /// The stored rows.

@@ -124,7 +124,9 @@ fn one(layout: &Layout, text: &mut String) -> Outcome<bool> {
         let schemas = if one_schema { "one schema" } else { "several schemas" };
         writeln!(text, "\n{} sees {up} nodes up and normal, and {schemas}", member.ip)?;
     }
-    named.iter().try_for_each(|line| writeln!(text, "\n    {line}"))?;
+    for what in named {
+        writeln!(text, "\n    {}", what.replace('\n', "\n    "))?;
+    }
     writeln!(text)?;
     members::stop()?;
     Ok(is_good)

@@ -14,7 +14,7 @@ use env::Instant;
 use env::sync::Notify;
 use hints::{HintFile, PageHint, record};
 use internode::payload::Hint as HintMessage;
-use internode::{Params, Verb};
+use internode::{Flags, Params, Verb};
 use messaging::Failed;
 use types::{Address, Uuid};
 
@@ -242,28 +242,35 @@ impl<'a> Delivery<'a> {
         };
         let (flight, began) = (Rc::clone(&self.flight), self.service.env.now());
         let counted = Rc::downgrade(&coordinator);
-        messenger.ask(self.address, Verb::HintReq, Params::NONE, &payload, move |answer| {
-            if let Some(coordinator) = counted.upgrade() {
-                let counts = &coordinator.hints.counts;
-                match &answer {
-                    Ok(_) => {
-                        coordinator.env.mark("hint.delivered");
-                        counts.succeeded.inc();
+        messenger.ask(
+            self.address,
+            Verb::HintReq,
+            Flags::NONE,
+            Params::NONE,
+            &payload,
+            move |answer| {
+                if let Some(coordinator) = counted.upgrade() {
+                    let counts = &coordinator.hints.counts;
+                    match &answer {
+                        Ok(_) => {
+                            coordinator.env.mark("hint.delivered");
+                            counts.succeeded.inc();
+                        }
+                        Err(Failed::Replica(_)) => counts.failed.inc(),
+                        Err(Failed::Timeout | Failed::NotSent) => counts.timed_out.inc(),
                     }
-                    Err(Failed::Replica(_)) => counts.failed.inc(),
-                    Err(Failed::Timeout | Failed::NotSent) => counts.timed_out.inc(),
+                    let (mut pace, now) = (flight.pace.borrow_mut(), coordinator.env.now());
+                    match answer.is_ok() {
+                        true => pace.acknowledged(now, now.since(began)),
+                        false => pace.failed(),
+                    }
                 }
-                let (mut pace, now) = (flight.pace.borrow_mut(), coordinator.env.now());
-                match answer.is_ok() {
-                    true => pace.acknowledged(now, now.since(began)),
-                    false => pace.failed(),
+                if answer.is_err() {
+                    flight.has_failed.set(true);
                 }
-            }
-            if answer.is_err() {
-                flight.has_failed.set(true);
-            }
-            flight.answered(number, answer.is_ok());
-        });
+                flight.answered(number, answer.is_ok());
+            },
+        );
     }
 
     async fn wait_for_throttle(&self, bytes: usize) {

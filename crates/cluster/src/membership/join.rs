@@ -188,6 +188,7 @@ impl Membership {
         self.step(Event::Start { generation, states });
         self.start_agreeing(coordinator);
         self.look_around();
+        self.publish_index_status();
     }
 
     /// Waits until those that the ring said to be there are heard of and up, but not for long: one that is down does not

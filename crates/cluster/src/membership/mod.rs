@@ -3,6 +3,7 @@
 //! (`gms.Gossiper`, `service.StorageService`).
 
 mod agree;
+mod index_status;
 mod join;
 mod node_info;
 mod part;
@@ -38,9 +39,6 @@ const TICK: Duration = Duration::from_secs(1);
 const LOAD_TICKS: u64 = 60;
 /// How long the others have to hear that this node stops (`cassandra.shutdown_announce_in_ms`).
 const ANNOUNCE: Duration = Duration::from_secs(2);
-
-/// No message of gossip is longer: what 3,000 nodes with 256 tokens each say, in bytes.
-const GOSSIP_BYTES_MAX: usize = 16 << 20;
 
 /// What a node and its state look like to the operator.
 #[derive(Clone, Debug)]
@@ -80,6 +78,8 @@ pub struct Membership {
     news: RefCell<Vec<Mutation>>,
     /// The version of the schema that was last published.
     schema: Cell<[u8; 16]>,
+    /// What was last said of indexes.
+    index_status: RefCell<String>,
     serves_clients: Cell<bool>,
     /// Nodes that clients know of, and whether as up.
     told: RefCell<BTreeMap<Address, (std::net::SocketAddr, bool)>>,
@@ -110,6 +110,7 @@ impl Membership {
             agreement: RefCell::default(),
             news: RefCell::default(),
             schema: Cell::default(),
+            index_status: RefCell::new(index_status::NONE.to_owned()),
             serves_clients: Cell::default(),
             told: RefCell::default(),
         });
@@ -190,14 +191,21 @@ impl Membership {
     fn ask_for_echo(self: &Rc<Self>, to: Address) {
         let membership = Rc::downgrade(self);
         let empty: Arc<[u8]> = Arc::from([]);
-        self.messenger.ask(to, Verb::EchoReq, internode::Params::NONE, &empty, move |answer| {
-            if let Some(membership) = membership.upgrade() {
-                membership.step(match answer {
-                    Ok(_) => Event::EchoAnswered(to),
-                    Err(_) => Event::EchoFailed(to),
-                });
-            }
-        });
+        self.messenger.ask(
+            to,
+            Verb::EchoReq,
+            internode::Flags::NONE,
+            internode::Params::NONE,
+            &empty,
+            move |answer| {
+                if let Some(membership) = membership.upgrade() {
+                    membership.step(match answer {
+                        Ok(_) => Event::EchoAnswered(to),
+                        Err(_) => Event::EchoFailed(to),
+                    });
+                }
+            },
+        );
     }
 
     /// A message of gossip came.
@@ -208,10 +216,6 @@ impl Membership {
         payload: &[u8],
         created: i64,
     ) {
-        if payload.len() > GOSSIP_BYTES_MAX {
-            let bytes = payload.len();
-            return self.note(format!("{} of /{from} is too long: {bytes} bytes", verb.name()));
-        }
         let mut reader = Reader::new(payload);
         let message = match verb {
             Verb::GossipDigestSyn => gossip::Syn::read(&mut reader).map(Message::Syn),
@@ -234,6 +238,7 @@ impl Membership {
             self.publish_schema();
             if ticks.is_multiple_of(LOAD_TICKS) && self.gossiper.borrow().is_running() {
                 self.publish_load();
+                self.publish_index_status();
             }
             ticks += 1;
         }
@@ -250,7 +255,23 @@ impl Membership {
         if self.gossiper.borrow().is_running() && self.schema.replace(version) != version {
             let version = types::Uuid::from_bytes(version).to_string();
             self.publish(vec![(AppState::SCHEMA, version)]);
+            self.publish_index_status();
             self.make_ring(&coordinator);
+        }
+    }
+
+    /// Says which indexes this node has not built, if they are others than it said.
+    fn publish_index_status(self: &Rc<Self>) {
+        let Some(coordinator) = self.coordinator.upgrade() else { return };
+        let nodes = self.nodes.borrow();
+        let releases = nodes.values().map(|node| node.release.as_str());
+        let own = coordinator.identity.release;
+        let status = index_status::value(&coordinator.schema(), own, releases);
+        drop(nodes);
+        let Some(status) = status else { return };
+        if *self.index_status.borrow() != status {
+            self.index_status.replace(status.clone());
+            self.publish(vec![(AppState::INDEX_STATUS, status)]);
         }
     }
 

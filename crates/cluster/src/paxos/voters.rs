@@ -9,7 +9,7 @@ use std::sync::Arc;
 use env::Instant;
 use env::sync::Notify;
 use internode::payload::{Commit, Promise as PromiseRsp};
-use internode::{Params, Verb};
+use internode::{Flags, Params, Verb};
 use messaging::{Answer, Failed};
 use protocol::{Consistency, ErrorResponse, WriteType};
 use ring::PaxosPlan;
@@ -235,9 +235,16 @@ impl Coordinator {
             let to = ring.node(node).address;
             if let Some(messenger) = self.messenger() {
                 let none = Params::NONE;
-                messenger.ask(to, Verb::PaxosCommitReq, none, &payload, move |answer| {
-                    told.heard(to, answer);
-                });
+                messenger.ask(
+                    to,
+                    Verb::PaxosCommitReq,
+                    Flags::NONE,
+                    none,
+                    &payload,
+                    move |answer| {
+                        told.heard(to, answer);
+                    },
+                );
             }
         }
         if level == Consistency::Any {
@@ -278,7 +285,7 @@ impl Coordinator {
             // who fails says so, or says nothing in time: its vote is missing either way
             told(answer.map_err(reason_of).ok().map(|answer| answer.payload));
         };
-        messenger.ask(node, verb, Params::NONE, payload, answered);
+        messenger.ask(node, verb, Flags::NONE, Params::NONE, payload, answered);
     }
 
     /// This node's own answer; an error that only it has is seen to.

@@ -14,11 +14,15 @@ use types::{Token, maybe_quote};
 use crate::coordinator::{Coordinator, Now, Request};
 use crate::read::page::Merged;
 use crate::read::shard::{Over, Task};
+use crate::ring_read::RingRead;
 use crate::scanned::{Command, Excess, Scanned, Thresholds};
 use crate::values::Bound as Bindings;
 
 /// The length before each cell.
 const CELL_LENGTH: u64 = 4;
+
+/// Answers that came and answers that were wanted, where this node reads alone.
+const BY_ITSELF: (i32, i32) = (0, 1);
 
 /// What a client is warned of; what replicas had to say comes last.
 #[derive(Default)]
@@ -46,8 +50,21 @@ impl Warnings {
     }
 }
 
+impl Warnings {
+    /// Warns of what replicas went over.
+    pub fn of_ring(&mut self, task: &Task, ring: &RingRead) {
+        for (key, told) in ring.told() {
+            let messages = told.messages(&ring.thresholds, command(task, key.as_ref()));
+            match ring.thresholds.are_tracked {
+                true => self.tracked.extend(messages),
+                false => self.first.extend(messages),
+            }
+        }
+    }
+}
+
 /// The read of a partition, or of all of a range.
-fn command(task: &Task, key: Option<&PartitionKey>) -> Command {
+pub(crate) fn command(task: &Task, key: Option<&PartitionKey>) -> Command {
     let token = key.map_or(Token(i64::MIN), |key| key.token);
     let key = key.filter(|_| matches!(task.read.target, Target::Keys(_)));
     let key = key.map(|key| cql::select::PartitionKey { token, bytes: key.bytes.clone() });
@@ -178,7 +195,7 @@ impl Coordinator {
         let command = command(task, over.key.as_ref());
         let why = thresholds.abortion(over.excess, over.scanned, &command);
         warnings.tracked.push(format!("{why} with {}", command.tokens));
-        ErrorResponse::read_aborted(consistency, false, &why, &failures)
+        ErrorResponse::read_aborted(consistency, BY_ITSELF, false, &why, &failures)
     }
 
     /// Bytes of cells that a result without pages may have.
@@ -199,7 +216,7 @@ impl Coordinator {
             "Read on table {name} has a result of more than {most} bytes, which only pages can have"
         );
         let failures = self.failure(FailureReason::ReadSize);
-        ErrorResponse::read_aborted(consistency, true, &why, &failures)
+        ErrorResponse::read_aborted(consistency, BY_ITSELF, true, &why, &failures)
     }
 
     /// What a statement is restricted to, whatever page of it is read.
@@ -238,7 +255,8 @@ impl Coordinator {
         if let Some(limit) = fail.filter(|limit| size.before_last > *limit) {
             let why = passed("failure", limit, of());
             let failures = self.failure(FailureReason::ReadSize);
-            let refused = ErrorResponse::read_aborted(consistency, true, &why, &failures);
+            let refused =
+                ErrorResponse::read_aborted(consistency, BY_ITSELF, true, &why, &failures);
             warnings.first.push(why);
             return Err(refused);
         }

@@ -1,6 +1,6 @@
 //! Reads: plans run on the shards that own the partitions, rows projected there, pages put together here.
 
-mod limits;
+pub(crate) mod limits;
 mod made_up;
 mod over_ring;
 mod page;
@@ -150,7 +150,9 @@ impl Coordinator {
         let level = if consistency.is_serial() { quorum_of(consistency) } else { consistency };
         let ring = scope.map(|scope| RingRead::new(self, scope, &task, level, deadline));
         let run = self.run_read(&task, ring.as_ref());
-        let (merged, aggregation) = match self.env.timeout_at(deadline, run).await {
+        let ran = self.env.timeout_at(deadline, run).await;
+        ring.iter().for_each(|ring| warnings.of_ring(&task, ring));
+        let (merged, aggregation) = match ran {
             Ok(Ok(found)) => found,
             Ok(Err(ReadError::Cql(error))) => return Err(cql_error(error)),
             Ok(Err(ReadError::Ring(error))) => return Err(error),

@@ -14,6 +14,7 @@ pub(crate) mod slices;
 mod tests;
 mod write;
 
+pub(crate) use read::Seen;
 pub(crate) use write::whole;
 
 use std::cell::OnceCell;

@@ -14,7 +14,7 @@ use rows::codec::{Header, PartitionStart, StatsCollector};
 use rows::{BoundKind, BoundRef, MarkerRef, RowRef, Unfiltered};
 use schema::TableId;
 use storage::{Engine, PartitionKey, StorageError};
-use types::Reader;
+use types::{Reader, Token};
 
 use crate::coordinator::{Coordinator, STATEMENT};
 use crate::replica::conditions::Conditions;
@@ -42,6 +42,8 @@ struct Answer<'t> {
     fetched: &'t Header,
     output: Output<'t>,
     scanned: Scanned,
+    /// The last partition that was looked at.
+    last: Option<Token>,
 }
 
 /// Nothing more can be given.
@@ -58,7 +60,7 @@ impl<'t> Answer<'t> {
             Some(_) => Output::Digest(DataDigest::new(layout)),
             None => Output::Data(DataWriter::new(layout, fetched, Vec::new())),
         };
-        Self { wanted, fetched, output, scanned: Scanned::default() }
+        Self { wanted, fetched, output, scanned: Scanned::default(), last: None }
     }
 
     fn scan(&mut self, scanned: Scanned) -> Result<(), End> {
@@ -72,6 +74,7 @@ impl<'t> Answer<'t> {
     /// As much of a partition as the limits let through; a range that stays open is closed at the last row
     /// (`RTBoundCloser`).
     fn part(&mut self, part: &Part, counter: &mut Counter<'_>) -> Result<(), End> {
+        self.last = Some(part.key.token);
         self.scan(part.before)?;
         let key = &part.key.bytes;
         let reversed = self.wanted.is_reversed();
@@ -209,6 +212,14 @@ fn last_marker(marker: MarkerRef<'_>, reversed: bool) -> Option<MarkerRef<'_>> {
     Some(MarkerRef::bound(marker.bound.with_kind(kind), deletion))
 }
 
+/// An answer, and what was gone over for it.
+pub(crate) struct Seen {
+    pub answer: PeerAnswer,
+    pub scanned: Scanned,
+    /// Where the last partition lies that was looked at.
+    pub last: Option<Token>,
+}
+
 /// What one shard gives of a range, chunk by chunk.
 struct Stream {
     shard: usize,
@@ -223,6 +234,14 @@ impl Coordinator {
         self: &Rc<Self>,
         request: &PeerRequest<'_>,
     ) -> Result<PeerAnswer, FailureReason> {
+        self.read_here(request).await.map(|seen| seen.answer)
+    }
+
+    /// The same, for a coordinator that is this node.
+    pub(crate) async fn read_here(
+        self: &Rc<Self>,
+        request: &PeerRequest<'_>,
+    ) -> Result<Seen, FailureReason> {
         if request.payload.len() > READ_REQUEST_BYTES_MAX {
             return Err(FailureReason::ReadSize);
         }
@@ -235,13 +254,15 @@ impl Coordinator {
             digest.skip_last_column();
         }
         let ended = self.read_into(&wanted, &mut answer).await;
+        let last = answer.last;
         let warns = request.flags.contains(Flags::TRACK_WARNINGS);
         let is_tracked = request.flags.contains(Flags::TRACK_REPAIRED_DATA);
         let (thresholds, scanned) = (&wanted.thresholds, answer.scanned);
         match ended {
             Ok(()) => {
                 let params = if warns { warnings(thresholds, scanned) } else { Params::NONE };
-                Ok(PeerAnswer::new(request.verb, answer.finish(is_tracked)).with(params))
+                let answer = PeerAnswer::new(request.verb, answer.finish(is_tracked)).with(params);
+                Ok(Seen { answer, scanned, last })
             }
             Err(End::Over(excess)) if warns => {
                 // nothing, and why
@@ -252,7 +273,8 @@ impl Coordinator {
                     Excess::Bytes => Param::ReadSizeFail(long(scanned.bytes)),
                 };
                 let empty = Answer::new(&wanted, &fetched).finish(false);
-                Ok(PeerAnswer::new(request.verb, empty).with(Params::NONE.with(param)))
+                let answer = PeerAnswer::new(request.verb, empty).with(Params::NONE.with(param));
+                Ok(Seen { answer, scanned, last })
             }
             Err(End::Over(Excess::Tombstones)) => Err(FailureReason::TooManyTombstones),
             Err(End::Over(Excess::Bytes)) => Err(FailureReason::ReadSize),

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use env::Instant;
 use env::sync::Notify;
-use internode::payload::read::{DataDigest, ReadCommand, ReadResponse};
+use internode::payload::read::{DataDigest, ReadCommand, ReadResponse, Target};
 use internode::{FailureReason, Flags, Params, Verb};
 use messaging::{Answer, Failed};
 use protocol::ErrorResponse;
@@ -16,13 +16,15 @@ use ring::{Acks, NodeIndex, Verdict};
 use rows::codec::PartitionStart;
 use rows::{Mutation, PartitionUpdate};
 use schema::ReadRepair;
-use storage::Trace;
-use types::{Address, Reader};
+use storage::{PartitionKey, Trace};
+use types::{Address, Reader, Token};
 
 use crate::coordinator::STATEMENT;
+use crate::read::limits::command as as_told;
 use crate::reconcile::{Given, Reconciled, decode, reconcile};
-use crate::replica::PeerRequest;
+use crate::replica::{PeerRequest, Seen};
 use crate::ring_read::RingRead;
+use crate::ring_read::told::given_up;
 use crate::ring_write::reason_of;
 use crate::scope::client_failures;
 
@@ -41,15 +43,52 @@ pub(super) struct Contacts {
 /// What came of those that were asked.
 struct Gathered {
     read: Rc<RingRead>,
+    /// What they were asked; none of repairs.
+    command: Option<Arc<ReadCommand>>,
     acks: RefCell<Acks<FailureReason>>,
     answers: RefCell<Vec<(NodeIndex, Vec<u8>)>>,
     bell: Notify,
 }
 
 impl Gathered {
-    fn new(read: &Rc<RingRead>, acks: Acks<FailureReason>) -> Rc<Self> {
-        let (acks, answers) = (RefCell::new(acks), RefCell::default());
-        Rc::new(Self { read: Rc::clone(read), acks, answers, bell: Notify::new() })
+    fn new(
+        read: &Rc<RingRead>,
+        command: Option<&Arc<ReadCommand>>,
+        acks: Acks<FailureReason>,
+    ) -> Rc<Self> {
+        let (acks, answers, bell) = (RefCell::new(acks), RefCell::default(), Notify::new());
+        let (read, command) = (Rc::clone(read), command.map(Arc::clone));
+        Rc::new(Self { read, command, acks, answers, bell })
+    }
+
+    /// The partition that is read; none of a range.
+    fn key(&self) -> Option<PartitionKey> {
+        match &self.command.as_ref()?.target {
+            Target::Partition { key, .. } => Some(PartitionKey::new(key.clone())),
+            Target::Range { .. } => None,
+        }
+    }
+
+    /// This node answered itself.
+    fn seen(&self, node: NodeIndex, seen: Seen) {
+        let Seen { answer, scanned, last } = seen;
+        let thresholds = &self.read.thresholds;
+        if !thresholds.are_tracked && thresholds.warns(scanned) {
+            let last = last.unwrap_or(Token::MIN);
+            self.read.told.borrow_mut().entry(self.key()).or_default().went_over(scanned, last);
+        }
+        self.answered(node, &answer.params, answer.payload);
+    }
+
+    /// A replica answered. What it says that it went over may mean that there is nothing in its answer.
+    fn answered(&self, node: NodeIndex, params: &Params, payload: Vec<u8>) {
+        let mut given_up_for = None;
+        if !params.is_empty() && self.read.thresholds.are_tracked {
+            let from = self.read.scope.ring.node(node).address;
+            self.read.told.borrow_mut().entry(self.key()).or_default().hear(from, params);
+            given_up_for = given_up(params);
+        }
+        self.ended(node, given_up_for.map_or(Ok(payload), Err));
     }
 
     fn ended(&self, node: NodeIndex, answer: Result<Vec<u8>, FailureReason>) {
@@ -84,20 +123,35 @@ impl Gathered {
     /// What the client is told where there is not enough.
     fn lack(&self, is_over: bool) -> ErrorResponse {
         let acks = self.acks.borrow();
-        if acks.failures().iter().any(|(_, reason)| *reason == FailureReason::ReadSize) {
+        let abortion = self.abortion();
+        if abortion.is_none()
+            && acks.failures().iter().any(|(_, reason)| *reason == FailureReason::ReadSize)
+        {
             self.read.is_too_large.set(true);
         }
         let is_late =
             is_over || acks.failures().iter().all(|(_, reason)| *reason == FailureReason::Timeout);
         let (level, has_data) = (self.read.level, acks.has_data());
         let (received, required) = (acks.received() as i32, acks.required() as i32);
-        if is_late {
+        if is_late && abortion.is_none() {
             return ErrorResponse::read_timeout(level, received, required, has_data);
         }
         let ring = &self.read.scope.ring;
         let named = acks.failures().iter().map(|(node, why)| (ring.node(*node).address, *why));
         let failures = client_failures(&named.collect::<Vec<_>>());
-        ErrorResponse::read_failure(level, received, required, has_data, &failures)
+        match abortion {
+            None => ErrorResponse::read_failure(level, received, required, has_data, &failures),
+            Some(why) => {
+                ErrorResponse::read_aborted(level, (received, required), has_data, &why, &failures)
+            }
+        }
+    }
+
+    /// Why replicas gave up, if they say so.
+    fn abortion(&self) -> Option<String> {
+        let (key, told) = (self.key(), self.read.told.borrow());
+        let (told, task) = (told.get(&key)?, self.read.task.as_ref()?);
+        told.abortion(&as_told(task, key.as_ref()).text)
     }
 }
 
@@ -126,7 +180,7 @@ impl RingRead {
     ) -> Result<Reconciled, ErrorResponse> {
         let Contacts { data, digests, acks } = contacts;
         let mut asked: Vec<NodeIndex> = data.iter().chain(&digests).copied().collect();
-        let gathered = Gathered::new(self, acks);
+        let gathered = Gathered::new(self, Some(command), acks);
         let as_digest =
             || ReadCommand { digest: Some(DIGEST_VERSION), ..ReadCommand::clone(command) };
         self.send(&data, command, verb, &gathered)?;
@@ -243,7 +297,7 @@ impl RingRead {
         }
         let ring = &self.scope.ring;
         let required = answers.len() as u32;
-        let gathered = Gathered::new(self, Acks::of(ring, asked, required));
+        let gathered = Gathered::new(self, Some(command), Acks::of(ring, asked, required));
         let mut silent: Vec<NodeIndex> = asked.to_vec();
         for (node, payload) in answers {
             if matches!(kind_of(&payload), Some(Kind::Data)) {
@@ -295,7 +349,8 @@ impl RingRead {
         let ring = &self.scope.ring;
         let level = given - repairs.len() as u32;
         let nodes: Vec<NodeIndex> = repairs.iter().map(|(node, _)| *node).collect();
-        let gathered = Gathered::new(self, Acks::of(ring, &nodes, required.saturating_sub(level)));
+        let acks = Acks::of(ring, &nodes, required.saturating_sub(level));
+        let gathered = Gathered::new(self, None, acks);
         for (node, updates) in repairs {
             let (this, gathered) = (Rc::clone(self), Rc::clone(&gathered));
             self.coordinator.env.spawn(STATEMENT, async move {
@@ -373,7 +428,10 @@ impl RingRead {
                 coordinator.env.spawn(STATEMENT, async move {
                     let answer = this.read_here(verb, &payload).await;
                     this.coordinator.near.answered(&this.coordinator.env, to, sent_at);
-                    gathered.ended(node, answer);
+                    match answer {
+                        Ok(seen) => gathered.seen(node, seen),
+                        Err(reason) => gathered.ended(node, Err(reason)),
+                    }
                 });
                 continue;
             }
@@ -382,22 +440,30 @@ impl RingRead {
             let Some(messenger) = coordinator.messenger() else { continue };
             let told = move |answer: Result<Answer, Failed>| {
                 this.coordinator.near.answered(&this.coordinator.env, to, sent_at);
-                let answer = answer.map(|answer| answer.payload);
-                gathered.ended(node, answer.map_err(reason_of));
+                match answer {
+                    Ok(answer) => gathered.answered(node, &answer.header.params, answer.payload),
+                    Err(failed) => gathered.ended(node, Err(reason_of(failed))),
+                }
             };
-            messenger.ask(to, verb, Params::NONE, &payload, told);
+            messenger.ask(to, verb, self.flags(), Params::NONE, &payload, told);
         }
         Ok(())
     }
 
     /// This node answers itself as it would answer another.
-    async fn read_here(&self, verb: Verb, payload: &[u8]) -> Result<Vec<u8>, FailureReason> {
+    async fn read_here(&self, verb: Verb, payload: &[u8]) -> Result<Seen, FailureReason> {
         let ring = &self.scope.ring;
         let from: Address = ring.node(ring.local()).address;
-        let (params, flags, deadline) = (&Params::NONE, Flags::NONE, self.deadline);
+        let (params, flags, deadline) = (&Params::NONE, self.flags(), self.deadline);
         let request = PeerRequest { from, verb, params, flags, payload, deadline };
-        let answer = Box::pin(self.coordinator.serve_peer(request)).await?;
-        answer.map(|answer| answer.payload).ok_or(FailureReason::Timeout)
+        let seen = Box::pin(self.coordinator.read_here(&request));
+        let in_time = self.coordinator.env.timeout_at(deadline, seen).await;
+        in_time.unwrap_or(Err(FailureReason::Timeout))
+    }
+
+    /// Are replicas to say what they go over?
+    fn flags(&self) -> Flags {
+        if self.thresholds.are_tracked { Flags::TRACK_WARNINGS } else { Flags::NONE }
     }
 
     /// What the client is told where a replica's answer makes no sense.

@@ -7,11 +7,13 @@
 mod asked;
 mod key;
 mod range;
+mod told;
 
 pub(crate) use key::KeyRows;
 pub(crate) use range::Scan;
 
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
+use std::collections::BTreeMap;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
@@ -29,8 +31,10 @@ use storage::{Measure, PartitionKey, Trace};
 
 use crate::coordinator::{Coordinator, Request};
 use crate::read::shard::{PartitionRows, ReadError, Task};
+use crate::scanned::Thresholds;
 use crate::scope::Scope;
 use crate::write::Stored;
+use told::Told;
 
 /// Rows that are asked for at once at the most.
 const ROWS_AT_ONCE: u32 = 5_000;
@@ -55,6 +59,12 @@ pub(crate) struct RingRead {
     at_once: Cell<u32>,
     /// Did a replica say that what it was asked for is too large?
     is_too_large: Cell<bool>,
+    /// What it is for; none of a write's or a round's own.
+    task: Option<Task>,
+    /// What replicas may go over.
+    pub thresholds: Thresholds,
+    /// What they say that they went over, of a partition or of a range.
+    told: RefCell<BTreeMap<Option<PartitionKey>, Told>>,
 }
 
 impl RingRead {
@@ -83,7 +93,15 @@ impl RingRead {
                 && !select.is_strict(),
             at_once: Cell::new(ROWS_AT_ONCE),
             is_too_large: Cell::default(),
+            task: Some(task.clone()),
+            thresholds: coordinator.thresholds(table),
+            told: RefCell::default(),
         })
+    }
+
+    /// What replicas said that they went over.
+    pub fn told(&self) -> BTreeMap<Option<PartitionKey>, Told> {
+        self.told.take()
     }
 
     /// So many rows, if that is known to be enough.
@@ -274,6 +292,9 @@ impl Coordinator {
             counts_as_they_do: true,
             at_once: Cell::new(ROWS_AT_ONCE),
             is_too_large: Cell::default(),
+            task: None,
+            thresholds: Thresholds::NONE,
+            told: RefCell::default(),
         });
         let filter = rows.map_or(RowFilter::all(), |rows| RowFilter::Names(rows.to_vec()));
         let most = ROWS_AT_ONCE;

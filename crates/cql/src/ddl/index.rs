@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 
 use schema::change::{Action, CreateIndex as NewIndex};
-use schema::{Column, Keyspace, Table};
+use schema::{Column, Keyspace, Release, Table};
 use types::CqlType;
 
 use crate::ast::{CreateIndex, DropObject, IndexTargetKind, PropertyValue};
@@ -47,7 +47,11 @@ pub(super) fn create(
     create: &CreateIndex,
     name: &str,
     keyspace: Option<&Keyspace>,
+    release: Release,
 ) -> Result<Option<Action>, CqlError> {
+    if release < Release::V5_0 {
+        check_class(create)?;
+    }
     let legacy = !create.custom
         && create.class.as_ref().is_none_or(|class| class.eq_ignore_ascii_case(LEGACY));
     let class = create.class.as_deref().unwrap_or(LEGACY);
@@ -93,6 +97,15 @@ pub(super) fn create(
         target: target_text(column, target.kind),
         if_not_exists: create.if_not_exists,
     })))
+}
+
+/// Until 5.0 a class and CUSTOM belong together (`IndexAttributes.validate` of 4.1, whose misspelling this is).
+fn check_class(create: &CreateIndex) -> Result<(), CqlError> {
+    match (create.custom, &create.class) {
+        (true, None) => fail("CUSTOM index requires specifiying the index class"),
+        (false, Some(_)) => fail("Cannot specify index class for a non-CUSTOM index"),
+        _ => Ok(()),
+    }
 }
 
 fn check_properties(create: &CreateIndex, legacy: bool) -> Result<(), CqlError> {

@@ -74,7 +74,7 @@ pub(super) fn resolve(
             raws.iter().map(|raw| TermArgument::new(raw, keyspace, &scope)).collect();
         let mut arguments: Vec<&dyn Argument> = vec![&masked];
         arguments.extend(terms.iter().map(|term| term as &dyn Argument));
-        function::resolve(name, &arguments, Some(ty), None)?
+        function::resolve(name, &arguments, Some(ty), None, schema.release())?
     };
     let function = found.ok_or_else(|| {
         CqlError::invalid(format!(

@@ -272,7 +272,8 @@ impl Ddl {
             Body::CreateType(create) => resolver.create_type(create)?,
             Body::AddField(add) => resolver.add_field(add)?,
             Body::CreateIndex(create) => {
-                match index::create(create, &self.keyspace, resolver.keyspace)? {
+                let release = schema.release();
+                match index::create(create, &self.keyspace, resolver.keyspace, release)? {
                     Some(action) => action,
                     None => return Ok(None),
                 }

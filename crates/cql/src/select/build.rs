@@ -202,7 +202,8 @@ impl Build<'_, '_> {
         let name = native(&format!("cast_as_{}", target.name()));
         let argument =
             Testable { selected: inner, keyspace: &self.table.keyspace, scope: self.scope };
-        let function = function::resolve(&name, &[&argument], None, Some(self.table))?;
+        let release = self.scope.schema.release();
+        let function = function::resolve(&name, &[&argument], None, Some(self.table), release)?;
         let Some(function) = function else {
             let first = self.columns.first().and_then(|place| place.column(self.table));
             return Err(CqlError::invalid(format!(

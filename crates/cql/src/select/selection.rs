@@ -151,7 +151,7 @@ impl<'r> Selected<'r> {
                 .map(|selected| Testable { selected, keyspace: &table.keyspace, scope })
                 .collect();
             let arguments: Vec<&dyn Argument> = arguments.iter().map(|a| a as _).collect();
-            function::resolve(name, &arguments, None, Some(table))?
+            function::resolve(name, &arguments, None, Some(table), scope.schema.release())?
         };
         match resolved {
             Some(function) => Ok(Self::Call(function, arguments)),

@@ -1,6 +1,6 @@
 //! All native functions by name.
 
-use schema::Table;
+use schema::{Release, Table};
 use types::CqlType;
 
 use crate::ast::Arithmetic;
@@ -87,6 +87,8 @@ pub struct Call<'c> {
     pub receiver: Option<&'c CqlType>,
     /// The table, for `token`.
     pub table: Option<&'c Table>,
+    /// The ring's release.
+    pub release: Release,
 }
 
 impl Call<'_> {
@@ -134,6 +136,13 @@ impl Call<'_> {
             }
             "to_unix_timestamp" | "tounixtimestamp" => {
                 self.each(&[T::TimeUuid, T::Timestamp, T::Date], &T::BigInt, Work::ToUnixTimestamp)
+            }
+            // both ended with 5.0
+            "dateof" if self.release < Release::V5_0 => {
+                self.each(&[T::TimeUuid], &T::Timestamp, Work::ToTimestamp)
+            }
+            "unixtimestampof" if self.release < Release::V5_0 => {
+                self.each(&[T::TimeUuid], &T::BigInt, Work::ToUnixTimestamp)
             }
             "floor" => self.floors(),
             "token" => {

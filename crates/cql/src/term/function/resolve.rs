@@ -1,6 +1,6 @@
 //! How a call finds its overload (`FunctionResolver`).
 
-use schema::Table;
+use schema::{Release, Table};
 use types::CqlType;
 
 use crate::ast::{QualifiedName, Term as Raw};
@@ -109,11 +109,12 @@ pub fn resolve(
     arguments: &[&dyn Argument],
     receiver: Option<&CqlType>,
     table: Option<&Table>,
+    release: Release,
 ) -> Result<Option<Function>, CqlError> {
     if name.keyspace.as_deref().is_some_and(|keyspace| keyspace != "system") {
         return Ok(None);
     }
-    let call = Call { name: &name.name, arguments, receiver, table };
+    let call = Call { name: &name.name, arguments, receiver, table, release };
     let candidates = call.overloads()?;
     let (keyspace, table) = table.map_or(("", ""), |t| (t.keyspace.as_str(), t.name.as_str()));
     match candidates.as_slice() {
@@ -277,7 +278,7 @@ fn resolve_terms_for(
     let terms: Vec<_> =
         arguments.iter().map(|raw| TermArgument::new(raw, keyspace, scope)).collect();
     let terms: Vec<&dyn Argument> = terms.iter().map(|term| term as &dyn Argument).collect();
-    resolve(name, &terms, wanted, table.map(|table| &**table))
+    resolve(name, &terms, wanted, table.map(|table| &**table), scope.schema.release())
 }
 
 /// Does the result of a call fit a receiver? Calls that cannot be resolved do here: the message that they
