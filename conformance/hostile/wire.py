@@ -157,7 +157,11 @@ class Connection:
             if self.compression and lengths >> 17 & 0x1FFFF:
                 payload = lz4_block(payload)
             return payload[4], payload[9:]
-        head = self._take(9)
+        head = self._take(8)
+        if head[0] & 0x7F in (1, 2):
+            # one byte of stream
+            return head[3], self._take(struct.unpack('>I', head[4:])[0])
+        head += self._take(1)
         body = self._take(struct.unpack('>I', head[5:])[0])
         if head[1] & COMPRESSED and body:
             body = lz4_block(body[4:]) if self.compression == 'lz4' else snappy_literals(body)

@@ -15,6 +15,9 @@ const LEAST_STATE: usize = 19;
 /// Bytes of a value at least: its kind, length, version.
 const LEAST_VALUE: usize = 10;
 
+/// Nodes that one message may name. Rings have a few thousand; each that is named costs many times the bytes that name it.
+const NODES_MAX: usize = 100_000;
+
 /// How much is known of a node: in a request, from where on more is wanted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Digest {
@@ -68,10 +71,11 @@ pub enum Message {
     },
 }
 
-/// A count of items in front of them; one that the input could not hold is refused.
+/// A count of items in front of them; one that the input could not hold is refused, and one of more nodes than rings have.
 fn count(reader: &mut Reader<'_>, least: usize) -> Result<usize, ReadError> {
     let count = reader.i32()?;
-    let fits = |count: &usize| count.saturating_mul(least) <= reader.remaining();
+    let fits =
+        |&count: &usize| count <= NODES_MAX && count.saturating_mul(least) <= reader.remaining();
     usize::try_from(count).ok().filter(fits).ok_or(ReadError::Length(count.into()))
 }
 

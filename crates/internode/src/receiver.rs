@@ -24,6 +24,8 @@ pub struct Message<'a> {
     pub payload: &'a [u8],
     /// Bytes of it all.
     pub size: u64,
+    /// Did it come in parts? [`Receiver::take_large`] hands such a payload over without a copy.
+    pub is_large: bool,
 }
 
 /// A message that was passed over.
@@ -137,6 +139,8 @@ pub struct Receiver {
     large: Option<Large>,
     /// Holds the parts of a large message.
     body: Vec<u8>,
+    /// Where the payload of the last large message starts there.
+    payload_at: usize,
 }
 
 #[derive(Clone, Debug)]
@@ -191,6 +195,7 @@ impl Receiver {
             plain: Vec::new(),
             large: None,
             body: Vec::new(),
+            payload_at: 0,
         }
     }
 
@@ -217,12 +222,17 @@ impl Receiver {
             Event::Nothing => Outcome::Wait(0),
             Event::Wait(needed) => Outcome::Wait(needed),
             Event::Message(header, place, size) => {
+                let is_large = matches!(place, Place::Body(_));
                 let payload = match place {
                     Place::Input(range) => input.get(range),
                     Place::Plain(range) => self.plain.get(range),
-                    Place::Body(at) => self.body.get(at..),
+                    Place::Body(at) => {
+                        self.payload_at = at;
+                        self.body.get(at..)
+                    }
                 };
-                Outcome::Message(Message { header, payload: payload.unwrap_or_default(), size })
+                let payload = payload.unwrap_or_default();
+                Outcome::Message(Message { header, payload, size, is_large })
             }
             Event::Large => match &self.large {
                 Some(Large { header: Some(header), size, .. }) => {
@@ -238,6 +248,13 @@ impl Receiver {
             }
         };
         Step { consumed, outcome }
+    }
+
+    /// The payload of the large message that was the last outcome.
+    pub fn take_large(&mut self) -> Vec<u8> {
+        let mut body = std::mem::take(&mut self.body);
+        body.drain(..self.payload_at.min(body.len()));
+        body
     }
 
     /// Nobody wants the large message that is coming in: it is too late, or there is no room for it. Its parts are passed

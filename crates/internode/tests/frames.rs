@@ -93,6 +93,7 @@ fn receive(
             let step = receiver.next(&input);
             let consumed = step.consumed;
             let mut unwanted = false;
+            let mut is_whole = false;
             let mut waits = false;
             match step.outcome {
                 Outcome::Wait(needed) => {
@@ -100,6 +101,7 @@ fn receive(
                     waits = true;
                 }
                 Outcome::Message(message) => {
+                    is_whole = message.is_large;
                     seen.messages.push((message.header.id, message.payload.to_vec()));
                 }
                 Outcome::Large { header, .. } => {
@@ -116,6 +118,10 @@ fn receive(
             }
             if unwanted {
                 receiver.discard();
+            }
+            if is_whole {
+                let last = seen.messages.last().map(|(_, payload)| payload.as_slice());
+                assert_eq!(Some(receiver.take_large().as_slice()), last);
             }
             input.drain(..consumed);
             assert!(receiver.buffered() as u64 <= most_buffered(MAX));

@@ -9,7 +9,7 @@ use env::sync::Notify;
 use env::{Class, Instant, ListenOptions, TcpListener, TcpStream};
 use internode::quota::{Lease, Quota};
 use internode::receiver::{Corruption, Outcome, Refusal};
-use internode::{Accepted, Arrival, Connection, Header, Incoming, Initiate};
+use internode::{Accepted, Arrival, Connection, Header, Incoming, Initiate, Verb};
 use types::Address;
 
 use crate::messenger::{Messenger, Served};
@@ -22,6 +22,8 @@ const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
 const PER_IP_MAX: usize = 256;
 /// However long a large message is said to be worth anything: by then all of it has come, or the room for it is needed for others.
 const LARGE_PATIENCE: Duration = Duration::from_secs(300);
+/// No message of gossip is longer: what 3,000 nodes with 256 tokens each say, in bytes.
+const GOSSIP_BYTES_MAX: u64 = 16 << 20;
 /// Room for input where nothing says how much is needed, in bytes.
 const READ_BYTES: usize = 16 << 10;
 
@@ -61,6 +63,8 @@ enum Found {
     Read(usize),
     Opened(Initiate),
     Message(Header, Vec<u8>, u64),
+    /// A message that came in parts, whose payload the receiver has.
+    Whole(Header, u64),
     Large(Header, u64),
     Refused(Refusal),
     /// Messages that are lost; is a large one, for which room was taken, among them?
@@ -76,6 +80,9 @@ fn found(arrival: Arrival<'_>) -> Found {
         Arrival::Refused(error) => Found::End(error.to_string()),
         Arrival::Messages(outcome) => match outcome {
             Outcome::Wait(needed) => Found::Read(needed),
+            Outcome::Message(message) if message.is_large => {
+                Found::Whole(message.header, message.size)
+            }
             Outcome::Message(message) => {
                 Found::Message(message.header, message.payload.to_vec(), message.size)
             }
@@ -85,6 +92,19 @@ fn found(arrival: Arrival<'_>) -> Found {
             Outcome::Lost(Corruption::Large { .. }) => Found::Lost(true),
             Outcome::Failed(error) => Found::End(error.to_string()),
         },
+    }
+}
+
+/// Bytes that a message of a verb may have, whatever `internode_max_message_size` is.
+fn most_bytes(verb: Verb) -> u64 {
+    match verb {
+        Verb::GossipDigestSyn
+        | Verb::GossipDigestAck
+        | Verb::GossipDigestAck2
+        | Verb::GossipShutdown
+        | Verb::EchoReq
+        | Verb::EchoRsp => GOSSIP_BYTES_MAX,
+        _ => u64::MAX,
     }
 }
 
@@ -271,6 +291,11 @@ impl Inbound {
                 }
                 Found::Large(header, size) => self.large(&header, size).await,
                 Found::Message(header, payload, size) => self.message(header, payload, size).await,
+                Found::Whole(header, size) => {
+                    let receiver = self.incoming.receiver();
+                    let payload = receiver.map_or_else(Vec::new, |receiver| receiver.take_large());
+                    self.message(header, payload, size).await;
+                }
                 Found::Refused(refusal) => {
                     self.messenger.tally.received_unknown.inc();
                     if let Some(intake) = &self.intake {
@@ -338,10 +363,15 @@ impl Inbound {
         read
     }
 
-    /// What came of a large message is dropped, and what comes of it is passed over.
+    /// A large message is worth nothing any more.
     fn give_up_large(&mut self) {
-        self.large.take();
         self.messenger.tally.received_late.inc();
+        self.pass_over_large();
+    }
+
+    /// What came of a large message is dropped, and what comes of it is passed over.
+    fn pass_over_large(&mut self) {
+        self.large.take();
         if let Some(receiver) = self.incoming.receiver() {
             receiver.discard();
         }
@@ -370,6 +400,12 @@ impl Inbound {
 
     async fn large(&mut self, header: &Header, size: u64) {
         let Some(intake) = self.intake.clone() else { return };
+        if size > most_bytes(header.verb) {
+            self.messenger.tally.received_unknown.inc();
+            let verb = header.verb.name();
+            self.messenger.note(format!("{verb} of /{} is too long: {size} bytes", intake.from));
+            return self.pass_over_large();
+        }
         let now = self.messenger.unix_millis();
         let expires_at = header.expires_at(now, self.messenger.settings.believes_clocks);
         let Some(left) = u64::try_from(expires_at.saturating_sub(now)).ok().filter(|l| *l > 0)
