@@ -428,6 +428,8 @@ pub struct Config {
     pub internode_compression: InternodeCompression,
     /// `phi_convict_threshold`.
     pub phi_convict_threshold: f64,
+    /// `serve_index_reads`: may other coordinators ask this node for reads by secondary indexes?
+    pub serves_index_reads: bool,
     /// `ring_delay`: how long news takes to be known by all nodes.
     pub ring_delay: Duration,
     /// What is set of connections between nodes.
@@ -727,6 +729,7 @@ impl Config {
             internode_compression: get.internode_compression(),
             phi_convict_threshold: get.phi_convict_threshold()?,
             internode: get.internode(),
+            serves_index_reads: get.bool("serve_index_reads"),
             ring_delay: get.duration("ring_delay"),
             snitch: get.snitch()?,
             dynamic_snitch: get.dynamic_snitch()?,

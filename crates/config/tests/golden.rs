@@ -131,6 +131,7 @@ fn shows_nothing_that_cassandra_does_not_but_our_own() {
             "release_version",
             "ring_delay",
             "role_password_update_min_interval",
+            "serve_index_reads",
             "shard_aware",
             "shards"
         ]

@@ -11,7 +11,7 @@ use crate::schema::Schema;
 use crate::table::{Index, Table};
 use crate::table_id::TableId;
 
-/// Indexes of Cassandra's own whose rows are as those without them: a node that has them not says so to its peers
+/// Indexes of Cassandra's own whose rows are as those without them: a node that does not answer by them says so to its peers
 /// (`INDEX_STATUS`), and coordinators ask others.
 const OWN_INDEXES: [&str; 3] = ["sai", "StorageAttachedIndex", "SASIIndex"];
 

@@ -266,7 +266,8 @@ impl Membership {
         let nodes = self.nodes.borrow();
         let releases = nodes.values().map(|node| node.release.as_str());
         let own = coordinator.identity.release;
-        let status = index_status::value(&coordinator.schema(), own, releases);
+        let serves_reads = coordinator.config.serves_index_reads;
+        let status = index_status::value(&coordinator.schema(), own, serves_reads, releases);
         drop(nodes);
         let Some(status) = status else { return };
         if *self.index_status.borrow() != status {

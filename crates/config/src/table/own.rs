@@ -53,6 +53,9 @@ pub(super) static KEYS: &[Key] = &[
     // that it says it is. Cassandra believes whoever connects; not so where nodes are known by other addresses than
     // those that they connect from.
     key("internode_plaintext_checks_address", Bool, "false", Served),
+    // Whether coordinators of other nodes may ask this one for reads by secondary indexes, which it answers by scans. Where
+    // it is false its INDEX_STATUS says BUILD_FAILED of each.
+    key("serve_index_reads", Bool, "true", Served),
     // Whether the shard keys are answered to OPTIONS, and the port below is opened.
     key("shard_aware", Bool, "true", Served),
     // Where a driver reaches a shard of its choice by choosing its own source port.

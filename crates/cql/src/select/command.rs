@@ -57,7 +57,7 @@ impl Select {
         }
         let limit = match self.is_aggregate() {
             // an aggregation is read page after page, of which without paging there is one
-            true => read.page_size.unwrap_or(NO_LIMIT),
+            true => read.asked_page.unwrap_or(NO_LIMIT),
             false => read.page_limit(),
         };
         if self.is_aggregate() && limit == NO_LIMIT {

@@ -234,6 +234,7 @@ impl Select {
             per_partition_limit,
             limit: if self.is_aggregate() || post { NO_LIMIT } else { limit },
             page_size: page.size.filter(|size| *size > 0 && self.is_paged()),
+            asked_page: page.size.filter(|size| *size > 0),
             result_limit: limit,
             filter,
             timeout_nanos: self.limits.timeout_nanos(bind)?,

@@ -52,6 +52,8 @@ pub struct Read {
     pub limit: u32,
     /// The most rows in this page.
     pub page_size: Option<u32>,
+    /// Rows of a page as they were asked for, also where the result has no pages: an aggregation's.
+    pub asked_page: Option<u32>,
     /// The most rows of the result after [`PostOrder`](super::PostOrder) sorted it.
     pub result_limit: u32,
     /// What rows must pass before they count; see [`Select::passes`](super::Select::passes).
