@@ -96,7 +96,7 @@ public final class CqlClient extends DB {
       TreeSet<String> names = new TreeSet<>(values.keySet());
       BoundStatementBuilder bound = bind("UPDATE " + table + " SET " + String.join(" = ?, ", names) + " = ? WHERE y_id = ?");
       int at = 0;
-      for (String name : names) bound.setString(at++, values.get(name).toString());
+      for (String column : names) bound.setString(at++, values.get(column).toString());
       session.execute(bound.setString(at, key).build());
       return Status.OK;
     });
@@ -109,7 +109,7 @@ public final class CqlClient extends DB {
       BoundStatementBuilder bound = bind("INSERT INTO " + table + " (" + String.join(", ", names) + ", y_id) VALUES ("
           + "?, ".repeat(names.size()) + "?)");
       int at = 0;
-      for (String name : names) bound.setString(at++, values.get(name).toString());
+      for (String column : names) bound.setString(at++, values.get(column).toString());
       session.execute(bound.setString(at, key).build());
       return Status.OK;
     });
