@@ -25,6 +25,9 @@ MUTATION, HINT, READ_REPAIR, READ, BATCH_STORE, BATCH_REMOVE, RANGE = 0, 1, 2, 3
 SYN, ACK, ACK2, SCHEMA_PUSH, TRUNCATE, SCHEMA_VERSION, COUNTER = 14, 15, 16, 18, 19, 20, 24
 SCHEMA_PULL, SHUTDOWN, ECHO, PREPARE, PROPOSE, COMMIT, PING = 28, 29, 31, 33, 34, 35, 37
 MUTATION_RSP, READ_RSP, ECHO_RSP, FAILURE = 60, 63, 91, 99
+# What answers a request.
+ANSWERS = {MUTATION: 60, HINT: 61, READ_REPAIR: 62, READ: 63, BATCH_STORE: 65, BATCH_REMOVE: 66, RANGE: 69, TRUNCATE: 79, COUNTER: 84, ECHO: 91,
+           PREPARE: 93, PROPOSE: 94, COMMIT: 95}
 FORWARD_TO, RESPOND_TO, TRACE_TYPE = 0, 1, 6
 
 
@@ -173,6 +176,8 @@ class Ear:
 
     def __init__(self, ip):
         self.heard, self.news = {}, threading.Condition()
+        # What else is done with a message: called with who sent it, its number, verb and payload.
+        self.hook = None
         self.socket = socket.create_server((ip, PORT), backlog=128)
         threading.Thread(target=self._accept, daemon=True).start()
 
@@ -187,7 +192,7 @@ class Ear:
     def _listen(self, connection):
         try:
             head = receive(connection, 9)
-            receive(connection, head[8] + 4)
+            who = socket.inet_ntoa(receive(connection, head[8] + 4)[:4])
             answer = struct.pack('>II', 12, 12)
             connection.sendall(answer + struct.pack('>I', crc32(answer)))
             part = b''
@@ -198,14 +203,14 @@ class Ear:
                 payload = receive(connection, lengths & FRAME_MAX)
                 receive(connection, 4)
                 if lengths >> 17 & 1:
-                    self._take(payload)
+                    self._take(who, payload)
                 else:
                     part += payload
-                    part = b'' if self._take(part) else part
+                    part = b'' if self._take(who, part) else part
         except (EOFError, ConnectionError):
             connection.close()
 
-    def _take(self, data):
+    def _take(self, who, data):
         cursor = Cursor(data)
         try:
             while cursor.at < len(data):
@@ -213,6 +218,8 @@ class Ear:
                 with self.news:
                     self.heard.setdefault((number, verb), []).append(payload)
                     self.news.notify_all()
+                if self.hook:
+                    self.hook(who, number, verb, payload)
         except EOFError:
             return False
         return True

@@ -14,6 +14,7 @@ import resource
 import socket
 import struct
 import sys
+import threading
 import time
 import urllib.request
 import uuid
@@ -24,6 +25,10 @@ from wire import QUERY, QUERY_TAIL, SECONDS, Connection, crc32, integer, long_st
 
 # Where the harm comes from: one address that answers, one that does not.
 HERE, ELSEWHERE = '127.0.0.35', '127.0.0.36'
+# Where a replica that lies asks what the truth is.
+RELAY = '127.0.0.37'
+# Unavailable; a read or a write of which too little came, in time or at all; a condition of which nobody knows what came.
+LACKS = {0x1000, 0x1100, 0x1200, 0x1300, 0x1500, 0x1700}
 NATIVE_PORT, METRICS_PORT = 9042, 7070
 CLUSTER = 'peer'
 ROOT = pathlib.Path(__file__).parent.parent.parent
@@ -650,13 +655,136 @@ class Run:
                 assert self.echoes(peer)
         self.unchanged('malformed gossip')
 
+    # a replica that answers whatever it likes
+
+    def replica(self):
+        """It comes last: a ring does not forget a member."""
+        for text in ("CREATE KEYSPACE liars WITH replication = {'class': 'SimpleStrategy', 'replication_factor': 3}",
+                     'CREATE TABLE liars.t (k int, c int, v text, PRIMARY KEY (k, c))', 'CREATE TABLE liars.n (k int PRIMARY KEY, n counter)',
+                     *(f"INSERT INTO liars.t (k, c, v) VALUES ({k}, {c}, 'right')" for k in range(3) for c in range(3))):
+            opcode, body = self.first.query(text)
+            assert opcode == 8, (text, body)
+        assert until(lambda: len({n.value('SELECT schema_version FROM system.local') for n in self.nodes}) == 1), 'two schemas'
+        right = self.first.rows('SELECT * FROM liars.t')
+        liar = Liar(self)
+        assert until(liar.is_member, 30), 'it is no member'
+        statements = {
+            'a read': 'SELECT * FROM liars.t WHERE k = 1',
+            'a read of all': 'SELECT * FROM liars.t',
+            'a write': "INSERT INTO liars.t (k, c, v) VALUES (1, 1, 'right')",
+            'a condition': "INSERT INTO liars.t (k, c, v) VALUES (1, 1, 'right') IF NOT EXISTS",
+            'an addition': 'UPDATE liars.n SET n = n + 1 WHERE k = 1',
+            'a batch': "BEGIN BATCH INSERT INTO liars.t (k, c, v) VALUES (2, 2, 'right') INSERT INTO liars.t (k, c, v) VALUES (0, 0, 'right') APPLY BATCH",
+        }
+        said = {}
+        with self.case('a replica that answers as a replica does'):
+            for what, text in statements.items():
+                opcode, said[what] = self.first.query(text, 5)
+                assert opcode == 8, f'{what}: {said[what]}'
+        draw = random.Random(1)
+        for name, lie in liar.lies(draw, self.seeds, self.every):
+            liar.lie = lie
+            for what, text in statements.items():
+                with self.case(f'a replica that answers {what} by {name}'):
+                    opcode, body = self.first.query(text, 5)
+                    code = struct.unpack('>I', body[:4])[0] if opcode == 0 else None
+                    assert opcode == 8 or code in LACKS, f'{code:04x}: {body}'
+                    assert opcode != 8 or 'read' not in what or body == said[what], f'other rows: {body}'
+        liar.lie = None
+        with self.case('the replicas that do not lie'):
+            for each in self.nodes:
+                assert each.rows('SELECT * FROM liars.t') == right, f'{each.ip} has other rows'
+        for each in self.nodes:
+            if each.resident() > self.resident[each.ip] + MEMORY_MAX:
+                self.fail(f'lies: {each.ip} had {self.resident[each.ip]} MiB and has {each.resident()}')
+
     def all(self, only):
         parts = (self.handshakes, self.slow, self.frames, self.never_ending, self.messages, self.replays, self.of_strangers, self.schemas,
-                 self.membership)
+                 self.membership, self.replica)
         for part in (part for part in parts if only in (None, part.__name__)):
             started = time.monotonic()
             part()
             print(f'{part.__name__}: {time.monotonic() - started:.1f} s; {", ".join(str(each.resident()) for each in self.nodes)} MiB', flush=True)
+
+
+class Liar:
+    """A member of the ring that relays what it is asked to a real one, and answers what `lie` makes of the answer."""
+
+    def __init__(self, run):
+        self.run, self.lie, self.version = run, None, 10
+        self.generation, self.host = int(time.time()), str(uuid.uuid4())
+        self.peers = {each.ip: Peer(each.ip, HERE, kind=SMALL) for each in run.nodes}
+        self.large = {each.ip: Peer(each.ip, HERE, kind=LARGE) for each in run.nodes}
+        self.relay = Ear(RELAY)
+        self.relayed = Peer(run.first.ip, RELAY, kind=SMALL)
+        self.lock = threading.Lock()
+        # gossip says versions as text
+        self.schema = str(uuid.UUID(bytes=run.first.value('SELECT schema_version FROM system.local')))
+        run.ear.hook = self.hear
+        threading.Thread(target=self.live, daemon=True).start()
+
+    def live(self):
+        while True:
+            self.version += 1
+            owned = [-9_000_000_000_000_000_000 + n * 1_000_000_007 for n in range(4)]
+            values = [(RELEASE, '5.0.9'), (DC, 'datacenter1'), (RACK, 'rack1'), (NET_VERSION, '12'), (STATUS_WITH_PORT, f'NORMAL,{owned[0]}'),
+                      (TOKENS, node.tokens(owned)), (HOST_ID, self.host), (SCHEMA, self.schema)]
+            told = node.ack2([(HERE, node.state(self.generation, self.version, values))])
+            for ip in self.peers:
+                self.tell(ip, message(next(self.run.numbers), node.ACK2, told, flags=0))
+            time.sleep(0.5)
+
+    def tell(self, ip, *messages):
+        with self.lock:
+            long = any(len(one) > FRAME_MAX for one in messages)
+            try:
+                (self.large if long else self.peers)[ip].say(*messages)
+            except OSError:
+                # whoever hears too much of it may hang up
+                (self.large if long else self.peers)[ip] = Peer(ip, HERE, kind=LARGE if long else SMALL)
+
+    def is_member(self):
+        """Is it written to?"""
+        self.run.ear.forget()
+        self.run.first.query("INSERT INTO liars.t (k, c, v) VALUES (0, 0, 'right')")
+        return self.run.ear.wait(lambda heard: next((True for _, verb in heard if verb == node.MUTATION), None), 0.5)
+
+    def hear(self, who, number, verb, payload):
+        if verb == ECHO:
+            return self.tell(who, message(number, node.ECHO_RSP, flags=0))
+        if verb not in node.ANSWERS or who not in self.peers:
+            return None
+        n = next(self.run.numbers)
+        # what asks changes nothing; what would change something is answered as if it had
+        relayed = verb in (node.READ, node.RANGE, node.PREPARE, node.PROPOSE)
+        answer = b''
+        if relayed:
+            self.relayed.say(message(n, verb, payload))
+            answer = self.relay.wait(lambda heard: next((p[-1] for (m, _), p in heard.items() if m == n), None), 2) or b''
+        right = message(number, node.ANSWERS[verb], answer, flags=0)
+        return self.tell(who, *(self.lie(number, verb, answer) if self.lie else [right]))
+
+    @staticmethod
+    def lies(draw, seeds, every):
+        """(name, what is said instead of an answer)"""
+        def says(payload):
+            return lambda number, verb, _: [message(number, node.ANSWERS[verb], payload, flags=0)]
+        yield 'nothing', says(b'')
+        for name, payload in (('ones', b'\xff' * 50), ('zeros', bytes(50)), ('a length of 2^31 - 1', b'\x00' * 3 + integer(0x7FFFFFFF) * 4),
+                              ('a count of 2^64 - 1', b'\x01' + uvint((1 << 64) - 1) * 8), ('a megabyte', b'\x00\x01' * (1 << 19))):
+            yield name, says(payload)
+        for name, payload in (('a failure of no reason', b''), ('a failure of reason 2^64 - 1', uvint((1 << 64) - 1)), ('a failure with much behind', bytes(1000))):
+            yield name, lambda number, verb, _, p=payload: [message(number, FAILURE, p, flags=0)]
+        yield 'the answer to something else', lambda number, verb, _: [message(number, node.ECHO_RSP if verb != ECHO else node.READ_RSP, flags=0)]
+        yield 'the same 200 times', lambda number, verb, answer: [message(number, node.ANSWERS[verb], answer, flags=0)] * 200
+        yield 'a request', lambda number, verb, answer: [message(number, verb, answer)]
+        parts = 40 if every else 8
+        for part in range(parts):
+            def cut(number, verb, answer, part=part):
+                return [message(number, node.ANSWERS[verb], answer[:len(answer) * part // parts], flags=0)]
+            yield f'{part} of {parts} parts of its answer', cut
+        for _ in range(seeds):
+            yield 'noise', says(draw.randbytes(draw.randrange(1, 200)))
 
 
 class Schema:

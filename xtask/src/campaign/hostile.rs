@@ -11,7 +11,8 @@ const OTHER_IP: &str = "127.0.0.34";
 /// The name that `peers.py` says its cluster has.
 const CLUSTER: &str = "peer";
 /// Handshakes end, and who is no node is forgotten, within seconds.
-const HASTY: [&str; 2] = ["request_timeout=1s", "ring_delay=2s"];
+const HASTY: [&str; 4] =
+    ["request_timeout=1s", "read_request_timeout=1s", "range_request_timeout=1s", "ring_delay=2s"];
 /// Seconds of each measurement, where no number is given.
 const SECONDS: u32 = 20;
 /// Seeds of what is drawn, of a campaign and of a stage.
