@@ -16,6 +16,7 @@ it goes. --keep: the table and its rows are there already. --only run: nothing i
 import argparse
 import json
 import random
+import socket
 import sys
 import threading
 import time
@@ -32,6 +33,9 @@ COLUMN_BYTES = 100
 # driver gives a request up once a plan has no more nodes, whoever is still asked)
 SPECULATIVE = (0.2, 1)
 TIMEOUT = 12.0
+# after how long without an acknowledgement a connection is given up, in milliseconds: one to a node that was cut off for half a minute
+# would else wait for the system's next retry, long after the node is back
+UNACKNOWLEDGED = 5000
 KEYSPACE = "swap"
 # reasons that are kept of each kind of failure
 REASONS = 5
@@ -39,6 +43,7 @@ REASONS = 5
 
 def connect(hosts, profile, name):
     return Cluster(hosts, execution_profiles={EXEC_PROFILE_DEFAULT: profile}, protocol_version=5, connect_timeout=10,
+                   sockopts=[(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, UNACKNOWLEDGED)],
                    reconnection_policy=ConstantReconnectionPolicy(1.0, max_attempts=None), application_name=name)
 
 

@@ -55,7 +55,8 @@ cargo xtask COMMAND
                                generated tables on the other's files, both ways, Cassandra's tools over both
   campaign roundtrip           one data directory served by Helenus and by Cassandra in turn
   campaign replace [RELEASE]   nodes of a Cassandra ring become Helenus in place, and Cassandra again, under load
-  campaign faults [SECONDS]    one of three nodes is killed, stopped, cut off, slow, under load (root: network namespaces)
+  campaign faults [SECONDS [FAULT]]
+                               one of three nodes is killed, stopped, cut off, slow, under load (root: network namespaces)
   campaign apart [SECONDS]     two data centres that do not reach each other, both written to (root: network namespaces)
   ring N [--cassandra M] | ring stop
                                a ring of N Helenus and M real Cassandra nodes on 127.0.0.1, .2, ...

@@ -37,13 +37,22 @@ enum Fault {
     SlowDisk,
 }
 
-/// `campaign faults [SECONDS]`
+const FAULTS: [Fault; 4] = [Fault::Killed, Fault::Stopped, Fault::CutOff, Fault::SlowDisk];
+
+/// `campaign faults [SECONDS [FAULT]]`
 pub fn campaign(words: &[&str]) -> Outcome {
-    let lasts = match words {
-        [] => LASTS,
-        [seconds] => seconds.parse().map_err(|_| format!("{seconds} is no number"))?,
+    let (lasts, only) = match words {
+        [] => (LASTS, None),
+        [seconds, only @ ..] if only.len() < 2 => {
+            (seconds.parse().map_err(|_| format!("{seconds} is no number"))?, only.first())
+        }
         _ => return Err(super::USAGE.into()),
     };
+    let mut faults = FAULTS.to_vec();
+    faults.retain(|fault| only.is_none_or(|only| *only == format!("{fault:?}")));
+    if faults.is_empty() {
+        return Err(format!("the faults are {FAULTS:?}").into());
+    }
     let layout = Layout { ours: NODES, has_networks: true, ..Layout::default() };
     let networks = Networks::make(NODES)?;
     let members = members::start_with(&layout, "")?;
@@ -55,7 +64,7 @@ pub fn campaign(words: &[&str]) -> Outcome {
          |---|---|---|---|---|---|---|\n",
     );
     let mut is_good = true;
-    for fault in [Fault::Killed, Fault::Stopped, Fault::CutOff, Fault::SlowDisk] {
+    for fault in faults {
         println!("{fault:?}");
         let before = window(&mut clients, BEFORE)?;
         begin(fault, victim, &networks)?;

@@ -35,7 +35,7 @@ const USAGE: &str = "campaign seeds|engine|conditions|ring-seeds [FROM] [COUNT] 
                      campaign applications [HOST] | campaign compaction [SEED] [SCENARIOS] | \
                      campaign images [SEED [IMAGES]] | campaign wide [ROWS] | \
                      campaign ring [RELEASE [OURS THEIRS CENTERS]] | campaign replace [RELEASE] | \
-                     campaign faults [SECONDS] | campaign apart [SECONDS]";
+                     campaign faults [SECONDS [FAULT]] | campaign apart [SECONDS]";
 
 /// `campaign NAME [OPTIONS]`
 pub fn run(args: &[String]) -> Outcome {
