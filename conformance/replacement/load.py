@@ -47,6 +47,12 @@ def connect(hosts, profile, name):
                    reconnection_policy=ConstantReconnectionPolicy(1.0, max_attempts=None), application_name=name)
 
 
+def say(text):
+    """A line whole: several threads have something to say."""
+    sys.stdout.write(text + "\n")
+    sys.stdout.flush()
+
+
 class Rows:
     """What is known of the rows of a thread."""
 
@@ -198,7 +204,7 @@ class Load:
         at = {f"p{part}": round(took[int(len(took) * part / 100)] * 1e3, 2) for part in (50, 99, 99.9)} if took else {}
         at["reads_p99"] = round(reads[int(len(reads) * 0.99)] * 1e3, 2) if reads else 0.0
         worst = round(took[-1] * 1e3, 2) if took else 0.0
-        print(json.dumps({"window": name, "done": len(took), "failed": failed, **at, "worst": worst}), flush=True)
+        say(json.dumps({"window": name, "done": len(took), "failed": failed, **at, "worst": worst}))
 
     def run(self):
         threads = [threading.Thread(target=self.thread, args=(part, n)) for n, part in enumerate(self.parts)]
@@ -213,7 +219,7 @@ class Load:
                 took, self.second = sorted(self.second), []
             p99 = took[int(len(took) * 0.99)] * 1e3 if took else 0.0
             worst = took[-1] * 1e3 if took else 0.0
-            print(f"{time.strftime('%H:%M:%S')} {len(took)} done, p99 {p99:.1f} ms, worst {worst:.1f} ms, {self.failed} failed", flush=True)
+            say(f"{time.strftime('%H:%M:%S')} {len(took)} done, p99 {p99:.1f} ms, worst {worst:.1f} ms, {self.failed} failed")
             if end is not None and time.monotonic() > end:
                 self.over.set()
         for thread in threads:
@@ -265,7 +271,7 @@ def main():
     load.prepare()
     if not load.options.keep:
         load.load()
-    print("running", flush=True)
+    say("running")
     if only != "compare":
         load.run()
     if only != "run":

@@ -4,11 +4,14 @@ use std::fs::File;
 use std::io::{Read as _, Write as _};
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use crate::machine::{self, Outcome};
 use crate::members::Member;
 use crate::network;
+
+/// How long they may take to say what they are asked, or to have written their first rows.
+const SILENCE_LIMIT: Duration = Duration::from_secs(120);
 
 /// Some, while they run.
 pub struct Clients {
@@ -79,10 +82,14 @@ impl Clients {
     }
 
     fn until(&mut self, holds: impl Fn(&str) -> bool) -> Outcome<String> {
+        let until = Instant::now() + SILENCE_LIMIT;
         loop {
             let said = self.said()?;
             if holds(&said) {
                 return Ok(said);
+            }
+            if Instant::now() > until {
+                return Err(format!("the clients say nothing: see {}", self.out.display()).into());
             }
             if let Some(status) = self.child.try_wait()? {
                 return Err(format!("the clients ended: {status}").into());

@@ -21,7 +21,7 @@ const SERVES: &str = "Starting listening for CQL clients";
 const RELEASES: [&str; 2] = ["5.0.9", "4.1.10"];
 
 /// How long hints may take to be delivered.
-const HINTS_LIMIT: Duration = Duration::from_secs(180);
+pub const HINTS_LIMIT: Duration = Duration::from_secs(180);
 /// What `nodetool listpendinghints` says where there are none.
 const NO_HINTS: &str = "This node does not have any pending hints";
 
@@ -279,13 +279,13 @@ impl Member {
     }
 }
 
-/// Waits until no node has hints for another.
-pub fn until_no_hints(members: &[Member]) -> Outcome {
-    let until = Instant::now() + HINTS_LIMIT;
+/// Waits until no node has hints for another, so long at the most.
+pub fn until_no_hints(members: &[Member], most: Duration) -> Outcome {
+    let until = Instant::now() + most;
     for member in members {
         while !member.nodetool("listpendinghints")?.contains(NO_HINTS) {
             if Instant::now() > until {
-                return Err(format!("{} has hints after {HINTS_LIMIT:?}", member.ip).into());
+                return Err(format!("{} has hints after {most:?}", member.ip).into());
             }
             std::thread::sleep(Duration::from_millis(500));
         }

@@ -69,7 +69,7 @@ pub fn campaign(words: &[&str]) -> Outcome {
         ring::until_up(&member.ip, members.len(), || member.nodetool("status"))?;
     }
     let up = healed.elapsed();
-    members::until_no_hints(&members)?;
+    members::until_no_hints(&members, members::HINTS_LIMIT.max(Duration::from_secs(lasts)))?;
     let delivered = healed.elapsed();
     let after = (here.window()?, away.window()?);
     let differing = members::mismatches(&members)?;

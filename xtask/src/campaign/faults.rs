@@ -75,7 +75,7 @@ pub fn campaign(words: &[&str]) -> Outcome {
         let after = window(&mut clients, AFTER)?;
         all_up(&members)?;
         let up_after = ended.elapsed();
-        members::until_no_hints(&members)?;
+        members::until_no_hints(&members, members::HINTS_LIMIT)?;
         let hints_after = ended.elapsed();
         let failed = [&before, &during, &settling, &after].map(|of| of.failed).iter().sum::<u64>();
         is_good &= failed == 0 && after.p99 <= RATIO * before.p99;

@@ -105,7 +105,7 @@ fn left_hints(members: &mut [Member], layout: &Layout) -> Outcome<u64> {
         first.start_in_place(layout)?;
         third.start_in_place(layout)?;
         all_up(members)?;
-        members::until_no_hints(members)?;
+        members::until_no_hints(members, members::HINTS_LIMIT)?;
         let before = members::mismatches(members)?;
         Clients::again(&members.iter().collect::<Vec<_>>(), "compare", 0)?;
         differ += members::mismatches(members)? - before;
