@@ -37,6 +37,8 @@ TIMEOUT = 12.0
 # would else wait for the system's next retry, long after the node is back
 UNACKNOWLEDGED = 5000
 KEYSPACE = "swap"
+# the line that ends a run; all is compared once the standard input ends
+END = "end"
 # reasons that are kept of each kind of failure
 REASONS = 5
 
@@ -94,6 +96,7 @@ class Load:
         self.lock = threading.Lock()
         self.done, self.failed, self.wrong, self.reasons = 0, 0, [], {}
         self.second, self.window, self.reads = [], [], []
+        self.closed = threading.Event()
         self.failed_before = 0
         self.conditions = Conditions(options.name)
         self.over = threading.Event()
@@ -193,8 +196,12 @@ class Load:
 
     def listen(self):
         for line in sys.stdin:
-            self.end_window(line.strip())
+            if line.strip() == END:
+                self.over.set()
+            else:
+                self.end_window(line.strip())
         self.over.set()
+        self.closed.set()
 
     def end_window(self, name):
         with self.lock:
@@ -224,6 +231,9 @@ class Load:
                 self.over.set()
         for thread in threads:
             thread.join()
+        if self.options.seconds == "-":
+            say("ended")
+            self.closed.wait()
 
     def compare(self):
         """All rows at ALL through each host: the same everywhere, and nothing acknowledged lost."""

@@ -72,6 +72,8 @@ pub fn campaign(words: &[&str]) -> Outcome {
     members::until_no_hints(&members, members::HINTS_LIMIT.max(Duration::from_secs(lasts)))?;
     let delivered = healed.elapsed();
     let after = (here.window()?, away.window()?);
+    here.rest()?;
+    away.rest()?;
     let differing = members::mismatches(&members)?;
     let (is_right_here, said_here) = here.end()?;
     let (is_right_there, said_there) = away.end()?;

@@ -90,6 +90,7 @@ pub fn campaign(words: &[&str]) -> Outcome {
             hints_after.as_secs_f64(),
         )?;
     }
+    clients.rest()?;
     let before = members::mismatches(&members)?;
     let (is_right, said) = clients.end()?;
     let differed = members::mismatches(&members)? - before;
