@@ -279,11 +279,20 @@ impl Member {
     }
 }
 
+/// Is a Cassandra sending hints? The file that it has begun is none that waits.
+fn delivers(tpstats: &str) -> bool {
+    let pool = tpstats.lines().find(|line| line.starts_with("HintsDispatcher "));
+    let counts = pool.map(|line| line.split_whitespace().skip(1).take(2));
+    counts.is_some_and(|mut counts| counts.any(|count| count.parse().is_ok_and(|n: u64| n > 0)))
+}
+
 /// Waits until no node has hints for another, so long at the most.
 pub fn until_no_hints(members: &[Member], most: Duration) -> Outcome {
     let until = Instant::now() + most;
     for member in members {
-        while !member.nodetool("listpendinghints")?.contains(NO_HINTS) {
+        while !member.nodetool("listpendinghints")?.contains(NO_HINTS)
+            || delivers(&member.nodetool("tpstats")?)
+        {
             if Instant::now() > until {
                 return Err(format!("{} has hints after {most:?}", member.ip).into());
             }
@@ -323,4 +332,21 @@ pub fn stop() -> Outcome {
 fn is_running(pid: &str) -> bool {
     let stat = fs::read_to_string(Path::new("/proc").join(pid.trim()).join("stat"));
     stat.is_ok_and(|stat| !stat.contains(") Z "))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_cassandra_that_sends_hints_has_tasks_in_a_pool() {
+        let pool = |active, pending| {
+            format!(
+                "Pool Name                Active Pending Completed\n\
+                 HintsDispatcher          {active}      {pending}       12\n"
+            )
+        };
+        assert!(delivers(&pool(1, 0)) && delivers(&pool(0, 2)));
+        assert!(!delivers(&pool(0, 0)) && !delivers("Pool Name   Active\n"));
+    }
 }
