@@ -27,6 +27,7 @@ impl Node {
         let failed = |e: &dyn std::fmt::Display| OperatorError::Failed(e.to_string());
         let storage = self.engine().node().ok_or_else(|| failed(&"the node is stopping"))?;
         let schema = self.engine().schema();
+        let release = self.coordinator().map(|it| it.identity().release).unwrap_or_default();
         let tables = meant(&schema, &wanted.of)?;
         let there = self.snapshots().await;
         let is_there = |table: &Table| {
@@ -45,7 +46,7 @@ impl Node {
                 name: wanted.name.clone(),
                 created_at,
                 expires_at: ttl.map(|s| created_at.saturating_add(s.saturating_mul(1000))),
-                schema: (!is_system(&table.keyspace)).then(|| table.schema_cql(keyspace)),
+                schema: (!is_system(&table.keyspace)).then(|| table.schema_cql(keyspace, release)),
             };
             match storage.snapshot(table.id, &snapshot, wanted.flush).await {
                 // It was dropped meanwhile.

@@ -7,7 +7,7 @@ use protocol::{PagingState, ResultMetadata};
 
 use crate::answer::{Answer, Outcome, Page, cql_error};
 use crate::coordinator::{Coordinator, Request};
-use crate::identity::{PARTITIONER, RELEASE_VERSION};
+use crate::identity::PARTITIONER;
 use crate::prepared::{class_name, columns};
 
 /// What DESCRIBE CLUSTER calls the dynamic snitch, which stands before the configured one.
@@ -51,7 +51,7 @@ impl Coordinator {
             schema: &schema,
             keyspace: request.keyspace.as_deref(),
             cluster: &cluster,
-            release_version: RELEASE_VERSION,
+            release_version: &identity.release_version,
             page_size: request.options.page_size,
             page: state.as_ref().and_then(|state| state.partition_key),
         };

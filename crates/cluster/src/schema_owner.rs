@@ -238,7 +238,8 @@ impl Coordinator {
             name: format!("{why}-{created_at}-{}", table.name),
             created_at,
             expires_at: stays.map(|stays| created_at.saturating_add(stays.as_millis() as i64)),
-            schema: (!is_system(&table.keyspace)).then(|| table.schema_cql(keyspace)),
+            schema: (!is_system(&table.keyspace))
+                .then(|| table.schema_cql(keyspace, self.identity.release)),
         })
     }
 

@@ -119,7 +119,8 @@ pub struct Hints {
     pub throttle: Option<u64>,
     /// `hints_compression`.
     pub compression: Option<LogCompression>,
-    /// `max_hints_delivery_threads`: nodes that are sent hints at a time.
+    /// `max_hints_delivery_threads`: nodes that are sent hints as fast as they can take them at a time. The others are sent
+    /// theirs too, no faster than has to be.
     pub deliveries: u32,
     /// `max_hints_file_size`, in bytes.
     pub file_size: u64,

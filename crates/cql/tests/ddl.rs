@@ -462,6 +462,31 @@ fn pages_of_any_size_make_up_the_whole() {
 }
 
 #[test]
+fn a_ring_of_4_1_is_told_of_its_own_options() {
+    let run = small_state();
+    let schema = run.state.schema();
+    let parsed = parse("DESCRIBE TABLE system_auth.roles").unwrap();
+    let Plan::Describe(describe) = prepare(&parsed, None, schema).unwrap().plan else { panic!() };
+    let cluster = Cluster { name: "", partitioner: "", snitch: "", ownership: &ownership };
+    let told = |release_version| {
+        let context = DescribeContext {
+            schema,
+            keyspace: None,
+            cluster: &cluster,
+            release_version,
+            page_size: None,
+            page: None,
+        };
+        let rows = describe.run(&context).unwrap().rows;
+        String::from_utf8(rows[0][3].clone()).unwrap()
+    };
+    let (older, newer) = (told("4.1.10"), told("5.0.9"));
+    let of_5_0 = ["    AND allow_auto_snapshot = true\n", "    AND incremental_backups = true\n"];
+    assert_eq!(of_5_0.iter().fold(newer.clone(), |text, option| text.replace(option, "")), older);
+    assert!(of_5_0.iter().all(|option| newer.contains(option)), "{newer}");
+}
+
+#[test]
 fn a_page_of_another_schema_release_or_form_is_refused() {
     let mut run = small_state();
     let schema = Arc::clone(run.state.schema());

@@ -9,6 +9,7 @@ use crate::column::{Column, ColumnKind, DroppedColumn};
 use crate::jvm;
 use crate::keyspace::{Aggregate, Function, Keyspace, Signature, View};
 use crate::params::TableParams;
+use crate::release::Release;
 use crate::replication::{LOCATOR, Replication};
 use crate::schema::Schema;
 use crate::table::{Index, Table};
@@ -52,7 +53,13 @@ fn full_name(keyspace: &str, name: &str) -> String {
 
 impl Schema {
     /// What DESCRIBE KEYSPACE answers; the keyspace alone if `only` is asked.
-    pub fn describe_keyspace(&self, name: &str, only: bool, internals: bool) -> Vec<Description> {
+    pub fn describe_keyspace(
+        &self,
+        name: &str,
+        only: bool,
+        internals: bool,
+        release: Release,
+    ) -> Vec<Description> {
         let Some(keyspace) = self.keyspace(name) else { return Vec::new() };
         let mut found = vec![keyspace.description()];
         if only {
@@ -65,7 +72,7 @@ impl Schema {
         let aggregates = keyspace.aggregates.iter();
         found.extend(aggregates.map(|(key, a)| keyspace.aggregate_description(key, a)));
         for table in keyspace.tables.values() {
-            found.extend(keyspace.describe_table(table, internals));
+            found.extend(keyspace.describe_table(table, internals, release));
         }
         found
     }
@@ -99,8 +106,13 @@ impl Keyspace {
     }
 
     /// A table, its indexes and its views: what DESCRIBE TABLE answers.
-    pub fn describe_table(&self, table: &Table, internals: bool) -> Vec<Description> {
-        let text = table.to_cql(internals, false);
+    pub fn describe_table(
+        &self,
+        table: &Table,
+        internals: bool,
+        release: Release,
+    ) -> Vec<Description> {
+        let text = table.to_cql(internals, false, release);
         let mut found = vec![self.element("table", &maybe_quote(&table.name), text)];
         for index in table.indexes.values() {
             let text = index.to_cql(table);
@@ -108,7 +120,7 @@ impl Keyspace {
         }
         for view in self.views.values().filter(|view| view.base_table_id == table.id) {
             let name = &view.table.name;
-            let text = view.to_cql(internals);
+            let text = view.to_cql(internals, release);
             found.push(self.element("materialized_view", &maybe_quote(name), text));
         }
         found
@@ -186,7 +198,7 @@ impl Signature {
 impl Table {
     /// The statements that make the table again where it is not, with its id and the columns that were dropped: what a
     /// snapshot keeps as `schema.cql` (`SchemaCQLHelper`).
-    pub fn schema_cql(&self, keyspace: &Keyspace) -> String {
+    pub fn schema_cql(&self, keyspace: &Keyspace, release: Release) -> String {
         let mut wanted = BTreeSet::new();
         self.all_columns_in_select_order().for_each(|column| name_types(&column.ty, &mut wanted));
         let ordered = keyspace.types_in_order();
@@ -198,7 +210,7 @@ impl Table {
         }
         let types = ordered.into_iter().filter(|user_type| wanted.contains(&user_type.name));
         let mut statements: Vec<String> = types.map(|ty| type_to_cql(ty, true)).collect();
-        statements.push(self.to_cql(true, true));
+        statements.push(self.to_cql(true, true, release));
         let indexes = self.indexes.values().map(|index| index.to_cql(self));
         statements.extend(indexes.map(|text| text.replacen("INDEX ", "INDEX IF NOT EXISTS ", 1)));
         statements.into_iter().map(|statement| statement + "\n").collect()
@@ -317,8 +329,8 @@ fn dropped_to_cql(dropped: &DroppedColumn) -> String {
 
 impl Table {
     /// CREATE TABLE; a comment for virtual tables and those of COMPACT STORAGE. `internals`: with the id and
-    /// the columns that were dropped.
-    pub fn to_cql(&self, internals: bool, ifne: bool) -> String {
+    /// the columns that were dropped. With the options that this release knows.
+    pub fn to_cql(&self, internals: bool, ifne: bool, release: Release) -> String {
         let (mut text, keyword) = if self.is_virtual() {
             let warning = format!(
                 "/*\nWarning: Table {} is a virtual table and cannot be recreated with CQL.\n\
@@ -342,7 +354,7 @@ impl Table {
             writeln!(text, "{keyword} TABLE {}{} (", if_not_exists(ifne), self.qualified_name());
         self.columns_to_cql(&mut text, internals);
         text.push_str(") WITH ");
-        text.push_str(&self.options(internals).join("\n    AND "));
+        text.push_str(&self.options(internals, release).join("\n    AND "));
         text.push(';');
         if commented {
             text.push_str("\n*/");
@@ -397,7 +409,7 @@ impl Table {
         format!("PRIMARY KEY ({key})")
     }
 
-    fn options(&self, internals: bool) -> Vec<String> {
+    fn options(&self, internals: bool, release: Release) -> Vec<String> {
         let mut options = Vec::new();
         if self.flags.is_compact() || self.flags.dense {
             options.push("COMPACT STORAGE".to_owned());
@@ -416,7 +428,8 @@ impl Table {
         if self.is_virtual() {
             options.push(format!("comment = {}", quote(&self.params.comment)));
         } else {
-            options.extend(self.params.to_cql(self.kind == crate::TableKind::View));
+            let of_view = self.kind == crate::TableKind::View;
+            options.extend(self.params.to_cql(of_view, release));
         }
         options
     }
@@ -443,7 +456,7 @@ impl Table {
 
 impl TableParams {
     /// The options as `name = value`, in the order of their names but for two.
-    fn to_cql(&self, is_view: bool) -> Vec<String> {
+    fn to_cql(&self, is_view: bool, release: Release) -> Vec<String> {
         let extensions = self.extensions.iter().map(|(name, bytes)| {
             let hex: String = bytes.iter().map(|b| format!("{b:02x}")).collect();
             (name, format!("0x{hex}"))
@@ -473,13 +486,14 @@ impl TableParams {
             format!("read_repair = '{}'", self.read_repair.name()),
             format!("speculative_retry = '{}'", self.speculative_retry),
         ]);
+        options.retain(|option| release.has_option(option.split(' ').next().unwrap_or_default()));
         options
     }
 }
 
 impl View {
     /// CREATE MATERIALIZED VIEW.
-    pub fn to_cql(&self, internals: bool) -> String {
+    pub fn to_cql(&self, internals: bool, release: Release) -> String {
         let table = &self.table;
         let columns = if self.include_all_columns {
             "*".to_owned()
@@ -494,7 +508,7 @@ impl View {
             full_name(&table.keyspace, &self.base_table_name),
             self.where_clause,
             table.primary_key_to_cql(),
-            table.options(internals).join("\n    AND ")
+            table.options(internals, release).join("\n    AND ")
         )
     }
 }

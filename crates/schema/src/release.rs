@@ -51,7 +51,12 @@ impl Release {
 
     /// Has it this column of a table?
     pub fn has_column(self, table: SchemaTable, column: &str) -> bool {
-        self.has(table) && (self >= Self::V5_0 || !OPTIONS_OF_5_0.contains(&column))
+        self.has(table) && self.has_option(column)
+    }
+
+    /// Has it this option of tables?
+    pub fn has_option(self, name: &str) -> bool {
+        self >= Self::V5_0 || !OPTIONS_OF_5_0.contains(&name)
     }
 
     /// Leaves out of a change what says nothing to this release.

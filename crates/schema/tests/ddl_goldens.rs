@@ -308,7 +308,8 @@ impl Run {
 }
 
 fn describe(state: &SchemaState, ks: &str, internals: bool) -> BTreeMap<String, String> {
-    let elements = state.schema().describe_keyspace(ks, false, internals).into_iter();
+    let schema = state.schema();
+    let elements = schema.describe_keyspace(ks, false, internals, Release::V5_0).into_iter();
     elements.map(|d| (format!("{} {}", d.kind, d.name), d.create_statement)).collect()
 }
 

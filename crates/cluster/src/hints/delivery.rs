@@ -20,9 +20,12 @@ use types::{Address, Uuid};
 
 use super::pace::Pace;
 use super::service::{Service, Target};
+use super::speed::Speed;
 
 /// Bytes under way at most, but for a hint that has more.
 const BYTES_UNDER_WAY: usize = 2 << 20;
+/// How long hints that are not due yet are waited for: those that are due then are sent together.
+const TOGETHER: Duration = Duration::from_millis(50);
 /// How long to wait for a file's writer before it is looked again whether there is more.
 const WRITER: Duration = Duration::from_millis(10);
 
@@ -42,6 +45,7 @@ struct Flight {
     under_way: Cell<usize>,
     bytes: Cell<usize>,
     pace: RefCell<Pace>,
+    speed: RefCell<Speed>,
     has_failed: Cell<bool>,
     bell: Notify,
 }
@@ -54,6 +58,7 @@ impl Flight {
             under_way: Cell::default(),
             bytes: Cell::default(),
             pace: RefCell::new(Pace::new(now)),
+            speed: RefCell::new(Speed::new(now)),
             has_failed: Cell::default(),
             bell: Notify::new(),
         }
@@ -214,6 +219,7 @@ impl<'a> Delivery<'a> {
             self.flight.push(hint.end, 0, true);
             return true;
         }
+        self.wait_until_due(file, read.created).await;
         while !self.flight.has_room() {
             self.flight.bell.notified().await;
         }
@@ -261,7 +267,10 @@ impl<'a> Delivery<'a> {
                     }
                     let (mut pace, now) = (flight.pace.borrow_mut(), coordinator.env.now());
                     match answer.is_ok() {
-                        true => pace.acknowledged(now, now.since(began)),
+                        true => {
+                            let is_slow = pace.acknowledged(now, now.since(began));
+                            flight.speed.borrow_mut().acknowledged(now, is_slow);
+                        }
                         false => pace.failed(),
                     }
                 }
@@ -271,6 +280,22 @@ impl<'a> Delivery<'a> {
                 flight.answered(number, answer.is_ok());
             },
         );
+    }
+
+    /// Hints that are handed over are wanted at once, and so is a number of bytes a second where it is set.
+    async fn wait_until_due(&self, file: &Rc<HintFile>, created: i64) {
+        let env = &self.service.env;
+        let is_hand_over = self.to != self.host;
+        if is_hand_over || self.service.throttle(is_hand_over).is_some() {
+            return;
+        }
+        let is_due = || {
+            let at_least = !self.service.may_be_fast(self.host);
+            self.flight.speed.borrow_mut().is_due(env.now(), created, at_least)
+        };
+        while !is_due() && self.may_go_on(file) {
+            env.sleep(TOGETHER).await;
+        }
     }
 
     async fn wait_for_throttle(&self, bytes: usize) {

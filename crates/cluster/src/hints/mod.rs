@@ -2,13 +2,14 @@
 //! `StorageProxy.shouldHint`).
 //!
 //! The node keeps its hints on the first shard (`service.rs`), in the files of crate `hints`; other shards send theirs there. How a
-//! node is sent what is kept for it is in `delivery.rs`, how fast in `pace.rs`, and what becomes of hints for a node that is
+//! node is sent what is kept for it is in `delivery.rs`, how fast in `speed.rs` and `pace.rs`, and what becomes of hints for a node that is
 //! gone in `readdress.rs`.
 
 mod delivery;
 mod pace;
 mod readdress;
 mod service;
+mod speed;
 
 use std::cell::{OnceCell, RefCell};
 use std::collections::BTreeMap;

@@ -16,6 +16,8 @@ const FIRST: f64 = 8.0;
 /// An acknowledgement that takes longer than the shortest so many times, and this much more, says that hints wait.
 const SLOWER: u32 = 2;
 const SLACK: Duration = Duration::from_millis(1);
+/// Hints under way at least, where the node does not fail: nodes with much to do are always slow.
+const LEAST: f64 = 16.0;
 /// What is left of the window when hints wait, and when a node fails.
 const LESS: f64 = 0.8;
 const HALF: f64 = 0.5;
@@ -68,12 +70,12 @@ impl Pace {
         under_way < self.window as usize
     }
 
-    /// One was acknowledged after so long.
-    pub fn acknowledged(&mut self, now: Instant, after: Duration) {
+    /// One was acknowledged after so long: was that slow?
+    pub fn acknowledged(&mut self, now: Instant, after: Duration) -> bool {
         if let Some(probe) = &mut self.probe {
             if probe.before > 0 {
                 probe.before -= 1;
-                return;
+                return false;
             }
             probe.shortest = probe.shortest.min(after);
             probe.left -= 1;
@@ -82,16 +84,17 @@ impl Pace {
                 self.window = probe.window;
                 (self.probe, self.probed) = (None, now);
             }
-            return;
+            return false;
         }
         self.shortest = self.shortest.min(after);
         self.settling -= 1.0;
-        if after <= self.shortest.saturating_mul(SLOWER).saturating_add(SLACK) {
+        let is_slow = after > self.shortest.saturating_mul(SLOWER).saturating_add(SLACK);
+        if !is_slow {
             let more = if self.has_slowed { 1.0 / self.window } else { 1.0 };
             self.window = (self.window + more).min(MOST);
         } else if self.settling <= 0.0 {
             self.has_slowed = true;
-            self.shrink(LESS);
+            self.shrink(LESS, LEAST);
         }
         if now.since(self.probed) >= PROBE {
             let (window, before) = (self.window, self.window as u32);
@@ -99,6 +102,7 @@ impl Pace {
             self.probe = Some(Probe { window, before, left: PROBED, shortest });
             self.window = (window * QUARTER).max(1.0);
         }
+        is_slow
     }
 
     /// One was not.
@@ -107,13 +111,13 @@ impl Pace {
             self.window = probe.window;
         }
         self.has_slowed = true;
-        self.shrink(HALF);
+        self.shrink(HALF, 1.0);
     }
 
-    fn shrink(&mut self, to: f64) {
+    fn shrink(&mut self, to: f64, least: f64) {
         // those under way were sent at the old pace: what they take says nothing of the new one
         self.settling = self.window;
-        self.window = (self.window * to).max(1.0);
+        self.window = (self.window * to).max(least.min(self.window));
     }
 }
 
@@ -182,7 +186,9 @@ mod tests {
     #[test]
     fn a_node_that_fails_is_sent_little() {
         let mut pace = Pace::new(Instant::ZERO);
-        (0..100).for_each(|_| pace.acknowledged(Instant::ZERO, MILLI));
+        for _ in 0..100 {
+            pace.acknowledged(Instant::ZERO, MILLI);
+        }
         assert!(pace.has_room(100));
         (0..10).for_each(|_| pace.failed());
         assert!(pace.has_room(0) && !pace.has_room(1));

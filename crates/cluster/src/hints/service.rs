@@ -113,11 +113,8 @@ impl Service {
                 self.clean(&coordinator).await;
             }
             if !self.is_paused.get() {
-                let most = coordinator.hints.settings.borrow().deliveries as usize;
                 for kept in self.store.kept().iter().filter(|kept| kept.files > 0) {
-                    if self.delivering.borrow().len() < most {
-                        self.begin(kept.host);
-                    }
+                    self.begin(kept.host);
                 }
             }
             drop(coordinator);
@@ -208,6 +205,14 @@ impl Service {
             this.ended.notify_all();
             this.work.notify_one();
         });
+    }
+
+    /// Is this node one of the first that are being sent hints, of `max_hints_delivery_threads`? All are sent theirs at once, so
+    /// that none waits for another; but so many alone as fast as they can.
+    pub(super) fn may_be_fast(&self, host: Uuid) -> bool {
+        let Some(coordinator) = self.coordinator.upgrade() else { return false };
+        let most = coordinator.hints.settings.borrow().deliveries as usize;
+        self.delivering.borrow().iter().take(most).any(|first| *first == host)
     }
 
     fn not_before(&self, host: Uuid, at: Instant) {

@@ -2,7 +2,7 @@
 
 use std::cmp::Ordering;
 
-use schema::{Aggregate, Function, Index, Keyspace, Signature, Table, View};
+use schema::{Aggregate, Function, Index, Keyspace, Release, Signature, Table, View};
 use types::{CqlType, UserType, maybe_quote};
 
 /// An element of the schema.
@@ -153,11 +153,11 @@ impl Element<'_> {
     }
 
     /// Its row: keyspace, kind, name; and the statement that makes it if `text` is wanted.
-    pub(super) fn row(&self, text: bool, internals: bool) -> Vec<Vec<u8>> {
+    pub(super) fn row(&self, text: bool, internals: bool, release: Release) -> Vec<Vec<u8>> {
         let (keyspace, kind, name) = self.title();
         let mut row = vec![keyspace, kind.to_owned(), name];
         if text {
-            row.push(self.text(internals));
+            row.push(self.text(internals, release));
         }
         row.into_iter().map(String::into_bytes).collect()
     }
@@ -175,7 +175,7 @@ impl Element<'_> {
         (quoted(&keyspace.name), kind, name)
     }
 
-    fn text(&self, internals: bool) -> String {
+    fn text(&self, internals: bool, release: Release) -> String {
         match self {
             Self::Keyspace(keyspace) => keyspace.to_cql(false),
             Self::Type(_, user_type) => schema::describe::type_to_cql(user_type, false),
@@ -185,9 +185,9 @@ impl Element<'_> {
             Self::Aggregate(keyspace, key, aggregate) => {
                 keyspace.aggregate_description(key, aggregate).create_statement
             }
-            Self::Table(_, table) => table.to_cql(internals, false),
+            Self::Table(_, table) => table.to_cql(internals, false, release),
             Self::Index(_, table, index) => index.to_cql(table),
-            Self::View(_, view) => view.to_cql(internals),
+            Self::View(_, view) => view.to_cql(internals, release),
         }
     }
 }

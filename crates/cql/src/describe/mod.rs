@@ -9,7 +9,7 @@ mod page;
 
 use std::sync::Arc;
 
-use schema::{Keyspace, Schema};
+use schema::{Keyspace, Release, Schema};
 use types::CqlType;
 
 use crate::ast::{self, DescribeTarget, QualifiedName};
@@ -33,7 +33,7 @@ pub struct DescribeContext<'a> {
     pub keyspace: Option<&'a str>,
     /// For DESCRIBE CLUSTER.
     pub cluster: &'a Cluster<'a>,
-    /// `release_version` of this node: part of the state of pages.
+    /// `release_version` of this node, which is the ring's: part of the state of pages, and whose options tables have.
     pub release_version: &'a str,
     /// Rows a page; none, zero or less = all.
     pub page_size: Option<i32>,
@@ -96,7 +96,9 @@ impl Describe {
         );
         let names: &[&str] = if listing { &NAMES } else { &TEXTS };
         let columns = names.iter().map(|name| column(name, CqlType::Text)).collect();
-        let rows = elements.iter().map(|element| element.row(!listing, self.internals));
+        // of another release's ring there is nothing to describe that it does not know
+        let release = Release::parse(context.release_version).unwrap_or_default();
+        let rows = elements.iter().map(|element| element.row(!listing, self.internals, release));
         Ok(page::described(context, columns, offset, rows))
     }
 
