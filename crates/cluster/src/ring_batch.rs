@@ -6,6 +6,7 @@ use std::rc::{Rc, Weak};
 use std::sync::Arc;
 use std::time::Duration;
 
+use config::BatchlogEndpoints;
 use env::Instant;
 use env::sync::oneshot;
 use internode::payload::Batch;
@@ -71,7 +72,13 @@ impl Coordinator {
         let is_any = level == Consistency::Any;
         let plan = {
             let mut random = self.any_below();
-            let (choice, near) = (BatchLogChoice::default(), self.near.order(&self.env));
+            let choice = match self.config.batchlog_endpoints {
+                BatchlogEndpoints::RandomRemote => BatchLogChoice::RandomRemote,
+                BatchlogEndpoints::PreferLocal => BatchLogChoice::PreferLocal,
+                BatchlogEndpoints::DynamicRemote => BatchLogChoice::DynamicRemote,
+                BatchlogEndpoints::Dynamic => BatchLogChoice::Dynamic,
+            };
+            let near = self.near.order(&self.env);
             BatchLogPlan::new(&ring, is_any, choice, near.proximity(), &mut random)?
         };
         let id = Uuid::from_bytes(self.time_uuid());

@@ -130,6 +130,20 @@ pub struct Hints {
     pub cleans_up: bool,
 }
 
+/// Who keeps a logged batch until it is written (`batchlog_endpoint_strategy`).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum BatchlogEndpoints {
+    /// By chance, of other racks.
+    #[default]
+    RandomRemote,
+    /// By chance, one of this rack.
+    PreferLocal,
+    /// Those that answered fastest of late, of other racks.
+    DynamicRemote,
+    /// Those that answered fastest of late.
+    Dynamic,
+}
+
 /// The dynamic snitch (`dynamic_snitch_*`).
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct DynamicSnitch {
@@ -443,6 +457,8 @@ pub struct Config {
     pub snitch: String,
     /// Whether nodes that were slow of late are asked last, and what of that is set. `None` where `dynamic_snitch` is off.
     pub dynamic_snitch: Option<DynamicSnitch>,
+    /// `batchlog_endpoint_strategy`.
+    pub batchlog_endpoints: BatchlogEndpoints,
     /// The text of `cassandra-rackdc.properties`, if it is there.
     pub rack_dc: Option<String>,
     /// The text of `cassandra-topology.properties`, if it is there.
@@ -734,6 +750,7 @@ impl Config {
             ring_delay: get.duration("ring_delay"),
             snitch: get.snitch()?,
             dynamic_snitch: get.dynamic_snitch()?,
+            batchlog_endpoints: get.batchlog_endpoints(),
             file: None,
             overrides: Vec::new(),
             rack_dc: None,

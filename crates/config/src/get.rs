@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use crate::config::{
-    Auth, AuthCache, Cdc, ClientTls, CommitFailurePolicy, CommitLogSync, Config, DiskFailurePolicy,
-    DynamicSnitch, FlushCompression, Hints, Host, Internode, InternodeCapacity,
+    Auth, AuthCache, BatchlogEndpoints, Cdc, ClientTls, CommitFailurePolicy, CommitLogSync, Config,
+    DiskFailurePolicy, DynamicSnitch, FlushCompression, Hints, Host, Internode, InternodeCapacity,
     InternodeCompression, InternodeEncryption, LogCompression, NativeTransport, ReadSizes,
     SavedCache, SavedCaches, ServerTls, Store, Timeouts, TlsStores,
 };
@@ -431,6 +431,15 @@ impl Get<'_> {
             reset_interval: self.duration("dynamic_snitch_reset_interval"),
             badness_threshold,
         }))
+    }
+
+    pub fn batchlog_endpoints(&self) -> BatchlogEndpoints {
+        match self.text("batchlog_endpoint_strategy").as_str() {
+            "prefer_local" => BatchlogEndpoints::PreferLocal,
+            "dynamic_remote" => BatchlogEndpoints::DynamicRemote,
+            "dynamic" => BatchlogEndpoints::Dynamic,
+            _ => BatchlogEndpoints::RandomRemote,
+        }
     }
 
     pub fn internode_compression(&self) -> InternodeCompression {

@@ -27,8 +27,8 @@ mod values;
 mod yaml;
 
 pub use config::{
-    Auth, AuthCache, Cdc, ClientTls, CommitFailurePolicy, CommitLogSync, Config, DiskFailurePolicy,
-    DynamicSnitch, FlushCompression, Hints, Host, Internode, InternodeCapacity,
+    Auth, AuthCache, BatchlogEndpoints, Cdc, ClientTls, CommitFailurePolicy, CommitLogSync, Config,
+    DiskFailurePolicy, DynamicSnitch, FlushCompression, Hints, Host, Internode, InternodeCapacity,
     InternodeCompression, InternodeEncryption, LogCompression, Lookup, NativeTransport, ReadSizes,
     SavedCache, SavedCaches, ServerTls, Store, Timeouts, TlsStores,
 };

@@ -114,7 +114,7 @@ pub fn campaign(words: &[&str]) -> Outcome {
         text.push_str(&format!("| {name} | {before} | {during} | {after} |\n"));
     }
     text.push_str(&format!("\nThe clients: `{said_here}`, `{said_there}`\n"));
-    println!("recorded in {}", super::record("apart", &text)?.display());
+    println!("recorded in {}", super::record(&super::named("apart", words), &text)?.display());
     members::stop()?;
     if is_good { Ok(()) } else { Err("not all is as it should be".into()) }
 }

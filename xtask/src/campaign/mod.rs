@@ -75,16 +75,18 @@ fn words(command: &mut Command) -> Outcome<String> {
     Ok(String::from_utf8(output.stdout)?.trim().to_owned())
 }
 
+/// The name of a campaign's record, after what was asked for.
+fn named(kind: &str, words: &[&str]) -> String {
+    [&[kind], words].concat().join("-")
+}
+
 /// Writes `docs/campaigns/DATE-NAME.md`.
 fn record(name: &str, text: &str) -> Outcome<PathBuf> {
     let date = words(Command::new("date").arg("+%Y-%m-%d"))?;
     let folder = machine::root().join("docs/campaigns");
     std::fs::create_dir_all(&folder)?;
     let path = folder.join(format!("{date}-{name}.md"));
-    let is_number = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
-    let kind =
-        name.rsplit_once('-').filter(|(_, last)| is_number(last)).map_or(name, |(kind, _)| kind);
-    std::fs::write(&path, format!("# Campaign `{kind}` of {date}\n\n{text}"))?;
+    std::fs::write(&path, format!("# Campaign `{name}` of {date}\n\n{text}"))?;
     Ok(path)
 }
 

@@ -59,7 +59,7 @@ pub fn campaign(words: &[&str]) -> Outcome {
         words.join(" "),
         if is_good { "nothing wrong" } else { "failed requests or wrong rows" },
     );
-    println!("recorded in {}", super::record("replace", &text)?.display());
+    println!("recorded in {}", super::record(&super::named("replace", words), &text)?.display());
     members::stop()?;
     if is_good { Ok(()) } else { Err(said.into()) }
 }

@@ -54,7 +54,7 @@ pub fn campaign(words: &[&str]) -> Outcome {
         words.join(" "),
         if is_good { "nothing wrong" } else { "differences, named below" },
     );
-    println!("recorded in {}", super::record("ring", &text)?.display());
+    println!("recorded in {}", super::record(&super::named("ring", words), &text)?.display());
     if is_good { Ok(()) } else { Err("not all is as it should be".into()) }
 }
 

@@ -77,7 +77,7 @@ mod tests {
         let (mut now, mut sent) = (Instant::ZERO, 0);
         for created in (0..seconds * 1000).step_by(100) {
             while !speed.is_due(now, 1_700_000_000_000 + created, at_least) {
-                now = now + Duration::from_millis(10);
+                now += Duration::from_millis(10);
             }
             sent += 1;
             speed.acknowledged(now, is_slow(sent));

@@ -3,6 +3,7 @@
 //! (`gms.Gossiper`, `service.StorageService`).
 
 mod agree;
+mod fitness;
 mod index_status;
 mod join;
 mod node_info;
@@ -80,6 +81,8 @@ pub struct Membership {
     schema: Cell<[u8; 16]>,
     /// What was last said of indexes.
     index_status: RefCell<String>,
+    /// Keyspaces that want another ring.
+    unfit: RefCell<fitness::Findings>,
     serves_clients: Cell<bool>,
     /// Nodes that clients know of, and whether as up.
     told: RefCell<BTreeMap<Address, (std::net::SocketAddr, bool)>>,
@@ -111,6 +114,7 @@ impl Membership {
             news: RefCell::default(),
             schema: Cell::default(),
             index_status: RefCell::new(index_status::NONE.to_owned()),
+            unfit: RefCell::default(),
             serves_clients: Cell::default(),
             told: RefCell::default(),
         });
@@ -239,6 +243,7 @@ impl Membership {
             if ticks.is_multiple_of(LOAD_TICKS) && self.gossiper.borrow().is_running() {
                 self.publish_load();
                 self.publish_index_status();
+                self.tell_fitness();
             }
             ticks += 1;
         }

@@ -63,7 +63,7 @@ pub(super) static KEYS: &[Key] = &[
     key("auto_repair.repair_check_interval", Quantity(&SECONDS_INT), "5m", NotYet),
     key("auto_repair.repair_task_min_duration", Quantity(&SECONDS), "5s", NotYet),
     key("auto_repair.repair_type_overrides", Map, "{}", NotYet),
-    key("batchlog_endpoint_strategy", Enum(BATCHLOG_ENDPOINT_STRATEGY), "random_remote", NotYet),
+    key("batchlog_endpoint_strategy", Enum(BATCHLOG_ENDPOINT_STRATEGY), "random_remote", Served),
     key("batchlog_replay_throttle", Quantity(&KIB_INT), "1024KiB", NotYet),
     key("concurrent_merkle_tree_requests", INT, "0", NotYet),
     key("concurrent_validations", INT, "0", NotYet),
