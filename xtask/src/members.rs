@@ -13,6 +13,10 @@ use crate::{network, node, peer, ring};
 const CLUSTER: &str = "peer";
 /// The first node has 127.0.0.1, and so on.
 const MEMBERS_MAX: u8 = 16;
+/// Names the number that is added to the last one of each address, so that rings beside each other have addresses of their own: 0.
+const BASE: &str = "HELENUS_RING_BASE";
+/// The greatest of them: a Cassandra that is alone has one behind its ring.
+const BASE_MAX: u8 = 200;
 /// How long a node may take until it serves.
 const START_LIMIT: Duration = Duration::from_secs(90);
 /// What a node says that serves clients.
@@ -28,7 +32,8 @@ const NO_HINTS: &str = "This node does not have any pending hints";
 /// An address that is not loopback is not served without passwords, unless so.
 const OPEN: [&str; 2] = ["--set", "open_without_authentication=true"];
 
-const USAGE: &str = "ring N [--cassandra M] [--release 5.0|4.1] [--dc K] | ring stop";
+const USAGE: &str = "ring N [--cassandra M] [--release 5.0|4.1] [--dc K] | ring stop
+  HELENUS_RING_BASE=100 gives the nodes 127.0.0.101, .102, ...: a ring beside another one";
 
 /// What a ring is made of.
 #[derive(Clone, Copy, Debug)]
@@ -87,7 +92,7 @@ impl Layout {
         let member = |number: u8| Member {
             ip: match self.has_networks {
                 true => network::address(number),
-                false => format!("127.0.0.{number}"),
+                false => loopback(number),
             },
             network: self.has_networks.then(|| network::name(number)),
             dir: home().join(number.to_string()),
@@ -188,8 +193,27 @@ pub fn start_with(layout: &Layout, heap: &str) -> Outcome<Vec<Member>> {
     Ok(members)
 }
 
+/// Where the rings of this base are.
 fn home() -> PathBuf {
-    machine::cache().join("run/ring")
+    machine::cache().join("run").join(named("ring"))
+}
+
+/// What rings of other bases call otherwise.
+pub fn named(name: &str) -> String {
+    match base() {
+        0 => name.to_owned(),
+        base => format!("{name}-{base}"),
+    }
+}
+
+fn base() -> u8 {
+    let number = std::env::var(BASE).ok().and_then(|text| text.parse::<u8>().ok());
+    number.map_or(0, |number| number.min(BASE_MAX))
+}
+
+/// The address on this machine of that number.
+pub fn loopback(number: u8) -> String {
+    format!("127.0.0.{}", base() + number)
 }
 
 fn start_cassandra(member: &Member, seed: &str, release: &str, heap: &str) -> Outcome {

@@ -14,8 +14,8 @@ const LEVELS: [(&str, &str); 2] = [("ALL", "ONE"), ("QUORUM", "QUORUM")];
 /// Statements at LOCAL_SERIAL, of keyspaces with three replicas anywhere: in a data centre with one node Cassandra refuses them,
 /// whoever the others are.
 const OF_CENTERS: [&str; 3] = [" lwt.cql:72:", " lwt.cql:74:", " lwt.cql:80:"];
-/// Where a Cassandra of an older release is alone, whose answers are right.
-const ALONE: &str = "127.0.0.40";
+/// The number of the address where a Cassandra of an older release is alone, whose answers are right.
+const ALONE: u8 = 40;
 
 /// `campaign ring [RELEASE [OURS THEIRS CENTERS]]`: one ring, or all.
 pub fn campaign(words: &[&str]) -> Outcome {
@@ -72,8 +72,8 @@ fn one(layout: &Layout, text: &mut String) -> Outcome<bool> {
     let alone = match is_older {
         false => None,
         true => Some(Peer::start_with(
-            "ring-alone",
-            ALONE,
+            &members::named("ring-alone"),
+            &members::loopback(ALONE),
             ORACLE_HEAP,
             &[("CASSANDRA_VERSION", release.as_ref())],
         )?),
