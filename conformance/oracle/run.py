@@ -66,13 +66,17 @@ class Server:
             self.close()
             answers = [dict(kind='closed', message=str(e))]
         if step.sticky.get('events') and answers[-1]['kind'] == 'schema_change':
-            answers.append(dict(kind='event', event=self.listener.wait_event(EVENT_SECONDS)))
+            answers.append(dict(kind='event', event=self.event(answers[-1]['change'])))
         for a in answers:
             if a['kind'] == 'set_keyspace':
                 self.keyspace = '"' + a['keyspace'].replace('"', '""') + '"'
                 for v in [v for v in self.connections if v != version]:
                     self.connections.pop(v).close()
         return answers
+
+    def event(self, change):
+        """The event that follows a change of the schema."""
+        return self.listener.wait_event(EVENT_SECONDS)
 
     def _options(self, step, **more):
         opts = dict(consistency=step.get('consistency', self.level), serial=step.get('serial'), now=step.sticky.get('now'),
@@ -171,6 +175,19 @@ class Replicated(Server):
         if any(answer['kind'] == 'schema_change' for answer in answers):
             self.agree()
         return answers
+
+    def event(self, change):
+        """The event of this change: those of other changes that come before it do not count, for nodes of Cassandra say some of theirs twice,
+        in a ring of their own too."""
+        end, first = time.monotonic() + EVENT_SECONDS, None
+        while (left := end - time.monotonic()) > 0:
+            event = self.listener.wait_event(left)
+            if event is None:
+                break
+            if event[1:] == change:
+                return event
+            first = first or event
+        return first
 
     def agree(self):
         """Waits until all nodes say the same version of the schema, as drivers do."""

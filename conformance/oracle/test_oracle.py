@@ -14,6 +14,7 @@ from coverage import counts  # noqa: E402
 from mistakes import Spoiled, is_mistake  # noqa: E402
 from oracle import agree, comparable, fails  # noqa: E402
 from planted import PLANTED, Planter, Rows  # noqa: E402
+from run import Replicated, Server  # noqa: E402
 from shrink import shrink, story  # noqa: E402
 
 
@@ -141,6 +142,27 @@ class Mistakes(unittest.TestCase):
         spoiled.note(read)
         self.assertTrue(spoiled.skips(write))
         self.assertFalse(spoiled.skips(read) or spoiled.skips(other))
+
+
+class Events(unittest.TestCase):
+    class Listener:
+        def __init__(self, *events):
+            self.events = list(events)
+
+        def wait_event(self, _):
+            return self.events.pop(0) if self.events else None
+
+    def test_in_a_ring_the_event_of_another_change_may_come_before_that_of_this_one(self):
+        change, again = ['CREATED', 'TABLE', 'ks', 'u'], ['SCHEMA_CHANGE', 'UPDATED', 'TABLE', 'ks', 't']
+        alone, ring = Server('nobody'), Replicated('nobody')
+        for events, of_alone, of_ring in [
+            ([again, ['SCHEMA_CHANGE', *change]], again, ['SCHEMA_CHANGE', *change]),
+            ([again], again, again),
+            ([], None, None),
+        ]:
+            for server, expected in ((alone, of_alone), (ring, of_ring)):
+                server.listener = self.Listener(*events)
+                self.assertEqual(server.event(change), expected)
 
 
 class Shrinking(unittest.TestCase):
