@@ -2,17 +2,16 @@
 //!
 //! What two nodes did not tell each other in ten minutes is delivered in less than ten, so that they do not stay behind, and no
 //! faster than the nodes can do beside all else: hints are nobody's hurry, and reads are. So each second of delivery is worth
-//! at least [`LEAST`] seconds of hints, and more while acknowledgements do not become slower. Those that are due are sent
-//! together, which is half the work of sending each alone.
+//! at least [`LEAST`] seconds of hints, and more while acknowledgements do not become slower. A speed at which they did is
+//! remembered and kept away from for a while: who finds out every few seconds how fast is too fast has reads pay for each try.
+//! Those that are due are sent together, which is half the work of sending each alone.
 
 use std::time::Duration;
 
 use env::Instant;
 
-/// Seconds of hints a second, at least.
+/// Seconds of hints a second, at least, and at the beginning.
 const LEAST: f64 = 2.0;
-/// At the beginning.
-const FIRST: f64 = 8.0;
 /// How long a speed is tried.
 const TRIAL: Duration = Duration::from_secs(1);
 /// Where fewer acknowledgements than one in so many were slow, it may be faster; else it is slower.
@@ -20,6 +19,9 @@ const SLOW_ONE_IN: u32 = 20;
 /// How many times as fast.
 const FASTER: f64 = 1.2;
 const SLOWER: f64 = 0.5;
+/// What of a speed that was too fast is tried again at most, and for how long.
+const BELOW: f64 = 0.7;
+const REMEMBERED: Duration = Duration::from_secs(60);
 /// Time without hints is passed over but for so much, in milliseconds.
 const GAP: f64 = 1000.0;
 
@@ -28,6 +30,8 @@ const GAP: f64 = 1000.0;
 pub(super) struct Speed {
     /// Seconds of hints a second.
     factor: f64,
+    /// What it may be at most until then.
+    ceiling: Option<(f64, Instant)>,
     /// Hints made before this are due, in milliseconds since 1970; none was seen yet.
     reached: Option<f64>,
     moved: Instant,
@@ -38,7 +42,15 @@ pub(super) struct Speed {
 
 impl Speed {
     pub fn new(now: Instant) -> Self {
-        Self { factor: FIRST, reached: None, moved: now, tried: now, acknowledged: 0, slow: 0 }
+        Self {
+            factor: LEAST,
+            ceiling: None,
+            reached: None,
+            moved: now,
+            tried: now,
+            acknowledged: 0,
+            slow: 0,
+        }
     }
 
     /// May a hint of this time be sent? With `at_least`: at the least speed, whatever the node can do.
@@ -62,7 +74,13 @@ impl Speed {
             return;
         }
         let is_slower = self.slow * SLOW_ONE_IN >= self.acknowledged;
-        self.factor = (self.factor * if is_slower { SLOWER } else { FASTER }).max(LEAST);
+        if is_slower {
+            self.ceiling = Some((self.factor * BELOW, now + REMEMBERED));
+        }
+        let remembered = self.ceiling.filter(|(_, until)| now < *until);
+        let most = remembered.map_or(f64::MAX, |(most, _)| most);
+        let tried = self.factor * if is_slower { SLOWER } else { FASTER };
+        self.factor = tried.min(most).max(LEAST);
         (self.tried, self.acknowledged, self.slow) = (now, 0, 0);
     }
 }
@@ -99,6 +117,20 @@ mod tests {
         // one in thirty is nothing yet
         assert!(deliver(3 * 3600, false, |n| n % 30 == 0).as_secs() < 60);
         assert!(deliver(3600, false, |n| n % 10 == 0).as_secs() > 1700);
+    }
+
+    #[test]
+    fn what_was_too_fast_is_tried_once_a_minute() {
+        let mut speed = Speed::new(Instant::ZERO);
+        let (mut now, mut slow) = (Instant::ZERO, 0);
+        for _ in 0..600 {
+            now += TRIAL;
+            let is_slow = speed.factor > 20.0;
+            slow += u32::from(is_slow);
+            speed.acknowledged(now, is_slow);
+        }
+        assert!((5..=10).contains(&slow), "{slow}");
+        assert!(speed.factor > 10.0, "{}", speed.factor);
     }
 
     #[test]
