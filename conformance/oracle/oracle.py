@@ -316,6 +316,7 @@ def run(args, report, left, right):
                 continue
             if name(path, step) in report.known:
                 step.directives.pop('settle', None)  # what is known to fail is not waited for
+            left.wanted = next((answer['event'] for answer in theirs if answer['kind'] == 'event'), None)
             ours = left.run(step)
             if generated and any(map(is_mistake, theirs)) and not agree(ours, theirs):
                 spoiled.note(step)
