@@ -3,6 +3,7 @@
 mod compaction;
 mod insn;
 mod io;
+mod point;
 mod ring;
 mod ycsb;
 
@@ -18,9 +19,11 @@ pub fn run(args: &[String]) -> Outcome {
         Some((name, rest)) if name == "compaction" => compaction::run(rest),
         Some((name, rest)) if name == "io" => io::run(rest),
         Some((name, rest)) if name == "ring" => ring::run(rest),
+        Some((name, rest)) if name == "point" => point::run(rest),
         Some((name, [])) if name == "insn" => insn::run(),
         _ => {
-            Err("which benchmark? ycsb [--help] | compaction [--help] | io [--help] | ring [--help] | insn".into())
+            Err("which benchmark? ycsb | compaction | io | ring | point, each with --help, or insn"
+                .into())
         }
     }
 }
