@@ -14,6 +14,7 @@ const TOOLS: &[(&str, &str)] = &[
     ("node", "Node.js 18 or later: apt-get install nodejs"),
     ("npm", "npm: apt-get install npm"),
     ("go", "Go 1.23 or later: https://go.dev/dl/"),
+    ("valgrind", "Valgrind: apt-get install valgrind"),
     ("bash", "bash: apt-get install bash"),
 ];
 

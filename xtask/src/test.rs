@@ -4,6 +4,7 @@ use std::path::Path;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
+use crate::bench;
 use crate::campaign::{files, fuzz, hostile, power, seeds};
 use crate::machine::{self, Outcome};
 use crate::node::{self, Node};
@@ -89,6 +90,12 @@ const STAGES: &[Stage] = &[
         what: "every parser under libFuzzer, for a short while",
         budget_minutes: 4,
         run: fuzzing,
+    },
+    Stage {
+        name: "insn",
+        what: "instructions and allocations of the hot paths against those recorded",
+        budget_minutes: 7,
+        run: insn,
     },
     Stage {
         name: "power",
@@ -192,6 +199,11 @@ fn clippy() -> Outcome<Tally> {
         "-D",
         "warnings",
     ]))))
+}
+
+fn insn() -> Outcome<Tally> {
+    let (passed, problems) = bench::insn::guard()?;
+    Ok(Tally { passed, failed: problems.len(), problems })
 }
 
 fn unit() -> Outcome<Tally> {

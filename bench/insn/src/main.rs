@@ -1,9 +1,11 @@
-//! `insn KIND COUNT`: a node of one shard in a simulated world does COUNT operations of a kind, called in process.
+//! `insn PATH COUNT`: a node of one shard in a simulated world does COUNT operations of a path, called in process; `insn` alone names
+//! the paths.
 //!
-//! A fixed number of instructions goes into the start and the loading; what an operation takes is the difference of
-//! two runs with other counts, as `cargo xtask bench insn` makes them. An operation is a frame of EXECUTE that is
-//! parsed and run, down to the cells of its page. What a socket costs is not in it. Printed are the allocations and
-//! allocated bytes per operation.
+//! An operation is a frame of EXECUTE or BATCH that is parsed and run, down to the cells of its page. What a socket costs is not in it.
+//! All of them are done within [`counted`], whose instructions `cargo xtask bench insn` has valgrind count. Printed are the
+//! allocations and allocated bytes per operation.
+
+mod path;
 
 use std::alloc::System;
 use std::cell::{Cell, OnceCell, RefCell};
@@ -16,7 +18,8 @@ use config::Config;
 use env::sim::{World, WorldOptions};
 use env::{Class, Env, Instant, Mesh};
 use helenus::{Message, run_shard};
-use protocol::client::{self, BoundValue, Call, Parameters};
+use path::{Loaded, PATHS, Path, Shape, TABLES};
+use protocol::client::{self, BatchItem, BatchRequest, BoundValue, Call, Parameters};
 use protocol::{
     Decoder, Direction, Limits, Outcome, QueryOptions, Request as Frame, Started, Version,
 };
@@ -27,85 +30,47 @@ use storage::Engine;
 #[global_allocator]
 static ALLOCATOR: &StatsAlloc<System> = &INSTRUMENTED_SYSTEM;
 
-/// Rows of the table, each with YCSB's ten fields of 100 bytes.
-const ROWS: u64 = 1000;
-const FIELDS: usize = 10;
-const FIELD_BYTES: usize = 100;
 /// Operations before those that are counted, so that caches and buffers are as in the long run.
 const WARM: u64 = 1000;
+/// Of paths over many rows fewer: rows that are gone over before.
+const WARM_ROWS: u64 = 20_000;
 /// Time in the world that anything may take.
 const PATIENCE: Duration = Duration::from_secs(3600);
+/// Requests of a path, over and over.
+const FRAMES: u64 = 1000;
 
-/// What is done, over and over.
-#[derive(Clone, Copy)]
-enum Kind {
-    /// From the memtable.
-    Read,
-    /// From an SSTable whose chunks are in memory.
-    Disk,
-    /// The same, where places of keys are not kept.
-    Search,
-    /// From the cache of rows.
-    Rows,
-    Update,
-}
-
-fn key(number: u64) -> BoundValue {
-    BoundValue::Bytes(format!("user{:019}", number % ROWS).into_bytes())
-}
-
-fn field(number: u64) -> BoundValue {
-    BoundValue::Bytes(vec![b'a' + (number % 26) as u8; FIELD_BYTES])
-}
-
-impl Kind {
-    fn statement(self) -> &'static str {
-        match self {
-            Self::Read | Self::Disk | Self::Search | Self::Rows => {
-                "SELECT * FROM y.usertable WHERE y_id = ?"
-            }
-            Self::Update => "UPDATE y.usertable SET field3 = ? WHERE y_id = ?",
-        }
-    }
-
-    fn values(self, number: u64) -> Vec<BoundValue> {
-        match self {
-            Self::Read | Self::Disk | Self::Search | Self::Rows => vec![key(number)],
-            Self::Update => vec![field(number), key(number)],
-        }
-    }
-
-    /// What is cached of the table.
-    fn caching(self) -> &'static str {
-        match self {
-            Self::Search => "{'keys': 'NONE', 'rows_per_partition': 'NONE'}",
-            Self::Rows => "{'keys': 'ALL', 'rows_per_partition': 'ALL'}",
-            Self::Read | Self::Disk | Self::Update => {
-                "{'keys': 'ALL', 'rows_per_partition': 'NONE'}"
-            }
-        }
-    }
-
-    /// Is this the answer to expect?
-    fn check(self, answer: &Answer) {
-        match (self, answer) {
-            (Self::Update, Answer::Void) => {}
-            (Self::Update, _) => panic!("another answer"),
-            (_, Answer::Rows(page)) => {
-                assert_eq!(page.rows, 1);
-                assert!(page.cells.len() > FIELDS * FIELD_BYTES);
-            }
-            _ => panic!("another answer"),
-        }
-    }
-}
-
-/// A frame of EXECUTE.
-fn frame(id: &[u8], values: Vec<BoundValue>) -> Vec<u8> {
+/// A frame of EXECUTE or BATCH.
+fn frame(path: &Path, id: &[u8], number: u64) -> Vec<u8> {
     let mut bytes = Vec::new();
-    let parameters = Parameters { values, skip_metadata: true, ..Parameters::default() };
-    client::execute(&mut bytes, Call::new(Version::V4, 1), id, &[], &parameters);
+    let call = Call::new(Version::V4, 1);
+    let plain = Parameters { skip_metadata: true, ..Parameters::default() };
+    let values = |n: u64| (path.values)(n, path.rows);
+    match path.shape {
+        Shape::One => {
+            let parameters = Parameters { values: values(number), ..plain };
+            client::execute(&mut bytes, call, id, &[], &parameters);
+        }
+        Shape::Page => {
+            let page_size = Some(path.rows as i32);
+            let parameters = Parameters { values: values(number), page_size, ..plain };
+            client::execute(&mut bytes, call, id, &[], &parameters);
+        }
+        Shape::Batch(kind) => {
+            let item = |n| (BatchItem::Prepared(id.to_vec()), values(number + n * 37));
+            let items = (0..path.rows).map(item).collect();
+            client::batch(&mut bytes, call, &BatchRequest { kind, items, parameters: plain });
+        }
+    }
     bytes
+}
+
+/// Is this the answer to expect?
+fn check(path: &Path, answer: &Answer) {
+    match answer {
+        Answer::Void => assert!(!path.statement.starts_with("SELECT"), "no rows"),
+        Answer::Rows(page) => assert_eq!(u64::from(page.rows), path.rows),
+        _ => panic!("another answer"),
+    }
 }
 
 /// A request of a node where nobody has to log in, not traced.
@@ -134,10 +99,15 @@ async fn text(env: &Env, node: &Rc<Coordinator>, text: &str) {
 /// One operation: from the bytes of a frame to the answer.
 async fn once(env: &Env, node: &Rc<Coordinator>, decoder: &mut Decoder, bytes: &[u8]) -> Answer {
     let Outcome::Frame(frame) = decoder.next(bytes).outcome else { panic!("no whole frame") };
-    let Ok(Frame::Execute { id, options, .. }) = Frame::parse(frame) else { panic!("no EXECUTE") };
     let deadline = env.turn_now() + Duration::from_secs(12);
-    let request = request(&options, deadline);
-    match node.execute(id, request).await.0.result {
+    let outcome = match Frame::parse(frame) {
+        Ok(Frame::Execute { id, options, .. }) => {
+            node.execute(id, request(&options, deadline)).await.0
+        }
+        Ok(Frame::Batch(batch)) => node.batch(&batch, request(&batch.options, deadline)).await,
+        _ => panic!("neither EXECUTE nor BATCH"),
+    };
+    match outcome.result {
         Ok(answer) => answer,
         Err(error) => panic!("{}", error.message),
     }
@@ -150,28 +120,23 @@ async fn prepare(node: &Rc<Coordinator>, statement: &str) -> Vec<u8> {
     }
 }
 
-async fn load(env: &Env, node: &Rc<Coordinator>, decoder: &mut Decoder, kind: Kind) {
-    text(
-        env,
-        node,
-        "CREATE KEYSPACE y WITH replication = {'class': 'SimpleStrategy', 'replication_factor': 1}",
-    )
-    .await;
-    let names: Vec<String> = (0..FIELDS).map(|n| format!("field{n}")).collect();
-    let columns: String = names.iter().map(|name| format!(", {name} text")).collect();
-    let caching = kind.caching();
-    let table = format!(
-        "CREATE TABLE y.usertable (y_id text PRIMARY KEY{columns}) WITH caching = {caching}"
-    );
-    text(env, node, &table).await;
-    let marks = ", ?".repeat(FIELDS);
-    let names = names.join(", ");
-    let insert = format!("INSERT INTO y.usertable (y_id, {names}) VALUES (?{marks})");
-    let id = prepare(node, &insert).await;
-    for row in 0..ROWS {
-        let fields = (0..FIELDS as u64).map(|n| field(row + n));
-        once(env, node, decoder, &frame(&id, std::iter::once(key(row)).chain(fields).collect()))
-            .await;
+async fn load(env: &Env, node: &Rc<Coordinator>, decoder: &mut Decoder, path: &Path) {
+    let replication = "{'class': 'SimpleStrategy', 'replication_factor': 1}";
+    text(env, node, &format!("CREATE KEYSPACE y WITH replication = {replication}")).await;
+    for table in TABLES {
+        text(env, node, &table.replace("{caching}", path.caching)).await;
+    }
+    let (statement, rows, values): (_, _, fn(u64) -> Vec<BoundValue>) = match path.loaded {
+        Loaded::Nothing => return,
+        Loaded::Rows | Loaded::Flushed => (path::INSERT, path::ROWS, |n| path::row(n, 1)),
+        Loaded::Wide | Loaded::FlushedWide => (path::INSERT_WIDE, path::WIDE_ROWS, path::wide_row),
+    };
+    let id = prepare(node, statement).await;
+    for number in 0..rows {
+        let mut bytes = Vec::new();
+        let parameters = Parameters { values: values(number), ..Parameters::default() };
+        client::execute(&mut bytes, Call::new(Version::V4, 1), &id, &[], &parameters);
+        once(env, node, decoder, &bytes).await;
     }
 }
 
@@ -183,9 +148,9 @@ struct Served {
 }
 
 impl Served {
-    async fn flush(&self) {
+    async fn flush(&self, table: &str) {
         let schema = self.engine.schema();
-        let table = schema.table("y", "usertable").map(|table| table.id);
+        let table = schema.table("y", table).map(|table| table.id);
         let (Some(table), Some(node)) = (table, self.engine.node()) else { panic!("no table") };
         if let Err(error) = node.flush(table).await {
             panic!("{error}");
@@ -193,30 +158,51 @@ impl Served {
     }
 }
 
-/// Loads, warms up, does the operations; allocations and bytes of the latter together.
-async fn measure(env: Env, node: Served, kind: Kind, count: u64) -> (usize, usize) {
-    let mut decoder = Decoder::reading(Direction::Request, Limits::default());
-    decoder.start(Started { version: Version::V4, compression: None });
-    load(&env, &node.coordinator, &mut decoder, kind).await;
-    if matches!(kind, Kind::Disk | Kind::Search | Kind::Rows) {
-        node.flush().await;
-    }
-    let node = node.coordinator;
-    let id = prepare(&node, kind.statement()).await;
-    let frames: Vec<_> = (0..ROWS).map(|n| frame(&id, kind.values(n * 7919))).collect();
-    let mut stats = None;
-    for n in 0..WARM + count {
-        if n == WARM {
-            stats = Some(Region::new(ALLOCATOR));
-        }
-        let bytes = &frames[(n % ROWS) as usize];
-        kind.check(&once(&env, &node, &mut decoder, bytes).await);
-    }
-    let change = stats.map(|region| region.change()).unwrap_or_default();
-    (change.allocations + change.reallocations, change.bytes_allocated)
+/// Ready to do a path's operations.
+struct Ready {
+    env: Env,
+    node: Rc<Coordinator>,
+    decoder: Decoder,
+    frames: Vec<Vec<u8>>,
 }
 
-fn run(kind: Kind, count: u64) -> (usize, usize) {
+impl Ready {
+    /// Loads and warms up.
+    async fn make(env: Env, node: Served, path: Path) -> Self {
+        let mut decoder = Decoder::reading(Direction::Request, Limits::default());
+        decoder.start(Started { version: Version::V4, compression: None });
+        load(&env, &node.coordinator, &mut decoder, &path).await;
+        match path.loaded {
+            Loaded::Flushed => node.flush("usertable").await,
+            Loaded::FlushedWide => node.flush("wide").await,
+            Loaded::Nothing | Loaded::Rows | Loaded::Wide => {}
+        }
+        let node = node.coordinator;
+        let id = prepare(&node, path.statement).await;
+        let frames = (0..FRAMES).map(|n| frame(&path, &id, n * 7919)).collect();
+        let mut ready = Self { env, node, decoder, frames };
+        ready.operations(&path, WARM.min(WARM_ROWS / path.rows)).await;
+        ready
+    }
+
+    async fn operations(&mut self, path: &Path, count: u64) {
+        for n in 0..count {
+            let Some(bytes) = self.frames.get((n % FRAMES) as usize) else { return };
+            check(path, &once(&self.env, &self.node, &mut self.decoder, bytes).await);
+        }
+    }
+}
+
+/// Lets the world run until something is done. This is what is counted: nothing else is in it.
+#[inline(never)]
+fn counted(world: &World, is_done: &Cell<bool>) {
+    if let Err(error) = world.run_until(|| is_done.get(), PATIENCE) {
+        panic!("{error}");
+    }
+}
+
+/// Allocations and bytes of the operations together.
+fn run(path: Path, count: u64) -> (usize, usize) {
     let mut config = Config::default();
     for setting in [
         "data_dir=/d",
@@ -252,31 +238,39 @@ fn run(kind: Kind, count: u64) -> (usize, usize) {
     let served = world.run_until(|| serving.borrow().is_some(), PATIENCE);
     let found = serving.borrow().clone();
     let (Ok(()), Some((env, node))) = (served, found) else { panic!("the node does not serve") };
-    let done = Rc::new(Cell::new(None));
-    let theirs = Rc::clone(&done);
+    let ready: Rc<RefCell<Option<Ready>>> = Rc::default();
+    let theirs = Rc::clone(&ready);
     env.clone().spawn(Class::Statement, async move {
-        theirs.set(Some(measure(env, node, kind, count).await));
+        let made = Ready::make(env, node, path).await;
+        *theirs.borrow_mut() = Some(made);
     });
-    match world.run_until(|| done.get().is_some(), PATIENCE) {
-        Ok(()) => done.get().unwrap_or_default(),
-        Err(error) => panic!("{error}"),
+    if let Err(error) = world.run_until(|| ready.borrow().is_some(), PATIENCE) {
+        panic!("{error}");
     }
+    let Some(mut ready) = ready.take() else { panic!("not ready") };
+    let is_done = Rc::new(Cell::new(false));
+    let theirs = Rc::clone(&is_done);
+    let allocated = Region::new(ALLOCATOR);
+    ready.env.clone().spawn(Class::Statement, async move {
+        ready.operations(&path, count).await;
+        theirs.set(true);
+    });
+    counted(&world, &is_done);
+    let change = allocated.change();
+    (change.allocations + change.reallocations, change.bytes_allocated)
 }
 
 fn main() {
     let args: Vec<String> = std::env::args().skip(1).collect();
-    let kind = match args.first().map(String::as_str) {
-        Some("read") => Kind::Read,
-        Some("disk") => Kind::Disk,
-        Some("search") => Kind::Search,
-        Some("rows") => Kind::Rows,
-        Some("update") => Kind::Update,
-        _ => panic!("insn read|disk|search|rows|update COUNT"),
-    };
-    let Some(count) = args.get(1).and_then(|n| n.parse::<u64>().ok()).filter(|n| *n > 0) else {
-        panic!("insn read|disk|search|rows|update COUNT");
-    };
-    let (allocations, bytes) = run(kind, count);
+    if args.is_empty() {
+        PATHS.iter().for_each(|path| println!("{} {}", path.name, path.rows));
+        return;
+    }
+    let named = |name: &String| PATHS.into_iter().find(|path| path.name == name);
+    let Some(path) = args.first().and_then(named) else { panic!("no such path") };
+    let count = args.get(1).and_then(|n| n.parse::<u64>().ok()).filter(|n| *n > 0);
+    let Some(count) = count else { panic!("insn PATH COUNT") };
+    let (allocations, bytes) = run(path, count);
     let each = |n: usize| n as f64 / count as f64;
     println!("allocations {:.2} bytes {:.0}", each(allocations), each(bytes));
 }

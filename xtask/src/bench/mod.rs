@@ -1,7 +1,7 @@
 //! `cargo xtask bench NAME`: what Helenus costs, beside Cassandra or by itself.
 
 mod compaction;
-mod insn;
+pub mod insn;
 mod io;
 mod point;
 mod ring;
@@ -20,11 +20,9 @@ pub fn run(args: &[String]) -> Outcome {
         Some((name, rest)) if name == "io" => io::run(rest),
         Some((name, rest)) if name == "ring" => ring::run(rest),
         Some((name, rest)) if name == "point" => point::run(rest),
-        Some((name, [])) if name == "insn" => insn::run(),
-        _ => {
-            Err("which benchmark? ycsb | compaction | io | ring | point, each with --help, or insn"
-                .into())
-        }
+        Some((name, rest)) if name == "insn" => insn::run(rest),
+        _ => Err("which benchmark? ycsb | compaction | io | ring | point | insn, each with --help"
+            .into()),
     }
 }
 
