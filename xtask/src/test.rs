@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use crate::campaign::{files, fuzz, hostile, power, seeds};
 use crate::machine::{self, Outcome};
 use crate::node::{self, Node};
-use crate::{drivers, oracle, ring as mixed, tidy};
+use crate::{drivers, load, oracle, ring as mixed, tidy};
 
 /// What a stage found.
 #[derive(Default)]
@@ -56,7 +56,7 @@ const STAGES: &[Stage] = &[
     },
     Stage {
         name: "drivers",
-        what: "python, node, go, java and rust drivers",
+        what: "python, node, go, java and rust drivers; the load generator's own tests",
         budget_minutes: 6,
         run: drivers,
     },
@@ -195,8 +195,8 @@ fn clippy() -> Outcome<Tally> {
 }
 
 fn unit() -> Outcome<Tally> {
-    let mut tally =
-        cargo_test(&["test", "--workspace", "--profile", node::CHECKED, "--no-fail-fast"])?;
+    let words = ["test", "--workspace", "--profile", node::CHECKED, "--no-fail-fast"];
+    let mut tally = cargo_test(&mut cargo(&words))?;
     let folder = machine::root().join("conformance/oracle");
     let python = single(machine::run(
         Command::new("python3").args(["-m", "unittest", "discover", "-q"]).arg(folder),
@@ -215,9 +215,9 @@ fn build() -> Outcome<Tally> {
 const TEST_THREADS: u32 = 4;
 
 /// Sums up the `test result:` lines.
-fn cargo_test(args: &[&str]) -> Outcome<Tally> {
+fn cargo_test(command: &mut Command) -> Outcome<Tally> {
     let threads = TEST_THREADS.to_string();
-    let (done, text) = machine::output(cargo(args).env("RUST_TEST_THREADS", threads))?;
+    let (done, text) = machine::output(command.env("RUST_TEST_THREADS", threads))?;
     let mut tally = Tally::default();
     for line in text.lines().filter_map(|l| l.strip_prefix("test result: ")) {
         tally.passed += number_before(line, " passed");
@@ -388,6 +388,11 @@ fn drivers() -> Outcome<Tally> {
             Err(e) => tally.problems.push(format!("{name}: {e}")),
         }
     }
+    // here, as what it is built on is built for the Rust driver's scenario
+    let load = cargo_test(&mut load::tests())?;
+    tally.passed += load.passed;
+    tally.failed += load.failed;
+    tally.problems.extend(load.problems);
     Ok(tally)
 }
 

@@ -1,0 +1,95 @@
+//! `load point`: one node and a fixed number of requests in flight; an answer is followed by the next request.
+
+use std::cell::RefCell;
+use std::num::NonZeroUsize;
+use std::time::{Duration, Instant};
+
+use futures::stream::{FuturesUnordered, StreamExt as _};
+use rand::SeedableRng as _;
+use rand::rngs::StdRng;
+
+use crate::Outcome;
+use crate::figures::Figures;
+use crate::options::Options;
+use crate::session::{self, Pool};
+use crate::table::{self, Kind, Table};
+
+/// Of keys and values.
+pub const SEED: u64 = 1;
+
+/// How long requests are made before those that are measured, and how long those are.
+pub struct Times {
+    pub warm: Duration,
+    pub measured: Duration,
+}
+
+impl Times {
+    pub const OPTIONS: [&str; 2] = ["warm", "seconds"];
+
+    pub fn parse(options: &Options) -> Outcome<Self> {
+        Ok(Self {
+            warm: Duration::try_from_secs_f64(options.one("warm", 5.0)?)?,
+            measured: Duration::try_from_secs_f64(options.one("seconds", 30.0)?)?,
+        })
+    }
+}
+
+impl Pool {
+    pub const OPTIONS: [&str; 2] = ["connections", "shard-aware"];
+
+    pub fn parse(options: &Options) -> Outcome<Self> {
+        Ok(Self {
+            connections: options.one("connections", NonZeroUsize::MIN)?,
+            is_shard_aware: options.one("shard-aware", true)?,
+        })
+    }
+}
+
+fn kind(name: &str) -> Outcome<Kind> {
+    match name {
+        "read" => Ok(Kind::Read),
+        "update" => Ok(Kind::Update),
+        "insert" => Ok(Kind::Insert),
+        other => Err(format!("--op read, update or insert, not {other}").into()),
+    }
+}
+
+/// `point HOST [OPTIONS]`
+pub async fn run(words: &[String]) -> Outcome<bool> {
+    let known = [&["op", "depth", "level"], &table::OPTIONS[..], &Times::OPTIONS, &Pool::OPTIONS];
+    let options = Options::parse(words, &known.concat())?;
+    let [_] = options.plain.as_slice() else { return Err("which host? load point HOST".into()) };
+    let kind = kind(&options.one("op", "read".to_owned())?)?;
+    let depth = options.one("depth", NonZeroUsize::MIN)?;
+    let level = session::level(&options.one("level", "ONE".to_owned())?)?;
+    let times = Times::parse(&options)?;
+    let session = session::plain(&options.plain, true, level, &Pool::parse(&options)?).await?;
+    let mut rng = StdRng::seed_from_u64(SEED);
+    let table = Table::open(session, &options, 1, &mut rng).await?;
+
+    let from = Instant::now() + times.warm;
+    let end = from + times.measured;
+    let (figures, rng) = (RefCell::new(Figures::new(from)?), RefCell::new(rng));
+    let one_after_another = || async {
+        loop {
+            let begun = Instant::now();
+            if begun >= end {
+                return;
+            }
+            let operation = table.any(kind, &mut rng.borrow_mut());
+            let outcome = table.run(&operation).await;
+            figures.borrow_mut().count(begun, outcome);
+        }
+    };
+    let requests: FuturesUnordered<_> = (0..depth.get()).map(|_| one_after_another()).collect();
+    let (begun, ()) = tokio::join!(warmed_up(&figures), requests.collect::<()>());
+    begun?;
+    figures.into_inner().say("")
+}
+
+/// The measurement begins.
+pub async fn warmed_up(figures: &RefCell<Figures>) -> Outcome {
+    let from = figures.borrow().from;
+    tokio::time::sleep_until(from.into()).await;
+    figures.borrow_mut().begin()
+}
