@@ -5,10 +5,11 @@ use std::time::{Duration, Instant};
 /// The load does not wait for answers: a task's operations are due at fixed times, `pause` apart, and each one's latency counts from
 /// when it was due, though the one before may still have been under way.
 ///
-/// But what was missed is not made up for: an operation that begins late by more than `pause` lets those be forgotten that were due
-/// meanwhile, so that a ring which comes back is not met by a burst. So of a stop of the servers each task sees the operation that
-/// meets it and the one after, no further one: a percentile of a window with a stop in it is that of a client which gives up, lower
-/// than that of clients who all come regardless. `load rate` forgets none.
+/// But what was missed is not made up for: of those that were due while one was under way the last alone is done, so that a ring
+/// which comes back is not met by a burst. So of a stop of the servers each task sees the operation that meets it and the one after, no
+/// further one: a percentile of a window with a stop in it is that of clients who give up, lower than that of clients who all come
+/// regardless. `load rate` forgets none. And tasks keep their own times: if all went on at once from the end of a stop they would be
+/// in step from then on, and each operation wait for those of all others.
 pub struct Pace {
     pause: Duration,
     /// When the next operation is due.
@@ -29,9 +30,17 @@ impl Pace {
     /// It begins now: when it was due.
     pub fn begin(&mut self, now: Instant) -> Instant {
         let due = self.due;
-        self.due = now.max(due + self.pause);
+        let next = due + self.pause;
+        let late = now.saturating_duration_since(next);
+        self.due = if late < self.pause { next } else { now - rest(late, self.pause) };
         due
     }
+}
+
+/// What is left of a time when whole pauses are taken from it.
+fn rest(time: Duration, pause: Duration) -> Duration {
+    let rest = time.as_nanos() % pause.as_nanos().max(1);
+    Duration::from_nanos(u64::try_from(rest).unwrap_or_default())
 }
 
 #[cfg(test)]
@@ -57,7 +66,8 @@ mod tests {
         let first = Instant::now();
         let mut pace = Pace::new(first, PAUSE);
         pace.begin(first);
-        assert_eq!(pace.begin(first + PAUSE * 9), first + PAUSE);
+        assert_eq!(pace.begin(first + PAUSE * 3 / 2), first + PAUSE);
+        assert_eq!(pace.due(), first + PAUSE * 2);
     }
 
     #[test]
@@ -65,10 +75,10 @@ mod tests {
         let first = Instant::now();
         let mut pace = Pace::new(first, PAUSE);
         pace.begin(first);
-        let late = first + PAUSE * 9;
-        pace.begin(late);
-        assert_eq!(pace.due(), late);
-        assert_eq!(pace.begin(late), late);
-        assert_eq!(pace.due(), late + PAUSE);
+        // the second one begins when the tenth is due already
+        let late = first + PAUSE * 9 + PAUSE / 2;
+        assert_eq!(pace.begin(late), first + PAUSE);
+        assert_eq!(pace.begin(late), first + PAUSE * 9);
+        assert_eq!(pace.due(), first + PAUSE * 10);
     }
 }
