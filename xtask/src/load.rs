@@ -23,6 +23,11 @@ pub fn build() -> Outcome<PathBuf> {
     Ok(drivers::rust_target().join("release/load"))
 }
 
+/// Formats it.
+pub fn fmt() -> Command {
+    cargo("fmt")
+}
+
 /// Its own tests, built as the scenario of the driver is.
 pub fn tests() -> Command {
     cargo("test")

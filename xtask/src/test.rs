@@ -18,6 +18,14 @@ struct Tally {
     problems: Vec<String>,
 }
 
+impl Tally {
+    fn add(&mut self, more: Self) {
+        self.passed += more.passed;
+        self.failed += more.failed;
+        self.problems.extend(more.problems);
+    }
+}
+
 struct Stage {
     name: &'static str,
     what: &'static str,
@@ -179,7 +187,9 @@ fn tidy() -> Outcome<Tally> {
 }
 
 fn fmt() -> Outcome<Tally> {
-    Ok(single(machine::run(&mut cargo(&["fmt", "--all", "--check"]))))
+    let mut tally = single(machine::run(&mut cargo(&["fmt", "--all", "--check"])));
+    tally.add(single(machine::run(load::fmt().arg("--check"))));
+    Ok(tally)
 }
 
 fn clippy() -> Outcome<Tally> {
@@ -201,9 +211,7 @@ fn unit() -> Outcome<Tally> {
     let python = single(machine::run(
         Command::new("python3").args(["-m", "unittest", "discover", "-q"]).arg(folder),
     ));
-    tally.passed += python.passed;
-    tally.failed += python.failed;
-    tally.problems.extend(python.problems);
+    tally.add(python);
     Ok(tally)
 }
 
@@ -261,9 +269,7 @@ fn golden() -> Outcome<Tally> {
     for (setting, files) in WITH_SETTINGS {
         let node = Node::start_with("golden-settings", OURS, &[setting])?;
         let more = statements(oracle::command().args(["--golden", &node.ip]).args(*files))?;
-        tally.passed += more.passed;
-        tally.failed += more.failed;
-        tally.problems.extend(more.problems);
+        tally.add(more);
     }
     Ok(tally)
 }
@@ -332,9 +338,7 @@ fn formats() -> Outcome<Tally> {
     }
     for name in files::recorded() {
         let compared = family(name)?;
-        tally.passed += compared.passed;
-        tally.failed += compared.failed;
-        tally.problems.extend(compared.problems);
+        tally.add(compared);
     }
     Ok(tally)
 }
@@ -389,10 +393,7 @@ fn drivers() -> Outcome<Tally> {
         }
     }
     // here, as what it is built on is built for the Rust driver's scenario
-    let load = cargo_test(&mut load::tests())?;
-    tally.passed += load.passed;
-    tally.failed += load.failed;
-    tally.problems.extend(load.problems);
+    tally.add(cargo_test(&mut load::tests())?);
     Ok(tally)
 }
 

@@ -1,5 +1,6 @@
 //! What a measurement found, as a line of JSON.
 
+use std::cell::RefCell;
 use std::time::{Duration, Instant};
 
 use crate::Outcome;
@@ -88,6 +89,13 @@ impl Figures {
         );
         Ok(self.failed == 0)
     }
+}
+
+/// The measurement begins, once it is time.
+pub async fn warmed_up(figures: &RefCell<Figures>) -> Outcome {
+    let from = figures.borrow().from;
+    tokio::time::sleep_until(from.into()).await;
+    figures.borrow_mut().begin()
 }
 
 /// How long this process has run on a processor, all its threads.

@@ -21,6 +21,7 @@ mod ring;
 mod session;
 mod table;
 mod timer;
+mod times;
 mod window;
 
 use std::error::Error;

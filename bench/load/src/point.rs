@@ -2,48 +2,16 @@
 
 use std::cell::RefCell;
 use std::num::NonZeroUsize;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use futures::stream::{FuturesUnordered, StreamExt as _};
-use rand::SeedableRng as _;
-use rand::rngs::StdRng;
 
 use crate::Outcome;
-use crate::figures::Figures;
+use crate::figures::{Figures, warmed_up};
 use crate::options::Options;
 use crate::session::{self, Pool};
 use crate::table::{self, Kind, Table};
-
-/// Of keys and values.
-pub const SEED: u64 = 1;
-
-/// How long requests are made before those that are measured, and how long those are.
-pub struct Times {
-    pub warm: Duration,
-    pub measured: Duration,
-}
-
-impl Times {
-    pub const OPTIONS: [&str; 2] = ["warm", "seconds"];
-
-    pub fn parse(options: &Options) -> Outcome<Self> {
-        Ok(Self {
-            warm: Duration::try_from_secs_f64(options.one("warm", 5.0)?)?,
-            measured: Duration::try_from_secs_f64(options.one("seconds", 30.0)?)?,
-        })
-    }
-}
-
-impl Pool {
-    pub const OPTIONS: [&str; 2] = ["connections", "shard-aware"];
-
-    pub fn parse(options: &Options) -> Outcome<Self> {
-        Ok(Self {
-            connections: options.one("connections", NonZeroUsize::MIN)?,
-            is_shard_aware: options.one("shard-aware", true)?,
-        })
-    }
-}
+use crate::times::Times;
 
 fn kind(name: &str) -> Outcome<Kind> {
     match name {
@@ -64,7 +32,7 @@ pub async fn run(words: &[String]) -> Outcome<bool> {
     let level = session::level(&options.one("level", "ONE".to_owned())?)?;
     let times = Times::parse(&options)?;
     let session = session::plain(&options.plain, true, level, &Pool::parse(&options)?).await?;
-    let mut rng = StdRng::seed_from_u64(SEED);
+    let mut rng = table::rng();
     let table = Table::open(session, &options, 1, &mut rng).await?;
 
     let from = Instant::now() + times.warm;
@@ -85,11 +53,4 @@ pub async fn run(words: &[String]) -> Outcome<bool> {
     let (begun, ()) = tokio::join!(warmed_up(&figures), requests.collect::<()>());
     begun?;
     figures.into_inner().say("")
-}
-
-/// The measurement begins.
-pub async fn warmed_up(figures: &RefCell<Figures>) -> Outcome {
-    let from = figures.borrow().from;
-    tokio::time::sleep_until(from.into()).await;
-    figures.borrow_mut().begin()
 }

@@ -6,17 +6,16 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use rand::rngs::StdRng;
-use rand::{Rng as _, SeedableRng as _};
+use rand::Rng as _;
 use tokio::sync::Semaphore;
 
 use crate::Outcome;
-use crate::figures::Figures;
+use crate::figures::{Figures, warmed_up};
 use crate::options::Options;
-use crate::point::{SEED, Times, warmed_up};
 use crate::session::{self, Pool};
 use crate::table::{self, Kind, Table};
 use crate::timer::Timer;
+use crate::times::Times;
 
 /// Requests in flight. One that is due while there are so many is sent later, and its latency counts from when it was due all the same.
 const IN_FLIGHT: u32 = 4096;
@@ -36,7 +35,7 @@ pub async fn run(words: &[String]) -> Outcome<bool> {
     let level = session::level(&options.one("level", "LOCAL_QUORUM".to_owned())?)?;
     let times = Times::parse(&options)?;
     let session = session::plain(&options.plain, false, level, &Pool::parse(&options)?).await?;
-    let mut rng = StdRng::seed_from_u64(SEED);
+    let mut rng = table::rng();
     let table = Rc::new(Table::open(session, &options, 3, &mut rng).await?);
 
     let begin = Instant::now();

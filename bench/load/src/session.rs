@@ -17,6 +17,7 @@ use scylla::policies::timestamp_generator::MonotonicTimestampGenerator;
 use scylla::statement::Consistency;
 
 use crate::Outcome;
+use crate::options::Options;
 
 const PORT: u16 = 9042;
 /// After how long another node is asked, and how many others: one of three is left to ask where the connection to the first breaks
@@ -41,6 +42,17 @@ const CONNECT_TIMEOUT: Duration = Duration::from_secs(2);
 pub struct Pool {
     pub connections: NonZeroUsize,
     pub is_shard_aware: bool,
+}
+
+impl Pool {
+    pub const OPTIONS: [&str; 2] = ["connections", "shard-aware"];
+
+    pub fn parse(options: &Options) -> Outcome<Self> {
+        Ok(Self {
+            connections: options.one("connections", NonZeroUsize::MIN)?,
+            is_shard_aware: options.one("shard-aware", true)?,
+        })
+    }
 }
 
 /// A level by its name in CQL.

@@ -3,8 +3,8 @@
 use std::cell::Cell;
 
 use futures::stream::{self, StreamExt as _, TryStreamExt as _};
-use rand::Rng as _;
 use rand::rngs::StdRng;
+use rand::{Rng as _, SeedableRng as _};
 use scylla::client::session::Session;
 use scylla::statement::prepared::PreparedStatement;
 
@@ -18,6 +18,14 @@ const INSERTS: usize = 64;
 const TEXT_BYTES: usize = 1 << 16;
 /// Options of the table.
 pub const OPTIONS: [&str; 6] = ["table", "rows", "columns", "bytes", "load", "replicas"];
+
+/// Of keys and values: each measurement has the same.
+const SEED: u64 = 1;
+
+/// What chooses them.
+pub fn rng() -> StdRng {
+    StdRng::seed_from_u64(SEED)
+}
 
 /// What is done with a row.
 #[derive(Clone, Copy)]
