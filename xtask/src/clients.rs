@@ -1,4 +1,4 @@
-//! Clients of a ring that read and write while its nodes come and go: `conformance/replacement/load.py`.
+//! Clients of a ring that read and write while its nodes come and go: `load ring` of `bench/load`.
 
 use std::fs::File;
 use std::io::{Read as _, Write as _};
@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
+use crate::load;
 use crate::machine::{self, Outcome};
 use crate::members::Member;
 use crate::network;
@@ -32,13 +33,11 @@ pub struct Window {
 impl Clients {
     /// Runs them so many seconds over the rows of an earlier run (`run`), or compares those (`compare`).
     pub fn again(members: &[&Member], only: &str, seconds: u64) -> Outcome {
-        let mut python = Command::new(machine::python()?);
-        python
-            .arg(machine::root().join("conformance/replacement/load.py"))
-            .arg(seconds.to_string())
+        let mut load = Command::new(load::build()?);
+        load.args(["ring", &seconds.to_string()])
             .args(members.iter().map(|member| &member.ip))
             .args(["--keep", "--only", only]);
-        let (done, said) = machine::output(&mut python)?;
+        let (done, said) = machine::output(&mut load)?;
         let last = said.lines().last().unwrap_or_default().to_owned();
         if done { Ok(()) } else { Err(last.into()) }
     }
@@ -58,14 +57,12 @@ impl Clients {
         let dir = machine::cache().join("run");
         let at = |kind: &str| dir.join(format!("load-{name}.{kind}"));
         let (out, errors) = (at("out"), at("err"));
-        let mut python = Command::new(machine::python()?);
-        python
-            .arg(machine::root().join("conformance/replacement/load.py"))
-            .arg("-")
+        let mut load = Command::new(load::build()?);
+        load.args(["ring", "-"])
             .args(members.iter().map(|member| &member.ip))
             .args(["--name", name])
             .args(options);
-        let child = network::within(network, python)
+        let child = network::within(network, load)
             .stdin(Stdio::piped())
             .stdout(File::create(&out)?)
             .stderr(File::create(errors)?)

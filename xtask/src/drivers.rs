@@ -49,7 +49,7 @@ pub fn scenario(name: &str, server: &str, slow: Option<&str>) -> Outcome<(bool, 
         "java" => java(&folder, &built)?,
         "go" => go(&folder, &built)?,
         "node" => node(&folder, &built)?,
-        "rust" => rust(&folder, &built)?,
+        "rust" => rust(&folder)?,
         other => return Err(format!("no scenario `{other}`; there are {}", NAMES.join(" ")).into()),
     };
     let (done, text) = machine::output(command.args([host, port]).args(slow))?;
@@ -110,13 +110,17 @@ fn node(folder: &Path, built: &Path) -> Outcome<Command> {
     Ok(command)
 }
 
-fn rust(folder: &Path, built: &Path) -> Outcome<Command> {
-    let target: PathBuf = built.join("rust");
+/// Where all that uses the Rust driver is built.
+pub fn rust_target() -> PathBuf {
+    machine::cache().join("drivers/rust")
+}
+
+fn rust(folder: &Path) -> Outcome<Command> {
     machine::run(
         Command::new("cargo")
             .args(["build", "--quiet", "--manifest-path"])
             .arg(folder.join("Cargo.toml"))
-            .env("CARGO_TARGET_DIR", &target),
+            .env("CARGO_TARGET_DIR", rust_target()),
     )?;
-    Ok(Command::new(target.join("debug/driver-scenario")))
+    Ok(Command::new(rust_target().join("debug/driver-scenario")))
 }

@@ -15,6 +15,7 @@ mod bench;
 mod campaign;
 mod clients;
 mod drivers;
+mod load;
 mod machine;
 mod members;
 mod network;

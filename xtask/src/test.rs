@@ -8,7 +8,7 @@ use crate::bench;
 use crate::campaign::{files, fuzz, hostile, power, seeds};
 use crate::machine::{self, Outcome};
 use crate::node::{self, Node};
-use crate::{drivers, oracle, ring as mixed, tidy};
+use crate::{drivers, load, oracle, ring as mixed, tidy};
 
 /// What a stage found.
 #[derive(Default)]
@@ -17,6 +17,14 @@ struct Tally {
     failed: usize,
     /// What failed, or could not be checked at all; each counts as a failure.
     problems: Vec<String>,
+}
+
+impl Tally {
+    fn add(&mut self, more: Self) {
+        self.passed += more.passed;
+        self.failed += more.failed;
+        self.problems.extend(more.problems);
+    }
 }
 
 struct Stage {
@@ -57,7 +65,7 @@ const STAGES: &[Stage] = &[
     },
     Stage {
         name: "drivers",
-        what: "python, node, go, java and rust drivers",
+        what: "python, node, go, java and rust drivers; the load generator's own tests",
         budget_minutes: 6,
         run: drivers,
     },
@@ -186,7 +194,9 @@ fn tidy() -> Outcome<Tally> {
 }
 
 fn fmt() -> Outcome<Tally> {
-    Ok(single(machine::run(&mut cargo(&["fmt", "--all", "--check"]))))
+    let mut tally = single(machine::run(&mut cargo(&["fmt", "--all", "--check"])));
+    tally.add(single(machine::run(load::fmt().arg("--check"))));
+    Ok(tally)
 }
 
 fn clippy() -> Outcome<Tally> {
@@ -207,15 +217,13 @@ fn insn() -> Outcome<Tally> {
 }
 
 fn unit() -> Outcome<Tally> {
-    let mut tally =
-        cargo_test(&["test", "--workspace", "--profile", node::CHECKED, "--no-fail-fast"])?;
+    let words = ["test", "--workspace", "--profile", node::CHECKED, "--no-fail-fast"];
+    let mut tally = cargo_test(&mut cargo(&words))?;
     let folder = machine::root().join("conformance/oracle");
     let python = single(machine::run(
         Command::new("python3").args(["-m", "unittest", "discover", "-q"]).arg(folder),
     ));
-    tally.passed += python.passed;
-    tally.failed += python.failed;
-    tally.problems.extend(python.problems);
+    tally.add(python);
     Ok(tally)
 }
 
@@ -227,9 +235,9 @@ fn build() -> Outcome<Tally> {
 const TEST_THREADS: u32 = 4;
 
 /// Sums up the `test result:` lines.
-fn cargo_test(args: &[&str]) -> Outcome<Tally> {
+fn cargo_test(command: &mut Command) -> Outcome<Tally> {
     let threads = TEST_THREADS.to_string();
-    let (done, text) = machine::output(cargo(args).env("RUST_TEST_THREADS", threads))?;
+    let (done, text) = machine::output(command.env("RUST_TEST_THREADS", threads))?;
     let mut tally = Tally::default();
     for line in text.lines().filter_map(|l| l.strip_prefix("test result: ")) {
         tally.passed += number_before(line, " passed");
@@ -273,9 +281,7 @@ fn golden() -> Outcome<Tally> {
     for (setting, files) in WITH_SETTINGS {
         let node = Node::start_with("golden-settings", OURS, &[setting])?;
         let more = statements(oracle::command().args(["--golden", &node.ip]).args(*files))?;
-        tally.passed += more.passed;
-        tally.failed += more.failed;
-        tally.problems.extend(more.problems);
+        tally.add(more);
     }
     Ok(tally)
 }
@@ -344,9 +350,7 @@ fn formats() -> Outcome<Tally> {
     }
     for name in files::recorded() {
         let compared = family(name)?;
-        tally.passed += compared.passed;
-        tally.failed += compared.failed;
-        tally.problems.extend(compared.problems);
+        tally.add(compared);
     }
     Ok(tally)
 }
@@ -400,6 +404,8 @@ fn drivers() -> Outcome<Tally> {
             Err(e) => tally.problems.push(format!("{name}: {e}")),
         }
     }
+    // here, as what it is built on is built for the Rust driver's scenario
+    tally.add(cargo_test(&mut load::tests())?);
     Ok(tally)
 }
 

@@ -4,6 +4,7 @@
 use std::time::{Duration, Instant};
 
 use crate::clients::Clients;
+use crate::load;
 use crate::machine::Outcome;
 use crate::members::{self, Layout, Member};
 use crate::network::{self, Networks};
@@ -42,6 +43,7 @@ pub fn campaign(words: &[&str]) -> Outcome {
         _ => return Err(super::USAGE.into()),
     };
     let layout = Layout { ours: NODES, centers: 2, has_networks: true, ..Layout::default() };
+    load::build()?;
     let networks = Networks::make(CLIENTS)?;
     let members = members::start(&layout)?;
     for member in &members {

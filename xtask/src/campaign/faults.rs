@@ -9,6 +9,7 @@ use std::process::Command;
 use std::time::{Duration, Instant};
 
 use crate::clients::{Clients, Window};
+use crate::load;
 use crate::machine::{self, Outcome};
 use crate::members::{self, End, Layout, Member};
 use crate::network::Networks;
@@ -54,6 +55,7 @@ pub fn campaign(words: &[&str]) -> Outcome {
         return Err(format!("the faults are {FAULTS:?}").into());
     }
     let layout = Layout { ours: NODES, has_networks: true, ..Layout::default() };
+    load::build()?;
     let networks = Networks::make(NODES)?;
     let members = members::start_with(&layout, "")?;
     let victim = members.last().ok_or("a ring of nobody")?;

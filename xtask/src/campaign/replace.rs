@@ -5,6 +5,7 @@ use std::fmt::Write as _;
 use std::time::{Duration, Instant};
 
 use crate::clients::Clients;
+use crate::load;
 use crate::machine::Outcome;
 use crate::members::{self, End, Layout, Member};
 use crate::{peer, ring};
@@ -26,6 +27,7 @@ pub fn campaign(words: &[&str]) -> Outcome {
     };
     let layout = Layout { theirs: NODES, release, ..Layout::default() };
     let begun = Instant::now();
+    load::build()?;
     let mut members = members::start_with(&layout, peer::ORACLE_HEAP)?;
     all_up(&members)?;
     let mut clients = Clients::start(&members, &["--rate", RATE])?;

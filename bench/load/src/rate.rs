@@ -1,0 +1,68 @@
+//! `load rate`: requests at a fixed rate, whatever becomes of them. Latency counts from when a request was due, and none is forgotten, so
+//! that a server that stops for a while is seen by each request that was due meanwhile.
+
+use std::cell::RefCell;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use rand::Rng as _;
+use tokio::sync::Semaphore;
+
+use crate::Outcome;
+use crate::figures::{Figures, warmed_up};
+use crate::options::Options;
+use crate::session::{self, Pool};
+use crate::table::{self, Kind, Table};
+use crate::timer::Timer;
+use crate::times::Times;
+
+/// Requests in flight. One that is due while there are so many is sent later, and its latency counts from when it was due all the same.
+const IN_FLIGHT: u32 = 4096;
+
+/// `rate HOST... [OPTIONS]`
+pub async fn run(words: &[String]) -> Outcome<bool> {
+    let known = [&["rate", "reads", "level"], &table::OPTIONS[..], &Times::OPTIONS, &Pool::OPTIONS];
+    let options = Options::parse(words, &known.concat())?;
+    if options.plain.is_empty() {
+        return Err("which hosts? load rate HOST...".into());
+    }
+    let rate: f64 = options.one("rate", 1000.0)?;
+    if rate.is_nan() || rate <= 0.0 {
+        return Err("--rate wants more than nothing".into());
+    }
+    let reads: f64 = options.one("reads", 0.5)?;
+    let level = session::level(&options.one("level", "LOCAL_QUORUM".to_owned())?)?;
+    let times = Times::parse(&options)?;
+    let session = session::plain(&options.plain, false, level, &Pool::parse(&options)?).await?;
+    let mut rng = table::rng();
+    let table = Rc::new(Table::open(session, &options, 3, &mut rng).await?);
+
+    let begin = Instant::now();
+    let figures = Rc::new(RefCell::new(Figures::new(begin + times.warm)?));
+    let room = Arc::new(Semaphore::new(IN_FLIGHT as usize));
+    let timer = Timer::start()?;
+    let send = async {
+        let due = |n: u32| begin + Duration::from_secs_f64(f64::from(n) / rate);
+        let end = begin + times.warm + times.measured;
+        for due in (0..).map(due).take_while(|due| *due < end) {
+            timer.until(due).await;
+            let place = Arc::clone(&room).acquire_owned().await?;
+            let kind = if rng.random::<f64>() < reads { Kind::Read } else { Kind::Update };
+            let operation = table.any(kind, &mut rng);
+            let (table, figures) = (Rc::clone(&table), Rc::clone(&figures));
+            tokio::task::spawn_local(async move {
+                let outcome = table.run(&operation).await;
+                figures.borrow_mut().count(due, outcome);
+                drop(place);
+            });
+        }
+        // all have ended when all places are free
+        drop(room.acquire_many(IN_FLIGHT).await?);
+        Outcome::Ok(())
+    };
+    let (begun, sent) = tokio::join!(warmed_up(&figures), send);
+    begun?;
+    sent?;
+    figures.borrow().say(&format!("\"wanted_per_second\": {rate}, "))
+}
