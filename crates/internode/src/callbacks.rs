@@ -54,13 +54,21 @@ impl<T> Callbacks<T> {
 
     /// Waits for the answer to a request, up to a time in milliseconds of a clock that nobody sets: the id that the request is to have.
     pub fn wait(&mut self, to: Address, verb: Verb, expires_at: i64, value: T) -> u64 {
+        self.wait_for_all(verb, expires_at, vec![(to, value)])
+    }
+
+    /// Waits for the answers of several nodes to one request, which has one id for all: a node of Cassandra that is to pass it on
+    /// gives it its own id for whomever, whatever it was told where that is one other (`MutationVerbHandler.forwardToLocalNodes`).
+    pub fn wait_for_all(&mut self, verb: Verb, expires_at: i64, all: Vec<(Address, T)>) -> u64 {
         let mut id = self.next_id();
         // one that has waited for 2^32 messages keeps its id
-        while self.waiting.contains_key(&(to, id)) {
+        while all.iter().any(|(to, _)| self.waiting.contains_key(&(*to, id))) {
             id = self.next_id();
         }
-        self.by_time.insert((expires_at, to, id));
-        self.waiting.insert((to, id), Waiting { verb, expires_at, value });
+        for (to, value) in all {
+            self.by_time.insert((expires_at, to, id));
+            self.waiting.insert((to, id), Waiting { verb, expires_at, value });
+        }
         id
     }
 
@@ -137,6 +145,21 @@ mod tests {
         assert_eq!(callbacks.wait(node(1), Verb::ReadReq, 100, ()), MAX_ID);
         assert_eq!(callbacks.wait(node(1), Verb::ReadReq, 100, ()), 2);
         assert_eq!(callbacks.len(), 3);
+    }
+
+    #[test]
+    fn one_request_to_several_has_one_id() {
+        let mut callbacks = Callbacks::new(0, 1);
+        let first = callbacks.wait(node(2), Verb::ReadReq, 100, "read");
+        callbacks.last_id = 0;
+        let all = vec![(node(1), "one"), (node(2), "two")];
+        let id = callbacks.wait_for_all(Verb::MutationReq, 200, all);
+        assert_ne!(id, first);
+        assert_eq!(callbacks.len(), 3);
+        assert_eq!(callbacks.answered(node(2), id, Verb::MutationRsp), Some("two"));
+        assert_eq!(callbacks.answered(node(3), id, Verb::MutationRsp), None);
+        assert_eq!(callbacks.expired(100), Some((node(2), first, "read")));
+        assert_eq!(callbacks.expired(200), Some((node(1), id, "one")));
     }
 
     #[test]

@@ -201,14 +201,14 @@ impl Messenger {
     }
 
     /// Waits for an answer: the id that the request is to have.
-    fn wait(&self, to: Address, verb: Verb, on_answer: OnAnswer) -> u64 {
+    fn wait_for_all(&self, verb: Verb, all: Vec<(Address, OnAnswer)>) -> u64 {
         let expires_at = self.millis() + self.patience().expiry(verb) as i64;
         let mut callbacks = self.callbacks.borrow_mut();
         let first = callbacks.next_expiry();
         if first.is_none_or(|first| expires_at < first) {
             self.sooner.notify_one();
         }
-        callbacks.wait(to, verb, expires_at, on_answer)
+        callbacks.wait_for_all(verb, expires_at, all)
     }
 
     /// Sends what nothing answers.
@@ -230,14 +230,26 @@ impl Messenger {
         payload: &Arc<[u8]>,
         on_answer: impl FnOnce(Result<Answer, Failed>) + 'static,
     ) {
+        let id = self.wait_for_all(verb, vec![(to, Box::new(on_answer))]);
+        self.post(to, id, verb, flags, params, payload);
+    }
+
+    /// Sends a request whose answer is waited for.
+    fn post(
+        self: &Rc<Self>,
+        to: Address,
+        id: u64,
+        verb: Verb,
+        flags: Flags,
+        params: internode::Params,
+        payload: &Arc<[u8]>,
+    ) {
         let now = self.unix_millis();
         let expires_in = self.patience().expiry(verb);
-        let expires_at = now + expires_in as i64;
-        let id = self.wait(to, verb, Box::new(on_answer));
         let mut header = Header::new(id, verb, now, expires_in);
         header.flags = flags.with(Flags::CALL_BACK_ON_FAILURE);
         header.params = params;
-        self.queue(to, header, Arc::clone(payload), expires_at);
+        self.queue(to, header, Arc::clone(payload), now + expires_in as i64);
     }
 
     /// Sends a request to one node, which passes it on to others; all answer here. `on_answer` is told of each.
@@ -253,13 +265,16 @@ impl Messenger {
             let on_answer = Rc::clone(on_answer);
             Box::new(move |answer| on_answer(node, answer)) as OnAnswer
         };
-        let wait = |node: &Address| (*node, self.wait(*node, verb, told(*node)));
-        let targets: Vec<_> = beyond.iter().map(wait).collect();
-        let params = match targets.is_empty() {
-            true => internode::Params::NONE,
-            false => internode::Params::NONE.with(Param::ForwardTo(targets)),
+        let all = std::iter::once(to).chain(beyond.iter().copied());
+        let id = self.wait_for_all(verb, all.map(|node| (node, told(node))).collect());
+        let params = match beyond {
+            [] => internode::Params::NONE,
+            _ => {
+                let targets = beyond.iter().map(|node| (*node, id)).collect();
+                internode::Params::NONE.with(Param::ForwardTo(targets))
+            }
         };
-        self.ask(to, verb, Flags::NONE, params, payload, told(to));
+        self.post(to, id, verb, Flags::NONE, params, payload);
     }
 
     /// Sends a request and waits for its answer.

@@ -56,6 +56,10 @@ impl Serve for Echo {
             }
             Verb::RangeReq => messenger.fail(&request, FailureReason::TooManyTombstones),
             Verb::MutationReq => {
+                // a Cassandra passes it on to one other node under the id that it has itself, whatever is said of that
+                if let [(_, id)] = request.header.params.forward_to() {
+                    assert_eq!(*id, request.header.id);
+                }
                 messenger.forward(&request);
                 messenger.answer(&request, Params::NONE, Vec::new());
             }
