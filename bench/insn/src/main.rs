@@ -33,6 +33,9 @@ const FIELDS: usize = 10;
 const FIELD_BYTES: usize = 100;
 /// Operations before those that are counted, so that caches and buffers are as in the long run.
 const WARM: u64 = 1000;
+/// Time in the world between the loading and the operations, in which the node ends what the loading gave rise to: else what a
+/// flush takes would be counted as a part of them.
+const REST: Duration = Duration::from_secs(60);
 /// Time in the world that anything may take.
 const PATIENCE: Duration = Duration::from_secs(3600);
 
@@ -201,6 +204,7 @@ async fn measure(env: Env, node: Served, kind: Kind, count: u64) -> (usize, usiz
     if matches!(kind, Kind::Disk | Kind::Search | Kind::Rows) {
         node.flush().await;
     }
+    env.sleep(REST).await;
     let node = node.coordinator;
     let id = prepare(&node, kind.statement()).await;
     let frames: Vec<_> = (0..ROWS).map(|n| frame(&id, kind.values(n * 7919))).collect();
