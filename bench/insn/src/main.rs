@@ -34,6 +34,9 @@ static ALLOCATOR: &StatsAlloc<System> = &INSTRUMENTED_SYSTEM;
 const WARM: u64 = 1000;
 /// Of paths over many rows fewer: rows that are gone over before.
 const WARM_ROWS: u64 = 20_000;
+/// Time in the world between the loading and the operations, in which the node ends what the loading gave rise to: else what a
+/// flush takes would be counted as a part of them.
+const REST: Duration = Duration::from_secs(60);
 /// Time in the world that anything may take.
 const PATIENCE: Duration = Duration::from_secs(3600);
 /// Requests of a path, over and over.
@@ -177,6 +180,7 @@ impl Ready {
             Loaded::FlushedWide => node.flush("wide").await,
             Loaded::Nothing | Loaded::Rows | Loaded::Wide => {}
         }
+        env.sleep(REST).await;
         let node = node.coordinator;
         let id = prepare(&node, path.statement).await;
         let frames = (0..FRAMES).map(|n| frame(&path, &id, n * 7919)).collect();

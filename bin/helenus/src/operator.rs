@@ -826,7 +826,8 @@ pub(crate) fn key_bytes(table: &schema::Table, text: &str, hex: bool) -> Answer<
     let values = columns.zip(&texts).map(|(column, text)| column.ty.parse_text(text, 0));
     let values: Result<Vec<_>, _> = values.collect();
     let values = values.map_err(|e| refused(e.to_string()))?;
-    table.partition_key_bytes(&values).map_err(|e| refused(e.to_string()))
+    let key = table.partition_key_bytes(&values).map_err(|e| refused(e.to_string()))?;
+    Ok(key.into())
 }
 
 /// A table that was dropped meanwhile is nothing to complain about.

@@ -513,7 +513,9 @@ impl Coordinator {
             },
             Plan::Describe(describe) => self.describe(describe, request),
         };
-        outcome.warnings.splice(0..0, prepared.warnings.iter().cloned());
+        if !prepared.warnings.is_empty() {
+            outcome.warnings.splice(0..0, prepared.warnings.iter().cloned());
+        }
         request.warn(&mut outcome);
         outcome
     }

@@ -12,6 +12,7 @@ use rows::{ClusteringRef, Mutation, PartitionUpdate, RowRef};
 use schema::{Schema, TableId};
 use storage::commitlog::Ticket;
 use storage::{Engine, Measure, PartitionKey, StorageError, Trace};
+use types::Few;
 
 use crate::answer::{Answer, Outcome, cql_error, invalid, write_error};
 use crate::coordinator::{Coordinator, Now, Request, STATEMENT, batch_write_type, check_replicas};
@@ -40,7 +41,7 @@ impl Before for ReadRows {
 
 /// What a write came to before it is applied.
 struct Write {
-    updates: Vec<PartitionUpdate>,
+    updates: Few<PartitionUpdate>,
     warnings: Vec<String>,
     needs_log: bool,
 }
@@ -112,7 +113,7 @@ impl Coordinator {
         let bind = |bind: &Bind<'_>| batch.bind(bind, &NothingRead);
         let bound = self.with_bind(values, request, &now, bind).map_err(cql_error);
         let bound = bound.map(|b| Write {
-            updates: b.updates,
+            updates: b.updates.into(),
             warnings: b.warnings,
             needs_log: b.needs_log,
         });
@@ -175,7 +176,8 @@ impl Coordinator {
             parts.iter().zip(&binds).map(|((modify, _), bind)| Part { modify, bind }).collect();
         let before: Vec<&dyn Before> = befores.iter().map(|rows| rows as &dyn Before).collect();
         let bound = finish_parts(kind, &bound, &before).map_err(cql_error)?;
-        Ok(Write { updates: bound.updates, warnings: bound.warnings, needs_log: bound.needs_log })
+        let (updates, warnings) = (bound.updates.into(), bound.warnings);
+        Ok(Write { updates, warnings, needs_log: bound.needs_log })
     }
 
     async fn write(
@@ -189,7 +191,7 @@ impl Coordinator {
             Err(error) => return error.into(),
         };
         let started = self.env.now();
-        let tables: Vec<TableId> = updates.iter().map(|update| TableId(update.table)).collect();
+        let tables: Few<TableId> = updates.iter().map(|update| TableId(update.table)).collect();
         let result = self.apply(updates, needs_log, write_type, request).await;
         let took = self.env.now().since(started);
         self.requests.write.ended(took, result.as_ref().err());
@@ -202,7 +204,7 @@ impl Coordinator {
 
     async fn apply(
         self: &Rc<Self>,
-        updates: Vec<PartitionUpdate>,
+        updates: Few<PartitionUpdate>,
         needs_log: bool,
         write_type: WriteType,
         request: &Request<'_>,
@@ -236,14 +238,14 @@ impl Coordinator {
         let trace = request.trace();
         trace.note(&self.env, || "Determining replicas for mutation".to_owned());
         if needs_log && !over.is_empty() {
-            let parts = Parts { over, here, level: consistency };
+            let parts = Parts { over, here: here.into(), level: consistency };
             return self.batch_over_ring(parts, deadline, trace).await;
         }
         if !here.is_empty() {
             let run = async {
                 match needs_log {
-                    _ if counts => self.apply_counters(here, deadline, trace).await,
-                    true => self.apply_logged(here, deadline, trace).await,
+                    _ if counts => self.apply_counters(here.into(), deadline, trace).await,
+                    true => self.apply_logged(here.into(), deadline, trace).await,
                     false => self.apply_all(here, trace).await,
                 }
             };
@@ -267,13 +269,13 @@ impl Coordinator {
     fn where_to(
         &self,
         schema: &Schema,
-        mutations: Vec<(String, Mutation)>,
+        mutations: Few<(&str, Mutation)>,
         consistency: Consistency,
-    ) -> Result<(Vec<(bool, Mutation)>, Vec<RingWrite>), ErrorResponse> {
-        let (mut here, mut over) = (Vec::with_capacity(mutations.len()), Vec::new());
+    ) -> Result<(Few<(bool, Mutation)>, Vec<RingWrite>), ErrorResponse> {
+        let (mut here, mut over) = (Few::with_capacity(mutations.len()), Vec::new());
         let made_at = self.unix_millis();
         for (keyspace, mutation) in mutations {
-            let Some(keyspace) = schema.keyspace(&keyspace) else {
+            let Some(keyspace) = schema.keyspace(keyspace) else {
                 here.push((true, mutation));
                 continue;
             };
@@ -304,22 +306,22 @@ impl Coordinator {
     /// Applies mutations, all of them at once, and waits until all may be acknowledged.
     pub(crate) async fn apply_all(
         self: &Rc<Self>,
-        mutations: Vec<(bool, Mutation)>,
+        mutations: impl IntoIterator<Item = (bool, Mutation)>,
         trace: &Trace,
     ) -> Result<(), StorageError> {
-        let mut tickets = Vec::new();
-        let mut by_shard: Vec<Vec<(bool, Mutation)>> =
-            (0..self.shards.count()).map(|_| Vec::new()).collect();
+        let mut tickets = Few::new();
+        let mut by_shard: Few<(usize, Few<(bool, Mutation)>)> = Few::new();
         for (durable, mutation) in mutations {
             let owner = self.engine.owner(mutation.token());
             self.count_hop(owner);
-            by_shard[owner].push((durable, mutation));
-        }
-        let mut remote = Vec::new();
-        for (shard, mutations) in by_shard.into_iter().enumerate() {
-            if mutations.is_empty() {
-                continue;
+            match by_shard.iter_mut().find(|(shard, _)| *shard == owner) {
+                Some((_, own)) => own.push((durable, mutation)),
+                None => by_shard.push((owner, Few::one((durable, mutation)))),
             }
+        }
+        by_shard.sort_by_key(|(shard, _)| *shard);
+        let mut remote = Vec::new();
+        for (shard, mutations) in by_shard {
             if shard == self.shards.me() {
                 for (durable, mutation) in &mutations {
                     tickets.push(apply_traced(&self.engine, mutation, *durable, trace).await?);
@@ -409,7 +411,7 @@ pub(crate) fn trace_added(engine: &Engine, mutation: &Mutation, trace: &Trace) {
 
 async fn apply_and_wait(
     engine: Rc<Engine>,
-    mutations: Vec<(bool, Mutation)>,
+    mutations: Few<(bool, Mutation)>,
     trace: Trace,
 ) -> Result<(), StorageError> {
     let mut tickets = Vec::with_capacity(mutations.len());
@@ -453,11 +455,11 @@ pub(crate) async fn read_rows(
 }
 
 /// Updates of one keyspace and key as one mutation, with the keyspace.
-fn mutations(schema: &Schema, updates: Vec<PartitionUpdate>) -> Vec<(String, Mutation)> {
-    let mut mutations: Vec<(String, Mutation)> = Vec::with_capacity(updates.len());
+fn mutations(schema: &Schema, updates: Few<PartitionUpdate>) -> Few<(&str, Mutation)> {
+    let mut mutations: Few<(&str, Mutation)> = Few::with_capacity(updates.len());
     for update in updates {
         let table = schema.table_by_id(&TableId(update.table));
-        let keyspace = table.map(|table| table.keyspace.clone()).unwrap_or_default();
+        let keyspace = table.map_or("", |table| table.keyspace.as_str());
         let mut update = Some(update);
         for (of, mutation) in &mut mutations {
             if *of == keyspace

@@ -5,9 +5,7 @@ use crate::common;
 use common::{Fixture, TS};
 use cql::modify::{Before, Modify};
 use cql::{CqlError, Plan};
-use rows::{
-    CellKind, CellRef, Clustering, ClusteringRef, PartitionUpdate, RowBuilder, RowRef, Rows,
-};
+use rows::{CellKind, CellRef, Clustering, ClusteringRef, RowBuilder, RowRef, Rows};
 
 /// Stored: `l` of ks.coll at (1, 1), as paths and values; a deleted and an expired cell among them.
 fn stored(fixture: &Fixture, column: u16) -> Rows {
@@ -56,7 +54,7 @@ fn run(statement: &str) -> Result<Vec<(Vec<u8>, Option<Vec<u8>>)>, CqlError> {
         assert_eq!((wanted.keys, wanted.rows), (vec![vec![0, 0, 0, 1]], vec![one()]));
         let [(column, false)] = wanted.columns[..] else { panic!("one regular column") };
         let before = Stored(stored(&fixture, column));
-        let updates: Vec<PartitionUpdate> = modify.bind(bind, &before)?.updates;
+        let updates = modify.bind(bind, &before)?.updates;
         let cells = updates.iter().flat_map(|update| update.rows.iter()).flat_map(|r| r.cells());
         let value = |cell: &CellRef<'_>| (cell.kind == CellKind::Live).then(|| cell.value.to_vec());
         Ok(cells.map(|cell| (cell.path.unwrap_or_default().to_vec(), value(&cell))).collect())

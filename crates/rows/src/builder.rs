@@ -9,6 +9,9 @@ use crate::row::{Head, RowRef, STATIC, cell_flags};
 use crate::time::{Deletion, Liveness, NO_TIMESTAMP};
 use std::cmp::Ordering;
 
+/// The buffer of a builder begins with so much room: that of a small write.
+const FIRST_ROW_BYTES: usize = 256;
+
 /// Builds one row after another. For each: `start_*`, then `liveness` and `deletion`, then complex
 /// deletions and cells in any order, then `finish`.
 ///
@@ -68,6 +71,9 @@ impl RowBuilder {
     }
 
     fn start(&mut self, flags: u8) {
+        if self.buf.capacity() == 0 {
+            self.buf.reserve(FIRST_ROW_BYTES);
+        }
         self.buf.clear();
         self.buf.push(flags);
         self.head = Head::EMPTY;
@@ -194,6 +200,11 @@ impl RowBuilder {
     /// [`Self::finish`], as a view.
     pub fn finish_row(&mut self, layout: &Layout) -> RowRef<'_> {
         RowRef::from_packed(self.finish(layout))
+    }
+
+    /// The row that was finished last, until the next `start_*`.
+    pub fn finished(&self) -> RowRef<'_> {
+        RowRef::from_packed(&self.buf)
     }
 
     fn sort(&mut self, layout: &Layout) {

@@ -47,6 +47,19 @@ impl ColumnMap {
         Self { statics, regulars, identity, keeps_complex_deletions: false }
     }
 
+    /// Are rows of `from` rows of `to` as they are, since its columns stand in the same places there and none was dropped? A map
+    /// between the two is the identity; most often this is so, and told without making one.
+    pub fn is_unneeded(from: &Layout, to: &Layout) -> bool {
+        let stay = |is_static: bool| {
+            let (from, to) = (from.columns(is_static), to.columns(is_static));
+            let mut pairs = from.iter().zip(to);
+            from.len() <= to.len()
+                && pairs
+                    .all(|(from, to)| from.name == to.name && from.is_complex() == to.is_complex())
+        };
+        to.dropped.is_empty() && stay(true) && stay(false)
+    }
+
     /// The same, except that the deletion of a complex column stays, however long ago the column was
     /// dropped: Cassandra flushes it and then does not read it.
     #[must_use]

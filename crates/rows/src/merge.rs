@@ -165,11 +165,48 @@ impl<'a> Cursor<'a> {
         Self { row: Some(row), cells, head, is_version: false }
     }
 
+    /// Hands its head on, unless it is deleted.
+    #[inline]
+    fn hand_on(&mut self, active: Deletion, out: &mut RowBuilder) {
+        if let Some(cell) = self.head.as_ref().filter(|cell| !active.deletes(cell.timestamp)) {
+            out.cell_in_order(cell);
+        }
+        self.head = self.cells.next();
+    }
+
     #[inline]
     fn take_if(&mut self, wanted: impl FnOnce(&CellRef<'a>) -> bool) -> Option<CellRef<'a>> {
         let cell = self.head.filter(wanted)?;
         self.head = self.cells.next();
         Some(cell)
+    }
+}
+
+/// The column that comes next.
+struct Column {
+    column: u16,
+    is_complex: bool,
+    /// The version that has it, if no other has.
+    only: Option<usize>,
+}
+
+impl Column {
+    #[inline]
+    fn first(cursors: &[Cursor<'_>]) -> Option<Self> {
+        let mut first: Option<Self> = None;
+        for (at, cursor) in cursors.iter().enumerate() {
+            let Some(cell) = &cursor.head else { continue };
+            let is_complex = cell.is_of_complex();
+            match &mut first {
+                Some(first) if cell.column > first.column => {}
+                Some(first) if cell.column == first.column => {
+                    first.only = None;
+                    first.is_complex &= is_complex;
+                }
+                _ => first = Some(Self { column: cell.column, is_complex, only: Some(at) }),
+            }
+        }
+        first
     }
 }
 
@@ -185,12 +222,12 @@ fn merge<'a>(
     let active = head.deletion.max(active);
     out.start_like(row);
     out.set_head(head);
-    let first = |cursors: &[Cursor<'a>]| {
-        let heads = cursors.iter().filter_map(|cursor| cursor.head.as_ref());
-        heads.map(|cell| (cell.column, cell.is_of_complex())).min()
-    };
-    while let Some((column, is_complex)) = first(cursors) {
-        if is_complex {
+    while let Some(Column { column, is_complex, only }) = Column::first(cursors) {
+        if let Some(only) = only.filter(|_| !is_complex)
+            && let Some(cursor) = cursors.get_mut(only)
+        {
+            cursor.hand_on(active, out);
+        } else if is_complex {
             merge_complex(layout, (row.is_static(), column), cursors, (active, equal), out);
         } else if layout.counter {
             merge_counter(column, cursors, active, out);

@@ -11,6 +11,7 @@ use crate::merge::{filter_row, merge_versions};
 use crate::row::RowRef;
 use crate::time::Deletion;
 use std::cmp::Ordering;
+use types::Few;
 
 /// What the sources of a merge have next.
 pub trait Heads {
@@ -55,10 +56,10 @@ pub struct UnfilteredMerger {
     /// Of all sources together.
     partition_deletion: Deletion,
     /// The range tombstone each source is in.
-    open: Vec<Deletion>,
+    open: Few<Deletion>,
     /// The newest of `open`, unless the partition deletion covers it.
     current: Deletion,
-    consumed: Vec<usize>,
+    consumed: Few<usize>,
 }
 
 impl UnfilteredMerger {
@@ -68,9 +69,9 @@ impl UnfilteredMerger {
         Self {
             reversed,
             partition_deletion,
-            open: vec![Deletion::LIVE; sources],
+            open: std::iter::repeat_n(Deletion::LIVE, sources).collect(),
             current: Deletion::LIVE,
-            consumed: Vec::with_capacity(sources),
+            consumed: Few::with_capacity(sources),
         }
     }
 
@@ -79,7 +80,7 @@ impl UnfilteredMerger {
         self.reversed = reversed;
         self.partition_deletion = partition_deletion;
         self.open.clear();
-        self.open.resize(sources, Deletion::LIVE);
+        self.open.extend(std::iter::repeat_n(Deletion::LIVE, sources));
         self.current = Deletion::LIVE;
         self.consumed.clear();
     }

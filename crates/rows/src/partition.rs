@@ -10,14 +10,14 @@ use crate::row::RowRef;
 use crate::time::Deletion;
 use std::cmp::Ordering;
 use std::sync::Arc;
-use types::Token;
+use types::{Few, KeyBytes, Token};
 
 /// Packed rows in one buffer.
 #[derive(Clone, Debug, Default)]
 pub struct Rows {
     bytes: Vec<u8>,
     /// Start and end of each.
-    spans: Vec<(usize, usize)>,
+    spans: Few<(usize, usize)>,
 }
 
 impl Rows {
@@ -116,7 +116,7 @@ pub struct PartitionUpdate {
     /// references stays on one core.
     pub layout: Arc<Layout>,
     /// The partition key.
-    pub key: Box<[u8]>,
+    pub key: KeyBytes,
     /// The token of the key.
     pub token: Token,
     /// The deletion of the whole partition, [`Deletion::LIVE`] for none.
@@ -243,6 +243,11 @@ impl UpdateBuilder {
         &self.update.layout
     }
 
+    /// The partition's key.
+    pub fn key(&self) -> &KeyBytes {
+        &self.update.key
+    }
+
     /// Deletes the partition.
     pub fn delete_partition(&mut self, deletion: Deletion) {
         self.update.deletion = self.update.deletion.max(deletion);
@@ -291,13 +296,13 @@ impl UpdateBuilder {
 /// Updates of one key in one or more tables of a keyspace: what is atomic (`Mutation`).
 #[derive(Clone, Debug)]
 pub struct Mutation {
-    updates: Vec<PartitionUpdate>,
+    updates: Few<PartitionUpdate>,
 }
 
 impl Mutation {
     /// Of one update.
     pub fn new(update: PartitionUpdate) -> Self {
-        Self { updates: vec![update] }
+        Self { updates: Few::one(update) }
     }
 
     /// Adds an update of another table; hands it back if it is of another key or of a table that the
@@ -326,7 +331,7 @@ impl Mutation {
     }
 
     /// The updates.
-    pub fn into_updates(self) -> Vec<PartitionUpdate> {
+    pub fn into_updates(self) -> Few<PartitionUpdate> {
         self.updates
     }
 }

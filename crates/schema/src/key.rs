@@ -3,7 +3,7 @@
 
 use std::cmp::Ordering;
 
-use types::CqlType;
+use types::{CqlType, KeyBytes};
 
 use crate::table::Table;
 
@@ -31,13 +31,13 @@ pub enum KeyError {
 
 impl Table {
     /// The partition key's bytes, from one value a column of the key.
-    pub fn partition_key_bytes<V: AsRef<[u8]>>(&self, values: &[V]) -> Result<Vec<u8>, KeyError> {
+    pub fn partition_key_bytes<V: AsRef<[u8]>>(&self, values: &[V]) -> Result<KeyBytes, KeyError> {
         if values.len() != self.partition_key.len() {
             return Err(KeyError::Arity { want: self.partition_key.len(), got: values.len() });
         }
-        let key = match values {
-            [value] => value.as_ref().to_vec(),
-            _ => compose(values)?,
+        let key: KeyBytes = match values {
+            [value] => value.as_ref().into(),
+            _ => compose(values)?.into(),
         };
         if key.len() > MAX_KEY_LENGTH { Err(KeyError::TooLong(key.len())) } else { Ok(key) }
     }

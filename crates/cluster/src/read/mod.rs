@@ -15,6 +15,7 @@ use protocol::{Consistency, ErrorResponse, ResultMetadata};
 use rows::Clustering;
 use schema::Table;
 use storage::{Engine, Measure, PartitionKey, StorageError};
+use types::Few;
 
 use crate::answer::{Answer, Outcome, Page, cql_error, invalid, read_error};
 use crate::coordinator::{Coordinator, Request, STATEMENT, check_replicas};
@@ -45,7 +46,7 @@ const UNPAGED_PART: u64 = 8;
 const AGGREGATION_PAGE_ROWS: u32 = 10_000;
 
 /// What shards found, put together: blocks in order, and of an aggregation its pages with too many tombstones.
-type Gathered = (Vec<(usize, Block)>, Option<Aggregation>, Vec<Noticed>);
+type Gathered = (Few<(usize, Block)>, Option<Aggregation>, Vec<Noticed>);
 
 impl Coordinator {
     /// SELECT.
@@ -306,7 +307,7 @@ impl Coordinator {
         Ok((Merged { scanned, ..Merged::default() }, Some(aggregation)))
     }
 
-    fn in_order(&self, task: &Task, blocks: &mut Vec<(usize, Block)>) -> Merged {
+    fn in_order(&self, task: &Task, blocks: &mut Few<(usize, Block)>) -> Merged {
         let read = &task.read;
         match task.select.post_order() {
             None => {
@@ -365,32 +366,37 @@ impl Coordinator {
         task: &Task,
         keys: &[cql::select::PartitionKey],
     ) -> Result<Gathered, ReadError> {
-        let shards = self.shards.count();
-        let mut by_shard: Vec<Vec<(usize, PartitionKey)>> =
-            (0..shards).map(|_| Vec::new()).collect();
+        let mut by_shard: Few<(usize, Few<(usize, PartitionKey)>)> = Few::new();
         for (place, key) in keys.iter().enumerate() {
             let key = PartitionKey { token: key.token, bytes: key.bytes.clone() };
             let owner = self.engine.owner(key.token);
             self.count_hop(owner);
-            by_shard[owner].push((place, key));
+            match by_shard.iter_mut().find(|(shard, _)| *shard == owner) {
+                Some((_, keys)) => keys.push((place, key)),
+                None => by_shard.push((owner, Few::one((place, key)))),
+            }
         }
-        let mut found = Vec::new();
-        let (mut parts, mut remote) = (Vec::new(), Vec::new());
+        if let [(shard, keys)] = &mut by_shard[..]
+            && *shard == self.shards.me()
+        {
+            // there is nothing to put together
+            let part = read_keys(&self.engine, task, std::mem::take(keys)).await?;
+            return Ok((part.blocks, part.aggregation, part.noticed));
+        }
+        by_shard.sort_by_key(|(shard, _)| *shard);
+        let mut found = Few::new();
+        let (mut parts, mut remote) = (Few::new(), Vec::new());
         let mut aggregation = None;
         let mut noticed = Vec::new();
-        for (shard, keys) in by_shard.into_iter().enumerate() {
-            if keys.is_empty() {
-                continue;
-            }
-            let task = task.clone();
+        for (shard, keys) in by_shard {
             if shard == self.shards.me() {
-                parts.push(read_keys(Rc::clone(&self.engine), task, keys).await);
+                parts.push(read_keys(&self.engine, task, keys).await);
                 continue;
             }
-            let engine = Rc::clone(&self.engine);
+            let (engine, task) = (Rc::clone(&self.engine), task.clone());
             task.trace.note(&self.env, || format!("Sending READ_REQ message to shard-{shard}"));
             remote.push(self.env.spawn_task(STATEMENT, async move {
-                let read = move |engine: Rc<Engine>| read_keys(engine, task, keys);
+                let read = async move |engine: Rc<Engine>| read_keys(&engine, &task, keys).await;
                 engine.shards().call_async(shard, STATEMENT, read).await
             }));
         }
@@ -459,7 +465,7 @@ impl Coordinator {
         if let Some(bound) = bound {
             blocks.retain(|block| block.key.as_ref().is_some_and(|key| *key <= bound));
         }
-        let blocks = blocks.into_iter().enumerate().collect();
+        let blocks: Few<_> = blocks.into_iter().enumerate().collect();
         noticed.sort_by(|a, b| a.0.cmp(&b.0));
         Ok((blocks, aggregation, noticed))
     }
@@ -472,7 +478,7 @@ impl Coordinator {
         let partitions = self.virtual_partitions(task.table()).await?;
         let mut aggregation = task.aggregation();
         let mut budget = budget(task);
-        let mut blocks = Vec::new();
+        let mut blocks = Few::new();
         let wanted = wanted(task.table(), &task.read.target, partitions);
         for (place, (key, update)) in wanted.into_iter().enumerate() {
             let read = &task.read;

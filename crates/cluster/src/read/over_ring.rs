@@ -4,6 +4,7 @@ use std::rc::Rc;
 
 use cql::select::{RangeBound, Target};
 use storage::PartitionKey;
+use types::Few;
 
 use super::Gathered;
 use super::shard::{Block, Budget, ReadError, Sink, Task, budget, read_rows};
@@ -21,7 +22,7 @@ impl Coordinator {
         ring: &Rc<RingRead>,
         keys: &[cql::select::PartitionKey],
     ) -> Result<Gathered, ReadError> {
-        let mut blocks = Vec::with_capacity(keys.len());
+        let mut blocks = Few::with_capacity(keys.len());
         let (mut rows, mut bytes) = (0, 0);
         let places: Vec<usize> = (0..keys.len()).collect();
         for places in places.chunks(KEYS_AT_ONCE) {
@@ -91,7 +92,7 @@ impl Coordinator {
     ) -> Result<Gathered, ReadError> {
         let read = &task.read;
         let mut budget = budget(task);
-        let mut blocks: Vec<(usize, Block)> = Vec::new();
+        let mut blocks: Few<(usize, Block)> = Few::new();
         let resumed = match (&read.target, &read.first_rows) {
             (Target::Range { from: RangeBound::Key { key, inclusive: true }, .. }, Some(_)) => {
                 Some(PartitionKey { token: key.token, bytes: key.bytes.clone() })

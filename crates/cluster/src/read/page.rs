@@ -4,6 +4,7 @@ use cql::select::{Position, Read, Target};
 use rows::{Clustering, ClusteringRef};
 use schema::Table;
 use storage::PartitionKey;
+use types::Few;
 
 use crate::read::shard::{Block, Noticed, ReadError};
 use crate::scanned::Scanned;
@@ -83,7 +84,7 @@ pub(crate) struct Last {
 }
 
 /// Puts blocks, which are in order, together until the page is full.
-pub(super) fn cut(blocks: Vec<(usize, Block)>, rows_max: u32, bytes_max: usize) -> Merged {
+pub(super) fn cut(blocks: Few<(usize, Block)>, rows_max: u32, bytes_max: usize) -> Merged {
     let mut merged = Merged::default();
     let is_spent = |rows: u32, bytes: usize| rows >= rows_max || bytes >= bytes_max;
     for (place, mut block) in blocks {

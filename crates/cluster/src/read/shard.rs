@@ -11,6 +11,7 @@ use protocol::ErrorResponse;
 use rows::{Bound, BoundKind, Clustering, ClusteringRef, RowRef, Unfiltered};
 use schema::Table;
 use storage::{Engine, Measure, PartitionKey, ScanStart, Slices, StorageError, Trace};
+use types::Few;
 
 use crate::scanned::{Excess, Scanned, Scanner, Thresholds, WARNINGS_MAX};
 
@@ -49,7 +50,7 @@ pub(crate) struct Block {
     pub key: Option<PartitionKey>,
     pub cells: Vec<u8>,
     /// Of each row: where its cells end, where its mark ends, and whether it has one.
-    pub rows: Vec<RowEnd>,
+    pub rows: Few<RowEnd>,
     /// Packed clusterings.
     pub marks: Vec<u8>,
     /// Did a limit end the block, so that the partition may have more?
@@ -81,7 +82,7 @@ pub(crate) struct Found {
 /// What a shard found of the partitions that it was given.
 pub(crate) struct FoundKeys {
     /// Each with its place among all that the read wants.
-    pub blocks: Vec<(usize, Block)>,
+    pub blocks: Few<(usize, Block)>,
     pub aggregation: Option<Aggregation>,
     /// Where an aggregation read over too many tombstones.
     pub noticed: Vec<Noticed>,
@@ -225,10 +226,11 @@ fn slices(filter: &RowFilter, reversed: bool) -> Slices {
     };
     match filter {
         RowFilter::Slices(slices) => {
-            let slices: Vec<_> = slices.iter().map(|(a, b)| (a.clone(), b.clone())).collect();
-            Slices::new(slices, reversed)
+            Slices::new(slices.iter().cloned().collect::<Arc<[_]>>(), reversed)
         }
-        RowFilter::Names(names) => Slices::new(names.iter().map(one).collect::<Vec<_>>(), reversed),
+        RowFilter::Names(names) => {
+            Slices::new(names.iter().map(one).collect::<Arc<[_]>>(), reversed)
+        }
     }
 }
 
@@ -483,20 +485,20 @@ pub(super) fn budget(task: &Task) -> Budget {
 
 /// Reads partitions of this shard.
 pub(crate) async fn read_keys(
-    engine: Rc<Engine>,
-    task: Task,
-    keys: Vec<(usize, PartitionKey)>,
+    engine: &Rc<Engine>,
+    task: &Task,
+    keys: Few<(usize, PartitionKey)>,
 ) -> Result<FoundKeys, ReadError> {
     task.trace.note(engine.env(), || format!("Reading {} partitions", keys.len()));
-    let mut budget = budget(&task);
-    let mut blocks = Vec::new();
+    let mut budget = budget(task);
+    let mut blocks = Few::new();
     let mut aggregation = task.aggregation();
     for (place, key) in keys {
         // the read of each partition is one of its own
         budget.scanned = Scanned::default();
         let first = place == 0;
         let read =
-            read_partition(&engine, &task, &key, first, &mut budget, aggregation.as_mut()).await;
+            read_partition(engine, task, &key, first, &mut budget, aggregation.as_mut()).await;
         let block = match read {
             Err(ReadError::Over(over)) => {
                 let over = Box::new(Over { place, ..*over });
@@ -505,7 +507,7 @@ pub(crate) async fn read_keys(
             read => read?,
         };
         let scanned = block.as_ref().map(|block| block.scanned).unwrap_or_default();
-        note_scanned(&engine, &task, scanned);
+        note_scanned(engine, task, scanned);
         budget.end_page(&key, task.thresholds);
         blocks.extend(block.map(|block| (place, block)));
         if budget.is_spent() {

@@ -131,7 +131,7 @@ impl Stretch {
             Position::Before(token) => key.token < *token,
             Position::After(token) => key.token <= *token,
             Position::Key(end) => {
-                let order = (key.token, &key.bytes).cmp(&(Token::of(end), end));
+                let order = (key.token, &*key.bytes).cmp(&(Token::of(end), &**end));
                 order.is_lt() || (self.to_inclusive && order.is_eq())
             }
         }

@@ -66,7 +66,7 @@ impl KeyRows {
         let Some(rows) = self.left.take() else { return Ok(()) };
         let Reconciled { partitions, end, .. } = loop {
             let limits = self.read.limits(self.wanted, self.per_partition);
-            let key = self.key.bytes.clone();
+            let key = self.key.bytes.clone().into();
             let command = self.read.command(limits, Target::Partition { key, rows: rows.clone() });
             match self.read.ask_key(&self.key, &command).await {
                 Err(_) if self.read.asks_for_fewer() => {}

@@ -28,6 +28,7 @@ use rows::codec::ColumnSet;
 use rows::{Bound, BoundKind, Clustering, Unfiltered, compare_clusterings};
 use schema::{RetryCombination, SpeculativeRetry, Table};
 use storage::{Measure, PartitionKey, Trace};
+use types::Few;
 
 use crate::coordinator::{Coordinator, Request};
 use crate::read::shard::{PartitionRows, ReadError, Task};
@@ -187,7 +188,7 @@ pub(crate) fn rows_of(filter: &RowFilter, reversed: bool) -> RowsOf {
         RowFilter::Slices(slices) => {
             RowChoice::Slices(slices.iter().map(|(a, b)| (a.clone(), b.clone())).collect())
         }
-        RowFilter::Names(names) => RowChoice::Names(names.clone()),
+        RowFilter::Names(names) => RowChoice::Names(names.to_vec()),
     };
     RowsOf { reversed, choice }
 }
@@ -224,7 +225,7 @@ fn rows_after(table: &Table, rows: &RowsOf, last: &Clustering) -> Option<RowsOf>
 /// A partition as what is read.
 fn only(key: &PartitionKey) -> Target {
     let key = cql::select::PartitionKey { token: key.token, bytes: key.bytes.clone() };
-    Target::Keys(vec![key])
+    Target::Keys(Few::one(key))
 }
 
 impl Coordinator {
@@ -296,7 +297,7 @@ impl Coordinator {
             thresholds: Thresholds::NONE,
             told: RefCell::default(),
         });
-        let filter = rows.map_or(RowFilter::all(), |rows| RowFilter::Names(rows.to_vec()));
+        let filter = rows.map_or(RowFilter::all(), |rows| RowFilter::Names(rows.to_vec().into()));
         let most = ROWS_AT_ONCE;
         KeyRows::open(&read, key.clone(), rows_of(&filter, false), most, u32::MAX).await
     }

@@ -190,9 +190,9 @@ impl Scan {
                 (Position::After(*token), false)
             }
             From::Start(RangeBound::Key { key, inclusive }) => {
-                (Position::Key(key.bytes.clone()), *inclusive)
+                (Position::Key(key.bytes.clone().into()), *inclusive)
             }
-            From::After(key) => (Position::Key(key.bytes.clone()), false),
+            From::After(key) => (Position::Key(key.bytes.clone().into()), false),
         };
         let is_last = plan.end.is_none() || plan.end == end_of(&self.to);
         let (to, to_inclusive) = match (&self.to, plan.end) {
@@ -201,7 +201,7 @@ impl Scan {
             (RangeBound::Token { token, inclusive: true }, _) => (Position::After(*token), true),
             (RangeBound::Token { token, inclusive: false }, _) => (Position::Before(*token), true),
             (RangeBound::Key { key, inclusive }, _) => {
-                (Position::Key(key.bytes.clone()), *inclusive)
+                (Position::Key(key.bytes.clone().into()), *inclusive)
             }
         };
         KeyRange { from, from_inclusive, to, to_inclusive }

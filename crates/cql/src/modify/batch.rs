@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use rows::{ClusteringRef, NO_TIMESTAMP, NO_TTL, PartitionUpdate, RowBuilder, RowRef};
 use schema::TableKind;
+use types::KeyBytes;
 
 use crate::ast::{self, BatchKind, Modification};
 use crate::context::Bind;
@@ -185,9 +186,9 @@ fn finish(
     }
     warn_of_gc_grace(kind, &parts, &mut warnings);
     let builders = builders.list;
-    let tables: Vec<(String, Box<[u8]>)> = builders
+    let tables: Vec<(String, KeyBytes)> = builders
         .iter()
-        .map(|b| (format!("{}.{}", b.table.keyspace, b.table.name), b.key.clone()))
+        .map(|b| (format!("{}.{}", b.table.keyspace, b.table.name), b.update.key().clone()))
         .collect();
     let mut scratch = RowBuilder::new();
     let updates = builders.into_iter().map(|builder| builder.finish(&mut scratch));
@@ -243,7 +244,7 @@ fn warn_of_gc_grace(
 /// Batches over several mutations have a limit (`BatchStatement.verifyBatchSize`).
 fn check_size(
     mutations: usize,
-    tables: &[(String, Box<[u8]>)],
+    tables: &[(String, KeyBytes)],
     updates: &[PartitionUpdate],
     bind: &Bind<'_>,
     warnings: &mut Vec<String>,
@@ -303,7 +304,7 @@ fn row_size(row: RowRef<'_>) -> usize {
     size
 }
 
-fn warn_of_partitions(tables: &[(String, Box<[u8]>)], bind: &Bind<'_>, warnings: &mut Vec<String>) {
+fn warn_of_partitions(tables: &[(String, KeyBytes)], bind: &Bind<'_>, warnings: &mut Vec<String>) {
     let mut keys: Vec<&[u8]> = tables.iter().map(|(_, key)| &**key).collect();
     keys.sort_unstable();
     keys.dedup();

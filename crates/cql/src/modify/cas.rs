@@ -127,7 +127,7 @@ impl Modify {
             Target::Partition if self.table.clustering.is_empty() => Some(Clustering::default()),
             Target::Partition | Target::Ranges(_) => None,
         };
-        Ok(Named { key, row })
+        Ok(Named { key: key.into(), row })
     }
 
     fn updates_rows(&self) -> bool {
@@ -359,7 +359,7 @@ impl Cas {
             })?;
         }
         let mut scratch = RowBuilder::new();
-        let update = match builders.list.pop() {
+        let update = match builders.list.into_iter().next_back() {
             Some(builder) => builder.finish(&mut scratch)?,
             None => self.nothing_written(),
         };

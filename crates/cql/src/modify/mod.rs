@@ -20,6 +20,7 @@ use rows::{
     RowBuilder, UpdateBuilder,
 };
 use schema::{ColumnKind, Reason, Table, TableId};
+use types::{Few, KeyBytes};
 
 use crate::ast::{self, InsertValues};
 use crate::context::Bind;
@@ -96,7 +97,7 @@ pub struct ReadFirst {
 #[derive(Clone, Debug)]
 pub struct Updates {
     /// One update a partition; none that does nothing.
-    pub updates: Vec<PartitionUpdate>,
+    pub updates: Few<PartitionUpdate>,
     /// Warnings for the client.
     pub warnings: Vec<String>,
 }
@@ -363,7 +364,7 @@ impl Modify {
             operation.guard(bind)?;
         }
         let rows = match self.filter.target(&self.table, bind)? {
-            Target::Rows(rows) => rows,
+            Target::Rows(rows) => rows.into(),
             Target::Partition if self.table.clustering.is_empty() => vec![Clustering::default()],
             Target::Partition | Target::Ranges(_) => Vec::new(),
         };
@@ -373,7 +374,7 @@ impl Modify {
         columns.sort_unstable();
         columns.dedup();
         Ok(Some(ReadFirst {
-            keys: self.filter.keys(&self.table, bind)?,
+            keys: self.filter.keys(&self.table, bind)?.into_iter().map(Vec::from).collect(),
             rows,
             static_row: self.statics.iter().any(Operation::needs_read),
             columns,
@@ -383,7 +384,7 @@ impl Modify {
     /// What it does. `before` has the rows that [`Modify::read_first`] asked for.
     pub fn bind(&self, bind: &Bind<'_>, before: &dyn Before) -> Result<Updates, CqlError> {
         self.check()?;
-        let mut out = Updates { updates: Vec::new(), warnings: Vec::new() };
+        let mut out = Updates { updates: Few::new(), warnings: Vec::new() };
         let mut builders = PartitionBuilders::default();
         self.add_to(&mut builders, bind, bind.timestamp, before, &mut out.warnings)?;
         let mut scratch = RowBuilder::new();
@@ -475,7 +476,6 @@ impl Modify {
 /// The update of one partition in the making.
 pub(crate) struct PartitionBuilder {
     table: Arc<Table>,
-    key: Box<[u8]>,
     update: UpdateBuilder,
 }
 
@@ -496,16 +496,16 @@ const FEW_UPDATES: usize = 8;
 /// Updates in the making, one a table and key, in the order in which they were begun.
 #[derive(Default)]
 pub(crate) struct PartitionBuilders {
-    list: Vec<PartitionBuilder>,
+    list: Few<PartitionBuilder>,
     /// Where each stands, once they are many.
-    places: BTreeMap<(TableId, Box<[u8]>), usize>,
+    places: BTreeMap<(TableId, KeyBytes), usize>,
 }
 
 impl PartitionBuilders {
     /// The update for a key of a table, a new one at need.
     fn of(&mut self, table: &Arc<Table>, key: &[u8]) -> &mut UpdateBuilder {
         let found = if self.list.len() <= FEW_UPDATES {
-            self.list.iter().position(|b| b.table.id == table.id && *b.key == *key)
+            self.list.iter().position(|b| b.table.id == table.id && **b.update.key() == *key)
         } else {
             self.places.get(&(table.id, key.into())).copied()
         };
@@ -516,12 +516,11 @@ impl PartitionBuilders {
     fn begin(&mut self, table: &Arc<Table>, key: &[u8]) -> usize {
         self.list.push(PartitionBuilder {
             table: Arc::clone(table),
-            key: key.into(),
             update: UpdateBuilder::new(table.id.0, Arc::clone(&table.layout), key),
         });
         if self.list.len() > FEW_UPDATES {
             let unplaced = self.list.iter().enumerate().skip(self.places.len());
-            self.places.extend(unplaced.map(|(at, b)| ((b.table.id, b.key.clone()), at)));
+            self.places.extend(unplaced.map(|(at, b)| ((b.table.id, b.update.key().clone()), at)));
         }
         self.list.len() - 1
     }

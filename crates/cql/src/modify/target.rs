@@ -5,8 +5,8 @@ use std::cmp::Ordering;
 
 use rows::{Bound, BoundKind, Clustering};
 use schema::{Column, KeyError, MAX_KEY_LENGTH, Table};
-use types::CqlType;
 use types::value::{Components, Elements};
+use types::{CqlType, Few, KeyBytes};
 
 use crate::context::Bind;
 use crate::error::CqlError;
@@ -24,16 +24,16 @@ pub enum Target {
     /// None are named: the partition, or its static row.
     Partition,
     /// Rows, in order, each once.
-    Rows(Vec<Clustering>),
+    Rows(Few<Clustering>),
     /// Ranges of rows, in order.
     Ranges(Vec<(Bound, Bound)>),
 }
 
-type Values<'a> = Vec<Cow<'a, [u8]>>;
+type Values<'a> = Few<Cow<'a, [u8]>>;
 
 impl Filter {
     /// The partition keys, in the order of their types, each once.
-    pub fn keys(&self, table: &Table, bind: &Bind<'_>) -> Result<Vec<Vec<u8>>, CqlError> {
+    pub fn keys(&self, table: &Table, bind: &Bind<'_>) -> Result<Few<KeyBytes>, CqlError> {
         let mut keys = combine("partition key", &self.key, &table.partition_key, bind)?;
         sort_unique(&mut keys, &table.partition_key);
         keys.iter().map(|values| key_bytes(table, values)).collect()
@@ -75,7 +75,7 @@ impl Filter {
     }
 }
 
-fn key_bytes(table: &Table, values: &Values<'_>) -> Result<Vec<u8>, CqlError> {
+fn key_bytes(table: &Table, values: &Values<'_>) -> Result<KeyBytes, CqlError> {
     check_length(values)?;
     let key = table.partition_key_bytes(values).map_err(|error| match error {
         KeyError::Arity { .. } | KeyError::Malformed => {
@@ -108,8 +108,8 @@ fn combine<'a>(
     restrictions: &'a [Restriction],
     columns: &[Column],
     bind: &Bind<'a>,
-) -> Result<Vec<Values<'a>>, CqlError> {
-    let mut all = vec![Values::new()];
+) -> Result<Few<Values<'a>>, CqlError> {
+    let mut all = Few::one(Values::new());
     let is_in = |r: &Restriction| matches!(r.test, Test::In(_) | Test::InMarker(_));
     let has_in = restrictions.iter().any(is_in);
     let check = |count: usize| match has_in {
@@ -119,10 +119,10 @@ fn combine<'a>(
     for restriction in restrictions {
         let alternatives = alternatives(restriction, columns, bind)?;
         if alternatives.is_empty() {
-            return Ok(Vec::new());
+            return Ok(Few::new());
         }
         if let [only] = alternatives.as_slice() {
-            all.iter_mut().for_each(|values| values.extend_from_slice(only));
+            all.iter_mut().for_each(|values| values.extend(only.iter().cloned()));
             check(all.len())?;
             continue;
         }
@@ -132,13 +132,13 @@ fn combine<'a>(
             )));
         }
         let pairs = all.iter().flat_map(|before| alternatives.iter().map(move |a| (before, a)));
-        all = pairs.map(|(before, after)| [&before[..], &after[..]].concat()).collect();
+        all = pairs.map(|(before, after)| [&before[..], &after[..]].concat().into()).collect();
         check(all.len())?;
     }
     Ok(all)
 }
 
-fn sort_unique(all: &mut Vec<Values<'_>>, columns: &[Column]) {
+fn sort_unique(all: &mut Few<Values<'_>>, columns: &[Column]) {
     if all.len() < 2 {
         return;
     }
@@ -157,7 +157,7 @@ fn alternatives<'a>(
     restriction: &'a Restriction,
     columns: &[Column],
     bind: &Bind<'a>,
-) -> Result<Vec<Values<'a>>, CqlError> {
+) -> Result<Few<Values<'a>>, CqlError> {
     let name = |at: usize| name_at(columns, restriction.first + at);
     let no_null = |at: usize| {
         let place = if restriction.is_multi { "value" } else { "value in condition" };
@@ -172,10 +172,10 @@ fn alternatives<'a>(
             if values.len() < restriction.count {
                 return Err(no_null(values.len()));
             }
-            Ok(vec![values])
+            Ok(Few::one(values))
         }
         Test::In(rows) => {
-            let mut all = Vec::with_capacity(rows.len());
+            let mut all = Few::with_capacity(rows.len());
             for row in rows {
                 let values = bind_row(row, restriction, columns, bind)?;
                 let complete = values.into_iter().collect::<Option<Values<'a>>>();
@@ -184,8 +184,8 @@ fn alternatives<'a>(
             }
             Ok(all)
         }
-        Test::InMarker(marker) => in_marker(marker, restriction, columns, bind),
-        Test::Slice(_) => Ok(Vec::new()),
+        Test::InMarker(marker) => in_marker(marker, restriction, columns, bind).map(Few::from),
+        Test::Slice(_) => Ok(Few::new()),
     }
 }
 
@@ -207,11 +207,11 @@ fn bind_row<'a>(
     restriction: &Restriction,
     columns: &[Column],
     bind: &Bind<'a>,
-) -> Result<Vec<Option<Cow<'a, [u8]>>>, CqlError> {
+) -> Result<Few<Option<Cow<'a, [u8]>>>, CqlError> {
     let marker = match row {
         Row::Marker(marker) => marker,
         Row::Terms(terms) => {
-            let mut values = Vec::with_capacity(terms.len());
+            let mut values = Few::with_capacity(terms.len());
             for (at, term) in terms.iter().enumerate() {
                 values.push(match term.bind(bind)? {
                     value::Bound::Bytes(value) => Some(value),
@@ -251,7 +251,7 @@ fn bind_row<'a>(
 }
 
 /// The components of a tuple that a client sent.
-fn tuple_values<'a>(ty: &CqlType, tuple: &'a [u8]) -> Result<Vec<Option<Cow<'a, [u8]>>>, CqlError> {
+fn tuple_values<'a>(ty: &CqlType, tuple: &'a [u8]) -> Result<Few<Option<Cow<'a, [u8]>>>, CqlError> {
     let wanted = ty.inner().count();
     let found = Components::of(tuple).take_while(Result::is_ok).count();
     if found > wanted {
@@ -292,7 +292,7 @@ fn in_marker<'a>(
     for item in marker.elements(list)? {
         let item = item.ok_or_else(|| in_null(restriction, columns))?;
         if !restriction.is_multi {
-            all.push(vec![item]);
+            all.push(Few::one(item));
             continue;
         }
         let Cow::Borrowed(tuple) = item else { continue };

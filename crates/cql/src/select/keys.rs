@@ -3,7 +3,7 @@
 use std::cmp::Ordering;
 
 use schema::{MAX_KEY_LENGTH, Table};
-use types::{CqlType, Token};
+use types::{CqlType, Few, KeyBytes, Token};
 
 use crate::context::Bind;
 use crate::error::CqlError;
@@ -19,12 +19,12 @@ pub struct PartitionKey {
     /// The token.
     pub token: Token,
     /// The serialized key.
-    pub bytes: Box<[u8]>,
+    pub bytes: KeyBytes,
 }
 
 impl PartitionKey {
     /// The key with these bytes.
-    pub fn new(bytes: impl Into<Box<[u8]>>) -> Self {
+    pub fn new(bytes: impl Into<KeyBytes>) -> Self {
         let bytes = bytes.into();
         Self { token: Token::of(&bytes), bytes }
     }
@@ -55,7 +55,7 @@ pub enum RangeBound {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Target {
     /// These, to be returned in this order. None at all: the result is empty.
-    Keys(Vec<PartitionKey>),
+    Keys(Few<PartitionKey>),
     /// All from one bound to the other, in order of token and key.
     Range {
         /// Where it starts.
@@ -68,7 +68,7 @@ pub enum Target {
 impl Target {
     /// Nothing.
     pub fn nothing() -> Self {
-        Self::Keys(Vec::new())
+        Self::Keys(Few::new())
     }
 
     /// Is it known to have no partition?
@@ -82,12 +82,12 @@ pub(super) fn prefixes_of<'a>(
     restrictions: &'a Restrictions,
     table: &Table,
     bind: &Bind<'a>,
-) -> Result<Vec<Prefix<'a>>, CqlError> {
+) -> Result<Few<Prefix<'a>>, CqlError> {
     let mut combinations = Combinations::new("partition key", restrictions.keys.has_in);
     for restriction in restrictions.keys.iter() {
         combinations.append(restriction, table, bind)?;
         if combinations.prefixes.is_empty() {
-            return Ok(Vec::new());
+            return Ok(Few::new());
         }
     }
     let mut prefixes = combinations.prefixes;
@@ -104,8 +104,8 @@ pub(super) fn keys_of(
     restrictions: &Restrictions,
     table: &Table,
     bind: &Bind<'_>,
-) -> Result<Vec<PartitionKey>, CqlError> {
-    let mut keys = Vec::with_capacity(prefixes.len());
+) -> Result<Few<PartitionKey>, CqlError> {
+    let mut keys = Few::with_capacity(prefixes.len());
     for prefix in prefixes {
         keys.push(PartitionKey::new(serialize(table, prefix)?));
     }
@@ -124,7 +124,7 @@ fn compare_keys(table: &Table, a: &Prefix<'_>, b: &Prefix<'_>) -> Ordering {
         .unwrap_or(Ordering::Equal)
 }
 
-fn serialize(table: &Table, values: &Prefix<'_>) -> Result<Vec<u8>, CqlError> {
+fn serialize(table: &Table, values: &Prefix<'_>) -> Result<KeyBytes, CqlError> {
     let too_long = |length: usize| {
         CqlError::invalid(format!(
             "Key length of {length} is longer than maximum of {MAX_KEY_LENGTH}"

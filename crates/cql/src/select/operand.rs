@@ -2,8 +2,8 @@
 
 use std::borrow::Cow;
 
-use types::CqlType;
 use types::value::{Components, Elements};
+use types::{CqlType, Few};
 
 use crate::ast::{InTuples, InValues, Term as Raw, TupleValue};
 use crate::context::Bind;
@@ -35,7 +35,7 @@ pub(super) enum Choices {
 }
 
 /// The values of an operand, null and unset ones included.
-pub(super) type Values<'a> = Vec<Bound<'a>>;
+pub(super) type Values<'a> = Few<Bound<'a>>;
 
 impl Operand {
     /// A tuple on the right side of a relation of several columns.
@@ -77,9 +77,9 @@ impl Operand {
     /// The values. A null tuple has none.
     pub(super) fn bind<'a>(&'a self, bind: &Bind<'a>) -> Result<Values<'a>, CqlError> {
         match self {
-            Self::One(term) => Ok(vec![term.bind(bind)?]),
+            Self::One(term) => Ok(Few::one(term.bind(bind)?)),
             Self::Row(terms) => {
-                let mut values = Vec::with_capacity(terms.len());
+                let mut values = Few::with_capacity(terms.len());
                 for (index, term) in terms.iter().enumerate() {
                     match term.bind(bind)? {
                         Bound::Unset => {
@@ -97,7 +97,7 @@ impl Operand {
                     "Invalid unset value for tuple {}",
                     marker.receiver.name
                 ))),
-                Value::Null => Ok(Vec::new()),
+                Value::Null => Ok(Few::new()),
                 Value::Bytes(value) => split_row(value, &marker.receiver.ty),
             },
         }
@@ -217,10 +217,10 @@ fn split_list<'a>(
             Some(item) if rows => split_row(item, element)?,
             Some(item) => {
                 check(element, item)?;
-                vec![Bound::Bytes(Cow::Borrowed(item))]
+                Few::one(Bound::Bytes(Cow::Borrowed(item)))
             }
-            None if rows => Vec::new(),
-            None => vec![Bound::Null],
+            None if rows => Few::new(),
+            None => Few::one(Bound::Null),
         });
     }
     Ok(out)
@@ -229,7 +229,7 @@ fn split_list<'a>(
 /// The components of a serialized tuple; there may be fewer than the type has.
 fn split_row<'a>(value: &'a [u8], ty: &CqlType) -> Result<Values<'a>, CqlError> {
     let CqlType::Tuple(types) = ty else { return Err(CqlError::invalid("A tuple is wanted")) };
-    let mut out = Vec::with_capacity(types.len());
+    let mut out = Few::with_capacity(types.len());
     let mut components = Components::of(value);
     for ty in types.iter() {
         let Some(component) = components.next() else { break };

@@ -2,6 +2,7 @@
 
 use rows::Clustering;
 use schema::Table;
+use types::Few;
 
 use crate::error::CqlError;
 use crate::select::filter::BoundFilter;
@@ -108,9 +109,7 @@ impl Read {
         let finished = rest.is_empty() || left == 0;
         match &mut self.target {
             Target::Keys(keys) if finished => {
-                if !keys.is_empty() {
-                    keys.remove(0);
-                }
+                *keys = std::mem::take(keys).into_iter().skip(1).collect();
                 self.first_limit = self.per_partition_limit;
             }
             Target::Range { from, .. } if finished => {
@@ -129,7 +128,7 @@ impl Read {
 }
 
 /// The keys from one on; that one too unless it is `done` with.
-fn resume_keys(keys: Vec<PartitionKey>, after: Option<&[u8]>, done: bool) -> Target {
+fn resume_keys(keys: Few<PartitionKey>, after: Option<&[u8]>, done: bool) -> Target {
     let from = match after {
         None if keys.len() == 1 => Some(0),
         None => None,

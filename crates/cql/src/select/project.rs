@@ -34,6 +34,8 @@ pub fn row_is_live(row: RowRef<'_>, now_seconds: i64, strict: bool) -> bool {
 }
 
 const NULL: [u8; 4] = (-1_i32).to_be_bytes();
+/// Bytes that a result begins with room for, at most.
+const FIRST_ROW_BYTES_MAX: usize = 4 << 10;
 
 /// Appends a cell.
 pub(super) fn put(out: &mut Vec<u8>, value: Option<&[u8]>) {
@@ -65,12 +67,18 @@ impl<'a> Walk<'a> {
         Self { row, cells: row.map(|row| row.cells()), ahead: None, at: None, now }
     }
 
+    /// The next of the cells, if there is one more.
+    #[inline]
+    fn next(&mut self) -> Option<CellRef<'a>> {
+        match self.ahead.take() {
+            Some(cell) => Some(cell),
+            None => self.cells.as_mut()?.next(),
+        }
+    }
+
     /// The next cell, if it is of this column.
     fn next_of(&mut self, column: u16) -> Option<CellRef<'a>> {
-        let cell = match self.ahead.take() {
-            Some(cell) => cell,
-            None => self.cells.as_mut()?.next()?,
-        };
+        let cell = self.next()?;
         if cell.column == column {
             return Some(cell);
         }
@@ -78,35 +86,33 @@ impl<'a> Walk<'a> {
         None
     }
 
-    /// Goes to the first cell of a column.
-    fn seek(&mut self, column: u16) {
+    /// Goes to a column: its first cell, if it has one.
+    #[inline]
+    fn first_of(&mut self, column: u16) -> Option<CellRef<'a>> {
         if self.at.is_some_and(|at| at >= column) {
             self.cells = self.row.map(|row| row.cells());
             self.ahead = None;
         }
         self.at = Some(column);
         loop {
-            let cell = match self.ahead.take() {
-                Some(cell) => cell,
-                None => match self.cells.as_mut().and_then(Iterator::next) {
-                    Some(cell) => cell,
-                    None => return,
-                },
-            };
-            if cell.column >= column {
+            let cell = self.next()?;
+            if cell.column == column {
+                return Some(cell);
+            }
+            if cell.column > column {
                 self.ahead = Some(cell);
-                return;
+                return None;
             }
         }
     }
 
     fn put_column(&mut self, column: &Column, out: &mut Vec<u8>) {
-        self.seek(column.index);
+        let first = self.first_of(column.index);
         let now = self.now;
         if !column.is_complex() {
-            let cell = self.next_of(column.index).filter(|cell| cell.is_live(now));
+            let cell = first.filter(|cell| cell.is_live(now));
             match cell {
-                Some(cell) if column.ty == CqlType::Counter => {
+                Some(cell) if matches!(column.ty, CqlType::Counter) => {
                     put(out, Some(&rows::counter::total(cell.value).to_be_bytes()));
                 }
                 cell => put(out, cell.map(|cell| cell.value)),
@@ -115,7 +121,8 @@ impl<'a> Walk<'a> {
         }
         let start = out.len();
         out.extend_from_slice(&NULL);
-        let cells = std::iter::from_fn(|| self.next_of(column.index));
+        let rest = std::iter::from_fn(|| self.next_of(column.index));
+        let cells = first.into_iter().chain(rest);
         let live = cells.filter(|cell| cell.kind != CellKind::ComplexDeletion && cell.is_live(now));
         if put_complex(&column.ty, live, out) {
             let length = i32::try_from(out.len() - start - 4).unwrap_or(i32::MAX);
@@ -187,6 +194,14 @@ pub(crate) fn put_columns<'c>(
     }
 }
 
+/// About how many bytes a row of the result takes: as many as it has packed, if all of its columns are selected.
+fn about(table: &Table, outputs: &[Expr], row: &ResultRow<'_>) -> usize {
+    let columns = table.regulars.len() + table.clustering.len() + table.partition_key.len();
+    let packed = row.row.map_or(0, |row| row.as_packed().len());
+    let part = packed.saturating_mul(outputs.len().min(columns)) / columns.max(1);
+    part.saturating_add(row.key.len() + NULL.len() * outputs.len())
+}
+
 /// Appends one row of the result.
 pub(super) fn project(
     table: &Table,
@@ -196,6 +211,9 @@ pub(super) fn project(
     bind: &Bind<'_>,
     out: &mut Vec<u8>,
 ) -> Result<(), CqlError> {
+    if out.capacity() == 0 {
+        out.reserve(about(table, outputs, row).min(FIRST_ROW_BYTES_MAX));
+    }
     let mut statics = Walk::new(row.statics, row.now_seconds);
     let mut regulars = Walk::new(row.row, row.now_seconds);
     let mut clustering =

@@ -7,6 +7,7 @@ use std::cmp::Ordering;
 
 use rows::{Bound as RowBound, BoundKind, Clustering, Layout, compare, compare_clusterings};
 use schema::Table;
+use types::Few;
 
 use crate::context::Bind;
 use crate::error::CqlError;
@@ -22,16 +23,16 @@ pub const MAX_COMBINATIONS: usize = 100_000;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum RowFilter {
     /// Ranges: start and end bounds, in clustering order, without overlap.
-    Slices(Vec<(RowBound, RowBound)>),
+    Slices(Few<(RowBound, RowBound)>),
     /// Rows by clustering, in clustering order, each once. For a table without clustering columns its
     /// only row.
-    Names(Vec<Clustering>),
+    Names(Few<Clustering>),
 }
 
 impl RowFilter {
     /// All rows of a partition.
     pub fn all() -> Self {
-        Self::Slices(vec![(RowBound::bottom(), RowBound::top())])
+        Self::Slices(Few::one((RowBound::bottom(), RowBound::top())))
     }
 
     /// No row at all?
@@ -85,12 +86,12 @@ impl RowFilter {
 }
 
 /// Values of the first few columns, in the making.
-pub(super) type Prefix<'a> = Vec<std::borrow::Cow<'a, [u8]>>;
+pub(super) type Prefix<'a> = Few<std::borrow::Cow<'a, [u8]>>;
 
 /// All combinations so far; none at all after an empty IN.
 pub(super) struct Combinations<'a> {
     /// The combinations; starts as one empty prefix.
-    pub prefixes: Vec<Prefix<'a>>,
+    pub prefixes: Few<Prefix<'a>>,
     /// What the columns are, for the message about too many.
     what: &'static str,
     /// Is any of the restrictions an IN?
@@ -99,7 +100,7 @@ pub(super) struct Combinations<'a> {
 
 impl<'a> Combinations<'a> {
     pub(super) fn new(what: &'static str, has_in: bool) -> Self {
-        Self { prefixes: vec![Vec::new()], what, has_in }
+        Self { prefixes: Few::one(Prefix::new()), what, has_in }
     }
 
     /// Appends what an equality or an IN asks.
@@ -167,7 +168,7 @@ impl<'a> Combinations<'a> {
                 prefixes.push(prefix.iter().chain(row).cloned().collect());
             }
         }
-        self.prefixes = prefixes;
+        self.prefixes = prefixes.into();
         Ok(())
     }
 }
@@ -179,7 +180,7 @@ fn equal_values<'a>(
     table: &Table,
     bind: &Bind<'a>,
 ) -> Result<Prefix<'a>, CqlError> {
-    let mut out = Vec::with_capacity(restriction.columns.len());
+    let mut out = Prefix::with_capacity(restriction.columns.len());
     let mut values = operand.bind(bind)?.into_iter();
     for column in &restriction.columns {
         let name = restriction.name(table, *column);
@@ -200,11 +201,11 @@ fn equal_values<'a>(
 /// The values of one alternative of an IN.
 fn in_values<'a>(
     restriction: &Restriction,
-    row: Vec<Bound<'a>>,
+    row: Few<Bound<'a>>,
     table: &Table,
 ) -> Result<Prefix<'a>, CqlError> {
     let name = restriction.name(table, restriction.first());
-    let mut out = Vec::with_capacity(restriction.columns.len());
+    let mut out = Prefix::with_capacity(restriction.columns.len());
     let mut values = row.into_iter();
     for _ in &restriction.columns {
         match values.next().unwrap_or(Bound::Null) {
@@ -250,7 +251,7 @@ pub(super) fn rows_of<'a>(
         }
         combinations.append(restriction, table, bind)?;
         if combinations.prefixes.is_empty() {
-            return Ok(RowFilter::Names(Vec::new()));
+            return Ok(RowFilter::Names(Few::new()));
         }
         place = restriction.last() + 1;
     }
@@ -259,11 +260,11 @@ pub(super) fn rows_of<'a>(
         Some((restriction, start, end)) => Some(Ends::bind(restriction, start, end, table, bind)?),
         None => None,
     };
-    let prefixes = sorted(combinations.prefixes, layout);
+    let prefixes = sorted(&combinations.prefixes, layout);
     if ends.is_none() && usize::from(place) == table.clustering.len() {
         return Ok(RowFilter::Names(prefixes));
     }
-    let mut slices = Vec::with_capacity(prefixes.len());
+    let mut slices = Few::with_capacity(prefixes.len());
     for prefix in &prefixes {
         match &ends {
             None => slices.push((
@@ -278,9 +279,9 @@ pub(super) fn rows_of<'a>(
 }
 
 /// Prefixes as clusterings, in order, each once.
-fn sorted(prefixes: Vec<Prefix<'_>>, layout: &Layout) -> Vec<Clustering> {
+fn sorted(prefixes: &[Prefix<'_>], layout: &Layout) -> Few<Clustering> {
     let clustering = |prefix: &Prefix<'_>| Clustering::new(prefix.iter().map(|v| Some(&**v)));
-    let mut out: Vec<Clustering> = prefixes.iter().map(clustering).collect();
+    let mut out: Few<Clustering> = prefixes.iter().map(clustering).collect();
     if out.len() > 1 {
         out.sort_by(|a, b| compare_clusterings(layout, a.as_ref(), b.as_ref()));
         out.dedup_by(|b, a| compare_clusterings(layout, a.as_ref(), b.as_ref()).is_eq());

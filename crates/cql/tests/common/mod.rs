@@ -122,7 +122,7 @@ impl Fixture {
     ) -> Result<BatchUpdates, CqlError> {
         self.with_bind(values, |bind| match &prepared.plan {
             Plan::Modify(modify) => modify.bind(bind, &NothingRead).map(|updates| BatchUpdates {
-                updates: updates.updates,
+                updates: updates.updates.into(),
                 warnings: updates.warnings,
                 needs_log: false,
             }),

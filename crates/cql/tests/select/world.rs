@@ -15,7 +15,7 @@ use rows::{
     Clustering, ClusteringRef, Deletion, RowBuilder, RowRef, compare_clusterings, merge_rows,
 };
 use schema::{ChangeOptions, ColumnKind, Keyspace, Replication, Schema, Table, TableId};
-use types::{CqlType, Token, UserType};
+use types::{CqlType, KeyBytes, Token, UserType};
 
 pub const NOW: i64 = 1_800_000_000;
 
@@ -45,7 +45,7 @@ struct Partition {
 pub struct World {
     pub schema: Schema,
     keyspace: Keyspace,
-    partitions: BTreeMap<[u8; 16], BTreeMap<(Token, Box<[u8]>), Partition>>,
+    partitions: BTreeMap<[u8; 16], BTreeMap<(Token, KeyBytes), Partition>>,
     /// A change of the schema after the first read would be lost.
     tables: u8,
 }
@@ -266,9 +266,9 @@ impl World {
         &self,
         table: &Table,
         target: &Target,
-    ) -> Vec<(&(Token, Box<[u8]>), &Partition)> {
+    ) -> Vec<(&(Token, KeyBytes), &Partition)> {
         let Some(all) = self.partitions.get(&table.id.0) else { return Vec::new() };
-        let after = |key: &(Token, Box<[u8]>), from: &RangeBound, above: bool| match from {
+        let after = |key: &(Token, KeyBytes), from: &RangeBound, above: bool| match from {
             RangeBound::Unbounded => true,
             RangeBound::Token { token, inclusive } => {
                 (if above { key.0 > *token } else { key.0 < *token })

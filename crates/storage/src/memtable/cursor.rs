@@ -39,8 +39,8 @@ pub struct MemtableCursor {
     seek: Seek,
     deletion: Deletion,
     static_row: Option<Box<[u8]>>,
-    /// The next row, packed, in the memtable's layout; empty if there is none.
-    row: Vec<u8>,
+    /// The next row, packed, in the memtable's layout, which holds it too.
+    row: Option<Arc<[u8]>>,
     /// The same in the table's present layout, where that differs.
     mapped: Option<Vec<u8>>,
     /// Markers of all slices, packed, in the order of iteration.
@@ -79,14 +79,17 @@ impl MemtableCursor {
             seek: Seek::Edge,
             deletion: partition.deletion(),
             static_row: partition.static_row().map(|row| row.as_packed().into()),
-            row: Vec::new(),
+            row: None,
             mapped: None,
             markers: markers.into_iter(),
             scratch: RowBuilder::new(),
         };
+        cursor.take_next(partition, layout);
         drop(memtable);
         cursor.map_static();
-        cursor.load_row();
+        if !cursor.map_row() {
+            cursor.load_row();
+        }
         Some(cursor)
     }
 
@@ -108,8 +111,11 @@ impl MemtableCursor {
     }
 
     fn pending_row(&self) -> Option<RowRef<'_>> {
-        let packed = self.mapped.as_deref().unwrap_or(&self.row);
-        (!packed.is_empty()).then(|| RowRef::from_packed(packed))
+        let packed = match &self.mapped {
+            Some(mapped) => Some(mapped.as_slice()).filter(|packed| !packed.is_empty()),
+            None => self.row.as_deref(),
+        };
+        packed.map(RowRef::from_packed)
     }
 
     /// The next row or marker.
@@ -138,31 +144,41 @@ impl MemtableCursor {
     fn load_row(&mut self) {
         loop {
             self.load_raw_row();
-            let Some(map) = &self.map else { return };
-            let mut mapped = self.mapped.take().unwrap_or_default();
-            mapped.clear();
-            if self.row.is_empty() {
-                self.mapped = Some(mapped);
+            if self.map_row() {
                 return;
             }
-            let row = RowRef::from_packed(&self.row);
-            if let Some(row) = map.apply(row, &self.table.layout, &mut self.scratch) {
-                mapped.extend_from_slice(row.as_packed());
-                self.mapped = Some(mapped);
-                return;
-            }
-            // nothing but dropped columns was in it: on to the next
         }
     }
 
+    /// Brings the row to the table's present layout. False if nothing but dropped columns was in it: on to the next.
+    fn map_row(&mut self) -> bool {
+        let Some(map) = &self.map else { return true };
+        let mapped = self.mapped.get_or_insert_default();
+        mapped.clear();
+        let Some(row) = self.row.as_deref().map(RowRef::from_packed) else { return true };
+        let Some(row) = map.apply(row, &self.table.layout, &mut self.scratch) else { return false };
+        mapped.extend_from_slice(row.as_packed());
+        true
+    }
+
     fn load_raw_row(&mut self) {
+        if matches!(self.seek, Seek::End) {
+            self.row = None;
+            return;
+        }
         let slot = Rc::clone(&self.slot);
         let memtable = slot.read();
-        let Some(partition) = memtable.get(self.key.as_ref()) else {
-            self.seek = Seek::End;
-            return self.row.clear();
-        };
-        let layout = &memtable.table().layout;
+        match memtable.get(self.key.as_ref()) {
+            Some(partition) => self.take_next(partition, &memtable.table().layout),
+            None => {
+                self.seek = Seek::End;
+                self.row = None;
+            }
+        }
+    }
+
+    /// Takes the next row of the slices from the partition as it is now.
+    fn take_next(&mut self, partition: &Partition, layout: &Layout) {
         let reversed = self.slices.reversed();
         while let Some((start, end)) = self.slices.ordered(self.slice) {
             let place = match self.seek {
@@ -171,10 +187,10 @@ impl MemtableCursor {
                 Seek::After(place, version) if version == partition.version() => {
                     step(partition, place, reversed)
                 }
-                Seek::After(..) => {
-                    let last = RowRef::from_packed(&self.row).clustering();
+                Seek::After(..) => self.row.as_deref().and_then(|last| {
+                    let last = RowRef::from_packed(last).clustering();
                     place_after(partition, layout, last, reversed)
-                }
+                }),
             };
             let found = place.and_then(|place| Some((place, partition.rows().get(place)?)));
             if let Some((place, packed)) = found {
@@ -184,16 +200,20 @@ impl MemtableCursor {
                     true => compare(layout, clustering, start) == Ordering::Greater,
                 };
                 if inside {
-                    self.seek = Seek::After(place, partition.version());
-                    self.row.clear();
-                    return self.row.extend_from_slice(packed);
+                    // without clustering columns there is no other
+                    self.seek = match layout.clustering.is_empty() {
+                        true => Seek::End,
+                        false => Seek::After(place, partition.version()),
+                    };
+                    self.row = Some(Arc::clone(packed));
+                    return;
                 }
             }
             self.slice += 1;
             self.seek = Seek::Edge;
         }
         self.seek = Seek::End;
-        self.row.clear();
+        self.row = None;
     }
 }
 

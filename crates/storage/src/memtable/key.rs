@@ -3,7 +3,7 @@
 use std::borrow::Borrow;
 use std::cmp::Ordering;
 
-use types::Token;
+use types::{KeyBytes, Token};
 
 /// A partition key and its token (`DecoratedKey`): ordered by token, then by the key's bytes.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -11,12 +11,12 @@ pub struct PartitionKey {
     /// Token of the key.
     pub token: Token,
     /// The serialized key.
-    pub bytes: Box<[u8]>,
+    pub bytes: KeyBytes,
 }
 
 impl PartitionKey {
     /// The key with its token.
-    pub fn new(bytes: impl Into<Box<[u8]>>) -> Self {
+    pub fn new(bytes: impl Into<KeyBytes>) -> Self {
         let bytes = bytes.into();
         Self { token: Token::of(&bytes), bytes }
     }

@@ -4,9 +4,11 @@ use rows::{
     Deletion, Layout, PartitionUpdate, RangeTombstoneList, RowBuilder, RowRef, compare, update_row,
 };
 
+use std::sync::Arc;
+
 use super::sorted::Sorted;
 
-/// Bytes a row costs beside its own: its pointer and the allocator's share.
+/// Bytes a row costs beside its own: its pointer, and the count of those who read it.
 pub(crate) const ROW_OVERHEAD_BYTES: usize = 32;
 /// Bytes a range tombstone costs beside its bounds.
 const RANGE_OVERHEAD_BYTES: usize = 96;
@@ -16,7 +18,7 @@ const RANGE_OVERHEAD_BYTES: usize = 96;
 pub struct Partition {
     deletion: Option<Deletion>,
     static_row: Option<Box<[u8]>>,
-    rows: Sorted<Box<[u8]>>,
+    rows: Sorted<Arc<[u8]>>,
     ranges: RangeTombstoneList,
     /// Counts the insertions of rows: a [`super::sorted::Place`] holds as long as it stands.
     version: u64,
@@ -40,8 +42,8 @@ impl Partition {
         self.static_row.as_deref().map(RowRef::from_packed)
     }
 
-    /// The rows in clustering order.
-    pub fn rows(&self) -> &Sorted<Box<[u8]>> {
+    /// The rows in clustering order, each as it is now: whoever reads one shares it.
+    pub fn rows(&self) -> &Sorted<Arc<[u8]>> {
         &self.rows
     }
 

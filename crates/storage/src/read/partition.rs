@@ -9,6 +9,7 @@ use rows::{
     merge_versions,
 };
 use schema::Table;
+use types::Few;
 
 use crate::caches::CachedRows;
 use crate::engine::Engine;
@@ -79,9 +80,9 @@ struct Origin<'a> {
 
 impl Origin<'_> {
     /// All that holds a part of it.
-    async fn sources(&self, slices: &Slices, trace: &Trace) -> Result<Vec<Source>, StorageError> {
+    async fn sources(&self, slices: &Slices, trace: &Trace) -> Result<Few<Source>, StorageError> {
         let Self { files, env, store, key, table } = *self;
-        let mut sources = Vec::new();
+        let mut sources = Few::new();
         store.for_each_memtable(|slot| {
             let cursor = MemtableCursor::open(slot, key, table, slices.clone());
             sources.extend(cursor.map(|cursor| Source::Memtable(Box::new(cursor))));
@@ -114,7 +115,7 @@ impl Origin<'_> {
     }
 }
 
-struct Sources(Vec<Source>);
+struct Sources(Few<Source>);
 
 /// What of a partition comes after the rows that a cache had.
 struct Rest {
@@ -122,6 +123,24 @@ struct Rest {
     store: Rc<TableStore>,
     key: PartitionKey,
     slices: Slices,
+}
+
+/// Where a row or marker is that a step of the merge gave.
+enum Found {
+    /// It is the head of this source.
+    Head(usize),
+    /// It was put together of several, or something was taken out of it.
+    Merged,
+    /// It was made of the sources' markers.
+    Marker,
+}
+
+impl Sources {
+    /// Is a row the very one that a source has next?
+    fn holds(&self, source: usize, row: RowRef<'_>) -> bool {
+        let head = self.head(source);
+        matches!(head, Some(Unfiltered::Row(head)) if std::ptr::eq(head.as_packed(), row.as_packed()))
+    }
 }
 
 impl Heads for Sources {
@@ -143,8 +162,8 @@ pub struct PartitionCursor {
     sources: Sources,
     merger: UnfilteredMerger,
     builder: RowBuilder,
-    /// What `next` returned, packed.
-    current: Vec<u8>,
+    /// The marker that `next` returned, packed.
+    marker: Vec<u8>,
     rest: Option<Box<Rest>>,
 }
 
@@ -164,7 +183,7 @@ impl PartitionCursor {
         let origin = Origin { files: &engine.files, env: &engine.env, store, key, table: &table };
         let sources = origin.sources(slices, trace).await?;
         let files = &engine.files;
-        Ok((!sources.is_empty()).then(|| Self::merge(files, table, sources, slices.reversed())))
+        Ok((!sources.is_empty()).then(|| Self::of(files, table, sources, slices.reversed())))
     }
 
     /// Opens a partition of which the first rows are kept, if they are of use for these slices.
@@ -180,7 +199,7 @@ impl PartitionCursor {
         let reversed = slices.reversed();
         let kept = rows.read(key, &table, kept).map(|cursor| {
             let source = Source::Memtable(Box::new(cursor));
-            let mut cursor = Self::merge(&engine.files, table, vec![source], reversed);
+            let mut cursor = Self::of(&engine.files, table, Few::one(source), reversed);
             cursor.rest = rest.map(|slices| {
                 let (env, store) = (engine.env.clone(), Rc::clone(store));
                 Box::new(Rest { env, store, key: key.to_owned(), slices })
@@ -209,6 +228,10 @@ impl PartitionCursor {
         sources: Vec<Source>,
         reversed: bool,
     ) -> Self {
+        Self::of(files, table, sources.into(), reversed)
+    }
+
+    fn of(files: &Rc<Files>, table: Arc<Table>, sources: Few<Source>, reversed: bool) -> Self {
         let deletion = sources.iter().map(Source::deletion).fold(Deletion::LIVE, Deletion::max);
         let mut builder = RowBuilder::new();
         let layout = &table.layout;
@@ -231,7 +254,7 @@ impl PartitionCursor {
             sources: Sources(sources),
             merger,
             builder,
-            current: Vec::new(),
+            marker: Vec::new(),
             rest: None,
         }
     }
@@ -261,27 +284,36 @@ impl PartitionCursor {
     /// # Errors
     /// If an SSTable cannot be read.
     pub async fn next(&mut self) -> Result<Option<Unfiltered<'_>>, StorageError> {
-        loop {
+        let found = loop {
             for at in 0..self.merger.consumed().len() {
                 let source = self.merger.consumed()[at];
                 if let Some(source) = self.sources.0.get_mut(source) {
                     source.advance(&self.files).await?;
                 }
             }
-            self.current.clear();
             match self.merger.step(&self.table.layout, &self.sources, &mut self.builder) {
                 Step::End => match self.rest.take() {
                     None => return Ok(None),
                     Some(rest) => self.go_on(&rest).await?,
                 },
                 Step::Nothing => {}
-                // Copied, so that the sources may move on while the caller still looks at it.
-                Step::Next(unfiltered) => {
-                    unfiltered.pack(&mut self.current);
-                    break;
+                // A row stays where it is until the next call moves its source on.
+                Step::Next(Unfiltered::Row(row)) => {
+                    let mut consumed = self.merger.consumed().iter().copied();
+                    let source = consumed.find(|source| self.sources.holds(*source, row));
+                    break source.map_or(Found::Merged, Found::Head);
+                }
+                Step::Next(marker) => {
+                    self.marker.clear();
+                    marker.pack(&mut self.marker);
+                    break Found::Marker;
                 }
             }
-        }
-        Ok(Some(Unfiltered::from_packed(&self.current)))
+        };
+        Ok(match found {
+            Found::Head(source) => self.sources.head(source),
+            Found::Merged => Some(Unfiltered::Row(self.builder.finished())),
+            Found::Marker => Some(Unfiltered::from_packed(&self.marker)),
+        })
     }
 }

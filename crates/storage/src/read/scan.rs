@@ -3,7 +3,7 @@
 use std::ops::Bound;
 use std::rc::Rc;
 
-use types::Token;
+use types::{KeyBytes, Token};
 
 use super::KeyWalk;
 use crate::engine::Engine;
@@ -42,7 +42,7 @@ impl KeyScan {
             ScanStart::Beginning => Bound::Unbounded,
             // the empty key sorts before all others of a token
             ScanStart::Token(token) => {
-                Bound::Included(PartitionKey { token, bytes: Box::default() })
+                Bound::Included(PartitionKey { token, bytes: KeyBytes::default() })
             }
             ScanStart::Key(key) => Bound::Included(key),
             ScanStart::After(key) => Bound::Excluded(key),

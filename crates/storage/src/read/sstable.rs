@@ -16,11 +16,16 @@ use sstable::descriptor::Component;
 
 use super::blocks::{Access, Block, Blocks};
 use super::locate::{Located, locate};
-use super::pass::Keeping;
+use super::pass::{Chunk, Keeping};
 use crate::error::StorageError;
 use crate::memtable::KeyRef;
 use crate::read::Slices;
 use crate::sstables::{Files, SSTable};
+
+/// The first row of a partition has so much room from the start.
+const FIRST_ROW_BYTES: usize = 2 << 10;
+/// So many bytes are taken of a chunk at first, then as many as were before: most partitions are far smaller than a chunk.
+const FIRST_FEED_BYTES: u64 = 2 << 10;
 
 /// Reads a partition of an SSTable.
 pub(crate) struct SSTableCursor {
@@ -40,6 +45,15 @@ pub(crate) struct SSTableCursor {
     spare: Vec<Vec<u8>>,
     scratch: RowBuilder,
     keeping: Keeping,
+    feeder: Feeder,
+}
+
+/// Gives a cursor the bytes of a partition bit by bit.
+struct Feeder {
+    /// Where the partition begins.
+    began: u64,
+    /// The chunk that the last bytes are of.
+    chunk: Option<Chunk>,
 }
 
 /// Where reading stands in a slice.
@@ -86,11 +100,12 @@ impl SSTableCursor {
         keeping: Keeping,
     ) -> Result<Self, StorageError> {
         let mut data = DataCursor::new(&sstable.table, located.position);
+        let mut feeder = Feeder { began: located.position, chunk: None };
         let start = loop {
             let found = data.partition_start().map_err(|e| corrupt(sstable, e))?;
             match found {
                 Some(start) => break start,
-                None => feed(files, sstable, &mut data, &keeping).await?,
+                None => feeder.feed(files, sstable, &mut data, &keeping).await?,
             }
         };
         if start.key != key.bytes {
@@ -98,7 +113,7 @@ impl SSTableCursor {
         }
         let blocks = Blocks::new(sstable, located.position, data.position(), located.rows)?;
         let from = &sstable.table.layout;
-        let map = Some(crate::read::column_map(from, table)).filter(|map| !map.is_identity());
+        let map = crate::read::needed_map(from, table);
         let mut cursor = Self {
             sstable: Arc::clone(sstable),
             table: Arc::clone(table),
@@ -114,6 +129,7 @@ impl SSTableCursor {
             spare: Vec::new(),
             scratch: RowBuilder::new(),
             keeping,
+            feeder,
         };
         cursor.map_static();
         cursor.fill(files).await?;
@@ -168,12 +184,17 @@ impl SSTableCursor {
 
     /// Decodes the next row or marker at the cursor into a buffer; `None` at the partition's end.
     async fn decode(&mut self, files: &Files) -> Result<Option<Vec<u8>>, StorageError> {
-        let mut packed = self.spare.pop().unwrap_or_default();
+        let is_first = self.queue.is_empty();
+        let room = || Vec::with_capacity(if is_first { FIRST_ROW_BYTES } else { 0 });
+        let mut packed = self.spare.pop().unwrap_or_else(room);
         loop {
             match self.data.next(&mut packed).map_err(|e| corrupt(&self.sstable, e))? {
                 Next::Unfiltered => return Ok(Some(packed)),
                 Next::End => return Ok(None),
-                Next::NeedMore => feed(files, &self.sstable, &mut self.data, &self.keeping).await?,
+                Next::NeedMore => {
+                    let Self { sstable, data, keeping, feeder, .. } = self;
+                    feeder.feed(files, sstable, data, keeping).await?;
+                }
             }
         }
     }
@@ -321,6 +342,35 @@ impl SSTableCursor {
 
 pub(super) fn corrupt(sstable: &SSTable, error: impl std::fmt::Display) -> StorageError {
     StorageError::corrupt(sstable.path(&Component::Data), error)
+}
+
+impl Feeder {
+    /// Gives the next bytes: of a chunk that stays in the cache no more at once than were read of the partition before.
+    async fn feed(
+        &mut self,
+        files: &Files,
+        sstable: &SSTable,
+        data: &mut DataCursor,
+        keeping: &Keeping,
+    ) -> Result<(), StorageError> {
+        if !keeping.is_cache() {
+            return feed(files, sstable, data, keeping).await;
+        }
+        let wants = data.wants();
+        let holds = |(start, chunk): &Chunk| {
+            wants.checked_sub(*start).is_some_and(|at| at < chunk.len() as u64)
+        };
+        let (start, chunk) = match self.chunk.take().filter(holds) {
+            Some(chunk) => chunk,
+            None => files.chunk(sstable, wants, keeping).await?,
+        };
+        let most = wants.saturating_sub(self.began).max(FIRST_FEED_BYTES) as usize;
+        let bytes = chunk.get((wants - start) as usize..).filter(|bytes| !bytes.is_empty());
+        let bytes = bytes.ok_or_else(|| corrupt(sstable, "a chunk ends early"))?;
+        data.feed(bytes.get(..most).unwrap_or(bytes));
+        self.chunk = Some((start, chunk));
+        Ok(())
+    }
 }
 
 pub(super) async fn feed(

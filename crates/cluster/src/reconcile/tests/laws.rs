@@ -126,7 +126,7 @@ fn next(setting: &Setting, end: &End, remaining: i32) -> ReadCommand {
     let mut next = setting.command.clone();
     let layout = setting.layout();
     if end.row.is_some() {
-        let last_key = end.key.bytes.clone();
+        let last_key = end.key.bytes.clone().into();
         next.limits.paging = Some(Paging { last_key, remaining });
     }
     match &mut next.target {
@@ -136,7 +136,7 @@ fn next(setting: &Setting, end: &End, remaining: i32) -> ReadCommand {
             rows.choice = RowChoice::Slices(left.ranges().to_vec());
         }
         Target::Range { keys, after, .. } => {
-            keys.from = Position::Key(end.key.bytes.clone());
+            keys.from = Position::Key(end.key.bytes.clone().into());
             keys.from_inclusive = end.row.is_some();
             *after = end.row.clone().map(|row| (row, false));
         }

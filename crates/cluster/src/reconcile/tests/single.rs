@@ -195,10 +195,10 @@ fn a_replica_that_stops_before_any_row_has_told_of_none() {
     let mut keys: Vec<_> = (1..3).map(|key| (PartitionKey::new(key_of(key)), key)).collect();
     keys.sort();
     let [(first, one), (_, two)] = &keys[..] else { panic!("two keys") };
-    let last = Some((first.bytes.clone(), row(0)));
+    let last = Some((first.bytes.clone().into(), row(0)));
     let grouping = Grouping { clustering_columns: Some(1), last };
     let limits = Limits { groups: Some((1, grouping)), ..Limits::of_rows(NO_LIMIT, NO_LIMIT) };
-    let from = Position::Key(first.bytes.clone());
+    let from = Position::Key(first.bytes.clone().into());
     let keys = KeyRange { from, from_inclusive: true, ..everything() };
     let after = Some((clustering_of(&[0, 0]), false));
     let target = Target::Range { keys, rows: RowsOf::all(), after };
@@ -250,7 +250,7 @@ fn what_was_not_asked_for_is_refused() {
     let one = command(&table, of(1, all.clone()).0, all.clone());
     assert!(decode(&table, &one, &data).is_err());
     // keys before the range, and after it
-    let second = Position::Key(partitions[1].key.bytes.clone());
+    let second = Position::Key(partitions[1].key.bytes.clone().into());
     let after = KeyRange { from: second.clone(), from_inclusive: true, ..everything() };
     let before = KeyRange { to: second, to_inclusive: true, ..everything() };
     for (keys, fits) in [(after, &partitions[1..]), (before, &partitions[..2])] {
@@ -264,7 +264,7 @@ fn what_was_not_asked_for_is_refused() {
         assert!(decode(&table, &whole, &data).is_err());
     }
     // rows that come before the row after which the read goes on, but only in that partition
-    let from = Position::Key(partitions[1].key.bytes.clone());
+    let from = Position::Key(partitions[1].key.bytes.clone().into());
     let keys = KeyRange { from, from_inclusive: true, ..everything() };
     let after = Some((clustering_of(&[0, 0]), false));
     let rest = Target::Range { keys, rows: RowsOf::all(), after };
