@@ -1,12 +1,12 @@
 """Runs YCSB against one server and keeps what it measured; or compares two such runs.
 
     run.py measure NAME HOST PORT PID[,PID...] OUT.json [--records N] [--operations N] [--threads N] [--workloads a,b,...]
-                   [--property NAME=VALUE]...
+                   [--property NAME=VALUE]... [--loaded]
     run.py report OUT.json [OUT.json]     a table; with two files (the server under test first) also their ratios
     run.py pairs OUT.json...              medians of runs of two systems that took turns, by cell and workload, and their ratios
 
-Server CPU is utime + stime of the PIDs, all their threads, before and after each workload (/proc/PID/stat); beside it stands what
-neither they nor YCSB used.
+Server CPU is utime + stime of the PIDs, all their threads (/proc/PID/stat), from before each workload until they are at rest after
+it: no flush and no compaction is left. Beside it stands what neither they nor YCSB used. Memory is what is resident then.
 """
 
 import argparse
@@ -21,7 +21,11 @@ import time
 HERE = os.path.dirname(os.path.abspath(__file__))
 BUILT = os.path.join(HERE, '..', '..', '.cache', 'bench', 'ycsb')
 HZ = os.sysconf('SC_CLK_TCK')
+OURS = 'Helenus'
 OTHERS_MAX = 0.07  # of the machine's CPU; a run beside more is none
+REST_SHARE = 0.1  # of a core, for each server: one that uses less for REST_SECONDS is at rest
+REST_SECONDS = 2
+REST_LIMIT = 600  # seconds
 SCAN_SHARE = 20  # a scan reads some fifty rows: fewer operations of them
 
 WORKLOADS = {  # shares of operations, key distribution
@@ -44,6 +48,25 @@ def server_cpu(pids):
         fields = open(f'/proc/{pid}/stat').read().rsplit(')', 1)[1].split()
         total += (int(fields[11]) + int(fields[12])) / HZ
     return total
+
+
+def resident(pids):
+    """MB."""
+    total = 0
+    for pid in pids.split(','):
+        total += sum(int(line.split()[1]) for line in open(f'/proc/{pid}/status') if line.startswith('VmRSS:'))
+    return total / 1024
+
+
+def until_rest(pids):
+    """Waits until the servers have done what the load left to them; those that never rest are told of."""
+    limit = time.monotonic() + REST_LIMIT
+    while time.monotonic() < limit:
+        before = server_cpu(pids)
+        time.sleep(REST_SECONDS)
+        if server_cpu(pids) - before < REST_SHARE * REST_SECONDS * len(pids.split(',')):
+            return
+    print(f'the servers do not come to rest in {REST_LIMIT} s', file=sys.stderr)
 
 
 def machine_cpu():
@@ -71,9 +94,10 @@ def ycsb(mode, args, properties):
     if out.returncode:
         sys.stderr.write(out.stderr[-4000:])
         raise SystemExit(f'YCSB ended with {out.returncode}')
+    until_rest(args.pid)
     cpu, wall = server_cpu(args.pid) - cpu, time.monotonic() - started
     others = machine_cpu() - all_before - cpu - (client_cpu() - client)
-    return dict(parse(out.stdout, cpu, wall), other_cpu_share=others / (wall * os.cpu_count()))
+    return dict(parse(out.stdout, cpu, wall), other_cpu_share=others / (wall * os.cpu_count()), resident_mb=resident(args.pid))
 
 
 def parse(text, cpu, wall):
@@ -117,9 +141,10 @@ def latencies(numbers):
 
 def measure(args):
     results = dict(name=args.name, cell=args.cell, records=args.records, operations=args.operations, threads=args.threads, runs={})
-    print(f'{args.name}: loading {args.records} records', flush=True)
-    results['runs']['load'] = ycsb('-load', args, {})
-    show(results, 'load')
+    if not args.loaded:
+        print(f'{args.name}: loading {args.records} records', flush=True)
+        results['runs']['load'] = ycsb('-load', args, {})
+        show(results, 'load')
     for workload in args.workloads.split(','):
         shares = dict(WORKLOADS[workload])
         distribution = shares.pop('requestdistribution', 'zipfian')
@@ -168,17 +193,21 @@ def pairs(files):
                 left_out += 1
                 continue
             found.setdefault((result['cell'], workload), {}).setdefault(result['name'], []).append(run)
-    print(f"{'cell':<18}{'workload':<26}{'server':<11}{'ops/CPU s':>10}{'least':>8}{'most':>8}{'ops/s':>9}{'p99 us':>9}{'failed':>8}{'ratio':>8}")
+    print(f"{'cell':<18}{'workload':<26}{'server':<18}{'ops/CPU s':>10}{'least':>8}{'most':>8}{'ops/s':>9}{'p99 us':>9}{'MB':>7}{'failed':>8}{'ratio':>8}")
     for (cell, workload), systems in found.items():
-        medians = {}
+        rows, medians = [], {}
         for name, runs in systems.items():
             per_cpu = sorted(run['operations'] / run['server_cpu'] for run in runs)
             medians[name] = statistics.median(per_cpu)
             p99 = statistics.median(max(kind.get('p99', 0) for kind in run['kinds'].values()) for run in runs)
             speed = statistics.median(run['throughput'] for run in runs)
-            ratio = f"{medians['Helenus'] / medians['Cassandra']:.2f}x" if len(medians) == 2 else ''
-            print(f"{cell:<18}{workload:<26}{name:<11}{medians[name]:>10.0f}{per_cpu[0]:>8.0f}{per_cpu[-1]:>8.0f}{speed:>9.0f}{p99:>9.0f}"
-                  f"{sum(run['failed'] for run in runs):>8}{ratio:>8}")
+            memory = max(run.get('resident_mb', 0) for run in runs)
+            rows.append(f"{cell:<18}{workload:<26}{name:<18}{medians[name]:>10.0f}{per_cpu[0]:>8.0f}{per_cpu[-1]:>8.0f}{speed:>9.0f}{p99:>9.0f}"
+                        f"{memory:>7.0f}{sum(run['failed'] for run in runs):>8}")
+        theirs = [median for name, median in medians.items() if name != OURS]
+        if theirs and OURS in medians:  # the better of theirs counts
+            rows[-1] += f'{medians[OURS] / max(theirs):>7.2f}x'
+        print('\n'.join(rows))
     print(f'{left_out} runs left out: others used over {OTHERS_MAX:.0%} of the machine')
     return 0
 
@@ -194,6 +223,7 @@ def main():
     m.add_argument('--threads', type=int, default=32)
     m.add_argument('--workloads', default=','.join(WORKLOADS))
     m.add_argument('--cell', default='')
+    m.add_argument('--loaded', action='store_true', help='the records are there')
     m.add_argument('--property', action='append', default=[])
     r = commands.add_parser('report')
     r.add_argument('files', nargs='+')

@@ -105,11 +105,7 @@ impl Clients {
         let said = self.until(|said| said.lines().any(|line| is_it(&line)))?;
         let line = said.lines().find(is_it).unwrap_or_default();
         println!("{line}");
-        let number = |name: &str| -> Outcome<f64> {
-            let rest = line.split(&format!("\"{name}\": ")).nth(1).ok_or("no such figure")?;
-            let text = rest.split([',', '}']).next().unwrap_or_default();
-            Ok(text.trim().parse()?)
-        };
+        let number = |name: &str| load::figure(line, name);
         Ok(Window {
             failed: number("failed")? as u64,
             p99: number("p99")?,

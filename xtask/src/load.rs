@@ -20,7 +20,12 @@ fn cargo(verb: &str) -> Command {
 /// Builds it, optimised: the program.
 pub fn build() -> Outcome<PathBuf> {
     machine::run(cargo("build").args(["--quiet", "--release"]))?;
-    Ok(drivers::rust_target().join("release/load"))
+    Ok(program())
+}
+
+/// Where it is once it was built.
+pub fn program() -> PathBuf {
+    drivers::rust_target().join("release/load")
 }
 
 /// Formats it.
@@ -31,4 +36,24 @@ pub fn fmt() -> Command {
 /// Its own tests, built as the scenario of the driver is.
 pub fn tests() -> Command {
     cargo("test")
+}
+
+/// A figure of a line of JSON that it printed.
+pub fn figure(line: &str, name: &str) -> Outcome<f64> {
+    let rest = line.split(&format!("\"{name}\": ")).nth(1);
+    let rest = rest.ok_or_else(|| format!("no {name} in `{line}`"))?;
+    Ok(rest.split([',', '}']).next().unwrap_or_default().trim().parse()?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::figure;
+
+    #[test]
+    fn figures_have_names() {
+        let line = "{\"operations\": 12, \"p99\": 3.5, \"p99.9\": 7}";
+        assert_eq!(figure(line, "p99").expect("it is there"), 3.5);
+        assert_eq!(figure(line, "p99.9").expect("it is there"), 7.0);
+        assert!(figure(line, "p50").is_err());
+    }
 }

@@ -15,6 +15,7 @@ const TOOLS: &[(&str, &str)] = &[
     ("npm", "npm: apt-get install npm"),
     ("go", "Go 1.23 or later: https://go.dev/dl/"),
     ("valgrind", "Valgrind: apt-get install valgrind"),
+    ("fio", "fio: apt-get install fio"),
     ("bash", "bash: apt-get install bash"),
 ];
 

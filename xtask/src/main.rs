@@ -33,7 +33,12 @@ const HELP: &str = "\
 cargo xtask COMMAND
   run [--demo] [-- ARGS]       build the node and start it on 127.0.0.1:9042, data under ./data
   test [STAGE...]              all checks, or the named stages; `test --list` names them
-  bench ycsb [OPTIONS]         Helenus and Cassandra in one run; ratios (`bench ycsb --help`)
+  bench ycsb [OPTIONS]         Helenus and Cassandra in turn; operations per CPU second (`bench ycsb --help`)
+  bench tails [OPTIONS]        latencies at half of what Cassandra can do, of both (`bench tails --help`)
+  bench ring [OPTIONS]         the same for rings of three nodes (`bench ring --help`)
+  bench load [OPTIONS]         inserts until all is compacted, of both (`bench load --help`)
+  bench cold [OPTIONS]         reads of what is not in memory, beside fio (`bench cold --help`; root)
+  bench fair [OPTIONS]         what greedy clients do to another one, and what too many requests do (`bench fair --help`)
   bench io [OPTIONS]           reads and updates beside flushes and compactions, on a time axis (`bench io --help`)
   bench compaction [OPTIONS]   flush, major compaction and scrub beside Cassandra's (`bench compaction --help`)
   bench point [OPTIONS]        a row a request from a native client, beside a server that only echoes (`bench point --help`)

@@ -48,11 +48,20 @@ pub struct Layout {
     pub centers: u8,
     /// Has each node a network of its own, which can be cut off?
     pub has_networks: bool,
+    /// Shards of a Helenus: one a core, unless so many.
+    pub shards: Option<u8>,
 }
 
 impl Default for Layout {
     fn default() -> Self {
-        Self { ours: 0, theirs: 0, release: RELEASES[0], centers: 1, has_networks: false }
+        Self {
+            ours: 0,
+            theirs: 0,
+            release: RELEASES[0],
+            centers: 1,
+            has_networks: false,
+            shards: None,
+        }
     }
 }
 
@@ -187,7 +196,7 @@ pub fn start_with(layout: &Layout, heap: &str) -> Outcome<Vec<Member>> {
     for member in &members {
         match member.is_ours {
             false => start_cassandra(member, &seed, layout.release, heap)?,
-            true => start_helenus(member, &seed, layout.release)?,
+            true => start_helenus(member, &seed, layout)?,
         }
     }
     Ok(members)
@@ -224,18 +233,19 @@ fn start_cassandra(member: &Member, seed: &str, release: &str, heap: &str) -> Ou
     machine::run(start.env("CASSANDRA_VERSION", release).env("DC", &member.center))
 }
 
-fn start_helenus(member: &Member, seed: &str, release: &str) -> Outcome {
+fn start_helenus(member: &Member, seed: &str, layout: &Layout) -> Outcome {
     let conf = member.dir.join("conf");
     fs::create_dir_all(&conf)?;
     let yaml = conf.join("cassandra.yaml");
+    let shards = layout.shards.map(|shards| format!("shards: {shards}\n")).unwrap_or_default();
     let settings = format!(
-        "cluster_name: {CLUSTER}\nendpoint_snitch: GossipingPropertyFileSnitch\nnum_tokens: 16\nauto_bootstrap: false\n\
+        "{shards}cluster_name: {CLUSTER}\nendpoint_snitch: GossipingPropertyFileSnitch\nnum_tokens: 16\nauto_bootstrap: false\n\
          seed_provider: [ {{ class_name: SimpleSeedProvider, parameters: [ {{ seeds: \"{seed}\" }} ] }} ]\n"
     );
     fs::write(&yaml, settings)?;
     let place = format!("dc={}\nrack=rack1\n", member.center);
     fs::write(conf.join("cassandra-rackdc.properties"), place)?;
-    launch(member, release)
+    launch(member, layout.release)
 }
 
 /// Starts a Helenus with the configuration that is in its directory.

@@ -11,6 +11,7 @@ mod compare;
 mod figures;
 mod judge;
 mod latency;
+mod mix;
 mod options;
 mod over;
 mod pace;
@@ -38,13 +39,13 @@ load ring SECONDS|- HOST... [OPTIONS]   readers and writers of a ring whose node
   --through HOST... (through whom all is compared, in place of HOST...)
   --keep (the table and its rows are there already) --only run|compare (nothing is compared; whatever is there is)
 load point HOST [OPTIONS]               one node, a fixed number of requests in flight: each answer is followed by a request
-  --op read|update|insert --depth 1 (requests in flight, in total) --connections 1 (to the node, or to each shard)
-  --shard-aware true --level ONE --replicas 1
+  --depth 1 (requests in flight, in total) --connections 1 (to the node, or to each shard) --shard-aware true
+  --level ONE --replicas 1
 load rate HOST... [OPTIONS]             a fixed rate, whatever the answers: latency counts from when a request was due
-  --rate 1000 (requests a second) --reads 0.5 (their share; the others are updates) --connections 1 --shard-aware true
-  --level LOCAL_QUORUM --replicas 3
-both: --table bench.usertable --rows 100000 --columns 10 --bytes 100 (of a column) --seconds 30 --warm 5
-  --load (makes the table and its rows)";
+  --rate 1000 (requests a second) --in-flight 4096 (at the most) --connections 1 --shard-aware true --level LOCAL_QUORUM --replicas 3
+both: --reads 0.5 --inserts 0 --scans 0 (their shares; the others are updates of one column) --scanned 1000 (rows of a scan)
+  --table bench.usertable --rows 100000 --columns 10 --bytes 100 (of a column) --seconds 30 --warm 5
+  --load (makes the table and its rows) --chunk 16 (KiB that are compressed at once) --absent (what is read is not there)";
 
 fn main() -> ExitCode {
     let words: Vec<String> = std::env::args().skip(1).collect();

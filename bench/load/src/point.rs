@@ -8,26 +8,19 @@ use futures::stream::{FuturesUnordered, StreamExt as _};
 
 use crate::Outcome;
 use crate::figures::{Figures, warmed_up};
+use crate::mix::Mix;
 use crate::options::Options;
 use crate::session::{self, Pool};
-use crate::table::{self, Kind, Table};
+use crate::table::{self, Table};
 use crate::times::Times;
-
-fn kind(name: &str) -> Outcome<Kind> {
-    match name {
-        "read" => Ok(Kind::Read),
-        "update" => Ok(Kind::Update),
-        "insert" => Ok(Kind::Insert),
-        other => Err(format!("--op read, update or insert, not {other}").into()),
-    }
-}
 
 /// `point HOST [OPTIONS]`
 pub async fn run(words: &[String]) -> Outcome<bool> {
-    let known = [&["op", "depth", "level"], &table::OPTIONS[..], &Times::OPTIONS, &Pool::OPTIONS];
+    let known =
+        [&["depth", "level"], &table::OPTIONS[..], &Mix::OPTIONS, &Times::OPTIONS, &Pool::OPTIONS];
     let options = Options::parse(words, &known.concat())?;
     let [_] = options.plain.as_slice() else { return Err("which host? load point HOST".into()) };
-    let kind = kind(&options.one("op", "read".to_owned())?)?;
+    let mix = Mix::parse(&options)?;
     let depth = options.one("depth", NonZeroUsize::MIN)?;
     let level = session::level(&options.one("level", "ONE".to_owned())?)?;
     let times = Times::parse(&options)?;
@@ -44,7 +37,10 @@ pub async fn run(words: &[String]) -> Outcome<bool> {
             if begun >= end {
                 return;
             }
-            let operation = table.any(kind, &mut rng.borrow_mut());
+            let operation = {
+                let rng = &mut rng.borrow_mut();
+                table.any(mix.any(rng), rng)
+            };
             let outcome = table.run(&operation).await;
             figures.borrow_mut().count(begun, outcome);
         }

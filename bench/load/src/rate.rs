@@ -6,23 +6,29 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use rand::Rng as _;
 use tokio::sync::Semaphore;
 
 use crate::Outcome;
 use crate::figures::{Figures, warmed_up};
+use crate::mix::Mix;
 use crate::options::Options;
 use crate::session::{self, Pool};
-use crate::table::{self, Kind, Table};
+use crate::table::{self, Table};
 use crate::timer::Timer;
 use crate::times::Times;
 
-/// Requests in flight. One that is due while there are so many is sent later, and its latency counts from when it was due all the same.
+/// Requests in flight, unless told. One that is due while there are so many is sent later, and its latency counts from when it was due all the same.
 const IN_FLIGHT: u32 = 4096;
 
 /// `rate HOST... [OPTIONS]`
 pub async fn run(words: &[String]) -> Outcome<bool> {
-    let known = [&["rate", "reads", "level"], &table::OPTIONS[..], &Times::OPTIONS, &Pool::OPTIONS];
+    let known = [
+        &["rate", "in-flight", "level"],
+        &table::OPTIONS[..],
+        &Mix::OPTIONS,
+        &Times::OPTIONS,
+        &Pool::OPTIONS,
+    ];
     let options = Options::parse(words, &known.concat())?;
     if options.plain.is_empty() {
         return Err("which hosts? load rate HOST...".into());
@@ -31,7 +37,8 @@ pub async fn run(words: &[String]) -> Outcome<bool> {
     if rate.is_nan() || rate <= 0.0 {
         return Err("--rate wants more than nothing".into());
     }
-    let reads: f64 = options.one("reads", 0.5)?;
+    let most: u32 = options.one("in-flight", IN_FLIGHT)?;
+    let mix = Mix::parse(&options)?;
     let level = session::level(&options.one("level", "LOCAL_QUORUM".to_owned())?)?;
     let times = Times::parse(&options)?;
     let session = session::plain(&options.plain, false, level, &Pool::parse(&options)?).await?;
@@ -40,7 +47,7 @@ pub async fn run(words: &[String]) -> Outcome<bool> {
 
     let begin = Instant::now();
     let figures = Rc::new(RefCell::new(Figures::new(begin + times.warm)?));
-    let room = Arc::new(Semaphore::new(IN_FLIGHT as usize));
+    let room = Arc::new(Semaphore::new(most as usize));
     let timer = Timer::start()?;
     let send = async {
         let due = |n: u32| begin + Duration::from_secs_f64(f64::from(n) / rate);
@@ -48,8 +55,7 @@ pub async fn run(words: &[String]) -> Outcome<bool> {
         for due in (0..).map(due).take_while(|due| *due < end) {
             timer.until(due).await;
             let place = Arc::clone(&room).acquire_owned().await?;
-            let kind = if rng.random::<f64>() < reads { Kind::Read } else { Kind::Update };
-            let operation = table.any(kind, &mut rng);
+            let operation = table.any(mix.any(&mut rng), &mut rng);
             let (table, figures) = (Rc::clone(&table), Rc::clone(&figures));
             tokio::task::spawn_local(async move {
                 let outcome = table.run(&operation).await;
@@ -58,7 +64,7 @@ pub async fn run(words: &[String]) -> Outcome<bool> {
             });
         }
         // all have ended when all places are free
-        drop(room.acquire_many(IN_FLIGHT).await?);
+        drop(room.acquire_many(most).await?);
         Outcome::Ok(())
     };
     let (begun, sent) = tokio::join!(warmed_up(&figures), send);

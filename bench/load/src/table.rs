@@ -16,8 +16,16 @@ use crate::reasons::Failure;
 const INSERTS: usize = 64;
 /// Bytes of random text of which columns are pieces, beside those of one column.
 const TEXT_BYTES: usize = 1 << 16;
+/// Rows of a scan, unless told.
+const SCANNED: u32 = 1000;
+/// How keys begin: of rows that are there, and of others.
+const PRESENT: &str = "user";
+const ABSENT: &str = "none";
+/// What is compressed at once, unless told: Cassandra's default.
+const CHUNK_KIB: u32 = 16;
 /// Options of the table.
-pub const OPTIONS: [&str; 6] = ["table", "rows", "columns", "bytes", "load", "replicas"];
+pub const OPTIONS: [&str; 9] =
+    ["table", "rows", "columns", "bytes", "load", "replicas", "chunk", "absent", "scanned"];
 
 /// Of keys and values: each measurement has the same.
 const SEED: u64 = 1;
@@ -35,6 +43,8 @@ pub enum Kind {
     Update,
     /// Of a row that there was none of.
     Insert,
+    /// Of many rows, from anywhere in the table.
+    Scan,
 }
 
 /// One operation.
@@ -52,12 +62,15 @@ pub struct Table {
     /// Of each column.
     updates: Vec<PreparedStatement>,
     insert: PreparedStatement,
+    scan: PreparedStatement,
     rows: u64,
     /// Of the next row that is inserted.
     next: Cell<u64>,
     /// Bytes of a column.
     bytes: usize,
     text: String,
+    /// Are rows read that there are none of?
+    is_absent: bool,
 }
 
 impl Table {
@@ -76,7 +89,8 @@ impl Table {
             return Err("a table has a column and a row at least".into());
         }
         if options.has("load") {
-            create(&session, &name, columns, options.one("replicas", replicas)?).await?;
+            let replicas = options.one("replicas", replicas)?;
+            create(&session, &name, columns, replicas, options.one("chunk", CHUNK_KIB)?).await?;
         }
         let names: Vec<String> = (0..columns).map(|n| format!("field{n}")).collect();
         let marks = vec!["?"; columns + 1].join(", ");
@@ -90,14 +104,19 @@ impl Table {
         read.set_use_cached_result_metadata(true);
         let text = (0..TEXT_BYTES + bytes).map(|_| char::from(rng.random_range(b' '..=b'~')));
         let insert = session.prepare(insert).await?;
+        let limit: u32 = options.one("scanned", SCANNED)?;
+        let scan = format!("SELECT * FROM {name} WHERE token(y_id) > ? LIMIT {limit}");
+        let scan = session.prepare(scan).await?;
         let table = Self {
             read,
             updates,
             insert,
+            scan,
             rows,
             next: Cell::new(rows),
             bytes,
             text: text.collect(),
+            is_absent: options.has("absent"),
             session,
         };
         if options.has("load") {
@@ -124,14 +143,16 @@ impl Table {
     /// An operation on any row.
     pub fn any(&self, kind: Kind, rng: &mut StdRng) -> Operation {
         let row = match kind {
-            Kind::Read | Kind::Update => rng.random_range(0..self.rows),
+            Kind::Read | Kind::Update | Kind::Scan => rng.random_range(0..self.rows),
             Kind::Insert => self.next.replace(self.next.get() + 1),
         };
         self.operation(kind, row, rng)
     }
 
     pub async fn run(&self, operation: &Operation) -> Result<(), Failure> {
-        let key = format!("user{}", operation.row);
+        let is_absent = self.is_absent && matches!(operation.kind, Kind::Read);
+        let begin = if is_absent { ABSENT } else { PRESENT };
+        let key = format!("{begin}{}", operation.row);
         let value = |n: usize| {
             let from = (operation.from + n * self.bytes) % TEXT_BYTES;
             self.text.get(from..from + self.bytes).unwrap_or_default()
@@ -140,7 +161,7 @@ impl Table {
             Kind::Read => {
                 let answer = self.session.execute_unpaged(&self.read, (&key,)).await?;
                 let answer = answer.into_rows_result().map_err(Failure::answer)?;
-                if answer.rows_num() != 1 {
+                if answer.rows_num() != usize::from(!is_absent) {
                     return Err(Failure::answer(format!("{} rows of {key}", answer.rows_num())));
                 }
             }
@@ -154,12 +175,32 @@ impl Table {
                 values.extend((0..self.updates.len()).map(value));
                 self.session.execute_unpaged(&self.insert, values).await?;
             }
+            Kind::Scan => {
+                let from = token(operation.row, self.rows);
+                let answer = self.session.execute_unpaged(&self.scan, (from,)).await?;
+                let answer = answer.into_rows_result().map_err(Failure::answer)?;
+                if answer.rows_num() == 0 {
+                    return Err(Failure::answer("a scan of no rows"));
+                }
+            }
         }
         Ok(())
     }
 }
 
-async fn create(session: &Session, name: &str, columns: usize, replicas: u32) -> Outcome {
+/// A token that stands where that row does when all rows are laid from the least token to the middle of all: rows are behind it.
+fn token(row: u64, rows: u64) -> i64 {
+    let share = row as f64 / rows as f64;
+    i64::MIN + (share * (i64::MAX as f64)) as i64
+}
+
+async fn create(
+    session: &Session,
+    name: &str,
+    columns: usize,
+    replicas: u32,
+    chunk: u32,
+) -> Outcome {
     let (keyspace, _) = name.split_once('.').ok_or("a table is named KEYSPACE.TABLE")?;
     let columns: Vec<String> = (0..columns).map(|n| format!("field{n} varchar")).collect();
     let class = "'class': 'NetworkTopologyStrategy'";
@@ -169,7 +210,8 @@ async fn create(session: &Session, name: &str, columns: usize, replicas: u32) ->
              WITH replication = {{{class}, 'replication_factor': {replicas}}}"
         ),
         format!(
-            "CREATE TABLE IF NOT EXISTS {name} (y_id varchar PRIMARY KEY, {})",
+            "CREATE TABLE IF NOT EXISTS {name} (y_id varchar PRIMARY KEY, {}) \
+             WITH compression = {{'class': 'LZ4Compressor', 'chunk_length_in_kb': {chunk}}}",
             columns.join(", ")
         ),
     ] {

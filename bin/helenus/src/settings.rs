@@ -107,6 +107,7 @@ pub fn storage_options(config: &Config) -> Result<storage::Options, NodeError> {
             config::FlushCompression::Fast => FlushCompression::Fast,
             config::FlushCompression::Table => FlushCompression::Table,
         },
+        passes_page_cache: config.background_disk_is_direct,
         uuid_identifiers: config.uuid_sstable_identifiers,
     })
 }

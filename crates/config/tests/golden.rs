@@ -117,6 +117,7 @@ fn shows_nothing_that_cassandra_does_not_but_our_own() {
             "admin_enabled",
             "admin_port",
             "auth_bcrypt_gensalt_log2_rounds",
+            "background_disk_access_mode",
             "commitlog_ignore_replay_errors",
             "data_dir",
             "first_superuser",

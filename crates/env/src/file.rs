@@ -68,13 +68,14 @@ pub struct File {
     class: Option<Class>,
     kind: Kind,
     path: Rc<PathBuf>,
+    is_direct: bool,
 }
 
 impl File {
     /// Opens a file.
     pub async fn open(env: &Env, path: impl AsRef<Path>, options: OpenOptions) -> io::Result<Self> {
         let path = path.as_ref().to_path_buf();
-        let kind = match &env.0.make {
+        let (kind, is_direct) = match &env.0.make {
             Make::Real(driver) => {
                 let recorder = driver.recorder.clone().filter(|r| r.covers(&path));
                 let recorded = recorder.map(|r| {
@@ -93,16 +94,24 @@ impl File {
                 }));
                 let opened = env.blocking(move || crate::fs::open_real(&p, options)).await;
                 record.end(opened.is_ok());
-                Kind::Real(RealFile::new(opened?, recorded, closer))
+                let (file, is_direct) = opened?;
+                (Kind::Real(RealFile::new(file, recorded, closer)), is_direct)
             }
-            Make::Sim(port) => Kind::Sim(disk::open(env, port, &path, options).await?),
+            Make::Sim(port) => {
+                (Kind::Sim(disk::open(env, port, &path, options).await?), options.direct)
+            }
         };
-        Ok(Self { env: env.clone(), class: None, kind, path: Rc::new(path) })
+        Ok(Self { env: env.clone(), class: None, kind, path: Rc::new(path), is_direct })
     }
 
     /// The same file, its operations accounted to (and scheduled as) `class`, whoever asks for them.
     pub fn with_class(&self, class: Class) -> Self {
         Self { class: Some(class), ..self.clone() }
+    }
+
+    /// Does it pass the page cache by? A file system may have refused it.
+    pub fn is_direct(&self) -> bool {
+        self.is_direct
     }
 
     fn class(&self) -> Class {

@@ -395,8 +395,8 @@ fn blocks_below(dir: &Path) -> u64 {
 }
 
 /// Opens a file; without direct I/O where the file system refuses it. Who reads asks for what it wants: the kernel is to
-/// read nothing ahead of that.
-pub(crate) fn open_real(path: &Path, options: OpenOptions) -> io::Result<std::fs::File> {
+/// read nothing ahead of that. Says, too, whether it passes the page cache by.
+pub(crate) fn open_real(path: &Path, options: OpenOptions) -> io::Result<(std::fs::File, bool)> {
     use std::os::unix::fs::OpenOptionsExt;
     let mut open = std::fs::OpenOptions::new();
     open.read(options.read)
@@ -409,7 +409,7 @@ pub(crate) fn open_real(path: &Path, options: OpenOptions) -> io::Result<std::fs
         if options.read {
             real::read_what_is_asked(&file);
         }
-        return Ok(file);
+        return Ok((file, false));
     }
     match open.clone().custom_flags(libc::O_DIRECT).open(path) {
         Err(e) if e.raw_os_error() == Some(libc::EINVAL) => {
@@ -417,9 +417,9 @@ pub(crate) fn open_real(path: &Path, options: OpenOptions) -> io::Result<std::fs
             if options.create_new {
                 open.create_new(false).create(true);
             }
-            open.open(path)
+            Ok((open.open(path)?, false))
         }
-        other => other,
+        other => Ok((other?, true)),
     }
 }
 

@@ -100,6 +100,7 @@ impl Plan {
             compaction_bytes_per_second: if rng.one_in(2) { 0 } else { 4 << 20 },
             incremental_backups: false,
             flush_compression: FlushCompression::Fast,
+            passes_page_cache: !seed.is_multiple_of(5),
             uuid_identifiers: seed.is_multiple_of(3),
         };
         let (lives, jumps, slow) = (lives(&rng), jumps(&rng), slow(&rng));

@@ -24,6 +24,7 @@ pub mod shards;
 pub mod snapshot;
 mod sstables;
 mod start;
+mod stream;
 mod table_store;
 mod trace;
 mod transaction;

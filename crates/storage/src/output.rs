@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use env::{Class, Env, File, OpenOptions};
+use env::{Class, Env};
 use rows::{Deletion, RowRef, Unfiltered};
 use schema::Table;
 use sstable::descriptor::{Component, Descriptor};
@@ -11,12 +11,8 @@ use sstable::writer::{Writer, WriterOptions};
 
 use crate::engine::Engine;
 use crate::error::StorageError;
+use crate::stream::{Stream, WRITE_BYTES};
 use crate::watch::Watch;
-
-/// Bytes gathered before they are written to a file.
-const WRITE_BYTES: usize = 256 << 10;
-/// Bytes of a file that are sent to the device at a time.
-const SEND_BYTES: u64 = WRITE_BYTES as u64;
 
 /// An SSTable being written to its directory.
 pub(crate) struct Output {
@@ -28,50 +24,6 @@ pub(crate) struct Output {
     data: Stream,
     index: Stream,
     watch: Option<Watch>,
-}
-
-struct Stream {
-    file: File,
-    path: PathBuf,
-    length: u64,
-    /// What of it is on its way to the device.
-    sent: u64,
-}
-
-impl Stream {
-    async fn create(env: &Env, path: PathBuf, class: Class) -> Result<Self, StorageError> {
-        let file = File::open(env, &path, OpenOptions::CREATE_NEW).await;
-        let file = file.map_err(|e| StorageError::io("cannot create", &path, e))?;
-        Ok(Self { file: file.with_class(class), path, length: 0, sent: 0 })
-    }
-
-    async fn write(&mut self, bytes: &mut Vec<u8>) -> Result<(), StorageError> {
-        let length = bytes.len() as u64;
-        let (result, mut buffer) = self.file.write_all_at(std::mem::take(bytes), self.length).await;
-        result.map_err(|e| StorageError::io("cannot write", &self.path, e))?;
-        self.length += length;
-        buffer.clear();
-        *bytes = buffer;
-        self.send().await
-    }
-
-    /// Sends what was written to the device step by step, each when the one before has arrived: the device never has
-    /// more than two of them, and the sync finds little left to do.
-    async fn send(&mut self) -> Result<(), StorageError> {
-        while self.length - self.sent >= SEND_BYTES {
-            let from = self.sent.saturating_sub(SEND_BYTES);
-            let sent = self.sent + SEND_BYTES;
-            let taken = self.file.write_back(from, sent - from).await;
-            taken.map_err(|e| StorageError::io("cannot write", &self.path, e))?;
-            self.sent = sent;
-        }
-        Ok(())
-    }
-
-    async fn sync(&self) -> Result<(), StorageError> {
-        let synced = self.file.sync_all().await;
-        synced.map_err(|e| StorageError::io("cannot sync", &self.path, e))
-    }
 }
 
 impl Output {
@@ -86,11 +38,14 @@ impl Output {
     ) -> Result<Self, StorageError> {
         let env = engine.env();
         let path = |component| directory.join(descriptor.file(&component));
-        let data = Stream::create(env, path(Component::Data), class).await?;
+        let data = match engine.options.passes_page_cache {
+            true => Stream::create_direct(env, path(Component::Data), class).await?,
+            false => Stream::create(env, path(Component::Data), class).await?,
+        };
         let index = Stream::create(env, path(Component::Index), class).await?;
         let directory = directory.to_path_buf();
         let writer = Writer::new(options);
-        let watch = engine.watch(table, data.path.clone());
+        let watch = engine.watch(table, data.path().to_owned());
         Ok(Self { env: env.clone(), class, directory, descriptor, writer, data, index, watch })
     }
 
@@ -144,7 +99,7 @@ impl Output {
 
     /// An error of the writer.
     fn error(&self, error: impl std::fmt::Display) -> StorageError {
-        StorageError::corrupt(&self.data.path, error)
+        StorageError::corrupt(self.data.path(), error)
     }
 
     /// Writes what has gathered, if it is worth it. To be called between rows. Returns the bytes written.
@@ -166,6 +121,7 @@ impl Output {
         let Some(small) = finished.map_err(|e| self.error(e))? else { return Ok(false) };
         self.data.write(self.writer.data()).await?;
         self.index.write(self.writer.index()).await?;
+        self.data.end().await?;
         let sync = !self.env.planted("flush_published_before_sync");
         if sync {
             self.data.sync().await?;

@@ -10,13 +10,13 @@ use env::{Env, File, OpenOptions};
 use sstable::bti::{self, PARTITIONS_TAIL_MAX};
 use sstable::descriptor::{Component, Descriptor, Format, NB};
 use sstable::statistics::Statistics;
-use sstable::table::{Index, IndexParts, Parts, Table};
+use sstable::table::{ChunkRange, Index, IndexParts, Parts, Table};
 use types::hash::HashMap;
 
 use crate::caches::{CacheStats, ChunkKey, Clock};
 use crate::error::StorageError;
 use crate::memtable::KeyRef;
-use crate::read::{Keeping, Located};
+use crate::read::{DataFile, Keeping, Located, Pass};
 
 /// Bytes of a page of an index file, as they are cached.
 pub(crate) const INDEX_PAGE_BYTES: u64 = sstable::seal::INDEX_PAGE_BYTES as u64;
@@ -243,6 +243,8 @@ pub(crate) struct Files {
     /// go first.
     keys: RefCell<Clock<Rc<[u8]>, Located>>,
     name: RefCell<Vec<u8>>,
+    /// Do passes over whole SSTables read past the page cache?
+    passes_page_cache: bool,
 }
 
 /// The files that reads go to.
@@ -305,13 +307,14 @@ impl bti::Pages for TriePages<'_> {
 }
 
 impl Files {
-    pub fn new(env: &Env, chunk_bytes: usize, key_bytes: usize) -> Self {
+    pub fn new(env: &Env, chunk_bytes: usize, key_bytes: usize, passes_page_cache: bool) -> Self {
         Self {
             env: env.clone(),
             open: RefCell::default(),
             chunks: RefCell::new(Clock::new(chunk_bytes)),
             keys: RefCell::new(Clock::new(key_bytes)),
             name: RefCell::default(),
+            passes_page_cache,
         }
     }
 
@@ -451,22 +454,8 @@ impl Files {
             Keeping::Pass(pass) => {
                 let chunk = match pass.with_stored(range.offset, range.length, decode) {
                     Some(chunk) => chunk?,
-                    None => {
-                        let left = sstable.table.data_length.saturating_sub(range.offset);
-                        let (length, buffer) = pass.piece(range.length, left);
-                        let stored = self.stored(sstable, buffer, range.offset, length).await;
-                        // What cannot be read may lie behind the chunk.
-                        let stored = match stored {
-                            Err(_) if length > range.length => {
-                                let buffer = Vec::with_capacity(range.length);
-                                self.stored(sstable, buffer, range.offset, range.length).await?
-                            }
-                            stored => stored?,
-                        };
-                        let chunk = decode(stored.get(..range.length).unwrap_or_default())?;
-                        pass.set_stored(range.offset, stored);
-                        chunk
-                    }
+                    // boxed: reads of single rows, which never come here, would carry its room along
+                    None => Box::pin(self.fetch(sstable, pass, range)).await?,
                 };
                 let chunk = Rc::new(chunk);
                 pass.set_last((range.start, Rc::clone(&chunk)));
@@ -474,6 +463,35 @@ impl Files {
             }
         };
         Ok((range.start, chunk))
+    }
+
+    /// Reads a piece of the data for a pass: the chunk with which it begins.
+    async fn fetch(
+        &self,
+        sstable: &SSTable,
+        pass: &Pass,
+        range: ChunkRange,
+    ) -> Result<Vec<u8>, StorageError> {
+        let corrupt = |error| StorageError::corrupt(sstable.path(&Component::Data), error);
+        let decode = |stored: &[u8]| sstable.table.decode_chunk(range, stored).map_err(corrupt);
+        if pass.is_large() {
+            let handles = self.handles(sstable).await?;
+            let path = sstable.path(&Component::Data);
+            let file = DataFile {
+                env: &self.env,
+                file: &handles.data,
+                direct: self.passes_page_cache.then_some(path.as_path()),
+                data_length: sstable.table.data_length,
+            };
+            // What cannot be read may lie behind the chunk.
+            if pass.fetch(file, range.offset, range.length).await.is_ok()
+                && let Some(chunk) = pass.with_stored(range.offset, range.length, decode)
+            {
+                return chunk;
+            }
+        }
+        let buffer = Vec::with_capacity(range.length);
+        decode(&self.stored(sstable, buffer, range.offset, range.length).await?)
     }
 
     /// Reads stored bytes of the data.

@@ -1,10 +1,17 @@
 //! `cargo xtask bench NAME`: what Helenus costs, beside Cassandra or by itself.
 
+mod cold;
 mod compaction;
+mod fair;
 pub mod insn;
 mod io;
+mod load;
+mod memory;
 mod point;
+mod process;
 mod ring;
+mod systems;
+mod tails;
 mod ycsb;
 
 use std::path::PathBuf;
@@ -16,13 +23,19 @@ use crate::machine::{self, Outcome};
 pub fn run(args: &[String]) -> Outcome {
     match args.split_first() {
         Some((name, rest)) if name == "ycsb" => ycsb::run(rest),
+        Some((name, rest)) if name == "tails" => tails::run(rest),
+        Some((name, rest)) if name == "load" => load::run(rest),
+        Some((name, rest)) if name == "cold" => cold::run(rest),
+        Some((name, rest)) if name == "fair" => fair::run(rest),
         Some((name, rest)) if name == "compaction" => compaction::run(rest),
         Some((name, rest)) if name == "io" => io::run(rest),
         Some((name, rest)) if name == "ring" => ring::run(rest),
         Some((name, rest)) if name == "point" => point::run(rest),
         Some((name, rest)) if name == "insn" => insn::run(rest),
-        _ => Err("which benchmark? ycsb | compaction | io | ring | point | insn, each with --help"
-            .into()),
+        _ => Err(
+            "which benchmark? ycsb | tails | load | cold | fair | compaction | io | ring | point | insn, each with --help"
+                .into(),
+        ),
     }
 }
 

@@ -1,20 +1,54 @@
-//! `cargo xtask bench ycsb`: YCSB on Helenus and on Cassandra in one run, one server at a time.
+//! `cargo xtask bench ycsb`: YCSB on Helenus and on Cassandra in turn, one server at a time.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::time::{SystemTime, UNIX_EPOCH};
 
+use super::systems::{Server, System};
 use crate::machine::{self, Outcome};
-use crate::node::{self, Node};
-use crate::peer::Peer;
 
 const HELP: &str = "\
-cargo xtask bench ycsb [--records N] [--operations N] [--threads N] [--workloads a,b,...] [--heap 4G] [--only NAME]
-  loads N records (1000000), runs workloads a-f and four mixes; --only helenus | cassandra runs one of the two
+cargo xtask bench ycsb [--records N] [--operations N] [--threads 32,64] [--workloads a,b,...] [--pairs N] [--heap 4G]
+                       [--systems helenus,cassandra,latest]
+  loads N records (1000000) into each system in turn (latest: Cassandra with the settings of cassandra_latest.yaml), runs workloads
+  a-f and four mixes of N operations (1000000) with 32 and with 64 threads; all of it N times (3)
+  prints medians of the operations for each second of the server's CPU; the better Cassandra counts
   raw results are kept under bench/results/";
 
-/// Addresses of the two servers.
-const OURS: &str = "127.0.0.21";
-const THEIRS: &str = "127.0.0.22";
+struct Options {
+    systems: Vec<System>,
+    threads: Vec<String>,
+    pairs: u32,
+    heap: String,
+    passed: Vec<String>,
+}
+
+impl Options {
+    fn parse(args: &[String]) -> Outcome<Self> {
+        let mut options = Self {
+            systems: System::ALL.to_vec(),
+            threads: vec!["32".to_owned(), "64".to_owned()],
+            pairs: 3,
+            heap: "4G".to_owned(),
+            passed: Vec::new(),
+        };
+        let mut rest = args.iter();
+        while let Some(name) = rest.next() {
+            let value = rest.next().ok_or_else(|| format!("{name} wants a value"))?;
+            match name.as_str() {
+                "--heap" => options.heap.clone_from(value),
+                "--pairs" => options.pairs = value.parse()?,
+                "--systems" => options.systems = System::parse_all(value)?,
+                "--threads" => options.threads = value.split(',').map(str::to_owned).collect(),
+                "--records" | "--operations" | "--workloads" => {
+                    options.passed.extend([name.clone(), value.clone()]);
+                }
+                other => return Err(format!("unknown option {other}\n{HELP}").into()),
+            }
+        }
+        Ok(options)
+    }
+}
 
 /// `bench ycsb [OPTIONS]`
 pub fn run(args: &[String]) -> Outcome {
@@ -22,56 +56,37 @@ pub fn run(args: &[String]) -> Outcome {
         println!("{HELP}");
         return Ok(());
     }
-    let (mut heap, mut only, mut passed) = ("4G".to_owned(), None, Vec::new());
-    let mut rest = args.iter();
-    while let Some(name) = rest.next() {
-        let value = rest.next().ok_or_else(|| format!("{name} wants a value"))?;
-        match name.as_str() {
-            "--heap" => heap.clone_from(value),
-            "--only" => only = Some(value.as_str()),
-            "--records" | "--operations" | "--threads" | "--workloads" => {
-                passed.extend([name.clone(), value.clone()])
+    let options = Options::parse(args)?;
+    machine::need(&["java", "mvn", "python3"])?;
+    super::build_client()?;
+    let stamp = SystemTime::now().duration_since(UNIX_EPOCH)?.as_secs();
+    let mut files = Vec::new();
+    for pair in 1..=options.pairs {
+        for system in &options.systems {
+            let server = Server::start(*system, "bench-ycsb", &options.heap)?;
+            for threads in &options.threads {
+                let name = format!("ycsb-{stamp}-{pair}-{threads}-{}.json", system.word());
+                let out = super::results()?.join(name);
+                measure(&server, &options, threads, &out)?;
+                files.push(out);
             }
-            other => return Err(format!("unknown option {other}\n{HELP}").into()),
         }
     }
-    machine::need(&["java", "mvn", "python3"])?;
-    let folder = machine::root().join("bench/ycsb");
-    super::build_client()?;
-    let results = super::results()?;
-    let stamp = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH)?.as_secs();
-    let mut files = Vec::new();
-    if only != Some("cassandra") {
-        node::build()?;
-        let node = Node::start("bench-helenus", OURS)?;
-        files.push(measure(
-            "Helenus",
-            &node.ip,
-            node.pid(),
-            &results.join(format!("ycsb-{stamp}-helenus.json")),
-            &passed,
-        )?);
-    }
-    if only != Some("helenus") {
-        let peer = Peer::start("bench-cassandra", THEIRS, &heap)?;
-        files.push(measure(
-            "Cassandra",
-            &peer.ip,
-            peer.pid()?,
-            &results.join(format!("ycsb-{stamp}-cassandra.json")),
-            &passed,
-        )?);
-    }
-    machine::run(Command::new("python3").arg(folder.join("run.py")).arg("report").args(&files))
+    machine::run(Command::new("python3").arg(script()).arg("pairs").args(&files))
 }
 
-fn measure(name: &str, ip: &str, pid: u32, out: &Path, options: &[String]) -> Outcome<PathBuf> {
-    machine::run(
-        Command::new("python3")
-            .arg(machine::root().join("bench/ycsb/run.py"))
-            .args(["measure", name, ip, "9042", &pid.to_string()])
-            .arg(out)
-            .args(options),
-    )?;
-    Ok(out.to_owned())
+fn script() -> PathBuf {
+    machine::root().join("bench/ycsb/run.py")
+}
+
+/// All workloads with so many threads; the first of them loads the records.
+fn measure(server: &Server, options: &Options, threads: &str, out: &Path) -> Outcome {
+    let mut command = Command::new("python3");
+    let pid = server.pid()?.to_string();
+    command.arg(script()).args(["measure", server.system.name(), server.ip(), "9042", &pid]);
+    command.arg(out).args(["--threads", threads, "--cell", &format!("{threads} threads")]);
+    if options.threads.first().is_some_and(|first| first != threads) {
+        command.arg("--loaded");
+    }
+    machine::run(command.args(&options.passed))
 }

@@ -6,8 +6,9 @@ use rows::Unfiltered;
 use schema::Table;
 use storage::PartitionKey;
 
-use super::asked::{Asked, holds, page_before};
+use super::asked::{Asked, counter, holds, page_before};
 use super::{End, Given, Partition};
+use crate::replica::limit::Counter;
 
 fn refused(what: &'static str) -> PayloadError {
     PayloadError::Kind { what, number: -1 }
@@ -68,19 +69,49 @@ pub(crate) fn decode(
             given.end = given.end.or_else(|| Some(End { row: None, ..page_before(command)? }));
             continue;
         }
+        given.add(command, &mut counter, partition);
+    }
+    Ok(given)
+}
+
+/// What this node has to give itself, limited as an answer to others is.
+pub(crate) fn own(table: &Table, command: &ReadCommand, partitions: Vec<Partition>) -> Given {
+    let mut counter = counter(table, command);
+    let mut given = Given::default();
+    for partition in partitions {
+        if !counter.stops() {
+            counter.start(&partition.key.bytes, partition.static_row());
+        }
+        if counter.stops() {
+            given.end = given.end.or_else(|| Some(End { row: None, ..page_before(command)? }));
+            continue;
+        }
+        for unfiltered in partition.unfiltereds() {
+            if let Unfiltered::Row(row) = unfiltered {
+                counter.row(&partition.key.bytes, row);
+            }
+        }
+        given.add(command, &mut counter, partition);
+    }
+    given
+}
+
+impl Given {
+    /// Adds a partition all of which was counted.
+    fn add(&mut self, command: &ReadCommand, counter: &mut Counter<'_>, partition: Partition) {
         let (stops, stops_here) = (counter.may_stop(), counter.may_stop_in_partition());
         counter.end();
-        given.end = (stops || counter.stops()).then(|| {
+        self.end = (stops || counter.stops()).then(|| {
+            let key = partition.key.clone();
             // who stops before any row has seen that the group of the page before is whole
             let before = || page_before(command).filter(|end| end.key == key)?.row;
             let row = if stops { partition.last_row().or_else(before) } else { None };
             End { key, row }
         });
         if stops_here && !partition.is_empty() {
-            given.cut.push(given.partitions.len());
+            self.cut.push(self.partitions.len());
         }
         // nothing is learned from a partition without anything in it, and it takes many times its bytes
-        given.partitions.extend(Some(partition).filter(|partition| !partition.is_empty()));
+        self.partitions.extend(Some(partition).filter(|partition| !partition.is_empty()));
     }
-    Ok(given)
 }

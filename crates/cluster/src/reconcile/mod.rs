@@ -22,7 +22,7 @@ use rows::{Clustering, Deletion, Layout, RowRef, Unfiltered};
 use schema::Table;
 use storage::PartitionKey;
 
-pub(crate) use decode::decode;
+pub(crate) use decode::{decode, own};
 
 use self::asked::page_before;
 use self::ends::Cut;
@@ -87,7 +87,7 @@ impl Partition {
 }
 
 /// What a replica gave, in the order of the ring.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Given {
     pub partitions: Vec<Partition>,
     /// Where the limits cut it, if they did: nothing is known of the replica from there on.
@@ -167,6 +167,20 @@ pub(crate) fn reconcile(table: &Table, command: &ReadCommand, given: &[Given]) -
     }
     out.end = least.cloned();
     out.of(command)
+}
+
+/// What one replica gave, alone or as others did: with nothing to merge it with, and no limit reached, it is as it is.
+pub(crate) fn reconcile_one(table: &Table, command: &ReadCommand, given: Given) -> Reconciled {
+    if given.end.is_some() || !given.cut.is_empty() {
+        return reconcile(table, command, &[given]);
+    }
+    debug_assert!({
+        let merged = reconcile(table, command, std::slice::from_ref(&given));
+        merged.partitions == given.partitions
+            && merged.end.is_none()
+            && merged.repairs.iter().all(Vec::is_empty)
+    });
+    Reconciled { partitions: given.partitions, ..Reconciled::default() }
 }
 
 impl Reconciled {

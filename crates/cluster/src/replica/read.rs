@@ -5,6 +5,7 @@ use std::collections::VecDeque;
 use std::rc::Rc;
 use std::sync::Arc;
 
+use env::Instant;
 use internode::payload::PayloadError;
 use internode::payload::read::{
     DataDigest, DataWriter, ReadCommand, ReadResponse, RepairedDigest, Target,
@@ -12,11 +13,12 @@ use internode::payload::read::{
 use internode::{FailureReason, Flags, Param, Params};
 use rows::codec::{Header, PartitionStart, StatsCollector};
 use rows::{BoundKind, BoundRef, MarkerRef, RowRef, Unfiltered};
-use schema::TableId;
+use schema::{Table, TableId};
 use storage::{Engine, PartitionKey, StorageError};
 use types::{Reader, Token};
 
 use crate::coordinator::{Coordinator, STATEMENT};
+use crate::reconcile::{Given, Partition, own};
 use crate::replica::conditions::Conditions;
 use crate::replica::limit::Counter;
 use crate::replica::scan::{Chunk, Failed, Part, Wanted, read_partition, read_range};
@@ -30,8 +32,16 @@ pub(crate) const READ_REQUEST_BYTES_MAX: usize = 1 << 20;
 /// size. Cassandra takes messages of 128 MiB.
 pub(crate) const ANSWER_BYTES_MAX: usize = 64 << 20;
 
-/// Where answers go.
+/// Where what is read goes.
 enum Output<'t> {
+    /// To another node.
+    Away(Payload<'t>),
+    /// To this one, which coordinates.
+    Here(Vec<Partition>),
+}
+
+/// What is written for another node.
+enum Payload<'t> {
     Data(DataWriter<'t>),
     Digest(DataDigest<'t>),
 }
@@ -54,12 +64,7 @@ enum End {
 }
 
 impl<'t> Answer<'t> {
-    fn new(wanted: &'t Wanted, fetched: &'t Header) -> Self {
-        let layout = &*wanted.table.layout;
-        let output = match wanted.command.digest {
-            Some(_) => Output::Digest(DataDigest::new(layout)),
-            None => Output::Data(DataWriter::new(layout, fetched, Vec::new())),
-        };
+    fn new(wanted: &'t Wanted, fetched: &'t Header, output: Output<'t>) -> Self {
         Self { wanted, fetched, output, scanned: Scanned::default(), last: None }
     }
 
@@ -111,8 +116,15 @@ impl<'t> Answer<'t> {
             self.scan(part.after)?;
         }
         counter.end();
-        let mut header = self.fetched.clone();
-        header.stats = stats.finish();
+        // what is written of rows is less what all of them have in common
+        let header = match self.output {
+            Output::Away(Payload::Data(_)) => {
+                let mut header = self.fetched.clone();
+                header.stats = stats.finish();
+                Cow::Owned(header)
+            }
+            _ => Cow::Borrowed(self.fetched),
+        };
         self.start(part, &header, statics, taken == 0)?;
         // who stops at a range's start has nothing of it
         let cut = usize::from(open.is_some() && last_row.is_none());
@@ -132,7 +144,7 @@ impl<'t> Answer<'t> {
         }
         self.end(taken == 0 && statics.is_none() && part.deletion.is_live());
         match &self.output {
-            Output::Data(writer) if writer.size() > self.wanted.bytes_max => {
+            Output::Away(Payload::Data(writer)) if writer.size() > self.wanted.bytes_max => {
                 Err(End::Failed(FailureReason::ReadSize))
             }
             _ => Ok(()),
@@ -157,33 +169,40 @@ impl<'t> Answer<'t> {
         };
         let is_empty = has_no_rows && statics.is_none() && part.deletion.is_live();
         match &mut self.output {
-            Output::Digest(digest) => digest.start(&start, Some(header)),
-            Output::Data(writer) if is_empty => {
+            Output::Away(Payload::Digest(digest)) => digest.start(&start, Some(header)),
+            Output::Away(Payload::Data(writer)) if is_empty => {
                 writer.empty_partition(start.key, start.is_reversed);
             }
-            Output::Data(writer) => writer.start(header, &start).map_err(unwritten)?,
+            Output::Away(Payload::Data(writer)) => {
+                writer.start(header, &start).map_err(unwritten)?;
+            }
+            Output::Here(partitions) => {
+                let statics = statics.map(<[u8]>::to_vec);
+                partitions.push(Partition::new(part.key.clone(), part.deletion, statics));
+            }
         }
         Ok(())
     }
 
     fn unfiltered(&mut self, header: &Header, unfiltered: Unfiltered<'_>) -> Result<(), End> {
         match &mut self.output {
-            Output::Digest(digest) => digest.unfiltered(unfiltered),
-            Output::Data(writer) => writer.unfiltered(header, unfiltered).map_err(unwritten)?,
+            Output::Away(Payload::Digest(digest)) => digest.unfiltered(unfiltered),
+            Output::Away(Payload::Data(writer)) => {
+                writer.unfiltered(header, unfiltered).map_err(unwritten)?;
+            }
+            Output::Here(partitions) => {
+                partitions.last_mut().into_iter().for_each(|last| last.push(unfiltered));
+            }
         }
         Ok(())
     }
 
     fn end(&mut self, is_empty: bool) {
-        if let Output::Data(writer) = &mut self.output
+        if let Output::Away(Payload::Data(writer)) = &mut self.output
             && !is_empty
         {
             writer.end();
         }
-    }
-
-    fn finish(self, is_tracked: bool) -> Vec<u8> {
-        finish(self.output, is_tracked)
     }
 }
 
@@ -191,18 +210,28 @@ fn unwritten(_: rows::codec::EncodeError) -> End {
     End::Failed(FailureReason::Unknown)
 }
 
-/// The payload. Nothing is known to be repaired: who asks for a digest of that is told that none is conclusive.
-fn finish(output: Output<'_>, is_tracked: bool) -> Vec<u8> {
-    let mut out = Vec::new();
-    match output {
-        Output::Digest(digest) => ReadResponse::Digest(&digest.finish()).write(&mut out),
-        Output::Data(writer) => {
-            let data = writer.finish();
-            let repaired = RepairedDigest { digest: &[], conclusive: !is_tracked };
-            ReadResponse::Data { repaired, data: &data }.write(&mut out);
+impl<'t> Payload<'t> {
+    fn new(wanted: &'t Wanted, fetched: &'t Header) -> Self {
+        let layout = &*wanted.table.layout;
+        match wanted.command.digest {
+            Some(_) => Self::Digest(DataDigest::new(layout)),
+            None => Self::Data(DataWriter::new(layout, fetched, Vec::new())),
         }
     }
-    out
+
+    /// Nothing is known to be repaired: who asks for a digest of that is told that none is conclusive.
+    fn finish(self, is_tracked: bool) -> Vec<u8> {
+        let mut out = Vec::new();
+        match self {
+            Self::Digest(digest) => ReadResponse::Digest(&digest.finish()).write(&mut out),
+            Self::Data(writer) => {
+                let data = writer.finish();
+                let repaired = RepairedDigest { digest: &[], conclusive: !is_tracked };
+                ReadResponse::Data { repaired, data: &data }.write(&mut out);
+            }
+        }
+        out
+    }
 }
 
 /// What is left of a marker after which nothing comes: the end of a range that it closes, if it does.
@@ -212,12 +241,21 @@ fn last_marker(marker: MarkerRef<'_>, reversed: bool) -> Option<MarkerRef<'_>> {
     Some(MarkerRef::bound(marker.bound.with_kind(kind), deletion))
 }
 
-/// An answer, and what was gone over for it.
-pub(crate) struct Seen {
-    pub answer: PeerAnswer,
+/// What was read, and what was gone over for it.
+pub(crate) struct Seen<T> {
+    pub answer: T,
+    /// What is to be said of that besides: warnings.
+    pub params: Params,
     pub scanned: Scanned,
     /// Where the last partition lies that was looked at.
     pub last: Option<Token>,
+}
+
+impl<T> Seen<T> {
+    pub fn map<U>(self, of: impl FnOnce(T) -> U) -> Seen<U> {
+        let Self { answer, params, scanned, last } = self;
+        Seen { answer: of(answer), params, scanned, last }
+    }
 }
 
 /// What one shard gives of a range, chunk by chunk.
@@ -234,47 +272,89 @@ impl Coordinator {
         self: &Rc<Self>,
         request: &PeerRequest<'_>,
     ) -> Result<PeerAnswer, FailureReason> {
-        self.read_here(request).await.map(|seen| seen.answer)
+        let Seen { answer, params, .. } = self.read_here(request).await?;
+        Ok(PeerAnswer::new(request.verb, answer).with(params))
     }
 
     /// The same, for a coordinator that is this node.
     pub(crate) async fn read_here(
         self: &Rc<Self>,
         request: &PeerRequest<'_>,
-    ) -> Result<Seen, FailureReason> {
+    ) -> Result<Seen<Vec<u8>>, FailureReason> {
         if request.payload.len() > READ_REQUEST_BYTES_MAX {
             return Err(FailureReason::ReadSize);
         }
-        let wanted = Arc::new(self.wanted(request)?);
+        let schema = self.schema();
+        let mut reader = Reader::new(request.payload);
+        let table_of = |id: &[u8; 16]| schema.table_by_id(&TableId(*id)).cloned();
+        let read = ReadCommand::read(&mut reader, &table_of);
+        let (command, table) = read.map_err(|error: PayloadError| error.reason())?;
+        reader.finish().map_err(|_| FailureReason::Unknown)?;
+        let wanted = self.wanted(Arc::new(command), table, request.flags, request.deadline)?;
+        let wanted = Arc::new(wanted);
         let fetched = wanted.command.columns.header();
-        let mut answer = Answer::new(&wanted, &fetched);
-        if let Output::Digest(digest) = &mut answer.output
+        let payload = || Payload::new(&wanted, &fetched);
+        let output = Output::Away(payload());
+        let seen = self.read_to(&wanted, &fetched, request.flags, output).await?;
+        let is_tracked = request.flags.contains(Flags::TRACK_REPAIRED_DATA);
+        Ok(seen.map(|output| match output {
+            Some(Output::Away(payload)) => payload.finish(is_tracked),
+            _ => payload().finish(false),
+        }))
+    }
+
+    /// What this node has to give to a read that it coordinates itself: as it would answer another, without having written
+    /// and read it.
+    pub(crate) async fn read_own(
+        self: &Rc<Self>,
+        table: &Arc<Table>,
+        command: &Arc<ReadCommand>,
+        flags: Flags,
+        deadline: Instant,
+    ) -> Result<Seen<Given>, FailureReason> {
+        let (command, table) = (Arc::clone(command), Arc::clone(table));
+        let wanted = Arc::new(self.wanted(command, table, flags, deadline)?);
+        let fetched = wanted.command.columns.header();
+        let seen = self.read_to(&wanted, &fetched, flags, Output::Here(Vec::new())).await?;
+        Ok(seen.map(|output| match output {
+            Some(Output::Here(partitions)) => own(&wanted.table, &wanted.command, partitions),
+            _ => Given::default(),
+        }))
+    }
+
+    /// Reads into an output; nothing if that went over more than a read may, of which the parameters tell.
+    async fn read_to<'t>(
+        self: &Rc<Self>,
+        wanted: &'t Arc<Wanted>,
+        fetched: &'t Header,
+        flags: Flags,
+        output: Output<'t>,
+    ) -> Result<Seen<Option<Output<'t>>>, FailureReason> {
+        let mut answer = Answer::new(wanted, fetched, output);
+        if let Output::Away(Payload::Digest(digest)) = &mut answer.output
             && self.env.planted("digest_skips_column")
         {
             digest.skip_last_column();
         }
-        let ended = self.read_into(&wanted, &mut answer).await;
-        let last = answer.last;
-        let warns = request.flags.contains(Flags::TRACK_WARNINGS);
-        let is_tracked = request.flags.contains(Flags::TRACK_REPAIRED_DATA);
-        let (thresholds, scanned) = (&wanted.thresholds, answer.scanned);
+        let ended = self.read_into(wanted, &mut answer).await;
+        let Answer { output, scanned, last, .. } = answer;
+        let warns = flags.contains(Flags::TRACK_WARNINGS);
         match ended {
             Ok(()) => {
-                let params = if warns { warnings(thresholds, scanned) } else { Params::NONE };
-                let answer = PeerAnswer::new(request.verb, answer.finish(is_tracked)).with(params);
-                Ok(Seen { answer, scanned, last })
+                let params =
+                    if warns { warnings(&wanted.thresholds, scanned) } else { Params::NONE };
+                Ok(Seen { answer: Some(output), params, scanned, last })
             }
             Err(End::Over(excess)) if warns => {
                 // nothing, and why
                 let param = match excess {
                     Excess::Tombstones => {
-                        Param::TombstoneFail(int(thresholds.failure.saturating_add(1)))
+                        Param::TombstoneFail(int(wanted.thresholds.failure.saturating_add(1)))
                     }
                     Excess::Bytes => Param::ReadSizeFail(long(scanned.bytes)),
                 };
-                let empty = Answer::new(&wanted, &fetched).finish(false);
-                let answer = PeerAnswer::new(request.verb, empty).with(Params::NONE.with(param));
-                Ok(Seen { answer, scanned, last })
+                let params = Params::NONE.with(param);
+                Ok(Seen { answer: None, params, scanned, last })
             }
             Err(End::Over(Excess::Tombstones)) => Err(FailureReason::TooManyTombstones),
             Err(End::Over(Excess::Bytes)) => Err(FailureReason::ReadSize),
@@ -282,16 +362,16 @@ impl Coordinator {
         }
     }
 
-    /// The read that a payload asks for.
-    fn wanted(&self, request: &PeerRequest<'_>) -> Result<Wanted, FailureReason> {
-        let schema = self.schema();
-        let mut reader = Reader::new(request.payload);
-        let table_of = |id: &[u8; 16]| schema.table_by_id(&TableId(*id)).cloned();
-        let read = ReadCommand::read(&mut reader, &table_of);
+    /// A read as shards need it.
+    fn wanted(
+        &self,
+        command: Arc<ReadCommand>,
+        table: Arc<Table>,
+        flags: Flags,
+        deadline: Instant,
+    ) -> Result<Wanted, FailureReason> {
+        self.check_readable(&self.schema(), &table)?;
         let refused = |error: PayloadError| error.reason();
-        let (command, table) = read.map_err(refused)?;
-        reader.finish().map_err(|_| FailureReason::Unknown)?;
-        self.check_readable(&schema, &table)?;
         let conditions = Conditions::new(&table, &command.filter, command.needs_reconciliation);
         let conditions = conditions.map_err(refused)?;
         let (Target::Partition { rows, .. } | Target::Range { rows, .. }) = &command.target;
@@ -301,11 +381,10 @@ impl Coordinator {
             Target::Range { keys, .. } => Some(Stretch::new(keys).map_err(refused)?),
         };
         let mut thresholds = self.thresholds(&table);
-        if !request.flags.contains(Flags::TRACK_WARNINGS) {
+        if !flags.contains(Flags::TRACK_WARNINGS) {
             (thresholds.bytes_warn, thresholds.bytes_failure) = (u64::MAX, u64::MAX);
         }
         let bytes_max = ANSWER_BYTES_MAX.min(self.unpaged_bytes_max());
-        let deadline = request.deadline;
         Ok(Wanted { command, table, conditions, slices, stretch, thresholds, deadline, bytes_max })
     }
 

@@ -23,7 +23,7 @@ const CHUNK_BYTES: usize = 1 << 20;
 
 /// A read as shards need it.
 pub(super) struct Wanted {
-    pub command: ReadCommand,
+    pub command: Arc<ReadCommand>,
     pub table: Arc<Table>,
     pub conditions: Conditions,
     /// Of each partition.

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use env::Instant;
 use env::sync::Notify;
-use internode::payload::read::{DataDigest, ReadCommand, ReadResponse, Target};
+use internode::payload::read::{DIGEST_BYTES, DataDigest, ReadCommand, ReadResponse, Target};
 use internode::{FailureReason, Flags, Params, Verb};
 use messaging::{Answer, Failed};
 use protocol::ErrorResponse;
@@ -21,12 +21,15 @@ use types::{Address, Reader, Token};
 
 use crate::coordinator::STATEMENT;
 use crate::read::limits::command as as_told;
-use crate::reconcile::{Given, Reconciled, decode, reconcile};
+use crate::reconcile::{Given, Reconciled, decode, reconcile, reconcile_one};
 use crate::replica::{PeerRequest, Seen};
 use crate::ring_read::RingRead;
 use crate::ring_read::told::given_up;
 use crate::ring_write::reason_of;
 use crate::scope::client_failures;
+
+/// The digest of what a replica has; none if it is no such digest.
+type Digest = Option<[u8; DIGEST_BYTES]>;
 
 /// The version of digests, that of messaging.
 const DIGEST_VERSION: i32 = 12;
@@ -46,8 +49,26 @@ struct Gathered {
     /// What they were asked; none of repairs.
     command: Option<Arc<ReadCommand>>,
     acks: RefCell<Acks<FailureReason>>,
-    answers: RefCell<Vec<(NodeIndex, Vec<u8>)>>,
+    answers: RefCell<Vec<(NodeIndex, Gave)>>,
     bell: Notify,
+}
+
+/// What a replica gave.
+enum Gave {
+    /// As it was sent.
+    Payload(Vec<u8>),
+    /// Data, of this node or as they were read.
+    Data(Given),
+}
+
+impl Gave {
+    /// What kind it is; none if it makes no sense.
+    fn kind(&self) -> Option<Kind> {
+        match self {
+            Self::Data(_) => Some(Kind::Data),
+            Self::Payload(payload) => kind_of(payload),
+        }
+    }
 }
 
 impl Gathered {
@@ -70,36 +91,36 @@ impl Gathered {
     }
 
     /// This node answered itself.
-    fn seen(&self, node: NodeIndex, seen: Seen) {
-        let Seen { answer, scanned, last } = seen;
+    fn seen(&self, node: NodeIndex, seen: Seen<Gave>) {
+        let Seen { answer, params, scanned, last } = seen;
         let thresholds = &self.read.thresholds;
         if !thresholds.are_tracked && thresholds.warns(scanned) {
             let last = last.unwrap_or(Token::MIN);
             self.read.told.borrow_mut().entry(self.key()).or_default().went_over(scanned, last);
         }
-        self.answered(node, &answer.params, answer.payload);
+        self.answered(node, &params, answer);
     }
 
     /// A replica answered. What it says that it went over may mean that there is nothing in its answer.
-    fn answered(&self, node: NodeIndex, params: &Params, payload: Vec<u8>) {
+    fn answered(&self, node: NodeIndex, params: &Params, answer: Gave) {
         let mut given_up_for = None;
         if !params.is_empty() && self.read.thresholds.are_tracked {
             let from = self.read.scope.ring.node(node).address;
             self.read.told.borrow_mut().entry(self.key()).or_default().hear(from, params);
             given_up_for = given_up(params);
         }
-        self.ended(node, given_up_for.map_or(Ok(payload), Err));
+        self.ended(node, given_up_for.map_or(Ok(answer), Err));
     }
 
-    fn ended(&self, node: NodeIndex, answer: Result<Vec<u8>, FailureReason>) {
+    fn ended(&self, node: NodeIndex, answer: Result<Gave, FailureReason>) {
         let mut acks = self.acks.borrow_mut();
-        match answer.map(|payload| (kind_of(&payload), payload)) {
-            Ok((Some(kind), payload)) => {
+        match answer.map(|answer| (answer.kind(), answer)) {
+            Ok((Some(kind), answer)) => {
                 match kind {
                     Kind::Data => acks.gave_data(node),
                     Kind::Digest => acks.answered(node),
                 };
-                self.answers.borrow_mut().push((node, payload));
+                self.answers.borrow_mut().push((node, answer));
             }
             Ok((None, _)) => drop(acks.failed(node, FailureReason::Unknown)),
             Err(reason) => drop(acks.failed(node, reason)),
@@ -181,8 +202,10 @@ impl RingRead {
         let Contacts { data, digests, acks } = contacts;
         let mut asked: Vec<NodeIndex> = data.iter().chain(&digests).copied().collect();
         let gathered = Gathered::new(self, Some(command), acks);
-        let as_digest =
-            || ReadCommand { digest: Some(DIGEST_VERSION), ..ReadCommand::clone(command) };
+        let as_digest = || {
+            let digest = Some(DIGEST_VERSION);
+            Arc::new(ReadCommand { digest, ..ReadCommand::clone(command) })
+        };
         self.send(&data, command, verb, &gathered)?;
         if !digests.is_empty() {
             self.send(&digests, &as_digest(), verb, &gathered)?;
@@ -212,10 +235,17 @@ impl RingRead {
             }
         }
         let answers = std::mem::take(&mut *gathered.answers.borrow_mut());
-        match self.agreed(command, &answers)? {
-            Some(given) => Ok(reconcile(&self.table, command, &[given])),
-            None => self.resolve(command, verb, &asked, answers).await,
+        let (mut data, digests) = self.opened(command, answers)?;
+        // what differs is found by comparing data, which is no dearer than by digests
+        if data.len() == 1
+            && let Some((node, given)) = data.pop()
+        {
+            if self.agrees(command, &given, &digests) {
+                return Ok(reconcile_one(&self.table, command, given));
+            }
+            data.push((node, given));
         }
+        self.resolve(command, verb, &asked, (data, digests.len())).await
     }
 
     /// A replica is asked that might not have been.
@@ -227,34 +257,40 @@ impl RingRead {
         self.coordinator.env.mark("read.speculated");
     }
 
-    /// What replicas gave, if all gave the same.
-    fn agreed(
+    /// What replicas gave: data and digests.
+    fn opened(
         &self,
         command: &ReadCommand,
-        answers: &[(NodeIndex, Vec<u8>)],
-    ) -> Result<Option<Given>, ErrorResponse> {
-        let mut first: Option<Given> = None;
-        let mut digests: Vec<&[u8]> = Vec::new();
-        for (_, payload) in answers {
-            match ReadResponse::read(&mut Reader::new(payload)) {
-                Ok(ReadResponse::Digest(digest)) => digests.push(digest),
+        answers: Vec<(NodeIndex, Gave)>,
+    ) -> Result<(Vec<(NodeIndex, Given)>, Vec<Digest>), ErrorResponse> {
+        let (mut all, mut digests) = (Vec::with_capacity(1), Vec::new());
+        for (node, gave) in answers {
+            let payload = match gave {
+                Gave::Data(given) => {
+                    all.push((node, given));
+                    continue;
+                }
+                Gave::Payload(payload) => payload,
+            };
+            match ReadResponse::read(&mut Reader::new(&payload)) {
+                Ok(ReadResponse::Digest(digest)) => digests.push(digest.try_into().ok()),
                 Ok(ReadResponse::Data { data, .. }) => {
-                    // what differs is found by comparing it, which is no dearer than by digests
-                    if first.is_some() {
-                        return Ok(None);
-                    }
                     let given = decode(&self.table, command, data);
-                    first = Some(given.map_err(|_| self.malformed())?);
+                    all.push((node, given.map_err(|_| self.malformed())?));
                 }
                 Err(_) => return Err(self.malformed()),
             }
         }
-        let Some(given) = first else { return Ok(None) };
+        Ok((all, digests))
+    }
+
+    /// Are these the digests of what another replica gave?
+    fn agrees(&self, command: &ReadCommand, given: &Given, digests: &[Digest]) -> bool {
         // an empty partition has all columns to who reads it, and none to who is told of it
-        let read = LazyCell::new(|| self.digest(command, &given, true));
-        let told = LazyCell::new(|| self.digest(command, &given, false));
-        let are_same = digests.iter().all(|digest| *digest == *read || *digest == *told);
-        Ok(are_same.then_some(given))
+        let read = LazyCell::new(|| self.digest(command, given, true));
+        let told = LazyCell::new(|| self.digest(command, given, false));
+        digests.iter().flatten().filter(|one| **one == *read || **one == *told).count()
+            == digests.len()
     }
 
     fn digest(&self, command: &ReadCommand, given: &Given, is_read: bool) -> [u8; 16] {
@@ -286,7 +322,7 @@ impl RingRead {
         command: &Arc<ReadCommand>,
         verb: Verb,
         asked: &[NodeIndex],
-        answers: Vec<(NodeIndex, Vec<u8>)>,
+        (data, digests): (Vec<(NodeIndex, Given)>, usize),
     ) -> Result<Reconciled, ErrorResponse> {
         self.trace.note(&self.coordinator.env, || "Digest mismatch".to_owned());
         self.coordinator.env.mark("read.mismatch");
@@ -296,14 +332,12 @@ impl RingRead {
             ReadRepair::None => counts.reconciled.inc(),
         }
         let ring = &self.scope.ring;
-        let required = answers.len() as u32;
+        let required = (data.len() + digests) as u32;
         let gathered = Gathered::new(self, Some(command), Acks::of(ring, asked, required));
         let mut silent: Vec<NodeIndex> = asked.to_vec();
-        for (node, payload) in answers {
-            if matches!(kind_of(&payload), Some(Kind::Data)) {
-                silent.retain(|other| *other != node);
-                gathered.ended(node, Ok(payload));
-            }
+        for (node, given) in data {
+            silent.retain(|other| *other != node);
+            gathered.ended(node, Ok(Gave::Data(given)));
         }
         self.send(&silent, command, verb, &gathered)?;
         match gathered.until(self.deadline).await {
@@ -316,15 +350,11 @@ impl RingRead {
             }
         }
         let answers = std::mem::take(&mut *gathered.answers.borrow_mut());
-        let (mut nodes, mut given) = (Vec::new(), Vec::new());
-        for (node, payload) in &answers {
-            let Ok(ReadResponse::Data { data, .. }) = ReadResponse::read(&mut Reader::new(payload))
-            else {
-                return Err(self.malformed());
-            };
-            nodes.push(*node);
-            given.push(decode(&self.table, command, data).map_err(|_| self.malformed())?);
+        let (data, digests) = self.opened(command, answers)?;
+        if !digests.is_empty() {
+            return Err(self.malformed());
         }
+        let (nodes, given): (Vec<NodeIndex>, Vec<Given>) = data.into_iter().unzip();
         let mut reconciled = reconcile(&self.table, command, &given);
         let repairs = std::mem::take(&mut reconciled.repairs);
         let repairs: Vec<_> =
@@ -408,25 +438,29 @@ impl RingRead {
     fn send(
         self: &Rc<Self>,
         nodes: &[NodeIndex],
-        command: &ReadCommand,
+        command: &Arc<ReadCommand>,
         verb: Verb,
         gathered: &Rc<Gathered>,
     ) -> Result<(), ErrorResponse> {
-        if nodes.is_empty() {
-            return Ok(());
-        }
-        let mut payload = Vec::new();
-        let written = command.write(&self.table, &mut payload);
-        written.map_err(|error| crate::answer::invalid(error.to_string()))?;
-        let payload: Arc<[u8]> = payload.into();
         let (coordinator, ring) = (&self.coordinator, &self.scope.ring);
+        let is_own = |node: NodeIndex| node == ring.local() && command.digest.is_none();
+        let mut payload = Vec::new();
+        if !nodes.iter().all(|node| is_own(*node)) {
+            let written = command.write(&self.table, &mut payload);
+            written.map_err(|error| crate::answer::invalid(error.to_string()))?;
+        }
+        let payload: Arc<[u8]> = payload.into();
         let sent_at = coordinator.env.now();
         for node in nodes.iter().copied() {
             let (gathered, payload) = (Rc::clone(gathered), Arc::clone(&payload));
             let (this, to) = (Rc::clone(self), ring.node(node).address);
             if node == ring.local() {
+                let own = is_own(node).then(|| Arc::clone(command));
                 coordinator.env.spawn(STATEMENT, async move {
-                    let answer = this.read_here(verb, &payload).await;
+                    let answer = match own {
+                        Some(command) => this.read_own(&command).await,
+                        None => this.read_here(verb, &payload).await,
+                    };
                     this.coordinator.near.answered(&this.coordinator.env, to, sent_at);
                     match answer {
                         Ok(seen) => gathered.seen(node, seen),
@@ -441,7 +475,10 @@ impl RingRead {
             let told = move |answer: Result<Answer, Failed>| {
                 this.coordinator.near.answered(&this.coordinator.env, to, sent_at);
                 match answer {
-                    Ok(answer) => gathered.answered(node, &answer.header.params, answer.payload),
+                    Ok(answer) => {
+                        let payload = Gave::Payload(answer.payload);
+                        gathered.answered(node, &answer.header.params, payload);
+                    }
                     Err(failed) => gathered.ended(node, Err(reason_of(failed))),
                 }
             };
@@ -450,15 +487,23 @@ impl RingRead {
         Ok(())
     }
 
-    /// This node answers itself as it would answer another.
-    async fn read_here(&self, verb: Verb, payload: &[u8]) -> Result<Seen, FailureReason> {
+    /// This node gives itself a digest as it would give it another.
+    async fn read_here(&self, verb: Verb, payload: &[u8]) -> Result<Seen<Gave>, FailureReason> {
         let ring = &self.scope.ring;
         let from: Address = ring.node(ring.local()).address;
         let (params, flags, deadline) = (&Params::NONE, self.flags(), self.deadline);
         let request = PeerRequest { from, verb, params, flags, payload, deadline };
         let seen = Box::pin(self.coordinator.read_here(&request));
         let in_time = self.coordinator.env.timeout_at(deadline, seen).await;
-        in_time.unwrap_or(Err(FailureReason::Timeout))
+        Ok(in_time.unwrap_or(Err(FailureReason::Timeout))?.map(Gave::Payload))
+    }
+
+    /// This node gives itself data.
+    async fn read_own(&self, command: &Arc<ReadCommand>) -> Result<Seen<Gave>, FailureReason> {
+        let (flags, deadline) = (self.flags(), self.deadline);
+        let seen = Box::pin(self.coordinator.read_own(&self.table, command, flags, deadline));
+        let in_time = self.coordinator.env.timeout_at(deadline, seen).await;
+        Ok(in_time.unwrap_or(Err(FailureReason::Timeout))?.map(Gave::Data))
     }
 
     /// Are replicas to say what they go over?

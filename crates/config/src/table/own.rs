@@ -4,7 +4,7 @@ use crate::key::Kind::*;
 use crate::key::Standing::*;
 use crate::key::{Key, key};
 use crate::quantity::{MIB, MILLIS_INT};
-use crate::table::words::PORT;
+use crate::table::words::{BACKGROUND_ACCESS_MODE, PORT};
 
 /// The greatest number of shards: the sharding algorithm that drivers compute is defined for
 /// more, no machine we know of has them.
@@ -31,6 +31,9 @@ pub(super) static KEYS: &[Key] = &[
     // How many operations the node has at its disk at a time; more wait in its own queue, where reads overtake
     // flushes and compactions. Cassandra leaves that to its thread pools and the kernel.
     key("io_depth", Int(1, MAX_IO_DEPTH), "32", Served),
+    // How files are read and written by flushes, compactions and the like: past the page cache, in which other files
+    // stay then, or through it, as Cassandra 5.0 does.
+    key("background_disk_access_mode", Enum(BACKGROUND_ACCESS_MODE), "direct", Served),
     // Whether the node starts without what is damaged in its commit log. Cassandra has the JVM
     // property cassandra.commitlog.ignorereplayerrors.
     key("commitlog_ignore_replay_errors", Bool, "false", Served),

@@ -32,6 +32,7 @@ pub(crate) static CONSISTENCY_LEVEL: &[&str] = &[
     "LOCAL_ONE",
     "NODE_LOCAL",
 ];
+pub(super) static BACKGROUND_ACCESS_MODE: &[&str] = &["direct", "standard"];
 pub(super) static CORRUPTED_TOMBSTONE_STRATEGY: &[&str] = &["disabled", "warn", "exception"];
 pub(super) static CQL_START_TIME: &[&str] = &["REQUEST", "QUEUE"];
 pub(super) static DISK_ACCESS_MODE: &[&str] =

@@ -1,7 +1,11 @@
 //! What becomes of the chunks of an SSTable's data that a reader asks for.
 
 use std::cell::RefCell;
+use std::io;
+use std::path::Path;
 use std::rc::Rc;
+
+use env::{ALIGNMENT, AlignedBuf, Env, File, OpenOptions};
 
 /// Bytes that a pass over a whole SSTable reads from its data at once.
 pub(crate) const PIECE_BYTES: usize = 256 * 1024;
@@ -25,19 +29,26 @@ pub(crate) struct Pass {
     piece: usize,
     last: RefCell<Option<Chunk>>,
     stored: RefCell<Stored>,
+    /// The file, where it is read past the page cache.
+    direct: RefCell<Option<File>>,
 }
 
-/// Bytes of the data file, as stored.
+/// Bytes of the data file, as stored; none at first, and while they are read.
 #[derive(Default)]
 struct Stored {
     offset: u64,
-    bytes: Vec<u8>,
+    bytes: Option<AlignedBuf>,
 }
 
 impl Keeping {
     /// A pass that reads so many bytes at once.
     pub fn pass(piece: usize) -> Self {
-        Self::Pass(Rc::new(Pass { piece, last: RefCell::default(), stored: RefCell::default() }))
+        Self::Pass(Rc::new(Pass {
+            piece,
+            last: RefCell::default(),
+            stored: RefCell::default(),
+            direct: RefCell::default(),
+        }))
     }
 
     /// For who looks at one place and does not come back: nothing is read but what is asked for.
@@ -71,20 +82,57 @@ impl Pass {
     ) -> Option<T> {
         let stored = self.stored.borrow();
         let from = usize::try_from(offset.checked_sub(stored.offset)?).ok()?;
-        stored.bytes.get(from..)?.get(..length).map(look)
+        stored.bytes.as_ref()?.get(from..)?.get(..length).map(look)
     }
 
-    /// How many bytes to read where so many are asked for and so many are left, and a buffer for them.
-    pub fn piece(&self, length: usize, left: u64) -> (usize, Vec<u8>) {
-        let piece = usize::try_from(left).unwrap_or(usize::MAX).min(self.piece).max(length);
-        let mut buffer = std::mem::take(&mut self.stored.borrow_mut().bytes);
-        buffer.clear();
-        buffer.reserve(piece);
-        (piece, buffer)
+    /// Does it read so much at once that this is nothing for the page cache?
+    pub fn is_large(&self) -> bool {
+        self.piece > 0
     }
 
-    /// The bytes that were read from there on.
-    pub fn set_stored(&self, offset: u64, bytes: Vec<u8>) {
-        *self.stored.borrow_mut() = Stored { offset, bytes };
+    /// Reads a piece of the data that begins with a chunk: past the page cache where a path is given, else from the
+    /// file given. On an error nothing is stored.
+    pub async fn fetch(&self, from: DataFile<'_>, offset: u64, length: usize) -> io::Result<()> {
+        let file = self.file(&from).await?;
+        let left = usize::try_from(from.data_length.saturating_sub(offset)).unwrap_or(usize::MAX);
+        let piece = left.min(self.piece).max(length);
+        let block = ALIGNMENT as u64;
+        // whole blocks, of the last of which the file may have a part
+        let (start, needed) = match file.is_direct() {
+            true => (offset / block * block, piece + (offset % block) as usize),
+            false => (offset, piece),
+        };
+        let asked = match file.is_direct() {
+            true => needed.next_multiple_of(ALIGNMENT),
+            false => needed,
+        };
+        let before = self.stored.take().bytes.filter(|buffer| buffer.capacity() >= asked);
+        let buffer = before.unwrap_or_else(|| AlignedBuf::with_capacity(asked));
+        let (result, bytes) = file.read_at(buffer, start, asked).await;
+        if result? < needed {
+            return Err(io::ErrorKind::UnexpectedEof.into());
+        }
+        *self.stored.borrow_mut() = Stored { offset: start, bytes: Some(bytes) };
+        Ok(())
     }
+
+    async fn file(&self, from: &DataFile<'_>) -> io::Result<File> {
+        let Some(path) = from.direct else { return Ok(from.file.clone()) };
+        if let Some(file) = &*self.direct.borrow() {
+            return Ok(file.clone());
+        }
+        let file = File::open(from.env, path, OpenOptions::READ.direct()).await?;
+        *self.direct.borrow_mut() = Some(file.clone());
+        Ok(file)
+    }
+}
+
+/// Where a pass reads.
+pub(crate) struct DataFile<'a> {
+    pub env: &'a Env,
+    /// The file as other readers have it.
+    pub file: &'a File,
+    /// Where it is, if it is to be read past the page cache.
+    pub direct: Option<&'a Path>,
+    pub data_length: u64,
 }

@@ -66,6 +66,7 @@ fn options(config: &Config) -> Options {
         compaction_bytes_per_second: 0,
         incremental_backups: false,
         flush_compression: FlushCompression::Fast,
+        passes_page_cache: true,
         uuid_identifiers: false,
     }
 }

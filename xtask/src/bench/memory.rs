@@ -1,0 +1,41 @@
+//! A group of processes that may have so much memory, page cache and all: a control group of the kernel, version 1 or 2.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use crate::machine::Outcome;
+
+/// Where groups are: of version 1, the controller's own folder.
+const FIRST: &str = "/sys/fs/cgroup/memory";
+const SECOND: &str = "/sys/fs/cgroup";
+
+/// It goes with this value; whoever is in it must have ended.
+pub struct Memory(PathBuf);
+
+impl Memory {
+    /// A group of that name for so many bytes.
+    pub fn new(name: &str, bytes: u64) -> Outcome<Self> {
+        let is_first = Path::new(FIRST).is_dir();
+        let folder = Path::new(if is_first { FIRST } else { SECOND }).join(name);
+        let limit = folder.join(if is_first { "memory.limit_in_bytes" } else { "memory.max" });
+        let made = || {
+            fs::create_dir_all(&folder)?;
+            fs::write(&limit, bytes.to_string())
+        };
+        made().map_err(|e| format!("{}: {e} (it wants root)", limit.display()))?;
+        Ok(Self(folder))
+    }
+
+    /// Puts a process into it. What it has already stays counted where it was.
+    pub fn add(&self, pid: u32) -> Outcome {
+        Ok(fs::write(self.0.join("cgroup.procs"), pid.to_string())?)
+    }
+}
+
+impl Drop for Memory {
+    fn drop(&mut self) {
+        if let Err(e) = fs::remove_dir(&self.0) {
+            eprintln!("{} stays: {e}", self.0.display());
+        }
+    }
+}

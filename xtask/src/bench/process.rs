@@ -1,0 +1,96 @@
+//! What a server used: CPU, the device, memory.
+
+use std::fs;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use crate::machine::Outcome;
+
+/// Parts of a second in which the system counts the time of processes: so on each architecture that we run on.
+const TICKS: u64 = 100;
+/// Where `/proc/PID/stat` has the time in user mode, counted after the name in parentheses; the time in the kernel follows.
+const USER_TIME: usize = 11;
+/// A server that uses less of a core for so long has nothing left to do.
+const REST_SHARE: f64 = 0.1;
+const REST: Duration = Duration::from_secs(2);
+/// How long it may take until then.
+const REST_LIMIT: Duration = Duration::from_secs(1800);
+
+/// All that a process, with all its threads, has used since it began.
+#[derive(Clone, Copy, Debug)]
+pub struct Used {
+    pub cpu: Duration,
+    /// Bytes that it had the device write.
+    pub written: u64,
+    /// Bytes that it had the device read.
+    pub read: u64,
+}
+
+impl Used {
+    /// Until now.
+    pub fn of(pid: u32) -> Outcome<Self> {
+        let stat = fs::read_to_string(format!("/proc/{pid}/stat"))?;
+        let (_, fields) = stat.rsplit_once(')').ok_or("/proc/PID/stat has no name")?;
+        let times = fields.split_whitespace().skip(USER_TIME).take(2);
+        let ticks = times.map(str::parse::<u64>).sum::<Result<u64, _>>()?;
+        let io = fs::read_to_string(format!("/proc/{pid}/io"))?;
+        let bytes = |name: &str| -> Outcome<u64> {
+            let value = io.lines().find_map(|line| line.strip_prefix(name));
+            Ok(value.ok_or_else(|| format!("no {name} in /proc/PID/io"))?.trim().parse()?)
+        };
+        Ok(Self {
+            cpu: Duration::from_millis(ticks * 1000 / TICKS),
+            written: bytes("write_bytes:")?,
+            read: bytes("read_bytes:")?,
+        })
+    }
+
+    /// Since an earlier moment.
+    pub fn since(self, earlier: Self) -> Self {
+        Self {
+            cpu: self.cpu.saturating_sub(earlier.cpu),
+            written: self.written.saturating_sub(earlier.written),
+            read: self.read.saturating_sub(earlier.read),
+        }
+    }
+}
+
+/// Its resident memory, in bytes.
+pub fn resident(pid: u32) -> Outcome<u64> {
+    let status = fs::read_to_string(format!("/proc/{pid}/status"))?;
+    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
+    let kib = line.and_then(|line| line.split_whitespace().next()?.parse::<u64>().ok());
+    Ok(kib.ok_or("no VmRSS in /proc/PID/status")? * 1024)
+}
+
+/// Waits until it has done what its clients left to it: no flush and no compaction is left.
+pub fn until_rest(pid: u32) -> Outcome {
+    let limit = Instant::now() + REST_LIMIT;
+    loop {
+        let before = Used::of(pid)?;
+        thread::sleep(REST);
+        let used = Used::of(pid)?.since(before).cpu;
+        if used < REST.mul_f64(REST_SHARE) {
+            return Ok(());
+        }
+        if Instant::now() > limit {
+            return Err(format!("the server does not come to rest in {REST_LIMIT:?}").into());
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Used, resident};
+
+    #[test]
+    fn this_process_uses_something() {
+        let pid = std::process::id();
+        let before = Used::of(pid).expect("a Linux");
+        let mut sum = 0u64;
+        while Used::of(pid).expect("a Linux").since(before).cpu.is_zero() {
+            sum = (0..100_000u64).fold(sum, u64::wrapping_add);
+        }
+        assert!(resident(pid).expect("a Linux") > 0);
+    }
+}
