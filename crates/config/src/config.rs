@@ -525,7 +525,7 @@ pub struct Config {
     pub saved_caches: SavedCaches,
     /// `memtable_cleanup_threshold`: the share of `memtable_space` at which a flush starts.
     pub memtable_cleanup_threshold: f64,
-    /// `background_disk_access_mode`: is it `direct`?
+    /// `io_background_access_mode`: is it `direct`?
     pub background_disk_is_direct: bool,
     /// `flush_compression`.
     pub flush_compression: FlushCompression,
@@ -787,7 +787,7 @@ impl Config {
             row_cache_size: get.base("row_cache_size"),
             counter_cache_size: get.some_base("counter_cache_size"),
             saved_caches: get.saved_caches()?,
-            background_disk_is_direct: get.text("background_disk_access_mode") == "direct",
+            background_disk_is_direct: get.text("io_background_access_mode") == "direct",
             flush_compression: get.flush_compression(),
             concurrent_compactors: get.compactors()?,
             compaction_throughput: get.some_base("compaction_throughput").filter(|v| *v != 0),

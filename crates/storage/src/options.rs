@@ -44,7 +44,7 @@ pub struct Options {
     pub incremental_backups: bool,
     /// `flush_compression`.
     pub flush_compression: FlushCompression,
-    /// `background_disk_access_mode: direct`: what is flushed, compacted and the like passes the page cache by.
+    /// `io_background_access_mode: direct`: what is flushed, compacted and the like passes the page cache by.
     pub passes_page_cache: bool,
     /// `uuid_sstable_identifiers_enabled`: new files are told apart by time-UUIDs instead of numbers.
     pub uuid_identifiers: bool,

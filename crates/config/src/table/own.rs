@@ -33,7 +33,7 @@ pub(super) static KEYS: &[Key] = &[
     key("io_depth", Int(1, MAX_IO_DEPTH), "32", Served),
     // How files are read and written by flushes, compactions and the like: past the page cache, in which other files
     // stay then, or through it, as Cassandra 5.0 does.
-    key("background_disk_access_mode", Enum(BACKGROUND_ACCESS_MODE), "direct", Served),
+    key("io_background_access_mode", Enum(BACKGROUND_ACCESS_MODE), "direct", Served),
     // Whether the node starts without what is damaged in its commit log. Cassandra has the JVM
     // property cassandra.commitlog.ignorereplayerrors.
     key("commitlog_ignore_replay_errors", Bool, "false", Served),
