@@ -105,7 +105,7 @@ fn overload(options: &Options, node: &Node, report: &mut Report) -> Outcome {
     too_often.args(HEAVY).args(["--rate", &rate, "--in-flight", IN_FLIGHT]);
     too_often.args(["--level", "ONE", "--seconds", &options.seconds]);
     // some of them fail: that is what is looked at
-    let (_, text) = machine::output(&mut too_often)?;
+    let (_, text) = machine::output(too_often.stdout(Stdio::piped()))?;
     let during = text.lines().last().unwrap_or_default().to_owned();
     let after = steady_for(options, "1", "0")?;
     for (what, line) in [("before", &before), ("too often", &during), ("after", &after)] {
