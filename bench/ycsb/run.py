@@ -1,8 +1,7 @@
-"""Runs YCSB against one server and keeps what it measured; or compares two such runs.
+"""Runs YCSB against one server and keeps what it measured; or compares such runs.
 
     run.py measure NAME HOST PORT PID[,PID...] OUT.json [--records N] [--operations N] [--threads N] [--workloads a,b,...]
                    [--property NAME=VALUE]... [--loaded]
-    run.py report OUT.json [OUT.json]     a table; with two files (the server under test first) also their ratios
     run.py pairs OUT.json...              medians of runs of two systems that took turns, by cell and workload, and their ratios
 
 Server CPU is utime + stime of the PIDs, all their threads (/proc/PID/stat), from before each workload until they are at rest after
@@ -141,6 +140,7 @@ def latencies(numbers):
 
 def measure(args):
     results = dict(name=args.name, cell=args.cell, records=args.records, operations=args.operations, threads=args.threads, runs={})
+    print(HEAD)
     if not args.loaded:
         print(f'{args.name}: loading {args.records} records', flush=True)
         results['runs']['load'] = ycsb('-load', args, {})
@@ -167,20 +167,6 @@ def line(name, workload, run):
 
 def show(results, workload):
     print(line(results['name'], workload, results['runs'][workload]), flush=True)
-
-
-def report(files):
-    runs = [json.load(open(f, encoding='ascii')) for f in files]
-    print(HEAD)
-    for workload in runs[0]['runs']:
-        both = [r['runs'][workload] for r in runs if workload in r['runs']]
-        for r, run in zip(runs, both):
-            print(line(r['name'], workload, run))
-        if len(both) == 2:
-            a, b = both
-            cpu = f"{b['cpu_us_per_operation'] / a['cpu_us_per_operation']:.2f}x less cpu" if a.get('cpu_us_per_operation') else ''
-            print(f"{'':<26}{'ratio':<12}{a['throughput'] / b['throughput']:>9.2f}x  {cpu}")
-    return 1 if any(run['failed'] for r in runs for run in r['runs'].values()) else 0
 
 
 def pairs(files):
@@ -225,13 +211,9 @@ def main():
     m.add_argument('--cell', default='')
     m.add_argument('--loaded', action='store_true', help='the records are there')
     m.add_argument('--property', action='append', default=[])
-    r = commands.add_parser('report')
-    r.add_argument('files', nargs='+')
     p = commands.add_parser('pairs')
     p.add_argument('files', nargs='+')
     args = parser.parse_args()
-    if args.command == 'report':
-        return report(args.files)
     if args.command == 'pairs':
         return pairs(args.files)
     measure(args)

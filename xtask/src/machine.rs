@@ -52,6 +52,14 @@ pub fn need(tools: &[&str]) -> Outcome {
     if missing.is_empty() { Ok(()) } else { Err(missing.join("; ").into()) }
 }
 
+/// Memory of a process as `/proc/PID/status` names it (`VmRSS:`), in bytes.
+pub fn memory(pid: u32, name: &str) -> Outcome<u64> {
+    let status = std::fs::read_to_string(format!("/proc/{pid}/status"))?;
+    let line = status.lines().find_map(|line| line.strip_prefix(name));
+    let kib = line.and_then(|line| line.split_whitespace().next()?.parse::<u64>().ok());
+    Ok(kib.ok_or_else(|| format!("no {name} of process {pid}"))? * 1024)
+}
+
 /// Runs to the end with our own output; an exit code other than 0 is an error.
 pub fn run(command: &mut Command) -> Outcome {
     let status = command.status().map_err(|e| format!("{command:?}: {e}"))?;

@@ -194,10 +194,7 @@ impl Node {
     }
 
     fn memory(&self, name: &str) -> Outcome<u64> {
-        let status = std::fs::read_to_string(format!("/proc/{}/status", self.child.id()))?;
-        let line = status.lines().find_map(|line| line.strip_prefix(name));
-        let kib = line.and_then(|line| line.split_whitespace().next()?.parse::<u64>().ok());
-        Ok(kib.ok_or_else(|| format!("no {name} of the node"))? * 1024)
+        machine::memory(self.child.id(), name)
     }
 
     /// Ends it at once.

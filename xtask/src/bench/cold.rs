@@ -6,7 +6,6 @@ use std::fs;
 use std::os::linux::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-use std::time::{SystemTime, UNIX_EPOCH};
 
 use super::memory::Memory;
 use super::process::{self, Used};
@@ -105,7 +104,7 @@ pub fn run(args: &[String]) -> Outcome {
     for chunk in &options.chunks {
         measure(&options, *chunk, &mut report)?;
     }
-    let stamp = SystemTime::now().duration_since(UNIX_EPOCH)?.as_secs();
+    let stamp = super::stamp()?;
     let out = super::results()?.join(format!("cold-{stamp}.txt"));
     fs::write(&out, &report)?;
     println!("raw: {}", out.display());

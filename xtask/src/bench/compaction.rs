@@ -3,7 +3,6 @@
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::time::{SystemTime, UNIX_EPOCH};
 
 use crate::machine::{self, Outcome};
 use crate::node::{self, Node};
@@ -39,7 +38,7 @@ pub fn run(args: &[String]) -> Outcome {
     }
     machine::need(&["java", "python3"])?;
     let results = super::results()?;
-    let stamp = SystemTime::now().duration_since(UNIX_EPOCH)?.as_secs();
+    let stamp = super::stamp()?;
     let out = |system: &str| results.join(format!("compaction-{stamp}-{system}.json"));
     let files = [out("helenus"), out("cassandra")];
     helenus(&files[0], &passed)?;

@@ -3,9 +3,7 @@
 
 use std::fmt::Write as _;
 use std::process::{Child, Command, Stdio};
-use std::time::{SystemTime, UNIX_EPOCH};
 
-use super::process;
 use crate::load;
 use crate::machine::{self, Outcome};
 use crate::node::{self, Node};
@@ -88,7 +86,7 @@ pub fn run(args: &[String]) -> Outcome {
         ))?;
     }
     overload(&options, &node, &mut report)?;
-    let stamp = SystemTime::now().duration_since(UNIX_EPOCH)?.as_secs();
+    let stamp = super::stamp()?;
     let out = super::results()?.join(format!("fair-{stamp}.txt"));
     std::fs::write(&out, report.0)?;
     println!("raw: {}", out.display());
@@ -123,7 +121,7 @@ fn overload(options: &Options, node: &Node, report: &mut Report) -> Outcome {
         "reads in the second after it: p99 {:.0} us, before {:.0} us; {:.0} MB resident",
         load::figure(&after, "p99")?,
         load::figure(&before, "p99")?,
-        process::resident(node.pid())? as f64 / 1e6,
+        node.resident()? as f64 / 1e6,
     ))
 }
 

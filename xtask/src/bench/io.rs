@@ -98,7 +98,7 @@ pub fn run(args: &[String]) -> Outcome {
     machine::need(&["java", "mvn", "python3"])?;
     super::build_client()?;
     let results = super::results()?;
-    let stamp = SystemTime::now().duration_since(UNIX_EPOCH)?.as_secs();
+    let stamp = super::stamp()?;
     let out = |system: &str| results.join(format!("io-{stamp}-{system}.json"));
     let mut files = Vec::new();
     if options.has("helenus") {

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 use std::process::Command;
-use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant};
 
 use super::process::{self, Used};
 use super::systems::{Server, System};
@@ -77,7 +77,7 @@ pub fn run(args: &[String]) -> Outcome {
     let options = Options::parse(args)?;
     machine::need(&["java", "mvn", "python3"])?;
     load::build()?;
-    let stamp = SystemTime::now().duration_since(UNIX_EPOCH)?.as_secs();
+    let stamp = super::stamp()?;
     let (mut raw, mut all) = (String::new(), Vec::new());
     for _ in 0..options.pairs {
         for system in &options.systems {
@@ -124,7 +124,7 @@ fn measure(options: &Options, system: System) -> Outcome<Measured> {
         inserting,
         all: begin.elapsed(),
         used,
-        resident: process::resident(pid)?,
+        resident: machine::memory(pid, "VmRSS:")?,
     })
 }
 

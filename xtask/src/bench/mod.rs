@@ -16,6 +16,7 @@ mod ycsb;
 
 use std::path::PathBuf;
 use std::process::Command;
+use std::time::{SystemTime, UNIX_EPOCH};
 
 use crate::machine::{self, Outcome};
 
@@ -46,6 +47,11 @@ fn build_client() -> Outcome {
             .args(["-q", "-B", "-Dstyle.color=never", "package"])
             .current_dir(machine::root().join("bench/ycsb")),
     )
+}
+
+/// Seconds since the epoch, by which results of a run have a name.
+fn stamp() -> Outcome<u64> {
+    Ok(SystemTime::now().duration_since(UNIX_EPOCH)?.as_secs())
 }
 
 /// The folder of raw results.

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use std::fs;
 use std::io::{BufRead, BufReader};
 use std::process::{Child, Command, Stdio};
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::Duration;
 
 use crate::machine::{self, Outcome};
 use crate::node::{self, Node};
@@ -110,7 +110,7 @@ pub fn run(args: &[String]) -> Outcome {
         }
     }
     print!("{table}");
-    let stamp = SystemTime::now().duration_since(UNIX_EPOCH)?.as_secs();
+    let stamp = super::stamp()?;
     let out = super::results()?.join(format!("point-{stamp}.txt"));
     fs::write(&out, raw)?;
     println!("raw: {}", out.display());

@@ -1,4 +1,4 @@
-//! What a server used: CPU, the device, memory.
+//! What a server used: CPU and the device.
 
 use std::fs;
 use std::thread;
@@ -55,14 +55,6 @@ impl Used {
     }
 }
 
-/// Its resident memory, in bytes.
-pub fn resident(pid: u32) -> Outcome<u64> {
-    let status = fs::read_to_string(format!("/proc/{pid}/status"))?;
-    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
-    let kib = line.and_then(|line| line.split_whitespace().next()?.parse::<u64>().ok());
-    Ok(kib.ok_or("no VmRSS in /proc/PID/status")? * 1024)
-}
-
 /// Waits until it has done what its clients left to it: no flush and no compaction is left.
 pub fn until_rest(pid: u32) -> Outcome {
     let limit = Instant::now() + REST_LIMIT;
@@ -81,16 +73,14 @@ pub fn until_rest(pid: u32) -> Outcome {
 
 #[cfg(test)]
 mod tests {
-    use super::{Used, resident};
+    use super::Used;
 
     #[test]
     fn this_process_uses_something() {
         let pid = std::process::id();
         let before = Used::of(pid).expect("a Linux");
-        let mut sum = 0u64;
         while Used::of(pid).expect("a Linux").since(before).cpu.is_zero() {
-            sum = (0..100_000u64).fold(sum, u64::wrapping_add);
+            std::hint::black_box((0..100_000u64).fold(0, u64::wrapping_add));
         }
-        assert!(resident(pid).expect("a Linux") > 0);
     }
 }

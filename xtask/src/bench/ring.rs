@@ -139,7 +139,7 @@ pub fn run(args: &[String]) -> Outcome {
     let options = Options::parse(args)?;
     machine::need(&["java", "mvn", "python3"])?;
     super::build_client()?;
-    let stamp = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH)?.as_secs();
+    let stamp = super::stamp()?;
     let mut files = Vec::new();
     for pair in 1..=options.pairs {
         for ours in [true, false] {

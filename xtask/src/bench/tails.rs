@@ -3,7 +3,6 @@
 
 use std::fmt::Write as _;
 use std::process::Command;
-use std::time::{SystemTime, UNIX_EPOCH};
 
 use super::systems::{Server, System};
 use crate::load;
@@ -102,7 +101,7 @@ pub fn run(args: &[String]) -> Outcome {
     let options = Options::parse(args)?;
     machine::need(&["java", "mvn", "python3"])?;
     load::build()?;
-    let stamp = SystemTime::now().duration_since(UNIX_EPOCH)?.as_secs();
+    let stamp = super::stamp()?;
     let (mut raw, mut all) = (String::new(), Vec::new());
     for _ in 0..options.pairs {
         for system in &options.systems {

@@ -2,7 +2,6 @@
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::time::{SystemTime, UNIX_EPOCH};
 
 use super::systems::{Server, System};
 use crate::machine::{self, Outcome};
@@ -59,7 +58,7 @@ pub fn run(args: &[String]) -> Outcome {
     let options = Options::parse(args)?;
     machine::need(&["java", "mvn", "python3"])?;
     super::build_client()?;
-    let stamp = SystemTime::now().duration_since(UNIX_EPOCH)?.as_secs();
+    let stamp = super::stamp()?;
     let mut files = Vec::new();
     for pair in 1..=options.pairs {
         for system in &options.systems {

@@ -12,7 +12,7 @@ use internode::payload::read::{
 };
 use internode::{FailureReason, Flags, Param, Params};
 use rows::codec::{Header, PartitionStart, StatsCollector};
-use rows::{BoundKind, BoundRef, MarkerRef, RowRef, Unfiltered};
+use rows::{BoundKind, BoundRef, Deletion, MarkerRef, RowRef, Unfiltered};
 use schema::{Table, TableId};
 use storage::{Engine, PartitionKey, StorageError};
 use types::{Reader, Token};
@@ -37,7 +37,40 @@ enum Output<'t> {
     /// To another node.
     Away(Payload<'t>),
     /// To this one, which coordinates.
-    Here(Vec<Partition>),
+    Here(Own),
+}
+
+impl Output<'_> {
+    /// Bytes that it takes.
+    fn size(&self) -> usize {
+        match self {
+            Self::Away(Payload::Data(writer)) => writer.size(),
+            Self::Away(Payload::Digest(_)) => 0,
+            Self::Here(own) => own.bytes,
+        }
+    }
+}
+
+/// Partitions that this node has.
+#[derive(Default)]
+struct Own {
+    partitions: Vec<Partition>,
+    /// Bytes that they take.
+    bytes: usize,
+}
+
+impl Own {
+    fn start(&mut self, key: &PartitionKey, deletion: Deletion, statics: Option<&[u8]>) {
+        self.bytes += size_of::<Partition>() + key.bytes.len() + statics.map_or(0, <[u8]>::len);
+        self.partitions.push(Partition::new(key.clone(), deletion, statics.map(<[u8]>::to_vec)));
+    }
+
+    fn push(&mut self, unfiltered: Unfiltered<'_>) {
+        let Some(last) = self.partitions.last_mut() else { return };
+        let before = last.packed.len();
+        last.push(unfiltered);
+        self.bytes += size_of::<usize>() + last.packed.len() - before;
+    }
 }
 
 /// What is written for another node.
@@ -143,11 +176,9 @@ impl<'t> Answer<'t> {
             self.unfiltered(&header, Unfiltered::Marker(marker))?;
         }
         self.end(taken == 0 && statics.is_none() && part.deletion.is_live());
-        match &self.output {
-            Output::Away(Payload::Data(writer)) if writer.size() > self.wanted.bytes_max => {
-                Err(End::Failed(FailureReason::ReadSize))
-            }
-            _ => Ok(()),
+        match self.output.size() > self.wanted.bytes_max {
+            true => Err(End::Failed(FailureReason::ReadSize)),
+            false => Ok(()),
         }
     }
 
@@ -176,10 +207,7 @@ impl<'t> Answer<'t> {
             Output::Away(Payload::Data(writer)) => {
                 writer.start(header, &start).map_err(unwritten)?;
             }
-            Output::Here(partitions) => {
-                let statics = statics.map(<[u8]>::to_vec);
-                partitions.push(Partition::new(part.key.clone(), part.deletion, statics));
-            }
+            Output::Here(own) => own.start(&part.key, part.deletion, statics),
         }
         Ok(())
     }
@@ -190,9 +218,7 @@ impl<'t> Answer<'t> {
             Output::Away(Payload::Data(writer)) => {
                 writer.unfiltered(header, unfiltered).map_err(unwritten)?;
             }
-            Output::Here(partitions) => {
-                partitions.last_mut().into_iter().for_each(|last| last.push(unfiltered));
-            }
+            Output::Here(own) => own.push(unfiltered),
         }
         Ok(())
     }
@@ -315,9 +341,9 @@ impl Coordinator {
         let (command, table) = (Arc::clone(command), Arc::clone(table));
         let wanted = Arc::new(self.wanted(command, table, flags, deadline)?);
         let fetched = wanted.command.columns.header();
-        let seen = self.read_to(&wanted, &fetched, flags, Output::Here(Vec::new())).await?;
+        let seen = self.read_to(&wanted, &fetched, flags, Output::Here(Own::default())).await?;
         Ok(seen.map(|output| match output {
-            Some(Output::Here(partitions)) => own(&wanted.table, &wanted.command, partitions),
+            Some(Output::Here(has)) => own(&wanted.table, &wanted.command, has.partitions),
             _ => Given::default(),
         }))
     }

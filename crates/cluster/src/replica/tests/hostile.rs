@@ -114,9 +114,12 @@ fn an_answer_that_would_take_too_much_memory_fails_for_its_size() {
     let table = table(&node, "t");
     let mut command = everything(&table, 1_700_000_000);
     let ask = |command: &ReadCommand| node.ask(Verb::RangeReq, &written(command, &table)).map(drop);
+    let own = |command: &ReadCommand| node.own(0, &table, command).map(drop);
     assert_eq!(ask(&command), Err(FailureReason::ReadSize));
+    assert_eq!(own(&command), Err(FailureReason::ReadSize));
     command.limits.rows = 50;
     assert_eq!(ask(&command), Ok(()));
+    assert_eq!(own(&command), Ok(()));
     // a digest takes none
     command.limits.rows = i32::MAX;
     command.digest = Some(12);

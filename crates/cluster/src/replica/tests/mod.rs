@@ -14,9 +14,11 @@ use std::time::Duration;
 use config::Config;
 use env::sim::{NodeId, World, WorldOptions};
 use env::{Class, Env, Mesh};
+use internode::payload::read::ReadCommand;
 use internode::{FailureReason, Flags, Params, Verb};
 use metrics::Registry;
 use protocol::{ErrorResponse, QueryOptions, Version};
+use schema::Table;
 use storage::commitlog::SyncMode;
 use storage::shards::{Job, Shards};
 use storage::{DiskSettings, Engine, FlushCompression, LogSettings, Options, StorageError};
@@ -27,6 +29,7 @@ use crate::answer::{Answer, Page};
 use crate::boot::{boot, first_schema};
 use crate::coordinator::{Coordinator, Request};
 use crate::identity::Identity;
+use crate::reconcile::Given;
 
 /// Virtual time that anything in a test may take.
 const PATIENCE: Duration = Duration::from_secs(600);
@@ -250,6 +253,21 @@ impl TestNode {
                 deadline: coordinator.env.now() + Duration::from_secs(10),
             };
             coordinator.serve_peer(request).await
+        })
+    }
+
+    /// What a shard gives itself as a coordinator.
+    pub fn own(
+        &self,
+        shard: usize,
+        table: &Arc<Table>,
+        command: &ReadCommand,
+    ) -> Result<Given, FailureReason> {
+        let (table, command) = (Arc::clone(table), Arc::new(command.clone()));
+        self.run(shard, |coordinator| async move {
+            let deadline = coordinator.env.now() + Duration::from_secs(10);
+            let read = coordinator.read_own(&table, &command, Flags::NONE, deadline);
+            read.await.map(|seen| seen.answer)
         })
     }
 

@@ -10,6 +10,7 @@ use types::Reader;
 use types::hex::{from_hex, to_hex};
 
 use super::TestNode;
+use crate::reconcile::decode;
 
 const RECORDED: &str = include_str!("../../../testdata/replica-5.0.9.txt");
 const MERGES: &str = include_str!("../../../testdata/replica-gen_merge-5.0.9.txt");
@@ -152,6 +153,15 @@ impl Both {
             let theirs = self.decoded(&read.data_request, &read.data);
             if data.as_ref() != Ok(&theirs) {
                 wrong.push(format!("{n} {}: {data:#?}\nCassandra: {theirs:#?}", read.cql));
+            }
+            // what this node gives itself is what it would read of its answer
+            let (command, table) = self.command(&read.data_request);
+            let answer = ReadResponse::read(&mut Reader::new(&read.data));
+            let Ok(ReadResponse::Data { data, .. }) = answer else { panic!("no data") };
+            let sent = decode(&table, &command, data).expect("what was asked for");
+            let own = self.node.own(n % shards, &table, &command);
+            if own.as_ref() != Ok(&sent) {
+                wrong.push(format!("{n} {}: {own:#?} of its own", read.cql));
             }
             let digest = ask(&read.digest_request);
             if digest.as_ref() != Ok(&read.digest) {
