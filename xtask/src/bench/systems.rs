@@ -64,7 +64,7 @@ enum Running {
 }
 
 impl Server {
-    /// Starts one; a JVM has so much heap.
+    /// Starts one; a JVM has so much heap, and Helenus the same as the memory that it may take.
     pub fn start(system: System, name: &str, heap: &str) -> Outcome<Self> {
         let name = format!("{name}-{}", system.word());
         let latest: &[(&str, &Path)] = match system {
@@ -74,7 +74,8 @@ impl Server {
         let running = match system {
             System::Helenus => {
                 node::build()?;
-                Running::Node(Node::start(&name, ADDRESS)?)
+                let budget = format!("memory_budget={heap}iB");
+                Running::Node(Node::start_with(&name, ADDRESS, &[&budget])?)
             }
             System::Cassandra | System::Latest => {
                 Running::Peer(Peer::start_with(&name, ADDRESS, heap, latest)?)

@@ -3,11 +3,10 @@
 mod cursor;
 mod key;
 mod partition;
+mod partitions;
 mod sorted;
 
 use std::cell::{Ref, RefCell};
-use std::collections::BTreeMap;
-use std::collections::btree_map;
 use std::ops::Bound;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -17,9 +16,9 @@ use rows::{PartitionUpdate, RowBuilder};
 use schema::Table;
 
 pub use self::cursor::MemtableCursor;
-pub(crate) use self::key::AsKey;
 pub use self::key::{KeyRef, PartitionKey};
 pub use self::partition::Partition;
+use self::partitions::Partitions;
 
 use crate::commitlog::Position;
 
@@ -30,7 +29,7 @@ const PARTITION_OVERHEAD_BYTES: usize = 200;
 #[derive(Debug)]
 pub struct Memtable {
     table: Arc<Table>,
-    partitions: BTreeMap<PartitionKey, Partition>,
+    partitions: Partitions,
     bytes: usize,
     /// Writes applied.
     operations: u64,
@@ -45,7 +44,7 @@ pub struct Memtable {
 impl Memtable {
     /// An empty memtable; its records lie after `began_at` in the log.
     pub fn new(table: Arc<Table>, began_at: Position) -> Self {
-        let partitions = BTreeMap::new();
+        let partitions = Partitions::default();
         let minima = StatsCollector::default();
         Self { table, partitions, bytes: 0, operations: 0, minima, began_at, last: began_at }
     }
@@ -62,7 +61,7 @@ impl Memtable {
 
     /// Was nothing written?
     pub fn is_empty(&self) -> bool {
-        self.partitions.is_empty()
+        self.partitions.len() == 0
     }
 
     /// Number of partitions.
@@ -89,7 +88,7 @@ impl Memtable {
     ) {
         let key = KeyRef { token: update.token, bytes: &update.key };
         let layout = &self.table.layout;
-        let applied = match self.partitions.get_mut(&key as &dyn AsKey) {
+        let applied = match self.partitions.get_mut(key) {
             Some(partition) => partition.apply(layout, update, scratch),
             None => {
                 self.bytes += PARTITION_OVERHEAD_BYTES + key.bytes.len();
@@ -122,26 +121,19 @@ impl Memtable {
 
     /// The partition of a key.
     pub fn get(&self, key: KeyRef<'_>) -> Option<&Partition> {
-        self.partitions.get(&key as &dyn AsKey)
+        self.partitions.get(key)
     }
 
     /// The partitions in token order from a bound on.
-    pub fn range(&self, from: Bound<KeyRef<'_>>) -> btree_map::Range<'_, PartitionKey, Partition> {
-        match &from {
-            Bound::Unbounded => self.partitions.range::<PartitionKey, _>(..),
-            Bound::Included(key) => {
-                let key: &dyn AsKey = key;
-                self.partitions.range::<dyn AsKey, _>((Bound::Included(key), Bound::Unbounded))
-            }
-            Bound::Excluded(key) => {
-                let key: &dyn AsKey = key;
-                self.partitions.range::<dyn AsKey, _>((Bound::Excluded(key), Bound::Unbounded))
-            }
-        }
+    pub fn range(
+        &self,
+        from: Bound<KeyRef<'_>>,
+    ) -> impl Iterator<Item = (&PartitionKey, &Partition)> {
+        self.partitions.range(from)
     }
 
     /// All partitions in token order.
-    pub fn iter(&self) -> btree_map::Iter<'_, PartitionKey, Partition> {
+    pub fn iter(&self) -> impl Iterator<Item = (&PartitionKey, &Partition)> {
         self.partitions.iter()
     }
 }

@@ -345,7 +345,7 @@ pub(super) fn corrupt(sstable: &SSTable, error: impl std::fmt::Display) -> Stora
 }
 
 impl Feeder {
-    /// Gives the next bytes: of a chunk that stays in the cache no more at once than were read of the partition before.
+    /// Gives the next bytes, of a chunk no more at once than were read of the partition before.
     async fn feed(
         &mut self,
         files: &Files,
@@ -353,9 +353,6 @@ impl Feeder {
         data: &mut DataCursor,
         keeping: &Keeping,
     ) -> Result<(), StorageError> {
-        if !keeping.is_cache() {
-            return feed(files, sstable, data, keeping).await;
-        }
         let wants = data.wants();
         let holds = |(start, chunk): &Chunk| {
             wants.checked_sub(*start).is_some_and(|at| at < chunk.len() as u64)
