@@ -9,6 +9,9 @@ use crate::peer::Peer;
 /// The address of whichever runs.
 const ADDRESS: &str = "127.0.0.21";
 
+/// Shards of Helenus: the client needs the other of the two cores that these benchmarks are for.
+const SHARDS: &str = "shards=1";
+
 /// What runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum System {
@@ -75,7 +78,7 @@ impl Server {
             System::Helenus => {
                 node::build()?;
                 let budget = format!("memory_budget={heap}iB");
-                Running::Node(Node::start_with(&name, ADDRESS, &[&budget])?)
+                Running::Node(Node::start_with(&name, ADDRESS, &[&budget, SHARDS])?)
             }
             System::Cassandra | System::Latest => {
                 Running::Peer(Peer::start_with(&name, ADDRESS, heap, latest)?)
