@@ -36,7 +36,7 @@ const USAGE: &str = "ring N [--cassandra M] [--release 5.0|4.1] [--dc K] | ring 
   HELENUS_RING_BASE=100 gives the nodes 127.0.0.101, .102, ...: a ring beside another one";
 
 /// What a ring is made of.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct Layout {
     /// Nodes of Helenus.
     pub ours: u8,
@@ -50,6 +50,8 @@ pub struct Layout {
     pub has_networks: bool,
     /// Shards of a Helenus: one a core, unless so many.
     pub shards: Option<u8>,
+    /// Its `memory_budget`, where it is not what a node has by itself.
+    pub memory: Option<String>,
 }
 
 impl Default for Layout {
@@ -61,6 +63,7 @@ impl Default for Layout {
             centers: 1,
             has_networks: false,
             shards: None,
+            memory: None,
         }
     }
 }
@@ -238,8 +241,10 @@ fn start_helenus(member: &Member, seed: &str, layout: &Layout) -> Outcome {
     fs::create_dir_all(&conf)?;
     let yaml = conf.join("cassandra.yaml");
     let shards = layout.shards.map(|shards| format!("shards: {shards}\n")).unwrap_or_default();
+    let memory = layout.memory.as_ref().map(|bytes| format!("memory_budget: {bytes}\n"));
+    let memory = memory.unwrap_or_default();
     let settings = format!(
-        "{shards}cluster_name: {CLUSTER}\nendpoint_snitch: GossipingPropertyFileSnitch\nnum_tokens: 16\nauto_bootstrap: false\n\
+        "{shards}{memory}cluster_name: {CLUSTER}\nendpoint_snitch: GossipingPropertyFileSnitch\nnum_tokens: 16\nauto_bootstrap: false\n\
          seed_provider: [ {{ class_name: SimpleSeedProvider, parameters: [ {{ seeds: \"{seed}\" }} ] }} ]\n"
     );
     fs::write(&yaml, settings)?;

@@ -12,7 +12,7 @@ cargo xtask bench ring [--cells a,b,...] [--pairs N] [--operations N] [--threads
   starts 3 nodes of each system in turn, N pairs (3); cells (all of them):
     rf1-one rf3-one rf3-local_quorum rf3-quorum rf3-each_quorum (two data centres), rows of 1 KB
     100b 100kb: rf3-local_quorum with rows of that size
-  a node of Helenus has one shard: three of them share the cores of this machine
+  a node of Helenus has one shard, since three of them share the cores of this machine, and may take the memory that a JVM has as its heap
   raw results are kept under bench/results/";
 
 /// Nodes of each ring.
@@ -162,8 +162,14 @@ fn one_system(options: &Options, ours: bool, stamp: &str) -> Outcome<Vec<PathBuf
             continue;
         }
         let (us, them) = if ours { (NODES, 0) } else { (0, NODES) };
-        let layout =
-            Layout { ours: us, theirs: them, centers, shards: Some(1), ..Layout::default() };
+        let layout = Layout {
+            ours: us,
+            theirs: them,
+            centers,
+            shards: Some(1),
+            memory: Some(format!("{}iB", options.heap)),
+            ..Layout::default()
+        };
         let ring = members::start_with(&layout, &options.heap)?;
         let pids: Outcome<Vec<String>> = ring.iter().map(members::Member::pid).collect();
         for cell in cells {
