@@ -343,8 +343,6 @@ impl Node {
                     self.drained.notify_all();
                 }
             }
-            // a job does some of its work at once
-            self.env.maybe_yield().await;
         }
     }
 

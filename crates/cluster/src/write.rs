@@ -320,19 +320,20 @@ impl Coordinator {
             }
         }
         by_shard.sort_by_key(|(shard, _)| *shard);
-        let (mut remote, mut own) = (Few::new(), Few::new());
+        let mut remote = Vec::new();
         for (shard, mutations) in by_shard {
             if shard == self.shards.me() {
-                own = mutations;
+                for (durable, mutation) in &mutations {
+                    tickets.push(apply_traced(&self.engine, mutation, *durable, trace).await?);
+                }
                 continue;
             }
-            let trace = trace.clone();
+            let (engine, trace) = (Rc::clone(&self.engine), trace.clone());
             trace.note(&self.env, || format!("Sending MUTATION_REQ message to shard-{shard}"));
-            let apply = move |engine: Rc<Engine>| apply_and_wait(engine, mutations, trace);
-            remote.push(self.engine.shards().call_async(shard, STATEMENT, apply));
-        }
-        for (durable, mutation) in &own {
-            tickets.push(apply_traced(&self.engine, mutation, *durable, trace).await?);
+            remote.push(self.env.spawn_task(STATEMENT, async move {
+                let apply = move |engine: Rc<Engine>| apply_and_wait(engine, mutations, trace);
+                engine.shards().call_async(shard, STATEMENT, apply).await
+            }));
         }
         for ticket in tickets {
             ticket.durable().await?;

@@ -6,11 +6,9 @@
 use std::any::Any;
 use std::cell::{Cell, RefCell};
 use std::future::Future;
-use std::pin::Pin;
 use std::rc::Rc;
-use std::task::{Context, Poll, Waker};
 
-use env::sync::{OneshotReceiver, OneshotSender, oneshot};
+use env::sync::{OneshotSender, oneshot};
 use env::{Class, Env};
 use thiserror::Error;
 use types::hash::HashMap;
@@ -76,28 +74,31 @@ impl<C: OnShard> Shards<C> {
         (self.send)(shard, Box::new(job));
     }
 
-    /// Sends `f` to a shard, which runs it as soon as it gets there; the future is its result.
+    /// Runs `f` on a shard, as soon as it gets there, and waits for its result.
     ///
     /// # Errors
     /// If the shard ends first.
-    pub fn call<T: Send + 'static>(
+    pub async fn call<T: Send + 'static>(
         &self,
         shard: usize,
         f: impl FnOnce(&C) -> T + Send + 'static,
-    ) -> Call<T> {
+    ) -> Result<T, Stopping> {
         let (id, result) = self.register::<T>();
         let origin = self.me();
         self.send(shard, move |context| reply(context, origin, id, f(context)));
-        Call(result)
+        result.await.map_err(|_| Stopping)
     }
 
-    /// Sends `f` to a shard, which runs the future that it makes as a task of a class; the future is its result.
-    ///
-    /// What a statement asks for is mostly there at once: it is tried before a task is made of it.
+    /// Runs the future that `f` makes on a shard, as a task of a class, and waits for its result.
     ///
     /// # Errors
     /// If the shard ends first.
-    pub fn call_async<T, F, Fut>(&self, shard: usize, class: Class, f: F) -> Call<T>
+    pub async fn call_async<T, F, Fut>(
+        &self,
+        shard: usize,
+        class: Class,
+        f: F,
+    ) -> Result<T, Stopping>
     where
         T: Send + 'static,
         F: FnOnce(C) -> Fut + Send + 'static,
@@ -106,12 +107,7 @@ impl<C: OnShard> Shards<C> {
         let (id, result) = self.register::<T>();
         let origin = self.me();
         self.send(shard, move |context: &C| {
-            let mut future = Box::pin(f(context.clone()));
-            if class == Class::Statement
-                && let Poll::Ready(value) = poll_once(future.as_mut())
-            {
-                return reply(context, origin, id, value);
-            }
+            let future = f(context.clone());
             let context = context.clone();
             let env = context.shards().env.clone();
             env.spawn(class, async move {
@@ -119,10 +115,10 @@ impl<C: OnShard> Shards<C> {
                 reply(&context, origin, id, value);
             });
         });
-        Call(result)
+        result.await.map_err(|_| Stopping)
     }
 
-    fn register<T: 'static>(&self) -> (u64, OneshotReceiver<T>) {
+    fn register<T: 'static>(&self) -> (u64, env::sync::OneshotReceiver<T>) {
         let id = self.next_call.get();
         self.next_call.set(id + 1);
         let (sender, receiver) = oneshot::<T>();
@@ -141,24 +137,6 @@ impl<C: OnShard> Shards<C> {
 
 fn reply<C: OnShard, T: Send + 'static>(context: &C, origin: usize, id: u64, value: T) {
     context.shards().send(origin, move |context: &C| context.shards().answer(id, value));
-}
-
-/// Spawned, a task is polled afresh: the first poll needs no waker.
-fn poll_once<T>(future: Pin<&mut impl Future<Output = T>>) -> Poll<T> {
-    future.poll(&mut Context::from_waker(Waker::noop()))
-}
-
-/// The result of a call, which was sent when this was made. The other shard does it whether or not somebody waits.
-#[derive(Debug)]
-#[must_use = "a call whose result nobody wants is a `send`"]
-pub struct Call<T>(OneshotReceiver<T>);
-
-impl<T> Future for Call<T> {
-    type Output = Result<T, Stopping>;
-
-    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
-        Pin::new(&mut self.0).poll(cx).map_err(|_| Stopping)
-    }
 }
 
 impl<C> std::fmt::Debug for Shards<C> {

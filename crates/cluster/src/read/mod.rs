@@ -385,22 +385,20 @@ impl Coordinator {
         }
         by_shard.sort_by_key(|(shard, _)| *shard);
         let mut found = Few::new();
-        let (mut parts, mut remote, mut own) = (Few::new(), Few::new(), None);
+        let (mut parts, mut remote) = (Few::new(), Vec::new());
         let mut aggregation = None;
         let mut noticed = Vec::new();
         for (shard, keys) in by_shard {
             if shard == self.shards.me() {
-                own = Some(keys);
+                parts.push(read_keys(&self.engine, task, keys).await);
                 continue;
             }
-            let task = task.clone();
+            let (engine, task) = (Rc::clone(&self.engine), task.clone());
             task.trace.note(&self.env, || format!("Sending READ_REQ message to shard-{shard}"));
-            let read = async move |engine: Rc<Engine>| read_keys(&engine, &task, keys).await;
-            remote.push(self.engine.shards().call_async(shard, STATEMENT, read));
-        }
-        // the others read meanwhile
-        if let Some(keys) = own {
-            parts.push(read_keys(&self.engine, task, keys).await);
+            remote.push(self.env.spawn_task(STATEMENT, async move {
+                let read = async move |engine: Rc<Engine>| read_keys(&engine, &task, keys).await;
+                engine.shards().call_async(shard, STATEMENT, read).await
+            }));
         }
         for result in remote {
             parts.push(result.await.map_err(StorageError::from)?);
@@ -437,9 +435,12 @@ impl Coordinator {
         let mut remote = Vec::new();
         for shard in (0..self.shards.count()).filter(|shard| *shard != self.shards.me()) {
             let task = task.clone();
+            let engine = Rc::clone(&self.engine);
             task.trace.note(&self.env, || format!("Sending READ_REQ message to shard-{shard}"));
-            let read = move |engine: Rc<Engine>| read_range(engine, task);
-            remote.push(self.engine.shards().call_async(shard, STATEMENT, read));
+            remote.push(self.env.spawn_task(STATEMENT, async move {
+                let read = move |engine: Rc<Engine>| read_range(engine, task);
+                engine.shards().call_async(shard, STATEMENT, read).await
+            }));
         }
         let mut found = vec![read_range(Rc::clone(&self.engine), task.clone()).await?];
         for result in remote {

@@ -35,11 +35,7 @@ use super::segment::{Segment, SegmentData};
 /// How long after a sync the list of segments tells of it, where no mark does.
 const LIST_AFTER: Duration = Duration::from_secs(1);
 /// A section of so many bytes waits for no more before it is compressed.
-const PACKED_SECTION_BYTES: usize = 16 << 10;
-/// A section of so many bytes waits for no more before it is written as it is.
-const PLAIN_SECTION_BYTES: usize = 256 << 10;
-/// A buffer of a section that is larger is not kept for the next.
-const KEPT_SECTION_BYTES: usize = 1 << 20;
+const SECTION_BYTES: usize = 16 << 10;
 
 /// A section on its way to the file.
 #[derive(Debug)]
@@ -60,8 +56,6 @@ struct State {
     section: Vec<u8>,
     /// Bytes of the mark.
     mark: usize,
-    /// Memory of the section that was written last, for one to come.
-    kept: Vec<u8>,
     queue: VecDeque<Write>,
     /// Is a section taken from the queue and not written?
     is_writing: bool,
@@ -178,7 +172,6 @@ impl CommitLog {
                 spare: None,
                 section: Vec::new(),
                 mark: 0,
-                kept: Vec::new(),
                 queue: VecDeque::new(),
                 is_writing: false,
                 unsynced: Vec::new(),
@@ -396,15 +389,12 @@ impl CommitLog {
         }
     }
 
-    /// Hands the section in the making to the writing task. While one is on its way, records gather for the next: fewer
-    /// and larger writes cost less, and compress better.
+    /// Hands the section in the making to the writing task. What compresses becomes smaller the more there is of it: so
+    /// while one section is on its way, records gather for the next.
     fn seal(&self) {
         let mut state = self.state.borrow_mut();
-        let enough = match self.options.compression {
-            Some(_) => PACKED_SECTION_BYTES,
-            None => PLAIN_SECTION_BYTES,
-        };
-        if !state.is_writing || state.section.len() >= enough {
+        let may_wait = self.options.compression.is_some() && state.is_writing;
+        if !may_wait || state.section.len() >= SECTION_BYTES {
             self.seal_section(&mut state);
         }
     }
@@ -413,8 +403,7 @@ impl CommitLog {
         if state.section.is_empty() || state.failed.is_some() {
             return;
         }
-        let next = std::mem::take(&mut state.kept);
-        let bytes = std::mem::replace(&mut state.section, next);
+        let bytes = std::mem::take(&mut state.section);
         let mark = std::mem::take(&mut state.mark);
         state.active.next_offset += bytes.len() as u32;
         let data = Rc::clone(&state.active.data);
@@ -489,11 +478,11 @@ impl CommitLog {
         if !state.unsynced.iter().any(|known| Rc::ptr_eq(known, &data)) {
             state.unsynced.push(data);
         }
-        if buffer.capacity() <= KEPT_SECTION_BYTES {
+        if state.section.capacity() == 0 {
+            // the common case: one section at a time, one buffer for all
             buffer.clear();
-            state.kept = buffer;
-        }
-        if !state.is_writing {
+            state.section = buffer;
+        } else if self.options.compression.is_some() && !state.is_writing {
             // records gathered while this section was on its way
             self.seal_section(&mut state);
         }
