@@ -13,6 +13,7 @@ const HELP: &str = "\
 cargo xtask bench load [--gb N] [--pairs N] [--heap 4G] [--systems helenus,cassandra,latest]
   inserts N GB (10) of rows of 1 KB, all different, into each system in turn (latest: Cassandra with the settings of
   cassandra_latest.yaml) and waits until nothing is left to flush and to compact; N times (3)
+  Helenus has as memory_budget what a JVM has as heap, and one shard: the client needs the other core
   prints MB/s, seconds of the server's CPU for each GB, bytes written to the device for each byte inserted, memory
   raw results are kept under bench/results/";
 

@@ -14,6 +14,7 @@ cargo xtask bench tails [--rows N] [--seconds N] [--warm N] [--share 0.5] [--mix
   fills a table of N rows of 1 KB (1000000) in Cassandra (as it is shipped, and with the settings of cassandra_latest.yaml), finds
   for each mix how many operations a second it does with 64 in flight after N seconds (60) of it; then that share of them (0.5) a
   second for N seconds (60), on it and on Helenus; N times (3); the better Cassandra counts
+  Helenus has as memory_budget what a JVM has as heap, and one shard: the client needs the other core
   mixes: read95 read50 read65 insert90
   raw results are kept under bench/results/";
 

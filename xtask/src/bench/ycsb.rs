@@ -11,6 +11,7 @@ cargo xtask bench ycsb [--records N] [--operations N] [--threads 32,64] [--workl
                        [--systems helenus,cassandra,latest]
   loads N records (1000000) into each system in turn (latest: Cassandra with the settings of cassandra_latest.yaml), runs workloads
   a-f and four mixes of N operations (1000000) with 32 and with 64 threads; all of it N times (3)
+  Helenus has as memory_budget what a JVM has as heap, and one shard: the client needs the other core
   prints medians of the operations for each second of the server's CPU; the better Cassandra counts
   raw results are kept under bench/results/";
 
