@@ -34,6 +34,7 @@ const EDGES: &[(&str, &[&str])] = &[
     ("sstable", &["types", "rows", "schema", "metrics"]),
     ("cql", &["types", "schema", "rows"]),
     ("segment", &[]),
+    ("heap", &[]),
     ("protocol", &["types", "segment"]),
     ("config", &[]),
     ("metrics", &[]),

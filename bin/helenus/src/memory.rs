@@ -15,9 +15,10 @@ const PREPARED: u64 = 10 * MIB;
 pub struct Memory {
     /// `memory_budget`, where Cassandra has its heap: what the limits below share, and all that is not named.
     pub budget: u64,
-    /// `memtable_heap_space` and `memtable_offheap_space`: past them writes wait for a flush. A quarter.
+    /// `memtable_heap_space` and `memtable_offheap_space`: past them writes wait for a flush. A half:
+    /// what writes do not need of it yet has what was flushed, for reads.
     pub memtables: u64,
-    /// `file_cache_size`: chunks of SSTables, decompressed, and pages of their indexes. A quarter.
+    /// `file_cache_size`: chunks of SSTables, decompressed, and pages of their indexes. An eighth.
     pub chunks: u64,
     /// `key_cache_size`: where keys are in SSTables, and the promoted indexes of wide partitions.
     pub keys: u64,
@@ -40,8 +41,8 @@ impl Memory {
         let transport = &config.native_transport;
         Self {
             budget,
-            memtables: config.memtable_space.unwrap_or(budget / 4),
-            chunks: config.file_cache_size.unwrap_or(budget / 4),
+            memtables: config.memtable_space.unwrap_or(budget / 2),
+            chunks: config.file_cache_size.unwrap_or(budget / 8),
             keys: config.key_cache_size.unwrap_or((budget / 20).clamp(MIB, KEY_CACHE_MAX)),
             rows: config.row_cache_size,
             counters: config
@@ -88,7 +89,7 @@ mod tests {
     #[test]
     fn each_limit_is_what_was_asked_for_or_a_part_of_the_budget() {
         let of = memory("memory_budget: 512MiB");
-        assert_eq!((of.memtables, of.chunks, of.rows), (128 * MIB, 128 * MIB, 0));
+        assert_eq!((of.memtables, of.chunks, of.rows), (256 * MIB, 64 * MIB, 0));
         assert_eq!((of.keys, of.prepared), (512 * MIB / 20, PREPARED));
         assert_eq!(of.counters, 512 * MIB / 40);
         let of = memory("memory_budget: 16GiB");

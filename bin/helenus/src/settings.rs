@@ -93,6 +93,7 @@ pub fn storage_options(config: &Config) -> Result<storage::Options, NodeError> {
         log: log_settings(config)?,
         commitlog_bytes: config.commitlog_total_space.unwrap_or(COMMITLOG_BYTES),
         memtable_bytes: memory.memtables,
+        keeps_flushed: config.memtable_keeps_flushed,
         cleanup_threshold: config.memtable_cleanup_threshold,
         column_index_bytes: config.column_index_size.unwrap_or(COLUMN_INDEX_BYTES) as u32,
         chunk_cache_bytes: memory.chunks,

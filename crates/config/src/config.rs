@@ -513,6 +513,10 @@ pub struct Config {
     /// `memtable_heap_space` and `memtable_offheap_space` together, in bytes; `None` where
     /// neither is set: to be taken from the memory budget.
     pub memtable_space: Option<u64>,
+    /// `memory_pretouch`: the budget is taken of the machine at the start.
+    pub memory_pretouch: bool,
+    /// `memtable_keeps_flushed`: reads find what was flushed in memory, while writes do not need it.
+    pub memtable_keeps_flushed: bool,
     /// `file_cache_size`, in bytes; `None`: to be taken from the memory budget.
     pub file_cache_size: Option<u64>,
     /// `key_cache_size`, in bytes; `None`: to be taken from the memory budget.
@@ -738,7 +742,7 @@ impl Config {
             hints_directory: under("hints_directory", "hints"),
             hints: get.hints()?,
             saved_caches_directory: under("saved_caches_directory", "saved_caches"),
-            memtable_cleanup_threshold: get.cleanup_threshold(directories.len())?,
+            memtable_cleanup_threshold: get.cleanup_threshold()?,
             data_file_directories: directories,
             cluster_name: get.text("cluster_name"),
             num_tokens: get.num_tokens(initial_tokens.len())?,
@@ -775,6 +779,7 @@ impl Config {
             commitlog_segment_size: get.segment_size()?,
             commitlog_total_space: get.some_base("commitlog_total_space"),
             max_mutation_size: get.max_mutation_size()?,
+            memory_pretouch: get.bool("memory_pretouch"),
             commitlog_compression: get.commitlog_compression(),
             commitlog_archiving: String::new(),
             commitlog_ignore_replay_errors: get.bool("commitlog_ignore_replay_errors"),
@@ -782,6 +787,7 @@ impl Config {
             disk_failure_policy: get.disk_failure_policy(),
             commit_failure_policy: get.commit_failure_policy(),
             memtable_space: get.memtable_space(),
+            memtable_keeps_flushed: get.bool("memtable_keeps_flushed"),
             file_cache_size: get.some_base("file_cache_size"),
             key_cache_size: get.some_base("key_cache_size"),
             row_cache_size: get.base("row_cache_size"),

@@ -635,15 +635,15 @@ impl Get<'_> {
         }
     }
 
-    pub fn cleanup_threshold(&self, directories: usize) -> Result<f64> {
+    pub fn cleanup_threshold(&self) -> Result<f64> {
         let name = "memtable_cleanup_threshold";
         match self.value(name) {
             Value::Double(v) if !(0.01..=0.99).contains(&v) => {
                 self.refuse(name, "it must be from 0.01 to 0.99")
             }
             Value::Double(v) => Ok(v),
-            // One over one more than the flush writers: two with one directory, else one.
-            _ => Ok(if directories == 1 { 1.0 / 3.0 } else { 0.5 }),
+            // One over one more than the flush writers, of which there is one.
+            _ => Ok(0.5),
         }
     }
 

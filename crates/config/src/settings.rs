@@ -163,9 +163,7 @@ fn derived(config: &Config, key: &Key) -> Option<Value> {
         "internode_max_message_size" => quantity(format!("{}B", 128 << 20)),
         "max_mutation_size" => quantity(format!("{}KiB", config.max_mutation_size >> 10)),
         "memtable_cleanup_threshold" => Some(Value::Double(config.memtable_cleanup_threshold)),
-        "memtable_flush_writers" => {
-            int(if config.data_file_directories.len() == 1 { 2 } else { 1 })
-        }
+        "memtable_flush_writers" => int(1),
         "num_tokens" => int(config.num_tokens.into()),
         "partitioner" => text("org.apache.cassandra.dht.Murmur3Partitioner"),
         "paxos_repair_parallelism" => int(4),

@@ -39,10 +39,13 @@ commitlog_sync_period: 10s
 sasi_indexes_enabled: false
 storage_compatibility_mode: CASSANDRA_4
 concurrent_compactors: 2
+memtable_cleanup_threshold: 0.3333333333333333
 "#;
 
-/// Keys that the node was given other values for, which we would not start with.
+/// Keys that the node was given other values for, which we would not start with; and the number of its flush writers,
+/// by which it has the threshold above: of ours there is one.
 const NOT_SERVED: &[&str] = &[
+    "memtable_flush_writers",
     "drop_compact_storage_enabled",
     "materialized_views_enabled",
     "user_defined_functions_enabled",
@@ -125,6 +128,8 @@ fn shows_nothing_that_cassandra_does_not_but_our_own() {
             "io_background_access_mode",
             "io_depth",
             "memory_budget",
+            "memory_pretouch",
+            "memtable_keeps_flushed",
             "metrics_address",
             "metrics_port",
             "native_transport_port_shard_aware",

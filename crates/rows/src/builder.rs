@@ -9,8 +9,8 @@ use crate::row::{Head, RowRef, STATIC, cell_flags};
 use crate::time::{Deletion, Liveness, NO_TIMESTAMP};
 use std::cmp::Ordering;
 
-/// The buffer of a builder begins with so much room: that of a small write.
-const FIRST_ROW_BYTES: usize = 256;
+/// The buffer of a builder begins with so much room: most rows need no more.
+const FIRST_ROW_BYTES: usize = 2 << 10;
 
 /// Builds one row after another. For each: `start_*`, then `liveness` and `deletion`, then complex
 /// deletions and cells in any order, then `finish`.

@@ -200,6 +200,34 @@ impl<'a> CellRef<'a> {
     }
 }
 
+/// The timestamps of packed cells of which none is expiring or deleted, but for those that are their row's.
+pub(crate) struct OwnTimestamps<'a>(pub &'a [u8]);
+
+impl Iterator for OwnTimestamps<'_> {
+    type Item = i64;
+
+    #[inline]
+    fn next(&mut self) -> Option<i64> {
+        while !self.0.is_empty() {
+            let bytes = self.0;
+            let flags = u8_at(bytes, 2);
+            debug_assert!(flags & (TOMBSTONE | EXPIRING | COMPLEX_DELETION) == 0);
+            let is_own = flags & SAME_TIMESTAMP == 0;
+            let mut at: usize = if is_own { 11 } else { 3 };
+            for component in [HAS_PATH, HAS_VALUE] {
+                if flags & component != 0 {
+                    at = at.saturating_add(4).saturating_add(u32_at(bytes, at) as usize);
+                }
+            }
+            self.0 = tail(bytes, at);
+            if is_own {
+                return Some(i64_at(bytes, 3));
+            }
+        }
+        None
+    }
+}
+
 /// Iterates over packed cells.
 #[derive(Clone, Debug)]
 pub struct Cells<'a> {

@@ -5,7 +5,7 @@
 //! (`i64` and `u32`); the cells by column and path, see [`crate::cell`]. The form is private to memory
 //! and canonical but for the representation of values: equal bytes are equal rows.
 
-use crate::cell::{CellKind, CellRef, Cells};
+use crate::cell::{CellKind, CellRef, Cells, OwnTimestamps};
 use crate::clustering::ClusteringRef;
 use crate::packed::{DELETION_LEN, deletion_at, i32_at, i64_at, pack_seconds, put_deletion};
 use crate::packed::{slice, tail, u8_at, u32_at, unpack_seconds};
@@ -115,6 +115,11 @@ impl<'a> RowRef<'a> {
     #[inline]
     pub fn cells(&self) -> Cells<'a> {
         Cells { rest: self.cell_bytes(), liveness: self.liveness() }
+    }
+
+    /// The timestamps of cells that are not the liveness's, if the row is not mortal.
+    pub(crate) fn own_timestamps(&self) -> OwnTimestamps<'a> {
+        OwnTimestamps(self.cell_bytes())
     }
 
     /// The cell of a simple column.

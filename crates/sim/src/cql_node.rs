@@ -80,6 +80,7 @@ fn configuration(plan: &Plan, address: IpAddr) -> Config {
             class: compression.class().to_owned(),
             parameters: Default::default(),
         });
+    config.memtable_keeps_flushed = options.keeps_flushed;
     config.commit_failure_policy = match options.log.goes_on_after_failure {
         true => config::CommitFailurePolicy::Ignore,
         false => config::CommitFailurePolicy::StopCommit,

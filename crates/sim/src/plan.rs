@@ -90,6 +90,7 @@ impl Plan {
             log: LogSettings::default(),
             commitlog_bytes: rng.between(128, 512) << 10,
             memtable_bytes: rng.between(16, 64) << 10,
+            keeps_flushed: seed % 3 < 2,
             cleanup_threshold: 0.2 + rng.below(50) as f64 / 100.0,
             column_index_bytes: 1 << rng.between(9, 13),
             chunk_cache_bytes: rng.between(16, 256) << 10,

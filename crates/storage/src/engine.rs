@@ -5,8 +5,8 @@ use std::path::PathBuf;
 use std::rc::Rc;
 use std::sync::Arc;
 
-use env::Env;
 use env::sync::Notify;
+use env::{Class, Env};
 use metrics::Weight;
 use rows::codec::MutationEncoder;
 use rows::{Mutation, PartitionUpdate, RowBuilder};
@@ -19,7 +19,7 @@ use crate::commitlog::{
 };
 use crate::disk::TellDisk;
 use crate::error::StorageError;
-use crate::memtable::{KeyRef, Memtable};
+use crate::memtable::{KeyRef, Memtable, Slot};
 use crate::node::Node;
 use crate::options::Options;
 use crate::read::{KeyScan, PartitionCursor, ScanStart, Slices, locate};
@@ -37,6 +37,18 @@ const TOP_KEYS_SHOWN: usize = 1024;
 const LOG_EXCESS: u64 = 2;
 /// Microseconds in a second.
 const MICROS: i64 = 1_000_000;
+/// One part of so many of the memory for memtables is left free by those that are kept, so that writes find it.
+const KEPT_FREE_PART: usize = 8;
+/// Partitions of a memtable that are freed without a look at who else wants to run.
+const FREED_AT_ONCE: usize = 256;
+
+/// Do memtables read as the SSTables that they were flushed to? What is older than the drop of a column is told apart
+/// there only.
+fn is_as_flushed(store: &TableStore, slots: &[Rc<Slot>]) -> bool {
+    let table = store.table();
+    table.layout.dropped.is_empty()
+        && slots.iter().all(|slot| slot.read().table().layout == table.layout)
+}
 
 /// One shard's engine. Everything a request touches hangs on it; nothing of it is shared.
 pub struct Engine {
@@ -53,6 +65,8 @@ pub struct Engine {
     memtable_bytes: Cell<usize>,
     /// Bytes of them in frozen ones, which a flush frees.
     frozen_bytes: Cell<usize>,
+    /// Bytes of memtables that were flushed and are kept for reads.
+    kept_bytes: Cell<usize>,
     /// Writes go on without a second look below so many; 0 when the log can take no more either.
     memory_limit: Cell<usize>,
     /// Why memtables cannot be flushed now, if so: writes that find no room are refused.
@@ -144,6 +158,7 @@ impl Engine {
             scratch: RefCell::default(),
             memtable_bytes: Cell::new(0),
             frozen_bytes: Cell::new(0),
+            kept_bytes: Cell::new(0),
             memory_limit: Cell::new(memory),
             unflushed: RefCell::default(),
             last_segment: Cell::new(-1),
@@ -578,6 +593,7 @@ impl Engine {
             sizes.fold((0, 0), |(a, f), (active, frozen)| (a + active, f + frozen));
         self.memtable_bytes.set(active + frozen);
         self.frozen_bytes.set(frozen);
+        self.kept_bytes.set(tables.values().map(|store| store.kept().borrow().bytes()).sum());
     }
 
     async fn wait_for_memory(&self) -> Result<(), StorageError> {
@@ -647,6 +663,7 @@ impl Engine {
 
     /// Asks for flushes where memory or the log's space runs short. Called after writes.
     fn watch_limits(&self, log_grew_segment: bool) {
+        self.trim_kept();
         let threshold = self.memory_lease() as f64 * self.options.cleanup_threshold;
         let active = self.memtable_bytes.get().saturating_sub(self.frozen_bytes.get());
         if active as f64 > threshold && !self.asked.get() {
@@ -714,23 +731,70 @@ impl Engine {
         if self.oldest_in_memory(id) <= purged {
             return false;
         }
-        store.set_live(live);
+        let outdated = store.set_live(live);
+        self.free(outdated);
+        self.measure_memory();
         true
     }
 
     /// SSTables have what a flush froze: takes their new set, frees memory and log.
     pub(crate) fn flushed(&self, id: TableId, flush: u64, live: Arc<LiveSet>, upto: Position) {
         if let Ok(store) = self.store(id) {
+            let before = store.live();
+            let is_new = |number: &u64| before.tables().iter().all(|table| table.number != *number);
+            let numbers = live.tables().iter().map(|table| table.number);
+            let new: Vec<u64> = numbers.filter(is_new).collect();
             if !self.env.planted("stale_cache_after_flush") {
-                store.set_live(live);
+                self.free(store.set_live(live));
             }
-            store.retire(flush);
+            let slots = store.retire(flush);
+            match self.options.keeps_flushed && !new.is_empty() && is_as_flushed(&store, &slots) {
+                true => store.kept().borrow_mut().keep(flush, slots, new),
+                false => self.free(slots),
+            }
         }
         if let Some(log) = self.log.get() {
             log.flushed(id, upto);
         }
         self.asked.set(false);
         self.count_memory();
+        self.trim_kept();
+    }
+
+    /// Frees the oldest memtables that are kept, as many as writes need the memory of.
+    fn trim_kept(&self) {
+        let lease = self.memory_lease();
+        let most = lease - lease / KEPT_FREE_PART;
+        while self.kept_bytes.get() > 0 && self.memtable_bytes.get() + self.kept_bytes.get() > most
+        {
+            let stores = self.stores();
+            let oldest = stores
+                .iter()
+                .filter_map(|(_, store)| Some((store.kept().borrow().oldest()?, store)));
+            let Some((_, store)) = oldest.min_by_key(|(flush, _)| *flush) else { return };
+            let Some(kept) = store.kept().borrow_mut().take_oldest() else { return };
+            if self.env.planted("kept_memtable_gone_unsaid") {
+                store.kept().borrow_mut().keep(u64::MAX, Vec::new(), kept.sstables);
+            }
+            self.free(kept.slots);
+            self.measure_memory();
+        }
+    }
+
+    /// Frees memtables: large ones bit by bit, for it takes a while.
+    fn free(&self, slots: Vec<Rc<Slot>>) {
+        for slot in slots {
+            if slot.read().len() <= FREED_AT_ONCE {
+                continue;
+            }
+            let Some(mut memtable) = Slot::into_memtable(slot) else { continue };
+            let env = self.env.clone();
+            self.env.spawn(Class::Flush, async move {
+                while memtable.free_some(FREED_AT_ONCE) {
+                    env.maybe_yield().await;
+                }
+            });
+        }
     }
 
     /// The SSTables of a table that have a partition.

@@ -1,12 +1,12 @@
 //! Writing memtables to an SSTable: those of all shards, merged in the order of tokens.
 
-use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use std::sync::Arc;
 
 use env::Env;
 use rows::codec::EncodingStats;
+use rows::{Deletion, RowRef, Unfiltered};
 use schema::Table;
 use sstable::compression_params::CompressionParams;
 use sstable::compressor::Compressor;
@@ -20,14 +20,11 @@ use crate::compaction::{FLUSH, Outputs, Split, Splitter};
 use crate::engine::{Engine, FrozenShare};
 use crate::error::StorageError;
 use crate::flush_pace::FlushPace;
-use crate::memtable::{Memtable, MemtableCursor, PartitionKey, Slot};
+use crate::memtable::{Memtable, MemtableCursor, Partition, PartitionKey, Slot};
 use crate::node::{Node, NodeTable};
 use crate::options::FlushCompression;
 use crate::read::{PartitionCursor, Slices, Source};
 use crate::sstables::LiveSet;
-
-/// Keys taken from the memtables at a time.
-const KEYS_PER_ROUND: usize = 1024;
 
 /// The directory of a table's files: Cassandra's.
 pub fn table_directory(data: &Path, table: &Table) -> PathBuf {
@@ -229,33 +226,50 @@ async fn write_all(
 ) -> Result<(), StorageError> {
     let slots: Vec<_> =
         memtables.iter().map(|memtable| Slot::frozen(Arc::clone(memtable))).collect();
-    let mut last: Option<PartitionKey> = None;
+    let mut walks: Vec<_> = memtables.iter().map(|memtable| memtable.iter().peekable()).collect();
     loop {
-        let keys = next_keys(memtables, last.as_ref());
-        let Some(newest) = keys.last().cloned() else { return Ok(()) };
-        for key in keys {
+        let heads = walks.iter_mut().zip(memtables);
+        let heads = heads.filter_map(|(walk, memtable)| Some((*walk.peek()?, memtable)));
+        let Some(((key, partition), memtable)) = heads.min_by_key(|((key, _), _)| *key) else {
+            return Ok(());
+        };
+        let mut holders = 0;
+        for walk in &mut walks {
+            holders += usize::from(walk.next_if(|(other, _)| *other == key).is_some());
+        }
+        if holders == 1 && partition.is_plain() && !memtable.is_mapped_to(table) {
+            write_plain(engine, key, partition, outputs, &mut pace).await?;
+        } else {
             let open = |slot| MemtableCursor::open(slot, key.as_ref(), table, Slices::all(false));
             let sources =
                 slots.iter().filter_map(open).map(|c| Source::Memtable(Box::new(c))).collect();
             let mut partition =
                 PartitionCursor::merge(&engine.files, Arc::clone(table), sources, false);
-            write_partition(engine, &key, &mut partition, outputs, &mut pace).await?;
-            pace.partition_ended();
-            engine.env().maybe_yield().await;
+            write_partition(engine, key, &mut partition, outputs, &mut pace).await?;
         }
-        last = Some(newest);
+        pace.partition_ended();
+        engine.env().maybe_yield().await;
     }
 }
 
-/// The next keys of all memtables together, in order.
-fn next_keys(memtables: &[Arc<Memtable>], after: Option<&PartitionKey>) -> Vec<PartitionKey> {
-    let from =
-        after.map_or(std::ops::Bound::Unbounded, |key| std::ops::Bound::Excluded(key.as_ref()));
-    let mut keys = BTreeSet::new();
-    for memtable in memtables {
-        keys.extend(memtable.range(from).take(KEYS_PER_ROUND).map(|(key, _)| key.clone()));
+/// Writes a partition that one memtable has, and nothing of which deletes anything else of it.
+async fn write_plain(
+    engine: &Engine,
+    key: &PartitionKey,
+    partition: &Partition,
+    outputs: &mut Outputs<'_>,
+    pace: &mut FlushPace<'_>,
+) -> Result<(), StorageError> {
+    outputs.start_partition(key.as_ref(), Deletion::LIVE, partition.static_row()).await?;
+    let rows = partition.rows().iter().map(|row| RowRef::from_packed(row));
+    for row in rows.filter(|row| !row.is_empty()) {
+        outputs.append(Unfiltered::Row(row)).await?;
+        pace.at(outputs.written()).await;
+        engine.env().maybe_yield().await;
     }
-    keys.into_iter().take(KEYS_PER_ROUND).collect()
+    outputs.end_partition().await?;
+    pace.at(outputs.written()).await;
+    Ok(())
 }
 
 async fn write_partition(

@@ -24,6 +24,8 @@ pub struct Options {
     pub commitlog_bytes: u64,
     /// `memtable_heap_space`, in bytes: writes wait while memtables hold more.
     pub memtable_bytes: u64,
+    /// `memtable_keeps_flushed`: reads find what was flushed in the memory that writes do not need yet.
+    pub keeps_flushed: bool,
     /// `memtable_cleanup_threshold`: the share of `memtable_bytes` at which the largest memtable is flushed.
     pub cleanup_threshold: f64,
     /// `column_index_size`, in bytes.

@@ -8,7 +8,7 @@ use metrics::{Histogram, Weight};
 use schema::Table;
 
 use crate::commitlog::Position;
-use crate::memtable::{Memtable, Slot};
+use crate::memtable::{KeptMemtables, Memtable, Slot};
 use crate::sstables::LiveSet;
 
 /// A shard's data of one table.
@@ -17,6 +17,8 @@ pub struct TableStore {
     active: RefCell<Rc<Slot>>,
     /// Frozen memtables that no SSTable replaces yet, oldest first, by the flush that freed them.
     frozen: RefCell<Vec<(u64, Rc<Slot>)>>,
+    /// Those that SSTables have replaced, while there is memory.
+    kept: RefCell<KeptMemtables>,
     live: RefCell<Arc<LiveSet>>,
     /// Changes when what a cache keeps of its rows and counters becomes worthless; no other table of the shard ever has the same.
     rows_reset: Cell<u64>,
@@ -151,6 +153,7 @@ impl TableStore {
             table: RefCell::new(table),
             active: RefCell::new(Slot::new(memtable)),
             frozen: RefCell::default(),
+            kept: RefCell::default(),
             live: RefCell::default(),
             rows_reset: Cell::new(next(&resets)),
             resets,
@@ -174,6 +177,8 @@ impl TableStore {
         if !differs {
             return false;
         }
+        // what was flushed reads as SSTables do (see `MemtableCursor`)
+        self.kept.borrow_mut().take_all();
         if self.active.borrow().read().is_empty() {
             *self.active.borrow_mut() = Slot::new(Memtable::new(Arc::clone(table), log_position));
             return false;
@@ -217,14 +222,34 @@ impl TableStore {
         }
     }
 
+    /// Calls `each` with all memtables that reads have to look at: those, and the ones that stand for SSTables.
+    pub(crate) fn for_each_read(&self, mut each: impl FnMut(&Rc<Slot>)) {
+        self.for_each_memtable(&mut each);
+        self.kept.borrow().slots().for_each(each);
+    }
+
+    /// Does a memtable stand for an SSTable? Whoever asks after [`Self::for_each_read`] about an SSTable that was there
+    /// then is not told so of one that it did not see: memtables stand for new ones only.
+    pub(crate) fn is_kept(&self, sstable: u64) -> bool {
+        self.kept.borrow().has(sstable)
+    }
+
+    /// Flushed memtables that are kept: what they are for, and what they take.
+    pub(crate) fn kept(&self) -> &RefCell<KeptMemtables> {
+        &self.kept
+    }
+
     /// The SSTables.
     pub fn live(&self) -> Arc<LiveSet> {
         Arc::clone(&self.live.borrow())
     }
 
-    /// Another set of SSTables from now on.
-    pub fn set_live(&self, live: Arc<LiveSet>) {
+    /// Another set of SSTables from now on. Gives the memtables away that stood for others.
+    #[must_use = "what goes may be large"]
+    pub fn set_live(&self, live: Arc<LiveSet>) -> Vec<Rc<Slot>> {
+        let outdated = self.kept.borrow_mut().take_outdated(&live);
         *self.live.borrow_mut() = live;
+        outdated
     }
 
     /// Freezes the active memtable for a flush; gives all memtables that this flush is to write.
@@ -246,9 +271,10 @@ impl TableStore {
         frozen.iter().map(|(_, slot)| slot.freeze()).collect()
     }
 
-    /// Forgets the memtables of a flush: SSTables have their data. Readers that hold one keep it.
-    pub fn retire(&self, flush: u64) {
-        self.frozen.borrow_mut().retain(|(of, _)| *of != flush);
+    /// Gives the memtables of a flush away: SSTables have their data. Readers that hold one keep it.
+    pub fn retire(&self, flush: u64) -> Vec<Rc<Slot>> {
+        let of_flush = |frozen: &mut (u64, Rc<Slot>)| frozen.0 == flush;
+        self.frozen.borrow_mut().extract_if(.., of_flush).map(|(_, slot)| slot).collect()
     }
 
     /// Begins the empty active memtable anew at a position of the log.
@@ -259,9 +285,10 @@ impl TableStore {
         }
     }
 
-    /// Drops all that is in memory and all SSTables from view: TRUNCATE and DROP.
+    /// Drops all that is in memory and all SSTables from view: DROP.
     pub fn clear(&self, log_position: Position) {
         self.reset_rows();
+        self.kept.borrow_mut().take_all();
         let fresh = Slot::new(Memtable::new(self.table(), log_position));
         *self.active.borrow_mut() = fresh;
         self.frozen.borrow_mut().clear();

@@ -12,6 +12,9 @@ const ADDRESS: &str = "127.0.0.21";
 /// Shards of Helenus: the client needs the other of the two cores that these benchmarks are for.
 const SHARDS: &str = "shards=1";
 
+/// Helenus takes its memory at the start, as a JVM does that runs with the options that Cassandra ships (`AlwaysPreTouch`).
+const PRETOUCH: &str = "memory_pretouch=true";
+
 /// What runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum System {
@@ -78,7 +81,7 @@ impl Server {
             System::Helenus => {
                 node::build()?;
                 let budget = format!("memory_budget={heap}iB");
-                Running::Node(Node::start_with(&name, ADDRESS, &[&budget, SHARDS])?)
+                Running::Node(Node::start_with(&name, ADDRESS, &[&budget, PRETOUCH, SHARDS])?)
             }
             System::Cassandra | System::Latest => {
                 Running::Peer(Peer::start_with(&name, ADDRESS, heap, latest)?)

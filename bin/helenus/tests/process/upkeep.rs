@@ -239,7 +239,7 @@ fn partitions_out_of_order_get_a_file_of_their_own() {
 #[test]
 fn counters_are_only_scrubbed_when_that_is_asked_for() {
     let place = Place::new(24);
-    let node = place.serve(&[]);
+    let node = place.serve(&["--set", "memtable_keeps_flushed=false"]);
     let mut client = Client::connect(&node.ip);
     keyspace(&mut client);
     client.query(

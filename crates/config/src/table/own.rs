@@ -25,6 +25,11 @@ pub(super) static KEYS: &[Key] = &[
     key("shards", Int(1, MAX_SHARDS), "null", Served),
     // What the node may take of the machine's memory. Cassandra has the JVM's -Xmx; null is 1 GiB.
     key("memory_budget", Quantity(&MIB), "null", Served),
+    // Whether the node takes all of that memory when it starts, so that no request waits for the machine to clear it.
+    // Cassandra has the JVM's -XX:+AlwaysPreTouch.
+    key("memory_pretouch", Bool, "false", Served),
+    // Whether reads find what was flushed in the memory of memtables that writes do not need yet. Cassandra frees it.
+    key("memtable_keeps_flushed", Bool, "true", Served),
     // Which release the node says it is, to the others of a ring and to drivers: the ring's own, 5.0.x or 4.1.x, by which
     // its nodes agree on a schema. A Cassandra says what it is.
     key("release_version", Text, "5.0.9", Served),

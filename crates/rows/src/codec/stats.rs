@@ -165,6 +165,9 @@ impl StatsCollector {
             self.timestamp(liveness.timestamp);
             self.expiry(liveness.ttl, liveness.expires_at);
         }
+        if !row.is_mortal() {
+            return row.own_timestamps().for_each(|timestamp| self.timestamp(timestamp));
+        }
         for cell in row.cells() {
             self.timestamp(cell.timestamp);
             match cell.kind {

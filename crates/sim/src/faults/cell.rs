@@ -150,6 +150,7 @@ fn plan(cell: Cell) -> Plan {
     plan.options.segment_bytes = 64 << 10;
     plan.options.commitlog_bytes = 4 << 20;
     // nothing is answered from memory
+    plan.options.keeps_flushed = false;
     plan.options.chunk_cache_bytes = 0;
     plan.options.key_cache_bytes = 0;
     plan.options.row_cache_bytes = 0;

@@ -230,7 +230,7 @@ fn step(partition: &Partition, place: Place, reversed: bool) -> Option<Place> {
 /// the deletions of the complex columns, its SSTables do not (`ComplexColumnData.filter`,
 /// `DeserializationHelper.isDroppedComplexDeletion`); and an ALTER flushes what it has in memory
 /// (`AbstractAllocatorMemtable.shouldSwitch`). So a memtable from before it reads as an SSTable does.
-fn from_memtable(from: &Arc<Table>, table: &Arc<Table>) -> Option<ColumnMap> {
+pub(super) fn from_memtable(from: &Arc<Table>, table: &Arc<Table>) -> Option<ColumnMap> {
     let is_older = !Arc::ptr_eq(from, table) && from.layout != table.layout;
     if !is_older && table.layout.dropped.is_empty() {
         return None;

@@ -1,6 +1,7 @@
 //! Memtables: what was written since the last flush, by shard and table.
 
 mod cursor;
+mod kept;
 mod key;
 mod partition;
 mod partitions;
@@ -16,6 +17,7 @@ use rows::{PartitionUpdate, RowBuilder};
 use schema::Table;
 
 pub use self::cursor::MemtableCursor;
+pub(crate) use self::kept::KeptMemtables;
 pub use self::key::{KeyRef, PartitionKey};
 pub use self::partition::Partition;
 use self::partitions::Partitions;
@@ -54,6 +56,11 @@ impl Memtable {
         &self.table
     }
 
+    /// Do its rows change where they are read as those of a table?
+    pub(crate) fn is_mapped_to(&self, table: &Arc<Table>) -> bool {
+        cursor::from_memtable(&self.table, table).is_some()
+    }
+
     /// Bytes of memory in use, as accounted.
     pub fn bytes(&self) -> usize {
         self.bytes
@@ -88,16 +95,11 @@ impl Memtable {
     ) {
         let key = KeyRef { token: update.token, bytes: &update.key };
         let layout = &self.table.layout;
-        let applied = match self.partitions.get_mut(key) {
-            Some(partition) => partition.apply(layout, update, scratch),
-            None => {
-                self.bytes += PARTITION_OVERHEAD_BYTES + key.bytes.len();
-                let mut partition = Partition::default();
-                let applied = partition.apply(layout, update, scratch);
-                self.partitions.insert(key.to_owned(), partition);
-                applied
-            }
-        };
+        let (partition, is_new) = self.partitions.get_or_insert(key);
+        if is_new {
+            self.bytes += PARTITION_OVERHEAD_BYTES + key.bytes.len();
+        }
+        let applied = partition.apply(layout, update, scratch);
         self.bytes = self.bytes.saturating_add_signed(applied.bytes);
         self.operations += 1;
         self.collect(update);
@@ -132,6 +134,12 @@ impl Memtable {
         self.partitions.range(from)
     }
 
+    /// Frees so many partitions at most; false if none is left.
+    pub(crate) fn free_some(&mut self, count: usize) -> bool {
+        self.partitions.remove_first(count);
+        !self.is_empty()
+    }
+
     /// All partitions in token order.
     pub fn iter(&self) -> impl Iterator<Item = (&PartitionKey, &Partition)> {
         self.partitions.iter()
@@ -157,6 +165,14 @@ impl Slot {
     /// Around a frozen memtable.
     pub fn frozen(memtable: Arc<Memtable>) -> Rc<Self> {
         Rc::new(Self(RefCell::new(State::Frozen(memtable))))
+    }
+
+    /// The frozen memtable itself, if nobody else holds it.
+    pub(crate) fn into_memtable(slot: Rc<Self>) -> Option<Memtable> {
+        match Rc::into_inner(slot)?.0.into_inner() {
+            State::Active(memtable) => Some(memtable),
+            State::Frozen(memtable) => Arc::into_inner(memtable),
+        }
     }
 
     /// The memtable, to be read until the next write or yield.

@@ -52,6 +52,11 @@ impl Partition {
         &self.ranges
     }
 
+    /// Is nothing in it that deletes other parts of it?
+    pub(crate) fn is_plain(&self) -> bool {
+        self.deletion().is_live() && self.ranges.is_empty()
+    }
+
     pub(crate) fn version(&self) -> u64 {
         self.version
     }

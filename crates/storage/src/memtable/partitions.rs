@@ -40,18 +40,29 @@ impl Partitions {
         Some(&found.partition)
     }
 
-    pub fn get_mut(&mut self, key: KeyRef<'_>) -> Option<&mut Partition> {
-        let same = self.by_token.get_mut(&key.token)?;
-        let found = same.iter_mut().find(|one| *one.key.bytes == *key.bytes)?;
-        Some(&mut found.partition)
+    /// The partition of a key, an empty one if there was none; and was there none?
+    pub fn get_or_insert(&mut self, key: KeyRef<'_>) -> (&mut Partition, bool) {
+        let place = |same: &[Keyed]| same.iter().position(|one| *one.key.bytes == *key.bytes);
+        let same = self.by_token.entry(key.token).or_default();
+        let is_new = place(same).is_none();
+        if is_new {
+            self.len += 1;
+            same.push(Keyed { key: key.to_owned(), partition: Partition::default() });
+            same.sort_by(|a, b| a.key.bytes.cmp(&b.key.bytes));
+        }
+        let place = place(same).unwrap_or_default();
+        (&mut same[place].partition, is_new)
     }
 
-    /// Adds the partition of a key that there is none of.
-    pub fn insert(&mut self, key: PartitionKey, partition: Partition) {
-        self.len += 1;
-        let same = self.by_token.entry(key.token).or_default();
-        same.push(Keyed { key, partition });
-        same.sort_by(|a, b| a.key.bytes.cmp(&b.key.bytes));
+    /// Drops the first so many, or a few more: those of one token go together.
+    pub fn remove_first(&mut self, count: usize) {
+        let mut removed = 0;
+        while removed < count
+            && let Some((_, same)) = self.by_token.pop_first()
+        {
+            removed += same.len();
+        }
+        self.len -= removed;
     }
 
     /// Those from a bound on.
@@ -91,11 +102,11 @@ mod tests {
         let all = [key(-5, b"z"), key(7, b"a"), key(7, b"b"), key(7, b"c"), key(9, b"a")];
         let mut partitions = Partitions::default();
         for at in [3, 0, 2, 4] {
-            partitions.insert(all[at].clone(), Partition::default());
+            assert!(partitions.get_or_insert(all[at].as_ref()).1);
         }
         assert!(partitions.get(all[1].as_ref()).is_none());
-        assert!(partitions.get_mut(all[1].as_ref()).is_none());
-        partitions.insert(all[1].clone(), Partition::default());
+        assert!(partitions.get_or_insert(all[1].as_ref()).1);
+        assert!(all.iter().all(|key| !partitions.get_or_insert(key.as_ref()).1));
         assert!(all.iter().all(|key| partitions.get(key.as_ref()).is_some()));
         assert_eq!(partitions.len(), all.len());
         assert!(partitions.iter().map(|(key, _)| key).eq(&all));
@@ -109,5 +120,10 @@ mod tests {
         let (between, behind) = (key(7, b"bb"), key(8, b""));
         assert_eq!(from(Bound::Included(between.as_ref())), all[3..]);
         assert_eq!(from(Bound::Excluded(behind.as_ref())), all[4..]);
+        partitions.remove_first(2);
+        assert!(partitions.iter().map(|(key, _)| key).eq(&all[4..]));
+        assert_eq!(partitions.len(), 1);
+        partitions.remove_first(2);
+        assert_eq!((partitions.len(), partitions.iter().count()), (0, 0));
     }
 }

@@ -83,7 +83,7 @@ impl Origin<'_> {
     async fn sources(&self, slices: &Slices, trace: &Trace) -> Result<Few<Source>, StorageError> {
         let Self { files, env, store, key, table } = *self;
         let mut sources = Few::new();
-        store.for_each_memtable(|slot| {
+        store.for_each_read(|slot| {
             let cursor = MemtableCursor::open(slot, key, table, slices.clone());
             sources.extend(cursor.map(|cursor| Source::Memtable(Box::new(cursor))));
         });
@@ -94,9 +94,11 @@ impl Origin<'_> {
         if trace.is_on() {
             note_skipped(trace, env, &live, key);
         }
-        let looked_at = live.tables().len() as u64;
-        store.stats.filter_checks.set(store.stats.filter_checks.get() + looked_at);
-        for sstable in live.candidates(key) {
+        for sstable in live.tables().iter().filter(|sstable| !store.is_kept(sstable.number)) {
+            store.stats.filter_checks.set(store.stats.filter_checks.get() + 1);
+            if !sstable.table.may_contain(key.token, key.bytes) {
+                continue;
+            }
             let cursor = SSTableCursor::open(files, sstable, key, table, slices.clone()).await?;
             trace.note(env, || {
                 let found = if cursor.is_some() { "entry found" } else { "lookup allows skipping" };

@@ -48,13 +48,14 @@ impl KeyScan {
             ScanStart::After(key) => Bound::Excluded(key),
         };
         let mut slots = Vec::new();
-        store.for_each_memtable(|slot| slots.push(Rc::clone(slot)));
+        store.for_each_read(|slot| slots.push(Rc::clone(slot)));
         let from = match &start {
             Bound::Unbounded => None,
             Bound::Included(key) | Bound::Excluded(key) => Some(key.as_ref()),
         };
         let mut walks = Vec::new();
-        for sstable in store.live().tables() {
+        let live = store.live();
+        for sstable in live.tables().iter().filter(|table| !store.is_kept(table.number)) {
             walks.push(KeyWalk::start(&engine.files, sstable, from, true).await?);
         }
         Ok(Self { engine: Rc::clone(engine), slots, walks, start })

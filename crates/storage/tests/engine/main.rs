@@ -5,6 +5,7 @@ mod compaction;
 mod counters;
 mod directories;
 mod flush;
+mod kept;
 mod truncation;
 
 use std::collections::BTreeMap;
