@@ -99,8 +99,8 @@ fn configuration(arguments: &Arguments) -> Result<Config, String> {
 fn run(config: Config, demo: bool) -> Result<(), NodeError> {
     let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
     let shards = config.shards.map_or(cores, |shards| shards as usize).max(1);
-    heap::keep_freed();
     if config.memory_pretouch {
+        heap::keep_freed();
         heap::touch(config.memory());
     }
     let config = Arc::new(config);

@@ -161,6 +161,13 @@ fn register_memtables(registry: &Registry, engine: &Rc<Engine>) {
         "Bytes in memtables, frozen ones included.",
         move || gauge(size.memtable_bytes()),
     );
+    let kept = Rc::clone(engine);
+    registry.probe(
+        Name::new("MemtablePool", "Kept"),
+        Unit::Bytes,
+        "Bytes in memtables that were flushed, which reads find and writes may have.",
+        move || gauge(kept.kept_bytes()),
+    );
     let capacity = Rc::clone(engine);
     registry.probe(
         Name::new("MemtablePool", "Capacity"),

@@ -12,8 +12,8 @@ const PURGE_DELAY: libmimalloc_sys::mi_option_t = 15;
 /// Bytes that are allocated at a time to touch memory: more than any class of sizes that is kept apart.
 const BLOCK_BYTES: usize = 1 << 20;
 
-/// Keeps what is freed for the next who asks. The node's limits bound what it holds, and would take it again: what goes
-/// back to the machine costs a page fault and the clearing of a page each time it is needed.
+/// Keeps what is freed for the next who asks: what goes back to the machine costs a page fault and the clearing of a page
+/// when it is needed again. The process is never smaller than it once was, and what is free in one class of sizes counts.
 #[expect(unsafe_code, reason = "the allocator's settings are behind its C interface")]
 pub fn keep_freed() {
     // SAFETY: the function takes two numbers and checks the first against the number of its options. It may be called at

@@ -580,6 +580,11 @@ impl Engine {
         self.memtable_bytes.get()
     }
 
+    /// Bytes in memtables that were flushed and are kept for reads.
+    pub fn kept_bytes(&self) -> usize {
+        self.kept_bytes.get()
+    }
+
     /// Counts the memory of the memtables anew, after some were freed.
     pub(crate) fn count_memory(&self) {
         self.measure_memory();

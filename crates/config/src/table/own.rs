@@ -25,7 +25,7 @@ pub(super) static KEYS: &[Key] = &[
     key("shards", Int(1, MAX_SHARDS), "null", Served),
     // What the node may take of the machine's memory. Cassandra has the JVM's -Xmx; null is 1 GiB.
     key("memory_budget", Quantity(&MIB), "null", Served),
-    // Whether the node takes all of that memory when it starts, so that no request waits for the machine to clear it.
+    // Whether the node takes all of that memory when it starts, and keeps it, so that no request waits for the machine to clear it.
     // Cassandra has the JVM's -XX:+AlwaysPreTouch.
     key("memory_pretouch", Bool, "false", Served),
     // Whether reads find what was flushed in the memory of memtables that writes do not need yet. Cassandra frees it.
