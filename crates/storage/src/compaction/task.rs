@@ -160,7 +160,8 @@ impl Node {
         let safe = oldest.all(|oldest| oldest > made.purged)
             && (!made.new.is_empty() || is_scrub || !in_log(engine, &made.intervals).await?);
         if !safe || !publish(engine, task.table.id, &before, &after, made.purged).await? {
-            outputs.abandon().await?;
+            drop(after);
+            take_back(engine, outputs, made.new).await?;
             return Ok(false);
         }
         let place = |input: &Arc<SSTable>| (input.directory.clone(), input.table.descriptor);
@@ -173,7 +174,8 @@ impl Node {
         }
         if let Err(error) = outputs.commit(&removed).await {
             publish(engine, task.table.id, &after, &before, i64::MIN).await?;
-            let _ = outputs.abandon().await;
+            drop(after);
+            let _ = take_back(engine, outputs, made.new).await;
             return Err(error);
         }
         let transaction = outputs.into_transaction();
@@ -323,6 +325,18 @@ impl Node {
             }
         });
     }
+}
+
+/// Removes outputs that shards had for a moment, behind the last reader that took them then.
+async fn take_back(
+    engine: &Rc<Engine>,
+    outputs: Outputs<'_>,
+    new: Vec<Arc<SSTable>>,
+) -> Result<(), StorageError> {
+    for sstable in &new {
+        forget_everywhere(engine, sstable).await;
+    }
+    outputs.abandon().await
 }
 
 /// Lets every shard close a table that is no longer live, and waits for its last reader.
