@@ -5,9 +5,9 @@
 //! All of them are done within [`counted`], whose instructions `cargo xtask bench insn` has valgrind count. Printed are the
 //! allocations and allocated bytes per operation.
 
+mod heap;
 mod path;
 
-use std::alloc::System;
 use std::cell::{Cell, OnceCell, RefCell};
 use std::rc::Rc;
 use std::sync::Arc;
@@ -24,11 +24,10 @@ use protocol::{
     Decoder, Direction, Limits, Outcome, QueryOptions, Request as Frame, Started, Version,
 };
 use server::ConnectionLimits;
-use stats_alloc::{INSTRUMENTED_SYSTEM, Region, StatsAlloc};
 use storage::Engine;
 
 #[global_allocator]
-static ALLOCATOR: &StatsAlloc<System> = &INSTRUMENTED_SYSTEM;
+static HEAP: heap::Counting = heap::Counting;
 
 /// Operations before those that are counted, so that caches and buffers are as in the long run.
 const WARM: u64 = 1000;
@@ -205,8 +204,8 @@ fn counted(world: &World, is_done: &Cell<bool>) {
     }
 }
 
-/// Allocations and bytes of the operations together.
-fn run(path: Path, count: u64) -> (usize, usize) {
+/// What the operations allocate together.
+fn run(path: Path, count: u64) -> heap::Allocated {
     let mut config = Config::default();
     for setting in [
         "data_dir=/d",
@@ -256,14 +255,13 @@ fn run(path: Path, count: u64) -> (usize, usize) {
     let Some(mut ready) = ready.take() else { panic!("not ready") };
     let is_done = Rc::new(Cell::new(false));
     let theirs = Rc::clone(&is_done);
-    let allocated = Region::new(ALLOCATOR);
+    let before = heap::Allocated::so_far();
     ready.env.clone().spawn(Class::Statement, async move {
         ready.operations(&path, count).await;
         theirs.set(true);
     });
     counted(&world, &is_done);
-    let change = allocated.change();
-    (change.allocations + change.reallocations, change.bytes_allocated)
+    heap::Allocated::so_far() - before
 }
 
 fn main() {
@@ -276,7 +274,7 @@ fn main() {
     let Some(path) = args.first().and_then(named) else { panic!("no such path") };
     let count = args.get(1).and_then(|n| n.parse::<u64>().ok()).filter(|n| *n > 0);
     let Some(count) = count else { panic!("insn PATH COUNT") };
-    let (allocations, bytes) = run(path, count);
-    let each = |n: usize| n as f64 / count as f64;
-    println!("allocations {:.2} bytes {:.0}", each(allocations), each(bytes));
+    let heap::Allocated { times, bytes } = run(path, count);
+    let each = |n: u64| n as f64 / count as f64;
+    println!("allocations {:.2} bytes {:.0}", each(times), each(bytes));
 }

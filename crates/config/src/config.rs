@@ -513,8 +513,6 @@ pub struct Config {
     /// `memtable_heap_space` and `memtable_offheap_space` together, in bytes; `None` where
     /// neither is set: to be taken from the memory budget.
     pub memtable_space: Option<u64>,
-    /// `memory_pretouch`: the budget is taken of the machine at the start.
-    pub memory_pretouch: bool,
     /// `memtable_keeps_flushed`: reads find what was flushed in memory, while writes do not need it.
     pub memtable_keeps_flushed: bool,
     /// `file_cache_size`, in bytes; `None`: to be taken from the memory budget.
@@ -574,6 +572,8 @@ pub struct Config {
     pub release_version: String,
     /// `memory_budget`, in bytes; see [`Self::memory`].
     pub memory_budget: Option<u64>,
+    /// `memory_pretouch`: it is taken of the machine at the start, and kept.
+    pub memory_pretouch: bool,
     /// `io_depth`.
     pub io_depth: u32,
     /// `metrics_address`.
@@ -779,7 +779,6 @@ impl Config {
             commitlog_segment_size: get.segment_size()?,
             commitlog_total_space: get.some_base("commitlog_total_space"),
             max_mutation_size: get.max_mutation_size()?,
-            memory_pretouch: get.bool("memory_pretouch"),
             commitlog_compression: get.commitlog_compression(),
             commitlog_archiving: String::new(),
             commitlog_ignore_replay_errors: get.bool("commitlog_ignore_replay_errors"),
@@ -817,6 +816,7 @@ impl Config {
             io_depth: get.count("io_depth")?,
             release_version: get.text("release_version"),
             memory_budget: get.some_base("memory_budget"),
+            memory_pretouch: get.bool("memory_pretouch"),
             metrics_address: get.host("metrics_address")?,
             metrics_port: get.port("metrics_port"),
             admin: get.admin()?,

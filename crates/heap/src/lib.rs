@@ -13,11 +13,11 @@ const PURGE_DELAY: libmimalloc_sys::mi_option_t = 15;
 const BLOCK_BYTES: usize = 1 << 20;
 
 /// Keeps what is freed for the next who asks: what goes back to the machine costs a page fault and the clearing of a page
-/// when it is needed again. The process is never smaller than it once was, and what is free in one class of sizes counts.
+/// when it is needed again. The process is never smaller again than it once was.
 #[expect(unsafe_code, reason = "the allocator's settings are behind its C interface")]
 pub fn keep_freed() {
-    // SAFETY: the function takes two numbers and checks the first against the number of its options. It may be called at
-    // any time; whoever frees meanwhile sees the old value or the new one.
+    // SAFETY: the function checks the first number against its options, and writes the second into that option's place, a
+    // word that whoever frees reads: the old value or the new one, both of which it takes.
     unsafe { libmimalloc_sys::mi_option_set(PURGE_DELAY, -1) };
 }
 

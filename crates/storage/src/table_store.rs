@@ -167,24 +167,24 @@ impl TableStore {
     }
 
     /// Takes another definition of the table. Where the columns differ, writing goes on in a new memtable: the
-    /// old one keeps its layout until it is flushed.
-    pub fn set_table(&self, table: &Arc<Table>, log_position: Position) -> bool {
+    /// old one keeps its layout until it is flushed, and those that were flushed are given away.
+    #[must_use = "what goes may be large"]
+    pub fn set_table(&self, table: &Arc<Table>, log_position: Position) -> Vec<Rc<Slot>> {
         if !Arc::ptr_eq(&self.table.borrow(), table) {
             self.reset_rows();
         }
         let differs = self.table.borrow().layout != table.layout;
         *self.table.borrow_mut() = Arc::clone(table);
         if !differs {
-            return false;
+            return Vec::new();
+        }
+        let is_empty = self.active.borrow().read().is_empty();
+        match is_empty {
+            true => self.restart(log_position),
+            false => drop(self.freeze(ALTERED, log_position)),
         }
         // what was flushed reads as SSTables do (see `MemtableCursor`)
-        self.kept.borrow_mut().take_all();
-        if self.active.borrow().read().is_empty() {
-            *self.active.borrow_mut() = Slot::new(Memtable::new(Arc::clone(table), log_position));
-            return false;
-        }
-        self.freeze(ALTERED, log_position);
-        true
+        self.kept.borrow_mut().take_all()
     }
 
     /// What a cache keeps of its rows and counters is kept under this number.
@@ -285,14 +285,15 @@ impl TableStore {
         }
     }
 
-    /// Drops all that is in memory and all SSTables from view: DROP.
-    pub fn clear(&self, log_position: Position) {
+    /// Takes all that is in memory and all SSTables from view, for DROP, and gives the memtables away.
+    #[must_use = "what goes may be large"]
+    pub fn clear(&self, log_position: Position) -> Vec<Rc<Slot>> {
         self.reset_rows();
-        self.kept.borrow_mut().take_all();
         let fresh = Slot::new(Memtable::new(self.table(), log_position));
-        *self.active.borrow_mut() = fresh;
-        self.frozen.borrow_mut().clear();
-        *self.live.borrow_mut() = Arc::default();
+        let mut gone = self.set_live(Arc::default());
+        gone.push(self.active.replace(fresh));
+        gone.extend(self.frozen.borrow_mut().drain(..).map(|(_, slot)| slot));
+        gone
     }
 }
 

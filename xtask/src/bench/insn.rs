@@ -4,6 +4,8 @@ use std::fmt::Write as _;
 use std::fs;
 use std::path::PathBuf;
 use std::process::Command;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread;
 
 use crate::machine::{self, Outcome};
 
@@ -179,14 +181,42 @@ fn costs(names: &[String]) -> Outcome<Vec<Cost>> {
     )?;
     let all = Command::new(program()).output()?;
     let all = String::from_utf8_lossy(&all.stdout).into_owned();
-    let mut costs = Vec::new();
+    let mut paths = Vec::new();
     for line in all.lines() {
         let (path, rows) = line.split_once(' ').ok_or("a path without rows")?;
         if names.is_empty() || names.iter().any(|name| name == path) {
-            costs.push(cost(path, (ROWS / rows.parse::<u64>()?).clamp(COUNTS.0, COUNTS.1))?);
+            paths.push((path, (ROWS / rows.parse::<u64>()?).clamp(COUNTS.0, COUNTS.1)));
         }
     }
-    Ok(costs)
+    in_turn(&paths)
+}
+
+/// Each of the paths, as many at a time as there are cores: what others do changes no count.
+fn in_turn(paths: &[(&str, u64)]) -> Outcome<Vec<Cost>> {
+    let next = AtomicUsize::new(0);
+    let work = || {
+        let mut found = Vec::new();
+        while let Some((place, (path, count))) = take(paths, &next) {
+            found.push((place, cost(path, *count).map_err(|e| e.to_string())));
+        }
+        found
+    };
+    let cores = thread::available_parallelism()?.get();
+    let mut found = thread::scope(|scope| {
+        let workers: Vec<_> = (0..cores).map(|_| scope.spawn(work)).collect();
+        workers.into_iter().flat_map(|worker| worker.join().unwrap_or_default()).collect::<Vec<_>>()
+    });
+    found.sort_by_key(|(place, _)| *place);
+    if found.len() != paths.len() {
+        return Err("not each path was counted".into());
+    }
+    found.into_iter().map(|(_, cost)| cost.map_err(Into::into)).collect()
+}
+
+/// The next of them, and its place.
+fn take<'a, T>(all: &'a [T], next: &AtomicUsize) -> Option<(usize, &'a T)> {
+    let place = next.fetch_add(1, Ordering::Relaxed);
+    all.get(place).map(|it| (place, it))
 }
 
 fn program() -> PathBuf {

@@ -143,8 +143,9 @@ impl Run {
         Ok(())
     }
 
-    fn node_settings() -> [&'static str; 2] {
-        ["cluster_name=peer", "column_index_size=4KiB"]
+    fn node_settings() -> [&'static str; 3] {
+        // what is flushed is read from files
+        ["cluster_name=peer", "column_index_size=4KiB", "memtable_keeps_flushed=false"]
     }
 
     /// Cassandra writes a family in one format; then each reads what it did not write.

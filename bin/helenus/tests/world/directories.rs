@@ -19,8 +19,6 @@ const ROWS: i32 = 60;
 fn three(policy: &str) -> Config {
     let mut config = config();
     config.set(&format!("disk_failure_policy={policy}")).unwrap();
-    // reads are of the files
-    config.set("memtable_keeps_flushed=false").unwrap();
     config.commitlog_sync = CommitLogSync::Batch;
     config.data_file_directories = DIRECTORIES.iter().map(Into::into).collect();
     config

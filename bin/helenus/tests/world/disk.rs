@@ -17,8 +17,6 @@ fn node(policy: &str) -> (World, NodeId, Serving) {
     let mut config = config();
     config.set(&format!("disk_failure_policy={policy}")).unwrap();
     config.set("memtable_heap_space=1MiB").unwrap();
-    // reads are of the files
-    config.set("memtable_keeps_flushed=false").unwrap();
     // a setting makes the fields anew
     config.commitlog_sync = CommitLogSync::Batch;
     let (id, serving) = start(&world, 2, config);

@@ -41,6 +41,8 @@ fn config() -> Config {
         "listen_address=10.0.0.1",
         "rpc_address=10.0.0.1",
         "open_without_authentication=true",
+        // what is flushed is read from files
+        "memtable_keeps_flushed=false",
         // a world keeps all segments that it ever had
         "commitlog_segment_size=1MiB",
     ];

@@ -23,13 +23,7 @@ const EXTENSIONS: [&str; 3] = ["db", "crc", "metadata"];
 
 fn small() -> Config {
     let mut config = config();
-    config
-        .set_all([
-            "row_cache_size=1MiB",
-            "row_cache_save_period=1h",
-            "memtable_keeps_flushed=false",
-        ])
-        .unwrap();
+    config.set_all(["row_cache_size=1MiB", "row_cache_save_period=1h"]).unwrap();
     // reads wait for the disk
     config.file_cache_size = Some(0);
     config

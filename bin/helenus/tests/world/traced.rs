@@ -109,8 +109,6 @@ async fn story(client: Client) {
 #[test]
 fn a_trace_is_complete_when_its_session_has_a_duration() {
     let world = World::new(11, WorldOptions::default());
-    let mut config = config();
-    config.memtable_keeps_flushed = false;
-    let (_, serving) = start(&world, 2, config);
+    let (_, serving) = start(&world, 2, config());
     told(&world, &serving, story);
 }

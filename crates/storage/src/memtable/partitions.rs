@@ -44,14 +44,14 @@ impl Partitions {
     pub fn get_or_insert(&mut self, key: KeyRef<'_>) -> (&mut Partition, bool) {
         let place = |same: &[Keyed]| same.iter().position(|one| *one.key.bytes == *key.bytes);
         let same = self.by_token.entry(key.token).or_default();
-        let is_new = place(same).is_none();
-        if is_new {
-            self.len += 1;
-            same.push(Keyed { key: key.to_owned(), partition: Partition::default() });
-            same.sort_by(|a, b| a.key.bytes.cmp(&b.key.bytes));
+        if let Some(place) = place(same) {
+            return (&mut same[place].partition, false);
         }
+        self.len += 1;
+        same.push(Keyed { key: key.to_owned(), partition: Partition::default() });
+        same.sort_by(|a, b| a.key.bytes.cmp(&b.key.bytes));
         let place = place(same).unwrap_or_default();
-        (&mut same[place].partition, is_new)
+        (&mut same[place].partition, true)
     }
 
     /// Drops the first so many, or a few more: those of one token go together.

@@ -16,7 +16,7 @@ use crate::engine::Engine;
 use crate::error::StorageError;
 use crate::memtable::{KeyRef, MemtableCursor, PartitionKey};
 use crate::read::{SSTableCursor, Slices};
-use crate::sstables::{Files, LiveSet, SSTable};
+use crate::sstables::Files;
 use crate::table_store::TableStore;
 use crate::trace::Trace;
 
@@ -59,15 +59,6 @@ impl Source {
     }
 }
 
-/// Names the SSTables that need not be looked at, for a trace.
-fn note_skipped(trace: &Trace, env: &Env, live: &LiveSet, key: KeyRef<'_>) {
-    let holds = |sstable: &SSTable| sstable.table.may_contain(key.token, key.bytes);
-    for sstable in live.tables().iter().filter(|sstable| !holds(sstable)) {
-        let id = sstable.table.descriptor.id;
-        trace.note(env, || format!("Bloom filter allows skipping sstable {id}"));
-    }
-}
-
 /// Where a partition is read from.
 struct Origin<'a> {
     files: &'a Files,
@@ -91,18 +82,21 @@ impl Origin<'_> {
             trace.note(env, || "Merging memtable contents".to_owned());
         }
         let live = store.live();
-        if trace.is_on() {
-            note_skipped(trace, env, &live, key);
-        }
-        for sstable in live.tables().iter().filter(|sstable| !store.is_kept(sstable.number)) {
+        for sstable in live.tables() {
+            let id = sstable.table.descriptor.id;
+            if store.is_kept(sstable.number) {
+                trace.note(env, || format!("A memtable stands for sstable {id}"));
+                continue;
+            }
             store.stats.filter_checks.set(store.stats.filter_checks.get() + 1);
             if !sstable.table.may_contain(key.token, key.bytes) {
+                trace.note(env, || format!("Bloom filter allows skipping sstable {id}"));
                 continue;
             }
             let cursor = SSTableCursor::open(files, sstable, key, table, slices.clone()).await?;
             trace.note(env, || {
                 let found = if cursor.is_some() { "entry found" } else { "lookup allows skipping" };
-                format!("Partition index {found} for sstable {}", sstable.table.descriptor.id)
+                format!("Partition index {found} for sstable {id}")
             });
             if cursor.is_none() {
                 store.stats.filter_misses.set(store.stats.filter_misses.get() + 1);

@@ -16,7 +16,7 @@ pub fn options() -> Options {
         log: LogSettings::default(),
         commitlog_bytes: 16 << 20,
         memtable_bytes: 16 << 20,
-        keeps_flushed: true,
+        keeps_flushed: false,
         cleanup_threshold: 0.5,
         column_index_bytes: 4 << 10,
         chunk_cache_bytes: 64 << 10,

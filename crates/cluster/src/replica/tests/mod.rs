@@ -59,7 +59,7 @@ fn options(config: &Config) -> Options {
         log: LogSettings::default(),
         commitlog_bytes: 64 << 20,
         memtable_bytes: 32 << 20,
-        keeps_flushed: true,
+        keeps_flushed: false,
         cleanup_threshold: 0.5,
         column_index_bytes: 64 << 10,
         chunk_cache_bytes: 1 << 20,

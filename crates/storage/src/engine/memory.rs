@@ -1,0 +1,156 @@
+//! A shard's memory for memtables: what they take, who waits for it, what is flushed for it, and what is kept in the rest.
+
+use std::rc::Rc;
+use std::sync::Arc;
+
+use env::Class;
+use schema::TableId;
+
+use super::Engine;
+use crate::error::StorageError;
+use crate::memtable::Slot;
+
+/// While nothing can be flushed, the log grows to so many times its limit: what is overwritten takes no memory.
+const LOG_EXCESS: u64 = 2;
+/// One part of so many of the memory for memtables is left free by those that are kept, so that writes find it.
+const KEPT_FREE_PART: usize = 8;
+/// Partitions of a memtable that are freed without a look at who else wants to run.
+const FREED_AT_ONCE: usize = 256;
+
+impl Engine {
+    /// This shard's lease of the node's memtable memory, in bytes.
+    pub fn memory_lease(&self) -> usize {
+        (self.options.memtable_bytes / self.env.shards() as u64) as usize
+    }
+
+    /// Bytes in memtables, active and frozen.
+    pub fn memtable_bytes(&self) -> usize {
+        self.memtable_bytes.get()
+    }
+
+    /// Bytes in memtables that were flushed and are kept for reads.
+    pub fn kept_bytes(&self) -> usize {
+        self.kept_bytes.get()
+    }
+
+    /// Counts the memory of the memtables anew, after some were freed.
+    pub(crate) fn count_memory(&self) {
+        self.measure_memory();
+        self.freed.notify_all();
+    }
+
+    pub(super) fn measure_memory(&self) {
+        let tables = self.tables.borrow();
+        let sizes = tables.values().map(|store| store.memtable_bytes());
+        let (active, frozen) =
+            sizes.fold((0, 0), |(a, f), (active, frozen)| (a + active, f + frozen));
+        self.memtable_bytes.set(active + frozen);
+        self.frozen_bytes.set(frozen);
+        self.kept_bytes.set(tables.values().map(|store| store.kept().borrow().bytes()).sum());
+    }
+
+    pub(super) async fn wait_for_memory(&self) -> Result<(), StorageError> {
+        if self.memtable_bytes.get() < self.memory_limit.get() {
+            return Ok(());
+        }
+        self.stats.waits_for_memory.set(self.stats.waits_for_memory.get() + 1);
+        self.env.mark("memtable.full");
+        while self.memtable_bytes.get() >= self.memory_limit.get() {
+            // The node tries again by itself: no write waits for what may take the operator.
+            if let Some(why) = self.unflushed.borrow().clone() {
+                self.env.mark("memtable.refused");
+                return Err(StorageError::Unflushed(why));
+            }
+            self.shards.send(0, |engine| {
+                if let Some(node) = engine.node.get() {
+                    node.is_memory_short.set(true);
+                }
+            });
+            self.ask_for_memory();
+            self.freed.notified().await;
+        }
+        Ok(())
+    }
+
+    /// Memtables cannot be flushed, or can again.
+    pub(crate) fn set_unflushed(&self, why: Option<Arc<str>>) {
+        if why.is_none() {
+            self.memory_limit.set(self.memory_lease());
+            self.asked.set(false);
+        }
+        self.unflushed.replace(why);
+        self.freed.notify_all();
+    }
+
+    /// Asks the first shard to flush this shard's largest memtable.
+    fn ask_for_memory(&self) {
+        let tables = self.tables.borrow();
+        let largest = tables.iter().max_by_key(|(id, store)| (store.memtable_bytes().0, **id));
+        if let Some((id, _)) = largest {
+            self.ask_for_flush(*id);
+        }
+    }
+
+    /// Asks the first shard to flush a table, some time soon.
+    pub(crate) fn ask_for_flush(&self, table: TableId) {
+        self.shards.send(0, move |engine| {
+            if let Some(node) = engine.node.get() {
+                node.want_flush(table);
+            }
+        });
+    }
+
+    /// Asks for flushes where memory or the log's space runs short. Called after writes.
+    pub(super) fn watch_limits(&self, log_grew_segment: bool) {
+        self.trim_kept();
+        let threshold = self.memory_lease() as f64 * self.options.cleanup_threshold;
+        let active = self.memtable_bytes.get().saturating_sub(self.frozen_bytes.get());
+        if active as f64 > threshold && !self.asked.get() {
+            self.asked.set(true);
+            self.ask_for_memory();
+        }
+        if log_grew_segment && let Some(log) = self.log.get() {
+            if self.unflushed.borrow().is_none() {
+                log.over_limit().into_iter().for_each(|table| self.ask_for_flush(table));
+            } else if log.size().0 / LOG_EXCESS >= log.limit() {
+                self.memory_limit.set(0);
+            }
+        }
+    }
+
+    /// Frees the oldest memtables that are kept, as many as writes need the memory of.
+    pub(super) fn trim_kept(&self) {
+        let lease = self.memory_lease();
+        let most = lease - lease / KEPT_FREE_PART;
+        while self.kept_bytes.get() > 0 && self.memtable_bytes.get() + self.kept_bytes.get() > most
+        {
+            let stores = self.stores();
+            let oldest = stores
+                .iter()
+                .filter_map(|(_, store)| Some((store.kept().borrow().oldest()?, store)));
+            let Some((_, store)) = oldest.min_by_key(|(flush, _)| *flush) else { return };
+            let Some(kept) = store.kept().borrow_mut().take_oldest() else { return };
+            if self.env.planted("kept_memtable_gone_unsaid") {
+                store.kept().borrow_mut().keep(u64::MAX, Vec::new(), kept.sstables);
+            }
+            self.free(kept.slots);
+            self.measure_memory();
+        }
+    }
+
+    /// Frees memtables: large ones bit by bit, for it takes a while.
+    pub(super) fn free(&self, slots: Vec<Rc<Slot>>) {
+        for slot in slots {
+            if slot.read().len() <= FREED_AT_ONCE {
+                continue;
+            }
+            let Some(mut memtable) = Slot::into_memtable(slot) else { continue };
+            let env = self.env.clone();
+            self.env.spawn(Class::Flush, async move {
+                while memtable.free_some(FREED_AT_ONCE) {
+                    env.maybe_yield().await;
+                }
+            });
+        }
+    }
+}
