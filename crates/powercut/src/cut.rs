@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use env::{DiskModel, Entry, Moment, Player, Recorder, Recording, Rng};
 
-use crate::history::{Checked, Cut, History, Seen};
+use crate::history::{Checked, Cut, Done, History, Seen};
 use crate::load::{self, Plan, Writer};
 use crate::node::{Mode, PERIOD, Place, Running};
 use crate::read;
@@ -17,7 +17,7 @@ use crate::syncs::{self, Classes};
 const TURNS: Duration = Duration::from_millis(100);
 /// Keys that are written again after a restart.
 const REWRITTEN: usize = 12;
-/// The last places of a window.
+/// The last places of a window, and the last syncs in it.
 const LAST: usize = 5;
 /// Cuts near an event are at most so many entries after it.
 const NEAR: u64 = 4;
@@ -111,10 +111,21 @@ impl Life {
         let end = self.recording.entries().len();
         let syncs = self.classes.get(class).map(Vec::as_slice).unwrap_or_default();
         let windows = syncs::windows(&self.recording, syncs);
-        // Truncations are few, and what a sync in them is for shows in a moment: half of the cuts are for these.
+        // Truncations are few, and what a sync in them is for shows in a moment, if at all before they end: half of the
+        // cuts are for these.
         let all: Vec<&syncs::Window> = windows.iter().collect();
-        let truncating: Vec<&syncs::Window> =
-            windows.iter().filter(|window| self.is_truncating(window.span.0)).collect();
+        let of = |is_wanted: fn(&Done, (usize, usize)) -> bool| -> Vec<&syncs::Window> {
+            let done = self.history.truncations.iter().map(|(_, done)| done);
+            let wanted = |w: &&syncs::Window| done.clone().any(|done| is_wanted(done, w.span));
+            windows.iter().filter(wanted).collect()
+        };
+        let mut truncating =
+            of(|done, (from, to)| was_under_way(done, from) && was_under_way(done, to));
+        if truncating.is_empty() {
+            truncating = of(|done, (from, _)| was_under_way(done, from));
+        }
+        // What became durable by another sync counts on what was left out before it.
+        let ends = self.ends_of_others(class);
         let near = |_| {
             let among =
                 if rng.below(2) == 0 && !truncating.is_empty() { &truncating } else { &all };
@@ -122,11 +133,14 @@ impl Life {
             let Some(window) = window else { return rng.below(end as u64 + 1) as usize };
             let (from, to) = window.span;
             // The last of them are those around the next sync, which would make all well.
-            let last = window.places.len().saturating_sub(LAST);
-            let chosen = match rng.below(3) {
+            let last = |places: &[usize]| {
+                pick(places.get(places.len().saturating_sub(LAST)..).unwrap_or_default(), rng)
+            };
+            let chosen = match rng.below(4) {
                 0 => None,
                 1 => pick(&window.places, rng),
-                _ => pick(window.places.get(last..).unwrap_or_default(), rng),
+                2 => last(within(&ends, window.span)),
+                _ => last(&window.places),
             };
             let anywhere = || from + rng.below(to.saturating_sub(from) as u64 + 1) as usize;
             chosen.map_or_else(anywhere, |at| at + rng.below(2) as usize).min(end)
@@ -136,11 +150,13 @@ impl Life {
         cuts
     }
 
-    /// Was a truncation under way at a place?
-    fn is_truncating(&self, place: usize) -> bool {
-        self.history.truncations.iter().any(|(_, done)| {
-            done.begun.place <= place && done.acked.is_none_or(|acked| place <= acked.place)
-        })
+    /// Right after the syncs of all other classes, in order.
+    fn ends_of_others(&self, class: &str) -> Vec<usize> {
+        let others = self.classes.iter().filter(|(name, _)| *name != class);
+        let mut ends: Vec<usize> =
+            others.flat_map(|(_, syncs)| syncs).map(|sync| sync.ended + 1).collect();
+        ends.sort_unstable();
+        ends
     }
 
     /// Where the syncs of a class begin.
@@ -160,6 +176,18 @@ pub fn draw(places: &[usize], count: u64, rng: &Rng) -> Vec<usize> {
         (0..count).filter_map(|_| Some(pick(places, rng)? + rng.below(2) as usize)).collect();
     cuts.sort_unstable();
     cuts
+}
+
+/// Was it asked for and not acknowledged at a place?
+fn was_under_way(done: &Done, place: usize) -> bool {
+    done.begun.place <= place && done.acked.is_none_or(|acked| place <= acked.place)
+}
+
+/// Those of places in order that lie in a span.
+fn within(places: &[usize], (from, to): (usize, usize)) -> &[usize] {
+    let first = places.partition_point(|place| *place < from);
+    let past = places.partition_point(|place| *place <= to);
+    places.get(first..past).unwrap_or_default()
 }
 
 fn pick(places: &[usize], rng: &Rng) -> Option<usize> {

@@ -48,7 +48,7 @@ pub struct Arguments {
     #[arg(long, default_value_t = 20)]
     kills: u64,
     /// Cuts with a class of syncs left out, at most, until one shows it; 0: none.
-    #[arg(long, default_value_t = 400)]
+    #[arg(long, default_value_t = 1500)]
     omissions: u64,
     /// Only classes whose name holds this.
     #[arg(long)]
