@@ -50,7 +50,8 @@ pub struct Layout {
     pub has_networks: bool,
     /// Shards of a Helenus: one a core, unless so many.
     pub shards: Option<u8>,
-    /// Its `memory_budget`, where it is not what a node has by itself.
+    /// Its `memory_budget`, where it is not what a node has by itself; then the node takes it all at its start, as a JVM does with
+    /// its heap (`AlwaysPreTouch`).
     pub memory: Option<String>,
 }
 
@@ -241,7 +242,8 @@ fn start_helenus(member: &Member, seed: &str, layout: &Layout) -> Outcome {
     fs::create_dir_all(&conf)?;
     let yaml = conf.join("cassandra.yaml");
     let shards = layout.shards.map(|shards| format!("shards: {shards}\n")).unwrap_or_default();
-    let memory = layout.memory.as_ref().map(|bytes| format!("memory_budget: {bytes}\n"));
+    let memory = layout.memory.as_ref();
+    let memory = memory.map(|bytes| format!("memory_budget: {bytes}\nmemory_pretouch: true\n"));
     let memory = memory.unwrap_or_default();
     let settings = format!(
         "{shards}{memory}cluster_name: {CLUSTER}\nendpoint_snitch: GossipingPropertyFileSnitch\nnum_tokens: 16\nauto_bootstrap: false\n\

@@ -12,7 +12,8 @@ cargo xtask bench ring [--cells a,b,...] [--pairs N] [--operations N] [--threads
   starts 3 nodes of each system in turn, N pairs (3); cells (all of them):
     rf1-one rf3-one rf3-local_quorum rf3-quorum rf3-each_quorum (two data centres), rows of 1 KB
     100b 100kb: rf3-local_quorum with rows of that size
-  a node of Helenus has one shard, since three of them share the cores of this machine, and may take the memory that a JVM has as its heap
+  a node of Helenus has one shard, since three of them share the cores of this machine, and takes at its start the memory that a JVM
+  takes as its heap
   raw results are kept under bench/results/";
 
 /// Nodes of each ring.

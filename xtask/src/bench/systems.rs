@@ -13,7 +13,7 @@ const ADDRESS: &str = "127.0.0.21";
 const SHARDS: &str = "shards=1";
 
 /// Helenus takes its memory at the start, as a JVM does that runs with the options that Cassandra ships (`AlwaysPreTouch`).
-const PRETOUCH: &str = "memory_pretouch=true";
+pub const PRETOUCH: &str = "memory_pretouch=true";
 
 /// What runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
