@@ -305,8 +305,10 @@ fn ring() -> Outcome<Tally> {
 /// Corpus files (`conformance/settings`) for a node with another setting than the default.
 const WITH_SETTINGS: &[(&str, &[&str])] = &[("dynamic_data_masking_enabled=true", &["masks"])];
 
-/// What is recorded (`conformance/formats`), and what its tables' files are of.
-const FORMATS: [(&str, &str); 3] = [("oa", "oa"), ("da", "da"), ("mixed", "da oa")];
+/// What is recorded (`conformance/formats`), what its tables' files are of, and whether what is flushed is read from memory, as is the
+/// default, or from the files.
+const FORMATS: [(&str, &str, bool); 3] =
+    [("oa", "oa", false), ("da", "da", false), ("mixed", "da oa", true)];
 
 /// Each answer counts as a check, and so do the formats of the files found.
 fn formats() -> Outcome<Tally> {
@@ -314,7 +316,7 @@ fn formats() -> Outcome<Tally> {
     node::build()?;
     node::build_nodetool()?;
     let mut tally = Tally::default();
-    for (name, of) in FORMATS {
+    for (name, of, keeps_flushed) in FORMATS {
         let run = format!("formats-{name}");
         let data = machine::cache().join("run").join(&run).join("data");
         let _ = std::fs::remove_dir_all(&data);
@@ -337,9 +339,8 @@ fn formats() -> Outcome<Tally> {
         };
         done(&["unpack", name, &here], "")?;
         done(&["versions", &here], of)?;
-        // what is flushed is read from files
-        let settings = ["cluster_name=peer", "memtable_keeps_flushed=false"];
-        let node = Node::start_again(&run, OURS, &settings)?;
+        let keeps = format!("memtable_keeps_flushed={keeps_flushed}");
+        let node = Node::start_again(&run, OURS, &["cluster_name=peer", &keeps])?;
         done(&["check", OURS], "")?;
         done(&["again", OURS], "")?;
         nodetool(&here, "flush")?;

@@ -188,11 +188,11 @@ fn costs(names: &[String]) -> Outcome<Vec<Cost>> {
             paths.push((path, (ROWS / rows.parse::<u64>()?).clamp(COUNTS.0, COUNTS.1)));
         }
     }
-    in_turn(&paths)
+    count_all(&paths)
 }
 
 /// Each of the paths, as many at a time as there are cores: what others do changes no count.
-fn in_turn(paths: &[(&str, u64)]) -> Outcome<Vec<Cost>> {
+fn count_all(paths: &[(&str, u64)]) -> Outcome<Vec<Cost>> {
     let next = AtomicUsize::new(0);
     let work = || {
         let mut found = Vec::new();
