@@ -143,6 +143,7 @@ pub fn server_settings(config: &Config) -> Result<server::Settings, NodeError> {
     settings.max_connections_per_ip = transport.max_connections_per_ip;
     settings.max_requests_per_second = transport.max_requests_per_second;
     settings.request_timeout = transport.request_timeout;
+    settings.queue_wait = transport.queue_wait;
     settings.allow_older_protocols = transport.allow_older_protocols;
     settings.idle_timeout = transport.idle_timeout;
     Ok(settings)

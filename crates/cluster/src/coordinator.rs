@@ -502,13 +502,15 @@ impl Coordinator {
         };
         let mut outcome = match &prepared.plan {
             Plan::Modify(modify) => self.modify(modify, &values, request).await,
-            Plan::Batch(batch) => self.batch_statement(batch, &values, request).await,
+            Plan::Batch(batch) => Box::pin(self.batch_statement(batch, &values, request)).await,
             Plan::Select(select) => self.select(select, &values, metadata, request).await,
-            Plan::Schema(ddl) => self.change_schema(ddl, user, request.guard().is_some()).await,
+            Plan::Schema(ddl) => {
+                Box::pin(self.change_schema(ddl, user, request.guard().is_some())).await
+            }
             Plan::Role(statement) => Box::pin(self.run_role(statement, user)).await,
             Plan::Use(keyspace) => self.use_keyspace(keyspace),
             Plan::Truncate(table) => match request.guarded(Guard::drop_or_truncate) {
-                Ok(()) => self.truncate_everywhere(table).await,
+                Ok(()) => Box::pin(self.truncate_everywhere(table)).await,
                 Err(refused) => refused.into(),
             },
             Plan::Describe(describe) => self.describe(describe, request),

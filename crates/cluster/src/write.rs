@@ -239,17 +239,19 @@ impl Coordinator {
         trace.note(&self.env, || "Determining replicas for mutation".to_owned());
         if needs_log && !over.is_empty() {
             let parts = Parts { over, here: here.into(), level: consistency };
-            return self.batch_over_ring(parts, deadline, trace).await;
+            return Box::pin(self.batch_over_ring(parts, deadline, trace)).await;
         }
         if !here.is_empty() {
             let run = async {
                 match needs_log {
-                    _ if counts => self.apply_counters(here.into(), deadline, trace).await,
-                    true => self.apply_logged(here.into(), deadline, trace).await,
+                    _ if counts => {
+                        Box::pin(self.apply_counters(here.into(), deadline, trace)).await
+                    }
+                    true => Box::pin(self.apply_logged(here.into(), deadline, trace)).await,
                     false => self.apply_all(here, trace).await,
                 }
             };
-            let ended = self.env.timeout_at(deadline, run).await;
+            let ended = self.env.timeout_at(deadline, std::pin::pin!(run)).await;
             ended.unwrap_or(Err(StorageError::Deadline)).map_err(|error| {
                 self.engine.inspect(&error);
                 write_error(&error, consistency, write_type)
@@ -257,7 +259,7 @@ impl Coordinator {
         }
         match counts {
             _ if over.is_empty() => Ok(()),
-            true => self.count_over_ring(over, deadline, trace).await,
+            true => Box::pin(self.count_over_ring(over, deadline, trace)).await,
             false => {
                 let one = if count > 1 { WriteType::UnloggedBatch } else { WriteType::Simple };
                 self.write_over_ring(over, one, deadline, trace).await

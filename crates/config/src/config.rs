@@ -405,6 +405,8 @@ pub struct NativeTransport {
     pub max_requests_per_second: Option<u32>,
     /// `native_transport_timeout`.
     pub request_timeout: Duration,
+    /// `native_transport_queue_wait`.
+    pub queue_wait: Duration,
     /// `native_transport_allow_older_protocols`.
     pub allow_older_protocols: bool,
     /// `native_transport_idle_timeout`; `None`: never.

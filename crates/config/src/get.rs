@@ -504,6 +504,7 @@ impl Get<'_> {
             max_connections_per_ip: limit("native_transport_max_concurrent_connections_per_ip"),
             max_requests_per_second: self.request_rate()?,
             request_timeout: self.duration("native_transport_timeout"),
+            queue_wait: self.duration("native_transport_queue_wait"),
             allow_older_protocols: self.bool("native_transport_allow_older_protocols"),
             idle_timeout: (!idle.is_zero()).then_some(idle),
             keepalive: self.bool("rpc_keepalive"),

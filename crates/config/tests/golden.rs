@@ -133,6 +133,7 @@ fn shows_nothing_that_cassandra_does_not_but_our_own() {
             "metrics_address",
             "metrics_port",
             "native_transport_port_shard_aware",
+            "native_transport_queue_wait",
             "open_without_authentication",
             "release_version",
             "ring_delay",

@@ -245,6 +245,11 @@ impl Env {
         self.0.exec.spawn_task(class, future)
     }
 
+    /// How many tasks of [`Class::Statement`] wait that have used up a slice and have more to do.
+    pub fn long_statements(&self) -> usize {
+        self.0.exec.long_statements()
+    }
+
     /// Class of the task that runs now; `Background` outside of any.
     pub fn class(&self) -> Class {
         self.0.exec.current().unwrap_or(Class::Background)

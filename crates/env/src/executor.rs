@@ -127,14 +127,36 @@ impl Remote {
     }
 }
 
-/// Runnable tasks of one shard, by class.
+/// Queues of runnable tasks: one for each class, and the [`LONG`] one.
+const LANES: usize = CLASSES + 1;
+/// Where statements stand that have just used up a slice and have more to do: a scan, or a connection with very many
+/// requests. One that has little to do waits for a slice of one of them, not of all.
+const LONG: usize = CLASSES;
+/// Share of the CPU that they have while other statements want it too.
+const LONG_SHARES: u32 = 300;
+
+fn shares(lane: usize) -> u32 {
+    Class::ALL.get(lane).map_or(LONG_SHARES, |class| class.shares())
+}
+
+/// Does somebody wait for each of its tasks, and for no long one? When all of those have run, what they say goes out before
+/// others begin.
+fn is_light(lane: usize) -> bool {
+    lane == Class::Statement.index() || lane == Class::CommitLog.index()
+}
+
+/// Runnable tasks of one shard, by lane.
 pub(crate) struct RunQueue {
-    queues: RefCell<[VecDeque<Runnable>; CLASSES]>,
-    /// CPU used over shares; the smallest among the runnable classes runs next.
-    virtual_time: [Cell<u64>; CLASSES],
+    queues: RefCell<[VecDeque<Runnable>; LANES]>,
+    /// CPU used over shares; the smallest among the runnable lanes runs next.
+    virtual_time: [Cell<u64>; LANES],
     ready: Cell<usize>,
-    /// Virtual time of the class that ran last: what a class starts from after idling.
+    /// Virtual time of the lane that ran last: what a lane starts from after idling.
     floor: Cell<u64>,
+    /// The statement's task that is being polled, and itself if it woke itself meanwhile: its lane is not known before the
+    /// end of the poll.
+    polled: Cell<Option<u64>>,
+    again: RefCell<Option<Runnable>>,
 }
 
 /// Most time that one poll is charged for, in nanoseconds: more is most likely the time of other
@@ -151,38 +173,65 @@ impl RunQueue {
             virtual_time: Default::default(),
             ready: Cell::new(0),
             floor: Cell::new(0),
+            polled: Cell::new(None),
+            again: RefCell::default(),
         }
     }
 
     fn push(&self, runnable: Runnable) {
-        let class = runnable.metadata().class.index();
+        let meta = runnable.metadata();
+        if self.polled.get() == Some(meta.id) {
+            self.again.replace(Some(runnable));
+            return;
+        }
+        let lane = meta.class.index();
+        self.push_to(lane, runnable);
+    }
+
+    fn push_to(&self, lane: usize, runnable: Runnable) {
         let mut queues = self.queues.borrow_mut();
-        let queue = &mut queues[class];
+        let queue = &mut queues[lane];
         if queue.is_empty() {
             let start = self.floor.get().saturating_sub(WAKE_CREDIT);
-            let time = &self.virtual_time[class];
+            let time = &self.virtual_time[lane];
             time.set(time.get().max(start));
         }
         queue.push_back(runnable);
         self.ready.set(self.ready.get() + 1);
     }
 
-    fn pop(&self, rng: Option<&Rng>) -> Option<Runnable> {
+    /// A poll begins.
+    fn begin(&self, meta: Meta) {
+        self.polled.set((meta.class == Class::Statement).then_some(meta.id));
+    }
+
+    /// It has ended, after so many nanoseconds. Was it a slice of one that has more to do?
+    fn end(&self, meta: Meta, took: u64) -> bool {
+        self.polled.set(None);
+        let again = self.again.take();
+        let is_long = again.is_some() && took >= crate::time::nanos(crate::env::SLICE);
+        if let Some(runnable) = again {
+            self.push_to(if is_long { LONG } else { meta.class.index() }, runnable);
+        }
+        is_long
+    }
+
+    fn pop(&self, rng: Option<&Rng>) -> Option<(usize, Runnable)> {
         if self.ready.get() == 0 {
             return None;
         }
         let mut queues = self.queues.borrow_mut();
-        let waiting = || (0..CLASSES).filter(|&class| !queues[class].is_empty());
-        let class = match rng {
+        let waiting = || (0..LANES).filter(|&lane| !queues[lane].is_empty());
+        let lane = match rng {
             // The world tries orders that shares would never give.
             Some(rng) if rng.one_in(8) => {
                 let n = rng.below(waiting().count() as u64);
                 waiting().nth(n as usize)
             }
-            _ => waiting().min_by_key(|&class| self.virtual_time[class].get()),
+            _ => waiting().min_by_key(|&lane| self.virtual_time[lane].get()),
         }?;
-        self.floor.set(self.floor.get().max(self.virtual_time[class].get()));
-        let queue = &mut queues[class];
+        self.floor.set(self.floor.get().max(self.virtual_time[lane].get()));
+        let queue = &mut queues[lane];
         let runnable = match rng {
             Some(rng) if rng.one_in(2) => {
                 queue.swap_remove_front(rng.below(queue.len() as u64) as usize)
@@ -190,18 +239,24 @@ impl RunQueue {
             _ => queue.pop_front(),
         };
         self.ready.set(self.ready.get() - usize::from(runnable.is_some()));
-        runnable
+        Some((lane, runnable?))
     }
 
-    fn charge(&self, class: Class, nanos: u64) {
-        let time = &self.virtual_time[class.index()];
-        let weighted = nanos.min(CHARGE_MAX) * 1000 / u64::from(class.shares());
+    fn has_light(&self) -> bool {
+        let queues = self.queues.borrow();
+        (0..LANES).any(|lane| is_light(lane) && !queues[lane].is_empty())
+    }
+
+    fn charge(&self, lane: usize, nanos: u64) {
+        let time = &self.virtual_time[lane];
+        let weighted = nanos.min(CHARGE_MAX) * 1000 / u64::from(shares(lane));
         time.set(time.get().saturating_add(weighted.max(1)));
     }
 
     fn clear(&self) -> Vec<Runnable> {
         self.ready.set(0);
-        self.queues.borrow_mut().iter_mut().flat_map(std::mem::take).collect()
+        let again = self.again.take();
+        self.queues.borrow_mut().iter_mut().flat_map(std::mem::take).chain(again).collect()
     }
 }
 
@@ -320,6 +375,11 @@ impl Executor {
         self.queue.ready.get() > 0
     }
 
+    /// Statements that have used up a slice and wait for the next.
+    pub fn long_statements(&self) -> usize {
+        self.queue.queues.borrow()[LONG].len()
+    }
+
     pub fn tasks(&self) -> usize {
         self.active.borrow().len()
     }
@@ -343,19 +403,23 @@ impl Executor {
         let mut any = false;
         for _ in 0..HOOK_ROUNDS {
             let mut ran = false;
-            while let Some(runnable) = self.queue.pop(work.rng()) {
+            while let Some((lane, runnable)) = self.queue.pop(work.rng()) {
                 let meta = *runnable.metadata();
                 self.current.set(Some(meta));
+                self.queue.begin(meta);
                 work.poll_starts(meta, now);
                 runnable.run();
                 self.current.set(None);
                 let after = work.poll_ended(meta);
                 let took = after.saturating_sub(now);
                 counters.polled(meta.class, took, took > STALL_NS);
-                self.queue.charge(meta.class, took);
+                let is_long = self.queue.end(meta, took);
+                self.queue.charge(if is_long { LONG } else { lane }, took);
                 now = after;
                 ran = true;
-                if now.saturating_sub(start) > TURN_NS || work.cut_turn() {
+                let lasted = now.saturating_sub(start);
+                let is_answered = is_light(lane) && !self.queue.has_light();
+                if lasted > TURN_NS || work.cut_turn(lasted, is_answered) {
                     break;
                 }
             }
@@ -364,7 +428,8 @@ impl Executor {
             }
             any = true;
             run_hooks(&self.turn_end);
-            if now.saturating_sub(start) > TURN_NS {
+            let lasted = now.saturating_sub(start);
+            if lasted > TURN_NS || (!self.queue.has_light() && work.cut_turn(lasted, true)) {
                 break;
             }
         }
@@ -420,8 +485,8 @@ pub(crate) trait Work {
     fn poll_starts(&self, meta: Meta, now: u64);
     /// Monotonic nanoseconds after the poll.
     fn poll_ended(&self, meta: Meta) -> u64;
-    /// True to end the turn here.
-    fn cut_turn(&self) -> bool;
+    /// True to end the turn here, after so many nanoseconds of it; `is_answered`: those that somebody waits for have run.
+    fn cut_turn(&self, lasted: u64, is_answered: bool) -> bool;
 }
 
 fn run_hooks(hooks: &HookSlab) {
@@ -500,5 +565,90 @@ impl<T> Future for Task<T> {
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<T> {
         Pin::new(&mut self.0).poll(cx)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+
+    /// A clock that tasks move.
+    struct Clock(Rc<Cell<u64>>);
+
+    impl Work for Clock {
+        fn now(&self) -> u64 {
+            self.0.get()
+        }
+
+        fn rng(&self) -> Option<&Rng> {
+            None
+        }
+
+        fn poll_starts(&self, _: Meta, _: u64) {}
+
+        fn poll_ended(&self, _: Meta) -> u64 {
+            self.0.get()
+        }
+
+        fn cut_turn(&self, _: u64, is_answered: bool) -> bool {
+            is_answered
+        }
+    }
+
+    struct YieldOnce(bool);
+
+    impl Future for YieldOnce {
+        type Output = ();
+
+        fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
+            if std::mem::replace(&mut self.0, true) {
+                return Poll::Ready(());
+            }
+            cx.waker().wake_by_ref();
+            Poll::Pending
+        }
+    }
+
+    /// Runs statements that take so many slices of so long, and one that comes when each of them has had one: how much longer
+    /// than that it waited.
+    fn waited(slice: Duration) -> Duration {
+        let (long, slices) = (20, 10);
+        let slice = slice.as_nanos() as u64;
+        let executor = Executor::new(Arc::new(Remote::new(None)));
+        let clock = Rc::new(Cell::new(0));
+        let ended = Rc::new(Cell::new(None));
+        for _ in 0..long {
+            let clock = Rc::clone(&clock);
+            let task = executor.spawn_task(Class::Statement, async move {
+                for _ in 0..slices {
+                    clock.set(clock.get() + slice);
+                    YieldOnce(false).await;
+                }
+            });
+            task.detach();
+        }
+        let counters = Counters::default();
+        while clock.get() < long * slice {
+            executor.run_turn(&Clock(Rc::clone(&clock)), &counters);
+        }
+        let begun = clock.get();
+        let (at, seen) = (Rc::clone(&clock), Rc::clone(&ended));
+        let short = executor.spawn_task(Class::Statement, async move { seen.set(Some(at.get())) });
+        short.detach();
+        while executor.is_ready() {
+            executor.run_turn(&Clock(Rc::clone(&clock)), &counters);
+        }
+        assert_eq!(clock.get(), long * slices * slice);
+        Duration::from_nanos(ended.get().expect("it ran") - begun)
+    }
+
+    #[test]
+    fn who_wants_little_does_not_wait_for_all_who_want_much() {
+        let slice = crate::env::SLICE;
+        assert!(waited(slice) <= slice, "{:?}", waited(slice));
+        // what yields before its slice is used up keeps its place
+        assert!(waited(slice / 2) > slice);
     }
 }

@@ -233,6 +233,32 @@ impl File {
         (Ok(()), B::from_bytes(bytes))
     }
 
+    /// Is this a time for [`File::write_now`]? Not soon after one that was held up.
+    pub fn takes_now(&self) -> bool {
+        match &self.env.0.make {
+            Make::Real(driver) => driver.now_ns() >= driver.held_up_until.get(),
+            Make::Sim(port) => disk::takes_now(port),
+        }
+    }
+
+    /// Writes the whole buffer at `offset` before it returns: for a little that much waits for. It goes to the kernel's pages
+    /// past the queue of the disk, and its thread waits with it should the kernel hold writers back. On an error any part may
+    /// have been written.
+    ///
+    /// # Errors
+    /// Of the file system.
+    pub fn write_now(&self, bytes: &[u8], offset: u64) -> io::Result<()> {
+        match (&self.kind, &self.env.0.make) {
+            (Kind::Real(file), Make::Real(driver)) => {
+                files::write_now(&self.env, driver, file, bytes, offset, self.class())
+            }
+            (Kind::Sim(file), Make::Sim(port)) => {
+                disk::write_now(&self.env, port, file, bytes, offset, self.class())
+            }
+            _ => Err(io::ErrorKind::Other.into()),
+        }
+    }
+
     /// Sends bytes that were written on their way to the device, and waits for those of them that are on it: called for
     /// a stretch after the other, each overlapping the one before, it lets the device have two stretches at most, and
     /// leaves a later sync little to do. It makes nothing durable. An error is the device's and is reported only

@@ -11,9 +11,9 @@ use env::{Instant, TcpStream};
 use protocol::{ErrorResponse, Header, Reply, Started, Version};
 
 use crate::admission::{OfIp, Permit};
-use crate::output::{EncodedEvent, Output};
+use crate::output::{EncodedEvent, Flushed, Output};
 use crate::session::Session;
-use crate::settings::UNREAD_EVENTS;
+use crate::settings::{UNREAD_ANSWERS, UNREAD_EVENTS};
 use crate::shard::Shard;
 use tls::TlsStream;
 
@@ -52,6 +52,8 @@ pub(crate) struct Connection {
     dirty: Cell<bool>,
     /// The socket did not take all of the output.
     blocked: Cell<bool>,
+    /// A piece of the output was written, and the driver is to write the next.
+    has_more: Cell<bool>,
     /// Answer what is queued, then close.
     closing: Cell<bool>,
     over_limit: Cell<bool>,
@@ -96,6 +98,7 @@ impl Connection {
             events: RefCell::default(),
             dirty: Cell::new(false),
             blocked: Cell::new(false),
+            has_more: Cell::new(false),
             closing: Cell::new(false),
             over_limit: Cell::new(false),
             paused_until: Cell::new(None),
@@ -164,6 +167,11 @@ impl Connection {
         self.blocked.get()
     }
 
+    /// Is there output that the socket might take?
+    pub fn has_more(&self) -> bool {
+        self.has_more.get()
+    }
+
     /// Nothing is left to be written?
     pub fn is_flushed(&self) -> bool {
         let is_sent = self.tls.as_ref().is_none_or(|tls| tls.borrow().is_flushed());
@@ -192,7 +200,12 @@ impl Connection {
         !self.over_limit.get()
             && self.paused_until.get().is_none()
             && self.in_flight.get() < settings.max_requests_per_connection.max(1)
-            && self.output.borrow().unsent() <= settings.max_unsent
+            && self.output.borrow().unsent() <= settings.max_unsent.saturating_mul(UNREAD_ANSWERS)
+    }
+
+    /// May more requests of it be started? Not while the client has much to read.
+    pub fn may_start(&self) -> bool {
+        self.output.borrow().unsent() <= self.shard.settings.max_unsent
     }
 
     /// The driver stops until [`Self::may_read`] again; counts why.
@@ -206,10 +219,10 @@ impl Connection {
             tally.paused_rate.inc();
         } else if self.over_limit.get() {
             tally.paused_bytes.inc();
-        } else if self.output.borrow().unsent() > self.shard.settings.max_unsent {
-            tally.paused_unread.inc();
-        } else {
+        } else if self.in_flight.get() >= self.shard.settings.max_requests_per_connection.max(1) {
             tally.paused_requests.inc();
+        } else {
+            tally.paused_unread.inc();
         }
     }
 
@@ -325,9 +338,10 @@ impl Connection {
         }
     }
 
-    /// Writes what is queued, as far as the socket takes it.
+    /// Writes what is queued, as far as the socket takes it; of much a piece, and wakes the driver for the next.
     pub fn flush(&self) {
         self.dirty.set(false);
+        self.has_more.set(false);
         let result = {
             let stream = self.stream.borrow();
             let Some(stream) = &*stream else { return };
@@ -340,8 +354,11 @@ impl Connection {
                 None => output.flush(|bytes| stream.try_write(bytes)),
                 Some(tls) => {
                     let tls = &mut *tls.borrow_mut();
-                    let all = output.flush(|bytes| tls.try_write(stream, bytes));
-                    all.and_then(|all| Ok(tls.flush(stream)? && all))
+                    let flushed = output.flush(|bytes| tls.try_write(stream, bytes));
+                    flushed.and_then(|flushed| match tls.flush(stream)? {
+                        true => Ok(flushed),
+                        false => Ok(Flushed::Blocked),
+                    })
                 }
             };
             if output.unsent() < before {
@@ -349,10 +366,15 @@ impl Connection {
             }
             result
         };
+        if self.may_start() {
+            self.shard.queue.may_go_on();
+        }
         match result {
-            Ok(all) => {
-                let was_blocked = self.blocked.replace(!all);
-                if all == was_blocked || self.closing.get() {
+            Ok(flushed) => {
+                let is_blocked = flushed == Flushed::Blocked;
+                let was_blocked = self.blocked.replace(is_blocked);
+                self.has_more.set(flushed == Flushed::Piece);
+                if is_blocked != was_blocked || self.has_more() || self.closing.get() {
                     self.wake();
                 } else {
                     self.wake_if_stalled();

@@ -15,7 +15,7 @@ use crate::connection::{Connection, Stage};
 use crate::coordinator::{Authentication, Coordinator};
 use crate::request;
 use crate::session::Session;
-use crate::settings::{HANDSHAKE_FRAME, KEPT_BUFFER, LINGER, READ_CHUNK, UNWANTED_REST};
+use crate::settings::{HANDSHAKE_FRAME, KEPT_BUFFER, LINGER, READ_CHUNK, TAKEN_IN, UNWANTED_REST};
 
 /// The task of one connection.
 pub(crate) struct Driver<C> {
@@ -101,6 +101,11 @@ impl<C: Coordinator> Driver<C> {
         if connection.is_blocked() && connection.poll_writable(cx).is_ready() {
             connection.flush();
             return Step::Again;
+        }
+        if connection.has_more() {
+            connection.flush();
+            // it has woken this task where more is left
+            return if connection.has_more() { Step::Wait } else { Step::Again };
         }
         if connection.is_closing() {
             return self.close(&connection, cx);
@@ -238,7 +243,7 @@ impl<C: Coordinator> Driver<C> {
         let Self { stages, decoder, received, .. } = self;
         let connection = &stages.connection;
         let shard = &connection.shard;
-        let mut used = 0;
+        let (mut used, mut taken_in) = (0, 0);
         let progress = loop {
             if connection.is_closed() || connection.is_closing() {
                 break Progress::Close;
@@ -247,7 +252,11 @@ impl<C: Coordinator> Driver<C> {
                 break Progress::Paused;
             }
             if shard.env.should_yield() {
-                break Progress::Yield;
+                // behind requests that take long others are taken in all the same, to wait where they are seen
+                if connection.in_flight.get() == 0 || taken_in == TAKEN_IN {
+                    break Progress::Yield;
+                }
+                taken_in += 1;
             }
             if connection.stage() == Stage::Ready {
                 decoder.allow_large();

@@ -19,6 +19,7 @@ mod driver;
 mod events;
 mod listener;
 mod output;
+mod queue;
 mod rate;
 mod request;
 mod server;

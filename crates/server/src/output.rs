@@ -5,10 +5,21 @@ use std::rc::Rc;
 
 use protocol::{Framer, Started};
 
-use crate::settings::KEPT_BUFFER;
+use crate::settings::{KEPT_BUFFER, WRITTEN_AT_ONCE};
 
 /// An event, encoded; shared by the connections that get it.
 pub(crate) type EncodedEvent = Rc<[u8]>;
+
+/// How far writing came.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Flushed {
+    /// Nothing is left.
+    All,
+    /// The socket takes no more now.
+    Blocked,
+    /// It might take more; others shall have their turn.
+    Piece,
+}
 
 /// Responses and events on their way out, framed in the order in which they were queued.
 #[derive(Debug, Default)]
@@ -61,28 +72,32 @@ impl Output {
         self.framer.push(&mut self.bytes, event);
     }
 
-    /// Seals what was queued and writes what the socket takes; true when nothing is left.
+    /// Seals what was queued and writes what the socket takes, a piece at most.
     pub fn flush(
         &mut self,
         mut write: impl FnMut(&[u8]) -> io::Result<Option<usize>>,
-    ) -> io::Result<bool> {
+    ) -> io::Result<Flushed> {
         self.framer.flush(&mut self.bytes);
-        while let Some(rest) = self.bytes.get(self.sent..).filter(|rest| !rest.is_empty()) {
+        let piece = self.bytes.len().min(self.sent + WRITTEN_AT_ONCE);
+        while let Some(rest) = self.bytes.get(self.sent..piece).filter(|rest| !rest.is_empty()) {
             match write(rest)? {
                 Some(0) => return Err(io::ErrorKind::WriteZero.into()),
                 Some(n) => self.sent += n,
                 None => {
                     self.compact();
-                    return Ok(false);
+                    return Ok(Flushed::Blocked);
                 }
             }
+        }
+        if !self.is_empty() {
+            return Ok(Flushed::Piece);
         }
         self.bytes.clear();
         self.sent = 0;
         if self.bytes.capacity() > KEPT_BUFFER {
             self.bytes = Vec::new();
         }
-        Ok(true)
+        Ok(Flushed::All)
     }
 
     /// Moves what is unsent to the front once that is the lesser part.

@@ -15,8 +15,10 @@ use crate::coordinator::{
     Answer, AuthStep, Authentication, Coordinator, Execute, Now, Outcome, PrepareOutcome,
     PreparedAnswer,
 };
+use crate::queue::Waiting;
 use crate::session::{Context, Session};
 use crate::shard::Body;
+use crate::view::What;
 
 /// Answer to requests that come while the node drains, in Cassandra's words.
 const SHUTTING_DOWN: &str = "Server is shutting down";
@@ -29,7 +31,7 @@ fn overloaded(message: impl Into<String>) -> ErrorResponse {
 
 /// A request's place on its connection and in the shard's budget, until it is dropped.
 #[derive(Debug)]
-struct Place {
+pub(crate) struct Place {
     connection: Rc<Connection>,
     bytes: u64,
 }
@@ -42,6 +44,10 @@ impl Place {
         shard.request_started();
         connection.in_flight.set(connection.in_flight.get() + 1);
         Self { connection: Rc::clone(connection), bytes }
+    }
+
+    pub fn connection(&self) -> &Connection {
+        &self.connection
     }
 }
 
@@ -86,28 +92,57 @@ pub(crate) fn start<C: Coordinator>(
     let tracing = wants_tracing(frame);
     let context = Context { session: Rc::clone(session), received, deadline, tracing };
     shard.tally.dispatched.inc();
-    if let (Request::Execute { id, result_metadata_id, options }, None) = (request, &warning) {
+    let has_some = connection.in_flight.get() > 0;
+    let must_wait = shard.queue.has(connection.id)
+        || !connection.may_start()
+        || (has_some && (shard.is_full() || shard.env.should_yield()));
+    if let (Request::Execute { id, result_metadata_id, options }, None) = (request, &warning)
+        && !must_wait
+    {
         let execute = Execute { id, result_metadata_id: *result_metadata_id, options };
         if answer_now(&**coordinator, connection, &context, &frame.header, &execute) {
             return;
         }
     }
-    let started = shard.env.turn_now();
     let place = Place::take(connection, bytes);
     let body = shard.body(frame.body);
+    let waiting = Waiting { context, header: frame.header, body, place, warning };
+    match must_wait {
+        true => shard.queue.push(shard.env.turn_now(), waiting, What::of(request)),
+        false => begin(coordinator, waiting, || What::of(request)),
+    }
+}
+
+/// Starts a request that was let in.
+pub(crate) fn begin<C: Coordinator>(
+    coordinator: &Rc<C>,
+    waiting: Waiting,
+    what: impl FnOnce() -> What,
+) {
+    let Waiting { context, header, body, place, warning } = waiting;
+    let connection = Rc::clone(&place.connection);
+    let shard = &connection.shard;
+    let (received, started) = (context.received, shard.env.turn_now());
     let coordinator = Rc::clone(coordinator);
-    let mut future = Box::pin(run(coordinator, context, frame.header, body, place, warning));
+    let mut future = Box::pin(run(coordinator, context, header, body, place, warning));
     // Spawned, a task is polled afresh: the first poll needs no waker.
     match poll_once(future.as_mut()) {
         Poll::Ready(()) => shard.tally.answered_inline.inc(),
         Poll::Pending => {
-            let running = shard.running.enter(request, received, started);
+            let running = shard.running.enter(what(), received, started);
             shard.env.spawn(Class::Statement, async move {
                 future.await;
                 drop(running);
             });
         }
     }
+}
+
+/// Answers a request that has waited for too long.
+pub(crate) fn too_late(waiting: &Waiting) {
+    let connection = &waiting.place.connection;
+    connection.shard.tally.timed_out_before.inc();
+    connection.respond_error(&waiting.header, &overloaded(TOO_LATE));
 }
 
 fn poll_once(future: Pin<&mut impl Future<Output = ()>>) -> Poll<()> {
@@ -187,10 +222,10 @@ async fn run<C: Coordinator>(
             answering.outcome(&context, outcome);
         }
         Request::Batch(batch) => {
-            answering.outcome(&context, coordinator.batch(&context, &batch).await);
+            answering.outcome(&context, Box::pin(coordinator.batch(&context, &batch)).await);
         }
         Request::Prepare { text, keyspace } => {
-            answering.prepared(coordinator.prepare(&context, text, keyspace).await);
+            answering.prepared(Box::pin(coordinator.prepare(&context, text, keyspace)).await);
         }
         Request::AuthResponse(token) => {
             let step = match coordinator.authentication() {

@@ -15,6 +15,7 @@ use crate::coordinator::Coordinator;
 use crate::driver::Driver;
 use crate::events::EventHub;
 use crate::listener::listen;
+use crate::queue;
 use crate::settings::Settings;
 use crate::shard::Shard;
 use crate::view::{ClientView, RunningView};
@@ -32,6 +33,7 @@ pub struct Server {
     shard_aware_address: Option<SocketAddr>,
     adopt: Rc<dyn Fn(TcpStream, SocketAddr)>,
     _flush: HookGuard,
+    _queue: Task<()>,
 }
 
 impl std::fmt::Debug for Server {
@@ -54,6 +56,8 @@ impl Server {
     ) -> io::Result<Self> {
         let (address, shard_aware) = (settings.listen, settings.shard_aware);
         let shard = Rc::new(Shard::new(env.clone(), settings, hub, registry, &limits));
+        let waiting = queue::serve(Rc::clone(&shard), Rc::clone(&coordinator));
+        let queue = env.spawn_task(Class::Statement, waiting);
         let adopt = adopter(&shard, coordinator, limits);
         let mut listeners = Vec::new();
         let take = Rc::clone(&adopt);
@@ -70,7 +74,15 @@ impl Server {
         let flushed = Rc::clone(&shard);
         let flush = env.at_turn_end(move || flushed.flush_dirty());
         let listeners = RefCell::new(listeners);
-        Ok(Self { shard, listeners, address, shard_aware_address, adopt, _flush: flush })
+        Ok(Self {
+            shard,
+            listeners,
+            address,
+            shard_aware_address,
+            adopt,
+            _flush: flush,
+            _queue: queue,
+        })
     }
 
     /// Where clients connect.
@@ -146,6 +158,7 @@ impl Drop for Server {
     fn drop(&mut self) {
         self.shard.draining.set(true);
         self.kill_all();
+        self.shard.queue.clear();
         self.shard.forget_dirty();
     }
 }

@@ -37,6 +37,9 @@ pub struct Settings {
     pub idle_timeout: Option<Duration>,
     /// How long a client waits for an answer (`native_transport_timeout`): the deadline of a request.
     pub request_timeout: Duration,
+    /// How long a request waits for its turn (`native_transport_queue_wait`) once some have waited for [`STANDING`] without a
+    /// pause; beyond, it is answered OVERLOADED.
+    pub queue_wait: Duration,
     /// A connection that is not ready for statements after so long is closed.
     pub handshake_timeout: Duration,
     /// Connections of this shard that are not ready for statements yet; beyond, the oldest of
@@ -44,7 +47,8 @@ pub struct Settings {
     pub max_handshakes: usize,
     /// Requests of one connection at a time; beyond, it is not read.
     pub max_requests_per_connection: usize,
-    /// Bytes of answers that wait for a client to read them; beyond, it is not read.
+    /// Bytes of answers that wait for a client to read them; beyond, its requests wait for their turn, and beyond
+    /// [`UNREAD_ANSWERS`] times as many it is not read.
     pub max_unsent: usize,
 }
 
@@ -65,6 +69,7 @@ impl Settings {
             allow_older_protocols: true,
             idle_timeout: None,
             request_timeout: Duration::from_secs(12),
+            queue_wait: Duration::from_millis(500),
             handshake_timeout: Duration::from_secs(10),
             max_handshakes: 4096,
             max_requests_per_connection: 4096,
@@ -75,6 +80,8 @@ impl Settings {
 
 /// Bytes that one read takes at most.
 pub(crate) const READ_CHUNK: usize = 64 << 10;
+/// Bytes that a connection's answers give to the socket at once: what the kernel copies meanwhile, others wait for.
+pub(crate) const WRITTEN_AT_ONCE: usize = 128 << 10;
 /// How long a connection rests after each [`READ_CHUNK`] of what nobody wants, the rest of a message that was refused or what
 /// comes after the last answer: 32 MiB/s at most, so that those who only send cost others little.
 pub(crate) const UNWANTED_REST: Duration = Duration::from_millis(2);
@@ -82,10 +89,23 @@ pub(crate) const UNWANTED_REST: Duration = Duration::from_millis(2);
 pub(crate) const KEPT_BUFFER: usize = 16 << 10;
 /// Longest message before a client is ready, in bytes: strangers are not lent more memory.
 pub(crate) const HANDSHAKE_FRAME: u32 = 64 << 10;
+/// See [`Settings::max_unsent`].
+pub const UNREAD_ANSWERS: usize = 8;
 /// How many times `max_unsent` a client that does not read its events may owe before it is closed.
 pub(crate) const UNREAD_EVENTS: usize = 4;
 /// How long a connection that ends waits for its client to take the last answer and to close.
 pub(crate) const LINGER: Duration = Duration::from_secs(2);
+/// So many requests that have used up a slice and have more to do, and so many that have not ended, are as much as a shard
+/// takes on: more of those connections that have some under way wait for their turn.
+pub(crate) const LONG_MOST: usize = 8;
+/// See [`LONG_MOST`].
+pub(crate) const UNDER_WAY_MOST: usize = 1024;
+/// So many requests a connection's turn takes in that it cannot start.
+pub(crate) const TAKEN_IN: usize = 64;
+/// A queue that was not empty for so long is not a burst's: who waits too long in it is answered OVERLOADED.
+pub const STANDING: Duration = Duration::from_secs(2);
+/// How often it is looked whether requests that wait have waited too long.
+pub(crate) const WAIT_CHECKED: Duration = Duration::from_millis(10);
 /// How long a listener waits after the system refused to accept (no file descriptors left, ...).
 pub(crate) const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 /// Buffers for requests in flight that a shard keeps, and the capacity that each may keep.

@@ -12,8 +12,9 @@ use metrics::Registry;
 use crate::admission::{ConnectionLimits, InFlight};
 use crate::connection::Connection;
 use crate::events::EventHub;
+use crate::queue::Queue;
 use crate::rate::RequestRate;
-use crate::settings::{KEPT_BODIES, KEPT_BODY, READ_CHUNK, Settings};
+use crate::settings::{KEPT_BODIES, KEPT_BODY, LONG_MOST, READ_CHUNK, Settings, UNDER_WAY_MOST};
 use crate::supported::Supported;
 use crate::tally::Tally;
 use crate::view::RunningRequests;
@@ -29,6 +30,8 @@ pub(crate) struct Shard {
     pub rate: Option<RequestRate>,
     pub supported: Supported,
     pub hub: EventHub,
+    /// Requests that wait for their turn.
+    pub queue: Queue,
     /// Those requests that did not end in their first turn.
     pub running: Rc<RunningRequests>,
     /// Requests started and not finished.
@@ -63,6 +66,7 @@ impl Shard {
             in_flight: InFlight::new(&settings, env.shards()),
             supported: Supported::new(env.shard(), env.shards()),
             hub,
+            queue: Queue::default(),
             running: Rc::default(),
             requests: Cell::new(0),
             draining: Cell::new(false),
@@ -185,7 +189,13 @@ impl Shard {
         self.tally.requests_in_flight.inc();
     }
 
+    /// Is so much under way that more would only make all of it slower?
+    pub fn is_full(&self) -> bool {
+        self.env.long_statements() >= LONG_MOST || self.running.len() >= UNDER_WAY_MOST
+    }
+
     pub fn request_finished(&self) {
+        self.queue.may_go_on();
         let left = self.requests.get().saturating_sub(1);
         self.requests.set(left);
         self.tally.requests_in_flight.dec();

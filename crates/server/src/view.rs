@@ -83,8 +83,9 @@ struct Running {
     what: What,
 }
 
+/// What a request is, for those who look.
 #[derive(Debug)]
-enum What {
+pub(crate) enum What {
     Query(Box<str>, i32, Consistency),
     Execute([u8; 16], usize, Consistency),
     Batch(usize, Consistency),
@@ -97,7 +98,7 @@ fn cut(text: &str) -> Box<str> {
 }
 
 impl What {
-    fn of(request: &Request<'_>) -> Self {
+    pub fn of(request: &Request<'_>) -> Self {
         match request {
             Request::Query { text, options } => {
                 Self::Query(cut(text), options.page_size.unwrap_or(-1), options.consistency)
@@ -142,13 +143,8 @@ struct Places {
 
 impl RunningRequests {
     /// Notes a request until the guard goes.
-    pub fn enter(
-        self: &Rc<Self>,
-        request: &Request<'_>,
-        received: Instant,
-        started: Instant,
-    ) -> RunningGuard {
-        let running = Some(Running { received, started, what: What::of(request) });
+    pub fn enter(self: &Rc<Self>, what: What, received: Instant, started: Instant) -> RunningGuard {
+        let running = Some(Running { received, started, what });
         let mut places = self.0.borrow_mut();
         let place = places.free.pop().unwrap_or(places.all.len());
         match places.all.get_mut(place) {
@@ -156,6 +152,12 @@ impl RunningRequests {
             None => places.all.push(running),
         }
         RunningGuard { requests: Rc::clone(self), place }
+    }
+
+    /// How many there are.
+    pub fn len(&self) -> usize {
+        let places = self.0.borrow();
+        places.all.len() - places.free.len()
     }
 
     /// What runs now.

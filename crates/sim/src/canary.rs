@@ -37,7 +37,7 @@ pub const IMAGES: &[Bug] = &[
     Bug { name: "segment_recycled_early", seeds: 40 },
     Bug { name: "segment_listed_too_long", seeds: 40 },
     Bug { name: "truncation_recorded_late", seeds: 40 },
-    Bug { name: "snapshot_described_before_linked", seeds: 40 },
+    Bug { name: "snapshot_described_before_linked", seeds: 120 },
 ];
 
 /// Images of a seed: as many as make a good use of the world that they are of.

@@ -29,7 +29,7 @@ use crate::values::Bound as Bindings;
 use limits::{Size, Warnings};
 use made_up::{MadeUp, is_resumed, wanted};
 pub(crate) use page::Last;
-use page::{Merged, clustering_of, cut, next_page};
+use page::{Cut, Merged, clustering_of, cut, next_page};
 pub(crate) use shard::micros;
 use shard::{
     Aggregate, Block, Noticed, Over, ReadError, Sink, Task, budget, merge, read_keys, read_range,
@@ -44,6 +44,8 @@ const UNPAGED_PART: u64 = 8;
 /// Rows that are fetched at once for an aggregation that has to take them in order (Cassandra's page size for
 /// its aggregations).
 const AGGREGATION_PAGE_ROWS: u32 = 10_000;
+/// So many blocks are put together without giving others a turn.
+const BLOCKS_AT_ONCE: usize = 64;
 
 /// What shards found, put together: blocks in order, and of an aggregation its pages with too many tombstones.
 type Gathered = (Few<(usize, Block)>, Option<Aggregation>, Vec<Noticed>);
@@ -107,7 +109,7 @@ impl Coordinator {
         warnings.first.extend(select.aggregation_warning().filter(|_| began).map(str::to_owned));
         let read = Arc::new(read.map_err(cql_error)?);
         if read.filter.as_ref().is_some_and(|filter| filter.is_mutable_intersection()) {
-            self.guard_intersection(&table.keyspace, request).await?;
+            Box::pin(self.guard_intersection(&table.keyspace, request)).await?;
         }
         if select.uses_index() {
             self.requests.index_scans.inc();
@@ -146,11 +148,12 @@ impl Coordinator {
             && let [key] = keys.as_slice()
         {
             let key = PartitionKey { token: key.token, bytes: key.bytes.clone() };
-            self.serial_round(table, key, consistency, deadline).await?;
+            Box::pin(self.serial_round(table, key, consistency, deadline)).await?;
         }
         let level = if consistency.is_serial() { quorum_of(consistency) } else { consistency };
         let ring = scope.map(|scope| RingRead::new(self, scope, &task, level, deadline));
-        let run = self.run_read(&task, ring.as_ref());
+        // stays where it is: moving it would cost more than much of what it does
+        let run = std::pin::pin!(self.run_read(&task, ring.as_ref()));
         let ran = self.env.timeout_at(deadline, run).await;
         ring.iter().for_each(|ring| warnings.of_ring(&task, ring));
         let (merged, aggregation) = match ran {
@@ -263,14 +266,17 @@ impl Coordinator {
         ring: Option<&Rc<RingRead>>,
     ) -> Result<(Merged, Option<Aggregation>), ReadError> {
         if task.select.is_aggregate() && task.aggregate == Aggregate::InOrder {
-            return self.aggregate_in_order(task, ring).await;
+            return Box::pin(self.aggregate_in_order(task, ring)).await;
         }
         let table = task.table();
         if table.is_virtual() {
-            return self.read_virtual(task).await;
+            return Box::pin(self.read_virtual(task)).await;
         }
         let (mut blocks, aggregation, noticed) = self.gather(task, ring).await?;
-        let mut merged = self.in_order(task, &mut blocks);
+        let mut merged = match blocks.len() > BLOCKS_AT_ONCE && task.select.post_order().is_none() {
+            true => Box::pin(self.in_order_and_turns(task, blocks)).await,
+            false => self.in_order(task, &mut blocks),
+        };
         if aggregation.is_some() {
             merged.scanned = noticed;
         }
@@ -291,7 +297,7 @@ impl Coordinator {
             let page =
                 Task { read: Arc::new(read.clone()), bytes_max: PAGE_BYTES_MAX, ..task.clone() };
             let (mut blocks, ..) = self.gather(&page, ring).await?;
-            let merged = cut(std::mem::take(&mut blocks), page.read.page_limit(), page.bytes_max);
+            let merged = cut(std::mem::take(&mut blocks), &page);
             let over = |(_, one): &Noticed| task.thresholds.warns(*one);
             scanned.extend(merged.commands(&page.read, false).into_iter().filter(over));
             scanned.truncate(WARNINGS_MAX);
@@ -311,12 +317,8 @@ impl Coordinator {
         let read = &task.read;
         match task.select.post_order() {
             None => {
-                let mut merged = cut(std::mem::take(blocks), read.page_limit(), task.bytes_max);
-                if merged.full && self.env.planted("paging_drops_row") {
-                    merged.cells.truncate(merged.last_row);
-                    merged.rows -= 1;
-                }
-                merged
+                let merged = cut(std::mem::take(blocks), task);
+                self.planted_loss(merged)
             }
             Some(order) => {
                 let table = task.table();
@@ -347,18 +349,64 @@ impl Coordinator {
         }
     }
 
+    /// The same of very many blocks: others have their turn meanwhile.
+    async fn in_order_and_turns(&self, task: &Task, blocks: Few<(usize, Block)>) -> Merged {
+        let mut cut = Cut::new(&blocks, task);
+        for (place, block) in blocks {
+            self.env.maybe_yield().await;
+            if !cut.take(place, block) {
+                break;
+            }
+        }
+        self.planted_loss(cut.end())
+    }
+
+    fn planted_loss(&self, mut merged: Merged) -> Merged {
+        if merged.full && self.env.planted("paging_drops_row") {
+            merged.cells.truncate(merged.last_row);
+            merged.rows -= 1;
+        }
+        merged
+    }
+
     /// What there is, wherever it is.
     async fn gather(
         self: &Rc<Self>,
         task: &Task,
         ring: Option<&Rc<RingRead>>,
     ) -> Result<Gathered, ReadError> {
+        // what is not the commonest has its own memory: a future is moved, whole, with the largest that may be in it
         match (&task.read.target, ring) {
-            (Target::Keys(keys), None) => self.read_all_keys(task, keys).await,
-            (Target::Range { .. }, None) => self.read_all_shards(task).await,
-            (Target::Keys(keys), Some(ring)) => self.read_ring_keys(task, ring, keys).await,
-            (Target::Range { .. }, Some(ring)) => self.read_ring_range(task, ring).await,
+            (Target::Keys(keys), None) => match self.only_here(keys) {
+                true => self.read_keys_here(task, keys).await,
+                false => Box::pin(self.read_all_keys(task, keys)).await,
+            },
+            (Target::Range { .. }, None) => Box::pin(self.read_all_shards(task)).await,
+            (Target::Keys(keys), Some(ring)) => {
+                Box::pin(self.read_ring_keys(task, ring, keys)).await
+            }
+            (Target::Range { .. }, Some(ring)) => Box::pin(self.read_ring_range(task, ring)).await,
         }
+    }
+
+    /// Has this shard all of the keys?
+    fn only_here(&self, keys: &[cql::select::PartitionKey]) -> bool {
+        let me = self.shards.me();
+        !keys.is_empty() && keys.iter().all(|key| self.engine.owner(key.token) == me)
+    }
+
+    /// Reads keys of this shard: there is nothing to put together.
+    async fn read_keys_here(
+        &self,
+        task: &Task,
+        keys: &[cql::select::PartitionKey],
+    ) -> Result<Gathered, ReadError> {
+        let own = keys.iter().enumerate().map(|(place, key)| {
+            self.count_hop(self.shards.me());
+            (place, PartitionKey { token: key.token, bytes: key.bytes.clone() })
+        });
+        let part = read_keys(&self.engine, task, own.collect()).await?;
+        Ok((part.blocks, part.aggregation, part.noticed))
     }
 
     async fn read_all_keys(
@@ -375,13 +423,6 @@ impl Coordinator {
                 Some((_, keys)) => keys.push((place, key)),
                 None => by_shard.push((owner, Few::one((place, key)))),
             }
-        }
-        if let [(shard, keys)] = &mut by_shard[..]
-            && *shard == self.shards.me()
-        {
-            // there is nothing to put together
-            let part = read_keys(&self.engine, task, std::mem::take(keys)).await?;
-            return Ok((part.blocks, part.aggregation, part.noticed));
         }
         by_shard.sort_by_key(|(shard, _)| *shard);
         let mut found = Few::new();

@@ -6,7 +6,7 @@ use schema::Table;
 use storage::PartitionKey;
 use types::Few;
 
-use crate::read::shard::{Block, Noticed, ReadError};
+use crate::read::shard::{Block, Noticed, ReadError, Task};
 use crate::scanned::Scanned;
 
 /// The rest of a read after a page of it; nothing if the page was the last.
@@ -83,43 +83,80 @@ pub(crate) struct Last {
     pub in_partition: u32,
 }
 
-/// Puts blocks, which are in order, together until the page is full.
-pub(super) fn cut(blocks: Few<(usize, Block)>, rows_max: u32, bytes_max: usize) -> Merged {
-    let mut merged = Merged::default();
-    let is_spent = |rows: u32, bytes: usize| rows >= rows_max || bytes >= bytes_max;
-    for (place, mut block) in blocks {
-        let before = merged.cells.len();
+/// A page in the making: blocks, which are in order, are put together until it is full.
+pub(super) struct Cut {
+    merged: Merged,
+    rows_max: u32,
+    bytes_max: usize,
+    /// Bytes of the blocks that are to come.
+    bytes: usize,
+}
+
+impl Cut {
+    pub fn new(blocks: &[(usize, Block)], task: &Task) -> Self {
+        let bytes = blocks.iter().map(|(_, block)| block.cells.len()).sum();
+        let (rows_max, bytes_max) = (task.read.page_limit(), task.bytes_max);
+        Self { merged: Merged::default(), rows_max, bytes_max, bytes }
+    }
+
+    fn is_spent(&self, rows: u32, bytes: usize) -> bool {
+        rows >= self.rows_max || bytes >= self.bytes_max
+    }
+
+    /// Takes the next block; false once the page is full.
+    pub fn take(&mut self, place: usize, mut block: Block) -> bool {
+        let before = self.merged.cells.len();
         let (mut taken, mut end, mut mark) = (0, 0, 0..0);
-        while taken < block.rows.len() && !is_spent(merged.rows, before + end) {
+        while taken < block.rows.len() && !self.is_spent(self.merged.rows, before + end) {
             let row = &block.rows[taken];
-            merged.last_row = before + end;
+            self.merged.last_row = before + end;
             (end, mark) = (row.cells, mark.end..row.mark);
-            merged.rows += 1;
+            self.merged.rows += 1;
             taken += 1;
         }
+        let spent = self.is_spent(self.merged.rows, before + end);
+        let merged = &mut self.merged;
         let last = block.rows[..taken].last();
         if let Some(row) = last {
             let mark = row.has_mark.then(|| clustering_of(&block.marks[mark]));
             let in_partition = taken as u32;
             merged.last = block.key.clone().map(|key| Last { key, place, mark, in_partition });
         }
-        let spent = is_spent(merged.rows, before + end);
         let scanned = last.map(|row| row.scanned).unwrap_or_default();
         merged.scan(&block.key, if spent { scanned } else { block.scanned });
+        let is_full = taken < block.rows.len() || (block.full && spent);
         // the most of reads have one block, and some are large: that of the first is not copied
         if merged.cells.is_empty() {
             block.cells.truncate(end);
             merged.cells = block.cells;
         } else {
+            if merged.cells.capacity() < self.bytes {
+                let more = self.bytes.min(self.bytes_max.saturating_add(end));
+                merged.cells.reserve_exact(more.saturating_sub(before).max(end));
+            }
             merged.cells.extend_from_slice(&block.cells[..end]);
         }
-        if taken < block.rows.len() || (block.full && spent) {
-            merged.full = true;
-            return merged;
+        merged.full = is_full;
+        !is_full
+    }
+
+    /// There are no more blocks, or the page is full.
+    pub fn end(mut self) -> Merged {
+        let is_spent = self.is_spent(self.merged.rows, self.merged.cells.len());
+        self.merged.full |= is_spent;
+        self.merged
+    }
+}
+
+/// A page of blocks, which are few.
+pub(super) fn cut(blocks: Few<(usize, Block)>, task: &Task) -> Merged {
+    let mut cut = Cut::new(&blocks, task);
+    for (place, block) in blocks {
+        if !cut.take(place, block) {
+            break;
         }
     }
-    merged.full = is_spent(merged.rows, merged.cells.len());
-    merged
+    cut.end()
 }
 
 pub(super) fn clustering_of(packed: &[u8]) -> Clustering {

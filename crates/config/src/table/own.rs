@@ -3,7 +3,7 @@
 use crate::key::Kind::*;
 use crate::key::Standing::*;
 use crate::key::{Key, key};
-use crate::quantity::{MIB, MILLIS_INT};
+use crate::quantity::{MIB, MILLIS, MILLIS_INT};
 use crate::table::words::{BACKGROUND_ACCESS_MODE, PORT};
 
 /// The greatest number of shards: the sharding algorithm that drivers compute is defined for
@@ -66,6 +66,10 @@ pub(super) static KEYS: &[Key] = &[
     key("serve_index_reads", Bool, "true", Served),
     // Whether the shard keys are answered to OPTIONS, and the port below is opened.
     key("shard_aware", Bool, "true", Served),
+    // How long a request may wait for its turn where requests have waited without a pause for some time already: who waits for
+    // longer is answered Overloaded, so that the others are answered in time. Cassandra lets them wait for all of
+    // native_transport_timeout; so does a value as large as that.
+    key("native_transport_queue_wait", Quantity(&MILLIS), "500ms", Served),
     // Where a driver reaches a shard of its choice by choosing its own source port.
     key("native_transport_port_shard_aware", PORT, "19042", Served),
     // Prometheus text over HTTP. Cassandra has JMX and agents; 7070 is the usual port of a

@@ -3,6 +3,7 @@
 use std::future::Future;
 use std::io;
 use std::os::fd::{AsRawFd, RawFd};
+use std::os::unix::fs::FileExt as _;
 use std::pin::Pin;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -15,6 +16,7 @@ use super::helper::Pool;
 use crate::buf::Bytes;
 use crate::class::Class;
 use crate::env::{Env, Make};
+use crate::io_history::Ended;
 use crate::io_queue::{SYNC_COST, cost};
 use crate::recorder::{Begun, RecordedOp, Recorder};
 use crate::stats::IoKind;
@@ -197,6 +199,43 @@ pub(crate) async fn run(
         _ => record.end(result.is_ok()),
     }
     (result, buf)
+}
+
+/// A write to the kernel's pages that takes so many nanoseconds was held up, by the device or by who else writes.
+const HELD_UP_NS: u64 = 2_000_000;
+/// For so many nanoseconds after it writes go through the queue, where nothing waits for them.
+const HELD_UP_REST_NS: u64 = 100_000_000;
+
+/// Writes at once, and logs it if a recorder covers the file.
+pub(crate) fn write_now(
+    env: &Env,
+    driver: &Driver,
+    file: &Rc<RealFile>,
+    bytes: &[u8],
+    offset: u64,
+    class: Class,
+) -> io::Result<()> {
+    let Some(open) = &file.file else { return Err(io::Error::from_raw_os_error(libc::EBADF)) };
+    let record =
+        file.record(|handle| RecordedOp::Write { handle, offset, bytes: Arc::from(bytes) });
+    let counters = &env.0.counters;
+    counters.io_started();
+    let started = driver.now_ns();
+    let result = open.write_all_at(bytes, offset);
+    let now = driver.now_ns();
+    if now.saturating_sub(started) > HELD_UP_NS {
+        driver.held_up_until.set(now + HELD_UP_REST_NS);
+    }
+    record.end(result.is_ok());
+    let ended = Ended {
+        class,
+        kind: IoKind::Write,
+        bytes: result.is_ok().then_some(bytes.len() as u64),
+        queue_ns: 0,
+        device_ns: now.saturating_sub(started),
+    };
+    counters.io_ended(now, &ended);
+    result
 }
 
 /// Starts an operation on the shard's ring.

@@ -25,6 +25,9 @@ use crate::stats::bump;
 use helper::{Pool, Standing};
 use ring::Ring;
 
+/// A turn of so many nanoseconds ends where the ring has something to tell: who has just asked for little is not to wait for
+/// all who ask for much.
+const TURN_LEAST_NS: u64 = 100_000;
 /// How long a shard's thread wants to keep a CPU that others wait for: little, to have it at once when it wakes.
 const SHARD_TURN: Duration = Duration::from_micros(500);
 
@@ -100,6 +103,8 @@ pub(crate) struct Driver {
     pub spare: Arc<Pool>,
     pub recorder: Option<Recorder>,
     pub random: RandomPool,
+    /// Until when (monotonic nanoseconds) files take nothing at once: a write of that kind was held up.
+    pub held_up_until: Cell<u64>,
 }
 
 /// Randomness from the kernel, fetched in pieces: a system call for every 32 numbers.
@@ -234,7 +239,9 @@ where
                 }
                 let recorder = options.recorder.clone();
                 let random = RandomPool::default();
-                let driver = Driver { ring, base, files, helpers, spare, recorder, random };
+                let held_up_until = Cell::new(0);
+                let driver =
+                    Driver { ring, base, files, helpers, spare, recorder, random, held_up_until };
                 let executor = Executor::new(node.remotes[shard].clone());
                 let env = Env::new(executor, Make::Real(driver), node, shard, shards);
                 shard_main(&env, &start, link, main.as_ref(), signal_fd);
@@ -349,8 +356,8 @@ impl Work for RealWork<'_> {
         self.driver.now_ns()
     }
 
-    fn cut_turn(&self) -> bool {
-        false
+    fn cut_turn(&self, lasted: u64, is_answered: bool) -> bool {
+        is_answered || (lasted > TURN_LEAST_NS && self.driver.ring.has_news())
     }
 }
 

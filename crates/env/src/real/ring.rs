@@ -363,6 +363,12 @@ impl Ring {
 
     // ---- the loop's side
 
+    /// Would a turn bring something, as far as that is seen without asking the kernel?
+    pub fn has_news(&self) -> bool {
+        let mut ring = self.ring.borrow_mut();
+        ring.submission().taskrun() || !ring.completion().is_empty()
+    }
+
     /// Hands entries over and takes completions; sleeps up to `wait` if given. Enters the kernel only
     /// when there is a reason to.
     pub fn turn(

@@ -12,7 +12,7 @@ use std::task::{Context, Poll, Waker};
 use super::fault::FileFault;
 use super::watch::{Change, Phase, Watch};
 use super::{Inner, Port, SimNode};
-use crate::buf::Bytes;
+use crate::buf::{Bytes, IoBuf as _};
 use crate::class::Class;
 use crate::disk_model::{DiskModel, Ino, OpId};
 use crate::env::Env;
@@ -329,6 +329,47 @@ pub(crate) async fn file_op(
     port.disk.borrow_mut().push(queued_as, op.cost(len), Box::new(start));
     pump(env, port);
     result.await
+}
+
+/// Dice: callers are to be able to do without.
+pub(crate) fn takes_now(port: &Port) -> bool {
+    port.world.options.writes_now && port.world.rng.one_in(2)
+}
+
+/// A write that is there when this returns.
+pub(crate) fn write_now(
+    env: &Env,
+    port: &Port,
+    file: &Rc<SimFile>,
+    bytes: &[u8],
+    offset: u64,
+    class: Class,
+) -> io::Result<()> {
+    let disk = &port.node.disk;
+    let mut buf = bytes.to_vec().into_bytes();
+    let mut from = 0;
+    while from < bytes.len() {
+        let op = FileOp::Write { offset: offset + from as u64, from, most: bytes.len() };
+        let doing = decide(port, file, op, bytes.len());
+        let change = doing.change();
+        let mut model = disk.model.borrow_mut();
+        let tell = |phase, model: &DiskModel| {
+            if let Some(change) = change {
+                disk.tell(change, &file.path, phase, model);
+            }
+        };
+        env.0.counters.io_started();
+        tell(Phase::Before, &model);
+        let outcome = perform(&mut model, file.ino, doing, None, &mut buf);
+        tell(Phase::During, &model);
+        tell(Phase::After, &model);
+        drop(model);
+        let written = outcome.as_ref().ok().map(|n| *n as u64);
+        let ended = Ended { class, kind: IoKind::Write, bytes: written, queue_ns: 0, device_ns: 0 };
+        env.0.counters.io_ended(port.now_ns(), &ended);
+        from += outcome?;
+    }
+    Ok(())
 }
 
 /// Cuts or grows a file.

@@ -53,6 +53,8 @@ pub struct WorldOptions {
     pub io_depth: usize,
     /// Most CPU time that one poll is said to take.
     pub poll_cpu: Duration,
+    /// Are half of all moments a time for [`File::write_now`](crate::File::write_now)? Else none is.
+    pub writes_now: bool,
 }
 
 impl Default for WorldOptions {
@@ -66,6 +68,7 @@ impl Default for WorldOptions {
             disk: (Duration::from_micros(20), Duration::from_micros(200)),
             io_depth: 16,
             poll_cpu: Duration::from_micros(8),
+            writes_now: false,
         }
     }
 }

@@ -21,7 +21,7 @@ fn a_client_that_does_not_read_is_not_read() {
             client.put_query(n, "blob 50000");
         }
         client.flush().await;
-        place.until(|place| place.client_metric("PausedConnections") == 1).await;
+        place.until(|place| place.client_metric("RequestsInFlight") > 0).await;
         env.sleep(Duration::from_millis(50)).await;
         let started = place.mock.started.get();
         assert!(started < requests as usize, "{started} requests ran for nobody");
@@ -31,8 +31,15 @@ fn a_client_that_does_not_read_is_not_read() {
         for _ in 0..requests {
             assert_eq!(cell(&client.receive().await).len(), 50_000);
         }
+        // of one answer so much is left unread that nothing more is read
+        client.put_query(1, "blob 16000000");
+        client.put_query(2, "echo 1 later");
+        client.flush().await;
+        place.until(|place| place.client_metric("PausedConnections") == 1).await;
+        assert_eq!(place.client_metric("ConnectionPausedByUnreadAnswers"), 1);
+        assert_eq!(cell(&client.receive().await).len(), 16_000_000);
+        assert_eq!(cell(&client.receive().await), b"later");
         place.until(|place| place.client_metric("PausedConnections") == 0).await;
-        assert!(place.client_metric("ConnectionPausedByUnreadAnswers") > 0);
         Ok(())
     });
 }
@@ -77,6 +84,78 @@ fn requests_of_a_connection_are_bounded() {
             assert_eq!(cell(&client.receive().await), b"x");
         }
         assert!(place.client_metric("ConnectionPausedByRequests") > 0);
+        Ok(())
+    });
+}
+
+/// So many requests that have not ended are as much as a shard takes on.
+const UNDER_WAY: usize = 1024;
+
+#[test]
+fn more_than_a_shard_takes_on_waits_in_lines() {
+    both(1, |env, _| async move {
+        let patient = Settings { queue_wait: Duration::from_secs(3600), ..settings() };
+        let place = Place::new(&env, patient);
+        let mut greedy = place.connect().await;
+        greedy.startup(Version::V4, None).await;
+        let all = UNDER_WAY + 100;
+        for n in 0..all {
+            greedy.put_query(n as i16, "wait x");
+        }
+        greedy.flush().await;
+        place.until(|place| place.mock.started.get() == UNDER_WAY).await;
+        // who has nothing under way does not wait
+        let mut other = place.connect().await;
+        other.startup(Version::V4, None).await;
+        assert_eq!(cell(&other.query("echo 1 fine").await), b"fine");
+        assert_eq!(place.mock.started.get(), UNDER_WAY + 1);
+        // nor does it wait behind all that somebody else has: lines have their turn
+        other.put_query(1, "wait y");
+        other.put_query(2, "wait z");
+        other.flush().await;
+        place.until(|place| place.mock.waiting.get() == UNDER_WAY + 1).await;
+        place.mock.gate.notify_all();
+        place.until(|place| place.mock.waiting.get() == 100 + 1).await;
+        place.mock.gate.notify_all();
+        for _ in 0..all {
+            assert_eq!(cell(&greedy.receive().await), b"x");
+        }
+        let answers = [other.receive().await, other.receive().await];
+        assert_eq!(answers.map(|answer| cell(&answer).to_vec()), [b"y".to_vec(), b"z".to_vec()]);
+        assert_eq!(place.client_metric("RequestsInFlight"), 0);
+        assert_eq!(place.client_metric("TimedOutBeforeProcessing"), 0);
+        Ok(())
+    });
+}
+
+#[test]
+fn who_waits_too_long_for_a_turn_is_told() {
+    both(1, |env, _| async move {
+        let place = Place::new(&env, settings());
+        let mut greedy = place.connect().await;
+        greedy.startup(Version::V4, None).await;
+        let begun = env.now();
+        for n in 0..UNDER_WAY + 10 {
+            greedy.put_query(n as i16, "wait x");
+        }
+        greedy.flush().await;
+        for _ in 0..10 {
+            let answer = greedy.receive().await;
+            assert!(answer.stream >= UNDER_WAY as i16, "{} had its turn", answer.stream);
+            assert_eq!(error(&answer), "Query timed out before it could start");
+            assert!(
+                matches!(answer.body, Body::Error(error) if error.detail == ErrorDetail::Overloaded)
+            );
+        }
+        // a burst has two seconds
+        assert!(env.now() - begun >= Duration::from_secs(2));
+        assert_eq!(place.mock.started.get(), UNDER_WAY);
+        place.mock.gate.notify_all();
+        for _ in 0..UNDER_WAY {
+            assert_eq!(cell(&greedy.receive().await), b"x");
+        }
+        assert_eq!(cell(&greedy.query("echo 1 again").await), b"again");
+        assert_eq!(place.client_metric("TimedOutBeforeProcessing"), 10);
         Ok(())
     });
 }

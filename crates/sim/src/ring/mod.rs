@@ -73,7 +73,9 @@ fn clients_address() -> IpAddr {
 
 impl Story {
     fn new(seed: u64, bug: Option<&'static str>) -> Self {
-        let world = World::new(seed, WorldOptions::default());
+        let options =
+            WorldOptions { writes_now: seed.is_multiple_of(2), ..WorldOptions::default() };
+        let world = World::new(seed, options);
         if let Some(bug) = bug {
             world.plant(bug);
         }

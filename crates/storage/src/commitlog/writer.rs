@@ -36,6 +36,9 @@ use super::segment::{Segment, SegmentData};
 const LIST_AFTER: Duration = Duration::from_secs(1);
 /// A section of so many bytes waits for no more before it is compressed.
 const SECTION_BYTES: usize = 16 << 10;
+/// A section of at most so many bytes is written where it is sealed: handing it to the disk's queue costs more than copying it
+/// to the kernel's pages does. More would hold the loop up.
+const NOW_BYTES_MAX: usize = 64 << 10;
 
 /// A section on its way to the file.
 #[derive(Debug)]
@@ -392,6 +395,9 @@ impl CommitLog {
     /// Hands the section in the making to the writing task. What compresses becomes smaller the more there is of it: so
     /// while one section is on its way, records gather for the next.
     fn seal(&self) {
+        if self.may_write_now() {
+            return self.write_now();
+        }
         let mut state = self.state.borrow_mut();
         let may_wait = self.options.compression.is_some() && state.is_writing;
         if !may_wait || state.section.len() >= SECTION_BYTES {
@@ -411,6 +417,43 @@ impl CommitLog {
         state.is_writing = true;
         state.queue.push_back(Write { data, bytes, mark, upto });
         self.queued.notify_one();
+    }
+
+    /// Is the section in the making short, and nothing before it on its way?
+    fn may_write_now(&self) -> bool {
+        let state = self.state.borrow();
+        self.options.compression.is_none()
+            && !state.section.is_empty()
+            && state.section.len() <= NOW_BYTES_MAX
+            && state.failed.is_none()
+            && !state.is_writing
+            && !state.active.data.is_given_up.get()
+            && !state.waits_for_segments_before(state.active.id)
+            && state.active.data.file.takes_now()
+    }
+
+    /// Writes the section in the making: what is answered at the end of this turn is in the file then.
+    fn write_now(&self) {
+        let (data, mut section, upto) = {
+            let mut state = self.state.borrow_mut();
+            let mut section = std::mem::take(&mut state.section);
+            let mark = std::mem::take(&mut state.mark);
+            let (id, offset) = (state.active.id, state.active.next_offset);
+            if let Some(records) = section.get_mut(mark..).filter(|records| !records.is_empty()) {
+                format::end_section(records, id, offset + mark as u32);
+            }
+            state.active.next_offset += section.len() as u32;
+            (Rc::clone(&state.active.data), section, state.appended)
+        };
+        let (offset, length) = (data.written.get(), section.len() as u32);
+        data.written.set(offset + length);
+        if let Err(error) = data.file.write_now(&section, u64::from(offset)) {
+            return self.fail("write", &error);
+        }
+        data.records_end.set(data.records_end.get() + length);
+        data.file_end.set(data.written.get());
+        section.clear();
+        self.wrote(data, upto, section);
     }
 
     async fn write_sections(self: Rc<Self>) {

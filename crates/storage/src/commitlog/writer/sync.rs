@@ -28,6 +28,14 @@ fn give_up(state: &mut State) {
     (state.written, state.synced) = (state.appended, state.appended);
 }
 
+impl State {
+    /// Is a segment before this one not synced to its end?
+    pub(super) fn waits_for_segments_before(&self, id: i64) -> bool {
+        let mut before = self.left.iter().filter(|(data, _)| data.id < id);
+        before.any(|(_, end)| *end > self.synced)
+    }
+}
+
 impl CommitLog {
     pub(super) async fn sync_files(self: Rc<Self>) {
         loop {
@@ -116,9 +124,7 @@ impl CommitLog {
     pub(super) async fn wait_for_segments_before(&self, id: i64) {
         let waits = || {
             let state = self.state.borrow();
-            let synced = state.synced;
-            let mut before = state.left.iter().filter(|(data, _)| data.id < id);
-            state.failed.is_none() && before.any(|(_, end)| *end > synced)
+            state.failed.is_none() && state.waits_for_segments_before(id)
         };
         while waits() && !self.env.planted("segments_written_at_once") {
             self.rotating.set(true);

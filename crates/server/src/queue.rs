@@ -1,0 +1,162 @@
+//! Requests that wait for their turn while a shard has as much under way as it can do with.
+
+use std::cell::RefCell;
+use std::collections::{BTreeMap, VecDeque};
+use std::rc::Rc;
+use std::time::Duration;
+
+use env::Instant;
+use env::sync::Notify;
+use protocol::Header;
+
+use crate::coordinator::Coordinator;
+use crate::request::{self, Place};
+use crate::session::Context;
+use crate::settings::{STANDING, WAIT_CHECKED};
+use crate::shard::{Body, Shard};
+use crate::view::What;
+
+/// A request that was let in and is not started.
+#[derive(Debug)]
+pub(crate) struct Waiting {
+    pub context: Context,
+    pub header: Header,
+    pub body: Body,
+    pub place: Place,
+    pub warning: Option<String>,
+}
+
+/// The requests of a connection that wait.
+#[derive(Debug)]
+struct Line {
+    /// Since when some do without a pause.
+    since: Instant,
+    requests: VecDeque<(Waiting, What)>,
+}
+
+impl Line {
+    fn may_start(&self) -> bool {
+        self.requests.front().is_some_and(|(first, _)| first.place.connection().may_start())
+    }
+}
+
+/// The requests of a shard that wait: in a line for each connection, the lines in turn, so that nobody's many requests stand
+/// before another one's few.
+#[derive(Debug, Default)]
+pub(crate) struct Queue {
+    lines: RefCell<Lines>,
+    changed: Notify,
+}
+
+#[derive(Debug, Default)]
+struct Lines {
+    of: BTreeMap<u64, Line>,
+    /// Connections that have a line, the next one first.
+    turns: VecDeque<u64>,
+}
+
+impl Lines {
+    /// The oldest request of the connection whose turn it is; then it is the next one's.
+    fn next(&mut self) -> Option<(Waiting, What)> {
+        let Self { of, turns } = self;
+        let place = turns.iter().position(|id| of.get(id).is_some_and(Line::may_start))?;
+        let id = turns.remove(place)?;
+        let line = of.get_mut(&id)?;
+        let next = line.requests.pop_front();
+        match line.requests.is_empty() {
+            true => drop(of.remove(&id)),
+            false => turns.push_back(id),
+        }
+        next
+    }
+
+    /// Takes out the requests that have waited for so long: where their line has stood for long, and else.
+    fn late(&mut self, now: Instant, standing: Duration, burst: Duration) -> Vec<Waiting> {
+        let mut late = Vec::new();
+        for line in self.of.values_mut() {
+            let most = if now.since(line.since) > STANDING { standing } else { burst };
+            let is_late = |one: &Waiting| now.since(one.context.received) > most;
+            while let Some((one, _)) = line.requests.pop_front_if(|(one, _)| is_late(one)) {
+                late.push(one);
+            }
+        }
+        self.of.retain(|_, line| !line.requests.is_empty());
+        let Self { of, turns } = self;
+        turns.retain(|id| of.contains_key(id));
+        late
+    }
+}
+
+impl Queue {
+    /// Does nothing wait?
+    fn is_empty(&self) -> bool {
+        self.lines.borrow().turns.is_empty()
+    }
+
+    /// Does a request of this connection wait?
+    pub fn has(&self, connection: u64) -> bool {
+        self.lines.borrow().of.contains_key(&connection)
+    }
+
+    pub fn push(&self, now: Instant, waiting: Waiting, what: What) {
+        let id = waiting.place.connection().id;
+        let Lines { of, turns } = &mut *self.lines.borrow_mut();
+        if turns.is_empty() {
+            self.changed.notify_one();
+        }
+        let line = of.entry(id).or_insert_with(|| {
+            turns.push_back(id);
+            Line { since: now, requests: VecDeque::new() }
+        });
+        line.requests.push_back((waiting, what));
+    }
+
+    /// A request has ended, or a client has read: another one may start.
+    pub fn may_go_on(&self) {
+        if !self.is_empty() {
+            self.changed.notify_one();
+        }
+    }
+
+    /// Lets go of all: each request holds the shard that holds it.
+    pub fn clear(&self) {
+        let lines = self.lines.take();
+        drop(lines);
+    }
+
+    fn next(&self) -> Option<(Waiting, What)> {
+        self.lines.borrow_mut().next()
+    }
+
+    fn late(&self, shard: &Shard) -> Vec<Waiting> {
+        let burst = shard.settings.request_timeout;
+        let standing = shard.settings.queue_wait.min(burst);
+        self.lines.borrow_mut().late(shard.env.now(), standing, burst)
+    }
+}
+
+/// Starts requests that wait, and answers those that have waited for too long.
+pub(crate) async fn serve<C: Coordinator>(shard: Rc<Shard>, coordinator: Rc<C>) {
+    let queue = &shard.queue;
+    loop {
+        if queue.is_empty() {
+            queue.changed.notified().await;
+            continue;
+        }
+        for late in queue.late(&shard) {
+            request::too_late(&late);
+            shard.env.maybe_yield().await;
+        }
+        let again = shard.env.now() + WAIT_CHECKED;
+        while !shard.is_full()
+            && shard.env.now() < again
+            && let Some((next, what)) = queue.next()
+        {
+            request::begin(&coordinator, next, || what);
+            shard.env.maybe_yield().await;
+        }
+        if !queue.is_empty() {
+            let _ = shard.env.timeout_at(again, queue.changed.notified()).await;
+        }
+    }
+}
