@@ -245,11 +245,6 @@ impl Env {
         self.0.exec.spawn_task(class, future)
     }
 
-    /// How many tasks of [`Class::Statement`] wait that have used up a slice and have more to do.
-    pub fn long_statements(&self) -> usize {
-        self.0.exec.long_statements()
-    }
-
     /// Class of the task that runs now; `Background` outside of any.
     pub fn class(&self) -> Class {
         self.0.exec.current().unwrap_or(Class::Background)
@@ -448,7 +443,7 @@ impl Shard {
 /// Future of [`Env::yield_now`].
 #[derive(Debug)]
 #[must_use = "nothing yields until it is awaited"]
-pub struct Yield(bool);
+pub struct Yield(pub(crate) bool);
 
 impl Future for Yield {
     type Output = ();

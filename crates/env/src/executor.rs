@@ -375,11 +375,6 @@ impl Executor {
         self.queue.ready.get() > 0
     }
 
-    /// Statements that have used up a slice and wait for the next.
-    pub fn long_statements(&self) -> usize {
-        self.queue.queues.borrow()[LONG].len()
-    }
-
     pub fn tasks(&self) -> usize {
         self.active.borrow().len()
     }
@@ -573,6 +568,7 @@ mod tests {
     use std::time::Duration;
 
     use super::*;
+    use crate::env::{SLICE, Yield};
 
     /// A clock that tasks move.
     struct Clock(Rc<Cell<u64>>);
@@ -597,20 +593,6 @@ mod tests {
         }
     }
 
-    struct YieldOnce(bool);
-
-    impl Future for YieldOnce {
-        type Output = ();
-
-        fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
-            if std::mem::replace(&mut self.0, true) {
-                return Poll::Ready(());
-            }
-            cx.waker().wake_by_ref();
-            Poll::Pending
-        }
-    }
-
     /// Runs statements that take so many slices of so long, and one that comes when each of them has had one: how much longer
     /// than that it waited.
     fn waited(slice: Duration) -> Duration {
@@ -624,7 +606,7 @@ mod tests {
             let task = executor.spawn_task(Class::Statement, async move {
                 for _ in 0..slices {
                     clock.set(clock.get() + slice);
-                    YieldOnce(false).await;
+                    Yield(false).await;
                 }
             });
             task.detach();
@@ -646,9 +628,8 @@ mod tests {
 
     #[test]
     fn who_wants_little_does_not_wait_for_all_who_want_much() {
-        let slice = crate::env::SLICE;
-        assert!(waited(slice) <= slice, "{:?}", waited(slice));
+        assert!(waited(SLICE) <= SLICE, "{:?}", waited(SLICE));
         // what yields before its slice is used up keeps its place
-        assert!(waited(slice / 2) > slice);
+        assert!(waited(SLICE / 2) > SLICE);
     }
 }

@@ -201,6 +201,26 @@ fn files() {
 }
 
 #[test]
+fn a_write_that_does_not_wait_is_there() {
+    both(1, |env, _, dir| async move {
+        let file = File::open(&env, dir.join("now"), OpenOptions::READ_WRITE).await?;
+        let written = env.stats().io(Class::CommitLog, env::IoKind::Write).bytes;
+        let log = file.with_class(Class::CommitLog);
+        log.write_now(&[1; 3000], 0)?;
+        log.write_now(&[2; 10], 2990)?;
+        let (result, bytes) = file.read_exact_at(Vec::new(), 0, 3000).await;
+        result?;
+        assert!(bytes[..2990].iter().all(|byte| *byte == 1));
+        assert!(bytes[2990..].iter().all(|byte| *byte == 2));
+        let now = env.stats().io(Class::CommitLog, env::IoKind::Write).bytes;
+        assert_eq!(now - written, 3010);
+        let file = File::open(&env, dir.join("now"), OpenOptions::READ).await?;
+        assert!(file.write_now(&[3; 10], 0).is_err());
+        Ok(())
+    });
+}
+
+#[test]
 fn direct_files_and_many_at_once() {
     both(1, |env, _, dir| async move {
         let file = File::open(&env, dir.join("d"), OpenOptions::READ_WRITE.direct()).await?;

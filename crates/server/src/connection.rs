@@ -36,7 +36,7 @@ pub(crate) struct Connection {
     pub remote: SocketAddr,
     pub opened: Instant,
     pub account: OfIp,
-    /// Requests started and not finished.
+    /// Requests let in and not finished.
     pub in_flight: Cell<usize>,
     /// Messages of the client so far.
     pub messages: Cell<u64>,

@@ -90,6 +90,8 @@ impl Output {
             }
         }
         if !self.is_empty() {
+            // answers that follow each other may never leave it empty
+            self.compact();
             return Ok(Flushed::Piece);
         }
         self.bytes.clear();
@@ -111,5 +113,28 @@ impl Output {
     /// Drops everything: the connection has ended.
     pub fn clear(&mut self) {
         *self = Self::default();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_buffer_that_is_never_empty_does_not_grow() {
+        let mut output = Output::default();
+        let answer = vec![7; WRITTEN_AT_ONCE];
+        output.write(|out| out.extend_from_slice(&answer));
+        let mut sent = 0;
+        for _ in 0..100 {
+            output.write(|out| out.extend_from_slice(&answer));
+            let flushed = output.flush(|bytes| {
+                sent += bytes.len();
+                Ok(Some(bytes.len()))
+            });
+            assert_eq!(flushed.expect("the socket takes all"), Flushed::Piece);
+        }
+        assert_eq!((sent, output.unsent()), (100 * answer.len(), answer.len()));
+        assert!(output.bytes.len() <= 4 * answer.len(), "{} bytes", output.bytes.len());
     }
 }

@@ -111,6 +111,16 @@ impl Queue {
         line.requests.push_back((waiting, what));
     }
 
+    /// A connection has ended: nobody waits for its requests. How many there were.
+    pub fn forget(&self, connection: u64) -> usize {
+        let line = {
+            let Lines { of, turns } = &mut *self.lines.borrow_mut();
+            turns.retain(|id| *id != connection);
+            of.remove(&connection)
+        };
+        line.map_or(0, |line| line.requests.len())
+    }
+
     /// A request has ended, or a client has read: another one may start.
     pub fn may_go_on(&self) {
         if !self.is_empty() {

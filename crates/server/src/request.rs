@@ -5,7 +5,7 @@ use std::pin::Pin;
 use std::rc::Rc;
 use std::task::{Context as TaskContext, Poll, Waker};
 
-use env::{Class, Instant};
+use env::{Class, Instant, SLICE};
 use protocol::{
     ErrorDetail, ErrorResponse, Frame, Header, Prepared, Reply, Request, Rows, wants_tracing,
 };
@@ -130,11 +130,51 @@ pub(crate) fn begin<C: Coordinator>(
         Poll::Ready(()) => shard.tally.answered_inline.inc(),
         Poll::Pending => {
             let running = shard.running.enter(what(), received, started);
+            let watched = Watched { future, connection: Rc::clone(&connection), is_long: false };
             shard.env.spawn(Class::Statement, async move {
-                future.await;
+                watched.await;
                 drop(running);
             });
         }
+    }
+}
+
+/// A request under way, which counts among the long ones of its shard while it uses up its slices.
+struct Watched<F> {
+    future: Pin<Box<F>>,
+    connection: Rc<Connection>,
+    is_long: bool,
+}
+
+impl<F> Watched<F> {
+    fn set_long(&mut self, is_long: bool) {
+        let long = &self.connection.shard.long;
+        match (std::mem::replace(&mut self.is_long, is_long), is_long) {
+            (false, true) => long.set(long.get() + 1),
+            (true, false) => long.set(long.get() - 1),
+            _ => {}
+        }
+    }
+}
+
+impl<F: Future<Output = ()>> Future for Watched<F> {
+    type Output = ();
+
+    fn poll(mut self: Pin<&mut Self>, cx: &mut TaskContext<'_>) -> Poll<()> {
+        let connection = Rc::clone(&self.connection);
+        let env = &connection.shard.env;
+        let begun = env.now();
+        let polled = self.future.as_mut().poll(cx);
+        let took = env.now().since(begun);
+        // the slice began a little before this poll
+        self.set_long(polled.is_pending() && took >= SLICE / 2);
+        polled
+    }
+}
+
+impl<F> Drop for Watched<F> {
+    fn drop(&mut self) {
+        self.set_long(false);
     }
 }
 

@@ -34,7 +34,9 @@ pub(crate) struct Shard {
     pub queue: Queue,
     /// Those requests that did not end in their first turn.
     pub running: Rc<RunningRequests>,
-    /// Requests started and not finished.
+    /// How many of those used up a slice when they ran last, and have more to do.
+    pub long: Cell<usize>,
+    /// Requests let in and not finished.
     pub requests: Cell<usize>,
     pub draining: Cell<bool>,
     /// Rings when a drain may have got further.
@@ -68,6 +70,7 @@ impl Shard {
             hub,
             queue: Queue::default(),
             running: Rc::default(),
+            long: Cell::new(0),
             requests: Cell::new(0),
             draining: Cell::new(false),
             progress: Notify::new(),
@@ -116,6 +119,7 @@ impl Shard {
     pub fn closed(&self, id: u64) {
         self.handshake_over(id);
         self.hub.forget(id);
+        self.tally.answers_dropped.add(self.queue.forget(id) as u64);
         let connection = self.connections.borrow_mut().remove(&id);
         if let Some(connection) = connection {
             self.tally.connected.dec();
@@ -191,7 +195,7 @@ impl Shard {
 
     /// Is so much under way that more would only make all of it slower?
     pub fn is_full(&self) -> bool {
-        self.env.long_statements() >= LONG_MOST || self.running.len() >= UNDER_WAY_MOST
+        self.long.get() >= LONG_MOST || self.running.len() >= UNDER_WAY_MOST
     }
 
     pub fn request_finished(&self) {

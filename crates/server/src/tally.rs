@@ -75,7 +75,7 @@ impl Tally {
                 "RequestDiscardedDraining",
                 "Requests answered OVERLOADED because the node shuts down.",
             ),
-            dispatched: client("RequestDispatched", "Requests started."),
+            dispatched: client("RequestDispatched", "Requests let in."),
             answered_inline: client("RequestAnsweredInline", "Requests answered without a task."),
             answers_dropped: client("AnswersDropped", "Answers whose client had gone."),
             timed_out_before: client(

@@ -10,6 +10,17 @@ pub struct Bug {
     pub seeds: u64,
 }
 
+/// What makes common what a bug is about, where that is rare, and is no bug itself: it is planted with the bug, and alone it
+/// must do no harm.
+const CASES: &[(&str, &str)] = &[("outputs_taken_back_at_once", "outputs_taken_back_often")];
+
+impl Bug {
+    /// See [`CASES`].
+    pub fn case(&self) -> Option<&'static str> {
+        CASES.iter().find(|(bug, _)| *bug == self.name).map(|(_, case)| *case)
+    }
+}
+
 /// Those that the storage engine can have.
 pub const ENGINE: &[Bug] = &[
     Bug { name: "ack_before_sync", seeds: 40 },

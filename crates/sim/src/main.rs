@@ -240,7 +240,11 @@ fn image_found(bug: &Bug) -> bool {
 fn found(bug: &Bug, run: Run) -> bool {
     for seed in 1..=bug.seeds {
         let Some(wrong) = run(seed, Some(bug.name)).wrong else { continue };
-        if run(seed, None).wrong.is_none() {
+        let is_clean = match bug.case() {
+            None => run(seed, None).wrong.is_none(),
+            Some(case) => (1..=bug.seeds).all(|seed| run(seed, Some(case)).wrong.is_none()),
+        };
+        if is_clean {
             let wrong = wrong.lines().next().unwrap_or_default();
             println!("{}: found by seed {seed}: {wrong}", bug.name);
             return true;

@@ -101,10 +101,14 @@ pub(crate) struct Run<S, L> {
     pub(crate) down_since: Rc<Cell<Option<Instant>>>,
 }
 
+/// What a seed's world is like.
+pub(crate) fn options(seed: u64) -> WorldOptions {
+    WorldOptions { writes_now: seed.is_multiple_of(2), ..WorldOptions::default() }
+}
+
 /// Runs a seed, with a bug in the node if one is named.
 pub fn run<S: Site, L: Load<S>>(seed: u64, bug: Option<&'static str>) -> Outcome {
-    let options = WorldOptions { writes_now: seed.is_multiple_of(2), ..WorldOptions::default() };
-    let mut run = Run::<S, L>::new(seed, bug, options, L::plan(seed));
+    let mut run = Run::<S, L>::new(seed, bug, options(seed), L::plan(seed));
     // a bug may well keep a world from what it else has
     let enough = |run: &Run<S, L>| if bug.is_some() { Ok(()) } else { run.check_enough() };
     let result = run.lives().and_then(|()| enough(&run)).and_then(|()| run.load.judge());

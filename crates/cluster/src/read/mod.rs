@@ -274,7 +274,7 @@ impl Coordinator {
         }
         let (mut blocks, aggregation, noticed) = self.gather(task, ring).await?;
         let mut merged = match blocks.len() > BLOCKS_AT_ONCE && task.select.post_order().is_none() {
-            true => Box::pin(self.in_order_and_turns(task, blocks)).await,
+            true => Box::pin(self.in_order_with_turns(task, blocks)).await,
             false => self.in_order(task, &mut blocks),
         };
         if aggregation.is_some() {
@@ -296,8 +296,8 @@ impl Coordinator {
         loop {
             let page =
                 Task { read: Arc::new(read.clone()), bytes_max: PAGE_BYTES_MAX, ..task.clone() };
-            let (mut blocks, ..) = self.gather(&page, ring).await?;
-            let merged = cut(std::mem::take(&mut blocks), &page);
+            let (blocks, ..) = self.gather(&page, ring).await?;
+            let merged = cut(blocks, &page);
             let over = |(_, one): &Noticed| task.thresholds.warns(*one);
             scanned.extend(merged.commands(&page.read, false).into_iter().filter(over));
             scanned.truncate(WARNINGS_MAX);
@@ -350,7 +350,7 @@ impl Coordinator {
     }
 
     /// The same of very many blocks: others have their turn meanwhile.
-    async fn in_order_and_turns(&self, task: &Task, blocks: Few<(usize, Block)>) -> Merged {
+    async fn in_order_with_turns(&self, task: &Task, blocks: Few<(usize, Block)>) -> Merged {
         let mut cut = Cut::new(&blocks, task);
         for (place, block) in blocks {
             self.env.maybe_yield().await;

@@ -7,7 +7,7 @@ use protocol::{ErrorDetail, Event, EventType, StatusChange, Version};
 use server::Settings;
 
 use crate::client::{cell, error};
-use crate::world::{Place, both, settings};
+use crate::world::{Place, both, real, settings};
 
 #[test]
 fn a_client_that_does_not_read_is_not_read() {
@@ -156,6 +156,55 @@ fn who_waits_too_long_for_a_turn_is_told() {
         }
         assert_eq!(cell(&greedy.query("echo 1 again").await), b"again");
         assert_eq!(place.client_metric("TimedOutBeforeProcessing"), 10);
+        Ok(())
+    });
+}
+
+#[test]
+fn few_that_take_long_run_at_a_time() {
+    // slices are used up in no time but a real one
+    real(1, |env, _| async move {
+        let place = Place::new(&env, settings());
+        let mut greedy = place.connect().await;
+        greedy.startup(Version::V4, None).await;
+        for n in 0..60 {
+            greedy.put_query(n, "spin 100");
+        }
+        greedy.flush().await;
+        place.until(|place| place.mock.spinning.get() > 0).await;
+        let mut other = place.connect().await;
+        other.startup(Version::V4, None).await;
+        assert_eq!(cell(&other.query("echo 1 fine").await), b"fine");
+        assert!(place.client_metric("RequestsInFlight") > 0, "it waited for all");
+        for _ in 0..60 {
+            greedy.receive().await;
+        }
+        // those that are long, and some of which that is not known yet
+        let most = place.mock.most_spinning.get();
+        assert!((2..=16).contains(&most), "{most} at a time");
+        Ok(())
+    });
+}
+
+#[test]
+fn what_waits_for_a_client_that_has_gone_is_not_started() {
+    both(1, |env, _| async move {
+        let patient = Settings { queue_wait: Duration::from_secs(3600), ..settings() };
+        let place = Place::new(&env, Settings { request_timeout: patient.queue_wait, ..patient });
+        let mut greedy = place.connect().await;
+        greedy.startup(Version::V4, None).await;
+        for n in 0..UNDER_WAY + 10 {
+            greedy.put_query(n as i16, "wait x");
+        }
+        greedy.flush().await;
+        let all = UNDER_WAY as i64 + 10;
+        place.until(|place| place.client_metric("RequestsInFlight") == all).await;
+        place.until(|place| place.mock.started.get() == UNDER_WAY).await;
+        drop(greedy);
+        place.until(|place| place.client_metric("AnswersDropped") == 10).await;
+        place.mock.gate.notify_all();
+        place.until(|place| place.client_metric("RequestsInFlight") == 0).await;
+        assert_eq!(place.mock.started.get(), UNDER_WAY);
         Ok(())
     });
 }

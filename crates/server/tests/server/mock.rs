@@ -1,6 +1,6 @@
 //! A coordinator whose statements are commands for itself.
 //!
-//! `void`, `use K`, `keyspace`, `echo N TEXT` (after N turns), `wait TEXT` (until released), `blob N`,
+//! `void`, `use K`, `keyspace`, `echo N TEXT` (after N turns), `wait TEXT` (until released), `spin N` (for N slices), `blob N`,
 //! `ddl`, `error`; a prepared `now TEXT` is answered on the fast path.
 
 use std::cell::{Cell, RefCell};
@@ -27,6 +27,8 @@ pub struct Mock {
     pub hub: EventHub,
     pub gate: Notify,
     pub waiting: Cell<usize>,
+    pub spinning: Cell<usize>,
+    pub most_spinning: Cell<usize>,
     pub finished: Cell<usize>,
     pub cancelled: Cell<usize>,
     pub started: Cell<usize>,
@@ -102,6 +104,16 @@ impl Mock {
                 self.finished.set(self.finished.get() + 1);
                 self.cancelled.set(self.cancelled.get() + usize::from(context.is_cancelled()));
                 one_cell(rest.as_bytes())
+            }
+            "spin" => {
+                self.spinning.set(self.spinning.get() + 1);
+                self.most_spinning.set(self.most_spinning.get().max(self.spinning.get()));
+                for _ in 0..rest.parse().unwrap() {
+                    while !self.env().should_yield() {}
+                    self.env().yield_now().await;
+                }
+                self.spinning.set(self.spinning.get() - 1);
+                Answer::Void
             }
             "blob" => one_cell(&vec![7; rest.parse().unwrap()]),
             "ddl" => {

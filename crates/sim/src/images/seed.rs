@@ -6,7 +6,7 @@ use std::path::Path;
 use std::rc::Rc;
 use std::time::Duration;
 
-use env::sim::{Change, Phase, WorldOptions};
+use env::sim::{Change, Phase};
 use env::{DiskModel, Env, Instant, Rng, Tear};
 
 use super::recovery::{self, Image};
@@ -17,7 +17,7 @@ use crate::operation::TABLES;
 use crate::plan::{End, Plan};
 use crate::site::Site;
 use crate::workload::{self, Shared};
-use crate::world::{Load, Run, before};
+use crate::world::{Load, Run, before, options};
 
 /// The longest pause of the operator, in microseconds.
 const PAUSE_MICROS: u64 = 12_000;
@@ -185,8 +185,7 @@ fn world(seed: u64, bug: Option<&'static str>) -> Run<Door, Operated> {
         // Images are to find it, and not the crashes of their own world.
         plan.lives.iter_mut().for_each(|life| (life.end, life.stumble) = (End::Drain, None));
     }
-    let options = WorldOptions { writes_now: seed.is_multiple_of(2), ..WorldOptions::default() };
-    Run::new(seed, bug, options, plan)
+    Run::new(seed, bug, options(seed), plan)
 }
 
 /// Runs a seed for so many images, with a bug in the node if one is named.

@@ -28,7 +28,7 @@ use self::model::Model;
 use self::plan::Plan;
 use self::settle::Settle;
 use self::trouble::Trouble;
-use crate::world::Outcome;
+use crate::world::{Outcome, options};
 
 /// Clients that write and read.
 const CLIENTS: usize = 5;
@@ -73,9 +73,7 @@ fn clients_address() -> IpAddr {
 
 impl Story {
     fn new(seed: u64, bug: Option<&'static str>) -> Self {
-        let options =
-            WorldOptions { writes_now: seed.is_multiple_of(2), ..WorldOptions::default() };
-        let world = World::new(seed, options);
+        let world = World::new(seed, options(seed));
         if let Some(bug) = bug {
             world.plant(bug);
         }

@@ -37,6 +37,16 @@ pub(super) struct SegmentData {
 }
 
 impl SegmentData {
+    /// Ends a section, behind a mark of so many bytes, for the place that it takes: where that is.
+    pub fn take_place(&self, bytes: &mut [u8], mark: usize) -> u32 {
+        let offset = self.written.get();
+        if let Some(section) = bytes.get_mut(mark..).filter(|section| !section.is_empty()) {
+            format::end_section(section, self.id, offset + mark as u32);
+        }
+        self.written.set(offset + bytes.len() as u32);
+        offset
+    }
+
     /// Tells a consumer of captured segments that this one is durable up to `end`.
     pub async fn tell_consumer(&self, cdc: &Cdc, end: u32) -> io::Result<()> {
         let is_complete = self.end.get() == Some(end);

@@ -52,6 +52,16 @@ struct Write {
     upto: u64,
 }
 
+impl Write {
+    /// The section in the making.
+    fn take(state: &mut State) -> Self {
+        let bytes = std::mem::take(&mut state.section);
+        let mark = std::mem::take(&mut state.mark);
+        state.active.next_offset += bytes.len() as u32;
+        Self { data: Rc::clone(&state.active.data), bytes, mark, upto: state.appended }
+    }
+}
+
 struct State {
     active: Segment,
     spare: Option<Segment>,
@@ -409,13 +419,9 @@ impl CommitLog {
         if state.section.is_empty() || state.failed.is_some() {
             return;
         }
-        let bytes = std::mem::take(&mut state.section);
-        let mark = std::mem::take(&mut state.mark);
-        state.active.next_offset += bytes.len() as u32;
-        let data = Rc::clone(&state.active.data);
-        let upto = state.appended;
+        let write = Write::take(state);
         state.is_writing = true;
-        state.queue.push_back(Write { data, bytes, mark, upto });
+        state.queue.push_back(write);
         self.queued.notify_one();
     }
 
@@ -434,26 +440,13 @@ impl CommitLog {
 
     /// Writes the section in the making: what is answered at the end of this turn is in the file then.
     fn write_now(&self) {
-        let (data, mut section, upto) = {
-            let mut state = self.state.borrow_mut();
-            let mut section = std::mem::take(&mut state.section);
-            let mark = std::mem::take(&mut state.mark);
-            let (id, offset) = (state.active.id, state.active.next_offset);
-            if let Some(records) = section.get_mut(mark..).filter(|records| !records.is_empty()) {
-                format::end_section(records, id, offset + mark as u32);
-            }
-            state.active.next_offset += section.len() as u32;
-            (Rc::clone(&state.active.data), section, state.appended)
-        };
-        let (offset, length) = (data.written.get(), section.len() as u32);
-        data.written.set(offset + length);
-        if let Err(error) = data.file.write_now(&section, u64::from(offset)) {
-            return self.fail("write", &error);
+        let Write { data, mut bytes, mark, upto } = Write::take(&mut self.state.borrow_mut());
+        let length = bytes.len() as u32;
+        let offset = data.take_place(&mut bytes, mark);
+        match data.file.write_now(&bytes, u64::from(offset)) {
+            Ok(()) => self.wrote(data, length, upto, bytes),
+            Err(error) => self.fail("write", &error),
         }
-        data.records_end.set(data.records_end.get() + length);
-        data.file_end.set(data.written.get());
-        section.clear();
-        self.wrote(data, upto, section);
     }
 
     async fn write_sections(self: Rc<Self>) {
@@ -486,11 +479,7 @@ impl CommitLog {
                     }
                 }
             }
-            let offset = data.written.get();
-            if let Some(section) = bytes.get_mut(mark..).filter(|section| !section.is_empty()) {
-                format::end_section(section, data.id, offset + mark as u32);
-            }
-            data.written.set(offset + bytes.len() as u32);
+            let offset = data.take_place(&mut bytes, mark);
             let (result, mut buffer) = data.file.write_all_at(bytes, u64::from(offset)).await;
             if let Err(error) = result {
                 self.fail("write", &error);
@@ -502,13 +491,14 @@ impl CommitLog {
             if let (Some(packer), Some(section)) = (&mut packer, spare) {
                 packer.take_back(std::mem::replace(&mut buffer, section));
             }
-            data.records_end.set(data.records_end.get() + length);
-            data.file_end.set(data.written.get());
-            self.wrote(data, upto, buffer);
+            self.wrote(data, length, upto, buffer);
         }
     }
 
-    fn wrote(&self, data: Rc<SegmentData>, upto: u64, mut buffer: Vec<u8>) {
+    /// A section of so many bytes, before it was compressed, is in its file.
+    fn wrote(&self, data: Rc<SegmentData>, length: u32, upto: u64, mut buffer: Vec<u8>) {
+        data.records_end.set(data.records_end.get() + length);
+        data.file_end.set(data.written.get());
         let mut state = self.state.borrow_mut();
         state.is_writing = !state.queue.is_empty();
         if data.is_given_up.get() {
