@@ -119,6 +119,21 @@ impl Node {
         Self::spawn(node, name, ip)
     }
 
+    /// The same in a control group, by the list of its processes: the node knows the group's limits when it starts.
+    pub fn start_again_in(
+        name: &str,
+        ip: &str,
+        settings: &[&str],
+        processes: &Path,
+    ) -> Outcome<Self> {
+        let mut node = Command::new("sh");
+        node.args(["-c", "echo 0 > \"$0\" && exec \"$@\""])
+            .arg(processes)
+            .arg(built_path("helenus"));
+        node.args(settings.iter().flat_map(|setting| ["--set", setting]));
+        Self::spawn(node, name, ip)
+    }
+
     /// Starts the one that is built as `cargo xtask run` does, on an empty directory.
     pub fn start_by_run(name: &str, ip: &str) -> Outcome<Self> {
         let _ = std::fs::remove_dir_all(machine::cache().join("run").join(name));

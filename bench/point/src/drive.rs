@@ -9,6 +9,7 @@ use env::{Class, Env, Instant, TcpStream};
 use hdrhistogram::Histogram;
 use protocol::client::{self, Answer, Body, BoundValue, Call, Parameters, Response};
 use protocol::{Decoder, Direction, Limits, Outcome, Started, Version};
+use types::{Token, shard_of};
 
 use crate::frames::{self, READ};
 use crate::options::{Drive, Operation};
@@ -39,7 +40,7 @@ pub async fn run(env: &Env, drive: &Drive) -> io::Result<()> {
         true => NO_ID.to_vec(),
         false => prepare(env, drive).await?,
     };
-    let frames: Rc<Vec<Vec<u8>>> = Rc::new((0..drive.rows).map(|n| frame(drive, &id, n)).collect());
+    let all: Vec<Vec<u8>> = (0..drive.rows).map(|n| frame(drive, &id, n)).collect();
     let latency = Histogram::new_with_max(LATENCY_MAX, DIGITS).map_err(io::Error::other)?;
     let seen = Rc::new(Seen {
         is_warm: Cell::default(),
@@ -50,9 +51,17 @@ pub async fn run(env: &Env, drive: &Drive) -> io::Result<()> {
     });
     let mut tasks = Vec::new();
     for number in 0..drive.connections {
-        let stream = Plain::open(env, drive).await?.stream;
-        let (env_, frames, seen) = (env.clone(), Rc::clone(&frames), Rc::clone(&seen));
-        let (first, depth) = (number * drive.rows / drive.connections, drive.depth);
+        let mut plain = Plain::open(env, drive).await?;
+        let frames = match drive.is_shard_aware {
+            true => {
+                let (shard, shards) = plain.shard().await?;
+                let is_its = |n: &usize| shard_of(token(drive, *n), shards) == shard;
+                (0..drive.rows).filter(is_its).filter_map(|n| all.get(n).cloned()).collect()
+            }
+            false => all.clone(),
+        };
+        let (env_, stream, seen) = (env.clone(), plain.stream, Rc::clone(&seen));
+        let (first, depth) = (number * frames.len() / drive.connections, drive.depth);
         tasks.push(env.spawn_task(Class::Statement, async move {
             keep_under_way(&env_, &stream, &frames, first, depth, &seen).await
         }));
@@ -134,17 +143,26 @@ async fn keep_under_way(
     Ok(())
 }
 
-fn key(number: usize) -> BoundValue {
-    BoundValue::Bytes(format!("user{number:019}").into_bytes())
+fn key(number: usize) -> Vec<u8> {
+    format!("user{number:019}").into_bytes()
+}
+
+/// The key of a request's row: neighbours are far from each other.
+fn key_of(drive: &Drive, number: usize) -> Vec<u8> {
+    key(number * 7919 % drive.rows)
+}
+
+fn token(drive: &Drive, number: usize) -> Token {
+    Token::of(&key_of(drive, number))
 }
 
 fn field(number: usize) -> BoundValue {
     BoundValue::Bytes(vec![b'a' + (number % 26) as u8; FIELD_BYTES])
 }
 
-/// A request for a row: neighbours are far from each other.
+/// A request for a row.
 fn frame(drive: &Drive, id: &[u8], number: usize) -> Vec<u8> {
-    let key = key(number * 7919 % drive.rows);
+    let key = BoundValue::Bytes(key_of(drive, number));
     let values = match drive.operation {
         Operation::Update => vec![field(number), key],
         Operation::Read => vec![key],
@@ -176,7 +194,7 @@ async fn prepare(env: &Env, drive: &Drive) -> io::Result<Vec<u8>> {
         .await?;
     for row in 0..drive.rows {
         let fields = (0..FIELDS).map(|n| field(row + n));
-        let values = std::iter::once(key(row)).chain(fields).collect();
+        let values = std::iter::once(BoundValue::Bytes(key(row))).chain(fields).collect();
         let parameters = Parameters { values, ..Parameters::default() };
         plain.ask(|out, call| client::execute(out, call, &insert, &[], &parameters)).await?;
     }
@@ -228,6 +246,19 @@ impl Plain {
             Body::Error(error) => Err(io::Error::other(format!("{error:?}"))),
             body => Ok(body),
         }
+    }
+
+    /// The shard that serves it, and how many there are.
+    async fn shard(&mut self) -> io::Result<(u32, u32)> {
+        let Body::Supported(options) = self.ask(client::options).await? else {
+            return Err(io::Error::other("OPTIONS was not answered"));
+        };
+        let number = |name: &str| {
+            let values = options.iter().find(|(known, _)| known == name).map(|(_, values)| values);
+            let number = values.and_then(|values| values.first()?.parse().ok());
+            number.ok_or_else(|| io::Error::other(format!("no {name}")))
+        };
+        Ok((number("SCYLLA_SHARD")?, number("SCYLLA_NR_SHARDS")?))
     }
 
     async fn text(&mut self, text: &str) -> io::Result<()> {

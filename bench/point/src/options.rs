@@ -5,9 +5,9 @@ use std::time::Duration;
 
 pub const HELP: &str = "\
 point echo ADDRESS BYTES       answers each frame with one of so many bytes
-point drive ADDRESS read|update [--connections N] [--depth N] [--seconds N] [--rows N] [--bare yes]
+point drive ADDRESS read|update [--connections N] [--depth N] [--seconds N] [--rows N] [--bare yes] [--shard-aware yes]
   keeps DEPTH requests (1) under way on each of N connections (1) for so many seconds (10), over N rows (1000) of 10 x 100 bytes;
-  bare: nothing is prepared, for a server that echoes";
+  bare: nothing is prepared, for a server that echoes; shard-aware: each connection asks for rows of its own shard alone";
 
 /// What is done to the rows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -26,6 +26,8 @@ pub struct Drive {
     pub rows: usize,
     /// Does the server look at nothing?
     pub is_bare: bool,
+    /// Does each connection ask for rows of its own shard alone?
+    pub is_shard_aware: bool,
 }
 
 #[derive(Clone, Debug)]
@@ -56,8 +58,10 @@ impl Command {
 
 fn drive(address: SocketAddr, operation: Operation, options: &[&str]) -> Result<Drive, String> {
     let lasts = Duration::from_secs(10);
-    let (connections, depth, rows, is_bare) = (1, 1, 1000, false);
-    let mut drive = Drive { address, operation, connections, depth, lasts, rows, is_bare };
+    let (connections, depth, rows) = (1, 1, 1000);
+    let (is_bare, is_shard_aware) = (false, false);
+    let mut drive =
+        Drive { address, operation, connections, depth, lasts, rows, is_bare, is_shard_aware };
     for option in options.chunks(2) {
         match *option {
             ["--connections", text] => drive.connections = number(text)?,
@@ -65,6 +69,7 @@ fn drive(address: SocketAddr, operation: Operation, options: &[&str]) -> Result<
             ["--seconds", text] => drive.lasts = Duration::from_secs_f64(number(text)?),
             ["--rows", text] => drive.rows = number(text)?,
             ["--bare", "yes"] => drive.is_bare = true,
+            ["--shard-aware", "yes"] => drive.is_shard_aware = true,
             _ => return Err(format!("no option {option:?}")),
         }
     }

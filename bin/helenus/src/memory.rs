@@ -66,6 +66,15 @@ impl Memory {
         ]
     }
 
+    /// What is left for the kernel's page cache of so much memory of the machine; at least a quarter, whatever the budget. As much
+    /// as the budget where nobody says how much there is.
+    pub fn page_cache(&self, machine: Option<u64>) -> u64 {
+        match machine {
+            Some(all) => all.saturating_sub(self.budget).max(all / 4),
+            None => self.budget,
+        }
+    }
+
     /// What the operator should know of limits that together are more than the budget.
     pub fn note(&self) -> Option<String> {
         let sum = self.named().iter().map(|(_, bytes)| bytes).sum::<u64>();
@@ -105,5 +114,13 @@ mod tests {
         assert_eq!(memory("memory_budget: 64MiB").note(), None);
         let note = memory("memory_budget: 64MiB\nrow_cache_size: 64MiB").note();
         assert!(note.is_some_and(|note| note.contains("row_cache_size 64 MiB")));
+    }
+
+    #[test]
+    fn the_page_cache_has_what_the_budget_leaves() {
+        let memory = memory("memory_budget: 512MiB");
+        assert_eq!(memory.page_cache(Some(2 << 30)), 1536 * MIB);
+        assert_eq!(memory.page_cache(Some(600 * MIB)), 150 * MIB);
+        assert_eq!(memory.page_cache(None), 512 * MIB);
     }
 }

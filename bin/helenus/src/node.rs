@@ -137,7 +137,12 @@ pub async fn run_shard(
 ) -> Result<(), NodeError> {
     let storage_mesh = mesh.clone();
     let shards = Shards::new(&env, move |to, job| storage_mesh.send(to, Message::Storage(job)));
-    let engine = Engine::new(&env, storage_options(&config)?, shards, first_schema(&config));
+    let engine = Engine::new(
+        &env,
+        storage_options(&config, env.machine_memory())?,
+        shards,
+        first_schema(&config),
+    );
     let registry = Registry::sharing(env.shard() as u32, engine.weight().clone());
     let count = |name, help| registry.counter(Name::new("Client", name), Unit::Count, help);
     let node_mesh = mesh.clone();

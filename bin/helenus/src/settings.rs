@@ -73,11 +73,14 @@ fn disk_settings(config: &Config) -> DiskSettings {
     }
 }
 
-/// Settings of the storage engine.
+/// Settings of the storage engine, on a machine with so much memory, in bytes.
 ///
 /// # Errors
 /// If the commit log's compressor is unknown.
-pub fn storage_options(config: &Config) -> Result<storage::Options, NodeError> {
+pub fn storage_options(
+    config: &Config,
+    machine: Option<u64>,
+) -> Result<storage::Options, NodeError> {
     let memory = Memory::of(config);
     let sync = match config.commitlog_sync {
         CommitLogSync::Periodic { period, lag_block } => SyncMode::Periodic { period, lag_block },
@@ -109,6 +112,7 @@ pub fn storage_options(config: &Config) -> Result<storage::Options, NodeError> {
             config::FlushCompression::Table => FlushCompression::Table,
         },
         passes_page_cache: config.background_disk_is_direct,
+        page_cache_bytes: config.reads_pass_page_cache.then(|| memory.page_cache(machine)),
         uuid_identifiers: config.uuid_sstable_identifiers,
     })
 }

@@ -531,6 +531,8 @@ pub struct Config {
     pub memtable_cleanup_threshold: f64,
     /// `io_background_access_mode`: is it `direct`?
     pub background_disk_is_direct: bool,
+    /// `io_read_access_mode`: is it `mixed`?
+    pub reads_pass_page_cache: bool,
     /// `flush_compression`.
     pub flush_compression: FlushCompression,
     /// `concurrent_compactors`; `None`: to be taken from the machine.
@@ -794,6 +796,7 @@ impl Config {
             row_cache_size: get.base("row_cache_size"),
             counter_cache_size: get.some_base("counter_cache_size"),
             saved_caches: get.saved_caches()?,
+            reads_pass_page_cache: get.text("io_read_access_mode") == "mixed",
             background_disk_is_direct: get.text("io_background_access_mode") == "direct",
             flush_compression: get.flush_compression(),
             concurrent_compactors: get.compactors()?,

@@ -127,6 +127,7 @@ fn shows_nothing_that_cassandra_does_not_but_our_own() {
             "internode_plaintext_checks_address",
             "io_background_access_mode",
             "io_depth",
+            "io_read_access_mode",
             "memory_budget",
             "memory_pretouch",
             "memtable_keeps_flushed",

@@ -233,6 +233,25 @@ impl File {
         (Ok(()), B::from_bytes(bytes))
     }
 
+    /// Reads `len` bytes at `offset` if the kernel has all of them in memory: nothing waits, and no device is asked. Says
+    /// whether it had; then the buffer holds them.
+    pub fn read_now<B: IoBuf>(&self, buf: B, offset: u64, len: usize) -> (bool, B) {
+        let mut bytes = buf.into_bytes();
+        bytes.make_room(len);
+        let to = bytes.as_mut_slice();
+        let read = match (&self.kind, &self.env.0.make) {
+            (Kind::Real(file), Make::Real(driver)) => {
+                files::read_now(&self.env, driver, file, to, offset, self.class())
+            }
+            (Kind::Sim(file), Make::Sim(port)) => {
+                disk::read_now(&self.env, port, file, to, offset, self.class())
+            }
+            _ => Err(io::ErrorKind::Other.into()),
+        };
+        // an error is met again by whoever waits for the device
+        (read.is_ok_and(|read| read == len), B::from_bytes(bytes))
+    }
+
     /// Is this a time for [`File::write_now`]? Not soon after one that was held up.
     pub fn takes_now(&self) -> bool {
         match &self.env.0.make {

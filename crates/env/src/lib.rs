@@ -21,6 +21,7 @@ mod file;
 mod fs;
 mod io_history;
 mod io_queue;
+mod memory;
 mod mesh;
 mod net;
 mod process;

@@ -221,6 +221,24 @@ fn a_write_that_does_not_wait_is_there() {
 }
 
 #[test]
+fn what_is_in_memory_is_read_without_waiting() {
+    both(1, |env, _, dir| async move {
+        let file = File::open(&env, dir.join("now"), OpenOptions::READ_WRITE).await?;
+        file.write_all_at(vec![7; 3000], 0).await.0?;
+        // the simulated kernel has it as often as not
+        let mut had = None;
+        for _ in 0..100 {
+            let (is_there, bytes) = file.read_now(Vec::new(), 1000, 2000);
+            had = had.or(is_there.then_some(bytes));
+        }
+        assert_eq!(had.expect("it was just written"), [7; 2000]);
+        let (is_there, _) = file.read_now(Vec::new(), 1001, 2000);
+        assert!(!is_there, "the file ends before that");
+        Ok(())
+    });
+}
+
+#[test]
 fn direct_files_and_many_at_once() {
     both(1, |env, _, dir| async move {
         let file = File::open(&env, dir.join("d"), OpenOptions::READ_WRITE.direct()).await?;

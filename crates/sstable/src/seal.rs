@@ -8,12 +8,12 @@
 //! data_length u64, index_length u64     bytes of Data.db and Index.db
 //! statistics u32                        of what no tool changes in Statistics.db
 //! chunks u32, filter u32                of CompressionInfo.db or CRC.db, and of Filter.db; 0 without it
-//! pages u32*                            of each 16 KiB of Index.db
+//! pages u32*                            of each 4 KiB of Index.db
 //! data u32*                             of each chunk of Data.db, where it is compressed: those that stand there beside the
 //!                                       chunks an older file has, too
 //! summary u32                           of all of Summary.db before, these fields included
 //! length u32                            bytes of all fields before this one but summary
-//! magic                                 "HELSEAL1"
+//! magic                                 "HELSEAL2"; "HELSEAL1" where pages are of 16 KiB, as they were
 //! ```
 
 use crate::bytes::Reader;
@@ -21,11 +21,14 @@ use crate::error::{Result, corrupt};
 use crate::statistics::Stats;
 
 /// Bytes of a page of `Index.db`, as they are checked and cached.
-pub const INDEX_PAGE_BYTES: usize = 16 << 10;
-const MAGIC: &[u8; 8] = b"HELSEAL1";
+pub const INDEX_PAGE_BYTES: usize = 4 << 10;
+/// Of each kind of seal its magic, and the bytes of a page; the first is the one that is written.
+const KINDS: [(&[u8; MAGIC_BYTES], usize); 2] =
+    [(b"HELSEAL2", INDEX_PAGE_BYTES), (b"HELSEAL1", 16 << 10)];
+const MAGIC_BYTES: usize = 8;
 const SUMMARY: &str = "Summary.db";
 /// Bytes after the fields that `length` counts.
-const TAIL_BYTES: usize = 4 + 4 + MAGIC.len();
+const TAIL_BYTES: usize = 4 + 4 + MAGIC_BYTES;
 
 /// What is known of an SSTable's other files.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -42,6 +45,8 @@ pub struct Seal {
     pub filter: u32,
     /// Of each page of `Index.db`.
     pub pages: Vec<u32>,
+    /// Bytes of such a page.
+    pub page_bytes: usize,
     /// Of each compressed chunk of `Data.db`; none of an SSTable that is not compressed, or that an earlier release wrote.
     pub data: Vec<u32>,
 }
@@ -62,7 +67,7 @@ pub fn statistics_checksum(stats: &Stats) -> u32 {
 }
 
 impl Seal {
-    /// Puts it behind a summary.
+    /// Puts it behind a summary: one with pages of [`INDEX_PAGE_BYTES`].
     pub fn append(&self, summary: &mut Vec<u8>) {
         let start = summary.len();
         summary.extend(self.data_length.to_be_bytes());
@@ -74,7 +79,7 @@ impl Seal {
         let length = (summary.len() - start) as u32;
         summary.extend(crc32fast::hash(summary).to_be_bytes());
         summary.extend(length.to_be_bytes());
-        summary.extend(MAGIC);
+        summary.extend(KINDS[0].0);
     }
 
     /// Takes it off a `Summary.db`; the summary's own bytes, and the seal where there is one.
@@ -82,7 +87,9 @@ impl Seal {
     /// # Errors
     /// If it is damaged, or the summary is.
     pub fn split(bytes: &[u8]) -> Result<(&[u8], Option<Self>)> {
-        let Some(rest) = bytes.strip_suffix(MAGIC) else { return Ok((bytes, None)) };
+        let kind = KINDS.into_iter().find(|(magic, _)| bytes.ends_with(*magic));
+        let Some((magic, page_bytes)) = kind else { return Ok((bytes, None)) };
+        let rest = bytes.strip_suffix(magic).unwrap_or(bytes);
         let Some((rest, length)) = rest.split_last_chunk::<4>() else {
             return corrupt(SUMMARY, "it ends within its seal");
         };
@@ -105,13 +112,14 @@ impl Seal {
         while reader.left() > 0 {
             pages.push(reader.u32()?);
         }
-        let wanted = index_length.div_ceil(INDEX_PAGE_BYTES as u64);
+        let wanted = index_length.div_ceil(page_bytes as u64);
         let Some(wanted) = usize::try_from(wanted).ok().filter(|wanted| *wanted <= pages.len())
         else {
             return corrupt(SUMMARY, format!("{} pages of {index_length} bytes", pages.len()));
         };
         let data = pages.split_off(wanted);
-        let seal = Self { data_length, index_length, statistics, chunks, filter, pages, data };
+        let seal =
+            Self { data_length, index_length, statistics, chunks, filter, pages, page_bytes, data };
         Ok((summary, Some(seal)))
     }
 
@@ -164,22 +172,23 @@ mod tests {
     #[test]
     fn every_bit_of_a_sealed_summary_is_checked() {
         let mut pages = Pages::default();
-        pages.update(&[1; 10_000]);
-        pages.update(&[2; 10_000]);
+        pages.update(&[1; 3000]);
+        pages.update(&[2; 3000]);
         let pages = pages.finish();
         let mut first = [1; INDEX_PAGE_BYTES];
-        first[10_000..].fill(2);
+        first[3000..].fill(2);
         assert_eq!(
             pages,
-            [crc32fast::hash(&first), crc32fast::hash(&[2; 20_000 - INDEX_PAGE_BYTES])]
+            [crc32fast::hash(&first), crc32fast::hash(&[2; 6000 - INDEX_PAGE_BYTES])]
         );
         let seal = Seal {
             data_length: 7,
-            index_length: 20_000,
+            index_length: 6000,
             statistics: 3,
             chunks: 4,
             filter: 5,
             pages,
+            page_bytes: INDEX_PAGE_BYTES,
             data: vec![6, 7],
         };
         let mut bytes = b"a summary".to_vec();
@@ -198,5 +207,25 @@ mod tests {
             };
             assert!(refused, "bit {bit}");
         }
+    }
+
+    #[test]
+    fn a_seal_of_larger_pages_is_read() {
+        // what comes before, a seal of one page of 16 KiB and one chunk, and their checksum
+        let mut bytes = b"a summary".to_vec();
+        for length in [7_u64, 16_384] {
+            bytes.extend(length.to_be_bytes());
+        }
+        for checksum in [3_u32, 4, 5, 6, 7] {
+            bytes.extend(checksum.to_be_bytes());
+        }
+        let length = bytes.len() as u32 - 9;
+        bytes.extend(crc32fast::hash(&bytes).to_be_bytes());
+        bytes.extend(length.to_be_bytes());
+        bytes.extend(b"HELSEAL1");
+        let (summary, seal) = Seal::split(&bytes).unwrap();
+        let seal = seal.unwrap();
+        assert_eq!((summary, seal.page_bytes), (&b"a summary"[..], 16 << 10));
+        assert_eq!((seal.pages, seal.data), (vec![6], vec![7]));
     }
 }

@@ -7,7 +7,7 @@
 //! a little-endian `i64` position in Index.db; then, counted by an `i32` each, the table's
 //! first and last key. A table without Summary.db is complete: it can be made again.
 
-use std::cmp::Ordering;
+use types::Token;
 
 use crate::bytes::{Reader, put_int};
 use crate::error::{Result, corrupt};
@@ -35,6 +35,8 @@ pub struct Summary {
     starts: Vec<u32>,
     /// Key and position, one after the other.
     entries: Vec<u8>,
+    /// The token of each entry's key: a search goes over them alone.
+    tokens: Vec<Token>,
 }
 
 impl Summary {
@@ -85,9 +87,17 @@ impl Summary {
             size_at_full_sampling,
             first,
             last,
+            tokens: Vec::new(),
             starts,
             entries,
-        })
+        }
+        .with_tokens())
+    }
+
+    fn with_tokens(mut self) -> Self {
+        let keys = (0..self.len()).filter_map(|index| self.entry(index));
+        self.tokens = keys.map(|(key, _)| Token::of(key)).collect();
+        self
     }
 
     /// The bytes of a Summary.db.
@@ -128,18 +138,23 @@ impl Summary {
         Some((key, u64::from_le_bytes(*position)))
     }
 
-    /// Where in Index.db to start looking for a key: the position of the last entry that is
-    /// not after it, by `compare(entry's key)`. `None` if all are after it.
-    pub fn floor(&self, mut compare: impl FnMut(&[u8]) -> Ordering) -> Option<u64> {
-        let (mut low, mut high) = (0, self.len());
-        while low < high {
-            let middle = low + (high - low) / 2;
-            match self.entry(middle).map(|(key, _)| compare(key)) {
-                Some(Ordering::Less | Ordering::Equal) => low = middle + 1,
-                _ => high = middle,
-            }
-        }
-        self.entry(low.checked_sub(1)?).map(|(_, position)| position)
+    /// Where in Index.db the entry of a key can be: from the position of the last sample that is not after it to that of the
+    /// next one, if there is one. `None` if all are after it.
+    pub fn span(&self, token: Token, key: &[u8]) -> Option<(u64, Option<u64>)> {
+        let is_not_after = |index: &usize| {
+            self.tokens.get(*index) == Some(&token)
+                && self.entry(*index).is_some_and(|(sample, _)| sample <= key)
+        };
+        let before = self.tokens.partition_point(|sample| *sample < token);
+        let next = before + (before..self.len()).take_while(is_not_after).count();
+        let position = |index| self.entry(index).map(|(_, position)| position);
+        Some((position(next.checked_sub(1)?)?, position(next)))
+    }
+
+    /// Where in Index.db to start looking for a key: the position of the last sample that is not after it. `None` if all
+    /// are after it.
+    pub fn floor(&self, token: Token, key: &[u8]) -> Option<u64> {
+        self.span(token, key).map(|(from, _)| from)
     }
 }
 
@@ -181,7 +196,7 @@ impl Builder {
     /// The summary; `None` if no key was noted.
     pub fn finish(self) -> Option<Summary> {
         let size = self.starts.len() as u32;
-        Some(Summary {
+        let summary = Summary {
             min_interval: self.interval,
             sampling_level: FULL_SAMPLING,
             size_at_full_sampling: size,
@@ -189,7 +204,9 @@ impl Builder {
             last: self.last,
             starts: self.starts,
             entries: self.entries,
-        })
+            tokens: Vec::new(),
+        };
+        Some(summary.with_tokens())
     }
 }
 
@@ -231,18 +248,26 @@ mod tests {
 
     #[test]
     fn finds_where_to_start() {
+        let mut keys: Vec<[u8; 1]> = (0..10).map(|key| [key]).collect();
+        keys.sort_by_key(|key| Token::of(key));
         let mut builder = Builder::new(2);
-        for n in 0..10u8 {
-            builder.add(&[n * 10], u64::from(n));
+        for (position, key) in (0..).zip(&keys) {
+            builder.add(key, position);
         }
         let summary = builder.finish().unwrap();
-        let floor = |key: u8| summary.floor(|entry| entry.cmp(&[key][..]));
-        assert_eq!(
-            (floor(0), floor(5), floor(19), floor(20)),
-            (Some(0), Some(0), Some(0), Some(2))
-        );
-        assert_eq!((floor(95), summary.len()), (Some(8), 5));
-        assert_eq!(summary.floor(|_| Ordering::Greater), None);
+        assert_eq!(summary.len(), 5);
+        let span = |token, key: &[u8]| summary.span(token, key);
+        for (place, key) in (0..10).zip(&keys) {
+            let (from, to) = span(Token::of(key), key).unwrap();
+            assert_eq!((from, to), (place / 2 * 2, Some(place / 2 * 2 + 2).filter(|to| *to < 10)));
+        }
+        // of the same token, but before and behind what is there
+        let (first, last) = (Token::of(&keys[0]), Token::of(&keys[8]));
+        assert_eq!(span(first, &[]), None);
+        assert_eq!(span(last, &[255]), Some((8, None)));
+        assert_eq!(span(last, &[]), Some((6, Some(8))));
+        let before = Token(first.0 - 1);
+        assert_eq!((span(before, &keys[0]), summary.floor(before, &keys[0])), (None, None));
         assert!(Builder::new(128).finish().is_none());
     }
 
@@ -262,7 +287,7 @@ mod tests {
                 for i in 0..summary.len() {
                     prop_assert!(summary.entry(i).is_some());
                 }
-                summary.floor(|key| key.cmp(b"key6"));
+                summary.floor(Token::of(b"key6"), b"key6");
             }
         }
     }

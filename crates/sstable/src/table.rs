@@ -15,7 +15,7 @@ use crate::compressor::{Codec, Compressor};
 use crate::descriptor::{Descriptor, Version};
 use crate::error::{Result, corrupt};
 use crate::filter::Filter;
-use crate::seal::{Seal, statistics_checksum};
+use crate::seal::{INDEX_PAGE_BYTES, Seal, statistics_checksum};
 use crate::statistics::Statistics;
 use crate::summary::Summary;
 
@@ -138,6 +138,8 @@ pub struct Table {
     pub filter: Option<Filter>,
     /// Its index.
     pub index: Index,
+    /// The tokens of its first key and its last.
+    tokens: (Token, Token),
     /// How its data is stored.
     pub storage: Storage,
     /// Bytes of `Data.db`.
@@ -219,6 +221,8 @@ impl Table {
             return corrupt("Summary.db", "it has not one checksum a chunk of the data");
         }
         let data_length = parts.data_length;
+        let (first, last) = index.keys();
+        let tokens = (Token::of(first), Token::of(last));
         Ok(Self {
             descriptor,
             statistics,
@@ -226,23 +230,31 @@ impl Table {
             header,
             filter,
             index,
+            tokens,
             storage,
             data_length,
             seal,
         })
     }
 
-    /// Verifies a page of `Index.db`, of [`seal::INDEX_PAGE_BYTES`](crate::seal::INDEX_PAGE_BYTES).
+    /// Bytes of a page of the index: what it is read and verified by.
+    pub fn index_page_bytes(&self) -> usize {
+        self.seal.as_ref().map_or(INDEX_PAGE_BYTES, |seal| seal.page_bytes)
+    }
+
+    /// Verifies pages of `Index.db`, from the given one on, of [`Self::index_page_bytes`] each.
     ///
     /// # Errors
-    /// If it fails its checksum, where there is one.
-    pub fn check_index_page(&self, page: u64, bytes: &[u8]) -> Result<()> {
+    /// If one fails its checksum, where there is one.
+    pub fn check_index_pages(&self, first: u64, bytes: &[u8]) -> Result<()> {
         let Some(seal) = &self.seal else { return Ok(()) };
-        let sealed = usize::try_from(page).ok().and_then(|page| seal.pages.get(page));
-        match sealed == Some(&crc32fast::hash(bytes)) {
-            true => Ok(()),
-            false => corrupt("Index.db", format!("the checksum of page {page} is another")),
+        for (page, bytes) in (first..).zip(bytes.chunks(seal.page_bytes)) {
+            let sealed = usize::try_from(page).ok().and_then(|page| seal.pages.get(page));
+            if sealed != Some(&crc32fast::hash(bytes)) {
+                return corrupt("Index.db", format!("the checksum of page {page} is another"));
+            }
         }
+        Ok(())
     }
 
     /// Bytes of data before compression.
@@ -256,16 +268,15 @@ impl Table {
     /// May the table hold this key? By its range and its filter.
     pub fn may_contain(&self, token: Token, key: &[u8]) -> bool {
         let (first, last) = self.index.keys();
-        let within = order(first, token, key) != Ordering::Greater
-            && order(last, token, key) != Ordering::Less;
+        let within =
+            (self.tokens.0, first) <= (token, key) && (token, key) <= (self.tokens.1, last);
         let filter = |filter: &Filter| filter.may_contain(hash128(key).map(u64::cast_signed));
         within && self.filter.as_ref().is_none_or(filter)
     }
 
     /// The first token and the last.
     pub fn tokens(&self) -> (Token, Token) {
-        let (first, last) = self.index.keys();
-        (Token::of(first), Token::of(last))
+        self.tokens
     }
 
     /// The chunk that holds the uncompressed byte at `position`.

@@ -19,7 +19,7 @@ use crate::descriptor::Component;
 use crate::error::Error;
 use crate::filter::{Filter, Spec};
 use crate::index::{Block, BlockWriter};
-use crate::seal::{Pages, Seal, statistics_checksum};
+use crate::seal::{INDEX_PAGE_BYTES, Pages, Seal, statistics_checksum};
 use crate::statistics::{HeaderComponent, LogPosition, PARTITIONER, Statistics};
 use crate::summary;
 use crate::toc;
@@ -303,6 +303,7 @@ impl Writer {
             header: HeaderComponent::new(options.stats, options.key_type.clone(), &options.layout),
         };
         let seal = Seal {
+            page_bytes: INDEX_PAGE_BYTES,
             data_length: self.data.length,
             index_length: self.index_length,
             statistics: statistics_checksum(&statistics.stats),

@@ -13,7 +13,7 @@ use sstable::compressor::Compressor;
 use sstable::data::{DataCursor, Next};
 use sstable::descriptor::{Component, Descriptor};
 use sstable::index::{Found, Promoted, read_entry};
-use sstable::table::{Index, IndexParts, Parts, Table, order};
+use sstable::table::{Index, IndexParts, Parts, Table};
 use sstable::writer::{Writer, WriterOptions};
 use types::{CqlType, Token};
 
@@ -98,7 +98,7 @@ impl Files {
             let token = Token::of(entry.key);
             assert!(self.table.may_contain(token, entry.key));
             let Index::Big { summary, .. } = &self.table.index else { panic!("of big format") };
-            let start = summary.floor(|sample| order(sample, token, entry.key));
+            let start = summary.floor(token, entry.key);
             assert!(start.expect("not before all") <= at as u64);
             let mut cursor = DataCursor::new(&self.table, entry.position);
             let partition = self.partition_at(&mut cursor);

@@ -134,12 +134,7 @@ impl Engine {
         schema: Arc<Schema>,
     ) -> Rc<Self> {
         let part = |bytes: u64| (bytes / env.shards() as u64) as usize;
-        let files = Files::new(
-            env,
-            part(options.chunk_cache_bytes),
-            part(options.key_cache_bytes),
-            options.passes_page_cache,
-        );
+        let files = Files::new(env, &options);
         let rows = RowCache::new(part(options.row_cache_bytes));
         let counters = CounterCache::new(part(options.counter_cache_bytes));
         let memory = part(options.memtable_bytes);

@@ -18,6 +18,7 @@ mod node;
 mod options;
 mod output;
 mod read;
+mod recent;
 mod restore;
 mod scrub;
 pub mod shards;

@@ -48,6 +48,9 @@ pub struct Options {
     pub flush_compression: FlushCompression,
     /// `io_background_access_mode: direct`: what is flushed, compacted and the like passes the page cache by.
     pub passes_page_cache: bool,
+    /// `io_read_access_mode: mixed`: a chunk passes the page cache by when it is read for the first time. What the kernel may
+    /// have in it, in bytes: of so much is known whether it was read of late. `None`: `standard`.
+    pub page_cache_bytes: Option<u64>,
     /// `uuid_sstable_identifiers_enabled`: new files are told apart by time-UUIDs instead of numbers.
     pub uuid_identifiers: bool,
 }

@@ -319,7 +319,7 @@ async fn copy(
     let files = &engine.files;
     let mut sources = Vec::with_capacity(places.len());
     for position in places {
-        let located = Located { position: *position, rows: RowsIndex::None };
+        let located = Located { position: *position, end: None, rows: RowsIndex::None };
         let all = Slices::all(false);
         let cursor =
             SSTableCursor::open_at(files, sstable, key, located, table, all, Keeping::nowhere());

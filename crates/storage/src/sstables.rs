@@ -6,22 +6,33 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 
-use env::{Env, File, OpenOptions};
+use env::{ALIGNMENT, AlignedBuf, Env, File, OpenOptions};
 use sstable::bti::{self, PARTITIONS_TAIL_MAX};
 use sstable::descriptor::{Component, Descriptor, Format, NB};
 use sstable::statistics::Statistics;
 use sstable::table::{ChunkRange, Index, IndexParts, Parts, Table};
+use types::Few;
 use types::hash::HashMap;
 
 use crate::caches::{CacheStats, ChunkKey, Clock};
 use crate::error::StorageError;
 use crate::memtable::KeyRef;
+use crate::options::Options;
 use crate::read::{DataFile, Keeping, Located, Pass};
+use crate::recent::Recent;
 
-/// Bytes of a page of an index file, as they are cached.
-pub(crate) const INDEX_PAGE_BYTES: u64 = sstable::seal::INDEX_PAGE_BYTES as u64;
+/// Who goes through `Index.db` from its beginning to its end reads so many pages of it at once.
+const PAGES_AT_ONCE: u64 = 16;
 /// No small component is larger: what would be is no component of a table that anybody could open.
 const COMPONENT_BYTES_MAX: u64 = 1 << 30;
+/// The least that a chunk takes in the page cache: of as many as it can have is known whether they were read of late. Of more, and
+/// chunks that come too seldom to stay would go through it.
+const CHUNK_CACHED_BYTES: usize = 4096;
+/// Of so many chunks a shard knows at most whether they were read of late: 64 MiB.
+const RECENT_MAX: usize = 16 << 20;
+/// Buffers that a shard keeps for reads of chunks, and bytes of one that is kept.
+const BUFFERS_KEPT: usize = 32;
+const BUFFER_KEPT_BYTES: usize = 128 << 10;
 
 /// One SSTable on disk.
 #[derive(Debug)]
@@ -245,12 +256,17 @@ pub(crate) struct Files {
     name: RefCell<Vec<u8>>,
     /// Do passes over whole SSTables read past the page cache?
     passes_page_cache: bool,
+    /// Which chunks were read of late, where the others are read past it.
+    recent: Option<Recent>,
+    buffers: RefCell<Vec<AlignedBuf>>,
 }
 
 /// The files that reads go to.
 #[derive(Debug)]
 struct Handles {
     data: File,
+    /// The same past the page cache, where chunks may be read so.
+    direct: Option<File>,
     /// `Index.db` or `Partitions.db`.
     index: File,
     /// `Rows.db`.
@@ -307,14 +323,19 @@ impl bti::Pages for TriePages<'_> {
 }
 
 impl Files {
-    pub fn new(env: &Env, chunk_bytes: usize, key_bytes: usize, passes_page_cache: bool) -> Self {
+    /// Of a shard, with its part of each limit.
+    pub fn new(env: &Env, options: &Options) -> Self {
+        let part = |bytes: u64| usize::try_from(bytes).unwrap_or(usize::MAX) / env.shards();
+        let recent = |bytes: u64| Recent::new((part(bytes) / CHUNK_CACHED_BYTES).min(RECENT_MAX));
         Self {
             env: env.clone(),
             open: RefCell::default(),
-            chunks: RefCell::new(Clock::new(chunk_bytes)),
-            keys: RefCell::new(Clock::new(key_bytes)),
+            chunks: RefCell::new(Clock::new(part(options.chunk_cache_bytes))),
+            keys: RefCell::new(Clock::new(part(options.key_cache_bytes))),
             name: RefCell::default(),
-            passes_page_cache,
+            passes_page_cache: options.passes_page_cache,
+            recent: options.page_cache_bytes.map(recent),
+            buffers: RefCell::default(),
         }
     }
 
@@ -397,10 +418,15 @@ impl Files {
         if let Some(handles) = self.open.borrow().get(&sstable.number) {
             return Ok(Rc::clone(handles));
         }
-        let open = async |component| {
+        let open_as = async |component, options| {
             let path = sstable.path(&component);
-            let file = File::open(&self.env, &path, OpenOptions::READ).await;
+            let file = File::open(&self.env, &path, options).await;
             file.map_err(|error| StorageError::io("cannot open", path, error))
+        };
+        let open = |component| open_as(component, OpenOptions::READ);
+        let direct = match self.recent {
+            Some(_) => Some(open_as(Component::Data, OpenOptions::READ.direct()).await?),
+            None => None,
         };
         let (keys, rows) = match sstable.table.descriptor.format {
             Format::Big => (Component::Index, None),
@@ -408,6 +434,7 @@ impl Files {
         };
         let handles = Rc::new(Handles {
             data: open(Component::Data).await?,
+            direct: direct.filter(File::is_direct),
             index: open(keys).await?,
             rows: match rows {
                 Some(rows) => Some(open(rows).await?),
@@ -431,6 +458,17 @@ impl Files {
         position: u64,
         keeping: &Keeping,
     ) -> Result<(u64, Rc<Vec<u8>>), StorageError> {
+        self.chunk_until(sstable, position, 0, keeping).await
+    }
+
+    /// The same for who wants the bytes up to `until`.
+    pub async fn chunk_until(
+        &self,
+        sstable: &SSTable,
+        position: u64,
+        until: u64,
+        keeping: &Keeping,
+    ) -> Result<(u64, Rc<Vec<u8>>), StorageError> {
         let corrupt = |error| StorageError::corrupt(sstable.path(&Component::Data), error);
         let range = sstable.table.chunk_at(position).map_err(corrupt)?;
         if let Keeping::Pass(pass) = keeping
@@ -444,13 +482,8 @@ impl Files {
         }
         let decode = |stored: &[u8]| sstable.table.decode_chunk(range, stored).map_err(corrupt);
         let chunk = match keeping {
-            Keeping::Cache => {
-                let buffer = Vec::with_capacity(range.length);
-                let stored = self.stored(sstable, buffer, range.offset, range.length).await?;
-                let chunk = Rc::new(decode(&stored)?);
-                self.chunks.borrow_mut().put(key, Rc::clone(&chunk), chunk.capacity());
-                chunk
-            }
+            // boxed: reads of what is in memory would carry its room along
+            Keeping::Cache => Box::pin(self.cache_chunk(sstable, range, until)).await?,
             Keeping::Pass(pass) => {
                 let chunk = match pass.with_stored(range.offset, range.length, decode) {
                     Some(chunk) => chunk?,
@@ -463,6 +496,36 @@ impl Files {
             }
         };
         Ok((range.start, chunk))
+    }
+
+    /// Reads a chunk that the cache is to have, and with it the next one if the bytes up to `until` end there: together they are
+    /// one read of the device.
+    async fn cache_chunk(
+        &self,
+        sstable: &SSTable,
+        range: ChunkRange,
+        until: u64,
+    ) -> Result<Rc<Vec<u8>>, StorageError> {
+        let key = |chunk: &ChunkRange| ChunkKey::Data(sstable.number, chunk.index as u64);
+        let next = range.start + range.uncompressed as u64;
+        let next = (next < until).then(|| sstable.table.chunk_at(next));
+        let next = next.and_then(Result::ok).filter(|next| {
+            let is_last = until <= next.start + next.uncompressed as u64;
+            let follows = next.offset == range.offset + range.length as u64;
+            is_last && follows && self.chunks.borrow().peek(&key(next)).is_none()
+        });
+        let ranges: Few<ChunkRange> = [range].into_iter().chain(next).collect();
+        let chunks = match self.read_chunks(sstable, &ranges).await {
+            // the second may be what cannot be read, and not be needed
+            Err(_) if ranges.len() > 1 => self.read_chunks(sstable, &[range]).await?,
+            read => read?,
+        };
+        let mut cache = self.chunks.borrow_mut();
+        for (range, chunk) in ranges.iter().zip(chunks.iter()) {
+            cache.put(key(range), Rc::clone(chunk), chunk.capacity());
+        }
+        let missing = || StorageError::corrupt(sstable.path(&Component::Data), "no chunk");
+        chunks.first().cloned().ok_or_else(missing)
     }
 
     /// Reads a piece of the data for a pass: the chunk with which it begins.
@@ -490,25 +553,98 @@ impl Files {
                 return chunk;
             }
         }
-        let buffer = Vec::with_capacity(range.length);
-        decode(&self.stored(sstable, buffer, range.offset, range.length).await?)
+        decode(&self.stored(sstable, range.offset, range.length).await?)
+    }
+
+    /// Reads chunks that follow each other, at once, for their own sake: the first, and those of the others that are not damaged
+    /// nor behind one that is.
+    ///
+    /// Where reads are all over a table that is larger than memory a chunk seldom comes again: the page cache would be the dearer
+    /// way to the device, and lose what does come again, such as the index. So it has that, and the rest passes it by.
+    async fn read_chunks(
+        &self,
+        sstable: &SSTable,
+        chunks: &[ChunkRange],
+    ) -> Result<Few<Rc<Vec<u8>>>, StorageError> {
+        let path = || sstable.path(&Component::Data);
+        let failed = |error| StorageError::io("cannot read", path(), error);
+        let (Some(first), Some(last)) = (chunks.first(), chunks.last()) else {
+            return Ok(Few::new());
+        };
+        let (offset, length) = (first.offset, (last.offset - first.offset) as usize + last.length);
+        let decode = |stored: &[u8]| {
+            let mut decoded = Few::new();
+            for chunk in chunks {
+                let stored = stored.get((chunk.offset - offset) as usize..).unwrap_or_default();
+                let stored = stored.get(..chunk.length).unwrap_or_default();
+                match sstable.table.decode_chunk(*chunk, stored) {
+                    Ok(chunk) => decoded.push(Rc::new(chunk)),
+                    Err(error) if decoded.is_empty() => {
+                        return Err(StorageError::corrupt(path(), error));
+                    }
+                    // whoever needs it is told
+                    Err(_) => break,
+                }
+            }
+            Ok(decoded)
+        };
+        let handles = self.handles(sstable).await?;
+        // whole blocks, of the last of which the file may have a part
+        let before = (offset % ALIGNMENT as u64) as usize;
+        let blocks = (before + length).next_multiple_of(ALIGNMENT);
+        let mut buffer = self.take_buffer(blocks);
+        let direct = handles.direct.as_ref().zip(self.recent.as_ref());
+        let key = ChunkKey::Data(sstable.number, first.index as u64);
+        if let Some((direct, _)) = direct.filter(|(_, recent)| !recent.read(key)) {
+            let (result, bytes) = direct.read_at(buffer, offset - before as u64, blocks).await;
+            buffer = bytes;
+            result.map_err(failed)?;
+            // what came short is read again
+            if let Some(stored) = buffer.get(before..before + length) {
+                let decoded = decode(stored);
+                self.give_back(buffer);
+                return decoded;
+            }
+        }
+        let (is_there, mut buffer) = handles.data.read_now(buffer, offset, length);
+        if !is_there {
+            let result;
+            (result, buffer) = handles.data.read_exact_at(buffer, offset, length).await;
+            result.map_err(failed)?;
+        }
+        let decoded = decode(&buffer);
+        self.give_back(buffer);
+        decoded
+    }
+
+    fn take_buffer(&self, bytes: usize) -> AlignedBuf {
+        let spare = self.buffers.borrow_mut().pop().filter(|buffer| buffer.capacity() >= bytes);
+        spare.unwrap_or_else(|| AlignedBuf::with_capacity(bytes))
+    }
+
+    fn give_back(&self, buffer: AlignedBuf) {
+        let mut buffers = self.buffers.borrow_mut();
+        if buffers.len() < BUFFERS_KEPT && buffer.capacity() <= BUFFER_KEPT_BYTES {
+            buffers.push(buffer);
+        }
     }
 
     /// Reads stored bytes of the data.
     async fn stored(
         &self,
         sstable: &SSTable,
-        buffer: Vec<u8>,
         offset: u64,
         length: usize,
     ) -> Result<Vec<u8>, StorageError> {
         let handles = self.handles(sstable).await?;
+        let buffer = Vec::with_capacity(length);
         let (result, stored) = handles.data.read_exact_at(buffer, offset, length).await;
         result.map_err(|e| StorageError::io("cannot read", sstable.path(&Component::Data), e))?;
         Ok(stored)
     }
 
-    /// The page of a file of the index that holds a position, and where the page starts.
+    /// The page of a file of the index that holds a position, and where the page starts; more of them behind it where pages are
+    /// not kept, for who goes on there.
     pub async fn index_page(
         &self,
         sstable: &SSTable,
@@ -516,8 +652,9 @@ impl Files {
         position: u64,
         keep: bool,
     ) -> Result<(u64, Rc<Vec<u8>>), StorageError> {
-        let page = position / INDEX_PAGE_BYTES;
-        let start = page * INDEX_PAGE_BYTES;
+        let size = sstable.table.index_page_bytes() as u64;
+        let page = position / size;
+        let start = page * size;
         let key = match file {
             IndexFile::Keys => ChunkKey::Index(sstable.number, page),
             IndexFile::Rows => ChunkKey::Rows(sstable.number, page),
@@ -525,24 +662,50 @@ impl Files {
         if let Some(bytes) = self.chunks.borrow_mut().get(&key) {
             return Ok((start, Rc::clone(bytes)));
         }
-        let (component, length) = file.of(sstable);
-        let length = length.saturating_sub(start).min(INDEX_PAGE_BYTES) as usize;
-        let handles = self.handles(sstable).await?;
-        let buffer = Vec::with_capacity(length);
-        let from = match file {
-            IndexFile::Keys => &handles.index,
-            IndexFile::Rows => handles.rows.as_ref().unwrap_or(&handles.index),
-        };
-        let (result, bytes) = from.read_exact_at(buffer, start, length).await;
-        result.map_err(|e| StorageError::io("cannot read", sstable.path(&component), e))?;
-        if file == IndexFile::Keys {
-            let checked = sstable.table.check_index_page(page, &bytes);
-            checked.map_err(|e| StorageError::corrupt(sstable.path(&component), e))?;
-        }
-        let bytes = Rc::new(bytes);
+        // the next node of a trie may be anywhere
+        let is_walk = !keep && sstable.table.descriptor.format == Format::Big;
+        let pages = if is_walk { PAGES_AT_ONCE } else { 1 };
+        let read = Box::pin(async {
+            match self.read_index(sstable, file, page, pages).await {
+                // what cannot be read may lie behind the page
+                Err(_) if pages > 1 => self.read_index(sstable, file, page, 1).await,
+                read => read,
+            }
+        });
+        let bytes = Rc::new(read.await?);
         if keep {
             self.chunks.borrow_mut().put(key, Rc::clone(&bytes), bytes.capacity());
         }
         Ok((start, bytes))
+    }
+
+    /// Reads so many pages of a file of the index, or those that there are.
+    async fn read_index(
+        &self,
+        sstable: &SSTable,
+        file: IndexFile,
+        page: u64,
+        pages: u64,
+    ) -> Result<Vec<u8>, StorageError> {
+        let size = sstable.table.index_page_bytes() as u64;
+        let start = page * size;
+        let (component, length) = file.of(sstable);
+        let length = length.saturating_sub(start).min(pages * size) as usize;
+        let handles = self.handles(sstable).await?;
+        let from = match file {
+            IndexFile::Keys => &handles.index,
+            IndexFile::Rows => handles.rows.as_ref().unwrap_or(&handles.index),
+        };
+        let (is_there, mut bytes) = from.read_now(Vec::with_capacity(length), start, length);
+        if !is_there {
+            let result;
+            (result, bytes) = from.read_exact_at(bytes, start, length).await;
+            result.map_err(|e| StorageError::io("cannot read", sstable.path(&component), e))?;
+        }
+        if file == IndexFile::Keys {
+            let checked = sstable.table.check_index_pages(page, &bytes);
+            checked.map_err(|e| StorageError::corrupt(sstable.path(&component), e))?;
+        }
+        Ok(bytes)
     }
 }

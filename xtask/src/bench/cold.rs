@@ -143,8 +143,7 @@ fn measure(options: &Options, chunk: u32, report: &mut String) -> Outcome {
     let settings = [budget.as_str()];
     let Cold { node, data, device, .. } = cold;
     drop(node);
-    let node = Node::start_again(NAME, ADDRESS, &settings)?;
-    memory.add(node.pid())?;
+    let node = Node::start_again_in(NAME, ADDRESS, &settings, &memory.processes())?;
     fs::write("/proc/sys/vm/drop_caches", "1")?;
     let cold = Cold { options, node, data, device };
     for depth in &options.depths {

@@ -13,6 +13,7 @@ cargo xtask bench fair [--seconds N] [--rate N]
   a node of one shard on a core of its own, the clients on the other one; a client that reads N rows (1000) a second for N seconds (20),
   alone and beside one that keeps 10,000 requests in flight, one that scans the table, one that reads and writes one row alone
   then scans, three times as many a second as the node can do: how many are answered, how the others fail, and how soon it is as before
+  the client that is measured has its core before the other one, which would else be measured too; wants root for that
   prints p99 beside p99 alone (at most 3 times), answers beside the most (at least 0.9), what failed, resident memory
   raw results are kept under bench/results/";
 
@@ -65,7 +66,7 @@ pub fn run(args: &[String]) -> Outcome {
         return Ok(());
     }
     let options = Options::parse(args)?;
-    machine::need(&["taskset"])?;
+    machine::need(&["taskset", "chrt"])?;
     node::build()?;
     load::build()?;
     let node = Node::start_with(NAME, ADDRESS, &["shards=1"])?;
@@ -156,9 +157,9 @@ fn steady(options: &Options) -> Outcome<String> {
 fn steady_for(options: &Options, seconds: &str, warm: &str) -> Outcome<String> {
     let mut client = client("rate");
     client.args(["--rate", &options.rate, "--reads", "1", "--level", "ONE"]);
-    // it is not to wait for the other client on their core
-    let mut first = Command::new("nice");
-    first.args(["-n", "-15"]).arg(client.get_program()).args(client.get_args());
+    // it is not to wait for the other client on their core: of the fair scheduler even the nicest does now and then
+    let mut first = Command::new("chrt");
+    first.args(["--fifo", "1"]).arg(client.get_program()).args(client.get_args());
     said(first.args(["--seconds", seconds, "--warm", warm]))
 }
 

@@ -26,9 +26,9 @@ impl Memory {
         Ok(Self(folder))
     }
 
-    /// Puts a process into it. What it has already stays counted where it was.
-    pub fn add(&self, pid: u32) -> Outcome {
-        Ok(fs::write(self.0.join("cgroup.procs"), pid.to_string())?)
+    /// Its list of processes: who writes 0 there is in it.
+    pub fn processes(&self) -> PathBuf {
+        self.0.join("cgroup.procs")
     }
 }
 

@@ -11,9 +11,11 @@ use crate::machine::{self, Outcome};
 use crate::node::{self, Node};
 
 const HELP: &str = "\
-cargo xtask bench point [--seconds N] [--repeats N] [--connections N] [--depths 1,16]
-  a node of one shard on a core of its own, a client on the other one with N connections (4) and so many requests under way on each;
+cargo xtask bench point [--seconds N] [--repeats N] [--connections N] [--depths 1,16] [--places one,aware,any]
+  one: a node of one shard on a core of its own, a client on the other one with N connections (4) and so many requests under way on each;
   then an echo server in the node's place; N repeats (3) of N seconds (5); prints the CPU time of the server for each request
+  aware, any: a node of two shards, one a core; each connection asks for rows of its own shard alone, or for any row; then the echo
+  server, with half the connections: as many as a shard has
   raw results are kept under bench/results/";
 
 /// Addresses of the two servers.
@@ -27,8 +29,43 @@ const OPERATIONS: [(&str, f64, f64); 2] = [("read", 0.50, 0.12), ("update", 0.45
 struct Options {
     seconds: String,
     repeats: usize,
-    connections: String,
+    connections: usize,
     depths: Vec<String>,
+    places: Vec<Place>,
+}
+
+/// Where rows are that a connection asks for.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Place {
+    /// On the only shard.
+    One,
+    /// On the shard of two that has the connection.
+    Aware,
+    /// On any of two.
+    Any,
+}
+
+impl Place {
+    fn parse(word: &str) -> Outcome<Self> {
+        match word {
+            "one" => Ok(Self::One),
+            "aware" => Ok(Self::Aware),
+            "any" => Ok(Self::Any),
+            other => Err(format!("no place {other}").into()),
+        }
+    }
+
+    fn word(self) -> &'static str {
+        match self {
+            Self::One => "one",
+            Self::Aware => "aware",
+            Self::Any => "any",
+        }
+    }
+
+    fn shards(self) -> usize {
+        if self == Self::One { 1 } else { 2 }
+    }
 }
 
 impl Options {
@@ -36,16 +73,20 @@ impl Options {
         let mut options = Self {
             seconds: "5".to_owned(),
             repeats: 3,
-            connections: "4".to_owned(),
+            connections: 4,
             depths: vec!["1".to_owned(), "16".to_owned()],
+            places: vec![Place::One, Place::Aware, Place::Any],
         };
         for option in args.chunks(2) {
             match option {
                 [name, value] if name == "--seconds" => options.seconds.clone_from(value),
                 [name, value] if name == "--repeats" => options.repeats = value.parse()?,
-                [name, value] if name == "--connections" => options.connections.clone_from(value),
+                [name, value] if name == "--connections" => options.connections = value.parse()?,
                 [name, value] if name == "--depths" => {
                     options.depths = value.split(',').map(str::to_owned).collect();
+                }
+                [name, value] if name == "--places" => {
+                    options.places = value.split(',').map(Place::parse).collect::<Outcome<_>>()?;
                 }
                 _ => return Err(HELP.into()),
             }
@@ -90,23 +131,34 @@ pub fn run(args: &[String]) -> Outcome {
     let (mut raw, mut table) = (String::new(), String::new());
     writeln!(
         table,
-        "{:<8}{:>6}{:>14}{:>10}{:>20}{:>14}{:>10}{:>8}",
+        "{:<15}{:>6}{:>14}{:>10}{:>20}{:>14}{:>10}{:>8}",
         "", "depth", "us of CPU", "echo's", "of the echo", "requests/s", "p99 us", "must"
     )?;
-    for (operation, alone, deep) in OPERATIONS {
-        for depth in &options.depths {
-            let mut pairs = Vec::new();
-            for _ in 0..options.repeats {
-                let ours = ours(&options, operation, depth)?;
-                let echo = echo(&options, operation, depth, ours.number("answer_bytes")?)?;
-                for (who, measured) in [("helenus", &ours), ("echo", &echo)] {
-                    let Measured { said, micros } = measured;
-                    writeln!(raw, "{operation} depth={depth} {who} cpu_us={micros} {said}")?;
+    for place in &options.places {
+        for (operation, alone, deep) in OPERATIONS {
+            for depth in &options.depths {
+                let mut pairs = Vec::new();
+                for _ in 0..options.repeats {
+                    let ours = ours(&options, *place, operation, depth)?;
+                    let bytes = ours.number("answer_bytes")?;
+                    let echo = echo(&options, *place, operation, depth, bytes)?;
+                    for (who, measured) in [("helenus", &ours), ("echo", &echo)] {
+                        let (Measured { said, micros }, place) = (measured, place.word());
+                        writeln!(
+                            raw,
+                            "{place} {operation} depth={depth} {who} cpu_us={micros} {said}"
+                        )?;
+                    }
+                    pairs.push((echo.micros / ours.micros, ours, echo));
                 }
-                pairs.push((echo.micros / ours.micros, ours, echo));
+                let must = if depth == "1" { alone } else { deep };
+                let (place, middle) = (place.word(), middle(pairs)?);
+                writeln!(
+                    table,
+                    "{place:<7}{operation:<8}{depth:>6}{middle}{:>6.0} %",
+                    must * 100.0
+                )?;
             }
-            let must = if depth == "1" { alone } else { deep };
-            writeln!(table, "{operation:<8}{depth:>6}{}{:>6.0} %", middle(pairs)?, must * 100.0)?;
         }
     }
     print!("{table}");
@@ -130,17 +182,27 @@ fn middle(mut pairs: Vec<(f64, Measured, Measured)>) -> Outcome<String> {
     Ok(format!("{ours_us:>14.2}{echo_us:>10.2}{shares:>20}{rate:>14.0}{p99:>10.0}"))
 }
 
-fn ours(options: &Options, operation: &str, depth: &str) -> Outcome<Measured> {
-    let node = Node::start_with("bench-point", OURS, &["shards=1"])?;
-    drive(options, &format!("{OURS}:9042"), operation, depth, node.pid(), &[])
+fn ours(options: &Options, place: Place, operation: &str, depth: &str) -> Outcome<Measured> {
+    let node = Node::start_with("bench-point", OURS, &[&format!("shards={}", place.shards())])?;
+    let aware = ["--shard-aware", "yes"];
+    let more = if place == Place::Aware { &aware[..] } else { &[] };
+    drive(options, &format!("{OURS}:9042"), options.connections, operation, depth, node.pid(), more)
 }
 
-fn echo(options: &Options, operation: &str, depth: &str, bytes: f64) -> Outcome<Measured> {
+fn echo(
+    options: &Options,
+    place: Place,
+    operation: &str,
+    depth: &str,
+    bytes: f64,
+) -> Outcome<Measured> {
     let mut server = tool();
     let mut server =
         server.args(["echo", ECHO, &bytes.to_string()]).stdout(Stdio::piped()).spawn()?;
     until(&mut server, "echo on")?;
-    let measured = drive(options, ECHO, operation, depth, server.id(), &["--bare", "yes"]);
+    let connections = (options.connections / place.shards()).max(1);
+    let bare = ["--bare", "yes"];
+    let measured = drive(options, ECHO, connections, operation, depth, server.id(), &bare);
     server.kill()?;
     server.wait()?;
     measured
@@ -163,6 +225,7 @@ fn until(child: &mut Child, begin: &str) -> Outcome {
 fn drive(
     options: &Options,
     address: &str,
+    connections: usize,
     operation: &str,
     depth: &str,
     server: u32,
@@ -171,7 +234,7 @@ fn drive(
     let mut client = Command::new("taskset");
     client.args(["-c", CLIENT_CORE]).arg(tool().get_program());
     client.args(["drive", address, operation, "--depth", depth]);
-    client.args(["--connections", &options.connections, "--seconds", &options.seconds]);
+    client.args(["--connections", &connections.to_string(), "--seconds", &options.seconds]);
     let mut client = client.args(more).stdout(Stdio::piped()).spawn()?;
     let out = client.stdout.take().ok_or("no output")?;
     let mut lines = BufReader::new(out).lines().map_while(Result::ok);

@@ -4,7 +4,7 @@ use crate::key::Kind::*;
 use crate::key::Standing::*;
 use crate::key::{Key, key};
 use crate::quantity::{MIB, MILLIS, MILLIS_INT};
-use crate::table::words::{BACKGROUND_ACCESS_MODE, PORT};
+use crate::table::words::{BACKGROUND_ACCESS_MODE, PORT, READ_ACCESS_MODE};
 
 /// The greatest number of shards: the sharding algorithm that drivers compute is defined for
 /// more, no machine we know of has them.
@@ -39,6 +39,10 @@ pub(super) static KEYS: &[Key] = &[
     // How files are read and written by flushes, compactions and the like: past the page cache, in which other files
     // stay then, or through it, as Cassandra 5.0 does.
     key("io_background_access_mode", Enum(BACKGROUND_ACCESS_MODE), "direct", Served),
+    // How a chunk of an SSTable is read that a request needs and nobody has in memory: past the page cache when it was not
+    // read of late, and through it, so that it stays there, when it was; or always through it, as Cassandra does, whose
+    // disk_access_mode knows no such way.
+    key("io_read_access_mode", Enum(READ_ACCESS_MODE), "mixed", Served),
     // Whether the node starts without what is damaged in its commit log. Cassandra has the JVM
     // property cassandra.commitlog.ignorereplayerrors.
     key("commitlog_ignore_replay_errors", Bool, "false", Served),

@@ -32,6 +32,7 @@ pub(crate) static CONSISTENCY_LEVEL: &[&str] = &[
     "LOCAL_ONE",
     "NODE_LOCAL",
 ];
+pub(super) static READ_ACCESS_MODE: &[&str] = &["mixed", "standard"];
 pub(super) static BACKGROUND_ACCESS_MODE: &[&str] = &["direct", "standard"];
 pub(super) static CORRUPTED_TOMBSTONE_STRATEGY: &[&str] = &["disabled", "warn", "exception"];
 pub(super) static CQL_START_TIME: &[&str] = &["REQUEST", "QUEUE"];

@@ -112,6 +112,21 @@ pub(crate) fn read_what_is_asked(file: &std::fs::File) {
     }
 }
 
+/// Reads what the kernel has of a file in its pages, at most; `WouldBlock` where it would have to ask the device.
+#[expect(unsafe_code, reason = "preadv2 has no safe wrapper in std")]
+pub(super) fn read_in_memory(
+    file: &std::fs::File,
+    to: &mut [u8],
+    offset: u64,
+) -> io::Result<usize> {
+    let part = libc::iovec { iov_base: to.as_mut_ptr().cast(), iov_len: to.len() };
+    let offset = libc::off_t::try_from(offset).map_err(|_| io::ErrorKind::InvalidInput)?;
+    // SAFETY: the descriptor is open; the one part is a live local, and names the bytes of a slice that is ours to write.
+    let read =
+        unsafe { libc::preadv2(file.as_raw_fd(), &raw const part, 1, offset, libc::RWF_NOWAIT) };
+    usize::try_from(read).map_err(|_| io::Error::last_os_error())
+}
+
 /// SIGTERM and SIGINT, taken off their default action and turned into a readable descriptor.
 pub(super) struct Signals {
     pub fd: OwnedFd,

@@ -336,6 +336,27 @@ pub(crate) fn takes_now(port: &Port) -> bool {
     port.world.options.writes_now && port.world.rng.one_in(2)
 }
 
+/// A read of what is in memory: as often as not that is nothing.
+pub(crate) fn read_now(
+    env: &Env,
+    port: &Port,
+    file: &SimFile,
+    to: &mut [u8],
+    offset: u64,
+    class: Class,
+) -> io::Result<usize> {
+    if !file.options.read || port.world.rng.one_in(2) {
+        return Err(io::ErrorKind::WouldBlock.into());
+    }
+    let read = port.node.disk.model.borrow().read(file.ino, offset, to);
+    let counters = &env.0.counters;
+    counters.io_started();
+    let bytes = Some(read as u64);
+    let ended = Ended { class, kind: IoKind::Read, bytes, queue_ns: 0, device_ns: 0 };
+    counters.io_ended(port.now_ns(), &ended);
+    Ok(read)
+}
+
 /// A write that is there when this returns.
 pub(crate) fn write_now(
     env: &Env,

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use sstable::bti::{PartitionPlace, TrieCursor, key_bytes};
 use sstable::descriptor::Component;
 use sstable::index::{Found, read_entry};
-use sstable::table::{Index, order};
+use sstable::table::Index;
 
 use super::Located;
 use super::locate::{KeyReader, RowsIndex, keys_corrupt};
@@ -73,9 +73,7 @@ impl KeyWalk {
     ) -> Result<Self, StorageError> {
         let place = match &sstable.table.index {
             Index::Big { summary, .. } => {
-                let floor = |from: KeyRef<'_>| {
-                    summary.floor(|sample| order(sample, from.token, from.bytes))
-                };
+                let floor = |from: KeyRef<'_>| summary.floor(from.token, from.bytes);
                 let at = from.and_then(floor).unwrap_or(0);
                 Place::Index { at, window: Vec::new(), window_start: at }
             }
@@ -160,7 +158,7 @@ async fn step_in_index(
         match found? {
             Found::Entry(entry) => {
                 let rows = RowsIndex::promoted(entry.promoted);
-                let located = Located { position: entry.position, rows };
+                let located = Located { position: entry.position, end: None, rows };
                 *at += entry.length as u64;
                 return Ok(Some(Head { key: PartitionKey::new(entry.key), located }));
             }

@@ -20,6 +20,8 @@ use crate::sstables::{Files, IndexFile, SSTable, TriePages};
 #[derive(Clone, Debug)]
 pub(crate) struct Located {
     pub position: u64,
+    /// Where the next partition begins, if that was seen.
+    pub end: Option<u64>,
     pub rows: RowsIndex,
 }
 
@@ -114,36 +116,45 @@ async fn locate_in_index(
     key: KeyRef<'_>,
 ) -> Result<Option<Located>, StorageError> {
     let corrupt = |error| StorageError::corrupt(sstable.path(&Component::Index), error);
-    let start = summary.floor(|sample| order(sample, key.token, key.bytes));
-    let Some(mut at) = start else { return Ok(None) };
-    let mut window = Vec::new();
-    let mut window_start = at;
-    loop {
-        let left = length.saturating_sub(at);
-        if left == 0 {
-            return Ok(None);
-        }
-        let bytes = window.get((at - window_start) as usize..).unwrap_or_default();
-        match read_entry(bytes, left).map_err(corrupt)? {
+    let Some((mut at, next)) = summary.span(key.token, key.bytes) else { return Ok(None) };
+    let end = next.unwrap_or(length).min(length);
+    let (mut start, mut page) = (at, Rc::<Vec<u8>>::default());
+    while at < end {
+        let bytes = page.get((at - start) as usize..).unwrap_or_default();
+        match read_entry(bytes, length - at).map_err(corrupt)? {
+            Found::Entry(entry) if entry.key == key.bytes => {
+                let rows = RowsIndex::promoted(entry.promoted);
+                let rest = bytes.get(entry.length..).unwrap_or_default();
+                let end = match read_entry(rest, length - at - entry.length as u64) {
+                    Ok(Found::Entry(next)) => Some(next.position),
+                    _ => None,
+                };
+                return Ok(Some(Located { position: entry.position, end, rows }));
+            }
             Found::Entry(entry) => {
-                if entry.key == key.bytes {
-                    let rows = RowsIndex::promoted(entry.promoted);
-                    return Ok(Some(Located { position: entry.position, rows }));
-                }
-                if order(entry.key, key.token, key.bytes) == Ordering::Greater {
+                let is_first = at == start;
+                at += entry.length as u64;
+                // asked once a page, for it takes a hash: where samples end early the file may be far from its end
+                if is_first && order(entry.key, key.token, key.bytes) == Ordering::Greater {
                     return Ok(None);
                 }
-                at += entry.length as u64;
             }
             Found::NeedMore(_) => {
-                window.drain(..((at - window_start) as usize).min(window.len()));
-                window_start = at;
-                let next = window_start + window.len() as u64;
-                let (start, page) = files.index_page(sstable, IndexFile::Keys, next, true).await?;
-                window.extend_from_slice(page.get((next - start) as usize..).unwrap_or_default());
+                let begun = bytes.to_vec();
+                let next = at + begun.len() as u64;
+                let (from, more) = files.index_page(sstable, IndexFile::Keys, next, true).await?;
+                (start, page) = match begun.is_empty() {
+                    true => (from, more),
+                    // an entry that goes on on the next page
+                    false => {
+                        let rest = more.get((next - from) as usize..).unwrap_or_default();
+                        (at, Rc::new([&begun, rest].concat()))
+                    }
+                };
             }
         }
     }
+    Ok(None)
 }
 
 async fn locate_in_trie(
@@ -193,7 +204,7 @@ impl KeyReader {
                 let length = self.data(files, sstable, position, 2).await?;
                 let length = length.first_chunk::<2>().copied().map_or(0, u16::from_be_bytes);
                 let key = self.data(files, sstable, position + 2, length.into()).await?;
-                Ok((key, Located { position, rows: RowsIndex::None }))
+                Ok((key, Located { position, end: None, rows: RowsIndex::None }))
             }
             PartitionPlace::Rows(position) => self.entry(files, sstable, position).await,
         }
@@ -244,7 +255,10 @@ impl KeyReader {
             match RowsEntry::parse(&bytes, position) {
                 Ok(entry) => {
                     let rows = RowsIndex::Trie(entry.root);
-                    return Ok((entry.key.to_vec(), Located { position: entry.position, rows }));
+                    return Ok((
+                        entry.key.to_vec(),
+                        Located { position: entry.position, end: None, rows },
+                    ));
                 }
                 // it may go on on the next page
                 Err(_) if next < length && bytes.len() < ENTRY_BYTES_MAX => {}

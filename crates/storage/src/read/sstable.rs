@@ -52,6 +52,8 @@ pub(crate) struct SSTableCursor {
 struct Feeder {
     /// Where the partition begins.
     began: u64,
+    /// Where it ends, if that is known.
+    end: u64,
     /// The chunk that the last bytes are of.
     chunk: Option<Chunk>,
 }
@@ -100,7 +102,8 @@ impl SSTableCursor {
         keeping: Keeping,
     ) -> Result<Self, StorageError> {
         let mut data = DataCursor::new(&sstable.table, located.position);
-        let mut feeder = Feeder { began: located.position, chunk: None };
+        let end = located.end.unwrap_or(0);
+        let mut feeder = Feeder { began: located.position, end, chunk: None };
         let start = loop {
             let found = data.partition_start().map_err(|e| corrupt(sstable, e))?;
             match found {
@@ -359,7 +362,7 @@ impl Feeder {
         };
         let (start, chunk) = match self.chunk.take().filter(holds) {
             Some(chunk) => chunk,
-            None => files.chunk(sstable, wants, keeping).await?,
+            None => files.chunk_until(sstable, wants, self.end, keeping).await?,
         };
         let most = wants.saturating_sub(self.began).max(FIRST_FEED_BYTES) as usize;
         let bytes = chunk.get((wants - start) as usize..).filter(|bytes| !bytes.is_empty());

@@ -28,6 +28,7 @@ pub fn options() -> Options {
         incremental_backups: false,
         flush_compression: FlushCompression::Fast,
         passes_page_cache: true,
+        page_cache_bytes: Some(1 << 20),
         uuid_identifiers: false,
     }
 }

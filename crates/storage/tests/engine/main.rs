@@ -6,6 +6,7 @@ mod counters;
 mod directories;
 mod flush;
 mod kept;
+mod reads;
 mod truncation;
 
 use std::collections::BTreeMap;

@@ -391,7 +391,7 @@ mod tests {
             };
             let mut written = Vec::new();
             written.put_uvint(entry.place as u64);
-            let located = Located { position, rows };
+            let located = Located { position, end: None, rows };
             let of = (&*wide(), sstable::descriptor::NB);
             assert!(write_place(entry.key, &located, of, &mut written));
             assert_eq!(written, bytes);

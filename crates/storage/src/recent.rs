@@ -1,0 +1,58 @@
+//! What was read of late.
+
+use std::cell::RefCell;
+use std::hash::BuildHasher;
+
+use types::hash::State;
+
+use crate::caches::ChunkKey;
+
+/// Chunks that were read of late: about as many as there is room for. With each that is read it forgets another one, whichever
+/// stands where that comes to. Seldom enough it takes one for another.
+#[derive(Debug)]
+pub(crate) struct Recent {
+    /// Half a chunk's hash, in the place that the other half names.
+    marks: RefCell<Vec<u32>>,
+    hasher: State,
+}
+
+impl Recent {
+    /// Room for so many, or more: up to the next power of two.
+    pub fn new(count: usize) -> Self {
+        // zeros, of which the system makes memory when they are first written over
+        let marks = RefCell::new(vec![0; count.max(1).next_power_of_two()]);
+        Self { marks, hasher: State::default() }
+    }
+
+    /// A chunk is read: was it of late?
+    pub fn read(&self, key: ChunkKey) -> bool {
+        let hash = self.hasher.hash_one(key);
+        let mut marks = self.marks.borrow_mut();
+        let place = hash as usize & (marks.len() - 1);
+        // none is 0, which no chunk left
+        let mark = (hash >> 32) as u32 | 1;
+        marks.get_mut(place).is_some_and(|before| std::mem::replace(before, mark) == mark)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_comes_again_soon_is_known() {
+        let room = 4096;
+        let recent = Recent::new(room);
+        let read = |chunks: std::ops::Range<u64>| {
+            chunks.filter(|chunk| recent.read(ChunkKey::Data(1, *chunk))).count()
+        };
+        assert_eq!(read(0..100), 0);
+        assert_eq!(read(0..100), 100);
+        assert!(!recent.read(ChunkKey::Data(2, 0)) && !recent.read(ChunkKey::Index(1, 0)));
+        // others come between
+        assert_eq!(read(1000..1400), 0);
+        assert!(read(0..100) > 80);
+        assert_eq!(read(10_000..10_000 + 4 * room as u64), 0);
+        assert!(read(0..100) < 20);
+    }
+}
