@@ -14,11 +14,12 @@ use crate::machine::{self, Outcome};
 use crate::node::{self, Node};
 
 const HELP: &str = "\
-cargo xtask bench cold [--gb N] [--memory 2G] [--chunks 4,16] [--depths 32] [--seconds N] [--rate 10000] [--hot ROWS]
+cargo xtask bench cold [--gb N] [--memory 2G] [--chunks 4,16] [--depths 32] [--seconds N] [--rate 10000] [--hot ROWS] [--loaded yes]
   a node with so much memory (2 GB, page cache and all) and N GB (20) of rows of 1 KB, compacted into one SSTable, in chunks of 4 and
   of 16 KiB; for N seconds (30) each: reads of any row and of rows that are not there, with so many in flight (32), and fio on the
   same file; then reads of ROWS hot rows (100000) at a fixed rate (10000), alone and beside a major compaction without a limit
   prints reads of the device for each read, operations and the share of fio's, CPU for each read, latencies
+  loaded: on the rows of the run before, of the same size and chunks
   wants root (a control group for the memory) and fio; raw results are kept under bench/results/";
 
 const ADDRESS: &str = "127.0.0.27";
@@ -43,6 +44,7 @@ struct Options {
     seconds: u64,
     rate: u64,
     hot: u64,
+    is_loaded: bool,
 }
 
 impl Options {
@@ -55,6 +57,7 @@ impl Options {
             seconds: 30,
             rate: 10_000,
             hot: 100_000,
+            is_loaded: false,
         };
         let list = |value: &str| value.split(',').map(str::parse).collect::<Result<Vec<u32>, _>>();
         for option in args.chunks(2) {
@@ -67,6 +70,7 @@ impl Options {
                 "--seconds" => options.seconds = value.parse()?,
                 "--rate" => options.rate = value.parse()?,
                 "--hot" => options.hot = value.parse()?,
+                "--loaded" => options.is_loaded = value == "yes",
                 other => return Err(format!("unknown option {other}\n{HELP}").into()),
             }
         }
@@ -96,7 +100,7 @@ pub fn run(args: &[String]) -> Outcome {
         return Ok(());
     }
     let options = Options::parse(args)?;
-    machine::need(&["fio"])?;
+    machine::need(&["fio", "chrt"])?;
     node::build()?;
     node::build_nodetool()?;
     load::build()?;
@@ -129,20 +133,12 @@ fn measure(options: &Options, chunk: u32, report: &mut String) -> Outcome {
     let memory = Memory::new("helenus-bench-cold", options.memory)?;
     let budget = format!("memory_budget={}MiB", (options.memory / NODE_PART) >> 20);
     let data = machine::cache().join("run").join(NAME).join("data");
-    let node = Node::start_with(NAME, ADDRESS, &[&budget])?;
+    if !options.is_loaded {
+        fill(options, chunk, &budget)?;
+    }
     let device = Device::of(&data)?;
-    let cold = Cold { options, node, data, device };
-    let chunk_kib = chunk.to_string();
-    let fill = ["--reads", "1", "--load", "--chunk", &chunk_kib, "--warm", "0", "--seconds", "0"];
-    cold.load("point", options.rows(), &fill)?;
-    cold.nodetool(&["flush", KEYSPACE])?;
-    cold.nodetool(&["setcompactionthroughput", "0"])?;
-    cold.nodetool(&["compact", KEYSPACE])?;
-    process::until_rest(cold.node.pid())?;
     // it begins with what reads bring into memory alone
     let settings = [budget.as_str()];
-    let Cold { node, data, device, .. } = cold;
-    drop(node);
     let node = Node::start_again_in(NAME, ADDRESS, &settings, &memory.processes())?;
     fs::write("/proc/sys/vm/drop_caches", "1")?;
     let cold = Cold { options, node, data, device };
@@ -156,20 +152,37 @@ fn measure(options: &Options, chunk: u32, report: &mut String) -> Outcome {
     Ok(())
 }
 
+/// Writes the rows, and compacts them.
+fn fill(options: &Options, chunk: u32, budget: &str) -> Outcome {
+    let node = Node::start_with(NAME, ADDRESS, &[budget])?;
+    let chunk = chunk.to_string();
+    let args = ["--reads", "1", "--load", "--chunk", &chunk, "--warm", "0", "--seconds", "0"];
+    client(&[], "point", &node.ip, options.rows(), &args)?;
+    let data = machine::cache().join("run").join(NAME).join("data");
+    let unlimited = ["setcompactionthroughput", "0"];
+    for words in [&["flush", KEYSPACE][..], &unlimited, &["compact", KEYSPACE]] {
+        machine::run(node::nodetool(&data).args(words))?;
+    }
+    process::until_rest(node.pid())
+}
+
+/// Runs the client by other programs, if any; what it said last.
+fn client(by: &[&str], verb: &str, ip: &str, rows: u64, more: &[&str]) -> Outcome<String> {
+    let program = load::program();
+    let mut words = by.iter().map(AsRef::as_ref).chain([program.as_os_str()]);
+    let mut load = Command::new(words.next().ok_or("no program")?);
+    load.args(words).args([verb, ip, "--rows", &rows.to_string(), "--replicas", "1"]);
+    load.args(["--connections", "4", "--level", "ONE"]);
+    let (done, text) = machine::output(load.args(more))?;
+    match (done, text.lines().last()) {
+        (true, Some(line)) => Ok(line.to_owned()),
+        _ => Err(format!("the client failed: {text}").into()),
+    }
+}
+
 impl Cold<'_> {
     fn load(&self, verb: &str, rows: u64, more: &[&str]) -> Outcome<String> {
-        let mut load = Command::new(load::program());
-        load.args([verb, &self.node.ip, "--rows", &rows.to_string(), "--replicas", "1"]);
-        load.args(["--connections", "4", "--level", "ONE"]);
-        let (done, text) = machine::output(load.args(more))?;
-        match (done, text.lines().last()) {
-            (true, Some(line)) => Ok(line.to_owned()),
-            _ => Err(format!("the client failed: {text}").into()),
-        }
-    }
-
-    fn nodetool(&self, words: &[&str]) -> Outcome {
-        machine::run(node::nodetool(&self.data).args(words))
+        client(&[], verb, &self.node.ip, rows, more)
     }
 
     /// Reads of any row, and of rows that are not there, beside what fio does.
@@ -206,7 +219,8 @@ impl Cold<'_> {
         let (rate, seconds) = (self.options.rate.to_string(), self.options.seconds.to_string());
         let hot = |warm: &str| {
             let args = ["--reads", "1", "--rate", &rate, "--seconds", &seconds, "--warm", warm];
-            self.load("rate", self.options.hot, &args)
+            // the compaction takes what is left of the cores: the client's own wait for one is not the node's
+            client(&["chrt", "--fifo", "1"], "rate", &self.node.ip, self.options.hot, &args)
         };
         let quiet = hot("20")?;
         let mut compact = node::nodetool(&self.data);
