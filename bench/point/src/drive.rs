@@ -40,7 +40,7 @@ pub async fn run(env: &Env, drive: &Drive) -> io::Result<()> {
         true => NO_ID.to_vec(),
         false => prepare(env, drive).await?,
     };
-    let all: Vec<Vec<u8>> = (0..drive.rows).map(|n| frame(drive, &id, n)).collect();
+    let frames: Rc<Vec<Vec<u8>>> = Rc::new((0..drive.rows).map(|n| frame(drive, &id, n)).collect());
     let latency = Histogram::new_with_max(LATENCY_MAX, DIGITS).map_err(io::Error::other)?;
     let seen = Rc::new(Seen {
         is_warm: Cell::default(),
@@ -52,18 +52,18 @@ pub async fn run(env: &Env, drive: &Drive) -> io::Result<()> {
     let mut tasks = Vec::new();
     for number in 0..drive.connections {
         let mut plain = Plain::open(env, drive).await?;
-        let frames = match drive.is_shard_aware {
-            true => {
-                let (shard, shards) = plain.shard().await?;
-                let is_its = |n: &usize| shard_of(token(drive, *n), shards) == shard;
-                (0..drive.rows).filter(is_its).filter_map(|n| all.get(n).cloned()).collect()
-            }
-            false => all.clone(),
-        };
-        let (env_, stream, seen) = (env.clone(), plain.stream, Rc::clone(&seen));
-        let (first, depth) = (number * frames.len() / drive.connections, drive.depth);
+        let mut rows: Vec<usize> = (0..drive.rows).collect();
+        if drive.is_shard_aware {
+            let (shard, shards) = plain.shard().await?;
+            rows.retain(|row| shard_of(token(drive, *row), shards) == shard);
+        }
+        let first = number * rows.len() / drive.connections;
+        rows.rotate_left(first);
+        let (env_, frames, seen) = (env.clone(), Rc::clone(&frames), Rc::clone(&seen));
+        let (stream, depth) = (plain.stream, drive.depth);
         tasks.push(env.spawn_task(Class::Statement, async move {
-            keep_under_way(&env_, &stream, &frames, first, depth, &seen).await
+            let requests = rows.iter().cycle().filter_map(|row| frames.get(*row));
+            keep_under_way(&env_, &stream, requests, depth, &seen).await
         }));
     }
     env.sleep(WARM).await;
@@ -94,16 +94,14 @@ fn say(seen: &Seen, seconds: f64) {
     );
 }
 
-/// Sends a request for each answer, together with those for others that came at the same time.
-async fn keep_under_way(
+/// Sends the next request for each answer, together with those for others that came at the same time.
+async fn keep_under_way<'a>(
     env: &Env,
     stream: &TcpStream,
-    requests: &[Vec<u8>],
-    first: usize,
+    mut requests: impl Iterator<Item = &'a Vec<u8>>,
     depth: usize,
     seen: &Seen,
 ) -> io::Result<()> {
-    let mut rows = requests.iter().cycle().skip(first);
     let mut sent = vec![Instant::ZERO; depth];
     let (mut input, mut out, mut free) = (Vec::new(), Vec::new(), (0..depth).collect::<Vec<_>>());
     let mut buffer = vec![0; READ];
@@ -111,7 +109,7 @@ async fn keep_under_way(
         let now = env.now();
         for slot in free.drain(..) {
             let at = out.len();
-            out.extend_from_slice(rows.next().map_or(&[][..], Vec::as_slice));
+            out.extend_from_slice(requests.next().map_or(&[][..], Vec::as_slice));
             frames::set_stream(out.get_mut(at..).unwrap_or_default(), slot);
             if let Some(sent) = sent.get_mut(slot) {
                 *sent = now;

@@ -7,6 +7,8 @@ const MIB: u64 = 1 << 20;
 const KEY_CACHE_MAX: u64 = 100 * MIB;
 /// `counter_cache_size` where the configuration does not say: a 40th of the budget, and no more than this (Cassandra's).
 const COUNTER_CACHE_MAX: u64 = 50 * MIB;
+/// The most of the page cache that books are kept on, in budgets: they take a 64th of one then.
+const PAGE_CACHE_BUDGETS: u64 = 16;
 /// `prepared_statements_cache_size` where the configuration does not say: Cassandra's least.
 const PREPARED: u64 = 10 * MIB;
 
@@ -66,13 +68,12 @@ impl Memory {
         ]
     }
 
-    /// What is left for the kernel's page cache of so much memory of the machine; at least a quarter, whatever the budget. As much
-    /// as the budget where nobody says how much there is.
+    /// What of the kernel's page cache the node keeps books on, which take a thousandth of it: what is left of so much memory of
+    /// the machine, at least a quarter, whatever the budget, and at most so many times the budget. As much as the budget where
+    /// nobody says how much there is.
     pub fn page_cache(&self, machine: Option<u64>) -> u64 {
-        match machine {
-            Some(all) => all.saturating_sub(self.budget).max(all / 4),
-            None => self.budget,
-        }
+        let left = machine.map_or(self.budget, |all| all.saturating_sub(self.budget).max(all / 4));
+        left.min(PAGE_CACHE_BUDGETS * self.budget)
     }
 
     /// What the operator should know of limits that together are more than the budget.
@@ -122,5 +123,6 @@ mod tests {
         assert_eq!(memory.page_cache(Some(2 << 30)), 1536 * MIB);
         assert_eq!(memory.page_cache(Some(600 * MIB)), 150 * MIB);
         assert_eq!(memory.page_cache(None), 512 * MIB);
+        assert_eq!(memory.page_cache(Some(1 << 40)), 8 << 30);
     }
 }

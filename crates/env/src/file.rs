@@ -233,8 +233,8 @@ impl File {
         (Ok(()), B::from_bytes(bytes))
     }
 
-    /// Reads `len` bytes at `offset` if the kernel has all of them in memory: nothing waits, and no device is asked. Says
-    /// whether it had; then the buffer holds them.
+    /// Reads `len` bytes at `offset` if the kernel has all of them in memory: nothing waits. Says whether it had; then the buffer
+    /// holds them. If not, it may have begun to read them from the device.
     pub fn read_now<B: IoBuf>(&self, buf: B, offset: u64, len: usize) -> (bool, B) {
         let mut bytes = buf.into_bytes();
         bytes.make_room(len);

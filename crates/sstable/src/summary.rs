@@ -40,7 +40,7 @@ pub struct Summary {
 }
 
 impl Summary {
-    /// Memory that the sample takes, in bytes: what Cassandra shows as off heap memory.
+    /// Memory that the sample takes without its tokens, in bytes: what Cassandra, which has none, shows as off heap memory.
     pub fn memory(&self) -> usize {
         self.entries.len() + self.starts.len() * size_of::<u32>()
     }

@@ -17,10 +17,10 @@ pub(crate) struct Recent {
 }
 
 impl Recent {
-    /// Room for so many, or more: up to the next power of two.
+    /// Room for so many, or less: down to the power of two before. Each takes four bytes.
     pub fn new(count: usize) -> Self {
         // zeros, of which the system makes memory when they are first written over
-        let marks = RefCell::new(vec![0; count.max(1).next_power_of_two()]);
+        let marks = RefCell::new(vec![0; 1 << count.max(1).ilog2()]);
         Self { marks, hasher: State::default() }
     }
 

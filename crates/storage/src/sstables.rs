@@ -11,7 +11,6 @@ use sstable::bti::{self, PARTITIONS_TAIL_MAX};
 use sstable::descriptor::{Component, Descriptor, Format, NB};
 use sstable::statistics::Statistics;
 use sstable::table::{ChunkRange, Index, IndexParts, Parts, Table};
-use types::Few;
 use types::hash::HashMap;
 
 use crate::caches::{CacheStats, ChunkKey, Clock};
@@ -28,8 +27,6 @@ const COMPONENT_BYTES_MAX: u64 = 1 << 30;
 /// The least that a chunk takes in the page cache: of as many as it can have is known whether they were read of late. Of more, and
 /// chunks that come too seldom to stay would go through it.
 const CHUNK_CACHED_BYTES: usize = 4096;
-/// Of so many chunks a shard knows at most whether they were read of late: 64 MiB.
-const RECENT_MAX: usize = 16 << 20;
 /// Buffers that a shard keeps for reads of chunks, and bytes of one that is kept.
 const BUFFERS_KEPT: usize = 32;
 const BUFFER_KEPT_BYTES: usize = 128 << 10;
@@ -326,7 +323,7 @@ impl Files {
     /// Of a shard, with its part of each limit.
     pub fn new(env: &Env, options: &Options) -> Self {
         let part = |bytes: u64| usize::try_from(bytes).unwrap_or(usize::MAX) / env.shards();
-        let recent = |bytes: u64| Recent::new((part(bytes) / CHUNK_CACHED_BYTES).min(RECENT_MAX));
+        let recent = |bytes: u64| Recent::new(part(bytes) / CHUNK_CACHED_BYTES);
         Self {
             env: env.clone(),
             open: RefCell::default(),
@@ -506,26 +503,27 @@ impl Files {
         range: ChunkRange,
         until: u64,
     ) -> Result<Rc<Vec<u8>>, StorageError> {
-        let key = |chunk: &ChunkRange| ChunkKey::Data(sstable.number, chunk.index as u64);
+        let key = |chunk: ChunkRange| ChunkKey::Data(sstable.number, chunk.index as u64);
         let next = range.start + range.uncompressed as u64;
         let next = (next < until).then(|| sstable.table.chunk_at(next));
         let next = next.and_then(Result::ok).filter(|next| {
             let is_last = until <= next.start + next.uncompressed as u64;
             let follows = next.offset == range.offset + range.length as u64;
-            is_last && follows && self.chunks.borrow().peek(&key(next)).is_none()
+            is_last && follows && self.chunks.borrow().peek(&key(*next)).is_none()
         });
-        let ranges: Few<ChunkRange> = [range].into_iter().chain(next).collect();
-        let chunks = match self.read_chunks(sstable, &ranges).await {
+        let (chunk, more) = match self.read_chunks(sstable, range, next).await {
             // the second may be what cannot be read, and not be needed
-            Err(_) if ranges.len() > 1 => self.read_chunks(sstable, &[range]).await?,
+            Err(_) if next.is_some() => self.read_chunks(sstable, range, None).await?,
             read => read?,
         };
         let mut cache = self.chunks.borrow_mut();
-        for (range, chunk) in ranges.iter().zip(chunks.iter()) {
-            cache.put(key(range), Rc::clone(chunk), chunk.capacity());
+        let chunk = Rc::new(chunk);
+        cache.put(key(range), Rc::clone(&chunk), chunk.capacity());
+        if let (Some(next), Some(more)) = (next, more) {
+            let bytes = more.capacity();
+            cache.put(key(next), Rc::new(more), bytes);
         }
-        let missing = || StorageError::corrupt(sstable.path(&Component::Data), "no chunk");
-        chunks.first().cloned().ok_or_else(missing)
+        Ok(chunk)
     }
 
     /// Reads a piece of the data for a pass: the chunk with which it begins.
@@ -556,37 +554,27 @@ impl Files {
         decode(&self.stored(sstable, range.offset, range.length).await?)
     }
 
-    /// Reads chunks that follow each other, at once, for their own sake: the first, and those of the others that are not damaged
-    /// nor behind one that is.
+    /// Reads a chunk for its own sake, at once with the one that follows it if that is given: of the latter nothing is said if
+    /// it is damaged.
     ///
     /// Where reads are all over a table that is larger than memory a chunk seldom comes again: the page cache would be the dearer
     /// way to the device, and lose what does come again, such as the index. So it has that, and the rest passes it by.
     async fn read_chunks(
         &self,
         sstable: &SSTable,
-        chunks: &[ChunkRange],
-    ) -> Result<Few<Rc<Vec<u8>>>, StorageError> {
+        first: ChunkRange,
+        second: Option<ChunkRange>,
+    ) -> Result<(Vec<u8>, Option<Vec<u8>>), StorageError> {
         let path = || sstable.path(&Component::Data);
         let failed = |error| StorageError::io("cannot read", path(), error);
-        let (Some(first), Some(last)) = (chunks.first(), chunks.last()) else {
-            return Ok(Few::new());
-        };
-        let (offset, length) = (first.offset, (last.offset - first.offset) as usize + last.length);
+        let offset = first.offset;
+        let length = first.length + second.map_or(0, |second| second.length);
         let decode = |stored: &[u8]| {
-            let mut decoded = Few::new();
-            for chunk in chunks {
-                let stored = stored.get((chunk.offset - offset) as usize..).unwrap_or_default();
-                let stored = stored.get(..chunk.length).unwrap_or_default();
-                match sstable.table.decode_chunk(*chunk, stored) {
-                    Ok(chunk) => decoded.push(Rc::new(chunk)),
-                    Err(error) if decoded.is_empty() => {
-                        return Err(StorageError::corrupt(path(), error));
-                    }
-                    // whoever needs it is told
-                    Err(_) => break,
-                }
-            }
-            Ok(decoded)
+            let (one, other) = stored.split_at(first.length.min(stored.len()));
+            let one = sstable.table.decode_chunk(first, one);
+            let one = one.map_err(|error| StorageError::corrupt(path(), error))?;
+            let other = second.and_then(|second| sstable.table.decode_chunk(second, other).ok());
+            Ok((one, other))
         };
         let handles = self.handles(sstable).await?;
         // whole blocks, of the last of which the file may have a part

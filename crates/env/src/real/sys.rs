@@ -112,7 +112,8 @@ pub(crate) fn read_what_is_asked(file: &std::fs::File) {
     }
 }
 
-/// Reads what the kernel has of a file in its pages, at most; `WouldBlock` where it would have to ask the device.
+/// Reads what the kernel has of a file in its pages, at most; `WouldBlock` where it would have to wait for the device, of which
+/// it asks them meanwhile.
 #[expect(unsafe_code, reason = "preadv2 has no safe wrapper in std")]
 pub(super) fn read_in_memory(
     file: &std::fs::File,

@@ -139,18 +139,22 @@ async fn locate_in_index(
                     return Ok(None);
                 }
             }
-            Found::NeedMore(_) => {
-                let begun = bytes.to_vec();
-                let next = at + begun.len() as u64;
-                let (from, more) = files.index_page(sstable, IndexFile::Keys, next, true).await?;
-                (start, page) = match begun.is_empty() {
-                    true => (from, more),
-                    // an entry that goes on on the next page
-                    false => {
-                        let rest = more.get((next - from) as usize..).unwrap_or_default();
-                        (at, Rc::new([&begun, rest].concat()))
-                    }
-                };
+            Found::NeedMore(_) if bytes.is_empty() => {
+                (start, page) = files.index_page(sstable, IndexFile::Keys, at, true).await?;
+            }
+            // it goes on on the next pages
+            Found::NeedMore(needed) => {
+                let mut entry = bytes.to_vec();
+                while entry.len() < needed {
+                    let next = at + entry.len() as u64;
+                    // one of very many blocks is kept with its key, and its pages would throw out those of others
+                    let keep = needed - entry.len() <= sstable.table.index_page_bytes();
+                    let (from, more) =
+                        files.index_page(sstable, IndexFile::Keys, next, keep).await?;
+                    let skip = (next - from) as usize;
+                    entry.extend_from_slice(more.get(skip..).unwrap_or_default());
+                }
+                (start, page) = (at, Rc::new(entry));
             }
         }
     }

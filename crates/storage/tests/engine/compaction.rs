@@ -5,25 +5,16 @@ use std::net::IpAddr;
 use std::time::Duration;
 
 use env::sim::{World, WorldOptions};
-use env::{Class, Env, IO_WINDOWS, IoKind, Mesh};
+use env::{Class, Env, Mesh};
 use std::rc::Rc;
 use storage::shards::Job;
 use storage::{Engine, StorageError};
 
-use crate::engine::{is_there, options, start, table, write};
+use crate::engine::{is_there, options, reads, start, table, write};
 
 /// Rows of an SSTable: each a partition, many in a chunk.
 const KEYS: i32 = 400;
 const VALUE_BYTES: usize = 300;
-
-/// Reads and bytes read by compactions so far.
-fn reads(env: &Env) -> (u64, u64) {
-    let last = env.io_window() + 1;
-    let pattern = env.io_pattern(last.saturating_sub(IO_WINDOWS as u64)..last);
-    let of = |flow: &&env::IoFlow| flow.class == Class::Compaction && flow.kind == IoKind::Read;
-    let flows: Vec<_> = pattern.totals().into_iter().filter(of).collect();
-    (flows.iter().map(|flow| flow.ops).sum(), flows.iter().map(|flow| flow.bytes).sum())
-}
 
 async fn life(env: Env, mesh: Mesh<Job<Rc<Engine>>>) -> Result<(), StorageError> {
     let (engine, node) = start(&env, mesh, options(), &BTreeMap::new()).await?;
@@ -35,11 +26,11 @@ async fn life(env: Env, mesh: Mesh<Job<Rc<Engine>>>) -> Result<(), StorageError>
         }
         node.flush(table.id).await?;
     }
-    let before = reads(&env);
+    let before = reads(&env, Class::Compaction);
     let (compacting, id) = (Rc::clone(&node), table.id);
     let compact = async move { compacting.compact_all(id).await };
     env.spawn_task(Class::Compaction, compact).await?;
-    let after = reads(&env);
+    let after = reads(&env, Class::Compaction);
     let (ops, bytes) = (after.0 - before.0, after.1 - before.1);
     // Two SSTables of values that cannot be compressed, with their indexes: each byte of them once.
     let data = 2 * KEYS as u64 * VALUE_BYTES as u64;

@@ -13,7 +13,7 @@ use std::collections::BTreeMap;
 use std::rc::Rc;
 use std::sync::Arc;
 
-use env::{Class, Env, Mesh};
+use env::{Class, Env, IO_WINDOWS, IoKind, Mesh};
 use rows::{CellRef, Clustering, Liveness, Mutation, RowBuilder, UpdateBuilder};
 use schema::{ColumnKind, Keyspace, Replication, Schema, Table, TableId};
 use storage::commitlog::Position;
@@ -81,6 +81,15 @@ async fn write(
         Ok::<_, StorageError>(ticket.durable().await?)
     };
     engine.shards().call_async(owner, Class::Statement, apply).await?
+}
+
+/// Reads of a class so far, and bytes read.
+fn reads(env: &Env, class: Class) -> (u64, u64) {
+    let last = env.io_window() + 1;
+    let pattern = env.io_pattern(last.saturating_sub(IO_WINDOWS as u64)..last);
+    let of = |flow: &&env::IoFlow| flow.class == class && flow.kind == IoKind::Read;
+    let flows: Vec<_> = pattern.totals().into_iter().filter(of).collect();
+    (flows.iter().map(|flow| flow.ops).sum(), flows.iter().map(|flow| flow.bytes).sum())
 }
 
 async fn is_there(engine: &Rc<Engine>, table: &Arc<Table>, key: i32) -> Result<bool, StorageError> {

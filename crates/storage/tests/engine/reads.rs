@@ -6,23 +6,15 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use env::sim::{World, WorldOptions};
-use env::{Class, Env, IO_WINDOWS, IoKind, Mesh};
+use env::{Class, Env, Mesh};
 use storage::shards::Job;
 use storage::{Engine, StorageError};
 
-use crate::engine::{is_there, options, start, table, write};
+use crate::engine::{is_there, options, reads, start, table, write};
 
 /// Partitions of which every third one lies in two chunks.
 const KEYS: i32 = 200;
 const VALUE_BYTES: usize = 5000;
-
-/// Reads of statements so far.
-fn reads(env: &Env) -> u64 {
-    let last = env.io_window() + 1;
-    let pattern = env.io_pattern(last.saturating_sub(IO_WINDOWS as u64)..last);
-    let of = |flow: &&env::IoFlow| flow.class == Class::Statement && flow.kind == IoKind::Read;
-    pattern.totals().into_iter().filter(of).map(|flow| flow.ops).sum()
-}
 
 async fn life(env: Env, mesh: Mesh<Job<Rc<Engine>>>) -> Result<(), StorageError> {
     let (engine, node) = start(&env, mesh, options(), &BTreeMap::new()).await?;
@@ -31,13 +23,13 @@ async fn life(env: Env, mesh: Mesh<Job<Rc<Engine>>>) -> Result<(), StorageError>
         write(&engine, &table, key, VALUE_BYTES).await?;
     }
     node.flush(table.id).await?;
-    let before = reads(&env);
+    let (before, _) = reads(&env, Class::Statement);
     for key in 0..KEYS {
         // another order than that of writing, or of tokens
         let key = key * 77 % KEYS;
         assert!(is_there(&engine, &table, key).await?, "key {key} is gone");
     }
-    let asked = reads(&env) - before;
+    let asked = reads(&env, Class::Statement).0 - before;
     // The index is in memory after a few; and now and then the simulated disk reads short.
     assert!(asked <= KEYS as u64 * 11 / 10, "{asked} reads of the disk for {KEYS} rows");
     env.terminate();
