@@ -12,9 +12,9 @@ use crate::frames::{self, HEADER, READ};
 const ANSWER: u8 = 0x84;
 const RESULT: u8 = 0x08;
 
-/// Serves until it is killed.
+/// Serves on a shard until it is killed.
 pub async fn serve(env: &Env, address: SocketAddr, bytes: usize) -> io::Result<()> {
-    let listener = TcpListener::bind(env, address, ListenOptions::default())?;
+    let listener = TcpListener::bind(env, address, ListenOptions { reuse_port: true })?;
     println!("echo on {address}");
     let answer: Rc<[u8]> = answer(bytes).into();
     loop {

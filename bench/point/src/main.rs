@@ -41,13 +41,24 @@ fn main() -> ExitCode {
             return ExitCode::FAILURE;
         }
     };
-    let options =
-        RealOptions { signals: false, helpers: 1, file_helpers: 1, ..RealOptions::default() };
+    let shards = match &command {
+        Command::Echo { shards, .. } => *shards,
+        Command::Drive(_) => 1,
+    };
+    let options = RealOptions {
+        shards,
+        // as the node does
+        pin: std::thread::available_parallelism().is_ok_and(|cores| cores.get() == shards),
+        signals: false,
+        helpers: 1,
+        file_helpers: 1,
+        ..RealOptions::default()
+    };
     let done = real::run::<(), _, _, Failed>(options, move |env, _| {
         let command = command.clone();
         async move {
             match command {
-                Command::Echo { address, bytes } => echo::serve(&env, address, bytes).await?,
+                Command::Echo { address, bytes, .. } => echo::serve(&env, address, bytes).await?,
                 Command::Drive(drive) => drive::run(&env, &drive).await?,
             }
             Ok(())

@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 use std::time::Duration;
 
 pub const HELP: &str = "\
-point echo ADDRESS BYTES       answers each frame with one of so many bytes
+point echo ADDRESS BYTES [--shards N]  answers each frame with one of so many bytes, on N shards (1)
 point drive ADDRESS read|update [--connections N] [--depth N] [--seconds N] [--rows N] [--bare yes] [--shard-aware yes]
   keeps DEPTH requests (1) under way on each of N connections (1) for so many seconds (10), over N rows (1000) of 10 x 100 bytes;
   bare: nothing is prepared, for a server that echoes; shard-aware: each connection asks for rows of its own shard alone";
@@ -32,7 +32,7 @@ pub struct Drive {
 
 #[derive(Clone, Debug)]
 pub enum Command {
-    Echo { address: SocketAddr, bytes: usize },
+    Echo { address: SocketAddr, bytes: usize, shards: usize },
     Drive(Drive),
 }
 
@@ -40,8 +40,14 @@ impl Command {
     pub fn parse(args: &[String]) -> Result<Self, String> {
         let words: Vec<&str> = args.iter().map(String::as_str).collect();
         match words[..] {
-            ["echo", address, bytes] => {
-                Ok(Self::Echo { address: number(address)?, bytes: number(bytes)? })
+            ["echo", address, bytes, ref options @ ..] => {
+                let (address, bytes) = (number(address)?, number(bytes)?);
+                let shards = match *options {
+                    [] => 1,
+                    ["--shards", shards] => number(shards)?,
+                    _ => return Err(format!("no option {options:?}")),
+                };
+                Ok(Self::Echo { address, bytes, shards })
             }
             ["drive", address, operation, ref options @ ..] => {
                 let operation = match operation {

@@ -1,9 +1,9 @@
 //! Builds packed rows in buffers that are used again.
 
-use crate::cell::{CellRef, Cells};
+use crate::cell::{CellRef, Cells, measure_plain};
 use crate::clustering::ClusteringRef;
 use crate::layout::Layout;
-use crate::packed::{put_bytes, tail};
+use crate::packed::{put_bytes, slice, tail};
 use crate::reconcile::reconcile;
 use crate::row::{Head, RowRef, STATIC, cell_flags};
 use crate::time::{Deletion, Liveness, NO_TIMESTAMP};
@@ -200,6 +200,44 @@ impl RowBuilder {
     /// [`Self::finish`], as a view.
     pub fn finish_row(&mut self, layout: &Layout) -> RowRef<'_> {
         RowRef::from_packed(self.finish(layout))
+    }
+
+    /// Makes a row of another one and an update of some of its simple columns, where nothing in either is deleted or expires:
+    /// what the update does not name is copied as it lies there. The same as the merge makes of them; false if it is another
+    /// case. What was begun before is dropped.
+    pub(crate) fn splice(&mut self, old: RowRef<'_>, update: RowRef<'_>) -> bool {
+        if !old.is_plain() || !update.is_plain() || update.liveness().is_some() {
+            return false;
+        }
+        let (packed, Cells { rest, liveness }) = (old.as_packed(), old.cells());
+        self.buf.clear();
+        // the bytes up to `copied` are in the buffer, those up to `at` are to be
+        let (mut copied, mut at) = (0, packed.len() - rest.len());
+        for cell in update.cells() {
+            if cell.path.is_some() || cell.timestamp == NO_TIMESTAMP {
+                return false;
+            }
+            let mut next = measure_plain(tail(packed, at));
+            while let Some((_, length)) = next.filter(|(column, _)| *column < cell.column) {
+                at += length;
+                next = measure_plain(tail(packed, at));
+            }
+            self.buf.extend_from_slice(slice(packed, copied, at - copied));
+            copied = at;
+            let mut winner = cell;
+            if let Some((_, length)) = next.filter(|(column, _)| *column == cell.column) {
+                let mut before = Cells { rest: tail(packed, at), liveness };
+                let Some(before) = before.next().filter(|before| before.path.is_none()) else {
+                    return false;
+                };
+                winner = reconcile(before, cell);
+                at += length;
+                copied = at;
+            }
+            winner.pack(liveness.as_ref(), &mut self.buf);
+        }
+        self.buf.extend_from_slice(tail(packed, copied));
+        true
     }
 
     /// The row that was finished last, until the next `start_*`.

@@ -200,6 +200,23 @@ impl<'a> CellRef<'a> {
     }
 }
 
+/// The column of the first of packed cells of which none is expiring or deleted, and the bytes that it takes.
+#[inline]
+pub(crate) fn measure_plain(cells: &[u8]) -> Option<(u16, usize)> {
+    if cells.is_empty() {
+        return None;
+    }
+    let flags = u8_at(cells, 2);
+    debug_assert!(flags & (TOMBSTONE | EXPIRING | COMPLEX_DELETION) == 0);
+    let mut at: usize = if flags & SAME_TIMESTAMP == 0 { 11 } else { 3 };
+    for component in [HAS_PATH, HAS_VALUE] {
+        if flags & component != 0 {
+            at = at.saturating_add(4).saturating_add(u32_at(cells, at) as usize);
+        }
+    }
+    Some((u16_at(cells, 0), at.min(cells.len())))
+}
+
 /// The timestamps of packed cells of which none is expiring or deleted, but for those that are their row's.
 pub(crate) struct OwnTimestamps<'a>(pub &'a [u8]);
 
@@ -210,17 +227,9 @@ impl Iterator for OwnTimestamps<'_> {
     fn next(&mut self) -> Option<i64> {
         while !self.0.is_empty() {
             let bytes = self.0;
-            let flags = u8_at(bytes, 2);
-            debug_assert!(flags & (TOMBSTONE | EXPIRING | COMPLEX_DELETION) == 0);
-            let is_own = flags & SAME_TIMESTAMP == 0;
-            let mut at: usize = if is_own { 11 } else { 3 };
-            for component in [HAS_PATH, HAS_VALUE] {
-                if flags & component != 0 {
-                    at = at.saturating_add(4).saturating_add(u32_at(bytes, at) as usize);
-                }
-            }
-            self.0 = tail(bytes, at);
-            if is_own {
+            let (_, length) = measure_plain(bytes)?;
+            self.0 = tail(bytes, length);
+            if u8_at(bytes, 2) & SAME_TIMESTAMP == 0 {
                 return Some(i64_at(bytes, 3));
             }
         }

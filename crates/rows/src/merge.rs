@@ -36,6 +36,10 @@ pub fn update_row<'a>(
     new: RowRef<'a>,
     out: &'a mut RowBuilder,
 ) -> Option<RowRef<'a>> {
+    // what most updates are
+    if !layout.counter && out.splice(old, new) {
+        return Some(out.finished()).filter(|row| !row.is_empty());
+    }
     let mut cursors = [Cursor::new(old), Cursor::new(new)];
     merge(layout, &mut cursors, Deletion::LIVE, Equal::Stays, out)
 }

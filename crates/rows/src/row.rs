@@ -153,6 +153,11 @@ impl<'a> RowRef<'a> {
         self.flags() & MORTAL != 0
     }
 
+    /// Is nothing in it deleted, nor will expire?
+    pub(crate) fn is_plain(&self) -> bool {
+        self.flags() & (EXPIRING | HAS_DELETION | SHADOWABLE | MORTAL | HAS_COMPLEX_DELETION) == 0
+    }
+
     /// Is any complex column deleted as a whole?
     pub(crate) fn has_complex_deletion(&self) -> bool {
         self.flags() & HAS_COMPLEX_DELETION != 0

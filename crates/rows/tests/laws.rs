@@ -293,6 +293,46 @@ proptest! {
         prop_assert_eq!(or_empty(merge(&whole, &empty, active)), abc);
     }
 
+    /// An update is merged the same way whether it is put into the row or both are gone through.
+    #[test]
+    fn an_update_of_some_columns_is_what_the_merge_makes_of_it(
+        rows in prop::array::uniform2((
+            prop::option::of(0_i64..4),
+            prop::collection::btree_map(0_u16..2, (0_i64..4, 0_usize..3, prop::bool::weighted(0.1)), 0..3),
+            prop::collection::btree_map(0_u8..4, (0_i64..4, 0_usize..3), 0..3),
+        )),
+        is_update in prop::bool::weighted(0.8),
+    ) {
+        let layout = layout();
+        let at = Clustering::new([Some([0, 0, 0, 1].as_slice()), Some(b"a")]);
+        let values = [&b""[..], b"0001", b"some more"];
+        let mut builder = RowBuilder::new();
+        let mut packed = rows.iter().enumerate().map(|(n, (liveness, simple, complex))| {
+            let is_second = n == 1;
+            builder.start_row(at.as_ref());
+            if let Some(timestamp) = liveness.filter(|_| !(is_second && is_update)) {
+                builder.liveness(Liveness::new(timestamp));
+            }
+            for (column, (timestamp, value, is_tombstone)) in simple {
+                builder.cell(match is_tombstone {
+                    true => CellRef::tombstone(*column, None, *timestamp, 5),
+                    false => CellRef::live(*column, None, *timestamp, values[*value]),
+                });
+            }
+            let entries = complex.iter().filter(|_| !(is_second && is_update));
+            for (path, (timestamp, value)) in entries {
+                builder.cell(CellRef::live(2, Some(&[*path]), *timestamp, values[*value]));
+            }
+            builder.finish(&layout).to_vec()
+        });
+        let (old, new) = (packed.next().unwrap_or_default(), packed.next().unwrap_or_default());
+        drop(packed);
+        let (old, new) = (RowRef::from_packed(&old), RowRef::from_packed(&new));
+        let mut other = RowBuilder::new();
+        let merged = merge_versions(&layout, [old, new].into_iter(), Deletion::LIVE, &mut other);
+        prop_assert_eq!(update_row(&layout, old, new, &mut builder), merged);
+    }
+
     #[test]
     fn what_a_range_list_deletes_does_not_depend_on_the_order_of_insertion(
         ranges in prop::collection::vec(range(), 0..12),

@@ -38,6 +38,10 @@ pub enum Failed {
     Wrong(String),
 }
 
+/// What [`Target::maintain`] may be asked for.
+const FLUSH: u64 = 1 << 8;
+const COMPACT: u64 = 3 << 16;
+
 /// A way to a node. A connection ends at some shard; which one, the number decides.
 pub trait Target {
     /// Writes; done when it returns. `now` is the second that TTLs count from; where the node takes its own clock
@@ -59,7 +63,8 @@ pub trait Target {
     /// The shard where a connection ends; `None` if that cannot be told.
     async fn shard_of(&self, connection: u64) -> Option<usize>;
 
-    /// Asks for something that an operator may ask for at any time.
+    /// Asks for something that an operator may ask for at any time: [`FLUSH`], [`COMPACT`] or what else the number says of a table,
+    /// which its lowest bit names.
     async fn maintain(&self, what: u64) -> Result<(), Failed>;
 
     /// Does it take writes of several partition keys? Those of one key are one write, others may come in part.
@@ -236,6 +241,13 @@ impl<S: Site> Load<S> for Shared {
             Some(site) => self.counters.verify(&self, &site).await,
             None => Ok(()),
         }
+    }
+
+    async fn compact(self: Rc<Self>, site: Rc<S>) -> Result<(), String> {
+        for what in [FLUSH, FLUSH | 1, COMPACT, COMPACT | 1] {
+            site.maintain(what).await.map_err(|error| error.to_string())?;
+        }
+        Ok(())
     }
 
     fn done(&self) -> u64 {

@@ -10,6 +10,7 @@ mod memory;
 mod point;
 mod process;
 mod ring;
+mod socket;
 mod systems;
 mod tails;
 mod ycsb;

@@ -4,7 +4,7 @@
 use std::fmt::Write as _;
 use std::fs;
 use std::io::{BufRead, BufReader};
-use std::process::{Child, Command, Stdio};
+use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use crate::machine::{self, Outcome};
@@ -14,8 +14,8 @@ const HELP: &str = "\
 cargo xtask bench point [--seconds N] [--repeats N] [--connections N] [--depths 1,16] [--places one,aware,any]
   one: a node of one shard on a core of its own, a client on the other one with N connections (4) and so many requests under way on each;
   then an echo server in the node's place; N repeats (3) of N seconds (5); prints the CPU time of the server for each request
-  aware, any: a node of two shards, one a core; each connection asks for rows of its own shard alone, or for any row; then the echo
-  server, with half the connections: as many as a shard has
+  aware, any: a node of two shards, one a core; each connection asks for rows of its own shard alone, or for any row; then an echo
+  server of two shards
   raw results are kept under bench/results/";
 
 /// Addresses of the two servers.
@@ -186,7 +186,7 @@ fn ours(options: &Options, place: Place, operation: &str, depth: &str) -> Outcom
     let node = Node::start_with("bench-point", OURS, &[&format!("shards={}", place.shards())])?;
     let aware = ["--shard-aware", "yes"];
     let more = if place == Place::Aware { &aware[..] } else { &[] };
-    drive(options, &format!("{OURS}:9042"), options.connections, operation, depth, node.pid(), more)
+    drive(options, &format!("{OURS}:9042"), operation, depth, node.pid(), more)
 }
 
 fn echo(
@@ -196,13 +196,18 @@ fn echo(
     depth: &str,
     bytes: f64,
 ) -> Outcome<Measured> {
+    let shards = place.shards().to_string();
     let mut server = tool();
-    let mut server =
-        server.args(["echo", ECHO, &bytes.to_string()]).stdout(Stdio::piped()).spawn()?;
-    until(&mut server, "echo on")?;
-    let connections = (options.connections / place.shards()).max(1);
+    server.args(["echo", ECHO, &bytes.to_string(), "--shards", &shards]);
+    let mut server = server.stdout(Stdio::piped()).spawn()?;
+    let out = server.stdout.take().ok_or("no output")?;
+    let lines = BufReader::new(out).lines().map_while(Result::ok);
+    let serving = lines.filter(|line| line.starts_with("echo on")).take(place.shards()).count();
+    if serving < place.shards() {
+        return Err("the echo server does not serve".into());
+    }
     let bare = ["--bare", "yes"];
-    let measured = drive(options, ECHO, connections, operation, depth, server.id(), &bare);
+    let measured = drive(options, ECHO, operation, depth, server.id(), &bare);
     server.kill()?;
     server.wait()?;
     measured
@@ -212,20 +217,9 @@ fn tool() -> Command {
     Command::new(machine::root().join("target/release/point"))
 }
 
-/// Reads what a child prints until a line begins so.
-fn until(child: &mut Child, begin: &str) -> Outcome {
-    let out = child.stdout.as_mut().ok_or("no output")?;
-    let mut lines = BufReader::new(out).lines().map_while(Result::ok);
-    match lines.any(|line| line.starts_with(begin)) {
-        true => Ok(()),
-        false => Err(format!("it did not say `{begin}`").into()),
-    }
-}
-
 fn drive(
     options: &Options,
     address: &str,
-    connections: usize,
     operation: &str,
     depth: &str,
     server: u32,
@@ -234,7 +228,7 @@ fn drive(
     let mut client = Command::new("taskset");
     client.args(["-c", CLIENT_CORE]).arg(tool().get_program());
     client.args(["drive", address, operation, "--depth", depth]);
-    client.args(["--connections", &connections.to_string(), "--seconds", &options.seconds]);
+    client.args(["--connections", &options.connections.to_string(), "--seconds", &options.seconds]);
     let mut client = client.args(more).stdout(Stdio::piped()).spawn()?;
     let out = client.stdout.take().ok_or("no output")?;
     let mut lines = BufReader::new(out).lines().map_while(Result::ok);

@@ -34,7 +34,7 @@ use super::segment::{Segment, SegmentData};
 
 /// How long after a sync the list of segments tells of it, where no mark does.
 const LIST_AFTER: Duration = Duration::from_secs(1);
-/// A section of so many bytes waits for no more before it is compressed.
+/// A section of so many bytes gathers no more, though one before it is on its way.
 const SECTION_BYTES: usize = 16 << 10;
 /// A section of at most so many bytes is written where it is sealed: handing it to the disk's queue costs more than copying it
 /// to the kernel's pages does. More would hold the loop up.
@@ -402,15 +402,14 @@ impl CommitLog {
         }
     }
 
-    /// Hands the section in the making to the writing task. What compresses becomes smaller the more there is of it: so
-    /// while one section is on its way, records gather for the next.
+    /// At the end of a turn: writes the section in the making, or hands it to the writing task. While one is on its way there,
+    /// records gather for the next, which would not begin earlier: fewer writes, and more to compress at once.
     fn seal(&self) {
         if self.may_write_now() {
             return self.write_now();
         }
         let mut state = self.state.borrow_mut();
-        let may_wait = self.options.compression.is_some() && state.is_writing;
-        if !may_wait || state.section.len() >= SECTION_BYTES {
+        if !state.is_writing || state.section.len() >= SECTION_BYTES {
             self.seal_section(&mut state);
         }
     }
@@ -515,12 +514,12 @@ impl CommitLog {
             // the common case: one section at a time, one buffer for all
             buffer.clear();
             state.section = buffer;
-        } else if self.options.compression.is_some() && !state.is_writing {
-            // records gathered while this section was on its way
-            self.seal_section(&mut state);
         }
         drop(state);
-        self.to_sync.notify_one();
+        // a sync that is due by the clock alone need not be woken by each write
+        if self.urgent.get() || !matches!(self.options.mode, SyncMode::Periodic { .. }) {
+            self.to_sync.notify_one();
+        }
     }
 
     /// What is on its way to the disk.

@@ -216,6 +216,39 @@ fn is_a_beginning(found: &Values) -> bool {
     *found == written(i32::try_from(found.len()).expect("few"))
 }
 
+/// While a section is on its way, records gather for the next: however slow the disk is, no line of short ones grows, behind which
+/// none would be written at once again.
+#[test]
+fn records_gather_while_a_section_is_on_its_way() {
+    const WRITES: i32 = 500;
+    let disk = (Duration::from_millis(1), Duration::from_millis(2));
+    let world = World::new(3, WorldOptions { disk, ..WorldOptions::default() });
+    let node = world.node(IpAddr::from([10, 0, 0, 1]));
+    let most = Rc::new(Cell::new(None));
+    let seen = Rc::clone(&most);
+    world.start(node, 1, move |env, mesh| {
+        let seen = Rc::clone(&seen);
+        async move {
+            let (period, lag_block) = (Duration::from_secs(10), Duration::from_secs(10));
+            let sync = SyncMode::Periodic { period, lag_block };
+            let opened = open_synced(&env, mesh, LogSettings::default(), sync).await?;
+            opened.node.begin_log().await?;
+            let log = opened.engine.log().expect("it has begun");
+            let mut most = 0;
+            for n in 0..WRITES {
+                write(&opened.engine, n).await?;
+                env.yield_now().await;
+                most = most.max(log.pending().sections);
+            }
+            seen.set(Some(most));
+            env.terminated().await;
+            Ok::<_, StorageError>(())
+        }
+    });
+    world.run_until(|| most.get().is_some(), Duration::from_secs(60)).expect("it writes");
+    assert!(most.get().is_some_and(|most| most <= 1), "{most:?} sections in line");
+}
+
 #[test]
 fn what_a_power_cut_leaves_of_a_log_is_its_beginning() {
     let found: Vec<Values> = (0..40).map(|seed| after_power_cut(seed, None)).collect();

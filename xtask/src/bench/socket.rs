@@ -1,0 +1,203 @@
+//! `cargo xtask bench insn --socket`: instructions and allocations of a request that comes through a socket: the node's and the
+//! client's, each counted in its own process. What the kernel does for both is in neither.
+
+use std::collections::HashMap;
+use std::fs;
+use std::io::{BufRead, BufReader};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+
+use crate::machine::{self, Outcome};
+use crate::node::{self, Node};
+
+const NODE: &str = "127.0.0.27";
+const SECONDS: &str = "20";
+const ROWS: &str = "1000";
+/// Functions of the heap that its users call for memory, new or more.
+const ASKING: [&str; 6] = [
+    "mi_malloc",
+    "mi_zalloc",
+    "mi_realloc",
+    "mi_malloc_aligned",
+    "mi_zalloc_aligned",
+    "mi_realloc_aligned",
+];
+/// Its own functions, which call one another.
+const HEAP: [&str; 2] = ["mi_", "_mi_"];
+
+/// Who is counted.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Side {
+    Node,
+    Client,
+}
+
+/// What was done while a process was counted.
+#[derive(Debug, PartialEq)]
+struct Counted {
+    instructions: u64,
+    allocations: u64,
+}
+
+/// Prints what a read and an update cost, one at a time and many.
+pub fn run() -> Outcome {
+    machine::need(&["valgrind", "cc"])?;
+    node::build()?;
+    machine::run(
+        Command::new("cargo")
+            .args(["build", "--release", "--quiet", "--package", "point"])
+            .current_dir(machine::root()),
+    )?;
+    let wait = build_wait()?;
+    println!(
+        "through a socket: one shard, one connection; rows of 1 KB; the kernel's part is in neither"
+    );
+    println!(
+        "{:<8}{:>6}{:>20}{:>13}{:>22}",
+        "", "depth", "node: instructions", "allocations", "client: instructions"
+    );
+    for operation in ["read", "update"] {
+        for depth in ["1", "16"] {
+            let (node, node_count) = count(Side::Node, operation, depth, &wait)?;
+            let (client, client_count) = count(Side::Client, operation, depth, &wait)?;
+            println!(
+                "{operation:<8}{depth:>6}{:>20.0}{:>13.2}{:>22.0}",
+                node.instructions as f64 / node_count,
+                node.allocations as f64 / node_count,
+                client.instructions as f64 / client_count,
+            );
+        }
+    }
+    Ok(())
+}
+
+/// Builds what lets a program with a ring run under valgrind.
+fn build_wait() -> Outcome<PathBuf> {
+    let (source, built) =
+        (machine::root().join("bench/insn/wait.c"), machine::root().join("target/wait.so"));
+    let mut cc = Command::new("cc");
+    machine::run(
+        cc.args(["-shared", "-fPIC", "-O2", "-Wall", "-o"]).arg(&built).arg(source).arg("-ldl"),
+    )?;
+    Ok(built)
+}
+
+/// A program under valgrind, which writes what it counted to files that begin so.
+fn under(wait: &Path, out: &Path, program: &Path) -> Command {
+    let mut command = Command::new("valgrind");
+    command.env("LD_PRELOAD", wait).args(["--tool=callgrind", "--quiet"]);
+    command.arg(format!("--callgrind-out-file={}", out.display())).arg(program);
+    command
+}
+
+/// Has one side counted while a client drives a node; and how many operations it did.
+fn count(side: Side, operation: &str, depth: &str, wait: &Path) -> Outcome<(Counted, f64)> {
+    let folder = machine::cache().join("run").join("insn-socket");
+    let _ = fs::remove_dir_all(&folder);
+    fs::create_dir_all(&folder)?;
+    let out = folder.join("counted");
+    let settings = ["shards=1"];
+    let node = match side {
+        Side::Node => {
+            let program = under(wait, &out, &node::path());
+            Node::start_as(program, "insn-socket-node", NODE, &settings)?
+        }
+        Side::Client => Node::start_with("insn-socket-node", NODE, &settings)?,
+    };
+    let point = machine::root().join("target/release/point");
+    let mut client = match side {
+        Side::Node => Command::new(point),
+        Side::Client => under(wait, &out, &point),
+    };
+    client.args(["drive", &format!("{NODE}:9042"), operation, "--depth", depth]);
+    client.args(["--connections", "1", "--seconds", SECONDS, "--rows", ROWS]);
+    let mut client = client.stdout(Stdio::piped()).spawn()?;
+    let counted = if side == Side::Node { node.pid() } else { client.id() };
+    let said = watch(&mut client, side, counted)?;
+    client.wait()?;
+    drop(node);
+    let count = said.split(' ').find_map(|word| word.strip_prefix("operations="));
+    let count: f64 = count.ok_or_else(|| format!("no operations in `{said}`"))?.parse()?;
+    if !said.contains(" errors=0 ") || count == 0.0 {
+        return Err(format!("not all was answered: {said}").into());
+    }
+    // a file that was asked for has a number
+    let file = if side == Side::Node { out.with_extension("1") } else { out };
+    Ok((counted_in(&fs::read_to_string(file)?)?, count))
+}
+
+/// Counts from when the client is warm until it has said what it did: that is its end, and valgrind's file of it.
+fn watch(client: &mut Child, side: Side, counted: u32) -> Outcome<String> {
+    let out = client.stdout.take().ok_or("no output")?;
+    let mut lines = BufReader::new(out).lines().map_while(Result::ok);
+    if lines.next().as_deref() != Some("warm") {
+        return Err("the client did not become warm".into());
+    }
+    control("--zero", counted)?;
+    let said = lines.next().ok_or("the client said nothing")?;
+    if side == Side::Node {
+        control("--dump", counted)?;
+    }
+    Ok(said)
+}
+
+fn control(what: &str, process: u32) -> Outcome {
+    let mut control = Command::new("callgrind_control");
+    machine::run(
+        control.args([what, &process.to_string()]).stdout(Stdio::null()).stderr(Stdio::null()),
+    )
+}
+
+/// What a file of callgrind's tells: <https://valgrind.org/docs/manual/cl-format.html>.
+fn counted_in(dump: &str) -> Outcome<Counted> {
+    let mut names: HashMap<&str, &str> = HashMap::new();
+    let (mut function, mut called, mut counted) =
+        ("", "", Counted { instructions: 0, allocations: 0 });
+    for line in dump.lines() {
+        let Some((key, value)) = line.split_once(['=', ':']) else { continue };
+        match key {
+            "fn" | "cfn" => {
+                // a name stands where its number is first met
+                let (number, name) = value.split_once(' ').unwrap_or((value, ""));
+                let name = if name.is_empty() {
+                    names.get(number).copied().unwrap_or_default()
+                } else {
+                    names.insert(number, name);
+                    name
+                };
+                if key == "fn" {
+                    function = name;
+                } else {
+                    called = name;
+                }
+            }
+            "calls"
+                if ASKING.contains(&called)
+                    && !HEAP.iter().any(|own| function.starts_with(own)) =>
+            {
+                counted.allocations +=
+                    value.split(' ').next().unwrap_or_default().parse::<u64>()?;
+            }
+            "totals" => counted.instructions = value.trim().parse()?,
+            _ => {}
+        }
+    }
+    match counted.instructions {
+        0 => Err("nothing was counted".into()),
+        _ => Ok(counted),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Counted, counted_in};
+
+    #[test]
+    fn who_asks_the_heap_is_told_from_the_heap_itself() {
+        let dump = "events: Ir\n\nfl=(1) a.rs\nfn=(1) node::read\n5 100\ncfn=(2) mi_malloc_aligned\ncalls=7 1\n5 70\ncfn=(3) mi_free\ncalls=9 1\n\
+                    5 9\nfn=(2)\ncfn=(4) mi_malloc\ncalls=5 1\n6 50\nfn=(5) node::update\ncfn=(4)\ncalls=2 1\n7 20\n\ntotals: 249\n";
+        let counted = counted_in(dump).expect("a dump");
+        assert_eq!(counted, Counted { instructions: 249, allocations: 9 });
+        assert!(counted_in("events: Ir\n").is_err());
+    }
+}
