@@ -193,6 +193,12 @@ fn register_log(registry: &Registry, engine: &Rc<Engine>) {
         "Writes that found no free segment and waited.",
         |stats| stats.waits_for_segment.get(),
     );
+    count(
+        "WaitingOnWriting",
+        Unit::Count,
+        "Writes that waited because the files were far behind.",
+        |stats| stats.waits_for_writing.get(),
+    );
     count("WaitingOnCommit", Unit::Count, "Writes that waited for a sync.", |stats| {
         stats.waits_for_sync.get()
     });
@@ -210,6 +216,9 @@ fn register_log(registry: &Registry, engine: &Rc<Engine>) {
     });
     show("Pending", Unit::Bytes, "Bytes appended and not synced.", |log| {
         gauge(log.pending().bytes)
+    });
+    show("Unwritten", Unit::Bytes, "Bytes of them that are in no file yet.", |log| {
+        gauge(log.pending().unwritten)
     });
     show("TotalCommitLogSize", Unit::Bytes, "Bytes of all segments.", |log| gauge(log.size().0));
     show("Segments", Unit::Count, "Segments.", |log| gauge(log.size().1));

@@ -61,6 +61,9 @@ pub struct Engine {
     memtable_bytes: Cell<usize>,
     /// Bytes of them in frozen ones, which a flush frees.
     frozen_bytes: Cell<usize>,
+    /// Bytes in active ones when the last was frozen, and the part of the flush under way that is done.
+    active_at_freeze: Cell<usize>,
+    flush_done: Cell<f64>,
     /// Bytes of memtables that were flushed and are kept for reads.
     kept_bytes: Cell<usize>,
     /// Writes go on without a second look below so many; 0 when the log can take no more either.
@@ -149,6 +152,8 @@ impl Engine {
             scratch: RefCell::default(),
             memtable_bytes: Cell::new(0),
             frozen_bytes: Cell::new(0),
+            active_at_freeze: Cell::new(0),
+            flush_done: Cell::new(0.0),
             kept_bytes: Cell::new(0),
             memory_limit: Cell::new(memory),
             unflushed: RefCell::default(),
@@ -580,6 +585,7 @@ impl Engine {
         let position = self.log_position();
         let memtables = store.freeze(flush, position);
         self.measure_memory();
+        self.flush_begins();
         let mut intervals = Vec::new();
         for memtable in &memtables {
             let (from, to) = memtable.log_bounds();

@@ -118,7 +118,8 @@ impl Node {
             .strategy(table, |strategy| strategy.flush_shards(node_table.flush_bytes.get()));
         let splitter = Splitter::new(Split::Shards(shards), 0);
         let of = (table, node_table);
-        let pace = FlushPace::new(self, engine, options.partitions);
+        let bytes = memtables.iter().map(|memtable| memtable.bytes() as u64).sum();
+        let pace = FlushPace::new(self, engine, options.partitions, bytes);
         let mut outputs = Outputs::new(self, engine, of, FLUSH, splitter, options).await?;
         let written = async {
             write_all(engine, table, &memtables, &mut outputs, pace).await?;

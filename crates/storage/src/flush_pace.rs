@@ -15,6 +15,10 @@ const FULL: f64 = 0.7;
 /// Bytes that are written between two looks.
 const STEP: u64 = 256 << 10;
 
+/// Of the part that is done is told so often, where it is a flush of at least such a part of the memory: writes go on as it grows.
+const PARTS_TOLD: f64 = 256.0;
+const TELLING_PART: u64 = 64;
+
 /// Counts those who wait for flushes: these do not take their time then.
 pub(crate) struct Eager<'a>(&'a Cell<u32>);
 
@@ -47,12 +51,16 @@ pub(crate) struct FlushPace<'a> {
     used_at_start: f64,
     partitions: u64,
     partitions_done: u64,
+    /// What the memtables take.
+    bytes: u64,
     written: u64,
+    /// The part that the shards know to be done.
+    told: f64,
 }
 
 impl<'a> FlushPace<'a> {
-    /// Of a flush of so many partitions.
-    pub fn new(node: &'a Node, engine: &'a Engine, partitions: u64) -> Self {
+    /// Of a flush of so many partitions, that take so many bytes.
+    pub fn new(node: &'a Node, engine: &'a Engine, partitions: u64, bytes: u64) -> Self {
         let throttle = Throttle::new(LEAST_RATE);
         let mut pace = Self {
             node,
@@ -61,7 +69,9 @@ impl<'a> FlushPace<'a> {
             used_at_start: 0.0,
             partitions: partitions.max(1),
             partitions_done: 0,
+            bytes: bytes.max(1),
             written: 0,
+            told: 0.0,
         };
         pace.used_at_start = pace.used();
         pace
@@ -80,16 +90,34 @@ impl<'a> FlushPace<'a> {
         if self.engine.env().planted("flush_without_haste") {
             return false;
         }
-        let done = self.partitions_done as f64 / self.partitions as f64;
         self.node.flush_waiters.get() > 0
             || self.node.is_memory_short.get()
             || self.engine.env().is_terminated()
-            || due(self.used_at_start, self.used()) > done
+            || due(self.used_at_start, self.used()) > self.done()
+    }
+
+    /// The part that is done. A file takes less than the memtable, so that one partition of many rows counts as well.
+    fn done(&self) -> f64 {
+        let partitions = self.partitions_done as f64 / self.partitions as f64;
+        partitions.max(self.written as f64 / self.bytes as f64).min(1.0)
+    }
+
+    fn tell(&mut self) {
+        let (done, shards) = (self.done(), self.engine.shards());
+        let memory = self.engine.memory_lease() as u64 * shards.count() as u64;
+        if done - self.told < 1.0 / PARTS_TOLD || self.bytes < memory / TELLING_PART {
+            return;
+        }
+        self.told = done;
+        for shard in 0..shards.count() {
+            shards.send(shard, move |engine| engine.flush_gets_on(done));
+        }
     }
 
     /// A partition is done.
     pub fn partition_ended(&mut self) {
         self.partitions_done += 1;
+        self.tell();
     }
 
     /// So many bytes are written, from the start on. Waits where there is time.
@@ -99,6 +127,7 @@ impl<'a> FlushPace<'a> {
             return;
         }
         self.written = written;
+        self.tell();
         if !self.is_late() {
             self.throttle.take(self.engine.env(), step, || self.is_late()).await;
         }

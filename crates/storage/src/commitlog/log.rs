@@ -151,6 +151,8 @@ pub struct LogStats {
     pub syncs: Cell<u64>,
     /// Writes that found no free segment and waited (`WaitingOnSegmentAllocation`).
     pub waits_for_segment: Cell<u64>,
+    /// Writes that waited because the files were far behind.
+    pub waits_for_writing: Cell<u64>,
     /// Writes that waited for a sync (`WaitingOnCommit`).
     pub waits_for_sync: Cell<u64>,
 }
@@ -160,6 +162,8 @@ pub struct LogStats {
 pub struct LogPending {
     /// Bytes appended and not synced.
     pub bytes: u64,
+    /// Bytes of them that are in no file yet.
+    pub unwritten: u64,
     /// Sections not written.
     pub sections: usize,
     /// Writes that wait for a sync.

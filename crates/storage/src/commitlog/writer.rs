@@ -34,8 +34,13 @@ use super::segment::{Segment, SegmentData};
 
 /// How long after a sync the list of segments tells of it, where no mark does.
 const LIST_AFTER: Duration = Duration::from_secs(1);
-/// A section of so many bytes gathers no more, though one before it is on its way.
-const SECTION_BYTES: usize = 16 << 10;
+/// A section of so many bytes gathers no more, though one before it is on its way: what follows is to find little left to write,
+/// and a turn of the loop compresses no more.
+const SECTION_BYTES: usize = 1 << 20;
+const PACKED_SECTION_BYTES: usize = 64 << 10;
+/// Writes wait while one part of so many of a segment's size is appended and not in the files: it is in memory alone, and a
+/// process that is killed takes it along.
+const LAG_PART: u64 = 2;
 /// A section of at most so many bytes is written where it is sealed: handing it to the disk's queue costs more than copying it
 /// to the kernel's pages does. More would hold the loop up.
 const NOW_BYTES_MAX: usize = 64 << 10;
@@ -110,6 +115,8 @@ pub struct CommitLog {
     taken: Notify,
     /// A spare segment is there.
     ready: Notify,
+    /// Little of what is appended is not in the files.
+    caught_up: Notify,
     /// The last sync's start, of those that ended well.
     last_sync: Cell<Instant>,
     /// Sync now, whatever the mode.
@@ -206,6 +213,7 @@ impl CommitLog {
             to_sync: Notify::new(),
             taken: Notify::new(),
             ready: Notify::new(),
+            caught_up: Notify::new(),
             last_sync: Cell::new(env.now()),
             urgent: Cell::new(false),
             rotating: Cell::new(false),
@@ -258,8 +266,8 @@ impl CommitLog {
         self.state.borrow().failed.clone().map(LogError::Failed)
     }
 
-    /// Appends a record for a mutation of these tables; waits only where no segment is free, or where it is to be
-    /// captured (`is_captured`) and its segment has no link yet.
+    /// Appends a record for a mutation of these tables; waits only where no segment is free, where the files are far behind,
+    /// or where it is to be captured (`is_captured`) and its segment has no link yet.
     ///
     /// # Errors
     /// See [`LogError`].
@@ -275,6 +283,10 @@ impl CommitLog {
             return Err(LogError::TooLarge { bytes, max });
         }
         loop {
+            while self.lag() > self.most_lag() {
+                bump(&self.stats.waits_for_writing, 1);
+                self.caught_up.notified().await;
+            }
             while !self.has_room(mutation.len())? {
                 bump(&self.stats.waits_for_segment, 1);
                 self.ready.notified().await;
@@ -284,6 +296,19 @@ impl CommitLog {
             }
         }
         Ok(self.append_now(tables, mutation))
+    }
+
+    /// Bytes of records that are appended and not in the files; none of a log that writes no more.
+    fn lag(&self) -> u64 {
+        let state = self.state.borrow();
+        if state.failed.is_some() || self.closing.get() {
+            return 0;
+        }
+        state.appended.saturating_sub(state.written)
+    }
+
+    fn most_lag(&self) -> u64 {
+        u64::from(self.options.segment_bytes) / LAG_PART
     }
 
     /// Is the active segment one whose writes are captured? False if another one has become active meanwhile.
@@ -409,7 +434,9 @@ impl CommitLog {
             return self.write_now();
         }
         let mut state = self.state.borrow_mut();
-        if !state.is_writing || state.section.len() >= SECTION_BYTES {
+        let most =
+            if self.options.compression.is_some() { PACKED_SECTION_BYTES } else { SECTION_BYTES };
+        if !state.is_writing || state.section.len() >= most {
             self.seal_section(&mut state);
         }
     }
@@ -516,6 +543,9 @@ impl CommitLog {
             state.section = buffer;
         }
         drop(state);
+        if self.lag() <= self.most_lag() / 2 {
+            self.caught_up.notify_all();
+        }
         // a sync that is due by the clock alone need not be woken by each write
         if self.urgent.get() || !matches!(self.options.mode, SyncMode::Periodic { .. }) {
             self.to_sync.notify_one();
@@ -527,6 +557,7 @@ impl CommitLog {
         let state = self.state.borrow();
         LogPending {
             bytes: state.appended.saturating_sub(state.synced),
+            unwritten: state.appended.saturating_sub(state.written),
             sections: state.queue.len(),
             waiters: state.waiters.len(),
         }
@@ -545,6 +576,7 @@ impl CommitLog {
         self.queued.notify_all();
         self.taken.notify_all();
         self.ready.notify_all();
+        self.caught_up.notify_all();
         while self.making.get() > 0 {
             self.ready.notified().await;
         }

@@ -14,6 +14,12 @@ use crate::memtable::Slot;
 const LOG_EXCESS: u64 = 2;
 /// One part of so many of the memory for memtables is left free by those that are kept, so that writes find it.
 const KEPT_FREE_PART: usize = 8;
+/// A flush of so large a part of the memory for memtables, or of more, holds writes to its own progress.
+const LARGE_FLUSH_PART: usize = 8;
+/// How far they may be ahead of it, as a part of what is left for them.
+const AHEAD_OF_FLUSH: f64 = 1.0 / 8.0;
+/// The part of the memory that is not theirs until it has ended: for its syncs, after its last byte.
+const LAST_PART: usize = 32;
 /// Partitions of a memtable that are freed without a look at who else wants to run.
 const FREED_AT_ONCE: usize = 256;
 
@@ -49,13 +55,46 @@ impl Engine {
         self.kept_bytes.set(tables.values().map(|store| store.kept().borrow().bytes()).sum());
     }
 
+    pub(super) fn flush_begins(&self) {
+        self.active_at_freeze.set(self.active_bytes());
+        self.flush_done.set(0.0);
+    }
+
+    /// So much of the flush under way is done, 1 for all.
+    pub(crate) fn flush_gets_on(&self, done: f64) {
+        self.flush_done.set(done);
+        self.freed.notify_all();
+    }
+
+    fn active_bytes(&self) -> usize {
+        self.memtable_bytes.get().saturating_sub(self.frozen_bytes.get())
+    }
+
+    /// Have writes taken more of the memory beside a large flush than is due after the part of it that is done? If they went on
+    /// until nothing is left, all of them would wait for all that is left of it.
+    fn is_ahead_of_flush(&self) -> bool {
+        let (lease, frozen) = (self.memory_lease(), self.frozen_bytes.get());
+        if frozen < lease / LARGE_FLUSH_PART || self.unflushed.borrow().is_some() {
+            return false;
+        }
+        let before = self.active_at_freeze.get();
+        let left = (lease - lease / LAST_PART).saturating_sub(frozen + before);
+        let due = (self.flush_done.get() + AHEAD_OF_FLUSH).min(1.0);
+        let taken = self.active_bytes().saturating_sub(before);
+        taken as f64 > left as f64 * due && !self.env.planted("writes_run_ahead_of_flush")
+    }
+
+    fn has_memory(&self) -> bool {
+        self.memtable_bytes.get() < self.memory_limit.get() && !self.is_ahead_of_flush()
+    }
+
     pub(super) async fn wait_for_memory(&self) -> Result<(), StorageError> {
-        if self.memtable_bytes.get() < self.memory_limit.get() {
+        if self.has_memory() {
             return Ok(());
         }
         self.stats.waits_for_memory.set(self.stats.waits_for_memory.get() + 1);
         self.env.mark("memtable.full");
-        while self.memtable_bytes.get() >= self.memory_limit.get() {
+        while !self.has_memory() {
             // The node tries again by itself: no write waits for what may take the operator.
             if let Some(why) = self.unflushed.borrow().clone() {
                 self.env.mark("memtable.refused");
@@ -66,7 +105,9 @@ impl Engine {
                     node.is_memory_short.set(true);
                 }
             });
-            self.ask_for_memory();
+            if self.memtable_bytes.get() >= self.memory_limit.get() {
+                self.ask_for_memory();
+            }
             self.freed.notified().await;
         }
         Ok(())
@@ -104,7 +145,7 @@ impl Engine {
     pub(super) fn watch_limits(&self, log_grew_segment: bool) {
         self.trim_kept();
         let threshold = self.memory_lease() as f64 * self.options.cleanup_threshold;
-        let active = self.memtable_bytes.get().saturating_sub(self.frozen_bytes.get());
+        let active = self.active_bytes();
         if active as f64 > threshold && !self.asked.get() {
             self.asked.set(true);
             self.ask_for_memory();

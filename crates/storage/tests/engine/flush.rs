@@ -32,6 +32,8 @@ struct Seen {
     flushes: u64,
     /// Writes that waited for memory.
     waits: u64,
+    /// How long each write took.
+    took: Vec<Duration>,
     wrong: Vec<String>,
 }
 
@@ -42,7 +44,7 @@ fn roomy() -> Options {
             period: Duration::from_secs(10),
             lag_block: Duration::from_secs(15),
         },
-        segment_bytes: 1 << 20,
+        segment_bytes: 16 << 20,
         commitlog_bytes: 1 << 30,
         memtable_bytes: 24 << 20,
         cleanup_threshold: 0.33,
@@ -87,10 +89,13 @@ async fn shard(
     if let Some(node) = node {
         let table = table(0);
         let writer = |writer| {
-            let (engine, table) = (Rc::clone(&engine), Arc::clone(&table));
+            let (engine, table, seen) = (Rc::clone(&engine), Arc::clone(&table), Rc::clone(&seen));
             env.spawn_task(Class::Statement, async move {
                 for key in (writer..load.keys).step_by(load.writers as usize) {
+                    let begun = engine.env().now();
                     write(&engine, &table, key, VALUE_BYTES).await?;
+                    let took = engine.env().now().since(begun);
+                    seen.borrow_mut().took.push(took);
                     engine.env().sleep(load.pause).await;
                 }
                 Ok::<_, StorageError>(())
@@ -138,8 +143,18 @@ const EASY: Load = Load { keys: KEYS, writers: 1, pause: Duration::from_millis(5
 /// A load that fills the rest of the memory while a flush takes its time.
 const HARD: Load = Load { keys: 10 * KEYS, writers: 16, pause: Duration::from_millis(6) };
 
+/// More than the disk can take.
+const FLOOD: Load = Load { keys: 10 * KEYS, writers: 8, pause: Duration::ZERO };
+
 fn most(seen: &Seen) -> u64 {
     seen.written.iter().copied().max().unwrap_or(0)
+}
+
+/// So long or longer each writer waited some five times.
+fn often(mut seen: Seen) -> Duration {
+    seen.took.sort();
+    let nth = 5 * FLOOD.writers as usize;
+    seen.took.iter().rev().nth(nth).copied().unwrap_or_default()
 }
 
 fn in_a_window() -> u64 {
@@ -169,6 +184,16 @@ fn a_flush_hurries_when_memory_is_needed_and_one_that_does_not_would_be_found() 
         let calm = run(seed, HARD, Some("flush_without_haste")).waits;
         assert!(calm > 0, "seed {seed}: nobody needed memory");
         assert!(hurried * 10 <= calm, "seed {seed}: {hurried} writes waited, {calm} without haste");
+    }
+}
+
+/// Else they all wait for the last part of it, when no memory is left.
+#[test]
+fn writes_get_memory_as_the_flush_gets_on() {
+    for seed in 1..=3 {
+        let held = often(run(seed, FLOOD, None));
+        let free = often(run(seed, FLOOD, Some("writes_run_ahead_of_flush")));
+        assert!(held * 3 <= free * 2, "seed {seed}: {held:?}, and {free:?} where they run ahead");
     }
 }
 

@@ -237,6 +237,7 @@ impl CommitLog {
         self.urgent.set(false);
         self.tell(LogEvent::Failed(&failed));
         self.ready.notify_all();
+        self.caught_up.notify_all();
         self.sync_ended.notify_all();
         self.to_sync.notify_all();
         self.queued.notify_all();
