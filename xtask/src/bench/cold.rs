@@ -33,6 +33,8 @@ const NODE_PART: u64 = 2;
 const MOST: [f64; 2] = [1.05, 0.02];
 /// At least so much of what fio reaches.
 const LEAST_OF_FIO: f64 = 0.8;
+/// How long hot rows are read as fast as can be, before they count as such.
+const WARM_SECONDS: &str = "30";
 /// At most so much slower beside a compaction.
 const SLOWER: f64 = 2.0;
 
@@ -222,7 +224,10 @@ impl Cold<'_> {
             // the compaction takes what is left of the cores: the client's own wait for one is not the node's
             client(&["chrt", "--fifo", "1"], "rate", &self.node.ip, self.options.hot, &args)
         };
-        let quiet = hot("20")?;
+        // chosen at random, most of them come again before each has come once: at the fixed rate alone a part would be cold still
+        let warm = ["--reads", "1", "--depth", "32", "--warm", "0", "--seconds", WARM_SECONDS];
+        self.load("point", self.options.hot, &warm)?;
+        let quiet = hot("3")?;
         let mut compact = node::nodetool(&self.data);
         compact.args(["compact", KEYSPACE]).stdout(Stdio::null());
         let mut compact = compact.spawn()?;
