@@ -76,11 +76,6 @@ pub fn nodetool_path() -> PathBuf {
 }
 
 /// The node's binary.
-pub fn path() -> PathBuf {
-    built_path("helenus")
-}
-
-/// The same as a command.
 pub fn command() -> Command {
     built("helenus")
 }
@@ -113,13 +108,11 @@ impl Node {
 
     /// The same with settings (`key=value`) of its own.
     pub fn start_with(name: &str, ip: &str, settings: &[&str]) -> Outcome<Self> {
-        let _ = std::fs::remove_dir_all(machine::cache().join("run").join(name));
-        Self::start_again(name, ip, settings)
+        Self::start_as(command(), name, ip, settings)
     }
 
     /// The same by a command that runs the node's binary, as a tool does.
-    pub fn start_as(node: Command, name: &str, ip: &str, settings: &[&str]) -> Outcome<Self> {
-        let mut node = node;
+    pub fn start_as(mut node: Command, name: &str, ip: &str, settings: &[&str]) -> Outcome<Self> {
         let _ = std::fs::remove_dir_all(machine::cache().join("run").join(name));
         node.args(settings.iter().flat_map(|setting| ["--set", setting]));
         Self::spawn(node, name, ip)

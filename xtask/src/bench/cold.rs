@@ -17,7 +17,8 @@ const HELP: &str = "\
 cargo xtask bench cold [--gb N] [--memory 2G] [--chunks 4,16] [--depths 32] [--seconds N] [--rate 10000] [--hot ROWS] [--loaded yes]
   a node with so much memory (2 GB, page cache and all) and N GB (20) of rows of 1 KB, compacted into one SSTable, in chunks of 4 and
   of 16 KiB; for N seconds (30) each: reads of any row and of rows that are not there, with so many in flight (32), and fio on the
-  same file; then reads of ROWS hot rows (100000) at a fixed rate (10000), alone and beside a major compaction without a limit
+  same file; then reads of ROWS hot rows (100000), 30 s long as fast as can be and then at a fixed rate (10000), alone and beside a
+  major compaction without a limit
   prints reads of the device for each read, operations and the share of fio's, CPU for each read, latencies
   loaded: on the rows of the run before, of the same size and chunks
   wants root (a control group for the memory) and fio; raw results are kept under bench/results/";

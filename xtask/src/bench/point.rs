@@ -123,11 +123,7 @@ pub fn run(args: &[String]) -> Outcome {
     let options = Options::parse(args)?;
     machine::need(&["taskset"])?;
     node::build()?;
-    machine::run(
-        Command::new("cargo")
-            .args(["build", "--release", "--quiet", "--package", "point"])
-            .current_dir(machine::root()),
-    )?;
+    build()?;
     let (mut raw, mut table) = (String::new(), String::new());
     writeln!(
         table,
@@ -213,7 +209,16 @@ fn echo(
     measured
 }
 
-fn tool() -> Command {
+/// Builds the client and the echo server.
+pub fn build() -> Outcome {
+    machine::run(
+        Command::new("cargo")
+            .args(["build", "--release", "--quiet", "--package", "point"])
+            .current_dir(machine::root()),
+    )
+}
+
+pub fn tool() -> Command {
     Command::new(machine::root().join("target/release/point"))
 }
 

@@ -7,6 +7,7 @@ use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
+use super::point;
 use crate::machine::{self, Outcome};
 use crate::node::{self, Node};
 
@@ -43,11 +44,7 @@ struct Counted {
 pub fn run() -> Outcome {
     machine::need(&["valgrind", "cc"])?;
     node::build()?;
-    machine::run(
-        Command::new("cargo")
-            .args(["build", "--release", "--quiet", "--package", "point"])
-            .current_dir(machine::root()),
-    )?;
+    point::build()?;
     let wait = build_wait()?;
     println!(
         "through a socket: one shard, one connection; rows of 1 KB; the kernel's part is in neither"
@@ -83,10 +80,10 @@ fn build_wait() -> Outcome<PathBuf> {
 }
 
 /// A program under valgrind, which writes what it counted to files that begin so.
-fn under(wait: &Path, out: &Path, program: &Path) -> Command {
+fn under(wait: &Path, out: &Path, program: &Command) -> Command {
     let mut command = Command::new("valgrind");
     command.env("LD_PRELOAD", wait).args(["--tool=callgrind", "--quiet"]);
-    command.arg(format!("--callgrind-out-file={}", out.display())).arg(program);
+    command.arg(format!("--callgrind-out-file={}", out.display())).arg(program.get_program());
     command
 }
 
@@ -99,15 +96,14 @@ fn count(side: Side, operation: &str, depth: &str, wait: &Path) -> Outcome<(Coun
     let settings = ["shards=1"];
     let node = match side {
         Side::Node => {
-            let program = under(wait, &out, &node::path());
+            let program = under(wait, &out, &node::command());
             Node::start_as(program, "insn-socket-node", NODE, &settings)?
         }
         Side::Client => Node::start_with("insn-socket-node", NODE, &settings)?,
     };
-    let point = machine::root().join("target/release/point");
     let mut client = match side {
-        Side::Node => Command::new(point),
-        Side::Client => under(wait, &out, &point),
+        Side::Node => point::tool(),
+        Side::Client => under(wait, &out, &point::tool()),
     };
     client.args(["drive", &format!("{NODE}:9042"), operation, "--depth", depth]);
     client.args(["--connections", "1", "--seconds", SECONDS, "--rows", ROWS]);

@@ -117,8 +117,10 @@ pub struct CommitLog {
     ready: Notify,
     /// Little of what is appended is not in the files.
     caught_up: Notify,
-    /// The last sync's start, of those that ended well.
+    /// What was appended by then is synced.
     last_sync: Cell<Instant>,
+    /// When a sync became due, and the bytes appended to the log then: what it is to cover.
+    to_cover: Cell<Option<(Instant, u64)>>,
     /// Sync now, whatever the mode.
     urgent: Cell<bool>,
     /// Sync once now: the first section of a segment waits for the end of the one before.
@@ -215,6 +217,7 @@ impl CommitLog {
             ready: Notify::new(),
             caught_up: Notify::new(),
             last_sync: Cell::new(env.now()),
+            to_cover: Cell::new(None),
             urgent: Cell::new(false),
             rotating: Cell::new(false),
             sync_ended: Notify::new(),
@@ -542,12 +545,14 @@ impl CommitLog {
             buffer.clear();
             state.section = buffer;
         }
+        let covers = self.to_cover.get().is_some_and(|(_, appended)| state.written >= appended);
         drop(state);
         if self.lag() <= self.most_lag() / 2 {
             self.caught_up.notify_all();
         }
         // a sync that is due by the clock alone need not be woken by each write
-        if self.urgent.get() || !matches!(self.options.mode, SyncMode::Periodic { .. }) {
+        let is_periodic = matches!(self.options.mode, SyncMode::Periodic { .. });
+        if self.urgent.get() || covers || !is_periodic {
             self.to_sync.notify_one();
         }
     }

@@ -255,6 +255,44 @@ fn records_gather_while_a_section_is_on_its_way() {
     assert!(unwritten <= most, "{unwritten} bytes in no file");
 }
 
+/// A sync of what is in the files says nothing of what is not: where writes to them hang, the log is overdue, and nothing more is
+/// acknowledged.
+#[test]
+fn writes_wait_where_those_of_the_log_hang() {
+    const HANGS: Duration = Duration::from_secs(1);
+    let (period, lag_block) = (Duration::from_millis(100), Duration::from_millis(100));
+    let pause = Duration::from_millis(30);
+    let world = World::new(3, WorldOptions { disk: (HANGS, HANGS), ..WorldOptions::default() });
+    let node = world.node(IpAddr::from([10, 0, 0, 1]));
+    let (written, is_over) = (Rc::new(Cell::new(0)), Rc::new(Cell::new(false)));
+    let (acked, over) = (Rc::clone(&written), Rc::clone(&is_over));
+    world.start(node, 1, move |env, mesh| {
+        let (acked, over) = (Rc::clone(&acked), Rc::clone(&over));
+        async move {
+            let sync = SyncMode::Periodic { period, lag_block };
+            let opened = open_synced(&env, mesh, LogSettings::default(), sync).await?;
+            opened.node.begin_log().await?;
+            let end = env.now() + HANGS - pause;
+            let some = async {
+                for n in 0.. {
+                    write(&opened.engine, n).await?;
+                    acked.set(n + 1);
+                    env.sleep(pause).await;
+                }
+                Ok::<_, StorageError>(())
+            };
+            let _ = env.timeout_at(end, some).await;
+            over.set(true);
+            env.terminated().await;
+            Ok::<_, StorageError>(())
+        }
+    });
+    world.run_until(|| is_over.get(), Duration::from_secs(3600)).expect("it writes");
+    let most = (period * 2 + lag_block).as_millis() / pause.as_millis() + 1;
+    let written = written.get();
+    assert!((1..=most as i32).contains(&written), "{written} rows, of which none is on the disk");
+}
+
 #[test]
 fn what_a_power_cut_leaves_of_a_log_is_its_beginning() {
     let found: Vec<Values> = (0..40).map(|seed| after_power_cut(seed, None)).collect();

@@ -37,7 +37,7 @@ struct Seen {
     wrong: Vec<String>,
 }
 
-/// Memory for some two flushes: one is due when there are `KEYS` keys.
+/// Memory for some two flushes: one is due when there are `KEYS` keys. The log holds nobody up.
 fn roomy() -> Options {
     Options {
         sync: SyncMode::Periodic {

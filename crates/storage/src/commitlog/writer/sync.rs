@@ -40,7 +40,6 @@ impl CommitLog {
     pub(super) async fn sync_files(self: Rc<Self>) {
         loop {
             self.wait_until_sync_is_due().await;
-            let started = self.env.now();
             let (files, upto) = {
                 let mut state = self.state.borrow_mut();
                 (std::mem::take(&mut state.unsynced), state.written)
@@ -68,7 +67,12 @@ impl CommitLog {
             }
             bump(&self.stats.syncs, 1);
             retried.iter().zip(&file_ends).for_each(|(data, end)| data.synced.set(*end));
-            self.last_sync.set(started);
+            if let Some((at, appended)) = self.to_cover.get()
+                && appended <= upto
+            {
+                self.last_sync.set(at);
+                self.to_cover.set(None);
+            }
             let left = self.synced(upto);
             self.is_to_be_listed(retried.iter().zip(&file_ends), &left);
             self.sync_ended.notify_all();
@@ -92,9 +96,20 @@ impl CommitLog {
     async fn wait_until_sync_is_due(&self) {
         let wanted = |state: &State| state.written > state.synced;
         if let SyncMode::Periodic { period, .. } = self.options.mode {
+            let is_hurried = || self.urgent.get() || self.rotating.get();
             let due = self.last_sync.get() + period;
-            while !(self.urgent.get() || self.rotating.get()) && self.env.now() < due {
+            while !is_hurried() && self.env.now() < due {
                 let _ = self.env.timeout_at(due, self.to_sync.notified()).await;
+                if self.closing.get() {
+                    break;
+                }
+            }
+            // What is appended and not written yet is a part of it: else a file that takes no writes would pass for synced.
+            let appended = self.state.borrow().appended;
+            let (at, upto) = self.to_cover.get().unwrap_or((self.env.now(), appended));
+            self.to_cover.set(Some((at, upto)));
+            while !is_hurried() && self.state.borrow().written < upto {
+                self.to_sync.notified().await;
                 if self.closing.get() {
                     break;
                 }
@@ -171,9 +186,6 @@ impl CommitLog {
         let mut left = Vec::new();
         let mut state = self.state.borrow_mut();
         state.synced = upto.max(state.synced);
-        if state.synced == state.appended {
-            self.urgent.set(false);
-        }
         while let Some((data, _)) = state.left.pop_front_if(|(_, at)| *at <= upto) {
             state.whole.push(data.id);
             if let Some(archiver) = &self.archiver {
@@ -185,6 +197,9 @@ impl CommitLog {
             if let Some((_, waiter)) = state.waiters.pop_front() {
                 let _ = waiter.send(Ok(()));
             }
+        }
+        if state.waiters.is_empty() {
+            self.urgent.set(false);
         }
         left
     }
