@@ -6,7 +6,9 @@ use std::rc::Rc;
 use std::sync::{Arc, OnceLock};
 use std::task::{Context, Waker};
 
-use rows::codec::{Format, MutationDecoder, MutationEncoder};
+use rows::codec::{
+    Decoded, Decoder, EncodingStats, Format, Header, MutationDecoder, MutationEncoder, PlainReader,
+};
 use rows::{BoundKind, BoundRef, Clustering, Layout};
 use sstable::bti::{
     PAGE_BYTES, Pages, PartitionPlace, Partitions, RowBlock, RowsEntry, TrieCursor, bound_bytes,
@@ -50,7 +52,7 @@ fn layout() -> &'static Arc<Layout> {
 /// A component of an SSTable: the first byte says which.
 pub fn sstable(data: &[u8]) {
     let Some((choice, bytes)) = data.split_first() else { return };
-    match choice % 6 {
+    match choice % 7 {
         0 => {
             let _ = Statistics::parse(&statistics(bytes), OA);
             if let Ok(statistics) = Statistics::parse(&statistics(bytes), NB) {
@@ -75,12 +77,40 @@ pub fn sstable(data: &[u8]) {
                 let _ = Promoted::read(layout(), Format::SstableOa, entry.promoted);
             }
         }
+        5 => plain_row(bytes),
         _ => {
             if let Ok(text) = str::from_utf8(bytes) {
                 sstable::toc::parse(text);
             }
         }
     }
+}
+
+/// A row that could be taken over as it lies is one to the decoder, too, and the same under another header.
+fn plain_row(bytes: &[u8]) {
+    static LAYOUT: OnceLock<Arc<Layout>> = OnceLock::new();
+    let layout = LAYOUT.get_or_init(|| {
+        let table = schema::Table::builder("ks", "t", schema::TableId([2; 16]))
+            .column("k", CqlType::Int, schema::ColumnKind::PartitionKey)
+            .column("c", CqlType::Text, schema::ColumnKind::Clustering)
+            .column("v", CqlType::Text, schema::ColumnKind::Regular)
+            .column("w", CqlType::BigInt, schema::ColumnKind::Regular);
+        Arc::clone(&table.build().layout)
+    });
+    let header = Header::of_layout(Format::SstableNb, EncodingStats::NONE, layout);
+    let Some((row, end)) = PlainReader::default().row(layout, &header, bytes, 0) else { return };
+    let mut decoder = Decoder::new();
+    let decoded = decoder.unfiltered(layout, &header, bytes).expect("a row");
+    let Decoded::Unfiltered { unfiltered, consumed } = decoded else { panic!("{decoded:?}") };
+    assert_eq!(consumed, end, "the row's end");
+    let stats = EncodingStats { min_timestamp: 5, ..EncodingStats::NONE };
+    let other = Header::of_layout(Format::SstableNb, stats, layout);
+    let mut written = Vec::new();
+    row.write(&other, bytes, 3, &mut written);
+    let mut again = Decoder::new();
+    let again = again.unfiltered(layout, &other, &written).expect("a row that was written");
+    let Decoded::Unfiltered { unfiltered: again, .. } = again else { panic!("{again:?}") };
+    assert_eq!(again, unfiltered, "the row under another header");
 }
 
 /// A statistics component of parts with these bytes, all with two bytes of length before them but the last.

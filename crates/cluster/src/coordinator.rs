@@ -1,6 +1,7 @@
 //! One shard's coordinator: statements in, answers out.
 
 use std::cell::{Cell, OnceCell, RefCell};
+use std::collections::BTreeMap;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
@@ -649,16 +650,16 @@ pub(crate) fn check_replicas(
     is_read: bool,
 ) -> Result<(), ErrorResponse> {
     use schema::Strategy;
-    let here = |replicas: &std::collections::BTreeMap<String, schema::ReplicaCount>| {
+    let here = |replicas: &BTreeMap<String, schema::ReplicaCount>| {
         replicas.get(data_center).map_or(0, |count| count.all)
     };
     let (all, local, centers) = match &keyspace.replication.strategy {
-        Strategy::Simple(count) => (count.all, count.all, Vec::new()),
+        Strategy::Simple(count) => (count.all, count.all, None),
         Strategy::NetworkTopology(counts) => {
             let sum = counts.values().map(|count| count.all).sum();
-            (sum, here(counts), counts.iter().map(|(dc, c)| (dc.clone(), c.all)).collect())
+            (sum, here(counts), Some(counts))
         }
-        _ => (1, 1, Vec::new()),
+        _ => (1, 1, None),
     };
     let alive = all.min(1) as i32;
     let local_alive = local.min(1) as i32;
@@ -679,13 +680,13 @@ pub(crate) fn check_replicas(
         Consistency::LocalQuorum | Consistency::LocalSerial => (quorum(local), local_alive),
         Consistency::All => (all, alive),
         Consistency::EachQuorum => {
-            for (center, replicas) in &centers {
-                let alive = if center == data_center { replicas.min(&1) } else { &0 };
-                if quorum(*replicas) > *alive {
-                    return unavailable(quorum(*replicas), *alive as i32);
+            for (center, replicas) in centers.into_iter().flatten() {
+                let alive = if center == data_center { replicas.all.min(1) } else { 0 };
+                if quorum(replicas.all) > alive {
+                    return unavailable(quorum(replicas.all), alive as i32);
                 }
             }
-            (if centers.is_empty() { quorum(all) } else { 0 }, alive)
+            (if centers.is_none_or(BTreeMap::is_empty) { quorum(all) } else { 0 }, alive)
         }
     };
     if required as i32 > alive { unavailable(required, alive) } else { Ok(()) }

@@ -192,7 +192,8 @@ impl Coordinator {
         };
         let started = self.env.now();
         let tables: Few<TableId> = updates.iter().map(|update| TableId(update.table)).collect();
-        let result = self.apply(updates, needs_log, write_type, request).await;
+        let deadline = self.write_deadline(write_type, request, started);
+        let result = self.apply(updates, needs_log, write_type, deadline, request).await;
         let took = self.env.now().since(started);
         self.requests.write.ended(took, result.as_ref().err());
         let micros = u64::try_from(took.as_micros()).unwrap_or(u64::MAX);
@@ -207,6 +208,7 @@ impl Coordinator {
         updates: Few<PartitionUpdate>,
         needs_log: bool,
         write_type: WriteType,
+        deadline: env::Instant,
         request: &Request<'_>,
     ) -> Result<(), ErrorResponse> {
         let consistency = request.options.consistency;
@@ -234,7 +236,6 @@ impl Coordinator {
                 checked.map_err(|error| write_error(&error, consistency, write_type))?;
             }
         }
-        let deadline = self.write_deadline(write_type, request);
         let trace = request.trace();
         trace.note(&self.env, || "Determining replicas for mutation".to_owned());
         if needs_log && !over.is_empty() {
@@ -275,7 +276,6 @@ impl Coordinator {
         consistency: Consistency,
     ) -> Result<(Few<(bool, Mutation)>, Vec<RingWrite>), ErrorResponse> {
         let (mut here, mut over) = (Few::with_capacity(mutations.len()), Vec::new());
-        let made_at = self.unix_millis();
         for (keyspace, mutation) in mutations {
             let Some(keyspace) = schema.keyspace(keyspace) else {
                 here.push((true, mutation));
@@ -289,6 +289,7 @@ impl Coordinator {
                 }
                 Some(scope) => {
                     let plan = scope.write_plan(mutation.token(), consistency)?;
+                    let made_at = self.unix_millis();
                     over.push(RingWrite { scope, plan, mutation, is_durable, made_at });
                 }
             }
@@ -296,13 +297,18 @@ impl Coordinator {
         Ok((here, over))
     }
 
-    fn write_deadline(&self, write_type: WriteType, request: &Request<'_>) -> env::Instant {
+    fn write_deadline(
+        &self,
+        write_type: WriteType,
+        request: &Request<'_>,
+        started: env::Instant,
+    ) -> env::Instant {
         let timeouts = self.timeouts();
         let timeout = match write_type {
             WriteType::Counter => timeouts.counter_write,
             _ => timeouts.write,
         };
-        request.deadline.min(self.env.now() + timeout)
+        request.deadline.min(started + timeout)
     }
 
     /// Applies mutations, all of them at once, and waits until all may be acknowledged.

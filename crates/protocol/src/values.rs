@@ -77,6 +77,10 @@ impl<'a> Values<'a> {
 
     /// The value at `index`: at once for the first 16, else by walking.
     pub fn get(&self, index: usize) -> Option<Value<'a>> {
+        if index < KEPT_OFFSETS && index < self.len() && !self.named {
+            let rest = self.bytes.get(*self.offsets.get(index)? as usize..)?;
+            return value(&mut Reader::new(rest), self.version).ok();
+        }
         self.from(index).next().map(|(_, value)| value)
     }
 

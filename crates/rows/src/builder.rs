@@ -245,6 +245,11 @@ impl RowBuilder {
         RowRef::from_packed(&self.buf)
     }
 
+    /// The packed bytes of the row that was finished last, in their buffer; the builder is as before its first row.
+    pub(crate) fn take_buffer(&mut self) -> Vec<u8> {
+        std::mem::take(&mut self.buf)
+    }
+
     fn sort(&mut self, layout: &Layout) {
         let is_static = RowRef::from_packed(&self.buf).is_static();
         let liveness = self.head.liveness;

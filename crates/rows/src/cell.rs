@@ -217,6 +217,20 @@ pub(crate) fn measure_plain(cells: &[u8]) -> Option<(u16, usize)> {
     Some((u16_at(cells, 0), at.min(cells.len())))
 }
 
+/// The columns of packed cells of which none is expiring or deleted.
+pub(crate) struct PlainColumns<'a>(pub &'a [u8]);
+
+impl Iterator for PlainColumns<'_> {
+    type Item = u16;
+
+    #[inline]
+    fn next(&mut self) -> Option<u16> {
+        let (column, length) = measure_plain(self.0)?;
+        self.0 = tail(self.0, length);
+        Some(column)
+    }
+}
+
 /// The timestamps of packed cells of which none is expiring or deleted, but for those that are their row's.
 pub(crate) struct OwnTimestamps<'a>(pub &'a [u8]);
 

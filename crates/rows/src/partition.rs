@@ -28,6 +28,15 @@ impl Rows {
         self.spans.push((start, self.bytes.len()));
     }
 
+    /// Appends a row in a buffer of its own, which becomes that of the rows if it is the first.
+    fn push_buffer(&mut self, row: Vec<u8>) {
+        if !self.is_empty() {
+            return self.push(RowRef::from_packed(&row));
+        }
+        self.spans.push((0, row.len()));
+        self.bytes = row;
+    }
+
     /// Number of rows.
     pub fn len(&self) -> usize {
         self.spans.len()
@@ -271,6 +280,15 @@ impl UpdateBuilder {
             Some(before) => update_row(&self.update.layout, before, row, scratch),
         };
         self.update.static_row = merged.map(|row| row.as_packed().into());
+    }
+
+    /// Adds the row that a builder has, which is left without its buffer if it is the first row. Empty ones add nothing.
+    pub fn add_built(&mut self, builder: &mut RowBuilder, scratch: &mut RowBuilder) {
+        let row = builder.finish_row(&self.update.layout);
+        if row.is_static() || row.is_empty() {
+            return self.add(row, scratch);
+        }
+        self.update.rows.push_buffer(builder.take_buffer());
     }
 
     /// The update; rows of one clustering are merged. `scratch` is written to.

@@ -5,7 +5,7 @@
 //! (`i64` and `u32`); the cells by column and path, see [`crate::cell`]. The form is private to memory
 //! and canonical but for the representation of values: equal bytes are equal rows.
 
-use crate::cell::{CellKind, CellRef, Cells, OwnTimestamps};
+use crate::cell::{CellKind, CellRef, Cells, OwnTimestamps, PlainColumns};
 use crate::clustering::ClusteringRef;
 use crate::packed::{DELETION_LEN, deletion_at, i32_at, i64_at, pack_seconds, put_deletion};
 use crate::packed::{slice, tail, u8_at, u32_at, unpack_seconds};
@@ -120,6 +120,14 @@ impl<'a> RowRef<'a> {
     /// The timestamps of cells that are not the liveness's, if the row is not mortal.
     pub(crate) fn own_timestamps(&self) -> OwnTimestamps<'a> {
         OwnTimestamps(self.cell_bytes())
+    }
+
+    /// Tells the column of each cell, in order.
+    pub(crate) fn each_column(&self, mut column: impl FnMut(u16)) {
+        match self.is_mortal() {
+            true => self.cells().for_each(|cell| column(cell.column)),
+            false => PlainColumns(self.cell_bytes()).for_each(column),
+        }
     }
 
     /// The cell of a simple column.

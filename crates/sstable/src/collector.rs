@@ -3,9 +3,10 @@
 
 use std::cmp::Ordering;
 
+use rows::codec::PlainRow;
 use rows::{
-    Bound, BoundKind, BoundRef, CellKind, CellRef, Deletion, Layout, MarkerRef, NO_DELETION_TIME,
-    RowRef, compare,
+    Bound, BoundKind, BoundRef, CellKind, CellRef, ClusteringRef, Deletion, Layout, MarkerRef,
+    NO_DELETION_TIME, NO_TTL, RowRef, compare,
 };
 
 use crate::cardinality::Sketch;
@@ -97,7 +98,7 @@ impl Collector {
     /// A row, static or not; its cells come after it.
     pub fn row(&mut self, layout: &Layout, row: RowRef<'_>) {
         if !row.is_static() {
-            self.clustering(layout, row);
+            self.clustering(layout, row.clustering());
         }
         if let Some(liveness) = row.liveness() {
             self.timestamps.add(liveness.timestamp);
@@ -123,8 +124,19 @@ impl Collector {
         self.deletion_time(cell.local_deletion_time);
     }
 
-    fn clustering(&mut self, layout: &Layout, row: RowRef<'_>) {
-        let at = BoundRef::from(row.clustering());
+    /// A row with all its cells.
+    pub fn plain_row(&mut self, layout: &Layout, place: ClusteringRef<'_>, row: &PlainRow) {
+        self.clustering(layout, place);
+        self.timestamps.add(row.timestamp);
+        self.ttls.add(NO_TTL);
+        self.deletion_time(NO_DELETION_TIME);
+        self.rows += 1;
+        self.columns_set += row.cells as i64;
+        self.cells_of_partition += row.cells as i64;
+    }
+
+    fn clustering(&mut self, layout: &Layout, place: ClusteringRef<'_>) {
+        let at = BoundRef::from(place);
         let own = || Some(at.to_owned());
         match &self.max {
             Some(max) if compare(layout, at, max) != Ordering::Greater => {

@@ -26,6 +26,7 @@ pub mod filter;
 pub mod histogram;
 pub mod index;
 mod key_hash;
+pub mod plain;
 pub mod seal;
 pub mod statistics;
 pub mod summary;

@@ -6,8 +6,12 @@
 
 use std::sync::Arc;
 
-use rows::codec::{EncodeError, Encoder, EncodingStats, Format, Header, write_partition_deletion};
-use rows::{Bound, CellRef, Deletion, Layout, RowBuilder, RowRef, Unfiltered};
+use rows::codec::{
+    EncodeError, Encoder, EncodingStats, Format, Header, PlainRow, write_partition_deletion,
+};
+use rows::{
+    Bound, BoundRef, CellRef, ClusteringRef, Deletion, Layout, RowBuilder, RowRef, Unfiltered,
+};
 use types::hash128;
 
 use crate::checksum::{ChunkChecksums, encode_digest};
@@ -170,12 +174,8 @@ impl Writer {
     /// # Errors
     /// If it does not fit the layout, or a chunk cannot be compressed.
     pub fn append(&mut self, unfiltered: Unfiltered<'_>) -> Result<(), WriteError> {
-        let Some(partition) = &mut self.partition else { return Ok(()) };
-        let layout = &self.options.layout;
-        let at = self.data.position() - partition.start;
-        let previous = at - partition.previous;
-        partition.previous = at;
-        let raw = self.data.raw();
+        let Some((at, previous)) = self.next_at() else { return Ok(()) };
+        let (layout, raw) = (&self.options.layout, self.data.raw());
         match unfiltered {
             Unfiltered::Row(row) => {
                 self.collector.row(layout, row);
@@ -184,11 +184,42 @@ impl Writer {
             }
             Unfiltered::Marker(marker) => {
                 self.encoder.marker(layout, &self.header, marker, previous, raw)?;
-                partition.open = marker.opens(false).unwrap_or(Deletion::LIVE);
+                if let Some(partition) = &mut self.partition {
+                    partition.open = marker.opens(false).unwrap_or(Deletion::LIVE);
+                }
                 self.collector.marker(layout, marker);
             }
         }
-        let place = unfiltered.position();
+        self.appended(at, unfiltered.position())
+    }
+
+    /// Appends a row as it lies in another SSTable ([`crate::plain::PlainPartition`]), among these bytes.
+    ///
+    /// # Errors
+    /// If a chunk cannot be compressed.
+    pub fn append_plain(
+        &mut self,
+        place: ClusteringRef<'_>,
+        row: &PlainRow,
+        bytes: &[u8],
+    ) -> Result<(), WriteError> {
+        let Some((at, previous)) = self.next_at() else { return Ok(()) };
+        self.collector.plain_row(&self.options.layout, place, row);
+        row.write(&self.header, bytes, previous, self.data.raw());
+        self.appended(at, place.into())
+    }
+
+    /// From the partition's start to where the next row or marker begins, and the bytes of the one before.
+    fn next_at(&mut self) -> Option<(u64, u64)> {
+        let partition = self.partition.as_mut()?;
+        let at = self.data.position() - partition.start;
+        let previous = std::mem::replace(&mut partition.previous, at);
+        Some((at, at - previous))
+    }
+
+    /// A row or marker was appended that begins there.
+    fn appended(&mut self, at: u64, place: BoundRef<'_>) -> Result<(), WriteError> {
+        let Some(partition) = &mut self.partition else { return Ok(()) };
         match &mut partition.block {
             Some((_, _, last)) => last.set(place),
             block @ None => *block = Some((at, place.to_owned(), place.to_owned())),
@@ -196,7 +227,7 @@ impl Writer {
         let end = self.data.position() - partition.start;
         let full = |block: &(u64, Bound, Bound)| end - block.0 >= self.options.column_index_bytes;
         if partition.block.as_ref().is_some_and(full) {
-            close_block(layout, partition, end, &mut self.blocks)?;
+            close_block(&self.options.layout, partition, end, &mut self.blocks)?;
         }
         Ok(self.data.seal_chunks(false)?)
     }

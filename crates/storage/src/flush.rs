@@ -227,7 +227,7 @@ async fn write_all(
 ) -> Result<(), StorageError> {
     let slots: Vec<_> =
         memtables.iter().map(|memtable| Slot::frozen(Arc::clone(memtable))).collect();
-    let mut walks: Vec<_> = memtables.iter().map(|memtable| memtable.iter().peekable()).collect();
+    let mut walks: Vec<_> = memtables.iter().map(|memtable| memtable.walk().peekable()).collect();
     loop {
         let heads = walks.iter_mut().zip(memtables);
         let heads = heads.filter_map(|(walk, memtable)| Some((*walk.peek()?, memtable)));

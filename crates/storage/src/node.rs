@@ -133,6 +133,8 @@ pub(crate) struct NodeTable {
     pub busy: RefCell<BTreeSet<u64>>,
     /// What keeps background compactions from starting.
     pub pauses: Cell<u32>,
+    /// Is it looked at again in a while, for something that had to wait?
+    pub is_awaited: Cell<bool>,
     /// One compaction that the operator asked for at a time.
     pub on_demand: Semaphore,
     /// What the operator said about background compactions, against the table's `enabled` option.
@@ -156,6 +158,7 @@ impl NodeTable {
             disallowed: RefCell::default(),
             busy: RefCell::default(),
             pauses: Cell::new(0),
+            is_awaited: Cell::new(false),
             on_demand: Semaphore::new(1),
             auto: Cell::new(None),
             thresholds: Cell::new(None),

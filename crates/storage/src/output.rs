@@ -4,7 +4,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use env::{Class, Env};
-use rows::{Deletion, RowRef, Unfiltered};
+use rows::codec::PlainRow;
+use rows::{ClusteringRef, Deletion, RowRef, Unfiltered};
 use schema::Table;
 use sstable::descriptor::{Component, Descriptor};
 use sstable::writer::{Writer, WriterOptions};
@@ -69,6 +70,17 @@ impl Output {
             watch.append(unfiltered);
         }
         let appended = self.writer.append(unfiltered);
+        appended.map_err(|e| self.error(e))
+    }
+
+    /// Appends a row as it lies among these bytes of another SSTable: nothing that is watched for is in one.
+    pub fn append_plain(
+        &mut self,
+        place: ClusteringRef<'_>,
+        row: &PlainRow,
+        bytes: &[u8],
+    ) -> Result<(), StorageError> {
+        let appended = self.writer.append_plain(place, row, bytes);
         appended.map_err(|e| self.error(e))
     }
 

@@ -600,7 +600,7 @@ impl Writing<'_> {
                 self.row.deletion(self.deletion());
             }
             self.cells(key, Some(clustering), &modify.regulars)?;
-            update.add(self.row.finish_row(&modify.table.layout), &mut self.scratch);
+            update.add_built(&mut self.row, &mut self.scratch);
         }
         self.static_row(key, update)
     }

@@ -10,11 +10,13 @@ const BITMAP_COLUMNS: usize = 64;
 const NOWHERE: u16 = u16::MAX;
 
 /// One kind of the columns of a header, in the order of their encoding.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default)]
 pub struct ColumnSet {
     pub(crate) columns: Vec<HeaderColumn>,
     /// By index in the layout: the place among `columns`.
     places: Vec<u16>,
+    /// As [`Self::write_names`] writes them, if they are kept.
+    names: Option<Vec<u8>>,
 }
 
 /// What must be known of a column to read and write its cells.
@@ -28,9 +30,18 @@ pub(crate) struct HeaderColumn {
     pub(crate) dropped_at: Option<i64>,
 }
 
+impl PartialEq for ColumnSet {
+    fn eq(&self, other: &Self) -> bool {
+        // names are kept or not, and follow from the rest
+        (&self.columns, &self.places) == (&other.columns, &other.places)
+    }
+}
+
+impl Eq for ColumnSet {}
+
 impl ColumnSet {
     /// No columns.
-    pub const NONE: Self = Self { columns: Vec::new(), places: Vec::new() };
+    pub const NONE: Self = Self { columns: Vec::new(), places: Vec::new(), names: None };
 
     /// All columns of a layout.
     pub fn all(layout: &Layout, is_static: bool) -> Self {
@@ -53,6 +64,7 @@ impl ColumnSet {
         columns: impl IntoIterator<Item = u16>,
     ) {
         self.columns.clear();
+        self.names = None;
         self.places.clear();
         self.places.resize(layout.columns(is_static).len(), NOWHERE);
         for column in columns {
@@ -100,8 +112,21 @@ impl ColumnSet {
         self.columns.get(place).map(|column| (place, column))
     }
 
+    /// Keeps the names as they are written, where they will be again and again.
+    pub(crate) fn keep_names(&mut self, layout: &Layout, is_static: bool) {
+        if self.names.is_some() {
+            return;
+        }
+        let mut names = Vec::new();
+        self.write_names(layout, is_static, &mut names);
+        self.names = Some(names);
+    }
+
     /// Writes the names of those that the layout has.
     pub fn write_names(&self, layout: &Layout, is_static: bool, out: &mut Vec<u8>) {
+        if let Some(names) = &self.names {
+            return out.put(names);
+        }
         let columns = layout.columns(is_static);
         let names = self.columns.iter().filter_map(|c| columns.get(usize::from(c.column?)));
         out.put_uvint(names.clone().count() as u64);
@@ -182,7 +207,7 @@ impl ColumnSet {
 }
 
 /// A set of places in a [`ColumnSet`], as bits.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct PlaceSet {
     words: Vec<u64>,
 }

@@ -223,7 +223,7 @@ impl Encoder {
 }
 
 /// The size that an SSTable says of a row or marker counts the vint of the previous size.
-fn put_size(body: usize, previous_size: u64, out: &mut Vec<u8>) {
+pub(super) fn put_size(body: usize, previous_size: u64, out: &mut Vec<u8>) {
     out.put_uvint((body + uvint_size(previous_size)) as u64);
     out.put_uvint(previous_size);
 }

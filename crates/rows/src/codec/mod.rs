@@ -13,6 +13,7 @@ mod error;
 mod header;
 mod mutation;
 mod partition;
+mod plain;
 mod prefix;
 mod stats;
 
@@ -27,6 +28,7 @@ pub use partition::{
     PartitionStart, Selection, read_partition_start, write_empty_partition, write_partition_end,
     write_partition_start,
 };
+pub use plain::{PlainReader, PlainRow};
 pub use prefix::{read_bound, read_clustering, write_bound, write_clustering};
 pub use stats::{EncodingStats, StatsCollector};
 

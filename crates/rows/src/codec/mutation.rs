@@ -29,8 +29,18 @@ use types::{ReadError, Reader, WriteBytes};
 #[derive(Clone, Debug, Default)]
 pub struct MutationEncoder {
     encoder: Encoder,
+    /// Of the columns in the update that is encoded.
     places: PlaceSet,
-    header: Option<Header>,
+    last: Option<Last>,
+}
+
+/// The header of the last update: the next one's mostly has the same columns.
+#[derive(Clone, Debug)]
+struct Last {
+    layout: Arc<Layout>,
+    header: Header,
+    statics: PlaceSet,
+    regulars: PlaceSet,
 }
 
 impl MutationEncoder {
@@ -57,14 +67,10 @@ impl MutationEncoder {
             write_empty_partition(&update.key, false, out);
             return Ok(());
         }
-        let stats = EncodingStats::of(update);
-        let mut header = self
-            .header
-            .take()
-            .unwrap_or_else(|| Header::of_columns(Format::Messaging12, stats, layout, [], []));
-        header.stats = stats;
-        self.gather(layout, true, update.static_row().into_iter(), &mut header);
-        self.gather(layout, false, update.rows.iter(), &mut header);
+        let mut last = self.take_last(&update.layout);
+        last.header.stats = EncodingStats::of(update);
+        self.gather(true, update.static_row().into_iter(), &mut last);
+        self.gather(false, update.rows.iter(), &mut last);
         let start = PartitionStart {
             key: &update.key,
             is_reversed: false,
@@ -74,31 +80,55 @@ impl MutationEncoder {
             row_estimate: Some(i32::try_from(update.rows.len()).unwrap_or(i32::MAX)),
             consumed: 0,
         };
-        let encoder = &mut self.encoder;
-        write_partition_start(layout, &header, Selection::Names, &start, encoder, out)?;
+        let (encoder, header) = (&mut self.encoder, &last.header);
+        write_partition_start(layout, header, Selection::Names, &start, encoder, out)?;
         for unfiltered in update.unfiltereds(false) {
-            encoder.unfiltered(layout, &header, unfiltered, 0, out)?;
+            encoder.unfiltered(layout, header, unfiltered, 0, out)?;
         }
         write_partition_end(out);
-        self.header = Some(header);
+        self.last = Some(last);
         Ok(())
     }
 
-    /// Makes the columns of the header those that rows have cells of.
+    /// The header of the last update; without columns if that was of another layout.
+    fn take_last(&mut self, layout: &Arc<Layout>) -> Last {
+        let mut last = self.last.take().unwrap_or_else(|| Last {
+            layout: Arc::clone(layout),
+            header: Header::of_columns(Format::Messaging12, EncodingStats::NONE, layout, [], []),
+            statics: PlaceSet::default(),
+            regulars: PlaceSet::default(),
+        });
+        if !Arc::ptr_eq(&last.layout, layout) {
+            last.layout = Arc::clone(layout);
+            last.header.statics.refill(layout, true, []);
+            last.header.regulars.refill(layout, false, []);
+            last.statics.clear(0);
+            last.regulars.clear(0);
+        }
+        last
+    }
+
+    /// Brings the columns of rows into the header, if they are not those that are in it.
     fn gather<'r>(
         &mut self,
-        layout: &Layout,
         is_static: bool,
         rows: impl Iterator<Item = RowRef<'r>>,
-        header: &mut Header,
+        last: &mut Last,
     ) {
+        let Last { layout, header, statics, regulars } = last;
+        let (set, places) = match is_static {
+            true => (&mut header.statics, statics),
+            false => (&mut header.regulars, regulars),
+        };
         self.places.clear(layout.columns(is_static).len());
-        for cell in rows.flat_map(|row| row.cells()) {
-            self.places.insert(usize::from(cell.column));
+        for row in rows {
+            row.each_column(|column| self.places.insert(usize::from(column)));
         }
-        let columns = self.places.iter().map(|place| place as u16);
-        let set = if is_static { &mut header.statics } else { &mut header.regulars };
-        set.refill(layout, is_static, columns);
+        if self.places == *places {
+            return set.keep_names(layout, is_static);
+        }
+        std::mem::swap(&mut self.places, places);
+        set.refill(layout, is_static, places.iter().map(|place| place as u16));
     }
 }
 

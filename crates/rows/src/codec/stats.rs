@@ -4,6 +4,7 @@
 use crate::row::RowRef;
 use crate::time::{Deletion, NO_DELETION_TIME, NO_TIMESTAMP, NO_TTL};
 use crate::{CellKind, PartitionUpdate};
+use types::vint::uvint_size;
 use types::{ReadError, Reader, WriteBytes};
 
 /// 2015-09-22 00:00 UTC in microseconds.
@@ -104,6 +105,11 @@ impl EncodingStats {
 
     pub(crate) fn put_timestamp(&self, timestamp: i64, out: &mut Vec<u8>) {
         out.put_uvint(timestamp.wrapping_sub(self.min_timestamp).cast_unsigned());
+    }
+
+    /// Bytes that [`Self::put_timestamp`] writes.
+    pub(crate) fn timestamp_size(&self, timestamp: i64) -> usize {
+        uvint_size(timestamp.wrapping_sub(self.min_timestamp).cast_unsigned())
     }
 
     /// The difference is cut to 32 bits and sign-extended, as a Java `int`.

@@ -7,18 +7,22 @@ use std::sync::Arc;
 use env::Env;
 use rows::{Deletion, Purger, RowBuilder, RowRef, Unfiltered, purge_marker, purge_row};
 use schema::{Table, TombstoneOption};
+use sstable::plain::PlainPartition;
 
 use super::garbage::Shadow;
 use super::outputs::Outputs;
 use super::throttle::Throttle;
 use crate::engine::Engine;
 use crate::error::StorageError;
-use crate::memtable::KeyRef;
+use crate::memtable::{KeyRef, PartitionKey};
 use crate::node::RunningCompaction;
 use crate::read::{
-    Head, Keeping, KeyWalk, PIECE_BYTES, PartitionCursor, SSTableCursor, Slices, Source,
+    Chunk, Head, Keeping, KeyWalk, PIECE_BYTES, PartitionCursor, SSTableCursor, Slices, Source,
 };
-use crate::sstables::SSTable;
+use crate::sstables::{Files, SSTable};
+
+/// Partitions of more bytes, as encoded, are always taken apart: one of them is held in memory.
+const PLAIN_BYTES_MAX: u64 = 64 << 10;
 
 /// Bytes that are read from all inputs of a compaction at once, as far as a chunk of each allows.
 const READ_BYTES: usize = 8 << 20;
@@ -107,9 +111,36 @@ struct Input {
     walk: KeyWalk,
     keeping: Keeping,
     behind: u64,
+    /// What finds rows that can be taken over as they lie, where the table may have some.
+    plain: Option<PlainPartition>,
+    /// The chunk of the last partition.
+    chunk: Option<Chunk>,
+    /// A partition that lies in several chunks.
+    joined: Vec<u8>,
 }
 
 impl Input {
+    async fn open(
+        files: &Files,
+        sstable: &Arc<SSTable>,
+        table: &Table,
+        piece: usize,
+    ) -> Result<Self, StorageError> {
+        let fits = PlainPartition::fits(&sstable.table, &table.layout);
+        Ok(Self {
+            walk: KeyWalk::start(files, sstable, None, false).await?,
+            keeping: Keeping::pass(piece),
+            behind: 0,
+            plain: fits.then(PlainPartition::default),
+            chunk: None,
+            joined: Vec::new(),
+        })
+    }
+
+    fn is_at(&self, key: &PartitionKey) -> bool {
+        self.walk.head().is_some_and(|head| head.key == *key)
+    }
+
     /// Bytes that it went on since the last call, as stored.
     fn advanced(&mut self) -> u64 {
         let table = &self.walk.sstable().table;
@@ -121,6 +152,61 @@ impl Input {
         let went = at.saturating_sub(self.behind);
         self.behind += went;
         went
+    }
+
+    /// Writes the partition that begins there and is the one before where the walk stands, if it is small and all of its rows
+    /// can be taken over as they lie; false if it is to be merged like others.
+    async fn take_over(
+        &mut self,
+        files: &Files,
+        key: KeyRef<'_>,
+        from: u64,
+        outputs: &mut Outputs<'_>,
+    ) -> Result<bool, StorageError> {
+        let Some(mut plain) = self.plain.take() else { return Ok(false) };
+        let sstable = Arc::clone(self.walk.sstable());
+        let bytes = self.bytes(files, from).await?;
+        let is_plain = plain.read(&sstable.table, key.bytes, bytes);
+        if is_plain {
+            outputs.start_partition(key, Deletion::LIVE, None).await?;
+            for number in 0..plain.len() {
+                if let Some((row, place)) = plain.row(number, &sstable.table, bytes) {
+                    outputs.append_plain(place, row, bytes).await?;
+                }
+            }
+            outputs.end_partition().await?;
+        }
+        self.plain = Some(plain);
+        Ok(is_plain)
+    }
+
+    /// The bytes from there to where the walk stands; none if they are many.
+    async fn bytes(&mut self, files: &Files, from: u64) -> Result<&[u8], StorageError> {
+        let Self { walk, keeping, chunk, joined, .. } = self;
+        let sstable = walk.sstable();
+        let head = walk.head().map(|head| head.located.position);
+        let to = head.unwrap_or_else(|| sstable.table.uncompressed_length());
+        joined.clear();
+        if to.saturating_sub(from) > PLAIN_BYTES_MAX {
+            return Ok(&[]);
+        }
+        let mut at = from;
+        while at < to {
+            let holds =
+                |(start, chunk): &Chunk| (*start..*start + chunk.len() as u64).contains(&at);
+            if !chunk.as_ref().is_some_and(holds) {
+                *chunk = Some(files.chunk_until(sstable, at, to, keeping).await?);
+            }
+            let Some((start, bytes)) = &*chunk else { break };
+            let end = (to - start).min(bytes.len() as u64) as usize;
+            let Some(part) = bytes.get((at - start) as usize..end).filter(|part| !part.is_empty())
+            else {
+                break;
+            };
+            joined.extend_from_slice(part);
+            at += part.len() as u64;
+        }
+        Ok(joined)
     }
 }
 
@@ -141,31 +227,37 @@ pub(crate) async fn merge_all(
     let mut open = Vec::with_capacity(inputs.len());
     let piece = (READ_BYTES / inputs.len().max(1)).min(PIECE_BYTES);
     for input in inputs {
-        let (walk, keeping) =
-            (KeyWalk::start(files, input, None, false).await?, Keeping::pass(piece));
-        open.push(Input { walk, keeping, behind: 0 });
+        open.push(Input::open(files, input, table, piece).await?);
     }
+    // what others have makes nothing of it needless
+    let takes_over = purging.garbage == TombstoneOption::None;
     loop {
         let heads = open.iter().filter_map(|input| input.walk.head());
         let Some(key) = heads.map(|head| &head.key).min().cloned() else { return Ok(merged) };
         let at = key.as_ref();
+        let is_alone = open.iter().filter(|input| input.is_at(&key)).count() == 1;
         let mut sources = Vec::new();
-        for input in &mut open {
-            if input.walk.head().is_some_and(|head| head.key == key)
-                && let Some(Head { located, .. }) = input.walk.take(files).await?
-            {
-                let (sstable, all) = (Arc::clone(input.walk.sstable()), Slices::all(false));
-                let keeping = input.keeping.clone();
-                let cursor =
-                    SSTableCursor::open_at(files, &sstable, at, located, table, all, keeping);
-                sources.push(Source::SSTable(Box::new(cursor.await?)));
+        let mut is_written = false;
+        for input in open.iter_mut().filter(|input| input.is_at(&key)) {
+            let Some(Head { located, .. }) = input.walk.take(files).await? else { continue };
+            let from = located.position;
+            if is_alone && takes_over && input.take_over(files, at, from, outputs).await? {
+                is_written = true;
+                break;
             }
+            let (sstable, all) = (Arc::clone(input.walk.sstable()), Slices::all(false));
+            let keeping = input.keeping.clone();
+            let cursor = SSTableCursor::open_at(files, &sstable, at, located, table, all, keeping);
+            sources.push(Source::SSTable(Box::new(cursor.await?)));
         }
-        *merged.entry(sources.len() as u32).or_default() += 1;
-        let mut partition = PartitionCursor::merge(files, Arc::clone(table), sources, false);
-        let others = (purging.others.as_slice(), purging.oldest);
-        let shadow = Shadow::open(engine, table, at, others, purging.garbage).await?;
-        write_partition(engine.env(), at, (&mut partition, shadow), purging, outputs, pace).await?;
+        *merged.entry(sources.len().max(1) as u32).or_default() += 1;
+        if !is_written {
+            let mut partition = PartitionCursor::merge(files, Arc::clone(table), sources, false);
+            let others = (purging.others.as_slice(), purging.oldest);
+            let shadow = Shadow::open(engine, table, at, others, purging.garbage).await?;
+            let of = (&mut partition, shadow);
+            write_partition(engine.env(), at, of, purging, outputs, pace).await?;
+        }
         pace.read += open.iter_mut().map(Input::advanced).sum::<u64>();
         pace.advance(outputs.written()).await?;
         engine.env().maybe_yield().await;

@@ -4,7 +4,8 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use env::Class;
-use rows::{Deletion, RowRef, Unfiltered};
+use rows::codec::PlainRow;
+use rows::{ClusteringRef, Deletion, RowRef, Unfiltered};
 use schema::Table;
 use sstable::writer::WriterOptions;
 
@@ -145,6 +146,19 @@ impl<'a> Outputs<'a> {
     pub async fn append(&mut self, unfiltered: Unfiltered<'_>) -> Result<(), StorageError> {
         let Some(output) = &mut self.current else { return Ok(()) };
         output.append(unfiltered)?;
+        output.drain().await?;
+        Ok(())
+    }
+
+    /// Appends a row as it lies among these bytes of another SSTable.
+    pub async fn append_plain(
+        &mut self,
+        place: ClusteringRef<'_>,
+        row: &PlainRow,
+        bytes: &[u8],
+    ) -> Result<(), StorageError> {
+        let Some(output) = &mut self.current else { return Ok(()) };
+        output.append_plain(place, row, bytes)?;
         output.drain().await?;
         Ok(())
     }

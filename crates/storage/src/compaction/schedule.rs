@@ -23,6 +23,9 @@ use crate::error::StorageError;
 use crate::node::{Node, NodeTable, RunningCompaction};
 use crate::sstables::SSTable;
 
+/// A task that has to wait for the log is looked for again after so long.
+const AGAIN_AFTER: Duration = Duration::from_secs(60);
+
 /// Who is told of compactions that ended.
 pub type TellEnded = Rc<dyn Fn(Record)>;
 
@@ -284,7 +287,7 @@ impl Node {
         self.compactions.enabled.get() && node_table.pauses.get() == 0 && self.autocompaction(id)
     }
 
-    /// Does the next task of a table's strategy. False if there is none.
+    /// Does the next task of a table's strategy. False if there is none that can be done now.
     async fn compact_next(&self, engine: &Rc<Engine>, id: TableId) -> Result<bool, StorageError> {
         let node_table = self.table(id);
         let table = engine.store(id)?.table();
@@ -306,8 +309,19 @@ impl Node {
         let _busy = Busy::new(&node_table, &task.inputs);
         // another one, beside this, if there is a slot
         self.want_compaction(id);
-        self.run(engine, &task).await?;
-        Ok(true)
+        let is_done = self.run(engine, &task).await?;
+        if !is_done && !node_table.is_awaited.replace(true) {
+            let (env, me) = (engine.env().clone(), self.me().as_ref().map(Rc::downgrade));
+            let node_table = Rc::clone(&node_table);
+            engine.env().spawn(Class::Compaction, async move {
+                env.sleep(AGAIN_AFTER).await;
+                node_table.is_awaited.set(false);
+                if let Some(node) = me.and_then(|me| me.upgrade()) {
+                    node.want_compaction(id);
+                }
+            });
+        }
+        Ok(is_done)
     }
 
     /// Writes level 0 into the metadata of SSTables that cannot stay in their level.
@@ -329,7 +343,7 @@ impl Node {
         let task = task_of(look, table, node_table, choice, Work::Merge);
         let Some(task) = task else { return Ok(()) };
         let _busy = Busy::new(node_table, &task.inputs);
-        self.run(engine, &task).await
+        self.run(engine, &task).await.map(drop)
     }
 
     /// Merges all SSTables of a table into one, or as few as its strategy has: `nodetool compact`.
@@ -452,7 +466,7 @@ impl Node {
         for choice in choices {
             let Some(task) = task_of(&look, &table, &node_table, choice, work) else { continue };
             let _busy = Busy::new(&node_table, &task.inputs);
-            result = self.run(&engine, &task).await;
+            result = self.run(&engine, &task).await.map(drop);
             if result.is_err() {
                 break;
             }

@@ -12,7 +12,7 @@ use schema::{Table, TableId, TombstoneOption};
 use sstable::statistics::LogPosition;
 use sstable::writer::WriterOptions;
 
-use super::choice::{Candidate, Choice};
+use super::choice::{Candidate, Choice, Reason};
 use super::look::{Look, candidate};
 use super::merge::{Merged, Pace, Purging, merge_all};
 use super::outputs::Outputs;
@@ -70,22 +70,23 @@ impl Task<'_> {
 }
 
 impl Node {
+    /// Does a task; false if it has to wait for something else.
     pub(crate) async fn run(
         &self,
         engine: &Rc<Engine>,
         task: &Task<'_>,
-    ) -> Result<(), StorageError> {
+    ) -> Result<bool, StorageError> {
         let done = self.run_task(engine, task).await;
         done.inspect_err(|error| self.inspect_failure(error))
     }
 
-    async fn run_task(&self, engine: &Rc<Engine>, task: &Task<'_>) -> Result<(), StorageError> {
+    async fn run_task(&self, engine: &Rc<Engine>, task: &Task<'_>) -> Result<bool, StorageError> {
         if task.choice.moves {
-            return self.change_levels(engine, task).await;
+            return self.change_levels(engine, task).await.map(|()| true);
         }
         if matches!(task.work, Work::Scrub(..)) {
             space::reduce(self, engine, task).await?;
-            return self.try_task(engine, task, false).await.map(drop);
+            return self.try_task(engine, task, false).await.map(|_| true);
         }
         // What is put aside may need every tombstone when it comes back.
         let is_whole =
@@ -93,11 +94,15 @@ impl Node {
         let reduced = space::reduce(self, engine, task).await?;
         let task = reduced.as_ref().unwrap_or(task);
         if self.try_task(engine, task, is_whole).await? {
-            return Ok(());
+            return Ok(true);
         }
         // An old write arrived that a purged tombstone deletes, or would at a start: once more, keeping all of them.
         engine.env().mark("compaction.unpurged");
-        self.try_task(engine, task, false).await.map(drop)
+        if task.choice.reason == Reason::Expired && task.inputs.len() == 1 {
+            // kept, it would be what it was, and be chosen again at once
+            return Ok(false);
+        }
+        self.try_task(engine, task, false).await.map(|_| true)
     }
 
     /// Gives inputs another level, and nothing else.

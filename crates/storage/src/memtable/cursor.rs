@@ -1,9 +1,10 @@
 //! A cursor over one partition of a memtable, in slices, either way.
 //!
 //! It stays valid while the memtable is written: rows are found again by their clustering. What it
-//! shows of a row is the row at the time it got there.
+//! shows of a row is the row at the time it got there, or a few rows before.
 
 use std::cmp::Ordering;
+use std::collections::VecDeque;
 use std::rc::Rc;
 use std::sync::Arc;
 
@@ -15,6 +16,9 @@ use schema::Table;
 use super::sorted::Place;
 use super::{KeyRef, Partition, PartitionKey, Slot};
 use crate::read::Slices;
+
+/// Rows that are taken of a partition at once, at most.
+const BATCH_MAX: usize = 16;
 
 /// Where the next row is to be looked for.
 #[derive(Clone, Copy, Debug)]
@@ -41,6 +45,10 @@ pub struct MemtableCursor {
     static_row: Option<Box<[u8]>>,
     /// The next row, packed, in the memtable's layout, which holds it too.
     row: Option<Arc<[u8]>>,
+    /// Rows that follow it.
+    ahead: VecDeque<Arc<[u8]>>,
+    /// How many rows are taken when the partition is looked up again.
+    batch: usize,
     /// The same in the table's present layout, where that differs.
     mapped: Option<Vec<u8>>,
     /// Markers of all slices, packed, in the order of iteration.
@@ -80,11 +88,13 @@ impl MemtableCursor {
             deletion: partition.deletion(),
             static_row: partition.static_row().map(|row| row.as_packed().into()),
             row: None,
+            ahead: VecDeque::new(),
+            batch: 1,
             mapped: None,
             markers: markers.into_iter(),
             scratch: RowBuilder::new(),
         };
-        cursor.take_next(partition, layout);
+        cursor.take_rows(partition, layout);
         drop(memtable);
         cursor.map_static();
         if !cursor.map_row() {
@@ -162,14 +172,16 @@ impl MemtableCursor {
     }
 
     fn load_raw_row(&mut self) {
-        if matches!(self.seek, Seek::End) {
-            self.row = None;
+        let next = self.ahead.pop_front();
+        if next.is_some() || matches!(self.seek, Seek::End) {
+            self.row = next;
             return;
         }
+        // the row that was last is where the next ones follow
         let slot = Rc::clone(&self.slot);
         let memtable = slot.read();
         match memtable.get(self.key.as_ref()) {
-            Some(partition) => self.take_next(partition, &memtable.table().layout),
+            Some(partition) => self.take_rows(partition, &memtable.table().layout),
             None => {
                 self.seek = Seek::End;
                 self.row = None;
@@ -177,8 +189,21 @@ impl MemtableCursor {
         }
     }
 
-    /// Takes the next row of the slices from the partition as it is now.
-    fn take_next(&mut self, partition: &Partition, layout: &Layout) {
+    /// Takes the next rows of the slices from the partition as it is now: the more, the more were taken before, for to look the
+    /// partition up for each row costs more than to share the row.
+    fn take_rows(&mut self, partition: &Partition, layout: &Layout) {
+        self.row = self.take_next(partition, layout);
+        let more = self.batch - 1;
+        self.batch = (2 * self.batch).min(BATCH_MAX);
+        while self.ahead.len() < more
+            && let Some(row) = self.take_next(partition, layout)
+        {
+            self.ahead.push_back(row);
+        }
+    }
+
+    /// The next row of the slices in the partition as it is now.
+    fn take_next(&mut self, partition: &Partition, layout: &Layout) -> Option<Arc<[u8]>> {
         let reversed = self.slices.reversed();
         while let Some((start, end)) = self.slices.ordered(self.slice) {
             let place = match self.seek {
@@ -205,15 +230,14 @@ impl MemtableCursor {
                         true => Seek::End,
                         false => Seek::After(place, partition.version()),
                     };
-                    self.row = Some(Arc::clone(packed));
-                    return;
+                    return Some(Arc::clone(packed));
                 }
             }
             self.slice += 1;
             self.seek = Seek::Edge;
         }
         self.seek = Seek::End;
-        self.row = None;
+        None
     }
 }
 
@@ -271,6 +295,7 @@ mod tests {
     use super::*;
     use crate::commitlog::Position;
     use crate::memtable::Memtable;
+    use proptest::prelude::*;
     use rows::{CellRef, Clustering, Liveness, UpdateBuilder};
     use schema::{ColumnKind, DroppedColumn, TableId};
     use types::CqlType;
@@ -338,5 +363,65 @@ mod tests {
         assert_eq!(cells_of(&after, &after, &[&deleted(10), &deleted(11)]), [1, 1]);
         assert_eq!(cells_of(&before, &after, &[&deleted(10), &deleted(11)]), [0, 1]);
         assert_eq!(cells_of(&before, &before, &[&deleted(10)]), [1]);
+    }
+
+    fn insert(slot: &Slot, table: &Arc<Table>, clustering: i32) {
+        let (mut row, mut scratch) = (RowBuilder::new(), RowBuilder::new());
+        let mut update = UpdateBuilder::new(table.id.0, Arc::clone(&table.layout), b"key!");
+        row.start_row(Clustering::new([Some(clustering.to_be_bytes().as_slice())]).as_ref());
+        row.liveness(Liveness::new(1));
+        update.add(row.finish_row(&table.layout), &mut scratch);
+        let update = update.finish(&mut scratch);
+        slot.write(|memtable| memtable.apply(&update, POSITION, &mut scratch)).expect("active");
+    }
+
+    proptest! {
+        /// While rows come in, a cursor shows each row that was there when it was opened, once and in order, and no other row
+        /// than there is.
+        #[test]
+        fn rows_that_come_in_between_make_none_go_missing(
+            rows in prop::collection::btree_set(0..100_i32, 1..60),
+            news in prop::collection::vec(prop::option::of(0..100_i32), 60),
+            edges in prop::collection::btree_set(0..100_i32, 0..6),
+            reversed in any::<bool>(),
+        ) {
+            let table = table(&CqlType::Int, None);
+            let slot = Slot::new(Memtable::new(Arc::clone(&table), POSITION));
+            rows.iter().for_each(|row| insert(&slot, &table, *row));
+            let edges: Vec<i32> = edges.into_iter().collect();
+            let bound = |kind, at: &i32| {
+                let values = Clustering::new([Some(at.to_be_bytes().as_slice())]);
+                rows::Bound::new(kind, values)
+            };
+            let pairs = edges.chunks_exact(2).map(|two| {
+                (bound(BoundKind::InclStart, &two[0]), bound(BoundKind::ExclEnd, &two[1]))
+            });
+            let slices = match edges.len() < 2 {
+                true => Slices::all(reversed),
+                false => Slices::new(pairs.collect::<Vec<_>>(), reversed),
+            };
+            let inside = |row: &i32| {
+                edges.len() < 2 || edges.chunks_exact(2).any(|two| (two[0]..two[1]).contains(row))
+            };
+            let key = PartitionKey::new(*b"key!");
+            let mut cursor = MemtableCursor::open(&slot, key.as_ref(), &table, slices).expect("there");
+            let (mut seen, mut all) = (Vec::new(), rows.clone());
+            let mut news = news.into_iter();
+            while let Some(Unfiltered::Row(row)) = cursor.head() {
+                let at = row.clustering().get(0).flatten().and_then(|at| at.first_chunk().copied());
+                seen.push(i32::from_be_bytes(at.expect("an int")));
+                if let Some(new) = news.next().flatten() {
+                    insert(&slot, &table, new);
+                    all.insert(new);
+                }
+                cursor.advance();
+            }
+            if reversed {
+                seen.reverse();
+            }
+            prop_assert!(seen.is_sorted_by(|a, b| a < b), "{seen:?}");
+            prop_assert!(seen.iter().all(|row| inside(row) && all.contains(row)), "{seen:?}");
+            prop_assert!(rows.iter().filter(|row| inside(row)).all(|row| seen.contains(row)), "{seen:?}");
+        }
     }
 }

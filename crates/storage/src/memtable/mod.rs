@@ -140,9 +140,9 @@ impl Memtable {
         !self.is_empty()
     }
 
-    /// All partitions in token order.
-    pub fn iter(&self) -> impl Iterator<Item = (&PartitionKey, &Partition)> {
-        self.partitions.iter()
+    /// All partitions in token order, for who reads all of them.
+    pub fn walk(&self) -> impl Iterator<Item = (&PartitionKey, &Partition)> {
+        self.partitions.walk()
     }
 }
 

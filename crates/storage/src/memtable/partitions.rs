@@ -1,20 +1,49 @@
 //! The partitions of a memtable in the order of the ring.
 //!
-//! A map by token alone: a search goes over tokens that lie beside each other, and looks at a key only where its token is
-//! the one. Keys of one token are rare (of 64 bits), and stand beside each other in the order of their bytes.
+//! A map of runs: each has the partitions from its token up to the next one's, sorted, some dozens beside each other. Tokens
+//! are hashes, so that a search begins where one would be if they lay at equal distances, and mostly ends a few places from
+//! there; it looks at a key only where its token is the one. Keys of one token are rare (of 64 bits), and stand beside each
+//! other in the order of their bytes.
 
+use std::cmp::Ordering;
 use std::collections::BTreeMap;
+use std::hint::black_box;
 use std::ops::Bound;
 
-use types::{Few, Token};
+use types::Token;
 
 use super::{KeyRef, Partition, PartitionKey};
+
+/// Partitions of a run at most, but for those of one token, which stay in one; a full one splits in two.
+const RUN_MAX: usize = 128;
+/// How far from where it began a search goes at first, in places: as many as a line of the CPU's caches has.
+const NEAR: usize = 4;
+/// Bytes of such a line.
+const LINE_BYTES: usize = 64;
+/// Bytes at the beginning of a row that are brought near before a walk gets there; what follows the machine foresees.
+const WARM_BYTES: usize = 1 << 10;
 
 /// Partitions by key.
 #[derive(Debug, Default)]
 pub(super) struct Partitions {
-    by_token: BTreeMap<Token, Box<Few<Keyed>>>,
+    /// By the least token that may be in each, the first by the least of all; the tokens of one are in no other.
+    runs: BTreeMap<Token, Run>,
     len: usize,
+    /// The run that the last insertion filled: it is split before the next one.
+    full: Option<Token>,
+}
+
+#[derive(Debug)]
+struct Run {
+    entries: Vec<Entry>,
+    /// No token in it is greater.
+    greatest: Token,
+}
+
+#[derive(Debug)]
+struct Entry {
+    token: Token,
+    of: Box<Keyed>,
 }
 
 #[derive(Debug)]
@@ -23,9 +52,54 @@ struct Keyed {
     partition: Partition,
 }
 
-impl Keyed {
+impl Entry {
+    fn compare(&self, key: KeyRef<'_>) -> Ordering {
+        self.token.cmp(&key.token).then_with(|| (*self.of.key.bytes).cmp(key.bytes))
+    }
+
     fn as_pair(&self) -> (&PartitionKey, &Partition) {
-        (&self.key, &self.partition)
+        (&self.of.key, &self.of.partition)
+    }
+}
+
+impl Run {
+    /// The place of a key, or where it would be; `least` is the least token that may be in the run.
+    fn find(&self, least: Token, key: KeyRef<'_>) -> Result<usize, usize> {
+        let entries = self.entries.as_slice();
+        let is_before = |place: usize| entries.get(place).is_some_and(|e| e.compare(key).is_lt());
+        let from_least = |token: Token| token.0.wrapping_sub(least.0).cast_unsigned() as f64;
+        let share = from_least(key.token) / from_least(self.greatest).max(1.0);
+        let guess = (share * entries.len() as f64) as usize;
+        // the place is in here, its end included; farther from the guess in ever longer steps
+        let (mut low, mut high) = (0, entries.len());
+        let mut step = NEAR;
+        if is_before(guess) {
+            low = guess + 1;
+            while low + step < high {
+                if !is_before(low + step) {
+                    high = low + step;
+                    break;
+                }
+                low += step + 1;
+                step *= 2;
+            }
+        } else {
+            high = guess.min(high);
+            while high > step {
+                if is_before(high - step) {
+                    low = high - step + 1;
+                    break;
+                }
+                high -= step;
+                step *= 2;
+            }
+        }
+        let between = entries.get(low..high).unwrap_or_default();
+        let place = low + between.partition_point(|entry| entry.compare(key).is_lt());
+        match entries.get(place) {
+            Some(entry) if entry.compare(key).is_eq() => Ok(place),
+            _ => Err(place),
+        }
     }
 }
 
@@ -35,34 +109,60 @@ impl Partitions {
     }
 
     pub fn get(&self, key: KeyRef<'_>) -> Option<&Partition> {
-        let same = self.by_token.get(&key.token)?;
-        let found = same.iter().find(|one| *one.key.bytes == *key.bytes)?;
-        Some(&found.partition)
+        let (least, run) = self.runs.range(..=key.token).next_back()?;
+        let place = run.find(*least, key).ok()?;
+        run.entries.get(place).map(|entry| &entry.of.partition)
     }
 
     /// The partition of a key, an empty one if there was none; and was there none?
     pub fn get_or_insert(&mut self, key: KeyRef<'_>) -> (&mut Partition, bool) {
-        let place = |same: &[Keyed]| same.iter().position(|one| *one.key.bytes == *key.bytes);
-        let same = self.by_token.entry(key.token).or_default();
-        if let Some(place) = place(same) {
-            return (&mut same[place].partition, false);
+        if let Some(full) = self.full.take() {
+            self.split(full);
         }
-        self.len += 1;
-        same.push(Keyed { key: key.to_owned(), partition: Partition::default() });
-        same.sort_by(|a, b| a.key.bytes.cmp(&b.key.bytes));
-        let place = place(same).unwrap_or_default();
-        (&mut same[place].partition, true)
+        if self.runs.is_empty() {
+            self.runs.insert(Token::MIN, Run { entries: Vec::new(), greatest: Token::MAX });
+        }
+        let Some((least, run)) = self.runs.range_mut(..=key.token).next_back() else {
+            unreachable!("the first run has the least of all tokens")
+        };
+        let found = run.find(*least, key);
+        let place = found.unwrap_or_else(|place| place);
+        if found.is_err() {
+            let of = Keyed { key: key.to_owned(), partition: Partition::default() };
+            run.entries.insert(place, Entry { token: key.token, of: Box::new(of) });
+            self.len += 1;
+            self.full = Some(*least).filter(|_| run.entries.len() >= RUN_MAX);
+        }
+        (&mut run.entries[place].of.partition, found.is_err())
     }
 
-    /// Drops the first so many, or a few more: those of one token go together.
-    pub fn remove_first(&mut self, count: usize) {
-        let mut removed = 0;
-        while removed < count
-            && let Some((_, same)) = self.by_token.pop_first()
-        {
-            removed += same.len();
+    /// Splits the run of this least token where a token begins, near its middle.
+    fn split(&mut self, least: Token) {
+        let Some(Run { entries, greatest }) = self.runs.get_mut(&least) else { return };
+        let Some(middle) = entries.get(entries.len() / 2).map(|entry| entry.token) else { return };
+        let mut at = entries.partition_point(|entry| entry.token < middle);
+        if at == 0 {
+            at = entries.partition_point(|entry| entry.token <= middle);
         }
-        self.len -= removed;
+        let Some(first) = entries.get(at).map(|entry| entry.token) else { return };
+        let upper = Run { entries: entries.split_off(at), greatest: *greatest };
+        *greatest = first;
+        self.runs.insert(first, upper);
+    }
+
+    /// Drops the first so many.
+    pub fn remove_first(&mut self, count: usize) {
+        let mut left = count;
+        while let Some((_, mut run)) = self.runs.pop_first() {
+            let dropped = run.entries.len().min(left);
+            run.entries.drain(..dropped);
+            left -= dropped;
+            self.len -= dropped;
+            if !run.entries.is_empty() {
+                self.runs.insert(Token::MIN, run);
+                return;
+            }
+        }
     }
 
     /// Those from a bound on.
@@ -70,28 +170,41 @@ impl Partitions {
         &self,
         from: Bound<KeyRef<'_>>,
     ) -> impl Iterator<Item = (&PartitionKey, &Partition)> {
-        let tokens = match from {
-            Bound::Unbounded => Bound::Unbounded,
-            Bound::Included(key) | Bound::Excluded(key) => Bound::Included(key.token),
+        let (from, passes) = match from {
+            Bound::Unbounded => (None, 0),
+            Bound::Included(key) => (Some(key), 0),
+            Bound::Excluded(key) => (Some(key), 1),
         };
-        let is_before = move |one: &Keyed| match from {
-            Bound::Unbounded => false,
-            Bound::Included(from) => one.key.as_ref() < from,
-            Bound::Excluded(from) => one.key.as_ref() <= from,
-        };
-        let found = self.by_token.range((tokens, Bound::Unbounded));
-        let found = found.flat_map(|(_, same)| same.iter());
-        found.skip_while(move |one| is_before(one)).map(Keyed::as_pair)
+        let first = from.and_then(|key| {
+            let (least, run) = self.runs.range(..=key.token).next_back()?;
+            let passed = run.find(*least, key).map_or_else(|place| place, |place| place + passes);
+            Some((*least, passed))
+        });
+        let (least, passed) = first.unwrap_or((Token::MIN, 0));
+        let runs = self.runs.range(least..);
+        runs.flat_map(|(_, run)| &run.entries).skip(passed).map(Entry::as_pair)
     }
 
-    pub fn iter(&self) -> impl Iterator<Item = (&PartitionKey, &Partition)> {
-        self.by_token.values().flat_map(|same| same.iter()).map(Keyed::as_pair)
+    /// All of them, for who reads their rows too: what of a run lies apart is brought into the CPU's caches at once, where one
+    /// after the other would wait for each.
+    pub fn walk(&self) -> impl Iterator<Item = (&PartitionKey, &Partition)> {
+        let runs = self.runs.values().inspect(|run| warm(&run.entries));
+        runs.flat_map(|run| &run.entries).map(Entry::as_pair)
     }
+}
+
+/// Reads a byte of each line of what a walk comes to next; that they are not used is the point.
+fn warm(run: &[Entry]) {
+    let rows = run.iter().filter_map(|entry| entry.of.partition.rows().iter().next());
+    let lines = rows.flat_map(|row| row.iter().take(WARM_BYTES).step_by(LINE_BYTES));
+    black_box(lines.fold(0_u8, |sum, byte| sum ^ byte));
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use proptest::collection::vec;
+    use proptest::prelude::*;
 
     fn key(token: i64, bytes: &[u8]) -> PartitionKey {
         PartitionKey { token: Token(token), bytes: bytes.into() }
@@ -109,7 +222,7 @@ mod tests {
         assert!(all.iter().all(|key| !partitions.get_or_insert(key.as_ref()).1));
         assert!(all.iter().all(|key| partitions.get(key.as_ref()).is_some()));
         assert_eq!(partitions.len(), all.len());
-        assert!(partitions.iter().map(|(key, _)| key).eq(&all));
+        assert!(partitions.walk().map(|(key, _)| key).eq(&all));
         let from = |bound| partitions.range(bound).map(|(key, _)| key.clone()).collect::<Vec<_>>();
         assert_eq!(from(Bound::Unbounded), all);
         for at in 0..all.len() {
@@ -121,9 +234,49 @@ mod tests {
         assert_eq!(from(Bound::Included(between.as_ref())), all[3..]);
         assert_eq!(from(Bound::Excluded(behind.as_ref())), all[4..]);
         partitions.remove_first(2);
-        assert!(partitions.iter().map(|(key, _)| key).eq(&all[4..]));
-        assert_eq!(partitions.len(), 1);
-        partitions.remove_first(2);
-        assert_eq!((partitions.len(), partitions.iter().count()), (0, 0));
+        assert!(partitions.walk().map(|(key, _)| key).eq(&all[2..]));
+        assert_eq!(partitions.len(), 3);
+        partitions.remove_first(4);
+        assert_eq!((partitions.len(), partitions.walk().count()), (0, 0));
+    }
+
+    /// Spread over the ring, close to each other, or at its ends.
+    fn token() -> impl Strategy<Value = i64> {
+        prop_oneof![
+            4 => any::<i64>(), 4 => -40..40_i64, 1 => i64::MIN..i64::MIN + 2, 1 => i64::MAX - 1..=i64::MAX,
+        ]
+    }
+
+    proptest! {
+        /// As a sorted map does it, with more keys than runs hold and tokens that many share.
+        #[test]
+        fn runs_are_one_sorted_map(
+            tokens in vec((token(), any::<u8>()), 0..800),
+            removed in 0..900_usize,
+            probes in vec((token(), any::<u8>()), 40),
+        ) {
+            let mut model = std::collections::BTreeMap::new();
+            let mut partitions = Partitions::default();
+            for (token, byte) in tokens {
+                let key = key(token, &[byte]);
+                let is_new = model.insert(key.clone(), ()).is_none();
+                prop_assert_eq!(partitions.get_or_insert(key.as_ref()).1, is_new);
+            }
+            for _ in 0..removed.min(model.len()) {
+                model.pop_first();
+            }
+            partitions.remove_first(removed);
+            prop_assert_eq!(partitions.len(), model.len());
+            prop_assert!(partitions.walk().map(|(key, _)| key).eq(model.keys()));
+            for (token, byte) in probes {
+                let probe = key(token, &[byte]);
+                prop_assert_eq!(partitions.get(probe.as_ref()).is_some(), model.contains_key(&probe));
+                for bound in [Bound::Included(&probe), Bound::Excluded(&probe)] {
+                    let found = partitions.range(bound.map(PartitionKey::as_ref)).map(|(key, _)| key);
+                    let wanted = model.range::<PartitionKey, _>((bound, Bound::Unbounded));
+                    prop_assert!(found.eq(wanted.map(|(key, ())| key)));
+                }
+            }
+        }
     }
 }

@@ -19,7 +19,7 @@ pub(crate) use self::key_walk::{Head, KeyWalk};
 pub(crate) use self::locate::{Located, RowsIndex, locate, take_place};
 pub use self::partition::PartitionCursor;
 pub(crate) use self::partition::Source;
-pub(crate) use self::pass::{DataFile, Keeping, PIECE_BYTES, Pass};
+pub(crate) use self::pass::{Chunk, DataFile, Keeping, PIECE_BYTES, Pass};
 pub use self::scan::{KeyScan, ScanStart};
 pub use self::slices::Slices;
 pub(crate) use self::sstable::SSTableCursor;

@@ -420,6 +420,8 @@ impl Client {
             self.write().await?;
             self.node.flush(ID).await?;
             self.until("dropped", async |client: &Self| client.live().len() <= 2).await;
+            // what is live is committed a little later
+            self.idle_or_off().await;
         }
         let stats = &self.node.stats;
         let mut seen = self.notes.seen.borrow_mut();
