@@ -328,6 +328,7 @@ impl Coordinator {
             }
         }
         by_shard.sort_by_key(|(shard, _)| *shard);
+        let is_one = by_shard.len() == 1;
         let mut remote = Vec::new();
         for (shard, mutations) in by_shard {
             if shard == self.shards.me() {
@@ -338,16 +339,17 @@ impl Coordinator {
             }
             let (engine, trace) = (Rc::clone(&self.engine), trace.clone());
             trace.note(&self.env, || format!("Sending MUTATION_REQ message to shard-{shard}"));
-            remote.push(self.env.spawn_task(STATEMENT, async move {
-                let apply = move |engine: Rc<Engine>| apply_and_wait(engine, mutations, trace);
-                engine.shards().call_async(shard, STATEMENT, apply).await
-            }));
+            let applied = apply_on(engine, shard, mutations, trace);
+            match is_one {
+                true => Box::pin(applied).await?,
+                false => remote.push(self.env.spawn_task(STATEMENT, applied)),
+            }
         }
         for ticket in tickets {
             ticket.durable().await?;
         }
         for result in remote {
-            result.await??;
+            result.await?;
         }
         Ok(())
     }
@@ -415,6 +417,17 @@ pub(crate) fn trace_added(engine: &Engine, mutation: &Mutation, trace: &Trace) {
             trace.note(engine.env(), || format!("Adding to {} memtable", table.name));
         }
     }
+}
+
+/// Applies mutations of another shard there.
+async fn apply_on(
+    engine: Rc<Engine>,
+    shard: usize,
+    mutations: Few<(bool, Mutation)>,
+    trace: Trace,
+) -> Result<(), StorageError> {
+    let apply = move |engine: Rc<Engine>| apply_and_wait(engine, mutations, trace);
+    engine.shards().call_async(shard, STATEMENT, apply).await?
 }
 
 async fn apply_and_wait(

@@ -129,6 +129,43 @@ impl Filter {
     }
 }
 
+/// Keys that wait to be added together.
+const BATCH_KEYS: usize = 32;
+
+/// A filter in the making. Where it is larger than the CPU's caches each key waits for memory as often as it has bits; keys that
+/// are added together wait for it together.
+#[derive(Debug)]
+pub struct Builder {
+    filter: Filter,
+    pending: Vec<[i64; 2]>,
+}
+
+impl Builder {
+    /// Around an empty filter.
+    pub fn new(filter: Filter) -> Self {
+        Self { filter, pending: Vec::with_capacity(BATCH_KEYS) }
+    }
+
+    /// Adds a key by the halves of its hash.
+    #[inline]
+    pub fn add(&mut self, hash: [i64; 2]) {
+        self.pending.push(hash);
+        if self.pending.len() >= BATCH_KEYS {
+            self.add_pending();
+        }
+    }
+
+    fn add_pending(&mut self) {
+        self.pending.drain(..).for_each(|hash| self.filter.add(hash));
+    }
+
+    /// The filter of all keys.
+    pub fn filter(&mut self) -> &Filter {
+        self.add_pending();
+        &self.filter
+    }
+}
+
 /// The bits of a key: from the second half on, the first half further each time, as signed
 /// remainders without their sign.
 fn positions([step, start]: [i64; 2], hashes: u32, bytes: usize) -> impl Iterator<Item = usize> {

@@ -21,7 +21,7 @@ use crate::compression_params::CompressionParams;
 use crate::compressor::Codec;
 use crate::descriptor::Component;
 use crate::error::Error;
-use crate::filter::{Filter, Spec};
+use crate::filter::{self, Filter, Spec};
 use crate::index::{Block, BlockWriter};
 use crate::seal::{INDEX_PAGE_BYTES, Pages, Seal, statistics_checksum};
 use crate::statistics::{HeaderComponent, LogPosition, PARTITIONER, Statistics};
@@ -95,7 +95,7 @@ pub struct Writer {
     index: Vec<u8>,
     index_length: u64,
     index_pages: Pages,
-    filter: Option<Filter>,
+    filter: Option<filter::Builder>,
     summary: summary::Builder,
     collector: Collector,
     partition: Option<Partition>,
@@ -122,7 +122,9 @@ impl Writer {
             index: Vec::new(),
             index_length: 0,
             index_pages: Pages::default(),
-            filter: spec.and_then(|spec| Filter::new(options.partitions.max(1), spec)),
+            filter: spec
+                .and_then(|spec| Filter::new(options.partitions.max(1), spec))
+                .map(filter::Builder::new),
             summary: summary::Builder::new(options.min_index_interval),
             collector: Collector::default(),
             partition: None,
@@ -313,8 +315,8 @@ impl Writer {
             Map::Plain(checksums) => small.push((Component::Crc, checksums.encode())),
         }
         let chunks = small.get(chunks).map_or(0, |(_, bytes)| crc32fast::hash(bytes));
-        if let Some(own) = &self.filter {
-            let bytes = own.encode();
+        if let Some(own) = &mut self.filter {
+            let bytes = own.filter().encode();
             filter = crc32fast::hash(&bytes);
             small.push((Component::Filter, bytes));
         }

@@ -236,7 +236,10 @@ async fn write_all(
         };
         let mut holders = 0;
         for walk in &mut walks {
-            holders += usize::from(walk.next_if(|(other, _)| *other == key).is_some());
+            // of one memtable alone it is the key itself
+            let is_there =
+                |(other, _): &(&PartitionKey, _)| std::ptr::eq(*other, key) || *other == key;
+            holders += usize::from(walk.next_if(is_there).is_some());
         }
         if holders == 1 && partition.is_plain() && !memtable.is_mapped_to(table) {
             write_plain(engine, key, partition, outputs, &mut pace).await?;

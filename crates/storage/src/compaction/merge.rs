@@ -24,6 +24,9 @@ use crate::sstables::{Files, SSTable};
 /// Partitions of more bytes, as encoded, are always taken apart: one of them is held in memory.
 const PLAIN_BYTES_MAX: u64 = 64 << 10;
 
+/// The clock is looked at when so many bytes are behind: once for each small partition it would be a tenth of the work.
+const LOOK_BYTES: u64 = 8 << 10;
+
 /// Bytes that are read from all inputs of a compaction at once, as far as a chunk of each allows.
 const READ_BYTES: usize = 8 << 20;
 
@@ -100,6 +103,9 @@ impl<'a> Pace<'a> {
         let done = self.read.max(written);
         self.shown.written.set(done);
         let due = done.saturating_sub(self.paid);
+        if due < LOOK_BYTES {
+            return Ok(());
+        }
         self.paid += due;
         self.throttle.take(self.env, due, is_over).await;
         Ok(())
@@ -155,19 +161,19 @@ impl Input {
     }
 
     /// Writes the partition that begins there and is the one before where the walk stands, if it is small and all of its rows
-    /// can be taken over as they lie; false if it is to be merged like others.
+    /// can be taken over as they lie: its bytes. None of one that is to be merged like others.
     async fn take_over(
         &mut self,
         files: &Files,
         key: KeyRef<'_>,
         from: u64,
         outputs: &mut Outputs<'_>,
-    ) -> Result<bool, StorageError> {
-        let Some(mut plain) = self.plain.take() else { return Ok(false) };
+    ) -> Result<Option<u64>, StorageError> {
+        let Some(mut plain) = self.plain.take() else { return Ok(None) };
         let sstable = Arc::clone(self.walk.sstable());
         let bytes = self.bytes(files, from).await?;
-        let is_plain = plain.read(&sstable.table, key.bytes, bytes);
-        if is_plain {
+        let mut taken = None;
+        if plain.read(&sstable.table, key.bytes, bytes) {
             outputs.start_partition(key, Deletion::LIVE, None).await?;
             for number in 0..plain.len() {
                 if let Some((row, place)) = plain.row(number, &sstable.table, bytes) {
@@ -175,9 +181,10 @@ impl Input {
                 }
             }
             outputs.end_partition().await?;
+            taken = Some(bytes.len() as u64);
         }
         self.plain = Some(plain);
-        Ok(is_plain)
+        Ok(taken)
     }
 
     /// The bytes from there to where the walk stands; none if they are many.
@@ -197,17 +204,24 @@ impl Input {
             if !chunk.as_ref().is_some_and(holds) {
                 *chunk = Some(files.chunk_until(sstable, at, to, keeping).await?);
             }
-            let Some((start, bytes)) = &*chunk else { break };
-            let end = (to - start).min(bytes.len() as u64) as usize;
-            let Some(part) = bytes.get((at - start) as usize..end).filter(|part| !part.is_empty())
-            else {
+            let part = part_of(chunk, at, to);
+            if part.is_empty() || part.len() as u64 == to - from {
                 break;
-            };
+            }
             joined.extend_from_slice(part);
             at += part.len() as u64;
         }
-        Ok(joined)
+        // most lie in one chunk
+        Ok(if joined.is_empty() { part_of(chunk, from, to) } else { joined })
     }
+}
+
+/// What a chunk has of the bytes from the one place to the other; it is to hold the first.
+fn part_of(chunk: &Option<Chunk>, from: u64, to: u64) -> &[u8] {
+    let Some((start, bytes)) = chunk else { return &[] };
+    let end = to.saturating_sub(*start).min(bytes.len() as u64) as usize;
+    let from = from.checked_sub(*start).map(|from| from as usize);
+    from.and_then(|from| bytes.get(from..end)).unwrap_or_default()
 }
 
 /// How many partitions came from one input, from two, and so on: by the number of inputs.
@@ -231,18 +245,22 @@ pub(crate) async fn merge_all(
     }
     // what others have makes nothing of it needless
     let takes_over = purging.garbage == TombstoneOption::None;
+    // bytes since the last look at the clock
+    let mut unlooked = 0;
     loop {
         let heads = open.iter().filter_map(|input| input.walk.head());
         let Some(key) = heads.map(|head| &head.key).min().cloned() else { return Ok(merged) };
         let at = key.as_ref();
         let is_alone = open.iter().filter(|input| input.is_at(&key)).count() == 1;
         let mut sources = Vec::new();
-        let mut is_written = false;
+        let (mut taken_over, mut went) = (None, 0);
         for input in open.iter_mut().filter(|input| input.is_at(&key)) {
             let Some(Head { located, .. }) = input.walk.take(files).await? else { continue };
-            let from = located.position;
-            if is_alone && takes_over && input.take_over(files, at, from, outputs).await? {
-                is_written = true;
+            if is_alone && takes_over {
+                taken_over = input.take_over(files, at, located.position, outputs).await?;
+            }
+            went += input.advanced();
+            if taken_over.is_some() {
                 break;
             }
             let (sstable, all) = (Arc::clone(input.walk.sstable()), Slices::all(false));
@@ -251,16 +269,20 @@ pub(crate) async fn merge_all(
             sources.push(Source::SSTable(Box::new(cursor.await?)));
         }
         *merged.entry(sources.len().max(1) as u32).or_default() += 1;
-        if !is_written {
+        if taken_over.is_none() {
             let mut partition = PartitionCursor::merge(files, Arc::clone(table), sources, false);
             let others = (purging.others.as_slice(), purging.oldest);
             let shadow = Shadow::open(engine, table, at, others, purging.garbage).await?;
             let of = (&mut partition, shadow);
             write_partition(engine.env(), at, of, purging, outputs, pace).await?;
         }
-        pace.read += open.iter_mut().map(Input::advanced).sum::<u64>();
+        pace.read += went;
         pace.advance(outputs.written()).await?;
-        engine.env().maybe_yield().await;
+        unlooked += taken_over.unwrap_or(LOOK_BYTES);
+        if unlooked >= LOOK_BYTES {
+            unlooked = 0;
+            engine.env().maybe_yield().await;
+        }
     }
 }
 
