@@ -31,7 +31,7 @@ const TWICE: f64 = 2.3;
 /// Of the figures that are recorded anew: smaller changes are none.
 const CHANGED: f64 = 0.005;
 /// Rows that are gone over, and the bounds of how many operations.
-const ROWS: u64 = 20_000;
+const ROWS: u64 = 10_000;
 const COUNTS: (u64, u64) = (20, 5_000);
 
 /// A path, what an operation of it costs, and what is said of that.
