@@ -77,8 +77,9 @@ impl<'a> Values<'a> {
 
     /// The value at `index`: at once for the first 16, else by walking.
     pub fn get(&self, index: usize) -> Option<Value<'a>> {
-        if index < KEPT_OFFSETS && index < self.len() && !self.named {
-            let rest = self.bytes.get(*self.offsets.get(index)? as usize..)?;
+        let kept = self.offsets.get(index).filter(|_| index < self.len() && !self.named);
+        if let Some(offset) = kept {
+            let rest = self.bytes.get(*offset as usize..)?;
             return value(&mut Reader::new(rest), self.version).ok();
         }
         self.from(index).next().map(|(_, value)| value)

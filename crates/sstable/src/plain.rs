@@ -6,14 +6,14 @@ use types::Reader;
 
 use crate::table::{Table, format};
 
-/// `END_OF_PARTITION` alone.
-const END: u8 = 0x01;
-
 /// The rows of one partition after another; keeps its buffers.
 #[derive(Debug, Default)]
 pub struct PlainPartition {
     reader: PlainReader,
-    rows: Vec<PlainRow>,
+    /// Each with where its clustering ends among `places`.
+    rows: Vec<(PlainRow, usize)>,
+    /// Their clusterings, packed, one behind the other.
+    places: Vec<u8>,
 }
 
 impl PlainPartition {
@@ -26,6 +26,7 @@ impl PlainPartition {
     /// or there are none.
     pub fn read(&mut self, table: &Table, key: &[u8], bytes: &[u8]) -> bool {
         self.rows.clear();
+        self.places.clear();
         self.read_all(table, key, bytes).is_some() && !self.rows.is_empty()
     }
 
@@ -38,32 +39,21 @@ impl PlainPartition {
             return None;
         }
         let mut at = reader.position();
-        while bytes.get(at..)? != [END] {
+        while !PlainReader::is_end(bytes.get(at..)?) {
             let (row, end) = self.reader.row(&table.layout, &table.header, bytes, at)?;
-            self.rows.push(row);
+            self.places.extend_from_slice(self.reader.place().as_packed());
+            self.rows.push((row, self.places.len()));
             at = end;
         }
         Some(())
     }
 
-    /// How many rows were found.
-    pub fn len(&self) -> usize {
-        self.rows.len()
-    }
-
-    /// Were none?
-    pub fn is_empty(&self) -> bool {
-        self.rows.is_empty()
-    }
-
-    /// A row that was found, and where it stands; the bytes and the table as they were given to [`Self::read`].
-    pub fn row(
-        &mut self,
-        number: usize,
-        table: &Table,
-        bytes: &[u8],
-    ) -> Option<(&PlainRow, ClusteringRef<'_>)> {
-        let row = self.rows.get(number)?;
-        Some((row, self.reader.place(&table.layout, row, bytes)))
+    /// The rows that were found, and where they stand.
+    pub fn rows(&self) -> impl Iterator<Item = (ClusteringRef<'_>, &PlainRow)> {
+        let mut from = 0;
+        self.rows.iter().map(move |(row, end)| {
+            let place = self.places.get(std::mem::replace(&mut from, *end)..*end);
+            (ClusteringRef::from_packed(place.unwrap_or_default()), row)
+        })
     }
 }

@@ -49,6 +49,11 @@ impl PlainReader {
             && *columns == ColumnSet::all(to, false)
     }
 
+    /// Are these the last bytes of a partition, behind its last row?
+    pub fn is_end(bytes: &[u8]) -> bool {
+        bytes == [END_OF_PARTITION]
+    }
+
     /// The row at `at` in the bytes of its partition, and where it ends; `None` if it is another kind of row, or none.
     pub fn row(
         &mut self,
@@ -64,7 +69,8 @@ impl PlainReader {
             return None;
         }
         let clustering_at = at + reader.position();
-        self.read_place(layout, &mut reader)?;
+        self.place.clear();
+        read_clustering(layout, layout.clustering.len(), &mut reader, &mut self.place).ok()?;
         let clustering = clustering_at..at + reader.position();
         let size = usize::try_from(reader.uvint().ok()?).ok()?;
         let sized_at = at + reader.position();
@@ -91,16 +97,8 @@ impl PlainReader {
         Some(self.present.len()).filter(|cells| *cells < columns.len())
     }
 
-    fn read_place(&mut self, layout: &Layout, reader: &mut Reader<'_>) -> Option<()> {
-        self.place.clear();
-        read_clustering(layout, layout.clustering.len(), reader, &mut self.place).ok()
-    }
-
-    /// The clustering of a row that was found in these bytes.
-    pub fn place(&mut self, layout: &Layout, row: &PlainRow, bytes: &[u8]) -> ClusteringRef<'_> {
-        let written = bytes.get(row.clustering.clone()).unwrap_or_default();
-        let read = self.read_place(layout, &mut Reader::new(written));
-        debug_assert!(read.is_some());
+    /// The clustering of the row that was found last.
+    pub fn place(&self) -> ClusteringRef<'_> {
         self.place.finish()
     }
 }

@@ -24,7 +24,10 @@ use crate::sstables::{Files, SSTable};
 /// Partitions of more bytes, as encoded, are always taken apart: one of them is held in memory.
 const PLAIN_BYTES_MAX: u64 = 64 << 10;
 
-/// The clock is looked at when so many bytes are behind: once for each small partition it would be a tenth of the work.
+/// Of a table in which hardly anything can be taken over it is tried with one partition of so many.
+const VAIN_MAX: u32 = 64;
+
+/// The clock is looked at when so many bytes are behind: once for each small partition it was a thirtieth of the work.
 const LOOK_BYTES: u64 = 8 << 10;
 
 /// Bytes that are read from all inputs of a compaction at once, as far as a chunk of each allows.
@@ -119,6 +122,11 @@ struct Input {
     behind: u64,
     /// What finds rows that can be taken over as they lie, where the table may have some.
     plain: Option<PlainPartition>,
+    /// How many partitions are passed over after one that could not be taken over: twice as many after each in a row, for what was
+    /// read of it in vain is read again.
+    vain: u32,
+    /// How many of them are left.
+    passed: u32,
     /// The chunk of the last partition.
     chunk: Option<Chunk>,
     /// A partition that lies in several chunks.
@@ -138,6 +146,8 @@ impl Input {
             keeping: Keeping::pass(piece),
             behind: 0,
             plain: fits.then(PlainPartition::default),
+            vain: 0,
+            passed: 0,
             chunk: None,
             joined: Vec::new(),
         })
@@ -169,20 +179,27 @@ impl Input {
         from: u64,
         outputs: &mut Outputs<'_>,
     ) -> Result<Option<u64>, StorageError> {
+        if self.passed > 0 {
+            self.passed -= 1;
+            return Ok(None);
+        }
         let Some(mut plain) = self.plain.take() else { return Ok(None) };
         let sstable = Arc::clone(self.walk.sstable());
         let bytes = self.bytes(files, from).await?;
         let mut taken = None;
         if plain.read(&sstable.table, key.bytes, bytes) {
             outputs.start_partition(key, Deletion::LIVE, None).await?;
-            for number in 0..plain.len() {
-                if let Some((row, place)) = plain.row(number, &sstable.table, bytes) {
-                    outputs.append_plain(place, row, bytes).await?;
-                }
+            for (place, row) in plain.rows() {
+                outputs.append_plain(place, row, bytes).await?;
             }
             outputs.end_partition().await?;
             taken = Some(bytes.len() as u64);
         }
+        self.vain = match taken {
+            Some(_) => 0,
+            None => (2 * self.vain).clamp(1, VAIN_MAX),
+        };
+        self.passed = self.vain;
         self.plain = Some(plain);
         Ok(taken)
     }
