@@ -4,7 +4,7 @@ use std::alloc::{GlobalAlloc, Layout};
 use std::ops::Sub;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use ::heap::HEAP;
+use ::heap::Heap;
 
 /// The allocator of a node, and how often it was asked.
 pub struct Counting;
@@ -46,23 +46,23 @@ unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         count(layout.size());
         // SAFETY: the caller's promises are those that are needed
-        unsafe { HEAP.alloc(layout) }
+        unsafe { Heap.alloc(layout) }
     }
 
     unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
         count(layout.size());
         // SAFETY: the caller's promises are those that are needed
-        unsafe { HEAP.alloc_zeroed(layout) }
+        unsafe { Heap.alloc_zeroed(layout) }
     }
 
     unsafe fn realloc(&self, at: *mut u8, layout: Layout, bytes: usize) -> *mut u8 {
         count(bytes.saturating_sub(layout.size()));
         // SAFETY: the caller's promises are those that are needed
-        unsafe { HEAP.realloc(at, layout, bytes) }
+        unsafe { Heap.realloc(at, layout, bytes) }
     }
 
     unsafe fn dealloc(&self, at: *mut u8, layout: Layout) {
         // SAFETY: the caller's promises are those that are needed
-        unsafe { HEAP.dealloc(at, layout) }
+        unsafe { Heap.dealloc(at, layout) }
     }
 }

@@ -48,7 +48,7 @@ pub async fn run(words: &[String]) -> Outcome<bool> {
     let begin = Instant::now();
     let figures = Rc::new(RefCell::new(Figures::new(begin + times.warm)?));
     let room = Arc::new(Semaphore::new(most as usize));
-    let timer = Timer::start()?;
+    let mut timer = Timer::new()?;
     let send = async {
         let due = |n: u32| begin + Duration::from_secs_f64(f64::from(n) / rate);
         let end = begin + times.warm + times.measured;

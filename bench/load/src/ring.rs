@@ -133,7 +133,6 @@ pub async fn run(words: &[String]) -> Outcome<bool> {
     let load = Load {
         statements: Statements::prepare(&session).await?,
         session,
-        timer: Timer::start()?,
         over: Over::not_yet(),
         windows: RefCell::new(Windows::new()?),
         conditions: RefCell::new(Conditions::new(&wanted.name)),
@@ -147,7 +146,7 @@ pub async fn run(words: &[String]) -> Outcome<bool> {
     }
     say("running");
     if load.wanted.runs {
-        load.run(&mut parts).await;
+        load.run(&mut parts).await?;
     }
     let mut windows = load.windows.into_inner();
     let conditions = load.conditions.into_inner();
@@ -225,7 +224,6 @@ struct Load {
     wanted: Wanted,
     session: Session,
     statements: Statements,
-    timer: Timer,
     over: Over,
     windows: RefCell<Windows>,
     conditions: RefCell<Conditions>,
@@ -250,9 +248,11 @@ impl Load {
     }
 
     /// Until it is over; where the standard input decides about that, until that ends.
-    async fn run(&self, parts: &mut [Rows]) {
-        let tasks: FuturesUnordered<_> =
-            parts.iter_mut().zip(0..).map(|(rows, seed)| self.task(rows, seed)).collect();
+    async fn run(&self, parts: &mut [Rows]) -> Outcome {
+        let timers = parts.iter().map(|_| Timer::new()).collect::<Outcome<Vec<_>>>()?;
+        let tasks: FuturesUnordered<_> = (parts.iter_mut().zip(0..).zip(timers))
+            .map(|((rows, seed), timer)| self.task(rows, seed, timer))
+            .collect();
         let load = async {
             tokio::join!(tasks.collect::<()>(), self.conditional(), self.tell());
             if self.wanted.seconds.is_none() {
@@ -260,15 +260,16 @@ impl Load {
             }
         };
         tokio::join!(load, self.listen());
+        Ok(())
     }
 
     /// Reads and writes rows.
-    async fn task(&self, rows: &mut Rows, seed: u64) {
+    async fn task(&self, rows: &mut Rows, seed: u64, mut timer: Timer) {
         let mut rng = StdRng::seed_from_u64(seed);
         let pause = self.wanted.pause();
         let mut pace = Pace::new(Instant::now() + pause.mul_f64(rng.random()), pause);
         loop {
-            self.timer.until(pace.due()).await;
+            timer.until(pace.due()).await;
             if self.over.is() {
                 return;
             }

@@ -1,60 +1,52 @@
-//! A timer that is exact to a tenth of a millisecond: the runtime's own rounds up to a whole one, which would be a part of each latency
+//! A timer that is exact to some microseconds: the runtime's own rounds up to a whole millisecond, which would be a part of each latency
 //! that counts from when an operation was due.
 
-use std::collections::BTreeMap;
-use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::os::fd::OwnedFd;
 use std::time::{Duration, Instant};
 
-use tokio::sync::oneshot;
+use rustix::time::{
+    Itimerspec, TimerfdClockId, TimerfdFlags, TimerfdTimerFlags, Timespec, timerfd_create,
+    timerfd_settime,
+};
+use tokio::io::unix::AsyncFd;
 
 use crate::Outcome;
 
-/// How long the thread sleeps where nobody waits for anything.
-const IDLE: Duration = Duration::from_secs(3600);
-
-/// When, and whom to tell.
-type Wait = (Instant, oneshot::Sender<()>);
-
-/// A thread that sleeps for others; it ends with this value.
-pub struct Timer(Sender<Wait>);
+/// One task's: it waits on it for one thing at a time. A file of the kernel, so that no other thread is woken, nor this one by another.
+pub struct Timer(AsyncFd<OwnedFd>);
 
 impl Timer {
-    pub fn start() -> Outcome<Self> {
-        let (sender, waits) = channel();
-        std::thread::Builder::new().name("timer".to_owned()).spawn(move || sleep(&waits))?;
-        Ok(Self(sender))
+    #[allow(
+        deprecated,
+        reason = "unsound for a descriptor that another one may close: this one is owned"
+    )]
+    pub fn new() -> Outcome<Self> {
+        let flags = TimerfdFlags::NONBLOCK | TimerfdFlags::CLOEXEC;
+        Ok(Self(AsyncFd::new(timerfd_create(TimerfdClockId::Monotonic, flags)?)?))
     }
 
     /// Waits until then.
-    pub async fn until(&self, when: Instant) {
-        if when <= Instant::now() {
-            return;
-        }
-        let (tell, told) = oneshot::channel();
-        if self.0.send((when, tell)).is_ok() {
-            let _ = told.await;
+    ///
+    /// # Panics
+    /// Where the kernel has no time: there is no load without it.
+    pub async fn until(&mut self, when: Instant) {
+        loop {
+            let left = when.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                return;
+            }
+            self.set(left).expect("a timer that was made is set");
+            let mut told = self.0.readable().await.expect("a timer is waited for");
+            // setting it again takes back that it has run out: nobody reads how often it did
+            told.clear_ready();
         }
     }
-}
 
-fn sleep(waits: &Receiver<Wait>) {
-    // several may wait for the same instant
-    let mut waiting: BTreeMap<(Instant, u64), oneshot::Sender<()>> = BTreeMap::new();
-    for number in 0.. {
-        let now = Instant::now();
-        let limit = waiting.first_key_value().map_or(IDLE, |((at, _), _)| at.duration_since(now));
-        match waits.recv_timeout(limit) {
-            Ok((when, tell)) => drop(waiting.insert((when, number), tell)),
-            Err(RecvTimeoutError::Timeout) => {}
-            Err(RecvTimeoutError::Disconnected) => return,
-        }
-        let now = Instant::now();
-        while let Some(first) = waiting.first_entry()
-            && first.key().0 <= now
-        {
-            // whoever waits no more need not be told
-            let _ = first.remove().send(());
-        }
+    fn set(&self, left: Duration) -> rustix::io::Result<()> {
+        let left =
+            Timespec { tv_sec: left.as_secs().cast_signed(), tv_nsec: left.subsec_nanos().into() };
+        let once = Itimerspec { it_interval: Timespec { tv_sec: 0, tv_nsec: 0 }, it_value: left };
+        timerfd_settime(&self.0, TimerfdTimerFlags::empty(), &once).map(|_| ())
     }
 }
 
@@ -66,12 +58,13 @@ mod tests {
 
     #[test]
     fn nobody_is_woken_early_and_all_are() {
-        let runtime = tokio::runtime::Builder::new_current_thread().build().expect("a runtime");
-        let timer = Timer::start().expect("a thread");
+        let runtime =
+            tokio::runtime::Builder::new_current_thread().enable_io().build().expect("a runtime");
         let begin = Instant::now();
-        let waits = [30, 10, 20, 10, 0].map(|ms| {
-            let (timer, when) = (&timer, begin + Duration::from_millis(ms));
-            async move {
+        let waits = [&[30, 40][..], &[10, 10, 11], &[20], &[0, 5]].map(|all| async move {
+            let mut timer = Timer::new().expect("a timer");
+            for ms in all {
+                let when = begin + Duration::from_millis(*ms);
                 timer.until(when).await;
                 assert!(Instant::now() >= when);
             }

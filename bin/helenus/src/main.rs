@@ -12,7 +12,7 @@ use helenus::{Message, NodeError, Ready, io_depth, run_shard};
 use server::ConnectionLimits;
 
 #[global_allocator]
-static HEAP: heap::Heap = heap::HEAP;
+static HEAP: heap::Heap = heap::Heap;
 
 /// A node of Apache Cassandra.
 #[derive(Debug, Parser)]
@@ -99,6 +99,7 @@ fn configuration(arguments: &Arguments) -> Result<Config, String> {
 fn run(config: Config, demo: bool) -> Result<(), NodeError> {
     let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
     let shards = config.shards.map_or(cores, |shards| shards as usize).max(1);
+    heap::by_small_pages();
     if config.memory_pretouch {
         heap::keep_freed();
         heap::touch(config.memory());

@@ -30,6 +30,8 @@ use crate::toc;
 
 /// Bytes of a chunk of an uncompressed table: one checksum each in CRC.db.
 pub const PLAIN_CHUNK_BYTES: u32 = 64 * 1024;
+/// Chunks that memory is taken for at once, at most: twelve bytes each.
+const CHUNKS_EXPECTED_MAX: u64 = 1 << 24;
 
 /// Why a row or partition cannot be written.
 #[derive(Debug, thiserror::Error)]
@@ -57,6 +59,9 @@ pub struct WriterOptions {
     pub filter_chance: f64,
     /// How many partitions to expect.
     pub partitions: u64,
+    /// How many bytes of data to expect, before they are compressed: memory for what is kept of each chunk is taken at once,
+    /// where growing would copy it.
+    pub bytes: u64,
     /// The table's `min_index_interval`.
     pub min_index_interval: u32,
     /// `column_index_size`, in bytes.
@@ -118,7 +123,7 @@ impl Writer {
             encoder: Encoder::new(),
             empty_static,
             blocks: BlockWriter::default(),
-            data: DataFile::new(options.compression.clone()),
+            data: DataFile::new(options.compression.clone(), options.bytes),
             index: Vec::new(),
             index_length: 0,
             index_pages: Pages::default(),
@@ -394,16 +399,20 @@ struct DataFile {
 }
 
 impl DataFile {
-    fn new(compression: Option<CompressionParams>) -> Self {
+    fn new(compression: Option<CompressionParams>, bytes: u64) -> Self {
+        let chunks = |length: u32| (bytes / u64::from(length.max(1)) + 1).min(CHUNKS_EXPECTED_MAX);
+        let mut checksums = Vec::new();
         let map = match &compression {
             Some(params) => {
+                let chunks = chunks(params.chunk_length) as usize;
+                checksums.reserve(chunks);
                 let info = CompressionInfo {
                     class: params.compressor.class().to_string(),
                     options: params.options.clone().into_iter().collect(),
                     chunk_length: params.chunk_length,
                     max_compressed_length: params.max_compressed_length(),
                     uncompressed_length: 0,
-                    offsets: Vec::new(),
+                    offsets: Vec::with_capacity(chunks),
                 };
                 Map::Compressed(info, Box::new(Codec::new(params.compressor)))
             }
@@ -416,7 +425,7 @@ impl DataFile {
             ready: Vec::new(),
             length: 0,
             digest: crc32fast::Hasher::new(),
-            checksums: Vec::new(),
+            checksums,
             map,
             chunk_bytes: chunk_bytes as usize,
         }

@@ -280,6 +280,7 @@ fn options(layout: Arc<Layout>, compression: Option<CompressionParams>) -> Write
         compression,
         filter_chance: 0.01,
         partitions: 10,
+        bytes: 0,
         min_index_interval: 128,
         column_index_bytes: 64 << 10,
         log_intervals: Vec::new(),

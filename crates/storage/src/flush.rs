@@ -52,6 +52,7 @@ pub(crate) fn writer_options(engine: &Engine, table: &Table) -> WriterOptions {
         compression: compressor,
         filter_chance: table.params.bloom_filter_fp_chance,
         partitions: 1,
+        bytes: 0,
         min_index_interval: table.params.min_index_interval.max(1) as u32,
         column_index_bytes: u64::from(engine.options.column_index_bytes),
         log_intervals: Vec::new(),
@@ -107,6 +108,8 @@ impl Node {
             shares.into_iter().flat_map(|share| share.memtables).collect();
         let mut options = writer_options(engine, table);
         options.partitions = memtables.iter().map(|memtable| memtable.len() as u64).sum();
+        let bytes: u64 = memtables.iter().map(|memtable| memtable.bytes() as u64).sum();
+        options.bytes = bytes;
         options.log_intervals = intervals;
         let how = engine.options.flush_compression;
         options.compression = options.compression.map(|of| compression_of_flush(how, of));
@@ -118,7 +121,6 @@ impl Node {
             .strategy(table, |strategy| strategy.flush_shards(node_table.flush_bytes.get()));
         let splitter = Splitter::new(Split::Shards(shards), 0);
         let of = (table, node_table);
-        let bytes = memtables.iter().map(|memtable| memtable.bytes() as u64).sum();
         let pace = FlushPace::new(self, engine, options.partitions, bytes);
         let mut outputs = Outputs::new(self, engine, of, FLUSH, splitter, options).await?;
         let written = async {

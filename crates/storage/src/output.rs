@@ -15,6 +15,10 @@ use crate::error::StorageError;
 use crate::stream::{Stream, WRITE_BYTES};
 use crate::watch::Watch;
 
+/// Partitions, or kilobytes of data, from which on what is kept of all of them in memory - a Bloom filter, the places of chunks -
+/// takes the shard too long to make or to encode: a helper does it.
+const LARGE_ROWS: u64 = 1 << 18;
+
 /// An SSTable being written to its directory.
 pub(crate) struct Output {
     env: Env,
@@ -22,6 +26,7 @@ pub(crate) struct Output {
     directory: PathBuf,
     descriptor: Descriptor,
     writer: Writer,
+    large: bool,
     data: Stream,
     index: Stream,
     watch: Option<Watch>,
@@ -45,9 +50,11 @@ impl Output {
         };
         let index = Stream::create(env, path(Component::Index), class).await?;
         let directory = directory.to_path_buf();
-        let writer = Writer::new(options);
+        let large = options.partitions.max(options.bytes >> 10) >= LARGE_ROWS;
+        let begin = move || Writer::new(options);
+        let writer = if large { env.helper(begin).await } else { begin() };
         let watch = engine.watch(table, data.path().to_owned());
-        Ok(Self { env: env.clone(), class, directory, descriptor, writer, data, index, watch })
+        Ok(Self { env: env.clone(), class, directory, descriptor, writer, large, data, index, watch })
     }
 
     /// Begins a partition.
@@ -129,7 +136,15 @@ impl Output {
 
     /// Completes the table and makes it durable; `false` if nothing was written (the files remain).
     pub async fn finish(mut self) -> Result<bool, StorageError> {
-        let finished = self.writer.finish();
+        let finish = move |mut writer: Writer| (writer.finish(), writer);
+        let (finished, writer) = match self.large {
+            true => {
+                let writer = self.writer;
+                self.env.helper(move || finish(writer)).await
+            }
+            false => finish(self.writer),
+        };
+        self.writer = writer;
         let Some(small) = finished.map_err(|e| self.error(e))? else { return Ok(false) };
         self.data.write(self.writer.data()).await?;
         self.index.write(self.writer.index()).await?;

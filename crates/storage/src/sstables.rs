@@ -24,6 +24,8 @@ use crate::recent::Recent;
 const PAGES_AT_ONCE: u64 = 16;
 /// No small component is larger: what would be is no component of a table that anybody could open.
 const COMPONENT_BYTES_MAX: u64 = 1 << 30;
+/// Bytes of components that are held in memory from which on a helper decodes them: it takes the shard too long.
+const LARGE_BYTES: usize = 1 << 20;
 /// The least that a chunk takes in the page cache: of as many as it can have is known whether they were read of late. Of more, and
 /// chunks that come too seldom to stay would go through it.
 const CHUNK_CACHED_BYTES: usize = 4096;
@@ -132,8 +134,11 @@ impl SSTable {
         let bytes_on_disk =
             parts.data_length + index_bytes + (small + parts.statistics.len()) as u64;
         let path = directory.join(descriptor.file(&Component::Data));
-        let table = Table::open(*descriptor, parts, counter)
-            .map_err(|error| StorageError::corrupt(path, error))?;
+        let descriptor = *descriptor;
+        let decode = move || Table::open(descriptor, parts, counter);
+        // of many chunks or keys too long for the shard
+        let table = if small >= LARGE_BYTES { env.helper(decode).await } else { decode() };
+        let table = table.map_err(|error| StorageError::corrupt(path, error))?;
         Ok(Self {
             number,
             directory: directory.to_path_buf(),
@@ -327,8 +332,8 @@ impl Files {
         Self {
             env: env.clone(),
             open: RefCell::default(),
-            chunks: RefCell::new(Clock::new(part(options.chunk_cache_bytes))),
-            keys: RefCell::new(Clock::new(part(options.key_cache_bytes))),
+            chunks: RefCell::new(Clock::new(part(options.chunk_cache_bytes), CHUNK_CACHED_BYTES)),
+            keys: RefCell::new(Clock::new(part(options.key_cache_bytes), 0)),
             name: RefCell::default(),
             passes_page_cache: options.passes_page_cache,
             recent: options.page_cache_bytes.map(recent),

@@ -17,7 +17,7 @@ const HELP: &str = "\
 cargo xtask bench cold [--gb N] [--memory 2G] [--chunks 4,16] [--depths 32] [--seconds N] [--rate 10000] [--hot ROWS] [--loaded yes]
   a node with so much memory (2 GB, page cache and all) and N GB (20) of rows of 1 KB, compacted into one SSTable, in chunks of 4 and
   of 16 KiB; for N seconds (30) each: reads of any row and of rows that are not there, with so many in flight (32), and fio on the
-  same file; then reads of ROWS hot rows (100000), 30 s long as fast as can be and then at a fixed rate (10000), alone and beside a
+  same file; then reads of ROWS hot rows (25000), 30 s long as fast as can be and then at a fixed rate (10000), alone and beside a
   major compaction without a limit
   prints reads of the device for each read, operations and the share of fio's, CPU for each read, latencies
   loaded: on the rows of the run before, of the same size and chunks
@@ -59,7 +59,7 @@ impl Options {
             depths: vec![32],
             seconds: 30,
             rate: 10_000,
-            hot: 100_000,
+            hot: 25_000,
             is_loaded: false,
         };
         let list = |value: &str| value.split(',').map(str::parse).collect::<Result<Vec<u32>, _>>();
@@ -103,7 +103,7 @@ pub fn run(args: &[String]) -> Outcome {
         return Ok(());
     }
     let options = Options::parse(args)?;
-    machine::need(&["fio", "chrt"])?;
+    machine::need(&["fio"])?;
     node::build()?;
     node::build_nodetool()?;
     load::build()?;
@@ -160,7 +160,7 @@ fn fill(options: &Options, chunk: u32, budget: &str) -> Outcome {
     let node = Node::start_with(NAME, ADDRESS, &[budget])?;
     let chunk = chunk.to_string();
     let args = ["--reads", "1", "--load", "--chunk", &chunk, "--warm", "0", "--seconds", "0"];
-    client(&[], "point", &node.ip, options.rows(), &args)?;
+    client("point", &node.ip, options.rows(), &args)?;
     let data = machine::cache().join("run").join(NAME).join("data");
     let unlimited = ["setcompactionthroughput", "0"];
     for words in [&["flush", KEYSPACE][..], &unlimited, &["compact", KEYSPACE]] {
@@ -169,12 +169,10 @@ fn fill(options: &Options, chunk: u32, budget: &str) -> Outcome {
     process::until_rest(node.pid())
 }
 
-/// Runs the client by other programs, if any; what it said last.
-fn client(by: &[&str], verb: &str, ip: &str, rows: u64, more: &[&str]) -> Outcome<String> {
-    let program = load::program();
-    let mut words = by.iter().map(AsRef::as_ref).chain([program.as_os_str()]);
-    let mut load = Command::new(words.next().ok_or("no program")?);
-    load.args(words).args([verb, ip, "--rows", &rows.to_string(), "--replicas", "1"]);
+/// Runs the client; what it said last.
+fn client(verb: &str, ip: &str, rows: u64, more: &[&str]) -> Outcome<String> {
+    let mut load = Command::new(load::program());
+    load.args([verb, ip, "--rows", &rows.to_string(), "--replicas", "1"]);
     load.args(["--connections", "4", "--level", "ONE"]);
     let (done, text) = machine::output(load.args(more))?;
     match (done, text.lines().last()) {
@@ -185,7 +183,7 @@ fn client(by: &[&str], verb: &str, ip: &str, rows: u64, more: &[&str]) -> Outcom
 
 impl Cold<'_> {
     fn load(&self, verb: &str, rows: u64, more: &[&str]) -> Outcome<String> {
-        client(&[], verb, &self.node.ip, rows, more)
+        client(verb, &self.node.ip, rows, more)
     }
 
     /// Reads of any row, and of rows that are not there, beside what fio does.
@@ -222,8 +220,9 @@ impl Cold<'_> {
         let (rate, seconds) = (self.options.rate.to_string(), self.options.seconds.to_string());
         let hot = |warm: &str| {
             let args = ["--reads", "1", "--rate", &rate, "--seconds", &seconds, "--warm", warm];
-            // the compaction takes what is left of the cores: the client's own wait for one is not the node's
-            client(&["chrt", "--fifo", "1"], "rate", &self.node.ip, self.options.hot, &args)
+            // not before all others on its core (`chrt`, `nice`): there it would hold up the shard that is bound to that core, and
+            // the scheduler move neither
+            self.load("rate", self.options.hot, &args)
         };
         // chosen at random, most of them come again before each has come once: at the fixed rate alone a part would be cold still
         let warm = ["--reads", "1", "--depth", "32", "--warm", "0", "--seconds", WARM_SECONDS];

@@ -357,7 +357,9 @@ impl Work for RealWork<'_> {
     }
 
     fn cut_turn(&self, lasted: u64, is_answered: bool) -> bool {
-        is_answered || (lasted > TURN_LEAST_NS && self.driver.ring.has_news())
+        // what other shards want is news, too
+        let has_news = || self.driver.ring.has_news() || self.env.0.has_foreign_work();
+        is_answered || (lasted > TURN_LEAST_NS && has_news())
     }
 }
 

@@ -7,6 +7,9 @@ use types::hash::HashMap;
 
 use super::CacheStats;
 
+/// Entries that memory is taken for at once, at most.
+const ENTRIES_AT_ONCE_MAX: usize = 1 << 22;
+
 #[derive(Debug)]
 struct Entry<K, V> {
     key: K,
@@ -20,6 +23,8 @@ struct Entry<K, V> {
 #[derive(Debug)]
 pub(crate) struct Clock<K, V> {
     limit: usize,
+    /// What values mostly point to, at least.
+    least: usize,
     bytes: usize,
     places: HashMap<K, usize>,
     entries: Vec<Entry<K, V>>,
@@ -34,10 +39,11 @@ impl<K: Clone + Eq + Hash, V> Clock<K, V> {
     /// growing leaves free.
     const OVERHEAD: usize = 2 * (size_of::<Entry<K, V>>() + size_of::<(K, usize)>() + 1);
 
-    /// A map of at most `limit` bytes.
-    pub fn new(limit: usize) -> Self {
+    /// A map of at most `limit` bytes, of values that mostly point to `least` of them or more.
+    pub fn new(limit: usize, least: usize) -> Self {
         Self {
             limit,
+            least,
             bytes: 0,
             places: HashMap::default(),
             entries: Vec::new(),
@@ -110,6 +116,12 @@ impl<K: Clone + Eq + Hash, V> Clock<K, V> {
             return false;
         }
         self.make_room(bytes);
+        if self.entries.capacity() == 0 {
+            // all at once, the most of it not used yet: a large map that grows is moved, and that takes the shard too long
+            let entries = (self.limit / (Self::OVERHEAD + self.least)).min(ENTRIES_AT_ONCE_MAX);
+            self.entries.reserve(entries);
+            self.places.reserve(entries);
+        }
         self.bytes += bytes;
         self.places.insert(key.clone(), self.entries.len());
         self.entries.push(Entry { key, value, bytes, used: false });
@@ -167,7 +179,10 @@ impl<K: Clone + Eq + Hash, V> Clock<K, V> {
             let Some(entry) = self.entries.get_mut(self.hand) else { return };
             if !std::mem::take(&mut entry.used) {
                 self.evictions += 1;
-                return self.remove_at(self.hand);
+                self.remove_at(self.hand);
+                // past the one that takes its place: that is the newest, whose turn comes when the hand has been everywhere
+                self.hand += 1;
+                return;
             }
             self.hand += 1;
         }
@@ -197,7 +212,7 @@ mod tests {
         fn never_over_its_limit_and_never_wrong(
             steps in prop::collection::vec((0u64..3, 0u64..30, 1usize..400, 0u8..13), 0..300),
         ) {
-            let mut cache = Cache::new(LIMIT);
+            let mut cache = Cache::new(LIMIT, 0);
             let mut kept = std::collections::BTreeMap::new();
             for (group, number, size, what) in steps {
                 let key = (group, number);
@@ -239,7 +254,7 @@ mod tests {
 
     #[test]
     fn what_is_used_stays() {
-        let mut cache = Cache::new(3 * (100 + Cache::OVERHEAD));
+        let mut cache = Cache::new(3 * (100 + Cache::OVERHEAD), 100);
         for number in 0..3 {
             cache.put((1, number), Vec::new(), 100);
         }
@@ -251,9 +266,28 @@ mod tests {
         assert_eq!((stats.entries, stats.evictions, stats.hits, stats.misses), (3, 1, 2, 1));
     }
 
+    /// A cache that is full of others keeps what is new until all of those had their turn.
+    #[test]
+    fn what_is_read_from_now_on_is_kept_from_now_on() {
+        let mut cache = Cache::new(100 * (100 + Cache::OVERHEAD), 100);
+        for number in 0..1000 {
+            cache.put((1, number), Vec::new(), 100);
+        }
+        let mut missed = [0; 3];
+        for missed in &mut missed {
+            for number in 0..50 {
+                if cache.get(&(2, number)).is_none() {
+                    *missed += 1;
+                    cache.put((2, number), Vec::new(), 100);
+                }
+            }
+        }
+        assert_eq!(missed, [50, 0, 0]);
+    }
+
     #[test]
     fn pages_have_each_entry_once() {
-        let mut cache = Cache::new(100 * (100 + Cache::OVERHEAD));
+        let mut cache = Cache::new(100 * (100 + Cache::OVERHEAD), 0);
         for number in 0..20 {
             cache.put((1, number), Vec::new(), 100);
         }
@@ -274,7 +308,7 @@ mod tests {
 
     #[test]
     fn what_does_not_fit_is_not_kept() {
-        let mut cache = Cache::new(0);
+        let mut cache = Cache::new(0, 0);
         assert!(!cache.put((1, 1), Vec::new(), 0));
         assert_eq!(cache.stats().entries, 0);
     }

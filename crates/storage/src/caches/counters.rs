@@ -119,7 +119,7 @@ impl CounterCache {
     pub fn new(limit: usize) -> Self {
         Self {
             is_on: Cell::new(limit > 0),
-            entries: RefCell::new(Clock::new(limit)),
+            entries: RefCell::new(Clock::new(limit, 0)),
             name: RefCell::default(),
             changes: Cell::new(0),
             groups: vec![Cell::new(0); GROUPS].into(),

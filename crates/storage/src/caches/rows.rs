@@ -68,7 +68,7 @@ impl RowCache {
     pub fn new(limit: usize) -> Self {
         Self {
             is_on: Cell::new(limit > 0),
-            entries: RefCell::new(Clock::new(limit)),
+            entries: RefCell::new(Clock::new(limit, 0)),
             name: RefCell::default(),
             fills: Cell::new(0),
         }

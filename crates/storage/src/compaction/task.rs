@@ -206,7 +206,10 @@ impl Node {
         let mut options = writer_options(engine, &task.table);
         let partitions: u64 = inputs.iter().map(|input| estimated_partitions(input)).sum();
         let bytes = inputs.iter().map(|input| input.table.data_length).sum();
-        options.partitions = partitions.div_ceil(splitter.outputs(bytes));
+        let outputs = splitter.outputs(bytes);
+        options.partitions = partitions.div_ceil(outputs);
+        let bytes: u64 = inputs.iter().map(|input| input.table.uncompressed_length()).sum();
+        options.bytes = bytes.div_ceil(outputs);
         // by what is in them: what they are written relative to may be less than that, more so each time
         let all = || inputs.iter().map(|input| &input.table.statistics.stats);
         options.stats = EncodingStats::of_minima(
