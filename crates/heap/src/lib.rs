@@ -128,13 +128,20 @@ mod tests {
                         false => super::Heap.alloc(layout),
                     };
                     assert!(!block.is_null() && block.addr().is_multiple_of(align), "{layout:?}");
-                    let bytes = std::slice::from_raw_parts_mut(block, if zeroed { size } else { 0 });
+                    let bytes =
+                        std::slice::from_raw_parts_mut(block, if zeroed { size } else { 0 });
                     assert!(bytes.iter().all(|byte| *byte == 0), "{layout:?}");
                     block.write_bytes(size as u8 | 1, size);
                     let block = super::Heap.realloc(block, layout, other);
-                    assert!(!block.is_null() && block.addr().is_multiple_of(align), "{layout:?} to {other}");
+                    assert!(
+                        !block.is_null() && block.addr().is_multiple_of(align),
+                        "{layout:?} to {other}"
+                    );
                     let kept = std::slice::from_raw_parts(block, size.min(other));
-                    assert!(kept.iter().all(|byte| *byte == size as u8 | 1), "{layout:?} to {other}");
+                    assert!(
+                        kept.iter().all(|byte| *byte == size as u8 | 1),
+                        "{layout:?} to {other}"
+                    );
                     let layout = Layout::from_size_align(other, align).expect("a layout");
                     super::Heap.dealloc(block, layout);
                 }

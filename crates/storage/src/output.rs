@@ -17,7 +17,7 @@ use crate::watch::Watch;
 
 /// Partitions, or kilobytes of data, from which on what is kept of all of them in memory - a Bloom filter, the places of chunks -
 /// takes the shard too long to make or to encode: a helper does it.
-const LARGE_ROWS: u64 = 1 << 18;
+const LARGE_ROWS: u64 = 1 << 12;
 
 /// An SSTable being written to its directory.
 pub(crate) struct Output {
@@ -54,7 +54,17 @@ impl Output {
         let begin = move || Writer::new(options);
         let writer = if large { env.helper(begin).await } else { begin() };
         let watch = engine.watch(table, data.path().to_owned());
-        Ok(Self { env: env.clone(), class, directory, descriptor, writer, large, data, index, watch })
+        Ok(Self {
+            env: env.clone(),
+            class,
+            directory,
+            descriptor,
+            writer,
+            large,
+            data,
+            index,
+            watch,
+        })
     }
 
     /// Begins a partition.

@@ -25,7 +25,7 @@ const PAGES_AT_ONCE: u64 = 16;
 /// No small component is larger: what would be is no component of a table that anybody could open.
 const COMPONENT_BYTES_MAX: u64 = 1 << 30;
 /// Bytes of components that are held in memory from which on a helper decodes them: it takes the shard too long.
-const LARGE_BYTES: usize = 1 << 20;
+const LARGE_BYTES: usize = 64 << 10;
 /// The least that a chunk takes in the page cache: of as many as it can have is known whether they were read of late. Of more, and
 /// chunks that come too seldom to stay would go through it.
 const CHUNK_CACHED_BYTES: usize = 4096;
