@@ -14,6 +14,7 @@
 mod bench;
 mod campaign;
 mod clients;
+mod dist;
 mod drivers;
 mod load;
 mod machine;
@@ -32,6 +33,7 @@ use std::process::ExitCode;
 const HELP: &str = "\
 cargo xtask COMMAND
   run [--demo] [-- ARGS]       build the node and start it on 127.0.0.1:9042, data under ./data
+  dist                         build the node to install: a quarter of an hour, for what it does most (`dist --help`)
   test [STAGE...]              all checks, or the named stages; `test --list` names them
   bench ycsb [OPTIONS]         Helenus and Cassandra in turn; operations per CPU second (`bench ycsb --help`)
   bench tails [OPTIONS]        latencies at half of what Cassandra can do, of both (`bench tails --help`)
@@ -86,6 +88,7 @@ fn main() -> ExitCode {
     };
     let done = match command {
         "run" => run::run(rest),
+        "dist" => dist::run(rest),
         "test" => test::run(rest),
         "bench" => bench::run(rest),
         "campaign" => campaign::run(rest),

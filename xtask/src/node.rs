@@ -6,6 +6,7 @@ use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
+use crate::dist;
 use crate::machine::{self, Outcome};
 
 /// How long a node may take until it serves.
@@ -32,6 +33,14 @@ pub const CHECKED: &str = "checked";
 /// Is the node built with every assertion on, rather than as it is released?
 static CHECKS_ALL: AtomicBool = AtomicBool::new(false);
 
+/// Is the node the one to install, rather than one that is built sooner?
+static AS_INSTALLED: AtomicBool = AtomicBool::new(false);
+
+/// From now on the node is the one that `cargo xtask dist` makes.
+pub fn as_installed() {
+    AS_INSTALLED.store(true, Ordering::Relaxed);
+}
+
 /// From now on the node is built as everything is that `cargo xtask test` runs: once for all stages, with every assertion on.
 pub fn check_all() {
     CHECKS_ALL.store(true, Ordering::Relaxed);
@@ -50,6 +59,9 @@ fn build_package(package: &str) -> Outcome {
     if std::env::var_os(BUILT).is_some() {
         return Ok(());
     }
+    if AS_INSTALLED.load(Ordering::Relaxed) {
+        return dist::build_if_old();
+    }
     machine::run(
         Command::new("cargo")
             .args(["build", "--profile", profile(), "--package", package])
@@ -67,7 +79,10 @@ fn built_path(name: &str) -> PathBuf {
 
 fn built_folder() -> PathBuf {
     let folder = std::env::var_os(BUILT).map(PathBuf::from);
-    folder.unwrap_or_else(|| machine::root().join("target").join(profile()))
+    folder.unwrap_or_else(|| match AS_INSTALLED.load(Ordering::Relaxed) {
+        true => dist::folder(),
+        false => machine::root().join("target").join(profile()),
+    })
 }
 
 /// Where the operator's client is.

@@ -8,7 +8,7 @@ use crate::bench;
 use crate::campaign::{files, fuzz, hostile, power, seeds};
 use crate::machine::{self, Outcome};
 use crate::node::{self, Node};
-use crate::{drivers, load, oracle, ring as mixed, tidy};
+use crate::{dist, drivers, load, oracle, ring as mixed, tidy};
 
 /// What a stage found.
 #[derive(Default)]
@@ -65,7 +65,7 @@ const STAGES: &[Stage] = &[
     },
     Stage {
         name: "drivers",
-        what: "python, node, go, java and rust drivers; the load generator's own tests",
+        what: "python, node, go, java and rust drivers; the load generator's own tests, and the load that `dist` compiles for",
         budget_minutes: 6,
         run: drivers,
     },
@@ -409,6 +409,7 @@ fn drivers() -> Outcome<Tally> {
     }
     // here, as what it is built on is built for the Rust driver's scenario
     tally.add(cargo_test(&mut load::tests())?);
+    tally.add(single(dist::rehearse()));
     Ok(tally)
 }
 

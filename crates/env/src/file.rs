@@ -298,6 +298,22 @@ impl File {
         self.run(FileOp::SyncAll, Bytes::default()).await.0.map(drop)
     }
 
+    /// Lets the kernel forget its pages of the file, which nobody is to read soon: others need not make room for new ones. What is
+    /// not on the device yet stays.
+    ///
+    /// # Errors
+    /// If no more files can be open.
+    pub async fn forget_pages(&self) -> io::Result<()> {
+        let Kind::Real(file) = &self.kind else { return Ok(()) };
+        let file = file.try_clone()?;
+        self.env
+            .blocking(move || {
+                crate::real::forget_pages(&file);
+                Ok(())
+            })
+            .await
+    }
+
     /// Reserves space for the first `len` bytes; a shorter file grows to that, with zeros.
     pub async fn allocate(&self, len: u64) -> io::Result<()> {
         loop {

@@ -12,6 +12,8 @@ pub(crate) const SYNC_COST: u64 = 8;
 const SHARES: u64 = 1000;
 /// [Bulk](Class::is_bulk) has at most this part of the depth: the rest is free for what somebody waits for.
 const BULK_PART: usize = 4;
+/// And at most so many operations: they keep a device busy that answers within a millisecond, and a read does not wait behind more.
+const BULK_DEPTH_MAX: usize = 4;
 
 /// What an operation on so many bytes costs of the device.
 pub(crate) fn cost(bytes: usize) -> u64 {
@@ -60,7 +62,7 @@ impl<T> IoQueue<T> {
         if self.in_flight >= self.depth {
             return None;
         }
-        let is_bulk_full = self.bulk_in_flight >= (self.depth / BULK_PART).max(1);
+        let is_bulk_full = self.bulk_in_flight >= (self.depth / BULK_PART).clamp(1, BULK_DEPTH_MAX);
         let has_room = |class: Class| !(is_bulk_full && class.is_bulk());
         let may_go = |at: &usize| !self.queues[*at].is_empty() && has_room(Class::ALL[*at]);
         let at = (0..CLASSES).filter(may_go).min_by_key(|&at| self.virtual_time[at])?;
@@ -138,19 +140,25 @@ mod tests {
 
     #[test]
     fn a_read_goes_before_all_bulk_that_waits() {
-        let mut queue = IoQueue::new(8);
+        for (depth, bulk) in [(2, 1), (8, 2), (16, 4), (128, 4)] {
+            goes_before_bulk(depth, bulk);
+        }
+    }
+
+    fn goes_before_bulk(depth: usize, bulk: usize) {
+        let mut queue = IoQueue::new(depth);
         for class in Class::ALL.into_iter().filter(|class| class.is_bulk()) {
             (0..1000).for_each(|_| queue.push(class, cost(256 << 10), class));
         }
         let first: Vec<_> = std::iter::from_fn(|| queue.next()).collect();
-        assert_eq!(first.len(), 8 / BULK_PART, "bulk leaves room");
+        assert_eq!(first.len(), bulk, "bulk leaves room");
         for _ in 0..100 {
             queue.push(Class::Statement, cost(4096), Class::Statement);
             assert_eq!(queue.next().map(|(class, _)| class), Some(Class::Statement));
             queue.ended(Class::Statement);
             queue.ended(Class::Flush);
             assert!(queue.next().is_some_and(|(class, _)| class.is_bulk()), "bulk goes on");
-            assert!(queue.in_flight() <= 8);
+            assert!(queue.in_flight() <= depth);
         }
     }
 

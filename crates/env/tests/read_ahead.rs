@@ -1,4 +1,4 @@
-//! A read has the device read what was asked for, and nothing ahead of it. Alone in its process, whose counters it reads.
+//! A read of what the kernel forgot has the device read what was asked for, and nothing ahead of it. Alone in its process, whose counters it reads.
 #![allow(
     clippy::disallowed_methods,
     clippy::disallowed_types,
@@ -6,7 +6,6 @@
 )]
 
 use std::io;
-use std::os::fd::AsRawFd;
 use std::path::PathBuf;
 
 use env::real::{RealOptions, run};
@@ -22,26 +21,18 @@ fn read_bytes() -> u64 {
     line.and_then(|bytes| bytes.parse().ok()).unwrap()
 }
 
-/// Takes a file's pages out of the page cache.
-#[expect(unsafe_code, reason = "fadvise has no safe wrapper in std")]
-fn forget(file: &std::fs::File) {
-    file.sync_all().unwrap();
-    // SAFETY: the descriptor is open, and there are no pointers.
-    let error = unsafe { libc::posix_fadvise(file.as_raw_fd(), 0, 0, libc::POSIX_FADV_DONTNEED) };
-    assert_eq!(error, 0);
-}
-
 #[test]
 fn a_read_of_a_page_reads_a_page() {
     let path = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("read-ahead");
-    std::fs::write(&path, vec![7; (PAGES * PAGE) as usize]).unwrap();
-    forget(&std::fs::File::open(&path).unwrap());
     let options = RealOptions { signals: false, ..RealOptions::default() };
     let at = path.clone();
     run(options, move |env: Env, _: Mesh<()>| {
         let path = at.clone();
         async move {
-            let file = File::open(&env, &path, OpenOptions::READ).await?;
+            let file = File::open(&env, &path, OpenOptions::READ_WRITE).await?;
+            file.write_all_at(vec![7; (PAGES * PAGE) as usize], 0).await.0?;
+            file.sync_all().await?;
+            file.forget_pages().await?;
             // from the start, one after the other, and here and there: all that makes a kernel read ahead
             let pages = [0, 1, 2, 3, 4, 5, 6, 7, 2048, 2049, 2050, 1000, 3000, 17];
             for (done, page) in pages.into_iter().enumerate() {

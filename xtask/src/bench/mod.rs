@@ -20,9 +20,11 @@ use std::process::Command;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use crate::machine::{self, Outcome};
+use crate::node;
 
-/// `bench NAME [OPTIONS]`
+/// `bench NAME [OPTIONS]`: of the node as it is installed.
 pub fn run(args: &[String]) -> Outcome {
+    node::as_installed();
     match args.split_first() {
         Some((name, rest)) if name == "ycsb" => ycsb::run(rest),
         Some((name, rest)) if name == "tails" => tails::run(rest),

@@ -35,7 +35,7 @@ pub(super) static KEYS: &[Key] = &[
     key("release_version", Text, "5.0.9", Served),
     // How many operations the node has at its disk at a time; more wait in its own queue, where reads overtake
     // flushes and compactions. Cassandra leaves that to its thread pools and the kernel.
-    key("io_depth", Int(1, MAX_IO_DEPTH), "32", Served),
+    key("io_depth", Int(1, MAX_IO_DEPTH), "128", Served),
     // How files are read and written by flushes, compactions and the like: past the page cache, in which other files
     // stay then, or through it, as Cassandra 5.0 does.
     key("io_background_access_mode", Enum(BACKGROUND_ACCESS_MODE), "direct", Served),

@@ -29,7 +29,7 @@ use ring::Ring;
 /// all who ask for much.
 const TURN_LEAST_NS: u64 = 100_000;
 /// How long a shard's thread wants to keep a CPU that others wait for: little, to have it at once when it wakes.
-const SHARD_TURN: Duration = Duration::from_micros(500);
+const SHARD_TURN: Duration = Duration::from_micros(200);
 
 /// Why a node did not start.
 #[derive(Debug, thiserror::Error)]
@@ -378,4 +378,4 @@ pub(crate) fn fill_random(mut out: &mut [u8]) {
     }
 }
 
-pub(crate) use sys::{disk_space, read_what_is_asked};
+pub(crate) use sys::{disk_space, forget_pages, read_what_is_asked};

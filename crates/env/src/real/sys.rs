@@ -112,6 +112,15 @@ pub(crate) fn read_what_is_asked(file: &std::fs::File) {
     }
 }
 
+/// Lets the kernel forget its pages of a file that are on the device.
+#[expect(unsafe_code, reason = "fadvise has no safe wrapper in std")]
+pub(crate) fn forget_pages(file: &std::fs::File) {
+    // SAFETY: the descriptor is open, and there are no pointers. It is advice: what has no pages refuses it.
+    unsafe {
+        libc::posix_fadvise(file.as_raw_fd(), 0, 0, libc::POSIX_FADV_DONTNEED);
+    }
+}
+
 /// Reads what the kernel has of a file in its pages, at most; `WouldBlock` where it would have to wait for the device, of which
 /// it asks them meanwhile.
 #[expect(unsafe_code, reason = "preadv2 has no safe wrapper in std")]

@@ -472,6 +472,7 @@ impl CommitLog {
         let Write { data, mut bytes, mark, upto } = Write::take(&mut self.state.borrow_mut());
         let length = bytes.len() as u32;
         let offset = data.take_place(&mut bytes, mark);
+        data.lay_out(&mut bytes);
         match data.file.write_now(&bytes, u64::from(offset)) {
             Ok(()) => self.wrote(data, length, upto, bytes),
             Err(error) => self.fail("write", &error),
@@ -509,6 +510,7 @@ impl CommitLog {
                 }
             }
             let offset = data.take_place(&mut bytes, mark);
+            data.lay_out(&mut bytes);
             let (result, mut buffer) = data.file.write_all_at(bytes, u64::from(offset)).await;
             if let Err(error) = result {
                 self.fail("write", &error);

@@ -4,6 +4,7 @@ use std::io;
 use std::rc::Rc;
 use std::sync::Arc;
 
+use env::Class;
 use env::sync::oneshot;
 
 use super::{CommitLog, LIST_AFTER, State, bump};
@@ -74,6 +75,7 @@ impl CommitLog {
                 self.to_cover.set(None);
             }
             let left = self.synced(upto);
+            self.forget_pages(&left);
             self.is_to_be_listed(retried.iter().zip(&file_ends), &left);
             self.sync_ended.notify_all();
             if let Some(cdc) = &self.cdc {
@@ -145,6 +147,21 @@ impl CommitLog {
             self.rotating.set(true);
             self.to_sync.notify_one();
             self.sync_ended.notified().await;
+        }
+    }
+
+    /// Nobody reads a segment that is whole before the next start, unless it is captured or archived: without this it would put out of
+    /// the page cache what is read, and each of its pages would be one that the machine had other use for.
+    fn forget_pages(&self, left: &[Rc<SegmentData>]) {
+        if self.cdc.is_some() || self.archiver.is_some() {
+            return;
+        }
+        for data in left {
+            let file = data.file.clone();
+            self.env.spawn(Class::CommitLog, async move {
+                // it is only advice
+                let _ = file.forget_pages().await;
+            });
         }
     }
 
