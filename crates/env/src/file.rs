@@ -298,6 +298,11 @@ impl File {
         self.run(FileOp::SyncAll, Bytes::default()).await.0.map(drop)
     }
 
+    /// Does a kernel keep pages of it? None does of a simulated file.
+    pub fn has_pages(&self) -> bool {
+        matches!(self.kind, Kind::Real(_)) && !self.is_direct
+    }
+
     /// Lets the kernel forget its pages of the file, which nobody is to read soon: others need not make room for new ones. What is
     /// not on the device yet stays.
     ///
@@ -306,12 +311,11 @@ impl File {
     pub async fn forget_pages(&self) -> io::Result<()> {
         let Kind::Real(file) = &self.kind else { return Ok(()) };
         let file = file.try_clone()?;
-        self.env
-            .blocking(move || {
-                crate::real::forget_pages(&file);
-                Ok(())
-            })
-            .await
+        let forget = move || {
+            crate::real::forget_pages(&file);
+            Ok(())
+        };
+        self.env.blocking(forget).await
     }
 
     /// Reserves space for the first `len` bytes; a shorter file grows to that, with zeros.

@@ -43,6 +43,11 @@ pub(super) struct SegmentData {
     pub is_given_up: Cell<bool>,
 }
 
+/// Up to where pages are to be laid out by a write that ends there; none if they are.
+fn laid_out_until(end: u32, laid_out: u32, size: u32) -> Option<u32> {
+    (end > laid_out).then(|| end.next_multiple_of(LAID_OUT_BYTES).min(size))
+}
+
 impl SegmentData {
     /// Ends a section, behind a mark of so many bytes, for the place that it takes: where that is.
     pub fn take_place(&self, bytes: &mut [u8], mark: usize) -> u32 {
@@ -60,8 +65,7 @@ impl SegmentData {
     pub fn lay_out(&self, bytes: &mut Vec<u8>) {
         let Some(laid_out) = &self.laid_out else { return };
         let end = self.written.get();
-        let until = end.next_multiple_of(LAID_OUT_BYTES).min(self.bytes);
-        if end > laid_out.get() {
+        if let Some(until) = laid_out_until(end, laid_out.get(), self.bytes) {
             bytes.resize(bytes.len() + (until - end) as usize, 0);
             laid_out.set(until);
         }
@@ -120,12 +124,13 @@ impl Segment {
         file.sync_all().await?;
         env.sync_dir(&options.directory).await?;
         let is_synced_seldom = matches!(options.mode, SyncMode::Periodic { .. });
+        let lays_out = is_reserved && is_synced_seldom && file.has_pages();
         let data = Rc::new(SegmentData {
             id,
             file,
             bytes: options.segment_bytes,
             written: Cell::new(next_offset),
-            laid_out: (is_reserved && is_synced_seldom).then(|| Cell::new(next_offset)),
+            laid_out: lays_out.then(|| Cell::new(next_offset)),
             records_end: Cell::new(next_offset),
             file_end: Cell::new(next_offset),
             end: Cell::default(),
@@ -160,92 +165,16 @@ impl Segment {
 
 #[cfg(test)]
 mod tests {
-    use std::cell::RefCell;
-    use std::net::{IpAddr, Ipv4Addr};
-    use std::path::Path;
-    use std::rc::Rc;
-    use std::time::Duration;
+    use super::{LAID_OUT_BYTES, laid_out_until};
 
-    use env::sim::{World, WorldOptions};
-    use proptest::prelude::*;
-
-    use super::{LAID_OUT_BYTES, LogOptions, Segment, SyncMode};
-
-    const SEGMENT_BYTES: u32 = 5 * LAID_OUT_BYTES / 2;
-
-    /// A segment to which pieces were written.
-    struct Written {
-        header: usize,
-        /// Lengths of the writes.
-        writes: Vec<usize>,
-        file: Vec<u8>,
-    }
-
-    /// Pieces of these lengths are written, as far as they fit.
-    fn written(mode: SyncMode, lengths: Vec<usize>) -> Written {
-        let world = World::new(1, WorldOptions::default());
-        let node = world.node(IpAddr::V4(Ipv4Addr::LOCALHOST));
-        let done = Rc::new(RefCell::new(None));
-        let ended = Rc::clone(&done);
-        world.start::<(), _, _, std::io::Error>(node, 1, move |env, _| {
-            let (lengths, ended) = (lengths.clone(), Rc::clone(&ended));
-            async move {
-                let options = LogOptions {
-                    directory: "/".into(),
-                    mode,
-                    segment_bytes: SEGMENT_BYTES,
-                    compression: None,
-                    mutation_bytes_max: SEGMENT_BYTES as usize,
-                    cdc: None,
-                    archive_command: None,
-                    goes_on_after_failure: false,
-                    total_bytes: u64::MAX,
-                };
-                let Segment { data, path, .. } = Segment::create(&env, &options, 7, &[]).await?;
-                let header = data.written.get() as usize;
-                let mut writes = Vec::new();
-                for length in lengths {
-                    if data.written.get() as usize + length > SEGMENT_BYTES as usize {
-                        break;
-                    }
-                    let mut piece = vec![1; length];
-                    let offset = data.take_place(&mut piece, length);
-                    data.lay_out(&mut piece);
-                    writes.push(piece.len());
-                    data.file.write_all_at(piece, offset.into()).await.0?;
-                }
-                *ended.borrow_mut() = Some((header, writes, path));
-                env.terminated().await;
-                Ok(())
-            }
-        });
-        world.run_until(|| done.borrow().is_some(), Duration::from_secs(60)).expect("it ends");
-        let (header, writes, path) = done.take().expect("it ended");
-        let files = world.disk(node, |disk| disk.files()).unwrap_or_default();
-        let file = files.into_iter().find(|(name, _)| Path::new(name) == path);
-        Written { header, writes, file: file.map(|(_, bytes)| bytes).expect("a file") }
-    }
-
-    proptest! {
-        #![proptest_config(ProptestConfig::with_cases(32))]
-            #[test]
-        fn what_is_laid_out_is_zeros_that_were_there(
-            lengths in prop::collection::vec(1..3 * LAID_OUT_BYTES as usize / 4, 0..40),
-        ) {
-            let seldom = SyncMode::Periodic { period: Duration::from_secs(10), lag_block: Duration::ZERO };
-            let ahead = written(seldom, lengths.clone());
-            let exact = written(SyncMode::Batch, lengths.clone());
-            prop_assert!(ahead.file == exact.file);
-            prop_assert_eq!(ahead.file.len(), SEGMENT_BYTES as usize);
-            prop_assert_eq!(&exact.writes, &lengths[..exact.writes.len()]);
-            let (mut end, mut laid_out) = (ahead.header, ahead.header);
-            for (write, length) in ahead.writes.iter().zip(&lengths) {
-                end += length;
-                let until = end.next_multiple_of(LAID_OUT_BYTES as usize).min(SEGMENT_BYTES as usize);
-                let more = if end > laid_out { until - end } else { 0 };
-                prop_assert_eq!(*write, length + more);
-                laid_out = if end > laid_out { until } else { laid_out };
-            }
-        }
+    #[test]
+    fn a_stretch_is_laid_out_once_and_ends_with_the_segment() {
+        let size = 2 * LAID_OUT_BYTES + 100;
+        assert_eq!(laid_out_until(50, 40, size), Some(LAID_OUT_BYTES));
+        assert_eq!(laid_out_until(LAID_OUT_BYTES, LAID_OUT_BYTES, size), None);
+        let next = laid_out_until(LAID_OUT_BYTES + 1, LAID_OUT_BYTES, size);
+        assert_eq!(next, Some(2 * LAID_OUT_BYTES));
+        assert_eq!(laid_out_until(size - 1, 2 * LAID_OUT_BYTES, size), Some(size));
+        assert_eq!(laid_out_until(size, size, size), None);
     }
 }

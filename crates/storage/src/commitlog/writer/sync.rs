@@ -156,7 +156,7 @@ impl CommitLog {
         if self.cdc.is_some() || self.archiver.is_some() {
             return;
         }
-        for data in left {
+        for data in left.iter().filter(|data| data.file.has_pages()) {
             let file = data.file.clone();
             self.env.spawn(Class::CommitLog, async move {
                 // it is only advice
