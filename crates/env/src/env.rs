@@ -425,6 +425,19 @@ impl Shard {
         }
     }
 
+    /// Wakes another shard, where it sleeps, at this turn's end at the latest; true if it sleeps.
+    pub fn wake_other(&self, shard: usize) -> bool {
+        let remote = &self.node.remotes[shard];
+        let is_asleep = remote.is_to_be_woken();
+        if is_asleep {
+            match (&self.make, remote.ring.get()) {
+                (Make::Real(driver), Some(ring)) if driver.ring.wake_other(*ring) => {}
+                _ => remote.ring_bell(),
+            }
+        }
+        is_asleep
+    }
+
     pub fn flush_mesh(&self) {
         if let Some(mesh) = self.mesh.get() {
             (mesh.flush)();

@@ -64,6 +64,8 @@ pub(crate) struct Remote {
     has_injected: AtomicBool,
     sleeping: AtomicBool,
     bell: Option<Box<dyn Bell>>,
+    /// The descriptor of the shard's io_uring, once it has one.
+    pub ring: OnceLock<i32>,
 }
 
 impl Remote {
@@ -74,6 +76,7 @@ impl Remote {
             has_injected: AtomicBool::new(false),
             sleeping: AtomicBool::new(false),
             bell,
+            ring: OnceLock::new(),
         }
     }
 
@@ -102,14 +105,23 @@ impl Remote {
     /// Wakes the shard if it sleeps; true if that took a system call. Whoever calls this has
     /// published its work before.
     pub fn wake(&self) -> bool {
-        fence(Ordering::SeqCst);
-        if self.sleeping.load(Ordering::Relaxed) && self.sleeping.swap(false, Ordering::AcqRel) {
-            if let Some(bell) = &self.bell {
-                bell.ring();
-            }
-            return true;
+        let is_asleep = self.is_to_be_woken();
+        if is_asleep {
+            self.ring_bell();
         }
-        false
+        is_asleep
+    }
+
+    /// Does the shard sleep? Then who asks has to wake it, and nobody else does.
+    pub fn is_to_be_woken(&self) -> bool {
+        fence(Ordering::SeqCst);
+        self.sleeping.load(Ordering::Relaxed) && self.sleeping.swap(false, Ordering::AcqRel)
+    }
+
+    pub fn ring_bell(&self) {
+        if let Some(bell) = &self.bell {
+            bell.ring();
+        }
     }
 
     /// Announces sleep. The caller looks for work once more before it really sleeps.

@@ -249,7 +249,7 @@ impl<M: 'static> Inner<M> {
         let n = end.ring.slots().min(outbox.len());
         if let (true, Ok(chunk)) = (n > 0, end.ring.write_chunk_uninit(n)) {
             chunk.fill_from_iter(outbox.drain(..n));
-            if shard.node.remotes[to].wake() {
+            if shard.wake_other(to) {
                 bump(&shard.counters.wakes_sent, 1);
             }
         }

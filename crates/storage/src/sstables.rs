@@ -1,6 +1,6 @@
 //! The node's SSTables of a table, as shards read them: files, cached chunks, live sets.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use std::sync::Arc;
@@ -251,6 +251,8 @@ impl LiveSet {
 pub(crate) struct Files {
     env: Env,
     open: RefCell<HashMap<u64, Rc<Handles>>>,
+    /// Of the SSTables whose files are open.
+    open_bytes: Cell<u64>,
     chunks: RefCell<Clock<ChunkKey, Rc<Vec<u8>>>>,
     /// By an SSTable's number and a key, one after the other. Those of SSTables that are gone are never asked for, and
     /// go first.
@@ -260,12 +262,16 @@ pub(crate) struct Files {
     passes_page_cache: bool,
     /// Which chunks were read of late, where the others are read past it.
     recent: Option<Recent>,
+    /// What the page cache may have, then.
+    page_cache_bytes: u64,
     buffers: RefCell<Vec<AlignedBuf>>,
 }
 
 /// The files that reads go to.
 #[derive(Debug)]
 struct Handles {
+    /// Of the SSTable.
+    bytes: u64,
     data: File,
     /// The same past the page cache, where chunks may be read so.
     direct: Option<File>,
@@ -332,11 +338,13 @@ impl Files {
         Self {
             env: env.clone(),
             open: RefCell::default(),
+            open_bytes: Cell::default(),
             chunks: RefCell::new(Clock::new(part(options.chunk_cache_bytes), CHUNK_CACHED_BYTES)),
             keys: RefCell::new(Clock::new(part(options.key_cache_bytes), 0)),
             name: RefCell::default(),
             passes_page_cache: options.passes_page_cache,
             recent: options.page_cache_bytes.map(recent),
+            page_cache_bytes: options.page_cache_bytes.unwrap_or_default(),
             buffers: RefCell::default(),
         }
     }
@@ -435,6 +443,7 @@ impl Files {
             Format::Bti => (Component::Partitions, Some(Component::Rows)),
         };
         let handles = Rc::new(Handles {
+            bytes: sstable.bytes_on_disk,
             data: open(Component::Data).await?,
             direct: direct.filter(File::is_direct),
             index: open(keys).await?,
@@ -444,12 +453,18 @@ impl Files {
             },
         });
         let mut open = self.open.borrow_mut();
-        Ok(Rc::clone(open.entry(sstable.number).or_insert(handles)))
+        // another read may have opened them meanwhile
+        Ok(Rc::clone(open.entry(sstable.number).or_insert_with(|| {
+            self.open_bytes.update(|bytes| bytes + handles.bytes);
+            handles
+        })))
     }
 
     /// Forgets the files of a table that is gone.
     pub fn forget(&self, number: u64) {
-        self.open.borrow_mut().remove(&number);
+        if let Some(handles) = self.open.borrow_mut().remove(&number) {
+            self.open_bytes.update(|bytes| bytes - handles.bytes);
+        }
         self.chunks.borrow_mut().forget(|key| key.sstable() == number);
     }
 
@@ -563,7 +578,8 @@ impl Files {
     /// it is damaged.
     ///
     /// Where reads are all over a table that is larger than memory a chunk seldom comes again: the page cache would be the dearer
-    /// way to the device, and lose what does come again, such as the index. So it has that, and the rest passes it by.
+    /// way to the device, and lose what does come again, such as the index. So it has that, and the rest passes it by. Where half
+    /// of the page cache could hold all SSTables that are read, it gets all.
     async fn read_chunks(
         &self,
         sstable: &SSTable,
@@ -586,7 +602,8 @@ impl Files {
         let before = (offset % ALIGNMENT as u64) as usize;
         let blocks = (before + length).next_multiple_of(ALIGNMENT);
         let mut buffer = self.take_buffer(blocks);
-        let direct = handles.direct.as_ref().zip(self.recent.as_ref());
+        let fits = self.open_bytes.get() <= self.page_cache_bytes / 2;
+        let direct = handles.direct.as_ref().zip(self.recent.as_ref()).filter(|_| !fits);
         let key = ChunkKey::Data(sstable.number, first.index as u64);
         if let Some((direct, _)) = direct.filter(|(_, recent)| !recent.read(key)) {
             let (result, bytes) = direct.read_at(buffer, offset - before as u64, blocks).await;

@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use metrics::{Histogram, Weight};
 use schema::Table;
+use types::Token;
 
 use crate::commitlog::Position;
 use crate::memtable::{KeptMemtables, Memtable, Slot};
@@ -222,16 +223,24 @@ impl TableStore {
         }
     }
 
-    /// Calls `each` with all memtables that reads have to look at: those, and the ones that stand for SSTables.
-    pub(crate) fn for_each_read(&self, mut each: impl FnMut(&Rc<Slot>)) {
+    /// Calls `each` with all memtables that a read of a token's partitions has to look at: those, and the ones that stand for
+    /// SSTables there.
+    pub(crate) fn for_each_read(&self, token: Token, mut each: impl FnMut(&Rc<Slot>)) {
         self.for_each_memtable(&mut each);
-        self.kept.borrow().slots().for_each(each);
+        self.kept.borrow().slots_of(token).for_each(each);
     }
 
-    /// Does a memtable stand for an SSTable? Whoever asks after [`Self::for_each_read`] about an SSTable that was there
-    /// then is not told so of one that it did not see: memtables stand for new ones only.
-    pub(crate) fn is_kept(&self, sstable: u64) -> bool {
-        self.kept.borrow().has(sstable)
+    /// The same for who reads all partitions: those that stand for whole SSTables.
+    pub(crate) fn for_each_scanned(&self, mut each: impl FnMut(&Rc<Slot>)) {
+        self.for_each_memtable(&mut each);
+        self.kept.borrow().whole().for_each(each);
+    }
+
+    /// Does a memtable stand for an SSTable from a token on ([`Token::MIN`]: for all of it)? Whoever asks after
+    /// [`Self::for_each_read`] about an SSTable that was there then is not told so of one that it did not see: memtables
+    /// stand for new ones only, and for ever less of them.
+    pub(crate) fn is_kept(&self, sstable: u64, from: Token) -> bool {
+        self.kept.borrow().has(sstable, from)
     }
 
     /// Flushed memtables that are kept: what they are for, and what they take.

@@ -1,5 +1,6 @@
 //! `cargo xtask bench NAME`: what Helenus costs, beside Cassandra or by itself.
 
+mod awake;
 mod cold;
 mod compaction;
 mod fair;

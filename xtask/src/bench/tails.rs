@@ -4,17 +4,20 @@
 use std::fmt::Write as _;
 use std::process::Command;
 
+use super::awake::Awake;
 use super::systems::{Server, System};
 use crate::load;
 use crate::machine::{self, Outcome};
 
 const HELP: &str = "\
 cargo xtask bench tails [--rows N] [--seconds N] [--warm N] [--share 0.5] [--mixes a,b,...] [--pairs N] [--heap 4G]
-                        [--systems cassandra,latest]
+                        [--systems cassandra,latest] [--awake helenus|all|none]
   fills a table of N rows of 1 KB (1000000) in Cassandra (as it is shipped, and with the settings of cassandra_latest.yaml), finds
-  for each mix how many operations a second it does with 64 in flight after N seconds (60) of it; then that share of them (0.5) a
-  second for N seconds (60), on it and on Helenus; N times (3); the better Cassandra counts
-  Helenus has as memory_budget what a JVM has as heap, and one shard: the client needs the other core
+  for each mix how many operations a second it does with 64 in flight after N seconds (60) of it (of the first mix three times as
+  long: a JVM needs minutes until all is compiled); then that share of them (0.5) a second for N seconds (60), on it and on Helenus;
+  N times (3); the better Cassandra counts
+  Helenus has as memory_budget what a JVM has as heap, and one shard: the client needs the other core, and is kept to it
+  awake: whose rate is measured while the processors do not sleep, because a virtual one wakes late; a JVM has worse tails so
   mixes: read95 read50 read65 insert90
   raw results are kept under bench/results/";
 
@@ -34,6 +37,10 @@ const MIXES: [Mix; 4] = [
 
 /// Requests in flight where it is found how many a server can do.
 const DEPTH: &str = "64";
+/// How many times as long the first mix runs before anything is measured.
+const FIRST_WARM: u32 = 3;
+/// Where the client runs: Helenus' shard is bound to the first core.
+const CLIENT_CORE: &str = "1";
 /// Connections of the client.
 const CONNECTIONS: &str = "8";
 /// How much of Cassandra's p99 and p99.9 Helenus' may be.
@@ -44,10 +51,11 @@ struct Options {
     mixes: Vec<&'static Mix>,
     rows: String,
     seconds: String,
-    warm: String,
+    warm: u32,
     share: f64,
     pairs: usize,
     heap: String,
+    awake: Vec<System>,
 }
 
 impl Options {
@@ -57,10 +65,11 @@ impl Options {
             mixes: MIXES.iter().collect(),
             rows: "1000000".to_owned(),
             seconds: "60".to_owned(),
-            warm: "60".to_owned(),
+            warm: 60,
             share: 0.5,
             pairs: 3,
             heap: "4G".to_owned(),
+            awake: vec![System::Helenus],
         };
         let mut rest = args.iter();
         while let Some(name) = rest.next() {
@@ -74,14 +83,25 @@ impl Options {
                 }
                 "--rows" => options.rows.clone_from(value),
                 "--seconds" => options.seconds.clone_from(value),
-                "--warm" => options.warm.clone_from(value),
+                "--warm" => options.warm = value.parse()?,
                 "--share" => options.share = value.parse()?,
                 "--pairs" => options.pairs = value.parse()?,
                 "--heap" => options.heap.clone_from(value),
+                "--awake" => options.awake = awake(value)?,
                 other => return Err(format!("unknown option {other}\n{HELP}").into()),
             }
         }
         Ok(options)
+    }
+}
+
+/// While whose rates are measured the processors do not sleep.
+fn awake(word: &str) -> Outcome<Vec<System>> {
+    match word {
+        "helenus" => Ok(vec![System::Helenus]),
+        "all" => Ok(System::ALL.to_vec()),
+        "none" => Ok(Vec::new()),
+        other => Err(format!("unknown systems {other}\n{HELP}").into()),
     }
 }
 
@@ -100,7 +120,7 @@ pub fn run(args: &[String]) -> Outcome {
         return Ok(());
     }
     let options = Options::parse(args)?;
-    machine::need(&["java", "mvn", "python3"])?;
+    machine::need(&["java", "mvn", "python3", "taskset", "chrt"])?;
     load::build()?;
     let stamp = super::stamp()?;
     let (mut raw, mut all) = (String::new(), Vec::new());
@@ -150,7 +170,8 @@ fn ours(options: &Options, rates: Vec<(&'static Mix, f64, String)>) -> Outcome<V
 /// As many operations as it can do; the table may have to be made.
 fn most(options: &Options, server: &Server, mix: &Mix, is_first: bool) -> Outcome<String> {
     let mut load = client("point", server, options, mix);
-    load.args(["--depth", DEPTH, "--warm", &options.warm, "--seconds", "20"]);
+    let warm = options.warm * if is_first { FIRST_WARM } else { 1 };
+    load.args(["--depth", DEPTH, "--warm", &warm.to_string(), "--seconds", "20"]);
     if is_first {
         load.arg("--load");
     }
@@ -160,11 +181,14 @@ fn most(options: &Options, server: &Server, mix: &Mix, is_first: bool) -> Outcom
 fn at_rate(options: &Options, server: &Server, mix: &Mix, rate: f64) -> Outcome<String> {
     let mut load = client("rate", server, options, mix);
     load.args(["--rate", &format!("{rate:.0}"), "--warm", "10", "--level", "ONE"]);
+    let is_awake = options.awake.contains(&server.system);
+    let _awake = is_awake.then(Awake::begin).transpose()?;
     said(load.args(["--seconds", &options.seconds]))
 }
 
 fn client(verb: &str, server: &Server, options: &Options, mix: &Mix) -> Command {
-    let mut load = Command::new(load::program());
+    let mut load = Command::new("taskset");
+    load.args(["-c", CLIENT_CORE]).arg(load::program());
     load.args([verb, server.ip(), "--rows", &options.rows, "--replicas", "1"]);
     load.args(["--connections", CONNECTIONS, "--shard-aware", "false"]);
     load.args(["--reads", mix.reads, "--inserts", mix.inserts]);

@@ -230,6 +230,9 @@ where
                 let _ = sys::ask_for_short_turns(SHARD_TURN);
                 let ring = Ring::new(options.ring_entries, options.io_depth, bell);
                 let ring = ring.map_err(|e| start.fail(E::from(e)));
+                if let Ok(ring) = &ring {
+                    let _ = node.remotes[shard].ring.set(ring.descriptor());
+                }
                 start.barrier.wait();
                 let (Ok(ring), false) = (ring, start.failed.load(Ordering::Acquire)) else {
                     return;
@@ -327,6 +330,9 @@ fn turn(env: &Env, signal_fd: Option<i32>) {
     }
     let events = driver.ring.turn(&shard.counters, wait, &|| driver.now_ns());
     remote.awake();
+    if events.unsent {
+        shard.node.remotes.iter().for_each(|other| other.ring_bell());
+    }
     if let (true, Some(fd)) = (events.signal, signal_fd)
         && sys::Signals::take(fd)
     {

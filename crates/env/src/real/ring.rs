@@ -28,6 +28,7 @@ const TAG_POLL: u64 = 1;
 const TAG_WAKE: u64 = 2;
 const TAG_SIGNAL: u64 = 3;
 const TAG_NONE: u64 = 4;
+const TAG_WAKE_OTHER: u64 = 5;
 const TAG_SHIFT: u32 = 56;
 
 /// `struct io_uring_getevents_arg` (linux/io_uring.h).
@@ -99,6 +100,8 @@ pub(crate) enum Direction {
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Events {
     pub signal: bool,
+    /// The kernel did not send a message that was to wake another shard.
+    pub unsent: bool,
 }
 
 pub(crate) struct Ring {
@@ -112,6 +115,8 @@ pub(crate) struct Ring {
     taskrun_flag: bool,
     wake_fd: RawFd,
     signal_fd: Cell<Option<RawFd>>,
+    /// Does the kernel send messages to other rings?
+    has_messages: Cell<bool>,
 }
 
 /// Opcodes that we use: all there since Linux 5.6.
@@ -150,9 +155,15 @@ impl Ring {
             taskrun_flag,
             wake_fd,
             signal_fd: Cell::new(None),
+            has_messages: Cell::new(probe.is_supported(opcode::MsgRingData::CODE)),
         };
         ring.watch_internal(wake_fd, TAG_WAKE);
         Ok(ring)
+    }
+
+    /// Its descriptor, for other shards' messages.
+    pub fn descriptor(&self) -> RawFd {
+        self.ring.borrow().as_raw_fd()
     }
 
     /// Watches the descriptor that reports SIGTERM and SIGINT.
@@ -169,13 +180,26 @@ impl Ring {
         self.push(&entry);
     }
 
+    /// Wakes the shard of another ring with a message, which leaves with what else this turn hands over: no system call of its own.
+    /// False where the kernel has none.
+    pub fn wake_other(&self, ring: RawFd) -> bool {
+        if self.has_messages.get() {
+            let to = types::Fd(ring);
+            let entry = opcode::MsgRingData::new(to, 0, TAG_NONE << TAG_SHIFT, None).build();
+            let entry = entry.flags(squeue::Flags::SKIP_SUCCESS);
+            self.push(&entry.user_data(TAG_WAKE_OTHER << TAG_SHIFT));
+        }
+        self.has_messages.get()
+    }
+
     #[expect(unsafe_code, reason = "the io_uring seam")]
     fn push(&self, entry: &squeue::Entry) {
         let mut ring = self.ring.borrow_mut();
         loop {
             // SAFETY: an entry points only into an `Op` of `self.ops` (its buffer), which stays
             // until the completion arrives, or into nothing; descriptors live as long as the `Op`
-            // or are taken off by an ASYNC_CANCEL behind this entry in the same queue.
+            // or are taken off by an ASYNC_CANCEL behind this entry in the same queue; other shards' rings live until no shard
+            // has a turn any more.
             if unsafe { ring.submission().push(entry) }.is_ok() {
                 return;
             }
@@ -417,7 +441,7 @@ impl Ring {
         reaped.extend(
             self.ring.borrow_mut().completion().map(|c| (c.user_data(), c.result(), c.flags())),
         );
-        let mut events = Events { signal: false };
+        let mut events = Events::default();
         if reaped.is_empty() {
             self.reaped.replace(reaped);
             return events;
@@ -436,6 +460,11 @@ impl Ring {
                     if let (false, Some(fd)) = (more, self.signal_fd.get()) {
                         self.watch_internal(fd, TAG_SIGNAL);
                     }
+                }
+                // only what failed is told
+                TAG_WAKE_OTHER => {
+                    self.has_messages.set(false);
+                    events.unsent = true;
                 }
                 _ => {}
             }

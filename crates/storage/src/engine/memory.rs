@@ -14,6 +14,10 @@ use crate::memtable::Slot;
 const LOG_EXCESS: u64 = 2;
 /// One part of so many of the memory for memtables is left free by those that are kept, so that writes find it.
 const KEPT_FREE_PART: usize = 8;
+/// They go in pieces of one part of so many of that memory, as it is needed.
+const KEPT_PIECE_PART: usize = 64;
+/// One part of so many of it they may be above what they may have, while a read has one whole that is to go.
+const KEPT_EXCESS_PART: usize = 16;
 /// A flush of so large a part of the memory for memtables, or of more, holds writes to its own progress.
 const LARGE_FLUSH_PART: usize = 8;
 /// How far they may be ahead of it, as a part of what is left for them.
@@ -159,7 +163,7 @@ impl Engine {
         }
     }
 
-    /// Frees the oldest memtables that are kept, as many as writes need the memory of.
+    /// Frees pieces of the oldest memtables that are kept, as many as writes need the memory of.
     pub(super) fn trim_kept(&self) {
         let lease = self.memory_lease();
         let most = lease - lease / KEPT_FREE_PART;
@@ -170,11 +174,16 @@ impl Engine {
                 .iter()
                 .filter_map(|(_, store)| Some((store.kept().borrow().oldest()?, store)));
             let Some((_, store)) = oldest.min_by_key(|(flush, _)| *flush) else { return };
-            let Some(kept) = store.kept().borrow_mut().take_oldest() else { return };
-            if self.env.planted("kept_memtable_gone_unsaid") {
-                store.kept().borrow_mut().keep(u64::MAX, Vec::new(), kept.sstables);
+            let is_cut = store.kept().borrow_mut().cut_oldest(lease / KEPT_PIECE_PART);
+            let excess = self.memtable_bytes.get() + self.kept_bytes.get() - most;
+            if !is_cut && excess < lease / KEPT_EXCESS_PART {
+                return;
             }
-            self.free(kept.slots);
+            let Some((slots, sstables)) = store.kept().borrow_mut().take_oldest() else { return };
+            if self.env.planted("kept_memtable_gone_unsaid") {
+                store.kept().borrow_mut().keep(u64::MAX, Vec::new(), sstables);
+            }
+            self.free(slots);
             self.measure_memory();
         }
     }

@@ -15,6 +15,7 @@ use std::sync::Arc;
 use rows::codec::{EncodingStats, StatsCollector};
 use rows::{PartitionUpdate, RowBuilder};
 use schema::Table;
+use types::Token;
 
 pub use self::cursor::MemtableCursor;
 pub(crate) use self::kept::KeptMemtables;
@@ -95,12 +96,13 @@ impl Memtable {
     ) {
         let key = KeyRef { token: update.token, bytes: &update.key };
         let layout = &self.table.layout;
-        let (partition, is_new) = self.partitions.get_or_insert(key);
-        if is_new {
-            self.bytes += PARTITION_OVERHEAD_BYTES + key.bytes.len();
+        let found = self.partitions.get_or_insert(key);
+        let mut more = found.partition.apply(layout, update, scratch).bytes;
+        if found.is_new {
+            more += (PARTITION_OVERHEAD_BYTES + key.bytes.len()).cast_signed();
         }
-        let applied = partition.apply(layout, update, scratch);
-        self.bytes = self.bytes.saturating_add_signed(applied.bytes);
+        *found.run_bytes = found.run_bytes.saturating_add_signed(more);
+        self.bytes = self.bytes.saturating_add_signed(more);
         self.operations += 1;
         self.collect(update);
         self.last = self.last.max(position);
@@ -140,6 +142,20 @@ impl Memtable {
         !self.is_empty()
     }
 
+    /// Takes all out, into memtables of so many bytes at most in token order, but for runs that are larger; with each the token
+    /// that none in it is less than.
+    fn cut(&mut self, most: usize) -> Vec<(Token, Self)> {
+        let cut = self.partitions.cut(most).into_iter().map(|(from, bytes, partitions)| {
+            let table = Arc::clone(&self.table);
+            let minima = self.minima.clone();
+            let (began_at, last, operations) = (self.began_at, self.last, self.operations);
+            (from, Self { table, partitions, bytes, operations, minima, began_at, last })
+        });
+        let cut = cut.collect();
+        self.bytes = 0;
+        cut
+    }
+
     /// All partitions in token order, for who reads all of them.
     pub fn walk(&self) -> impl Iterator<Item = (&PartitionKey, &Partition)> {
         self.partitions.walk()
@@ -173,6 +189,13 @@ impl Slot {
             State::Active(memtable) => Some(memtable),
             State::Frozen(memtable) => Arc::into_inner(memtable),
         }
+    }
+
+    /// Cuts a frozen memtable that nobody else holds into slots of so many bytes at most, as [`Memtable::cut`] does.
+    fn cut(slot: &mut Rc<Self>, most: usize) -> Option<Vec<(Token, Rc<Self>)>> {
+        let State::Frozen(memtable) = Rc::get_mut(slot)?.0.get_mut() else { return None };
+        let cut = Arc::get_mut(memtable)?.cut(most).into_iter();
+        Some(cut.map(|(from, memtable)| (from, Self::frozen(Arc::new(memtable)))).collect())
     }
 
     /// The memtable, to be read until the next write or yield.

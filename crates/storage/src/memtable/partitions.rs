@@ -36,6 +36,8 @@ pub(super) struct Partitions {
 #[derive(Debug)]
 struct Run {
     entries: Vec<Entry>,
+    /// Of memory, as accounted; two that were one have as large a part of it as of its partitions.
+    bytes: usize,
     /// No token in it is greater.
     greatest: Token,
 }
@@ -50,6 +52,16 @@ struct Entry {
 struct Keyed {
     key: PartitionKey,
     partition: Partition,
+}
+
+/// The partition of a key, as one who writes gets it.
+#[derive(Debug)]
+pub(super) struct Found<'a> {
+    pub partition: &'a mut Partition,
+    /// There was none.
+    pub is_new: bool,
+    /// What is accounted for all that are beside it: whoever adds to it says so.
+    pub run_bytes: &'a mut usize,
 }
 
 impl Entry {
@@ -114,13 +126,14 @@ impl Partitions {
         run.entries.get(place).map(|entry| &entry.of.partition)
     }
 
-    /// The partition of a key, an empty one if there was none; and was there none?
-    pub fn get_or_insert(&mut self, key: KeyRef<'_>) -> (&mut Partition, bool) {
+    /// The partition of a key, an empty one if there was none.
+    pub fn get_or_insert(&mut self, key: KeyRef<'_>) -> Found<'_> {
         if let Some(full) = self.full.take() {
             self.split(full);
         }
         if self.runs.is_empty() {
-            self.runs.insert(Token::MIN, Run { entries: Vec::new(), greatest: Token::MAX });
+            self.runs
+                .insert(Token::MIN, Run { entries: Vec::new(), bytes: 0, greatest: Token::MAX });
         }
         let Some((least, run)) = self.runs.range_mut(..=key.token).next_back() else {
             unreachable!("the first run has the least of all tokens")
@@ -133,21 +146,49 @@ impl Partitions {
             self.len += 1;
             self.full = Some(*least).filter(|_| run.entries.len() >= RUN_MAX);
         }
-        (&mut run.entries[place].of.partition, found.is_err())
+        let Run { entries, bytes, .. } = run;
+        let partition = &mut entries[place].of.partition;
+        Found { partition, is_new: found.is_err(), run_bytes: bytes }
     }
 
     /// Splits the run of this least token where a token begins, near its middle.
     fn split(&mut self, least: Token) {
-        let Some(Run { entries, greatest }) = self.runs.get_mut(&least) else { return };
+        let Some(Run { entries, bytes, greatest }) = self.runs.get_mut(&least) else { return };
         let Some(middle) = entries.get(entries.len() / 2).map(|entry| entry.token) else { return };
         let mut at = entries.partition_point(|entry| entry.token < middle);
         if at == 0 {
             at = entries.partition_point(|entry| entry.token <= middle);
         }
         let Some(first) = entries.get(at).map(|entry| entry.token) else { return };
-        let upper = Run { entries: entries.split_off(at), greatest: *greatest };
+        let lower = *bytes / entries.len() * at;
+        let upper =
+            Run { entries: entries.split_off(at), bytes: *bytes - lower, greatest: *greatest };
+        *bytes = lower;
         *greatest = first;
         self.runs.insert(first, upper);
+    }
+
+    /// Takes all out, in parts of so many bytes at most but for runs that are larger, in order: the least token that may be in
+    /// each, its bytes, and the part.
+    pub fn cut(&mut self, most: usize) -> Vec<(Token, usize, Self)> {
+        let mut rest = std::mem::take(self).runs;
+        let (mut begins, mut bytes) = (vec![Token::MIN], 0);
+        for (least, run) in &rest {
+            if bytes > 0 && bytes + run.bytes > most {
+                begins.push(*least);
+                bytes = 0;
+            }
+            bytes += run.bytes;
+        }
+        let parts = begins.into_iter().rev().map(|least| {
+            let runs = rest.split_off(&least);
+            let len = runs.values().map(|run| run.entries.len()).sum();
+            let bytes = runs.values().map(|run| run.bytes).sum();
+            (least, bytes, Self { runs, len, full: None })
+        });
+        let mut parts: Vec<_> = parts.collect();
+        parts.reverse();
+        parts
     }
 
     /// Drops the first so many.
@@ -215,11 +256,11 @@ mod tests {
         let all = [key(-5, b"z"), key(7, b"a"), key(7, b"b"), key(7, b"c"), key(9, b"a")];
         let mut partitions = Partitions::default();
         for at in [3, 0, 2, 4] {
-            assert!(partitions.get_or_insert(all[at].as_ref()).1);
+            assert!(partitions.get_or_insert(all[at].as_ref()).is_new);
         }
         assert!(partitions.get(all[1].as_ref()).is_none());
-        assert!(partitions.get_or_insert(all[1].as_ref()).1);
-        assert!(all.iter().all(|key| !partitions.get_or_insert(key.as_ref()).1));
+        assert!(partitions.get_or_insert(all[1].as_ref()).is_new);
+        assert!(all.iter().all(|key| !partitions.get_or_insert(key.as_ref()).is_new));
         assert!(all.iter().all(|key| partitions.get(key.as_ref()).is_some()));
         assert_eq!(partitions.len(), all.len());
         assert!(partitions.walk().map(|(key, _)| key).eq(&all));
@@ -240,6 +281,13 @@ mod tests {
         assert_eq!((partitions.len(), partitions.walk().count()), (0, 0));
     }
 
+    /// Adds a key, and what is accounted for it; was it new?
+    fn add(partitions: &mut Partitions, key: &PartitionKey, bytes: usize) -> bool {
+        let found = partitions.get_or_insert(key.as_ref());
+        *found.run_bytes += bytes;
+        found.is_new
+    }
+
     /// Spread over the ring, close to each other, or at its ends.
     fn token() -> impl Strategy<Value = i64> {
         prop_oneof![
@@ -253,6 +301,7 @@ mod tests {
         fn runs_are_one_sorted_map(
             tokens in vec((token(), any::<u8>()), 0..800),
             removed in 0..900_usize,
+            most in 0..100_000_usize,
             probes in vec((token(), any::<u8>()), 40),
         ) {
             let mut model = std::collections::BTreeMap::new();
@@ -260,7 +309,7 @@ mod tests {
             for (token, byte) in tokens {
                 let key = key(token, &[byte]);
                 let is_new = model.insert(key.clone(), ()).is_none();
-                prop_assert_eq!(partitions.get_or_insert(key.as_ref()).1, is_new);
+                prop_assert_eq!(add(&mut partitions, &key, 100), is_new);
             }
             for _ in 0..removed.min(model.len()) {
                 model.pop_first();
@@ -268,8 +317,28 @@ mod tests {
             partitions.remove_first(removed);
             prop_assert_eq!(partitions.len(), model.len());
             prop_assert!(partitions.walk().map(|(key, _)| key).eq(model.keys()));
+            // and so are they where they are cut, each with its own part of the ring
+            let cut = partitions.cut(most);
+            prop_assert_eq!(partitions.len(), 0);
+            let walked = cut.iter().flat_map(|(_, _, part)| part.walk()).map(|(key, _)| key);
+            prop_assert!(walked.eq(model.keys()));
+            prop_assert!(cut.is_sorted_by(|(one, ..), (other, ..)| one < other));
+            for (place, (from, bytes, part)) in cut.iter().enumerate() {
+                let end = cut.get(place + 1).map(|(from, ..)| *from);
+                let tokens = || part.walk().map(|(key, _)| key.token);
+                prop_assert!(tokens().all(|token| token >= *from && end.is_none_or(|end| token < end)));
+                prop_assert_eq!(part.len(), tokens().count());
+                prop_assert!(*bytes <= most || part.runs.len() == 1);
+            }
+            partitions = Partitions::default();
+            for key in model.keys() {
+                add(&mut partitions, key, 100);
+            }
             for (token, byte) in probes {
                 let probe = key(token, &[byte]);
+                let of = cut.iter().rev().find(|(from, ..)| *from <= probe.token);
+                let is_there = of.is_some_and(|(_, _, part)| part.get(probe.as_ref()).is_some());
+                prop_assert_eq!(is_there, model.contains_key(&probe));
                 prop_assert_eq!(partitions.get(probe.as_ref()).is_some(), model.contains_key(&probe));
                 for bound in [Bound::Included(&probe), Bound::Excluded(&probe)] {
                     let found = partitions.range(bound.map(PartitionKey::as_ref)).map(|(key, _)| key);

@@ -74,7 +74,7 @@ impl Origin<'_> {
     async fn sources(&self, slices: &Slices, trace: &Trace) -> Result<Few<Source>, StorageError> {
         let Self { files, env, store, key, table } = *self;
         let mut sources = Few::new();
-        store.for_each_read(|slot| {
+        store.for_each_read(key.token, |slot| {
             let cursor = MemtableCursor::open(slot, key, table, slices.clone());
             sources.extend(cursor.map(|cursor| Source::Memtable(Box::new(cursor))));
         });
@@ -84,7 +84,7 @@ impl Origin<'_> {
         let live = store.live();
         for sstable in live.tables() {
             let id = sstable.table.descriptor.id;
-            if store.is_kept(sstable.number) {
+            if store.is_kept(sstable.number, key.token) {
                 trace.note(env, || format!("A memtable stands for sstable {id}"));
                 continue;
             }

@@ -48,14 +48,17 @@ impl KeyScan {
             ScanStart::After(key) => Bound::Excluded(key),
         };
         let mut slots = Vec::new();
-        store.for_each_read(|slot| slots.push(Rc::clone(slot)));
+        store.for_each_scanned(|slot| slots.push(Rc::clone(slot)));
         let from = match &start {
             Bound::Unbounded => None,
             Bound::Included(key) | Bound::Excluded(key) => Some(key.as_ref()),
         };
         let mut walks = Vec::new();
         let live = store.live();
-        for sstable in live.tables().iter().filter(|table| !store.is_kept(table.number)) {
+        for sstable in live.tables() {
+            if store.is_kept(sstable.number, Token::MIN) {
+                continue;
+            }
             walks.push(KeyWalk::start(&engine.files, sstable, from, true).await?);
         }
         Ok(Self { engine: Rc::clone(engine), slots, walks, start })

@@ -23,7 +23,10 @@ fn with_memory(bytes: u64, keeps_flushed: bool) -> Options {
     Options { memtable_bytes: bytes, keeps_flushed, ..options() }
 }
 const MUCH: u64 = 8 << 20;
-const LITTLE: u64 = 3 * KEYS as u64 * (VALUE_BYTES as u64 + 300) / 2;
+const LITTLE: u64 = little(KEYS);
+const fn little(keys: i32) -> u64 {
+    3 * keys as u64 * (VALUE_BYTES as u64 + 300) / 2
+}
 
 /// What happens between the flush and the reads.
 #[derive(Clone, Copy, Debug)]
@@ -35,14 +38,14 @@ enum Then {
 }
 
 /// How often reads of the flushed keys asked for chunks of SSTables, and how many of the keys they found.
-async fn looks(engine: &Rc<Engine>) -> Result<(u64, i32), StorageError> {
+async fn looks(engine: &Rc<Engine>, keys: i32) -> Result<(u64, i32), StorageError> {
     let mut asked = 0;
     let count = |engine: &Rc<Engine>| engine.cache_stats(CacheKind::Chunks).requests();
     for shard in 0..SHARDS {
         asked += engine.shards().call(shard, count).await?;
     }
     let mut found = 0;
-    for key in 0..KEYS {
+    for key in 0..keys {
         found += i32::from(is_there(engine, &table(0), key).await?);
     }
     let mut after = 0;
@@ -56,6 +59,7 @@ async fn story(
     env: Env,
     mesh: Mesh<Job<Rc<Engine>>>,
     options: Options,
+    keys: i32,
     then: Then,
 ) -> Result<Option<(u64, i32)>, StorageError> {
     let (engine, node) = start(&env, mesh, options, &BTreeMap::new()).await?;
@@ -64,7 +68,7 @@ async fn story(
         return Ok(None);
     };
     let (id, table) = (table(0).id, table(0));
-    for half in [0..KEYS / 2, KEYS / 2..KEYS] {
+    for half in [0..keys / 2, keys / 2..keys] {
         for key in half {
             write(&engine, &table, key, VALUE_BYTES).await?;
         }
@@ -74,18 +78,22 @@ async fn story(
         Then::Nothing => {}
         Then::Compaction => node.compact_all(id).await?,
         Then::MoreWrites => {
-            for key in KEYS..2 * KEYS {
+            for key in keys..2 * keys {
                 write(&engine, &table, key, VALUE_BYTES).await?;
             }
         }
         Then::Truncation => node.truncate(id, None, async |_| Ok::<_, StorageError>(())).await?,
     }
-    let looks = looks(&engine).await?;
+    let looks = looks(&engine, keys).await?;
     env.terminate();
     Ok(Some(looks))
 }
 
 fn run(options: &Options, then: Then) -> (u64, i32) {
+    run_with(options, KEYS, then)
+}
+
+fn run_with(options: &Options, keys: i32, then: Then) -> (u64, i32) {
     let world = World::new(3, WorldOptions::default());
     let node = world.node(IpAddr::from([10, 0, 0, 1]));
     let seen = Rc::new(Cell::new(None));
@@ -93,7 +101,7 @@ fn run(options: &Options, then: Then) -> (u64, i32) {
     world.start(node, SHARDS, move |env, mesh| {
         let (seen, options) = (Rc::clone(&theirs), options.clone());
         async move {
-            if let Some(looks) = story(env, mesh, options, then).await? {
+            if let Some(looks) = story(env, mesh, options, keys, then).await? {
                 seen.set(Some(looks));
             }
             Ok::<_, StorageError>(())
@@ -128,6 +136,16 @@ fn writes_take_the_memory_that_they_need() {
     let (chunks, found) = run(&with_memory(LITTLE, true), Then::MoreWrites);
     assert!(chunks >= KEYS as u64 / 2, "{chunks}");
     assert_eq!(found, KEYS);
+}
+
+/// Of many partitions, those whose memory is needed go, in the order of the ring, and not all.
+#[test]
+fn what_they_do_not_need_stays() {
+    let keys = 25 * KEYS;
+    let run = |keeps| run_with(&with_memory(little(keys), keeps), keys, Then::MoreWrites);
+    let ((all, _), (chunks, found)) = (run(false), run(true));
+    assert!((all / 2..all * 9 / 10).contains(&chunks), "{chunks} of {all}");
+    assert_eq!(found, keys);
 }
 
 #[test]
