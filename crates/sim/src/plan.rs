@@ -102,7 +102,8 @@ impl Plan {
             incremental_backups: false,
             flush_compression: FlushCompression::Fast,
             passes_page_cache: !seed.is_multiple_of(5),
-            page_cache_bytes: (seed % 4 < 3).then_some(256 << 10),
+            page_cache_bytes: [Some(256 << 10), Some(32 << 10), Some(8 << 10), None]
+                [seed as usize % 4],
             uuid_identifiers: seed.is_multiple_of(3),
         };
         let (lives, jumps, slow) = (lives(&rng), jumps(&rng), slow(&rng));

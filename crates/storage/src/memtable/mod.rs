@@ -147,7 +147,7 @@ impl Memtable {
     fn cut(&mut self, most: usize) -> Vec<(Token, Self)> {
         let cut = self.partitions.cut(most).into_iter().map(|(from, bytes, partitions)| {
             let table = Arc::clone(&self.table);
-            let minima = self.minima.clone();
+            let minima = self.minima;
             let (began_at, last, operations) = (self.began_at, self.last, self.operations);
             (from, Self { table, partitions, bytes, operations, minima, began_at, last })
         });

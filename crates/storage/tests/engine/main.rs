@@ -6,6 +6,7 @@ mod counters;
 mod directories;
 mod flush;
 mod kept;
+mod page_cache;
 mod reads;
 mod truncation;
 
