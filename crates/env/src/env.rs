@@ -428,7 +428,7 @@ impl Shard {
     /// Wakes another shard, where it sleeps, at this turn's end at the latest; true if it sleeps.
     pub fn wake_other(&self, shard: usize) -> bool {
         let remote = &self.node.remotes[shard];
-        let is_asleep = remote.is_to_be_woken();
+        let is_asleep = remote.end_sleep();
         if is_asleep {
             match (&self.make, remote.ring.get()) {
                 (Make::Real(driver), Some(ring)) if driver.ring.wake_other(*ring) => {}

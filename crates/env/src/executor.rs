@@ -105,15 +105,15 @@ impl Remote {
     /// Wakes the shard if it sleeps; true if that took a system call. Whoever calls this has
     /// published its work before.
     pub fn wake(&self) -> bool {
-        let is_asleep = self.is_to_be_woken();
+        let is_asleep = self.end_sleep();
         if is_asleep {
             self.ring_bell();
         }
         is_asleep
     }
 
-    /// Does the shard sleep? Then who asks has to wake it, and nobody else does.
-    pub fn is_to_be_woken(&self) -> bool {
+    /// Ends the shard's sleep, in name: true if it sleeps. Then the caller has to wake it, and nobody else does.
+    pub fn end_sleep(&self) -> bool {
         fence(Ordering::SeqCst);
         self.sleeping.load(Ordering::Relaxed) && self.sleeping.swap(false, Ordering::AcqRel)
     }

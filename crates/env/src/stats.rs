@@ -102,7 +102,7 @@ pub struct Stats {
     pub ring_enters: u64,
     /// Entries handed to the ring.
     pub ring_submissions: u64,
-    /// Wake-ups sent to sleeping shards (each a system call).
+    /// Wake-ups sent to sleeping shards.
     pub wakes_sent: u64,
     /// Wake-ups of local tasks that came from another thread.
     pub wakes_foreign: u64,

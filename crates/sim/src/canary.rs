@@ -32,7 +32,7 @@ pub const ENGINE: &[Bug] = &[
     Bug { name: "kept_memtable_gone_unsaid", seeds: 10 },
     Bug { name: "outputs_taken_back_at_once", seeds: 60 },
     Bug { name: "row_cache_survives_write", seeds: 10 },
-    Bug { name: "row_cache_filled_with_old", seeds: 40 },
+    Bug { name: "row_cache_filled_with_old", seeds: 120 },
     Bug { name: "row_cache_survives_truncate", seeds: 20 },
 ];
 

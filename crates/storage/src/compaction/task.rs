@@ -359,15 +359,16 @@ async fn take_back(
     outputs.abandon().await
 }
 
-/// Lets every shard close a table that is no longer live, and waits for its last reader.
+/// Waits for the last reader of a table that is no longer live, and lets every shard close it.
 pub(crate) async fn forget_everywhere(engine: &Rc<Engine>, sstable: &Arc<SSTable>) {
+    while Arc::strong_count(sstable) > 1 {
+        engine.env().sleep(REMOVAL_POLL).await;
+    }
+    // before, a reader could open it again
     for shard in 0..engine.shards().count() {
         let number = sstable.number;
         let forget = move |engine: &Rc<Engine>| engine.files.forget(number);
         let _ = engine.shards().call(shard, forget).await;
-    }
-    while Arc::strong_count(sstable) > 1 {
-        engine.env().sleep(REMOVAL_POLL).await;
     }
 }
 

@@ -142,8 +142,8 @@ impl Memtable {
         !self.is_empty()
     }
 
-    /// Takes all out, into memtables of so many bytes at most in token order, but for runs that are larger; with each the token
-    /// that none in it is less than.
+    /// Takes all out, into memtables of so many bytes at most in token order, but for partitions that are larger; with each the
+    /// token that none in it is less than.
     fn cut(&mut self, most: usize) -> Vec<(Token, Self)> {
         let cut = self.partitions.cut(most).into_iter().map(|(from, bytes, partitions)| {
             let table = Arc::clone(&self.table);

@@ -7,11 +7,10 @@ use std::net::IpAddr;
 use std::rc::Rc;
 use std::time::Duration;
 
-use env::Env;
-use env::Mesh;
 use env::sim::{World, WorldOptions};
+use env::{Class, Env, Mesh};
 use storage::shards::Job;
-use storage::{CacheKind, Engine, Options, StorageError};
+use storage::{CacheKind, Engine, Options, ScanStart, StorageError};
 
 use crate::engine::{SHARDS, is_there, options, start, table, write};
 
@@ -55,6 +54,23 @@ async fn looks(engine: &Rc<Engine>, keys: i32) -> Result<(u64, i32), StorageErro
     Ok((after - asked, found))
 }
 
+/// How many keys the shards' scans find.
+async fn scanned(engine: &Rc<Engine>) -> Result<i32, StorageError> {
+    let mut found = 0;
+    for shard in 0..SHARDS {
+        let count = |engine: Rc<Engine>| async move {
+            let mut scan = engine.scan(&table(0), ScanStart::Beginning).await?;
+            let mut found = 0;
+            while scan.next().await?.is_some() {
+                found += 1;
+            }
+            Ok::<_, StorageError>(found)
+        };
+        found += engine.shards().call_async(shard, Class::Statement, count).await??;
+    }
+    Ok(found)
+}
+
 async fn story(
     env: Env,
     mesh: Mesh<Job<Rc<Engine>>>,
@@ -85,6 +101,12 @@ async fn story(
         Then::Truncation => node.truncate(id, None, async |_| Ok::<_, StorageError>(())).await?,
     }
     let looks = looks(&engine, keys).await?;
+    let written = match then {
+        Then::MoreWrites => 2 * keys,
+        Then::Truncation => 0,
+        Then::Nothing | Then::Compaction => keys,
+    };
+    assert_eq!(scanned(&engine).await?, written);
     env.terminate();
     Ok(Some(looks))
 }
