@@ -125,9 +125,15 @@ fn build() -> Outcome {
 
     let helenus = compiler.build("helenus", &work.join("final"), "use", &profile)?;
     fs::create_dir_all(folder())?;
-    fs::copy(nodetool, folder().join("nodetool"))?;
-    fs::copy(helenus, folder().join("helenus"))?;
-    Ok(())
+    put(&nodetool, "nodetool")?;
+    put(&helenus, "helenus")
+}
+
+/// Leaves a program in the folder, in the place of one that may be running.
+fn put(program: &Path, name: &str) -> Outcome {
+    let new = folder().join(format!("{name}.new"));
+    fs::copy(program, &new)?;
+    Ok(fs::rename(new, folder().join(name))?)
 }
 
 /// Lets a node do it all; one that counts writes what it counted when it stops.

@@ -99,11 +99,12 @@ fn configuration(arguments: &Arguments) -> Result<Config, String> {
 fn run(config: Config, demo: bool) -> Result<(), NodeError> {
     let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
     let shards = config.shards.map_or(cores, |shards| shards as usize).max(1);
-    heap::by_small_pages();
     if config.memory_pretouch {
         heap::keep_freed();
+        // of huge pages, which hold nobody up yet
         heap::touch(config.memory());
     }
+    heap::by_small_pages();
     let config = Arc::new(config);
     let limits = ConnectionLimits::new();
     let options = RealOptions {

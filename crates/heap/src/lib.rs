@@ -74,7 +74,7 @@ const PURGE_DELAY: mi::mi_option_t = 15;
 /// Bytes that are allocated at a time to touch memory: more than any class of sizes that is kept apart.
 const BLOCK_BYTES: usize = 1 << 20;
 
-/// Takes memory by small pages alone. The kernel clears a page when it is first touched: a huge one holds a shard up for
+/// Maps memory by small pages alone from now on. The kernel clears a page when it is first touched: a huge one holds a shard up for
 /// milliseconds.
 #[expect(unsafe_code, reason = "the allocator's settings are behind its C interface")]
 pub fn by_small_pages() {

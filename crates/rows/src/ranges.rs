@@ -40,8 +40,8 @@ pub struct RangeTombstoneList {
 
 impl RangeTombstoneList {
     /// An empty list.
-    pub fn new() -> Self {
-        Self::default()
+    pub const fn new() -> Self {
+        Self { ranges: Vec::new() }
     }
 
     /// Are there none?

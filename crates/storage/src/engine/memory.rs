@@ -13,11 +13,11 @@ use crate::memtable::Slot;
 /// While nothing can be flushed, the log grows to so many times its limit: what is overwritten takes no memory.
 const LOG_EXCESS: u64 = 2;
 /// One part of so many of the memory for memtables is left free by those that are kept, so that writes find it.
-const KEPT_FREE_PART: usize = 8;
+const KEPT_FREE_PART: usize = 32;
 /// They go in pieces of one part of so many of that memory, as it is needed.
 const KEPT_PIECE_PART: usize = 64;
 /// One part of so many of it they may be above what they may have, while a read has one whole that is to go.
-const KEPT_EXCESS_PART: usize = 16;
+const KEPT_EXCESS_PART: usize = 32;
 /// A flush of so large a part of the memory for memtables, or of more, holds writes to its own progress.
 const LARGE_FLUSH_PART: usize = 8;
 /// How far they may be ahead of it, as a part of what is left for them.

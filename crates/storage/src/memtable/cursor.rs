@@ -13,6 +13,7 @@ use rows::{
 };
 use schema::Table;
 
+use super::partition::bring_near;
 use super::sorted::Place;
 use super::{KeyRef, Partition, PartitionKey, Slot};
 use crate::read::Slices;
@@ -219,6 +220,7 @@ impl MemtableCursor {
             };
             let found = place.and_then(|place| Some((place, partition.rows().get(place)?)));
             if let Some((place, packed)) = found {
+                bring_near(packed);
                 let clustering = RowRef::from_packed(packed).clustering();
                 let inside = match reversed {
                     false => compare(layout, clustering, end) == Ordering::Less,

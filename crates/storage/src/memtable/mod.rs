@@ -25,8 +25,8 @@ use self::partitions::Partitions;
 
 use crate::commitlog::Position;
 
-/// Bytes a partition costs beside its key and rows: its node in the map and its empty collections.
-const PARTITION_OVERHEAD_BYTES: usize = 200;
+/// Bytes a partition costs beside its key's and its rows: what has them, and its place in the map.
+const PARTITION_OVERHEAD_BYTES: usize = 136;
 
 /// One shard's recent writes to one table, in the layout that the table had when it began.
 #[derive(Debug)]

@@ -4,6 +4,7 @@ use rows::{
     Deletion, Layout, PartitionUpdate, RangeTombstoneList, RowBuilder, RowRef, compare, update_row,
 };
 
+use std::hint::black_box;
 use std::sync::Arc;
 
 use super::sorted::Sorted;
@@ -13,15 +14,36 @@ pub(crate) const ROW_OVERHEAD_BYTES: usize = 32;
 /// Bytes a range tombstone costs beside its bounds.
 const RANGE_OVERHEAD_BYTES: usize = 96;
 
-/// One partition of a memtable.
+/// Bytes that what stands beside the rows costs, where there is any.
+const BESIDE_OVERHEAD_BYTES: usize = 64;
+/// Bytes at the beginning of a row that are brought near at once by who is to read it; what follows the machine foresees.
+const NEAR_BYTES: usize = 1 << 10;
+/// Bytes of a line of the CPU's caches.
+const LINE_BYTES: usize = 64;
+/// Of partitions that have nothing beside their rows.
+static NO_RANGES: RangeTombstoneList = RangeTombstoneList::new();
+
+/// One partition of a memtable. Most have rows and nothing else, and there may be very many.
 #[derive(Debug, Default)]
 pub struct Partition {
-    deletion: Option<Deletion>,
-    static_row: Option<Box<[u8]>>,
     rows: Sorted<Arc<[u8]>>,
-    ranges: RangeTombstoneList,
     /// Counts the insertions of rows: a [`super::sorted::Place`] holds as long as it stands.
     version: u64,
+    beside: Option<Box<Beside>>,
+}
+
+/// What a partition may have beside its rows.
+#[derive(Debug)]
+struct Beside {
+    deletion: Deletion,
+    static_row: Option<Box<[u8]>>,
+    ranges: RangeTombstoneList,
+}
+
+impl Default for Beside {
+    fn default() -> Self {
+        Self { deletion: Deletion::LIVE, static_row: None, ranges: RangeTombstoneList::new() }
+    }
 }
 
 /// What applying an update did.
@@ -34,12 +56,12 @@ pub(crate) struct Applied {
 impl Partition {
     /// The deletion of the whole partition.
     pub fn deletion(&self) -> Deletion {
-        self.deletion.unwrap_or(Deletion::LIVE)
+        self.beside.as_ref().map_or(Deletion::LIVE, |beside| beside.deletion)
     }
 
     /// The static row.
     pub fn static_row(&self) -> Option<RowRef<'_>> {
-        self.static_row.as_deref().map(RowRef::from_packed)
+        self.beside.as_ref()?.static_row.as_deref().map(RowRef::from_packed)
     }
 
     /// The rows in clustering order, each as it is now: whoever reads one shares it.
@@ -49,12 +71,12 @@ impl Partition {
 
     /// The range tombstones.
     pub fn ranges(&self) -> &RangeTombstoneList {
-        &self.ranges
+        self.beside.as_ref().map_or(&NO_RANGES, |beside| &beside.ranges)
     }
 
     /// Is nothing in it that deletes other parts of it?
     pub(crate) fn is_plain(&self) -> bool {
-        self.deletion().is_live() && self.ranges.is_empty()
+        self.deletion().is_live() && self.ranges().is_empty()
     }
 
     pub(crate) fn version(&self) -> u64 {
@@ -69,20 +91,33 @@ impl Partition {
         scratch: &mut RowBuilder,
     ) -> Applied {
         let mut applied = Applied::default();
-        if !update.deletion.is_live() {
-            self.deletion = Some(self.deletion().max(update.deletion));
-        }
-        for range in update.ranges.iter() {
-            applied.bytes += RANGE_OVERHEAD_BYTES as isize;
-            self.ranges.insert(layout, range.clone());
-        }
-        if let Some(row) = update.static_row() {
-            applied.bytes += merge_into(layout, &mut self.static_row, row, scratch);
+        let has_more = update.static_row().is_some() || !update.ranges.is_empty();
+        if has_more || !update.deletion.is_live() {
+            applied.bytes += self.apply_beside(layout, update, scratch);
         }
         for row in update.rows.iter() {
             applied.bytes += self.apply_row(layout, row, scratch);
         }
         applied
+    }
+
+    fn apply_beside(
+        &mut self,
+        layout: &Layout,
+        update: &PartitionUpdate,
+        scratch: &mut RowBuilder,
+    ) -> isize {
+        let mut bytes = if self.beside.is_none() { BESIDE_OVERHEAD_BYTES as isize } else { 0 };
+        let beside = self.beside.get_or_insert_default();
+        beside.deletion = beside.deletion.max(update.deletion);
+        for range in update.ranges.iter() {
+            bytes += RANGE_OVERHEAD_BYTES as isize;
+            beside.ranges.insert(layout, range.clone());
+        }
+        if let Some(row) = update.static_row() {
+            bytes += merge_into(layout, &mut beside.static_row, row, scratch);
+        }
+        bytes
     }
 
     fn apply_row(&mut self, layout: &Layout, row: RowRef<'_>, scratch: &mut RowBuilder) -> isize {
@@ -94,6 +129,7 @@ impl Partition {
             Ok(place) => {
                 let Some(old) = self.rows.get_mut(place) else { return 0 };
                 let before = old.len() as isize;
+                bring_near(old);
                 let merged = update_row(layout, RowRef::from_packed(old), row, scratch);
                 if let Some(merged) = merged
                     && merged.as_packed() != &**old
@@ -129,6 +165,13 @@ impl Partition {
             self.rows.find(|row| compare(layout, RowRef::from_packed(row).clustering(), bound));
         found.unwrap_or_else(|place| place)
     }
+}
+
+/// Brings the beginning of a row into the CPU's caches, all of its lines at once: who reads it waits for one of them, not for
+/// one after the other. That the bytes are not used is the point.
+pub(crate) fn bring_near(row: &[u8]) -> u8 {
+    let lines = row.iter().take(NEAR_BYTES).step_by(LINE_BYTES);
+    black_box(lines.fold(0_u8, |sum, byte| sum ^ byte))
 }
 
 fn merge_into(

@@ -12,16 +12,13 @@ use std::ops::Bound;
 
 use types::Token;
 
+use super::partition::bring_near;
 use super::{KeyRef, Partition, PartitionKey};
 
 /// Partitions of a run at most, but for those of one token, which stay in one; a full one splits in two.
 const RUN_MAX: usize = 128;
 /// How far from where it began a search goes at first, in places: as many as a line of the CPU's caches has.
 const NEAR: usize = 4;
-/// Bytes of such a line.
-const LINE_BYTES: usize = 64;
-/// Bytes at the beginning of a row that are brought near before a walk gets there; what follows the machine foresees.
-const WARM_BYTES: usize = 1 << 10;
 
 /// Partitions by key.
 #[derive(Debug, Default)]
@@ -252,11 +249,10 @@ impl Partitions {
     }
 }
 
-/// Reads a byte of each line of what a walk comes to next; that they are not used is the point.
+/// Brings near what a walk comes to next.
 fn warm(run: &[Entry]) {
     let rows = run.iter().filter_map(|entry| entry.of.partition.rows().iter().next());
-    let lines = rows.flat_map(|row| row.iter().take(WARM_BYTES).step_by(LINE_BYTES));
-    black_box(lines.fold(0_u8, |sum, byte| sum ^ byte));
+    black_box(rows.fold(0_u8, |sum, row| sum ^ bring_near(row)));
 }
 
 #[cfg(test)]
