@@ -66,20 +66,19 @@ unsafe impl GlobalAlloc for Heap {
     }
 }
 
-/// `mi_option_allow_thp` in `mimalloc.h`, of which the bindings have no name: may large blocks be of huge pages?
-const ALLOW_THP: mi::mi_option_t = 43;
 /// `mi_option_purge_delay` in `mimalloc.h`, of which the bindings have no name: milliseconds until freed memory goes back
 /// to the machine; negative: it stays.
 const PURGE_DELAY: mi::mi_option_t = 15;
 /// Bytes that are allocated at a time to touch memory: more than any class of sizes that is kept apart.
 const BLOCK_BYTES: usize = 1 << 20;
 
-/// Maps memory by small pages alone from now on. The kernel clears a page when it is first touched: a huge one holds a shard up for
-/// milliseconds.
-#[expect(unsafe_code, reason = "the allocator's settings are behind its C interface")]
+/// Takes memory by small pages alone from now on. The kernel clears a page when it is first touched, and for a huge one may have to
+/// move others together: that holds a shard up for milliseconds and more. What is there of huge pages stays.
+#[expect(unsafe_code, reason = "prctl has no safe wrapper in std")]
 pub fn by_small_pages() {
-    // SAFETY: as in `keep_freed`
-    unsafe { mi::mi_option_set(ALLOW_THP, 0) };
+    // Not worth a start where it is refused: it is slower then, and as right.
+    // SAFETY: with this option the call takes numbers and touches no memory of ours
+    let _ = unsafe { libc::prctl(libc::PR_SET_THP_DISABLE, 1, 0, 0, 0) };
 }
 
 /// Keeps what is freed for the next who asks: what goes back to the machine costs a page fault and the clearing of a page
