@@ -11,7 +11,7 @@ use crate::machine::{self, Outcome};
 
 const HELP: &str = "\
 cargo xtask bench tails [--rows N] [--seconds N] [--warm N] [--share 0.5] [--mixes a,b,...] [--pairs N] [--heap 4G]
-                        [--systems cassandra,latest] [--awake helenus|none|...]
+                        [--systems cassandra,latest] [--awake none|helenus,...]
   fills a table of N rows of 1 KB (1000000) in Cassandra (as it is shipped, and with the settings of cassandra_latest.yaml), finds
   for each mix how many operations a second it does with 64 in flight after N seconds (60) of it (of the first mix three times as
   long: a JVM needs minutes until all is compiled); then that share of them (0.5) a second for N seconds (60), on it and on Helenus;
