@@ -16,6 +16,7 @@ const TOOLS: &[(&str, &str)] = &[
     ("go", "Go 1.23 or later: https://go.dev/dl/"),
     ("valgrind", "Valgrind: apt-get install valgrind"),
     ("fio", "fio: apt-get install fio"),
+    ("perf", "perf: apt-get install linux-perf"),
     ("bash", "bash: apt-get install bash"),
 ];
 

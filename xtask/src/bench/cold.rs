@@ -8,19 +8,22 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use super::memory::Memory;
-use super::process::{self, Used};
+use super::process::{self, Cores, Used};
 use crate::load;
 use crate::machine::{self, Outcome};
 use crate::node::{self, Node};
 
 const HELP: &str = "\
-cargo xtask bench cold [--gb N] [--memory 2G] [--chunks 4,16] [--depths 32] [--seconds N] [--rate 10000] [--hot ROWS] [--loaded yes]
+cargo xtask bench cold [--gb N] [--memory 2G] [--chunks 4,16] [--depths 32] [--seconds N] [--rate 10000] [--hot ROWS]
+                       [--loaded yes] [--profile yes]
   a node with so much memory (2 GB, page cache and all) and N GB (20) of rows of 1 KB, compacted into one SSTable, in chunks of 4 and
   of 16 KiB; for N seconds (30) each: reads of any row and of rows that are not there, with so many in flight (32), and fio on the
   same file; then reads of ROWS hot rows (25000), 30 s long as fast as can be and then at a fixed rate (10000), alone and beside a
   major compaction without a limit
-  prints reads of the device for each read, operations and the share of fio's, CPU for each read, latencies
+  prints reads of the device for each read, operations and the share of fio's, CPU for each read, latencies, and how much of the time
+  each core had nothing to do
   loaded: on the rows of the run before, of the same size and chunks
+  profile: in which functions the node spends its time while it reads rows that are there, in a run of their own (wants perf)
   wants root (a control group for the memory) and fio; raw results are kept under bench/results/";
 
 const ADDRESS: &str = "127.0.0.27";
@@ -32,8 +35,14 @@ const ROW: f64 = 1000.0;
 const NODE_PART: u64 = 2;
 /// At most so many reads of the device for a row that is there, and for one that is not.
 const MOST: [f64; 2] = [1.05, 0.02];
-/// At least so much of what fio reaches.
+/// At least so much of what fio reaches, where no core is full.
 const LEAST_OF_FIO: f64 = 0.8;
+/// A core that has nothing to do for less of its time is full.
+const FULL: f64 = 0.05;
+/// Where the node's time goes is sampled so many times a second.
+const SAMPLES: &str = "999";
+/// Lines of a profile that are kept.
+const PROFILE_LINES: usize = 80;
 /// How long hot rows are read as fast as can be, before they count as such.
 const WARM_SECONDS: &str = "30";
 /// At most so much slower beside a compaction.
@@ -48,6 +57,7 @@ struct Options {
     rate: u64,
     hot: u64,
     is_loaded: bool,
+    is_profiled: bool,
 }
 
 impl Options {
@@ -61,6 +71,7 @@ impl Options {
             rate: 10_000,
             hot: 25_000,
             is_loaded: false,
+            is_profiled: false,
         };
         let list = |value: &str| value.split(',').map(str::parse).collect::<Result<Vec<u32>, _>>();
         for option in args.chunks(2) {
@@ -74,6 +85,7 @@ impl Options {
                 "--rate" => options.rate = value.parse()?,
                 "--hot" => options.hot = value.parse()?,
                 "--loaded" => options.is_loaded = value == "yes",
+                "--profile" => options.is_profiled = value == "yes",
                 other => return Err(format!("unknown option {other}\n{HELP}").into()),
             }
         }
@@ -103,7 +115,7 @@ pub fn run(args: &[String]) -> Outcome {
         return Ok(());
     }
     let options = Options::parse(args)?;
-    machine::need(&["fio"])?;
+    machine::need(if options.is_profiled { &["fio", "perf"] } else { &["fio"] })?;
     node::build()?;
     node::build_nodetool()?;
     load::build()?;
@@ -197,22 +209,49 @@ impl Cold<'_> {
             // the indexes come into memory first
             self.load("point", self.options.rows(), &[&args[..], &[&seconds]].concat())?;
             let (device, used) = (self.device.reads()?, Used::of(self.node.pid())?);
+            let cores = Cores::now()?;
             let args: Vec<&str> = args.into_iter().chain(["0"]).chain(more).collect();
             let said = self.load("point", self.options.rows(), &args)?;
             let reads = load::figure(&said, "operations")?;
+            let idle = Cores::now()?.idle_since(&cores);
             let used = Used::of(self.node.pid())?.since(used).cpu.as_secs_f64();
             let asked = (self.device.reads()? - device) as f64 / reads;
             let (rate, p99) = (load::figure(&said, "per_second")?, load::figure(&said, "p99")?);
             let (share, cpu) = (rate / fio, used / reads * 1e6);
             let line = format!(
                 "  {what:<5}{asked:>7.3} device reads (at most {most:.2}) {rate:>9.0} reads/s, {share:.2} of fio's (at least \
-                 {LEAST_OF_FIO:.2}) {cpu:>6.1} us of CPU {:>5.2} cores, p99 {p99:.0} us",
+                 {LEAST_OF_FIO:.2}) {cpu:>6.1} us of CPU {:>5.2} cores, p99 {p99:.0} us, {}",
                 used / load::figure(&said, "seconds")?,
+                told(&idle),
             );
             say(report, &line)?;
             writeln!(report, "  {said}")?;
         }
-        Ok(())
+        if self.options.is_profiled { self.profile(depth, report) } else { Ok(()) }
+    }
+
+    /// Says in which functions the node's time goes while rows that are there are read.
+    fn profile(&self, depth: u32, report: &mut String) -> Outcome {
+        let (depth, seconds) = (depth.to_string(), self.options.seconds.to_string());
+        let samples = machine::cache().join("run").join(NAME).join("perf.data");
+        let mut perf = Command::new("perf");
+        perf.args(["record", "--quiet", "-F", SAMPLES, "-p", &self.node.pid().to_string()]);
+        perf.arg("-o").arg(&samples).args(["--", "sleep", &seconds]);
+        let mut perf = perf.spawn()?;
+        let args = ["--reads", "1", "--depth", &depth, "--seconds", &seconds, "--warm", "0"];
+        self.load("point", self.options.rows(), &args)?;
+        if !perf.wait()?.success() {
+            return Err("perf record failed".into());
+        }
+        let mut told = Command::new("perf");
+        told.args(["report", "--stdio", "--no-children", "--fields", "overhead,symbol", "-i"])
+            .arg(&samples);
+        let told = told.stderr(Stdio::null()).output()?;
+        let text = String::from_utf8_lossy(&told.stdout).into_owned();
+        let lines = text.lines().map(str::trim_end);
+        let lines = lines.filter(|line| !line.is_empty() && !line.starts_with('#'));
+        say(report, &format!("  where the node's time goes, {depth} in flight:"))?;
+        lines.take(PROFILE_LINES).try_for_each(|line| say(report, &format!("  {line}")))
     }
 
     /// Reads of rows in memory, alone and beside a compaction of everything.
@@ -263,6 +302,14 @@ impl Cold<'_> {
             _ => Err(format!("fio failed: {text}").into()),
         }
     }
+}
+
+/// How long the cores had nothing to do, as parts of the time, and whether one is full.
+fn told(idle: &[f64]) -> String {
+    let parts: Vec<String> = idle.iter().map(|part| format!("{part:.2}")).collect();
+    let full =
+        if idle.iter().any(|part| *part < FULL) { "a core is full" } else { "no core is full" };
+    format!("cores idle {}: {full}", parts.join(" "))
 }
 
 /// Where the terse output of fio, version 3, has the reads a second.

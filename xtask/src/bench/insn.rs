@@ -14,7 +14,7 @@ cargo xtask bench insn [PATH...] [--record REASON]
   instructions and allocations of an operation of each path, in process, beside those of bench/insn/baseline.txt; with a reason what has
   changed is recorded there. `cargo xtask test insn` fails where one has become 3 % worse.
 cargo xtask bench insn --socket
-  the same of a read and of an update that come through a socket, and the client's own instructions";
+  the same of a read and of an update that come through a socket, the node's by layer, and the client's own instructions";
 
 /// What an operation may cost: instructions and allocations; then what is aimed at. Reads are from the memtable, from an SSTable whose
 /// chunks are in memory, from one where places of keys are not kept, and from the cache of rows.

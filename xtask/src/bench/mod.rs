@@ -6,6 +6,7 @@ mod compaction;
 mod fair;
 pub mod insn;
 mod io;
+mod layers;
 mod load;
 mod memory;
 mod point;

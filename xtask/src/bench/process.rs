@@ -55,6 +55,39 @@ impl Used {
     }
 }
 
+/// How long each core has run and how long of that it had nothing to do, since the machine began, in ticks.
+pub struct Cores(Vec<[u64; 2]>);
+
+impl Cores {
+    /// Until now.
+    pub fn now() -> Outcome<Self> {
+        Self::parse(&fs::read_to_string("/proc/stat")?)
+    }
+
+    /// The lines `cpuN USER NICE SYSTEM IDLE IOWAIT IRQ SOFTIRQ STEAL GUEST GUEST_NICE`: the last two are in the first two, too.
+    fn parse(stat: &str) -> Outcome<Self> {
+        let lines =
+            stat.lines().filter(|line| line.starts_with("cpu") && !line.starts_with("cpu "));
+        let cores = lines.map(|line| {
+            let ticks = line.split_whitespace().skip(1).take(8).map(str::parse::<u64>);
+            let ticks = ticks.collect::<Result<Vec<_>, _>>()?;
+            let idle = ticks.get(3..5).ok_or("a core without times in /proc/stat")?;
+            Ok([ticks.iter().sum(), idle.iter().sum()])
+        });
+        cores.collect::<Outcome<_>>().map(Self)
+    }
+
+    /// The part of the time since an earlier moment that each core had nothing to do.
+    pub fn idle_since(&self, earlier: &Self) -> Vec<f64> {
+        let parts =
+            self.0.iter().zip(&earlier.0).map(|([all, idle], [all_before, idle_before])| {
+                idle.saturating_sub(*idle_before) as f64
+                    / all.saturating_sub(*all_before).max(1) as f64
+            });
+        parts.collect()
+    }
+}
+
 /// Waits until it has done what its clients left to it: no flush and no compaction is left.
 pub fn until_rest(pid: u32) -> Outcome {
     let limit = Instant::now() + REST_LIMIT;
@@ -73,7 +106,7 @@ pub fn until_rest(pid: u32) -> Outcome {
 
 #[cfg(test)]
 mod tests {
-    use super::Used;
+    use super::{Cores, Used};
 
     #[test]
     fn this_process_uses_something() {
@@ -82,5 +115,18 @@ mod tests {
         while Used::of(pid).expect("a Linux").since(before).cpu.is_zero() {
             std::hint::black_box((0..100_000u64).fold(0, u64::wrapping_add));
         }
+    }
+
+    #[test]
+    fn a_core_that_waits_for_a_device_has_nothing_to_do() {
+        let cores = |idle, waits| {
+            Cores::parse(&format!("cpu 9 9 9 9 9\ncpu0 10 0 10 {idle} {waits} 0 5 5 1 1\nintr 1"))
+        };
+        let (before, after) = (cores(20, 0).expect("a core"), cores(40, 20).expect("a core"));
+        assert_eq!(after.idle_since(&before), [1.0]);
+        let before = Cores::parse("cpu0 0 0 0 10 0 0 0 0").expect("a core");
+        let after = Cores::parse("cpu0 30 20 10 20 10 10 5 5").expect("a core");
+        assert_eq!(after.idle_since(&before), [0.2]);
+        assert!(Cores::parse("cpu0 1 2 3").is_err());
     }
 }

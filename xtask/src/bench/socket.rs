@@ -1,12 +1,13 @@
 //! `cargo xtask bench insn --socket`: instructions and allocations of a request that comes through a socket: the node's and the
-//! client's, each counted in its own process. What the kernel does for both is in neither.
+//! client's, each counted in its own process, and the node's by layer. What the kernel does for both is in neither.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::fs;
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
+use super::layers::by_layer;
 use super::point;
 use crate::machine::{self, Outcome};
 use crate::node::{self, Node};
@@ -38,6 +39,7 @@ enum Side {
 struct Counted {
     instructions: u64,
     allocations: u64,
+    layers: BTreeMap<&'static str, u64>,
 }
 
 /// Prints what a read and an update cost, one at a time and many.
@@ -53,17 +55,29 @@ pub fn run() -> Outcome {
         "{:<8}{:>6}{:>20}{:>13}{:>22}",
         "", "depth", "node: instructions", "allocations", "client: instructions"
     );
-    for operation in ["read", "update"] {
-        for depth in ["1", "16"] {
-            let (node, node_count) = count(Side::Node, operation, depth, &wait)?;
-            let (client, client_count) = count(Side::Client, operation, depth, &wait)?;
-            println!(
-                "{operation:<8}{depth:>6}{:>20.0}{:>13.2}{:>22.0}",
-                node.instructions as f64 / node_count,
-                node.allocations as f64 / node_count,
-                client.instructions as f64 / client_count,
-            );
+    let mut layers: BTreeMap<&str, Vec<(usize, f64)>> = BTreeMap::new();
+    let kinds = [("read", "1"), ("read", "16"), ("update", "1"), ("update", "16")];
+    for (place, (operation, depth)) in kinds.into_iter().enumerate() {
+        let (node, node_count) = count(Side::Node, operation, depth, &wait)?;
+        let (client, client_count) = count(Side::Client, operation, depth, &wait)?;
+        println!(
+            "{operation:<8}{depth:>6}{:>20.0}{:>13.2}{:>22.0}",
+            node.instructions as f64 / node_count,
+            node.allocations as f64 / node_count,
+            client.instructions as f64 / client_count,
+        );
+        for (layer, instructions) in node.layers {
+            layers.entry(layer).or_default().push((place, instructions as f64 / node_count));
         }
+    }
+    println!(
+        "\n{:<22}{:>12}{:>12}{:>12}{:>12}",
+        "the node's by layer", "read 1", "16", "update 1", "16"
+    );
+    for (layer, counts) in layers {
+        let of =
+            |place| counts.iter().find(|(at, _)| *at == place).map_or(0.0, |(_, count)| *count);
+        println!("{layer:<22}{:>12.0}{:>12.0}{:>12.0}{:>12.0}", of(0), of(1), of(2), of(3));
     }
     Ok(())
 }
@@ -148,7 +162,7 @@ fn control(what: &str, process: u32) -> Outcome {
 fn counted_in(dump: &str) -> Outcome<Counted> {
     let mut names: HashMap<&str, &str> = HashMap::new();
     let (mut function, mut called, mut counted) =
-        ("", "", Counted { instructions: 0, allocations: 0 });
+        ("", "", Counted { instructions: 0, allocations: 0, layers: by_layer(dump)? });
     for line in dump.lines() {
         let Some((key, value)) = line.split_once(['=', ':']) else { continue };
         match key {
@@ -178,9 +192,10 @@ fn counted_in(dump: &str) -> Outcome<Counted> {
             _ => {}
         }
     }
-    match counted.instructions {
-        0 => Err("nothing was counted".into()),
-        _ => Ok(counted),
+    match counted.layers.values().sum::<u64>() {
+        // each line counts once, and in one layer
+        sum if sum == counted.instructions && sum > 0 => Ok(counted),
+        sum => Err(format!("{} instructions, by layer {sum}", counted.instructions).into()),
     }
 }
 
@@ -191,9 +206,10 @@ mod tests {
     #[test]
     fn who_asks_the_heap_is_told_from_the_heap_itself() {
         let dump = "events: Ir\n\nfl=(1) a.rs\nfn=(1) node::read\n5 100\ncfn=(2) mi_malloc_aligned\ncalls=7 1\n5 70\ncfn=(3) mi_free\ncalls=9 1\n\
-                    5 9\nfn=(2)\ncfn=(4) mi_malloc\ncalls=5 1\n6 50\nfn=(5) node::update\ncfn=(4)\ncalls=2 1\n7 20\n\ntotals: 249\n";
+                    5 9\nfn=(2)\ncfn=(4) mi_malloc\ncalls=5 1\n6 50\nfn=(5) node::update\ncfn=(4)\ncalls=2 1\n7 20\n\ntotals: 100\n";
         let counted = counted_in(dump).expect("a dump");
-        assert_eq!(counted, Counted { instructions: 249, allocations: 9 });
+        let layers = [("others", 100)].into();
+        assert_eq!(counted, Counted { instructions: 100, allocations: 9, layers });
         assert!(counted_in("events: Ir\n").is_err());
     }
 }
