@@ -250,6 +250,9 @@ impl Cold<'_> {
         let text = String::from_utf8_lossy(&told.stdout).into_owned();
         let lines = text.lines().map(str::trim_end);
         let lines = lines.filter(|line| !line.is_empty() && !line.starts_with('#'));
+        if !told.status.success() || lines.clone().next().is_none() {
+            return Err("perf report failed, or has nothing to tell".into());
+        }
         say(report, &format!("  where the node's time goes, {depth} in flight:"))?;
         lines.take(PROFILE_LINES).try_for_each(|line| say(report, &format!("  {line}")))
     }

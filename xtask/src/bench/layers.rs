@@ -124,8 +124,8 @@ mod tests {
 
     #[test]
     fn what_is_inlined_counts_where_its_source_is() {
-        let dump = "events: Ir\n\nfl=(1) /x/crates/storage/src/read/mod.rs\nfn=(1) storage::read\n10 100\nfi=(2) /x/crates/rows/src/row.rs\n\
-                    +3 20\nfi=(3) /rustc/library/core/src/mem.rs\n* 5\nfe=(1)\n11 1\ncfi=(4) /usr/lib.c\ncfn=(2) memcpy\ncalls=3 1\n11 70\n\
+        let dump = "events: Ir\n\nfl=(1) /x/crates/storage/src/read/mod.rs\nfn=(1) storage::read\n10 100\n\
+                    fi=(3) /rustc/library/core/src/mem.rs\n* 5\nfi=(2) /x/crates/rows/src/row.rs\n+3 20\nfe=(1)\n11 1\ncfi=(4) /usr/lib.c\ncfn=(2) memcpy\ncalls=3 1\n11 70\n\
                     12 2\n\nfl=(4)\nfn=(2)\n1 70\n\nfl=(3)\nfn=(3) core::ptr::drop_in_place<cluster::read::Task<rows::Row>>\n9 7\n\n\
                     totals: 205\n";
         let layers: Vec<_> = by_layer(dump).expect("a dump").into_iter().collect();
