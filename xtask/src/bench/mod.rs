@@ -1,12 +1,12 @@
 //! `cargo xtask bench NAME`: what Helenus costs, beside Cassandra or by itself.
 
 mod awake;
+mod callgrind;
 mod cold;
 mod compaction;
 mod fair;
 pub mod insn;
 mod io;
-mod layers;
 mod load;
 mod memory;
 mod point;

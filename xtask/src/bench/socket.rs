@@ -1,13 +1,13 @@
 //! `cargo xtask bench insn --socket`: instructions and allocations of a request that comes through a socket: the node's and the
 //! client's, each counted in its own process, and the node's by layer. What the kernel does for both is in neither.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 use std::fs;
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
-use super::layers::by_layer;
+use super::callgrind::Counted;
 use super::point;
 use crate::machine::{self, Outcome};
 use crate::node::{self, Node};
@@ -15,31 +15,11 @@ use crate::node::{self, Node};
 const NODE: &str = "127.0.0.27";
 const SECONDS: &str = "20";
 const ROWS: &str = "1000";
-/// Functions of the heap that its users call for memory, new or more.
-const ASKING: [&str; 6] = [
-    "mi_malloc",
-    "mi_zalloc",
-    "mi_realloc",
-    "mi_malloc_aligned",
-    "mi_zalloc_aligned",
-    "mi_realloc_aligned",
-];
-/// Its own functions, which call one another.
-const HEAP: [&str; 2] = ["mi_", "_mi_"];
-
 /// Who is counted.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Side {
     Node,
     Client,
-}
-
-/// What was done while a process was counted.
-#[derive(Debug, PartialEq)]
-struct Counted {
-    instructions: u64,
-    allocations: u64,
-    layers: BTreeMap<&'static str, u64>,
 }
 
 /// Prints what a read and an update cost, one at a time and many.
@@ -133,7 +113,7 @@ fn count(side: Side, operation: &str, depth: &str, wait: &Path) -> Outcome<(Coun
     }
     // a file that was asked for has a number
     let file = if side == Side::Node { out.with_extension("1") } else { out };
-    Ok((counted_in(&fs::read_to_string(file)?)?, count))
+    Ok((Counted::parse(&fs::read_to_string(file)?)?, count))
 }
 
 /// Counts from when the client is warm until it has said what it did: that is its end, and valgrind's file of it.
@@ -156,60 +136,4 @@ fn control(what: &str, process: u32) -> Outcome {
     machine::run(
         control.args([what, &process.to_string()]).stdout(Stdio::null()).stderr(Stdio::null()),
     )
-}
-
-/// What a file of callgrind's tells: <https://valgrind.org/docs/manual/cl-format.html>.
-fn counted_in(dump: &str) -> Outcome<Counted> {
-    let mut names: HashMap<&str, &str> = HashMap::new();
-    let (mut function, mut called, mut counted) =
-        ("", "", Counted { instructions: 0, allocations: 0, layers: by_layer(dump)? });
-    for line in dump.lines() {
-        let Some((key, value)) = line.split_once(['=', ':']) else { continue };
-        match key {
-            "fn" | "cfn" => {
-                // a name stands where its number is first met
-                let (number, name) = value.split_once(' ').unwrap_or((value, ""));
-                let name = if name.is_empty() {
-                    names.get(number).copied().unwrap_or_default()
-                } else {
-                    names.insert(number, name);
-                    name
-                };
-                if key == "fn" {
-                    function = name;
-                } else {
-                    called = name;
-                }
-            }
-            "calls"
-                if ASKING.contains(&called)
-                    && !HEAP.iter().any(|own| function.starts_with(own)) =>
-            {
-                counted.allocations +=
-                    value.split(' ').next().unwrap_or_default().parse::<u64>()?;
-            }
-            "totals" => counted.instructions = value.trim().parse()?,
-            _ => {}
-        }
-    }
-    match counted.layers.values().sum::<u64>() {
-        // each line counts once, and in one layer
-        sum if sum == counted.instructions && sum > 0 => Ok(counted),
-        sum => Err(format!("{} instructions, by layer {sum}", counted.instructions).into()),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::{Counted, counted_in};
-
-    #[test]
-    fn who_asks_the_heap_is_told_from_the_heap_itself() {
-        let dump = "events: Ir\n\nfl=(1) a.rs\nfn=(1) node::read\n5 100\ncfn=(2) mi_malloc_aligned\ncalls=7 1\n5 70\ncfn=(3) mi_free\ncalls=9 1\n\
-                    5 9\nfn=(2)\ncfn=(4) mi_malloc\ncalls=5 1\n6 50\nfn=(5) node::update\ncfn=(4)\ncalls=2 1\n7 20\n\ntotals: 100\n";
-        let counted = counted_in(dump).expect("a dump");
-        let layers = [("others", 100)].into();
-        assert_eq!(counted, Counted { instructions: 100, allocations: 9, layers });
-        assert!(counted_in("events: Ir\n").is_err());
-    }
 }
