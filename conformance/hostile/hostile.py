@@ -359,7 +359,7 @@ def main():
     if max(after, last) > before + MEMORY_MAX:
         run.wrong.append(f'{before} MiB became {after} and {last} MiB')
     for line in run.wrong:
-        print(line)
+        print(f'wrong: {line}')
     print(f'{run.cases} cases, {len(run.wrong)} wrong; resident {before} MiB before, {after} MiB after, {last} MiB after {HALF_OPEN} half-open connections')
     return 1 if run.wrong else 0
 

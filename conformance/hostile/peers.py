@@ -30,6 +30,8 @@ RELAY = '127.0.0.37'
 # Unavailable; a read or a write of which too little came, in time or at all; a condition of which nobody knows what came.
 LACKS = {0x1000, 0x1100, 0x1200, 0x1300, 0x1500, 0x1700}
 NATIVE_PORT, METRICS_PORT = 9042, 7070
+# Consistency levels of the native protocol.
+ONE, TWO, ALL = 1, 2, 5
 CLUSTER = 'peer'
 ROOT = pathlib.Path(__file__).parent.parent.parent
 # What the node may take more than before, in MiB.
@@ -57,7 +59,7 @@ class Node:
         self.ip, self.pid = ip, pid
         self.clients = {}
 
-    def query(self, text, consistency=1):
+    def query(self, text, consistency=ONE):
         """The answer: (opcode, body)."""
         client = self.clients.get('it')
         if client is None:
@@ -65,7 +67,7 @@ class Node:
         client.send_message(QUERY, long_string(text) + struct.pack('>H', consistency) + QUERY_TAIL[2:])
         return client.answer()
 
-    def rows(self, text, consistency=1):
+    def rows(self, text, consistency=ONE):
         opcode, body = self.query(text, consistency)
         assert opcode == 8, (text, body)
         return body
@@ -125,7 +127,7 @@ class Run:
 
     def fail(self, what):
         self.wrong.append(what)
-        print(what, flush=True)
+        print(f'wrong: {what}', flush=True)
 
     @contextlib.contextmanager
     def case(self, name, says=None, counts=None):
@@ -191,7 +193,7 @@ class Run:
         schema = [each.rows('SELECT schema_version FROM system.local') for each in self.nodes]
         names = [each.rows('SELECT keyspace_name, table_name, id FROM system_schema.tables') for each in self.nodes]
         peers = [each.rows('SELECT * FROM system.peers_v2') for each in self.nodes]
-        data = [self.first.rows(f'SELECT * FROM hostile.{table}', 5) for table in TABLES if table != 'large']
+        data = [self.first.rows(f'SELECT * FROM hostile.{table}', ALL) for table in TABLES if table != 'large']
         return dict(gossip=[self.gossip(each) for each in self.nodes], peers=peers, schema=schema, tables=names, data=data)
 
     def unchanged(self, after_what, but=()):
@@ -221,7 +223,7 @@ class Run:
         for k in range(5):
             for text in (f"INSERT INTO hostile.t (k, c, v, m) VALUES ({k}, 'new', {k}, {{'a': 1}})",
                          f'UPDATE hostile.ck SET n = n + 1 WHERE k = {k}'):
-                opcode, body = self.second.query(text, 5)
+                opcode, body = self.second.query(text, ALL)
                 assert opcode == 8, (text, body)
         where = "FROM system_schema.tables WHERE keyspace_name = 'hostile' AND table_name = "
         self.ids = {name: self.first.value(f"SELECT id {where}'{name}'").hex() for name in TABLES}
@@ -405,7 +407,7 @@ class Run:
             held = [self.peer(kind=LARGE, called=self.second.ip) for _ in range(8)]
             for peer in held:
                 peer.send(frame(CRC, head + bytes(1000), whole=False))
-            opcode, body = self.second.query(f"INSERT INTO hostile.large (k, v) VALUES (1, 0x{'ab' * (1 << 20)})", 5)
+            opcode, body = self.second.query(f"INSERT INTO hostile.large (k, v) VALUES (1, 0x{'ab' * (1 << 20)})", ALL)
             assert opcode == 8, f'the other node is not heard: {body[:100]}'
             assert until(lambda: self.first.counter('ExpiredMessages') > before), 'they are waited for'
             for peer in held:
@@ -660,11 +662,14 @@ class Run:
     def replica(self):
         """It comes last: a ring does not forget a member."""
         for text in ("CREATE KEYSPACE liars WITH replication = {'class': 'SimpleStrategy', 'replication_factor': 3}",
-                     'CREATE TABLE liars.t (k int, c int, v text, PRIMARY KEY (k, c))', 'CREATE TABLE liars.n (k int PRIMARY KEY, n counter)',
-                     *(f"INSERT INTO liars.t (k, c, v) VALUES ({k}, {c}, 'right')" for k in range(3) for c in range(3))):
+                     'CREATE TABLE liars.t (k int, c int, v text, PRIMARY KEY (k, c))', 'CREATE TABLE liars.n (k int PRIMARY KEY, n counter)'):
             opcode, body = self.first.query(text)
             assert opcode == 8, (text, body)
         assert until(lambda: len({n.value('SELECT schema_version FROM system.local') for n in self.nodes}) == 1), 'two schemas'
+        # on both, as one that had no such table yet may be the one that is asked
+        for k, c in itertools.product(range(3), repeat=2):
+            opcode, body = self.first.query(f"INSERT INTO liars.t (k, c, v) VALUES ({k}, {c}, 'right')", TWO)
+            assert opcode == 8, body
         right = self.first.rows('SELECT * FROM liars.t')
         liar = Liar(self)
         assert until(liar.is_member, 30), 'it is no member'
@@ -679,21 +684,22 @@ class Run:
         said = {}
         with self.case('a replica that answers as a replica does'):
             for what, text in statements.items():
-                opcode, said[what] = self.first.query(text, 5)
+                opcode, said[what] = self.first.query(text, ALL)
                 assert opcode == 8, f'{what}: {said[what]}'
         draw = random.Random(1)
         for name, lie in liar.lies(draw, self.seeds, self.every):
             liar.lie = lie
             for what, text in statements.items():
                 with self.case(f'a replica that answers {what} by {name}'):
-                    opcode, body = self.first.query(text, 5)
+                    opcode, body = self.first.query(text, ALL)
                     code = struct.unpack('>I', body[:4])[0] if opcode == 0 else None
                     assert opcode == 8 or code in LACKS, f'{code:04x}: {body}'
                     assert opcode != 8 or 'read' not in what or body == said[what], f'other rows: {body}'
         liar.lie = None
         with self.case('the replicas that do not lie'):
             for each in self.nodes:
-                assert each.rows('SELECT * FROM liars.t') == right, f'{each.ip} has other rows'
+                rows = each.rows('SELECT * FROM liars.t')
+                assert rows == right, f'{each.ip} has other rows: {rows}, and had {right}'
         for each in self.nodes:
             if each.resident() > self.resident[each.ip] + MEMORY_MAX:
                 self.fail(f'lies: {each.ip} had {self.resident[each.ip]} MiB and has {each.resident()}')

@@ -569,13 +569,17 @@ fn hostile() -> Outcome<Tally> {
         let passed = number_before(last, " cases").saturating_sub(failed);
         tally.passed += passed;
         tally.failed += failed;
+        let wrong = text.lines().filter(|line| line.starts_with("wrong: "));
+        tally.problems.extend(wrong.map(str::to_owned));
         if (!done && failed == 0) || passed == 0 {
             tally.problems.push(format!("the hostile {who} did not run to their end"));
         }
     }
     let (done, text) = hostile::short_tls()?;
     tally.passed += text.lines().filter(|line| line.starts_with("ok ")).count();
-    if !done {
+    let failed = text.lines().filter(|line| line.starts_with("failed "));
+    tally.problems.extend(failed.map(str::to_owned));
+    if !done && tally.problems.is_empty() {
         tally.problems.push("the tries at a port of TLS did not all end as they should".to_owned());
     }
     Ok(tally)
