@@ -73,6 +73,18 @@ fn disk_settings(config: &Config) -> DiskSettings {
     }
 }
 
+/// When the log is synced. What a sync may be late by counts from when Cassandra would have begun it.
+fn sync_mode(config: &Config) -> SyncMode {
+    match config.commitlog_sync {
+        CommitLogSync::Periodic { period, lag_block } => {
+            let interval = period.min(config.commitlog_sync_interval);
+            SyncMode::Periodic { period: interval, lag_block: period + lag_block - interval }
+        }
+        CommitLogSync::Batch => SyncMode::Batch,
+        CommitLogSync::Group { window } => SyncMode::Group { window },
+    }
+}
+
 /// Settings of the storage engine, on a machine with so much memory, in bytes.
 ///
 /// # Errors
@@ -82,16 +94,11 @@ pub fn storage_options(
     machine: Option<u64>,
 ) -> Result<storage::Options, NodeError> {
     let memory = Memory::of(config);
-    let sync = match config.commitlog_sync {
-        CommitLogSync::Periodic { period, lag_block } => SyncMode::Periodic { period, lag_block },
-        CommitLogSync::Batch => SyncMode::Batch,
-        CommitLogSync::Group { window } => SyncMode::Group { window },
-    };
     Ok(storage::Options {
         data_directories: config.data_file_directories.clone(),
         disk: disk_settings(config),
         commitlog_directory: config.commitlog_directory.clone(),
-        sync,
+        sync: sync_mode(config),
         segment_bytes: config.commitlog_segment_size as u32,
         log: log_settings(config)?,
         commitlog_bytes: config.commitlog_total_space.unwrap_or(COMMITLOG_BYTES),
@@ -151,4 +158,28 @@ pub fn server_settings(config: &Config) -> Result<server::Settings, NodeError> {
     settings.allow_older_protocols = transport.allow_older_protocols;
     settings.idle_timeout = transport.idle_timeout;
     Ok(settings)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use config::Config;
+    use storage::commitlog::SyncMode;
+
+    use super::sync_mode;
+
+    /// However early a sync of the log may begin, writes wait where Cassandra's would.
+    #[test]
+    fn a_sync_that_begins_early_may_take_longer() {
+        let sync = |yaml| sync_mode(&Config::from_yaml(yaml).expect("it is sound"));
+        let ms = Duration::from_millis;
+        let periodic = |period, lag| SyncMode::Periodic { period: ms(period), lag_block: ms(lag) };
+        assert_eq!(sync(""), periodic(1_000, 24_000));
+        assert_eq!(sync("commitlog_sync_period: 200ms"), periodic(200, 300));
+        assert_eq!(sync("commitlog_sync_interval: 10s"), periodic(10_000, 15_000));
+        assert_eq!(sync("commitlog_sync_interval: 1m"), periodic(10_000, 15_000));
+        let no_lag = "periodic_commitlog_sync_lag_block: 0ms\ncommitlog_sync_interval: 10ms";
+        assert_eq!(sync(no_lag), periodic(10, 9_990));
+    }
 }

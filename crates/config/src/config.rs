@@ -576,6 +576,8 @@ pub struct Config {
     pub release_version: String,
     /// `memory_budget`, in bytes; see [`Self::memory`].
     pub memory_budget: Option<u64>,
+    /// `commitlog_sync_interval`: at the most between syncs of a log that is synced periodically.
+    pub commitlog_sync_interval: Duration,
     /// `memory_pretouch`: it is taken of the machine at the start, and kept.
     pub memory_pretouch: bool,
     /// `io_depth`.
@@ -821,6 +823,7 @@ impl Config {
             io_depth: get.count("io_depth")?,
             release_version: get.text("release_version"),
             memory_budget: get.some_base("memory_budget"),
+            commitlog_sync_interval: get.commitlog_sync_interval()?,
             memory_pretouch: get.bool("memory_pretouch"),
             metrics_address: get.host("metrics_address")?,
             metrics_port: get.port("metrics_port"),

@@ -555,6 +555,13 @@ impl Get<'_> {
         }
     }
 
+    pub fn commitlog_sync_interval(&self) -> Result<Duration> {
+        match self.duration("commitlog_sync_interval") {
+            Duration::ZERO => self.refuse("commitlog_sync_interval", "it must be positive"),
+            interval => Ok(interval),
+        }
+    }
+
     pub fn commitlog_compression(&self) -> Option<LogCompression> {
         self.compression("commitlog_compression")
     }

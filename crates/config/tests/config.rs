@@ -27,6 +27,7 @@ fn nothing_configured_is_one_node_on_loopback() {
     let period = Duration::from_secs(10);
     let lag_block = Duration::from_secs(15);
     assert_eq!(config.commitlog_sync, CommitLogSync::Periodic { period, lag_block });
+    assert_eq!(config.commitlog_sync_interval, Duration::from_secs(1));
 }
 
 #[test]
@@ -86,6 +87,10 @@ fn refusals_name_key_value_and_what_is_expected() {
     assert_eq!(
         refusal("storage_port: 70000"),
         "storage_port: \"70000\" is not accepted: expected a whole number from 0 to 65535"
+    );
+    assert_eq!(
+        refusal("commitlog_sync_interval: 0ms"),
+        "commitlog_sync_interval: \"0ms\" is refused: it must be positive"
     );
     assert!(refusal("read_request_timeout_in_ms: 5s").contains("a whole number of ms"));
     assert!(refusal("cluster_name: [a]").contains("expected a text"));

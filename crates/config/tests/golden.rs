@@ -121,6 +121,7 @@ fn shows_nothing_that_cassandra_does_not_but_our_own() {
             "admin_port",
             "auth_bcrypt_gensalt_log2_rounds",
             "commitlog_ignore_replay_errors",
+            "commitlog_sync_interval",
             "data_dir",
             "first_superuser",
             "first_superuser_password_file",

@@ -4,10 +4,14 @@
 use std::cell::Cell;
 use std::io;
 use std::rc::Rc;
+use std::sync::mpsc::{self, RecvTimeoutError};
 use std::time::Duration;
 
 use env::real::{RealOptions, run};
 use env::{Class, Env, ListenOptions, Mesh, TcpListener, TcpStream};
+
+/// After so long without a wake-up there will be none.
+const ASLEEP_FOR_GOOD: Duration = Duration::from_secs(60);
 
 fn options(shards: usize) -> RealOptions {
     RealOptions { shards, signals: false, ring_entries: 256, ..RealOptions::default() }
@@ -49,6 +53,35 @@ fn shards_listen_on_one_port() {
         Ok::<(), io::Error>(())
     })
     .unwrap();
+}
+
+/// A kernel may have messages between rings and refuse one. Nothing but a message wakes these shards: neither has a timer.
+#[test]
+fn shards_are_woken_though_the_kernel_refuses_messages() {
+    const ROUNDS: u32 = 1000;
+    let (ended, wait) = mpsc::channel::<()>();
+    let watch = std::thread::spawn(move || {
+        if wait.recv_timeout(ASLEEP_FOR_GOOD).is_err_and(|e| e == RecvTimeoutError::Timeout) {
+            eprintln!("a shard sleeps though there is a message for it");
+            std::process::abort();
+        }
+    });
+    let options = RealOptions { refuse_messages: true, ..options(2) };
+    run(options, |env: Env, mesh: Mesh<u32>| async move {
+        for round in 0..ROUNDS {
+            if env.shard() == 0 {
+                mesh.send(1, round);
+                assert_eq!(mesh.recv().await, (1, round));
+            } else {
+                assert_eq!(mesh.recv().await, (0, round));
+                mesh.send(0, round);
+            }
+        }
+        Ok::<(), io::Error>(())
+    })
+    .unwrap();
+    drop(ended);
+    watch.join().unwrap();
 }
 
 #[test]

@@ -1,35 +1,37 @@
 //! Processors that do not sleep while a latency is measured. A virtual machine's processor that has nothing to do is given back to its
 //! host, and is late by milliseconds when it is wanted again: that would be the tail of every server that leaves a processor idle.
-//! Not for servers with more threads than processors: the system's scheduler then lets some of them wait for others.
+//!
+//! Not by something that runs where nobody else wants to (`SCHED_IDLE`): beside such a thread a kernel (6.18 was seen) lets its own
+//! threads of that processor wait for seconds, and with them the answers of the disk.
 
-use std::process::{Child, Command, Stdio};
-use std::thread::available_parallelism;
+use std::fs::{self, File, OpenOptions};
+use std::io::Write;
 
 use crate::machine::Outcome;
 
-/// On each processor something that only wants the time nobody else wants (`SCHED_IDLE`), until it is dropped.
-pub struct Awake(Vec<Child>);
+/// Takes the longest time that a processor may need to be there again, in microseconds (32 bits); it holds until the file is closed
+/// (Linux, `power/pm_qos_interface.rst`).
+const LATENCY: &str = "/dev/cpu_dma_latency";
+/// With none a processor that has nothing to do looks for something to do all the time, if it knows how to.
+const NO_LATENCY: i32 = 0;
+const SHALLOWEST: &str = "/sys/devices/system/cpu/cpu0/cpuidle/state0/name";
+const POLLS: &str = "POLL";
+
+/// Processors do not sleep until it is dropped.
+#[expect(dead_code, reason = "the file is held open, not looked at")]
+pub struct Awake(File);
 
 impl Awake {
+    /// # Errors
+    /// If that takes rights that we do not have, or processors here only know how to sleep.
     pub fn begin() -> Outcome<Self> {
-        let mut awake = Self(Vec::new());
-        for processor in 0..available_parallelism()?.get() {
-            let mut busy = Command::new("taskset");
-            busy.args(["-c", &processor.to_string(), "chrt", "--idle", "0"]);
-            busy.args(["sh", "-c", "while :; do :; done"]);
-            busy.stdin(Stdio::null()).stdout(Stdio::null());
-            awake.0.push(busy.spawn()?);
+        let shallowest = fs::read_to_string(SHALLOWEST).unwrap_or_default();
+        if shallowest.trim() != POLLS {
+            return Err("processors here cannot be kept awake: --awake no".into());
         }
-        Ok(awake)
-    }
-}
-
-impl Drop for Awake {
-    fn drop(&mut self) {
-        for busy in &mut self.0 {
-            // it may have failed by itself: nothing is left to end then
-            let _ = busy.kill();
-            let _ = busy.wait();
-        }
+        let file = OpenOptions::new().write(true).open(LATENCY);
+        let mut file = file.map_err(|e| format!("{LATENCY}: {e}; --awake no does without"))?;
+        file.write_all(&NO_LATENCY.to_ne_bytes())?;
+        Ok(Self(file))
     }
 }

@@ -13,6 +13,7 @@ mod point;
 mod process;
 mod ring;
 mod socket;
+mod stops;
 mod systems;
 mod tails;
 mod ycsb;

@@ -5,19 +5,21 @@ use std::fmt::Write as _;
 use std::process::Command;
 
 use super::awake::Awake;
+use super::stops::Stops;
 use super::systems::{Server, System};
 use crate::load;
 use crate::machine::{self, Outcome};
 
 const HELP: &str = "\
 cargo xtask bench tails [--rows N] [--seconds N] [--warm N] [--share 0.5] [--mixes a,b,...] [--pairs N] [--heap 4G]
-                        [--systems cassandra,latest] [--awake none|helenus,...]
+                        [--systems cassandra,latest] [--awake yes|no]
   fills a table of N rows of 1 KB (1000000) in Cassandra (as it is shipped, and with the settings of cassandra_latest.yaml), finds
   for each mix how many operations a second it does with 64 in flight after N seconds (60) of it (of the first mix three times as
   long: a JVM needs minutes until all is compiled); then that share of them (0.5) a second for N seconds (60), on it and on Helenus;
   N times (3); the better Cassandra counts
   Helenus has as memory_budget what a JVM has as heap, and one shard: the client needs the other core, and is kept to it
-  awake: whose rate is measured while the processors do not sleep, because a virtual one wakes late; a JVM has worse tails so
+  stops: how long a processor stood still at most while Helenus was measured, as a thread before all others there sees it
+  awake: whether the processors do not sleep while a rate is measured (yes), because a virtual one wakes late
   mixes: read95 read50 read65 insert90
   raw results are kept under bench/results/";
 
@@ -43,6 +45,8 @@ const FIRST_WARM: u32 = 3;
 const CLIENT_CORE: &str = "1";
 /// Connections of the client.
 const CONNECTIONS: &str = "8";
+/// What tells for how many milliseconds the machine stood still at most.
+const LONGEST_STOP: &str = "machine_longest_stop_ms";
 /// How much of Cassandra's p99 and p99.9 Helenus' may be.
 const MOST: [(&str, f64); 2] = [("p99", 0.2), ("p99.9", 0.1)];
 
@@ -55,7 +59,7 @@ struct Options {
     share: f64,
     pairs: usize,
     heap: String,
-    awake: Vec<System>,
+    awake: bool,
 }
 
 impl Options {
@@ -69,7 +73,7 @@ impl Options {
             share: 0.5,
             pairs: 3,
             heap: "4G".to_owned(),
-            awake: vec![System::Helenus],
+            awake: true,
         };
         let mut rest = args.iter();
         while let Some(name) = rest.next() {
@@ -95,11 +99,11 @@ impl Options {
     }
 }
 
-/// While whose rates are measured the processors do not sleep.
-fn awake(word: &str) -> Outcome<Vec<System>> {
+fn awake(word: &str) -> Outcome<bool> {
     match word {
-        "none" => Ok(Vec::new()),
-        list => System::parse_all(list),
+        "yes" => Ok(true),
+        "no" => Ok(false),
+        other => Err(format!("--awake is yes or no, not {other}").into()),
     }
 }
 
@@ -118,7 +122,7 @@ pub fn run(args: &[String]) -> Outcome {
         return Ok(());
     }
     let options = Options::parse(args)?;
-    machine::need(&["java", "mvn", "python3", "taskset", "chrt"])?;
+    machine::need(&["java", "mvn", "python3", "taskset"])?;
     load::build()?;
     let stamp = super::stamp()?;
     let (mut raw, mut all) = (String::new(), Vec::new());
@@ -179,9 +183,13 @@ fn most(options: &Options, server: &Server, mix: &Mix, is_first: bool) -> Outcom
 fn at_rate(options: &Options, server: &Server, mix: &Mix, rate: f64) -> Outcome<String> {
     let mut load = client("rate", server, options, mix);
     load.args(["--rate", &format!("{rate:.0}"), "--warm", "10", "--level", "ONE"]);
-    let is_awake = options.awake.contains(&server.system);
-    let _awake = is_awake.then(Awake::begin).transpose()?;
-    said(load.args(["--seconds", &options.seconds]))
+    let _awake = options.awake.then(Awake::begin).transpose()?;
+    let stops = Stops::begin()?;
+    let said = said(load.args(["--seconds", &options.seconds]))?;
+    let stopped = stops.end()?;
+    let figures = said.strip_suffix('}').ok_or("the client says no figures")?;
+    let (times, longest) = (stopped.times, stopped.longest_ms);
+    Ok(format!("{figures}, \"machine_stops\": {times}, \"{LONGEST_STOP}\": {longest:.1}}}"))
 }
 
 fn client(verb: &str, server: &Server, options: &Options, mix: &Mix) -> Command {
@@ -205,12 +213,16 @@ fn said(load: &mut Command) -> Outcome<String> {
 /// The medians of each mix: the better Cassandra's beside Helenus' at the same rate.
 fn table(options: &Options, all: &[(System, Measured)]) -> Outcome<String> {
     let mut table = String::new();
-    let head = ("mix", "a second", "Cassandra", "Helenus", "of it", "at most");
-    let (mix, rate, theirs, ours, share, most) = head;
-    writeln!(table, "{mix:<10}{:<8}{rate:>10}{theirs:>12}{ours:>10}{share:>8}{most:>9}", "us")?;
+    let head = ("mix", "a second", "Cassandra", "Helenus", "of it", "at most", "stops");
+    let (mix, rate, theirs, ours, share, most, stop) = head;
+    writeln!(
+        table,
+        "{mix:<10}{:<8}{rate:>10}{theirs:>12}{ours:>10}{share:>8}{most:>9}{stop:>9}",
+        "us"
+    )?;
     for mix in &options.mixes {
         for (percentile, most) in MOST {
-            let mut better: Option<(f64, f64, f64)> = None;
+            let mut better: Option<(f64, f64, f64, f64)> = None;
             for system in &options.systems {
                 let runs = all.iter().filter(|(of, run)| of == system && run.mix == mix.name);
                 let runs: Vec<&Measured> = runs.map(|(_, run)| run).collect();
@@ -219,15 +231,17 @@ fn table(options: &Options, all: &[(System, Measured)]) -> Outcome<String> {
                 };
                 let (theirs, ours) = (of(|run| &run.theirs)?, of(|run| &run.ours)?);
                 let rate = middle(runs.iter().map(|run| Ok(run.rate)))?;
-                if better.is_none_or(|(_, best, _)| theirs < best) {
-                    better = Some((rate, theirs, ours));
+                let stops = runs.iter().map(|run| load::figure(&run.ours, LONGEST_STOP));
+                let stop = stops.collect::<Outcome<Vec<_>>>()?.into_iter().fold(0.0, f64::max);
+                if better.is_none_or(|(_, best, ..)| theirs < best) {
+                    better = Some((rate, theirs, ours, stop));
                 }
             }
-            let (rate, theirs, ours) = better.ok_or("no Cassandra")?;
+            let (rate, theirs, ours, stop) = better.ok_or("no Cassandra")?;
             let share = ours / theirs;
             writeln!(
                 table,
-                "{:<10}{percentile:<8}{rate:>10.0}{theirs:>12.0}{ours:>10.0}{share:>8.2}{most:>9.2}",
+                "{:<10}{percentile:<8}{rate:>10.0}{theirs:>12.0}{ours:>10.0}{share:>8.2}{most:>9.2}{stop:>6.0} ms",
                 mix.name
             )?;
         }
@@ -251,7 +265,9 @@ mod tests {
     fn the_better_cassandra_counts() {
         let mut options = Options::parse(&[]).expect("the defaults");
         options.mixes = MIXES.iter().take(1).collect();
-        let said = |p99: u32| format!("{{\"p99\": {p99}, \"p99.9\": {}}}", p99 * 2);
+        let said = |p99: u32| {
+            format!("{{\"p99\": {p99}, \"p99.9\": {}, \"machine_longest_stop_ms\": 7.4}}", p99 * 2)
+        };
         let run = |theirs, ours| Measured {
             mix: "read95",
             rate: 5000.0,
@@ -260,8 +276,8 @@ mod tests {
         };
         let all = [(System::Cassandra, run(1000, 250)), (System::Latest, run(800, 100))];
         let table = table(&options, &all).expect("all figures are there");
-        assert!(table.contains("800       100    0.12     0.20"), "{table}");
-        assert!(table.contains("1600       200    0.12     0.10"), "{table}");
+        assert!(table.contains("800       100    0.12     0.20     7 ms"), "{table}");
+        assert!(table.contains("1600       200    0.12     0.10     7 ms"), "{table}");
     }
 
     #[test]

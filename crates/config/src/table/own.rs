@@ -43,6 +43,10 @@ pub(super) static KEYS: &[Key] = &[
     // read of late, and through it, so that it stays there, when it was; or always through it, as Cassandra does, whose
     // disk_access_mode knows no such way.
     key("io_read_access_mode", Enum(READ_ACCESS_MODE), "mixed", Served),
+    // How long after a sync of the commit log the next one begins, where commitlog_sync_period is longer. Writes still wait only where a
+    // sync is later than that period and periodic_commitlog_sync_lag_block allow: a disk that takes many seconds over one has all
+    // of them. Cassandra syncs once a period; so does a value as large as that.
+    key("commitlog_sync_interval", Quantity(&MILLIS), "1s", Served),
     // Whether the node starts without what is damaged in its commit log. Cassandra has the JVM
     // property cassandra.commitlog.ignorereplayerrors.
     key("commitlog_ignore_replay_errors", Bool, "false", Served),

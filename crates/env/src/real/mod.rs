@@ -76,6 +76,8 @@ pub struct RealOptions {
     pub mesh_entries: usize,
     /// Tests only: writes down what is done to the disk.
     pub recorder: Option<Recorder>,
+    /// Tests only: the kernel refuses the messages that are to wake other shards.
+    pub refuse_messages: bool,
 }
 
 impl Default for RealOptions {
@@ -90,6 +92,7 @@ impl Default for RealOptions {
             file_helpers: 2,
             mesh_entries: 4096,
             recorder: None,
+            refuse_messages: false,
         }
     }
 }
@@ -231,7 +234,9 @@ where
                 let ring = Ring::new(options.ring_entries, options.io_depth, bell);
                 let ring = ring.map_err(|e| start.fail(E::from(e)));
                 if let Ok(ring) = &ring {
-                    let _ = node.remotes[shard].ring.set(ring.descriptor());
+                    // what is no ring takes no messages
+                    let to = if options.refuse_messages { bell } else { ring.descriptor() };
+                    let _ = node.remotes[shard].ring.set(to);
                 }
                 start.barrier.wait();
                 let (Ok(ring), false) = (ring, start.failed.load(Ordering::Acquire)) else {
