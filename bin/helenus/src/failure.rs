@@ -86,6 +86,10 @@ impl Node {
                 LogEvent::NotArchived(what) => {
                     return node.act_on_failure(Action::Say, what.to_owned());
                 }
+                LogEvent::Late(what) => {
+                    let what = what.to_owned();
+                    return node.send_to_first(move |node| node.say_seldom("WARN", what));
+                }
             };
             let (action, policy) = match node.config().commit_failure_policy {
                 CommitFailurePolicy::Ignore => (Action::Say, "ignore"),

@@ -172,8 +172,9 @@ impl Door {
         }));
         let door = Rc::clone(self);
         engine.watch_log(Rc::new(move |event| {
-            let (LogEvent::Failed(what) | LogEvent::NotArchived(what)) = event;
-            door.said.borrow_mut().push(("log", what.to_owned()));
+            if let LogEvent::Failed(what) | LogEvent::NotArchived(what) = event {
+                door.said.borrow_mut().push(("log", what.to_owned()));
+            }
         }));
     }
 

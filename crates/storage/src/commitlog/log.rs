@@ -63,6 +63,8 @@ pub enum LogEvent<'a> {
     Failed(&'a str),
     /// A segment could not be archived.
     NotArchived(&'a str),
+    /// A sync took so long that writes wait, or soon would.
+    Late(&'a str),
 }
 
 /// Who is told of the log's events.

@@ -18,8 +18,8 @@ use env::{Env, Mesh};
 use rows::{CellRef, Clustering, Mutation, RowBuilder, Unfiltered, UpdateBuilder};
 use schema::{ColumnKind, Keyspace, Replication, Schema, Table, TableId, TableParams};
 use storage::commitlog::{
-    Archiving, CdcOptions, Compression, SyncMode, parse_file_name, read_segment, segment_files,
-    survey,
+    Archiving, CdcOptions, Compression, LogEvent, SyncMode, parse_file_name, read_segment,
+    segment_files, survey,
 };
 use storage::shards::{Job, Shards};
 use storage::{Engine, LogSettings, Node, Options, PartitionKey, Replay, Slices, StorageError};
@@ -291,6 +291,39 @@ fn writes_wait_where_those_of_the_log_hang() {
     let most = (period * 2 + lag_block).as_millis() / pause.as_millis() + 1;
     let written = written.get();
     assert!((1..=most as i32).contains(&written), "{written} rows, of which none is on the disk");
+}
+
+/// Whoever runs the node is to know why writes wait.
+#[test]
+fn a_sync_that_takes_long_is_told_of() {
+    // a sync takes ten times as long
+    const DISK: Duration = Duration::from_millis(600);
+    let (period, lag_block) = (Duration::from_millis(100), Duration::from_millis(100));
+    let world = World::new(3, WorldOptions { disk: (DISK, DISK), ..WorldOptions::default() });
+    let node = world.node(IpAddr::from([10, 0, 0, 1]));
+    let told = Rc::new(RefCell::new(Vec::new()));
+    let ours = Rc::clone(&told);
+    world.start(node, 1, move |env, mesh| {
+        let told = Rc::clone(&told);
+        async move {
+            let sync = SyncMode::Periodic { period, lag_block };
+            let opened = open_synced(&env, mesh, LogSettings::default(), sync).await?;
+            opened.engine.watch_log(Rc::new(move |event| match event {
+                LogEvent::Late(what) => told.borrow_mut().push(what.to_owned()),
+                other => panic!("{other:?}"),
+            }));
+            opened.node.begin_log().await?;
+            for n in 0.. {
+                write(&opened.engine, n).await?;
+                env.yield_now().await;
+            }
+            Ok::<_, StorageError>(())
+        }
+    });
+    let said = "A sync of the commit log took 6 s; writes that waited: 1";
+    let is_told = || ours.borrow().iter().any(|what| what == said);
+    let done = world.run_until(is_told, Duration::from_secs(600));
+    done.unwrap_or_else(|error| panic!("{error:?}, {:?}", ours.borrow()));
 }
 
 #[test]

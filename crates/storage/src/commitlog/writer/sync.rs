@@ -3,13 +3,17 @@
 use std::io;
 use std::rc::Rc;
 use std::sync::Arc;
+use std::time::Duration;
 
-use env::Class;
 use env::sync::oneshot;
+use env::{Class, Instant};
 
 use super::{CommitLog, LIST_AFTER, State, bump};
 use crate::commitlog::log::{LogError, LogEvent, SyncMode};
 use crate::commitlog::segment::SegmentData;
+
+/// The operator hears of a sync that takes so long: a disk takes milliseconds.
+const LONG_SYNC: Duration = Duration::from_secs(5);
 
 /// Gives up all that is not synced, and the files it is in. Records keep their places: memtables have them.
 fn give_up(state: &mut State) {
@@ -50,6 +54,7 @@ impl CommitLog {
             let file_ends: Vec<_> = files.iter().map(|data| data.file_end.get()).collect();
             self.rotating.set(false);
             let mut result = Ok(());
+            let (begun, waits) = (self.env.now(), self.stats.waits_for_sync.get());
             for data in files {
                 if result.is_ok() {
                     result = data.file.sync_data().await;
@@ -67,6 +72,7 @@ impl CommitLog {
                 continue;
             }
             bump(&self.stats.syncs, 1);
+            self.tell_if_late(begun, waits);
             retried.iter().zip(&file_ends).for_each(|(data, end)| data.synced.set(*end));
             if let Some((at, appended)) = self.to_cover.get()
                 && appended <= upto
@@ -92,6 +98,18 @@ impl CommitLog {
             if state.failed.is_some() || (self.closing.get() && state.synced == state.appended) {
                 return;
             }
+        }
+    }
+
+    /// Tells of a sync that has just ended, if it took long; `waits`: how many writes had waited for one when it began.
+    fn tell_if_late(&self, begun: Instant, waits: u64) {
+        let took = self.env.now().since(begun);
+        if took >= LONG_SYNC {
+            let waited = self.stats.waits_for_sync.get() - waits;
+            let took = took.as_secs_f64();
+            let what =
+                format!("A sync of the commit log took {took:.0} s; writes that waited: {waited}");
+            self.tell(LogEvent::Late(&what));
         }
     }
 
