@@ -14,17 +14,19 @@ SLEEP = 0.001
 PRIORITY = 50
 
 
-def watch(processor, least, stops, refused):
+def watch(processor, least, stops, refused, begun):
     try:
         os.sched_setaffinity(0, {processor})
         os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(PRIORITY))
     except OSError as error:
         refused.append(error)
+    begun.wait()
+    if refused:
         return
     while True:
-        begun = time.monotonic()
+        asleep = time.monotonic()
         time.sleep(SLEEP)
-        late = (time.monotonic() - begun - SLEEP) * 1e3
+        late = (time.monotonic() - asleep - SLEEP) * 1e3
         if late > least:
             stops.append(late)
             # one call: threads write beside each other
@@ -33,8 +35,11 @@ def watch(processor, least, stops, refused):
 
 def main():
     least, stops, refused = float(sys.argv[1]), [], []
-    for processor in sorted(os.sched_getaffinity(0)):
-        threading.Thread(target=watch, args=(processor, least, stops, refused), daemon=True).start()
+    processors = os.sched_getaffinity(0)
+    begun = threading.Barrier(len(processors) + 1)
+    for processor in processors:
+        threading.Thread(target=watch, args=(processor, least, stops, refused, begun), daemon=True).start()
+    begun.wait()
     sys.stdin.read()
     if refused:
         sys.exit(f'processors cannot be watched: {refused[0]}')

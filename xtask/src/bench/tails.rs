@@ -123,6 +123,11 @@ pub fn run(args: &[String]) -> Outcome {
     }
     let options = Options::parse(args)?;
     machine::need(&["java", "mvn", "python3", "taskset"])?;
+    // what cannot be had here is told before an hour has gone by
+    Stops::begin()?.end()?;
+    if options.awake {
+        Awake::begin()?;
+    }
     load::build()?;
     let stamp = super::stamp()?;
     let (mut raw, mut all) = (String::new(), Vec::new());
