@@ -1,11 +1,13 @@
 """Runs YCSB against one server and keeps what it measured; or compares such runs.
 
-    run.py measure NAME HOST PORT PID[,PID...] OUT.json [--records N] [--operations N] [--threads N] [--workloads a,b,...]
-                   [--property NAME=VALUE]... [--loaded]
+    run.py measure NAME HOST PORT PID[,PID...] OUT.json [--records N] [--operations N] [--warm N] [--threads N]
+                   [--workloads a,b,...] [--property NAME=VALUE]... [--loaded]
     run.py pairs OUT.json...              medians of runs of two systems that took turns, by cell and workload, and their ratios
 
 Server CPU is utime + stime of the PIDs, all their threads (/proc/PID/stat), from before each workload until they are at rest after
 it: no flush and no compaction is left. Beside it stands what neither they nor YCSB used. Memory is what is resident then.
+A server that was just loaded runs each workload once before, with as many operations as --warm says, so that a JIT has compiled
+what it will; nothing of that is kept.
 """
 
 import argparse
@@ -139,21 +141,27 @@ def latencies(numbers):
 
 
 def measure(args):
-    results = dict(name=args.name, cell=args.cell, records=args.records, operations=args.operations, threads=args.threads, runs={})
+    results = dict(name=args.name, cell=args.cell, records=args.records, operations=args.operations, warm=args.warm, threads=args.threads, runs={})
     print(HEAD)
     if not args.loaded:
         print(f'{args.name}: loading {args.records} records', flush=True)
         results['runs']['load'] = ycsb('-load', args, {})
         show(results, 'load')
+        for workload in args.workloads.split(',') if args.warm else ():
+            run(args, workload, args.warm)
     for workload in args.workloads.split(','):
-        shares = dict(WORKLOADS[workload])
-        distribution = shares.pop('requestdistribution', 'zipfian')
-        properties = {f'{kind}proportion': share for kind, share in dict(dict.fromkeys(('read', 'update', 'insert', 'scan', 'readmodifywrite'), 0), **shares).items()}
-        count = args.operations // SCAN_SHARE if 'scan' in shares else args.operations
-        results['runs'][workload] = ycsb('-t', args, dict(properties, operationcount=max(count, 1), requestdistribution=distribution, maxscanlength=100))
+        results['runs'][workload] = run(args, workload, args.operations)
         show(results, workload)
     with open(args.out, 'w', encoding='ascii') as f:
         json.dump(results, f, indent=1)
+
+
+def run(args, workload, operations):
+    shares = dict(WORKLOADS[workload])
+    distribution = shares.pop('requestdistribution', 'zipfian')
+    properties = {f'{kind}proportion': share for kind, share in dict(dict.fromkeys(('read', 'update', 'insert', 'scan', 'readmodifywrite'), 0), **shares).items()}
+    count = operations // SCAN_SHARE if 'scan' in shares else operations
+    return ycsb('-t', args, dict(properties, operationcount=max(count, 1), requestdistribution=distribution, maxscanlength=100))
 
 
 HEAD = f"{'workload':<26}{'server':<12}{'ops/s':>10}{'p50 us':>9}{'p99 us':>9}{'p999 us':>10}{'failed':>8}{'cpu us/op':>11}"
@@ -206,6 +214,7 @@ def main():
         m.add_argument(name, type=kind)
     m.add_argument('--records', type=int, default=1000000)
     m.add_argument('--operations', type=int, default=1000000)
+    m.add_argument('--warm', type=int, default=0)
     m.add_argument('--threads', type=int, default=32)
     m.add_argument('--workloads', default=','.join(WORKLOADS))
     m.add_argument('--cell', default='')

@@ -69,6 +69,13 @@ impl Figures {
         }
     }
 
+    /// What was found at the same time by another thread of this process.
+    pub fn join(&mut self, other: Self) -> Outcome {
+        self.failed += other.failed;
+        self.reasons.join(other.reasons);
+        self.latencies.add(&other.latencies)
+    }
+
     /// All have ended: what was found, with a figure more if there is one. Latencies are in microseconds.
     pub fn say(&self, more: &str) -> Outcome<bool> {
         let seconds = self.from.elapsed().as_secs_f64();

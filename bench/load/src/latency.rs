@@ -23,6 +23,11 @@ impl Latencies {
         self.0.saturating_record(u64::try_from(took.as_micros()).unwrap_or(LONGEST));
     }
 
+    /// Those of another one, too.
+    pub fn add(&mut self, other: &Self) -> Outcome {
+        Ok(self.0.add(&other.0)?)
+    }
+
     pub fn count(&self) -> u64 {
         self.0.len()
     }
@@ -71,6 +76,11 @@ mod tests {
         assert!(is_near(all.percentile_ms(50.0), 500.0));
         assert!(is_near(all.percentile_ms(99.0), 990.0));
         assert!(is_near(all.worst_ms(), 1000.0));
+        let mut more = Latencies::new().expect("constants that fit");
+        more.record(Duration::from_millis(2000));
+        more.add(&all).expect("both are alike");
+        assert_eq!(more.count(), 1001);
+        assert!(is_near(more.percentile_ms(50.0), 501.0) && is_near(more.worst_ms(), 2000.0));
         all.clear();
         assert_eq!((all.count(), all.worst()), (0, 0));
     }

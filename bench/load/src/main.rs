@@ -1,6 +1,6 @@
 //! The load generator: `load ring`, `load point`, `load rate`; `load` alone says how.
 //!
-//! One thread does it all, so that a core is left to the servers on the same machine.
+//! One thread does it all, unless told, so that a core is left to the servers on the same machine.
 #![forbid(unsafe_code)]
 #![allow(
     clippy::disallowed_methods,
@@ -40,12 +40,13 @@ load ring SECONDS|- HOST... [OPTIONS]   readers and writers of a ring whose node
   --keep (the table and its rows are there already) --only run|compare (nothing is compared; whatever is there is)
 load point HOST [OPTIONS]               one node, a fixed number of requests in flight: each answer is followed by a request
   --depth 1 (requests in flight, in total) --connections 1 (to the node, or to each shard) --shard-aware true
-  --level ONE --replicas 1
+  --threads 1 (that share them, each with connections of its own) --level ONE --replicas 1
 load rate HOST... [OPTIONS]             a fixed rate, whatever the answers: latency counts from when a request was due
   --rate 1000 (requests a second) --in-flight 4096 (at the most) --connections 1 --shard-aware true --level LOCAL_QUORUM --replicas 3
 both: --reads 0.5 --inserts 0 --scans 0 (their shares; the others are updates of one column) --scanned 1000 (rows of a scan)
   --table bench.usertable --rows 100000 --columns 10 --bytes 100 (of a column) --seconds 30 --warm 5
-  --load (makes the table and its rows) --chunk 16 (KiB that are compressed at once) --absent (what is read is not there)";
+  --load (makes the table and its rows) --chunk 16 (KiB that are compressed at once) --absent (what is read is not there)
+  --seed 1 (by which rows are chosen)";
 
 fn main() -> ExitCode {
     let words: Vec<String> = std::env::args().skip(1).collect();
@@ -62,13 +63,19 @@ fn main() -> ExitCode {
 /// Is all well?
 fn run(words: &[String]) -> Outcome<bool> {
     let (command, rest) = words.split_first().ok_or(HELP)?;
-    let runtime =
-        tokio::runtime::Builder::new_current_thread().enable_io().enable_time().build()?;
+    if command == "point" {
+        return point::run(rest);
+    }
+    let runtime = runtime()?;
     let tasks = tokio::task::LocalSet::new();
     match command.as_str() {
         "ring" => tasks.block_on(&runtime, ring::run(rest)),
-        "point" => tasks.block_on(&runtime, point::run(rest)),
         "rate" => tasks.block_on(&runtime, rate::run(rest)),
         _ => Err(HELP.into()),
     }
+}
+
+/// Of one thread.
+fn runtime() -> Outcome<tokio::runtime::Runtime> {
+    Ok(tokio::runtime::Builder::new_current_thread().enable_io().enable_time().build()?)
 }

@@ -42,7 +42,7 @@ pub async fn run(words: &[String]) -> Outcome<bool> {
     let level = session::level(&options.one("level", "LOCAL_QUORUM".to_owned())?)?;
     let times = Times::parse(&options)?;
     let session = session::plain(&options.plain, false, level, &Pool::parse(&options)?).await?;
-    let mut rng = table::rng();
+    let mut rng = table::rng(&options, 0)?;
     let table = Rc::new(Table::open(session, &options, 3, &mut rng).await?);
 
     let begin = Instant::now();

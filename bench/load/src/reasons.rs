@@ -51,6 +51,15 @@ impl Reasons {
         }
     }
 
+    /// Those of another one, too.
+    pub fn join(&mut self, other: Self) {
+        for (kind, reasons) in other.0 {
+            let known = self.0.entry(kind).or_default();
+            known.extend(reasons);
+            known.truncate(KEPT);
+        }
+    }
+
     /// As a JSON object.
     pub fn json(&self) -> String {
         let entries: Vec<String> =
@@ -112,5 +121,10 @@ mod tests {
         }
         assert_eq!(reasons.json().matches("Load balancing policy").count(), super::KEPT);
         assert!(reasons.json().contains("\"RequestTimeout\": [\""));
+        let mut all = Reasons::default();
+        all.add(&ExecutionError::EmptyPlan.into());
+        all.join(reasons);
+        assert_eq!(all.json().matches("Load balancing policy").count(), super::KEPT);
+        assert!(all.json().contains("\"RequestTimeout\": [\""));
     }
 }

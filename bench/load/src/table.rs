@@ -24,15 +24,17 @@ const ABSENT: &str = "none";
 /// What is compressed at once, unless told: Cassandra's default.
 const CHUNK_KIB: u32 = 16;
 /// Options of the table.
-pub const OPTIONS: [&str; 9] =
-    ["table", "rows", "columns", "bytes", "load", "replicas", "chunk", "absent", "scanned"];
+pub const OPTIONS: [&str; 10] =
+    ["table", "rows", "columns", "bytes", "load", "replicas", "chunk", "absent", "scanned", "seed"];
 
-/// Of keys and values: each measurement has the same.
+/// Of keys and values, unless told: each measurement has the same.
 const SEED: u64 = 1;
 
-/// What chooses them.
-pub fn rng() -> StdRng {
-    StdRng::seed_from_u64(SEED)
+/// What chooses them, for one of several that are not to choose the same.
+pub fn rng(options: &Options, number: u64) -> Outcome<StdRng> {
+    let seed: u64 = options.one("seed", SEED)?;
+    // those of the next seed are others, too
+    Ok(StdRng::seed_from_u64((seed << 32) + number))
 }
 
 /// What is done with a row.

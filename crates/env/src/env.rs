@@ -100,6 +100,9 @@ impl Node {
 
 /// Slice of CPU after which [`Env::should_yield`] says so.
 pub const SLICE: Duration = Duration::from_micros(200);
+/// The same of what nobody waits for ([`Class::is_bulk`]): a request that comes meanwhile waits for the rest of it, and one that crosses
+/// shards for the rest of three.
+pub const BULK_SLICE: Duration = Duration::from_micros(100);
 /// A single poll longer than this counts as a stall of its class.
 pub const STALL: Duration = Duration::from_nanos(crate::executor::STALL_NS);
 
@@ -258,13 +261,14 @@ impl Env {
         self.0.exec.at_turn_end(hook)
     }
 
-    /// True when the task has used up its [`SLICE`]: loops over partitions, rows or chunks ask this
-    /// and then [`Env::yield_now`]. In `sim` the dice say so, now and then.
+    /// True when the task has used up its [`SLICE`] or [`BULK_SLICE`]: loops over partitions, rows or chunks
+    /// ask this and then [`Env::yield_now`]. In `sim` the dice say so, now and then.
     pub fn should_yield(&self) -> bool {
         match &self.0.make {
             Make::Real(driver) => {
                 let used = driver.now_ns().saturating_sub(self.0.slice_start.get());
-                used > crate::time::nanos(SLICE)
+                let slice = if self.class().is_bulk() { BULK_SLICE } else { SLICE };
+                used > crate::time::nanos(slice)
             }
             Make::Sim(port) => port.should_yield(self.0.slice_start.get()),
         }

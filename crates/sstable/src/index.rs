@@ -186,6 +186,26 @@ pub fn read_entry(bytes: &[u8], left: u64) -> Result<Found<'_>> {
     Ok(Found::Entry(Entry { key, position, promoted, length: end }))
 }
 
+/// Where the entry of `key` begins in `bytes`, which begin with an entry, or one before it that takes more than a look to see where it
+/// ends: a step over what is sought behind it. [`read_entry`] says what is there.
+pub fn skip_to(bytes: &[u8], key: &[u8]) -> usize {
+    let mut at = 0;
+    loop {
+        let rest = bytes.get(at..).unwrap_or_default();
+        let Some(next) = end_of_other(rest, key) else { return at };
+        at += next;
+    }
+}
+
+/// The bytes of the first entry, if it is of another key, all there, and its promoted index short.
+fn end_of_other(bytes: &[u8], key: &[u8]) -> Option<usize> {
+    let position = 2 + usize::from(u16::from_be_bytes(*bytes.first_chunk()?));
+    let promoted = position + 1 + bytes.get(position)?.leading_ones() as usize;
+    let size = usize::from(*bytes.get(promoted)?);
+    let end = promoted + 1 + size;
+    (size < 0x80 && end <= bytes.len() && bytes.get(2..position)? != key).then_some(end)
+}
+
 /// The promoted index of a wide partition.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Promoted {
@@ -271,5 +291,63 @@ impl Promoted {
     pub fn last_block_upto(&self, layout: &Layout, bound: BoundRef<'_>) -> Option<usize> {
         let after = |block: &Block| compare(layout, &block.first, bound) != Ordering::Greater;
         self.blocks.partition_point(after).checked_sub(1)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    /// Where entries begin in bytes, up to one that is not all there, and their keys.
+    fn walk(bytes: &[u8]) -> Vec<(usize, &[u8])> {
+        let (mut at, mut found) = (0, Vec::new());
+        while let Ok(Found::Entry(entry)) = read_entry(&bytes[at..], u64::MAX) {
+            found.push((at, entry.key));
+            at += entry.length;
+        }
+        found.push((at, &[]));
+        found
+    }
+
+    /// Bytes of a promoted index that are not stepped over.
+    const LONG: usize = 0x80;
+
+    proptest! {
+        #[test]
+        fn skips_nothing_of_the_key(
+            entries in prop::collection::vec(
+                ("[ab]{0,3}", any::<u64>(), prop_oneof![Just(0), 0..200usize]),
+                0..60,
+            ),
+            sought in "[ab]{0,3}",
+            torn in 0..400usize,
+        ) {
+            let mut bytes = Vec::new();
+            for (key, position, promoted) in &entries {
+                bytes.put_u16(key.len() as u16);
+                bytes.put(key.as_bytes());
+                bytes.put_uvint(*position);
+                bytes.put_uvint(*promoted as u64);
+                bytes.extend(std::iter::repeat_n(b'a', *promoted));
+            }
+            bytes.truncate(bytes.len().saturating_sub(torn));
+            let is_short = |&(at, key): &(usize, &[u8])| {
+                let entry = read_entry(&bytes[at..], u64::MAX);
+                let fits = matches!(entry, Ok(Found::Entry(entry)) if entry.promoted.len() < LONG);
+                key != sought.as_bytes() && fits
+            };
+            let stops = walk(&bytes).into_iter().find(|entry| !is_short(entry));
+            let (at, _) = stops.expect("the end is no entry");
+            prop_assert_eq!(skip_to(&bytes, sought.as_bytes()), at);
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn any_bytes_are_skipped(bytes in prop::collection::vec(any::<u8>(), 0..300)) {
+            prop_assert!(skip_to(&bytes, b"key") <= bytes.len());
+        }
     }
 }

@@ -17,6 +17,8 @@ const SUMMARY: &str = "Summary.db";
 pub const FULL_SAMPLING: u32 = 128;
 /// Bytes of the position behind each key.
 const POSITION: usize = 8;
+/// Tokens that are looked at first about where one should be; further away four times as many each time.
+const NEAR: usize = 32;
 
 /// A sample of Index.db.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -145,7 +147,7 @@ impl Summary {
             self.tokens.get(*index) == Some(&token)
                 && self.entry(*index).is_some_and(|(sample, _)| sample <= key)
         };
-        let before = self.tokens.partition_point(|sample| *sample < token);
+        let before = below(&self.tokens, token);
         let next = before + (before..self.len()).take_while(is_not_after).count();
         let position = |index| self.entry(index).map(|(_, position)| position);
         Some((position(next.checked_sub(1)?)?, position(next)))
@@ -156,6 +158,30 @@ impl Summary {
     pub fn floor(&self, token: Token, key: &[u8]) -> Option<u64> {
         self.span(token, key).map(|(from, _)| from)
     }
+}
+
+/// How many of the tokens, which are sorted, are below this one. They are spread evenly over a range, mostly, so it is looked for near
+/// where that would have it: to halve all of them takes many a look at memory that is in no cache.
+fn below(tokens: &[Token], token: Token) -> usize {
+    let (Some(first), Some(last)) = (tokens.first(), tokens.last()) else { return 0 };
+    let from_first = |token: Token| (i128::from(token.0) - i128::from(first.0)) as f64;
+    let part = (from_first(token) / from_first(*last)).clamp(0.0, 1.0);
+    // what is no number is 0
+    let guess = (part * tokens.len() as f64) as usize;
+    let is_below = |at: usize| tokens.get(at).is_some_and(|sample| *sample < token);
+    let (mut low, mut high, mut step) = (guess, guess, NEAR);
+    while low > 0 && !is_below(low - 1) {
+        high = low;
+        low = low.saturating_sub(step);
+        step *= 4;
+    }
+    step = NEAR;
+    while high < tokens.len() && is_below(high) {
+        low = high;
+        high = (high + step).min(tokens.len());
+        step *= 4;
+    }
+    low + tokens.get(low..high).map_or(0, |near| near.partition_point(|sample| *sample < token))
 }
 
 /// Makes a summary while Index.db is written.
@@ -269,6 +295,22 @@ mod tests {
         let before = Token(first.0 - 1);
         assert_eq!((span(before, &keys[0]), summary.floor(before, &keys[0])), (None, None));
         assert!(Builder::new(128).finish().is_none());
+    }
+
+    proptest! {
+        #[test]
+        fn looks_where_halving_looks(
+            mut tokens in prop::collection::vec(prop_oneof![any::<i64>(), -50..50i64], 0..2000),
+            tried in prop::collection::vec(prop_oneof![any::<i64>(), -50..50i64], 1..20),
+        ) {
+            tokens.sort_unstable();
+            let edges = [i64::MIN, i64::MAX, 0];
+            let sorted: Vec<_> = tokens.iter().copied().map(Token).collect();
+            for token in tried.into_iter().chain(edges).chain(tokens.into_iter().take(50)) {
+                let wanted = sorted.partition_point(|sample| sample.0 < token);
+                prop_assert_eq!(below(&sorted, Token(token)), wanted);
+            }
+        }
     }
 
     #[test]

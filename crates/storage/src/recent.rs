@@ -1,17 +1,15 @@
 //! What was read of late.
 
 use std::cell::RefCell;
-use std::hash::BuildHasher;
+use std::hash::{BuildHasher, Hash};
 
 use types::hash::State;
 
-use crate::caches::ChunkKey;
-
-/// Chunks that were read of late: about as many as there is room for. With each that is read it forgets another one, whichever
+/// What was read of late, by its key: about as much as there is room for. With each that is read it forgets another one, whichever
 /// stands where that comes to. Seldom enough it takes one for another.
 #[derive(Debug)]
 pub(crate) struct Recent {
-    /// Half a chunk's hash, in the place that the other half names.
+    /// Half a key's hash, in the place that the other half names.
     marks: RefCell<Vec<u32>>,
     hasher: State,
 }
@@ -24,12 +22,12 @@ impl Recent {
         Self { marks, hasher: State::default() }
     }
 
-    /// A chunk is read: was it of late?
-    pub fn read(&self, key: ChunkKey) -> bool {
+    /// It is read: was it of late?
+    pub fn read(&self, key: impl Hash) -> bool {
         let hash = self.hasher.hash_one(key);
         let mut marks = self.marks.borrow_mut();
         let place = hash as usize & (marks.len() - 1);
-        // none is 0, which no chunk left
+        // none is 0, which no key left
         let mark = (hash >> 32) as u32 | 1;
         marks.get_mut(place).is_some_and(|before| std::mem::replace(before, mark) == mark)
     }
@@ -38,6 +36,7 @@ impl Recent {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::caches::ChunkKey;
 
     #[test]
     fn what_comes_again_soon_is_known() {

@@ -13,7 +13,7 @@ use sstable::statistics::Statistics;
 use sstable::table::{ChunkRange, Index, IndexParts, Parts, Table};
 use types::hash::HashMap;
 
-use crate::caches::{CacheStats, ChunkKey, Clock};
+use crate::caches::{CacheStats, ChunkCache, ChunkKey, Clock};
 use crate::error::StorageError;
 use crate::memtable::KeyRef;
 use crate::options::Options;
@@ -29,9 +29,10 @@ const LARGE_BYTES: usize = 64 << 10;
 /// The least that a chunk takes in the page cache: of as many as it can have is known whether they were read of late. Of more, and
 /// chunks that come too seldom to stay would go through it.
 const CHUNK_CACHED_BYTES: usize = 4096;
-/// Buffers that a shard keeps for reads of chunks, and bytes of one that is kept.
-const BUFFERS_KEPT: usize = 32;
-const BUFFER_KEPT_BYTES: usize = 128 << 10;
+/// The least that the place of a key takes in its cache: places of as many keys as it can have are known to have been found of late.
+const PLACE_CACHED_BYTES: usize = 128;
+/// Bytes of the buffers that a shard keeps for reads of chunks: for as many as the device has of it at once, mostly.
+const BUFFER_BYTES_KEPT: usize = 4 << 20;
 
 /// One SSTable on disk.
 #[derive(Debug)]
@@ -253,10 +254,12 @@ pub(crate) struct Files {
     open: RefCell<HashMap<u64, Rc<Handles>>>,
     /// Of the SSTables whose files are open.
     open_bytes: Cell<u64>,
-    chunks: RefCell<Clock<ChunkKey, Rc<Vec<u8>>>>,
+    chunks: RefCell<ChunkCache>,
     /// By an SSTable's number and a key, one after the other. Those of SSTables that are gone are never asked for, and
     /// go first.
     keys: RefCell<Clock<Rc<[u8]>, Located>>,
+    /// Which keys were looked up of late: once there is no room for all, the others are not kept.
+    recent_keys: Recent,
     name: RefCell<Vec<u8>>,
     /// Do passes over whole SSTables read past the page cache?
     passes_page_cache: bool,
@@ -265,6 +268,7 @@ pub(crate) struct Files {
     /// What the page cache may have, then.
     page_cache_bytes: u64,
     buffers: RefCell<Vec<AlignedBuf>>,
+    buffer_bytes: Cell<usize>,
 }
 
 /// The files that reads go to.
@@ -339,13 +343,15 @@ impl Files {
             env: env.clone(),
             open: RefCell::default(),
             open_bytes: Cell::default(),
-            chunks: RefCell::new(Clock::new(part(options.chunk_cache_bytes), CHUNK_CACHED_BYTES)),
+            chunks: RefCell::new(ChunkCache::new(part(options.chunk_cache_bytes))),
             keys: RefCell::new(Clock::new(part(options.key_cache_bytes), 0)),
+            recent_keys: Recent::new(part(options.key_cache_bytes) / PLACE_CACHED_BYTES),
             name: RefCell::default(),
             passes_page_cache: options.passes_page_cache,
             recent: options.page_cache_bytes.map(recent),
             page_cache_bytes: options.page_cache_bytes.unwrap_or_default(),
             buffers: RefCell::default(),
+            buffer_bytes: Cell::default(),
         }
     }
 
@@ -411,11 +417,13 @@ impl Files {
         (names.into_iter().filter_map(located).collect(), next)
     }
 
-    /// Remembers where a key is in an SSTable.
+    /// Remembers where a key is in an SSTable: if there is room, or it was to be before, of late.
     pub fn keep_place(&self, sstable: &SSTable, key: KeyRef<'_>, located: &Located) {
         self.named_key(sstable, key, |keys, name| {
             let bytes = size_of::<[usize; 2]>() + name.len() + located.heap_bytes();
-            keys.put(name.into(), located.clone(), bytes);
+            if keys.has_room(bytes) || self.recent_keys.read(name) {
+                keys.put(name.into(), located.clone(), bytes);
+            }
         });
     }
 
@@ -465,7 +473,7 @@ impl Files {
         if let Some(handles) = self.open.borrow_mut().remove(&number) {
             self.open_bytes.update(|bytes| bytes - handles.bytes);
         }
-        self.chunks.borrow_mut().forget(|key| key.sstable() == number);
+        self.chunks.borrow_mut().forget(number);
     }
 
     /// The decompressed chunk that holds a position of the data, and where the chunk starts.
@@ -529,19 +537,18 @@ impl Files {
         let next = next.and_then(Result::ok).filter(|next| {
             let is_last = until <= next.start + next.uncompressed as u64;
             let follows = next.offset == range.offset + range.length as u64;
-            is_last && follows && self.chunks.borrow().peek(&key(*next)).is_none()
+            is_last && follows && !self.chunks.borrow().has(&key(*next))
         });
-        let (chunk, more) = match self.read_chunks(sstable, range, next).await {
+        let (chunk, more, comes_again) = match self.read_chunks(sstable, range, next).await {
             // the second may be what cannot be read, and not be needed
             Err(_) if next.is_some() => self.read_chunks(sstable, range, None).await?,
             read => read?,
         };
         let mut cache = self.chunks.borrow_mut();
         let chunk = Rc::new(chunk);
-        cache.put(key(range), Rc::clone(&chunk), chunk.capacity());
+        cache.put(key(range), &chunk, comes_again);
         if let (Some(next), Some(more)) = (next, more) {
-            let bytes = more.capacity();
-            cache.put(key(next), Rc::new(more), bytes);
+            cache.put(key(next), &Rc::new(more), comes_again);
         }
         Ok(chunk)
     }
@@ -575,7 +582,7 @@ impl Files {
     }
 
     /// Reads a chunk for its own sake, at once with the one that follows it if that is given: of the latter nothing is said if
-    /// it is damaged.
+    /// it is damaged. And whether they are likely to come again: what passes the page cache by is not.
     ///
     /// Where reads are all over a table that is larger than memory a chunk seldom comes again: the page cache would be the dearer
     /// way to the device, and lose what does come again, such as the index. So it has that, and the rest passes it by. Where half
@@ -585,17 +592,17 @@ impl Files {
         sstable: &SSTable,
         first: ChunkRange,
         second: Option<ChunkRange>,
-    ) -> Result<(Vec<u8>, Option<Vec<u8>>), StorageError> {
+    ) -> Result<(Vec<u8>, Option<Vec<u8>>, bool), StorageError> {
         let path = || sstable.path(&Component::Data);
         let failed = |error| StorageError::io("cannot read", path(), error);
         let offset = first.offset;
         let length = first.length + second.map_or(0, |second| second.length);
-        let decode = |stored: &[u8]| {
+        let decode = |stored: &[u8], comes_again| {
             let (one, other) = stored.split_at(first.length.min(stored.len()));
             let one = sstable.table.decode_chunk(first, one);
             let one = one.map_err(|error| StorageError::corrupt(path(), error))?;
             let other = second.and_then(|second| sstable.table.decode_chunk(second, other).ok());
-            Ok((one, other))
+            Ok((one, other, comes_again))
         };
         let handles = self.handles(sstable).await?;
         // whole blocks, of the last of which the file may have a part
@@ -611,7 +618,7 @@ impl Files {
             result.map_err(failed)?;
             // what came short is read again
             if let Some(stored) = buffer.get(before..before + length) {
-                let decoded = decode(stored);
+                let decoded = decode(stored, false);
                 self.give_back(buffer);
                 return decoded;
             }
@@ -622,20 +629,23 @@ impl Files {
             (result, buffer) = handles.data.read_exact_at(buffer, offset, length).await;
             result.map_err(failed)?;
         }
-        let decoded = decode(&buffer);
+        let decoded = decode(&buffer, true);
         self.give_back(buffer);
         decoded
     }
 
     fn take_buffer(&self, bytes: usize) -> AlignedBuf {
-        let spare = self.buffers.borrow_mut().pop().filter(|buffer| buffer.capacity() >= bytes);
+        let spare = self.buffers.borrow_mut().pop();
+        self.buffer_bytes.update(|kept| kept - spare.as_ref().map_or(0, AlignedBuf::capacity));
+        let spare = spare.filter(|buffer| buffer.capacity() >= bytes);
         spare.unwrap_or_else(|| AlignedBuf::with_capacity(bytes))
     }
 
     fn give_back(&self, buffer: AlignedBuf) {
-        let mut buffers = self.buffers.borrow_mut();
-        if buffers.len() < BUFFERS_KEPT && buffer.capacity() <= BUFFER_KEPT_BYTES {
-            buffers.push(buffer);
+        let kept = self.buffer_bytes.get() + buffer.capacity();
+        if kept <= BUFFER_BYTES_KEPT {
+            self.buffer_bytes.set(kept);
+            self.buffers.borrow_mut().push(buffer);
         }
     }
 
@@ -684,7 +694,7 @@ impl Files {
         });
         let bytes = Rc::new(read.await?);
         if keep {
-            self.chunks.borrow_mut().put(key, Rc::clone(&bytes), bytes.capacity());
+            self.chunks.borrow_mut().put(key, &bytes, true);
         }
         Ok((start, bytes))
     }

@@ -17,6 +17,15 @@ const NO_LATENCY: i32 = 0;
 const SHALLOWEST: &str = "/sys/devices/system/cpu/cpu0/cpuidle/state0/name";
 const POLLS: &str = "POLL";
 
+/// What `--awake` says.
+pub fn parse(word: &str) -> Outcome<bool> {
+    match word {
+        "yes" => Ok(true),
+        "no" => Ok(false),
+        other => Err(format!("--awake is yes or no, not {other}").into()),
+    }
+}
+
 /// Processors do not sleep until it is dropped.
 #[expect(dead_code, reason = "the file is held open, not looked at")]
 pub struct Awake(File);

@@ -7,6 +7,7 @@ use std::os::linux::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
+use super::awake::{self, Awake};
 use super::memory::Memory;
 use super::process::{self, Cores, Used};
 use crate::load;
@@ -15,15 +16,16 @@ use crate::node::{self, Node};
 
 const HELP: &str = "\
 cargo xtask bench cold [--gb N] [--memory 2G] [--chunks 4,16] [--depths 32] [--seconds N] [--rate 10000] [--hot ROWS]
-                       [--loaded yes] [--profile yes]
+                       [--loaded yes] [--profile yes] [--awake yes|no]
   a node with so much memory (2 GB, page cache and all) and N GB (20) of rows of 1 KB, compacted into one SSTable, in chunks of 4 and
-  of 16 KiB; for N seconds (30) each: reads of any row and of rows that are not there, with so many in flight (32), and fio on the
-  same file; then reads of ROWS hot rows (25000), 30 s long as fast as can be and then at a fixed rate (10000), alone and beside a
+  of 16 KiB; for N seconds (30) each: reads of any row and of rows that are not there, with so many in flight (32), by a client of
+  two threads, and fio on the same file; then reads of ROWS hot rows (25000), 30 s long as fast as can be and then at a fixed rate (10000), alone and beside a
   major compaction without a limit
   prints reads of the device for each read, operations and the share of fio's, CPU for each read, latencies, and how much of the time
   each core had nothing to do
   loaded: on the rows of the run before, of the same size and chunks
   profile: in which functions the node spends its time while it reads rows that are there, in a run of their own (wants perf)
+  awake: whether processors that have nothing to do stay awake (no), beside fio and the node alike
   wants root (a control group for the memory) and fio; raw results are kept under bench/results/";
 
 const ADDRESS: &str = "127.0.0.27";
@@ -43,7 +45,12 @@ const FULL: f64 = 0.05;
 const SAMPLES: &str = "999";
 /// Lines of a profile that are kept.
 const PROFILE_LINES: usize = 80;
-/// How long hot rows are read as fast as can be, before they count as such.
+/// Threads of the client, and connections of each to each shard: one thread would wait for the shard on its core while the other core
+/// has nothing to do.
+const READERS: [&str; 2] = ["2", "2"];
+/// How many reads of any row are in flight before some are measured: the indexes are in memory once each of their pages was read.
+const WARM_DEPTH: &str = "256";
+/// How long those take, and how long hot rows are read as fast as can be before they count as such.
 const WARM_SECONDS: &str = "30";
 /// At most so much slower beside a compaction.
 const SLOWER: f64 = 2.0;
@@ -58,6 +65,7 @@ struct Options {
     hot: u64,
     is_loaded: bool,
     is_profiled: bool,
+    awake: bool,
 }
 
 impl Options {
@@ -72,6 +80,7 @@ impl Options {
             hot: 25_000,
             is_loaded: false,
             is_profiled: false,
+            awake: false,
         };
         let list = |value: &str| value.split(',').map(str::parse).collect::<Result<Vec<u32>, _>>();
         for option in args.chunks(2) {
@@ -85,6 +94,7 @@ impl Options {
                 "--rate" => options.rate = value.parse()?,
                 "--hot" => options.hot = value.parse()?,
                 "--loaded" => options.is_loaded = value == "yes",
+                "--awake" => options.awake = awake::parse(value)?,
                 "--profile" => options.is_profiled = value == "yes",
                 other => return Err(format!("unknown option {other}\n{HELP}").into()),
             }
@@ -119,6 +129,7 @@ pub fn run(args: &[String]) -> Outcome {
     node::build()?;
     node::build_nodetool()?;
     load::build()?;
+    let _awake = options.awake.then(Awake::begin).transpose()?;
     let mut report = String::new();
     for chunk in &options.chunks {
         measure(&options, *chunk, &mut report)?;
@@ -205,12 +216,19 @@ impl Cold<'_> {
         for (what, most, more) in [("hit", MOST[0], None), ("miss", MOST[1], Some("--absent"))] {
             let depth = depth.to_string();
             let seconds = self.options.seconds.to_string();
-            let args = ["--reads", "1", "--depth", &depth, "--seconds", &seconds, "--warm"];
-            // the indexes come into memory first
-            self.load("point", self.options.rows(), &[&args[..], &[&seconds]].concat())?;
+            let [threads, connections] = READERS;
+            let args = ["--reads", "1", "--threads", threads, "--connections", connections];
+            // the indexes come into memory first, and rows that are not read again
+            let warm = ["--depth", WARM_DEPTH, "--warm", "0", "--seconds", WARM_SECONDS];
+            self.load(
+                "point",
+                self.options.rows(),
+                &[&args[..], &warm, &["--seed", "1"]].concat(),
+            )?;
             let (device, used) = (self.device.reads()?, Used::of(self.node.pid())?);
             let cores = Cores::now()?;
-            let args: Vec<&str> = args.into_iter().chain(["0"]).chain(more).collect();
+            let measured = ["--depth", &depth, "--seconds", &seconds, "--warm", "0", "--seed", "2"];
+            let args: Vec<&str> = args.into_iter().chain(measured).chain(more).collect();
             let said = self.load("point", self.options.rows(), &args)?;
             let reads = load::figure(&said, "operations")?;
             let idle = Cores::now()?.idle_since(&cores);
@@ -238,8 +256,10 @@ impl Cold<'_> {
         perf.args(["record", "--quiet", "-F", SAMPLES, "-p", &self.node.pid().to_string()]);
         perf.arg("-o").arg(&samples).args(["--", "sleep", &seconds]);
         let mut perf = perf.spawn()?;
+        let [threads, connections] = READERS;
         let args = ["--reads", "1", "--depth", &depth, "--seconds", &seconds, "--warm", "0"];
-        self.load("point", self.options.rows(), &args)?;
+        let more = ["--threads", threads, "--connections", connections, "--seed", "3"];
+        self.load("point", self.options.rows(), &[&args[..], &more].concat())?;
         if !perf.wait()?.success() {
             return Err("perf record failed".into());
         }

@@ -7,15 +7,18 @@ use std::io::{BufRead, BufReader};
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
+use super::awake::{self, Awake};
 use crate::machine::{self, Outcome};
 use crate::node::{self, Node};
 
 const HELP: &str = "\
 cargo xtask bench point [--seconds N] [--repeats N] [--connections N] [--depths 1,16] [--places one,aware,any]
+                        [--awake yes|no]
   one: a node of one shard on a core of its own, a client on the other one with N connections (4) and so many requests under way on each;
   then an echo server in the node's place; N repeats (3) of N seconds (5); prints the CPU time of the server for each request
   aware, any: a node of two shards, one a core; each connection asks for rows of its own shard alone, or for any row; then an echo
   server of two shards
+  awake: whether processors that have nothing to do stay awake (no); what a sleeping one costs whoever wakes it, the machine decides
   raw results are kept under bench/results/";
 
 /// Addresses of the two servers.
@@ -32,6 +35,7 @@ struct Options {
     connections: usize,
     depths: Vec<String>,
     places: Vec<Place>,
+    awake: bool,
 }
 
 /// Where rows are that a connection asks for.
@@ -76,6 +80,7 @@ impl Options {
             connections: 4,
             depths: vec!["1".to_owned(), "16".to_owned()],
             places: vec![Place::One, Place::Aware, Place::Any],
+            awake: false,
         };
         for option in args.chunks(2) {
             match option {
@@ -88,6 +93,7 @@ impl Options {
                 [name, value] if name == "--places" => {
                     options.places = value.split(',').map(Place::parse).collect::<Outcome<_>>()?;
                 }
+                [name, value] if name == "--awake" => options.awake = awake::parse(value)?,
                 _ => return Err(HELP.into()),
             }
         }
@@ -124,6 +130,7 @@ pub fn run(args: &[String]) -> Outcome {
     machine::need(&["taskset"])?;
     node::build()?;
     build()?;
+    let _awake = options.awake.then(Awake::begin).transpose()?;
     let (mut raw, mut table) = (String::new(), String::new());
     writeln!(
         table,

@@ -4,7 +4,7 @@
 use std::fmt::Write as _;
 use std::process::Command;
 
-use super::awake::Awake;
+use super::awake::{self, Awake};
 use super::stops::Stops;
 use super::systems::{Server, System};
 use crate::load;
@@ -91,19 +91,11 @@ impl Options {
                 "--share" => options.share = value.parse()?,
                 "--pairs" => options.pairs = value.parse()?,
                 "--heap" => options.heap.clone_from(value),
-                "--awake" => options.awake = awake(value)?,
+                "--awake" => options.awake = awake::parse(value)?,
                 other => return Err(format!("unknown option {other}\n{HELP}").into()),
             }
         }
         Ok(options)
-    }
-}
-
-fn awake(word: &str) -> Outcome<bool> {
-    match word {
-        "yes" => Ok(true),
-        "no" => Ok(false),
-        other => Err(format!("--awake is yes or no, not {other}").into()),
     }
 }
 

@@ -7,10 +7,11 @@ use super::systems::{Server, System};
 use crate::machine::{self, Outcome};
 
 const HELP: &str = "\
-cargo xtask bench ycsb [--records N] [--operations N] [--threads 32,64] [--workloads a,b,...] [--pairs N] [--heap 4G]
-                       [--systems helenus,cassandra,latest]
+cargo xtask bench ycsb [--records N] [--operations N] [--warm N] [--threads 32,64] [--workloads a,b,...] [--pairs N]
+                       [--heap 4G] [--systems helenus,cassandra,latest]
   loads N records (1000000) into each system in turn (latest: Cassandra with the settings of cassandra_latest.yaml), runs workloads
   a-f and four mixes of N operations (1000000) with 32 and with 64 threads; all of it N times (3)
+  warm: after the load each workload runs with so many operations (200000) that do not count, for the JIT
   Helenus has as memory_budget what a JVM has as heap, and one shard: the client needs the other core
   prints medians of the operations for each second of the server's CPU; the better Cassandra counts
   raw results are kept under bench/results/";
@@ -20,6 +21,7 @@ struct Options {
     threads: Vec<String>,
     pairs: u32,
     heap: String,
+    warm: String,
     passed: Vec<String>,
 }
 
@@ -30,12 +32,14 @@ impl Options {
             threads: vec!["32".to_owned(), "64".to_owned()],
             pairs: 3,
             heap: "4G".to_owned(),
+            warm: "200000".to_owned(),
             passed: Vec::new(),
         };
         let mut rest = args.iter();
         while let Some(name) = rest.next() {
             let value = rest.next().ok_or_else(|| format!("{name} wants a value"))?;
             match name.as_str() {
+                "--warm" => options.warm.clone_from(value),
                 "--heap" => options.heap.clone_from(value),
                 "--pairs" => options.pairs = value.parse()?,
                 "--systems" => options.systems = System::parse_all(value)?,
@@ -84,7 +88,14 @@ fn measure(server: &Server, options: &Options, threads: &str, out: &Path) -> Out
     let mut command = Command::new("python3");
     let pid = server.pid()?.to_string();
     command.arg(script()).args(["measure", server.system.name(), server.ip(), "9042", &pid]);
-    command.arg(out).args(["--threads", threads, "--cell", &format!("{threads} threads")]);
+    command.arg(out).args([
+        "--threads",
+        threads,
+        "--cell",
+        &format!("{threads} threads"),
+        "--warm",
+        &options.warm,
+    ]);
     if options.threads.first().is_some_and(|first| first != threads) {
         command.arg("--loaded");
     }

@@ -71,6 +71,11 @@ impl<K: Clone + Eq + Hash, V> Clock<K, V> {
         self.limit
     }
 
+    /// Does a value that points to so many bytes fit beside all others?
+    pub fn has_room(&self, bytes: usize) -> bool {
+        self.bytes + bytes + Self::OVERHEAD <= self.limit
+    }
+
     /// Another limit from now on.
     pub fn set_limit(&mut self, limit: usize) {
         self.limit = limit;

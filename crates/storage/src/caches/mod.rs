@@ -1,5 +1,6 @@
 //! What a shard keeps of what it has read, each kind within its own limit of bytes.
 
+mod chunks;
 mod clock;
 mod counters;
 mod rows;
@@ -7,6 +8,7 @@ mod saved;
 
 use std::ops::AddAssign;
 
+pub(crate) use self::chunks::ChunkCache;
 pub(crate) use self::clock::Clock;
 pub(crate) use self::counters::CounterCache;
 pub use self::counters::{Counted, CounterMark, CounterName, Part};

@@ -7,7 +7,7 @@ use sstable::bti::{
     ENTRY_BYTES_MAX, PartitionPlace, Partitions, RowsEntry, TrieCursor, key_bytes, key_hash_byte,
 };
 use sstable::descriptor::Component;
-use sstable::index::{Found, Promoted, read_entry};
+use sstable::index::{Found, Promoted, read_entry, skip_to};
 use sstable::summary::Summary;
 use sstable::table::{Index, format, order};
 
@@ -133,11 +133,12 @@ async fn locate_in_index(
             }
             Found::Entry(entry) => {
                 let is_first = at == start;
-                at += entry.length as u64;
                 // asked once a page, for it takes a hash: where samples end early the file may be far from its end
                 if is_first && order(entry.key, key.token, key.bytes) == Ordering::Greater {
                     return Ok(None);
                 }
+                let rest = bytes.get(entry.length..).unwrap_or_default();
+                at += (entry.length + skip_to(rest, key.bytes)) as u64;
             }
             Found::NeedMore(_) if bytes.is_empty() => {
                 (start, page) = files.index_page(sstable, IndexFile::Keys, at, true).await?;

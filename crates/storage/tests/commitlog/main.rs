@@ -4,6 +4,7 @@
 
 use crate::common;
 mod missing;
+mod pages;
 
 use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, BTreeSet};
@@ -107,14 +108,26 @@ async fn open_synced(
     log: LogSettings,
     sync: SyncMode,
 ) -> Result<Opened, StorageError> {
+    open_in(env, mesh, Path::new("/"), log, sync).await
+}
+
+async fn open_in(
+    env: &Env,
+    mesh: Mesh<Job<Rc<Engine>>>,
+    root: &Path,
+    log: LogSettings,
+    sync: SyncMode,
+) -> Result<Opened, StorageError> {
     let sender = mesh.clone();
     let shards = Shards::new(env, move |to, job| sender.send(to, job));
-    make(env, &directory()).await?;
+    let directory = root.join("commitlog");
+    make(env, &directory).await?;
     if let Some(cdc) = &log.cdc {
         make(env, &cdc.directory).await?;
     }
     let options = Options {
-        commitlog_directory: directory(),
+        data_directories: vec![root.join("data")],
+        commitlog_directory: directory,
         sync,
         segment_bytes: SEGMENT_BYTES,
         log,
