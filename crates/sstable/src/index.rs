@@ -22,6 +22,8 @@ use crate::error::{Error, Result, corrupt};
 const NAME: &str = "Index.db";
 /// What a block's width is stored relative to.
 const WIDTH_BASE: i64 = 64 * 1024;
+/// The size of a promoted index from which on it takes more than a byte as uvint.
+const LONG: usize = 0x80;
 
 /// A block of a wide partition.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -186,8 +188,8 @@ pub fn read_entry(bytes: &[u8], left: u64) -> Result<Found<'_>> {
     Ok(Found::Entry(Entry { key, position, promoted, length: end }))
 }
 
-/// Where the entry of `key` begins in `bytes`, which begin with an entry, or one before it that takes more than a look to see where it
-/// ends: a step over what is sought behind it. [`read_entry`] says what is there.
+/// Steps over entries of other keys than `key`, the first of which begins where `bytes` do: where the first one begins that is not
+/// stepped over. That is the key's, or one with a long promoted index, or one that is not all there: [`read_entry`] says.
 pub fn skip_to(bytes: &[u8], key: &[u8]) -> usize {
     let mut at = 0;
     loop {
@@ -203,7 +205,7 @@ fn end_of_other(bytes: &[u8], key: &[u8]) -> Option<usize> {
     let promoted = position + 1 + bytes.get(position)?.leading_ones() as usize;
     let size = usize::from(*bytes.get(promoted)?);
     let end = promoted + 1 + size;
-    (size < 0x80 && end <= bytes.len() && bytes.get(2..position)? != key).then_some(end)
+    (size < LONG && end <= bytes.len() && bytes.get(2..position)? != key).then_some(end)
 }
 
 /// The promoted index of a wide partition.
@@ -311,9 +313,6 @@ mod tests {
         found
     }
 
-    /// Bytes of a promoted index that are not stepped over.
-    const LONG: usize = 0x80;
-
     proptest! {
         #[test]
         fn skips_nothing_of_the_key(
@@ -342,9 +341,7 @@ mod tests {
             let (at, _) = stops.expect("the end is no entry");
             prop_assert_eq!(skip_to(&bytes, sought.as_bytes()), at);
         }
-    }
 
-    proptest! {
         #[test]
         fn any_bytes_are_skipped(bytes in prop::collection::vec(any::<u8>(), 0..300)) {
             prop_assert!(skip_to(&bytes, b"key") <= bytes.len());
