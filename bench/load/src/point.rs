@@ -37,12 +37,14 @@ pub fn run(words: &[String]) -> Outcome<bool> {
     if depth < threads {
         return Err("each thread has a request in flight: --depth is not below --threads".into());
     }
-    let (options, begin) = (&options, &Barrier::new(threads));
+    // what makes no sense is told before rows are made
+    let work = (Mix::parse(&options)?, Times::parse(&options)?);
+    let (options, work, begin) = (&options, &work, &Barrier::new(threads));
     let all = thread::scope(|scope| {
         let threads = (0..threads).map(|number| {
             // the first ones have those that cannot be shared evenly
             let depth = (depth + threads - 1 - number) / threads;
-            scope.spawn(move || requests(options, number as u64, depth, begin))
+            scope.spawn(move || requests(options, work, (number as u64, depth), begin))
         });
         let threads: Vec<_> = threads.collect();
         let ended = threads.into_iter().map(|thread| thread.join().map_err(|_| "a thread failed"));
@@ -62,8 +64,8 @@ pub fn run(words: &[String]) -> Outcome<bool> {
 /// What one thread does: so many requests at a time.
 fn requests(
     options: &Options,
-    number: u64,
-    depth: usize,
+    work: &(Mix, Times),
+    (number, depth): (u64, usize),
     begin: &Barrier,
 ) -> Result<Figures, String> {
     let told = |e: Box<dyn Error>| e.to_string();
@@ -72,7 +74,7 @@ fn requests(
     // all of them wait for all, those too that could not open it
     begin.wait();
     let (table, rng) = opened.map_err(told)?;
-    runtime.block_on(one_after_another(options, &table, rng, depth)).map_err(told)
+    runtime.block_on(one_after_another(work, &table, rng, depth)).map_err(told)
 }
 
 async fn open(options: &Options, number: u64) -> Outcome<(Table, StdRng)> {
@@ -84,12 +86,11 @@ async fn open(options: &Options, number: u64) -> Outcome<(Table, StdRng)> {
 }
 
 async fn one_after_another(
-    options: &Options,
+    (mix, times): &(Mix, Times),
     table: &Table,
     rng: StdRng,
     depth: usize,
 ) -> Outcome<Figures> {
-    let (mix, times) = (Mix::parse(options)?, Times::parse(options)?);
     let from = Instant::now() + times.warm;
     let end = from + times.measured;
     let (figures, rng) = (RefCell::new(Figures::new(from)?), RefCell::new(rng));

@@ -23,7 +23,7 @@ impl Recent {
     }
 
     /// It is read: was it of late?
-    pub fn read(&self, key: impl Hash) -> bool {
+    pub fn read(&self, key: &(impl Hash + ?Sized)) -> bool {
         let hash = self.hasher.hash_one(key);
         let mut marks = self.marks.borrow_mut();
         let place = hash as usize & (marks.len() - 1);
@@ -43,11 +43,11 @@ mod tests {
         let room = 4096;
         let recent = Recent::new(room);
         let read = |chunks: std::ops::Range<u64>| {
-            chunks.filter(|chunk| recent.read(ChunkKey::Data(1, *chunk))).count()
+            chunks.filter(|chunk| recent.read(&ChunkKey::Data(1, *chunk))).count()
         };
         assert_eq!(read(0..100), 0);
         assert_eq!(read(0..100), 100);
-        assert!(!recent.read(ChunkKey::Data(2, 0)) && !recent.read(ChunkKey::Index(1, 0)));
+        assert!(!recent.read(&ChunkKey::Data(2, 0)) && !recent.read(&ChunkKey::Index(1, 0)));
         // others come between
         assert_eq!(read(1000..1400), 0);
         assert!(read(0..100) > 80);

@@ -29,8 +29,6 @@ const LARGE_BYTES: usize = 64 << 10;
 /// The least that a chunk takes in the page cache: of as many as it can have is known whether they were read of late. Of more, and
 /// chunks that come too seldom to stay would go through it.
 const CHUNK_CACHED_BYTES: usize = 4096;
-/// The least that the place of a key takes in its cache: places of as many keys as it can have are known to have been found of late.
-const PLACE_CACHED_BYTES: usize = 128;
 /// Bytes of the buffers that a shard keeps for reads of chunks: for as many as the device has of it at once, mostly.
 const BUFFER_BYTES_KEPT: usize = 4 << 20;
 
@@ -258,8 +256,6 @@ pub(crate) struct Files {
     /// By an SSTable's number and a key, one after the other. Those of SSTables that are gone are never asked for, and
     /// go first.
     keys: RefCell<Clock<Rc<[u8]>, Located>>,
-    /// Which keys were looked up of late: once there is no room for all, the others are not kept.
-    recent_keys: Recent,
     name: RefCell<Vec<u8>>,
     /// Do passes over whole SSTables read past the page cache?
     passes_page_cache: bool,
@@ -345,7 +341,6 @@ impl Files {
             open_bytes: Cell::default(),
             chunks: RefCell::new(ChunkCache::new(part(options.chunk_cache_bytes))),
             keys: RefCell::new(Clock::new(part(options.key_cache_bytes), 0)),
-            recent_keys: Recent::new(part(options.key_cache_bytes) / PLACE_CACHED_BYTES),
             name: RefCell::default(),
             passes_page_cache: options.passes_page_cache,
             recent: options.page_cache_bytes.map(recent),
@@ -421,7 +416,7 @@ impl Files {
     pub fn keep_place(&self, sstable: &SSTable, key: KeyRef<'_>, located: &Located) {
         self.named_key(sstable, key, |keys, name| {
             let bytes = size_of::<[usize; 2]>() + name.len() + located.heap_bytes();
-            if keys.has_room(bytes) || self.recent_keys.read(name) {
+            if keys.admits(name, bytes) {
                 keys.put(name.into(), located.clone(), bytes);
             }
         });
@@ -612,7 +607,7 @@ impl Files {
         let fits = self.open_bytes.get() <= self.page_cache_bytes / 2;
         let direct = handles.direct.as_ref().zip(self.recent.as_ref()).filter(|_| !fits);
         let key = ChunkKey::Data(sstable.number, first.index as u64);
-        if let Some((direct, _)) = direct.filter(|(_, recent)| !recent.read(key)) {
+        if let Some((direct, _)) = direct.filter(|(_, recent)| !recent.read(&key)) {
             let (result, bytes) = direct.read_at(buffer, offset - before as u64, blocks).await;
             buffer = bytes;
             result.map_err(failed)?;

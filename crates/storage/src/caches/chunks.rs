@@ -61,7 +61,7 @@ impl ChunkCache {
     /// Keeps what is likely to come again, and what there is room for.
     pub fn put(&mut self, key: ChunkKey, chunk: &Rc<Vec<u8>>, comes_again: bool) {
         let bytes = chunk.capacity();
-        let passes = !comes_again && !self.kept.has_room(bytes);
+        let passes = !comes_again && !self.kept.admits(&key, bytes);
         if passes && self.passing.put(key, Rc::clone(chunk), bytes) {
             return;
         }

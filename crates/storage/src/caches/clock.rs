@@ -6,6 +6,7 @@ use std::hash::Hash;
 use types::hash::HashMap;
 
 use super::CacheStats;
+use crate::recent::Recent;
 
 /// Entries that memory is taken for at once, at most.
 const ENTRIES_AT_ONCE_MAX: usize = 1 << 22;
@@ -29,6 +30,8 @@ pub(crate) struct Clock<K, V> {
     places: HashMap<K, usize>,
     entries: Vec<Entry<K, V>>,
     hand: usize,
+    /// What was not let in of late; of use once it is full.
+    refused: Option<Recent>,
     hits: u64,
     misses: u64,
     evictions: u64,
@@ -48,6 +51,7 @@ impl<K: Clone + Eq + Hash, V> Clock<K, V> {
             places: HashMap::default(),
             entries: Vec::new(),
             hand: 0,
+            refused: None,
             hits: 0,
             misses: 0,
             evictions: 0,
@@ -71,14 +75,23 @@ impl<K: Clone + Eq + Hash, V> Clock<K, V> {
         self.limit
     }
 
-    /// Does a value that points to so many bytes fit beside all others?
-    pub fn has_room(&self, bytes: usize) -> bool {
+    /// Is what points to so many bytes to be kept? If there is room for it, or it was to be before, of late: as many that were not
+    /// are remembered as there is room for twice, so that others which come again take the place of those that do not.
+    pub fn admits<Q: Hash + ?Sized>(&mut self, key: &Q, bytes: usize) -> bool {
+        let most = self.most_entries();
         self.bytes + bytes + Self::OVERHEAD <= self.limit
+            || self.refused.get_or_insert_with(|| Recent::new(2 * most)).read(key)
+    }
+
+    /// Entries that there is room for.
+    fn most_entries(&self) -> usize {
+        (self.limit / (Self::OVERHEAD + self.least)).min(ENTRIES_AT_ONCE_MAX)
     }
 
     /// Another limit from now on.
     pub fn set_limit(&mut self, limit: usize) {
         self.limit = limit;
+        self.refused = None;
         self.make_room(0);
     }
 
@@ -123,7 +136,7 @@ impl<K: Clone + Eq + Hash, V> Clock<K, V> {
         self.make_room(bytes);
         if self.entries.capacity() == 0 {
             // all at once, the most of it not used yet: a large map that grows is moved, and that takes the shard too long
-            let entries = (self.limit / (Self::OVERHEAD + self.least)).min(ENTRIES_AT_ONCE_MAX);
+            let entries = self.most_entries();
             self.entries.reserve(entries);
             self.places.reserve(entries);
         }
@@ -288,6 +301,31 @@ mod tests {
             }
         }
         assert_eq!(missed, [50, 0, 0]);
+    }
+
+    /// A full cache of which others are asked for from now on has them after they came some times, whatever its limit was before.
+    #[test]
+    fn what_comes_again_takes_the_place_of_what_does_not() {
+        let mut cache = Cache::new(0, 100);
+        assert!(!cache.admits(&(1, 0), 100));
+        cache.set_limit(100 * (100 + Cache::OVERHEAD));
+        // in one order after the other: of two that have one mark neither would be known in always the same
+        let mut read = |group, count: u64, step: u64| {
+            let mut missed = 0;
+            for key in (0..count).map(|number| (group, number * step % count)) {
+                if cache.get(&key).is_none() {
+                    missed += 1;
+                    if cache.admits(&key, 100) {
+                        cache.put(key, Vec::new(), 100);
+                    }
+                }
+            }
+            missed
+        };
+        assert_eq!((read(1, 100, 1), read(1, 100, 1)), (100, 0));
+        assert_eq!((read(2, 1000, 1), read(1, 100, 1)), (1000, 0));
+        let missed = [1, 3, 7, 9, 11, 13, 17, 19].map(|step| read(3, 50, step));
+        assert!(missed[0] == 50 && missed[7] < 5, "{missed:?}");
     }
 
     #[test]
