@@ -14,6 +14,7 @@ Exit code 1 when anything differs, or a plant is not found.
 
 import argparse
 import os
+import signal
 import sys
 import time
 
@@ -73,10 +74,13 @@ class Run:
 
     def __init__(self, args, report):
         self.args, self.report = args, report
+        self.known = set().union(*map(oracle.known_differences, args.known))
+        self.known_of_files = oracle.known_differences(os.path.join(HERE, 'known.md'))
 
     def start(self, layout):
         args = self.args
         self.report.layout = str(layout)
+        self.report.known = self.known | (self.known_of_files if layout.place != 'memory' else set())
         return Running(layout, Programs(args.node, args.nodetool, args.dir), args.ips.split(','), args.host)
 
     def on_each(self, tell):
@@ -183,12 +187,13 @@ def main():
     parser.add_argument('--show', type=int, default=40)
     parser.add_argument('files', nargs='*')
     args = parser.parse_intermixed_args()
+    # the nodes that were started stop with whoever ends this
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
     if args.what == 'record':
         return record(args)
     if args.what == 'planted':
         return Planting(args).run()
     report = Report(Deviations.load(), show=args.show)
-    report.known = set().union(*map(oracle.known_differences, args.known))
     run = Run(args, report)
     dict(reads=lambda: run.on_each(tell_reads), writes=lambda: run.on_each(tell_writes), functions=run.functions)[args.what]()
     return 1 if report.summary() == 0 or report.found else 0

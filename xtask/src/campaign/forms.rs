@@ -24,25 +24,14 @@ const SHORT: &[Part] = &[
     (
         "reads",
         &[
-            "--places",
-            "",
-            "--rings",
-            "1,3",
-            "--share",
-            "60",
-            "aggregates",
-            "counters",
-            "forms",
-            "gen_paging",
-            "lwt",
+            "--places", "", "--rings", "1,3", "--share", "60", "aggregates", "gen_paging", "lwt",
             "select",
-            "udt",
         ],
     ),
     ("writes", &["--places", "memory", "--shards", "2", "--share", "6"]),
-    ("writes", &["--places", "", "--rings", "3", "--share", "3", "collections", "dml", "udt"]),
+    ("writes", &["--places", "", "--rings", "3", "--share", "5", "collections", "dml"]),
     ("functions", &["--places", "memory", "--shards", "3", "--share", "3", "--count", "20"]),
-    ("functions", &["--places", "", "--rings", "3", "--share", "6", "--count", "12"]),
+    ("functions", &["--places", "", "--rings", "3", "--share", "12", "--count", "12"]),
 ];
 
 /// What a campaign has of the parts that no share is taken of.
