@@ -24,7 +24,15 @@ const SHORT: &[Part] = &[
     (
         "reads",
         &[
-            "--places", "", "--rings", "1,3", "--share", "60", "aggregates", "gen_paging", "lwt",
+            "--places",
+            "",
+            "--rings",
+            "1,3",
+            "--share",
+            "60",
+            "aggregates",
+            "gen_paging",
+            "lwt",
             "select",
         ],
     ),
