@@ -101,7 +101,7 @@ impl Coordinator {
             request.options.paging_state.is_some_and(|s| s.partition_key.is_some());
         let page =
             PageRequest { size: request.options.rows_per_page(), after: position.transpose()? };
-        let read = self.with_bind(values, request, &now, |bind| select.bind(bind, &page));
+        let read = self.with_bind(values, request, &now, |bind| select.bind(&bind, &page));
         let began = match &read {
             Ok(_) => true,
             Err(error) => error.to_string() == CANNOT_PAGE,
