@@ -480,6 +480,10 @@ impl Coordinator {
         let path = || ballot.list_path(cells.replace(cells.get() + 1));
         let mut warnings = Vec::new();
         let update = task.cas.updates(&current, ballot.unix_micros(), &path, &mut warnings)?;
+        assert_eq!(
+            *update.key, *task.key.bytes,
+            "a conditional statement writes to the partition of its round"
+        );
         self.requests.cas_write.size.record(update.size() as u64);
         Ok((update, Done { answer: Some(task.cas.applied()), warnings }))
     }
