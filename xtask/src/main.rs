@@ -61,6 +61,8 @@ cargo xtask COMMAND
   campaign oracle [--seed N] [--rounds N]
                                generated statements on a Cassandra under JaCoCo and on Helenus
   campaign differences         differences planted in answers, found by the corpus
+  campaign forms [SHARE] | campaign forms --planted [PLANT...]
+                               the corpus in every form: pages, prepared, batches, JSON, shards, files, rings; faults planted
   campaign files [SEED [TABLES]] | campaign files record
                                generated tables on the other's files, both ways, Cassandra's tools over both
   campaign roundtrip           one data directory served by Helenus and by Cassandra in turn

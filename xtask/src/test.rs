@@ -5,7 +5,7 @@ use std::process::Command;
 use std::time::{Duration, Instant};
 
 use crate::bench;
-use crate::campaign::{files, fuzz, hostile, power, seeds};
+use crate::campaign::{files, forms, fuzz, hostile, power, seeds};
 use crate::machine::{self, Outcome};
 use crate::node::{self, Node};
 use crate::{dist, drivers, load, oracle, ring as mixed, tidy};
@@ -40,7 +40,7 @@ const STAGES: &[Stage] = &[
     Stage { name: "clippy", what: "clippy, warnings are errors", budget_minutes: 6, run: clippy },
     Stage {
         name: "unit",
-        what: "cargo test --workspace; the oracle's own tests",
+        what: "cargo test --workspace; the own tests of the corpus's drivers",
         budget_minutes: 8,
         run: unit,
     },
@@ -50,6 +50,12 @@ const STAGES: &[Stage] = &[
         what: "the corpus against recorded answers of Cassandra",
         budget_minutes: 2,
         run: golden,
+    },
+    Stage {
+        name: "forms",
+        what: "the corpus in other forms: pages, prepared, batches, JSON, shards, files, rings; functions that are not pure",
+        budget_minutes: 5,
+        run: in_other_forms,
     },
     Stage {
         name: "formats",
@@ -219,11 +225,14 @@ fn insn() -> Outcome<Tally> {
 fn unit() -> Outcome<Tally> {
     let words = ["test", "--workspace", "--profile", node::CHECKED, "--no-fail-fast"];
     let mut tally = cargo_test(&mut cargo(&words))?;
-    let folder = machine::root().join("conformance/oracle");
-    let python = single(machine::run(
-        Command::new("python3").args(["-m", "unittest", "discover", "-q"]).arg(folder),
-    ));
-    tally.add(python);
+    for folder in ["conformance/oracle", "conformance/forms"] {
+        let python = single(machine::run(
+            Command::new("python3")
+                .args(["-m", "unittest", "discover", "-q"])
+                .arg(machine::root().join(folder)),
+        ));
+        tally.add(python);
+    }
     Ok(tally)
 }
 
@@ -282,6 +291,22 @@ fn golden() -> Outcome<Tally> {
         let node = Node::start_with("golden-settings", OURS, &[setting])?;
         let more = statements(oracle::command().args(["--golden", &node.ip]).args(*files))?;
         tally.add(more);
+    }
+    Ok(tally)
+}
+
+/// Each form of a statement counts as a check.
+fn in_other_forms() -> Outcome<Tally> {
+    let mut tally = Tally::default();
+    for (done, text) in forms::short()? {
+        let last = text.lines().rev().find(|l| l.contains(" statements compared")).unwrap_or("");
+        let (all, differ) = (number_before(last, " forms,"), number_before(last, " differ,"));
+        tally.passed += all.saturating_sub(differ);
+        tally.failed += differ;
+        tally.problems.extend(oracle::different(&text));
+        if (!done && differ == 0) || all == 0 {
+            tally.problems.push("the forms did not run to their end".to_owned());
+        }
     }
     Ok(tally)
 }

@@ -6,6 +6,7 @@ mod compaction;
 mod differences;
 mod faults;
 pub mod files;
+pub mod forms;
 pub mod fuzz;
 pub mod hostile;
 mod images;
@@ -35,7 +36,8 @@ const USAGE: &str = "campaign seeds|engine|conditions|ring-seeds [FROM] [COUNT] 
                      campaign applications [HOST] | campaign compaction [SEED] [SCENARIOS] | \
                      campaign images [SEED [IMAGES]] | campaign wide [ROWS] | \
                      campaign ring [RELEASE [OURS THEIRS CENTERS]] | campaign replace [RELEASE] | \
-                     campaign faults [SECONDS [FAULT]] | campaign apart [SECONDS]";
+                     campaign faults [SECONDS [FAULT]] | campaign apart [SECONDS] | \
+                     campaign forms [SHARE] | campaign forms --planted [PLANT...]";
 
 /// `campaign NAME [OPTIONS]`
 pub fn run(args: &[String]) -> Outcome {
@@ -47,6 +49,7 @@ pub fn run(args: &[String]) -> Outcome {
         ["planted", ..] => machine::run(seeds::simulator()?.args(args)),
         ["power", ..] => power::campaign(&args[1..]),
         ["differences"] => differences::campaign(),
+        ["forms", ref rest @ ..] => forms::campaign(rest),
         ["oracle", ..] => oracle::run(&args[1..]),
         ["fuzz", ref rest @ ..] => fuzz::campaign(rest),
         ["hostile", ref rest @ ..] => hostile::campaign(rest),

@@ -1,0 +1,115 @@
+//! `campaign forms`: the corpus in every form (`conformance/forms`) - each SELECT in pages, prepared, in the other order, each modification
+//! prepared, in batches, as JSON, with conditions, functions that are not pure wherever they may stand - on nodes with one to three shards,
+//! with data in memory and in files, and through each node of rings.
+
+use std::process::Command;
+
+use crate::machine::{self, Outcome};
+use crate::node;
+use crate::oracle;
+use crate::ring;
+
+/// The addresses of the nodes.
+const ADDRESSES: &str = "127.0.0.31,127.0.0.33,127.0.0.34";
+/// One form of a read in so many is asked on each layout, where no number is given: another on each.
+const SHARE: &str = "20";
+
+/// A run of the driver: what of it, and with which options.
+type Part = (&'static str, &'static [&'static str]);
+
+/// What a stage has of it: always the same.
+const SHORT: &[Part] = &[
+    ("reads", &["--places", "memory", "--shards", "2", "--share", "30"]),
+    ("reads", &["--places", "half", "--shards", "3", "--share", "60"]),
+    (
+        "reads",
+        &[
+            "--places",
+            "",
+            "--rings",
+            "1,3",
+            "--share",
+            "60",
+            "aggregates",
+            "counters",
+            "forms",
+            "gen_paging",
+            "lwt",
+            "select",
+            "udt",
+        ],
+    ),
+    ("writes", &["--places", "memory", "--shards", "2", "--share", "6"]),
+    ("writes", &["--places", "", "--rings", "3", "--share", "3", "collections", "dml", "udt"]),
+    ("functions", &["--places", "memory", "--shards", "3", "--share", "3", "--count", "20"]),
+    ("functions", &["--places", "", "--rings", "3", "--share", "6", "--count", "12"]),
+];
+
+/// What a campaign has of the parts that no share is taken of.
+const LONG: &[Part] = &[
+    ("writes", &["--places", "memory,several", "--shards", "1,3", "--rings", "1,3"]),
+    ("functions", &["--places", "memory", "--shards", "1,2,3", "--rings", "1,3"]),
+];
+
+/// `campaign forms [SHARE]`: one form of a read in so many on each layout. `campaign forms --planted [PLANT...]`. Recorded under
+/// `docs/campaigns/`.
+pub fn campaign(words: &[&str]) -> Outcome {
+    if let ["--planted", plants @ ..] = words {
+        let (found, table) = part("planted", plants)?;
+        let text = format!(
+            "Commit {}. Each fault was put between the driver and the nodes: in how many forms it showed, and the first of them.\n\n```\n{table}```\n",
+            super::commit()?
+        );
+        super::record("forms-planted", &text)?;
+        return if found { Ok(()) } else { Err("not every fault was found".into()) };
+    }
+    let share = match words {
+        [] => SHARE,
+        [share] if share.parse::<u32>().is_ok() => share,
+        _ => return Err(super::USAGE.into()),
+    };
+    let reads = [
+        &["--places", "memory,kept,one,several,compacted,half", "--shards", "1,2,3"][..],
+        &["--rings", "1,3", "--share", share],
+    ];
+    let mut runs = vec![part("reads", &reads.concat())?];
+    for (what, options) in LONG {
+        runs.push(part(what, options)?);
+    }
+    let done = runs.iter().all(|(done, _)| *done);
+    let texts: Vec<String> = runs.iter().map(|(_, text)| kept(text)).collect();
+    let text = format!(
+        "Commit {}. Of the forms of reads one in {share} on each layout, another on each.\n\n```\n{}```\n",
+        super::commit()?,
+        texts.join("\n")
+    );
+    super::record("forms", &text)?;
+    if done { Ok(()) } else { Err("forms of a statement differ".into()) }
+}
+
+/// What a record keeps: a line a layout and file is too much.
+fn kept(text: &str) -> String {
+    let is_kept = |line: &&str| !line.contains(" forms, ") || line.contains(" statements compared");
+    text.lines().filter(is_kept).map(|line| format!("{line}\n")).collect()
+}
+
+/// A fixed share of it: (did all go well, what was printed) of each part.
+pub fn short() -> Outcome<Vec<(bool, String)>> {
+    SHORT.iter().map(|(what, options)| part(what, options)).collect()
+}
+
+fn part(what: &str, options: &[&str]) -> Outcome<(bool, String)> {
+    machine::need(&["python3"])?;
+    node::build()?;
+    node::build_nodetool()?;
+    println!("== {what} {}", options.join(" "));
+    let mut python = Command::new("python3");
+    python.arg(machine::root().join("conformance/forms/forms.py")).arg(what);
+    python.arg("--node").arg(node::command().get_program());
+    python.arg("--nodetool").arg(node::nodetool_path());
+    python.arg("--dir").arg(machine::cache().join("run/forms")).args(["--ips", ADDRESSES]);
+    for known in [oracle::KNOWN_DIFFERENCES, ring::KNOWN] {
+        python.arg("--known").arg(machine::root().join(known));
+    }
+    machine::output(python.args(options))
+}
