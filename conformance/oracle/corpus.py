@@ -6,6 +6,7 @@ directives; all other comments are prose. `sticky` ones hold to the end of the f
     protocol N          sticky: protocol version of the connection (5)
     now N               sticky: now_in_seconds of every request; `now off` ends it
     clock N             sticky: the protocol's timestamp option of the requests: N, N+1, ... in microseconds; `clock off` ends it
+    states on           sticky: also compare the paging states, byte for byte
     events on           sticky: also compare the schema events that a registered connection gets
     page N [N...]       read all pages of N rows; with several sizes, one after the other
     prepare             only prepare, compare the metadata
@@ -37,7 +38,7 @@ import uuid
 
 from wire import UNSET, value
 
-STICKY = {'protocol', 'now', 'clock', 'events', 'needs'}
+STICKY = {'protocol', 'now', 'clock', 'states', 'events', 'needs'}
 ONCE = {'page', 'prepare', 'bind', 'values', 'names', 'consistency', 'serial', 'timestamp', 'keyspace', 'skip_metadata',
         'ignore', 'unordered', 'settle', 'cassandra'}
 BATCH_KINDS = {'logged': 0, 'unlogged': 1, 'counter': 2}
@@ -202,7 +203,7 @@ def parse(path):
             if word in STICKY:
                 if word in ('protocol', 'now', 'clock'):
                     sticky[word] = None if rest == 'off' else int(rest)
-                elif word == 'events':
+                elif word in ('events', 'states'):
                     sticky[word] = rest == 'on'
                 else:
                     sticky.setdefault('needs', set()).add(rest)

@@ -141,7 +141,7 @@ class Server:
 
     def _pages(self, step, size, ask, **more):
         """All pages as one answer: the rows of each page apart."""
-        pages, state, first = [], None, None
+        pages, states, state, first = [], [], None, None
         for _ in range(MAX_PAGES):
             answer = ask(wire.Options(**self._options(step, page_size=size, paging_state=state, **more)))
             if answer['kind'] != 'rows':
@@ -152,8 +152,11 @@ class Server:
             state = answer['metadata'].get('paging_state')
             if state is None:
                 break
+            states.append(state.hex())
         first = dict(first)
         first.update(kind='pages', size=size, pages=pages)
+        if step.sticky.get('states'):
+            first['states'] = states
         del first['rows']
         first.pop('more', None)
         return first

@@ -8,8 +8,8 @@ use std::time::Duration;
 
 use config::{Config, Timeouts};
 use cql::guard::Guard;
-use cql::modify::Modify;
-use cql::{Bind, CqlError, Limits, OwnedValues, Plan, Prepared, redacted};
+use cql::modify::{Modify, Part};
+use cql::{Bind, CqlError, Limits, Plan, Prepared, redacted};
 use env::{Class, Env, Instant};
 use metrics::{Counter, Name, Registry, Unit};
 use protocol::{
@@ -270,9 +270,9 @@ impl Coordinator {
         values: &dyn cql::Values,
         request: &Request<'_>,
         now: &Now,
-        run: impl FnOnce(&Bind<'_>) -> T,
+        run: impl FnOnce(Bind<'_>) -> T,
     ) -> T {
-        run(&Bind {
+        run(Bind {
             values,
             timestamp: now.timestamp,
             now_seconds: now.seconds,
@@ -284,6 +284,33 @@ impl Coordinator {
             limits: &self.limits,
             guard: request.guard(),
         })
+    }
+
+    /// Runs `run` with the modifications of a batch, each with all that binding it needs.
+    pub(crate) fn with_parts<T>(
+        &self,
+        parts: &[BatchPart<'_>],
+        request: &Request<'_>,
+        now: &Now,
+        run: impl FnOnce(Vec<Part<'_>>) -> T,
+    ) -> T {
+        let (time_uuid, random) = (|| self.time_uuid(), || self.random());
+        let parts = parts.iter().map(|&(modify, values)| Part {
+            modify,
+            bind: Bind {
+                values,
+                timestamp: now.timestamp,
+                now_seconds: now.seconds,
+                now_millis: now.millis,
+                protocol_version: request.version.number(),
+                time_uuid: &time_uuid,
+                list_path: &time_uuid,
+                random: &random,
+                limits: &self.limits,
+                guard: request.guard(),
+            },
+        });
+        run(parts.collect())
     }
 
     /// The times of a request, fixed once.
@@ -597,11 +624,9 @@ impl Coordinator {
         if modifies.clone().any(|modify| modify.is_conditional()) {
             let all: Vec<&Modify> = modifies.clone().map(|modify| &**modify).collect();
             cql::modify::check_parts(kind, false, &all).map_err(cql_error)?;
-            let values = values.iter().map(|values| OwnedValues::of(values));
-            let parts = modifies.cloned().zip(values).collect();
-            return Ok(self.cas(parts, true, request).await);
+            let parts: Vec<_> = modifies.zip(&values).collect();
+            return Ok(self.cas(&parts, true, request).await);
         }
-        let modifies = modifies.map(|modify| &**modify);
         let parts: Vec<_> = modifies.zip(&values).collect();
         Ok(self.run_batch(kind, &parts, request, self.now(request.options)).await)
     }
@@ -635,6 +660,9 @@ pub(crate) struct Now {
     /// For `now()`, in milliseconds.
     pub millis: i64,
 }
+
+/// A modification of a batch, with the values of its markers.
+pub(crate) type BatchPart<'a> = (&'a Arc<Modify>, &'a Bound<'a>);
 
 /// The class of a statement's tasks.
 pub(crate) const STATEMENT: Class = Class::Statement;

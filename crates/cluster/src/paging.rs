@@ -39,29 +39,27 @@ pub(crate) fn position<'a>(
     })
 }
 
-/// Where the next page begins; `None` if there is none.
+/// Where the next page begins; `None` if there is none. `before` is the row that the page before ended with.
 pub(crate) fn paging_state(
     read: &Read,
     table: &Table,
     last: &Last,
     rows: u32,
     several: bool,
+    before: Option<&Clustering>,
     version: Version,
 ) -> Option<Vec<u8>> {
     let remaining = read.limit.saturating_sub(rows);
     if remaining == 0 {
         return None;
     }
-    let limit = if last.place == 0 { read.first_limit } else { read.per_partition_limit };
-    // A partition that gave its only row, or its static row alone, has no more.
-    let in_partition = match last.mark {
-        Some(_) => limit.saturating_sub(last.in_partition),
-        None => 0,
-    };
-    let (key, mark) = match &read.target {
-        Target::Keys(keys) if in_partition == 0 => (Some(&*keys.get(last.place + 1)?.bytes), None),
-        Target::Keys(_) if !several => (None, last.mark.as_ref()),
-        _ => (Some(&*last.key.bytes), last.mark.as_ref()),
+    let (key, mark, left) = match &read.target {
+        Target::Keys(keys) if last.left == 0 => {
+            (Some(&*keys.get(last.place + 1)?.bytes), None, read.per_partition_limit)
+        }
+        Target::Keys(_) => (several.then_some(&*last.key.bytes), last.mark.as_ref(), last.left),
+        // a page that ends with a static row keeps the mark that it began with, and nobody goes on from there
+        Target::Range { .. } => (Some(&*last.key.bytes), last.mark.as_ref().or(before), last.left),
     };
     let mut bytes = Vec::new();
     let mut row = Vec::new();
@@ -82,7 +80,7 @@ pub(crate) fn paging_state(
         partition_key: key,
         row_mark,
         remaining: remaining as i32,
-        remaining_in_partition: if mark.is_some() { in_partition as i32 } else { i32::MAX },
+        remaining_in_partition: left as i32,
     };
     state.write(version, &mut bytes);
     Some(bytes)

@@ -5,8 +5,9 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use cql::ast::BatchKind;
-use cql::modify::{Batch, Before, Modify, NothingRead, Part, ReadFirst, finish_parts};
-use cql::{Bind, OwnedValues};
+use cql::modify::{
+    Batch, BatchUpdates, Before, BoundModify, CellContext, Modify, Part, finish_bound, finish_parts,
+};
 use protocol::{Consistency, ErrorResponse, WriteType};
 use rows::{ClusteringRef, Mutation, PartitionUpdate, RowRef};
 use schema::{Schema, TableId};
@@ -15,7 +16,9 @@ use storage::{Engine, Measure, PartitionKey, StorageError, Trace};
 use types::Few;
 
 use crate::answer::{Answer, Outcome, cql_error, invalid, write_error};
-use crate::coordinator::{Coordinator, Now, Request, STATEMENT, batch_write_type, check_replicas};
+use crate::coordinator::{
+    BatchPart, Coordinator, Now, Request, STATEMENT, batch_write_type, check_replicas,
+};
 use crate::counters::check_consistency;
 use crate::ring_batch::Parts;
 use crate::ring_write::RingWrite;
@@ -46,6 +49,13 @@ struct Write {
     needs_log: bool,
 }
 
+impl From<BatchUpdates> for Write {
+    fn from(bound: BatchUpdates) -> Self {
+        let BatchUpdates { updates, warnings, needs_log } = bound;
+        Self { updates: updates.into(), warnings, needs_log }
+    }
+}
+
 impl Coordinator {
     /// INSERT, UPDATE, DELETE.
     pub(crate) async fn modify(
@@ -55,8 +65,7 @@ impl Coordinator {
         request: &Request<'_>,
     ) -> Outcome {
         if modify.is_conditional() {
-            let parts = vec![(Arc::clone(modify), OwnedValues::of(values))];
-            return self.cas(parts, false, request).await;
+            return self.cas(&[(modify, values)], false, request).await;
         }
         let bound = self.bind_modify(modify, values, request).await;
         let is_counter = modify.table().is_counter();
@@ -66,21 +75,28 @@ impl Coordinator {
 
     async fn bind_modify(
         self: &Rc<Self>,
-        modify: &Modify,
+        modify: &Arc<Modify>,
         values: &Bound<'_>,
         request: &Request<'_>,
     ) -> Result<Write, ErrorResponse> {
         request.guard_write()?;
         self.guard_disk(request)?;
         let now = self.now(request.options);
-        let first = self.with_bind(values, request, &now, |bind| modify.read_first(bind));
-        let before = match first.map_err(cql_error)? {
-            Some(first) => self.read_before(modify, first, request).await?,
-            None => ReadRows::default(),
+        let updates = if modify.needs_read() {
+            let bound = self.with_bind(values, request, &now, |bind| modify.bind(bind));
+            let bound = bound.map_err(cql_error)?;
+            let before = self.read_before(&bound, request).await?;
+            self.with_cells(request, |cells| bound.updates(cells, &before))
+        } else {
+            self.with_bind(values, request, &now, |bind| modify.updates(bind))
         };
-        let updates = self.with_bind(values, request, &now, |bind| modify.bind(bind, &before));
         let updates = updates.map_err(cql_error)?;
         Ok(Write { updates: updates.updates, warnings: updates.warnings, needs_log: false })
+    }
+
+    /// Runs `run` with what the cells of a bound modification are written with.
+    fn with_cells<T>(&self, request: &Request<'_>, run: impl FnOnce(CellContext<'_>) -> T) -> T {
+        run(CellContext { list_path: &|| self.time_uuid(), guard: request.guard() })
     }
 
     /// BATCH as a statement.
@@ -93,30 +109,22 @@ impl Coordinator {
         if let Err(refused) = request.guard_write().and_then(|()| self.guard_disk(request)) {
             return refused.into();
         }
+        let parts = || batch.statements().iter().map(|modify| (modify, values)).collect::<Vec<_>>();
         if batch.is_conditional() {
-            let statements = batch.statements().iter();
-            let parts = statements.map(|modify| (Arc::clone(modify), OwnedValues::of(values)));
-            return self.cas(parts.collect(), true, request).await;
+            return self.cas(&parts(), true, request).await;
         }
         if batch.statements().iter().any(|modify| modify.needs_read()) {
-            let parts: Vec<_> =
-                batch.statements().iter().map(|modify| (&**modify, values)).collect();
             let mut now = self.now(request.options);
-            let timestamp = self.with_bind(values, request, &now, |bind| batch.timestamp(bind));
+            let timestamp = self.with_bind(values, request, &now, |bind| batch.timestamp(&bind));
             match timestamp {
                 Ok(timestamp) => now.timestamp = timestamp,
                 Err(error) => return cql_error(error).into(),
             }
-            return self.run_batch(batch.kind(), &parts, request, now).await;
+            return self.run_batch(batch.kind(), &parts(), request, now).await;
         }
         let now = self.now(request.options);
-        let bind = |bind: &Bind<'_>| batch.bind(bind, &NothingRead);
-        let bound = self.with_bind(values, request, &now, bind).map_err(cql_error);
-        let bound = bound.map(|b| Write {
-            updates: b.updates.into(),
-            warnings: b.warnings,
-            needs_log: b.needs_log,
-        });
+        let bound = self.with_bind(values, request, &now, |bind| batch.updates(bind));
+        let bound = bound.map(Write::from).map_err(cql_error);
         self.count_batch(batch.kind(), &bound);
         self.write(bound, batch_write_type(batch.kind()), request).await
     }
@@ -132,7 +140,7 @@ impl Coordinator {
     pub(crate) async fn run_batch(
         self: &Rc<Self>,
         kind: BatchKind,
-        parts: &[(&Modify, &Bound<'_>)],
+        parts: &[BatchPart<'_>],
         request: &Request<'_>,
         now: Now,
     ) -> Outcome {
@@ -144,40 +152,26 @@ impl Coordinator {
     async fn bind_parts(
         self: &Rc<Self>,
         kind: BatchKind,
-        parts: &[(&Modify, &Bound<'_>)],
+        parts: &[BatchPart<'_>],
         request: &Request<'_>,
         now: &Now,
     ) -> Result<Write, ErrorResponse> {
-        let mut befores = Vec::with_capacity(parts.len());
-        for (modify, values) in parts {
-            let first = self.with_bind(*values, request, now, |bind| modify.read_first(bind));
-            befores.push(match first.map_err(cql_error)? {
-                Some(first) => self.read_before(modify, first, request).await?,
-                None => ReadRows::default(),
-            });
+        if !parts.iter().any(|(modify, _)| modify.needs_read()) {
+            let bound = self.with_parts(parts, request, now, |parts| finish_parts(kind, &parts));
+            return bound.map(Write::from).map_err(cql_error);
         }
-        let (time_uuid, random) = (|| self.time_uuid(), || self.random());
-        let binds: Vec<Bind<'_>> = parts
-            .iter()
-            .map(|(_, values)| Bind {
-                values: *values,
-                timestamp: now.timestamp,
-                now_seconds: now.seconds,
-                now_millis: now.millis,
-                protocol_version: request.version.number(),
-                time_uuid: &time_uuid,
-                list_path: &time_uuid,
-                random: &random,
-                limits: &self.limits,
-                guard: request.guard(),
-            })
-            .collect();
-        let bound: Vec<Part<'_>> =
-            parts.iter().zip(&binds).map(|((modify, _), bind)| Part { modify, bind }).collect();
+        let bind = |parts: Vec<Part<'_>>| {
+            parts.into_iter().map(|part| part.modify.bind(part.bind)).collect::<Result<Vec<_>, _>>()
+        };
+        let parts = self.with_parts(parts, request, now, bind).map_err(cql_error)?;
+        let mut befores = Vec::with_capacity(parts.len());
+        for part in &parts {
+            befores.push(self.read_before(part, request).await?);
+        }
         let before: Vec<&dyn Before> = befores.iter().map(|rows| rows as &dyn Before).collect();
-        let bound = finish_parts(kind, &bound, &before).map_err(cql_error)?;
-        let (updates, warnings) = (bound.updates.into(), bound.warnings);
-        Ok(Write { updates, warnings, needs_log: bound.needs_log })
+        let finish =
+            |cells: CellContext<'_>| finish_bound(kind, &parts, &before, cells, &self.limits);
+        self.with_cells(request, finish).map(Write::from).map_err(cql_error)
     }
 
     async fn write(
@@ -357,14 +351,14 @@ impl Coordinator {
     /// Reads the rows that a write on lists depends on.
     async fn read_before(
         self: &Rc<Self>,
-        modify: &Modify,
-        first: ReadFirst,
+        bound: &BoundModify,
         request: &Request<'_>,
     ) -> Result<ReadRows, ErrorResponse> {
+        let Some(first) = bound.read_first() else { return Ok(ReadRows::default()) };
         let consistency = request.options.consistency;
         request.trace().note(&self.env, || "Reading existing values before the write".to_owned());
         let mut read = ReadRows::default();
-        let table = modify.table();
+        let table = bound.modify().table();
         for key in first.keys {
             let partition = PartitionKey::new(key.as_slice());
             if let Some(stored) =
@@ -373,7 +367,7 @@ impl Coordinator {
                 read.0.push((key, stored.0, stored.1));
                 continue;
             }
-            let (id, rows) = (modify.table().id, first.rows.clone());
+            let (id, rows) = (table.id, first.rows.clone());
             let shard = self.engine.owner(partition.token);
             let run = move |engine: Rc<Engine>| read_rows(engine, id, partition, rows);
             let result = self.engine.shards().call_async(shard, STATEMENT, run).await;

@@ -3,7 +3,7 @@
 use crate::common;
 
 use common::{Fixture, TS};
-use cql::modify::{Before, Modify};
+use cql::modify::{Before, CellContext, Modify};
 use cql::{CqlError, Plan};
 use rows::{CellKind, CellRef, Clustering, ClusteringRef, RowBuilder, RowRef, Rows};
 
@@ -50,11 +50,13 @@ fn run(statement: &str) -> Result<Vec<(Vec<u8>, Option<Vec<u8>>)>, CqlError> {
     let fixture = Fixture::from_cql(include_str!("../testdata/modify_schema.cql"));
     let modify = prepare(&fixture, statement);
     fixture.with_bind(&[], |bind| {
-        let wanted = modify.read_first(bind)?.expect("it reads");
+        let list_path = bind.list_path;
+        let bound = modify.bind(bind)?;
+        let wanted = bound.read_first().expect("it reads");
         assert_eq!((wanted.keys, wanted.rows), (vec![vec![0, 0, 0, 1]], vec![one()]));
         let [(column, false)] = wanted.columns[..] else { panic!("one regular column") };
         let before = Stored(stored(&fixture, column));
-        let updates = modify.bind(bind, &before)?.updates;
+        let updates = bound.updates(CellContext { list_path, guard: None }, &before)?.updates;
         let cells = updates.iter().flat_map(|update| update.rows.iter()).flat_map(|r| r.cells());
         let value = |cell: &CellRef<'_>| (cell.kind == CellKind::Live).then(|| cell.value.to_vec());
         Ok(cells.map(|cell| (cell.path.unwrap_or_default().to_vec(), value(&cell))).collect())
@@ -91,5 +93,8 @@ fn what_reads_nothing_says_so() {
     let fixture = Fixture::from_cql(include_str!("../testdata/modify_schema.cql"));
     let modify = prepare(&fixture, "UPDATE ks.coll SET l = l + [1] WHERE k = 1 AND c = 1");
     assert!(!modify.needs_read());
-    assert_eq!(fixture.with_bind(&[], |bind| modify.read_first(bind)), Ok(None));
+    assert_eq!(
+        fixture.with_bind(&[], |bind| modify.bind(bind).map(|bound| bound.read_first())),
+        Ok(None)
+    );
 }

@@ -55,10 +55,7 @@ fn expirations_overflow_by_the_nodes_clock() {
         fixture.prepare("INSERT INTO ks.ttl (k, v) VALUES (1, 1) USING TTL 1000").unwrap();
     let Plan::Modify(modify) = &prepared.plan else { panic!("an INSERT") };
     let at = |millis| {
-        fixture.with_bind(&[], |bind| {
-            let bind = cql::Bind { now_millis: millis, ..*bind };
-            modify.bind(&bind, &cql::modify::NothingRead)
-        })
+        fixture.with_bind(&[], |bind| modify.updates(cql::Bind { now_millis: millis, ..bind }))
     };
     assert!(matches!(at((limit - 10) * 1000), Err(CqlError::Invalid(_))));
     let updates = at(clock * 1000).unwrap().updates;
@@ -72,7 +69,7 @@ fn batches_give_their_own_timestamp() {
     let timestamp = |statement: &str| {
         let prepared = fixture.prepare(statement).unwrap();
         let Plan::Batch(batch) = &prepared.plan else { panic!("a BATCH") };
-        fixture.with_bind(&[], |bind| batch.timestamp(bind)).unwrap()
+        fixture.with_bind(&[], |bind| batch.timestamp(&bind)).unwrap()
     };
     let update = "UPDATE ks.coll SET l[0] = 1 WHERE k = 1 AND c = 1; APPLY BATCH";
     assert_eq!(timestamp(&format!("BEGIN BATCH USING TIMESTAMP 5 {update}")), 5);

@@ -71,6 +71,7 @@ pub const CONDITIONS: &[Bug] = &[
     Bug { name: "cas_batch_ignores_conditions", seeds: 10 },
     Bug { name: "ballot_goes_back", seeds: 20 },
     Bug { name: "serial_read_without_round", seeds: 200 },
+    Bug { name: "cas_key_bound_twice", seeds: 20 },
 ];
 
 /// Those of rings of several nodes.

@@ -325,6 +325,12 @@ impl Engine {
         durable: bool,
         counted: &[Option<Counted>],
     ) -> Result<Ticket, StorageError> {
+        // elsewhere nobody would read it until a flush
+        assert_eq!(
+            self.owner(mutation.token()),
+            self.env.shard(),
+            "a shard writes to the partitions that it owns"
+        );
         self.wait_for_memory().await?;
         let ticket = match self.log.get().filter(|_| durable) {
             Some(log) => {

@@ -18,9 +18,8 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 
-use cql::guard::Guard;
-use cql::modify::{Cas, CasAnswer, Current, Modify, Part};
-use cql::{Bind, CqlError, OwnedValues};
+use cql::CqlError;
+use cql::modify::{Cas, CasAnswer, Current};
 use env::Instant;
 use protocol::{Consistency, ErrorDetail, ErrorResponse, ResultMetadata, WriteType};
 use rows::{Bound, BoundKind, Clustering, RowBuilder, RowRef, Unfiltered};
@@ -28,7 +27,7 @@ use schema::{Strategy, Table};
 use storage::{Engine, PartitionKey, Slices, StorageError};
 
 use crate::answer::{Answer, Outcome, Page, cql_error, invalid, write_error};
-use crate::coordinator::{Coordinator, Now, Request, STATEMENT, check_replicas};
+use crate::coordinator::{BatchPart, Coordinator, Request, STATEMENT, check_replicas};
 pub(crate) use crate::paxos::acceptor::Proposal;
 pub(crate) use crate::paxos::ballot::Ballot;
 use crate::paxos::ballot::Scope;
@@ -41,15 +40,13 @@ use crate::read::shard::{PartitionRows, ReadError};
 /// A coordinator that lost a ballot waits up to so long.
 const BACKOFF_MAX: Duration = Duration::from_millis(100);
 
-/// A statement of a conditional request with its values.
-pub(crate) type CasPart = (Arc<Modify>, OwnedValues);
-
 /// What goes to the shard that owns the key.
 struct Task {
+    /// Of the partition.
+    key: PartitionKey,
     cas: Cas,
-    parts: Vec<CasPart>,
-    now: Now,
-    version: u8,
+    /// "Now", in seconds.
+    now: i64,
     serial: Consistency,
     commit: Consistency,
     /// No ballot is begun after this.
@@ -193,7 +190,7 @@ impl Coordinator {
     /// A conditional statement, or a batch that has conditions.
     pub(crate) async fn cas(
         self: &Rc<Self>,
-        parts: Vec<CasPart>,
+        parts: &[BatchPart<'_>],
         is_batch: bool,
         request: &Request<'_>,
     ) -> Outcome {
@@ -212,7 +209,7 @@ impl Coordinator {
 
     async fn cas_answer(
         self: &Rc<Self>,
-        parts: Vec<CasPart>,
+        parts: &[BatchPart<'_>],
         is_batch: bool,
         request: &Request<'_>,
         warnings: &mut Vec<String>,
@@ -220,19 +217,21 @@ impl Coordinator {
     ) -> Result<Page, ErrorResponse> {
         request.guard_write()?;
         let now = self.now(request.options);
-        let version = request.version.number();
-        let path = || self.time_uuid();
-        let guard = request.guard();
-        let cas = self
-            .with_parts(&parts, &now, version, &path, guard, |parts| Cas::bind(parts, is_batch));
+        let cas = self.with_parts(parts, request, &now, |parts| Cas::bind(parts, is_batch));
         let cas = cas.map_err(cql_error)?;
         let (serial, commit) = (request.options.serial_consistency, request.options.consistency);
         self.check_levels(cas.table(), serial, commit)?;
         let key = PartitionKey::new(cas.key());
+        let cas = match self.env.planted("cas_key_bound_twice") {
+            true => self
+                .with_parts(parts, request, &now, |parts| Cas::bind(parts, is_batch))
+                .map_err(cql_error)?,
+            false => cas,
+        };
         let subject = Subject { table: Arc::clone(cas.table()), key: key.clone() };
         self.voters(&subject, serial)?;
         let contention = self.env.now() + self.timeouts().cas_contention;
-        let task = Task { cas, parts, now, version, serial, commit, contention };
+        let task = Task { key: key.clone(), cas, now: now.seconds, serial, commit, contention };
         let shard = self.engine.owner(key.token);
         self.count_hop(shard);
         let run = move |owner: Rc<Self>| async move { owner.run_cas(task).await };
@@ -325,7 +324,7 @@ impl Coordinator {
     /// On the owner of its key: a conditional request.
     async fn run_cas(self: &Rc<Self>, task: Task) -> Result<Done, Refused> {
         let table = Arc::clone(task.cas.table());
-        let key = PartitionKey::new(task.cas.key());
+        let key = task.key.clone();
         let store = self.engine.store(table.id);
         let layout = store.map(|store| Arc::clone(&store.table().layout));
         // it was planned for the columns of another epoch
@@ -480,10 +479,11 @@ impl Coordinator {
         let cells = Cell::new(0);
         let path = || ballot.list_path(cells.replace(cells.get() + 1));
         let mut warnings = Vec::new();
-        let update =
-            self.with_parts(&task.parts, &task.now, task.version, &path, None, |parts| {
-                task.cas.updates(parts, &current, ballot.unix_micros(), &mut warnings)
-            })?;
+        let update = task.cas.updates(&current, ballot.unix_micros(), &path, &mut warnings)?;
+        assert_eq!(
+            *update.key, *task.key.bytes,
+            "a conditional statement writes to the partition of its round"
+        );
         self.requests.cas_write.size.record(update.size() as u64);
         Ok((update, Done { answer: Some(task.cas.applied()), warnings }))
     }
@@ -509,7 +509,7 @@ impl Coordinator {
     /// Reads what a conditional request asks for.
     async fn see(self: &Rc<Self>, task: &Task) -> Result<Current, Failure> {
         let cas = &task.cas;
-        let mut current = cas.nothing(task.now.seconds);
+        let mut current = cas.nothing(task.now);
         let key = PartitionKey::new(cas.key());
         let rows = cas.rows();
         let level = match self.env.planted("ring_cas_reads_own") {
@@ -568,37 +568,6 @@ impl Coordinator {
             false => self.env.unique_micros().max(above.unix_micros() + 1),
         };
         Ballot::new(micros, scope, self.env.random_u64())
-    }
-
-    /// Runs `run` with the statements of a request and all that binding them needs.
-    fn with_parts<T>(
-        &self,
-        parts: &[CasPart],
-        now: &Now,
-        version: u8,
-        list_path: &dyn Fn() -> [u8; 16],
-        guard: Option<&Guard>,
-        run: impl FnOnce(&[Part<'_>]) -> T,
-    ) -> T {
-        let (time_uuid, random) = (|| self.time_uuid(), || self.random());
-        let binds: Vec<Bind<'_>> = parts
-            .iter()
-            .map(|(_, values)| Bind {
-                values,
-                timestamp: now.timestamp,
-                now_seconds: now.seconds,
-                now_millis: now.millis,
-                protocol_version: version,
-                time_uuid: &time_uuid,
-                list_path,
-                random: &random,
-                limits: &self.limits,
-                guard,
-            })
-            .collect();
-        let parts: Vec<Part<'_>> =
-            parts.iter().zip(&binds).map(|((modify, _), bind)| Part { modify, bind }).collect();
-        run(&parts)
     }
 }
 

@@ -230,7 +230,7 @@ impl Coordinator {
         // who watches over the request has seen this
         let request = Request { guard: Default::default(), ..request.clone() };
         let all = PageRequest { size: None, after: None };
-        let read = self.with_bind(values, &request, now, |bind| select.bind(bind, &all));
+        let read = self.with_bind(values, &request, now, |bind| select.bind(&bind, &all));
         read.map(|read| tokens(&read, select.table())).unwrap_or_default()
     }
 

@@ -7,24 +7,24 @@ use storage::PartitionKey;
 
 use crate::read::shard::{PartitionRows, ReadError};
 
-/// The made-up partitions that a read wants, in its order.
+/// The made-up partitions that a read wants, in its order, each with its place among those that it names.
 pub(super) fn wanted(
     table: &Table,
     target: &Target,
     mut partitions: Vec<rows::PartitionUpdate>,
-) -> Vec<(PartitionKey, rows::PartitionUpdate)> {
+) -> Vec<(usize, PartitionKey, rows::PartitionUpdate)> {
     let key_of = |update: &rows::PartitionUpdate| PartitionKey {
         token: update.token,
         bytes: update.key.clone(),
     };
     match target {
         Target::Keys(keys) => {
-            let find = |key: &cql::select::PartitionKey| {
+            let find = |(place, key): (usize, &cql::select::PartitionKey)| {
                 let at = partitions.iter().position(|update| update.key == key.bytes)?;
-                Some(partitions.swap_remove(at))
+                let update = partitions.swap_remove(at);
+                Some((place, key_of(&update), update))
             };
-            let found: Vec<_> = keys.iter().filter_map(find).collect();
-            found.into_iter().map(|update| (key_of(&update), update)).collect()
+            keys.iter().enumerate().filter_map(find).collect()
         }
         // Ranges of virtual tables go by the order of keys, in which the partitions come.
         Target::Range { from, to } => {
@@ -42,7 +42,8 @@ pub(super) fn wanted(
                 start.is_none_or(|(order, with)| order.is_gt() || (with && order.is_eq()))
                     && end.is_none_or(|(order, with)| order.is_lt() || (with && order.is_eq()))
             });
-            partitions.into_iter().map(|update| (key_of(&update), update)).collect()
+            let placed = |(place, update)| (place, key_of(&update), update);
+            partitions.into_iter().enumerate().map(placed).collect()
         }
     }
 }

@@ -101,7 +101,7 @@ impl Coordinator {
             request.options.paging_state.is_some_and(|s| s.partition_key.is_some());
         let page =
             PageRequest { size: request.options.rows_per_page(), after: position.transpose()? };
-        let read = self.with_bind(values, request, &now, |bind| select.bind(bind, &page));
+        let read = self.with_bind(values, request, &now, |bind| select.bind(&bind, &page));
         let began = match &read {
             Ok(_) => true,
             Err(error) => error.to_string() == CANNOT_PAGE,
@@ -202,7 +202,8 @@ impl Coordinator {
         let paging_state = merged.last.as_ref().filter(|_| paged && merged.full).and_then(|last| {
             let several =
                 resumed_by_key || matches!(&read.target, Target::Keys(keys) if keys.len() > 1);
-            paging_state(&read, table, last, merged.rows, several, request.version)
+            let before = page.after.as_ref().and_then(|after| after.row.as_ref());
+            paging_state(&read, table, last, merged.rows, several, before, request.version)
         });
         let metadata = Arc::clone(metadata);
         Ok(Page { metadata, rows: merged.rows, cells: merged.cells, paging_state })
@@ -521,13 +522,13 @@ impl Coordinator {
         let mut budget = budget(task);
         let mut blocks = Few::new();
         let wanted = wanted(task.table(), &task.read.target, partitions);
-        for (place, (key, update)) in wanted.into_iter().enumerate() {
+        for (place, key, update) in wanted {
             let read = &task.read;
             let first = is_resumed(read, &key);
             let resumed = read.first_rows.as_ref().filter(|_| first);
             let filter = resumed.unwrap_or(&read.rows);
             let left = if first { read.first_limit } else { read.per_partition_limit };
-            let block = Block { key: Some(key.clone()), ..Block::default() };
+            let block = Block::of(&key, left);
             let aggregation = aggregation.as_mut();
             let (engine, budget) = (&*self.engine, &mut budget);
             let mut sink = Sink { task, engine, budget, aggregation, block, left, group: None };

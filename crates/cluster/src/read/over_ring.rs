@@ -76,7 +76,7 @@ impl Coordinator {
         is_resumed: bool,
         budget: &mut Budget,
     ) -> Result<Block, ReadError> {
-        let block = Block { key: Some(key.clone()), ..Block::default() };
+        let block = Block::of(key, left);
         let (engine, aggregation, group) = (&*self.engine, None, None);
         let mut sink = Sink { task, engine, budget, aggregation, block, left, group };
         read_rows(&mut sink, key, &mut rows, is_resumed).await?;

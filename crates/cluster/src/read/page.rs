@@ -15,11 +15,7 @@ pub(super) fn next_page(
     last: &Last,
     table: &Table,
 ) -> Result<Option<Read>, ReadError> {
-    let limit = if last.place == 0 { read.first_limit } else { read.per_partition_limit };
-    let left = match last.mark {
-        Some(_) => limit.saturating_sub(last.in_partition),
-        None => 0,
-    };
+    let left = last.left;
     let (key, row) = match &read.target {
         Target::Keys(keys) if left == 0 => match keys.get(last.place + 1) {
             Some(next) => (next.bytes.clone(), None),
@@ -79,8 +75,8 @@ pub(crate) struct Last {
     pub key: PartitionKey,
     pub place: usize,
     pub mark: Option<Clustering>,
-    /// Rows of its partition in this page.
-    pub in_partition: u32,
+    /// Rows that its partition may still give. None after its only row, or its static row alone.
+    pub left: u32,
 }
 
 /// A page in the making: blocks, which are in order, are put together until it is full.
@@ -119,8 +115,8 @@ impl Cut {
         let last = block.rows[..taken].last();
         if let Some(row) = last {
             let mark = row.has_mark.then(|| clustering_of(&block.marks[mark]));
-            let in_partition = taken as u32;
-            merged.last = block.key.clone().map(|key| Last { key, place, mark, in_partition });
+            let left = mark.as_ref().map_or(0, |_| block.limit.saturating_sub(taken as u32));
+            merged.last = block.key.clone().map(|key| Last { key, place, mark, left });
         }
         let scanned = last.map(|row| row.scanned).unwrap_or_default();
         merged.scan(&block.key, if spent { scanned } else { block.scanned });

@@ -48,6 +48,8 @@ pub(crate) enum Aggregate {
 #[derive(Default)]
 pub(crate) struct Block {
     pub key: Option<PartitionKey>,
+    /// The most rows that the partition may still give, with these.
+    pub limit: u32,
     pub cells: Vec<u8>,
     /// Of each row: where its cells end, where its mark ends, and whether it has one.
     pub rows: Few<RowEnd>,
@@ -57,6 +59,13 @@ pub(crate) struct Block {
     pub full: bool,
     /// What was read of the partition.
     pub scanned: Scanned,
+}
+
+impl Block {
+    /// One of a partition that may still give so many rows.
+    pub fn of(key: &PartitionKey, limit: u32) -> Self {
+        Self { key: Some(key.clone()), limit, ..Self::default() }
+    }
 }
 
 #[derive(Clone, Copy)]
@@ -289,8 +298,7 @@ impl Sink<'_> {
             None => task.select.project(&task.read, row, bind, &mut block.cells),
         })?;
         if self.aggregation.is_none() {
-            let has_mark = row.row.is_some() && !row.clustering.is_empty();
-            self.end_row(before, row.clustering, has_mark);
+            self.end_row(before, row.clustering, !row.clustering.is_empty());
         }
         self.budget.rows -= 1;
         self.left -= 1;
@@ -407,7 +415,9 @@ pub(super) async fn read_rows(
         }
         any = true;
         if select.is_distinct() {
-            sink.take(&no_row(key, statics, now_seconds))?;
+            // the row itself is not of the result, but the page may end after it
+            let clustering = row.clustering();
+            sink.take(&ResultRow { clustering, ..no_row(key, statics, now_seconds) })?;
             return sink.end_group();
         }
         sink.take(&ResultRow {
@@ -461,7 +471,7 @@ async fn read_partition(
         engine.read_ended(task.table().id, started, 0);
         return Ok(None);
     };
-    let block = Block { key: Some(key.clone()), ..Block::default() };
+    let block = Block::of(key, left);
     let mut sink = Sink { task, engine, budget, aggregation, block, left, group: None };
     read_rows(&mut sink, key, &mut rows, resumed.is_some()).await?;
     engine.read_ended(task.table().id, started, rows.sstables());

@@ -1,6 +1,6 @@
 //! `USING TIMESTAMP` and `USING TTL`.
 
-use rows::{Liveness, NO_TTL};
+use rows::NO_TTL;
 use schema::Table;
 use types::CqlType;
 
@@ -86,19 +86,6 @@ impl Attributes {
         };
         check_overflow(bind, table, ttl, false, warnings)?;
         Ok(ttl)
-    }
-}
-
-/// When something with this time to live expires, in seconds: capped at what can be stored.
-pub fn expires_at(bind: &Bind<'_>, ttl: i32) -> i64 {
-    bind.now_seconds.saturating_add(ttl.into()).min(bind.limits.max_deletion_time)
-}
-
-/// The liveness of a row inserted now.
-pub fn liveness(bind: &Bind<'_>, timestamp: i64, ttl: i32) -> Liveness {
-    match ttl {
-        NO_TTL => Liveness::new(timestamp),
-        ttl => Liveness { timestamp, ttl, expires_at: expires_at(bind, ttl) },
     }
 }
 

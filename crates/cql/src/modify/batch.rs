@@ -7,11 +7,11 @@ use schema::TableKind;
 use types::KeyBytes;
 
 use crate::ast::{self, BatchKind, Modification};
-use crate::context::Bind;
+use crate::context::{Bind, Limits};
 use crate::error::CqlError;
 use crate::modify::attributes::Attributes;
-use crate::modify::write::Before;
-use crate::modify::{Modify, PartitionBuilders};
+use crate::modify::write::{Before, CellContext};
+use crate::modify::{BoundModify, Modify, PartitionBuilders};
 use crate::scope::Scope;
 
 /// A prepared BATCH.
@@ -25,9 +25,9 @@ pub struct Batch {
 /// A modification of a batch with the values of its own markers.
 pub struct Part<'a> {
     /// The statement.
-    pub modify: &'a Modify,
+    pub modify: &'a Arc<Modify>,
     /// Its execution.
-    pub bind: &'a Bind<'a>,
+    pub bind: Bind<'a>,
 }
 
 /// What a batch does.
@@ -96,12 +96,15 @@ impl Batch {
         self.attributes.timestamp(bind, bind.timestamp)
     }
 
-    /// What it does. `before` has the rows that the statements' [`Modify::read_first`] ask for.
-    pub fn bind(&self, bind: &Bind<'_>, before: &dyn Before) -> Result<BatchUpdates, CqlError> {
-        let timestamp = self.timestamp(bind)?;
-        let parts = self.statements.iter().map(|modify| (&**modify, bind, timestamp));
-        let befores: Vec<&dyn Before> = self.statements.iter().map(|_| before).collect();
-        finish(self.kind, parts.collect(), &befores)
+    /// What it does. It reads nothing first: otherwise its statements are bound one by one.
+    pub fn updates(&self, bind: Bind<'_>) -> Result<BatchUpdates, CqlError> {
+        let timestamp = self.timestamp(&bind)?;
+        let bind = Bind { timestamp, ..bind };
+        let statements: Vec<&Modify> = self.statements.iter().map(|modify| &**modify).collect();
+        finish(self.kind, &statements, bind.limits, |at, builders, warnings| {
+            check_timestamp(timestamp)?;
+            statements[at].add_to(builders, &bind, warnings)
+        })
     }
 }
 
@@ -154,37 +157,56 @@ pub fn check_parts(
     Ok(())
 }
 
-/// What the parts of a BATCH message do together: each has its own values, and its rows of
-/// [`Modify::read_first`] in the same place of `befores`.
-pub fn finish_parts(
-    kind: BatchKind,
-    parts: &[Part<'_>],
-    befores: &[&dyn Before],
-) -> Result<BatchUpdates, CqlError> {
-    let modifies: Vec<&Modify> = parts.iter().map(|part| part.modify).collect();
+/// What the parts of a BATCH message do together: each has its own values. They read nothing first.
+pub fn finish_parts(kind: BatchKind, parts: &[Part<'_>]) -> Result<BatchUpdates, CqlError> {
+    let modifies: Vec<&Modify> = parts.iter().map(|part| &**part.modify).collect();
     check_parts(kind, false, &modifies)?;
-    let parts = parts.iter().map(|part| (part.modify, part.bind, part.bind.timestamp));
-    finish(kind, parts.collect(), befores)
+    let limits = parts.first().map_or_else(Limits::default, |part| *part.bind.limits);
+    finish(kind, &modifies, &limits, |at, builders, warnings| {
+        let Part { modify, bind } = &parts[at];
+        check_timestamp(bind.timestamp)?;
+        modify.add_to(builders, bind, warnings)
+    })
 }
 
+/// What bound parts do together, each with what was read for it in the same place of `befores`.
+pub fn finish_bound(
+    kind: BatchKind,
+    parts: &[BoundModify],
+    befores: &[&dyn Before],
+    cells: CellContext<'_>,
+    limits: &Limits,
+) -> Result<BatchUpdates, CqlError> {
+    assert_eq!(parts.len(), befores.len(), "what was read for each");
+    let modifies: Vec<&Modify> = parts.iter().map(|part| &**part.modify()).collect();
+    finish(kind, &modifies, limits, |at, builders, warnings| {
+        parts[at].add_to(builders, cells, befores[at], warnings)
+    })
+}
+
+fn check_timestamp(timestamp: i64) -> Result<(), CqlError> {
+    match timestamp {
+        NO_TIMESTAMP => Err(CqlError::invalid("Out of bound timestamp")),
+        _ => Ok(()),
+    }
+}
+
+/// Puts together what the statements do. `add` adds what the one at a place does.
 fn finish(
     kind: BatchKind,
-    parts: Vec<(&Modify, &Bind<'_>, i64)>,
-    befores: &[&dyn Before],
+    parts: &[&Modify],
+    limits: &Limits,
+    add: impl Fn(usize, &mut PartitionBuilders, &mut Vec<String>) -> Result<(), CqlError>,
 ) -> Result<BatchUpdates, CqlError> {
     let mut builders = PartitionBuilders::default();
     let mut warnings = Vec::new();
-    for (modify, _, _) in &parts {
+    for modify in parts {
         modify.check()?;
     }
-    for (at, (modify, bind, timestamp)) in parts.iter().enumerate() {
-        if *timestamp == NO_TIMESTAMP {
-            return Err(CqlError::invalid("Out of bound timestamp"));
-        }
-        let before = befores.get(at).copied().unwrap_or(&super::NothingRead);
-        modify.add_to(&mut builders, bind, *timestamp, before, &mut warnings)?;
+    for at in 0..parts.len() {
+        add(at, &mut builders, &mut warnings)?;
     }
-    warn_of_gc_grace(kind, &parts, &mut warnings);
+    warn_of_gc_grace(kind, parts, &mut warnings);
     let builders = builders.list;
     let tables: Vec<(String, KeyBytes)> = builders
         .iter()
@@ -199,11 +221,9 @@ fn finish(
     let mut mutations: Vec<_> = keyspaces.collect();
     mutations.sort();
     mutations.dedup();
-    if let Some((_, bind, _)) = parts.first() {
-        check_size(mutations.len(), &tables, &updates, bind, &mut warnings)?;
-        if kind != BatchKind::Logged && mutations.len() > 1 {
-            warn_of_partitions(&tables, bind, &mut warnings);
-        }
+    check_size(mutations.len(), &tables, &updates, limits, &mut warnings)?;
+    if kind != BatchKind::Logged && mutations.len() > 1 {
+        warn_of_partitions(&tables, limits, &mut warnings);
     }
     Ok(BatchUpdates {
         updates: updates.into_iter().filter(|update| !update.is_empty()).collect(),
@@ -220,15 +240,11 @@ fn name_set<'a>(names: impl Iterator<Item = &'a str>) -> (usize, String) {
     (names.len(), format!("[{}]", names.join(", ")))
 }
 
-fn warn_of_gc_grace(
-    kind: BatchKind,
-    parts: &[(&Modify, &Bind<'_>, i64)],
-    warnings: &mut Vec<String>,
-) {
+fn warn_of_gc_grace(kind: BatchKind, parts: &[&Modify], warnings: &mut Vec<String>) {
     if kind != BatchKind::Logged {
         return;
     }
-    let tables = parts.iter().map(|(modify, _, _)| &modify.table);
+    let tables = parts.iter().map(|modify| &modify.table);
     let hasty = tables.filter(|table| table.params.gc_grace_seconds == 0);
     let names: Vec<String> = hasty.map(|t| format!("{}.{}", t.keyspace, t.name)).collect();
     if names.is_empty() {
@@ -246,14 +262,13 @@ fn check_size(
     mutations: usize,
     tables: &[(String, KeyBytes)],
     updates: &[PartitionUpdate],
-    bind: &Bind<'_>,
+    limits: &Limits,
     warnings: &mut Vec<String>,
 ) -> Result<(), CqlError> {
     if mutations <= 1 {
         return Ok(());
     }
     let size: u64 = updates.iter().map(data_size).sum();
-    let limits = bind.limits;
     if size > limits.batch_warn_bytes && size > limits.batch_fail_bytes {
         return Err(CqlError::invalid("Batch too large"));
     }
@@ -304,11 +319,11 @@ fn row_size(row: RowRef<'_>) -> usize {
     size
 }
 
-fn warn_of_partitions(tables: &[(String, KeyBytes)], bind: &Bind<'_>, warnings: &mut Vec<String>) {
+fn warn_of_partitions(tables: &[(String, KeyBytes)], limits: &Limits, warnings: &mut Vec<String>) {
     let mut keys: Vec<&[u8]> = tables.iter().map(|(_, key)| &**key).collect();
     keys.sort_unstable();
     keys.dedup();
-    let limit = bind.limits.unlogged_batch_partitions_warn;
+    let limit = limits.unlogged_batch_partitions_warn;
     if keys.len() as u64 > u64::from(limit) {
         let (count, names) = name_set(tables.iter().map(|(table, _)| table.as_str()));
         let s = if count == 1 { "" } else { "s" };

@@ -15,8 +15,8 @@ use crate::context::Bind;
 use crate::error::CqlError;
 use crate::modify::batch::Part;
 use crate::modify::condition::{BoundCondition, Conditions};
-use crate::modify::write::Before;
-use crate::modify::{Kind, Modify, PartitionBuilders, Target};
+use crate::modify::write::{Before, CellContext};
+use crate::modify::{BoundModify, Modify, PartitionBuilders};
 use crate::prepared::ResultColumn;
 use crate::select::{ResultRow, put_columns};
 
@@ -73,6 +73,8 @@ pub struct Cas {
     regulars: Fetched,
     /// The columns that it answers with where it is not done.
     columns: Vec<Column>,
+    /// What is done where the conditions hold.
+    parts: Vec<BoundModify>,
 }
 
 /// The rows that a conditional statement sees: what is alive of the columns that it asks for.
@@ -95,49 +97,15 @@ pub struct CasAnswer {
     pub cells: Vec<u8>,
 }
 
-/// A statement's part in a request: what it names.
-struct Named {
-    key: Vec<u8>,
-    /// The row, where it names one; its static row for `None`.
-    row: Option<Clustering>,
-}
-
 impl Modify {
-    /// What a conditional statement, or another one of a conditional batch, names.
-    fn named(&self, bind: &Bind<'_>) -> Result<Named, CqlError> {
-        self.in_document(bind, |bind| self.named_by(bind))
-    }
-
-    fn named_by(&self, bind: &Bind<'_>) -> Result<Named, CqlError> {
-        let key = self.filter.keys(&self.table, bind)?.into_iter().next();
-        let what = if self.kind == Kind::Update { "updates" } else { "deletions" };
-        if self.filter.has_key_in() {
-            return Err(CqlError::invalid(format!(
-                "IN on the partition key is not supported with conditional {what}"
-            )));
-        }
-        let key = key.ok_or_else(|| CqlError::invalid("Some partition key parts are missing"))?;
-        if self.filter.has_clustering_in() {
-            return Err(CqlError::invalid(format!(
-                "IN on the clustering key columns is not supported with conditional {what}"
-            )));
-        }
-        let row = match self.filter.target(&self.table, bind)? {
-            Target::Rows(rows) => rows.into_iter().next(),
-            Target::Partition if self.table.clustering.is_empty() => Some(Clustering::default()),
-            Target::Partition | Target::Ranges(_) => None,
-        };
-        Ok(Named { key: key.into(), row })
-    }
-
     fn updates_rows(&self) -> bool {
         self.table.clustering.is_empty() || !self.filter.clustering.is_empty()
     }
 }
 
 impl Cas {
-    /// Binds the conditions of a statement, or of the statements of a batch.
-    pub fn bind(parts: &[Part<'_>], is_batch: bool) -> Result<Self, CqlError> {
+    /// Binds a statement, or the statements of a batch.
+    pub fn bind(parts: Vec<Part<'_>>, is_batch: bool) -> Result<Self, CqlError> {
         let Some(first) = parts.first() else {
             return Err(CqlError::invalid("A batch without statements has no conditions"));
         };
@@ -149,23 +117,25 @@ impl Cas {
             statics: Fetched::Some(BTreeSet::new()),
             regulars: Fetched::Some(BTreeSet::new()),
             columns: Vec::new(),
+            parts: Vec::with_capacity(parts.len()),
         };
-        for (at, part) in parts.iter().enumerate() {
-            part.modify.check()?;
-            let named = part.modify.named(part.bind)?;
-            if at == 0 {
-                cas.key = named.key;
-            } else if cas.key != named.key {
+        for Part { modify, bind } in parts {
+            let bound = modify.bind_conditional(&bind)?;
+            let key = bound.keys().first().expect("one was named");
+            if cas.parts.is_empty() {
+                cas.key = key.to_vec();
+            } else if *cas.key != **key {
                 return Err(CqlError::invalid(
                     "Batch with conditions cannot span multiple partitions",
                 ));
             }
-            if part.modify.is_conditional() {
-                cas.add(part.modify, part.bind, named.row)?;
+            if modify.is_conditional() {
+                cas.add(modify, &bind, bound.row())?;
             }
+            cas.parts.push(bound);
         }
-        cas.fetch(parts);
-        cas.columns = cas.answered(parts, is_batch);
+        cas.fetch();
+        cas.columns = cas.answered(is_batch);
         Ok(cas)
     }
 
@@ -239,10 +209,11 @@ impl Cas {
     }
 
     /// Which columns are read. Whether a row exists only all of its columns tell.
-    fn fetch(&mut self, parts: &[Part<'_>]) {
+    fn fetch(&mut self) {
         let (mut statics, mut regulars) = (BTreeSet::new(), BTreeSet::new());
         let mut all_statics = false;
-        for Part { modify, .. } in parts.iter().filter(|part| part.modify.is_conditional()) {
+        let modifies = || self.parts.iter().map(|part| &**part.modify());
+        for modify in modifies().filter(|modify| modify.is_conditional()) {
             all_statics |= !modify.statics.is_empty();
             statics.extend(modify.conditions.of_columns(true).map(|c| c.column.index));
             regulars.extend(modify.conditions.of_columns(false).map(|c| c.column.index));
@@ -253,16 +224,17 @@ impl Cas {
             statics.extend(reading(&modify.statics));
             regulars.extend(reading(&modify.regulars));
         }
-        let all_regulars = parts.iter().any(|part| part.modify.updates_rows());
+        let all_regulars = modifies().any(Modify::updates_rows);
         self.statics = if all_statics { Fetched::All } else { Fetched::Some(statics) };
         self.regulars = if all_regulars { Fetched::All } else { Fetched::Some(regulars) };
     }
 
     /// The columns of the answer: those of the conditions in their order, behind the primary key in a batch; all
     /// where a row as a whole is asked for.
-    fn answered(&self, parts: &[Part<'_>], is_batch: bool) -> Vec<Column> {
-        let conditional = || parts.iter().filter(|part| part.modify.is_conditional());
-        let whole = |part: &Part<'_>| !matches!(part.modify.conditions, Conditions::Columns(_));
+    fn answered(&self, is_batch: bool) -> Vec<Column> {
+        let modifies = || self.parts.iter().map(|part| &**part.modify());
+        let conditional = || modifies().filter(|modify| modify.is_conditional());
+        let whole = |modify: &Modify| !matches!(modify.conditions, Conditions::Columns(_));
         if conditional().any(whole) {
             return self.table.all_columns_in_select_order().cloned().collect();
         }
@@ -270,8 +242,8 @@ impl Cas {
         if is_batch {
             columns.extend(self.table.primary_key().cloned());
         }
-        for part in conditional() {
-            let conditions = &part.modify.conditions;
+        for modify in conditional() {
+            let conditions = &modify.conditions;
             for condition in conditions.of_columns(false).chain(conditions.of_columns(true)) {
                 if !columns.iter().any(|column| column.name == condition.column.name) {
                     columns.push(condition.column.clone());
@@ -342,21 +314,18 @@ impl Cas {
         Ok(true)
     }
 
-    /// What is written, all of it at `timestamp`. `parts` are those that were bound; the paths that they give to
-    /// cells of lists should be of that time too.
+    /// What is written, all of it at `timestamp`; `list_path` gives cells of lists paths of that time.
     pub fn updates(
         &self,
-        parts: &[Part<'_>],
         current: &Current,
         timestamp: i64,
+        list_path: &dyn Fn() -> [u8; 16],
         warnings: &mut Vec<String>,
     ) -> Result<PartitionUpdate, CqlError> {
         let mut builders = PartitionBuilders::default();
-        for Part { modify, bind } in parts {
-            let builders = &mut builders;
-            modify.in_document(bind, |of_document| {
-                modify.write_to(builders, of_document, bind, bind.timestamp, current, warnings)
-            })?;
+        let cells = CellContext { list_path, guard: None };
+        for part in &self.parts {
+            part.add_to(&mut builders, cells, current, warnings)?;
         }
         let mut scratch = RowBuilder::new();
         let update = match builders.list.into_iter().next_back() {

@@ -2,6 +2,7 @@
 
 mod attributes;
 mod batch;
+mod bound;
 mod cas;
 mod condition;
 mod filter;
@@ -9,15 +10,16 @@ mod indexed;
 mod json;
 mod operation;
 mod relation;
+mod source;
 mod target;
+mod times;
 mod write;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use rows::{
-    Bound, Clustering, ClusteringRef, Deletion, NO_TIMESTAMP, PartitionUpdate, RangeTombstone,
-    RowBuilder, UpdateBuilder,
+    Bound, ClusteringRef, Deletion, PartitionUpdate, RangeTombstone, RowBuilder, UpdateBuilder,
 };
 use schema::{ColumnKind, Reason, Table, TableId};
 use types::{Few, KeyBytes};
@@ -28,18 +30,21 @@ use crate::error::CqlError;
 use crate::guard::Guard;
 use crate::scope::{ColumnSpec, Scope};
 use crate::term::{Marker, Term};
-use attributes::{Attributes, expires_at, liveness};
+use attributes::Attributes;
 use condition::Conditions;
 use filter::Filter;
 use json::Document;
 use operation::Operation;
+use source::Source;
+use times::Times;
 use write::CellWriter;
 
 pub use attributes::MAX_TTL;
-pub use batch::{Batch, BatchUpdates, Part, check_parts, finish_parts};
+pub use batch::{Batch, BatchUpdates, Part, check_parts, finish_bound, finish_parts};
+pub use bound::{BoundModify, ReadFirst};
 pub use cas::{Cas, CasAnswer, Current};
 pub use target::{MAX_COMBINATIONS, Target};
-pub use write::{Before, NothingRead};
+pub use write::{Before, CellContext, NothingRead};
 
 /// Which statement a modification is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -78,19 +83,6 @@ pub struct Modify {
     json: Option<Document>,
     /// What must hold for it to be done.
     conditions: Conditions,
-}
-
-/// Rows that must be read before a modification can be bound: those that operations on lists depend on.
-#[derive(Clone, Debug, PartialEq)]
-pub struct ReadFirst {
-    /// The partitions.
-    pub keys: Vec<Vec<u8>>,
-    /// The rows of each of them.
-    pub rows: Vec<Clustering>,
-    /// Is the static row needed too?
-    pub static_row: bool,
-    /// The columns by index in the layout, with true for static ones.
-    pub columns: Vec<(u16, bool)>,
 }
 
 /// What one modification does.
@@ -355,64 +347,45 @@ impl Modify {
         self.statics.iter().chain(&self.regulars).any(Operation::needs_read)
     }
 
-    /// The rows to read before [`Modify::bind`]; `None` if there are none.
-    pub fn read_first(&self, bind: &Bind<'_>) -> Result<Option<ReadFirst>, CqlError> {
-        if !self.needs_read() {
-            return Ok(None);
-        }
-        for operation in self.statics.iter().chain(&self.regulars) {
-            operation.guard(bind)?;
-        }
-        let rows = match self.filter.target(&self.table, bind)? {
-            Target::Rows(rows) => rows.into(),
-            Target::Partition if self.table.clustering.is_empty() => vec![Clustering::default()],
-            Target::Partition | Target::Ranges(_) => Vec::new(),
-        };
-        let operations = self.statics.iter().chain(&self.regulars);
-        let reading = operations.filter(|operation| operation.needs_read());
-        let mut columns: Vec<_> = reading.map(|o| (o.column, o.is_static)).collect();
-        columns.sort_unstable();
-        columns.dedup();
-        Ok(Some(ReadFirst {
-            keys: self.filter.keys(&self.table, bind)?.into_iter().map(Vec::from).collect(),
-            rows,
-            static_row: self.statics.iter().any(Operation::needs_read),
-            columns,
-        }))
-    }
-
-    /// What it does. `before` has the rows that [`Modify::read_first`] asked for.
-    pub fn bind(&self, bind: &Bind<'_>, before: &dyn Before) -> Result<Updates, CqlError> {
+    /// What it does. It reads nothing first: otherwise it is bound ([`Modify::bind`]), and done once rows were read.
+    pub fn updates(&self, bind: Bind<'_>) -> Result<Updates, CqlError> {
         self.check()?;
-        let mut out = Updates { updates: Few::new(), warnings: Vec::new() };
+        let mut warnings = Vec::new();
         let mut builders = PartitionBuilders::default();
-        self.add_to(&mut builders, bind, bind.timestamp, before, &mut out.warnings)?;
-        let mut scratch = RowBuilder::new();
-        for builder in builders.list {
-            out.updates.push(builder.finish(&mut scratch)?);
-        }
-        out.updates.retain(|update| !update.is_empty());
-        Ok(out)
+        self.add_to(&mut builders, &bind, &mut warnings)?;
+        Ok(Updates { updates: builders.updates()?, warnings })
     }
 
-    /// Adds what it does to updates in the making, one a table and key. `timestamp` counts where the statement gives
-    /// none.
+    /// Adds what it does to updates in the making, one a table and key. Its terms are evaluated on the way.
     fn add_to(
         &self,
         builders: &mut PartitionBuilders,
         bind: &Bind<'_>,
-        timestamp: i64,
-        before: &dyn Before,
         warnings: &mut Vec<String>,
     ) -> Result<(), CqlError> {
-        let timestamp = self.attributes.timestamp(bind, timestamp)?;
+        assert!(!self.needs_read(), "what reads first is bound before it is done");
+        let timestamp = self.timestamp(bind)?;
+        self.in_document(bind, |of_document| {
+            let keys = self.filter.keys(&self.table, of_document)?;
+            let target = self.filter.target(&self.table, of_document)?;
+            if target.names_nothing() {
+                return Ok(());
+            }
+            let times = Times::of(self, bind, timestamp, warnings)?;
+            let mut source = Source::Terms(of_document);
+            let cells = CellContext { list_path: bind.list_path, guard: bind.guard };
+            self.write_to(builders, &keys, &target, times, &mut source, cells, &NothingRead)
+        })
+    }
+
+    /// The timestamp of what it writes, in the limits that an ordinary user has.
+    fn timestamp(&self, bind: &Bind<'_>) -> Result<i64, CqlError> {
+        let timestamp = self.attributes.timestamp(bind, bind.timestamp)?;
         if self.attributes.timestamp.is_some() {
             let now = bind.now_millis.saturating_mul(1000);
             bind.guarded(|guard| guard.timestamp(&self.table.name, timestamp, now))?;
         }
-        self.in_document(bind, |of_document| {
-            self.write_to(builders, of_document, bind, timestamp, before, warnings)
-        })
+        Ok(timestamp)
     }
 
     /// Runs with the values of a JSON document in place of the request's, if there is one.
@@ -430,44 +403,29 @@ impl Modify {
         }
     }
 
-    /// [`Modify::add_to`], at this timestamp. `bind` has the values of the operations, `request` those of the
-    /// attributes.
+    /// Writes to the rows of some partitions.
     fn write_to(
         &self,
         builders: &mut PartitionBuilders,
-        bind: &Bind<'_>,
-        request: &Bind<'_>,
-        timestamp: i64,
+        keys: &[KeyBytes],
+        target: &Target,
+        times: Times,
+        source: &mut Source<'_>,
+        cells: CellContext<'_>,
         before: &dyn Before,
-        warnings: &mut Vec<String>,
     ) -> Result<(), CqlError> {
-        let keys = self.filter.keys(&self.table, bind)?;
-        let target = self.filter.target(&self.table, bind)?;
-        if matches!(&target, Target::Rows(rows) if rows.is_empty())
-            || matches!(&target, Target::Ranges(ranges) if ranges.is_empty())
-        {
-            return Ok(());
-        }
-        let ttl = self.attributes.ttl(request, &self.table, warnings)?;
-        if timestamp == NO_TIMESTAMP {
-            return Err(CqlError::invalid(format!(
-                "Out of bound timestamp, must be in [{}, {}]",
-                i64::MIN + 1,
-                i64::MAX
-            )));
-        }
         let mut writing = Writing {
             modify: self,
-            bind,
-            timestamp,
-            ttl,
+            times,
+            source,
+            cells,
             before,
             row: RowBuilder::new(),
             scratch: RowBuilder::new(),
         };
         for key in keys {
-            let builder = builders.of(&self.table, &key);
-            writing.partition(&key, &target, builder)?;
+            let builder = builders.of(&self.table, key);
+            writing.partition(key, target, builder)?;
         }
         Ok(())
     }
@@ -502,6 +460,17 @@ pub(crate) struct PartitionBuilders {
 }
 
 impl PartitionBuilders {
+    /// The updates that do something.
+    fn updates(self) -> Result<Few<PartitionUpdate>, CqlError> {
+        let mut scratch = RowBuilder::new();
+        let mut updates = Few::with_capacity(self.list.len());
+        for builder in self.list {
+            updates.push(builder.finish(&mut scratch)?);
+        }
+        updates.retain(|update| !update.is_empty());
+        Ok(updates)
+    }
+
     /// The update for a key of a table, a new one at need.
     fn of(&mut self, table: &Arc<Table>, key: &[u8]) -> &mut UpdateBuilder {
         let found = if self.list.len() <= FEW_UPDATES {
@@ -527,19 +496,19 @@ impl PartitionBuilders {
 }
 
 /// A modification at work.
-struct Writing<'w> {
+struct Writing<'w, 's> {
     modify: &'w Modify,
-    bind: &'w Bind<'w>,
-    timestamp: i64,
-    ttl: i32,
+    times: Times,
+    source: &'w mut Source<'s>,
+    cells: CellContext<'w>,
     before: &'w dyn Before,
     row: RowBuilder,
     scratch: RowBuilder,
 }
 
-impl Writing<'_> {
+impl<'w, 's: 'w> Writing<'w, 's> {
     fn deletion(&self) -> Deletion {
-        Deletion::new(self.timestamp, self.bind.now_seconds)
+        Deletion::new(self.times.timestamp, self.times.now_seconds)
     }
 
     fn partition(
@@ -594,7 +563,7 @@ impl Writing<'_> {
         if modify.kind != Kind::Delete || !deletes_columns || !modify.regulars.is_empty() {
             self.row.start_row(clustering);
             if modify.kind == Kind::Insert {
-                self.row.liveness(liveness(self.bind, self.timestamp, self.ttl));
+                self.row.liveness(self.times.liveness());
             }
             if modify.kind == Kind::Delete && !deletes_columns {
                 self.row.deletion(self.deletion());
@@ -620,8 +589,11 @@ impl Writing<'_> {
         &mut self,
         key: &[u8],
         clustering: Option<ClusteringRef<'_>>,
-        operations: &[Operation],
+        operations: &'w [Operation],
     ) -> Result<(), CqlError> {
+        if let Source::Keeping(..) = self.source {
+            return operations.iter().try_for_each(|operation| self.source.keep(operation));
+        }
         let reads = operations.iter().any(Operation::needs_read);
         let mut writer = CellWriter {
             row: &mut self.row,
@@ -630,13 +602,15 @@ impl Writing<'_> {
                 Some(_) => &self.modify.table.regulars,
                 None => &self.modify.table.statics,
             },
-            bind: self.bind,
-            timestamp: self.timestamp,
-            ttl: self.ttl,
-            expires_at: expires_at(self.bind, self.ttl),
+            times: self.times,
+            context: self.cells,
             before: if reads { self.before.row(key, clustering) } else { None },
         };
-        operations.iter().try_for_each(|operation| writer.apply(operation))
+        for operation in operations {
+            let values = self.source.values(operation)?;
+            writer.apply(operation, values)?;
+        }
+        Ok(())
     }
 }
 

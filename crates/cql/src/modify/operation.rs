@@ -74,6 +74,29 @@ impl Operation {
         )
     }
 
+    /// Its terms, in the order in which they are evaluated. They are, whatever is stored.
+    #[inline]
+    pub fn terms(&self) -> (Option<&Term>, Option<&Term>) {
+        match &self.action {
+            Action::Set(term)
+            | Action::Append(term)
+            | Action::Prepend(term)
+            | Action::Add(term)
+            | Action::Remove(term)
+            | Action::SetField(_, term)
+            | Action::Increment(term)
+            | Action::Decrement(term)
+            | Action::AddToValue(term)
+            | Action::DeleteElement(term)
+            | Action::RemoveValues(term)
+            | Action::DeleteIndex(term) => (Some(term), None),
+            Action::Put(first, second) | Action::SetIndex(first, second) => {
+                (Some(first), Some(second))
+            }
+            Action::Delete | Action::DeleteField(_) => (None, None),
+        }
+    }
+
     /// Has the guard look at an operation that reads a list first.
     pub fn guard(&self, bind: &Bind<'_>) -> Result<(), CqlError> {
         let what = match self.action {

@@ -29,6 +29,17 @@ pub enum Target {
     Ranges(Vec<(Bound, Bound)>),
 }
 
+impl Target {
+    /// Is it about no row at all?
+    pub fn names_nothing(&self) -> bool {
+        match self {
+            Self::Partition => false,
+            Self::Rows(rows) => rows.is_empty(),
+            Self::Ranges(ranges) => ranges.is_empty(),
+        }
+    }
+}
+
 type Values<'a> = Few<Cow<'a, [u8]>>;
 
 impl Filter {

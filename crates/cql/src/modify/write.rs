@@ -10,11 +10,11 @@ use types::uuid::EPOCH_MILLIS;
 use types::value::{Components, Elements, Entries};
 
 use crate::ast::Arithmetic;
-use crate::context::Bind;
 use crate::error::CqlError;
 use crate::guard::Guard;
 use crate::modify::operation::{Action, Operation};
-use crate::term::Term;
+use crate::modify::source::OperationValues;
+use crate::modify::times::Times;
 use crate::term::function::number::{Number, operate};
 use crate::value::Bound;
 
@@ -38,6 +38,16 @@ impl Before for NothingRead {
     }
 }
 
+/// What cells are written with beside their values and times.
+#[derive(Clone, Copy)]
+pub struct CellContext<'a> {
+    /// Gives paths for the cells of lists, each later than the one before: in a round of Paxos they have the time of its
+    /// ballot.
+    pub list_path: &'a dyn Fn() -> [u8; 16],
+    /// Who watches over the request, if it is an ordinary user's.
+    pub guard: Option<&'a Guard>,
+}
+
 /// Writes the cells of one row.
 pub struct CellWriter<'w> {
     /// What the row is built in.
@@ -46,27 +56,24 @@ pub struct CellWriter<'w> {
     pub layout: &'w Layout,
     /// The columns that the row may have, by index.
     pub columns: &'w [Column],
-    /// The execution.
-    pub bind: &'w Bind<'w>,
-    /// The timestamp of all cells.
-    pub timestamp: i64,
-    /// Their time to live, 0 for none.
-    pub ttl: i32,
-    /// When they expire, if they do.
-    pub expires_at: i64,
+    /// The times of all cells.
+    pub times: Times,
+    /// Who watches, and what gives cells of lists their paths.
+    pub context: CellContext<'w>,
     /// The row as stored, if it was read.
     pub before: Option<RowRef<'w>>,
 }
 
-impl<'w> CellWriter<'w> {
+impl CellWriter<'_> {
     fn cell(&mut self, column: u16, path: Option<&[u8]>, value: &[u8]) -> Result<(), CqlError> {
         self.guarded(column, |guard, name| {
             guard.value_size(name, value.len())?;
             guard.value_size(name, path.map_or(0, <[u8]>::len))
         })?;
-        self.row.cell(match self.ttl {
-            NO_TTL => CellRef::live(column, path, self.timestamp, value),
-            ttl => CellRef::expiring(column, path, self.timestamp, ttl, self.expires_at, value),
+        let Times { timestamp, ttl, expires_at, .. } = self.times;
+        self.row.cell(match ttl {
+            NO_TTL => CellRef::live(column, path, timestamp, value),
+            ttl => CellRef::expiring(column, path, timestamp, ttl, expires_at, value),
         });
         Ok(())
     }
@@ -78,36 +85,40 @@ impl<'w> CellWriter<'w> {
         check: impl FnOnce(&Guard, &str) -> Result<(), CqlError>,
     ) -> Result<(), CqlError> {
         let name = || self.columns.get(usize::from(column)).map_or("", |column| &column.name);
-        self.bind.guarded(|guard| check(guard, name()))
+        self.context.guard.map_or(Ok(()), |guard| check(guard, name()))
     }
 
     fn tombstone(&mut self, column: u16, path: Option<&[u8]>) {
-        let now = self.bind.now_seconds;
-        self.row.cell(CellRef::tombstone(column, path, self.timestamp, now));
+        let Times { timestamp, now_seconds, .. } = self.times;
+        self.row.cell(CellRef::tombstone(column, path, timestamp, now_seconds));
     }
 
     fn complex_deletion(&mut self, column: u16, timestamp: i64) {
-        self.row.complex_deletion(column, Deletion::new(timestamp, self.bind.now_seconds));
+        self.row.complex_deletion(column, Deletion::new(timestamp, self.times.now_seconds));
     }
 
-    /// Does an operation.
-    pub fn apply(&mut self, operation: &'w Operation) -> Result<(), CqlError> {
+    /// Does an operation, with the values of its terms.
+    pub fn apply(
+        &mut self,
+        operation: &Operation,
+        (first, second): OperationValues<'_>,
+    ) -> Result<(), CqlError> {
         let column = operation.column;
         match &operation.action {
-            Action::Set(term) => self.set(operation, term),
-            Action::Append(term) => match self.bound(term)? {
+            Action::Set(_) => self.set(operation, first),
+            Action::Append(_) => match first {
                 Bound::Bytes(value) => self.append(column, &value),
                 Bound::Null | Bound::Unset => Ok(()),
             },
-            Action::Prepend(term) => match self.bound(term)? {
+            Action::Prepend(_) => match first {
                 Bound::Bytes(value) => self.prepend(column, &value),
                 Bound::Null | Bound::Unset => Ok(()),
             },
-            Action::Add(term) => match self.bound(term)? {
+            Action::Add(_) => match first {
                 Bound::Bytes(value) => self.add(operation, &value),
                 Bound::Null | Bound::Unset => Ok(()),
             },
-            Action::Remove(term) => match self.bound(term)? {
+            Action::Remove(_) => match first {
                 Bound::Bytes(keys) => {
                     for key in items(&keys)? {
                         self.tombstone(column, Some(key?));
@@ -116,42 +127,42 @@ impl<'w> CellWriter<'w> {
                 }
                 Bound::Null | Bound::Unset => Ok(()),
             },
-            Action::Put(key, value) => self.put(operation, key, value),
-            Action::SetField(field, term) => {
+            Action::Put(..) => self.put(column, first, second),
+            Action::SetField(field, _) => {
                 let path = field.to_be_bytes();
-                match self.bound(term)? {
+                match first {
                     Bound::Bytes(value) => self.cell(column, Some(&path), &value)?,
                     Bound::Null => self.tombstone(column, Some(&path)),
                     Bound::Unset => {}
                 }
                 Ok(())
             }
-            Action::Increment(term) => self.count(column, term, false),
-            Action::Decrement(term) => self.count(column, term, true),
-            Action::AddToValue(term) => self.add_to_value(operation, term),
+            Action::Increment(_) => self.count(column, first, false),
+            Action::Decrement(_) => self.count(column, first, true),
+            Action::AddToValue(_) => self.add_to_value(operation, first),
             Action::Delete if operation.ty.is_multicell() => {
-                self.complex_deletion(column, self.timestamp);
+                self.complex_deletion(column, self.times.timestamp);
                 Ok(())
             }
             Action::Delete => {
                 self.tombstone(column, None);
                 Ok(())
             }
-            Action::DeleteElement(term) => self.delete_element(operation, term),
+            Action::DeleteElement(_) => self.delete_element(operation, first),
             Action::DeleteField(field) => {
                 self.tombstone(column, Some(&field.to_be_bytes()));
                 Ok(())
             }
-            Action::SetIndex(index, value) => self.set_index(operation, index, value),
-            Action::RemoveValues(term) => self.remove_values(operation, term),
-            Action::DeleteIndex(index) => self.delete_index(operation, index),
+            Action::SetIndex(..) => self.set_index(column, first, second),
+            Action::RemoveValues(_) => self.remove_values(column, first),
+            Action::DeleteIndex(_) => self.delete_index(column, first),
         }
     }
 
     /// Writes what is to be added to a counter; the replica that applies it makes a shard of it
     /// (`Constants.Adder`, `Constants.Substracter`).
-    fn count(&mut self, column: u16, term: &'w Term, is_decrement: bool) -> Result<(), CqlError> {
-        let value = match self.bound(term)? {
+    fn count(&mut self, column: u16, value: Bound<'_>, is_decrement: bool) -> Result<(), CqlError> {
+        let value = match value {
             Bound::Bytes(value) => value,
             Bound::Null => {
                 return Err(CqlError::invalid("Invalid null value for counter increment"));
@@ -168,13 +179,9 @@ impl<'w> CellWriter<'w> {
         self.cell(column, None, &rows::counter::update(count))
     }
 
-    fn bound(&self, term: &'w Term) -> Result<Bound<'w>, CqlError> {
-        term.bind(self.bind)
-    }
-
-    fn set(&mut self, operation: &'w Operation, term: &'w Term) -> Result<(), CqlError> {
+    fn set(&mut self, operation: &Operation, value: Bound<'_>) -> Result<(), CqlError> {
         let column = operation.column;
-        let value = match self.bound(term)? {
+        let value = match value {
             Bound::Unset => return Ok(()),
             Bound::Null => None,
             Bound::Bytes(value) => Some(value),
@@ -187,7 +194,7 @@ impl<'w> CellWriter<'w> {
             return Ok(());
         }
         // What was there goes, what is written now stays: the deletion is a tick older.
-        self.complex_deletion(column, self.timestamp.wrapping_sub(1));
+        self.complex_deletion(column, self.times.timestamp.wrapping_sub(1));
         let Some(value) = value else { return Ok(()) };
         match &operation.ty {
             CqlType::List { .. } => self.append(column, &value),
@@ -228,7 +235,7 @@ impl<'w> CellWriter<'w> {
         self.guarded(column, |guard, name| guard.collection_items(name, count(list)))?;
         let mut size = 0;
         for item in items(list)? {
-            let (path, item) = ((self.bind.list_path)(), item?);
+            let (path, item) = ((self.context.list_path)(), item?);
             self.cell(column, Some(&path), item)?;
             size += CELL_BYTES + path.len() + item.len();
         }
@@ -238,7 +245,7 @@ impl<'w> CellWriter<'w> {
     fn prepend(&mut self, column: u16, list: &[u8]) -> Result<(), CqlError> {
         let values = items(list)?.collect::<Result<Vec<_>, _>>()?;
         for value in values.into_iter().rev() {
-            let now = Uuid::from_bytes((self.bind.list_path)());
+            let now = Uuid::from_bytes((self.context.list_path)());
             let ticks = now.ticks().unwrap_or(MIRROR_TICKS);
             let mirrored = MIRROR_TICKS.saturating_mul(2).saturating_sub(ticks);
             // those of one ballot differ in this half alone, so it is mirrored too
@@ -269,32 +276,30 @@ impl<'w> CellWriter<'w> {
         self.guarded(column, |guard, name| guard.collection_size(name, size))
     }
 
-    fn put(
-        &mut self,
-        operation: &'w Operation,
-        key: &'w Term,
-        value: &'w Term,
-    ) -> Result<(), CqlError> {
-        let (key, value) = (self.bound(key)?, self.bound(value)?);
+    fn put(&mut self, column: u16, key: Bound<'_>, value: Bound<'_>) -> Result<(), CqlError> {
         let key = match key {
             Bound::Bytes(key) => key,
             Bound::Null => return Err(CqlError::invalid("Invalid null map key")),
             Bound::Unset => return Err(CqlError::invalid("Invalid unset map key")),
         };
         match value {
-            Bound::Bytes(value) => self.cell(operation.column, Some(&key), &value)?,
-            Bound::Null => self.tombstone(operation.column, Some(&key)),
+            Bound::Bytes(value) => self.cell(column, Some(&key), &value)?,
+            Bound::Null => self.tombstone(column, Some(&key)),
             Bound::Unset => {}
         }
         Ok(())
     }
 
-    fn delete_element(&mut self, operation: &'w Operation, term: &'w Term) -> Result<(), CqlError> {
+    fn delete_element(
+        &mut self,
+        operation: &Operation,
+        element: Bound<'_>,
+    ) -> Result<(), CqlError> {
         let what = match operation.ty {
             CqlType::Set { .. } => "set element",
             _ => "map key",
         };
-        match self.bound(term)? {
+        match element {
             Bound::Bytes(path) => self.tombstone(operation.column, Some(&path)),
             Bound::Null => return Err(CqlError::invalid(format!("Invalid null {what}"))),
             Bound::Unset => return Err(CqlError::invalid(format!("Invalid unset {what}"))),
@@ -304,8 +309,8 @@ impl<'w> CellWriter<'w> {
 
     /// `v = v + x` in a conditional statement: a sum of numbers or a longer text. Where there is no value, none comes
     /// to be (`Constants.Adder`).
-    fn add_to_value(&mut self, operation: &'w Operation, term: &'w Term) -> Result<(), CqlError> {
-        let added = match self.bound(term)? {
+    fn add_to_value(&mut self, operation: &Operation, added: Bound<'_>) -> Result<(), CqlError> {
+        let added = match added {
             Bound::Bytes(value) => Some(value),
             Bound::Null | Bound::Unset => None,
         };
@@ -334,7 +339,7 @@ impl<'w> CellWriter<'w> {
             None => Some(pending),
             Some(before) => update_row(self.layout, before, pending, &mut merged),
         };
-        let now = self.bind.now_seconds;
+        let now = self.times.now_seconds;
         let cells = row.into_iter().flat_map(|row| row.cells());
         let cells = cells.filter(|cell| {
             let is_alive = match cell.kind {
@@ -363,44 +368,43 @@ impl<'w> CellWriter<'w> {
 
     fn set_index(
         &mut self,
-        operation: &'w Operation,
-        index: &'w Term,
-        value: &'w Term,
+        column: u16,
+        index: Bound<'_>,
+        value: Bound<'_>,
     ) -> Result<(), CqlError> {
-        let (index, value) = (self.bound(index)?, self.bound(value)?);
         let index = match index {
             Bound::Bytes(index) => index,
             Bound::Null => return Err(CqlError::invalid("Invalid null value for list index")),
             Bound::Unset => return Err(CqlError::invalid("Invalid unset value for list index")),
         };
-        let path = self.path_at(operation.column, &index, "set an element on")?;
+        let path = self.path_at(column, &index, "set an element on")?;
         match value {
-            Bound::Bytes(value) => self.cell(operation.column, Some(&path), &value)?,
-            Bound::Null => self.tombstone(operation.column, Some(&path)),
+            Bound::Bytes(value) => self.cell(column, Some(&path), &value)?,
+            Bound::Null => self.tombstone(column, Some(&path)),
             Bound::Unset => {}
         }
         Ok(())
     }
 
-    fn remove_values(&mut self, operation: &'w Operation, term: &'w Term) -> Result<(), CqlError> {
-        let Bound::Bytes(values) = self.bound(term)? else { return Ok(()) };
+    fn remove_values(&mut self, column: u16, values: Bound<'_>) -> Result<(), CqlError> {
+        let Bound::Bytes(values) = values else { return Ok(()) };
         let values = items(&values)?.collect::<Result<Vec<_>, _>>()?;
-        for (path, value) in self.stored_cells(operation.column) {
+        for (path, value) in self.stored_cells(column) {
             if values.contains(&value.as_slice()) {
-                self.tombstone(operation.column, Some(&path));
+                self.tombstone(column, Some(&path));
             }
         }
         Ok(())
     }
 
-    fn delete_index(&mut self, operation: &'w Operation, index: &'w Term) -> Result<(), CqlError> {
-        let index = match self.bound(index)? {
+    fn delete_index(&mut self, column: u16, index: Bound<'_>) -> Result<(), CqlError> {
+        let index = match index {
             Bound::Bytes(index) => index,
             Bound::Null => return Err(CqlError::invalid("Invalid null value for list index")),
             Bound::Unset => return Ok(()),
         };
-        let path = self.path_at(operation.column, &index, "delete an element from")?;
-        self.tombstone(operation.column, Some(&path));
+        let path = self.path_at(column, &index, "delete an element from")?;
+        self.tombstone(column, Some(&path));
         Ok(())
     }
 }

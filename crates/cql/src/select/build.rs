@@ -557,20 +557,28 @@ fn legacy_type(ty: &CqlType) -> CqlType {
     }
 }
 
+/// Has it the same value for every row?
+fn is_constant(expr: &Expr) -> bool {
+    match expr {
+        Expr::Term(_) => true,
+        Expr::Call(function, arguments) => function.is_pure() && arguments.iter().all(is_constant),
+        _ => false,
+    }
+}
+
 /// Why groups cannot be made of the results of a function, if they cannot.
 fn not_monotonic(expr: &Expr) -> Option<String> {
     match expr {
         Expr::Column(_) | Expr::Term(_) => None,
         Expr::Call(function, arguments) => {
-            let constant: Vec<bool> =
-                arguments.iter().map(|argument| matches!(argument, Expr::Term(_))).collect();
+            let constant: Vec<bool> = arguments.iter().map(is_constant).collect();
             if !function.is_monotonic(&constant) {
                 return Some(format!(
                     "Only monotonic functions are supported in the GROUP BY clause. Got: {} ",
                     function.signature()
                 ));
             }
-            arguments.iter().find_map(not_monotonic)
+            arguments.iter().filter(|argument| !is_constant(argument)).find_map(not_monotonic)
         }
         _ => Some(
             "Only column names and monotonic scalar functions are supported in the GROUP BY clause."

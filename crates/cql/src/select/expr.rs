@@ -113,12 +113,16 @@ impl<'v> Env<'v> {
             },
             Expr::Call(function, arguments) => self.call(function, arguments)?.map(Cow::Owned),
             Expr::Tuple(exprs) => Some(Cow::Owned(pack_components(self.values(exprs)?))),
-            Expr::Elements { exprs, sorted_by } => {
+            Expr::Elements { exprs, sorted_by: None } => {
+                let mut list = Vec::new();
+                put_i32(&mut list, exprs.len());
+                self.values(exprs)?.iter().for_each(|item| put_item(&mut list, item.as_deref()));
+                Some(Cow::Owned(list))
+            }
+            Expr::Elements { exprs, sorted_by: Some(ty) } => {
                 let mut values = self.items(exprs, "collections")?;
-                if let Some(ty) = sorted_by {
-                    values.sort_by(|a, b| ty.compare(a, b));
-                    values.dedup_by(|b, a| ty.compare(a, b).is_eq());
-                }
+                values.sort_by(|a, b| ty.compare(a, b));
+                values.dedup_by(|b, a| ty.compare(a, b).is_eq());
                 Some(Cow::Owned(pack_list(values)))
             }
             Expr::Vector(element, exprs) => {
@@ -126,9 +130,15 @@ impl<'v> Env<'v> {
             }
             Expr::Map { key, keys, values } => {
                 let keys = self.items(keys, "collections")?;
-                let values = self.items(values, "collections")?;
-                let entries = keys.into_iter().zip(values).collect();
-                Some(Cow::Owned(pack_map(sort_entries(key, entries))))
+                let entries = keys.into_iter().zip(self.values(values)?).collect();
+                let entries = sort_entries(key, entries);
+                let mut map = Vec::new();
+                put_i32(&mut map, entries.len());
+                for (key, value) in entries {
+                    put_bytes(&mut map, &key);
+                    put_item(&mut map, value.as_deref());
+                }
+                Some(Cow::Owned(map))
             }
         })
     }
@@ -357,6 +367,14 @@ fn put_i32(out: &mut Vec<u8>, value: usize) {
 fn put_bytes(out: &mut Vec<u8>, bytes: &[u8]) {
     put_i32(out, bytes.len());
     out.extend_from_slice(bytes);
+}
+
+/// Appends an element of a list or a value of a map; what was computed may be null there, what is stored is not.
+fn put_item(out: &mut Vec<u8>, item: Option<&[u8]>) {
+    match item {
+        Some(item) => put_bytes(out, item),
+        None => out.extend_from_slice(&(-1_i32).to_be_bytes()),
+    }
 }
 
 /// Appends the value that live cells make together; nothing, and false, if there are none.

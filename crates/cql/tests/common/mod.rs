@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use cql::ast::{PropertyValue, Statement};
-use cql::modify::{BatchUpdates, NothingRead};
+use cql::modify::{BatchUpdates, Before, CellContext, NothingRead, Updates, finish_bound};
 use cql::term::text::type_text;
 use cql::{Bind, CqlError, Limits, Plan, Prepared, Value, parse, prepare};
 use rows::PartitionUpdate;
@@ -92,7 +92,7 @@ impl Fixture {
     }
 
     /// Calls with an execution.
-    pub fn with_bind<R>(&self, values: &[Value<'_>], call: impl FnOnce(&Bind<'_>) -> R) -> R {
+    pub fn with_bind<R>(&self, values: &[Value<'_>], call: impl FnOnce(Bind<'_>) -> R) -> R {
         let ticks = Cell::new(0);
         let time_uuid = || {
             ticks.set(ticks.get() + 1);
@@ -111,7 +111,7 @@ impl Fixture {
             limits: &Limits::default(),
             guard: None,
         };
-        call(&bind)
+        call(bind)
     }
 
     /// What a prepared modification or batch does, with nothing stored.
@@ -121,12 +121,26 @@ impl Fixture {
         values: &[Value<'_>],
     ) -> Result<BatchUpdates, CqlError> {
         self.with_bind(values, |bind| match &prepared.plan {
-            Plan::Modify(modify) => modify.bind(bind, &NothingRead).map(|updates| BatchUpdates {
+            Plan::Modify(modify) if modify.needs_read() => {
+                let cells = CellContext { list_path: bind.list_path, guard: None };
+                let updates = modify.bind(bind)?.updates(cells, &NothingRead)?;
+                let Updates { updates, warnings } = updates;
+                Ok(BatchUpdates { updates: updates.into(), warnings, needs_log: false })
+            }
+            Plan::Batch(batch) if batch.statements().iter().any(|modify| modify.needs_read()) => {
+                let statements = batch.statements().iter();
+                let parts = statements.map(|modify| modify.bind(Bind { ..bind }));
+                let parts = parts.collect::<Result<Vec<_>, _>>()?;
+                let cells = CellContext { list_path: bind.list_path, guard: None };
+                let befores: Vec<&dyn Before> = vec![&NothingRead; parts.len()];
+                finish_bound(batch.kind(), &parts, &befores, cells, bind.limits)
+            }
+            Plan::Modify(modify) => modify.updates(bind).map(|updates| BatchUpdates {
                 updates: updates.updates.into(),
                 warnings: updates.warnings,
                 needs_log: false,
             }),
-            Plan::Batch(batch) => batch.bind(bind, &NothingRead),
+            Plan::Batch(batch) => batch.updates(bind),
             other => panic!("{other:?}"),
         })
     }

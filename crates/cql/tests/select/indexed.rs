@@ -1,6 +1,5 @@
 //! Reads that Cassandra does by an index: which need no ALLOW FILTERING, which are refused, what they give.
 
-use cql::modify::NothingRead;
 use cql::{CqlError, Plan};
 
 use crate::select::world::{Answer, Given, World};
@@ -140,7 +139,7 @@ fn what_an_index_cannot_name_is_neither_asked_for_nor_written() {
     let write = |values: &str| {
         let prepared = world.prepare(&format!("INSERT INTO x {values}"))?;
         let Plan::Modify(modify) = &prepared.plan else { panic!("an INSERT") };
-        World::with_bind(&Given(Vec::new()), |bind| modify.bind(bind, &NothingRead)).map(drop)
+        World::updates(modify).map(drop)
     };
     for (column, of, size, framing) in [
         ("w", "'V'", 65_534, 0),

@@ -1,7 +1,6 @@
 //! The statements of the corpus about expressions, aggregates and JSON, against what a Cassandra 5.0.9 answered.
 //! Values, pages and metadata are the node's to show (`cargo xtask oracle --golden`); here are rows, names and codes.
 
-use cql::modify::NothingRead;
 use cql::{CqlError, Plan};
 use serde_json::Value;
 use types::hex::to_hex;
@@ -81,7 +80,7 @@ fn select(world: &World, text: &str) -> Result<(Vec<String>, Vec<Value>), CqlErr
 fn modify(world: &mut World, text: &str) -> Result<(), CqlError> {
     let prepared = world.prepare(text)?;
     let Plan::Modify(modify) = &prepared.plan else { return Ok(()) };
-    World::with_bind(&Given(Vec::new()), |bind| modify.bind(bind, &NothingRead))?;
+    World::updates(modify)?;
     world.apply(text);
     Ok(())
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use cql::ast::{CreateTable, RawType, Statement};
-use cql::modify::NothingRead;
+use cql::modify::{Modify, Updates};
 use cql::select::{
     Group, PageRequest, PartitionKey, Position, RangeBound, Read, ResultRow, RowFilter, Select,
     Target, row_is_live,
@@ -156,12 +156,16 @@ impl World {
         })
     }
 
+    /// What a modification does.
+    pub fn updates(modify: &Modify) -> Result<Updates, CqlError> {
+        Self::with_bind(&Given(Vec::new()), |bind| modify.updates(Bind { ..*bind }))
+    }
+
     /// Runs a modification.
     pub fn apply(&mut self, text: &str) {
         let prepared = self.prepare(text).expect("it prepares");
         let Plan::Modify(modify) = &prepared.plan else { panic!("a modification") };
-        let updates = Self::with_bind(&Given(Vec::new()), |bind| modify.bind(bind, &NothingRead))
-            .expect("it binds");
+        let updates = Self::updates(modify).expect("it binds");
         for update in updates.updates {
             let table = self.partitions.entry(update.table).or_default();
             let partition = table.entry((update.token, update.key.clone())).or_default();

@@ -11,6 +11,7 @@ use protocol::{BatchKind, Consistency};
 use storage::commitlog::SyncMode;
 
 use super::check::{Entry, linearizable};
+use super::fresh::Fresh;
 use super::model::{Condition, Effect, Operation, Outcome, Part, State, Value};
 use super::statement::{KEYSPACE, Kind, definitions, of_part, of_read, outcome, seen};
 use crate::connection::Connection;
@@ -44,6 +45,8 @@ pub struct Cas {
     wrong: RefCell<Option<String>>,
     counts: RefCell<BTreeMap<&'static str, u64>>,
     digest: Cell<u64>,
+    fresh: Fresh,
+    env: Env,
 }
 
 impl Cas {
@@ -271,7 +274,7 @@ impl Cas {
 impl Load<CqlNode> for Cas {
     const OPERATIONS_MIN: u64 = 500;
 
-    fn new(seed: u64, _: Env) -> Rc<Self> {
+    fn new(seed: u64, env: Env) -> Rc<Self> {
         Rc::new(Self {
             rng: Rng::new(seed ^ 0x6361_735f),
             time: Cell::new(0),
@@ -283,6 +286,8 @@ impl Load<CqlNode> for Cas {
             wrong: RefCell::default(),
             counts: RefCell::default(),
             digest: Cell::new(0),
+            fresh: Fresh::new(seed),
+            env,
         })
     }
 
@@ -297,7 +302,7 @@ impl Load<CqlNode> for Cas {
     }
 
     async fn prepare(self: Rc<Self>, site: Rc<CqlNode>) -> Result<(), String> {
-        for text in definitions() {
+        for text in definitions().into_iter().chain(Fresh::definitions()) {
             let run =
                 async |open: &mut Connection| open.run(&text, &Parameters::default(), false).await;
             site.on(0, run).await.map_err(|error| format!("{text}: {error}"))?;
@@ -311,7 +316,18 @@ impl Load<CqlNode> for Cas {
             let partition = self.partition();
             let answered = match self.rng.below(100) {
                 0 | 1 => self.maintain(&env, &site).await,
-                2..24 => self.plain(&env, &site, partition).await,
+                2..12 => self.fresh.write(&env, &site).await.unwrap_or_else(|wrong| {
+                    self.fail(wrong);
+                    false
+                }),
+                12 => match self.fresh.verify(&env, &site, false).await {
+                    Ok(()) => true,
+                    Err(wrong) => {
+                        self.fail(wrong);
+                        false
+                    }
+                },
+                13..24 => self.plain(&env, &site, partition).await,
                 24..44 => self.serial(&env, &site, partition, true).await,
                 _ => self.serial(&env, &site, partition, false).await,
             };
@@ -334,7 +350,7 @@ impl Load<CqlNode> for Cas {
             self.answer(partition, at, outcome);
             self.settled.borrow_mut().insert(partition);
         }
-        Ok(())
+        self.fresh.verify(&self.env, &site, true).await
     }
 
     fn done(&self) -> u64 {

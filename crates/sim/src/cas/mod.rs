@@ -3,6 +3,7 @@
 
 mod check;
 mod clients;
+mod fresh;
 mod model;
 mod statement;
 
