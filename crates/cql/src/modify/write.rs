@@ -384,7 +384,10 @@ impl<'w> CellWriter<'w> {
 
     fn remove_values(&mut self, operation: &'w Operation, term: &'w Term) -> Result<(), CqlError> {
         let Bound::Bytes(values) = self.bound(term)? else { return Ok(()) };
-        let values = items(&values)?.collect::<Result<Vec<_>, _>>()?;
+        // no cell of the list is null
+        let values = Elements::of_list(&values).map_err(malformed)?;
+        let values = values.filter_map(Result::transpose).collect::<Result<Vec<_>, _>>();
+        let values = values.map_err(malformed)?;
         for (path, value) in self.stored_cells(operation.column) {
             if values.contains(&value.as_slice()) {
                 self.tombstone(operation.column, Some(&path));
