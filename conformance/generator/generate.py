@@ -4,9 +4,11 @@
     gen_paging.cql        page sizes over partitions of many shapes
     gen_restrictions.cql  random primary-key restrictions over a table of three clustering columns
     gen_merge.cql         random writes and deletions with explicit timestamps and TTLs, then everything read back
+    value_edges.cql       values at the edges of each type, bound and within each other, as keys and conditions
+    value_functions.cql   what functions, operators and casts make of values at the ends of their ranges
     gen_tables.cql        random tables: written, read and altered by random statements, literal, bound and prepared
 
-The first two know no chance. The others are one seed's: without --seed those that conformance/golden has answers to.
+The first two, and those of values, know no chance. The others are one seed's: without --seed those that conformance/golden has answers to.
 """
 
 import argparse
@@ -18,6 +20,8 @@ from merge import merge
 from paging import paging
 from restrictions import restrictions
 from scenes import tables
+from value_edges import value_edges
+from value_functions import value_functions
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 SCENES = 28
@@ -28,6 +32,8 @@ FILES = {
     'gen_paging': ('Page sizes from one row up.', None, lambda _: paging()),
     'gen_restrictions': ('Random primary-key restrictions, valid and not, in reads and writes.', 20, restrictions),
     'gen_merge': ('Random writes and deletions at explicit timestamps, read back while they pile up.', 21, merge),
+    'value_edges': ('Values at the edges of each type.', None, lambda _: value_edges()),
+    'value_functions': ('Functions of values at the ends of their ranges.', None, lambda _: value_functions()),
     'gen_tables': ('Random tables, and random statements over each.', 22, lambda r: tables(r, SCENES)),
 }
 

@@ -49,6 +49,7 @@ fn has_parts(ty: &CqlType) -> bool {
             | T::Tuple(_)
             | T::Udt { .. }
             | T::Vector { .. }
+            | T::Class(_)
             | T::Custom(_)
             | T::Counter
     )

@@ -77,6 +77,9 @@ impl server::Coordinator for Handler {
         text: &str,
         keyspace: Option<&str>,
     ) -> PrepareOutcome {
+        if let Err(error) = self.0.check_keyspace(keyspace) {
+            return PrepareOutcome { result: Err(error), warnings: Vec::new(), tracing: None };
+        }
         let tracing = self.start_tracing(context);
         let session = context.session.keyspace();
         let of = tracing.as_deref();
@@ -92,7 +95,7 @@ impl server::Coordinator for Handler {
             if let Some(warning) = info.use_warning
                 && (keyspace.is_some() || !context.session.was_warned_of_use())
             {
-                warnings.push(warning);
+                warnings.push(warning.to_string());
             }
             PreparedAnswer {
                 id: info.id,
@@ -107,7 +110,12 @@ impl server::Coordinator for Handler {
     async fn execute(&self, context: &Context, execute: &Execute<'_>) -> Outcome {
         let tracing = self.start_tracing(context);
         let request = request(context, execute.options, &tracing);
-        let (result, info) = self.0.execute(execute.id, request).await;
+        let (mut result, info) = self.0.execute(execute.id, request).await;
+        if let Some(warning) = info.as_ref().and_then(|info| info.use_warning.as_ref())
+            && !context.session.was_warned_of_use()
+        {
+            result.warnings.insert(0, warning.to_string());
+        }
         self.0.end_tracing(tracing.as_ref(), &result);
         let version = context.session.version;
         outcome(result, told(context, &tracing), |page| match &info {

@@ -304,6 +304,22 @@ impl Node {
         }
     }
 
+    /// Prepares what was prepared before the node ended. What cannot be read is prepared again by those who need it.
+    async fn load_statements(&self) {
+        let Some(coordinator) = self.coordinator.get() else { return };
+        let began = self.env.now();
+        match coordinator.load_statements().await {
+            Ok(0) => {}
+            Ok(count) => {
+                let took = (self.env.now() - began).as_millis();
+                self.say("INFO", format!("Preloaded {count} prepared statements in {took} ms"));
+            }
+            Err(error) => {
+                self.say("WARN", format!("Prepared statements cannot be read: {}", error.message));
+            }
+        }
+    }
+
     /// Keeps the estimates of tables up to date; on the first shard.
     async fn estimate(self: Rc<Self>) {
         self.env.sleep(FIRST_ESTIMATES).await;
@@ -420,6 +436,7 @@ impl Node {
         }
         let serves_clients = self.config.native_transport.start && !is_told_to_end;
         if serves_clients {
+            self.load_statements().await;
             self.start_clients().await?;
         }
         notes.extend(booted.replay.notes.iter().cloned());

@@ -98,6 +98,7 @@ impl Wanted<'_> {
             truststore: read.truststore,
             truststore_password: self.stores.truststore_password.clone(),
             clients: match self.stores.requires_client_auth {
+                true if self.stores.takes_expired => ClientCertificates::RequiredOrTrustedAsItIs,
                 true => ClientCertificates::Required,
                 false => ClientCertificates::None,
             },

@@ -71,9 +71,38 @@ pub struct PreparedInfo {
     pub is_conditional: bool,
     /// Warnings for the client.
     pub warnings: Vec<String>,
-    /// A warning for the client that a session is given once: the statement was not known yet, and what it means
-    /// depends on the session's keyspace.
-    pub use_warning: Option<String>,
+    /// What a session is warned of, once: what the statement means depends on the session's keyspace, and it was not known yet,
+    /// or is run in a session with another.
+    pub use_warning: Option<Box<UseWarning>>,
+}
+
+/// A warning of a prepared statement that does not name its keyspace.
+#[derive(Clone, Debug)]
+pub struct UseWarning {
+    session: Option<String>,
+    statement: Option<String>,
+    id: Id,
+}
+
+impl UseWarning {
+    /// Of a statement of one keyspace, in a session with maybe another.
+    pub(crate) fn new(session: Option<&str>, statement: Option<&str>, id: &Id) -> Box<Self> {
+        let owned = |keyspace: Option<&str>| keyspace.map(str::to_owned);
+        Box::new(Self { session: owned(session), statement: owned(statement), id: *id })
+    }
+}
+
+impl std::fmt::Display for UseWarning {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let shown = |keyspace: &Option<String>| keyspace.clone().unwrap_or_else(|| "null".into());
+        write!(
+            f,
+            "`USE <keyspace>` with prepared statements is considered to be an anti-pattern due to ambiguity in non-qualified table names. Please consider removing instances of `Session#setKeyspace(<keyspace>)`, `Session#execute(\"USE <keyspace>\")` and `cluster.newSession(<keyspace>)` from your code, and always use fully qualified table names (e.g. <keyspace>.<table>). Keyspace used: {}, statement keyspace: {}, statement id: {}",
+            shown(&self.session),
+            shown(&self.statement),
+            types::hex::to_hex(&self.id)
+        )
+    }
 }
 
 fn plain(detail: ErrorDetail, message: impl Into<String>) -> ErrorResponse {

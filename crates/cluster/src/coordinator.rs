@@ -13,15 +13,15 @@ use cql::{Bind, CqlError, Limits, Plan, Prepared, redacted};
 use env::{Class, Env, Instant};
 use metrics::{Counter, Name, Registry, Unit};
 use protocol::{
-    Batch, BatchKind, BatchStatement, Consistency, ErrorResponse, Event, Id, QueryOptions, Version,
+    Batch, BatchKind, BatchStatement, Consistency, ErrorResponse, Event, QueryOptions, Version,
     WriteType, prepared_id,
 };
-use schema::{Schema, Table};
+use schema::Schema;
 use storage::shards::{HasShards, Shards};
 use storage::{Engine, Trace};
 use types::Uuid;
 
-use crate::answer::{Answer, Outcome, PreparedInfo, cql_error, invalid, parse_error};
+use crate::answer::{Answer, Outcome, PreparedInfo, UseWarning, cql_error, invalid, parse_error};
 use crate::auth::Auth;
 use crate::estimates::Written;
 use crate::guardrails::Rails;
@@ -342,8 +342,22 @@ impl Coordinator {
         Ok((planned?, epoch))
     }
 
+    /// Is there the keyspace that a request names for itself? That it needs none makes no difference.
+    ///
+    /// # Errors
+    /// If there is not.
+    pub fn check_keyspace(&self, keyspace: Option<&str>) -> Result<(), ErrorResponse> {
+        match keyspace.filter(|keyspace| self.schema().keyspace(keyspace).is_none()) {
+            Some(keyspace) => Err(invalid(format!("Keyspace '{keyspace}' does not exist"))),
+            None => Ok(()),
+        }
+    }
+
     /// Runs a statement.
     pub async fn query(self: &Rc<Self>, text: &str, request: Request<'_>) -> Outcome {
+        if let Err(error) = self.check_keyspace(request.options.keyspace) {
+            return error.into();
+        }
         let keyspace = request.options.keyspace.map(Rc::from).or(request.keyspace.clone());
         if let Some(tracing) = &request.tracing {
             tracing.begin_query(text, request.options);
@@ -390,6 +404,7 @@ impl Coordinator {
             tracing.trace().note(&self.env, || format!("Parsing {}", redacted(text)));
         }
         let known = self.prepared.borrow().get(&prepared_id(keyspace, text));
+        let is_new = known.is_none();
         let known = known.is_some_and(|entry| entry.epoch == self.schema().epoch());
         let entry = self.prepare_here(text, keyspace, is_shard_aware).await?;
         if let Some(user) = user
@@ -411,17 +426,31 @@ impl Coordinator {
             let prepare = async move |other: Rc<Self>| {
                 // The schema may have changed meanwhile; then the shard answers UNPREPARED and the driver asks again.
                 let _ = other.prepare_here(&text, keyspace.as_deref(), is_shard_aware).await;
+                // who was asked to prepare it forgets what it took the place of
+                other.prepared.borrow_mut().take_evicted();
             };
             let _ = self.shards.call_async(shard, Class::Statement, prepare).await;
         }
+        let evicted = self.prepared.borrow_mut().take_evicted();
+        if is_new || !evicted.is_empty() {
+            Box::pin(self.keep_or_forget(is_new.then_some(&*entry), &evicted)).await;
+        }
         let mut info = entry.info.clone();
         if !known && !entry.prepared.is_qualified {
-            info.use_warning = Some(use_warning(keyspace, &info.id));
+            info.use_warning = Some(UseWarning::new(keyspace, keyspace, &info.id));
         }
         Ok(info)
     }
 
-    async fn prepare_here(
+    /// Keeps a statement that is new, and forgets others.
+    async fn keep_or_forget(self: &Rc<Self>, new: Option<&Entry>, gone: &[Rc<Entry>]) {
+        if let Some(entry) = new {
+            self.keep_statement(entry).await;
+        }
+        self.forget_statements(gone).await;
+    }
+
+    pub(crate) async fn prepare_here(
         &self,
         text: &str,
         keyspace: Option<&str>,
@@ -454,10 +483,7 @@ impl Coordinator {
         // What no longer makes sense, or was prepared for other columns, is no longer prepared, as in Cassandra: a
         // client that sent values of the old types, or reads cells by the old columns, would be wrong.
         let schema = self.schema();
-        let is_same = |was: &&Arc<Table>| {
-            schema.table(&was.keyspace, &was.name).is_some_and(|now| was.keeps_statements(now))
-        };
-        if entry.prepared.plan.tables().iter().all(is_same)
+        if entry.is_of(&schema)
             // who prepared it was allowed its words
             && let Ok(prepared) = plan_under(&entry.text, entry.keyspace.as_deref(), true, &schema)
         {
@@ -488,7 +514,9 @@ impl Coordinator {
             }
             let outcome = self.run(&entry.prepared, &entry.info.result, &request).await;
             if !self.plans_anew(&outcome, &request).await {
-                return (outcome, Some(entry.info.clone()));
+                let mut info = entry.info.clone();
+                info.use_warning = entry.use_warning(request.keyspace.as_deref());
+                return (outcome, Some(info));
             }
             entry = match self.entry(id) {
                 Ok(entry) => entry,
@@ -577,6 +605,7 @@ impl Coordinator {
         batch: &Batch<'_>,
         request: &Request<'_>,
     ) -> Result<Outcome, ErrorResponse> {
+        self.check_keyspace(request.options.keyspace)?;
         let keyspace = request.options.keyspace.map(Rc::from).or(request.keyspace.clone());
         let mut statements: Vec<Rc<Entry>> = Vec::with_capacity(batch.len());
         let mut values = Vec::with_capacity(batch.len());
@@ -640,15 +669,6 @@ fn guard_plan(plan: &Plan, guard: &Guard) -> Result<(), CqlError> {
         Plan::Batch(batch) => batch.statements().iter().try_for_each(|modify| modify.guard(guard)),
         _ => Ok(()),
     }
-}
-
-/// What a session is warned of, once, when it prepares a statement that depends on its keyspace.
-fn use_warning(keyspace: Option<&str>, id: &Id) -> String {
-    let keyspace = keyspace.unwrap_or("null");
-    let id = types::hex::to_hex(id);
-    format!(
-        "`USE <keyspace>` with prepared statements is considered to be an anti-pattern due to ambiguity in non-qualified table names. Please consider removing instances of `Session#setKeyspace(<keyspace>)`, `Session#execute(\"USE <keyspace>\")` and `cluster.newSession(<keyspace>)` from your code, and always use fully qualified table names (e.g. <keyspace>.<table>). Keyspace used: {keyspace}, statement keyspace: {keyspace}, statement id: {id}"
-    )
 }
 
 /// The times of a request.

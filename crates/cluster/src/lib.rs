@@ -16,6 +16,7 @@ mod guardrails;
 mod hints;
 mod identity;
 mod internal;
+mod kept_statements;
 mod membership;
 mod near;
 mod oversized;
@@ -43,7 +44,7 @@ mod values;
 pub mod virtual_tables;
 mod write;
 
-pub use answer::{Answer, Outcome, Page, PreparedInfo};
+pub use answer::{Answer, Outcome, Page, PreparedInfo, UseWarning};
 pub use boot::{BootError, Booted, boot, first_schema};
 pub use clock_reserve::{ClockReserve, ReserveError};
 pub use compaction_history::CompactionRow;

@@ -3,11 +3,12 @@
 use std::rc::Rc;
 use std::sync::Arc;
 
-use cql::{Prepared, ResultColumn, Variable};
+use cql::{Plan, Prepared, ResultColumn, Variable};
 use protocol::{BindMetadata, Column, Id, ResultMetadata, prepared_id};
+use schema::Schema;
 use types::hash::HashMap;
 
-use crate::answer::PreparedInfo;
+use crate::answer::{PreparedInfo, UseWarning};
 
 /// A statement with all that its executions need.
 pub(crate) struct Entry {
@@ -77,6 +78,27 @@ impl Entry {
         Self { text: text.into(), keyspace: keyspace.map(Rc::from), prepared, epoch, info }
     }
 
+    /// What a session is warned of that runs the statement, and has another keyspace. Of batches Cassandra cannot tell.
+    #[inline]
+    pub fn use_warning(&self, session: Option<&str>) -> Option<Box<UseWarning>> {
+        if self.prepared.is_qualified || matches!(self.prepared.plan, Plan::Batch(_)) {
+            return None;
+        }
+        // what is not about one table has no keyspace
+        let depends = !self.prepared.plan.tables().is_empty()
+            || matches!(self.prepared.plan, Plan::Truncate(_));
+        let statement = self.keyspace.as_deref().filter(|_| depends);
+        (statement != session).then(|| UseWarning::new(session, statement, &self.info.id))
+    }
+
+    /// Are the tables that it was planned for those of a schema?
+    pub fn is_of(&self, schema: &Schema) -> bool {
+        self.prepared.plan.tables().iter().all(|was| {
+            let now = schema.table(&was.keyspace, &was.name);
+            now.is_some_and(|now| was.keeps_statements(now))
+        })
+    }
+
     /// The ids that find it: with and without the session's keyspace.
     pub fn ids(&self) -> [Id; 2] {
         [self.info.id, prepared_id(self.keyspace.as_deref(), &self.text)]
@@ -91,6 +113,8 @@ pub(crate) struct PreparedCache {
     bytes: usize,
     limit: usize,
     evicted: u64,
+    /// What went since that was last asked.
+    gone: Vec<Rc<Entry>>,
 }
 
 /// What an entry is taken to cost beside its text.
@@ -126,8 +150,29 @@ impl PreparedCache {
             if let Some(gone) = self.entries.remove(&oldest) {
                 self.bytes = self.bytes.saturating_sub(gone.text.len() + ENTRY_BYTES);
                 self.evicted += 1;
+                self.gone.push(gone);
             }
         }
+    }
+
+    /// The statements that went to make room since this was last asked.
+    pub fn take_evicted(&mut self) -> Vec<Rc<Entry>> {
+        std::mem::take(&mut self.gone)
+    }
+
+    /// Takes out the statements whose tables are not in the schema as they were.
+    pub fn take_outdated(&mut self, schema: &Schema) -> Vec<Rc<Entry>> {
+        // each once, of the ids that find it
+        let own = self.entries.iter().filter(|(id, entry)| **id == entry.info.id);
+        let outdated = own.map(|(_, entry)| entry).filter(|entry| !entry.is_of(schema));
+        let outdated: Vec<_> = outdated.cloned().collect();
+        outdated.iter().for_each(|entry| self.remove(entry));
+        outdated
+    }
+
+    /// Are so many statements, with so many bytes of text, all that is kept?
+    pub fn is_full_at(&self, statements: usize, bytes: usize) -> bool {
+        bytes + statements * ENTRY_BYTES > self.limit
     }
 
     /// Forgets a statement.

@@ -195,6 +195,7 @@ impl Coordinator {
         write_schema_version(&self.engine, &after).await.map_err(failed)?;
         self.flush_schema(node, &after, mutations);
         self.drop_tables(&before, &after).await;
+        Box::pin(self.forget_outdated(&after)).await;
         for event in events {
             self.tell_all_clients(&Event::Schema(change_of(event)));
         }

@@ -357,6 +357,8 @@ pub struct TlsStores {
     pub truststore_password: String,
     /// `require_client_auth`: must clients show a certificate?
     pub requires_client_auth: bool,
+    /// `client_certificates_may_expire`: may it be one that has expired, if it is in the truststore itself?
+    pub takes_expired: bool,
     /// `accepted_protocols`, or `protocol`; empty: all that are safe.
     pub protocols: Vec<String>,
     /// `cipher_suites`; empty: all that are safe.

@@ -385,6 +385,8 @@ impl Get<'_> {
             truststore: Store::File(text("truststore").into()),
             truststore_password: text("truststore_password"),
             requires_client_auth: self.bool(&key("require_client_auth")),
+            takes_expired: section == "client_encryption_options"
+                && self.bool("client_certificates_may_expire"),
             protocols,
             cipher_suites: self.list(&key("cipher_suites")),
         };

@@ -120,6 +120,7 @@ fn shows_nothing_that_cassandra_does_not_but_our_own() {
             "admin_enabled",
             "admin_port",
             "auth_bcrypt_gensalt_log2_rounds",
+            "client_certificates_may_expire",
             "commitlog_ignore_replay_errors",
             "commitlog_sync_interval",
             "data_dir",

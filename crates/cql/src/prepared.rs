@@ -151,6 +151,8 @@ pub fn prepare(
     };
     let needs = permission::needs(&parsed.statement, &scope)?;
     let variables = scope.variables.variables();
+    let results = result.iter().flat_map(|columns| columns.iter().map(|column| &column.name));
+    results.chain(variables.iter().map(|variable| &variable.name)).try_for_each(check_name)?;
     // Clients are told only where all markers belong to one table.
     let one_table = variables.windows(2).all(|pair| match pair {
         [a, b] => (&a.keyspace, &a.table) == (&b.keyspace, &b.table),
@@ -167,6 +169,18 @@ pub fn prepare(
         keyspace: scope.acts_on,
         warnings: scope.warnings,
     })
+}
+
+/// Clients are told of markers and columns by names with two bytes for their length.
+fn check_name(name: &Arc<str>) -> Result<(), CqlError> {
+    let most = usize::from(u16::MAX);
+    match name.len() > most {
+        true => Err(CqlError::invalid(format!(
+            "A name of {} bytes is longer than the maximum of {most}",
+            name.len()
+        ))),
+        false => Ok(()),
+    }
 }
 
 fn is_qualified(statement: &Statement) -> bool {

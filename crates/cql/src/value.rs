@@ -21,6 +21,11 @@ pub trait Values {
         self.len() == 0
     }
 
+    /// Were they made here, in the stored form, rather than sent? Then they are taken as they are.
+    fn are_made(&self) -> bool {
+        false
+    }
+
     /// The value of a marker; [`Value::Unset`] past the end (the count is checked before binding).
     fn get(&self, marker: usize) -> Value<'_>;
 }
@@ -37,7 +42,10 @@ impl Values for [Value<'_>] {
 
 /// Values that are no request's: those of a JSON document, or of a request whose bytes are gone.
 #[derive(Clone, Debug, Default)]
-pub struct OwnedValues(Vec<OwnedValue>);
+pub struct OwnedValues {
+    values: Vec<OwnedValue>,
+    are_made: bool,
+}
 
 /// A value of [`OwnedValues`].
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -73,23 +81,33 @@ impl From<Bound<'_>> for OwnedValue {
 impl OwnedValues {
     /// A copy of all values.
     pub fn of(values: &dyn Values) -> Self {
-        (0..values.len()).map(|marker| values.get(marker).into()).collect()
+        let copied = (0..values.len()).map(|marker| values.get(marker).into()).collect();
+        Self { values: copied, are_made: values.are_made() }
+    }
+
+    /// Values that were made here, in the stored form.
+    pub fn made(values: Vec<OwnedValue>) -> Self {
+        Self { values, are_made: true }
     }
 }
 
 impl FromIterator<OwnedValue> for OwnedValues {
     fn from_iter<I: IntoIterator<Item = OwnedValue>>(values: I) -> Self {
-        Self(values.into_iter().collect())
+        Self { values: values.into_iter().collect(), are_made: false }
     }
 }
 
 impl Values for OwnedValues {
     fn len(&self) -> usize {
-        self.0.len()
+        self.values.len()
+    }
+
+    fn are_made(&self) -> bool {
+        self.are_made
     }
 
     fn get(&self, marker: usize) -> Value<'_> {
-        match self.0.get(marker) {
+        match self.values.get(marker) {
             Some(OwnedValue::Bytes(value)) => Value::Bytes(value),
             Some(OwnedValue::Null) => Value::Null,
             Some(OwnedValue::Unset) | None => Value::Unset,

@@ -44,6 +44,7 @@ fn write(of: &CqlType, ignore_freezing: bool, out: &mut String) {
         CqlType::TinyInt => "ByteType",
         CqlType::Uuid => "UUIDType",
         CqlType::VarInt => "IntegerType",
+        CqlType::Class(class) => return out.push_str(&class.marshal_string()),
         CqlType::Custom(class) => return out.push_str(class),
         CqlType::List { element, frozen } => {
             return collection("ListType", &[element], *frozen, ignore_freezing, out);

@@ -11,11 +11,12 @@ use rustls::crypto::CryptoProvider;
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, PrivatePkcs8KeyDer};
 use rustls::pki_types::{ServerName, UnixTime};
+use rustls::server::danger::{ClientCertVerified, ClientCertVerifier};
 use rustls::server::{NoServerSessionStorage, WebPkiClientVerifier};
 use rustls::time_provider::TimeProvider;
 use rustls::{
-    CertificateError, ClientConfig, ConfigBuilder, DigitallySignedStruct, Error, RootCertStore,
-    ServerConfig, SignatureScheme, SupportedProtocolVersion, WantsVerifier, version,
+    CertificateError, ClientConfig, ConfigBuilder, DigitallySignedStruct, DistinguishedName, Error,
+    RootCertStore, ServerConfig, SignatureScheme, SupportedProtocolVersion, WantsVerifier, version,
 };
 
 /// What the configuration says of TLS, with the contents of the files that it names.
@@ -53,6 +54,8 @@ pub enum ClientCertificates {
     None,
     /// One of the truststore.
     Required,
+    /// The same, or one that is in the truststore itself and has expired.
+    RequiredOrTrustedAsItIs,
 }
 
 /// How this side connects to others, which must be certified by the truststore.
@@ -86,6 +89,57 @@ impl Clock {
 impl TimeProvider for Clock {
     fn current_time(&self) -> Option<UnixTime> {
         Some(UnixTime::since_unix_epoch(Duration::from_secs(self.0.load(Ordering::Relaxed))))
+    }
+}
+
+/// Takes a certificate that has expired if it is itself among the trusted ones, as Java does.
+#[derive(Debug)]
+struct TrustedAsTheyAre {
+    verifier: Arc<dyn ClientCertVerifier>,
+    trusted: Vec<CertificateDer<'static>>,
+}
+
+impl ClientCertVerifier for TrustedAsTheyAre {
+    fn root_hint_subjects(&self) -> &[DistinguishedName] {
+        self.verifier.root_hint_subjects()
+    }
+
+    fn verify_client_cert(
+        &self,
+        end_entity: &CertificateDer<'_>,
+        intermediates: &[CertificateDer<'_>],
+        now: UnixTime,
+    ) -> Result<ClientCertVerified, Error> {
+        match self.verifier.verify_client_cert(end_entity, intermediates, now) {
+            Err(Error::InvalidCertificate(
+                CertificateError::Expired | CertificateError::ExpiredContext { .. },
+            )) if self.trusted.iter().any(|trusted| trusted == end_entity) => {
+                Ok(ClientCertVerified::assertion())
+            }
+            verified => verified,
+        }
+    }
+
+    fn verify_tls12_signature(
+        &self,
+        message: &[u8],
+        certificate: &CertificateDer<'_>,
+        signed: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, Error> {
+        self.verifier.verify_tls12_signature(message, certificate, signed)
+    }
+
+    fn verify_tls13_signature(
+        &self,
+        message: &[u8],
+        certificate: &CertificateDer<'_>,
+        signed: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, Error> {
+        self.verifier.verify_tls13_signature(message, certificate, signed)
+    }
+
+    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
+        self.verifier.supported_verify_schemes()
     }
 }
 
@@ -173,11 +227,13 @@ impl Certificates {
         let store = read("keystore", &options.keystore, &options.keystore_password)?;
         let provider = Arc::new(provider(&options.cipher_suites)?);
         let versions = versions(&options.protocols)?;
+        let mut trusted = Vec::new();
         let roots = match &options.truststore {
             None => None,
             Some(bytes) => {
                 let store = read("truststore", bytes, &options.truststore_password)?;
                 let mut roots = RootCertStore::empty();
+                trusted.clone_from(&store.certificates);
                 for certificate in store.certificates {
                     roots.add(certificate).map_err(|e| error(format!("truststore: {e}")))?;
                 }
@@ -193,12 +249,16 @@ impl Certificates {
                 .map_err(unfit)?;
         let builder = match options.clients {
             ClientCertificates::None => builder.with_no_client_auth(),
-            ClientCertificates::Required => {
+            ClientCertificates::Required | ClientCertificates::RequiredOrTrustedAsItIs => {
                 let (roots, provider) = (roots.clone().ok_or_else(missing)?, Arc::clone(&provider));
                 let verifier = WebPkiClientVerifier::builder_with_provider(roots, provider).build();
-                builder.with_client_cert_verifier(
-                    verifier.map_err(|e| error(format!("truststore: {e}")))?,
-                )
+                let verifier = verifier.map_err(|e| error(format!("truststore: {e}")))?;
+                builder.with_client_cert_verifier(match options.clients {
+                    ClientCertificates::RequiredOrTrustedAsItIs => {
+                        Arc::new(TrustedAsTheyAre { verifier, trusted })
+                    }
+                    _ => verifier,
+                })
             }
         };
         let (certificates, key) = own("keystore", &store)?;
@@ -370,4 +430,65 @@ fn encrypted_key(
         pkcs8::EncryptedPrivateKeyInfoRef::try_from(document.as_bytes()).map_err(|_| bad())?;
     let key = encrypted.decrypt(password).map_err(|_| bad())?;
     Ok(Some(PrivatePkcs8KeyDer::from(key.as_bytes().to_vec()).into()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Says the same of every certificate.
+    #[derive(Debug)]
+    struct Says(CertificateError);
+
+    impl ClientCertVerifier for Says {
+        fn root_hint_subjects(&self) -> &[DistinguishedName] {
+            &[]
+        }
+
+        fn verify_client_cert(
+            &self,
+            _: &CertificateDer<'_>,
+            _: &[CertificateDer<'_>],
+            _: UnixTime,
+        ) -> Result<ClientCertVerified, Error> {
+            Err(Error::InvalidCertificate(self.0.clone()))
+        }
+
+        fn verify_tls12_signature(
+            &self,
+            _: &[u8],
+            _: &CertificateDer<'_>,
+            _: &DigitallySignedStruct,
+        ) -> Result<HandshakeSignatureValid, Error> {
+            Err(Error::DecryptError)
+        }
+
+        fn verify_tls13_signature(
+            &self,
+            _: &[u8],
+            _: &CertificateDer<'_>,
+            _: &DigitallySignedStruct,
+        ) -> Result<HandshakeSignatureValid, Error> {
+            Err(Error::DecryptError)
+        }
+
+        fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
+            Vec::new()
+        }
+    }
+
+    #[test]
+    fn what_has_expired_is_taken_only_if_it_is_trusted_itself() {
+        let certificate = |bytes: &[u8]| CertificateDer::from(bytes.to_vec());
+        let takes = |says: CertificateError, shown: &[u8]| {
+            let trusted = vec![certificate(b"ca"), certificate(b"client")];
+            let verifier = TrustedAsTheyAre { verifier: Arc::new(Says(says)), trusted };
+            let now = UnixTime::since_unix_epoch(Duration::ZERO);
+            verifier.verify_client_cert(&certificate(shown), &[], now).is_ok()
+        };
+        assert!(takes(CertificateError::Expired, b"client"));
+        assert!(!takes(CertificateError::Expired, b"other"));
+        assert!(!takes(CertificateError::UnknownIssuer, b"client"));
+        assert!(!takes(CertificateError::NotValidYet, b"client"));
+    }
 }

@@ -62,7 +62,7 @@ impl CqlType {
                 escape(value, out);
                 return Some(Encoded::Bytes);
             }
-            Self::Custom(_) | Self::Counter => return None,
+            Self::Class(_) | Self::Custom(_) | Self::Counter => return None,
             _ if value.is_empty() => return Some(Encoded::Empty),
             Self::Empty => return Some(Encoded::Empty),
             Self::Date | Self::Time => out.extend_from_slice(value),

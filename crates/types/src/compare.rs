@@ -51,7 +51,7 @@ impl CqlType {
         )
     }
 
-    fn compare_at(&self, a: &[u8], b: &[u8], depth: usize) -> Ordering {
+    pub(crate) fn compare_at(&self, a: &[u8], b: &[u8], depth: usize) -> Ordering {
         match self {
             Self::Boolean => {
                 a.first().map(|byte| *byte != 0).cmp(&b.first().map(|byte| *byte != 0))
@@ -66,6 +66,7 @@ impl CqlType {
             Self::VarInt => varint(a, b),
             Self::Decimal => decimal(a, b),
             Self::Empty => Ordering::Equal,
+            Self::Class(class) => class.compare(a, b, depth),
             Self::Counter | Self::Duration | Self::Custom(_) => a.cmp(b),
             _ if self.is_nested() => match depth.checked_sub(1) {
                 Some(depth) => self.compare_nested(a, b, depth),
@@ -155,7 +156,7 @@ fn by_time(half: u64) -> i64 {
 }
 
 /// Where malformed values go that a comparison cannot look into: after the empty one, before all others.
-fn malformed(a: Option<()>, b: Option<()>, bytes_a: &[u8], bytes_b: &[u8]) -> Ordering {
+pub(crate) fn malformed(a: Option<()>, b: Option<()>, bytes_a: &[u8], bytes_b: &[u8]) -> Ordering {
     a.is_some().cmp(&b.is_some()).then_with(|| bytes_a.cmp(bytes_b))
 }
 

@@ -1,5 +1,6 @@
 //! The CQL types.
 
+use crate::class::ClassType;
 use std::sync::Arc;
 
 /// How deep types may nest: every walk over types and their values stops there. Cassandra has no such
@@ -90,6 +91,8 @@ pub enum CqlType {
         /// Number of elements, at least 1.
         dimension: u32,
     },
+    /// One of Cassandra's own types that only its Java class names.
+    Class(Arc<ClassType>),
     /// A type named by its Java class that is none of the above: kept, described, never computed with.
     Custom(Arc<str>),
 }
@@ -134,7 +137,7 @@ impl CqlType {
             Self::Uuid | Self::TimeUuid => Some(16),
             Self::Empty => Some(0),
             Self::Vector { .. } => self.fixed_vector_length(),
-            Self::Custom(class) => custom_fixed_length(class),
+            Self::Class(class) => class.fixed_length(),
             _ => None,
         }
     }
@@ -162,7 +165,6 @@ impl CqlType {
             | Self::Set { .. }
             | Self::Map { .. }
             | Self::Vector { .. } => false,
-            Self::Custom(class) => !matches!(short_class(class), "DateType"),
             _ => true,
         }
     }
@@ -184,7 +186,7 @@ impl CqlType {
                 | Self::TimeUuid
                 | Self::Uuid
                 | Self::VarInt
-        )
+        ) || matches!(self, Self::Class(class) if **class == ClassType::LexicalUuid)
     }
 
     /// This type with one cell for the whole value (`AbstractType.freeze`): collections freeze what they
@@ -246,19 +248,4 @@ impl CqlType {
 
 fn freeze_inner(kind: Arc<CqlType>) -> Arc<CqlType> {
     if kind.is_multicell() { Arc::new((*kind).clone().freeze()) } else { kind }
-}
-
-/// The class name without package and parameters.
-fn short_class(class: &str) -> &str {
-    let class = class.split('(').next().unwrap_or(class);
-    class.rsplit('.').next().unwrap_or(class)
-}
-
-/// Cassandra's own types that no CQL name stands for and that have a fixed length all the same.
-fn custom_fixed_length(class: &str) -> Option<usize> {
-    match class.strip_prefix("org.apache.cassandra.db.marshal.")? {
-        "DateType" => Some(8),
-        "LexicalUUIDType" | "LegacyTimeUUIDType" => Some(16),
-        _ => None,
-    }
 }

@@ -1,5 +1,6 @@
 //! The text of a value as JSON (`AbstractType.toJSONString`): what `to_json` answers.
 
+use crate::class::ClassType;
 use crate::cql_type::{CqlType, MAX_DEPTH};
 use crate::float::{format_double, format_float};
 use crate::hex::push_hex;
@@ -38,6 +39,10 @@ impl CqlType {
             | Self::Vector { .. } => {
                 return self.write_nested_json(out, value, depth.checked_sub(1)?);
             }
+            Self::Class(class) if value.is_empty() && **class == ClassType::LexicalUuid => {
+                out.push_str("\"\"");
+            }
+            Self::Class(class) => push_plain(out, &class.native_text(value)?),
             _ if value.is_empty() => out.push_str("\"\""),
             // JSON has no NaN and no infinities
             Self::Double => match f64::from_be_bytes(*value.as_array()?) {

@@ -321,22 +321,25 @@ impl Json {
         }
     }
 
-    /// Names of members without quotes, which keep their case, and else in lower case.
+    /// Names of members without quotes, which keep their case, and else in lower case. One that is changed so takes the place of
+    /// the one that has that name already.
     pub fn fold_names(members: &[(String, Json)]) -> Vec<(String, &Json)> {
-        let mut out: Vec<(String, &Json)> = Vec::with_capacity(members.len());
-        let mut places = BTreeMap::new();
-        for (name, value) in members {
+        let places = (0_usize..).zip(members);
+        let mut known: BTreeMap<String, (usize, &Json)> =
+            places.map(|(at, (name, value))| (name.clone(), (at, value))).collect();
+        for (at, (name, _)) in (members.len()..).zip(members) {
             let inner = name.strip_prefix('"').and_then(|name| name.strip_suffix('"'));
-            let name = inner.map_or_else(|| name.to_lowercase(), str::to_owned);
-            match places.get(&name).and_then(|at: &usize| out.get_mut(*at)) {
-                Some(known) => known.1 = value,
-                None => {
-                    places.insert(name.clone(), out.len());
-                    out.push((name, value));
-                }
+            let folded = inner.map_or_else(|| name.to_lowercase(), str::to_owned);
+            if folded != *name
+                && let Some((_, value)) = known.remove(name)
+            {
+                let place = known.entry(folded).or_insert((at, value));
+                place.1 = value;
             }
         }
-        out
+        let mut out: Vec<_> = known.into_iter().collect();
+        out.sort_by_key(|(_, (at, _))| *at);
+        out.into_iter().map(|(name, (_, value))| (name, value)).collect()
     }
 }
 
@@ -428,6 +431,9 @@ impl CqlType {
                 format!("Value '{json}' is not a valid representation of a decimal value")
             }),
             (Self::Counter, _) => Err("A counter has no JSON".to_owned()),
+            (Self::Class(class), _) if **class != crate::class::ClassType::LexicalUuid => {
+                Err("A composite has no JSON".to_owned())
+            }
             (_, Json::Text(given)) => text(given),
             (Self::Boolean, Json::Boolean(value)) => Ok(vec![u8::from(*value)]),
             (Self::Boolean, _) => expected("a boolean value"),
@@ -460,7 +466,7 @@ impl CqlType {
             (Self::Date, _) => expected("a string representation of a date value"),
             (Self::Time, _) => expected("a string representation of a time value"),
             (Self::Inet, _) => expected("a string representation of an inet value"),
-            (Self::Uuid, _) => expected("a string representation of a uuid"),
+            (Self::Uuid | Self::Class(_), _) => expected("a string representation of a uuid"),
             (Self::TimeUuid, _) => expected("a string representation of a timeuuid"),
             (Self::Duration, _) => expected("a string representation of a duration"),
             (Self::Empty | Self::Custom(_), _) => expected("a string"),

@@ -6,6 +6,7 @@
 
 mod address;
 pub mod byte_comparable;
+mod class;
 mod compare;
 mod cql_type;
 pub mod decimal;
@@ -32,6 +33,7 @@ pub mod value;
 pub mod vint;
 
 pub use address::Address;
+pub use class::{ClassType, Component};
 pub use cql_type::{CqlType, MAX_DEPTH, UserType};
 pub use decimal::Decimal;
 pub use duration::{Duration, DurationError};

@@ -87,6 +87,9 @@ pub enum LiteralError {
         /// How many were given.
         given: usize,
     },
+    /// No component of a composite; the text says why.
+    #[error("{0}")]
+    Component(String),
     /// Types nested too deep.
     #[error("Types are nested too deep")]
     Depth,
@@ -106,12 +109,18 @@ impl CqlType {
         self.parse_text_at(text, now_millis, crate::MAX_DEPTH)
     }
 
-    fn parse_text_at(&self, text: &str, now: i64, depth: usize) -> Result<Vec<u8>, LiteralError> {
+    pub(crate) fn parse_text_at(
+        &self,
+        text: &str,
+        now: i64,
+        depth: usize,
+    ) -> Result<Vec<u8>, LiteralError> {
         match self {
             Self::Text => return Ok(text.as_bytes().to_vec()),
             Self::Boolean => return boolean(text),
             Self::Date => return date(text),
             Self::Time => return time(text),
+            Self::Class(class) => return class.parse_text(text, now, depth),
             _ if text.is_empty() => return Ok(Vec::new()),
             _ => {}
         }
@@ -200,7 +209,7 @@ impl CqlType {
 }
 
 /// Splits at colons that no backslash stands in front of; empty text at the end is no field.
-fn split_fields(text: &str) -> Vec<&str> {
+pub(crate) fn split_fields(text: &str) -> Vec<&str> {
     let bytes = text.as_bytes();
     let (mut fields, mut start) = (Vec::new(), 0);
     for (at, byte) in bytes.iter().enumerate() {

@@ -1,6 +1,7 @@
 //! Type names as Java classes (`db.marshal.TypeParser` and `AbstractType.toString`): in SSTable headers,
 //! in the native protocol's custom types, and under the result metadata id.
 
+use crate::class::{ClassType, Component};
 use crate::cql_type::{CqlType, MAX_DEPTH, UserType};
 use crate::hex::{from_hex, push_hex};
 use std::fmt::Write as _;
@@ -8,7 +9,7 @@ use std::sync::Arc;
 use thiserror::Error;
 
 /// The package of Cassandra's types, put in front of a class name without dots.
-const PACKAGE: &str = "org.apache.cassandra.db.marshal.";
+pub(crate) const PACKAGE: &str = "org.apache.cassandra.db.marshal.";
 
 /// Class names of the native types, without the package.
 const NATIVE: [(&str, CqlType); 21] = [
@@ -82,7 +83,7 @@ impl CqlType {
     }
 
     /// Parses a class name. The flag tells whether it was inside `ReversedType(...)`. Classes that are
-    /// none of CQL's (`CompositeType` too) come back as [`CqlType::Custom`]; no text is `BytesType`.
+    /// neither CQL's nor a [`ClassType`] come back as [`CqlType::Custom`]; no text is `BytesType`.
     pub fn parse_marshal(text: &str) -> Result<(Self, bool), MarshalError> {
         let mut parser = Parser { text, at: 0 };
         parser.blanks();
@@ -150,6 +151,7 @@ fn write_type(out: &mut String, kind: &CqlType, within: bool, depth: usize) {
             write_type(out, element, within, depth);
             let _ = write!(out, " , {dimension})");
         }
+        CqlType::Class(class) => out.push_str(&class.marshal_string()),
         CqlType::Custom(class) => out.push_str(class),
         native => {
             let name = NATIVE.iter().find(|(_, kind)| kind == native).map(|(name, _)| *name);
@@ -319,6 +321,26 @@ impl<'a> Parser<'a> {
             "UserType" => self.user_type(depth),
             "VectorType" => self.vector(depth),
             "ReversedType" => self.fail("ReversedType inside another type"),
+            // what a column of these was when its table was created, and is since the next start
+            "DateType" => Ok(CqlType::Timestamp),
+            "LegacyTimeUUIDType" => Ok(CqlType::TimeUuid),
+            "LexicalUUIDType" => Ok(CqlType::Class(Arc::new(ClassType::LexicalUuid))),
+            "CompositeType" => {
+                let parts = self.components(depth)?;
+                if parts.is_empty() {
+                    return Err(MarshalError::Parameters {
+                        class: "CompositeType",
+                        wanted: 1,
+                        given: 0,
+                    });
+                }
+                Ok(CqlType::Class(Arc::new(ClassType::Composite(parts))))
+            }
+            "DynamicCompositeType" => {
+                let aliases = if self.peek() == Some(b'(') { self.aliases(depth)? } else { vec![] };
+                Ok(CqlType::Class(Arc::new(ClassType::dynamic(aliases))))
+            }
+            "PartitionerDefinedOrder" => self.ring_order(start, class, depth),
             _ => match NATIVE.iter().find(|(name, _)| *name == short) {
                 Some((_, kind)) => Ok(kind.clone()),
                 None => self.custom(start, class),
@@ -341,6 +363,85 @@ impl<'a> Parser<'a> {
                 Some(_) => types.push(self.kind(depth)?),
             }
         }
+    }
+
+    /// Types in parentheses, each maybe reversed.
+    fn components(&mut self, depth: usize) -> Result<Vec<Component>, MarshalError> {
+        self.expect(b'(', "expecting '('")?;
+        let mut components = Vec::new();
+        loop {
+            self.separator();
+            match self.peek() {
+                None => return self.fail("unexpected end of string"),
+                Some(b')') => {
+                    self.at += 1;
+                    return Ok(components);
+                }
+                Some(_) => components.push(self.component(depth)?),
+            }
+        }
+    }
+
+    fn component(&mut self, depth: usize) -> Result<Component, MarshalError> {
+        let (ty, reversed) = self.reversible(depth)?;
+        Ok(Component { ty, reversed })
+    }
+
+    /// `letter=>type` in parentheses; of several of one letter the last counts.
+    fn aliases(&mut self, depth: usize) -> Result<Vec<(u8, Component)>, MarshalError> {
+        self.expect(b'(', "expecting '('")?;
+        let mut aliases: Vec<(u8, Component)> = Vec::new();
+        loop {
+            self.separator();
+            match self.peek() {
+                None => return self.fail("unexpected end of string"),
+                Some(b')') => {
+                    self.at += 1;
+                    return Ok(aliases);
+                }
+                Some(_) => {
+                    let &[letter] = self.identifier().as_bytes() else {
+                        return self.fail("an alias should be a single character");
+                    };
+                    self.blanks();
+                    self.expect(b'=', "expecting '=>'")?;
+                    self.expect(b'>', "expecting '=>'")?;
+                    self.blanks();
+                    let kind = self.component(depth)?;
+                    match aliases.iter_mut().find(|(known, _)| *known == letter) {
+                        Some((_, known)) => *known = kind,
+                        None => aliases.push((letter, kind)),
+                    }
+                }
+            }
+        }
+    }
+
+    /// The order of a partitioner, maybe with the type of its keys, which makes no difference.
+    fn ring_order(
+        &mut self,
+        start: usize,
+        class: &str,
+        depth: usize,
+    ) -> Result<CqlType, MarshalError> {
+        if self.peek() != Some(b'(') {
+            return Ok(CqlType::Class(Arc::new(ClassType::RingOrder)));
+        }
+        let open = self.at;
+        self.at += 1;
+        self.blanks();
+        let Some(order) = ClassType::ring_order(self.identifier()) else {
+            self.at = open;
+            return self.custom(start, class);
+        };
+        self.blanks();
+        if self.peek() == Some(b':') {
+            self.at += 1;
+            self.kind(depth)?;
+            self.blanks();
+        }
+        self.expect(b')', "expecting ')'")?;
+        Ok(CqlType::Class(Arc::new(order)))
     }
 
     fn user_type(&mut self, depth: usize) -> Result<CqlType, MarshalError> {

@@ -188,6 +188,9 @@ fn write_name(out: &mut String, kind: &CqlType, depth: usize) {
             return out.push_str(&format!("frozen<{}>", maybe_quote(&definition.name)));
         }
         CqlType::Udt { definition, .. } => return out.push_str(&maybe_quote(&definition.name)),
+        CqlType::Class(class) => {
+            return out.push_str(&format!("'{}'", class.marshal_string()));
+        }
         CqlType::Custom(class) => return out.push_str(&format!("'{class}'")),
         native => {
             let name = NATIVE.iter().find(|(_, kind)| kind == native).map(|(name, _)| *name);

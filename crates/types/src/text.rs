@@ -39,7 +39,7 @@ impl CqlType {
                 out.push_str(&String::from_utf8_lossy(value).replace('\'', "''"));
                 out.push('\'');
             }
-            Self::Blob | Self::Custom(_) => push_blob(out, value),
+            Self::Blob | Self::Class(_) | Self::Custom(_) => push_blob(out, value),
             Self::List { .. }
             | Self::Set { .. }
             | Self::Map { .. }
@@ -119,6 +119,7 @@ impl CqlType {
             }
             Self::Blob
             | Self::Counter
+            | Self::Class(_)
             | Self::Custom(_)
             | Self::List { .. }
             | Self::Set { .. }

@@ -100,8 +100,10 @@ pub fn add_months(millis: i64, months: i32) -> i64 {
     } else {
         Civil::from_days(days)
     };
-    let month = date.year * 12 + i64::from(date.month) - 1 + i64::from(months);
-    let (year, month) = (month.div_euclid(12), month.rem_euclid(12) as u8 + 1);
+    // Java counts on from the month of the year in 32 bits.
+    let month = (i32::from(date.month) - 1).wrapping_add(months);
+    let (year, month) =
+        (date.year + i64::from(month.div_euclid(12)), month.rem_euclid(12) as u8 + 1);
     let julian = (year, month) < (1582, 10) || ((year, month) == (1582, 10) && date.day < 15);
     let last = if month == 2 && julian && year % 4 == 0 { 29 } else { days_in_month(year, month) };
     let date = Civil { year, month, day: date.day.min(last) };

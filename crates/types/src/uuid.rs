@@ -38,11 +38,12 @@ impl Uuid {
         self.0.to_be_bytes()
     }
 
-    /// A time-UUID of a count of ticks since 1582 and the second half given.
+    /// A time-UUID of a count of ticks since 1582 and the second half given. Ticks that need more than 60 bits, before 1582 or
+    /// after 5236, run into the version, as they do in Cassandra.
     #[inline]
     pub fn from_ticks(ticks: i64, clock_seq_and_node: u64) -> Self {
         let ticks = ticks.cast_unsigned();
-        let high = ticks << 32 | ticks >> 16 & 0xffff_0000 | 0x1000 | ticks >> 48 & 0x0fff;
+        let high = ticks << 32 | ticks >> 16 & 0xffff_0000 | 0x1000 | ticks >> 48;
         Self(u128::from(high) << 64 | u128::from(clock_seq_and_node))
     }
 

@@ -92,6 +92,12 @@ pub enum ValueError {
     /// Bytes after the last field; `tuple` or `UDT`.
     #[error("Invalid remaining data after end of {0} value")]
     Remaining(&'static str),
+    /// No composite; the text says where.
+    #[error("{0}")]
+    Composite(String),
+    /// A type whose values cannot be bound.
+    #[error("You shouldn't be validating this.")]
+    Unbindable,
     /// Types nested deeper than [`MAX_DEPTH`].
     #[error("Types are nested more than {MAX_DEPTH} deep")]
     Depth,
@@ -104,7 +110,7 @@ impl CqlType {
         self.validate_at(value, MAX_DEPTH)
     }
 
-    fn validate_at(&self, value: &[u8], depth: usize) -> Result<(), ValueError> {
+    pub(crate) fn validate_at(&self, value: &[u8], depth: usize) -> Result<(), ValueError> {
         match self {
             Self::Blob | Self::VarInt | Self::Custom(_) => Ok(()),
             Self::Text => text(value),
@@ -133,6 +139,7 @@ impl CqlType {
             Self::Duration => duration(value),
             Self::Empty if !value.is_empty() => Err(ValueError::Empty),
             Self::Empty => Ok(()),
+            Self::Class(class) => class.validate(value, depth),
             _ => self.validate_nested(value, depth.checked_sub(1).ok_or(ValueError::Depth)?),
         }
     }

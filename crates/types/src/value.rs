@@ -183,6 +183,23 @@ where
     out
 }
 
+/// A list of these elements, of which some may be null: one that is bound, alone.
+pub fn pack_nullable_list<B: AsRef<[u8]>>(
+    elements: impl IntoIterator<Item = Option<B>>,
+) -> Vec<u8> {
+    let mut out = vec![0; 4];
+    let mut count = 0_u32;
+    for element in elements {
+        match element {
+            Some(element) => out.put_int_bytes(element.as_ref()),
+            None => out.put_i32(-1),
+        }
+        count += 1;
+    }
+    set_count(&mut out, count);
+    out
+}
+
 /// A map of these entries, which the caller has put in order of their keys.
 pub fn pack_map<I, K, V>(entries: I) -> Vec<u8>
 where

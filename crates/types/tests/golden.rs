@@ -84,22 +84,18 @@ fn class_names() {
             continue;
         }
         let (kind, reversed) = parsed.unwrap_or_else(|error| panic!("{row:?}: {error}"));
-        let custom = matches!(kind, CqlType::Custom(_));
-        if !row[0].starts_with("CompositeType") && !row[0].starts_with("DynamicCompositeType") {
-            assert_eq!(kind.to_marshal_string_clustering(reversed), row[1]);
+        assert_eq!(kind.cql_name(), unescape(row[2]), "{row:?}");
+        // These two share their CQL names with other classes, and are those here.
+        if ["DateType", "LegacyTimeUUIDType", "VectorType(DateType,2)"].contains(&row[0]) {
+            continue;
         }
-        // DateType and LegacyTimeUUIDType share their CQL names with other classes.
-        if !custom && !row[0].contains("DateType,") {
-            assert_eq!(kind.cql_name(), unescape(row[2]), "{row:?}");
-        }
+        assert_eq!(kind.to_marshal_string_clustering(reversed), row[1]);
         let fixed = kind.fixed_length().map_or("-1".to_owned(), |length| length.to_string());
         assert_eq!(fixed, row[3], "{row:?}");
         assert_eq!(kind.is_multicell().to_string(), row[4], "{row:?}");
         assert_eq!(reversed.to_string(), row[5], "{row:?}");
         assert_eq!(kind.allows_empty().to_string(), row[6], "{row:?}");
-        if !custom {
-            assert_eq!(kind.is_empty_meaningless().to_string(), row[7], "{row:?}");
-        }
+        assert_eq!(kind.is_empty_meaningless().to_string(), row[7], "{row:?}");
         let full = CqlType::parse_marshal(row[1]).unwrap();
         let again = full.0.to_marshal_string_clustering(full.1);
         assert_eq!(again, row[1]);

@@ -4,7 +4,7 @@ use cluster::Answer;
 use env::sim::{World, WorldOptions};
 use protocol::{ErrorDetail, ErrorResponse, QueryOptions};
 
-use crate::{Client, config, start, told};
+use crate::{Client, await_serving, config, start, told};
 
 impl Client {
     async fn prepare(&self, text: &str) -> Vec<u8> {
@@ -75,5 +75,40 @@ fn statements_are_forgotten_when_their_tables_change() {
         let world = World::new(7, WorldOptions::default());
         let (_, serving) = start(&world, shards, config());
         told(&world, &serving, story);
+    }
+}
+
+const OF_A: &str = "SELECT * FROM t.a";
+const OF_B: &str = "INSERT INTO t.b (k, v) VALUES (1, 1)";
+
+async fn what_is_prepared(client: Client) {
+    let replication = "{'class': 'SimpleStrategy', 'replication_factor': 1}";
+    client.run(&format!("CREATE KEYSPACE t WITH replication = {replication}")).await;
+    client.run("CREATE TABLE t.a (k int PRIMARY KEY, v int)").await;
+    client.run("CREATE TABLE t.b (k int PRIMARY KEY, v int)").await;
+    client.prepare(OF_A).await;
+    client.prepare(OF_B).await;
+    client.run("DROP TABLE t.b").await;
+    client.run("CREATE TABLE t.b (k int PRIMARY KEY, v int)").await;
+}
+
+async fn is_prepared(client: Client) {
+    assert!(!client.is_forgotten(&protocol::prepared_id(None, OF_A)).await);
+    assert!(client.is_forgotten(&protocol::prepared_id(None, OF_B)).await);
+}
+
+#[test]
+fn statements_outlive_the_node_unless_their_tables_went() {
+    for shards in [1, 3] {
+        let world = World::new(8, WorldOptions::default());
+        let (id, serving) = start(&world, shards, config());
+        told(&world, &serving, what_is_prepared);
+        for _ in 0..2 {
+            serving.take();
+            world.kill(id);
+            world.restart(id);
+            await_serving(&world, &serving);
+            told(&world, &serving, is_prepared);
+        }
     }
 }

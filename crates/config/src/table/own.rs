@@ -65,6 +65,9 @@ pub(super) static KEYS: &[Key] = &[
     key("first_superuser_password_file", Text, "null", Served),
     // Whether the node may listen to other machines while it lets everybody in. Cassandra does so.
     key("open_without_authentication", Bool, "false", Served),
+    // Whether a client may come with a certificate that has expired, where that very certificate is in the truststore. Cassandra
+    // takes one that is there as it is.
+    key("client_certificates_may_expire", Bool, "false", Served),
     // Whether a connection without TLS, where internode_encryption is dc or rack, must come from the address of the node
     // that it says it is. Cassandra believes whoever connects; not so where nodes are known by other addresses than
     // those that they connect from.

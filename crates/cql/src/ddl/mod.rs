@@ -402,7 +402,45 @@ impl Resolver<'_> {
         }
         match resolved.into_values().find_map(Result::err) {
             Some(error) => Err(self.settle(bare_table(&action), error)),
-            None => Ok(Action::CreateTable(action)),
+            None => self.by_classes(create, action),
+        }
+    }
+
+    /// What the class that a column's type is given by says beside the type: a clustering column's order. No class makes a
+    /// table one of counters.
+    fn by_classes(
+        &self,
+        create: &ast::CreateTable,
+        mut action: CreateTable,
+    ) -> Result<Action, CqlError> {
+        let is_reversed = |name: &String| {
+            let column = create.columns.iter().find(|column| column.name == *name);
+            column.is_some_and(|column| raw_type::is_reversed(&column.data_type))
+        };
+        if action.clustering.iter().any(is_reversed) {
+            if action.clustering_order.is_empty() {
+                let names = action.clustering.iter().cloned();
+                action.clustering_order = names.map(|name| (name, false)).collect();
+            }
+            for (name, descends) in &mut action.clustering_order {
+                *descends |= is_reversed(name);
+            }
+        }
+        let named = |column: &ast::ColumnDefinition| {
+            column.data_type == RawType::Native(NativeType::Counter)
+        };
+        let is_key =
+            |name: &String| action.partition_key.contains(name) || action.clustering.contains(name);
+        let counter = |column: &&ColumnSpec| column.ty == CqlType::Counter && !is_key(&column.name);
+        match action.columns.iter().find(counter) {
+            Some(column) if !create.columns.iter().any(named) => {
+                let error = CqlError::Config(format!(
+                    "{}.{}: Cannot have a counter column (\"{}\") in a non counter table",
+                    self.name, action.table, column.name
+                ));
+                Err(self.settle(bare_table(&action), error))
+            }
+            _ => Ok(Action::CreateTable(action)),
         }
     }
 

@@ -213,16 +213,6 @@ fn native_type(native: NativeType) -> CqlType {
     }
 }
 
-/// Types of Cassandra that no CQL name stands for, and that no column is made of here.
-const UNSERVED_CLASSES: [&str; 6] = [
-    "CompositeType",
-    "DynamicCompositeType",
-    "DateType",
-    "LegacyTimeUUIDType",
-    "LexicalUUIDType",
-    "PartitionerDefinedOrder",
-];
-
 /// A type by its Java class.
 fn custom_type(class: &str) -> Result<CqlType, CqlError> {
     let syntax = |message| CqlError::Syntax(format!("Error setting type {class}: {message}"));
@@ -237,11 +227,15 @@ fn custom_type(class: &str) -> Result<CqlType, CqlError> {
     });
     let Some(unknown) = unknown else { return Ok(ty) };
     let own = unknown.split('(').next().unwrap_or(&unknown);
-    let short = own.strip_prefix("org.apache.cassandra.db.marshal.").unwrap_or(own);
-    if UNSERVED_CLASSES.contains(&short) {
-        return Err(CqlError::unsupported(format_args!("Type '{own}'")));
-    }
     Err(syntax(format!("Unable to find abstract-type class '{own}'")))
+}
+
+/// Is it by its class a type whose values are in descending order?
+pub(super) fn is_reversed(raw: &RawType) -> bool {
+    match raw {
+        RawType::Custom(class) => CqlType::parse_marshal(class).is_ok_and(|(_, reversed)| reversed),
+        _ => false,
+    }
 }
 
 /// The type as Cassandra shows it before it looked for it, names of user types as written.

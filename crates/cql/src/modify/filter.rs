@@ -455,17 +455,7 @@ impl Filter {
         )))
     }
 
-    /// Is every column of the primary key equal to one value?
-    pub fn names_one_row(&self, table: &Table) -> bool {
-        self.names_rows(table) && !self.has_in()
-    }
-
-    /// Is there an IN with any other number of values than one?
-    fn has_in(&self) -> bool {
-        self.has_key_in() || self.has_clustering_in()
-    }
-
-    /// In the partition key?
+    /// Is there an IN with any other number of values than one in the partition key?
     pub fn has_key_in(&self) -> bool {
         self.key.iter().any(Restriction::is_in)
     }

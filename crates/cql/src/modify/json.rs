@@ -97,6 +97,13 @@ impl Document {
                             column.name
                         ))
                     })?;
+                    if column.kind.is_primary_key() {
+                        // elsewhere what JSON gives is written as it is, the empty value of any type too
+                        column
+                            .ty
+                            .validate(&value)
+                            .map_err(|error| CqlError::invalid(error.to_string()))?;
+                    }
                     OwnedValue::Bytes(value)
                 }
             });
@@ -107,7 +114,7 @@ impl Document {
             Some((name, _)) => Err(CqlError::invalid(format!(
                 "JSON values map contains unrecognized column: {name}"
             ))),
-            None => Ok(columns.into_iter().collect()),
+            None => Ok(OwnedValues::made(columns)),
         }
     }
 }

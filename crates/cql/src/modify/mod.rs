@@ -210,9 +210,10 @@ impl Modify {
         modify.finish(scope)
     }
 
-    /// A conditional DELETE names one row, unless it is about static columns alone.
+    /// A conditional DELETE names rows, unless it is about static columns alone.
     fn check_conditional_delete(&self) -> Result<(), CqlError> {
-        if !self.is_conditional() || self.filter.names_one_row(&self.table) {
+        // IN is one of equalities here, and refused when the statement is run
+        if !self.is_conditional() || self.filter.names_rows(&self.table) {
             return Ok(());
         }
         let what = if !self.regulars.is_empty() || self.statics.is_empty() {

@@ -5,7 +5,7 @@ use std::cmp::Ordering;
 
 use rows::{Bound, BoundKind, Clustering};
 use schema::{Column, KeyError, MAX_KEY_LENGTH, Table};
-use types::value::{Components, Elements};
+use types::value::Components;
 use types::{CqlType, Few, KeyBytes};
 
 use crate::context::Bind;
@@ -320,28 +320,7 @@ impl Marker {
         let CqlType::List { element, .. } = &self.receiver.ty else {
             return Err(CqlError::invalid("The data cannot be deserialized as a list"));
         };
-        let short = || CqlError::invalid("Not enough bytes to read a list");
-        if list.first_chunk().is_some_and(|count| i32::from_be_bytes(*count) < 0) {
-            return Err(CqlError::invalid("The data cannot be deserialized as a list"));
-        }
-        let items = Elements::of_list(list).map_err(|_| short())?;
-        let mut out = Vec::with_capacity(items.left());
-        let mut length = 4;
-        for item in items {
-            let item = item.map_err(|_| short())?;
-            length += 4 + item.map_or(0, <[u8]>::len);
-            out.push(match item {
-                None => None,
-                Some(item) => {
-                    element.validate(item).map_err(|e| CqlError::invalid(e.to_string()))?;
-                    Some(crate::term::stored_form(element, item))
-                }
-            });
-        }
-        if length != list.len() {
-            return Err(CqlError::invalid("Unexpected extraneous bytes after list value"));
-        }
-        Ok(out)
+        crate::term::elements(element, list)
     }
 }
 

@@ -388,7 +388,10 @@ impl CellWriter<'_> {
 
     fn remove_values(&mut self, column: u16, values: Bound<'_>) -> Result<(), CqlError> {
         let Bound::Bytes(values) = values else { return Ok(()) };
-        let values = items(&values)?.collect::<Result<Vec<_>, _>>()?;
+        // no cell of the list is null
+        let values = Elements::of_list(&values).map_err(malformed)?;
+        let values = values.filter_map(Result::transpose).collect::<Result<Vec<_>, _>>();
+        let values = values.map_err(malformed)?;
         for (path, value) in self.stored_cells(column) {
             if values.contains(&value.as_slice()) {
                 self.tombstone(column, Some(&path));

@@ -8,6 +8,10 @@ use super::MAX_DEPTH;
 /// The package that a name without a dot is looked up in.
 const PACKAGE: &str = "org.apache.cassandra.db.marshal.";
 
+/// The partitioner, whose order is that of keys here.
+const MURMUR3: &str = "org.apache.cassandra.dht.Murmur3Partitioner";
+const MURMUR3_SHORT: &str = "Murmur3Partitioner";
+
 /// What a class takes in its parentheses.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Takes {
@@ -21,8 +25,10 @@ enum Takes {
     Vector,
     /// Keyspace, name and fields.
     Fields,
-    /// `alias=>type`.
+    /// `letter=>type`.
     Aliases,
+    /// A partitioner, maybe with the type of its keys.
+    Partitioner,
 }
 
 /// Why Cassandra would not take the text for a type.
@@ -86,8 +92,12 @@ impl<'a> Reader<'a> {
 
     fn parameters(&mut self, takes: Takes, depth: u32) -> Option<()> {
         if !self.eat("(") {
-            return matches!(takes, Takes::Nothing | Takes::Types(0) | Takes::AtLeast(0))
-                .then_some(());
+            let may_be_bare = match takes {
+                Takes::Types(count) | Takes::AtLeast(count) => count == 0,
+                Takes::Nothing | Takes::Aliases | Takes::Partitioner => true,
+                Takes::Vector | Takes::Fields => false,
+            };
+            return may_be_bare.then_some(());
         }
         let mut count = 0;
         if takes == Takes::Fields {
@@ -119,17 +129,25 @@ impl<'a> Reader<'a> {
     fn parameter(&mut self, takes: Takes, depth: u32) -> Option<()> {
         match takes {
             Takes::Nothing => {
-                self.word();
-                self.eat("=").then_some(())?;
-                self.word();
-                return Some(());
+                let named = !self.word().is_empty();
+                if self.eat("=") {
+                    self.word();
+                }
+                return named.then_some(());
             }
             Takes::Fields => {
                 hex(self.word())?;
                 self.eat(":").then_some(())?;
             }
+            Takes::Partitioner => {
+                let is_served = matches!(self.word(), "" | MURMUR3 | MURMUR3_SHORT);
+                is_served.then_some(())?;
+                if !self.eat(":") {
+                    return Some(());
+                }
+            }
             Takes::Aliases => {
-                self.word();
+                (self.word().len() == 1).then_some(())?;
                 self.eat("=>").then_some(())?;
             }
             _ => {}
@@ -144,35 +162,16 @@ fn hex(word: &str) -> Option<()> {
 
 fn takes(class: &str) -> Option<Takes> {
     Some(match class {
-        "AsciiType"
-        | "BooleanType"
-        | "ByteType"
-        | "BytesType"
-        | "CounterColumnType"
-        | "DateType"
-        | "DecimalType"
-        | "DoubleType"
-        | "DurationType"
-        | "EmptyType"
-        | "FloatType"
-        | "InetAddressType"
-        | "Int32Type"
-        | "IntegerType"
-        | "LegacyTimeUUIDType"
-        | "LexicalUUIDType"
-        | "LongType"
-        | "PartitionerDefinedOrder"
-        | "ShortType"
-        | "SimpleDateType"
-        | "TimeType"
-        | "TimeUUIDType"
-        | "TimestampType"
-        | "UTF8Type"
-        | "UUIDType" => Takes::Nothing,
+        "AsciiType" | "BooleanType" | "ByteType" | "BytesType" | "CounterColumnType"
+        | "DateType" | "DecimalType" | "DoubleType" | "DurationType" | "EmptyType"
+        | "FloatType" | "InetAddressType" | "Int32Type" | "IntegerType" | "LegacyTimeUUIDType"
+        | "LexicalUUIDType" | "LongType" | "ShortType" | "SimpleDateType" | "TimeType"
+        | "TimeUUIDType" | "TimestampType" | "UTF8Type" | "UUIDType" => Takes::Nothing,
         "FrozenType" | "ListType" | "ReversedType" | "SetType" => Takes::Types(1),
         "MapType" => Takes::Types(2),
         "TupleType" => Takes::AtLeast(0),
         "CompositeType" => Takes::AtLeast(1),
+        "PartitionerDefinedOrder" => Takes::Partitioner,
         "DynamicCompositeType" => Takes::Aliases,
         "VectorType" => Takes::Vector,
         "UserType" => Takes::Fields,

@@ -210,17 +210,16 @@ fn split_list<'a>(
     element: &CqlType,
     rows: bool,
 ) -> Result<Vec<Values<'a>>, CqlError> {
+    if !rows {
+        let items = crate::term::elements(element, value)?.into_iter();
+        return Ok(items.map(|item| Few::one(item.map_or(Bound::Null, Bound::Bytes))).collect());
+    }
     let elements = Elements::of_list(value).map_err(|_| bad_list())?;
     let mut out = Vec::with_capacity(elements.left());
     for item in elements {
         out.push(match item.map_err(|_| bad_list())? {
-            Some(item) if rows => split_row(item, element)?,
-            Some(item) => {
-                check(element, item)?;
-                Few::one(Bound::Bytes(Cow::Borrowed(item)))
-            }
-            None if rows => Few::new(),
-            None => Few::one(Bound::Null),
+            Some(item) => split_row(item, element)?,
+            None => Few::new(),
         });
     }
     Ok(out)

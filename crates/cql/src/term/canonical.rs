@@ -5,12 +5,116 @@ use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 
 use num_bigint::BigInt;
-use types::CqlType;
-use types::value::{Elements, Entries, pack_list, pack_map};
+use types::hex::to_hex;
+use types::value::{
+    Components, Elements, Entries, pack_components, pack_list, pack_map, pack_nullable_list,
+};
+use types::{CqlType, Decimal};
 
-/// Brings a valid value of a collection, or of an element of one, into the stored form.
-pub fn stored_form<'a>(ty: &CqlType, value: &'a [u8]) -> Cow<'a, [u8]> {
-    collection_at(ty, value, 0)
+use crate::error::CqlError;
+
+/// A bound value of a collection or user type in the stored form, once it is found to be one. Cassandra reads such a value
+/// into objects and writes these.
+pub fn stored_form<'a>(ty: &CqlType, value: &'a [u8]) -> Result<Cow<'a, [u8]>, CqlError> {
+    if ty.is_collection() && value.first_chunk().is_some_and(|n| i32::from_be_bytes(*n) < 0) {
+        let kind = match ty {
+            CqlType::List { .. } => "list",
+            CqlType::Set { .. } => "set",
+            _ => "map",
+        };
+        return Err(CqlError::invalid(format!("The data cannot be deserialized as a {kind}")));
+    }
+    if let CqlType::List { element, .. } = ty {
+        let mut items = checked(element, value)?;
+        let same =
+            |item: Option<&[u8]>| item.is_some() && element_form(element, item).as_deref() == item;
+        if items.clone().all(same) {
+            return Ok(Cow::Borrowed(value));
+        }
+        return Ok(Cow::Owned(pack_nullable_list(
+            items.by_ref().map(|i| element_form(element, i)),
+        )));
+    }
+    ty.validate(value).map_err(|error| CqlError::invalid(error.to_string()))?;
+    match ty {
+        CqlType::Set { .. } | CqlType::Map { .. } => {
+            check_readable(ty, value, 0)?;
+            Ok(collection_at(ty, value, 0))
+        }
+        CqlType::Udt { .. } => Ok(user_type(value)),
+        _ => Ok(Cow::Borrowed(value)),
+    }
+}
+
+/// The elements of a bound list, valid and in the stored form; `None` for null.
+pub fn elements<'a>(
+    element: &CqlType,
+    value: &'a [u8],
+) -> Result<Vec<Option<Cow<'a, [u8]>>>, CqlError> {
+    Ok(checked(element, value)?.map(|item| element_form(element, item)).collect())
+}
+
+/// The elements of a list whose elements are valid. They may be null in a bound list, and nowhere else.
+fn checked<'a>(
+    element: &CqlType,
+    value: &'a [u8],
+) -> Result<impl Iterator<Item = Option<&'a [u8]>> + Clone, CqlError> {
+    let short = |_| CqlError::invalid("Not enough bytes to read a list");
+    let items = Elements::of_list(value).map_err(short)?;
+    let mut length = 4;
+    for item in items.clone() {
+        let item = item.map_err(short)?;
+        length += 4 + item.map_or(0, <[u8]>::len);
+        if let Some(item) = item {
+            element.validate(item).map_err(|error| CqlError::invalid(error.to_string()))?;
+            check_readable(element, item, 1)?;
+        }
+    }
+    if length != value.len() {
+        return Err(CqlError::invalid("Unexpected extraneous bytes after list value"));
+    }
+    Ok(items.flatten())
+}
+
+/// An element of a bound list. What is empty and has no meaning becomes null, which it does not in a set or a map.
+fn element_form<'a>(element: &CqlType, item: Option<&'a [u8]>) -> Option<Cow<'a, [u8]>> {
+    let item = item.filter(|item| !item.is_empty() || !element.is_empty_meaningless())?;
+    Some(collection_at(element, item, 1))
+}
+
+/// A user type's value; any negative length says that a field is null, and -1 is the one that is kept.
+fn user_type(value: &[u8]) -> Cow<'_, [u8]> {
+    let form = pack_components(Components::of(value).map_while(Result::ok));
+    if form == value { Cow::Borrowed(value) } else { Cow::Owned(form) }
+}
+
+/// What is valid by its bytes, and yet cannot be read: Cassandra reads what is in a collection where that is bound.
+fn check_readable(ty: &CqlType, value: &[u8], depth: usize) -> Result<(), CqlError> {
+    if depth >= types::MAX_DEPTH {
+        return Ok(());
+    }
+    match ty {
+        CqlType::Text if std::str::from_utf8(value).is_err() => {
+            Err(CqlError::invalid(format!("Invalid UTF-8 bytes {}", to_hex(value))))
+        }
+        CqlType::Decimal if value.len() == 4 => {
+            Err(CqlError::invalid("A decimal has a number behind its scale"))
+        }
+        CqlType::List { element, .. } | CqlType::Set { element, .. } => {
+            for item in Elements::of_list(value).into_iter().flatten().flatten().flatten() {
+                check_readable(element, item, depth + 1)?;
+            }
+            Ok(())
+        }
+        CqlType::Map { key, value: mapped, .. } => {
+            for (key_item, item) in Entries::of(value).into_iter().flatten().flatten() {
+                check_readable(key, key_item, depth + 1)?;
+                check_readable(mapped, item, depth + 1)?;
+            }
+            Ok(())
+        }
+        _ => Ok(()),
+    }
 }
 
 fn collection_at<'a>(ty: &CqlType, value: &'a [u8], depth: usize) -> Cow<'a, [u8]> {
@@ -29,13 +133,25 @@ fn collection_at<'a>(ty: &CqlType, value: &'a [u8], depth: usize) -> Cow<'a, [u8
             let short = BigInt::from_signed_bytes_be(value).to_signed_bytes_be();
             if short == value { Cow::Borrowed(value) } else { Cow::Owned(short) }
         }
+        CqlType::Decimal => match Decimal::from_bytes(value).map(|number| number.to_bytes()) {
+            Some(short) if short != value => Cow::Owned(short),
+            _ => Cow::Borrowed(value),
+        },
+        CqlType::Inet => match value {
+            // Java has no IPv6 address that is an IPv4 one
+            [0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff, address @ ..] if value.len() == 16 => {
+                Cow::Borrowed(address)
+            }
+            _ => Cow::Borrowed(value),
+        },
         _ => Cow::Borrowed(value),
     }
 }
 
 /// May values of this type change here?
 fn changes(ty: &CqlType) -> bool {
-    ty.is_collection() || matches!(ty, CqlType::Boolean | CqlType::VarInt)
+    ty.is_collection()
+        || matches!(ty, CqlType::Boolean | CqlType::VarInt | CqlType::Decimal | CqlType::Inet)
 }
 
 fn list<'a>(element: &CqlType, value: &'a [u8], depth: usize) -> Cow<'a, [u8]> {
@@ -130,9 +246,41 @@ mod tests {
     fn what_is_equal_in_order_only_stays_within_another_collection() {
         let inner = CqlType::Set { element: Arc::new(CqlType::Decimal), frozen: true };
         let outer = CqlType::Set { element: Arc::new(inner.clone()), frozen: false };
-        assert_eq!(*stored_form(&inner, &packed(&[A, B, C])), packed(&[C, A]));
+        let form = |ty: &CqlType, value: &[u8]| stored_form(ty, value).unwrap().into_owned();
+        assert_eq!(form(&inner, &packed(&[A, B, C])), packed(&[C, A]));
         let both = packed(&[&packed(&[A, B, C, B])]);
-        assert_eq!(*stored_form(&outer, &both), packed(&[&packed(&[C, A, B])]));
+        assert_eq!(form(&outer, &both), packed(&[&packed(&[C, A, B])]));
+    }
+
+    #[test]
+    fn what_means_nothing_is_null_in_a_list_that_is_bound_and_nowhere_else() {
+        let list = |element: CqlType| CqlType::List { element: Arc::new(element), frozen: true };
+        let set = CqlType::Set { element: Arc::new(CqlType::Int), frozen: true };
+        let form = |ty: &CqlType, value: &[u8]| stored_form(ty, value).map(Cow::into_owned);
+        let (empty, null) = ([0, 0, 0, 1, 0, 0, 0, 0], [0, 0, 0, 1, 0xff, 0xff, 0xff, 0xff]);
+        assert_eq!(form(&list(CqlType::Int), &empty).unwrap(), null);
+        assert_eq!(form(&list(CqlType::Text), &empty).unwrap(), empty);
+        assert_eq!(form(&set, &empty).unwrap(), empty);
+        assert_eq!(form(&list(CqlType::Int), &null).unwrap(), null);
+        assert!(form(&set, &null).is_err());
+        assert!(form(&list(list(CqlType::Int)), &packed(&[&null])).is_err());
+        let nested = packed(&[&empty]);
+        assert_eq!(form(&list(list(CqlType::Int)), &nested).unwrap(), nested);
+    }
+
+    #[test]
+    fn within_a_collection_values_are_as_java_writes_them() {
+        let list = |element: CqlType| CqlType::List { element: Arc::new(element), frozen: true };
+        let form = |element: CqlType, item: &[u8]| {
+            stored_form(&list(element), &packed(&[item])).map(Cow::into_owned)
+        };
+        let mapped = [&[0; 10][..], &[0xff, 0xff, 1, 2, 3, 4]].concat();
+        assert_eq!(form(CqlType::Inet, &mapped).unwrap(), packed(&[&[1, 2, 3, 4]]));
+        assert_eq!(form(CqlType::Boolean, &[7]).unwrap(), packed(&[&[1]]));
+        assert_eq!(form(CqlType::VarInt, &[0, 0, 5]).unwrap(), packed(&[&[5]]));
+        assert_eq!(form(CqlType::Decimal, &[0, 0, 0, 1, 0, 15]).unwrap(), packed(&[A]));
+        assert!(form(CqlType::Decimal, &[0; 4]).is_err());
+        assert!(form(CqlType::Text, &[0xc0, 0x80]).is_err());
     }
 
     #[test]

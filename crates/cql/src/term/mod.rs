@@ -20,7 +20,7 @@ use crate::scope::ColumnSpec;
 use crate::value::{Bound, Value};
 use function::Function;
 
-pub use canonical::{sort_entries, stored_form};
+pub use canonical::{elements, sort_entries, stored_form};
 
 /// A prepared term: it gives a value once bound. Values of collections come out as Cassandra stores them,
 /// sets and maps sorted.
@@ -168,17 +168,16 @@ impl Marker {
             Value::Bytes(value) => value,
         };
         let ty = &self.receiver.ty;
-        if ty.is_collection() && value.first_chunk().is_some_and(|n| i32::from_be_bytes(*n) < 0) {
-            let kind = match ty {
-                CqlType::List { .. } => "list",
-                CqlType::Set { .. } => "set",
-                _ => "map",
+        if ty.is_collection() || matches!(ty, CqlType::Udt { .. }) {
+            return match bind.values.are_made() {
+                true => Ok(Bound::Bytes(Cow::Borrowed(value))),
+                false => stored_form(ty, value).map(Bound::Bytes),
             };
-            return Err(CqlError::invalid(format!("The data cannot be deserialized as a {kind}")));
         }
-        ty.validate(value).map_err(|error| CqlError::invalid(error.to_string()))?;
-        let value = if ty.is_collection() { stored_form(ty, value) } else { Cow::Borrowed(value) };
-        Ok(Bound::Bytes(value))
+        match ty.validate(value) {
+            Err(error) if !bind.values.are_made() => Err(CqlError::invalid(error.to_string())),
+            _ => Ok(Bound::Bytes(Cow::Borrowed(value))),
+        }
     }
 }
 
@@ -217,10 +216,26 @@ impl Call {
             });
         }
         let arguments: Vec<_> = arguments.iter().map(Option::as_deref).collect();
-        Ok(match self.function.execute(&arguments, bind)? {
-            Some(value) => Bound::Bytes(Cow::Owned(value)),
-            None => Bound::Null,
-        })
+        match self.function.execute(&arguments, bind)? {
+            Some(value) => self.checked(value).map(|value| Bound::Bytes(Cow::Owned(value))),
+            None => Ok(Bound::Null),
+        }
+    }
+
+    /// What a function gave, as if it had been bound: functions of times at the ends of their range and of JSON give what is no value.
+    fn checked(&self, value: Vec<u8>) -> Result<Vec<u8>, CqlError> {
+        let ty = self.function.returns();
+        if ty.is_collection() || matches!(ty, CqlType::Udt { .. }) {
+            return stored_form(ty, &value).map(Cow::into_owned);
+        }
+        match ty.validate(&value) {
+            Ok(()) => Ok(value),
+            Err(error) => Err(CqlError::invalid(format!(
+                "Return of function {} (0x{}) is not a valid value for its declared return type {ty}: {error}",
+                self.function.name(),
+                types::hex::to_hex(&value)
+            ))),
+        }
     }
 }
 

@@ -115,6 +115,10 @@ fn prepare_literal(literal: &Literal, receiver: &ColumnSpec) -> Result<Term, Cql
         let digits = literal.text.get(2..).unwrap_or_default();
         let value = from_hex(digits)
             .ok_or_else(|| CqlError::invalid(format!("cannot parse '{digits}' as hex bytes")))?;
+        if matches!(ty, CqlType::Class(class) if **class != types::ClassType::RingOrder) {
+            // Cassandra fails at such a value once it compares it
+            ty.validate(&value).map_err(|error| CqlError::invalid(error.to_string()))?;
+        }
         return Ok(Term::Constant(value));
     }
     if *ty == CqlType::Timestamp && literal.text.eq_ignore_ascii_case("now") {

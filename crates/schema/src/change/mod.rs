@@ -381,6 +381,7 @@ pub fn apply(
     let stamp = Stamp { timestamp, now: options.now, cdc: options.cdc_enabled };
     let (old, new) = (before.map(AsRef::as_ref), after.as_deref());
     let mutations: Vec<SchemaMutation> = diff(old, new, stamp).into_iter().collect();
+    mutations.iter().try_for_each(check_lengths)?;
     let changed = !mutations.is_empty();
     if changed && let (Some(old), Some(new)) = (old, new) {
         warnings.extend(keyspaces::growth_warning(old, new));
@@ -502,6 +503,19 @@ fn authorize(change: &SchemaChange) -> Result<(), SchemaError> {
         Action::Unsupported(_) => ("ALTER", format!("<keyspace {keyspace}>")),
     };
     Err(SchemaError::Unauthorized(format!("Cannot {permission} {resource}")))
+}
+
+/// A name's place in a row of `system_schema` has two bytes for its length, in files and in what nodes say.
+fn check_lengths(mutation: &SchemaMutation) -> Result<(), SchemaError> {
+    let most = usize::from(u16::MAX);
+    let mut names = mutation.updates.values().flat_map(|update| update.rows.keys()).flatten();
+    match names.find(|name| name.len() > most) {
+        Some(name) => SchemaError::invalid(format!(
+            "A name of {} bytes is longer than the maximum of {most}",
+            name.len()
+        )),
+        None => Ok(()),
+    }
 }
 
 pub(crate) fn is_word(name: &str) -> bool {

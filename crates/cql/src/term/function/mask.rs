@@ -138,7 +138,8 @@ fn masked(ty: &CqlType, depth: usize) -> Result<Vec<u8>, CqlError> {
             let count = usize::try_from(*dimension).unwrap_or(0);
             pack_vector(element, std::iter::repeat_n(item, count))
         }
-        CqlType::Custom(_) => {
+        CqlType::Class(class) if **class == types::ClassType::LexicalUuid => vec![0; 16],
+        CqlType::Class(_) | CqlType::Custom(_) => {
             return Err(CqlError::invalid(format!(
                 "There isn't a defined masked value for type {ty}"
             )));

@@ -235,19 +235,21 @@ impl Function {
     ) -> Result<Option<Vec<u8>>, CqlError> {
         let first = arguments.first().copied().flatten();
         let first_type = || self.arguments.first().unwrap_or(&CqlType::Blob);
-        // The empty value of a time is no time.
-        let millis = || first.and_then(|value| time::millis_of(first_type(), value));
+        let millis = || match first {
+            Some(value) => time::millis_of(first_type(), value).map_err(CqlError::Invalid),
+            None => Ok(None),
+        };
         Ok(match self.work {
             Work::TimeUuidNow => Some((bind.time_uuid)().to_vec()),
             Work::TimestampNow => Some(bind.now_millis.to_be_bytes().to_vec()),
             Work::DateNow => Some(time::date_of_millis(bind.now_millis)),
             Work::TimeNow => Some(time::time_of_millis(bind.now_millis)),
             Work::RandomUuid => Some(Uuid::from_random((bind.random)()).to_bytes().to_vec()),
-            Work::MinTimeUuid => millis().map(|at| Uuid::min_of_millis(at).to_bytes().to_vec()),
-            Work::MaxTimeUuid => millis().map(|at| Uuid::max_of_millis(at).to_bytes().to_vec()),
-            Work::ToDate | Work::CastDate => millis().map(time::date_of_millis),
+            Work::MinTimeUuid => millis()?.map(|at| Uuid::min_of_millis(at).to_bytes().to_vec()),
+            Work::MaxTimeUuid => millis()?.map(|at| Uuid::max_of_millis(at).to_bytes().to_vec()),
+            Work::ToDate | Work::CastDate => millis()?.map(time::date_of_millis),
             Work::ToTimestamp | Work::ToUnixTimestamp | Work::CastTimestamp => {
-                millis().map(|at| at.to_be_bytes().to_vec())
+                millis()?.map(|at| at.to_be_bytes().to_vec())
             }
             Work::Floor => time::floor(&self.arguments, arguments)?,
             Work::Token => key_of(arguments)?.map(|key| Token::of(&key).0.to_be_bytes().to_vec()),
@@ -335,8 +337,11 @@ impl Function {
             return Ok(None);
         }
         let value = self.returns.parse_json(&json, now_millis);
-        value.map(Some).map_err(|why| {
-            self.failed(format!("org.apache.cassandra.serializers.MarshalException: {why}"))
+        value.map(Some).map_err(|why| match is_of_duration(&why) {
+            true => CqlError::Invalid(why),
+            false => {
+                self.failed(format!("org.apache.cassandra.serializers.MarshalException: {why}"))
+            }
         })
     }
 
@@ -398,6 +403,11 @@ impl Function {
     }
 }
 
+/// Is this what is wrong with the text of a duration? Cassandra's own parser says so as of a request, wherever the text comes from.
+fn is_of_duration(why: &str) -> bool {
+    why.starts_with("Invalid duration") || why.ends_with(" to a duration")
+}
+
 /// The text of a value that CAST gives.
 fn plain_text(ty: &CqlType, value: &[u8]) -> String {
     match ty {
@@ -406,6 +416,8 @@ fn plain_text(ty: &CqlType, value: &[u8]) -> String {
             Some(number) => number.to_string(),
             None => String::new(),
         },
+        // what is there of a counter is its total
+        CqlType::Counter => CqlType::BigInt.to_text(value),
         ty => ty.to_text(value),
     }
 }

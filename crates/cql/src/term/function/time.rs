@@ -5,14 +5,18 @@ use types::{CqlType, Duration, Uuid};
 
 use crate::error::CqlError;
 
-/// Milliseconds since 1970 of a value of a time type.
-pub fn millis_of(ty: &CqlType, value: &[u8]) -> Option<i64> {
-    match ty {
+/// Milliseconds since 1970 of a value of a time type; none of the empty value, which is no time.
+pub fn millis_of(ty: &CqlType, value: &[u8]) -> Result<Option<i64>, String> {
+    Ok(match ty {
         CqlType::Timestamp => ty.as_i64(value),
-        CqlType::Date => ty.as_i64(value)?.checked_mul(MILLIS_PER_DAY),
-        CqlType::TimeUuid => Uuid::from_value(value)?.unix_millis(),
+        CqlType::Date => ty.as_i64(value).and_then(|days| days.checked_mul(MILLIS_PER_DAY)),
+        CqlType::TimeUuid => {
+            // what a function made of a time that a UUID cannot say
+            ty.validate(value).map_err(|error| error.to_string())?;
+            Uuid::from_value(value).and_then(Uuid::unix_millis)
+        }
         _ => None,
-    }
+    })
 }
 
 /// The date of a time. Java rounds whole seconds down and days towards 1970: so does this.
@@ -41,7 +45,7 @@ pub fn add_duration(
     subtract: bool,
 ) -> Result<Option<Vec<u8>>, String> {
     let [Some(time), Some(duration)] = arguments else { return Ok(None) };
-    let Some(millis) = millis_of(ty, time) else { return Ok(None) };
+    let Some(millis) = millis_of(ty, time)? else { return Ok(None) };
     let duration = Duration::from_bytes(duration).map_err(|error| error.to_string())?;
     if *ty == CqlType::Date && duration.nanos != 0 {
         let shown = CqlType::Duration.to_text(&duration.to_bytes());
@@ -67,9 +71,9 @@ pub fn floor(types: &[CqlType], arguments: &[Option<&[u8]>]) -> Result<Option<Ve
         let floor = length.floor_time(nanos).map_err(|error| invalid(&error))?;
         return Ok(Some(floor.to_be_bytes().to_vec()));
     }
-    let Some(millis) = millis_of(ty, time) else { return Ok(None) };
+    let Some(millis) = millis_of(ty, time).map_err(CqlError::Invalid)? else { return Ok(None) };
     let start = match (start.first(), types.get(2)) {
-        (Some(Some(start)), Some(ty)) => match millis_of(ty, start) {
+        (Some(Some(start)), Some(ty)) => match millis_of(ty, start).map_err(CqlError::Invalid)? {
             Some(start) => start,
             None => return Ok(None),
         },
