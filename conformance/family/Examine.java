@@ -1,5 +1,6 @@
 package org.apache.cassandra.tools;
 
+import java.io.ByteArrayOutputStream;
 import java.io.OutputStream;
 import java.io.PrintStream;
 import java.nio.ByteBuffer;
@@ -120,11 +121,11 @@ public class Examine
                 Files.writeString(base.resolveSibling(base.getFileName() + ".failed"), causes(e));
                 report.println(name + ' ' + descriptor.baseFile() + ": " + causes(e));
             }
-            try (OutputStream json = Files.newOutputStream(base.resolveSibling(base.getFileName() + ".json"));
+            try (OutputStream file = Files.newOutputStream(base.resolveSibling(base.getFileName() + ".json"));
                  PrintStream meta = new PrintStream(base.resolveSibling(base.getFileName() + ".meta").toString(), "UTF-8"))
             {
                 TableMetadata described = described(descriptor, keyspace.getColumnFamilyStore(name));
-                export(descriptor, described, json);
+                file.write(export(descriptor, described));
                 metadata(descriptor, described, meta);
             }
             catch (Throwable e)
@@ -163,12 +164,18 @@ public class Examine
         return Util.metadataFromSSTable(descriptor).unbuild().params(cfs.metadata().params).build();
     }
 
-    static void export(Descriptor descriptor, TableMetadata table, OutputStream out) throws Exception
+    static byte[] export(Descriptor descriptor, TableMetadata table) throws Exception
     {
         SSTableReader sstable = SSTableReader.openNoValidation(null, descriptor, TableMetadataRef.forOfflineTools(table));
+        ByteArrayOutputStream out = new ByteArrayOutputStream();
         try (ISSTableScanner scanner = sstable.getScanner())
         {
             JsonTransformer.toJson(scanner, Util.iterToStream(scanner), true, table, out);
+            return out.toByteArray();
+        }
+        catch (NullPointerException e)
+        {
+            return CompactRows.texts(sstable, table);
         }
         finally
         {

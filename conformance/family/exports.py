@@ -4,6 +4,7 @@ import json
 import os
 
 SHOWN = 20
+HIDDEN_VALUE = 'regular column value'
 TEXT_SHOWN = 300
 # Follow the place in the file.
 PLACES = {'position'}
@@ -53,6 +54,9 @@ def unlike(fields, other, counter, compacted):
     names = {k.split(' column ')[1] for k in fewer if ' column ' in k}
     unnamed = {k for k in more if ' column ' in k and k.split(' column ')[1] not in names}
     left_out |= unnamed | (SIZES if unnamed else set())
+    # What COMPACT STORAGE hides beside static columns is never written: Cassandra's files do not name it.
+    hidden = {k for k in fields if k == HIDDEN_VALUE and k not in other}
+    left_out |= hidden | (SIZES if hidden else set())
     return [k for k in sorted(set(fields) | set(other)) if k not in left_out and fields.get(k) != other.get(k)]
 
 

@@ -1,6 +1,7 @@
 """A family of generated tables: the same statements to servers of either make, the same questions, and their SSTables.
 
-    family.py write DIR SEED COUNT [RELEASE]   a file of statements and questions for each table; counts of what is in them
+    family.py write DIR SEED COUNT [RELEASE]   a file of statements and questions for each table; counts of what is in them;
+                                               RELEASE may end in -compact: all tables WITH COMPACT STORAGE
     family.py fill HOST DIR ROUND              the statements of a round; between two rounds the caller flushes
     family.py compacted DIR                    names of the tables that the caller then compacts
     family.py ask HOST DIR OUT                 the answers to all questions
@@ -25,7 +26,8 @@ sys.path.insert(0, os.path.join(HERE, '..', 'oracle'))
 import plants  # noqa: E402
 import wire  # noqa: E402
 from exports import compare_exports, different  # noqa: E402
-from schema import KEYSPACE, Release, Schema  # noqa: E402
+import compact  # noqa: E402
+from schema import KEYSPACE, Release  # noqa: E402
 from writes import NOW, ROUNDS, before, questions, writes  # noqa: E402
 
 SHOWN = 20
@@ -37,12 +39,12 @@ def write(folder, seed, count, release='5.0'):
     tags = collections.Counter()
     statements = asked = 0
     for n in range(int(count)):
-        s = Schema(random.Random(f'{seed} {n}'), n, Release(release))
+        s = compact.schema(random.Random(f'{seed} {n}'), n, Release(release))
         lines = []
         for number in range(ROUNDS):
             lines.append(f'-- round {number}')
             lines += s.create() if number == 0 else s.alter(before(number))
-            lines += writes(s, number)
+            lines += (compact.compact_writes if s.compact else writes)(s, number)
         lines.append('-- questions')
         for at, page, question in questions(s):
             lines.append(f'{at} {page} {question}')

@@ -27,11 +27,14 @@ class Release:
     """What the release whose files are compared can do."""
 
     def __init__(self, name):
-        self.vectors = self.unified = name != '4.1'
+        self.vectors = self.unified = not name.startswith('4.1')
+        self.only_compact = name.endswith('-compact')
 
 
 class Schema:
     """Table number `n`; what the number divides into makes sure that everything comes about in a family of some size."""
+
+    compact = False
 
     def __init__(self, r, n, release):
         self.r, self.number, self.release = r, n, release

@@ -63,7 +63,7 @@ cargo xtask COMMAND
   campaign differences         differences planted in answers, found by the corpus
   campaign forms [SHARE] | campaign forms --planted [PLANT...]
                                the corpus in every form: pages, prepared, batches, JSON, shards, files, rings; faults planted
-  campaign files [SEED [TABLES]] | campaign files record
+  campaign files [SEED [TABLES [compact]]] | campaign files record
                                generated tables on the other's files, both ways, Cassandra's tools over both
   campaign roundtrip           one data directory served by Helenus and by Cassandra in turn
   campaign ring [RELEASE [OURS THEIRS CENTERS]]

@@ -328,7 +328,10 @@ fn ring() -> Outcome<Tally> {
 }
 
 /// Corpus files (`conformance/settings`) for a node with another setting than the default.
-const WITH_SETTINGS: &[(&str, &[&str])] = &[("dynamic_data_masking_enabled=true", &["masks"])];
+const WITH_SETTINGS: &[(&str, &[&str])] = &[
+    ("dynamic_data_masking_enabled=true", &["masks"]),
+    ("drop_compact_storage_enabled=true", &["compact_drop"]),
+];
 
 /// What is recorded (`conformance/formats`), what its tables' files are of, and whether what is flushed is read from memory, as is the
 /// default, or from the files.

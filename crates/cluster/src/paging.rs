@@ -19,8 +19,8 @@ pub(crate) fn position<'a>(
     let row = state.row_mark.map(|mark| mark.row(shape)).transpose().map_err(refused)?;
     let row = match row {
         Some(MarkedRow::Row(values)) => {
-            for (value, column) in values.iter().zip(&table.clustering) {
-                let value = value.unwrap_or_default();
+            let given = values.iter().zip(&table.clustering);
+            for (value, column) in given.filter_map(|(value, column)| Some(((*value)?, column))) {
                 column
                     .ty
                     .validate(value)

@@ -136,6 +136,8 @@ impl Coordinator {
         let options = ChangeOptions {
             datacenters: self.data_centers(),
             default_replication: self.config.default_keyspace_rf,
+            drop_compact_storage: self.config.drop_compact_storage_enabled,
+            keeps_compact_storage: self.membership().and_then(|ring| ring.keeps_compact_storage()),
             masking: self.config.dynamic_data_masking_enabled,
             now: timestamp / 1_000_000,
             cdc_enabled: self.config.cdc.is_some(),

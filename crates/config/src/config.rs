@@ -471,6 +471,8 @@ pub struct Config {
     pub auth_levels: [String; 2],
     /// `default_keyspace_rf`.
     pub default_keyspace_rf: u32,
+    /// `drop_compact_storage_enabled`.
+    pub drop_compact_storage_enabled: bool,
     /// `dynamic_data_masking_enabled`.
     pub dynamic_data_masking_enabled: bool,
 
@@ -771,6 +773,7 @@ impl Config {
             topology: None,
             auth_levels: get.auth_levels()?,
             default_keyspace_rf: get.count("default_keyspace_rf")?,
+            drop_compact_storage_enabled: get.bool("drop_compact_storage_enabled"),
             dynamic_data_masking_enabled: get.bool("dynamic_data_masking_enabled"),
             broadcast_address: get
                 .some_host("broadcast_address")?

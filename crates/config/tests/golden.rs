@@ -44,12 +44,8 @@ memtable_cleanup_threshold: 0.3333333333333333
 
 /// Keys that the node was given other values for, which we would not start with; and the number of its flush writers,
 /// by which it has the threshold above: of ours there is one.
-const NOT_SERVED: &[&str] = &[
-    "memtable_flush_writers",
-    "drop_compact_storage_enabled",
-    "materialized_views_enabled",
-    "user_defined_functions_enabled",
-];
+const NOT_SERVED: &[&str] =
+    &["memtable_flush_writers", "materialized_views_enabled", "user_defined_functions_enabled"];
 
 /// Keys whose value the JVM derives from its heap, its disk or its folders.
 const OF_THE_JVM: &[&str] = &[

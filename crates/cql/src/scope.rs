@@ -230,7 +230,7 @@ impl<'a> Scope<'a> {
 
     /// The column of a name (`TableMetadata.getExistingColumn`).
     pub fn column<'t>(table: &'t Table, name: &str) -> Result<&'t Column, CqlError> {
-        table.column(name).ok_or_else(|| {
+        table.column(name).filter(|column| !table.is_hidden(column)).ok_or_else(|| {
             let name = types::maybe_quote(name);
             let table = format!(
                 "{}.{}",

@@ -92,7 +92,7 @@ fn versions_agree(release: Release, recorded: &[u8], statements: usize) {
         }
     }
     assert!(seen > statements, "{seen}");
-    for reason in [Reason::View, Reason::Trigger, Reason::Function, Reason::CompactStorage] {
+    for reason in [Reason::View, Reason::Trigger, Reason::Function] {
         assert!(reasons.contains(&reason.to_string()), "{reason:?} in {reasons:?}");
     }
 }

@@ -32,8 +32,8 @@ pub enum Reason {
     CustomIndex,
     /// A table with a column of a type given as a Java class: its values have an order that nobody else knows.
     CustomType,
-    /// A table with COMPACT STORAGE.
-    CompactStorage,
+    /// A super column family, left from Thrift.
+    SuperColumns,
     /// Replication of a class that is not known here.
     Strategy,
     /// Transient replicas.
@@ -50,7 +50,7 @@ impl fmt::Display for Reason {
             Self::Aggregate => "a user-defined aggregate",
             Self::CustomIndex => "an index of a custom class",
             Self::CustomType => "it has a column of a custom type",
-            Self::CompactStorage => "WITH COMPACT STORAGE",
+            Self::SuperColumns => "a super column family",
             Self::Strategy => "its replication strategy is of a custom class",
             Self::Transient => "it has transient replicas",
         })
@@ -98,9 +98,6 @@ fn of_keyspace(keyspace: &Keyspace) -> Vec<Unserved> {
         if let Some(reason) = own_refusal(table) {
             note(qualified(&table.name), reason);
         }
-        if table.flags.is_compact() {
-            note(qualified(&table.name), Reason::CompactStorage);
-        }
         for index in table.indexes.values().filter(|index| is_foreign(index)) {
             note(qualified(&index.name), Reason::CustomIndex);
         }
@@ -134,6 +131,9 @@ fn is_custom(ty: &CqlType) -> bool {
 fn own_refusal(table: &Table) -> Option<Reason> {
     if !table.triggers.is_empty() {
         return Some(Reason::Trigger);
+    }
+    if table.flags.super_table {
+        return Some(Reason::SuperColumns);
     }
     table.columns().any(|column| is_custom(&column.ty)).then_some(Reason::CustomType)
 }

@@ -230,6 +230,12 @@ impl Table {
         self.primary_key().chain(others).filter(|column| !self.is_hidden(column))
     }
 
+    /// The order of INSERT JSON, which names the columns that COMPACT STORAGE hides too: those of `SELECT *`, then they.
+    pub fn all_columns_in_json_order(&self) -> impl Iterator<Item = &Column> {
+        let hidden = self.columns().filter(|column| self.is_hidden(column));
+        self.all_columns_in_select_order().chain(hidden)
+    }
+
     /// The order of DESCRIBE: partition key, clustering, statics, regulars, the latter two in
     /// Cassandra's order (simple before complex); without what COMPACT STORAGE hides.
     pub fn all_columns_in_create_order(&self) -> impl Iterator<Item = &Column> {
@@ -244,10 +250,15 @@ impl Table {
         !self.flags.super_table && !self.flags.dense && !self.flags.compound
     }
 
+    /// The one value that a row of a table WITH COMPACT STORAGE is.
+    pub fn compact_value(&self) -> Option<&Column> {
+        self.regulars.first().filter(|_| self.flags.is_compact())
+    }
+
     /// Is it a column that COMPACT STORAGE made up, which clients do not see
     /// (`CompactTableMetadata.hiddenColumns`)?
     pub fn is_hidden(&self, column: &Column) -> bool {
-        if !self.flags.is_compact() && !self.flags.dense {
+        if !self.flags.is_compact() {
             return false;
         }
         match column.kind {

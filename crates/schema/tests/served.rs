@@ -58,7 +58,9 @@ fn each_object_that_is_not_served_is_named() {
     triggered.triggers.insert("tr".to_owned(), "org.example.Audit".to_owned());
     let list = CqlType::List { element: Arc::new(custom()), frozen: false };
     let points = table("points", 2).column("v", list, ColumnKind::Regular);
-    let mut compact = table("old", 3);
+    let mut old = table("old", 3);
+    old.flags = TableFlags { super_table: true, dense: true, ..TableFlags::default() };
+    let mut compact = table("compact", 7);
     compact.flags = TableFlags { dense: true, ..TableFlags::default() };
     let mut indexed = table("indexed", 4);
     for (name, class) in [
@@ -69,7 +71,7 @@ fn each_object_that_is_not_served_is_named() {
     ] {
         indexed.indexes.insert(name.to_owned(), Index { name: name.to_owned(), ..index(class) });
     }
-    let mut keyspace = keyspace(vec![triggered, points, compact, indexed, table("base", 5)]);
+    let mut keyspace = keyspace(vec![triggered, points, old, compact, indexed, table("base", 5)]);
     let view = View {
         table: Arc::new(table("mv", 6).kind(TableKind::View).build()),
         base_table_id: TableId([5; 16]),
@@ -96,7 +98,7 @@ fn each_object_that_is_not_served_is_named() {
     let expected = [
         "\"Ks\".audited: it has triggers",
         "\"Ks\".lucene: an index of a custom class",
-        "\"Ks\".old: WITH COMPACT STORAGE",
+        "\"Ks\".old: a super column family",
         "\"Ks\".points: it has a column of a custom type",
         "\"Ks\".mv: a materialized view",
         "\"Ks\".f: a user-defined function",
@@ -109,7 +111,7 @@ fn each_object_that_is_not_served_is_named() {
     let expected = [
         Some(Reason::Trigger),
         Some(Reason::CustomType),
-        None,
+        Some(Reason::SuperColumns),
         None,
         Some(Reason::BaseOfView),
         None,

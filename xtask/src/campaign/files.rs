@@ -1,6 +1,7 @@
-//! `campaign files [SEED [TABLES]]`: a generated family of tables, written by Helenus and by Cassandra with the same
+//! `campaign files [SEED [TABLES [compact]]]`: a generated family of tables, written by Helenus and by Cassandra with the same
 //! statements (`conformance/family`). What Helenus wrote must pass Cassandra's verifier, look to its tools like its own
 //! SSTables, and serve a Cassandra that starts on it; what Cassandra wrote, in each of its formats, must serve Helenus.
+//! `compact`: all tables WITH COMPACT STORAGE.
 
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
@@ -56,22 +57,23 @@ pub fn recorded() -> impl Iterator<Item = &'static str> {
     FORMATS.iter().map(|format| format.name)
 }
 
-/// `campaign files [SEED [TABLES]]`, `campaign files record`
+/// `campaign files [SEED [TABLES [compact]]]`, `campaign files record`
 pub fn campaign(words: &[&str]) -> Outcome {
     if words == ["record"] {
         return record();
     }
-    let (seed, tables) = match *words {
-        [] => (super::drawn()?.to_string(), TABLES),
-        [seed] => (seed.to_owned(), TABLES),
-        [seed, tables] => (seed.to_owned(), tables),
+    let (seed, tables, kind) = match *words {
+        [] => (super::drawn()?.to_string(), TABLES, ""),
+        [seed] => (seed.to_owned(), TABLES, ""),
+        [seed, tables] => (seed.to_owned(), tables, ""),
+        [seed, tables, "compact"] => (seed.to_owned(), tables, "-compact"),
         _ => return Err(super::USAGE.into()),
     };
     machine::need(&["python3", "java", "mvn", "bash"])?;
     node::build()?;
     node::build_nodetool()?;
     let begun = Instant::now();
-    let mut run = Run::new()?;
+    let mut run = Run { kind, ..Run::new()? };
     let counts = run.family("5.0", &seed, tables)?;
     run.family("4.1", &seed, tables)?;
     run.ours()?;
@@ -79,13 +81,14 @@ pub fn campaign(words: &[&str]) -> Outcome {
         run.theirs(format)?;
     }
     let text = format!(
-        "Commit {}, seed {seed}, {} s. Again: `cargo xtask campaign files {seed} {tables}`.\n\n\
+        "Commit {}, seed {seed}, {} s. Again: `cargo xtask campaign files {}`.\n\n\
          ```\n{}```\n\nThe tables, and how many of them have what:\n\n```\n{counts}```\n",
         super::commit()?,
         begun.elapsed().as_secs(),
+        [&*seed, tables, kind.trim_start_matches('-')].join(" ").trim_end(),
         run.summary,
     );
-    println!("{}", super::record(&format!("files-{seed}"), &text)?.display());
+    println!("{}", super::record(&format!("files{kind}-{seed}"), &text)?.display());
     println!("{}", run.summary);
     if run.failed == 0 { Ok(()) } else { Err(format!("{} comparisons failed", run.failed).into()) }
 }
@@ -110,6 +113,8 @@ fn record() -> Outcome {
 /// All folders of one campaign, and what it found.
 struct Run {
     dir: PathBuf,
+    /// Of the tables: nothing, or `-compact`.
+    kind: &'static str,
     summary: String,
     failed: usize,
 }
@@ -119,13 +124,14 @@ impl Run {
         let dir = machine::cache().join("run/files");
         let _ = std::fs::remove_dir_all(&dir);
         std::fs::create_dir_all(&dir)?;
-        Ok(Self { dir, summary: String::new(), failed: 0 })
+        Ok(Self { dir, kind: "", summary: String::new(), failed: 0 })
     }
 
     /// Writes the statements and questions of a family; what is in them.
     fn family(&self, release: &str, seed: &str, tables: &str) -> Outcome<String> {
         let folder = self.dir.join(release);
-        let (done, counts) = self.script(&["write", &path(&folder), seed, tables, release])?;
+        let of = format!("{release}{}", self.kind);
+        let (done, counts) = self.script(&["write", &path(&folder), seed, tables, &of])?;
         if done { Ok(counts) } else { Err("no family".into()) }
     }
 

@@ -30,7 +30,7 @@ const FROM_MAX: u64 = 1_000_000_000;
 const USAGE: &str = "campaign seeds|engine|conditions|ring-seeds [FROM] [COUNT] | \
                      campaign seeds|engine|conditions|ring-seeds --resume | \
                      campaign planted [BUG] | campaign power [OPTIONS] | campaign roundtrip | \
-                     campaign files [SEED [TABLES]] | campaign files record | \
+                     campaign files [SEED [TABLES [compact]]] | campaign files record | \
                      campaign fuzz [RUNS] [--seed N] | campaign hostile [SECONDS] | \
                      campaign oracle [--seed N] [--rounds N] | campaign differences | \
                      campaign applications [HOST] | campaign compaction [SEED] [SCENARIOS] | \

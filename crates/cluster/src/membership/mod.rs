@@ -7,6 +7,7 @@ mod fitness;
 mod index_status;
 mod join;
 mod node_info;
+mod old_sstables;
 mod part;
 mod peers;
 mod serve;

@@ -3,7 +3,7 @@
 
 use cql::permission::is_local_system;
 use internode::FailureReason;
-use schema::{Schema, Table};
+use schema::{Column, Schema, Table};
 use types::CqlType;
 
 use crate::coordinator::Coordinator;
@@ -18,9 +18,10 @@ fn has_unserved(schema: &Schema, table: &Table) -> bool {
     !table.triggers.is_empty() || views.into_iter().any(is_base)
 }
 
-/// A key whose order only a class of Java's knows.
-fn has_custom_key(table: &Table) -> bool {
-    table.primary_key().any(|column| matches!(column.ty, CqlType::Custom(_)))
+/// Is it a super column family, or is there a key whose order only a class of Java's knows?
+fn is_foreign(table: &Table) -> bool {
+    let is_custom = |column: &Column| matches!(column.ty, CqlType::Custom(_));
+    table.flags.super_table || table.primary_key().any(is_custom)
 }
 
 impl Coordinator {
@@ -32,7 +33,7 @@ impl Coordinator {
     ) -> Result<(), FailureReason> {
         let keyspace = schema.keyspace(&table.keyspace);
         let is_view = keyspace.is_some_and(|keyspace| keyspace.views.contains_key(&table.name));
-        match table.is_virtual() || is_view || has_custom_key(table) {
+        match table.is_virtual() || is_view || is_foreign(table) {
             true => Err(FailureReason::IncompatibleSchema),
             false => Ok(()),
         }
@@ -47,7 +48,7 @@ impl Coordinator {
         if is_local_system(&table.keyspace) {
             return Err(FailureReason::Unknown);
         }
-        match table.is_virtual() || has_unserved(schema, table) || has_custom_key(table) {
+        match table.is_virtual() || has_unserved(schema, table) || is_foreign(table) {
             true => Err(FailureReason::IncompatibleSchema),
             false => Ok(()),
         }

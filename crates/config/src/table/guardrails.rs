@@ -29,7 +29,7 @@ pub(super) static KEYS: &[Key] = &[
     key("data_disk_usage_percentage_warn_threshold", INT, "-1", Served),
     key("default_secondary_index_enabled", Bool, "true", NotYet),
     key("diagnostic_events_enabled", Bool, "false", NotYet),
-    key("drop_compact_storage_enabled", Bool, "false", NotYet),
+    key("drop_compact_storage_enabled", Bool, "false", Served),
     key("drop_keyspace_enabled", Bool, "true", Served),
     key("drop_truncate_table_enabled", Bool, "true", Served),
     key("dynamic_data_masking_enabled", Bool, "false", Served),

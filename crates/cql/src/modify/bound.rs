@@ -58,7 +58,7 @@ impl Modify {
         let timestamp = self.timestamp(&bind)?;
         self.in_document(&bind, |of_document| {
             let keys = self.filter.keys(&self.table, of_document)?;
-            let target = self.filter.target(&self.table, of_document)?;
+            let target = self.filter.target(&self.table, self.kind, of_document)?;
             let work = self.work(&keys, &target, of_document, &bind, timestamp);
             Ok(BoundModify { modify: Arc::clone(self), keys, target, work })
         })
@@ -86,7 +86,8 @@ impl Modify {
                     "IN on the clustering key columns is not supported with conditional {what}"
                 )));
             }
-            let target = self.filter.target(&self.table, of_document)?;
+            self.check_names_something()?;
+            let target = self.filter.target(&self.table, self.kind, of_document)?;
             let work = self.work(&keys, &target, of_document, bind, bind.timestamp);
             Ok(BoundModify { modify: Arc::clone(self), keys, target, work })
         })

@@ -420,13 +420,14 @@ impl Filter {
                 )));
             }
             let missing = unrestricted(&self.clustering, &table.clustering);
-            if !only_statics && !missing.is_empty() {
+            // the first of them are enough WITH COMPACT STORAGE: the others are null then
+            let is_prefix = table.flags.is_compact() && !self.clustering.is_empty();
+            if !only_statics && !missing.is_empty() && !is_prefix {
                 return Err(CqlError::invalid(format!(
                     "Some clustering keys are missing: {}",
                     missing.join(", ")
                 )));
             }
-            return Ok(());
         }
         let restricted = self.clustering.iter().flat_map(|r| r.first..r.end());
         for (wanted, found) in restricted.enumerate() {

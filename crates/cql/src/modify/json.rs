@@ -10,7 +10,7 @@ use crate::scope::{ColumnSpec, Scope};
 use crate::value::{OwnedValue, OwnedValues, Value};
 
 /// Where the document comes from, and what becomes of columns that are not in it. Column `n` of the table (in the
-/// order of `SELECT *`) is marker `n` of the operations.
+/// order of INSERT JSON) is marker `n` of the operations.
 #[derive(Clone, Debug)]
 pub struct Document {
     source: Source,
@@ -86,7 +86,7 @@ impl Document {
         let known = members.iter().map(|(name, value)| (name.as_str(), *value));
         let mut known: std::collections::BTreeMap<&str, &Json> = known.collect();
         let mut columns = Vec::new();
-        for column in table.all_columns_in_select_order() {
+        for column in table.all_columns_in_json_order() {
             columns.push(match (known.remove(&*column.name), self.default) {
                 (Some(Json::Null), _) | (None, JsonDefault::Null) => OwnedValue::Null,
                 (None, JsonDefault::Unset) => OwnedValue::Unset,

@@ -4,6 +4,7 @@ mod attributes;
 mod batch;
 mod bound;
 mod cas;
+mod compact;
 mod condition;
 mod filter;
 mod indexed;
@@ -115,12 +116,14 @@ impl Modify {
             InsertValues::Json(document, default) => {
                 let mut modify = Self::empty(Kind::Insert, &table, attributes);
                 modify.json = Some(Document::prepare(document, *default, &table, scope)?);
-                for (index, column) in table.all_columns_in_select_order().enumerate() {
+                for (index, column) in table.all_columns_in_json_order().enumerate() {
                     let term = Term::Marker(Marker {
                         index,
                         receiver: ColumnSpec::of_column(&table, column),
                     });
                     if column.kind.is_primary_key() {
+                        // one that COMPACT STORAGE hides is known to the document alone
+                        let column = Scope::column(&table, &column.name)?;
                         modify.filter.add_equal_term(column, term, &table)?;
                     } else {
                         modify.push(Operation::set_term(column, term));
@@ -274,9 +277,6 @@ impl Modify {
     fn finish(self, scope: &mut Scope<'_>) -> Result<Self, CqlError> {
         let table = &self.table;
         self.conditions.check(&self.attributes, table)?;
-        if table.flags.is_compact() {
-            return Err(CqlError::unsupported("Writing to a table WITH COMPACT STORAGE"));
-        }
         match scope.schema.refuses_writes(&table.id) {
             None => {}
             Some(Reason::BaseOfView) => {
@@ -284,6 +284,9 @@ impl Modify {
             }
             Some(Reason::Trigger) => {
                 return Err(CqlError::unsupported("Writing to a table with triggers"));
+            }
+            Some(Reason::SuperColumns) => {
+                return Err(CqlError::unsupported("Writing to a super column family"));
             }
             Some(_) => {
                 return Err(CqlError::unsupported("Writing to a table with custom types"));
@@ -368,7 +371,7 @@ impl Modify {
         let timestamp = self.timestamp(bind)?;
         self.in_document(bind, |of_document| {
             let keys = self.filter.keys(&self.table, of_document)?;
-            let target = self.filter.target(&self.table, of_document)?;
+            let target = self.filter.target(&self.table, self.kind, of_document)?;
             if target.names_nothing() {
                 return Ok(());
             }
@@ -560,6 +563,9 @@ impl<'w, 's: 'w> Writing<'w, 's> {
         update: &mut UpdateBuilder,
     ) -> Result<(), CqlError> {
         let modify = self.modify;
+        if modify.table.flags.is_compact() {
+            return self.compact_row(key, clustering, update);
+        }
         let deletes_columns = !modify.statics.is_empty() || !modify.regulars.is_empty();
         if modify.kind != Kind::Delete || !deletes_columns || !modify.regulars.is_empty() {
             self.row.start_row(clustering);

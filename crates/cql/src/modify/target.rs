@@ -10,6 +10,7 @@ use types::{CqlType, Few, KeyBytes};
 
 use crate::context::Bind;
 use crate::error::CqlError;
+use crate::modify::Kind;
 use crate::modify::filter::{Filter, Restriction, Row, Slice, Test, name_at};
 use crate::term::Marker;
 use crate::value::{self, Value};
@@ -50,8 +51,9 @@ impl Filter {
         keys.iter().map(|values| key_bytes(table, values)).collect()
     }
 
-    /// The rows.
-    pub fn target(&self, table: &Table, bind: &Bind<'_>) -> Result<Target, CqlError> {
+    /// The rows. Those of which INSERT and UPDATE name the first clustering columns alone (which only tables WITH
+    /// COMPACT STORAGE have) have null in the others.
+    pub fn target(&self, table: &Table, kind: Kind, bind: &Bind<'_>) -> Result<Target, CqlError> {
         let columns = &table.clustering;
         if self.clustering.is_empty() {
             return Ok(Target::Partition);
@@ -62,10 +64,13 @@ impl Filter {
         let equal = self.clustering.get(..equal).unwrap_or_default();
         let mut prefixes = combine("clustering key", equal, columns, bind)?;
         sort_unique(&mut prefixes, columns);
-        if self.names_rows(table) {
+        if kind != Kind::Delete || self.names_rows(table) {
             let rows = prefixes.iter().map(|values| {
                 check_length(values)?;
-                Ok(clustering(values))
+                Ok(match columns.len().saturating_sub(values.len()) {
+                    0 => clustering(values),
+                    missing => padded(values, missing),
+                })
             });
             return rows.collect::<Result<_, CqlError>>().map(Target::Rows);
         }
@@ -111,6 +116,12 @@ fn check_length(values: &Values<'_>) -> Result<(), CqlError> {
 
 fn clustering(values: &Values<'_>) -> Clustering {
     Clustering::new(values.iter().map(|value| Some(&**value)))
+}
+
+/// A clustering the last columns of which are null.
+fn padded(values: &Values<'_>, missing: usize) -> Clustering {
+    let values = values.iter().map(|value| Some(&**value));
+    Clustering::new(values.chain(std::iter::repeat_n(None, missing)))
 }
 
 /// All combinations of the values of restrictions other than slices.

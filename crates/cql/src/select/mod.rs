@@ -27,7 +27,7 @@ mod slices;
 use std::sync::Arc;
 
 use schema::{ColumnKind, Table, TableKind};
-use types::CqlType;
+use types::{CqlType, Few};
 
 use crate::ast;
 use crate::context::Bind;
@@ -104,8 +104,8 @@ impl Select {
         scope: &mut Scope<'_>,
     ) -> Result<(Self, Arc<[ResultColumn]>), CqlError> {
         let table = scope.table(&select.table)?;
-        if table.flags.is_compact() {
-            return Err(CqlError::unsupported("A table of COMPACT STORAGE"));
+        if table.flags.super_table {
+            return Err(CqlError::unsupported("A super column family"));
         }
         let selected = Selected::all(&select.selectors, &table, scope)?;
         let only_statics = selection::only_statics(&table, &selected);
@@ -247,7 +247,7 @@ impl Select {
             let value = value.map(|value| value.into_owned().into());
             read.terms.push(value);
         }
-        let is_nothing = read.target.is_nothing() || read.rows.is_empty();
+        let is_nothing = read.target.is_nothing() || self.selects_nothing(&read.rows);
         let is_paged = page.size.is_some_and(|size| size > 0);
         if post && is_paged && !(is_nothing && self.aggregation_warning().is_none()) {
             return Err(CqlError::invalid(CANNOT_PAGE));
@@ -266,11 +266,13 @@ impl Select {
         let (table, restrictions) = (&*self.table, &self.restrictions);
         let rows = || match self.distinct {
             true => Ok(RowFilter::all()),
+            // what clients see is static
+            false if table.is_static_compact() => Ok(RowFilter::Names(Few::new())),
             false => slices::rows_of(&restrictions.clustering, table, bind),
         };
         if restrictions.is_range {
             read.rows = rows()?;
-            if !read.rows.is_empty() {
+            if !self.selects_nothing(&read.rows) {
                 read.target = keys::range_of(restrictions, table, bind)?;
             }
         } else {
@@ -279,13 +281,18 @@ impl Select {
                 read.rows = rows()?;
             }
             // Where no row is asked for, nobody looks at the keys: an empty one is no error then.
-            if !read.rows.is_empty() {
+            if !self.selects_nothing(&read.rows) {
                 let keys = keys::keys_of(&prefixes, restrictions, table, bind)?;
                 bind.guarded(|guard| guard.partition_keys(&table.name, keys.len()))?;
                 read.target = Target::Keys(keys);
             }
         }
         Ok(read)
+    }
+
+    /// Is nothing of a partition asked for, not even what is static?
+    fn selects_nothing(&self, rows: &RowFilter) -> bool {
+        rows.is_empty() && !self.table.is_static_compact()
     }
 
     fn bind_terms(&self, bind: &Bind<'_>) -> Result<Vec<Option<Box<[u8]>>>, CqlError> {

@@ -485,10 +485,11 @@ pub(super) fn all_columns(table: &Table) -> Vec<(Selected<'static>, Option<&'sta
     table.all_columns_in_select_order().map(|column| (Selected::column(column), None)).collect()
 }
 
-/// Are only partition key and static columns selected, static ones among them?
+/// Are only partition key and static columns selected, static ones among them, where there are rows beside?
 pub(super) fn only_statics(table: &Table, selected: &[(Selected<'_>, Option<&str>)]) -> bool {
     let any = |test: fn(ColumnKind) -> bool| selected.iter().any(|(s, _)| s.touches(&test));
     !table.statics.is_empty()
+        && !table.is_static_compact()
         && any(|kind| kind == ColumnKind::Static)
         && !any(|kind| !matches!(kind, ColumnKind::PartitionKey | ColumnKind::Static))
 }

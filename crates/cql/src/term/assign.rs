@@ -162,7 +162,7 @@ fn test_map(
 pub fn test_literal(literal: &Literal, ty: &CqlType) -> Assignment {
     use CqlType as T;
     match ty {
-        T::Class(_) | T::Custom(_) | T::Tuple(_) | T::Empty => return Assignment::Weak,
+        T::Class(_) | T::Custom(_) | T::Tuple(_) => return Assignment::Weak,
         T::List { .. } | T::Set { .. } | T::Map { .. } | T::Udt { .. } | T::Vector { .. } => {
             return Assignment::None;
         }

@@ -84,24 +84,30 @@ impl World {
                 };
                 self.keyspace.types.insert(created.name.name.clone(), Arc::new(definition));
             }
+            Statement::CreateTable(created) if created.options.compact_storage => {
+                self.change(text);
+            }
             Statement::CreateTable(created) => {
                 let table = self.table_of(created);
                 self.keyspace.tables.insert(table.name.clone(), Arc::new(table));
             }
-            Statement::CreateIndex(_) | Statement::DropIndex(_) => {
-                let prepared = self.prepare(text).expect("it prepares");
-                let Plan::Schema(ddl) = &prepared.plan else { panic!("a change of the schema") };
-                let options = ChangeOptions::default();
-                let change = ddl.change(&self.schema, &options).expect("it is right");
-                let change = change.expect("a change");
-                let id = TableId([0; 16]);
-                let applied = schema::apply(&self.schema, &change, 1, id, &options);
-                let after = applied.expect("it applies").schema;
-                self.keyspace = Keyspace::clone(after.keyspace("sel").expect("it stays"));
-            }
+            Statement::CreateIndex(_) | Statement::DropIndex(_) => self.change(text),
             _ => {}
         }
         self.schema = Self::schema_of(&self.keyspace);
+    }
+
+    /// A change of the schema as the node makes it.
+    fn change(&mut self, text: &str) {
+        self.tables += 1;
+        let prepared = self.prepare(text).expect("it prepares");
+        let Plan::Schema(ddl) = &prepared.plan else { panic!("a change of the schema") };
+        let options = ChangeOptions::default();
+        let change = ddl.change(&self.schema, &options).expect("it is right");
+        let change = change.expect("a change");
+        let applied = schema::apply(&self.schema, &change, 1, TableId([self.tables; 16]), &options);
+        let after = applied.expect("it applies").schema;
+        self.keyspace = Keyspace::clone(after.keyspace("sel").expect("it stays"));
     }
 
     fn table_of(&mut self, created: &CreateTable) -> Table {

@@ -257,6 +257,8 @@ pub struct ChangeOptions {
     pub memtables: Vec<String>,
     /// `drop_compact_storage_enabled`.
     pub drop_compact_storage: bool,
+    /// Why the ring cannot do without COMPACT STORAGE yet.
+    pub keeps_compact_storage: Option<String>,
     /// `dynamic_data_masking_enabled`.
     pub masking: bool,
     /// "Now" in seconds since the epoch: local deletion time of tombstones.
@@ -325,6 +327,7 @@ impl Default for ChangeOptions {
             transient_replication: false,
             memtables: Vec::new(),
             drop_compact_storage: false,
+            keeps_compact_storage: None,
             masking: false,
             now: 0,
         }

@@ -305,6 +305,9 @@ impl Context<'_> {
                 "Cannot DROP COMPACT STORAGE on table without COMPACT STORAGE",
             );
         }
+        if let Some(why) = &self.options.keeps_compact_storage {
+            return SchemaError::invalid(why.as_str());
+        }
         let mut builder = table.to_builder();
         builder.flags = TableFlags { counter: table.flags.counter, ..TableFlags::default() };
         Ok(builder.build())
@@ -427,7 +430,7 @@ fn add_compact_columns(builder: &mut TableBuilder, create: &CreateTable, others:
     builder.flags = TableFlags { compound, dense, counter, super_table: false };
     let kind = if dense { ColumnKind::Regular } else { ColumnKind::Static };
     for column in others {
-        builder.add(&column.name, column.ty.clone(), kind, false, None);
+        builder.add(&column.name, column.ty.clone(), kind, false, column.mask.clone());
     }
     let free = |builder: &TableBuilder, base: &str, first: usize| {
         let name = |i: usize| if i == 0 { base.to_owned() } else { format!("{base}{i}") };
@@ -635,6 +638,11 @@ fn check_drop(keyspace: &Keyspace, table: &Table, column: &Column) -> Result<(),
     let name = &column.name;
     if column.kind.is_primary_key() {
         return SchemaError::invalid(format!("Cannot drop PRIMARY KEY column {name}"));
+    }
+    if table.compact_value().is_some_and(|value| value.name == *name) {
+        return SchemaError::invalid(format!(
+            "Cannot drop column {name}: each row of a COMPACT STORAGE table is its value"
+        ));
     }
     // it would have to be kept as an unfrozen tuple, and there is no such thing
     if matches!(column.ty, CqlType::Udt { frozen: false, .. }) {
