@@ -321,22 +321,47 @@ impl Json {
         }
     }
 
-    /// Names of members without quotes, which keep their case, and else in lower case.
+    /// Names of members without quotes, which keep their case, and else in lower case. What gets another name that way
+    /// takes the place of what had it (`JsonUtils.handleCaseSensitivity`).
     pub fn fold_names(members: &[(String, Json)]) -> Vec<(String, &Json)> {
-        let mut out: Vec<(String, &Json)> = Vec::with_capacity(members.len());
-        let mut places = BTreeMap::new();
-        for (name, value) in members {
+        let mut folded = Members::default();
+        members.iter().for_each(|(name, value)| folded.put(name.clone(), value));
+        let names: Vec<String> = folded.entries.iter().map(|(name, _)| name.clone()).collect();
+        for name in names {
             let inner = name.strip_prefix('"').and_then(|name| name.strip_suffix('"'));
-            let name = inner.map_or_else(|| name.to_lowercase(), str::to_owned);
-            match places.get(&name).and_then(|at: &usize| out.get_mut(*at)) {
-                Some(known) => known.1 = value,
-                None => {
-                    places.insert(name.clone(), out.len());
-                    out.push((name, value));
-                }
+            let becomes = inner.map_or_else(|| name.to_lowercase(), str::to_owned);
+            if becomes != name
+                && let Some(value) = folded.remove(&name)
+            {
+                folded.put(becomes, value);
             }
         }
-        out
+        folded.entries.into_iter().filter_map(|(name, value)| Some((name, value?))).collect()
+    }
+}
+
+/// Members of an object, as a hash map of Java's keeps them: each in the place where its name came first.
+#[derive(Default)]
+struct Members<'j> {
+    /// Without a value where one was removed.
+    entries: Vec<(String, Option<&'j Json>)>,
+    places: BTreeMap<String, usize>,
+}
+
+impl<'j> Members<'j> {
+    fn put(&mut self, name: String, value: &'j Json) {
+        match self.places.get(&name).and_then(|at| self.entries.get_mut(*at)) {
+            Some(known) => known.1 = Some(value),
+            None => {
+                self.places.insert(name.clone(), self.entries.len());
+                self.entries.push((name, Some(value)));
+            }
+        }
+    }
+
+    fn remove(&mut self, name: &str) -> Option<&'j Json> {
+        let at = self.places.remove(name)?;
+        self.entries.get_mut(at)?.1.take()
     }
 }
 
