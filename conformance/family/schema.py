@@ -19,6 +19,10 @@ KEYS, ROWS = 5, 9
 WIDE_KEYS = 2
 # every so many schemas one of these kinds
 COUNTERS_EVERY, WIDE_EVERY = 11, 6
+# two of five schemas have names beyond ASCII
+NAMED_EVERY, NAMED = 5, (1, 3)
+NAME_LENGTH = 20
+ASCII, LETTERS = 'aAzZ', ('aAzZ', 'àéÎñßŠ', 'αΩςΣλ', '列数据库表中的名字', '😀🎉🦀', 'ﬁａ')
 # as long as 32 bits of seconds allow, from the time of the campaign on
 DEFAULT_TTL = 310_000_000
 
@@ -43,10 +47,17 @@ class Schema:
         self.wide = not self.counter and n % WIDE_EVERY == 4
         self.compacted = n % 3 != 0
         self.default_ttl = 0
+        self.named = n % NAMED_EVERY in NAMED
         if not self.counter and r.random() < 0.45:
-            fields = [(f, self.type(lambda: random_type(r, [], 1).freeze())) for f in ('fa', 'fb', 'fc')[:r.randint(1, 3)]]
-            self.udts.append(Type('udt', udt=f'u{n:03}', fields=fields))
+            names = ('"列a"', '"é"', '"😀Z"') if self.named else ('fa', 'fb', 'fc')
+            fields = [(f, self.type(lambda: random_type(r, [], 1).freeze())) for f in names[:r.randint(1, 3)]]
+            self.udts.append(Type('udt', udt=f'"ü{n:03}"' if self.named else f'u{n:03}', fields=fields))
         self.columns = self._columns()
+        if self.named:
+            self.tag('names beyond ASCII')
+            for c in self.columns:
+                if c.name not in self.kept():
+                    c.name = self._name(c)
         self.gone = []  # dropped: (name, type, role)
         self.orders = ['DESC' if (n // (i + 1)) % 2 else 'ASC' for i, _ in enumerate(self.of('clustering'))]
         self.keys = self._distinct(WIDE_KEYS if self.wide else KEYS, self._key)
@@ -64,6 +75,22 @@ class Schema:
             kind = draw()
             if self.release.vectors or 'vector' not in str(kind):
                 return kind
+
+    def kept(self):
+        """Names of columns that statements of the family speak of."""
+        return ('each', 'filler', 'c1') if self.wide else ('each',)
+
+    def _name(self, column):
+        """One that no other column has. Of columns of several cells it begins in ASCII: where it does not, Cassandra writes no
+        deletion of what they had, and fails to merge rows without another such column."""
+        r, taken = self.r, {c.name.lower() for c in self.columns}
+        within = column.type.multi_cell()
+        while True:
+            length = r.choice([1, 2, 3, 6, 7, 8, 9, NAME_LENGTH])
+            name = r.choice(ASCII) if within else ''
+            name += ''.join(r.choice(r.choice(LETTERS)) for _ in range(length - len(name)))
+            if f'"{name}"'.lower() not in taken:
+                return f'"{name}"'
 
     def _columns(self):
         r, n = self.r, self.number
@@ -197,7 +224,7 @@ class Schema:
         r = self.r
         if self.counter:
             return
-        droppable = [c for c in self.values() if c.name not in ('each', 'filler') and self._may_go(c)]
+        droppable = [c for c in self.values() if c.name not in self.kept() and self._may_go(c)]
         if self.gone and r.random() < 0.6:
             name, kind, role = self.gone.pop()
             self.columns.append(Column(name, kind, role))
@@ -214,6 +241,8 @@ class Schema:
             role = 'static' if self.of('clustering') and r.random() < 0.3 else 'regular'
             name = f'a{len(self.columns)}{len(self.gone)}'
             c = Column(name, self.type(lambda: random_type(r, self.udts)), role)
+            if self.named:
+                c.name = name = self._name(c)
             if all(c.name != other.name for other in self.columns):
                 self.columns.append(c)
                 self.tag('added column')

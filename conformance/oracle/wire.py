@@ -98,6 +98,16 @@ class Reader:
     def string(self):
         return self.take(self.u16()).decode()
 
+    def narrow_string(self):
+        """A name as Cassandra can say it in a change of the schema: a byte a UTF-16 unit, `?` for what does not fit into one.
+        What comes as the protocol wants it, in UTF-8, is brought to that."""
+        found = self.take(self.u16())
+        try:
+            units = found.decode().encode('utf-16-be')
+        except UnicodeDecodeError:
+            return found.decode('latin-1')
+        return ''.join(chr(low) if high == 0 else '?' for high, low in zip(units[::2], units[1::2]))
+
     def strings(self):
         return [self.string() for _ in range(self.u16())]
 
@@ -428,7 +438,7 @@ class Connection:
     def _change(r):
         change = [r.string(), r.string(), r.string()]
         if change[1] != 'KEYSPACE':
-            change.append(r.string())
+            change.append(r.narrow_string())
         if change[1] in ('FUNCTION', 'AGGREGATE'):
             change.append(r.strings())
         return change

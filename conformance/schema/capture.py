@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Runs a family of statements on a live Cassandra and records, after each, the schema version and the rows it is of.
 
-    capture.py HOST OWN_ADDRESS SEED STATEMENTS OUT
+    capture.py HOST OWN_ADDRESS SEED STATEMENTS OUT [beyond]     with names beyond ASCII
 
 OUT (gzip) is a line of JSON for the start and for each statement that was done: `cql`, the time in seconds, the
 `version` that the node says, and the mutations of a SCHEMA_PULL answer that are not as they were in the line before, by
@@ -92,7 +92,7 @@ def by_keyspace(answer):
     return out
 
 
-def main(host, own, seed, count, out):
+def main(host, own, seed, count, out, names=''):
     c, node = Cql(host), Internode(own, host)
     before, refused, done = {}, 0, 0
     with open(out, 'wb') as raw, gzip.GzipFile(fileobj=raw, mode='wb', compresslevel=9, mtime=0, filename='') as f:
@@ -104,7 +104,7 @@ def main(host, own, seed, count, out):
             f.write(json.dumps(line, separators=(',', ':')).encode() + b'\n')
             before = now
         note('')
-        statements, is_refused = Family(int(seed)).statements(int(count)), None
+        statements, is_refused = Family(int(seed), names == 'beyond').statements(int(count)), None
         while True:
             try:
                 cql = statements.send(is_refused)

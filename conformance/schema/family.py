@@ -25,10 +25,13 @@ OPTIONS = [
 ]
 NAMES = ['a', 'b', 'c', 'd', 'e', 'f', 'zeta', 'Mixed', 'with space', 'quo"te', 'z_9']
 ODD = '%s %d"X'
+# names whose orders differ: by bytes, by bytes with a sign, by units of UTF-16, and that of columns
+BEYOND = ['a', 'az', 'aé', 'é', 'É', 'Ñandú', 'ω', 'Ωmega', '列', '数据库', '表中的列名字很长很长很长很长很长很长吗', '😀', '🎉party', 'ﬁ', 'Mixed', 'z']
+BEYOND_ODD = '列%s %dé'
 
 
 def ident(name):
-    plain = name.islower() and name.replace('_', 'a').isalnum()
+    plain = name.isascii() and name.islower() and name.replace('_', 'a').isalnum()
     return name if plain else '"%s"' % name.replace('"', '""')
 
 
@@ -48,11 +51,14 @@ class Keyspace:
 
 
 class Family:
-    def __init__(self, seed):
+    def __init__(self, seed, beyond=False):
+        """`beyond`: columns, fields and types have names beyond ASCII."""
         self.r, self.n, self.keyspaces = random.Random(seed), 0, {}
+        self.names, self.odd, self.odd_type = (BEYOND, BEYOND_ODD, 'ü%s%d') if beyond else (NAMES, ODD, '%s%d')
 
     def fresh(self, prefix, odd='%s%d'):
-        """A new name; one in seven is no plain identifier: by `odd`, since only names of columns may have any character."""
+        """A new name; one in seven is no plain identifier: by `odd`, since only names of columns, fields and types may have any
+        character."""
         self.n += 1
         return '%s%d' % (prefix, self.n) if self.r.random() < 0.85 else odd % (prefix.upper(), self.n)
 
@@ -96,8 +102,8 @@ class Family:
         return 'DROP KEYSPACE ' + ident(ks.name)
 
     def create_type(self, ks):
-        name = self.fresh('u')
-        fields = {f: self.type(ks, 1, True) for f in self.r.sample(NAMES, self.r.randint(1, 4))}
+        name = self.fresh('u', self.odd_type)
+        fields = {f: self.type(ks, 1, True) for f in self.r.sample(self.names, self.r.randint(1, 4))}
         ks.types[name] = fields
         return 'CREATE TYPE %s.%s (%s)' % (ident(ks.name), ident(name), ', '.join('%s %s' % (ident(f), t) for f, t in fields.items()))
 
@@ -108,10 +114,10 @@ class Family:
         fields = ks.types[name]
         head = 'ALTER TYPE %s.%s ' % (ident(ks.name), ident(name))
         if self.r.random() < 0.5:
-            old, new = self.r.choice(sorted(fields)), self.fresh('r', ODD)
+            old, new = self.r.choice(sorted(fields)), self.fresh('r', self.odd)
             fields[new] = fields.pop(old)
             return head + 'RENAME %s TO %s' % (ident(old), ident(new))
-        new = self.fresh('n', ODD)
+        new = self.fresh('n', self.odd)
         fields[new] = self.r.choice(SCALARS)
         return head + 'ADD %s %s' % (ident(new), fields[new])
 
@@ -127,7 +133,7 @@ class Family:
 
     def create_table(self, ks):
         r, table = self.r, Table(self.fresh('t'))
-        names = r.sample(NAMES, len(NAMES))
+        names = r.sample(self.names, len(self.names))
         keys = [names.pop() for _ in range(r.choice([1, 1, 2, 3]))]
         clustering = [names.pop() for _ in range(r.choice([0, 1, 1, 2]))]
         table.counter = r.random() < 0.12
@@ -165,7 +171,7 @@ class Family:
         what = r.choice(['add', 'add', 'drop', 'drop', 'back', 'rename', 'with', 'with', 'mask'])
         loose = [c for c in table.of('regular') + table.of('static') if not any(c in i for i in table.indexes)]
         if what == 'add':
-            new = [self.fresh('n', ODD) for _ in range(r.choice([1, 1, 2]))]
+            new = [self.fresh('n', self.odd) for _ in range(r.choice([1, 1, 2]))]
             for c in new:
                 table.columns[c] = ('regular', 'counter' if table.counter else self.type(ks))
             return head + 'ADD (%s)' % ', '.join('%s %s' % (ident(c), table.columns[c][1]) for c in new)
@@ -179,7 +185,7 @@ class Family:
             table.columns[c] = (kind, kept)
             return head + 'ADD %s %s%s' % (ident(c), kept, ' static' if kind == 'static' else '')
         if what == 'rename' and not table.views:
-            old, new = r.choice(table.of('key') + table.of('clustering')), self.fresh('m', ODD)
+            old, new = r.choice(table.of('key') + table.of('clustering')), self.fresh('m', self.odd)
             table.columns = {new if c == old else c: v for c, v in table.columns.items()}
             return head + 'RENAME %s TO %s' % (ident(old), ident(new))
         if what == 'with':

@@ -53,7 +53,7 @@ class R:
     def u8(self): return self.take(1)[0]
     def u16(self): return struct.unpack('>H', self.take(2))[0]
     def i32(self): return struct.unpack('>i', self.take(4))[0]
-    def string(self): return self.take(self.u16()).decode()
+    def string(self): return self.take(self.u16()).decode(errors='replace')  # names of types in changes are not UTF-8
     def strings(self): return [self.string() for _ in range(self.u16())]
 
     def bytes(self):

@@ -56,7 +56,9 @@ pub fn sstable(data: &[u8]) {
         0 => {
             let _ = Statistics::parse(&statistics(bytes), OA);
             if let Ok(statistics) = Statistics::parse(&statistics(bytes), NB) {
-                let _ = statistics.header.layout(false);
+                if let Ok(layout) = statistics.header.layout(false) {
+                    let _ = statistics.header.header(Format::SstableNb, &layout);
+                }
                 let again = Statistics::parse(&statistics.encode(), NB).expect("what was written");
                 // a NaN is not equal to itself
                 assert_eq!(format!("{again:?}"), format!("{statistics:?}"), "statistics read back");

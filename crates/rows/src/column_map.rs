@@ -93,7 +93,6 @@ impl ColumnMap {
         }
         out.start_like(row);
         out.set_head(Head::of(row));
-        // Both layouts order columns alike, so what was in order stays so.
         for cell in row.cells().filter_map(|cell| self.cell(row.is_static(), cell)) {
             out.cell_in_order(&cell);
         }

@@ -25,6 +25,36 @@ impl ColumnLayout {
     pub fn is_complex(&self) -> bool {
         self.ty.is_multicell()
     }
+
+    fn place(&self) -> ColumnPlace<'_> {
+        ColumnPlace::of(self.is_complex(), &self.name)
+    }
+}
+
+/// Where a column stands among those of its kind, in Cassandra's order of them (`ColumnMetadata.compareTo`): all bytes that are
+/// relative to a set of columns follow it.
+///
+/// Cassandra compares the first bytes of names as a number with its top bit flipped, and shifts that to the right: so names
+/// that begin beyond ASCII come first, and apart from that the order is that of the bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct ColumnPlace<'n> {
+    is_complex: bool,
+    begins_in_ascii: bool,
+    name: &'n [u8],
+}
+
+impl<'n> ColumnPlace<'n> {
+    /// Of a column that has one cell, or one an element.
+    pub fn of(is_complex: bool, name: &'n str) -> Self {
+        let name = name.as_bytes();
+        Self { is_complex, begins_in_ascii: name.first().is_none_or(u8::is_ascii), name }
+    }
+
+    /// Does Cassandra take it for a column of one cell, or for one of several? It looks for the first of the latter by an
+    /// empty name, and so takes those that begin beyond ASCII for the former.
+    pub fn passes_for_simple(self) -> bool {
+        !self.is_complex || !self.begins_in_ascii
+    }
 }
 
 /// A column that the table had (`system_schema.dropped_columns`). Peers and files may still hold data
@@ -47,7 +77,7 @@ pub struct DroppedColumn {
 pub struct Layout {
     /// Clustering columns by position.
     pub clustering: Box<[ClusteringColumn]>,
-    /// Static columns in Cassandra's order: simple before complex, then by name bytes.
+    /// Static columns in Cassandra's order ([`ColumnPlace`]).
     pub statics: Box<[ColumnLayout]>,
     /// Regular columns in the same order.
     pub regulars: Box<[ColumnLayout]>,
@@ -82,7 +112,7 @@ impl Layout {
     ) -> Self {
         assert!(statics.len().max(regulars.len()) <= Self::MAX_COLUMNS, "too many columns");
         for columns in [&mut statics, &mut regulars] {
-            columns.sort_by(|a, b| (a.is_complex(), &a.name).cmp(&(b.is_complex(), &b.name)));
+            columns.sort_by(|a, b| a.place().cmp(&b.place()));
         }
         let traits = |columns: &[ColumnLayout]| columns.iter().map(Traits::of).collect();
         Self {
@@ -115,13 +145,11 @@ impl Layout {
     /// Index of the column named `name`.
     pub fn find(&self, is_static: bool, name: &str) -> Option<u16> {
         let columns = self.columns(is_static);
-        let simple = columns.partition_point(|c| !c.is_complex());
-        let (head, rest) = columns.split_at_checked(simple)?;
-        let at = match head.binary_search_by(|c| (*c.name).cmp(name)) {
-            Ok(at) => at,
-            Err(_) => simple + rest.binary_search_by(|c| (*c.name).cmp(name)).ok()?,
+        let at = |is_complex| {
+            let place = ColumnPlace::of(is_complex, name);
+            columns.binary_search_by(|column| column.place().cmp(&place)).ok()
         };
-        u16::try_from(at).ok()
+        u16::try_from(at(false).or_else(|| at(true))?).ok()
     }
 
     pub(crate) fn traits(&self, is_static: bool, column: u16) -> Option<&Traits> {
@@ -149,5 +177,63 @@ impl Traits {
         // The values of a complex column's cells are never written bare (interop.md, 4.3).
         let fixed_len = if path_type.is_some() { None } else { column.ty.fixed_length() };
         Self { path_type, fixed_len }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cmp::Ordering;
+    use std::sync::Arc;
+
+    use proptest::prelude::*;
+
+    use super::*;
+
+    /// The comparison as Cassandra makes it, of numbers that hold what comes first.
+    fn as_cassandra_does(a: (bool, &[u8]), b: (bool, &[u8])) -> Ordering {
+        let prefix = |name: &[u8]| {
+            let mut first = [0; 8];
+            let length = name.len().min(8);
+            first[..length].copy_from_slice(&name[..length]);
+            u64::from_be_bytes(first) ^ 1 << 63
+        };
+        let order = |(is_complex, name): (bool, &[u8])| {
+            let kind = 2_u64 << 61 | u64::from(is_complex) << 60;
+            (kind | prefix(name) >> 16).cast_signed()
+        };
+        order(a)
+            .cmp(&order(b))
+            .then_with(|| prefix(a.1).cast_signed().cmp(&prefix(b.1).cast_signed()))
+            .then_with(|| a.1.cmp(b.1))
+    }
+
+    proptest! {
+        #[test]
+        fn places_are_those_of_cassandra(
+            a in "[aAz\u{0}éÉΩ列😀ﬁ]{0,10}",
+            b in "[aAz\u{0}éÉΩ列😀ﬁ]{0,10}",
+            complex in any::<(bool, bool)>(),
+        ) {
+            let ours = ColumnPlace::of(complex.0, &a).cmp(&ColumnPlace::of(complex.1, &b));
+            let theirs = as_cassandra_does((complex.0, a.as_bytes()), (complex.1, b.as_bytes()));
+            prop_assert_eq!(ours, theirs);
+        }
+    }
+
+    #[test]
+    fn columns_that_begin_beyond_ascii_come_first_and_all_are_found() {
+        let set = CqlType::Set { element: Arc::new(CqlType::Int), frozen: false };
+        let names = ["z", "é", "a", "aé", "列", "", "Z", "ü", "az"];
+        let columns = names.into_iter().map(|name| {
+            let ty = if matches!(name, "ü" | "az") { set.clone() } else { CqlType::Int };
+            ColumnLayout { name: name.into(), ty }
+        });
+        let layout = Layout::new(Vec::new(), Vec::new(), columns.collect(), false);
+        let ordered: Vec<&str> = layout.regulars.iter().map(|column| &*column.name).collect();
+        assert_eq!(ordered, ["é", "列", "", "Z", "a", "aé", "z", "ü", "az"]);
+        for (at, name) in (0..).zip(ordered) {
+            assert_eq!(layout.find(false, name), Some(at), "{name}");
+        }
+        assert_eq!(layout.find(false, "è"), None);
     }
 }

@@ -60,7 +60,7 @@ pub use clustering::{Bound, BoundKind, BoundRef, Clustering, ClusteringBuilder, 
 pub use column_map::ColumnMap;
 pub use compare::{compare, compare_clusterings};
 pub use diff::diff_rows;
-pub use layout::{ClusteringColumn, ColumnLayout, DroppedColumn, Layout};
+pub use layout::{ClusteringColumn, ColumnLayout, ColumnPlace, DroppedColumn, Layout};
 pub use marker::{MarkerRef, Unfiltered};
 pub use merge::{filter_row, merge_rows, merge_versions, update_row, update_versions};
 pub use merger::{Heads, Step, UnfilteredMerger};

@@ -4,10 +4,12 @@
 mod common;
 
 use common::*;
+use std::sync::Arc;
+
 use proptest::prelude::*;
 use rows::codec::*;
 use rows::*;
-use types::Reader;
+use types::{CqlType, Reader};
 
 const FORMATS: [Format; 3] = [Format::Messaging12, Format::SstableNb, Format::SstableOa];
 
@@ -278,5 +280,81 @@ fn times_past_2038() {
         }
         assert_eq!(decoded.liveness().map(|l| l.expires_at), Some(INVALID_DELETION_TIME));
         assert!(decoded.cells().all(|cell| cell.local_deletion_time == INVALID_DELETION_TIME));
+    }
+}
+
+/// Columns `a`, `z` and a set, one of whose names is given.
+fn named(name: &str, of_set: &str) -> Arc<Layout> {
+    let set = CqlType::Set { element: Arc::new(CqlType::Int), frozen: false };
+    let column = |name: &str, ty| ColumnLayout { name: name.into(), ty };
+    let columns = vec![
+        column("a", CqlType::Int),
+        column(name, CqlType::Text),
+        column("z", CqlType::Int),
+        column("m", set.clone()),
+        column(of_set, set),
+    ];
+    Arc::new(Layout::new(Vec::new(), Vec::new(), columns, false))
+}
+
+fn update_by_name(layout: &Arc<Layout>, values: &[(&str, Option<&[u8]>, &[u8])]) -> Mutation {
+    let mut row = RowBuilder::new();
+    row.start_row(ClusteringRef::EMPTY);
+    row.liveness(Liveness::new(5));
+    for (name, path, value) in values {
+        let column = layout.find(false, name).expect("a column");
+        row.cell(CellRef::live(column, *path, 5, value));
+    }
+    let mut update = UpdateBuilder::new([7; 16], layout.clone(), b"key");
+    let mut scratch = RowBuilder::new();
+    update.add(row.finish_row(layout), &mut scratch);
+    Mutation::new(update.finish(&mut scratch))
+}
+
+/// Earlier Helenus had columns that begin beyond ASCII behind all others of their kind. Logs, hints and batches that name
+/// them in that order are read; nothing else is.
+#[test]
+fn columns_in_the_order_of_earlier_helenus_are_read() {
+    // names of as many bytes that were in that order
+    let (earlier, now) = (named("zz", "zy"), named("é", "ü"));
+    let values = |name, of_set| {
+        let one: (&str, Option<&[u8]>, &[u8]) = (name, None, b"e acute");
+        [
+            ("a", None, &[0, 0, 0, 1][..]),
+            one,
+            ("z", None, &[0, 0, 0, 3]),
+            ("m", Some(&[0, 0, 0, 4][..]), b""),
+            (of_set, Some(&[0, 0, 0, 5]), b""),
+        ]
+    };
+    for count in 1..=5 {
+        let mut bytes = encode(&update_by_name(&earlier, &values("zz", "zy")[5 - count..]));
+        for (name, becomes) in [(b"\x02zz", "\x02é"), (b"\x02zy", "\x02ü")] {
+            if let Some(at) = bytes.windows(3).position(|at| at == name) {
+                bytes[at..at + 3].copy_from_slice(becomes.as_bytes());
+            }
+        }
+        let expected = update_by_name(&now, &values("é", "ü")[5 - count..]);
+        let read = |bytes: &[u8]| {
+            let of = |_: &[u8; 16]| Some(now.clone());
+            MutationDecoder::new().mutation(&mut Reader::new(bytes), &of)
+        };
+        assert_same(&read(&bytes).expect("read"), &expected).expect("the same");
+        // and written as Cassandra does
+        let again = encode(&read(&bytes).expect("read"));
+        assert_same(&read(&again).expect("read"), &expected).expect("the same");
+        assert_eq!(again, encode(&expected));
+    }
+    let names = |names: &[&str]| {
+        let mut bytes = vec![names.len() as u8];
+        for name in names {
+            bytes.push(name.len() as u8);
+            bytes.extend(name.as_bytes());
+        }
+        ColumnSet::read_names(&now, false, &mut Reader::new(&bytes)).map(|set| set.len())
+    };
+    assert_eq!(names(&["é", "a", "ü", "m"]), Ok(4));
+    for refused in [&["a", "é"][..], &["m", "ü"], &["a", "a"], &["ü", "z"]] {
+        assert_eq!(names(refused), Err(Problem::Columns), "{refused:?}");
     }
 }

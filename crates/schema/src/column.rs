@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use types::CqlType;
+use types::{CqlType, java_order};
 
 /// What part of a row a column is. In Cassandra's order of kinds (`ColumnMetadata.Kind`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -72,6 +72,26 @@ impl Column {
     pub fn is_complex(&self) -> bool {
         !self.kind.is_primary_key() && self.ty.is_multicell()
     }
+
+    /// Where it stands among the columns of its kind, if that is not of the primary key.
+    pub fn place(&self) -> rows::ColumnPlace<'_> {
+        rows::ColumnPlace::of(self.is_complex(), &self.name)
+    }
+}
+
+/// Columns of a kind in the order in which `SELECT *` has them (`Columns.selectOrderIterator`), given in Cassandra's order.
+/// Those of one cell and those of several are merged, each in its own order, by names whose bytes have a sign.
+pub fn select_order<'c>(columns: impl IntoIterator<Item = &'c Column>) -> Vec<&'c Column> {
+    let (simple, complex): (Vec<_>, Vec<_>) =
+        columns.into_iter().partition(|column| column.place().passes_for_simple());
+    let mut merged = Vec::with_capacity(simple.len() + complex.len());
+    let (mut simple, mut complex) = (simple.into_iter().peekable(), complex.into_iter().peekable());
+    while let (Some(a), Some(b)) = (simple.peek(), complex.peek()) {
+        let order = java_order::buffers(a.name.as_bytes(), b.name.as_bytes());
+        merged.extend(if order.is_lt() { simple.next() } else { complex.next() });
+    }
+    merged.extend(simple.chain(complex));
+    merged
 }
 
 /// A masking function with its arguments, as `system_schema.column_masks` has it.
@@ -99,4 +119,45 @@ pub struct DroppedColumn {
     /// Cells written at or before this time are gone, in microseconds since the epoch (a multiple of
     /// 1000: `system_schema` keeps milliseconds).
     pub dropped_at: i64,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Table, TableId};
+
+    /// As Cassandra 5.0.9 answers `SELECT *` (`conformance/corpus/names.cql`).
+    #[test]
+    fn select_order_is_that_of_cassandra() {
+        let set = CqlType::Set { element: Arc::new(CqlType::Int), frozen: false };
+        let mut builder = Table::builder("ks", "sets", TableId([1; 16]));
+        builder.add("k", CqlType::Int, ColumnKind::PartitionKey, false, None);
+        for (name, is_complex) in [
+            ("z", false),
+            ("a", false),
+            ("é", false),
+            ("ü", true),
+            ("ñ", true),
+            ("b", true),
+            ("y", true),
+            ("aé", false),
+            ("az", true),
+        ] {
+            let ty = if is_complex { set.clone() } else { CqlType::Int };
+            builder.add(name, ty, ColumnKind::Regular, false, None);
+        }
+        let table = builder.build();
+        let names = |columns: Vec<&Column>| -> Vec<String> {
+            columns.iter().map(|column| column.name.to_string()).collect()
+        };
+        let wanted = ["k", "é", "a", "aé", "az", "b", "y", "z", "ñ", "ü"];
+        assert_eq!(names(table.all_columns_in_select_order().collect()), wanted);
+        let some = |names: &[&str]| -> Vec<&Column> {
+            table.regulars.iter().filter(|column| names.contains(&&*column.name)).collect()
+        };
+        let read = some(&["az", "aé", "ü", "é", "a"]);
+        assert_eq!(names(select_order(read)), ["é", "a", "aé", "ü", "az"]);
+        let stored = ["é", "a", "aé", "z", "ñ", "ü", "az", "b", "y"];
+        assert_eq!(names(table.regulars.iter().collect()), stored);
+    }
 }

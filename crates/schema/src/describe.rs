@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::fmt::Write;
 
-use types::{CqlType, UserType, maybe_quote};
+use types::{CqlType, UserType, java_order, maybe_quote};
 
 use crate::column::{Column, ColumnKind, DroppedColumn};
 use crate::jvm;
@@ -32,10 +32,12 @@ fn quote(text: &str) -> String {
     format!("'{}'", text.replace('\'', "''"))
 }
 
-/// A map literal, `quote_values` or not.
+/// A map literal, `quote_values` or not: by key (`CqlBuilder.append`).
 fn map<'a>(entries: impl Iterator<Item = (&'a String, String)>) -> String {
+    let mut entries: Vec<(&String, String)> = entries.collect();
+    entries.sort_by(|(a, _), (b, _)| java_order::strings(a, b));
     let entries: Vec<String> =
-        entries.map(|(key, value)| format!("{}: {value}", quote(key))).collect();
+        entries.into_iter().map(|(key, value)| format!("{}: {value}", quote(key))).collect();
     format!("{{{}}}", entries.join(", "))
 }
 

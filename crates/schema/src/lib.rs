@@ -31,7 +31,7 @@ pub fn hash_order(items: Vec<String>) -> Vec<String> {
     jvm::string_order(items, jvm::DEFAULT_CAPACITY)
 }
 
-pub use column::{Column, ColumnKind, ColumnMask, DroppedColumn};
+pub use column::{Column, ColumnKind, ColumnMask, DroppedColumn, select_order};
 pub use error::SchemaError;
 pub use key::{KeyError, MAX_KEY_LENGTH};
 pub use keyspace::{Aggregate, Function, Keyspace, Signature, View};

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use types::CqlType;
 
-use crate::column::{Column, ColumnKind, ColumnMask, DroppedColumn};
+use crate::column::{Column, ColumnKind, ColumnMask, DroppedColumn, select_order};
 use crate::params::TableParams;
 use crate::table_id::TableId;
 
@@ -156,9 +156,9 @@ pub struct Table {
     pub partition_key: Vec<Column>,
     /// Columns of the clustering, in order.
     pub clustering: Vec<Column>,
-    /// Static columns: simple ones by name, then complex ones by name.
+    /// Static columns in Cassandra's order ([`rows::ColumnPlace`]).
     pub statics: Vec<Column>,
-    /// Regular columns: simple ones by name, then complex ones by name.
+    /// Regular columns in Cassandra's order.
     pub regulars: Vec<Column>,
     /// Dropped columns by name.
     pub dropped: BTreeMap<String, DroppedColumn>,
@@ -170,6 +170,8 @@ pub struct Table {
     pub layout: Arc<rows::Layout>,
     /// Where each column lies: kind and index, by name.
     by_name: BTreeMap<Arc<str>, (ColumnKind, u16)>,
+    /// Where static and regular columns lie, in the order of `SELECT *`.
+    select_order: Vec<(ColumnKind, u16)>,
 }
 
 impl Table {
@@ -198,7 +200,10 @@ impl Table {
 
     /// The column of this name.
     pub fn column(&self, name: &str) -> Option<&Column> {
-        let &(kind, index) = self.by_name.get(name)?;
+        self.column_at(*self.by_name.get(name)?)
+    }
+
+    fn column_at(&self, (kind, index): (ColumnKind, u16)) -> Option<&Column> {
         self.columns_of(kind).get(usize::from(index))
     }
 
@@ -214,7 +219,7 @@ impl Table {
 
     /// All columns by name (byte order).
     pub fn columns(&self) -> impl Iterator<Item = &Column> {
-        self.by_name.values().filter_map(|&(kind, i)| self.columns_of(kind).get(usize::from(i)))
+        self.by_name.values().filter_map(|place| self.column_at(*place))
     }
 
     /// Partition key, then clustering.
@@ -222,11 +227,10 @@ impl Table {
         self.partition_key.iter().chain(&self.clustering)
     }
 
-    /// The order of `SELECT *`: partition key, clustering, static columns by name, regular columns by
-    /// name, complex or not; without what COMPACT STORAGE hides.
+    /// The order of `SELECT *`: partition key, clustering, static columns, regular columns ([`select_order`]); without what
+    /// COMPACT STORAGE hides.
     pub fn all_columns_in_select_order(&self) -> impl Iterator<Item = &Column> {
-        let of = |wanted| self.columns().filter(move |column| column.kind == wanted);
-        let others = of(ColumnKind::Static).chain(of(ColumnKind::Regular));
+        let others = self.select_order.iter().filter_map(|place| self.column_at(*place));
         self.primary_key().chain(others).filter(|column| !self.is_hidden(column))
     }
 
@@ -407,14 +411,15 @@ impl TableBuilder {
         }
         let mut places = BTreeMap::new();
         for list in &mut lists {
-            // names are in order already, and the sort is stable
-            list.sort_by_key(|column| (column.position, column.is_complex()));
+            list.sort_by(|a, b| (a.position, a.place()).cmp(&(b.position, b.place())));
             for (index, column) in list.iter_mut().enumerate() {
                 column.index = index as u16;
                 places.insert(Arc::clone(&column.name), (column.kind, column.index));
             }
         }
         let [partition_key, clustering, regulars, statics] = lists;
+        let in_select_order = select_order(&statics).into_iter().chain(select_order(&regulars));
+        let in_select_order = in_select_order.map(|column| (column.kind, column.index)).collect();
         let layout = Arc::new(layout(
             &clustering,
             &statics,
@@ -438,6 +443,7 @@ impl TableBuilder {
             triggers: self.triggers,
             layout,
             by_name: places,
+            select_order: in_select_order,
         }
     }
 }

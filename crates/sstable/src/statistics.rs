@@ -10,7 +10,9 @@
 //! list of their types, and at their end whether a whole partition was deleted, the first and last key and the share of
 //! the ring that the table covers. Zeros may follow: Cassandra counts the tombstones' histogram larger than it writes it.
 
-use rows::codec::{EncodingStats, read_bound};
+use std::collections::BTreeSet;
+
+use rows::codec::{EncodingStats, Format, Header, read_bound};
 use rows::{ClusteringBuilder, ClusteringColumn, ColumnLayout, Layout};
 use types::CqlType;
 use types::{Reader as VReader, WriteBytes};
@@ -134,6 +136,24 @@ impl HeaderComponent {
         };
         let (statics, regulars) = (columns(&self.statics)?, columns(&self.regulars)?);
         Ok(Layout::new(clustering_columns(&self.clustering_types)?, statics, regulars, counter))
+    }
+
+    /// What the file's rows are written with. They have the columns in the order in which these are named: in files of earlier
+    /// Helenus those that begin beyond ASCII come last, not first as in the layout.
+    ///
+    /// # Errors
+    /// If a column is named twice.
+    pub fn header(&self, format: Format, layout: &Layout) -> Result<Header> {
+        let places = |is_static: bool, columns: &[(String, String)]| {
+            columns.iter().filter_map(|(name, _)| layout.find(is_static, name)).collect::<Vec<_>>()
+        };
+        let (statics, regulars) = (places(true, &self.statics), places(false, &self.regulars));
+        for places in [&statics, &regulars] {
+            if places.iter().collect::<BTreeSet<_>>().len() < places.len() {
+                return corrupt(NAME, "header: a column twice");
+            }
+        }
+        Ok(Header::of_columns(format, self.stats, layout, statics, regulars))
     }
 
     fn encode(&self, out: &mut Vec<u8>) {

@@ -173,7 +173,7 @@ impl Table {
         let version = descriptor.version;
         let statistics = Statistics::parse(&parts.statistics, version)?;
         let layout = Arc::new(statistics.header.layout(counter)?);
-        let header = Header::of_layout(format(version), statistics.header.stats, &layout);
+        let header = statistics.header.header(format(version), &layout)?;
         let (index, seal) = Index::parse(parts.index)?;
         if let Some(seal) = &seal {
             let chunks = parts.compression.as_ref().or(parts.checksums.as_ref());

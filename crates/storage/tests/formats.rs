@@ -249,6 +249,59 @@ fn the_rows_of_a_type_without_byte_comparables_are_found() {
     assert_eq!(found, answers(golden("da-wide"), &asks).expect("reads"));
 }
 
+/// Columns of each kind, whose names begin in ASCII and beyond it.
+fn named() -> Arc<Table> {
+    let set = CqlType::Set { element: Arc::new(CqlType::Int), frozen: false };
+    let map =
+        |key, value| CqlType::Map { key: Arc::new(key), value: Arc::new(value), frozen: false };
+    let builder = Table::builder("formats", "wide", TableId([9; 16]))
+        .column("k", CqlType::Int, ColumnKind::PartitionKey)
+        .column("c", CqlType::Int, ColumnKind::Clustering)
+        .column("s", CqlType::Text, ColumnKind::Static)
+        .column("ŝ", CqlType::Int, ColumnKind::Static)
+        .column("Ś", set.clone(), ColumnKind::Static)
+        .column("sset", set.clone(), ColumnKind::Static)
+        .column("a", CqlType::Text, ColumnKind::Regular)
+        .column("é", CqlType::Int, ColumnKind::Regular)
+        .column("列", CqlType::BigInt, ColumnKind::Regular)
+        .column("z", CqlType::Int, ColumnKind::Regular)
+        .column("😀", CqlType::Blob, ColumnKind::Regular)
+        .column("мap", map(CqlType::Text, CqlType::Int), ColumnKind::Regular)
+        .column("map", map(CqlType::Int, CqlType::Text), ColumnKind::Regular)
+        .column("ü", set, ColumnKind::Regular);
+    Arc::new(builder.build())
+}
+
+/// Earlier Helenus wrote columns that begin beyond ASCII behind all others, where Cassandra has them before: either file's header
+/// says in which order its rows have them.
+#[test]
+fn columns_are_in_the_order_of_the_header() {
+    let table = named();
+    let read = |names: &[&str]| {
+        let files = names.iter().zip(1..).flat_map(|(name, number)| {
+            let renamed = move |(name, bytes): File| {
+                (name.replacen("nb-1-", &format!("nb-{number}-"), 1), bytes)
+            };
+            golden(name).into_iter().map(renamed)
+        });
+        answers_of(&table, files.collect(), &[]).expect("reads")
+    };
+    let theirs = read(&["names-cassandra"]);
+    assert_eq!(theirs[0].len(), 3);
+    let row = Unfiltered::from_packed(&theirs[1][1]);
+    let Unfiltered::Row(row) = row else { panic!("{row:?}") };
+    let value = |name: &str| {
+        let column = table.layout.find(false, name);
+        let cell = row.cells().find(|cell| Some(cell.column) == column);
+        cell.map(|cell| cell.value.to_vec()).unwrap_or_else(|| panic!("no {name}"))
+    };
+    assert_eq!(value("é"), [0, 0, 0, 2]);
+    assert_eq!(value("列"), [0, 0, 0, 0, 0, 0, 0, 3]);
+    assert_eq!((value("a"), value("😀")), (b"a".to_vec(), vec![5]));
+    assert_eq!(read(&["names-earlier"]), theirs);
+    assert_eq!(read(&["names-earlier", "names-cassandra"]), theirs);
+}
+
 #[test]
 fn what_is_missing_is_named() {
     for (table, needed) in [

@@ -16,6 +16,7 @@ mod few;
 pub mod float;
 pub mod hash;
 pub mod hex;
+pub mod java_order;
 mod json;
 mod json_parse;
 mod key_bytes;

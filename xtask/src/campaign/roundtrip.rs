@@ -25,6 +25,9 @@ const FILES: &[&str] = &[
     "select",
     "syntax",
     "bind",
+    "names",
+    "names_rows",
+    "names_many",
 ];
 
 /// `campaign roundtrip`

@@ -1,5 +1,6 @@
 //! LIST ROLES, LIST USERS, LIST PERMISSIONS.
 
+use std::cmp::Ordering;
 use std::collections::BTreeSet;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -7,7 +8,7 @@ use std::sync::Arc;
 use cql::ResultColumn;
 use cql::ast::{ListPermissions, ListRoles, Permission, Resource};
 use protocol::{ErrorResponse, ResultMetadata};
-use types::CqlType;
+use types::{CqlType, java_order};
 
 use crate::answer::{Answer, Page, cql_error, invalid};
 use crate::auth::statements::Performer;
@@ -54,8 +55,20 @@ const DATACENTERS: &[u8] = b"ALL";
 const NO_OPTIONS: &[u8] = &[0; 4];
 
 impl Coordinator {
-    /// The names that LIST ROLES or LIST USERS shows to who asks.
+    /// The names that LIST ROLES or LIST USERS shows to who asks, in Java's order.
     async fn listed_roles(
+        self: &Rc<Self>,
+        of: Option<&str>,
+        is_recursive: bool,
+        performer: &Performer,
+    ) -> Result<Vec<String>, ErrorResponse> {
+        let names = self.shown_roles(of, is_recursive, performer).await?;
+        let mut names: Vec<String> = names.into_iter().collect();
+        names.sort_by(|a, b| java_order::strings(a, b));
+        Ok(names)
+    }
+
+    async fn shown_roles(
         self: &Rc<Self>,
         of: Option<&str>,
         is_recursive: bool,
@@ -184,6 +197,8 @@ impl Coordinator {
             "permissions",
             &["role", "username", "resource", "permission"].map(|name| (name, CqlType::Text)),
         );
+        let mut found: Vec<_> = found.into_iter().collect();
+        found.sort_by(|a, b| compare_listed(a, b));
         for (role, resource, permission) in &found {
             let shown = match Resource::from_stored_name(resource) {
                 Some(resource) => resource.shown().to_string(),
@@ -194,6 +209,16 @@ impl Coordinator {
         }
         Ok(if found.is_empty() { Answer::Void } else { listed.answer() })
     }
+}
+
+/// The order of LIST PERMISSIONS (`PermissionDetails.compareTo`): names as Java compares them.
+fn compare_listed(
+    (a_role, a_resource, a): &(String, String, Permission),
+    (b_role, b_resource, b): &(String, String, Permission),
+) -> Ordering {
+    java_order::strings(a_role, b_role)
+        .then_with(|| java_order::strings(a_resource, b_resource))
+        .then_with(|| a.cmp(b))
 }
 
 /// The stored names of a resource and of what contains it.

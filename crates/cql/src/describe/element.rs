@@ -3,7 +3,7 @@
 use std::cmp::Ordering;
 
 use schema::{Aggregate, Function, Index, Keyspace, Release, Signature, Table, View};
-use types::{CqlType, UserType, maybe_quote};
+use types::{CqlType, UserType, java_order, maybe_quote};
 
 /// An element of the schema.
 pub(super) enum Element<'a> {
@@ -18,8 +18,7 @@ pub(super) enum Element<'a> {
 
 /// The order of names: without regard to case.
 pub(super) fn by_name(a: &str, b: &str) -> Ordering {
-    let fold = |c: char| c.to_uppercase().flat_map(char::to_lowercase);
-    a.chars().flat_map(fold).cmp(b.chars().flat_map(fold))
+    java_order::strings_without_case(a, b)
 }
 
 fn sorted<'a, T>(
@@ -44,7 +43,7 @@ pub(super) fn tables(keyspace: &Keyspace) -> Vec<Element<'_>> {
 
 /// Its types.
 pub(super) fn types(keyspace: &Keyspace) -> Vec<Element<'_>> {
-    let types = keyspace.types.values();
+    let types = in_their_order(keyspace).into_iter();
     sorted(types, |ty| ty.name.clone(), |ty| Element::Type(keyspace, ty))
 }
 
@@ -100,10 +99,17 @@ pub(super) fn all_of(keyspace: &Keyspace) -> Vec<Element<'_>> {
     elements
 }
 
+/// Its types as Cassandra keeps them (`Types`): those that differ in case alone stay in this order.
+fn in_their_order(keyspace: &Keyspace) -> Vec<&UserType> {
+    let mut types: Vec<&UserType> = keyspace.types.values().map(AsRef::as_ref).collect();
+    types.sort_by(|a, b| java_order::buffers(a.name.as_bytes(), b.name.as_bytes()));
+    types
+}
+
 /// Types by name, each right behind those that it needs and that did not come before.
 fn types_by_need(keyspace: &Keyspace) -> Vec<&UserType> {
     let mut ordered: Vec<&UserType> = Vec::new();
-    for user_type in keyspace.types.values() {
+    for user_type in in_their_order(keyspace) {
         add_with_needs(keyspace, user_type, &mut ordered, ::types::MAX_DEPTH);
     }
     ordered

@@ -39,7 +39,7 @@ impl Select {
         }
         let mut text = format!(
             "SELECT {} FROM {}.{}",
-            self.columns_text(),
+            self.columns_text(read),
             maybe_quote(&table.keyspace),
             maybe_quote(&table.name)
         );
@@ -74,28 +74,32 @@ impl Select {
         text
     }
 
-    /// The static and regular columns that are asked for, by name; `*` for all of them, and for none.
-    fn columns_text(&self) -> String {
+    /// The static and regular columns that are asked for or about, in the order of `SELECT *`; `*` for all of them, and for none.
+    fn columns_text(&self, read: &Read) -> String {
         if self.is_wildcard {
             return "*".to_owned();
         }
         let table = &*self.table;
-        let mut names = Vec::new();
+        let mut asked = Vec::new();
         let arguments = self.aggregates.all.iter().filter_map(|one| one.argument.as_ref());
-        let read = self.outputs.iter().chain(&self.constants).chain(arguments);
-        read.for_each(|expr| columns_of(expr, table, &mut names));
-        names.sort_unstable();
-        names.dedup();
-        let names: Vec<_> = names.into_iter().map(maybe_quote).collect();
+        let exprs = self.outputs.iter().chain(&self.constants).chain(arguments);
+        exprs.for_each(|expr| columns_of(expr, table, &mut asked));
+        let tested = read.filter.iter().flat_map(|filter| filter.columns(table));
+        asked.extend(tested.filter(|column| !column.kind.is_primary_key()));
+        asked.sort_unstable_by_key(|column| (column.kind, column.index));
+        asked.dedup_by_key(|column| (column.kind, column.index));
+        let of = |kind| schema::select_order(asked.iter().copied().filter(move |c| c.kind == kind));
+        let columns = of(ColumnKind::Static).into_iter().chain(of(ColumnKind::Regular));
+        let names: Vec<_> = columns.map(|column| maybe_quote(&column.name)).collect();
         if names.is_empty() { "*".to_owned() } else { names.join(", ") }
     }
 }
 
-fn columns_of<'t>(expr: &Expr, table: &'t Table, out: &mut Vec<&'t str>) {
+fn columns_of<'t>(expr: &Expr, table: &'t Table, out: &mut Vec<&'t Column>) {
     match expr {
         Expr::Column(place) => {
             let stored = matches!(place.kind, ColumnKind::Static | ColumnKind::Regular);
-            out.extend(place.column(table).filter(|_| stored).map(|column| &*column.name));
+            out.extend(place.column(table).filter(|_| stored));
         }
         other => other.for_each_part(&mut |part| columns_of(part, table, out)),
     }

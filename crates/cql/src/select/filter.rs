@@ -258,6 +258,11 @@ fn known(value: Bound<'_>, what: &str, name: &str) -> Result<Vec<u8>, CqlError> 
 }
 
 impl BoundFilter {
+    /// The columns that it tests.
+    pub(super) fn columns<'t>(&self, table: &'t Table) -> impl Iterator<Item = &'t Column> {
+        self.tests.iter().filter_map(|(place, _)| place.column(table))
+    }
+
     /// Its tests as conditions of a WHERE clause (`RowFilter.toCQLString`).
     pub(super) fn texts(&self, table: &Table) -> Vec<String> {
         self.tests

@@ -1,8 +1,10 @@
 //! What a WHERE clause asks of columns, relation by relation, and how relations about the same columns merge.
 
+use std::cmp::Ordering;
 use std::sync::Arc;
 
 use schema::{ColumnKind, Table};
+use types::java_order;
 
 use crate::error::CqlError;
 use crate::select::operand::{Choices, Operand};
@@ -172,6 +174,11 @@ pub(super) struct Set {
 /// Place (-1 off the key) and name.
 type SetKey = (i32, Arc<str>);
 
+/// By place, then as Java compares the bytes of names.
+fn compare_keys((a, a_name): &SetKey, (b, b_name): &SetKey) -> Ordering {
+    a.cmp(b).then_with(|| java_order::buffers(a_name.as_bytes(), b_name.as_bytes()))
+}
+
 impl Set {
     pub(super) fn is_empty(&self) -> bool {
         self.by_column.is_empty()
@@ -252,7 +259,7 @@ impl Set {
         }
         for key in keys {
             let entry = (key, Arc::clone(&merged));
-            match self.by_column.binary_search_by(|(at, _)| at.cmp(&entry.0)) {
+            match self.by_column.binary_search_by(|(at, _)| compare_keys(at, &entry.0)) {
                 Ok(at) => self.by_column[at] = entry,
                 Err(at) => self.by_column.insert(at, entry),
             }

@@ -48,15 +48,15 @@ impl ColumnSet {
         Self::of(layout, is_static, 0..layout.columns(is_static).len() as u16)
     }
 
-    /// Some columns of a layout, given by ascending indexes.
+    /// Some columns of a layout, given by their indexes in the order in which they are written.
     pub fn of(layout: &Layout, is_static: bool, columns: impl IntoIterator<Item = u16>) -> Self {
         let mut set = Self::default();
         set.refill(layout, is_static, columns);
         set
     }
 
-    /// Makes it the set of other columns, given by ascending indexes; those the layout does not have
-    /// are left out.
+    /// Makes it the set of other columns, given by their indexes in the order in which they are written; those the layout does
+    /// not have are left out.
     pub(crate) fn refill(
         &mut self,
         layout: &Layout,
@@ -96,7 +96,7 @@ impl ColumnSet {
         self.columns.is_empty()
     }
 
-    /// Their indexes in the layout, ascending; without those that were dropped.
+    /// Their indexes in the layout, without those that were dropped: ascending, unless an earlier Helenus wrote them.
     pub fn indexes(&self) -> impl Iterator<Item = u16> {
         self.columns.iter().filter_map(|column| column.column)
     }
@@ -135,8 +135,19 @@ impl ColumnSet {
         }
     }
 
-    /// Reads names. One that the table had once stands for a column whose cells are read and dropped.
+    /// Reads names in Cassandra's order. One that the table had once stands for a column whose cells are read and dropped.
     pub fn read_names(
+        layout: &Layout,
+        is_static: bool,
+        reader: &mut Reader<'_>,
+    ) -> Result<Self, Problem> {
+        let set = Self::read_names_in_any_order(layout, is_static, reader)?;
+        if set.indexes().is_sorted() { Ok(set) } else { Err(Problem::Columns) }
+    }
+
+    /// Reads names in the order of the cells that follow. Earlier Helenus had names that begin beyond ASCII behind all others,
+    /// in commit logs, hints and batches that are still to be read.
+    pub(crate) fn read_names_in_any_order(
         layout: &Layout,
         is_static: bool,
         reader: &mut Reader<'_>,
@@ -148,17 +159,15 @@ impl ColumnSet {
         }
         let mut set = Self::default();
         set.refill(layout, is_static, []);
-        let mut last = None;
         for _ in 0..count {
             let bytes = reader.vint_bytes()?;
             let unknown = || Problem::UnknownColumn(String::from_utf8_lossy(bytes).into_owned());
             let name = std::str::from_utf8(bytes).map_err(|_| unknown())?;
             let dropped = layout.find_dropped(is_static, name);
             if let Some(column) = layout.find(is_static, name) {
-                if last.is_some_and(|last| last >= column) {
+                if set.contains(column) {
                     return Err(Problem::Columns);
                 }
-                last = Some(column);
                 let traits = layout.traits(is_static, column).ok_or(Problem::Columns)?;
                 set.push(HeaderColumn {
                     column: Some(column),

@@ -24,7 +24,7 @@ impl Header {
         Self { format, stats, statics: columns(true), regulars: columns(false) }
     }
 
-    /// With some columns of a layout, given by ascending indexes.
+    /// With some columns of a layout, given by their indexes in the order in which rows have them.
     pub fn of_columns(
         format: Format,
         stats: EncodingStats,

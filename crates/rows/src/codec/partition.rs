@@ -159,7 +159,7 @@ fn read_start<'a>(
     let stats = EncodingStats::read(reader)?;
     let mut columns = |is_static: bool| match selection {
         _ if is_static && !has_static => Ok(ColumnSet::default()),
-        Selection::Names => ColumnSet::read_names(layout, is_static, reader),
+        Selection::Names => ColumnSet::read_names_in_any_order(layout, is_static, reader),
         Selection::Fetched(fetched) => {
             fetched.columns(is_static).read_subset(layout, is_static, reader)
         }

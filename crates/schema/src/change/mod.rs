@@ -7,10 +7,11 @@ mod replication_options;
 pub(crate) mod tables;
 mod types;
 
+use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use ::types::CqlType;
+use ::types::{CqlType, java_order};
 
 use crate::column::ColumnMask;
 use crate::error::SchemaError;
@@ -568,8 +569,17 @@ pub(crate) fn events(before: Option<&Keyspace>, after: Option<&Keyspace>) -> Vec
         };
         events.extend(kinds.iter().map(event));
     }
-    events.sort_by_key(|event| turn(event, after.is_some()));
+    let turn = |event: &SchemaEvent| turn(event, after.is_some());
+    events.sort_by(|a, b| turn(a).cmp(&turn(b)).then_with(|| compare_types(a, b)));
     events
+}
+
+/// The order of types (`Types`); others stay where they are.
+fn compare_types(a: &SchemaEvent, b: &SchemaEvent) -> Ordering {
+    match (&a.target, &b.target) {
+        (Target::Type(a), Target::Type(b)) => java_order::buffers(a.as_bytes(), b.as_bytes()),
+        _ => Ordering::Equal,
+    }
 }
 
 /// When clients are told of an event, before others: first of what went, of parts before what they are made of,

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use internode::payload::read::{DataReader, ReadCommand, ReadResponse};
 use internode::{Flags, Verb};
+use rows::codec::{MutationDecoder, MutationEncoder};
 use rows::{Deletion, Unfiltered};
 use schema::Table;
 use types::Reader;
@@ -15,6 +16,8 @@ use crate::reconcile::decode;
 const RECORDED: &str = include_str!("../../../testdata/replica-5.0.9.txt");
 const MERGES: &str = include_str!("../../../testdata/replica-gen_merge-5.0.9.txt");
 const ALTERS: &str = include_str!("../../../testdata/replica-alter-5.0.9.txt");
+const NAMES: &str = include_str!("../../../testdata/replica-names_rows-5.0.9.txt");
+const MANY_NAMES: &str = include_str!("../../../testdata/replica-names_many-5.0.9.txt");
 
 /// A read with the request for its digest, both answers, and its statement.
 struct Recorded {
@@ -76,6 +79,7 @@ impl Both {
             }
             "mutation" => {
                 let payload = self.bytes(rest);
+                assert_eq!(self.written_again(&payload), payload, "{rest}");
                 let answer = self.node.ask(Verb::MutationReq, &payload);
                 assert_eq!(answer, Ok(Vec::new()), "{rest}");
             }
@@ -97,6 +101,19 @@ impl Both {
             text = text.replace(&id_of(at + 1), &to_hex(&table.id.0));
         }
         from_hex(&text).expect("hexadecimal")
+    }
+
+    /// A mutation as this node would write it: into its log, hints and messages.
+    fn written_again(&self, mutation: &[u8]) -> Vec<u8> {
+        let layout = |id: &[u8; 16]| {
+            let table = self.tables.iter().find(|table| table.id.0 == *id)?;
+            Some(Arc::clone(&table.layout))
+        };
+        let mutation = MutationDecoder::new().mutation(&mut Reader::new(mutation), &layout);
+        let mut out = Vec::new();
+        let written = MutationEncoder::new().mutation(&mutation.expect("a mutation"), &mut out);
+        written.expect("written");
+        out
     }
 
     fn command(&self, bytes: &[u8]) -> (ReadCommand, Arc<Table>) {
@@ -213,4 +230,11 @@ fn deletions_of_one_timestamp_merge_alike() {
 #[test]
 fn what_a_dropped_column_leaves_is_alike() {
     follow(ALTERS);
+}
+
+/// Digests name columns, and answers tell which of them a row has, in Cassandra's order.
+#[test]
+fn rows_whose_columns_begin_beyond_ascii_are_alike() {
+    follow(NAMES);
+    follow(MANY_NAMES);
 }
