@@ -404,7 +404,8 @@ impl Coordinator {
             tracing.trace().note(&self.env, || format!("Parsing {}", redacted(text)));
         }
         let known = self.prepared.borrow().get(&prepared_id(keyspace, text));
-        let is_new = known.is_none();
+        // one whose table has changed was forgotten, though this shard has it still
+        let is_new = known.as_ref().is_none_or(|entry| !entry.is_of(&self.schema()));
         let known = known.is_some_and(|entry| entry.epoch == self.schema().epoch());
         let entry = self.prepare_here(text, keyspace, is_shard_aware).await?;
         if let Some(user) = user

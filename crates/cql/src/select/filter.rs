@@ -11,7 +11,7 @@ use crate::select::indexed;
 use crate::select::operand::Choices;
 use crate::select::project::ResultRow;
 use crate::select::restriction::{Ask, Containing, Restriction, Set, SliceEnd};
-use crate::term::Term;
+use crate::term::{Term, java_equal};
 use crate::value::Bound;
 
 /// The restrictions that filter.
@@ -337,13 +337,13 @@ impl Test {
                     .flatten()
                     .flatten()
                     .any(|item| item.is_none_or(<[u8]>::is_empty)),
-                false => elements.any(|item| element.compare(item, wanted).is_eq()),
+                false => elements.any(|item| java_equal(element, item, wanted)),
             },
             (Self::Contains(wanted), CqlType::Map { value: ty, .. }) => {
-                entries.any(|(_, item)| ty.compare(item, wanted).is_eq())
+                entries.any(|(_, item)| java_equal(ty, item, wanted))
             }
             (Self::ContainsKey(wanted), CqlType::Map { key, .. }) => {
-                entries.any(|(item, _)| key.compare(item, wanted).is_eq())
+                entries.any(|(item, _)| java_equal(key, item, wanted))
             }
             (Self::Entry(wanted, entry), CqlType::Map { key, value: ty, .. }) => {
                 entries.any(|(k, v)| key.compare(k, wanted).is_eq() && ty.compare(v, entry).is_eq())

@@ -9,7 +9,7 @@ use types::hex::to_hex;
 use types::value::{
     Components, Elements, Entries, pack_components, pack_list, pack_map, pack_nullable_list,
 };
-use types::{CqlType, Decimal};
+use types::{CqlType, Decimal, Duration};
 
 use crate::error::CqlError;
 
@@ -137,6 +137,12 @@ fn collection_at<'a>(ty: &CqlType, value: &'a [u8], depth: usize) -> Cow<'a, [u8
             Some(short) if short != value => Cow::Owned(short),
             _ => Cow::Borrowed(value),
         },
+        CqlType::Duration => {
+            match Duration::from_bytes(value).map(|duration| duration.to_bytes()) {
+                Ok(short) if short != value => Cow::Owned(short),
+                _ => Cow::Borrowed(value),
+            }
+        }
         CqlType::Inet => match value {
             // Java has no IPv6 address that is an IPv4 one
             [0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff, address @ ..] if value.len() == 16 => {
@@ -151,7 +157,14 @@ fn collection_at<'a>(ty: &CqlType, value: &'a [u8], depth: usize) -> Cow<'a, [u8
 /// May values of this type change here?
 fn changes(ty: &CqlType) -> bool {
     ty.is_collection()
-        || matches!(ty, CqlType::Boolean | CqlType::VarInt | CqlType::Decimal | CqlType::Inet)
+        || matches!(
+            ty,
+            CqlType::Boolean
+                | CqlType::VarInt
+                | CqlType::Decimal
+                | CqlType::Duration
+                | CqlType::Inet
+        )
 }
 
 fn list<'a>(element: &CqlType, value: &'a [u8], depth: usize) -> Cow<'a, [u8]> {
@@ -212,6 +225,14 @@ fn map<'a>(key: &CqlType, mapped: &CqlType, value: &'a [u8], depth: usize) -> Co
 /// 1.5 and 1.50.
 fn is_within(depth: usize) -> bool {
     depth > 1
+}
+
+/// Are two elements of a frozen collection equal to Java? Not so 1.5 and 1.50.
+pub fn java_equal(element: &CqlType, a: &[u8], b: &[u8]) -> bool {
+    match !element.is_collection() && changes(element) {
+        true => collection_at(element, a, 1) == collection_at(element, b, 1),
+        false => element.compare(a, b).is_eq(),
+    }
 }
 
 /// Sorts the entries of a map; of several of one key the first key and the last value stay.

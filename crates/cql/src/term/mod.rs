@@ -20,7 +20,7 @@ use crate::scope::ColumnSpec;
 use crate::value::{Bound, Value};
 use function::Function;
 
-pub use canonical::{elements, sort_entries, stored_form};
+pub use canonical::{elements, java_equal, sort_entries, stored_form};
 
 /// A prepared term: it gives a value once bound. Values of collections come out as Cassandra stores them,
 /// sets and maps sorted.
