@@ -33,6 +33,8 @@ from writes import all_forms  # noqa: E402
 
 # Files that say nothing of the forms of reads: what they ask changes by itself, or is about the schema and the node.
 APART = {'system', 'virtual', 'describe', 'roles', 'syntax', 'keyspaces', 'table_options', 'disabled'}
+# Files whose deviations with Cassandra are not recorded yet: their reads are counted as left out.
+NOT_RECORDED = {'paging_edges'}
 # Files that wait for levels that no ring of three has, or are about the schema.
 NOT_IN_RINGS = {'alter', 'consistency', 'gen_literals', 'indexes', 'tables'}
 # Of a plant: one form in so many, and so many statements of each place of a function.
@@ -56,6 +58,9 @@ def layouts(args):
 
 
 def tell_reads(running, report, path, share):
+    if os.path.basename(path)[:-4] in NOT_RECORDED and not report.deviations.covers(path):
+        report.leave_out(f'{os.path.basename(path)}: deviations not recorded')
+        return
     if not report.deviations.covers(path):
         report.differ(path, 0, 'record', '', 'no deviations of Cassandra are recorded for this text: forms.py record --host HOST FILE')
         return
