@@ -24,6 +24,7 @@ pub const FILES: &[&str] = &[
     "counters",
     "dml",
     "expressions",
+    "filtering_replicas",
     "functions",
     "gen_merge",
     "gen_paging",
@@ -59,8 +60,10 @@ const DATA_FILES: &[&str] = &[
     "ttl",
     "udt",
 ];
+/// Files whose replicas never differ, and in which a Helenus that coordinates finds none that do.
+const EQUAL_FILES: &[&str] = &["filtering_replicas", "paging_edges"];
 /// Files of which reads of Cassandra's own replicas differ too: pages of groups.
-const UNSURE_FILES: &[&str] = &["aggregates"];
+const UNSURE_FILES: &[&str] = &["aggregates", "paging_edges"];
 /// The name that `conformance/peer` gives its clusters.
 const CLUSTER: &str = "peer";
 /// Nodes of the ring with a Cassandra; each has all.
@@ -115,8 +118,13 @@ fn with_cassandra(found: &mut Found, ours: &str, theirs: &str) -> Outcome {
     let text = format!("{differing:?} reads found replicas that differ");
     found.check(text, differing == Some(0));
     corpus(found, theirs, MIXED, UNSURE_FILES)?;
+    corpus(found, ours, MIXED, EQUAL_FILES)?;
+    let differing = mismatches(&own_nodetool("ring-helenus", "netstats")?);
+    let text = format!("{differing:?} reads through the Helenus found replicas that differ");
+    found.check(text, differing == Some(0));
     corpus(found, ours, MIXED, DATA_FILES)?;
     corpus(found, ours, MIXED, UNSURE_FILES)?;
+    traces(found, &[ours, theirs])?;
     type Said<'a> = &'a dyn Fn(&str) -> Outcome<String>;
     let both: [(&str, Said<'_>); 2] = [
         ("Cassandra", &|verb| cassandra.nodetool(verb)),
@@ -147,6 +155,17 @@ fn alone(found: &mut Found, addresses: [&str; OWN]) -> Outcome {
     let one_schema = sees_one_schema(|| own_nodetool("ring-own-0", "describecluster"))?;
     found.check("three Helenus have several schemas".to_owned(), one_schema);
     drop(nodes);
+    Ok(())
+}
+
+/// Traced requests through each node: a session has the events of all replicas.
+fn traces(found: &mut Found, hosts: &[&str]) -> Outcome {
+    let mut command = Command::new("python3");
+    command.arg(machine::root().join("conformance/peers/traces.py")).args(hosts);
+    let (done, text) = machine::output(&mut command)?;
+    found.held += text.lines().filter(|line| line.starts_with("ok ")).count();
+    found.problems.extend(text.lines().filter(|l| l.starts_with("failed ")).map(str::to_owned));
+    found.check("the traced requests did not run to their end".to_owned(), done);
     Ok(())
 }
 

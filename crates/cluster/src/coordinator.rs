@@ -104,6 +104,8 @@ pub struct Coordinator {
     ticks: Cell<i64>,
     pub(crate) node: u64,
     pub(crate) trace_lot: TraceLot,
+    /// As many handles as requests of other nodes are being traced, and one more.
+    pub(crate) peer_traces: Rc<()>,
     pub(crate) rails: Rails,
     /// The configuration's, until the operator sets others.
     timeouts: Cell<Timeouts>,
@@ -170,6 +172,7 @@ impl Coordinator {
         Rc::new(Self {
             node: env.random_u64(),
             trace_lot: TraceLot::default(),
+            peer_traces: Rc::default(),
             rails: Rails::new(&config),
             env,
             engine: Rc::clone(engine),

@@ -10,7 +10,7 @@ use config::BatchlogEndpoints;
 use env::Instant;
 use env::sync::oneshot;
 use internode::payload::Batch;
-use internode::{Flags, Params, Verb};
+use internode::{Flags, Verb};
 use protocol::{Consistency, ErrorResponse, WriteType};
 use ring::{BatchLogChoice, BatchLogPlan, Ring};
 use rows::Mutation;
@@ -22,6 +22,7 @@ use crate::batch_log::{Kept, encoded};
 use crate::boot::truncated_at;
 use crate::coordinator::{Coordinator, STATEMENT};
 use crate::ring_write::{RingWrite, Waiting};
+use crate::tracing::traced;
 
 /// How often a node looks for batches that were kept for too long (`BatchlogManager.BATCHLOG_REPLAY_INTERVAL`).
 const REPLAY_INTERVAL: Duration = Duration::from_secs(10);
@@ -87,11 +88,11 @@ impl Coordinator {
         let mutations = mutations.chain(here.iter().map(|(_, mutation)| mutation));
         let encoded = encoded(mutations).map_err(|error| failed(&error))?;
         trace.note(&self.env, || "Writing the batch log".to_owned());
-        let kept = self.have_batch_kept(&ring, &plan, id, &encoded);
+        let kept = self.have_batch_kept(&ring, &plan, id, &encoded, trace);
         kept.ended(self, deadline, plan.level(), WriteType::BatchLog).await?;
         self.apply_all(here, trace).await.map_err(|error| failed(&error))?;
         self.write_over_ring(over, WriteType::Batch, deadline, trace).await?;
-        self.have_batch_forgotten(&ring, &plan, id);
+        self.have_batch_forgotten(&ring, &plan, id, trace);
         Ok(())
     }
 
@@ -102,6 +103,7 @@ impl Coordinator {
         plan: &BatchLogPlan,
         id: Uuid,
         parts: &[Arc<[u8]>],
+        trace: &Trace,
     ) -> Rc<Waiting> {
         let waiting = Waiting::new(Arc::clone(ring), plan.acks(ring));
         let created = self.env.unique_micros();
@@ -126,7 +128,7 @@ impl Coordinator {
                 to,
                 Verb::BatchStoreReq,
                 Flags::NONE,
-                Params::NONE,
+                traced(trace),
                 &payload,
                 move |answer| {
                     waiting.heard(to, answer);
@@ -137,7 +139,13 @@ impl Coordinator {
     }
 
     /// Lets those who keep a batch forget it. If they do not hear of it, they write it once more, which changes nothing.
-    fn have_batch_forgotten(self: &Rc<Self>, ring: &Ring, plan: &BatchLogPlan, id: Uuid) {
+    fn have_batch_forgotten(
+        self: &Rc<Self>,
+        ring: &Ring,
+        plan: &BatchLogPlan,
+        id: Uuid,
+        trace: &Trace,
+    ) {
         let payload: Arc<[u8]> = Arc::new(id.to_bytes());
         for node in plan.nodes() {
             if *node == ring.local() {
@@ -153,7 +161,7 @@ impl Coordinator {
                     to,
                     Verb::BatchRemoveReq,
                     Flags::NONE,
-                    Params::NONE,
+                    traced(trace),
                     &payload,
                     |_| {},
                 );

@@ -3,8 +3,8 @@
 use std::rc::Rc;
 use std::sync::Arc;
 
-use internode::Verb;
 use internode::payload::Truncate;
+use internode::{Params, Verb};
 use messaging::Failed;
 use protocol::{Consistency, ErrorResponse};
 use schema::Table;
@@ -45,7 +45,7 @@ impl Coordinator {
             asked.push((
                 to,
                 self.env.spawn_task(STATEMENT, async move {
-                    messenger.request(to, Verb::TruncateReq, &payload).await
+                    messenger.request(to, Verb::TruncateReq, Params::NONE, &payload).await
                 }),
             ));
         }

@@ -22,6 +22,7 @@ use crate::answer::server_error;
 use crate::coordinator::{Coordinator, STATEMENT};
 use crate::replica::{Concern, Counted};
 use crate::scope::{Scope, client_failures};
+use crate::tracing::{note_answer, traced};
 
 /// A write whose replicas are not this node alone.
 pub(crate) struct RingWrite {
@@ -316,16 +317,20 @@ impl Coordinator {
         }
         let Some(payload) = payload else { return Ok(waiting) };
         let Some(messenger) = self.messenger() else { return Ok(waiting) };
-        let told = Rc::clone(&waiting);
+        let (told, env, heard) = (Rc::clone(&waiting), self.env.clone(), trace.clone());
         let on_answer: Rc<dyn Fn(Address, Result<Answer, Failed>)> =
-            Rc::new(move |from, answer| told.heard(from, answer));
+            Rc::new(move |from, answer| {
+                note_answer(&heard, &env, from, &answer);
+                told.heard(from, answer);
+            });
         let mut random = self.any_below();
         for route in plan.routes(&ring, &mut random).into_iter().filter(|route| route.to != local) {
             let address = |node: NodeIndex| ring.node(node).address;
             let beyond: Vec<Address> = route.forward.iter().map(|node| address(*node)).collect();
             let to = address(route.to);
             trace.note(&self.env, || format!("Sending MUTATION_REQ message to /{to}"));
-            messenger.ask_through(to, &beyond, Verb::MutationReq, &payload, &on_answer);
+            let (verb, params) = (Verb::MutationReq, traced(trace));
+            messenger.ask_through(to, &beyond, verb, params, &payload, &on_answer);
         }
         Ok(waiting)
     }
@@ -450,7 +455,7 @@ impl Coordinator {
         request.write(&mut MutationEncoder::new(), &mut payload).map_err(server_error)?;
         trace.note(&self.env, || format!("Enqueuing counter update to /{leader}"));
         let payload = payload.into();
-        let asked = messenger.request(leader, Verb::CounterMutationReq, &payload);
+        let asked = messenger.request(leader, Verb::CounterMutationReq, traced(trace), &payload);
         // nobody knows better than its leader how far a count got: one level is as good as another
         let failed = match self.env.timeout_at(deadline, asked).await {
             Ok(Ok(_)) => return Ok(()),
@@ -464,7 +469,7 @@ impl Coordinator {
 
     /// Sends what this node has counted for another one to the other replicas, and waits for as many as its level asks for.
     async fn spread_for_peer(self: &Rc<Self>, counted: Counted) -> Result<(), FailureReason> {
-        let Counted { keyspace, mutation, consistency, deadline } = counted;
+        let Counted { keyspace, mutation, consistency, deadline, trace } = counted;
         let schema = self.schema();
         let level = Consistency::from_name(&consistency).unwrap_or(Consistency::One);
         let Some(keyspace) = schema.keyspace(&keyspace) else { return Ok(()) };
@@ -473,7 +478,7 @@ impl Coordinator {
         let plan = scope.write_plan(mutation.token(), level).map_err(|_| FailureReason::Unknown)?;
         let (is_durable, made_at) = (keyspace.durable_writes, self.unix_millis());
         let write = RingWrite { scope, plan, mutation, is_durable, made_at };
-        let waiting = self.send_write(write, true, &Trace::OFF);
+        let waiting = self.send_write(write, true, &trace);
         let waiting = waiting.map_err(|error| self.reason_of(&error))?;
         waiting.enough(self, deadline).await.map_err(|lack| lack.reason())
     }

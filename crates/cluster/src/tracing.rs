@@ -10,12 +10,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use cql::{Values, redacted};
-use env::{Class, Instant};
+use env::{Class, Env, Instant};
+use internode::{Param, Params, TraceType, Verb};
+use messaging::{Answer as PeerSaid, Failed, Served};
 use protocol::{Consistency, QueryOptions};
 use rows::{Mutation, RowBuilder, UpdateBuilder};
 use schema::Table;
 use storage::{StorageError, Trace};
-use types::{CqlType, Uuid};
+use types::{Address, CqlType, Uuid};
 
 use crate::answer::{Answer, Outcome};
 use crate::coordinator::Coordinator;
@@ -28,6 +30,8 @@ use crate::values::Bound;
 const COMMAND: &str = "QUERY";
 /// Characters of a bound value that a trace shows.
 const VALUE_CHARS_MAX: usize = 1_000;
+/// Requests of other nodes that a shard traces at once; of more nothing is noted.
+const PEER_TRACES_MAX: usize = 256;
 
 /// A traced request, on the shard that its client talks to.
 #[derive(Debug)]
@@ -196,13 +200,21 @@ impl Coordinator {
         else {
             return Ok(());
         };
-        let timestamp = self.env.unique_micros();
-        let ttl = i32::try_from(self.config.trace_query_ttl.as_secs()).unwrap_or(i32::MAX);
-        let times = Times { timestamp, now_seconds: timestamp / 1_000_000, ttl };
+        let (timestamp, times) = self.times_of_trace();
         let session = self.session_row(sessions, id, tracing, int(took.as_micros()), &times);
         let mut mutation = session;
         // of the same key as the session, and of another table
         drop(mutation.push(self.event_rows(events, id, &tracing.trace, &times)));
+        self.write_traced(mutation, timestamp).await
+    }
+
+    /// Writes rows of a session to whoever has them; nobody waits for others.
+    async fn write_traced(
+        self: &Rc<Self>,
+        mutation: Mutation,
+        timestamp: i64,
+    ) -> Result<(), StorageError> {
+        let schema = self.schema();
         let keyspace = schema.keyspace("system_traces");
         let scope = keyspace.and_then(|keyspace| self.scope(keyspace).ok().flatten());
         let Some(scope) = scope else { return internal::apply(&self.engine, mutation).await };
@@ -211,6 +223,12 @@ impl Coordinator {
         let write =
             RingWrite { scope, plan, mutation, is_durable: true, made_at: timestamp / 1000 };
         self.send_write(write, false, &Trace::OFF).map(drop)
+    }
+
+    fn times_of_trace(&self) -> (i64, Times) {
+        let timestamp = self.env.unique_micros();
+        let ttl = i32::try_from(self.config.trace_query_ttl.as_secs()).unwrap_or(i32::MAX);
+        (timestamp, Times { timestamp, now_seconds: timestamp / 1_000_000, ttl })
     }
 
     fn session_row(
@@ -269,6 +287,83 @@ impl Coordinator {
             update.add(row.finish_row(&table.layout), &mut scratch);
         }
         update.finish(&mut scratch)
+    }
+}
+
+/// What messages say of the trace that they are sent for (`Tracing.addTraceHeaders`).
+pub(crate) fn traced(trace: &Trace) -> Params {
+    let Some(id) = trace.id() else { return Params::NONE };
+    let session = Param::TraceSession(Uuid::from_bytes(id));
+    Params::NONE.with(session).with(Param::TraceType(TraceType::Query))
+}
+
+/// Notes that another node answered.
+pub(crate) fn note_answer(
+    trace: &Trace,
+    env: &Env,
+    from: Address,
+    answer: &Result<PeerSaid, Failed>,
+) {
+    trace.note(env, || match answer {
+        Ok(answer) => format!("{} message received from /{from}", answer.header.verb.name()),
+        Err(Failed::Replica(_)) => format!("FAILURE_RSP message received from /{from}"),
+        Err(_) => format!("No message received from /{from}"),
+    });
+}
+
+/// What happens here of a session of another node, which writes its own part of it itself (`Tracing.initializeFromMessage`).
+pub(crate) struct PeerTrace {
+    trace: Trace,
+    /// One of those that there may be at once.
+    slot: Option<Rc<()>>,
+}
+
+impl PeerTrace {
+    /// Where events are noted.
+    pub fn trace(&self) -> &Trace {
+        &self.trace
+    }
+
+    /// The request is answered now.
+    pub fn answers(&self, env: &Env, request: &Served) {
+        let to = request.header.params.respond_to().unwrap_or(request.from);
+        self.trace.note(env, || format!("Enqueuing response to /{to}"));
+        self.trace.note(env, || {
+            let verb = request.header.verb.answer().map_or("", Verb::name);
+            format!("Sending {verb} message to /{to}")
+        });
+    }
+}
+
+impl Coordinator {
+    /// A request of another node begins, which may be traced there.
+    pub(crate) fn begin_peer_trace(&self, request: &Served) -> PeerTrace {
+        let off = PeerTrace { trace: Trace::OFF, slot: None };
+        let Some(id) = request.header.params.trace_session() else { return off };
+        if Rc::strong_count(&self.peer_traces) > PEER_TRACES_MAX {
+            self.stats.traces_lost.inc();
+            return off;
+        }
+        let trace = Trace::start(&self.env, id.to_bytes());
+        trace.note(&self.env, || {
+            format!("{} message received from /{}", request.header.verb.name(), request.from)
+        });
+        PeerTrace { trace, slot: Some(Rc::clone(&self.peer_traces)) }
+    }
+
+    /// Its answer is on its way: what happened here goes to its session.
+    pub(crate) async fn end_peer_trace(self: &Rc<Self>, traced: PeerTrace) {
+        let PeerTrace { trace, slot } = traced;
+        let schema = self.schema();
+        let Some((id, events)) = trace.id().zip(schema.table("system_traces", "events")) else {
+            return;
+        };
+        let (timestamp, times) = self.times_of_trace();
+        let mutation = Mutation::new(self.event_rows(events, id, &trace, &times));
+        if self.write_traced(mutation, timestamp).await.is_err() {
+            self.stats.traces_lost.inc();
+        }
+        drop(slot);
     }
 }
 

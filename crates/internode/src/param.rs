@@ -241,6 +241,15 @@ impl Params {
         })
     }
 
+    /// Sets the session that others name, and whose it is.
+    pub fn set_trace_of(&mut self, others: &Self) {
+        for param in &others.0 {
+            if matches!(param, Param::TraceSession(_) | Param::TraceType(_)) {
+                self.set(param.clone());
+            }
+        }
+    }
+
     /// Appends number of parameters and parameters.
     pub fn write(&self, out: &mut Vec<u8>) -> Result<(), ParamError> {
         out.put_uvint(self.0.len() as u64);

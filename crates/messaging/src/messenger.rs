@@ -258,6 +258,7 @@ impl Messenger {
         to: Address,
         beyond: &[Address],
         verb: Verb,
+        mut params: internode::Params,
         payload: &Arc<[u8]>,
         on_answer: &Rc<dyn Fn(Address, Result<Answer, Failed>)>,
     ) {
@@ -267,13 +268,9 @@ impl Messenger {
         };
         let all = std::iter::once(to).chain(beyond.iter().copied());
         let id = self.wait_for_all(verb, all.map(|node| (node, told(node))).collect());
-        let params = match beyond {
-            [] => internode::Params::NONE,
-            _ => {
-                let targets = beyond.iter().map(|node| (*node, id)).collect();
-                internode::Params::NONE.with(Param::ForwardTo(targets))
-            }
-        };
+        if !beyond.is_empty() {
+            params.set(Param::ForwardTo(beyond.iter().map(|node| (*node, id)).collect()));
+        }
         self.post(to, id, verb, Flags::NONE, params, payload);
     }
 
@@ -285,19 +282,20 @@ impl Messenger {
         self: &Rc<Self>,
         to: Address,
         verb: Verb,
+        params: internode::Params,
         payload: &Arc<[u8]>,
     ) -> Result<Answer, Failed> {
         let (sender, receiver): (OneshotSender<_>, _) = oneshot();
-        let params = internode::Params::NONE;
         self.ask(to, verb, Flags::NONE, params, payload, move |answer| drop(sender.send(answer)));
         receiver.await.unwrap_or(Err(Failed::Timeout))
     }
 
-    /// Answers a request.
+    /// Answers a request; the answer names the session that it was traced under.
     pub fn answer(self: &Rc<Self>, request: &Served, params: internode::Params, payload: Vec<u8>) {
         let now = self.unix_millis();
         if let Some(mut header) = request.header.answer(now, request.expires_at) {
             header.params = params;
+            header.params.set_trace_of(&request.header.params);
             self.queue(self.asker(request), header, payload.into(), request.expires_at);
         }
     }
@@ -305,7 +303,8 @@ impl Messenger {
     /// Answers a request that failed, if its sender wants to know.
     pub fn fail(self: &Rc<Self>, request: &Served, reason: FailureReason) {
         let now = self.unix_millis();
-        if let Some(header) = request.header.failure(now, request.expires_at) {
+        if let Some(mut header) = request.header.failure(now, request.expires_at) {
+            header.params.set_trace_of(&request.header.params);
             let mut payload = Vec::new();
             reason.write(&mut payload);
             self.queue(self.asker(request), header, payload.into(), request.expires_at);
@@ -324,11 +323,7 @@ impl Messenger {
             let payload = payload.get_or_init(|| request.payload.as_slice().into());
             let mut header = Header { id: *id, ..request.header.clone() };
             header.params = internode::Params::NONE.with(Param::RespondTo(request.from));
-            for param in request.header.params.iter() {
-                if matches!(param, Param::TraceSession(_) | Param::TraceType(_)) {
-                    header.params.set(param.clone());
-                }
-            }
+            header.params.set_trace_of(&request.header.params);
             self.queue(*to, header, Arc::clone(payload), request.expires_at);
         }
     }

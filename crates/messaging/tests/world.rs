@@ -251,7 +251,14 @@ fn what_is_forwarded_is_answered_to_its_sender() {
         place.borrow_mut().push(answer.map(|answer| answer.payload));
     });
     let payload = Arc::from(&b"row"[..]);
-    messenger.ask_through(node(2), &[node(3)], Verb::MutationReq, &payload, &on_answer);
+    messenger.ask_through(
+        node(2),
+        &[node(3)],
+        Verb::MutationReq,
+        Params::NONE,
+        &payload,
+        &on_answer,
+    );
     assert_eq!(wait(&world, &first), Ok(Vec::new()));
     assert_eq!(wait(&world, &second), Ok(Vec::new()));
     assert_eq!(*seen.served.borrow(), [b"row", b"row"]);
@@ -339,7 +346,14 @@ fn silence_behind_another_ends_in_time() {
     });
     let before = world.now();
     let payload = Arc::from(&b"row"[..]);
-    messenger.ask_through(node(2), &[node(9)], Verb::MutationReq, &payload, &on_answer);
+    messenger.ask_through(
+        node(2),
+        &[node(9)],
+        Verb::MutationReq,
+        Params::NONE,
+        &payload,
+        &on_answer,
+    );
     let one = world.node(std::net::Ipv4Addr::new(10, 0, 0, 1).into());
     world.set_fault(Fault::ClockJump { node: one, micros: -60_000_000 });
     assert_eq!(wait(&world, &silent), Err(Failed::Timeout));

@@ -8,6 +8,7 @@ mod end;
 mod failure;
 mod guarded;
 mod hints;
+mod pages;
 mod prepared;
 mod replanned;
 mod ring;

@@ -4,8 +4,9 @@ use std::time::Duration;
 
 use cluster::Request;
 use env::sim::{World, WorldOptions};
-use protocol::QueryOptions;
+use protocol::{Consistency, QueryOptions};
 
+use crate::ring::{Members, NODES};
 use crate::{Client, config, start, told};
 
 /// How long drivers poll for a session's duration.
@@ -14,7 +15,11 @@ const PATIENCE: Duration = Duration::from_secs(2);
 impl Client {
     /// Runs a statement as one whose client asked for a trace; its session.
     async fn trace(&self, text: &str) -> String {
-        let options = QueryOptions::default();
+        self.trace_at(Consistency::One, text).await
+    }
+
+    async fn trace_at(&self, consistency: Consistency, text: &str) -> String {
+        let options = QueryOptions { consistency, ..QueryOptions::default() };
         let tracing = self.node.start_tracing(true, "10.0.0.9".parse().unwrap());
         let request = Request { tracing: tracing.clone(), ..self.request(&options) };
         let outcome = self.node.query(text, request).await;
@@ -111,4 +116,67 @@ fn a_trace_is_complete_when_its_session_has_a_duration() {
     let world = World::new(11, WorldOptions::default());
     let (_, serving) = start(&world, 2, config());
     told(&world, &serving, story);
+}
+
+/// Each event of a session with the last byte of the address of the node that wrote it.
+async fn sources(client: &Client, session: &str) -> Vec<(u8, String)> {
+    let text =
+        format!("SELECT source, activity FROM system_traces.events WHERE session_id = {session}");
+    let Ok(cluster::Answer::Rows(page)) = client.try_at(Consistency::All, &text).await else {
+        return Vec::new();
+    };
+    let mut cells = page.cells.as_slice();
+    let mut next = || {
+        let (length, rest) = cells.split_at(4);
+        let length = i32::from_be_bytes(length.try_into().unwrap()).max(0) as usize;
+        let (cell, rest) = rest.split_at(length);
+        cells = rest;
+        cell.to_vec()
+    };
+    (0..page.rows).map(|_| (next()[3], String::from_utf8(next()).unwrap())).collect()
+}
+
+/// In a ring each replica writes what it did of a session itself, and nothing is told of replicas that do not differ.
+#[test]
+fn a_session_has_the_events_of_all_replicas() {
+    let members = Members::new(5);
+    let replication = "{'class': 'SimpleStrategy', 'replication_factor': 3}";
+    members.statement(1, format!("CREATE KEYSPACE ks WITH replication = {replication}"));
+    members.statement(1, "CREATE TABLE ks.a (k int PRIMARY KEY, v int)".to_owned());
+    members.until("the table is everywhere", || (1..=NODES).all(|n| members.has_table(n, "a")));
+    members.one_schema();
+    members.world.set_fault(env::sim::Fault::Heal);
+    let cases = [
+        ("INSERT INTO ks.a (k, v) VALUES (1, 1)", "Adding to a memtable"),
+        ("SELECT * FROM ks.a WHERE k = 1", "Read 1 live rows"),
+        ("SELECT * FROM ks.a", "Executing seq scan"),
+        ("UPDATE ks.a SET v = 2 WHERE k = 1 IF v = 1", "Accepting proposal"),
+        (
+            "BEGIN BATCH INSERT INTO ks.a (k, v) VALUES (2, 1); UPDATE ks.a SET v = 3 WHERE k = 3; APPLY BATCH",
+            "Adding to a memtable",
+        ),
+    ];
+    for (text, wanted) in cases {
+        told(&members.world, &members.nodes[1].1, async move |client| {
+            let session = client.trace_at(Consistency::All, text).await;
+            let deadline = client.env.now() + PATIENCE;
+            loop {
+                let events = sources(&client, &session).await;
+                let of = |node: u8, what: &str| {
+                    events.iter().any(|(source, event)| *source == node && event.contains(what))
+                };
+                if (1..=NODES).all(|node| of(node, wanted))
+                    && [1, 3].iter().all(|node| of(*node, "REQ message received from"))
+                    && [1, 3].iter().all(|node| of(*node, "RSP message to"))
+                    && of(2, "RSP message received from")
+                {
+                    let differs = events.iter().any(|(_, event)| event.contains("mismatch"));
+                    assert!(!differs, "{text}: {events:#?}");
+                    break;
+                }
+                assert!(client.env.now() < deadline, "{text}: {events:#?}");
+                client.env.sleep(Duration::from_millis(10)).await;
+            }
+        });
+    }
 }

@@ -4,8 +4,8 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use gossip::{AppState, EndpointState, Status};
-use internode::Verb;
 use internode::payload::{read_schema, write_schema};
+use internode::{Params, Verb};
 use rows::Mutation;
 use rows::codec::{MutationDecoder, MutationEncoder};
 use schema::TableId;
@@ -106,7 +106,8 @@ impl Membership {
 
     /// Asks a node for its schema, and merges it. Is it merged, or not wanted any more?
     async fn pull(&self, pull: Pull) -> bool {
-        let answer = self.messenger.request(pull.node, Verb::SchemaPullReq, &[].into()).await;
+        let answer =
+            self.messenger.request(pull.node, Verb::SchemaPullReq, Params::NONE, &[].into()).await;
         let Some(coordinator) = self.coordinator.upgrade() else { return true };
         let wants =
             |agreement: &Option<Agreement>| agreement.as_ref().is_some_and(|a| a.wants(&pull));

@@ -8,6 +8,7 @@ use internode::payload::write_schema;
 use internode::{FailureReason, Params, Verb};
 use messaging::{Messenger, Serve, Served};
 use rows::codec::MutationEncoder;
+use storage::Trace;
 use types::Address;
 
 use crate::coordinator::Coordinator;
@@ -52,10 +53,17 @@ impl Serve for PeerServer {
                     if matches!(request.header.verb, Verb::MutationReq) {
                         messenger.forward(&request);
                     }
-                    match coordinator.serve_message(&request).await {
-                        Ok(Some((payload, params))) => messenger.answer(&request, params, payload),
+                    let traced = coordinator.begin_peer_trace(&request);
+                    match coordinator.serve_message(&request, traced.trace()).await {
+                        Ok(Some((payload, params))) => {
+                            traced.answers(&coordinator.env, &request);
+                            messenger.answer(&request, params, payload);
+                        }
                         Ok(None) => {}
                         Err(reason) => messenger.fail(&request, reason),
+                    }
+                    if traced.trace().is_on() {
+                        Box::pin(coordinator.end_peer_trace(traced)).await;
                     }
                 });
             }
@@ -86,7 +94,11 @@ impl Serve for PeerServer {
 type Answered = Option<(Vec<u8>, Params)>;
 
 impl Coordinator {
-    async fn serve_message(self: &Rc<Self>, request: &Served) -> Result<Answered, FailureReason> {
+    async fn serve_message(
+        self: &Rc<Self>,
+        request: &Served,
+        trace: &Trace,
+    ) -> Result<Answered, FailureReason> {
         let header = &request.header;
         match header.verb {
             Verb::SchemaVersionReq => Ok(Some((self.schema().version().to_vec(), Params::NONE))),
@@ -123,6 +135,7 @@ impl Coordinator {
                     flags: header.flags,
                     payload: &request.payload,
                     deadline: self.env.now() + Duration::from_millis(left),
+                    trace,
                 };
                 let answer = self.serve_peer(request).await?;
                 Ok(answer.map(|answer| (answer.payload, answer.params)))

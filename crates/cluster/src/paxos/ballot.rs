@@ -36,6 +36,11 @@ impl Ballot {
         Uuid::from_value(value).map(Self)
     }
 
+    /// The time-UUID that it is.
+    pub fn uuid(self) -> Uuid {
+        self.0
+    }
+
     /// Its bytes.
     pub fn to_bytes(self) -> [u8; 16] {
         self.0.to_bytes()

@@ -24,7 +24,7 @@ use env::Instant;
 use protocol::{Consistency, ErrorDetail, ErrorResponse, ResultMetadata, WriteType};
 use rows::{Bound, BoundKind, Clustering, RowBuilder, RowRef, Unfiltered};
 use schema::{Strategy, Table};
-use storage::{Engine, PartitionKey, Slices, StorageError};
+use storage::{Engine, PartitionKey, Slices, StorageError, Trace};
 
 use crate::answer::{Answer, Outcome, Page, cql_error, invalid, write_error};
 use crate::coordinator::{BatchPart, Coordinator, Request, STATEMENT, check_replicas};
@@ -51,6 +51,7 @@ struct Task {
     commit: Consistency,
     /// No ballot is begun after this.
     contention: Instant,
+    trace: Trace,
 }
 
 /// Why a round came to nothing.
@@ -228,10 +229,13 @@ impl Coordinator {
                 .map_err(cql_error)?,
             false => cas,
         };
-        let subject = Subject { table: Arc::clone(cas.table()), key: key.clone() };
+        let trace = request.trace().clone();
+        let table = Arc::clone(cas.table());
+        let subject = Subject { table, key: key.clone(), trace: trace.clone() };
         self.voters(&subject, serial)?;
         let contention = self.env.now() + self.timeouts().cas_contention;
-        let task = Task { key: key.clone(), cas, now: now.seconds, serial, commit, contention };
+        let task =
+            Task { key: key.clone(), cas, now: now.seconds, serial, commit, contention, trace };
         let shard = self.engine.owner(key.token);
         self.count_hop(shard);
         let run = move |owner: Rc<Self>| async move { owner.run_cas(task).await };
@@ -298,6 +302,7 @@ impl Coordinator {
         key: PartitionKey,
         serial: Consistency,
         deadline: Instant,
+        trace: &Trace,
     ) -> Result<(), ErrorResponse> {
         if self.env.planted("serial_read_without_round") {
             return Ok(());
@@ -305,7 +310,7 @@ impl Coordinator {
         let started = self.env.now();
         let shard = self.engine.owner(key.token);
         let contention = started + self.timeouts().cas_contention;
-        let subject = Subject { table: Arc::clone(table), key };
+        let subject = Subject { table: Arc::clone(table), key, trace: trace.clone() };
         let run = move |owner: Rc<Self>| async move {
             let result = owner.run_round(&subject, serial, contention, &Purpose::Read).await;
             result.map(drop).map_err(|failure| failure.of_read(&owner.engine, serial))
@@ -331,7 +336,7 @@ impl Coordinator {
         if layout.is_ok_and(|layout| layout != table.layout) {
             return Err(Refused::Outdated);
         }
-        let subject = Subject { table, key };
+        let subject = Subject { table, key, trace: task.trace.clone() };
         let purpose = Purpose::Write(&task);
         let done = self.run_round(&subject, task.serial, task.contention, &purpose).await;
         done.map_err(|failure| Refused::Answered(failure.of_write(&self.engine, task.serial)))
@@ -516,7 +521,9 @@ impl Coordinator {
             true => Consistency::One,
             false => quorum_of(task.serial),
         };
-        let over_ring = self.see_over_ring(cas.table(), &key, rows.as_deref(), level).await;
+        let (table, trace) = (cas.table(), &task.trace);
+        trace.note(&self.env, || "Reading existing values for CAS precondition".to_owned());
+        let over_ring = self.see_over_ring(table, &key, rows.as_deref(), level, trace).await;
         if let Some(mut found) = over_ring.map_err(Failure::Answer)? {
             self.look(cas, &mut found, &mut current, rows.is_none()).await?;
             return Ok(current);
@@ -529,7 +536,7 @@ impl Coordinator {
             Some(rows) => Slices::new(rows.iter().map(one).collect::<Vec<_>>(), false),
             None => Slices::all(false),
         };
-        let found = self.engine.partition(cas.table(), key.as_ref(), &slices).await?;
+        let found = self.engine.traced_partition(table, key.as_ref(), &slices, trace).await?;
         let Some(mut found) = found else { return Ok(current) };
         self.look(cas, &mut found, &mut current, rows.is_none()).await?;
         Ok(current)

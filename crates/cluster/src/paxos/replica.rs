@@ -20,6 +20,10 @@ impl Coordinator {
         let turn = self.acceptors.take(&subject.key.bytes).await;
         let mut acceptor = store::load(&self.engine, subject, ballot).await?;
         let promise = acceptor.prepare(ballot);
+        subject.trace.note(&self.env, || match promise.promised {
+            true => format!("Promising ballot {}", ballot.uuid()),
+            false => format!("Promise rejected; {} is not the latest", ballot.uuid()),
+        });
         if promise.promised {
             let ticket = store::save_promise(&self.engine, subject, ballot).await?;
             drop(turn);
@@ -39,6 +43,10 @@ impl Coordinator {
         let turn = self.acceptors.take(&subject.key.bytes).await;
         let mut acceptor = store::load(&self.engine, subject, proposal.ballot).await?;
         let accepted = acceptor.propose(proposal);
+        subject.trace.note(&self.env, || match accepted {
+            true => format!("Accepting proposal {}", proposal.ballot.uuid()),
+            false => format!("Rejecting proposal {}", proposal.ballot.uuid()),
+        });
         if accepted {
             let ticket = store::save_proposal(&self.engine, subject, proposal).await?;
             drop(turn);
@@ -55,6 +63,7 @@ impl Coordinator {
         proposal: &Proposal,
     ) -> Result<(), StorageError> {
         let started = self.env.now();
+        subject.trace.note(&self.env, || format!("Committing proposal {}", proposal.ballot.uuid()));
         let schema = self.schema();
         let keyspace = schema.keyspace(&subject.table.keyspace);
         let durable = keyspace.is_none_or(|keyspace| keyspace.durable_writes);

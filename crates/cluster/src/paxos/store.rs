@@ -10,7 +10,7 @@ use rows::{
 };
 use schema::Table;
 use storage::commitlog::Ticket;
-use storage::{Engine, PartitionKey, StorageError};
+use storage::{Engine, PartitionKey, StorageError, Trace};
 use types::Reader;
 
 use crate::paxos::acceptor::{Acceptor, Proposal};
@@ -29,6 +29,8 @@ pub struct Subject {
     pub table: Arc<Table>,
     /// Its key.
     pub key: PartitionKey,
+    /// Where what happens to it is noted.
+    pub trace: Trace,
 }
 
 fn broken(what: impl Into<String>) -> StorageError {

@@ -9,13 +9,13 @@ use std::sync::Arc;
 use env::Instant;
 use env::sync::Notify;
 use internode::payload::{Commit, Promise as PromiseRsp};
-use internode::{Flags, Params, Verb};
+use internode::{Flags, Verb};
 use messaging::{Answer, Failed};
 use protocol::{Consistency, ErrorResponse, WriteType};
 use ring::PaxosPlan;
 use rows::codec::MutationEncoder;
 use rows::{Mutation, PartitionUpdate};
-use storage::StorageError;
+use storage::{StorageError, Trace};
 use types::{Address, Uuid};
 
 use super::{Failure, quorum_of};
@@ -27,6 +27,7 @@ use crate::paxos::store::Subject;
 use crate::replica::whole;
 use crate::ring_write::{encoded, reason_of, unencodable};
 use crate::scope::Scope;
+use crate::tracing::traced;
 
 /// Who takes part.
 pub(super) struct Voters {
@@ -115,19 +116,20 @@ impl Coordinator {
             return Ok(round.promised(0, self.paxos_prepare(subject, ballot).await?));
         }
         let votes = Votes::new();
-        let (table, key) = (&subject.table, &subject.key.bytes);
+        let (table, key, trace) = (&subject.table, &subject.key.bytes, &subject.trace);
         let nothing = PartitionUpdate::empty(table.id.0, Arc::clone(&table.layout), key);
         let payload = written(&Proposal { ballot, update: nothing })?;
         for (voter, node) in voters.nodes.iter().enumerate() {
             let told = Rc::clone(&votes);
-            let (this, subject) = (Rc::clone(self), subject.clone());
+            let this = Rc::clone(self);
+            let subject = subject.clone();
             match node {
                 None => self.env.spawn(STATEMENT, async move {
                     let promise = this.paxos_prepare(&subject, ballot).await;
                     told.put(voter, this.seen(promise));
                 }),
                 Some(node) => {
-                    self.ask_voter(*node, Verb::PaxosPrepareReq, &payload, move |answer| {
+                    self.ask_voter(*node, Verb::PaxosPrepareReq, trace, &payload, move |answer| {
                         told.put(voter, answer.and_then(|payload| this.promise(&payload)));
                     })
                 }
@@ -163,7 +165,7 @@ impl Coordinator {
         if voters.are_me_alone() {
             return Ok(round.answered(self.paxos_propose(subject, proposal).await?));
         }
-        let votes = Votes::new();
+        let (votes, trace) = (Votes::new(), &subject.trace);
         let payload = written(proposal)?;
         for (voter, node) in voters.nodes.iter().enumerate() {
             let told = Rc::clone(&votes);
@@ -177,7 +179,7 @@ impl Coordinator {
                     });
                 }
                 Some(node) => {
-                    self.ask_voter(*node, Verb::PaxosProposeReq, &payload, move |answer| {
+                    self.ask_voter(*node, Verb::PaxosProposeReq, trace, &payload, move |answer| {
                         told.put(voter, answer.map(|payload| payload == [1]));
                     })
                 }
@@ -234,12 +236,12 @@ impl Coordinator {
             }
             let to = ring.node(node).address;
             if let Some(messenger) = self.messenger() {
-                let none = Params::NONE;
+                let params = traced(&subject.trace);
                 messenger.ask(
                     to,
                     Verb::PaxosCommitReq,
                     Flags::NONE,
-                    none,
+                    params,
                     &payload,
                     move |answer| {
                         told.heard(to, answer);
@@ -267,7 +269,9 @@ impl Coordinator {
         for node in behind.iter().filter_map(|voter| voters.nodes.get(*voter)) {
             match node {
                 None => self.paxos_commit(subject, commit).await?,
-                Some(node) => self.ask_voter(*node, Verb::PaxosCommitReq, &payload, |_| {}),
+                Some(node) => {
+                    self.ask_voter(*node, Verb::PaxosCommitReq, &subject.trace, &payload, |_| {});
+                }
             }
         }
         Ok(())
@@ -277,6 +281,7 @@ impl Coordinator {
         &self,
         node: Address,
         verb: Verb,
+        trace: &Trace,
         payload: &Arc<[u8]>,
         told: impl FnOnce(Option<Vec<u8>>) + 'static,
     ) {
@@ -285,7 +290,7 @@ impl Coordinator {
             // who fails says so, or says nothing in time: its vote is missing either way
             told(answer.map_err(reason_of).ok().map(|answer| answer.payload));
         };
-        messenger.ask(node, verb, Flags::NONE, Params::NONE, payload, answered);
+        messenger.ask(node, verb, Flags::NONE, traced(trace), payload, answered);
     }
 
     /// This node's own answer; an error that only it has is seen to.

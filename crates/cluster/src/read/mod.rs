@@ -148,7 +148,8 @@ impl Coordinator {
             && let [key] = keys.as_slice()
         {
             let key = PartitionKey { token: key.token, bytes: key.bytes.clone() };
-            Box::pin(self.serial_round(table, key, consistency, deadline)).await?;
+            let trace = request.trace();
+            Box::pin(self.serial_round(table, key, consistency, deadline, trace)).await?;
         }
         let level = if consistency.is_serial() { quorum_of(consistency) } else { consistency };
         let ring = scope.map(|scope| RingRead::new(self, scope, &task, level, deadline));

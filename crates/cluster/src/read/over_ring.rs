@@ -90,6 +90,7 @@ impl Coordinator {
         task: &Task,
         ring: &Rc<RingRead>,
     ) -> Result<Gathered, ReadError> {
+        task.trace.note(&self.env, || "Computing ranges to query".to_owned());
         let read = &task.read;
         let mut budget = budget(task);
         let mut blocks: Few<(usize, Block)> = Few::new();

@@ -26,7 +26,7 @@ use env::Instant;
 use internode::payload::{Truncate, Truncated};
 use internode::{FailureReason, Flags, Params, Verb};
 use rows::Mutation;
-use storage::StorageError;
+use storage::{StorageError, Trace};
 use types::{Address, Reader, Token};
 
 use crate::coordinator::Coordinator;
@@ -46,6 +46,8 @@ pub struct PeerRequest<'a> {
     pub payload: &'a [u8],
     /// When the answer is worth nothing any more.
     pub deadline: Instant,
+    /// Where what happens is noted.
+    pub trace: &'a Trace,
 }
 
 /// The answer.
@@ -94,6 +96,8 @@ pub struct Counted {
     pub consistency: String,
     /// When its coordinator stops waiting.
     pub deadline: Instant,
+    /// Where what happens is noted.
+    pub trace: Trace,
 }
 
 /// Sends a write of counters to the other replicas, and waits for as many as its level asks for.

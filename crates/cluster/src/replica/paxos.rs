@@ -37,7 +37,10 @@ impl Coordinator {
         let table = schema.table_by_id(&TableId(update.table)).cloned();
         let table = table.ok_or(FailureReason::IncompatibleSchema)?;
         let ballot = Ballot::from_value(&ballot.to_bytes()).ok_or(FailureReason::Unknown)?;
-        Ok(Asked { subject: Subject { table, key }, proposal: Proposal { ballot, update } })
+        Ok(Asked {
+            subject: Subject { table, key, trace: request.trace.clone() },
+            proposal: Proposal { ballot, update },
+        })
     }
 
     /// Runs `run` where a partition's acceptor is.

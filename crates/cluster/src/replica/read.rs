@@ -14,7 +14,7 @@ use internode::{FailureReason, Flags, Param, Params};
 use rows::codec::{Header, PartitionStart, StatsCollector};
 use rows::{BoundKind, BoundRef, Deletion, MarkerRef, RowRef, Unfiltered};
 use schema::{Table, TableId};
-use storage::{Engine, PartitionKey, StorageError};
+use storage::{Engine, PartitionKey, StorageError, Trace};
 use types::{Reader, Token};
 
 use crate::coordinator::{Coordinator, STATEMENT};
@@ -316,7 +316,8 @@ impl Coordinator {
         let read = ReadCommand::read(&mut reader, &table_of);
         let (command, table) = read.map_err(|error: PayloadError| error.reason())?;
         reader.finish().map_err(|_| FailureReason::Unknown)?;
-        let wanted = self.wanted(Arc::new(command), table, request.flags, request.deadline)?;
+        let (flags, deadline, trace) = (request.flags, request.deadline, request.trace);
+        let wanted = self.wanted(Arc::new(command), table, flags, deadline, trace)?;
         let wanted = Arc::new(wanted);
         let fetched = wanted.command.columns.header();
         let payload = || Payload::new(&wanted, &fetched);
@@ -337,9 +338,10 @@ impl Coordinator {
         command: &Arc<ReadCommand>,
         flags: Flags,
         deadline: Instant,
+        trace: &Trace,
     ) -> Result<Seen<Given>, FailureReason> {
         let (command, table) = (Arc::clone(command), Arc::clone(table));
-        let wanted = Arc::new(self.wanted(command, table, flags, deadline)?);
+        let wanted = Arc::new(self.wanted(command, table, flags, deadline, trace)?);
         let fetched = wanted.command.columns.header();
         let seen = self.read_to(&wanted, &fetched, flags, Output::Here(Own::default())).await?;
         Ok(seen.map(|output| match output {
@@ -395,6 +397,7 @@ impl Coordinator {
         table: Arc<Table>,
         flags: Flags,
         deadline: Instant,
+        trace: &Trace,
     ) -> Result<Wanted, FailureReason> {
         self.check_readable(&self.schema(), &table)?;
         let refused = |error: PayloadError| error.reason();
@@ -411,7 +414,18 @@ impl Coordinator {
             (thresholds.bytes_warn, thresholds.bytes_failure) = (u64::MAX, u64::MAX);
         }
         let bytes_max = ANSWER_BYTES_MAX.min(self.unpaged_bytes_max());
-        Ok(Wanted { command, table, conditions, slices, stretch, thresholds, deadline, bytes_max })
+        let trace = trace.clone();
+        Ok(Wanted {
+            command,
+            table,
+            conditions,
+            slices,
+            stretch,
+            thresholds,
+            deadline,
+            bytes_max,
+            trace,
+        })
     }
 
     async fn read_into(

@@ -34,6 +34,8 @@ pub(super) struct Wanted {
     pub deadline: Instant,
     /// Most bytes of a partition, packed.
     pub bytes_max: usize,
+    /// Where what happens is noted.
+    pub trace: Trace,
 }
 
 /// Why a shard gives nothing.
@@ -183,12 +185,16 @@ impl<'w> Scan<'w> {
         let wanted = self.wanted;
         let (slices, table) = (wanted.slices_of(key), &wanted.table);
         let started = self.engine.env().now();
+        wanted.trace.note(self.engine.env(), || {
+            format!("Executing single-partition query on {}", table.name)
+        });
+        let (key_ref, trace) = (key.as_ref(), &wanted.trace);
         let opened = match &wanted.command.target {
             Target::Partition { .. } => {
-                self.engine.traced_partition(table, key.as_ref(), &slices, &Trace::OFF).await?
+                self.engine.traced_partition(table, key_ref, &slices, trace).await?
             }
             Target::Range { .. } => {
-                self.engine.scanned_partition(table, key.as_ref(), &slices, &Trace::OFF).await?
+                self.engine.scanned_partition(table, key_ref, &slices, trace).await?
             }
         };
         let Some(mut cursor) = opened else {
@@ -316,6 +322,9 @@ impl<'w> Scan<'w> {
         let took = micros(self.engine.env().now().since(started));
         measured.extend(measure.map(|measure| (measure, took)));
         self.engine.measured(id, &measured);
+        self.wanted.trace.note(self.engine.env(), || {
+            format!("Read {} live rows and {} tombstone cells", total.live, total.tombstones)
+        });
         self.chunk.after = self.unclaimed;
         self.chunk
     }
@@ -346,6 +355,10 @@ pub(super) async fn read_range(
     let Some(stretch) = &wanted.stretch else { return Ok(Chunk::default()) };
     let start = after.map(ScanStart::After).or_else(|| stretch.start.clone());
     let Some(start) = start.filter(|_| !scan.is_done()) else { return Ok(Chunk::default()) };
+    wanted.trace.note(engine.env(), || {
+        let live = engine.store(wanted.table.id).map(|store| store.live().tables().len());
+        format!("Executing seq scan across {} sstables", live.unwrap_or_default())
+    });
     let mut keys = engine.scan(&wanted.table, start).await?;
     while let Some(key) = keys.next().await?.filter(|key| stretch.reaches(key)) {
         scan.partition(&key).await?;

@@ -90,8 +90,9 @@ impl Coordinator {
         self: &Rc<Self>,
         mutation: Mutation,
         checked: &Checked,
+        trace: &Trace,
     ) -> Result<Vec<u8>, FailureReason> {
-        let applied = self.apply_all(vec![(checked.is_durable, mutation)], &Trace::OFF).await;
+        let applied = self.apply_all(vec![(checked.is_durable, mutation)], trace).await;
         applied.map(|()| Vec::new()).map_err(|error| self.reason_of(&error))
     }
 
@@ -104,7 +105,7 @@ impl Coordinator {
         let mutation = mutation(request.payload, &schema)?;
         let checked = self.check_updates(&schema, mutation.updates())?;
         self.check_owned(&checked, mutation.token())?;
-        self.apply_checked(mutation, &checked).await
+        self.apply_checked(mutation, &checked, request.trace).await
     }
 
     /// HINT. Of what was truncated since, nothing is applied; of what has no table any more there is nothing to apply.
@@ -155,7 +156,7 @@ impl Coordinator {
             }
         }
         match left {
-            Some(mutation) => self.apply_checked(mutation, &checked).await,
+            Some(mutation) => self.apply_checked(mutation, &checked, &Trace::OFF).await,
             None => Ok(Vec::new()),
         }
     }
@@ -189,7 +190,7 @@ impl Coordinator {
             ticket.await.map_err(|_| FailureReason::Unknown)?;
         }
         if !own.is_empty() {
-            self.apply_checked(mutation, &checked).await?;
+            self.apply_checked(mutation, &checked, &Trace::OFF).await?;
         }
         Ok(())
     }
@@ -233,12 +234,13 @@ impl Coordinator {
         if self.messenger().is_some() && self.is_alone() {
             return Err(FailureReason::Unknown);
         }
-        let deadline = request.deadline;
-        let counted = self.apply_counter(mutation, checked.is_durable, deadline, Trace::OFF).await;
+        let (deadline, trace) = (request.deadline, request.trace.clone());
+        let counted =
+            self.apply_counter(mutation, checked.is_durable, deadline, trace.clone()).await;
         let mutation = counted.map_err(|error| self.reason_of(&error))?;
         if let Some(replicate) = self.replica.replicate.get() {
             let keyspace = checked.keyspace;
-            replicate(Counted { keyspace, mutation, consistency, deadline }).await?;
+            replicate(Counted { keyspace, mutation, consistency, deadline, trace }).await?;
         }
         Ok(Vec::new())
     }

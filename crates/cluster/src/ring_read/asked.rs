@@ -16,7 +16,7 @@ use ring::{Acks, NodeIndex, Verdict};
 use rows::codec::PartitionStart;
 use rows::{Mutation, PartitionUpdate};
 use schema::ReadRepair;
-use storage::{PartitionKey, Trace};
+use storage::PartitionKey;
 use types::{Address, Reader, Token};
 
 use crate::coordinator::STATEMENT;
@@ -27,6 +27,7 @@ use crate::ring_read::RingRead;
 use crate::ring_read::told::given_up;
 use crate::ring_write::reason_of;
 use crate::scope::client_failures;
+use crate::tracing::{note_answer, traced};
 
 /// The digest of what a replica has; none if it is no such digest.
 type Digest = Option<[u8; DIGEST_BYTES]>;
@@ -236,14 +237,12 @@ impl RingRead {
         }
         let answers = std::mem::take(&mut *gathered.answers.borrow_mut());
         let (mut data, digests) = self.opened(command, answers)?;
-        // what differs is found by comparing data, which is no dearer than by digests
-        if data.len() == 1
-            && let Some((node, given)) = data.pop()
-        {
-            if self.agrees(command, &given, &digests) {
-                return Ok(reconcile_one(&self.table, command, given));
-            }
-            data.push((node, given));
+        if self.agree(command, &data, &digests) {
+            let (_, given) = data.swap_remove(0);
+            return Ok(reconcile_one(&self.table, command, given));
+        }
+        if let Target::Partition { key, .. } = &command.target {
+            self.count_mismatch(&PartitionKey::new(key.clone()));
         }
         self.resolve(command, verb, &asked, (data, digests.len())).await
     }
@@ -284,13 +283,40 @@ impl RingRead {
         Ok((all, digests))
     }
 
-    /// Are these the digests of what another replica gave?
-    fn agrees(&self, command: &ReadCommand, given: &Given, digests: &[Digest]) -> bool {
+    /// Do all replicas have the same, so far as their digests tell? Of a range all give data, which are merged as they are.
+    fn agree(
+        &self,
+        command: &ReadCommand,
+        data: &[(NodeIndex, Given)],
+        digests: &[Digest],
+    ) -> bool {
+        let Some(((_, given), others)) = data.split_first() else { return false };
+        if others.is_empty() && digests.is_empty() {
+            return true;
+        }
+        if matches!(command.target, Target::Range { .. }) {
+            return false;
+        }
         // an empty partition has all columns to who reads it, and none to who is told of it
         let read = LazyCell::new(|| self.digest(command, given, true));
         let told = LazyCell::new(|| self.digest(command, given, false));
-        digests.iter().flatten().filter(|one| **one == *read || **one == *told).count()
-            == digests.len()
+        let is_same = |digest: &Digest| digest.is_some_and(|one| one == *read || one == *told);
+        others.iter().all(|(_, other)| self.digest(command, other, true) == *read)
+            && digests.iter().all(is_same)
+    }
+
+    /// The digests of a partition differ: that is what read repairs are counted by.
+    fn count_mismatch(&self, key: &PartitionKey) {
+        self.trace.note(&self.coordinator.env, || {
+            let (token, bytes) = (key.token.0, types::hex::to_hex(&key.bytes));
+            format!("Digest mismatch: Mismatch for key DecoratedKey({token}, {bytes})")
+        });
+        self.coordinator.env.mark("read.mismatch");
+        let counts = &self.coordinator.read_repairs;
+        match self.table.params.read_repair {
+            ReadRepair::Blocking => counts.blocking.inc(),
+            ReadRepair::None => counts.reconciled.inc(),
+        }
     }
 
     fn digest(&self, command: &ReadCommand, given: &Given, is_read: bool) -> [u8; 16] {
@@ -316,7 +342,7 @@ impl RingRead {
         digest.finish()
     }
 
-    /// Replicas differ: all give their data, which is merged, and those that lack something are given it.
+    /// All replicas give their data, which is merged, and those that lack something are given it.
     async fn resolve(
         self: &Rc<Self>,
         command: &Arc<ReadCommand>,
@@ -324,13 +350,6 @@ impl RingRead {
         asked: &[NodeIndex],
         (data, digests): (Vec<(NodeIndex, Given)>, usize),
     ) -> Result<Reconciled, ErrorResponse> {
-        self.trace.note(&self.coordinator.env, || "Digest mismatch".to_owned());
-        self.coordinator.env.mark("read.mismatch");
-        let counts = &self.coordinator.read_repairs;
-        match self.table.params.read_repair {
-            ReadRepair::Blocking => counts.blocking.inc(),
-            ReadRepair::None => counts.reconciled.inc(),
-        }
         let ring = &self.scope.ring;
         let required = (data.len() + digests) as u32;
         let gathered = Gathered::new(self, Some(command), Acks::of(ring, asked, required));
@@ -344,7 +363,7 @@ impl RingRead {
             Verdict::Enough => {}
             verdict => {
                 if verdict == Verdict::Pending {
-                    counts.timed_out.inc();
+                    self.coordinator.read_repairs.timed_out.inc();
                 }
                 return Err(gathered.lack(verdict == Verdict::Pending));
             }
@@ -424,14 +443,17 @@ impl RingRead {
         let (coordinator, ring) = (&self.coordinator, &self.scope.ring);
         let mutation = Mutation::new(update);
         if node == ring.local() {
-            let applied = coordinator.apply_all(vec![(true, mutation)], &Trace::OFF).await;
+            let applied = coordinator.apply_all(vec![(true, mutation)], &self.trace).await;
             return applied.map_err(|error| coordinator.reason_of(&error));
         }
         let payload = crate::ring_write::encoded(&mutation);
         let payload = payload.map_err(|error| coordinator.reason_of(&error))?;
         let messenger = coordinator.messenger().ok_or(FailureReason::Unknown)?;
         let to = ring.node(node).address;
-        let answer = messenger.request(to, Verb::ReadRepairReq, &payload).await;
+        self.trace.note(&coordinator.env, || format!("Sending read-repair-mutation to /{to}"));
+        let params = traced(&self.trace);
+        let answer = messenger.request(to, Verb::ReadRepairReq, params, &payload).await;
+        note_answer(&self.trace, &coordinator.env, to, &answer);
         answer.map(drop).map_err(reason_of)
     }
 
@@ -474,6 +496,7 @@ impl RingRead {
             let Some(messenger) = coordinator.messenger() else { continue };
             let told = move |answer: Result<Answer, Failed>| {
                 this.coordinator.near.answered(&this.coordinator.env, to, sent_at);
+                note_answer(&this.trace, &this.coordinator.env, to, &answer);
                 match answer {
                     Ok(answer) => {
                         let payload = Gave::Payload(answer.payload);
@@ -482,7 +505,7 @@ impl RingRead {
                     Err(failed) => gathered.ended(node, Err(reason_of(failed))),
                 }
             };
-            messenger.ask(to, verb, self.flags(), Params::NONE, &payload, told);
+            messenger.ask(to, verb, self.flags(), traced(&self.trace), &payload, told);
         }
         Ok(())
     }
@@ -492,7 +515,8 @@ impl RingRead {
         let ring = &self.scope.ring;
         let from: Address = ring.node(ring.local()).address;
         let (params, flags, deadline) = (&Params::NONE, self.flags(), self.deadline);
-        let request = PeerRequest { from, verb, params, flags, payload, deadline };
+        let trace = &self.trace;
+        let request = PeerRequest { from, verb, params, flags, payload, deadline, trace };
         let seen = Box::pin(self.coordinator.read_here(&request));
         let in_time = self.coordinator.env.timeout_at(deadline, seen).await;
         Ok(in_time.unwrap_or(Err(FailureReason::Timeout))?.map(Gave::Payload))
@@ -501,7 +525,8 @@ impl RingRead {
     /// This node gives itself data.
     async fn read_own(&self, command: &Arc<ReadCommand>) -> Result<Seen<Gave>, FailureReason> {
         let (flags, deadline) = (self.flags(), self.deadline);
-        let seen = Box::pin(self.coordinator.read_own(&self.table, command, flags, deadline));
+        let own = self.coordinator.read_own(&self.table, command, flags, deadline, &self.trace);
+        let seen = Box::pin(own);
         let in_time = self.coordinator.env.timeout_at(deadline, seen).await;
         Ok(in_time.unwrap_or(Err(FailureReason::Timeout))?.map(Gave::Data))
     }

@@ -244,7 +244,8 @@ impl Coordinator {
         let scope = self.scope(keyspace)?;
         let scope = scope.filter(|scope| self.asks_others(scope, table, &only(key), level));
         let Some(scope) = scope else { return Ok(None) };
-        let mut found = self.open_rows(scope, table, key, Some(rows), level).await?;
+        let trace = request.trace();
+        let mut found = self.open_rows(scope, table, key, Some(rows), level, trace).await?;
         let mut stored: Stored = (found.static_row(), Vec::new());
         loop {
             match found.next().await {
@@ -264,11 +265,12 @@ impl Coordinator {
         key: &PartitionKey,
         rows: Option<&[Clustering]>,
         level: Consistency,
+        trace: &Trace,
     ) -> Result<Option<KeyRows>, ErrorResponse> {
         let schema = self.schema();
         let Some(keyspace) = schema.keyspace(&table.keyspace) else { return Ok(None) };
         let Some(scope) = self.scope(keyspace)? else { return Ok(None) };
-        self.open_rows(scope, table, key, rows, level).await.map(Some)
+        self.open_rows(scope, table, key, rows, level, trace).await.map(Some)
     }
 
     async fn open_rows(
@@ -278,6 +280,7 @@ impl Coordinator {
         key: &PartitionKey,
         rows: Option<&[Clustering]>,
         level: Consistency,
+        trace: &Trace,
     ) -> Result<KeyRows, ErrorResponse> {
         let read = Rc::new(RingRead {
             coordinator: Rc::clone(self),
@@ -285,7 +288,7 @@ impl Coordinator {
             table: Arc::clone(table),
             level,
             deadline: self.env.now() + self.timeouts().read,
-            trace: Trace::OFF,
+            trace: trace.clone(),
             columns: ColumnFilter::all(table),
             now: i32::try_from(self.env.unix_micros() / 1_000_000).unwrap_or(i32::MAX),
             reversed: false,

@@ -140,6 +140,9 @@ impl Scan {
                 from = next;
             }
         }
+        self.read.trace.note(&self.read.coordinator.env, || {
+            format!("Submitted {} concurrent range requests", asked.len())
+        });
         for answer in asked {
             let Reconciled { partitions, end, .. } = match answer.await {
                 Err(_) if self.read.asks_for_fewer() => {

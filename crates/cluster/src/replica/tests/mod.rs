@@ -21,7 +21,7 @@ use protocol::{ErrorResponse, QueryOptions, Version};
 use schema::Table;
 use storage::commitlog::SyncMode;
 use storage::shards::{Job, Shards};
-use storage::{DiskSettings, Engine, FlushCompression, LogSettings, Options, StorageError};
+use storage::{DiskSettings, Engine, FlushCompression, LogSettings, Options, StorageError, Trace};
 use types::Address;
 
 use super::{PeerAnswer, PeerRequest};
@@ -253,6 +253,7 @@ impl TestNode {
                 flags,
                 payload: &payload,
                 deadline: coordinator.env.now() + Duration::from_secs(10),
+                trace: &Trace::OFF,
             };
             coordinator.serve_peer(request).await
         })
@@ -268,7 +269,7 @@ impl TestNode {
         let (table, command) = (Arc::clone(table), Arc::new(command.clone()));
         self.run(shard, |coordinator| async move {
             let deadline = coordinator.env.now() + Duration::from_secs(10);
-            let read = coordinator.read_own(&table, &command, Flags::NONE, deadline);
+            let read = coordinator.read_own(&table, &command, Flags::NONE, deadline, &Trace::OFF);
             read.await.map(|seen| seen.answer)
         })
     }

@@ -9,6 +9,7 @@ use internode::{FailureReason, Flags, Params, Verb};
 use rows::codec::{MutationDecoder, MutationEncoder};
 use rows::{CellRef, Clustering, Mutation, PartitionUpdate, RowBuilder, UpdateBuilder, counter};
 use schema::Table;
+use storage::Trace;
 use types::{Address, Reader, Uuid};
 
 use super::laws::{KEYSPACE, table};
@@ -260,6 +261,7 @@ fn what_is_late_is_dropped_without_work() {
             flags: Flags::NONE,
             payload: &payload,
             deadline: coordinator.env.now(),
+            trace: &Trace::OFF,
         };
         coordinator.serve_peer(request).await
     });
