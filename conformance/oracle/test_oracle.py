@@ -192,8 +192,8 @@ class Shrinking(unittest.TestCase):
 
 class Coverage(unittest.TestCase):
     def test_what_counts(self):
-        self.assertTrue(counts('statements/SelectStatement.java') and counts('functions/masking/ColumnMask.java'))
-        self.assertFalse(counts('functions/types/DataType.java') or counts('statements/schema/CreateViewStatement.java'))
+        self.assertTrue(counts('cql3/statements/SelectStatement.java') and counts('db/filter/RowFilter.java'))
+        self.assertFalse(counts('cql3/functions/types/DataType.java') or counts('cql3/statements/schema/CreateViewStatement.java') or counts('db/Keyspace.java'))
 
 
 if __name__ == '__main__':
