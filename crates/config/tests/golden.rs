@@ -37,6 +37,7 @@ authorizer: AllowAllAuthorizer
 allocate_tokens_for_local_replication_factor: 1
 commitlog_sync_period: 10s
 sasi_indexes_enabled: false
+drop_compact_storage_enabled: true
 storage_compatibility_mode: CASSANDRA_4
 concurrent_compactors: 2
 memtable_cleanup_threshold: 0.3333333333333333

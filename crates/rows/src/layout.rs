@@ -210,8 +210,8 @@ mod tests {
     proptest! {
         #[test]
         fn places_are_those_of_cassandra(
-            a in "[aAz\u{0}éÉΩ列😀ﬁ]{0,10}",
-            b in "[aAz\u{0}éÉΩ列😀ﬁ]{0,10}",
+            a in "[aAz\u{0}\u{e9}\u{c9}\u{3a9}\u{5217}\u{1f600}\u{fb01}]{0,10}",
+            b in "[aAz\u{0}\u{e9}\u{c9}\u{3a9}\u{5217}\u{1f600}\u{fb01}]{0,10}",
             complex in any::<(bool, bool)>(),
         ) {
             let ours = ColumnPlace::of(complex.0, &a).cmp(&ColumnPlace::of(complex.1, &b));
@@ -223,17 +223,17 @@ mod tests {
     #[test]
     fn columns_that_begin_beyond_ascii_come_first_and_all_are_found() {
         let set = CqlType::Set { element: Arc::new(CqlType::Int), frozen: false };
-        let names = ["z", "é", "a", "aé", "列", "", "Z", "ü", "az"];
+        let names = ["z", "\u{e9}", "a", "a\u{e9}", "\u{5217}", "", "Z", "\u{fc}", "az"];
         let columns = names.into_iter().map(|name| {
-            let ty = if matches!(name, "ü" | "az") { set.clone() } else { CqlType::Int };
+            let ty = if matches!(name, "\u{fc}" | "az") { set.clone() } else { CqlType::Int };
             ColumnLayout { name: name.into(), ty }
         });
         let layout = Layout::new(Vec::new(), Vec::new(), columns.collect(), false);
         let ordered: Vec<&str> = layout.regulars.iter().map(|column| &*column.name).collect();
-        assert_eq!(ordered, ["é", "列", "", "Z", "a", "aé", "z", "ü", "az"]);
+        assert_eq!(ordered, ["\u{e9}", "\u{5217}", "", "Z", "a", "a\u{e9}", "z", "\u{fc}", "az"]);
         for (at, name) in (0..).zip(ordered) {
             assert_eq!(layout.find(false, name), Some(at), "{name}");
         }
-        assert_eq!(layout.find(false, "è"), None);
+        assert_eq!(layout.find(false, "\u{e8}"), None);
     }
 }

@@ -135,12 +135,12 @@ mod tests {
         for (name, is_complex) in [
             ("z", false),
             ("a", false),
-            ("é", false),
-            ("ü", true),
-            ("ñ", true),
+            ("\u{e9}", false),
+            ("\u{fc}", true),
+            ("\u{f1}", true),
             ("b", true),
             ("y", true),
-            ("aé", false),
+            ("a\u{e9}", false),
             ("az", true),
         ] {
             let ty = if is_complex { set.clone() } else { CqlType::Int };
@@ -150,14 +150,14 @@ mod tests {
         let names = |columns: Vec<&Column>| -> Vec<String> {
             columns.iter().map(|column| column.name.to_string()).collect()
         };
-        let wanted = ["k", "é", "a", "aé", "az", "b", "y", "z", "ñ", "ü"];
+        let wanted = ["k", "\u{e9}", "a", "a\u{e9}", "az", "b", "y", "z", "\u{f1}", "\u{fc}"];
         assert_eq!(names(table.all_columns_in_select_order().collect()), wanted);
         let some = |names: &[&str]| -> Vec<&Column> {
             table.regulars.iter().filter(|column| names.contains(&&*column.name)).collect()
         };
-        let read = some(&["az", "aé", "ü", "é", "a"]);
-        assert_eq!(names(select_order(read)), ["é", "a", "aé", "ü", "az"]);
-        let stored = ["é", "a", "aé", "z", "ñ", "ü", "az", "b", "y"];
+        let read = some(&["az", "a\u{e9}", "\u{fc}", "\u{e9}", "a"]);
+        assert_eq!(names(select_order(read)), ["\u{e9}", "a", "a\u{e9}", "\u{fc}", "az"]);
+        let stored = ["\u{e9}", "a", "a\u{e9}", "z", "\u{f1}", "\u{fc}", "az", "b", "y"];
         assert_eq!(names(table.regulars.iter().collect()), stored);
     }
 }

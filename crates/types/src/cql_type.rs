@@ -154,19 +154,19 @@ impl CqlType {
 
     /// Is the empty byte string a value of this type, apart from null (`AbstractType.allowsEmpty`)?
     pub fn allows_empty(&self) -> bool {
-        match self {
+        !matches!(
+            self,
             Self::Date
-            | Self::Time
-            | Self::SmallInt
-            | Self::TinyInt
-            | Self::Duration
-            | Self::Empty
-            | Self::List { .. }
-            | Self::Set { .. }
-            | Self::Map { .. }
-            | Self::Vector { .. } => false,
-            _ => true,
-        }
+                | Self::Time
+                | Self::SmallInt
+                | Self::TinyInt
+                | Self::Duration
+                | Self::Empty
+                | Self::List { .. }
+                | Self::Set { .. }
+                | Self::Map { .. }
+                | Self::Vector { .. }
+        )
     }
 
     /// Is the empty value of this type a relic without meaning (`AbstractType.isEmptyValueMeaningless`)?

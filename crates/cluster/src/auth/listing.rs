@@ -198,7 +198,7 @@ impl Coordinator {
             &["role", "username", "resource", "permission"].map(|name| (name, CqlType::Text)),
         );
         let mut found: Vec<_> = found.into_iter().collect();
-        found.sort_by(|a, b| compare_listed(a, b));
+        found.sort_by(compare_listed);
         for (role, resource, permission) in &found {
             let shown = match Resource::from_stored_name(resource) {
                 Some(resource) => resource.shown().to_string(),
