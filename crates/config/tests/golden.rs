@@ -40,6 +40,7 @@ sasi_indexes_enabled: false
 storage_compatibility_mode: CASSANDRA_4
 concurrent_compactors: 2
 memtable_cleanup_threshold: 0.3333333333333333
+drop_compact_storage_enabled: true
 "#;
 
 /// Keys that the node was given other values for, which we would not start with; and the number of its flush writers,
