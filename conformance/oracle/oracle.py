@@ -60,7 +60,7 @@ def write_golden(path, entries):
 
 def known_differences(path):
     """The statements that a list names: `file:line` in backquotes at the start of an item."""
-    with open(path, encoding='ascii') as f:
+    with open(path, encoding='utf-8') as f:
         return set(re.findall(r'^- `(\w+:\d+)`', f.read(), re.MULTILINE))
 
 
@@ -259,7 +259,7 @@ def compare(args):
     if args.older:
         print(f'{report.unknown} that the older release does not know')
     if args.summary:
-        with open(args.summary, 'w', encoding='ascii') as f:
+        with open(args.summary, 'w', encoding='utf-8') as f:
             json.dump(dict(statements=report.statements, different=report.different, wording=report.messages), f)
     return 1 if report.different or report.statements == 0 else 0
 

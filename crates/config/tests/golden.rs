@@ -41,7 +41,6 @@ drop_compact_storage_enabled: true
 storage_compatibility_mode: CASSANDRA_4
 concurrent_compactors: 2
 memtable_cleanup_threshold: 0.3333333333333333
-drop_compact_storage_enabled: true
 "#;
 
 /// Keys that the node was given other values for, which we would not start with; and the number of its flush writers,
