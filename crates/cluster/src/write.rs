@@ -356,6 +356,11 @@ impl Coordinator {
     ) -> Result<ReadRows, ErrorResponse> {
         let Some(first) = bound.read_first() else { return Ok(ReadRows::default()) };
         let consistency = request.options.consistency;
+        if consistency == Consistency::Any {
+            return Err(invalid(
+                "Write operation require a read but consistency ANY is not supported on reads",
+            ));
+        }
         request.trace().note(&self.env, || "Reading existing values before the write".to_owned());
         let mut read = ReadRows::default();
         let table = bound.modify().table();

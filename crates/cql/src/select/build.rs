@@ -428,8 +428,10 @@ impl Build<'_, '_> {
             // A parenthesis has the type of what is in it, which Cassandra does not look for.
             (None, _) => return Err(Self::cannot_infer(selected.text())),
         };
-        let types: Option<Vec<CqlType>> =
-            part::tuple_types(&ty).map(|types| types.into_iter().cloned().collect());
+        // one thing is in a parenthesis, unless a tuple of one is wanted
+        let is_parenthesis = items.len() == 1 && !matches!(ty, CqlType::Tuple(_));
+        let types = part::tuple_types(&ty).filter(|_| !is_parenthesis);
+        let types: Option<Vec<CqlType>> = types.map(|types| types.into_iter().cloned().collect());
         let Some(types) = types else {
             let [one] = items else { return Err(Self::cannot_infer(selected.text())) };
             let inner = self.node(one, Some(&ty))?;
