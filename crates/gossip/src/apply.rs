@@ -190,7 +190,9 @@ impl Gossiper {
     pub(crate) fn echo_answered(&mut self, now: Now, node: Address) {
         let was_asked = self.echoes.remove(&node);
         let Some(peer) = self.peers.get_mut(&node).filter(|_| was_asked) else { return };
-        if peer.state.status().is_dead() {
+        let status = peer.state.status();
+        // one that stopped may still answer: nothing would tell later that it is silent
+        if status.is_dead() || status == Status::Shutdown {
             return;
         }
         peer.updated = now.nanos;

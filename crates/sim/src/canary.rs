@@ -83,5 +83,5 @@ pub const RINGS: &[Bug] = &[
     Bug { name: "ring_skips_read_repair", seeds: 20 },
     Bug { name: "ring_reads_own_only", seeds: 20 },
     Bug { name: "ring_promise_of_one", seeds: 60 },
-    Bug { name: "ring_cas_reads_own", seeds: 20 },
+    Bug { name: "ring_cas_reads_own", seeds: 80 },
 ];
