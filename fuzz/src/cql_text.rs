@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, OnceLock};
 
-use cql::modify::NothingRead;
+use cql::modify::{CellContext, Modify, NothingRead};
 use cql::select::PageRequest;
 use cql::{Bind, Limits, Plan, Value, Values, parse, prepare};
 use schema::{ColumnKind, Keyspace, Replication, Schema, Table, TableId};
@@ -91,10 +91,19 @@ pub fn statement(data: &[u8]) {
                 select.command_text(&read, None);
             }
         }
-        Plan::Modify(modify) => drop(modify.bind(&bind, &NothingRead)),
-        Plan::Batch(batch) => {
-            batch.statements().iter().for_each(|one| drop(one.bind(&bind, &NothingRead)));
-        }
+        Plan::Modify(modify) => write(modify, &bind),
+        Plan::Batch(batch) => batch.statements().iter().for_each(|modify| write(modify, &bind)),
         _ => {}
+    }
+}
+
+/// Bound first and at once, where it may be: both come to the same, or are refused.
+fn write(modify: &Arc<Modify>, bind: &Bind<'_>) {
+    let cells = CellContext { list_path: bind.list_path, guard: None };
+    let bound = modify.bind(Bind { ..*bind });
+    let bound = bound.and_then(|bound| bound.updates(cells, &NothingRead));
+    if !modify.needs_read() {
+        let at_once = modify.updates(Bind { ..*bind });
+        assert_eq!(bound.is_ok(), at_once.is_ok(), "bound or at once");
     }
 }
