@@ -19,7 +19,6 @@ pub const FILES: &[&str] = &[
     "compact_composite",
     "compact_conditions",
     "compact_dense",
-    "compact_schema",
     "compact_static",
     "counters",
     "dml",
