@@ -34,6 +34,7 @@ import org.apache.cassandra.db.SinglePartitionReadCommand;
 import org.apache.cassandra.db.SinglePartitionReadQuery;
 import org.apache.cassandra.db.commitlog.CommitLog;
 import org.apache.cassandra.db.context.CounterContext;
+import org.apache.cassandra.db.filter.RowFilter;
 import org.apache.cassandra.db.marshal.AbstractType;
 import org.apache.cassandra.db.marshal.Int32Type;
 import org.apache.cassandra.db.marshal.LongType;
@@ -67,7 +68,8 @@ import org.apache.cassandra.utils.CounterId;
  * number and text, `mutation` with its bytes, `read` with the request's, the answer's with data, and the digest of those
  * that are asked for that. The tests of crates/cluster hold this node's answers against it (testdata/replica).
  *
- * With a file of the corpus it prints the same of what that does with its table `t`, and `cql` with each ALTER.
+ * With a file of the corpus it prints the same of what that does with its table `t`, and `cql` with each ALTER; a read with conditions also as
+ * one whose answers are put together with those of others.
  */
 class Answers
 {
@@ -185,8 +187,13 @@ class Answers
             case "SELECT":
                 SelectStatement.RawStatement raw = QueryProcessor.parseStatement(cql, SelectStatement.RawStatement.class, "SELECT");
                 ReadQuery query = raw.prepare(client).getQuery(QueryOptions.DEFAULT, now);
+                ReadCommand asked = query instanceof SinglePartitionReadQuery.Group
+                                  ? (ReadCommand) ((SinglePartitionReadQuery.Group<?>) query).queries.get(0)
+                                  : (ReadCommand) query;
                 if (query instanceof SinglePartitionReadQuery.Group)
-                    read("line " + number + ": " + cql, (ReadCommand) ((SinglePartitionReadQuery.Group<?>) query).queries.get(0));
+                    read("line " + number + ": " + cql, asked);
+                if (!asked.rowFilter().isEmpty())
+                    read("line " + number + ", reconciled: " + cql, reconciled(asked));
                 break;
             default:
                 CQLStatement statement = QueryProcessor.parseStatement(cql).prepare(client);
@@ -195,6 +202,24 @@ class Answers
                 for (Object mutation : (List<?>) mutations.invoke(statement, client, QueryOptions.DEFAULT, true, TS + number, now, Dispatcher.RequestTime.forImmediateExecution()))
                     apply((Mutation) mutation);
         }
+    }
+
+    /** The same as a coordinator asks that puts the answers of several replicas together. */
+    static ReadCommand reconciled(ReadCommand command)
+    {
+        RowFilter filter = RowFilter.create(true);
+        for (RowFilter.Expression expression : command.rowFilter())
+        {
+            // the only kinds that CQL makes without an index
+            if (expression instanceof RowFilter.SimpleExpression)
+                filter.add(expression.column(), expression.operator(), expression.getIndexValue());
+            else
+                throw new InvalidRequestException("an expression of a map's entry");
+        }
+        if (command instanceof PartitionRangeReadCommand)
+            return PartitionRangeReadCommand.create(command.metadata(), command.nowInSec(), command.columnFilter(), filter, command.limits(), ((PartitionRangeReadCommand) command).dataRange());
+        SinglePartitionReadCommand single = (SinglePartitionReadCommand) command;
+        return SinglePartitionReadCommand.create(command.metadata(), command.nowInSec(), command.columnFilter(), filter, command.limits(), single.partitionKey(), single.clusteringIndexFilter());
     }
 
     static int below(int n) { return random.nextInt(n); }

@@ -17,6 +17,7 @@ const MERGES: &str = include_str!("../../../testdata/replica-gen_merge-5.0.9.txt
 const ALTERS: &str = include_str!("../../../testdata/replica-alter-5.0.9.txt");
 const NAMES: &str = include_str!("../../../testdata/replica-names_rows-5.0.9.txt");
 const MANY_NAMES: &str = include_str!("../../../testdata/replica-names_many-5.0.9.txt");
+const FILTERS: &str = include_str!("../../../testdata/replica-filtering_replicas-5.0.9.txt");
 
 /// A read with the request for its digest, both answers, and its statement.
 struct Recorded {
@@ -229,4 +230,11 @@ fn rows_whose_columns_begin_beyond_ascii_are_alike() {
     // of a collection whose name begins beyond ASCII Cassandra forgets the deletion that an INSERT of the whole makes
     follow_but(NAMES, &["line 108:", "line 110:"]);
     follow(MANY_NAMES);
+}
+
+/// With the flag that says that other answers come beside it, a row passes as it is, what is deleted of it and has expired with it.
+#[test]
+fn what_is_filtered_for_a_coordinator_is_alike() {
+    assert_eq!(FILTERS.lines().filter(|line| line.contains(", reconciled: ")).count(), 21);
+    follow(FILTERS);
 }
