@@ -3,6 +3,7 @@
 
 use std::rc::Rc;
 
+use cql::Plan;
 use env::Class;
 use protocol::{ErrorResponse, Id, prepared_id};
 use schema::Schema;
@@ -34,6 +35,10 @@ fn rows_of(entry: &Entry) -> impl Iterator<Item = (Id, Option<&str>)> {
 impl Coordinator {
     /// Keeps a statement that was not known. That it cannot be written makes it no less prepared.
     pub(crate) async fn keep_statement(&self, entry: &Entry) {
+        // no file of the node shows a password
+        if matches!(entry.prepared.plan, Plan::Role(_)) {
+            return;
+        }
         let schema = self.schema();
         let Some(table) = schema.table("system", TABLE) else { return };
         let times = Times::new(self.env.unique_micros());
