@@ -14,6 +14,13 @@ pub struct Proposal {
     pub update: PartitionUpdate,
 }
 
+impl Proposal {
+    /// Is it about this partition of a table? One that is not is no proposal of a round there, whoever has it.
+    pub fn is_of(&self, table: &[u8; 16], key: &[u8]) -> bool {
+        self.update.table == *table && *self.update.key == *key
+    }
+}
+
 /// The state of a replica.
 #[derive(Clone, Debug)]
 pub struct Acceptor {

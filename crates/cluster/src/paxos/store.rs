@@ -90,7 +90,11 @@ fn decode(
             |id: &[u8; 16]| (*id == subject.table.id.0).then(|| Arc::clone(&subject.table.layout));
         let update = MutationDecoder::new().update(&mut Reader::new(update.value), &layout);
         let update = update.map_err(|error| broken(error.to_string()))?;
-        Ok(Some(Proposal { ballot: ballot(at)?, update }))
+        let proposal = Proposal { ballot: ballot(at)?, update };
+        match proposal.is_of(&subject.table.id.0, &subject.key.bytes) {
+            true => Ok(Some(proposal)),
+            false => Err(broken("an update of another partition")),
+        }
     };
     let mut promised = Ballot::none();
     for name in ["in_progress_ballot", "in_progress_read_ballot"] {

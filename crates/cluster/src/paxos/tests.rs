@@ -5,14 +5,16 @@
 use std::sync::Arc;
 
 use env::Rng;
+use internode::payload::{Commit, Promise as PromiseRsp};
 use rows::{
     CellRef, ClusteringRef, ColumnLayout, Layout, PartitionUpdate, RowBuilder, UpdateBuilder,
 };
-use types::CqlType;
+use types::{CqlType, Uuid};
 
 use super::acceptor::{Acceptor, Promise, Proposal};
 use super::ballot::{Ballot, Scope};
 use super::round::{Round, Step};
+use super::voters::promise_of;
 
 const REPLICAS: usize = 3;
 const REQUIRED: usize = 2;
@@ -45,6 +47,30 @@ fn update(n: i64, timestamp: i64) -> PartitionUpdate {
 fn cell(update: &PartitionUpdate) -> Option<(i64, i64)> {
     let cell = update.rows.get(0)?.cell(0)?;
     Some((cell.timestamp, i64::from_be_bytes(*cell.value.first_chunk()?)))
+}
+
+#[test]
+fn an_answer_about_another_partition_is_none() {
+    let commit = |micros: i64, key: &[u8]| {
+        let ballot = match micros {
+            0 => Ballot::none(),
+            micros => Ballot::new(micros, Scope::Global, 7),
+        };
+        let update = UpdateBuilder::new([1; 16], layout(), key).finish(&mut RowBuilder::new());
+        Commit { ballot: Uuid::from_bytes(ballot.to_bytes()), update }
+    };
+    let heard = |promised, in_progress, committed| {
+        promise_of(PromiseRsp { promised, in_progress, committed }, &[1; 16], b"k").is_some()
+    };
+    for promised in [true, false] {
+        assert!(heard(promised, commit(5, b"k"), commit(4, b"k")));
+        assert!(heard(promised, commit(0, b""), commit(0, b"")));
+        assert!(!heard(promised, commit(5, b"other"), commit(4, b"k")));
+        assert!(!heard(promised, commit(5, b"k"), commit(4, b"other")));
+    }
+    let of_another_table =
+        PromiseRsp { promised: true, in_progress: commit(5, b"k"), committed: commit(4, b"k") };
+    assert!(promise_of(of_another_table, &[2; 16], b"k").is_none());
 }
 
 #[derive(Clone)]

@@ -130,7 +130,10 @@ impl Coordinator {
                 }),
                 Some(node) => {
                     self.ask_voter(*node, Verb::PaxosPrepareReq, trace, &payload, move |answer| {
-                        told.put(voter, answer.and_then(|payload| this.promise(&payload)));
+                        told.put(
+                            voter,
+                            answer.and_then(|payload| this.promise(&payload, &subject)),
+                        );
                     })
                 }
             }
@@ -299,25 +302,32 @@ impl Coordinator {
     }
 
     /// Another node's answer to a ballot.
-    fn promise(&self, payload: &[u8]) -> Option<Promise> {
-        let schema = self.schema();
-        let answer = whole(payload, &schema, PromiseRsp::read).ok()?;
-        let proposal = |commit: Commit| {
-            let ballot = Ballot::from_value(&commit.ballot.to_bytes())?;
-            let is_some = ballot.is_after(Ballot::none());
-            is_some.then_some(Proposal { ballot, update: commit.update })
-        };
-        let PromiseRsp { promised, in_progress, committed } = answer;
-        let in_progress = proposal(in_progress);
-        let committed = proposal(committed);
-        Some(match promised {
-            true => Promise { promised, refused_for: Ballot::none(), in_progress, committed },
-            false => {
-                let refused_for = in_progress.map_or(Ballot::none(), |proposal| proposal.ballot);
-                Promise { promised, refused_for, in_progress: None, committed }
-            }
-        })
+    fn promise(&self, payload: &[u8], subject: &Subject) -> Option<Promise> {
+        let answer = whole(payload, &self.schema(), PromiseRsp::read).ok()?;
+        promise_of(answer, &subject.table.id.0, &subject.key.bytes)
     }
+}
+
+/// What another node answered to a ballot about a partition. One that tells of another partition is no answer.
+pub(super) fn promise_of(answer: PromiseRsp, table: &[u8; 16], key: &[u8]) -> Option<Promise> {
+    let proposal = |commit: Commit| {
+        let ballot = Ballot::from_value(&commit.ballot.to_bytes())?;
+        let is_some = ballot.is_after(Ballot::none());
+        is_some.then_some(Proposal { ballot, update: commit.update })
+    };
+    let PromiseRsp { promised, in_progress, committed } = answer;
+    let in_progress = proposal(in_progress);
+    let committed = proposal(committed);
+    if [&in_progress, &committed].into_iter().flatten().any(|found| !found.is_of(table, key)) {
+        return None;
+    }
+    Some(match promised {
+        true => Promise { promised, refused_for: Ballot::none(), in_progress, committed },
+        false => {
+            let refused_for = in_progress.map_or(Ballot::none(), |proposal| proposal.ballot);
+            Promise { promised, refused_for, in_progress: None, committed }
+        }
+    })
 }
 
 /// A proposal as it goes to other nodes.
