@@ -244,7 +244,13 @@ fn a_node_that_stops_says_so() {
     // what was on its way from before does not bring it back
     assert_eq!(one.hear([(3, normal(GENERATION, 500))]), [Effect::Send(node(3), Message::Echo)]);
     assert_eq!(one.gossiper.peer(node(3)).expect("known").state.status(), Status::Shutdown);
+    // nor does it that it still answers: nothing would tell later that it is silent
+    assert_eq!(one.step(Event::EchoAnswered(node(3))), []);
+    assert!(!one.gossiper.is_up(node(3)));
+    one.hear([(3, normal(GENERATION + 9, 1))]);
+    assert_eq!(one.step(Event::EchoAnswered(node(3))), [Effect::Up(node(3))]);
 
+    let mut one = One::running();
     one.bring_up(4);
     let effects = one.step(Event::Stop);
     let told = effects.iter().map(|effect| match effect {

@@ -195,8 +195,6 @@ fn repairs_of_reads_and_messages_are_counted() {
 #[test]
 fn a_node_that_does_not_gossip_is_down_until_it_does() {
     let members = Members::new(5);
-    // a node that hears late of its last beat takes it for up once more
-    members.world.set_fault(Fault::Loss { one_in: 0 });
     members.out(3, "disablegossip");
     assert_eq!(members.out(3, "statusgossip"), "not running\n");
     members.until("it is down", || [1, 2].iter().all(|n| members.seen(*n) == (3, 2)));
