@@ -83,6 +83,7 @@ pub fn statement(data: &[u8]) {
         list_path: &|| [1; 16],
         limits: &Limits::default(),
         guard: None,
+        once: Default::default(),
     };
     match &prepared.plan {
         Plan::Select(select) => {
@@ -100,10 +101,10 @@ pub fn statement(data: &[u8]) {
 /// Bound first and at once, where it may be: both come to the same, or are refused.
 fn write(modify: &Arc<Modify>, bind: &Bind<'_>) {
     let cells = CellContext { list_path: bind.list_path, guard: None };
-    let bound = modify.bind(Bind { ..*bind });
+    let bound = modify.bind(Bind { once: Default::default(), ..*bind });
     let bound = bound.and_then(|bound| bound.updates(cells, &NothingRead));
     if !modify.needs_read() {
-        let at_once = modify.updates(Bind { ..*bind });
+        let at_once = modify.updates(Bind { once: Default::default(), ..*bind });
         assert_eq!(bound.is_ok(), at_once.is_ok(), "bound or at once");
     }
 }

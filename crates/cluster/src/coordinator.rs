@@ -8,8 +8,8 @@ use std::time::Duration;
 
 use config::{Config, Timeouts};
 use cql::guard::Guard;
-use cql::modify::{Modify, Part};
-use cql::{Bind, CqlError, Limits, Plan, Prepared, redacted};
+use cql::modify::Modify;
+use cql::{CqlError, Limits, Plan, Prepared, redacted};
 use env::{Class, Env, Instant};
 use metrics::{Counter, Name, Registry, Unit};
 use protocol::{
@@ -19,7 +19,6 @@ use protocol::{
 use schema::Schema;
 use storage::shards::{HasShards, Shards};
 use storage::{Engine, Trace};
-use types::Uuid;
 
 use crate::answer::{Answer, Outcome, PreparedInfo, UseWarning, cql_error, invalid, parse_error};
 use crate::auth::Auth;
@@ -101,7 +100,7 @@ pub struct Coordinator {
     /// What is known of the ring where others ask this node as a replica.
     pub(crate) replica: Replica,
     /// Sequence of time-UUIDs within a microsecond, and this node's part of them.
-    ticks: Cell<i64>,
+    pub(crate) ticks: Cell<i64>,
     pub(crate) node: u64,
     pub(crate) trace_lot: TraceLot,
     /// As many handles as requests of other nodes are being traced, and one more.
@@ -250,77 +249,6 @@ impl Coordinator {
             true => self.stats.own_partitions.inc(),
             false => self.stats.other_partitions.inc(),
         }
-    }
-
-    /// A version 1 UUID that nobody else gives, later than the one before.
-    pub(crate) fn time_uuid(&self) -> [u8; 16] {
-        let ticks =
-            Uuid::from_unix_micros(self.env.unique_micros(), self.node).ticks().unwrap_or_default();
-        let ticks = ticks.max(self.ticks.get() + 1);
-        self.ticks.set(ticks);
-        Uuid::from_ticks(ticks, self.node).to_bytes()
-    }
-
-    pub(crate) fn random(&self) -> [u8; 16] {
-        let mut bytes = [0; 16];
-        self.env.fill_random(&mut bytes);
-        Uuid::from_random(bytes).to_bytes()
-    }
-
-    /// Runs `run` with all that binding needs.
-    pub(crate) fn with_bind<T>(
-        &self,
-        values: &dyn cql::Values,
-        request: &Request<'_>,
-        now: &Now,
-        run: impl FnOnce(Bind<'_>) -> T,
-    ) -> T {
-        run(Bind {
-            values,
-            timestamp: now.timestamp,
-            now_seconds: now.seconds,
-            now_millis: now.millis,
-            protocol_version: request.version.number(),
-            time_uuid: &|| self.time_uuid(),
-            list_path: &|| self.time_uuid(),
-            random: &|| self.random(),
-            limits: &self.limits,
-            guard: request.guard(),
-        })
-    }
-
-    /// Runs `run` with the modifications of a batch, each with all that binding it needs.
-    pub(crate) fn with_parts<T>(
-        &self,
-        parts: &[BatchPart<'_>],
-        request: &Request<'_>,
-        now: &Now,
-        run: impl FnOnce(Vec<Part<'_>>) -> T,
-    ) -> T {
-        let (time_uuid, random) = (|| self.time_uuid(), || self.random());
-        let parts = parts.iter().map(|&(modify, values)| Part {
-            modify,
-            bind: Bind {
-                values,
-                timestamp: now.timestamp,
-                now_seconds: now.seconds,
-                now_millis: now.millis,
-                protocol_version: request.version.number(),
-                time_uuid: &time_uuid,
-                list_path: &time_uuid,
-                random: &random,
-                limits: &self.limits,
-                guard: request.guard(),
-            },
-        });
-        run(parts.collect())
-    }
-
-    /// The times of a request, fixed once.
-    pub(crate) fn now(&self, options: &QueryOptions<'_>) -> Now {
-        let unique = self.env.unique_micros();
-        let seconds = options.now_in_seconds.map_or(unique / 1_000_000, i64::from);
-        Now { timestamp: options.timestamp.unwrap_or(unique), seconds, millis: unique / 1000 }
     }
 
     /// Parses and plans a text under the present schema, whose epoch is given too; a long one where it keeps nobody waiting.
@@ -674,19 +602,6 @@ fn guard_plan(plan: &Plan, guard: &Guard) -> Result<(), CqlError> {
         _ => Ok(()),
     }
 }
-
-/// The times of a request.
-pub(crate) struct Now {
-    /// Of what it writes, in microseconds.
-    pub timestamp: i64,
-    /// For expiry, in seconds.
-    pub seconds: i64,
-    /// For `now()`, in milliseconds.
-    pub millis: i64,
-}
-
-/// A modification of a batch, with the values of its markers.
-pub(crate) type BatchPart<'a> = (&'a Arc<Modify>, &'a Bound<'a>);
 
 /// The class of a statement's tasks.
 pub(crate) const STATEMENT: Class = Class::Statement;

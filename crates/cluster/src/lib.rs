@@ -5,6 +5,7 @@
 mod answer;
 mod auth;
 mod batch_log;
+mod binding;
 mod boot;
 mod clock_reserve;
 mod compaction_history;

@@ -22,6 +22,8 @@ pub(crate) struct Entry {
     pub epoch: u64,
     /// What clients are told.
     pub info: PreparedInfo,
+    /// The keyspace that sessions should have, or none, where they are warned of another.
+    wants: Option<Option<Rc<str>>>,
 }
 
 /// The columns that the protocol shows.
@@ -59,6 +61,17 @@ fn variable(variable: &Variable) -> Column {
     }
 }
 
+/// The keyspace that a session should have which runs a statement; nothing where it makes no difference. Of batches Cassandra
+/// cannot tell, and what is not about one table has no keyspace.
+fn wanted_keyspace(prepared: &Prepared, own: Option<&Rc<str>>) -> Option<Option<Rc<str>>> {
+    if prepared.is_qualified || matches!(prepared.plan, Plan::Batch(_)) {
+        return None;
+    }
+    let is_of_a_table =
+        matches!(prepared.plan, Plan::Select(_) | Plan::Modify(_) | Plan::Truncate(_));
+    Some(own.filter(|_| is_of_a_table).cloned())
+}
+
 impl Entry {
     /// Around a plan.
     pub fn new(text: &str, keyspace: Option<&str>, prepared: Prepared, epoch: u64) -> Self {
@@ -75,19 +88,15 @@ impl Entry {
             warnings: prepared.warnings.clone(),
             use_warning: None,
         };
-        Self { text: text.into(), keyspace: keyspace.map(Rc::from), prepared, epoch, info }
+        let keyspace: Option<Rc<str>> = keyspace.map(Rc::from);
+        let wants = wanted_keyspace(&prepared, keyspace.as_ref());
+        Self { text: text.into(), keyspace, prepared, epoch, info, wants }
     }
 
-    /// What a session is warned of that runs the statement, and has another keyspace. Of batches Cassandra cannot tell.
+    /// What a session is warned of that runs the statement, and has another keyspace.
     #[inline]
     pub fn use_warning(&self, session: Option<&str>) -> Option<Box<UseWarning>> {
-        if self.prepared.is_qualified || matches!(self.prepared.plan, Plan::Batch(_)) {
-            return None;
-        }
-        // what is not about one table has no keyspace
-        let depends = !self.prepared.plan.tables().is_empty()
-            || matches!(self.prepared.plan, Plan::Truncate(_));
-        let statement = self.keyspace.as_deref().filter(|_| depends);
+        let statement = self.wants.as_ref()?.as_deref();
         (statement != session).then(|| UseWarning::new(session, statement, &self.info.id))
     }
 

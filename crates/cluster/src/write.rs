@@ -16,9 +16,8 @@ use storage::{Engine, Measure, PartitionKey, StorageError, Trace};
 use types::Few;
 
 use crate::answer::{Answer, Outcome, cql_error, invalid, write_error};
-use crate::coordinator::{
-    BatchPart, Coordinator, Now, Request, STATEMENT, batch_write_type, check_replicas,
-};
+use crate::binding::{BatchPart, Now};
+use crate::coordinator::{Coordinator, Request, STATEMENT, batch_write_type, check_replicas};
 use crate::counters::check_consistency;
 use crate::ring_batch::Parts;
 use crate::ring_write::RingWrite;
@@ -92,11 +91,6 @@ impl Coordinator {
         };
         let updates = updates.map_err(cql_error)?;
         Ok(Write { updates: updates.updates, warnings: updates.warnings, needs_log: false })
-    }
-
-    /// Runs `run` with what the cells of a bound modification are written with.
-    fn with_cells<T>(&self, request: &Request<'_>, run: impl FnOnce(CellContext<'_>) -> T) -> T {
-        run(CellContext { list_path: &|| self.time_uuid(), guard: request.guard() })
     }
 
     /// BATCH as a statement.

@@ -74,7 +74,13 @@ pub struct Bind<'a> {
     pub limits: &'a Limits,
     /// Who watches over the request, if it is an ordinary user's.
     pub guard: Option<&'a Guard>,
+    /// What binds a modification takes this away.
+    pub once: Once,
 }
+
+/// Keeps a [`Bind`] from being copied: whoever binds a modification a second time, to other values, has to say so.
+#[derive(Debug, Default)]
+pub struct Once(());
 
 impl Bind<'_> {
     /// Has the guard check something, if there is one.

@@ -20,7 +20,7 @@ pub mod select;
 pub mod term;
 mod value;
 
-pub use context::{Bind, ExpirationOverflow, Limits};
+pub use context::{Bind, ExpirationOverflow, Limits, Once};
 pub use error::CqlError;
 pub use lexer::Keyword;
 pub use parser::{MAX_DEPTH, ParseError, SyntaxError, parse, parse_of_shard_aware};

@@ -48,6 +48,7 @@ fn once<T>(run: impl FnOnce(Bind<'_>) -> T) -> (T, usize) {
         random: &random,
         limits: &Limits::default(),
         guard: None,
+        once: Default::default(),
     });
     (done, usize::try_from(given.get()).unwrap())
 }

@@ -348,38 +348,34 @@ impl<'a> Parser<'a> {
         }
     }
 
-    /// Types in parentheses, separated by commas or blanks.
-    fn types(&mut self, depth: usize) -> Result<Vec<CqlType>, MarshalError> {
+    /// What stands in parentheses, separated by commas or blanks.
+    fn list<T>(
+        &mut self,
+        mut item: impl FnMut(&mut Self) -> Result<T, MarshalError>,
+    ) -> Result<Vec<T>, MarshalError> {
         self.expect(b'(', "expecting '('")?;
-        let mut types = Vec::new();
+        let mut items = Vec::new();
         loop {
             self.separator();
             match self.peek() {
                 None => return self.fail("unexpected end of string"),
                 Some(b')') => {
                     self.at += 1;
-                    return Ok(types);
+                    return Ok(items);
                 }
-                Some(_) => types.push(self.kind(depth)?),
+                Some(_) => items.push(item(self)?),
             }
         }
     }
 
+    /// Types in parentheses.
+    fn types(&mut self, depth: usize) -> Result<Vec<CqlType>, MarshalError> {
+        self.list(|parser| parser.kind(depth))
+    }
+
     /// Types in parentheses, each maybe reversed.
     fn components(&mut self, depth: usize) -> Result<Vec<Component>, MarshalError> {
-        self.expect(b'(', "expecting '('")?;
-        let mut components = Vec::new();
-        loop {
-            self.separator();
-            match self.peek() {
-                None => return self.fail("unexpected end of string"),
-                Some(b')') => {
-                    self.at += 1;
-                    return Ok(components);
-                }
-                Some(_) => components.push(self.component(depth)?),
-            }
-        }
+        self.list(|parser| parser.component(depth))
     }
 
     fn component(&mut self, depth: usize) -> Result<Component, MarshalError> {
@@ -389,32 +385,25 @@ impl<'a> Parser<'a> {
 
     /// `letter=>type` in parentheses; of several of one letter the last counts.
     fn aliases(&mut self, depth: usize) -> Result<Vec<(u8, Component)>, MarshalError> {
-        self.expect(b'(', "expecting '('")?;
         let mut aliases: Vec<(u8, Component)> = Vec::new();
-        loop {
-            self.separator();
-            match self.peek() {
-                None => return self.fail("unexpected end of string"),
-                Some(b')') => {
-                    self.at += 1;
-                    return Ok(aliases);
-                }
-                Some(_) => {
-                    let &[letter] = self.identifier().as_bytes() else {
-                        return self.fail("an alias should be a single character");
-                    };
-                    self.blanks();
-                    self.expect(b'=', "expecting '=>'")?;
-                    self.expect(b'>', "expecting '=>'")?;
-                    self.blanks();
-                    let kind = self.component(depth)?;
-                    match aliases.iter_mut().find(|(known, _)| *known == letter) {
-                        Some((_, known)) => *known = kind,
-                        None => aliases.push((letter, kind)),
-                    }
-                }
+        for (letter, component) in self.list(|parser| parser.alias(depth))? {
+            match aliases.iter_mut().find(|(known, _)| *known == letter) {
+                Some((_, known)) => *known = component,
+                None => aliases.push((letter, component)),
             }
         }
+        Ok(aliases)
+    }
+
+    fn alias(&mut self, depth: usize) -> Result<(u8, Component), MarshalError> {
+        let &[letter] = self.identifier().as_bytes() else {
+            return self.fail("an alias should be a single character");
+        };
+        self.blanks();
+        self.expect(b'=', "expecting '=>'")?;
+        self.expect(b'>', "expecting '=>'")?;
+        self.blanks();
+        Ok((letter, self.component(depth)?))
     }
 
     /// The order of a partitioner, maybe with the type of its keys, which makes no difference.

@@ -27,7 +27,8 @@ use schema::{Strategy, Table};
 use storage::{Engine, PartitionKey, Slices, StorageError, Trace};
 
 use crate::answer::{Answer, Outcome, Page, cql_error, invalid, write_error};
-use crate::coordinator::{BatchPart, Coordinator, Request, STATEMENT, check_replicas};
+use crate::binding::BatchPart;
+use crate::coordinator::{Coordinator, Request, STATEMENT, check_replicas};
 pub(crate) use crate::paxos::acceptor::Proposal;
 pub(crate) use crate::paxos::ballot::Ballot;
 use crate::paxos::ballot::Scope;

@@ -11,7 +11,8 @@ use schema::Table;
 use storage::PartitionKey;
 use types::{Token, maybe_quote};
 
-use crate::coordinator::{Coordinator, Now, Request};
+use crate::binding::Now;
+use crate::coordinator::{Coordinator, Request};
 use crate::read::page::Merged;
 use crate::read::shard::{Over, Task};
 use crate::ring_read::RingRead;

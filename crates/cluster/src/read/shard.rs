@@ -161,6 +161,7 @@ impl Task {
             random: &random,
             limits: &Limits::default(),
             guard: None,
+            once: Default::default(),
         })
     }
 

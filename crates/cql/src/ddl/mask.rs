@@ -121,6 +121,7 @@ pub(super) fn resolve(
         random: &|| [0; 16],
         limits: &limits,
         guard: None,
+        once: Default::default(),
     };
     for (raw, ty) in raws.iter().zip(function.arguments().iter().skip(1)) {
         let receiver = ColumnSpec::new(keyspace, "--dummy--", "(dummy)", ty.clone());

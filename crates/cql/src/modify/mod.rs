@@ -26,7 +26,7 @@ use schema::{ColumnKind, Reason, Table, TableId};
 use types::{Few, KeyBytes};
 
 use crate::ast::{self, InsertValues};
-use crate::context::Bind;
+use crate::context::{Bind, Once};
 use crate::error::CqlError;
 use crate::guard::Guard;
 use crate::scope::{ColumnSpec, Scope};
@@ -402,7 +402,7 @@ impl Modify {
             None => run(request),
             Some(json) => {
                 let values = json.values(&self.table, request)?;
-                run(&Bind { values: &values, ..*request })
+                run(&Bind { values: &values, once: Once::default(), ..*request })
             }
         }
     }

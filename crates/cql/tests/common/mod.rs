@@ -110,6 +110,7 @@ impl Fixture {
             random: &|| [9; 16],
             limits: &Limits::default(),
             guard: None,
+            once: Default::default(),
         };
         call(bind)
     }
@@ -129,7 +130,8 @@ impl Fixture {
             }
             Plan::Batch(batch) if batch.statements().iter().any(|modify| modify.needs_read()) => {
                 let statements = batch.statements().iter();
-                let parts = statements.map(|modify| modify.bind(Bind { ..bind }));
+                let parts =
+                    statements.map(|modify| modify.bind(Bind { once: Default::default(), ..bind }));
                 let parts = parts.collect::<Result<Vec<_>, _>>()?;
                 let cells = CellContext { list_path: bind.list_path, guard: None };
                 let befores: Vec<&dyn Before> = vec![&NothingRead; parts.len()];

@@ -159,12 +159,15 @@ impl World {
             random: &|| [7; 16],
             limits: &Limits::default(),
             guard: None,
+            once: Default::default(),
         })
     }
 
     /// What a modification does.
     pub fn updates(modify: &Modify) -> Result<Updates, CqlError> {
-        Self::with_bind(&Given(Vec::new()), |bind| modify.updates(Bind { ..*bind }))
+        Self::with_bind(&Given(Vec::new()), |bind| {
+            modify.updates(Bind { once: Default::default(), ..*bind })
+        })
     }
 
     /// Runs a modification.
