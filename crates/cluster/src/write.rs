@@ -79,6 +79,11 @@ impl Coordinator {
         request: &Request<'_>,
     ) -> Result<Write, ErrorResponse> {
         request.guard_write()?;
+        // Cassandra asks this of a single statement only
+        match modify.table().is_counter() {
+            true => check_consistency(request.options.consistency, &modify.table().name)?,
+            false => refuse_serial(request.options.consistency)?,
+        }
         self.guard_disk(request)?;
         let now = self.now(request.options);
         let updates = if modify.needs_read() {
@@ -202,18 +207,8 @@ impl Coordinator {
         let consistency = request.options.consistency;
         let schema = self.schema();
         let mutations = mutations(&schema, updates);
-        let all = mutations.iter().flat_map(|(_, mutation)| mutation.updates());
-        let mut counts = false;
-        for update in all.filter(|update| update.layout.counter) {
-            counts = true;
-            let table = schema.table_by_id(&TableId(update.table));
-            let name = table.map(|table| table.name.as_str()).unwrap_or_default();
-            check_consistency(consistency, name)?;
-        }
-        // Cassandra asks this of a single statement only
-        if write_type == WriteType::Simple {
-            refuse_serial(consistency)?;
-        }
+        let mut all = mutations.iter().flat_map(|(_, mutation)| mutation.updates());
+        let counts = all.any(|update| update.layout.counter);
         let (here, over) = self.where_to(&schema, mutations, consistency)?;
         let count = here.len() + over.len();
         if needs_log || count > 1 || !over.is_empty() {

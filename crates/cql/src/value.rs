@@ -40,12 +40,9 @@ impl Values for [Value<'_>] {
     }
 }
 
-/// Values that are no request's: those of a JSON document, or of a request whose bytes are gone.
+/// The values of a JSON document, made here and in the stored form.
 #[derive(Clone, Debug, Default)]
-pub struct OwnedValues {
-    values: Vec<OwnedValue>,
-    are_made: bool,
-}
+pub struct OwnedValues(Vec<OwnedValue>);
 
 /// A value of [`OwnedValues`].
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -58,56 +55,24 @@ pub enum OwnedValue {
     Bytes(Vec<u8>),
 }
 
-impl From<Value<'_>> for OwnedValue {
-    fn from(value: Value<'_>) -> Self {
-        match value {
-            Value::Null => Self::Null,
-            Value::Unset => Self::Unset,
-            Value::Bytes(bytes) => Self::Bytes(bytes.to_vec()),
-        }
-    }
-}
-
-impl From<Bound<'_>> for OwnedValue {
-    fn from(value: Bound<'_>) -> Self {
-        match value {
-            Bound::Null => Self::Null,
-            Bound::Unset => Self::Unset,
-            Bound::Bytes(bytes) => Self::Bytes(bytes.into_owned()),
-        }
-    }
-}
-
 impl OwnedValues {
-    /// A copy of all values.
-    pub fn of(values: &dyn Values) -> Self {
-        let copied = (0..values.len()).map(|marker| values.get(marker).into()).collect();
-        Self { values: copied, are_made: values.are_made() }
-    }
-
-    /// Values that were made here, in the stored form.
+    /// Of the values of all markers, in order.
     pub fn made(values: Vec<OwnedValue>) -> Self {
-        Self { values, are_made: true }
-    }
-}
-
-impl FromIterator<OwnedValue> for OwnedValues {
-    fn from_iter<I: IntoIterator<Item = OwnedValue>>(values: I) -> Self {
-        Self { values: values.into_iter().collect(), are_made: false }
+        Self(values)
     }
 }
 
 impl Values for OwnedValues {
     fn len(&self) -> usize {
-        self.values.len()
+        self.0.len()
     }
 
     fn are_made(&self) -> bool {
-        self.are_made
+        true
     }
 
     fn get(&self, marker: usize) -> Value<'_> {
-        match self.values.get(marker) {
+        match self.0.get(marker) {
             Some(OwnedValue::Bytes(value)) => Value::Bytes(value),
             Some(OwnedValue::Null) => Value::Null,
             Some(OwnedValue::Unset) | None => Value::Unset,

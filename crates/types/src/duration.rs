@@ -204,19 +204,19 @@ fn add(millis: i64, months: i32, days: i32, nanos: i64) -> i64 {
     add_months(millis, months).wrapping_add(days).wrapping_add(i64::from(rest as i32))
 }
 
-/// `-1y2mo3d4h5m6s7ms8us9ns`, units of zero left out; nothing at all for the empty duration.
+/// `-1y2mo3d4h5m6s7ms8us9ns`, units of zero left out; nothing at all for the empty duration. Parts that have no
+/// opposite are left out too, as in Cassandra, where they stay negative.
 impl fmt::Display for Duration {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if self.is_negative() {
             f.write_str("-")?;
         }
         let mut rests = [
-            u64::from(self.months.unsigned_abs()),
-            u64::from(self.days.unsigned_abs()),
-            self.nanos.unsigned_abs(),
+            self.months.wrapping_abs().into(),
+            self.days.wrapping_abs().into(),
+            self.nanos.wrapping_abs(),
         ];
         for (symbol, _, part, size) in UNITS {
-            let size = size.unsigned_abs();
             if let Some(rest) = rests.get_mut(part).filter(|rest| symbol != "w" && **rest >= size) {
                 write!(f, "{}{symbol}", *rest / size)?;
                 *rest %= size;

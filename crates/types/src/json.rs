@@ -82,7 +82,10 @@ impl CqlType {
                 out.push('[');
                 for (index, item) in Elements::of_list(value).ok()?.enumerate() {
                     separate(out, index);
-                    element.write_json_or_null(out, item.ok()?, depth)?;
+                    match item.ok()? {
+                        None if **element == Self::Decimal => out.push_str("\"\""),
+                        item => element.write_json_or_null(out, item, depth)?,
+                    }
                 }
                 out.push(']');
             }

@@ -1,10 +1,11 @@
 //! BATCH: several modifications at once, from one text or from the parts of a BATCH message.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use rows::{ClusteringRef, NO_TIMESTAMP, NO_TTL, PartitionUpdate, RowBuilder, RowRef};
-use schema::TableKind;
-use types::KeyBytes;
+use schema::{Table, TableKind};
+use types::{KeyBytes, maybe_quote};
 
 use crate::ast::{self, BatchKind, Modification};
 use crate::context::{Bind, Limits};
@@ -210,7 +211,7 @@ fn finish(
     let builders = builders.list;
     let tables: Vec<(String, KeyBytes)> = builders
         .iter()
-        .map(|b| (format!("{}.{}", b.table.keyspace, b.table.name), b.update.key().clone()))
+        .map(|builder| (shown(&builder.table), builder.update.key().clone()))
         .collect();
     let mut scratch = RowBuilder::new();
     let updates = builders.into_iter().map(|builder| builder.finish(&mut scratch));
@@ -232,12 +233,16 @@ fn finish(
     })
 }
 
-/// Names in brackets, each once.
+/// Names in brackets, each once, in the order of a Java hash set.
 fn name_set<'a>(names: impl Iterator<Item = &'a str>) -> (usize, String) {
-    let mut names: Vec<&str> = names.collect();
-    names.sort_unstable();
-    names.dedup();
+    let names: BTreeSet<&str> = names.collect();
+    let names = schema::hash_order(names.into_iter().map(str::to_owned).collect());
     (names.len(), format!("[{}]", names.join(", ")))
+}
+
+/// The name of a table as warnings have it (`TableMetadata.toString`).
+fn shown(table: &Table) -> String {
+    format!("{}.{}", maybe_quote(&table.keyspace), maybe_quote(&table.name))
 }
 
 fn warn_of_gc_grace(kind: BatchKind, parts: &[&Modify], warnings: &mut Vec<String>) {
@@ -246,7 +251,7 @@ fn warn_of_gc_grace(kind: BatchKind, parts: &[&Modify], warnings: &mut Vec<Strin
     }
     let tables = parts.iter().map(|modify| &modify.table);
     let hasty = tables.filter(|table| table.params.gc_grace_seconds == 0);
-    let names: Vec<String> = hasty.map(|t| format!("{}.{}", t.keyspace, t.name)).collect();
+    let names: Vec<String> = hasty.map(|table| shown(table)).collect();
     if names.is_empty() {
         return;
     }

@@ -64,7 +64,11 @@ impl Filter {
         let equal = self.clustering.get(..equal).unwrap_or_default();
         let mut prefixes = combine("clustering key", equal, columns, bind)?;
         sort_unique(&mut prefixes, columns);
-        if kind != Kind::Delete || self.names_rows(table) {
+        let names_rows = kind != Kind::Delete || self.names_rows(table);
+        if names_rows || slice.is_some() {
+            check_complete(&prefixes, equal.last().map_or(0, Restriction::end), columns)?;
+        }
+        if names_rows {
             let rows = prefixes.iter().map(|values| {
                 check_length(values)?;
                 Ok(match columns.len().saturating_sub(values.len()) {
@@ -87,6 +91,8 @@ impl Filter {
         let order = |a: &Bound, b: &Bound| rows::compare(&table.layout, a, b);
         ranges.retain(|(start, end)| order(start, end) == Ordering::Less);
         ranges.sort_by(|a, b| order(&a.0, &b.0));
+        // the rows of a tuple that was bound with all its values lie within those of one with its first only
+        ranges.dedup_by(|next, before| order(&next.1, &before.1) != Ordering::Greater);
         Ok(Target::Ranges(ranges))
     }
 }
@@ -139,6 +145,7 @@ fn combine<'a>(
         false => Ok(()),
     };
     for restriction in restrictions {
+        check_complete(&all, restriction.first, columns)?;
         let alternatives = alternatives(restriction, columns, bind)?;
         if alternatives.is_empty() {
             return Ok(Few::new());
@@ -160,6 +167,17 @@ fn combine<'a>(
     Ok(all)
 }
 
+/// Has each combination a value for each of the first `wanted` columns? A bound tuple may have fewer, but nothing can
+/// follow these: Cassandra gives what follows to the wrong column.
+fn check_complete(all: &[Values<'_>], wanted: usize, columns: &[Column]) -> Result<(), CqlError> {
+    let shortest = all.iter().map(|values| values.len()).min().unwrap_or(wanted);
+    if shortest < wanted {
+        let name = name_at(columns, shortest);
+        return Err(CqlError::invalid(format!("Invalid null value for column {name}")));
+    }
+    Ok(())
+}
+
 fn sort_unique(all: &mut Few<Values<'_>>, columns: &[Column]) {
     if all.len() < 2 {
         return;
@@ -168,7 +186,7 @@ fn sort_unique(all: &mut Few<Values<'_>>, columns: &[Column]) {
         let pairs = a.iter().zip(b).zip(columns);
         let mut orders =
             pairs.map(|((a, b), column)| column.ty.compare_clustering(column.reversed, a, b));
-        orders.find(|order| order.is_ne()).unwrap_or(Ordering::Equal)
+        orders.find(|order| order.is_ne()).unwrap_or_else(|| a.len().cmp(&b.len()))
     };
     all.sort_by(order);
     all.dedup_by(|b, a| order(a, b).is_eq());
@@ -190,19 +208,14 @@ fn alternatives<'a>(
             let values = bind_row(row, restriction, columns, bind)?;
             let values = values.into_iter().enumerate();
             let values = values.map(|(at, value)| value.ok_or_else(|| no_null(at)));
-            let values: Values<'a> = values.collect::<Result<_, _>>()?;
-            if values.len() < restriction.count {
-                return Err(no_null(values.len()));
-            }
-            Ok(Few::one(values))
+            Ok(Few::one(values.collect::<Result<_, _>>()?))
         }
         Test::In(rows) => {
             let mut all = Few::with_capacity(rows.len());
             for row in rows {
                 let values = bind_row(row, restriction, columns, bind)?;
-                let complete = values.into_iter().collect::<Option<Values<'a>>>();
-                let complete = complete.filter(|values| values.len() == restriction.count);
-                all.push(complete.ok_or_else(|| in_null(restriction, columns))?);
+                let values = values.into_iter().collect::<Option<Values<'a>>>();
+                all.push(values.ok_or_else(|| in_null(restriction, columns))?);
             }
             Ok(all)
         }
@@ -319,7 +332,6 @@ fn in_marker<'a>(
         }
         let Cow::Borrowed(tuple) = item else { continue };
         let values = tuple_values(element, tuple)?.into_iter().collect::<Option<Values<'a>>>();
-        let values = values.filter(|values| values.len() == restriction.count);
         all.push(values.ok_or_else(|| in_null(restriction, columns))?);
     }
     Ok(all)

@@ -1,5 +1,7 @@
 //! ALLOW FILTERING: what rows must satisfy beside lying where the key restrictions say (`RowFilter`).
 
+use std::cmp::Ordering;
+
 use schema::{Column, ColumnKind, Table};
 use types::value::{Elements, Entries};
 use types::{CqlType, maybe_quote};
@@ -236,9 +238,9 @@ fn bind_choices(choices: &Choices, name: &str, bind: &Bind<'_>) -> Result<Test, 
         for value in row {
             match value {
                 Bound::Bytes(value) => values.push(value.into_owned()),
-                // Nothing equals null.
+                // Nothing equals null. What is unset is an empty value to Cassandra, here alone.
                 Bound::Null => {}
-                Bound::Unset => return Err(unsupported("unset", "value", name)),
+                Bound::Unset => values.push(Vec::new()),
             }
         }
     }
@@ -343,7 +345,8 @@ impl Test {
                 entries.any(|(_, item)| java_equal(ty, item, wanted))
             }
             (Self::ContainsKey(wanted), CqlType::Map { key, .. }) => {
-                entries.any(|(item, _)| java_equal(key, item, wanted))
+                // Cassandra looks no further than where the key would stand if all keys were in order
+                entries.map(|(item, _)| key.compare(item, wanted)).find(|o| o.is_ge()) == Some(Ordering::Equal)
             }
             (Self::Entry(wanted, entry), CqlType::Map { key, value: ty, .. }) => {
                 entries.any(|(k, v)| key.compare(k, wanted).is_eq() && ty.compare(v, entry).is_eq())

@@ -325,7 +325,9 @@ impl Select {
                         self.argument_of(index).unwrap_or_default()
                     )));
                 }
-                (Bound::Null | Bound::Unset, _) => None,
+                // what is unset by itself is an empty value to Cassandra; an end of a slice is open
+                (Bound::Unset, None) => Some(Box::default()),
+                (Bound::Null, None) | (Bound::Unset, Some(_)) => None,
             });
         }
         Ok(terms)

@@ -434,8 +434,9 @@ impl Argument for Testable<'_, '_, '_> {
                 Some(CqlType::Tuple(types.collect::<Option<Vec<_>>>()?.into()))
             }
             Selected::List(items) => {
-                let types = items.iter().filter_map(|item| self.on(item).known_type());
-                function::list_of(&types.collect::<Vec<_>>())
+                let types = items.iter().map(|item| self.on(item).known_type());
+                let element = function::common_type(types)?.into();
+                Some(CqlType::List { element, frozen: true })
             }
             other => other.exact_type(),
         }

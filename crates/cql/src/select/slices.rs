@@ -117,6 +117,16 @@ impl<'a> Combinations<'a> {
         }
     }
 
+    /// Has each combination a value for each of the first `columns` clustering columns? A bound tuple may have fewer,
+    /// but nothing can follow these: Cassandra gives what follows to the wrong column.
+    fn check_complete(&self, columns: u16, table: &Table) -> Result<(), CqlError> {
+        let shortest = self.prefixes.iter().map(|prefix| prefix.len()).min().unwrap_or_default();
+        match table.clustering.get(shortest) {
+            Some(missing) if shortest < usize::from(columns) => Err(null_value(&missing.name)),
+            _ => Ok(()),
+        }
+    }
+
     fn combine(
         &mut self,
         restriction: &'a Restriction,
@@ -181,14 +191,16 @@ fn equal_values<'a>(
     bind: &Bind<'a>,
 ) -> Result<Prefix<'a>, CqlError> {
     let mut out = Prefix::with_capacity(restriction.columns.len());
-    let mut values = operand.bind(bind)?.into_iter();
-    for column in &restriction.columns {
+    let values = operand.bind(bind)?;
+    if values.is_empty() && operand.is_null(bind) {
+        return Err(null_value(restriction.name(table, restriction.first())));
+    }
+    // a bound tuple may have fewer values than there are columns
+    for (value, column) in values.into_iter().zip(&restriction.columns) {
         let name = restriction.name(table, *column);
-        match values.next().unwrap_or(Bound::Null) {
+        match value {
             Bound::Bytes(value) => out.push(value),
-            Bound::Null if restriction.multi => {
-                return Err(CqlError::invalid(format!("Invalid null value for column {name}")));
-            }
+            Bound::Null if restriction.multi => return Err(null_value(name)),
             Bound::Null => return Err(null_in_condition(name)),
             Bound::Unset => {
                 return Err(CqlError::invalid(format!("Invalid unset value for column {name}")));
@@ -206,9 +218,8 @@ fn in_values<'a>(
 ) -> Result<Prefix<'a>, CqlError> {
     let name = restriction.name(table, restriction.first());
     let mut out = Prefix::with_capacity(restriction.columns.len());
-    let mut values = row.into_iter();
-    for _ in &restriction.columns {
-        match values.next().unwrap_or(Bound::Null) {
+    for value in row {
+        match value {
             Bound::Bytes(value) => out.push(value),
             Bound::Null if restriction.multi => {
                 let names: Vec<&str> =
@@ -225,6 +236,10 @@ fn in_values<'a>(
         }
     }
     Ok(out)
+}
+
+fn null_value(name: &str) -> CqlError {
+    CqlError::invalid(format!("Invalid null value for column {name}"))
 }
 
 fn null_in_condition(name: &str) -> CqlError {
@@ -249,19 +264,25 @@ pub(super) fn rows_of<'a>(
             slice = Some((restriction, start.as_ref(), end.as_ref()));
             break;
         }
+        combinations.check_complete(place, table)?;
         combinations.append(restriction, table, bind)?;
         if combinations.prefixes.is_empty() {
             return Ok(RowFilter::Names(Few::new()));
         }
         place = restriction.last() + 1;
     }
+    if slice.is_some() {
+        combinations.check_complete(place, table)?;
+    }
     // A slice's values are checked even if no prefix is left.
     let ends = match slice {
         Some((restriction, start, end)) => Some(Ends::bind(restriction, start, end, table, bind)?),
         None => None,
     };
-    let prefixes = sorted(&combinations.prefixes, layout);
-    if ends.is_none() && usize::from(place) == table.clustering.len() {
+    let mut prefixes = sorted(&combinations.prefixes, layout);
+    if slice.is_none() && usize::from(place) == table.clustering.len() {
+        // no row has fewer values than there are columns
+        prefixes.retain(|prefix| prefix.as_ref().len() == table.clustering.len());
         return Ok(RowFilter::Names(prefixes));
     }
     let mut slices = Few::with_capacity(prefixes.len());
@@ -275,6 +296,8 @@ pub(super) fn rows_of<'a>(
         }
     }
     slices.retain(|(start, end)| compare(layout, start, end) == Ordering::Less);
+    // the rows of a tuple that was bound with all its values lie within those of one with its first only
+    slices.dedup_by(|next, before| compare(layout, &next.1, &before.1) != Ordering::Greater);
     Ok(RowFilter::Slices(slices))
 }
 

@@ -67,12 +67,20 @@ impl Argument for TermArgument<'_, '_> {
 
 /// The type that a term has by itself: that of its hint or call, or the smallest that a constant fits.
 pub fn known_type(term: &Raw, keyspace: &str, scope: &Scope<'_>) -> Option<CqlType> {
+    let known = |item: &Raw| known_type(item, keyspace, scope);
     match term {
         Raw::Literal(literal) => assign::preferred_type(literal),
         Raw::TypeHint(hint, _) => raw_type::resolve(hint, keyspace, scope).ok(),
-        Raw::List(items) => {
-            let types = items.iter().filter_map(|item| known_type(item, keyspace, scope));
-            list_of(&types.collect::<Vec<_>>())
+        // one in brackets may be a vector
+        Raw::List(_) => None,
+        Raw::Set(items) => {
+            let element = common_type(items.iter().map(known))?.into();
+            Some(CqlType::Set { element, frozen: true })
+        }
+        Raw::Map(entries) => {
+            let key = common_type(entries.iter().map(|(key, _)| known(key)))?.into();
+            let value = common_type(entries.iter().map(|(_, value)| known(value)))?.into();
+            Some(CqlType::Map { key, value, frozen: true })
         }
         Raw::Function(..) | Raw::Cast(..) | Raw::Binary(..) | Raw::Negate(_) => {
             scope.verdicts.known_type(term, || {
@@ -87,11 +95,11 @@ pub fn known_type(term: &Raw, keyspace: &str, scope: &Scope<'_>) -> Option<CqlTy
     }
 }
 
-/// A list of the first type that can take all others.
-pub fn list_of(types: &[CqlType]) -> Option<CqlType> {
+/// Of the types that are known, the first that can take all others.
+pub fn common_type(types: impl Iterator<Item = Option<CqlType>>) -> Option<CqlType> {
+    let types: Vec<CqlType> = types.flatten().collect();
     let takes_all = |ty: &&CqlType| types.iter().all(|it| assign::is_value_compatible(ty, it));
-    let element = types.iter().find(takes_all)?.clone().into();
-    Some(CqlType::List { element, frozen: true })
+    types.iter().find(takes_all).cloned()
 }
 
 /// `name` or `keyspace.name`.
