@@ -55,6 +55,16 @@ pub enum OwnedValue {
     Bytes(Vec<u8>),
 }
 
+impl From<Bound<'_>> for OwnedValue {
+    fn from(value: Bound<'_>) -> Self {
+        match value {
+            Bound::Null => Self::Null,
+            Bound::Unset => Self::Unset,
+            Bound::Bytes(bytes) => Self::Bytes(bytes.into_owned()),
+        }
+    }
+}
+
 impl OwnedValues {
     /// Of the values of all markers, in order.
     pub fn made(values: Vec<OwnedValue>) -> Self {

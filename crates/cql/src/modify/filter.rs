@@ -90,7 +90,7 @@ impl Restriction {
         matches!(self.test, Test::In(_) | Test::InMarker(_))
     }
 
-    fn end(&self) -> usize {
+    pub(super) fn end(&self) -> usize {
         self.first + self.count
     }
 

@@ -346,7 +346,8 @@ impl Test {
             }
             (Self::ContainsKey(wanted), CqlType::Map { key, .. }) => {
                 // Cassandra looks no further than where the key would stand if all keys were in order
-                entries.map(|(item, _)| key.compare(item, wanted)).find(|o| o.is_ge()) == Some(Ordering::Equal)
+                entries.map(|(item, _)| key.compare(item, wanted)).find(|o| o.is_ge())
+                    == Some(Ordering::Equal)
             }
             (Self::Entry(wanted, entry), CqlType::Map { key, value: ty, .. }) => {
                 entries.any(|(k, v)| key.compare(k, wanted).is_eq() && ty.compare(v, entry).is_eq())

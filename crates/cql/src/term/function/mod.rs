@@ -24,7 +24,8 @@ use number::{Math, Number};
 
 pub use registry::{NEGATE, operator_name};
 pub use resolve::{
-    Argument, MAX_CALL_DEPTH, TermArgument, common_type, known_type, resolve, resolve_call, test_call,
+    Argument, MAX_CALL_DEPTH, TermArgument, common_type, known_type, resolve, resolve_call,
+    test_call,
 };
 
 /// How vectors are compared.
