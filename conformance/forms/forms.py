@@ -33,11 +33,6 @@ from writes import all_forms  # noqa: E402
 
 # Files that say nothing of the forms of reads: what they ask changes by itself, or is about the schema and the node.
 APART = {'system', 'virtual', 'describe', 'roles', 'syntax', 'keyspaces', 'table_options', 'disabled'}
-# Files whose deviations with Cassandra are not recorded yet: they are counted as left out.
-NOT_RECORDED = {
-    'class_types', 'compact_composite', 'compact_conditions', 'compact_dense', 'compact_schema', 'compact_static', 'cover_compact', 'cover_functions',
-    'cover_restrictions', 'cover_selections', 'cover_statements', 'filtering_replicas', 'names', 'names_events', 'names_many', 'names_rows',
-    'paging_edges', 'prepared_kept', 'request_edges', 'value_edges', 'value_functions'}
 # Files that wait for levels that no ring of three has, or are about the schema.
 NOT_IN_RINGS = {'alter', 'consistency', 'gen_literals', 'indexes', 'tables'}
 # Of a plant: one form in so many, and so many statements of each place of a function.
@@ -60,25 +55,23 @@ def layouts(args):
             yield Layout(2, 3, replicas, 'half')
 
 
-def is_left_out(report, path):
-    left_out = os.path.basename(path)[:-4] in NOT_RECORDED and not report.deviations.covers(path)
-    if left_out:
-        report.leave_out(f'{os.path.basename(path)}: deviations not recorded')
-    return left_out
+def is_recorded(report, path):
+    """Are Cassandra's own deviations known for the text of a file? That they are not is a difference."""
+    if not report.deviations.covers(path):
+        report.differ(path, 0, 'record', '', 'no deviations of Cassandra are recorded for this text: forms.py record --host HOST FILE')
+        return False
+    return True
 
 
 def tell_reads(running, report, path, share):
-    if is_left_out(report, path):
-        return
-    if not report.deviations.covers(path):
-        report.differ(path, 0, 'record', '', 'no deviations of Cassandra are recorded for this text: forms.py record --host HOST FILE')
+    if not is_recorded(report, path):
         return
     asking = Reads(report, Encoder(), share, running.servers if running.layout.ring > 1 else None)
     Told(running, Place(running), report, lambda server, s, i: asking.ask(server, s.path, s.steps[i], s.recorded[i])).tell(Story(path))
 
 
 def tell_writes(running, report, path, share):
-    if is_left_out(report, path):
+    if not is_recorded(report, path):
         return
     for writes in all_forms(report, Encoder(), running):
         if share.has(path.rpartition('/')[2], writes.name):

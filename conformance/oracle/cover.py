@@ -26,6 +26,7 @@ SUPER, PLAIN = 'cassandra:cassandra', 'plain:pw'
 LOGIN = {'AUTHENTICATOR': 'PasswordAuthenticator', 'AUTHORIZER': 'CassandraAuthorizer'}
 NO_DELAY = '-Dcassandra.superuser_setup_delay_ms=0'
 MASKS = 'dynamic_data_masking_enabled: true'
+DROP_COMPACT = 'drop_compact_storage_enabled: true'
 UNCACHED = [f'{what}_validity: 0ms' for what in ('roles', 'permissions', 'credentials')]
 READS = ['cover_selections', 'select', 'gen_paging', 'selections', 'aggregates', 'collections', 'cover_restrictions']
 READS_OF_ALL = ['cover_restrictions', 'counters']
@@ -66,9 +67,10 @@ def default(args):
 
 
 def roles(args):
-    with cassandra(args, args.ips[0], EXTRA_JVM=NO_DELAY, EXTRA_YAML='\n'.join(UNCACHED + [MASKS]), **LOGIN):
+    with cassandra(args, args.ips[0], EXTRA_JVM=NO_DELAY, EXTRA_YAML='\n'.join(UNCACHED + [MASKS, DROP_COMPACT]), **LOGIN):
         subprocess.run([sys.executable, os.path.join(ROOT, 'roles', 'roles.py'), args.ips[0]], check=True)
-        run(Server(args.ips[0], login=SUPER), [os.path.join(ROOT, 'settings', 'masks.cql')] + corpus('roles', 'describe'))
+        settings = [os.path.join(ROOT, 'settings', name + '.cql') for name in ('masks', 'compact_drop')]
+        run(Server(args.ips[0], login=SUPER), settings + corpus('roles', 'describe'))
 
 
 def limits(args):

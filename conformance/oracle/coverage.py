@@ -26,7 +26,7 @@ ROOT = 'org/apache/cassandra/'
 # What is measured together: packages below ROOT, and how many percent of their lines are wanted of a server of defaults alone, and
 # of all that cover.py runs.
 GROUPS = {
-    'CQL': ((82.0, 87.5), ('cql3/statements', 'cql3/restrictions', 'cql3/selection', 'cql3/functions', 'cql3/conditions')),
+    'CQL': ((82.0, 88.0), ('cql3/statements', 'cql3/restrictions', 'cql3/selection', 'cql3/functions', 'cql3/conditions')),
     'reads': ((59.0, 75.0), ('db/filter', 'db/aggregation', 'service/pager')),
 }
 # Source files of what these packages have to do with indexes, views, user functions and triggers.

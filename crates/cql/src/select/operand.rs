@@ -162,8 +162,12 @@ impl Choices {
         column: &str,
         bind: &Bind<'a>,
     ) -> Result<Vec<Values<'a>>, CqlError> {
+        let one = |operand: &'a Operand| match operand.is_null(bind) {
+            true => Err(CqlError::invalid("Invalid null value for IN restriction")),
+            false => operand.bind(bind),
+        };
         let marker = match self {
-            Self::List(operands) => return operands.iter().map(|o| o.bind(bind)).collect(),
+            Self::List(operands) => return operands.iter().map(one).collect(),
             Self::Values(marker) | Self::Rows(marker) => marker,
         };
         let rows = matches!(self, Self::Rows(_));
@@ -219,7 +223,7 @@ fn split_list<'a>(
     for item in elements {
         out.push(match item.map_err(|_| bad_list())? {
             Some(item) => split_row(item, element)?,
-            None => Few::new(),
+            None => return Err(CqlError::invalid("Invalid null value for IN restriction")),
         });
     }
     Ok(out)
