@@ -37,7 +37,7 @@ NO_KEYS = {'duration'}
 # Texts that Cassandra takes for one alone and cannot read in a collection.
 UNREADABLE = {'text': [b'\xc0\x80', b'\xed\xa0\x80']}
 # Of what a table has then Cassandra makes no JSON, by mistake: nulls in a list, tuples that end early, booleans and times that are none.
-NO_JSON = {'fl': EDGES, 't': EDGES, 'fmv': {'boolean'}, 'fu': {'boolean'}, 'll': {'boolean'}}
+NO_JSON = {'fl': set(EDGES) - {'decimal'}, 't': EDGES, 'fmv': {'boolean'}, 'fu': {'boolean'}, 'll': {'boolean'}}
 
 
 def raw(value):
