@@ -10,7 +10,7 @@ use crate::oracle;
 use crate::ring;
 
 /// The addresses of the nodes.
-const ADDRESSES: &str = "127.0.0.31,127.0.0.33,127.0.0.34";
+const ADDRESSES: &str = "127.0.0.61,127.0.0.62,127.0.0.63";
 /// One form of a read in so many is asked on each layout, where no number is given: another on each.
 const SHARE: &str = "20";
 
