@@ -66,7 +66,7 @@ cargo xtask COMMAND
   campaign files [SEED [TABLES [compact]]] | campaign files record
                                generated tables on the other's files, both ways, Cassandra's tools over both
   campaign roundtrip           one data directory served by Helenus and by Cassandra in turn
-  campaign ring [RELEASE [OURS THEIRS CENTERS]]
+  campaign ring [RELEASE [OURS THEIRS CENTERS [FILE...]]]
                                the corpus through each node of rings of Cassandra and Helenus, in one data centre and two
   campaign replace [RELEASE]   nodes of a Cassandra ring become Helenus in place, and Cassandra again, under load
   campaign faults [SECONDS [FAULT]]

@@ -35,7 +35,7 @@ const USAGE: &str = "campaign seeds|engine|conditions|ring-seeds [FROM] [COUNT] 
                      campaign oracle [--seed N] [--rounds N] | campaign differences | \
                      campaign applications [HOST] | campaign compaction [SEED] [SCENARIOS] | \
                      campaign images [SEED [IMAGES]] | campaign wide [ROWS] | \
-                     campaign ring [RELEASE [OURS THEIRS CENTERS]] | campaign replace [RELEASE] | \
+                     campaign ring [RELEASE [OURS THEIRS CENTERS [FILE...]]] | campaign replace [RELEASE] | \
                      campaign faults [SECONDS [FAULT]] | campaign apart [SECONDS] | \
                      campaign forms [SHARE] | campaign forms --planted [PLANT...]";
 

@@ -17,7 +17,7 @@ const OF_CENTERS: [&str; 3] = [" lwt.cql:72:", " lwt.cql:74:", " lwt.cql:80:"];
 /// The number of the address where a Cassandra of an older release is alone, whose answers are right.
 const ALONE: u8 = 40;
 
-/// `campaign ring [RELEASE [OURS THEIRS CENTERS]]`: one ring, or all.
+/// `campaign ring [RELEASE [OURS THEIRS CENTERS [FILE...]]]`: one ring, or all; of the corpus these files, or what a stage has of it.
 pub fn campaign(words: &[&str]) -> Outcome {
     let number = |text: &str| text.parse::<u8>().map_err(|_| format!("{text} is no number"));
     let all = |release| {
@@ -33,7 +33,7 @@ pub fn campaign(words: &[&str]) -> Outcome {
     let layouts = match words {
         [] => [all(members::known_release("5.0")?), all(members::known_release("4.1")?)].concat(),
         [release] => all(members::known_release(release)?),
-        [release, ours, theirs, centers] => vec![Layout {
+        [release, ours, theirs, centers, ..] => vec![Layout {
             ours: number(ours)?,
             theirs: number(theirs)?,
             release: members::known_release(release)?,
@@ -42,10 +42,11 @@ pub fn campaign(words: &[&str]) -> Outcome {
         }],
         _ => return Err(super::USAGE.into()),
     };
+    let files = words.get(4..).filter(|files| !files.is_empty()).unwrap_or(ring::FILES);
     let begun = Instant::now();
     let (mut text, mut is_good) = (String::new(), true);
     for layout in &layouts {
-        is_good &= one(layout, &mut text)?;
+        is_good &= one(layout, files, &mut text)?;
     }
     let text = format!(
         "Commit {}; {} s. Again: `cargo xtask campaign ring {}`. Found: {}.\n\n{text}",
@@ -59,7 +60,7 @@ pub fn campaign(words: &[&str]) -> Outcome {
 }
 
 /// The corpus through each node of a ring: is all as it should be?
-fn one(layout: &Layout, text: &mut String) -> Outcome<bool> {
+fn one(layout: &Layout, files: &[&str], text: &mut String) -> Outcome<bool> {
     let Layout { ours, theirs, release, centers, .. } = layout;
     let nodes = layout.members().len();
     writeln!(
@@ -96,7 +97,7 @@ fn one(layout: &Layout, text: &mut String) -> Outcome<bool> {
                 None => command.args(["--golden", &member.ip]),
                 Some(alone) => command.args(["--older", &member.ip, &alone.ip]),
             };
-            let (_, said) = machine::output(command.args(ring::FILES))?;
+            let (_, said) = machine::output(command.args(files))?;
             let last = said.lines().rev().find(|line| line.contains(" statements compared"));
             let mut different = oracle::different(&said);
             if *centers > 1 {
