@@ -1,6 +1,7 @@
 //! The machine under the checkout: where things are, which tools exist, how commands are run.
 
 use std::error::Error;
+use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
@@ -69,14 +70,22 @@ pub fn run(command: &mut Command) -> Outcome {
 
 /// Runs to the end, copies the output through and keeps it: (succeeded, output).
 pub fn output(command: &mut Command) -> Outcome<(bool, String)> {
-    let done = command
+    let mut child = command
         .stdin(Stdio::null())
+        .stdout(Stdio::piped())
         .stderr(Stdio::inherit())
-        .output()
+        .spawn()
         .map_err(|e| format!("{command:?}: {e}"))?;
-    let text = String::from_utf8_lossy(&done.stdout).into_owned();
-    print!("{text}");
-    Ok((done.status.success(), text))
+    let mut text = String::new();
+    if let Some(stdout) = child.stdout.take() {
+        for line in BufReader::new(stdout).split(b'\n') {
+            let line = String::from_utf8_lossy(&line?).into_owned();
+            println!("{line}");
+            text.push_str(&line);
+            text.push('\n');
+        }
+    }
+    Ok((child.wait()?.success(), text))
 }
 
 /// The Python of the checkout's own virtual environment, made on first use with the drivers' packages in it.
