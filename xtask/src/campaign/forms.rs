@@ -10,7 +10,7 @@ use crate::oracle;
 use crate::ring;
 
 /// The addresses of the nodes.
-const ADDRESSES: &str = "127.0.0.61,127.0.0.62,127.0.0.63";
+const ADDRESSES: &str = "127.0.0.91,127.0.0.92,127.0.0.93";
 /// One form of a read in so many is asked on each layout, where no number is given: another on each.
 const SHARE: &str = "20";
 

@@ -209,16 +209,14 @@ fn finish(
     }
     warn_of_gc_grace(kind, parts, &mut warnings);
     let builders = builders.list;
-    let tables: Vec<(String, KeyBytes)> = builders
+    let tables: Vec<(Arc<Table>, KeyBytes)> = builders
         .iter()
-        .map(|builder| (shown(&builder.table), builder.update.key().clone()))
+        .map(|builder| (Arc::clone(&builder.table), builder.update.key().clone()))
         .collect();
     let mut scratch = RowBuilder::new();
     let updates = builders.into_iter().map(|builder| builder.finish(&mut scratch));
     let updates = updates.collect::<Result<Vec<PartitionUpdate>, _>>()?;
-    let keyspaces = tables
-        .iter()
-        .map(|(table, key)| (table.split('.').next().unwrap_or_default().to_owned(), key.clone()));
+    let keyspaces = tables.iter().map(|(table, key)| (&*table.keyspace, key));
     let mut mutations: Vec<_> = keyspaces.collect();
     mutations.sort();
     mutations.dedup();
@@ -233,10 +231,10 @@ fn finish(
     })
 }
 
-/// Names in brackets, each once, in the order of a Java hash set.
-fn name_set<'a>(names: impl Iterator<Item = &'a str>) -> (usize, String) {
-    let names: BTreeSet<&str> = names.collect();
-    let names = schema::hash_order(names.into_iter().map(str::to_owned).collect());
+/// The names of tables in brackets, each once, in the order of a Java hash set.
+fn name_set<'a>(tables: impl Iterator<Item = &'a Table>) -> (usize, String) {
+    let names: BTreeSet<String> = tables.map(shown).collect();
+    let names = schema::hash_order(names.into_iter().collect());
     (names.len(), format!("[{}]", names.join(", ")))
 }
 
@@ -249,13 +247,12 @@ fn warn_of_gc_grace(kind: BatchKind, parts: &[&Modify], warnings: &mut Vec<Strin
     if kind != BatchKind::Logged {
         return;
     }
-    let tables = parts.iter().map(|modify| &modify.table);
-    let hasty = tables.filter(|table| table.params.gc_grace_seconds == 0);
-    let names: Vec<String> = hasty.map(|table| shown(table)).collect();
-    if names.is_empty() {
+    let tables = parts.iter().map(|modify| &*modify.table);
+    let mut hasty = tables.filter(|table| table.params.gc_grace_seconds == 0).peekable();
+    if hasty.peek().is_none() {
         return;
     }
-    let (count, names) = name_set(names.iter().map(String::as_str));
+    let (count, names) = name_set(hasty);
     let s = if count == 1 { "" } else { "s" };
     warnings.push(format!(
         "Executing a LOGGED BATCH on table{s} {names}, configured with a gc_grace_seconds of 0. The gc_grace_seconds is used to TTL batchlog entries, so setting gc_grace_seconds too low on tables involved in an atomic batch might cause batchlog entries to expire before being replayed."
@@ -265,7 +262,7 @@ fn warn_of_gc_grace(kind: BatchKind, parts: &[&Modify], warnings: &mut Vec<Strin
 /// Batches over several mutations have a limit (`BatchStatement.verifyBatchSize`).
 fn check_size(
     mutations: usize,
-    tables: &[(String, KeyBytes)],
+    tables: &[(Arc<Table>, KeyBytes)],
     updates: &[PartitionUpdate],
     limits: &Limits,
     warnings: &mut Vec<String>,
@@ -278,7 +275,7 @@ fn check_size(
         return Err(CqlError::invalid("Batch too large"));
     }
     if size > limits.batch_warn_bytes {
-        let (_, names) = name_set(tables.iter().map(|(table, _)| table.as_str()));
+        let (_, names) = name_set(tables.iter().map(|(table, _)| &**table));
         let limit = limits.batch_warn_bytes;
         warnings.push(format!(
             "Batch for {names} is of size {size}, exceeding specified threshold of {limit} by {}.",
@@ -324,13 +321,17 @@ fn row_size(row: RowRef<'_>) -> usize {
     size
 }
 
-fn warn_of_partitions(tables: &[(String, KeyBytes)], limits: &Limits, warnings: &mut Vec<String>) {
+fn warn_of_partitions(
+    tables: &[(Arc<Table>, KeyBytes)],
+    limits: &Limits,
+    warnings: &mut Vec<String>,
+) {
     let mut keys: Vec<&[u8]> = tables.iter().map(|(_, key)| &**key).collect();
     keys.sort_unstable();
     keys.dedup();
     let limit = limits.unlogged_batch_partitions_warn;
     if keys.len() as u64 > u64::from(limit) {
-        let (count, names) = name_set(tables.iter().map(|(table, _)| table.as_str()));
+        let (count, names) = name_set(tables.iter().map(|(table, _)| &**table));
         let s = if count == 1 { "" } else { "s" };
         warnings.push(format!(
             "Unlogged batch covering {} partitions detected against table{s} {names}. You should use a logged batch for atomicity, or asynchronous writes for performance.",
