@@ -8,7 +8,7 @@
 
 Options: --node PROGRAM --nodetool PROGRAM --dir FOLDER --ips A,B,C: what to start, and where; or --host HOST: a node that is there.
 --shards 1,2,3   --places memory,one,...   --rings 1,3 (replicas, in a ring of three): the layouts, one after the other; none: --rings 0
---share N: one form in N   --known FILE: statements that are known to differ   --show N: differences shown.
+--share N: one form in N   --without FILE,...: leave files out   --known FILE: statements that are known to differ   --show N: differences shown.
 Exit code 1 when anything differs, or a plant is not found.
 """
 
@@ -40,7 +40,7 @@ PLANTED_SHARE, PLANTED_COUNT, PLANTED_FUNCTIONS = 12, 24, 8
 
 
 def files(args, layout):
-    left_out = APART | (NOT_IN_RINGS if layout.ring > 1 else set())
+    left_out = APART | (NOT_IN_RINGS if layout.ring > 1 else set()) | set(args.without.split(','))
     named = args.files or sorted(f for f in os.listdir(oracle.CORPUS) if f.endswith('.cql') and f[:-4] not in left_out)
     return [os.path.join(oracle.CORPUS, name if name.endswith('.cql') else name + '.cql') for name in named]
 
@@ -192,6 +192,7 @@ def main():
     parser.add_argument('--rings', default='0')
     parser.add_argument('--share', type=int, default=1)
     parser.add_argument('--count', type=int, default=80)
+    parser.add_argument('--without', default='')
     parser.add_argument('--known', action='append', default=[])
     parser.add_argument('--show', type=int, default=40)
     parser.add_argument('files', nargs='*')

@@ -5,6 +5,7 @@ use protocol::paging_state::{MarkShape, MarkedRow, RowMark, write_cell_name, wri
 use protocol::{ErrorResponse, PagingState, Version};
 use rows::Clustering;
 use schema::Table;
+use types::ValueError;
 
 use crate::answer::invalid;
 use crate::read::Last;
@@ -21,10 +22,11 @@ pub(crate) fn position<'a>(
         Some(MarkedRow::Row(values)) => {
             let given = values.iter().zip(&table.clustering);
             for (value, column) in given.filter_map(|(value, column)| Some(((*value)?, column))) {
-                column
-                    .ty
-                    .validate(value)
-                    .map_err(|_| invalid("Invalid value for the paging state"))?;
+                match column.ty.validate(value) {
+                    // what cannot be bound was written all the same: in a literal
+                    Ok(()) | Err(ValueError::Unbindable) => {}
+                    Err(_) => return Err(invalid("Invalid value for the paging state")),
+                }
             }
             Some(Clustering::new(values))
         }
