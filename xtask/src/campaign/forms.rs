@@ -22,8 +22,8 @@ const LARGE: &str = "value_edges,value_functions";
 
 /// What a stage has of it: always the same.
 const SHORT: &[Part] = &[
-    ("reads", &["--places", "memory", "--shards", "2", "--share", "30", "--without", LARGE]),
-    ("reads", &["--places", "half", "--shards", "3", "--share", "60", "--without", LARGE]),
+    ("reads", &["--places", "memory", "--shards", "2", "--share", "60", "--without", LARGE]),
+    ("reads", &["--places", "half", "--shards", "3", "--share", "120", "--without", LARGE]),
     (
         "reads",
         &[
@@ -32,15 +32,15 @@ const SHORT: &[Part] = &[
             "--rings",
             "1,3",
             "--share",
-            "60",
+            "120",
             "aggregates",
             "gen_paging",
             "lwt",
             "select",
         ],
     ),
-    ("writes", &["--places", "memory", "--shards", "2", "--share", "6", "--without", LARGE]),
-    ("writes", &["--places", "", "--rings", "3", "--share", "5", "collections", "dml"]),
+    ("writes", &["--places", "memory", "--shards", "2", "--share", "12", "--without", LARGE]),
+    ("writes", &["--places", "", "--rings", "3", "--share", "10", "collections", "dml"]),
     ("functions", &["--places", "memory", "--shards", "3", "--share", "3", "--count", "20"]),
     ("functions", &["--places", "", "--rings", "3", "--share", "12", "--count", "12"]),
 ];
