@@ -84,12 +84,15 @@ class Run:
     def __init__(self, args, report):
         self.args, self.report = args, report
         self.known = set().union(*map(oracle.known_differences, args.known))
+        self.known_of_writes = oracle.known_differences(os.path.join(HERE, 'known_bound.md'))
         self.known_of_files = oracle.known_differences(os.path.join(HERE, 'known.md'))
 
     def start(self, layout):
         args = self.args
         self.report.layout = str(layout)
         self.report.known = self.known | (self.known_of_files if layout.place != 'memory' else set())
+        if args.what == 'writes':
+            self.report.known |= self.known_of_writes
         return Running(layout, Programs(args.node, args.nodetool, args.dir), args.ips.split(','), args.host)
 
     def on_each(self, tell):
