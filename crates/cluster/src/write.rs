@@ -66,6 +66,16 @@ impl Coordinator {
         if modify.is_conditional() {
             return self.cas(&[(modify, values)], false, request).await;
         }
+        let level = request.options.consistency;
+        // Cassandra asks this of a single statement only
+        let allowed = match modify.table().is_counter() {
+            true => check_consistency(level, &modify.table().name),
+            false => refuse_serial(level),
+        };
+        if let Err(refused) = allowed {
+            self.requests.write.ended(std::time::Duration::ZERO, Some(&refused));
+            return refused.into();
+        }
         let bound = self.bind_modify(modify, values, request).await;
         let is_counter = modify.table().is_counter();
         let write_type = if is_counter { WriteType::Counter } else { WriteType::Simple };
@@ -79,11 +89,6 @@ impl Coordinator {
         request: &Request<'_>,
     ) -> Result<Write, ErrorResponse> {
         request.guard_write()?;
-        // Cassandra asks this of a single statement only
-        match modify.table().is_counter() {
-            true => check_consistency(request.options.consistency, &modify.table().name)?,
-            false => refuse_serial(request.options.consistency)?,
-        }
         self.guard_disk(request)?;
         let now = self.now(request.options);
         let updates = if modify.needs_read() {
