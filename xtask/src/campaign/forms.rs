@@ -3,16 +3,19 @@
 //! with data in memory and in files, and through each node of rings.
 
 use std::process::Command;
+use std::thread;
 
 use crate::machine::{self, Outcome};
 use crate::node;
 use crate::oracle;
 use crate::ring;
 
-/// The addresses of the nodes.
-const ADDRESSES: &str = "127.0.0.91,127.0.0.92,127.0.0.93";
-/// One form of a read in so many is asked on each layout, where no number is given: another on each.
-const SHARE: &str = "20";
+/// The addresses of the nodes, and of those of a second run beside the first.
+const ADDRESSES: [&str; 2] =
+    ["127.0.0.91,127.0.0.92,127.0.0.93", "127.0.0.94,127.0.0.95,127.0.0.96"];
+/// One form of a read in so many is asked on each layout, where no number is given: another on each. With their many values
+/// the largest files have a million forms, so this is an hour on two cores.
+const SHARE: &str = "400";
 
 /// A run of the driver: what of it, and with which options.
 type Part = (&'static str, &'static [&'static str]);
@@ -45,17 +48,33 @@ const SHORT: &[Part] = &[
     ("functions", &["--places", "", "--rings", "3", "--share", "12", "--count", "12"]),
 ];
 
-/// What a campaign has of the parts that no share is taken of.
+/// What a campaign has beside the reads: of writes a share is a share of the tellings of a file, each with all its statements.
 const LONG: &[Part] = &[
-    ("writes", &["--places", "memory,several", "--shards", "1,3", "--rings", "1,3"]),
+    ("writes", &["--places", "memory", "--shards", "1,3", "--share", "2", "--without", LARGE]),
+    (
+        "writes",
+        &[
+            "--places",
+            "several",
+            "--shards",
+            "1,3",
+            "--rings",
+            "1,3",
+            "--share",
+            "10",
+            "--without",
+            LARGE,
+        ],
+    ),
     ("functions", &["--places", "memory", "--shards", "1,2,3", "--rings", "1,3"]),
 ];
 
-/// `campaign forms [SHARE]`: one form of a read in so many on each layout. `campaign forms --planted [PLANT...]`. Recorded under
+/// `campaign forms [SHARE]`: one form of a read in so many on each layout, and beside it a share of the writes and all functions. `campaign forms --planted [PLANT...]`. Recorded under
 /// `docs/campaigns/`.
 pub fn campaign(words: &[&str]) -> Outcome {
     if let ["--planted", plants @ ..] = words {
-        let (found, table) = part("planted", plants)?;
+        built()?;
+        let (found, table) = part("planted", plants, 0)?;
         let text = format!(
             "Commit {}. Each fault was put between the driver and the nodes: in how many forms it showed, and the first of them.\n\n```\n{table}```\n",
             super::commit()?
@@ -72,10 +91,17 @@ pub fn campaign(words: &[&str]) -> Outcome {
         &["--places", "memory,kept,one,several,compacted,half", "--shards", "1,2,3"][..],
         &["--rings", "1,3", "--share", share],
     ];
-    let mut runs = vec![part("reads", &reads.concat())?];
-    for (what, options) in LONG {
-        runs.push(part(what, options)?);
-    }
+    let reads = reads.concat();
+    built()?;
+    let runs = thread::scope(|scope| {
+        let first = scope.spawn(|| part("reads", &reads, 0).map_err(|e| e.to_string()));
+        let others: Outcome<Vec<_>> =
+            LONG.iter().map(|(what, options)| part(what, options, 1)).collect();
+        let first = first.join().map_err(|_| "the reads panicked")??;
+        Ok::<_, Box<dyn std::error::Error>>(
+            std::iter::once(first).chain(others?).collect::<Vec<_>>(),
+        )
+    })?;
     let done = runs.iter().all(|(done, _)| *done);
     let texts: Vec<String> = runs.iter().map(|(_, text)| kept(text)).collect();
     let text = format!(
@@ -95,19 +121,27 @@ fn kept(text: &str) -> String {
 
 /// A fixed share of it: (did all go well, what was printed) of each part.
 pub fn short() -> Outcome<Vec<(bool, String)>> {
-    SHORT.iter().map(|(what, options)| part(what, options)).collect()
+    built()?;
+    SHORT.iter().map(|(what, options)| part(what, options, 0)).collect()
 }
 
-fn part(what: &str, options: &[&str]) -> Outcome<(bool, String)> {
+fn built() -> Outcome {
     machine::need(&["python3"])?;
     node::build()?;
-    node::build_nodetool()?;
+    node::build_nodetool()
+}
+
+/// A run of the driver on nodes of its own, the first or the second lot.
+fn part(what: &str, options: &[&str], lot: usize) -> Outcome<(bool, String)> {
     println!("== {what} {}", options.join(" "));
     let mut python = Command::new("python3");
     python.arg(machine::root().join("conformance/forms/forms.py")).arg(what);
     python.arg("--node").arg(node::command().get_program());
     python.arg("--nodetool").arg(node::nodetool_path());
-    python.arg("--dir").arg(machine::cache().join("run/forms")).args(["--ips", ADDRESSES]);
+    python
+        .arg("--dir")
+        .arg(machine::cache().join(format!("run/forms-{lot}")))
+        .args(["--ips", ADDRESSES[lot]]);
     for known in [oracle::KNOWN_DIFFERENCES, ring::KNOWN] {
         python.arg("--known").arg(machine::root().join(known));
     }

@@ -233,14 +233,15 @@ fn finish(
 
 /// The names of tables in brackets, each once, in the order of a Java hash set.
 fn name_set<'a>(tables: impl Iterator<Item = &'a Table>) -> (usize, String) {
-    let names: BTreeSet<String> = tables.map(shown).collect();
-    let names = schema::hash_order(names.into_iter().collect());
+    // a large batch names few tables many times: their texts are made once
+    let tables: BTreeSet<_> = tables.map(|table| (&*table.keyspace, &*table.name)).collect();
+    let names = schema::hash_order(tables.into_iter().map(shown).collect());
     (names.len(), format!("[{}]", names.join(", ")))
 }
 
 /// The name of a table as warnings have it (`TableMetadata.toString`).
-fn shown(table: &Table) -> String {
-    format!("{}.{}", maybe_quote(&table.keyspace), maybe_quote(&table.name))
+fn shown((keyspace, name): (&str, &str)) -> String {
+    format!("{}.{}", maybe_quote(keyspace), maybe_quote(name))
 }
 
 fn warn_of_gc_grace(kind: BatchKind, parts: &[&Modify], warnings: &mut Vec<String>) {
