@@ -87,6 +87,7 @@ class Run:
         self.known = set().union(*map(oracle.known_differences, args.known))
         self.known_of_writes = oracle.known_differences(os.path.join(HERE, 'known_bound.md'))
         self.known_of_files = oracle.known_differences(os.path.join(HERE, 'known.md'))
+        self.known_of_rings = oracle.known_differences(os.path.join(HERE, 'known_ring.md'))
 
     def start(self, layout):
         args = self.args
@@ -94,6 +95,8 @@ class Run:
         self.report.known = self.known | (self.known_of_files if layout.place != 'memory' else set())
         if args.what == 'writes':
             self.report.known |= self.known_of_writes
+        if layout.ring > 1:
+            self.report.known |= self.known_of_rings
         return Running(layout, Programs(args.node, args.nodetool, args.dir), args.ips.split(','), args.host)
 
     def on_each(self, tell):
