@@ -23,7 +23,7 @@ impl Operations {
     }
 
     pub(crate) fn handoff_now(&self) -> Answer<Handoff> {
-        let settings = self.coordinator()?.hint_settings();
+        let settings = self.coordinator()?.handoff().settings();
         Ok(Handoff {
             is_enabled: settings.is_enabled,
             disabled_datacenters: settings.disabled_datacenters,
@@ -33,7 +33,7 @@ impl Operations {
 
     pub(crate) fn change_handoff(&self, change: HandoffChange) -> Answer<()> {
         let coordinator = self.coordinator()?;
-        let mut settings = coordinator.hint_settings();
+        let mut settings = coordinator.handoff().settings();
         match change {
             HandoffChange::Enabled(is_enabled) => settings.is_enabled = is_enabled,
             HandoffChange::Center(center, is_enabled) => {
@@ -45,12 +45,12 @@ impl Operations {
             HandoffChange::Throttle(bytes) => settings.throttle = Some(bytes),
             HandoffChange::Window(millis) => settings.window = Duration::from_millis(millis),
         }
-        coordinator.set_hint_settings(&settings);
+        coordinator.handoff().set_settings(&settings);
         Ok(())
     }
 
     pub(crate) fn hints_that_wait(&self) -> Answer<Vec<PendingHints>> {
-        let pending = self.coordinator()?.pending_hints().into_iter();
+        let pending = self.coordinator()?.handoff().pending().into_iter();
         let shown = |hints: cluster::PendingHints| PendingHints {
             host_id: hints.host.to_string(),
             node: hints.node.map(|node| HintedNode {
@@ -72,7 +72,7 @@ impl Operations {
             None => None,
             Some(address) => Some(self.host_at(coordinator, address)?),
         };
-        coordinator.truncate_hints(host).await.map(drop).map_err(failed)
+        coordinator.handoff().truncate(host).await.map(drop).map_err(failed)
     }
 
     fn host_at(&self, coordinator: &Coordinator, text: &str) -> Answer<Uuid> {
@@ -87,7 +87,7 @@ impl Operations {
                 Address::new(ip, port)
             }
         };
-        let ring = coordinator.ring().ok_or_else(unknown)?;
+        let ring = coordinator.peers().ring().ok_or_else(unknown)?;
         let node = ring.find(address).ok_or_else(unknown)?;
         Ok(ring.node(node).host_id)
     }
@@ -95,7 +95,7 @@ impl Operations {
 
 /// What `system_views.pending_hints` shows; on the first shard.
 pub(crate) fn shown(node: &Rc<Node>) -> Vec<Shown> {
-    let pending = node.coordinator().map(|coordinator| coordinator.pending_hints());
+    let pending = node.coordinator().map(|coordinator| coordinator.handoff().pending());
     let row = |hints: cluster::PendingHints| {
         let node = hints.node.as_ref();
         let name = |of: Option<&std::sync::Arc<str>>| of.map_or(UNKNOWN, |name| &**name).to_owned();

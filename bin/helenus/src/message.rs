@@ -2,10 +2,9 @@
 
 use std::rc::Rc;
 
-use cluster::Coordinator;
 use env::StreamHandle;
 use storage::Engine;
-use storage::shards::Job;
+use storage::shards::{Components, Job};
 
 use crate::node::Node;
 
@@ -13,8 +12,8 @@ use crate::node::Node;
 pub enum Message {
     /// Work for the storage engine.
     Storage(Job<Rc<Engine>>),
-    /// Work for the coordinator.
-    Cluster(Job<Rc<Coordinator>>),
+    /// Work for a component of the coordinator.
+    Cluster(Job<Components>),
     /// Work for the shard's part of the node as a whole: what its operator asks for.
     Node(Job<Rc<Node>>),
     /// Work for the shard's connections to other nodes.

@@ -15,7 +15,7 @@ use env::{Class, Env, Instant, ListenOptions, Mesh, Stats, TcpListener};
 use metrics::{Counter, Name, Registry, Unit};
 use schema::TableId;
 use server::{ConnectionLimits, EventHub, Server};
-use storage::shards::{HasShards, Shards, Stopping};
+use storage::shards::{Components, HasShards, Job, Shards, Stopping};
 use storage::{CacheKind, Engine, Replay};
 use tls::Tls;
 
@@ -81,6 +81,8 @@ pub struct Node {
     mesh: Mesh<Message>,
     engine: Rc<Engine>,
     coordinator: OnceCell<Rc<Coordinator>>,
+    /// What the coordinator consists of, for jobs of other shards.
+    components: OnceCell<Components>,
     server: RefCell<Option<Rc<Server>>>,
     hub: EventHub,
     /// TLS of clients, if there is any.
@@ -101,8 +103,8 @@ pub struct Node {
     pub(crate) journal: Journal,
     shards: Shards<Rc<Node>>,
     limits: ConnectionLimits,
-    /// Jobs for the coordinator that came before it was there.
-    early: RefCell<Vec<storage::shards::Job<Rc<Coordinator>>>>,
+    /// Jobs for components that came before these were there.
+    early: RefCell<Vec<Job<Components>>>,
     opened: Notify,
     identity: OnceCell<Arc<Identity>>,
     drained: Notify,
@@ -153,6 +155,7 @@ pub async fn run_shard(
         mesh,
         engine,
         coordinator: OnceCell::new(),
+        components: OnceCell::new(),
         server: RefCell::default(),
         hub: EventHub::new(),
         tls: OnceCell::new(),
@@ -338,13 +341,15 @@ impl Node {
             let (_, message) = self.mesh.recv().await;
             match message {
                 Message::Storage(job) => job(&self.engine),
-                Message::Cluster(job) => match self.coordinator.get() {
+                Message::Cluster(job) => match self.components.get() {
                     Some(coordinator) => job(coordinator),
                     None => self.early.borrow_mut().push(job),
                 },
                 Message::Node(job) => job(&self),
                 Message::Messaging(job) => {
-                    if let Some(messenger) = self.coordinator.get().and_then(|it| it.messenger()) {
+                    if let Some(messenger) =
+                        self.coordinator.get().and_then(|it| it.peers().messenger())
+                    {
                         job(messenger);
                     }
                 }
@@ -576,21 +581,23 @@ impl Node {
 
     fn start_coordinator(self: &Rc<Self>, identity: &Arc<Identity>) {
         let mesh = self.mesh.clone();
-        let shards = Shards::new(&self.env, move |to, job| mesh.send(to, Message::Cluster(job)));
+        let send = move |to, job| mesh.send(to, Message::Cluster(job));
+        let components = Components::new(&self.env, send);
         let hub = self.hub.clone();
         let coordinator = Coordinator::new(
             &self.engine,
             Arc::clone(&self.config),
             Arc::clone(identity),
-            shards,
+            &components,
             &self.registry,
             move |event| hub.publish(event),
         );
         self.reach_peers(&coordinator, identity);
         let _ = self.coordinator.set(Rc::clone(&coordinator));
         for job in self.early.take() {
-            job(&coordinator);
+            job(&components);
         }
+        let _ = self.components.set(components);
         self.register(&coordinator);
         self.show_views(&coordinator);
     }

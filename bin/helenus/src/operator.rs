@@ -280,7 +280,7 @@ impl Operator for Operations {
     }
 
     async fn pause_handoff(&self, is_paused: bool) -> Answer<()> {
-        self.0.coordinator().ok_or_else(|| failed(Stopping))?.pause_hints(is_paused);
+        self.0.coordinator().ok_or_else(|| failed(Stopping))?.handoff().pause(is_paused);
         Ok(())
     }
 
@@ -443,7 +443,7 @@ impl Operator for Operations {
     /// wrong.
     async fn cleanup(&self, keyspace: &str, tables: &[String]) -> Answer<()> {
         let tables = self.tables(keyspace, tables)?;
-        let is_alone = self.0.coordinator().is_none_or(|it| it.is_alone());
+        let is_alone = self.0.coordinator().is_none_or(|it| it.peers().is_alone());
         match is_alone || tables.is_empty() {
             true => Ok(()),
             false => Err(failed(

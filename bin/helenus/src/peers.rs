@@ -97,7 +97,7 @@ impl Node {
     pub(crate) fn reach_peers(self: &Rc<Self>, coordinator: &Coordinator, identity: &Identity) {
         let mesh = self.mesh().clone();
         let node = Rc::downgrade(self);
-        coordinator.reach_peers(
+        coordinator.peers().reach(
             messaging_settings(self.config(), identity, self.tls(Of::Nodes)),
             self.registry(),
             move |shard, job| mesh.send(shard, Message::Messaging(job)),
@@ -142,14 +142,14 @@ impl Node {
     pub(crate) async fn open_hints(&self) -> Result<(), NodeError> {
         let Some(coordinator) = self.coordinator() else { return Ok(()) };
         let path = self.config().hints_directory.clone();
-        let opened = coordinator.open_hints().await;
+        let opened = coordinator.handoff().open().await;
         opened.map_err(|source| NodeError::Directory { path, source })
     }
 
     /// Delivers no more hints, and writes those that wait.
     pub(crate) async fn close_hints(&self) {
         if let Some(coordinator) = self.coordinator() {
-            coordinator.close_hints().await;
+            coordinator.handoff().close().await;
         }
     }
 

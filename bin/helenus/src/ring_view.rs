@@ -42,7 +42,7 @@ impl Operations {
     }
 
     fn known_ring(&self) -> Answer<Arc<ring::Ring>> {
-        let ring = self.0.coordinator().and_then(|it| it.ring());
+        let ring = self.0.coordinator().and_then(|it| it.peers().ring());
         ring.ok_or_else(|| failed("the node is not a part of the ring yet"))
     }
 

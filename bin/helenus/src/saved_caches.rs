@@ -83,7 +83,7 @@ impl Node {
             took < settings.load_timeout && !self.is_ending()
         };
         let directory = &self.config().saved_caches_directory;
-        match coordinator.load_cache(kind, directory, goes_on).await {
+        match coordinator.saved_caches().load(kind, directory, goes_on).await {
             Ok(None) => return false,
             Ok(Some(names)) => {
                 let millis = self.env().now().since(started).as_millis();

@@ -14,9 +14,11 @@ use schema::{Schema, Table, TableId};
 use storage::{Engine, StorageError, Trace};
 use types::Reader;
 
-use crate::coordinator::{Coordinator, STATEMENT};
+use crate::coordinator::STATEMENT;
+use crate::encoding::encoded as encoded_one;
 use crate::internal;
-use crate::ring_write::encoded as encoded_one;
+use crate::local_writes::LocalWrites;
+use crate::shard_context::ShardContext;
 
 /// The version of internode messaging that parts are written in (`MessagingService.VERSION_40`).
 const VERSION: i32 = 12;
@@ -65,22 +67,32 @@ fn removal(table: &Arc<Table>, id: &[u8], timestamp: i64) -> Mutation {
     Mutation::new(update.finish(&mut RowBuilder::new()))
 }
 
-impl Coordinator {
+/// What is kept in `system.batches`.
+pub(crate) struct BatchLog {
+    shard: Rc<ShardContext>,
+    writes: Rc<LocalWrites>,
+}
+
+impl BatchLog {
+    pub fn new(shard: &Rc<ShardContext>, writes: &Rc<LocalWrites>) -> Rc<Self> {
+        Rc::new(Self { shard: Rc::clone(shard), writes: Rc::clone(writes) })
+    }
+
     /// Applies a logged batch: all of it even where its client stops waiting, and what the node does not get to at
     /// its next start.
-    pub(crate) async fn apply_logged(
+    pub async fn apply(
         self: &Rc<Self>,
         parts: Vec<(bool, Mutation)>,
         deadline: Instant,
         trace: &Trace,
     ) -> Result<(), StorageError> {
         let (done, result) = oneshot();
-        let (coordinator, trace) = (Rc::clone(self), trace.clone());
-        self.env.spawn(STATEMENT, async move {
+        let (this, trace) = (Rc::clone(self), trace.clone());
+        self.shard.env.spawn(STATEMENT, async move {
             // nobody waits any more: it is done all the same
-            let _ = done.send(coordinator.log_and_apply(parts, &trace).await);
+            let _ = done.send(this.log_and_apply(parts, &trace).await);
         });
-        match self.env.timeout_at(deadline, result).await {
+        match self.shard.env.timeout_at(deadline, result).await {
             Ok(Ok(result)) => result,
             Ok(Err(_)) | Err(_) => Err(StorageError::Deadline),
         }
@@ -91,60 +103,55 @@ impl Coordinator {
         parts: Vec<(bool, Mutation)>,
         trace: &Trace,
     ) -> Result<(), StorageError> {
-        if self.env.planted("batch_torn_between_shards") {
-            return self.apply_all(parts, trace).await;
+        if self.shard.env.planted("batch_torn_between_shards") {
+            return self.writes.apply_all(parts, trace).await;
         }
-        let table = batches(&self.schema())?;
-        let id = self.time_uuid();
-        let timestamp = self.env.unique_micros();
-        trace.note(&self.env, || "Writing the batch log".to_owned());
+        let table = batches(&self.shard.schema())?;
+        let id = self.shard.time_uuid();
+        let timestamp = self.shard.env.unique_micros();
+        trace.note(&self.shard.env, || "Writing the batch log".to_owned());
         let encoded = encoded(parts.iter().map(|(_, part)| part))?;
         let encoded: Vec<&[u8]> = encoded.iter().map(AsRef::as_ref).collect();
-        let record = record(&table, &id, &encoded, timestamp, &|| self.time_uuid());
-        internal::apply(&self.engine, record).await?;
-        if self.engine.acknowledges_early() {
+        let record = record(&table, &id, &encoded, timestamp, &|| self.shard.time_uuid());
+        internal::apply(&self.shard.engine, record).await?;
+        if self.shard.engine.acknowledges_early() {
             // Each shard has a log of its own: a part must not become durable before the record does.
-            internal::sync_owner(&self.engine, &id).await?;
+            internal::sync_owner(&self.shard.engine, &id).await?;
         }
         let owners: BTreeSet<usize> =
-            parts.iter().map(|(_, part)| self.engine.owner(part.token())).collect();
-        self.apply_all(parts, trace).await?;
-        let removal = removal(&table, &id, self.env.unique_micros());
-        let engine = Rc::clone(&self.engine);
-        self.env.spawn(STATEMENT, async move {
+            parts.iter().map(|(_, part)| self.shard.engine.owner(part.token())).collect();
+        self.writes.apply_all(parts, trace).await?;
+        let removal = removal(&table, &id, self.shard.env.unique_micros());
+        let engine = Rc::clone(&self.shard.engine);
+        self.shard.env.spawn(STATEMENT, async move {
             // What stays is applied again at the next start, which changes nothing.
             let _ = remove(&engine, &owners, removal).await;
         });
         Ok(())
     }
-}
 
-impl Coordinator {
     /// Keeps a batch for another node, which says when it is to go. Its mutations stay as they were written.
-    pub(crate) async fn keep_batch(
+    pub async fn keep(
         &self,
         id: [u8; 16],
         created: i64,
         parts: &[&[u8]],
     ) -> Result<(), StorageError> {
-        let table = batches(&self.schema())?;
-        let record = record(&table, &id, parts, created, &|| self.time_uuid());
-        internal::apply(&self.engine, record).await
+        let table = batches(&self.shard.schema())?;
+        let record = record(&table, &id, parts, created, &|| self.shard.time_uuid());
+        internal::apply(&self.shard.engine, record).await
     }
 
     /// The batches that are kept here, less what was truncated since.
-    pub(crate) async fn kept_batches(
-        &self,
-        truncated: &TruncatedAt,
-    ) -> Result<Vec<Kept>, StorageError> {
-        kept_batches(&self.engine, truncated).await
+    pub async fn kept(&self, truncated: &TruncatedAt) -> Result<Vec<Kept>, StorageError> {
+        kept_batches(&self.shard.engine, truncated).await
     }
 
     /// Forgets a batch that was kept for another node.
-    pub(crate) async fn forget_batch(&self, id: [u8; 16]) -> Result<(), StorageError> {
-        let table = batches(&self.schema())?;
-        let removal = removal(&table, &id, self.env.unique_micros());
-        internal::apply(&self.engine, removal).await
+    pub async fn forget(&self, id: [u8; 16]) -> Result<(), StorageError> {
+        let table = batches(&self.shard.schema())?;
+        let removal = removal(&table, &id, self.shard.env.unique_micros());
+        internal::apply(&self.shard.engine, removal).await
     }
 }
 

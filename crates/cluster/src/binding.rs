@@ -5,7 +5,6 @@ use std::sync::Arc;
 use cql::Bind;
 use cql::modify::{CellContext, Modify, Part};
 use protocol::QueryOptions;
-use types::Uuid;
 
 use crate::coordinator::{Coordinator, Request};
 use crate::values::Bound;
@@ -27,21 +26,6 @@ pub(crate) type BatchPart<'a> = (&'a Arc<Modify>, &'a Bound<'a>);
 type Fresh<'a> = &'a dyn Fn() -> [u8; 16];
 
 impl Coordinator {
-    /// A version 1 UUID that nobody else gives, later than the one before.
-    pub(crate) fn time_uuid(&self) -> [u8; 16] {
-        let ticks =
-            Uuid::from_unix_micros(self.env.unique_micros(), self.node).ticks().unwrap_or_default();
-        let ticks = ticks.max(self.ticks.get() + 1);
-        self.ticks.set(ticks);
-        Uuid::from_ticks(ticks, self.node).to_bytes()
-    }
-
-    fn random(&self) -> [u8; 16] {
-        let mut bytes = [0; 16];
-        self.env.fill_random(&mut bytes);
-        Uuid::from_random(bytes).to_bytes()
-    }
-
     /// The times of a request, fixed once.
     pub(crate) fn now(&self, options: &QueryOptions<'_>) -> Now {
         let unique = self.env.unique_micros();
@@ -79,7 +63,12 @@ impl Coordinator {
         now: &Now,
         run: impl FnOnce(Bind<'_>) -> T,
     ) -> T {
-        run(self.bind(values, request, now, (&|| self.time_uuid(), &|| self.random())))
+        run(self.bind(
+            values,
+            request,
+            now,
+            (&|| self.shard.time_uuid(), &|| self.shard.random_uuid()),
+        ))
     }
 
     /// Runs `run` with the modifications of a batch, each with all that binding it needs.
@@ -90,7 +79,7 @@ impl Coordinator {
         now: &Now,
         run: impl FnOnce(Vec<Part<'_>>) -> T,
     ) -> T {
-        let (time_uuid, random) = (|| self.time_uuid(), || self.random());
+        let (time_uuid, random) = (|| self.shard.time_uuid(), || self.shard.random_uuid());
         let parts = parts.iter().map(|&(modify, values)| {
             let bind = self.bind(values, request, now, (&time_uuid, &random));
             Part { modify, bind }
@@ -104,6 +93,6 @@ impl Coordinator {
         request: &Request<'_>,
         run: impl FnOnce(CellContext<'_>) -> T,
     ) -> T {
-        run(CellContext { list_path: &|| self.time_uuid(), guard: request.guard() })
+        run(CellContext { list_path: &|| self.shard.time_uuid(), guard: request.guard() })
     }
 }

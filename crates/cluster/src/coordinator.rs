@@ -1,6 +1,6 @@
 //! One shard's coordinator: statements in, answers out.
 
-use std::cell::{Cell, OnceCell, RefCell};
+use std::cell::{OnceCell, RefCell};
 use std::collections::BTreeMap;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -11,27 +11,37 @@ use cql::guard::Guard;
 use cql::modify::Modify;
 use cql::{CqlError, Limits, Plan, Prepared, redacted};
 use env::{Class, Env, Instant};
+use messaging::Serve;
 use metrics::{Counter, Name, Registry, Unit};
 use protocol::{
     Batch, BatchKind, BatchStatement, Consistency, ErrorResponse, Event, QueryOptions, Version,
     WriteType, prepared_id,
 };
+use ring::Snitch;
 use schema::Schema;
-use storage::shards::{HasShards, Shards};
+use storage::shards::{Components, Remote};
 use storage::{Engine, Trace};
 
 use crate::answer::{Answer, Outcome, PreparedInfo, UseWarning, cql_error, invalid, parse_error};
 use crate::auth::Auth;
+use crate::batch_log::BatchLog;
+use crate::counters::Counters;
 use crate::estimates::Written;
 use crate::guardrails::Rails;
-use crate::hints::HintState;
+use crate::hints::Handoff;
 use crate::identity::Identity;
+use crate::local_writes::LocalWrites;
+use crate::membership::{self, JoinError, Joined, Membership, PeerServer};
 use crate::near::Near;
-use crate::peer_messages::{Peers, patience};
+use crate::peers::{Peers, patience};
 use crate::prepared::{Entry, PreparedCache, result_metadata};
 use crate::replica::Replica;
 use crate::request_metrics::{Batches, ClientRequests, ReadRepairs};
+use crate::ring_batch::{RingBatches, replay_kept_batches};
+use crate::ring_write::RingWrites;
+use crate::saved_caches::SavedCaches;
 use crate::schema_owner::SchemaOwner;
+use crate::shard_context::ShardContext;
 use crate::tracing::{TraceLot, Tracing};
 use crate::turns::Turns;
 use crate::values::{Bound, check_count};
@@ -78,7 +88,9 @@ pub struct Coordinator {
     pub(crate) engine: Rc<Engine>,
     pub(crate) config: Arc<Config>,
     pub(crate) identity: Arc<Identity>,
-    pub(crate) shards: Shards<Rc<Coordinator>>,
+    pub(crate) shard: Rc<ShardContext>,
+    /// The coordinators of all shards.
+    pub(crate) shards: Remote<Coordinator>,
     pub(crate) prepared: RefCell<PreparedCache>,
     pub(crate) limits: Limits,
     /// On the first shard: who changes the schema.
@@ -86,28 +98,33 @@ pub struct Coordinator {
     /// Tells this shard's clients of a change.
     pub(crate) publish: Box<dyn Fn(&Event)>,
     /// This shard's way to other nodes, and what it knows of them.
-    pub(crate) peers: Peers,
+    pub(crate) peers: Rc<Peers>,
+    /// Serves other nodes; the messenger holds it by a weak handle.
+    server: OnceCell<Rc<dyn Serve>>,
+    /// On the first shard: this node's part in the ring.
+    membership: OnceCell<Rc<Membership>>,
     /// Which of them to ask first.
-    pub(crate) near: Near,
+    pub(crate) near: Rc<Near>,
     /// Writes that other nodes missed.
-    pub(crate) hints: HintState,
+    pub(crate) handoff: Rc<Handoff>,
+    pub(crate) local_writes: Rc<LocalWrites>,
+    pub(crate) counters: Rc<Counters>,
+    pub(crate) batch_log: Rc<BatchLog>,
+    pub(crate) ring_writes: Rc<RingWrites>,
+    pub(crate) ring_batches: Rc<RingBatches>,
+    saved_caches: Rc<SavedCaches>,
     /// Who may do what.
     pub(crate) auth: Auth,
     /// Who changes which of this shard's partitions.
-    pub(crate) turns: Turns,
+    pub(crate) turns: Rc<Turns>,
     /// Who changes the state in `system.paxos` of which of them.
     pub(crate) acceptors: Turns,
     /// What is known of the ring where others ask this node as a replica.
     pub(crate) replica: Replica,
-    /// Sequence of time-UUIDs within a microsecond, and this node's part of them.
-    pub(crate) ticks: Cell<i64>,
-    pub(crate) node: u64,
     pub(crate) trace_lot: TraceLot,
     /// As many handles as requests of other nodes are being traced, and one more.
     pub(crate) peer_traces: Rc<()>,
     pub(crate) rails: Rails,
-    /// The configuration's, until the operator sets others.
-    timeouts: Cell<Timeouts>,
     /// Latencies and errors of reads and writes.
     pub(crate) requests: ClientRequests,
     pub(crate) batches: Batches,
@@ -123,10 +140,6 @@ pub struct Coordinator {
 /// What a shard's coordinator counts.
 #[derive(Debug)]
 pub struct CoordinatorStats {
-    /// Partitions asked for or written to here that are this shard's own.
-    pub own_partitions: Counter,
-    /// Those that are another shard's: what a shard-aware driver avoids.
-    pub other_partitions: Counter,
     /// Traces that could not be written.
     pub traces_lost: Counter,
 }
@@ -135,31 +148,32 @@ impl CoordinatorStats {
     fn new(registry: &Registry) -> Self {
         let count =
             |name, help| registry.counter(Name::new("Coordinator", name), Unit::Count, help);
-        Self {
-            own_partitions: count("OwnPartitions", "Partitions asked of the shard that owns them."),
-            other_partitions: count("OtherPartitions", "Partitions asked of another shard."),
-            traces_lost: count("TracesLost", "Traces that could not be written."),
-        }
-    }
-}
-
-impl HasShards for Coordinator {
-    fn shards(&self) -> &Shards<Rc<Self>> {
-        &self.shards
+        Self { traces_lost: count("TracesLost", "Traces that could not be written.") }
     }
 }
 
 impl Coordinator {
-    /// A shard's coordinator. It counts in `registry`; `publish` tells its clients of changes.
+    /// A shard's coordinator, with all that it consists of. It counts in `registry`; `publish` tells its clients of changes.
     pub fn new(
         engine: &Rc<Engine>,
         config: Arc<Config>,
         identity: Arc<Identity>,
-        shards: Shards<Rc<Coordinator>>,
+        components: &Components,
         registry: &Registry,
         publish: impl Fn(&Event) + 'static,
     ) -> Rc<Self> {
-        let env = engine.env().clone();
+        let shard = ShardContext::new(engine, Arc::clone(&config), Arc::clone(&identity), registry);
+        let peers = Peers::new(&shard, components.remote());
+        let (turns, near) = (Rc::<Turns>::default(), Rc::new(Near::new(engine.env(), &config)));
+        let local_writes = LocalWrites::new(&shard);
+        let counters = Counters::new(&shard, components.remote(), &turns);
+        let batch_log = BatchLog::new(&shard, &local_writes);
+        let handoff = Handoff::new(&shard, components.remote(), &peers, &local_writes, registry);
+        let ring_writes =
+            RingWrites::new(&shard, &peers, &handoff, &local_writes, &counters, &near);
+        let ring_batches =
+            RingBatches::new(&shard, &peers, &batch_log, &local_writes, &ring_writes, &near);
+        let saved_caches = SavedCaches::new(&shard, components.remote(), &counters);
         let bytes = config.prepared_statements_cache_size.unwrap_or(PREPARED_BYTES);
         let limits = Limits {
             batch_warn_bytes: config.batch_size_warn,
@@ -167,37 +181,48 @@ impl Coordinator {
             unlogged_batch_partitions_warn: config.unlogged_batch_partitions_warn as u32,
             ..Limits::default()
         };
-        let auth = Auth::new(&config, registry);
-        Rc::new(Self {
-            node: env.random_u64(),
+        let coordinator = Rc::new(Self {
             trace_lot: TraceLot::default(),
             peer_traces: Rc::default(),
             rails: Rails::new(&config),
-            env,
+            env: engine.env().clone(),
             engine: Rc::clone(engine),
-            timeouts: Cell::new(config.timeouts),
-            near: Near::new(engine.env(), &config),
-            hints: HintState::new(&config.hints, registry),
+            auth: Auth::new(&config, registry),
             config,
             identity,
-            shards,
+            shard,
+            shards: components.remote(),
             prepared: RefCell::new(PreparedCache::new(bytes as usize)),
             limits,
             owner: OnceCell::new(),
             publish: Box::new(publish),
-            peers: Peers::default(),
-            auth,
-            turns: Turns::default(),
+            peers,
+            server: OnceCell::new(),
+            membership: OnceCell::new(),
+            near,
+            handoff,
+            local_writes,
+            counters,
+            batch_log,
+            ring_writes,
+            ring_batches,
+            saved_caches,
+            turns,
             acceptors: Turns::default(),
             replica: Replica::default(),
-            ticks: Cell::new(0),
             requests: ClientRequests::new(registry),
             batches: Batches::new(registry),
             read_repairs: ReadRepairs::new(registry),
             views: OnceCell::new(),
             estimates: RefCell::default(),
             stats: CoordinatorStats::new(registry),
-        })
+        });
+        components.add(&coordinator.peers);
+        components.add(&coordinator.handoff);
+        components.add(&coordinator.counters);
+        components.add(&coordinator.saved_caches);
+        components.add(&coordinator);
+        coordinator
     }
 
     /// This shard's engine.
@@ -220,20 +245,15 @@ impl Coordinator {
         &self.identity
     }
 
-    /// The time, in milliseconds of Unix.
-    pub(crate) fn unix_millis(&self) -> i64 {
-        self.env.unix_micros() / 1000
-    }
-
     /// How long requests may take on this shard.
     pub fn timeouts(&self) -> Timeouts {
-        self.timeouts.get()
+        self.shard.timeouts()
     }
 
     /// Lets requests on this shard take so long, those to other nodes too.
     pub fn set_timeouts(&self, timeouts: Timeouts) {
-        self.timeouts.set(timeouts);
-        if let Some(messenger) = self.messenger() {
+        self.shard.set_timeouts(timeouts);
+        if let Some(messenger) = self.peers.messenger() {
             messenger.set_patience(patience(&timeouts));
         }
     }
@@ -243,12 +263,70 @@ impl Coordinator {
         self.engine.schema()
     }
 
-    /// Counts a partition that a client of this shard works on, by its owner.
-    pub(crate) fn count_hop(&self, owner: usize) {
-        match owner == self.shards.me() {
-            true => self.stats.own_partitions.inc(),
-            false => self.stats.other_partitions.inc(),
+    /// The coordinators of all shards.
+    pub fn shards(&self) -> &Remote<Self> {
+        &self.shards
+    }
+
+    /// This shard's way to other nodes.
+    pub fn peers(&self) -> &Rc<Peers> {
+        &self.peers
+    }
+
+    /// The writes that other nodes missed.
+    pub fn handoff(&self) -> &Rc<Handoff> {
+        &self.handoff
+    }
+
+    /// What fills caches with what was saved of them.
+    pub fn saved_caches(&self) -> &Rc<SavedCaches> {
+        &self.saved_caches
+    }
+
+    /// Listens for other nodes on this shard, until the tasks are dropped. The first shard finds out whether the port is free.
+    ///
+    /// # Errors
+    /// If the address cannot be listened on.
+    pub fn listen_to_peers(self: &Rc<Self>) -> std::io::Result<Vec<env::Task<()>>> {
+        let Some(messenger) = self.peers.messenger() else { return Ok(Vec::new()) };
+        if self.shards.me() == 0 {
+            messenger.claim()?;
         }
+        let server: Rc<dyn Serve> = Rc::new(PeerServer(Rc::downgrade(self)));
+        self.be_a_replica_of_the_ring();
+        let server = self.server.get_or_init(|| server);
+        messenger.listen(Rc::downgrade(server))
+    }
+
+    /// Makes this node a part of the ring; on the first shard. `is_known`: it was in a ring before.
+    ///
+    /// # Errors
+    /// See [`JoinError`].
+    pub async fn join_ring(
+        self: &Rc<Self>,
+        config: gossip::Config,
+        snitch: Snitch,
+        is_known: bool,
+    ) -> Result<Joined, JoinError> {
+        let Some(messenger) = self.peers.messenger() else { return Ok(Joined::default()) };
+        let batches = Rc::downgrade(&self.ring_batches);
+        self.env.spawn(Class::Background, replay_kept_batches(batches));
+        let membership =
+            self.membership.get_or_init(|| Membership::new(self, messenger, config, snitch));
+        membership
+            .join(membership::Entry { is_known, bootstraps: self.config.auto_bootstrap })
+            .await
+    }
+
+    /// This node's part in the ring; on the first shard.
+    pub fn membership(&self) -> Option<&Rc<Membership>> {
+        self.membership.get()
+    }
+
+    /// Tells the clients of all shards of a change.
+    pub(crate) fn tell_all_clients(&self, event: &Event) {
+        let event = event.clone();
+        self.shards.send_to_all(move |other| (other.publish)(&event));
     }
 
     /// Parses and plans a text under the present schema, whose epoch is given too; a long one where it keeps nobody waiting.

@@ -10,11 +10,14 @@ use rows::{
     UpdateBuilder, counter,
 };
 use schema::TableId;
+use storage::shards::Remote;
 use storage::{Counted, CounterMark, CounterName, Part, PartitionKey, StorageError, Trace};
 
 use crate::answer::invalid;
-use crate::coordinator::{Coordinator, STATEMENT};
-use crate::write::{Stored, read_rows, trace_added, trace_append};
+use crate::coordinator::STATEMENT;
+use crate::local_writes::{Stored, read_rows, trace_added, trace_append};
+use crate::shard_context::ShardContext;
+use crate::turns::Turns;
 
 /// Consistency levels that counters refuse (`ConsistencyLevel.validateCounterForWrite`).
 pub(crate) fn check_consistency(
@@ -32,9 +35,21 @@ pub(crate) fn check_consistency(
     }
 }
 
-impl Coordinator {
+/// Adds to counters on the shards that own their keys.
+pub(crate) struct Counters {
+    shard: Rc<ShardContext>,
+    others: Remote<Counters>,
+    /// Who changes which of this shard's partitions.
+    turns: Rc<Turns>,
+}
+
+impl Counters {
+    pub fn new(shard: &Rc<ShardContext>, others: Remote<Self>, turns: &Rc<Turns>) -> Rc<Self> {
+        Rc::new(Self { shard: Rc::clone(shard), others, turns: Rc::clone(turns) })
+    }
+
     /// Applies updates of counters on the shards that own their keys.
-    pub(crate) async fn apply_counters(
+    pub async fn apply_counters(
         self: &Rc<Self>,
         mutations: Vec<(bool, Mutation)>,
         deadline: Instant,
@@ -42,10 +57,10 @@ impl Coordinator {
     ) -> Result<(), StorageError> {
         let mut tasks = Vec::with_capacity(mutations.len());
         for (durable, mutation) in mutations {
-            self.count_hop(self.engine.owner(mutation.token()));
-            let (coordinator, trace) = (Rc::clone(self), trace.clone());
-            tasks.push(self.env.spawn_task(STATEMENT, async move {
-                coordinator.apply_counter(mutation, durable, deadline, trace).await
+            self.shard.count_owner(self.shard.engine.owner(mutation.token()));
+            let (this, trace) = (Rc::clone(self), trace.clone());
+            tasks.push(self.shard.env.spawn_task(STATEMENT, async move {
+                this.apply_counter(mutation, durable, deadline, trace).await
             }));
         }
         for task in tasks {
@@ -56,18 +71,18 @@ impl Coordinator {
 
     /// Applies an update of counters on the shard that owns its key. What other replicas are to be told: this node's part
     /// of each.
-    pub(crate) async fn apply_counter(
+    pub async fn apply_counter(
         self: &Rc<Self>,
         mutation: Mutation,
         durable: bool,
         deadline: Instant,
         trace: Trace,
     ) -> Result<Mutation, StorageError> {
-        let shard = self.engine.owner(mutation.token());
+        let shard = self.shard.engine.owner(mutation.token());
         let run = move |owner: Rc<Self>| async move {
             owner.count(mutation, durable, deadline, trace).await
         };
-        self.shards.call_async(shard, STATEMENT, run).await?
+        self.others.call_async(shard, STATEMENT, run).await?
     }
 
     /// On the owner of its key: makes shards of what a mutation adds, and applies it.
@@ -78,10 +93,10 @@ impl Coordinator {
         deadline: Instant,
         trace: Trace,
     ) -> Result<Mutation, StorageError> {
-        trace.note(&self.env, || "Acquiring counter locks".to_owned());
-        let turn = self.env.timeout_at(deadline, self.turns.take(mutation.key())).await;
+        trace.note(&self.shard.env, || "Acquiring counter locks".to_owned());
+        let turn = self.shard.env.timeout_at(deadline, self.turns.take(mutation.key())).await;
         let mut turn = Some(turn.map_err(|_| StorageError::Deadline)?);
-        if self.env.planted("counter_out_of_turn") {
+        if self.shard.env.planted("counter_out_of_turn") {
             turn = None;
         }
         let mut writes: Option<Mutation> = None;
@@ -96,9 +111,9 @@ impl Coordinator {
             }
         }
         let Some(writes) = writes else { return Ok(mutation) };
-        trace_append(&self.engine, durable, &trace);
-        let ticket = self.engine.apply_counted(&writes, durable, &counted).await?;
-        trace_added(&self.engine, &writes, &trace);
+        trace_append(&self.shard.engine, durable, &trace);
+        let ticket = self.shard.engine.apply_counted(&writes, durable, &counted).await?;
+        trace_added(&self.shard.engine, &writes, &trace);
         drop(turn);
         ticket.durable().await?;
         Ok(writes)
@@ -110,9 +125,9 @@ impl Coordinator {
         update: &PartitionUpdate,
         trace: &Trace,
     ) -> Result<(PartitionUpdate, Option<Counted>), StorageError> {
-        let store = self.engine.store(TableId(update.table))?;
+        let store = self.shard.engine.store(TableId(update.table))?;
         // before anything is looked at
-        let mark = self.engine.counter_mark(&store);
+        let mark = self.shard.engine.counter_mark(&store);
         let before = self.parts_before(update, mark, trace).await?;
         let (mut row, mut scratch) = (RowBuilder::new(), RowBuilder::new());
         let mut counted = Counted::since(mark);
@@ -138,26 +153,26 @@ impl Coordinator {
         let names = || rows_of(update).flat_map(additions);
         let count = names().count();
         let mut parts: Vec<Option<Part>> = vec![None; count];
-        if count > 0 && self.engine.keeps_counters() {
-            trace.note(&self.env, || format!("Fetching {count} counter values from cache"));
+        if count > 0 && self.shard.engine.keeps_counters() {
+            trace.note(&self.shard.env, || format!("Fetching {count} counter values from cache"));
             for (part, name) in parts.iter_mut().zip(names()) {
-                *part = self.engine.kept_counter(mark, &update.key, name);
+                *part = self.shard.engine.kept_counter(mark, &update.key, name);
             }
         }
         let missing = parts.iter().filter(|part| part.is_none()).count();
         if missing == 0 {
             return Ok(parts);
         }
-        trace.note(&self.env, || format!("Reading {missing} counter values from the CF"));
+        trace.note(&self.shard.env, || format!("Reading {missing} counter values from the CF"));
         let of_missing = parts.iter().zip(names()).filter(|(part, _)| part.is_none());
         let mut rows: Vec<Clustering> =
             of_missing.filter_map(|(_, name)| Some(name.row?.to_owned())).collect();
         rows.dedup();
         let (id, key) = (TableId(update.table), PartitionKey::new(&*update.key));
-        let before = read_rows(Rc::clone(&self.engine), id, key, rows).await?;
+        let before = read_rows(Rc::clone(&self.shard.engine), id, key, rows).await?;
         for (part, name) in parts.iter_mut().zip(names()).filter(|(part, _)| part.is_none()) {
             let cell = stored(&before, name.row).and_then(|row| row.cell(name.column));
-            *part = cell.and_then(|cell| part_of(cell, self.identity.host_id));
+            *part = cell.and_then(|cell| part_of(cell, self.shard.identity.host_id));
         }
         Ok(parts)
     }
@@ -170,7 +185,7 @@ impl Coordinator {
         counted: &mut Counted,
         out: &mut RowBuilder,
     ) {
-        let id = self.identity.host_id;
+        let id = self.shard.identity.host_id;
         out.start_like(added);
         if let Some(liveness) = added.liveness() {
             out.liveness(liveness);
@@ -183,17 +198,45 @@ impl Coordinator {
             }
             let alive = before.next().flatten();
             let Part { clock, count } = alive.unwrap_or(Part { clock: 0, count: 0 });
-            let clock = match self.env.planted("counter_clock_stands_still") {
+            let clock = match self.shard.env.planted("counter_clock_stands_still") {
                 true => clock.max(1),
-                false => self.env.unique_micros().max(clock.saturating_add(1)),
+                false => self.shard.env.unique_micros().max(clock.saturating_add(1)),
             };
             let count = count.wrapping_add(counter::total(cell.value));
             let value = counter::global(id, clock, count);
             out.cell(CellRef { value: &value, ..cell });
-            if alive.is_some() || self.env.planted("counter_cache_keeps_what_is_dead") {
+            if alive.is_some() || self.shard.env.planted("counter_cache_keeps_what_is_dead") {
                 counted.add(name_of(added, cell), Part { clock, count });
             }
         }
+    }
+
+    /// Reads a counter in its partition's turn, and keeps this node's part of it.
+    pub async fn keep_counter(
+        &self,
+        table: TableId,
+        key: PartitionKey,
+        name: CounterName<'_>,
+    ) -> Result<(), StorageError> {
+        if !self.shard.engine.keeps_counters() {
+            return Ok(());
+        }
+        let is_in_turn = !self.shard.env.planted("counter_cache_filled_out_of_turn");
+        let _turn = match is_in_turn {
+            true => Some(self.turns.take(&key.bytes).await),
+            false => None,
+        };
+        let store = self.shard.engine.store(table)?;
+        let mark = self.shard.engine.counter_mark(&store);
+        let rows = name.row.map(|row| row.to_owned()).into_iter().collect();
+        let found = read_rows(Rc::clone(&self.shard.engine), table, key.clone(), rows).await?;
+        let cell = stored(&found, name.row).and_then(|row| row.cell(name.column));
+        if let Some(part) = cell.and_then(|cell| part_of(cell, self.shard.identity.host_id)) {
+            let mut counted = Counted::since(mark);
+            counted.add(name, part);
+            self.shard.engine.keep_counters(&store, &key.bytes, &counted);
+        }
+        Ok(())
     }
 }
 

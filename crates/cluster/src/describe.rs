@@ -19,7 +19,7 @@ impl Coordinator {
         let identity = &self.identity;
         let schema = self.schema();
         let keyspace = schema.keyspace(keyspace);
-        let Some(Ok(Some(scope))) = keyspace.map(|keyspace| self.scope(keyspace)) else {
+        let Some(Ok(Some(scope))) = keyspace.map(|keyspace| self.peers.scope(keyspace)) else {
             // one node has all ranges, whatever the keyspace
             let replica = format!("/{}:{}", identity.broadcast, identity.storage_port);
             let range = |token: &types::Token| (token.to_string(), vec![replica.clone()]);

@@ -147,7 +147,7 @@ impl Coordinator {
         let schema = self.schema();
         let memory = self.in_memory().await?;
         // a node that is not a part of the ring yet has nothing to estimate
-        let Some(ring) = self.ring() else { return Ok(()) };
+        let Some(ring) = self.peers.ring() else { return Ok(()) };
         let is_spread = |keyspace: &&Arc<Keyspace>| {
             !keyspace.is_virtual && keyspace.replication.strategy != Strategy::Local
         };

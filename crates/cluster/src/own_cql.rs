@@ -75,7 +75,7 @@ impl Coordinator {
     /// rights in a ring. One that is alone has all that there is, however many replicas are wanted.
     fn own_level(&self, plan: &Plan, values: &[&str]) -> Consistency {
         let is_of_roles = plan.tables().iter().any(|table| table.keyspace == ROLES);
-        if self.is_alone() || !is_of_roles {
+        if self.peers.is_alone() || !is_of_roles {
             return Consistency::One;
         }
         if values.contains(&FIRST_ROLE) {
@@ -99,7 +99,7 @@ impl Coordinator {
         let values = Bound::Ordered(values.collect());
         let consistency = self.own_level(&prepared.plan, names);
         let options = QueryOptions { consistency, ..QueryOptions::default() };
-        let deadline = self.env.now() + self.timeouts().other;
+        let deadline = self.env.now() + self.shard.timeouts().other;
         let request = Request {
             keyspace: None,
             version: Version::CURRENT,

@@ -18,10 +18,14 @@ use storage::{StorageError, Trace};
 use types::Uuid;
 
 use crate::answer::write_error;
-use crate::batch_log::{Kept, encoded};
+use crate::batch_log::{BatchLog, Kept, encoded};
 use crate::boot::truncated_at;
-use crate::coordinator::{Coordinator, STATEMENT};
-use crate::ring_write::{RingWrite, Waiting};
+use crate::coordinator::STATEMENT;
+use crate::local_writes::LocalWrites;
+use crate::near::Near;
+use crate::peers::Peers;
+use crate::ring_write::{RingWrite, RingWrites, Waiting};
+use crate::shard_context::ShardContext;
 use crate::tracing::traced;
 
 /// How often a node looks for batches that were kept for too long (`BatchlogManager.BATCHLOG_REPLAY_INTERVAL`).
@@ -38,9 +42,37 @@ pub(crate) struct Parts {
     pub level: Consistency,
 }
 
-impl Coordinator {
+/// Writes logged batches to the replicas of their partitions.
+pub(crate) struct RingBatches {
+    shard: Rc<ShardContext>,
+    peers: Rc<Peers>,
+    log: Rc<BatchLog>,
+    local: Rc<LocalWrites>,
+    writes: Rc<RingWrites>,
+    near: Rc<Near>,
+}
+
+impl RingBatches {
+    pub fn new(
+        shard: &Rc<ShardContext>,
+        peers: &Rc<Peers>,
+        log: &Rc<BatchLog>,
+        local: &Rc<LocalWrites>,
+        writes: &Rc<RingWrites>,
+        near: &Rc<Near>,
+    ) -> Rc<Self> {
+        Rc::new(Self {
+            shard: Rc::clone(shard),
+            peers: Rc::clone(peers),
+            log: Rc::clone(log),
+            local: Rc::clone(local),
+            writes: Rc::clone(writes),
+            near: Rc::clone(near),
+        })
+    }
+
     /// Writes a logged batch: all of it even where its client stops waiting.
-    pub(crate) async fn batch_over_ring(
+    pub async fn write(
         self: &Rc<Self>,
         parts: Parts,
         deadline: Instant,
@@ -49,11 +81,11 @@ impl Coordinator {
         let level = parts.level;
         let (done, result) = oneshot();
         let (this, trace) = (Rc::clone(self), trace.clone());
-        self.env.spawn(STATEMENT, async move {
+        self.shard.env.spawn(STATEMENT, async move {
             // nobody waits any more: it is done all the same
             let _ = done.send(this.keep_and_write(parts, deadline, &trace).await);
         });
-        match self.env.timeout_at(deadline, result).await {
+        match self.shard.env.timeout_at(deadline, result).await {
             Ok(Ok(result)) => result,
             Ok(Err(_)) | Err(_) => {
                 Err(write_error(&StorageError::Deadline, level, WriteType::Batch))
@@ -72,26 +104,26 @@ impl Coordinator {
         let ring = Arc::clone(&first.scope.ring);
         let is_any = level == Consistency::Any;
         let plan = {
-            let mut random = self.any_below();
-            let choice = match self.config.batchlog_endpoints {
+            let mut random = self.shard.any_below();
+            let choice = match self.shard.config.batchlog_endpoints {
                 BatchlogEndpoints::RandomRemote => BatchLogChoice::RandomRemote,
                 BatchlogEndpoints::PreferLocal => BatchLogChoice::PreferLocal,
                 BatchlogEndpoints::DynamicRemote => BatchLogChoice::DynamicRemote,
                 BatchlogEndpoints::Dynamic => BatchLogChoice::Dynamic,
             };
-            let near = self.near.order(&self.env);
+            let near = self.near.order(&self.shard.env);
             BatchLogPlan::new(&ring, is_any, choice, near.proximity(), &mut random)?
         };
-        let id = Uuid::from_bytes(self.time_uuid());
+        let id = Uuid::from_bytes(self.shard.time_uuid());
         let failed = |error: &StorageError| write_error(error, level, WriteType::Batch);
         let mutations = over.iter().map(|write| &write.mutation);
         let mutations = mutations.chain(here.iter().map(|(_, mutation)| mutation));
         let encoded = encoded(mutations).map_err(|error| failed(&error))?;
-        trace.note(&self.env, || "Writing the batch log".to_owned());
+        trace.note(&self.shard.env, || "Writing the batch log".to_owned());
         let kept = self.have_batch_kept(&ring, &plan, id, &encoded, trace);
-        kept.ended(self, deadline, plan.level(), WriteType::BatchLog).await?;
-        self.apply_all(here, trace).await.map_err(|error| failed(&error))?;
-        self.write_over_ring(over, WriteType::Batch, deadline, trace).await?;
+        kept.ended(&self.shard.env, deadline, plan.level(), WriteType::BatchLog).await?;
+        self.local.apply_all(here, trace).await.map_err(|error| failed(&error))?;
+        self.writes.write_over_ring(over, WriteType::Batch, deadline, trace).await?;
         self.have_batch_forgotten(&ring, &plan, id, trace);
         Ok(())
     }
@@ -106,7 +138,7 @@ impl Coordinator {
         trace: &Trace,
     ) -> Rc<Waiting> {
         let waiting = Waiting::new(Arc::clone(ring), plan.acks(ring));
-        let created = self.env.unique_micros();
+        let created = self.shard.env.unique_micros();
         let mutations: Vec<&[u8]> = parts.iter().map(AsRef::as_ref).collect();
         let mut payload = Vec::new();
         Batch { id, created, mutations }.write(&mut payload);
@@ -115,14 +147,14 @@ impl Coordinator {
             let (waiting, node) = (Rc::clone(&waiting), *node);
             if node == ring.local() {
                 let (this, parts) = (Rc::clone(self), parts.to_vec());
-                self.env.spawn(STATEMENT, async move {
+                self.shard.env.spawn(STATEMENT, async move {
                     let parts: Vec<&[u8]> = parts.iter().map(AsRef::as_ref).collect();
-                    let kept = this.keep_batch(id.to_bytes(), created, &parts).await;
-                    waiting.ended_here(kept.map_err(|error| this.reason_of(&error)));
+                    let kept = this.log.keep(id.to_bytes(), created, &parts).await;
+                    waiting.ended_here(kept.map_err(|error| this.shard.reason_of(&error)));
                 });
                 continue;
             }
-            let Some(messenger) = self.messenger() else { continue };
+            let Some(messenger) = self.peers.messenger() else { continue };
             let to = ring.node(node).address;
             messenger.ask(
                 to,
@@ -150,12 +182,12 @@ impl Coordinator {
         for node in plan.nodes() {
             if *node == ring.local() {
                 let this = Rc::clone(self);
-                self.env.spawn(STATEMENT, async move {
-                    let _ = this.forget_batch(id.to_bytes()).await;
+                self.shard.env.spawn(STATEMENT, async move {
+                    let _ = this.log.forget(id.to_bytes()).await;
                 });
                 continue;
             }
-            if let Some(messenger) = self.messenger() {
+            if let Some(messenger) = self.peers.messenger() {
                 let to = ring.node(*node).address;
                 messenger.ask(
                     to,
@@ -170,10 +202,10 @@ impl Coordinator {
     }
 
     async fn replay_late_batches(self: &Rc<Self>) -> Result<(), StorageError> {
-        let patience = (self.timeouts().write * REPLAY_TIMEOUTS).as_millis() as i64;
-        let before = self.unix_millis() - patience;
-        let truncated = truncated_at(&self.engine).await?;
-        for batch in self.kept_batches(&truncated).await? {
+        let patience = (self.shard.timeouts().write * REPLAY_TIMEOUTS).as_millis() as i64;
+        let before = self.shard.unix_millis() - patience;
+        let truncated = truncated_at(&self.shard.engine).await?;
+        for batch in self.log.kept(&truncated).await? {
             let Kept { id, written_at, parts, .. } = batch;
             if written_at > before {
                 continue;
@@ -183,8 +215,8 @@ impl Coordinator {
                 is_delivered &= self.replay(part, written_at).await?;
             }
             if is_delivered {
-                self.env.mark("batch.written_late");
-                self.forget_batch(id).await?;
+                self.shard.env.mark("batch.written_late");
+                self.log.forget(id).await?;
             }
         }
         Ok(())
@@ -197,9 +229,9 @@ impl Coordinator {
         mutation: Mutation,
         written_at: i64,
     ) -> Result<bool, StorageError> {
-        let schema = self.schema();
-        let worth_until = written_at + 1000 * i64::from(self.gc_grace(&mutation));
-        if worth_until <= self.unix_millis() {
+        let schema = self.shard.schema();
+        let worth_until = written_at + 1000 * i64::from(self.writes.gc_grace(&mutation));
+        if worth_until <= self.shard.unix_millis() {
             return Ok(true);
         }
         let table = mutation.updates().first().map(|update| schema::TableId(update.table));
@@ -208,10 +240,10 @@ impl Coordinator {
             return Ok(true);
         };
         let is_durable = keyspace.durable_writes;
-        let scope = match self.scope(keyspace) {
+        let scope = match self.peers.scope(keyspace) {
             Ok(Some(scope)) => scope,
             Ok(None) => {
-                self.apply_all(vec![(is_durable, mutation)], &Trace::OFF).await?;
+                self.local.apply_all(vec![(is_durable, mutation)], &Trace::OFF).await?;
                 return Ok(true);
             }
             Err(_) => return Ok(false),
@@ -220,24 +252,24 @@ impl Coordinator {
         let Ok(plan) = scope.write_plan(mutation.token(), Consistency::Any) else {
             return Ok(false);
         };
-        let deadline = self.env.now() + self.timeouts().write;
+        let deadline = self.shard.env.now() + self.shard.timeouts().write;
         let write = RingWrite { scope, plan, mutation, is_durable, made_at: written_at };
-        let waiting = self.send_write(write, false, &Trace::OFF)?;
-        Ok(waiting.all_have_it(self, deadline).await)
+        let waiting = self.writes.send_write(write, false, &Trace::OFF)?;
+        Ok(waiting.all_have_it(&self.shard.env, deadline).await)
     }
 }
 
 /// Writes the batches that are kept on a node for too long, again and again; on the first shard.
-pub(crate) async fn replay_kept_batches(keeper: Weak<Coordinator>) {
+pub(crate) async fn replay_kept_batches(batches: Weak<RingBatches>) {
     loop {
-        let Some(env) = keeper.upgrade().map(|keeper| keeper.env.clone()) else { return };
+        let Some(env) = batches.upgrade().map(|batches| batches.shard.env.clone()) else { return };
         env.sleep(REPLAY_INTERVAL).await;
-        let Some(keeper) = keeper.upgrade() else { return };
-        if keeper.ring_of_several().is_none() {
+        let Some(batches) = batches.upgrade() else { return };
+        if batches.peers.is_alone() {
             continue;
         }
-        if let Err(error) = keeper.replay_late_batches().await {
-            keeper.note(format!("batches that are kept here cannot be written: {error}"));
+        if let Err(error) = batches.replay_late_batches().await {
+            batches.peers.note(format!("batches that are kept here cannot be written: {error}"));
         }
     }
 }

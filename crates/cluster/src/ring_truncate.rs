@@ -17,11 +17,12 @@ impl Coordinator {
     /// TRUNCATE as a client asks for it: on all nodes, all of which have to be up (`StorageProxy.truncateBlocking`).
     pub(crate) async fn truncate_everywhere(self: &Rc<Self>, table: &Arc<Table>) -> Outcome {
         let schema = self.schema();
-        let scope = match schema.keyspace(&table.keyspace).map(|keyspace| self.scope(keyspace)) {
-            Some(Ok(Some(scope))) => scope,
-            Some(Err(error)) => return error.into(),
-            None | Some(Ok(None)) => return self.truncate(table).await,
-        };
+        let scope =
+            match schema.keyspace(&table.keyspace).map(|keyspace| self.peers.scope(keyspace)) {
+                Some(Ok(Some(scope))) => scope,
+                Some(Err(error)) => return error.into(),
+                None | Some(Ok(None)) => return self.truncate(table).await,
+            };
         if let Err(error) = cql::ddl::check_truncate(table).map_err(cql_error) {
             return error.into();
         }
@@ -40,7 +41,7 @@ impl Coordinator {
         }
         let (payload, mut asked) = (Arc::<[u8]>::from(payload), Vec::new());
         for node in ring.members().iter().filter(|node| **node != ring.local()) {
-            let Some(messenger) = self.messenger().cloned() else { continue };
+            let Some(messenger) = self.peers.messenger().cloned() else { continue };
             let (to, payload) = (ring.node(*node).address, Arc::clone(&payload));
             asked.push((
                 to,

@@ -6,8 +6,8 @@ use std::cell::{Cell, RefCell};
 use std::rc::{Rc, Weak};
 use std::sync::Arc;
 
-use env::Instant;
 use env::sync::Notify;
+use env::{Env, Instant};
 use internode::payload::CounterMutation;
 use internode::{FailureReason, Verb};
 use messaging::{Answer, Failed};
@@ -16,12 +16,19 @@ use ring::{NodeIndex, Ring, Verdict, WritePlan, counter_leader};
 use rows::Mutation;
 use rows::codec::MutationEncoder;
 use storage::{StorageError, Trace};
-use types::{Address, Token};
+use types::Address;
 
 use crate::answer::server_error;
-use crate::coordinator::{Coordinator, STATEMENT};
-use crate::replica::{Concern, Counted};
+use crate::coordinator::STATEMENT;
+use crate::counters::Counters;
+use crate::encoding::encoded;
+use crate::hints::Handoff;
+use crate::local_writes::LocalWrites;
+use crate::near::Near;
+use crate::peers::Peers;
+use crate::replica::Counted;
 use crate::scope::{Scope, client_failures};
+use crate::shard_context::ShardContext;
 use crate::tracing::{note_answer, traced};
 
 /// A write whose replicas are not this node alone.
@@ -66,7 +73,8 @@ impl Lack {
 
 /// What is kept for replicas that miss a write.
 struct Missable {
-    coordinator: Weak<Coordinator>,
+    handoff: Weak<Handoff>,
+    env: Env,
     payload: Arc<[u8]>,
     made_at: i64,
     /// Seconds until deletions may be forgotten, of the table where that is the soonest.
@@ -110,16 +118,16 @@ impl Waiting {
     /// A replica misses the write: it is kept for it, if such writes are.
     fn missed(self: &Rc<Self>, node: NodeIndex) {
         let Some(missable) = &self.missable else { return };
-        let Some(coordinator) = missable.coordinator.upgrade() else { return };
+        let (Some(handoff), env) = (missable.handoff.upgrade(), &missable.env) else { return };
         let to = self.ring.node(node);
-        if !coordinator.should_hint(to) || coordinator.env.planted("ring_drops_hint") {
+        if !handoff.should_hint(to) || env.planted("ring_drops_hint") {
             return;
         }
         let (payload, made_at) = (Arc::clone(&missable.payload), missable.made_at);
-        let ticket = coordinator.keep_hint(to.host_id, made_at, missable.gc_grace, payload);
+        let ticket = handoff.keep(to.host_id, made_at, missable.gc_grace, payload);
         self.hinting.set(self.hinting.get() + 1);
         let this = Rc::clone(self);
-        coordinator.env.spawn(STATEMENT, async move {
+        env.spawn(STATEMENT, async move {
             if ticket.await.is_ok() {
                 this.hinted.borrow_mut().push(node);
             }
@@ -166,20 +174,20 @@ impl Waiting {
     /// Waits until there are enough, and says what a client is told.
     pub async fn ended(
         &self,
-        coordinator: &Coordinator,
+        env: &Env,
         deadline: Instant,
         level: Consistency,
         write_type: WriteType,
     ) -> Result<(), ErrorResponse> {
         let lacks = |lack: Lack| lack.error(level, write_type);
-        self.enough(coordinator, deadline).await.map_err(lacks)
+        self.enough(env, deadline).await.map_err(lacks)
     }
 
     /// Waits for all replicas that are up. Has every one of them done it, or is it kept for it?
-    pub async fn all_have_it(&self, coordinator: &Coordinator, deadline: Instant) -> bool {
+    pub async fn all_have_it(&self, env: &Env, deadline: Instant) -> bool {
         let is_awaited = |node: NodeIndex| self.ring.is_up(node);
         while self.hinting.get() > 0 || self.acks.borrow().silent().any(is_awaited) {
-            if coordinator.env.timeout_at(deadline, self.bell.notified()).await.is_err() {
+            if env.timeout_at(deadline, self.bell.notified()).await.is_err() {
                 return false;
             }
         }
@@ -190,15 +198,13 @@ impl Waiting {
     }
 
     /// Waits until there are enough.
-    async fn enough(&self, coordinator: &Coordinator, deadline: Instant) -> Result<(), Lack> {
+    async fn enough(&self, env: &Env, deadline: Instant) -> Result<(), Lack> {
         loop {
             let verdict = self.acks.borrow().verdict();
             match verdict {
                 Verdict::Enough => return Ok(()),
                 _ if self.is_kept() => return Ok(()),
-                _ if self.acks.borrow().received() > 0
-                    && coordinator.env.planted("ring_acks_early") =>
-                {
+                _ if self.acks.borrow().received() > 0 && env.planted("ring_acks_early") => {
                     return Ok(());
                 }
                 Verdict::CannotBeReached if self.hinting.get() == 0 => {
@@ -206,7 +212,7 @@ impl Waiting {
                 }
                 Verdict::CannotBeReached | Verdict::Pending => {}
             }
-            if coordinator.env.timeout_at(deadline, self.bell.notified()).await.is_err() {
+            if env.timeout_at(deadline, self.bell.notified()).await.is_err() {
                 return Err(self.lack(true));
             }
         }
@@ -235,49 +241,37 @@ pub(crate) fn reason_of(failed: Failed) -> FailureReason {
     }
 }
 
-/// A mutation as it goes to other nodes.
-pub(crate) fn encoded(mutation: &Mutation) -> Result<Arc<[u8]>, StorageError> {
-    let mut encoded = Vec::new();
-    MutationEncoder::new().mutation(mutation, &mut encoded).map_err(unencodable)?;
-    Ok(encoded.into())
+/// Writes to the replicas of a partition.
+pub(crate) struct RingWrites {
+    shard: Rc<ShardContext>,
+    peers: Rc<Peers>,
+    handoff: Rc<Handoff>,
+    local: Rc<LocalWrites>,
+    counters: Rc<Counters>,
+    near: Rc<Near>,
 }
 
-/// What is wrong with what cannot be sent to other nodes.
-pub(crate) fn unencodable(error: impl std::fmt::Display) -> StorageError {
-    StorageError::Encode(error.to_string())
-}
-
-impl Coordinator {
-    /// Lets the ring in where this node serves as a replica: which keys are its own, and how its counters get to others.
-    pub(crate) fn be_a_replica_of_the_ring(self: &Rc<Self>) {
-        let this = Rc::downgrade(self);
-        self.refuse_foreign_keys(Box::new(move |keyspace, token, concern| {
-            this.upgrade().is_none_or(|this| this.is_replica(keyspace, token, concern))
-        }));
-        let this = Rc::downgrade(self);
-        self.replicate_counters(Box::new(move |counted| {
-            let this = this.upgrade();
-            Box::pin(async move {
-                match this {
-                    Some(this) => this.spread_for_peer(counted).await,
-                    None => Err(FailureReason::Unknown),
-                }
-            })
-        }));
-    }
-
-    /// Is this node a replica of a keyspace at a token? It says yes as long as it does not know.
-    fn is_replica(&self, keyspace: &str, token: Token, concern: Concern) -> bool {
-        let (schema, ring) = (self.schema(), self.ring());
-        let (Some(ring), Some(keyspace)) = (ring, schema.keyspace(keyspace)) else { return true };
-        let Some(placement) = ring.placement(&keyspace.replication.strategy) else { return true };
-        let (replicas, local) = (placement.at(token), ring.local());
-        let is_pending = concern == Concern::Write && replicas.pending.contains(&local);
-        is_pending || replicas.natural.contains(&local)
+impl RingWrites {
+    pub fn new(
+        shard: &Rc<ShardContext>,
+        peers: &Rc<Peers>,
+        handoff: &Rc<Handoff>,
+        local: &Rc<LocalWrites>,
+        counters: &Rc<Counters>,
+        near: &Rc<Near>,
+    ) -> Rc<Self> {
+        Rc::new(Self {
+            shard: Rc::clone(shard),
+            peers: Rc::clone(peers),
+            handoff: Rc::clone(handoff),
+            local: Rc::clone(local),
+            counters: Rc::clone(counters),
+            near: Rc::clone(near),
+        })
     }
 
     /// Writes of one request, all of them at once; each is waited for in turn, as Cassandra does.
-    pub(crate) async fn write_over_ring(
+    pub async fn write_over_ring(
         self: &Rc<Self>,
         writes: Vec<RingWrite>,
         write_type: WriteType,
@@ -290,13 +284,13 @@ impl Coordinator {
             waiting.push((level, self.send_write(write, false, trace).map_err(server_error)?));
         }
         for (level, waiting) in waiting {
-            waiting.ended(self, deadline, level, write_type).await?;
+            waiting.ended(&self.shard.env, deadline, level, write_type).await?;
         }
         Ok(())
     }
 
     /// Sends a write to all of its replicas that are up. `is_done_here`: this node has done it already.
-    pub(crate) fn send_write(
+    pub fn send_write(
         self: &Rc<Self>,
         write: RingWrite,
         is_done_here: bool,
@@ -316,19 +310,19 @@ impl Coordinator {
             self.write_here(mutation, is_durable, &waiting, trace);
         }
         let Some(payload) = payload else { return Ok(waiting) };
-        let Some(messenger) = self.messenger() else { return Ok(waiting) };
-        let (told, env, heard) = (Rc::clone(&waiting), self.env.clone(), trace.clone());
+        let Some(messenger) = self.peers.messenger() else { return Ok(waiting) };
+        let (told, env, heard) = (Rc::clone(&waiting), self.shard.env.clone(), trace.clone());
         let on_answer: Rc<dyn Fn(Address, Result<Answer, Failed>)> =
             Rc::new(move |from, answer| {
                 note_answer(&heard, &env, from, &answer);
                 told.heard(from, answer);
             });
-        let mut random = self.any_below();
+        let mut random = self.shard.any_below();
         for route in plan.routes(&ring, &mut random).into_iter().filter(|route| route.to != local) {
             let address = |node: NodeIndex| ring.node(node).address;
             let beyond: Vec<Address> = route.forward.iter().map(|node| address(*node)).collect();
             let to = address(route.to);
-            trace.note(&self.env, || format!("Sending MUTATION_REQ message to /{to}"));
+            trace.note(&self.shard.env, || format!("Sending MUTATION_REQ message to /{to}"));
             let (verb, params) = (Verb::MutationReq, traced(trace));
             messenger.ask_through(to, &beyond, verb, params, &payload, &on_answer);
         }
@@ -336,7 +330,7 @@ impl Coordinator {
     }
 
     /// Waits for acknowledgements of a write, which is kept for those that miss it; at once for those that are down.
-    pub(crate) fn await_write(
+    pub fn await_write(
         self: &Rc<Self>,
         ring: &Arc<Ring>,
         plan: &WritePlan,
@@ -345,7 +339,8 @@ impl Coordinator {
         made_at: i64,
     ) -> Rc<Waiting> {
         let missable = Missable {
-            coordinator: Rc::downgrade(self),
+            handoff: Rc::downgrade(&self.handoff),
+            env: self.shard.env.clone(),
             payload: Arc::clone(payload),
             made_at,
             gc_grace: self.gc_grace(mutation),
@@ -358,8 +353,8 @@ impl Coordinator {
     }
 
     /// Seconds until deletions may be forgotten, of the table of a mutation where that is the soonest.
-    pub(crate) fn gc_grace(&self, mutation: &Mutation) -> i32 {
-        let schema = self.schema();
+    pub fn gc_grace(&self, mutation: &Mutation) -> i32 {
+        let schema = self.shard.schema();
         let ids = mutation.updates().iter().map(|update| schema::TableId(update.table));
         let tables = ids.filter_map(|id| schema.table_by_id(&id));
         tables.map(|table| table.params.gc_grace_seconds).min().unwrap_or(0)
@@ -374,14 +369,14 @@ impl Coordinator {
         trace: &Trace,
     ) {
         let (this, waiting, trace) = (Rc::clone(self), Rc::clone(waiting), trace.clone());
-        self.env.spawn(STATEMENT, async move {
-            let applied = this.apply_all(vec![(is_durable, mutation)], &trace).await;
-            waiting.ended_here(applied.map_err(|error| this.reason_of(&error)));
+        self.shard.env.spawn(STATEMENT, async move {
+            let applied = this.local.apply_all(vec![(is_durable, mutation)], &trace).await;
+            waiting.ended_here(applied.map_err(|error| this.shard.reason_of(&error)));
         });
     }
 
     /// Counts over the ring: a replica leads each write, which tells the others what its part comes to.
-    pub(crate) async fn count_over_ring(
+    pub async fn count_over_ring(
         self: &Rc<Self>,
         writes: Vec<RingWrite>,
         deadline: Instant,
@@ -391,13 +386,13 @@ impl Coordinator {
         for write in writes {
             let Scope { ring, placement } = &write.scope;
             let replicas = placement.at(write.mutation.token());
-            let (level, near) = (write.plan.level(), self.near.order(&self.env));
-            let (near, mut random) = (near.proximity(), self.any_below());
+            let (level, near) = (write.plan.level(), self.near.order(&self.shard.env));
+            let (near, mut random) = (near.proximity(), self.shard.any_below());
             let leader = counter_leader(ring, placement, replicas, level, near, &mut random)?;
             let leader = Some(leader).filter(|leader| *leader != ring.local());
             let leader = leader.map(|leader| ring.node(leader).address);
             let (this, trace) = (Rc::clone(self), trace.clone());
-            tasks.push(self.env.spawn_task(STATEMENT, async move {
+            tasks.push(self.shard.env.spawn_task(STATEMENT, async move {
                 match leader {
                     None => this.lead_count(write, deadline, trace).await,
                     Some(leader) => this.have_counted(leader, write, deadline, &trace).await,
@@ -418,9 +413,10 @@ impl Coordinator {
     ) -> Result<(), ErrorResponse> {
         let (level, required) = (write.plan.level(), write.plan.required() as i32);
         let RingWrite { scope, plan, mutation, is_durable, made_at } = write;
-        let counted = self.apply_counter(mutation, is_durable, deadline, trace.clone()).await;
+        let counted =
+            self.counters.apply_counter(mutation, is_durable, deadline, trace.clone()).await;
         let mutation = counted.map_err(|error| {
-            self.engine.inspect(&error);
+            self.shard.engine.inspect(&error);
             match error {
                 StorageError::Deadline => {
                     ErrorResponse::write_timeout(level, 0, required, WriteType::Counter)
@@ -435,7 +431,7 @@ impl Coordinator {
         })?;
         let write = RingWrite { scope, plan, mutation, is_durable, made_at };
         let waiting = self.send_write(write, true, &trace).map_err(server_error)?;
-        waiting.ended(self, deadline, level, WriteType::Counter).await
+        waiting.ended(&self.shard.env, deadline, level, WriteType::Counter).await
     }
 
     /// Has another node lead a write of counters, which answers once as many have it as the level asks for
@@ -448,16 +444,16 @@ impl Coordinator {
         trace: &Trace,
     ) -> Result<(), ErrorResponse> {
         let level = write.plan.level();
-        let Some(messenger) = self.messenger() else { return Ok(()) };
+        let Some(messenger) = self.peers.messenger() else { return Ok(()) };
         let request =
             CounterMutation { mutation: write.mutation, consistency: level.name().to_owned() };
         let mut payload = Vec::new();
         request.write(&mut MutationEncoder::new(), &mut payload).map_err(server_error)?;
-        trace.note(&self.env, || format!("Enqueuing counter update to /{leader}"));
+        trace.note(&self.shard.env, || format!("Enqueuing counter update to /{leader}"));
         let payload = payload.into();
         let asked = messenger.request(leader, Verb::CounterMutationReq, traced(trace), &payload);
         // nobody knows better than its leader how far a count got: one level is as good as another
-        let failed = match self.env.timeout_at(deadline, asked).await {
+        let failed = match self.shard.env.timeout_at(deadline, asked).await {
             Ok(Ok(_)) => return Ok(()),
             Ok(Err(failed)) => reason_of(failed),
             Err(_) => FailureReason::Timeout,
@@ -468,23 +464,18 @@ impl Coordinator {
     }
 
     /// Sends what this node has counted for another one to the other replicas, and waits for as many as its level asks for.
-    async fn spread_for_peer(self: &Rc<Self>, counted: Counted) -> Result<(), FailureReason> {
+    pub async fn spread_for_peer(self: &Rc<Self>, counted: Counted) -> Result<(), FailureReason> {
         let Counted { keyspace, mutation, consistency, deadline, trace } = counted;
-        let schema = self.schema();
+        let schema = self.shard.schema();
         let level = Consistency::from_name(&consistency).unwrap_or(Consistency::One);
         let Some(keyspace) = schema.keyspace(&keyspace) else { return Ok(()) };
-        let scope = self.scope(keyspace).map_err(|_| FailureReason::Unknown)?;
+        let scope = self.peers.scope(keyspace).map_err(|_| FailureReason::Unknown)?;
         let scope = scope.ok_or(FailureReason::Unknown)?;
         let plan = scope.write_plan(mutation.token(), level).map_err(|_| FailureReason::Unknown)?;
-        let (is_durable, made_at) = (keyspace.durable_writes, self.unix_millis());
+        let (is_durable, made_at) = (keyspace.durable_writes, self.shard.unix_millis());
         let write = RingWrite { scope, plan, mutation, is_durable, made_at };
         let waiting = self.send_write(write, true, &trace);
-        let waiting = waiting.map_err(|error| self.reason_of(&error))?;
-        waiting.enough(self, deadline).await.map_err(|lack| lack.reason())
-    }
-
-    /// A number below another, by chance.
-    pub(crate) fn any_below(&self) -> impl FnMut(usize) -> usize + '_ {
-        |below| (self.env.random_u64() % below.max(1) as u64) as usize
+        let waiting = waiting.map_err(|error| self.shard.reason_of(&error))?;
+        waiting.enough(&self.shard.env, deadline).await.map_err(|lack| lack.reason())
     }
 }

@@ -116,7 +116,7 @@ impl Coordinator {
 
     /// The data centres of the ring, each with its nodes.
     fn data_centers(&self) -> BTreeMap<String, usize> {
-        let Some(ring) = self.ring() else {
+        let Some(ring) = self.peers.ring() else {
             return [(self.identity.data_center.clone(), 1)].into();
         };
         let mut centers = BTreeMap::new();
@@ -154,7 +154,7 @@ impl Coordinator {
         // A change that is older than what it changes, by the clock of another node, would be none.
         let newest = owner.state.borrow().rows().newest(&change.keyspace);
         let timestamp = newest.map_or(timestamp, |newest| timestamp.max(newest.saturating_add(1)));
-        let id = TableId(self.time_uuid());
+        let id = TableId(self.shard.time_uuid());
         // The change is tried on a copy: until it is durable, it has not happened.
         let mut state = owner.state.borrow().clone();
         let applied = state.change(&change, timestamp, id, &options).map_err(schema_error)?;
@@ -235,7 +235,7 @@ impl Coordinator {
     /// The snapshot to take before a table is emptied or dropped, named as Cassandra does.
     fn auto_snapshot(&self, why: &str, table: &Table, keyspace: &Keyspace) -> Option<Snapshot> {
         let wanted = self.config.auto_snapshot && table.params.allow_auto_snapshot;
-        let created_at = self.unix_millis();
+        let created_at = self.shard.unix_millis();
         let stays = self.config.auto_snapshot_ttl;
         wanted.then(|| Snapshot {
             name: format!("{why}-{created_at}-{}", table.name),
@@ -250,7 +250,7 @@ impl Coordinator {
     pub(crate) async fn truncate(self: &Rc<Self>, table: &Arc<Table>) -> Outcome {
         let id = table.id;
         let run = move |first: Rc<Self>| async move { first.truncate_as_owner(id).await };
-        let deadline = self.env.now() + self.timeouts().truncate;
+        let deadline = self.env.now() + self.shard.timeouts().truncate;
         match self.env.timeout_at(deadline, self.shards.call_async(0, STATEMENT, run)).await {
             Ok(Ok(Ok(()))) => Outcome::new(Ok(Answer::Void), Vec::new()),
             Ok(Ok(Err(error))) => error.into(),

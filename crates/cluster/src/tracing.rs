@@ -153,8 +153,8 @@ impl Coordinator {
         if !is_asked_for && !self.is_drawn() {
             return None;
         }
-        let trace = Trace::start(&self.env, self.time_uuid());
-        let started_at = self.unix_millis();
+        let trace = Trace::start(&self.env, self.shard.time_uuid());
+        let started_at = self.shard.unix_millis();
         Some(Rc::new(Tracing { trace, client, started_at, begun: RefCell::default() }))
     }
 
@@ -216,13 +216,13 @@ impl Coordinator {
     ) -> Result<(), StorageError> {
         let schema = self.schema();
         let keyspace = schema.keyspace("system_traces");
-        let scope = keyspace.and_then(|keyspace| self.scope(keyspace).ok().flatten());
+        let scope = keyspace.and_then(|keyspace| self.peers.scope(keyspace).ok().flatten());
         let Some(scope) = scope else { return internal::apply(&self.engine, mutation).await };
         let plan = scope.write_plan(mutation.token(), Consistency::Any);
         let Ok(plan) = plan else { return Err(StorageError::Deadline) };
         let write =
             RingWrite { scope, plan, mutation, is_durable: true, made_at: timestamp / 1000 };
-        self.send_write(write, false, &Trace::OFF).map(drop)
+        self.ring_writes.send_write(write, false, &Trace::OFF).map(drop)
     }
 
     fn times_of_trace(&self) -> (i64, Times) {
@@ -275,7 +275,7 @@ impl Coordinator {
             activity: format!("{} more events are left out", noted.left_out),
         });
         for event in noted.events.iter().chain(&left_out) {
-            let key = Uuid::from_unix_micros(event.at, self.node).to_bytes();
+            let key = self.shard.time_uuid_at(event.at).to_bytes();
             let columns = [
                 ("activity", Internal::Value(event.activity.clone().into())),
                 ("source", address(self.identity.broadcast)),

@@ -11,14 +11,14 @@ use cql::modify::{
 use protocol::{Consistency, ErrorResponse, WriteType};
 use rows::{ClusteringRef, Mutation, PartitionUpdate, RowRef};
 use schema::{Schema, TableId};
-use storage::commitlog::Ticket;
-use storage::{Engine, Measure, PartitionKey, StorageError, Trace};
+use storage::{Engine, Measure, PartitionKey, StorageError};
 use types::Few;
 
 use crate::answer::{Answer, Outcome, cql_error, invalid, write_error};
 use crate::binding::{BatchPart, Now};
 use crate::coordinator::{Coordinator, Request, STATEMENT, batch_write_type, check_replicas};
 use crate::counters::check_consistency;
+use crate::local_writes::read_rows;
 use crate::ring_batch::Parts;
 use crate::ring_write::RingWrite;
 use crate::values::Bound;
@@ -228,16 +228,16 @@ impl Coordinator {
         trace.note(&self.env, || "Determining replicas for mutation".to_owned());
         if needs_log && !over.is_empty() {
             let parts = Parts { over, here: here.into(), level: consistency };
-            return Box::pin(self.batch_over_ring(parts, deadline, trace)).await;
+            return Box::pin(self.ring_batches.write(parts, deadline, trace)).await;
         }
         if !here.is_empty() {
             let run = async {
                 match needs_log {
                     _ if counts => {
-                        Box::pin(self.apply_counters(here.into(), deadline, trace)).await
+                        Box::pin(self.counters.apply_counters(here.into(), deadline, trace)).await
                     }
-                    true => Box::pin(self.apply_logged(here.into(), deadline, trace)).await,
-                    false => self.apply_all(here, trace).await,
+                    true => Box::pin(self.batch_log.apply(here.into(), deadline, trace)).await,
+                    false => self.local_writes.apply_all(here, trace).await,
                 }
             };
             let ended = self.env.timeout_at(deadline, std::pin::pin!(run)).await;
@@ -248,10 +248,10 @@ impl Coordinator {
         }
         match counts {
             _ if over.is_empty() => Ok(()),
-            true => Box::pin(self.count_over_ring(over, deadline, trace)).await,
+            true => Box::pin(self.ring_writes.count_over_ring(over, deadline, trace)).await,
             false => {
                 let one = if count > 1 { WriteType::UnloggedBatch } else { WriteType::Simple };
-                self.write_over_ring(over, one, deadline, trace).await
+                self.ring_writes.write_over_ring(over, one, deadline, trace).await
             }
         }
     }
@@ -270,14 +270,14 @@ impl Coordinator {
                 continue;
             };
             let is_durable = keyspace.durable_writes;
-            match self.scope(keyspace)? {
+            match self.peers.scope(keyspace)? {
                 None => {
                     check_replicas(keyspace, consistency, &self.identity.data_center, false)?;
                     here.push((is_durable, mutation));
                 }
                 Some(scope) => {
                     let plan = scope.write_plan(mutation.token(), consistency)?;
-                    let made_at = self.unix_millis();
+                    let made_at = self.shard.unix_millis();
                     over.push(RingWrite { scope, plan, mutation, is_durable, made_at });
                 }
             }
@@ -291,55 +291,12 @@ impl Coordinator {
         request: &Request<'_>,
         started: env::Instant,
     ) -> env::Instant {
-        let timeouts = self.timeouts();
+        let timeouts = self.shard.timeouts();
         let timeout = match write_type {
             WriteType::Counter => timeouts.counter_write,
             _ => timeouts.write,
         };
         request.deadline.min(started + timeout)
-    }
-
-    /// Applies mutations, all of them at once, and waits until all may be acknowledged.
-    pub(crate) async fn apply_all(
-        self: &Rc<Self>,
-        mutations: impl IntoIterator<Item = (bool, Mutation)>,
-        trace: &Trace,
-    ) -> Result<(), StorageError> {
-        let mut tickets = Few::new();
-        let mut by_shard: Few<(usize, Few<(bool, Mutation)>)> = Few::new();
-        for (durable, mutation) in mutations {
-            let owner = self.engine.owner(mutation.token());
-            self.count_hop(owner);
-            match by_shard.iter_mut().find(|(shard, _)| *shard == owner) {
-                Some((_, own)) => own.push((durable, mutation)),
-                None => by_shard.push((owner, Few::one((durable, mutation)))),
-            }
-        }
-        by_shard.sort_by_key(|(shard, _)| *shard);
-        let is_one = by_shard.len() == 1;
-        let mut remote = Vec::new();
-        for (shard, mutations) in by_shard {
-            if shard == self.shards.me() {
-                for (durable, mutation) in &mutations {
-                    tickets.push(apply_traced(&self.engine, mutation, *durable, trace).await?);
-                }
-                continue;
-            }
-            let (engine, trace) = (Rc::clone(&self.engine), trace.clone());
-            trace.note(&self.env, || format!("Sending MUTATION_REQ message to shard-{shard}"));
-            let applied = apply_on(engine, shard, mutations, trace);
-            match is_one {
-                true => Box::pin(applied).await?,
-                false => remote.push(self.env.spawn_task(STATEMENT, applied)),
-            }
-        }
-        for ticket in tickets {
-            ticket.durable().await?;
-        }
-        for result in remote {
-            result.await?;
-        }
-        Ok(())
     }
 
     /// Reads the rows that a write on lists depends on.
@@ -378,94 +335,6 @@ impl Coordinator {
         }
         Ok(read)
     }
-}
-
-/// Applies a mutation of this shard, with what there is to say of it.
-pub(crate) async fn apply_traced(
-    engine: &Engine,
-    mutation: &Mutation,
-    durable: bool,
-    trace: &Trace,
-) -> Result<Ticket, StorageError> {
-    trace_append(engine, durable, trace);
-    let ticket = engine.apply(mutation, durable).await?;
-    trace_added(engine, mutation, trace);
-    Ok(ticket)
-}
-
-/// Notes that a mutation goes to the log.
-pub(crate) fn trace_append(engine: &Engine, durable: bool, trace: &Trace) {
-    if durable {
-        trace.note(engine.env(), || "Appending to commitlog".to_owned());
-    }
-}
-
-/// Notes the memtables that a mutation reached.
-pub(crate) fn trace_added(engine: &Engine, mutation: &Mutation, trace: &Trace) {
-    if trace.is_on() {
-        let schema = engine.schema();
-        let tables =
-            mutation.updates().iter().map(|update| schema.table_by_id(&TableId(update.table)));
-        for table in tables.flatten() {
-            trace.note(engine.env(), || format!("Adding to {} memtable", table.name));
-        }
-    }
-}
-
-/// Applies mutations of another shard there.
-async fn apply_on(
-    engine: Rc<Engine>,
-    shard: usize,
-    mutations: Few<(bool, Mutation)>,
-    trace: Trace,
-) -> Result<(), StorageError> {
-    let apply = move |engine: Rc<Engine>| apply_and_wait(engine, mutations, trace);
-    engine.shards().call_async(shard, STATEMENT, apply).await?
-}
-
-async fn apply_and_wait(
-    engine: Rc<Engine>,
-    mutations: Few<(bool, Mutation)>,
-    trace: Trace,
-) -> Result<(), StorageError> {
-    let mut tickets = Vec::with_capacity(mutations.len());
-    for (durable, mutation) in &mutations {
-        tickets.push(apply_traced(&engine, mutation, *durable, &trace).await?);
-    }
-    for ticket in tickets {
-        ticket.durable().await?;
-    }
-    Ok(())
-}
-
-/// A partition's static row and some of its rows, packed.
-pub(crate) type Stored = (Option<Vec<u8>>, Vec<Vec<u8>>);
-
-/// Reads rows of a partition of this shard.
-pub(crate) async fn read_rows(
-    engine: Rc<Engine>,
-    id: TableId,
-    key: PartitionKey,
-    rows: Vec<rows::Clustering>,
-) -> Result<Stored, StorageError> {
-    let table = engine.store(id)?.table();
-    let slice = |clustering: &rows::Clustering| {
-        let bound = |kind| rows::Bound::new(kind, clustering.clone());
-        (bound(rows::BoundKind::InclStart), bound(rows::BoundKind::InclEnd))
-    };
-    let slices: Vec<_> = rows.iter().map(slice).collect();
-    let slices = storage::Slices::new(slices, false);
-    let Some(mut partition) = engine.partition(&table, key.as_ref(), &slices).await? else {
-        return Ok((None, Vec::new()));
-    };
-    let static_row = partition.static_row().map(|row| row.as_packed().to_vec());
-    let mut found = Vec::new();
-    while let Some(unfiltered) = partition.next().await? {
-        if let rows::Unfiltered::Row(row) = unfiltered {
-            found.push(row.as_packed().to_vec());
-        }
-    }
-    Ok((static_row, found))
 }
 
 /// Updates of one keyspace and key as one mutation, with the keyspace.

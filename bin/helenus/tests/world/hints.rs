@@ -78,7 +78,7 @@ impl Ring {
     }
 
     fn up(&self, n: u8) -> usize {
-        let ring = self.coordinator(n).ring();
+        let ring = self.coordinator(n).peers().ring();
         ring.map_or(0, |ring| ring.nodes().iter().filter(|node| node.is_up).count())
     }
 
@@ -107,7 +107,7 @@ impl Ring {
             for k in keys {
                 let made_at = client.env.unix_micros() / 1000;
                 let mutation = mutation(&table, k);
-                let ticket = client.node.keep_hint(to, made_at, GC_GRACE, mutation);
+                let ticket = client.node.handoff().keep(to, made_at, GC_GRACE, mutation);
                 let count = Rc::clone(&count);
                 client.env.spawn(Class::Statement, async move {
                     ticket.await.unwrap();
@@ -135,7 +135,7 @@ impl Ring {
     }
 
     fn has_hints(&self, n: u8) -> bool {
-        !self.coordinator(n).pending_hints().is_empty()
+        !self.coordinator(n).handoff().pending().is_empty()
     }
 }
 
@@ -163,16 +163,16 @@ fn missed_writes(seed: u64, planted: Option<&'static str>) -> BTreeSet<i32> {
     }
     ring.stop(3);
     ring.until("it is down", || [1, 2].iter().all(|n| ring.up(*n) == 2));
-    let third = ring.coordinator(1).ring().unwrap();
+    let third = ring.coordinator(1).peers().ring().unwrap();
     let third = third.nodes().iter().find(|node| node.host_id == ring.hosts[2]).cloned().unwrap();
-    assert!(ring.coordinator(1).should_hint(&third));
+    assert!(ring.coordinator(1).handoff().should_hint(&third));
     ring.hint(1, ring.hosts[2], 0..KEYS / 2);
     if seed.is_multiple_of(2) {
         ring.stop(1);
         ring.start(1);
     }
     ring.hint(1, ring.hosts[2], KEYS / 2..KEYS);
-    assert_eq!(ring.coordinator(1).pending_hints().len(), 1);
+    assert_eq!(ring.coordinator(1).handoff().pending().len(), 1);
     ring.start(3);
     if seed.is_multiple_of(3) {
         let time = Duration::from_millis(ring.world.rng().below(4000));
@@ -206,7 +206,7 @@ fn hints_are_handed_over() {
     ring.until("it is down", || [1, 2].iter().all(|n| ring.up(*n) == 2));
     ring.hint(1, ring.hosts[2], 0..KEYS);
     let handed = told(&ring.world, &ring.nodes[0].1, async |client| {
-        client.node.hand_over_hints(Address::new([10, 0, 0, 2], 7000)).await
+        client.node.handoff().hand_over(Address::new([10, 0, 0, 2], 7000)).await
     });
     assert!(handed && !ring.has_hints(1) && ring.has_hints(2));
     ring.start(3);
@@ -227,17 +227,17 @@ fn hints_for_nobody_go_to_all_replicas() {
 #[test]
 fn hints_are_paused_and_thrown_away() {
     let ring = Ring::new(3, &[]);
-    ring.coordinator(1).pause_hints(true);
+    ring.coordinator(1).handoff().pause(true);
     ring.hint(1, ring.hosts[2], 0..KEYS / 2);
     ring.world.run_for(Duration::from_secs(20)).unwrap();
     assert!(ring.has_hints(1) && ring.keys(3).is_empty());
     let host = ring.hosts[2];
     let gone = told(&ring.world, &ring.nodes[0].1, async move |client| {
-        client.node.truncate_hints(Some(host)).await.unwrap()
+        client.node.handoff().truncate(Some(host)).await.unwrap()
     });
     assert_eq!((gone, ring.has_hints(1)), (1, false));
     ring.hint(1, ring.hosts[2], KEYS / 2..KEYS);
-    ring.coordinator(1).pause_hints(false);
+    ring.coordinator(1).handoff().pause(false);
     ring.until("all is delivered", || !ring.has_hints(1));
     assert_eq!(ring.keys(3), (KEYS / 2..KEYS).collect());
 }

@@ -8,7 +8,6 @@ use cluster::{Coordinator, Request};
 use env::Class;
 use env::sim::{World, WorldOptions};
 use protocol::{ErrorDetail, ErrorResponse, QueryOptions, Version};
-use storage::shards::HasShards;
 
 use crate::{Client, config, start, told};
 

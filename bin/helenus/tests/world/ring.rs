@@ -72,7 +72,7 @@ impl Members {
 
     /// How many nodes one sees, and how many of them as up.
     pub fn seen(&self, n: u8) -> (usize, usize) {
-        let Some(ring) = self.coordinator(n).ring() else { return (0, 0) };
+        let Some(ring) = self.coordinator(n).peers().ring() else { return (0, 0) };
         (ring.nodes().len(), ring.nodes().iter().filter(|node| node.is_up).count())
     }
 

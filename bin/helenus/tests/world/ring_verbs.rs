@@ -146,7 +146,7 @@ fn timeouts_reach_connections_between_nodes() {
             members.out(1, &format!("gettimeout {name}")).ends_with(&format!(": {millis} ms\n"))
         );
     }
-    let patience = members.coordinator(1).messenger().unwrap().patience();
+    let patience = members.coordinator(1).peers().messenger().unwrap().patience();
     assert_eq!((patience.timeouts.counter, patience.timeouts.request), (700, 9_000));
     assert_eq!(patience.connect, Duration::from_millis(1_500));
     let refused = members.verb(1, "settimeout internodestreaminguser 5");

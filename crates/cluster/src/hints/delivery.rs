@@ -241,13 +241,13 @@ impl<'a> Delivery<'a> {
     }
 
     fn ask(&self, number: u64, payload: Arc<[u8]>) {
-        let Some(coordinator) = self.service.coordinator.upgrade() else { return };
-        let Some(messenger) = coordinator.messenger() else {
+        let Some(handoff) = self.service.handoff.upgrade() else { return };
+        let Some(messenger) = handoff.peers.messenger() else {
             self.flight.has_failed.set(true);
             return self.flight.answered(number, false);
         };
         let (flight, began) = (Rc::clone(&self.flight), self.service.env.now());
-        let counted = Rc::downgrade(&coordinator);
+        let counted = Rc::downgrade(&handoff);
         messenger.ask(
             self.address,
             Verb::HintReq,
@@ -255,17 +255,17 @@ impl<'a> Delivery<'a> {
             Params::NONE,
             &payload,
             move |answer| {
-                if let Some(coordinator) = counted.upgrade() {
-                    let counts = &coordinator.hints.counts;
+                if let Some(handoff) = counted.upgrade() {
+                    let counts = &handoff.counts;
                     match &answer {
                         Ok(_) => {
-                            coordinator.env.mark("hint.delivered");
+                            handoff.shard.env.mark("hint.delivered");
                             counts.succeeded.inc();
                         }
                         Err(Failed::Replica(_)) => counts.failed.inc(),
                         Err(Failed::Timeout | Failed::NotSent) => counts.timed_out.inc(),
                     }
-                    let (mut pace, now) = (flight.pace.borrow_mut(), coordinator.env.now());
+                    let (mut pace, now) = (flight.pace.borrow_mut(), handoff.shard.env.now());
                     match answer.is_ok() {
                         true => {
                             let is_slow = pace.acknowledged(now, now.since(began));

@@ -23,16 +23,27 @@ use std::time::Duration;
 use env::sync::oneshot;
 use env::{Class, Instant};
 use hints::{Hint, HintError};
+use internode::FailureReason;
 use metrics::{Counter, Gauge, Name, Registry, Unit};
-use ring::Ring;
+use ring::{NodeIndex, Ring};
+use storage::Trace;
+use storage::shards::Remote;
 use types::{Address, Uuid};
 
-use crate::coordinator::Coordinator;
+use crate::local_writes::LocalWrites;
+use crate::peers::Peers;
+use crate::replica::payload::mutation;
+use crate::replica::served::check_updates;
+use crate::shard_context::ShardContext;
 
-pub(crate) use service::Service;
+use service::Service;
 
-/// What a shard knows of the hints that the node keeps.
-pub(crate) struct HintState {
+/// Keeps writes that other nodes missed, and delivers them.
+pub struct Handoff {
+    shard: Rc<ShardContext>,
+    others: Remote<Handoff>,
+    peers: Rc<Peers>,
+    writes: Rc<LocalWrites>,
     /// On the first shard: who keeps them.
     service: OnceCell<Rc<Service>>,
     /// The configuration's, until the operator sets others.
@@ -41,7 +52,7 @@ pub(crate) struct HintState {
     down_since: RefCell<BTreeMap<Uuid, Instant>>,
     /// What is kept for nodes, as the first shard last said.
     kept: RefCell<BTreeMap<Uuid, Amount>>,
-    pub(crate) counts: Counts,
+    counts: Counts,
 }
 
 /// What is kept for a node.
@@ -53,13 +64,13 @@ pub(crate) struct Amount {
 }
 
 /// What a shard counts of hints, under Cassandra's names.
-pub(crate) struct Counts {
+struct Counts {
     total: Counter,
     in_progress: Gauge,
     past_window: Counter,
-    pub succeeded: Counter,
-    pub failed: Counter,
-    pub timed_out: Counter,
+    succeeded: Counter,
+    failed: Counter,
+    timed_out: Counter,
 }
 
 impl Counts {
@@ -80,18 +91,6 @@ impl Counts {
             succeeded: service("HintsSucceeded", "Hints that were delivered."),
             failed: service("HintsFailed", "Hints that a node failed to apply."),
             timed_out: service("HintsTimedOut", "Hints that a node did not acknowledge in time."),
-        }
-    }
-}
-
-impl HintState {
-    pub fn new(settings: &config::Hints, registry: &Registry) -> Self {
-        Self {
-            service: OnceCell::new(),
-            settings: RefCell::new(settings.clone()),
-            down_since: RefCell::default(),
-            kept: RefCell::default(),
-            counts: Counts::new(registry),
         }
     }
 }
@@ -125,29 +124,56 @@ pub struct Pending {
     pub oldest: i64,
 }
 
-impl Coordinator {
+impl Handoff {
+    pub(crate) fn new(
+        shard: &Rc<ShardContext>,
+        others: Remote<Self>,
+        peers: &Rc<Peers>,
+        writes: &Rc<LocalWrites>,
+        registry: &Registry,
+    ) -> Rc<Self> {
+        let handoff = Rc::new(Self {
+            shard: Rc::clone(shard),
+            others,
+            peers: Rc::clone(peers),
+            writes: Rc::clone(writes),
+            service: OnceCell::new(),
+            settings: RefCell::new(shard.config.hints.clone()),
+            down_since: RefCell::default(),
+            kept: RefCell::default(),
+            counts: Counts::new(registry),
+        });
+        let watcher = Rc::downgrade(&handoff);
+        peers.watch_ring(move |ring| {
+            if let Some(handoff) = watcher.upgrade() {
+                handoff.see_ring(ring);
+            }
+        });
+        handoff
+    }
+
     /// Keeps a mutation of messaging 12 for a node that missed it. From `created`, in milliseconds, on it is worth something for
     /// the least `gc_grace_seconds` of its tables.
-    pub fn keep_hint(
+    pub fn keep(
         self: &Rc<Self>,
         to: Uuid,
         created: i64,
         gc_grace: i32,
         mutation: Arc<[u8]>,
     ) -> HintTicket {
-        self.hints.counts.total.inc();
-        self.env.mark("hint.kept");
-        if self.shards.me() == 0 {
+        self.counts.total.inc();
+        self.shard.env.mark("hint.kept");
+        if self.others.me() == 0 {
             let kept = self.keep_here(to, &Hint { created, gc_grace, mutation: &mutation });
             return HintTicket(Box::pin(kept));
         }
         let (kept, ticket) = oneshot();
         let this = Rc::clone(self);
-        self.env.spawn(Class::Statement, async move {
+        self.shard.env.spawn(Class::Statement, async move {
             let keep = async move |first: Rc<Self>| {
                 first.keep_here(to, &Hint { created, gc_grace, mutation: &mutation }).await
             };
-            let result = this.shards.call_async(0, Class::Statement, keep).await;
+            let result = this.others.call_async(0, Class::Statement, keep).await;
             let _ = kept.send(result.unwrap_or(Err(HintError::Closed)));
         });
         HintTicket(Box::pin(async move { ticket.await.unwrap_or(Err(HintError::Closed)) }))
@@ -158,22 +184,22 @@ impl Coordinator {
         to: Uuid,
         hint: &Hint<'_>,
     ) -> impl Future<Output = Result<(), HintError>> + use<> {
-        let ticket = self.hints.service.get().map(|service| service.store.add(to, hint));
+        let ticket = self.service.get().map(|service| service.store.add(to, hint));
         let this = Rc::clone(self);
         async move {
             let ticket = ticket.ok_or(HintError::Closed)?;
             let in_progress = |service: &Rc<Service>| service.store.in_progress() as i64;
-            let count = || this.hints.service.get().map_or(0, in_progress);
-            this.hints.counts.in_progress.set(count());
+            let count = || this.service.get().map_or(0, in_progress);
+            this.counts.in_progress.set(count());
             let kept = ticket.durable().await;
-            this.hints.counts.in_progress.set(count());
+            this.counts.in_progress.set(count());
             kept
         }
     }
 
     /// Is a write that a node missed to be kept for it?
     pub fn should_hint(&self, node: &ring::Node) -> bool {
-        let settings = self.hints.settings.borrow();
+        let settings = self.settings.borrow();
         let is_disabled = |known: &String| **known == *node.data_center;
         if !settings.is_enabled
             || node.is_local
@@ -181,14 +207,14 @@ impl Coordinator {
         {
             return false;
         }
-        let since = self.hints.down_since.borrow().get(&node.host_id).copied();
-        let down = since.map_or(Duration::ZERO, |since| self.env.now().since(since));
-        let kept = self.hints.kept.borrow().get(&node.host_id).copied();
+        let since = self.down_since.borrow().get(&node.host_id).copied();
+        let down = since.map_or(Duration::ZERO, |since| self.shard.env.now().since(since));
+        let kept = self.kept.borrow().get(&node.host_id).copied();
         let window = i64::try_from(settings.window.as_millis()).unwrap_or(i64::MAX);
-        let begin = self.unix_millis().saturating_sub(window);
+        let begin = self.shard.unix_millis().saturating_sub(window);
         let is_past = |kept: Amount| settings.is_window_persistent && kept.oldest < begin;
         if down > settings.window || kept.is_some_and(is_past) {
-            self.hints.counts.past_window.inc();
+            self.counts.past_window.inc();
             return false;
         }
         let most = settings.size_per_host;
@@ -196,81 +222,81 @@ impl Coordinator {
     }
 
     /// What this shard goes by.
-    pub fn hint_settings(&self) -> config::Hints {
-        self.hints.settings.borrow().clone()
+    pub fn settings(&self) -> config::Hints {
+        self.settings.borrow().clone()
     }
 
     /// Has all shards go by other settings from now on.
-    pub fn set_hint_settings(&self, settings: &config::Hints) {
-        for shard in 0..self.shards.count() {
+    pub fn set_settings(&self, settings: &config::Hints) {
+        for shard in 0..self.others.count() {
             let settings = settings.clone();
-            self.shards.send(shard, move |other| drop(other.hints.settings.replace(settings)));
+            self.others.send(shard, move |other| drop(other.settings.replace(settings)));
         }
-        self.hints.settings.replace(settings.clone());
+        self.settings.replace(settings.clone());
     }
 
     /// This shard knows of another ring.
-    pub(crate) fn hints_see_ring(&self, ring: &Ring) {
-        let now = self.env.now();
-        let mut down = self.hints.down_since.borrow_mut();
+    fn see_ring(&self, ring: &Ring) {
+        let now = self.shard.env.now();
+        let mut down = self.down_since.borrow_mut();
         down.retain(|host, _| ring.nodes().iter().any(|node| node.host_id == *host && !node.is_up));
         for node in ring.nodes().iter().filter(|node| !node.is_up) {
             down.entry(node.host_id).or_insert(now);
         }
-        if let Some(service) = self.hints.service.get() {
+        if let Some(service) = self.service.get() {
             service.wake();
         }
     }
 
     /// The node's hints; on the first shard, once they are open.
-    fn hint_service(&self) -> Option<&Rc<Service>> {
-        self.hints.service.get()
+    fn service(&self) -> Option<&Rc<Service>> {
+        self.service.get()
     }
 
     /// Opens the hints of earlier runs and begins to deliver them; on the first shard.
     ///
     /// # Errors
     /// Of the disk, or if the compression of hints is unknown.
-    pub async fn open_hints(self: &Rc<Self>) -> std::io::Result<()> {
+    pub async fn open(self: &Rc<Self>) -> std::io::Result<()> {
         let service = Service::start(self).await?;
-        let _ = self.hints.service.set(service);
+        let _ = self.service.set(service);
         Ok(())
     }
 
     /// Delivers nothing more, and writes what waits; on the first shard.
-    pub async fn close_hints(&self) {
-        if let Some(service) = self.hint_service() {
+    pub async fn close(&self) {
+        if let Some(service) = self.service() {
             service.close().await;
         }
     }
 
     /// Stops to deliver hints, or goes on with it (`nodetool pausehandoff`, `resumehandoff`); on the first shard.
-    pub fn pause_hints(&self, are_paused: bool) {
-        if let Some(service) = self.hint_service() {
+    pub fn pause(&self, are_paused: bool) {
+        if let Some(service) = self.service() {
             service.pause(are_paused);
         }
     }
 
     /// Are hints not delivered for now?
-    pub fn are_hints_paused(&self) -> bool {
-        self.hint_service().is_some_and(|service| service.is_paused())
+    pub fn is_paused(&self) -> bool {
+        self.service().is_some_and(|service| service.is_paused())
     }
 
     /// Throws hints away: all, or those for a node; on the first shard. Says how many files went.
     ///
     /// # Errors
     /// Of the disk.
-    pub async fn truncate_hints(&self, of: Option<Uuid>) -> std::io::Result<usize> {
-        match self.hint_service() {
+    pub async fn truncate(&self, of: Option<Uuid>) -> std::io::Result<usize> {
+        match self.service() {
             Some(service) => service.store.truncate(of).await,
             None => Ok(0),
         }
     }
 
     /// What is kept for which node; on the first shard.
-    pub fn pending_hints(&self) -> Vec<Pending> {
-        let Some(service) = self.hint_service() else { return Vec::new() };
-        let ring = self.ring();
+    pub fn pending(&self) -> Vec<Pending> {
+        let Some(service) = self.service() else { return Vec::new() };
+        let ring = self.peers.ring();
         let pending = |kept: hints::Kept| {
             let nodes = ring.iter().flat_map(|ring| ring.nodes());
             let node = nodes.into_iter().find(|node| node.host_id == kept.host).cloned();
@@ -282,10 +308,46 @@ impl Coordinator {
 
     /// Sends all hints to another node, which keeps them from then on: before this one leaves the ring
     /// (`HintsService.transferHints`). On the first shard. False if some could not be sent.
-    pub async fn hand_over_hints(&self, to: Address) -> bool {
-        match self.hint_service() {
+    pub async fn hand_over(&self, to: Address) -> bool {
+        match self.service() {
             Some(service) => service.hand_over(to).await,
             None => true,
         }
+    }
+
+    /// Gives a hint to all replicas of its key: this node applies it if it is one, and keeps it for the others. One that
+    /// cannot be read, or has no table any more, comes to nothing. An error is none of the hint's.
+    pub(crate) async fn give_to_replicas(
+        self: &Rc<Self>,
+        created: i64,
+        gc_grace: i32,
+        payload: &[u8],
+    ) -> Result<(), FailureReason> {
+        let schema = self.shard.schema();
+        let Ok(mutation) = mutation(payload, &schema) else { return Ok(()) };
+        let Ok(checked) = check_updates(&schema, mutation.updates()) else { return Ok(()) };
+        let keyspace = schema.keyspace(&checked.keyspace).ok_or(FailureReason::Unknown)?;
+        let ring = self.peers.ring().ok_or(FailureReason::Unknown)?;
+        let placement = ring.placement(&keyspace.replication.strategy);
+        let replicas = placement.ok_or(FailureReason::Unknown)?.at(mutation.token());
+        let all = replicas.natural.iter().chain(replicas.pending);
+        let (own, others): (Vec<&NodeIndex>, Vec<&NodeIndex>) =
+            all.partition(|node| **node == ring.local());
+        let tickets: Vec<_> = others
+            .into_iter()
+            .map(|node| {
+                let host = ring.node(*node).host_id;
+                self.keep(host, created, gc_grace, payload.into())
+            })
+            .collect();
+        for ticket in tickets {
+            ticket.await.map_err(|_| FailureReason::Unknown)?;
+        }
+        if !own.is_empty() {
+            let own = vec![(checked.is_durable, mutation)];
+            let applied = self.writes.apply_all(own, &Trace::OFF).await;
+            applied.map_err(|error| self.shard.reason_of(&error))?;
+        }
+        Ok(())
     }
 }

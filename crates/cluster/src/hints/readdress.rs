@@ -17,12 +17,12 @@ impl Service {
             loop {
                 let page = reader.page().await?;
                 for hint in &page.hints {
-                    let Some(coordinator) = self.coordinator.upgrade() else { return Ok(false) };
+                    let Some(handoff) = self.handoff.upgrade() else { return Ok(false) };
                     let read = hint.hint();
                     let now = self.env.unix_micros() / 1000;
                     if !record::is_expired(read.created, read.gc_grace, now) {
                         let (created, gc_grace) = (read.created, read.gc_grace);
-                        let given = coordinator.give_to_replicas(created, gc_grace, read.mutation);
+                        let given = handoff.give_to_replicas(created, gc_grace, read.mutation);
                         if given.await.is_err() {
                             return Ok(false);
                         }

@@ -14,9 +14,8 @@ use env::{Class, Env, Instant};
 use hints::{Compression, Hints, Options, SyncMode};
 use types::{Address, Uuid};
 
-use super::Amount;
 use super::delivery::Delivery;
-use crate::coordinator::Coordinator;
+use super::{Amount, Handoff};
 
 /// How often it is looked who is up.
 const LOOK: Duration = Duration::from_secs(1);
@@ -32,7 +31,7 @@ const CLEAN: Duration = Duration::from_secs(3600);
 /// Keeps and delivers.
 pub(crate) struct Service {
     pub env: Env,
-    pub coordinator: Weak<Coordinator>,
+    pub handoff: Weak<Handoff>,
     pub store: Rc<Hints>,
     work: Notify,
     is_paused: Cell<bool>,
@@ -77,18 +76,18 @@ fn options(config: &config::Config) -> io::Result<Options> {
 }
 
 impl Service {
-    pub async fn start(coordinator: &Rc<Coordinator>) -> io::Result<Rc<Self>> {
-        let env = coordinator.env.clone();
-        let told = Rc::downgrade(coordinator);
+    pub async fn start(handoff: &Rc<Handoff>) -> io::Result<Rc<Self>> {
+        let env = handoff.shard.env.clone();
+        let told = Rc::downgrade(handoff);
         let tell = Box::new(move |text: &str| {
-            if let Some(coordinator) = told.upgrade() {
-                coordinator.note(text.to_owned());
+            if let Some(handoff) = told.upgrade() {
+                handoff.peers.note(text.to_owned());
             }
         });
-        let store = Hints::start(&env, options(&coordinator.config)?, tell).await?;
+        let store = Hints::start(&env, options(&handoff.shard.config)?, tell).await?;
         let service = Rc::new(Self {
             env: env.clone(),
-            coordinator: Rc::downgrade(coordinator),
+            handoff: Rc::downgrade(handoff),
             store,
             work: Notify::new(),
             is_paused: Cell::default(),
@@ -106,24 +105,24 @@ impl Service {
     async fn watch(self: Rc<Self>) {
         let mut cleaned = self.env.now();
         while !self.is_closing.get() {
-            let Some(coordinator) = self.coordinator.upgrade() else { return };
-            self.tell_amounts(&coordinator);
+            let Some(handoff) = self.handoff.upgrade() else { return };
+            self.tell_amounts(&handoff);
             if self.env.now().since(cleaned) >= CLEAN {
                 cleaned = self.env.now();
-                self.clean(&coordinator).await;
+                self.clean(&handoff).await;
             }
             if !self.is_paused.get() {
                 for kept in self.store.kept().iter().filter(|kept| kept.files > 0) {
                     self.begin(kept.host);
                 }
             }
-            drop(coordinator);
+            drop(handoff);
             let _ = self.env.timeout(LOOK, self.work.notified()).await;
         }
     }
 
     /// Has every shard know what is kept for whom.
-    fn tell_amounts(&self, coordinator: &Coordinator) {
+    fn tell_amounts(&self, handoff: &Handoff) {
         let kept = self.store.kept().into_iter();
         let amounts: BTreeMap<_, _> = kept
             .map(|kept| (kept.host, Amount { bytes: kept.bytes, oldest: kept.oldest }))
@@ -131,31 +130,27 @@ impl Service {
         if *self.told.borrow() == amounts {
             return;
         }
-        for shard in 0..coordinator.shards.count() {
-            let amounts = amounts.clone();
-            coordinator.shards.send(shard, move |other: &Rc<Coordinator>| {
-                drop(other.hints.kept.replace(amounts));
-            });
-        }
+        let known = amounts.clone();
+        handoff.others.send_to_all(move |other| drop(other.kept.replace(known.clone())));
         self.told.replace(amounts);
     }
 
     /// Removes files of which nothing is worth anything any more (`auto_hints_cleanup_enabled`).
-    async fn clean(&self, coordinator: &Coordinator) {
-        if !coordinator.hints.settings.borrow().cleans_up {
+    async fn clean(&self, handoff: &Handoff) {
+        if !handoff.settings.borrow().cleans_up {
             return;
         }
-        let schema = coordinator.schema();
+        let schema = handoff.shard.schema();
         let tables = schema.keyspaces().values().flat_map(|keyspace| keyspace.tables.values());
         let longest = tables.map(|table| i64::from(table.params.gc_grace_seconds)).max();
         let before = self.env.unix_micros() / 1000 - longest.unwrap_or_default() * 1000;
         if let Err(error) = self.store.remove_older(before).await {
-            coordinator.note(format!("hints that are worth nothing cannot be removed: {error}"));
+            handoff.peers.note(format!("hints that are worth nothing cannot be removed: {error}"));
         }
     }
 
     pub(super) fn target(&self, host: Uuid) -> Target {
-        let ring = self.coordinator.upgrade().and_then(|coordinator| coordinator.ring());
+        let ring = self.handoff.upgrade().and_then(|handoff| handoff.peers.ring());
         let Some(ring) = ring else { return Target::Down };
         let node = ring.nodes().iter().find(|node| node.host_id == host);
         if node.is_some() {
@@ -210,8 +205,8 @@ impl Service {
     /// Is this node one of the first that are being sent hints, of `max_hints_delivery_threads`? All are sent theirs at once, so
     /// that none waits for another; but so many alone as fast as they can.
     pub(super) fn may_be_fast(&self, host: Uuid) -> bool {
-        let Some(coordinator) = self.coordinator.upgrade() else { return false };
-        let most = coordinator.hints.settings.borrow().deliveries as usize;
+        let Some(handoff) = self.handoff.upgrade() else { return false };
+        let most = handoff.settings.borrow().deliveries as usize;
         self.delivering.borrow().iter().take(most).any(|first| *first == host)
     }
 
@@ -220,8 +215,8 @@ impl Service {
     }
 
     pub(super) fn note(&self, message: String) {
-        if let Some(coordinator) = self.coordinator.upgrade() {
-            coordinator.note(message);
+        if let Some(handoff) = self.handoff.upgrade() {
+            handoff.peers.note(message);
         }
     }
 
@@ -253,7 +248,7 @@ impl Service {
 
     /// Hands all hints to a node that keeps them from then on.
     pub async fn hand_over(self: &Rc<Self>, to: Address) -> bool {
-        let ring = self.coordinator.upgrade().and_then(|coordinator| coordinator.ring());
+        let ring = self.handoff.upgrade().and_then(|handoff| handoff.peers.ring());
         let node = ring.as_ref().and_then(|ring| Some(ring.node(ring.find(to)?).host_id));
         let Some(node) = node else { return false };
         self.is_paused.set(false);
@@ -274,9 +269,9 @@ impl Service {
     /// Bytes a second that a node is sent, where the operator has set that: its share of what all are sent, unless it is
     /// handed what is for others.
     pub(super) fn throttle(&self, is_hand_over: bool) -> Option<u64> {
-        let coordinator = self.coordinator.upgrade()?;
-        let rate = coordinator.hints.settings.borrow().throttle.filter(|rate| *rate > 0)?;
-        let nodes = coordinator.ring().map_or(1, |ring: Arc<ring::Ring>| ring.nodes().len());
+        let handoff = self.handoff.upgrade()?;
+        let rate = handoff.settings.borrow().throttle.filter(|rate| *rate > 0)?;
+        let nodes = handoff.peers.ring().map_or(1, |ring: Arc<ring::Ring>| ring.nodes().len());
         let others = if is_hand_over { 1 } else { nodes.saturating_sub(1).max(1) };
         Some((rate / others as u64).max(1))
     }

@@ -32,7 +32,7 @@ impl Membership {
             ring::fitness(&ring, &keyspace.name, &keyspace.replication.strategy)
         });
         for finding in self.unfit.borrow_mut().look(found) {
-            coordinator.note(finding);
+            coordinator.peers.note(finding);
         }
     }
 }

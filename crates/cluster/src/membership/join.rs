@@ -13,7 +13,7 @@ use types::{Address, Token, Uuid};
 use super::{Membership, NodeInfo, Nodes, load, peers};
 use crate::boot::write_bootstrapped;
 use crate::coordinator::Coordinator;
-use crate::peer_messages::Places;
+use crate::peers::Places;
 
 /// How long this node waits for those that it knows to be up before it takes its place.
 const SETTLE_MAX: Duration = Duration::from_secs(10);
@@ -73,7 +73,7 @@ impl Membership {
         let Some(coordinator) = self.coordinator.upgrade() else { return Ok(Joined::default()) };
         let saved = peers::stored(&coordinator).await?;
         let place = |node: &NodeInfo| (node.data_center.clone(), node.rack.clone());
-        coordinator.know_places(Places {
+        coordinator.peers.know_places(Places {
             snitch: self.snitch.clone(),
             said: saved.iter().map(|(address, node)| (*address, place(node))).collect(),
         });

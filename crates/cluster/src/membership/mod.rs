@@ -369,7 +369,7 @@ impl Membership {
         let strategies = keyspaces.map(|keyspace| &keyspace.replication.strategy);
         let ring = Arc::new(ring.with_strategies(strategies));
         *self.ring.borrow_mut() = Some(Arc::clone(&ring));
-        coordinator.know_ring(&ring);
+        coordinator.peers.know_ring(&ring);
     }
 
     fn own_node(&self, coordinator: &Coordinator) -> ring::Node {
@@ -477,7 +477,7 @@ impl Membership {
         let Some(coordinator) = self.coordinator.upgrade() else { return };
         for shard in 0..coordinator.shards.count() {
             coordinator.shards.send(shard, move |other: &Rc<Coordinator>| {
-                if let Some(messenger) = other.messenger() {
+                if let Some(messenger) = other.peers.messenger() {
                     messenger.interrupt(node);
                 }
             });
@@ -486,7 +486,7 @@ impl Membership {
 
     fn note(&self, message: String) {
         if let Some(coordinator) = self.coordinator.upgrade() {
-            coordinator.note(message);
+            coordinator.peers.note(message);
         }
     }
 }

@@ -71,21 +71,21 @@ impl Serve for PeerServer {
     }
 
     fn knows(&self, node: Address) -> bool {
-        let ring = self.0.upgrade().and_then(|coordinator| coordinator.ring());
+        let ring = self.0.upgrade().and_then(|coordinator| coordinator.peers.ring());
         ring.is_some_and(|ring| ring.find(node).is_some())
     }
 
     fn compresses(&self, to: Address) -> bool {
-        self.0.upgrade().is_some_and(|coordinator| coordinator.compresses(to))
+        self.0.upgrade().is_some_and(|coordinator| coordinator.peers.compresses(to))
     }
 
     fn encrypts(&self, with: Address) -> bool {
-        self.0.upgrade().is_none_or(|coordinator| coordinator.encrypts(with))
+        self.0.upgrade().is_none_or(|coordinator| coordinator.peers.encrypts(with))
     }
 
     fn note(&self, message: String) {
         if let Some(coordinator) = self.0.upgrade() {
-            coordinator.note(message);
+            coordinator.peers.note(message);
         }
     }
 }
@@ -104,7 +104,7 @@ impl Coordinator {
             Verb::SchemaVersionReq => Ok(Some((self.schema().version().to_vec(), Params::NONE))),
             Verb::SchemaPullReq => {
                 let mutations = self.schema_to_send().await.map_err(|error| {
-                    self.note(format!("the schema cannot be sent: {error}"));
+                    self.peers.note(format!("the schema cannot be sent: {error}"));
                     FailureReason::Unknown
                 })?;
                 let mut payload = Vec::new();
@@ -121,12 +121,13 @@ impl Coordinator {
                 };
                 if let Err(why) = merged {
                     let from = request.from;
-                    self.note(format!("a change of the schema by /{from} is not merged: {why}"));
+                    self.peers
+                        .note(format!("a change of the schema by /{from} is not merged: {why}"));
                 }
                 Ok(None)
             }
             verb => {
-                let now = self.unix_millis();
+                let now = self.shard.unix_millis();
                 let left = u64::try_from(request.expires_at - now).unwrap_or_default();
                 let request = PeerRequest {
                     from: request.from,

@@ -234,11 +234,11 @@ impl Coordinator {
         let table = Arc::clone(cas.table());
         let subject = Subject { table, key: key.clone(), trace: trace.clone() };
         self.voters(&subject, serial)?;
-        let contention = self.env.now() + self.timeouts().cas_contention;
+        let contention = self.env.now() + self.shard.timeouts().cas_contention;
         let task =
             Task { key: key.clone(), cas, now: now.seconds, serial, commit, contention, trace };
         let shard = self.engine.owner(key.token);
-        self.count_hop(shard);
+        self.shard.count_owner(shard);
         let run = move |owner: Rc<Self>| async move { owner.run_cas(task).await };
         let run = self.shards.call_async(shard, STATEMENT, run);
         let done = match self.env.timeout_at(request.deadline, run).await {
@@ -310,7 +310,7 @@ impl Coordinator {
         }
         let started = self.env.now();
         let shard = self.engine.owner(key.token);
-        let contention = started + self.timeouts().cas_contention;
+        let contention = started + self.shard.timeouts().cas_contention;
         let subject = Subject { table: Arc::clone(table), key, trace: trace.clone() };
         let run = move |owner: Rc<Self>| async move {
             let result = owner.run_round(&subject, serial, contention, &Purpose::Read).await;
@@ -498,7 +498,7 @@ impl Coordinator {
     fn check_commit(&self, task: &Task) -> Result<(), ErrorResponse> {
         let schema = self.schema();
         let Some(keyspace) = schema.keyspace(&task.cas.table().keyspace) else { return Ok(()) };
-        match self.scope(keyspace)? {
+        match self.peers.scope(keyspace)? {
             None => check_replicas(keyspace, task.commit, &self.identity.data_center, false),
             Some(scope) => {
                 let token = PartitionKey::new(task.cas.key()).token;

@@ -13,9 +13,9 @@ use storage::commitlog::Ticket;
 use storage::{Engine, PartitionKey, StorageError, Trace};
 use types::Reader;
 
+use crate::local_writes::read_rows;
 use crate::paxos::acceptor::{Acceptor, Proposal};
 use crate::paxos::ballot::Ballot;
-use crate::write::read_rows;
 
 /// The version of internode messaging that updates are written in (`MessagingService.VERSION_40`).
 const VERSION: i32 = 12;

@@ -20,12 +20,13 @@ use types::{Address, Uuid};
 
 use super::{Failure, quorum_of};
 use crate::coordinator::{Coordinator, STATEMENT, check_replicas};
+use crate::encoding::{encoded, unencodable};
 use crate::paxos::acceptor::{Promise, Proposal};
 use crate::paxos::ballot::Ballot;
 use crate::paxos::round::{Round, Step};
 use crate::paxos::store::Subject;
-use crate::replica::whole;
-use crate::ring_write::{encoded, reason_of, unencodable};
+use crate::replica::payload::whole;
+use crate::ring_write::reason_of;
 use crate::scope::Scope;
 use crate::tracing::traced;
 
@@ -88,7 +89,7 @@ impl Coordinator {
         let schema = self.schema();
         let alone = Voters { nodes: vec![None], required: 1, scope: None };
         let Some(keyspace) = schema.keyspace(&subject.table.keyspace) else { return Ok(alone) };
-        let Some(scope) = self.scope(keyspace)? else {
+        let Some(scope) = self.peers.scope(keyspace)? else {
             // those who promise are most of the nodes that there are; what they read is read at quorum
             check_replicas(keyspace, quorum_of(serial), &self.identity.data_center, true)?;
             return Ok(alone);
@@ -138,7 +139,7 @@ impl Coordinator {
                 }
             }
         }
-        let deadline = self.env.now() + self.timeouts().write;
+        let deadline = self.env.now() + self.shard.timeouts().write;
         let (mut failed, mut received) = (0, 0);
         while let Some((voter, promise)) = votes.next(&self.env, deadline).await {
             let Some(promise) = promise else {
@@ -188,7 +189,7 @@ impl Coordinator {
                 }
             }
         }
-        let deadline = self.env.now() + self.timeouts().write;
+        let deadline = self.env.now() + self.shard.timeouts().write;
         let (mut failed, mut accepted) = (0, 0);
         while let Some((_, answer)) = votes.next(&self.env, deadline).await {
             let Some(answer) = answer else {
@@ -224,7 +225,8 @@ impl Coordinator {
         let ring = &scope.ring;
         let mutation = Mutation::new(proposal.update.clone());
         let decided_at = proposal.ballot.unix_micros() / 1000;
-        let waiting = self.await_write(ring, &plan, &mutation, &encoded(&mutation)?, decided_at);
+        let waiting =
+            self.ring_writes.await_write(ring, &plan, &mutation, &encoded(&mutation)?, decided_at);
         let payload = written(proposal)?;
         for node in plan.replicas().iter().copied().filter(|node| ring.is_up(*node)) {
             let told = Rc::clone(&waiting);
@@ -233,12 +235,12 @@ impl Coordinator {
                 let proposal = proposal.clone();
                 self.env.spawn(STATEMENT, async move {
                     let done = this.paxos_commit(&subject, &proposal).await;
-                    told.ended_here(done.map_err(|error| this.reason_of(&error)));
+                    told.ended_here(done.map_err(|error| this.shard.reason_of(&error)));
                 });
                 continue;
             }
             let to = ring.node(node).address;
-            if let Some(messenger) = self.messenger() {
+            if let Some(messenger) = self.peers.messenger() {
                 let params = traced(&subject.trace);
                 messenger.ask(
                     to,
@@ -255,8 +257,8 @@ impl Coordinator {
         if level == Consistency::Any {
             return Ok(());
         }
-        let deadline = self.env.now() + self.timeouts().write;
-        let ended = waiting.ended(self, deadline, level, WriteType::Simple).await;
+        let deadline = self.env.now() + self.shard.timeouts().write;
+        let ended = waiting.ended(&self.env, deadline, level, WriteType::Simple).await;
         ended.map_err(Failure::Answer)
     }
 
@@ -288,7 +290,7 @@ impl Coordinator {
         payload: &Arc<[u8]>,
         told: impl FnOnce(Option<Vec<u8>>) + 'static,
     ) {
-        let Some(messenger) = self.messenger() else { return told(None) };
+        let Some(messenger) = self.peers.messenger() else { return told(None) };
         let answered = move |answer: Result<Answer, Failed>| {
             // who fails says so, or says nothing in time: its vote is missing either way
             told(answer.map_err(reason_of).ok().map(|answer| answer.payload));

@@ -134,10 +134,10 @@ impl Coordinator {
             trace: request.trace().clone(),
         };
         let timeout = match &read.target {
-            Target::Keys(_) => self.timeouts().read,
+            Target::Keys(_) => self.shard.timeouts().read,
             Target::Range { .. } => {
                 *kind = &self.requests.range;
-                self.timeouts().range
+                self.shard.timeouts().range
             }
         };
         let asked = read.timeout_nanos.map(Duration::from_nanos);
@@ -234,7 +234,7 @@ impl Coordinator {
         };
         let schema = self.schema();
         let Some(keyspace) = schema.keyspace(&table.keyspace) else { return Ok(None) };
-        let scope = if table.is_virtual() { None } else { self.scope(keyspace)? };
+        let scope = if table.is_virtual() { None } else { self.peers.scope(keyspace)? };
         let Some(scope) = scope else {
             check_replicas(keyspace, consistency, &self.identity.data_center, true)?;
             return Ok(None);
@@ -404,7 +404,7 @@ impl Coordinator {
         keys: &[cql::select::PartitionKey],
     ) -> Result<Gathered, ReadError> {
         let own = keys.iter().enumerate().map(|(place, key)| {
-            self.count_hop(self.shards.me());
+            self.shard.count_owner(self.shards.me());
             (place, PartitionKey { token: key.token, bytes: key.bytes.clone() })
         });
         let part = read_keys(&self.engine, task, own.collect()).await?;
@@ -420,7 +420,7 @@ impl Coordinator {
         for (place, key) in keys.iter().enumerate() {
             let key = PartitionKey { token: key.token, bytes: key.bytes.clone() };
             let owner = self.engine.owner(key.token);
-            self.count_hop(owner);
+            self.shard.count_owner(owner);
             match by_shard.iter_mut().find(|(shard, _)| *shard == owner) {
                 Some((_, keys)) => keys.push((place, key)),
                 None => by_shard.push((owner, Few::one((place, key)))),

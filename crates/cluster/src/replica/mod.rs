@@ -6,16 +6,16 @@ pub(crate) mod conditions;
 pub(crate) mod fetched;
 pub(crate) mod limit;
 mod paxos;
+pub(crate) mod payload;
 mod read;
 mod scan;
-mod served;
+pub(crate) mod served;
 pub(crate) mod slices;
 #[cfg(test)]
 mod tests;
 mod write;
 
 pub(crate) use read::Seen;
-pub(crate) use write::whole;
 
 use std::cell::OnceCell;
 use std::future::Future;
@@ -26,10 +26,12 @@ use env::Instant;
 use internode::payload::{Truncate, Truncated};
 use internode::{FailureReason, Flags, Params, Verb};
 use rows::Mutation;
-use storage::{StorageError, Trace};
+use storage::Trace;
 use types::{Address, Reader, Token};
 
 use crate::coordinator::Coordinator;
+use crate::replica::payload::unreadable;
+use crate::replica::served::check_writable;
 
 /// What another node asks of this one as a replica.
 #[derive(Clone, Copy, Debug)]
@@ -179,27 +181,38 @@ impl Coordinator {
         let of = read.and_then(|of| reader.finish().map(|()| of)).map_err(unreadable)?;
         let schema = self.schema();
         let table = schema.table(&of.keyspace, &of.table).ok_or(FailureReason::Unknown)?;
-        self.check_writable(&schema, table)?;
+        check_writable(&schema, table)?;
         self.truncate(table).await.result.map_err(|_| FailureReason::Unknown)?;
         let mut out = Vec::new();
         let written = Truncated { of, done: true }.write(&mut out);
         written.map(|()| out).map_err(|_| FailureReason::Unknown)
     }
 
-    /// What another node is told of an error.
-    pub(crate) fn reason_of(&self, error: &StorageError) -> FailureReason {
-        match error {
-            StorageError::UnknownTable(_) => FailureReason::IncompatibleSchema,
-            StorageError::Deadline => FailureReason::Timeout,
-            error => {
-                self.engine.inspect(error);
-                FailureReason::Unknown
-            }
-        }
+    /// Lets the ring in where this node serves as a replica: which keys are its own, and how its counters get to others.
+    pub(crate) fn be_a_replica_of_the_ring(self: &Rc<Self>) {
+        let this = Rc::downgrade(self);
+        self.refuse_foreign_keys(Box::new(move |keyspace, token, concern| {
+            this.upgrade().is_none_or(|this| this.is_replica(keyspace, token, concern))
+        }));
+        let this = Rc::downgrade(self);
+        self.replicate_counters(Box::new(move |counted| {
+            let this = this.upgrade();
+            Box::pin(async move {
+                match this {
+                    Some(this) => this.ring_writes.spread_for_peer(counted).await,
+                    None => Err(FailureReason::Unknown),
+                }
+            })
+        }));
     }
-}
 
-/// What a malformed payload is answered with.
-fn unreadable(_: types::ReadError) -> FailureReason {
-    FailureReason::Unknown
+    /// Is this node a replica of a keyspace at a token? It says yes as long as it does not know.
+    fn is_replica(&self, keyspace: &str, token: Token, concern: Concern) -> bool {
+        let (schema, ring) = (self.schema(), self.peers.ring());
+        let (Some(ring), Some(keyspace)) = (ring, schema.keyspace(keyspace)) else { return true };
+        let Some(placement) = ring.placement(&keyspace.replication.strategy) else { return true };
+        let (replicas, local) = (placement.at(token), ring.local());
+        let is_pending = concern == Concern::Write && replicas.pending.contains(&local);
+        is_pending || replicas.natural.contains(&local)
+    }
 }

@@ -15,7 +15,8 @@ use crate::boot::truncated_at;
 use crate::coordinator::{Coordinator, STATEMENT};
 use crate::paxos::{Ballot, Proposal, Subject};
 use crate::replica::PeerRequest;
-use crate::replica::write::whole;
+use crate::replica::payload::whole;
+use crate::replica::served::check_updates;
 
 /// What is asked, and of which partition.
 struct Asked {
@@ -27,7 +28,7 @@ impl Coordinator {
     fn paxos_asked(&self, request: &PeerRequest<'_>) -> Result<Asked, FailureReason> {
         let schema = self.schema();
         let Commit { ballot, update } = whole(request.payload, &schema, Commit::read)?;
-        let checked = self.check_updates(&schema, std::slice::from_ref(&update))?;
+        let checked = check_updates(&schema, std::slice::from_ref(&update))?;
         let key = PartitionKey::new(&*update.key);
         self.check_owned(&checked, key.token)?;
         // what it says of time would be wrong
@@ -57,7 +58,7 @@ impl Coordinator {
         let run = move |owner: Rc<Self>| run(owner, asked);
         let result = self.shards.call_async(shard, STATEMENT, run).await;
         let result = result.map_err(StorageError::from).flatten();
-        result.map_err(|error| self.reason_of(&error))
+        result.map_err(|error| self.shard.reason_of(&error))
     }
 
     /// PAXOS_PREPARE.
@@ -104,7 +105,8 @@ impl Coordinator {
         request: &PeerRequest<'_>,
     ) -> Result<Vec<u8>, FailureReason> {
         let mut asked = self.paxos_asked(request)?;
-        let truncated = truncated_at(&self.engine).await.map_err(|error| self.reason_of(&error))?;
+        let truncated =
+            truncated_at(&self.engine).await.map_err(|error| self.shard.reason_of(&error))?;
         let decided_at = asked.proposal.ballot.unix_micros() / 1000;
         if truncated.get(&asked.subject.table.id).is_some_and(|at| decided_at <= *at) {
             asked.proposal.update = nothing(&asked.proposal.update);

@@ -22,6 +22,7 @@ use crate::reconcile::{Given, Partition, own};
 use crate::replica::conditions::Conditions;
 use crate::replica::limit::Counter;
 use crate::replica::scan::{Chunk, Failed, Part, Wanted, read_partition, read_range};
+use crate::replica::served::check_readable;
 use crate::replica::slices::{Stretch, slices};
 use crate::replica::{Concern, PeerAnswer, PeerRequest};
 use crate::scanned::{Excess, Scanned, Thresholds};
@@ -399,7 +400,7 @@ impl Coordinator {
         deadline: Instant,
         trace: &Trace,
     ) -> Result<Wanted, FailureReason> {
-        self.check_readable(&self.schema(), &table)?;
+        check_readable(&self.schema(), &table)?;
         let refused = |error: PayloadError| error.reason();
         let conditions = Conditions::new(&table, &command.filter, command.needs_reconciliation);
         let conditions = conditions.map_err(refused)?;
@@ -511,7 +512,7 @@ impl Coordinator {
     fn ended(&self, result: Result<Chunk, Failed>) -> Result<Chunk, End> {
         result.map_err(|failed| match failed {
             Failed::Reason(reason) => End::Failed(reason),
-            Failed::Storage(error) => End::Failed(self.reason_of(&error)),
+            Failed::Storage(error) => End::Failed(self.shard.reason_of(&error)),
         })
     }
 }

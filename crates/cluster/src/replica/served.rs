@@ -3,10 +3,9 @@
 
 use cql::permission::is_local_system;
 use internode::FailureReason;
-use schema::{Column, Schema, Table};
+use rows::PartitionUpdate;
+use schema::{Column, Schema, Table, TableId};
 use types::CqlType;
-
-use crate::coordinator::Coordinator;
 
 /// Is there something in the schema that must happen with each write of a table, and does not happen here?
 fn has_unserved(schema: &Schema, table: &Table) -> bool {
@@ -24,33 +23,53 @@ fn is_foreign(table: &Table) -> bool {
     table.flags.super_table || table.primary_key().any(is_custom)
 }
 
-impl Coordinator {
-    /// May others read a table here?
-    pub(super) fn check_readable(
-        &self,
-        schema: &Schema,
-        table: &Table,
-    ) -> Result<(), FailureReason> {
-        let keyspace = schema.keyspace(&table.keyspace);
-        let is_view = keyspace.is_some_and(|keyspace| keyspace.views.contains_key(&table.name));
-        match table.is_virtual() || is_view || is_foreign(table) {
-            true => Err(FailureReason::IncompatibleSchema),
-            false => Ok(()),
-        }
-    }
+/// A write with the keyspace that it is of.
+pub(crate) struct Checked {
+    pub keyspace: String,
+    pub is_durable: bool,
+}
 
-    /// May others write to a table here? The node's own tables are nobody else's, and the schema has ways of its own.
-    pub(super) fn check_writable(
-        &self,
-        schema: &Schema,
-        table: &Table,
-    ) -> Result<(), FailureReason> {
-        if is_local_system(&table.keyspace) {
+/// May others read a table here?
+pub(crate) fn check_readable(schema: &Schema, table: &Table) -> Result<(), FailureReason> {
+    let keyspace = schema.keyspace(&table.keyspace);
+    let is_view = keyspace.is_some_and(|keyspace| keyspace.views.contains_key(&table.name));
+    match table.is_virtual() || is_view || is_foreign(table) {
+        true => Err(FailureReason::IncompatibleSchema),
+        false => Ok(()),
+    }
+}
+
+/// May others write to a table here? The node's own tables are nobody else's, and the schema has ways of its own.
+pub(crate) fn check_writable(schema: &Schema, table: &Table) -> Result<(), FailureReason> {
+    if is_local_system(&table.keyspace) {
+        return Err(FailureReason::Unknown);
+    }
+    match table.is_virtual() || has_unserved(schema, table) || is_foreign(table) {
+        true => Err(FailureReason::IncompatibleSchema),
+        false => Ok(()),
+    }
+}
+
+/// Refuses a write to what this node does not serve, or is no replica of.
+pub(crate) fn check_updates(
+    schema: &Schema,
+    updates: &[PartitionUpdate],
+) -> Result<Checked, FailureReason> {
+    let mut of: Option<&str> = None;
+    for update in updates {
+        let table = schema.table_by_id(&TableId(update.table));
+        let table = table.ok_or(FailureReason::IncompatibleSchema)?;
+        check_writable(schema, table)?;
+        // Cassandra's coordinator sends such a deletion, and then no replica's memtable can take it.
+        if update.ranges.has_null_bound() {
             return Err(FailureReason::Unknown);
         }
-        match table.is_virtual() || has_unserved(schema, table) || is_foreign(table) {
-            true => Err(FailureReason::IncompatibleSchema),
-            false => Ok(()),
+        // a mutation is of one keyspace
+        if of.replace(&table.keyspace).is_some_and(|before| before != table.keyspace) {
+            return Err(FailureReason::Unknown);
         }
     }
+    let keyspace = of.ok_or(FailureReason::Unknown)?.to_owned();
+    let known = schema.keyspace(&keyspace);
+    Ok(Checked { is_durable: known.is_none_or(|known| known.durable_writes), keyspace })
 }

@@ -2,79 +2,25 @@
 //! as one that a client of this node is told of.
 
 use std::rc::Rc;
-use std::sync::Arc;
 
 use internode::FailureReason;
-use internode::payload::{Batch, CounterMutation, Hint, LayoutOf, PayloadError};
-use ring::NodeIndex;
-use rows::codec::MutationDecoder;
-use rows::{Layout, Mutation, PartitionUpdate};
-use schema::{Schema, TableId};
+use internode::payload::{Batch, CounterMutation, Hint};
+use rows::{Mutation, PartitionUpdate};
+use schema::TableId;
 use storage::Trace;
 use types::{Reader, Uuid};
 
 use crate::boot::truncated_at;
 use crate::coordinator::Coordinator;
+use crate::replica::payload::{mutation, whole};
+use crate::replica::served::{Checked, check_updates};
 use crate::replica::{Concern, Counted, PeerRequest, unreadable};
 
 /// A hint of a table that nobody here knows is refused for so long after it was made, in milliseconds: the schema may be
 /// on its way. Then its table is gone, and there is nothing to do.
 const HINT_PATIENCE: i64 = 600_000;
 
-/// A write with the keyspace that it is of.
-pub(super) struct Checked {
-    keyspace: String,
-    is_durable: bool,
-}
-
-/// The layouts of a schema's tables by id.
-pub(super) fn layouts(schema: &Schema) -> impl Fn(&[u8; 16]) -> Option<Arc<Layout>> {
-    |id| schema.table_by_id(&TableId(*id)).map(|table| Arc::clone(&table.layout))
-}
-
-/// What a payload is, all of it.
-pub(crate) fn whole<T>(
-    payload: &[u8],
-    schema: &Schema,
-    read: impl FnOnce(&mut Reader<'_>, &mut MutationDecoder, LayoutOf<'_>) -> Result<T, PayloadError>,
-) -> Result<T, FailureReason> {
-    let mut reader = Reader::new(payload);
-    let value = read(&mut reader, &mut MutationDecoder::new(), &layouts(schema));
-    let value = value.map_err(|error| error.reason())?;
-    reader.finish().map_err(unreadable)?;
-    Ok(value)
-}
-
-fn mutation(payload: &[u8], schema: &Schema) -> Result<Mutation, FailureReason> {
-    whole(payload, schema, |reader, decoder, layout_of| Ok(decoder.mutation(reader, layout_of)?))
-}
-
 impl Coordinator {
-    /// Refuses a write to what this node does not serve, or is no replica of.
-    pub(super) fn check_updates(
-        &self,
-        schema: &Schema,
-        updates: &[PartitionUpdate],
-    ) -> Result<Checked, FailureReason> {
-        let mut of: Option<&str> = None;
-        for update in updates {
-            let table = schema.table_by_id(&TableId(update.table));
-            let table = table.ok_or(FailureReason::IncompatibleSchema)?;
-            self.check_writable(schema, table)?;
-            // Cassandra's coordinator sends such a deletion, and then no replica's memtable can take it.
-            if update.ranges.has_null_bound() {
-                return Err(FailureReason::Unknown);
-            }
-            // a mutation is of one keyspace
-            if of.replace(&table.keyspace).is_some_and(|before| before != table.keyspace) {
-                return Err(FailureReason::Unknown);
-            }
-        }
-        let keyspace = of.ok_or(FailureReason::Unknown)?.to_owned();
-        let known = schema.keyspace(&keyspace);
-        Ok(Checked { is_durable: known.is_none_or(|known| known.durable_writes), keyspace })
-    }
-
     pub(super) fn check_owned(
         &self,
         checked: &Checked,
@@ -92,8 +38,9 @@ impl Coordinator {
         checked: &Checked,
         trace: &Trace,
     ) -> Result<Vec<u8>, FailureReason> {
-        let applied = self.apply_all(vec![(checked.is_durable, mutation)], trace).await;
-        applied.map(|()| Vec::new()).map_err(|error| self.reason_of(&error))
+        let applied =
+            self.local_writes.apply_all(vec![(checked.is_durable, mutation)], trace).await;
+        applied.map(|()| Vec::new()).map_err(|error| self.shard.reason_of(&error))
     }
 
     /// MUTATION and READ_REPAIR.
@@ -103,7 +50,7 @@ impl Coordinator {
     ) -> Result<Vec<u8>, FailureReason> {
         let schema = self.schema();
         let mutation = mutation(request.payload, &schema)?;
-        let checked = self.check_updates(&schema, mutation.updates())?;
+        let checked = check_updates(&schema, mutation.updates())?;
         self.check_owned(&checked, mutation.token())?;
         self.apply_checked(mutation, &checked, request.trace).await
     }
@@ -122,10 +69,10 @@ impl Coordinator {
                 Ok(_) | Err(FailureReason::IncompatibleSchema) => {}
                 Err(reason) => return Err(reason),
             }
-            let kept = self.keep_hint(hint.host, created, gc_grace, hint.mutation.into());
+            let kept = self.handoff.keep(hint.host, created, gc_grace, hint.mutation.into());
             return kept.await.map(|()| Vec::new()).map_err(|_| FailureReason::Unknown);
         }
-        let now = self.unix_millis();
+        let now = self.shard.unix_millis();
         let schema = self.schema();
         let mutation = match mutation(hint.mutation, &schema) {
             Err(FailureReason::IncompatibleSchema)
@@ -135,12 +82,13 @@ impl Coordinator {
             }
             mutation => mutation?,
         };
-        let checked = self.check_updates(&schema, mutation.updates())?;
+        let checked = check_updates(&schema, mutation.updates())?;
         if self.check_owned(&checked, mutation.token()).is_err() {
-            let given = self.give_to_replicas(created, gc_grace, hint.mutation).await;
+            let given = self.handoff.give_to_replicas(created, gc_grace, hint.mutation).await;
             return given.map(|()| Vec::new());
         }
-        let truncated = truncated_at(&self.engine).await.map_err(|error| self.reason_of(&error))?;
+        let truncated =
+            truncated_at(&self.engine).await.map_err(|error| self.shard.reason_of(&error))?;
         let lives = i64::from(hint.gc_grace).saturating_mul(1000);
         let is_late = now.saturating_sub(hint.created) > lives;
         let is_void = |update: &PartitionUpdate| {
@@ -161,40 +109,6 @@ impl Coordinator {
         }
     }
 
-    /// Gives a hint to all replicas of its key: this node applies it if it is one, and keeps it for the others. One that
-    /// cannot be read, or has no table any more, comes to nothing. An error is none of the hint's.
-    pub(crate) async fn give_to_replicas(
-        self: &Rc<Self>,
-        created: i64,
-        gc_grace: i32,
-        payload: &[u8],
-    ) -> Result<(), FailureReason> {
-        let schema = self.schema();
-        let Ok(mutation) = mutation(payload, &schema) else { return Ok(()) };
-        let Ok(checked) = self.check_updates(&schema, mutation.updates()) else { return Ok(()) };
-        let keyspace = schema.keyspace(&checked.keyspace).ok_or(FailureReason::Unknown)?;
-        let ring = self.ring().ok_or(FailureReason::Unknown)?;
-        let placement = ring.placement(&keyspace.replication.strategy);
-        let replicas = placement.ok_or(FailureReason::Unknown)?.at(mutation.token());
-        let all = replicas.natural.iter().chain(replicas.pending);
-        let (own, others): (Vec<&NodeIndex>, Vec<&NodeIndex>) =
-            all.partition(|node| **node == ring.local());
-        let tickets: Vec<_> = others
-            .into_iter()
-            .map(|node| {
-                let host = ring.node(*node).host_id;
-                self.keep_hint(host, created, gc_grace, payload.into())
-            })
-            .collect();
-        for ticket in tickets {
-            ticket.await.map_err(|_| FailureReason::Unknown)?;
-        }
-        if !own.is_empty() {
-            self.apply_checked(mutation, &checked, &Trace::OFF).await?;
-        }
-        Ok(())
-    }
-
     /// BATCH_STORE.
     pub(super) async fn peer_batch(
         self: &Rc<Self>,
@@ -203,8 +117,8 @@ impl Coordinator {
         let mut reader = Reader::new(request.payload);
         let batch = Batch::read(&mut reader).map_err(unreadable)?;
         reader.finish().map_err(unreadable)?;
-        let kept = self.keep_batch(batch.id.to_bytes(), batch.created, &batch.mutations).await;
-        kept.map(|()| Vec::new()).map_err(|error| self.reason_of(&error))
+        let kept = self.batch_log.keep(batch.id.to_bytes(), batch.created, &batch.mutations).await;
+        kept.map(|()| Vec::new()).map_err(|error| self.shard.reason_of(&error))
     }
 
     /// BATCH_REMOVE.
@@ -213,8 +127,8 @@ impl Coordinator {
         request: &PeerRequest<'_>,
     ) -> Result<Vec<u8>, FailureReason> {
         let id = Uuid::from_value(request.payload).ok_or(FailureReason::Unknown)?;
-        let forgotten = self.forget_batch(id.to_bytes()).await;
-        forgotten.map(|()| Vec::new()).map_err(|error| self.reason_of(&error))
+        let forgotten = self.batch_log.forget(id.to_bytes()).await;
+        forgotten.map(|()| Vec::new()).map_err(|error| self.shard.reason_of(&error))
     }
 
     /// COUNTER_MUTATION: this node leads. It counts, and tells the other replicas what its part comes to.
@@ -225,19 +139,21 @@ impl Coordinator {
         let schema = self.schema();
         let CounterMutation { mutation, consistency } =
             whole(request.payload, &schema, CounterMutation::read)?;
-        let checked = self.check_updates(&schema, mutation.updates())?;
+        let checked = check_updates(&schema, mutation.updates())?;
         if !mutation.updates().iter().all(|update| update.layout.counter) {
             return Err(FailureReason::Unknown);
         }
         self.check_owned(&checked, mutation.token())?;
         // while it starts it does not know to whom to tell it: what it counted would be acknowledged by it alone
-        if self.messenger().is_some() && self.is_alone() {
+        if self.peers.messenger().is_some() && self.peers.is_alone() {
             return Err(FailureReason::Unknown);
         }
         let (deadline, trace) = (request.deadline, request.trace.clone());
-        let counted =
-            self.apply_counter(mutation, checked.is_durable, deadline, trace.clone()).await;
-        let mutation = counted.map_err(|error| self.reason_of(&error))?;
+        let counted = self
+            .counters
+            .apply_counter(mutation, checked.is_durable, deadline, trace.clone())
+            .await;
+        let mutation = counted.map_err(|error| self.shard.reason_of(&error))?;
         if let Some(replicate) = self.replica.replicate.get() {
             let keyspace = checked.keyspace;
             replicate(Counted { keyspace, mutation, consistency, deadline, trace }).await?;

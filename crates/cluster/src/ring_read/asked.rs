@@ -443,12 +443,13 @@ impl RingRead {
         let (coordinator, ring) = (&self.coordinator, &self.scope.ring);
         let mutation = Mutation::new(update);
         if node == ring.local() {
-            let applied = coordinator.apply_all(vec![(true, mutation)], &self.trace).await;
-            return applied.map_err(|error| coordinator.reason_of(&error));
+            let applied =
+                coordinator.local_writes.apply_all(vec![(true, mutation)], &self.trace).await;
+            return applied.map_err(|error| coordinator.shard.reason_of(&error));
         }
-        let payload = crate::ring_write::encoded(&mutation);
-        let payload = payload.map_err(|error| coordinator.reason_of(&error))?;
-        let messenger = coordinator.messenger().ok_or(FailureReason::Unknown)?;
+        let payload = crate::encoding::encoded(&mutation);
+        let payload = payload.map_err(|error| coordinator.shard.reason_of(&error))?;
+        let messenger = coordinator.peers.messenger().ok_or(FailureReason::Unknown)?;
         let to = ring.node(node).address;
         self.trace.note(&coordinator.env, || format!("Sending read-repair-mutation to /{to}"));
         let params = traced(&self.trace);
@@ -493,7 +494,7 @@ impl RingRead {
             }
             self.trace
                 .note(&coordinator.env, || format!("Sending {} message to /{to}", verb.name()));
-            let Some(messenger) = coordinator.messenger() else { continue };
+            let Some(messenger) = coordinator.peers.messenger() else { continue };
             let told = move |answer: Result<Answer, Failed>| {
                 this.coordinator.near.answered(&this.coordinator.env, to, sent_at);
                 note_answer(&this.trace, &this.coordinator.env, to, &answer);

@@ -31,10 +31,10 @@ use storage::{Measure, PartitionKey, Trace};
 use types::Few;
 
 use crate::coordinator::{Coordinator, Request};
+use crate::local_writes::Stored;
 use crate::read::shard::{PartitionRows, ReadError, Task};
 use crate::scanned::Thresholds;
 use crate::scope::Scope;
-use crate::write::Stored;
 use told::Told;
 
 /// Rows that are asked for at once at the most.
@@ -241,7 +241,7 @@ impl Coordinator {
         let level = request.options.consistency;
         let schema = self.schema();
         let Some(keyspace) = schema.keyspace(&table.keyspace) else { return Ok(None) };
-        let scope = self.scope(keyspace)?;
+        let scope = self.peers.scope(keyspace)?;
         let scope = scope.filter(|scope| self.asks_others(scope, table, &only(key), level));
         let Some(scope) = scope else { return Ok(None) };
         let trace = request.trace();
@@ -269,7 +269,7 @@ impl Coordinator {
     ) -> Result<Option<KeyRows>, ErrorResponse> {
         let schema = self.schema();
         let Some(keyspace) = schema.keyspace(&table.keyspace) else { return Ok(None) };
-        let Some(scope) = self.scope(keyspace)? else { return Ok(None) };
+        let Some(scope) = self.peers.scope(keyspace)? else { return Ok(None) };
         self.open_rows(scope, table, key, rows, level, trace).await.map(Some)
     }
 
@@ -287,7 +287,7 @@ impl Coordinator {
             scope,
             table: Arc::clone(table),
             level,
-            deadline: self.env.now() + self.timeouts().read,
+            deadline: self.env.now() + self.shard.timeouts().read,
             trace: trace.clone(),
             columns: ColumnFilter::all(table),
             now: i32::try_from(self.env.unix_micros() / 1_000_000).unwrap_or(i32::MAX),

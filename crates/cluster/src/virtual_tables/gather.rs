@@ -50,13 +50,13 @@ impl Coordinator {
 
     /// The configuration with what the operator set since the start.
     pub fn settings(&self) -> Vec<(String, Option<String>)> {
-        let (was, now) = (self.config.timeouts, self.timeouts());
+        let (was, now) = (self.config.timeouts, self.shard.timeouts());
         let timeouts = timeouts(&was, &now)
             .into_iter()
             .filter(|(_, was, now)| was != now)
             .map(|(key, _, now)| format!("{key}={}ms", now.as_millis()));
         let changed: Vec<String> =
-            timeouts.chain(hints(&self.config.hints, &self.hint_settings())).collect();
+            timeouts.chain(hints(&self.config.hints, &self.handoff.settings())).collect();
         let current = self.current_config();
         let mut config = Config::clone(&current);
         match config.set_all(changed.iter().map(String::as_str)) {

@@ -84,7 +84,8 @@ impl Settle<'_> {
         let own = own.collect::<Result<Vec<_>, _>>()?;
         for (node, way) in ways.iter().enumerate() {
             let name = format!("node {}", node + 1);
-            let ring = way.coordinator.ring().ok_or_else(|| format!("{name} has no ring"))?;
+            let ring =
+                way.coordinator.peers().ring().ok_or_else(|| format!("{name} has no ring"))?;
             let up = ring.nodes().iter().filter(|node| node.is_up).count();
             if (ring.nodes().len(), up) != (all, all) {
                 let nodes = ring.nodes().len();

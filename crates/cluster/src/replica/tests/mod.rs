@@ -20,7 +20,7 @@ use metrics::Registry;
 use protocol::{ErrorResponse, QueryOptions, Version};
 use schema::Table;
 use storage::commitlog::SyncMode;
-use storage::shards::{Job, Shards};
+use storage::shards::{Components, Job, Shards};
 use storage::{DiskSettings, Engine, FlushCompression, LogSettings, Options, StorageError, Trace};
 use types::Address;
 
@@ -36,7 +36,7 @@ const PATIENCE: Duration = Duration::from_secs(600);
 
 pub(super) enum Message {
     Storage(Job<Rc<Engine>>),
-    Cluster(Job<Rc<Coordinator>>),
+    Cluster(Job<Components>),
     Opened(Arc<Identity>),
 }
 
@@ -86,7 +86,7 @@ async fn run(
     let shards = Shards::new(&env, move |to, job| sender.send(to, Message::Storage(job)));
     let engine = Engine::new(&env, options(&config), shards, first_schema(&config));
     let opened = Rc::new(OnceCell::new());
-    let slot: Rc<OnceCell<Rc<Coordinator>>> = Rc::default();
+    let slot: Rc<OnceCell<Components>> = Rc::default();
     let early = Rc::new(RefCell::new(Vec::new()));
     let dispatch = {
         let (mesh, engine, opened) = (mesh.clone(), Rc::clone(&engine), Rc::clone(&opened));
@@ -96,7 +96,7 @@ async fn run(
                 match mesh.recv().await.1 {
                     Message::Storage(job) => job(&engine),
                     Message::Cluster(job) => match slot.get() {
-                        Some(coordinator) => job(coordinator),
+                        Some(components) => job(components),
                         None => early.borrow_mut().push(job),
                     },
                     Message::Opened(identity) => {
@@ -131,16 +131,16 @@ async fn run(
     }
     let identity = Arc::clone(opened.get().expect("it was waited for"));
     let sender = mesh.clone();
-    let shards = Shards::new(&env, move |to, job| sender.send(to, Message::Cluster(job)));
+    let components = Components::new(&env, move |to, job| sender.send(to, Message::Cluster(job)));
     let registry = Registry::new(env.shard() as u32);
-    let coordinator = Coordinator::new(&engine, config, identity, shards, &registry, |_| {});
+    let coordinator = Coordinator::new(&engine, config, identity, &components, &registry, |_| {});
     if let Some(state) = state {
         coordinator.own_schema(state);
     }
-    let _ = slot.set(Rc::clone(&coordinator));
+    let _ = slot.set(components.clone());
     for job in early.take() {
-        let job: Job<Rc<Coordinator>> = job;
-        job(&coordinator);
+        let job: Job<Components> = job;
+        job(&components);
     }
     coordinators.borrow_mut()[env.shard()] = Some(coordinator);
     env.terminated().await;

@@ -3,6 +3,8 @@
 //! A job is a closure that runs on another shard's context; a call is a job whose result comes back.
 //! Jobs travel over `env`'s mesh, in one batch per loop turn; those of one shard to another arrive in order.
 
+mod components;
+
 use std::any::Any;
 use std::cell::{Cell, RefCell};
 use std::future::Future;
@@ -12,6 +14,8 @@ use env::sync::{OneshotSender, oneshot};
 use env::{Class, Env};
 use thiserror::Error;
 use types::hash::HashMap;
+
+pub use components::{Components, Remote};
 
 /// Work for the shard whose context is `C`.
 pub type Job<C> = Box<dyn FnOnce(&C) + Send>;
