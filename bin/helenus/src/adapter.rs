@@ -57,7 +57,7 @@ fn told(context: &Context, tracing: &Option<Rc<Tracing>>) -> Option<[u8; 16]> {
 
 impl Handler {
     fn start_tracing(&self, context: &Context) -> Option<Rc<Tracing>> {
-        self.0.start_tracing(context.tracing, context.session.remote.ip())
+        self.0.tracer().start(context.tracing, context.session.remote.ip())
     }
 }
 
@@ -65,7 +65,7 @@ impl server::Coordinator for Handler {
     async fn query(&self, context: &Context, text: &str, options: &QueryOptions<'_>) -> Outcome {
         let tracing = self.start_tracing(context);
         let result = self.0.query(text, request(context, options, &tracing)).await;
-        self.0.end_tracing(tracing.as_ref(), &result);
+        self.0.tracer().end(tracing.as_ref(), &result);
         let skip = options.skip_metadata;
         let form = |_: &_| if skip { MetadataForm::Skipped } else { MetadataForm::Full };
         outcome(result, told(context, &tracing), form)
@@ -89,7 +89,7 @@ impl server::Coordinator for Handler {
         let within = keyspace.or(session.as_deref());
         let shards = context.session.is_shard_aware;
         let result = self.0.prepare(text, within, shards, of, user, &mut warnings).await;
-        self.0.end_prepare_tracing(tracing.as_ref());
+        self.0.tracer().end_prepare(tracing.as_ref());
         let result = result.map(|info| {
             warnings.extend(info.warnings);
             if let Some(warning) = info.use_warning
@@ -116,7 +116,7 @@ impl server::Coordinator for Handler {
         {
             result.warnings.insert(0, warning.to_string());
         }
-        self.0.end_tracing(tracing.as_ref(), &result);
+        self.0.tracer().end(tracing.as_ref(), &result);
         let version = context.session.version;
         outcome(result, told(context, &tracing), |page| match &info {
             // drivers must not take the columns of one execution for those of the next
@@ -127,7 +127,7 @@ impl server::Coordinator for Handler {
     }
 
     fn authentication(&self) -> Authentication {
-        match self.0.authenticates() {
+        match self.0.auth().authenticates() {
             true => Authentication::Required("org.apache.cassandra.auth.PasswordAuthenticator"),
             false => Authentication::None,
         }
@@ -138,14 +138,14 @@ impl server::Coordinator for Handler {
         context: &Context,
         token: &[u8],
     ) -> Result<AuthStep, ErrorResponse> {
-        let user = self.0.log_in(token, context.session.remote.ip()).await?;
+        let user = self.0.auth().log_in(token, context.session.remote.ip()).await?;
         Ok(AuthStep::Success { user, token: None })
     }
 
     async fn batch(&self, context: &Context, batch: &Batch<'_>) -> Outcome {
         let tracing = self.start_tracing(context);
         let result = self.0.batch(batch, request(context, &batch.options, &tracing)).await;
-        self.0.end_tracing(tracing.as_ref(), &result);
+        self.0.tracer().end(tracing.as_ref(), &result);
         outcome(result, told(context, &tracing), |_| MetadataForm::Full)
     }
 }

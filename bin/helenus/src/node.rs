@@ -491,7 +491,7 @@ impl Node {
             return Ok(());
         };
         let failed = |error: protocol::ErrorResponse| NodeError::FirstSuperuser(error.message);
-        if coordinator.has_roles().await.map_err(failed)? {
+        if coordinator.auth().has_roles().await.map_err(failed)? {
             return Ok(());
         }
         let Some((name, path)) = &auth.first_superuser else {
@@ -509,7 +509,7 @@ impl Node {
         if password.is_empty() {
             return Err(bad("it is empty".to_owned()));
         }
-        if coordinator.make_first_superuser(name, password).await.map_err(failed)? {
+        if coordinator.auth().make_first_superuser(name, password).await.map_err(failed)? {
             notes.push(format!("made the superuser {name}"));
         }
         Ok(())

@@ -603,7 +603,7 @@ impl Operator for Operations {
             CacheName::Rows => "row_cache_keys_to_save",
             CacheName::Counters => "counter_cache_keys_to_save",
         };
-        let mut config = Config::clone(&coordinator.current_config());
+        let mut config = Config::clone(&coordinator.rails().current_config());
         config.set(&format!("{key}={most}")).map_err(failed)?;
         self.0.set_config(Arc::new(config)).await.map_err(failed)?;
         self.0.saved_caches.changed.notify_all();
@@ -777,12 +777,12 @@ impl Operator for Operations {
     }
 
     async fn settings(&self) -> Answer<Vec<(String, Option<String>)>> {
-        Ok(self.0.coordinator().ok_or_else(|| failed(Stopping))?.settings())
+        Ok(self.0.coordinator().ok_or_else(|| failed(Stopping))?.virtual_tables().settings())
     }
 
     async fn set_guardrails(&self, settings: &[String]) -> Answer<()> {
         let coordinator = self.0.coordinator().ok_or_else(|| failed(Stopping))?;
-        let mut config = Config::clone(&coordinator.current_config());
+        let mut config = Config::clone(&coordinator.rails().current_config());
         let set = config.set_all(settings.iter().map(String::as_str));
         set.map_err(|refusal| OperatorError::BadUse(refusal.to_string()))?;
         self.0.check_disk(&config).await.map_err(OperatorError::BadUse)?;
@@ -795,14 +795,14 @@ impl Operator for Operations {
     }
 
     async fn trace_probability(&self) -> Answer<f64> {
-        Ok(self.0.coordinator().ok_or_else(|| failed(Stopping))?.trace_probability())
+        Ok(self.0.coordinator().ok_or_else(|| failed(Stopping))?.tracer().probability())
     }
 
     async fn set_trace_probability(&self, share: f64) -> Answer<()> {
         for shard in 0..self.0.shards().count() {
             let set = move |node: &Rc<Node>| {
                 if let Some(coordinator) = node.coordinator() {
-                    coordinator.set_trace_probability(share);
+                    coordinator.tracer().set_probability(share);
                 }
             };
             self.0.shards().call(shard, set).await.map_err(failed)?;

@@ -14,11 +14,10 @@ use schema::{Schema, Table, TableId};
 use storage::{Engine, StorageError, Trace};
 use types::Reader;
 
-use crate::coordinator::STATEMENT;
 use crate::encoding::encoded as encoded_one;
 use crate::internal;
 use crate::local_writes::LocalWrites;
-use crate::shard_context::ShardContext;
+use crate::shard_context::{STATEMENT, ShardContext};
 
 /// The version of internode messaging that parts are written in (`MessagingService.VERSION_40`).
 const VERSION: i32 = 12;

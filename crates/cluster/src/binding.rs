@@ -1,12 +1,14 @@
 //! What statements are bound with: times that are fixed once a request, and values that nobody gave before.
 
+use std::rc::Rc;
 use std::sync::Arc;
 
-use cql::Bind;
 use cql::modify::{CellContext, Modify, Part};
+use cql::{Bind, Limits};
 use protocol::QueryOptions;
 
-use crate::coordinator::{Coordinator, Request};
+use crate::request::Request;
+use crate::shard_context::ShardContext;
 use crate::values::Bound;
 
 /// The times of a request.
@@ -25,10 +27,32 @@ pub(crate) type BatchPart<'a> = (&'a Arc<Modify>, &'a Bound<'a>);
 /// Gives a value that it never gave before.
 type Fresh<'a> = &'a dyn Fn() -> [u8; 16];
 
-impl Coordinator {
+/// Binds statements.
+pub(crate) struct Binder {
+    shard: Rc<ShardContext>,
+    limits: Limits,
+}
+
+impl Binder {
+    pub fn new(shard: &Rc<ShardContext>) -> Rc<Self> {
+        let config = &shard.config;
+        let limits = Limits {
+            batch_warn_bytes: config.batch_size_warn,
+            batch_fail_bytes: config.batch_size_fail,
+            unlogged_batch_partitions_warn: config.unlogged_batch_partitions_warn as u32,
+            ..Limits::default()
+        };
+        Rc::new(Self { shard: Rc::clone(shard), limits })
+    }
+
+    /// What statements may ask for.
+    pub fn limits(&self) -> &Limits {
+        &self.limits
+    }
+
     /// The times of a request, fixed once.
-    pub(crate) fn now(&self, options: &QueryOptions<'_>) -> Now {
-        let unique = self.env.unique_micros();
+    pub fn now(&self, options: &QueryOptions<'_>) -> Now {
+        let unique = self.shard.env.unique_micros();
         let seconds = options.now_in_seconds.map_or(unique / 1_000_000, i64::from);
         Now { timestamp: options.timestamp.unwrap_or(unique), seconds, millis: unique / 1000 }
     }
@@ -56,7 +80,7 @@ impl Coordinator {
     }
 
     /// Runs `run` with all that binding needs.
-    pub(crate) fn with_bind<T>(
+    pub fn with_bind<T>(
         &self,
         values: &dyn cql::Values,
         request: &Request<'_>,
@@ -72,7 +96,7 @@ impl Coordinator {
     }
 
     /// Runs `run` with the modifications of a batch, each with all that binding it needs.
-    pub(crate) fn with_parts<T>(
+    pub fn with_parts<T>(
         &self,
         parts: &[BatchPart<'_>],
         request: &Request<'_>,
@@ -88,7 +112,7 @@ impl Coordinator {
     }
 
     /// Runs `run` with what the cells of a bound modification are written with.
-    pub(crate) fn with_cells<T>(
+    pub fn with_cells<T>(
         &self,
         request: &Request<'_>,
         run: impl FnOnce(CellContext<'_>) -> T,

@@ -75,7 +75,8 @@ impl Coordinator {
         let text = "SELECT id, keyspace_name, columnfamily_name, compacted_at, bytes_in, bytes_out, rows_merged, \
              compaction_properties FROM system.compaction_history";
         let mut rows: Vec<_> = self
-            .own_cql(text, &[])
+            .own_cql
+            .run(text, &[])
             .await?
             .into_iter()
             .map(|row| CompactionRow {

@@ -1,7 +1,6 @@
 //! One shard's coordinator: statements in, answers out.
 
 use std::cell::{OnceCell, RefCell};
-use std::collections::BTreeMap;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
@@ -9,14 +8,11 @@ use std::time::Duration;
 use config::{Config, Timeouts};
 use cql::guard::Guard;
 use cql::modify::Modify;
-use cql::{CqlError, Limits, Plan, Prepared, redacted};
-use env::{Class, Env, Instant};
+use cql::{CqlError, Plan, Prepared, redacted};
+use env::{Class, Env};
 use messaging::Serve;
-use metrics::{Counter, Name, Registry, Unit};
-use protocol::{
-    Batch, BatchKind, BatchStatement, Consistency, ErrorResponse, Event, QueryOptions, Version,
-    WriteType, prepared_id,
-};
+use metrics::Registry;
+use protocol::{Batch, BatchKind, BatchStatement, ErrorResponse, Event, prepared_id};
 use ring::Snitch;
 use schema::Schema;
 use storage::shards::{Components, Remote};
@@ -25,27 +21,35 @@ use storage::{Engine, Trace};
 use crate::answer::{Answer, Outcome, PreparedInfo, UseWarning, cql_error, invalid, parse_error};
 use crate::auth::Auth;
 use crate::batch_log::BatchLog;
+use crate::binding::Binder;
 use crate::counters::Counters;
+use crate::dynamic_snitch::DynamicSnitch;
 use crate::estimates::Written;
 use crate::guardrails::Rails;
 use crate::hints::Handoff;
 use crate::identity::Identity;
 use crate::local_writes::LocalWrites;
 use crate::membership::{self, JoinError, Joined, Membership, PeerServer};
-use crate::near::Near;
+use crate::mutations::Mutations;
+use crate::own_cql::OwnCql;
+use crate::paxos::{Acceptors, Paxos};
 use crate::peers::{Peers, patience};
 use crate::prepared::{Entry, PreparedCache, result_metadata};
-use crate::replica::Replica;
-use crate::request_metrics::{Batches, ClientRequests, ReadRepairs};
+use crate::read::Reads;
+use crate::replica::{Replica, ReplicaReads};
+use crate::request::Request;
+use crate::request_metrics::ClientRequests;
 use crate::ring_batch::{RingBatches, replay_kept_batches};
+use crate::ring_read::RingReads;
 use crate::ring_write::RingWrites;
 use crate::saved_caches::SavedCaches;
 use crate::schema_owner::SchemaOwner;
 use crate::shard_context::ShardContext;
-use crate::tracing::{TraceLot, Tracing};
+use crate::tracing::{Tracer, Tracing};
 use crate::turns::Turns;
 use crate::values::{Bound, check_count};
-use crate::virtual_tables::Views;
+use crate::virtual_tables::VirtualTables;
+use crate::write::Writes;
 
 /// How long a request waits before it is planned anew, for an alteration to reach this shard.
 const REPLAN_PAUSE: Duration = Duration::from_millis(1);
@@ -53,34 +57,6 @@ const REPLAN_PAUSE: Duration = Duration::from_millis(1);
 const PREPARED_BYTES: u64 = 10 << 20;
 /// Bytes of a text from which on it is parsed and planned on a helper thread: a byte of the dearest ones costs 200 ns.
 const LONG_TEXT: usize = 8 << 10;
-
-/// What a request brings beside its statement.
-#[derive(Clone)]
-pub struct Request<'a> {
-    /// The session's keyspace.
-    pub keyspace: Option<Rc<str>>,
-    /// The protocol's version.
-    pub version: Version,
-    /// Options and values.
-    pub options: &'a QueryOptions<'a>,
-    /// When the client stops waiting.
-    pub deadline: Instant,
-    /// Who asks; none where nobody has to say.
-    pub user: Option<Rc<str>>,
-    /// Its trace, if it has one.
-    pub tracing: Option<Rc<Tracing>>,
-    /// Who watches over it: set where the user is known to be an ordinary one.
-    pub guard: OnceCell<Rc<Guard>>,
-    /// Was its client told of shards, and may ask for metadata as such drivers do?
-    pub is_shard_aware: bool,
-}
-
-impl Request<'_> {
-    /// Where what happens is noted.
-    pub(crate) fn trace(&self) -> &Trace {
-        self.tracing.as_deref().map_or(&Trace::OFF, Tracing::trace)
-    }
-}
 
 /// The coordinator.
 pub struct Coordinator {
@@ -92,7 +68,10 @@ pub struct Coordinator {
     /// The coordinators of all shards.
     pub(crate) shards: Remote<Coordinator>,
     pub(crate) prepared: RefCell<PreparedCache>,
-    pub(crate) limits: Limits,
+    binder: Rc<Binder>,
+    pub(crate) paxos: Rc<Paxos>,
+    /// This node as a replica of rounds of Paxos, on all shards.
+    pub(crate) acceptors: Remote<Acceptors>,
     /// On the first shard: who changes the schema.
     pub(crate) owner: OnceCell<SchemaOwner>,
     /// Tells this shard's clients of a change.
@@ -103,8 +82,6 @@ pub struct Coordinator {
     server: OnceCell<Rc<dyn Serve>>,
     /// On the first shard: this node's part in the ring.
     membership: OnceCell<Rc<Membership>>,
-    /// Which of them to ask first.
-    pub(crate) near: Rc<Near>,
     /// Writes that other nodes missed.
     pub(crate) handoff: Rc<Handoff>,
     pub(crate) local_writes: Rc<LocalWrites>,
@@ -114,42 +91,18 @@ pub struct Coordinator {
     pub(crate) ring_batches: Rc<RingBatches>,
     saved_caches: Rc<SavedCaches>,
     /// Who may do what.
-    pub(crate) auth: Auth,
-    /// Who changes which of this shard's partitions.
-    pub(crate) turns: Rc<Turns>,
-    /// Who changes the state in `system.paxos` of which of them.
-    pub(crate) acceptors: Turns,
+    pub(crate) auth: Rc<Auth>,
     /// What is known of the ring where others ask this node as a replica.
-    pub(crate) replica: Replica,
-    pub(crate) trace_lot: TraceLot,
-    /// As many handles as requests of other nodes are being traced, and one more.
-    pub(crate) peer_traces: Rc<()>,
-    pub(crate) rails: Rails,
-    /// Latencies and errors of reads and writes.
-    pub(crate) requests: ClientRequests,
-    pub(crate) batches: Batches,
-    pub(crate) read_repairs: ReadRepairs,
-    /// Who knows what virtual tables show of the node.
-    pub(crate) views: OnceCell<Box<dyn Views>>,
+    pub(crate) replica: Rc<Replica>,
+    pub(crate) replica_reads: Rc<ReplicaReads>,
+    pub(crate) tracer: Rc<Tracer>,
+    pub(crate) rails: Rc<Rails>,
+    reads: Rc<Reads>,
+    writes: Rc<Writes>,
+    pub(crate) own_cql: Rc<OwnCql>,
+    pub(crate) virtual_tables: Rc<VirtualTables>,
     /// On the first shard: the estimates that were last written.
     pub(crate) estimates: RefCell<Written>,
-    /// Counters for metrics.
-    pub stats: CoordinatorStats,
-}
-
-/// What a shard's coordinator counts.
-#[derive(Debug)]
-pub struct CoordinatorStats {
-    /// Traces that could not be written.
-    pub traces_lost: Counter,
-}
-
-impl CoordinatorStats {
-    fn new(registry: &Registry) -> Self {
-        let count =
-            |name, help| registry.counter(Name::new("Coordinator", name), Unit::Count, help);
-        Self { traces_lost: count("TracesLost", "Traces that could not be written.") }
-    }
 }
 
 impl Coordinator {
@@ -164,42 +117,63 @@ impl Coordinator {
     ) -> Rc<Self> {
         let shard = ShardContext::new(engine, Arc::clone(&config), Arc::clone(&identity), registry);
         let peers = Peers::new(&shard, components.remote());
-        let (turns, near) = (Rc::<Turns>::default(), Rc::new(Near::new(engine.env(), &config)));
+        let (turns, snitch) =
+            (Rc::<Turns>::default(), Rc::new(DynamicSnitch::new(engine.env(), &config)));
         let local_writes = LocalWrites::new(&shard);
         let counters = Counters::new(&shard, components.remote(), &turns);
         let batch_log = BatchLog::new(&shard, &local_writes);
         let handoff = Handoff::new(&shard, components.remote(), &peers, &local_writes, registry);
         let ring_writes =
-            RingWrites::new(&shard, &peers, &handoff, &local_writes, &counters, &near);
+            RingWrites::new(&shard, &peers, &handoff, &local_writes, &counters, &snitch);
         let ring_batches =
-            RingBatches::new(&shard, &peers, &batch_log, &local_writes, &ring_writes, &near);
+            RingBatches::new(&shard, &peers, &batch_log, &local_writes, &ring_writes, &snitch);
+        let replica = Rc::<Replica>::default();
+        let replica_reads = ReplicaReads::new(&shard, &replica);
+        let ring_reads =
+            RingReads::new(&shard, &peers, &snitch, &replica_reads, &local_writes, registry);
+        let tracer = Tracer::new(&shard, &peers, &ring_writes, registry);
         let saved_caches = SavedCaches::new(&shard, components.remote(), &counters);
         let bytes = config.prepared_statements_cache_size.unwrap_or(PREPARED_BYTES);
-        let limits = Limits {
-            batch_warn_bytes: config.batch_size_warn,
-            batch_fail_bytes: config.batch_size_fail,
-            unlogged_batch_partitions_warn: config.unlogged_batch_partitions_warn as u32,
-            ..Limits::default()
-        };
+        let rails = Rails::new(&shard);
+        let virtual_tables = VirtualTables::new(&shard, &handoff, &rails);
+        let binder = Binder::new(&shard);
+        let requests = Rc::new(ClientRequests::new(registry));
+        let acceptors = Acceptors::new(&shard);
+        let paxos = Paxos::new(
+            (&shard, components.remote()),
+            (&turns, &acceptors),
+            (&peers, &ring_reads, &ring_writes),
+            &binder,
+            &requests,
+        );
+        let mutations = Mutations::new(
+            (&shard, &peers),
+            &local_writes,
+            &counters,
+            &batch_log,
+            &ring_writes,
+            &ring_batches,
+        );
+        let (over_ring, bound) = ((&ring_reads, &paxos), (&binder, &rails));
+        let reads = Reads::new(&shard, &peers, over_ring, bound, &virtual_tables, &requests);
+        let writes = Writes::new(&shard, &mutations, over_ring, bound, &requests, registry);
+        let own_cql = OwnCql::new(&shard, &peers, &reads, &writes);
+        let auth = Auth::new(&shard, components.remote(), &own_cql, registry);
         let coordinator = Rc::new(Self {
-            trace_lot: TraceLot::default(),
-            peer_traces: Rc::default(),
-            rails: Rails::new(&config),
+            rails,
             env: engine.env().clone(),
             engine: Rc::clone(engine),
-            auth: Auth::new(&config, registry),
+            auth,
             config,
             identity,
             shard,
             shards: components.remote(),
             prepared: RefCell::new(PreparedCache::new(bytes as usize)),
-            limits,
             owner: OnceCell::new(),
             publish: Box::new(publish),
             peers,
             server: OnceCell::new(),
             membership: OnceCell::new(),
-            near,
             handoff,
             local_writes,
             counters,
@@ -207,20 +181,25 @@ impl Coordinator {
             ring_writes,
             ring_batches,
             saved_caches,
-            turns,
-            acceptors: Turns::default(),
-            replica: Replica::default(),
-            requests: ClientRequests::new(registry),
-            batches: Batches::new(registry),
-            read_repairs: ReadRepairs::new(registry),
-            views: OnceCell::new(),
+            binder,
+            paxos,
+            acceptors: components.remote(),
+            replica,
+            replica_reads,
+            tracer,
+            reads,
+            writes,
+            own_cql,
+            virtual_tables,
             estimates: RefCell::default(),
-            stats: CoordinatorStats::new(registry),
         });
         components.add(&coordinator.peers);
         components.add(&coordinator.handoff);
         components.add(&coordinator.counters);
         components.add(&coordinator.saved_caches);
+        components.add(&coordinator.paxos);
+        components.add(&coordinator.auth);
+        components.add(&acceptors);
         components.add(&coordinator);
         coordinator
     }
@@ -276,6 +255,26 @@ impl Coordinator {
     /// The writes that other nodes missed.
     pub fn handoff(&self) -> &Rc<Handoff> {
         &self.handoff
+    }
+
+    /// Who may do what.
+    pub fn auth(&self) -> &Rc<Auth> {
+        &self.auth
+    }
+
+    /// The guardrails.
+    pub fn rails(&self) -> &Rc<Rails> {
+        &self.rails
+    }
+
+    /// What virtual tables show.
+    pub fn virtual_tables(&self) -> &Rc<VirtualTables> {
+        &self.virtual_tables
+    }
+
+    /// What traces requests.
+    pub fn tracer(&self) -> &Rc<Tracer> {
+        &self.tracer
     }
 
     /// What fills caches with what was saved of them.
@@ -420,16 +419,16 @@ impl Coordinator {
         if let Some(user) = user
             && self.is_guarded(user, false).await?
         {
-            let guard = self.new_guard();
+            let guard = self.rails.new_guard();
             let checked = guard_plan(&entry.prepared.plan, &guard);
             warnings.extend(guard.take_warnings());
             checked.map_err(cql_error)?;
         }
         if let Plan::Role(statement) = &entry.prepared.plan
-            && !self.authenticates()
+            && !self.auth.authenticates()
         {
             // Cassandra validates what it prepares: nobody has a name here, and so nothing is done but refused
-            Box::pin(self.run_role(statement, None)).await.result?;
+            Box::pin(self.auth.run_role(statement, None)).await.result?;
         }
         for shard in (0..self.shards.count()).filter(|shard| *shard != self.shards.me()) {
             let (text, keyspace) = (text.to_owned(), keyspace.map(str::to_owned));
@@ -535,6 +534,32 @@ impl Coordinator {
         }
     }
 
+    /// Is there anything to watch a user for? Superusers are not watched, nor is anybody where nobody has to say who it is.
+    async fn is_guarded(
+        self: &Rc<Self>,
+        user: &Rc<str>,
+        is_warned_anyway: bool,
+    ) -> Result<bool, ErrorResponse> {
+        if !self.auth.authenticates() || !self.rails.want(is_warned_anyway) {
+            return Ok(false);
+        }
+        Ok(!self.auth.is_superuser(user).await?)
+    }
+
+    /// Gives a request of an ordinary user its guard.
+    async fn watch(
+        self: &Rc<Self>,
+        request: &Request<'_>,
+        is_warned_anyway: bool,
+    ) -> Result<(), ErrorResponse> {
+        if let Some(user) = &request.user
+            && self.is_guarded(user, is_warned_anyway).await?
+        {
+            let _ = request.guard.set(self.rails.new_guard());
+        }
+        Ok(())
+    }
+
     async fn run(
         self: &Rc<Self>,
         prepared: &Prepared,
@@ -542,15 +567,21 @@ impl Coordinator {
         request: &Request<'_>,
     ) -> Outcome {
         let user = request.user.as_ref();
-        let allowed = match self.authorize_now(&prepared.needs, user) {
+        let allowed = match self.auth.authorize_now(&prepared.needs, user) {
             Some(allowed) => allowed,
-            None => Box::pin(self.authorize(&prepared.needs, user)).await,
+            None => Box::pin(self.auth.authorize(&prepared.needs, user)).await,
         };
         if let Err(refused) = allowed {
             return refused.into();
         }
         if request.user.is_some() {
-            let watched = self.watch(request, matches!(prepared.plan, Plan::Schema(_)));
+            let is_warned_anyway = match &prepared.plan {
+                Plan::Schema(_) => true,
+                // of conditions on several columns that change (`intersect_filtering_query_warned`)
+                Plan::Select(select) => select.allows_filtering(),
+                _ => false,
+            };
+            let watched = self.watch(request, is_warned_anyway);
             if let Err(error) = Box::pin(watched).await {
                 return error.into();
             }
@@ -567,13 +598,15 @@ impl Coordinator {
             Err(error) => return error.into(),
         };
         let mut outcome = match &prepared.plan {
-            Plan::Modify(modify) => self.modify(modify, &values, request).await,
-            Plan::Batch(batch) => Box::pin(self.batch_statement(batch, &values, request)).await,
-            Plan::Select(select) => self.select(select, &values, metadata, request).await,
+            Plan::Modify(modify) => self.writes.modify(modify, &values, request).await,
+            Plan::Batch(batch) => {
+                Box::pin(self.writes.batch_statement(batch, &values, request)).await
+            }
+            Plan::Select(select) => self.reads.select(select, &values, metadata, request).await,
             Plan::Schema(ddl) => {
                 Box::pin(self.change_schema(ddl, user, request.guard().is_some())).await
             }
-            Plan::Role(statement) => Box::pin(self.run_role(statement, user)).await,
+            Plan::Role(statement) => Box::pin(self.auth.run_role(statement, user)).await,
             Plan::Use(keyspace) => self.use_keyspace(keyspace),
             Plan::Truncate(table) => match request.guarded(Guard::drop_or_truncate) {
                 Ok(()) => Box::pin(self.truncate_everywhere(table)).await,
@@ -644,15 +677,15 @@ impl Coordinator {
         };
         for needs in statements.iter().map(|entry| &entry.prepared.needs) {
             let user = request.user.as_ref();
-            match self.authorize_now(needs, user) {
+            match self.auth.authorize_now(needs, user) {
                 Some(allowed) => allowed?,
-                None => Box::pin(self.authorize(needs, user)).await?,
+                None => Box::pin(self.auth.authorize(needs, user)).await?,
             }
         }
         if request.user.is_some() {
             Box::pin(self.watch(request, false)).await?;
         }
-        self.guard_disk(request)?;
+        self.rails.guard_disk(request)?;
         for entry in &statements {
             request.guarded(|guard| guard_plan(&entry.prepared.plan, guard))?;
         }
@@ -664,10 +697,10 @@ impl Coordinator {
             let all: Vec<&Modify> = modifies.clone().map(|modify| &**modify).collect();
             cql::modify::check_parts(kind, false, &all).map_err(cql_error)?;
             let parts: Vec<_> = modifies.zip(&values).collect();
-            return Ok(self.cas(&parts, true, request).await);
+            return Ok(self.paxos.cas(&parts, true, request).await);
         }
         let parts: Vec<_> = modifies.zip(&values).collect();
-        Ok(self.run_batch(kind, &parts, request, self.now(request.options)).await)
+        Ok(self.writes.run_batch(kind, &parts, request, self.binder.now(request.options)).await)
     }
 }
 
@@ -678,71 +711,6 @@ fn guard_plan(plan: &Plan, guard: &Guard) -> Result<(), CqlError> {
         Plan::Modify(modify) => modify.guard(guard),
         Plan::Batch(batch) => batch.statements().iter().try_for_each(|modify| modify.guard(guard)),
         _ => Ok(()),
-    }
-}
-
-/// The class of a statement's tasks.
-pub(crate) const STATEMENT: Class = Class::Statement;
-
-/// Can this one node satisfy a consistency level for a keyspace?
-///
-/// # Errors
-/// UNAVAILABLE, if not.
-pub(crate) fn check_replicas(
-    keyspace: &schema::Keyspace,
-    consistency: Consistency,
-    data_center: &str,
-    is_read: bool,
-) -> Result<(), ErrorResponse> {
-    use schema::Strategy;
-    let here = |replicas: &BTreeMap<String, schema::ReplicaCount>| {
-        replicas.get(data_center).map_or(0, |count| count.all)
-    };
-    let (all, local, centers) = match &keyspace.replication.strategy {
-        Strategy::Simple(count) => (count.all, count.all, None),
-        Strategy::NetworkTopology(counts) => {
-            let sum = counts.values().map(|count| count.all).sum();
-            (sum, here(counts), Some(counts))
-        }
-        _ => (1, 1, None),
-    };
-    let alive = all.min(1) as i32;
-    let local_alive = local.min(1) as i32;
-    let unavailable = |required: u32, alive: i32| {
-        Err(ErrorResponse::unavailable(consistency, required as i32, alive))
-    };
-    let quorum = |replicas: u32| replicas / 2 + 1;
-    let (required, alive) = match consistency {
-        Consistency::Any if is_read => {
-            return Err(invalid("ANY ConsistencyLevel is only supported for writes"));
-        }
-        Consistency::Any => return Ok(()),
-        Consistency::One | Consistency::NodeLocal => (1, alive),
-        Consistency::LocalOne => (1, local_alive),
-        Consistency::Two => (2, alive),
-        Consistency::Three => (3, alive),
-        Consistency::Quorum | Consistency::Serial => (quorum(all), alive),
-        Consistency::LocalQuorum | Consistency::LocalSerial => (quorum(local), local_alive),
-        Consistency::All => (all, alive),
-        Consistency::EachQuorum => {
-            for (center, replicas) in centers.into_iter().flatten() {
-                let alive = if center == data_center { replicas.all.min(1) } else { 0 };
-                if quorum(replicas.all) > alive {
-                    return unavailable(quorum(replicas.all), alive as i32);
-                }
-            }
-            (if centers.is_none_or(BTreeMap::is_empty) { quorum(all) } else { 0 }, alive)
-        }
-    };
-    if required as i32 > alive { unavailable(required, alive) } else { Ok(()) }
-}
-
-/// The kind that errors of a batch name.
-pub(crate) fn batch_write_type(kind: cql::ast::BatchKind) -> WriteType {
-    match kind {
-        cql::ast::BatchKind::Logged => WriteType::Batch,
-        cql::ast::BatchKind::Unlogged => WriteType::UnloggedBatch,
-        cql::ast::BatchKind::Counter => WriteType::Counter,
     }
 }
 

@@ -14,9 +14,8 @@ use storage::shards::Remote;
 use storage::{Counted, CounterMark, CounterName, Part, PartitionKey, StorageError, Trace};
 
 use crate::answer::invalid;
-use crate::coordinator::STATEMENT;
 use crate::local_writes::{Stored, read_rows, trace_added, trace_append};
-use crate::shard_context::ShardContext;
+use crate::shard_context::{STATEMENT, ShardContext};
 use crate::turns::Turns;
 
 /// Consistency levels that counters refuse (`ConsistencyLevel.validateCounterForWrite`).

@@ -6,9 +6,10 @@ use cql::describe::{Cluster, Describe, DescribeContext};
 use protocol::{PagingState, ResultMetadata};
 
 use crate::answer::{Answer, Outcome, Page, cql_error};
-use crate::coordinator::{Coordinator, Request};
+use crate::coordinator::Coordinator;
 use crate::identity::PARTITIONER;
 use crate::prepared::{class_name, columns};
+use crate::request::Request;
 
 /// What DESCRIBE CLUSTER calls the dynamic snitch, which stands before the configured one.
 const DYNAMIC_SNITCH: &str = "DynamicEndpointSnitch";

@@ -13,7 +13,8 @@ use schema::Strategy;
 use storage::{SizeLimit, WriteLimits};
 
 use crate::answer::{Outcome, cql_error};
-use crate::coordinator::{Coordinator, Request};
+use crate::request::Request;
+use crate::shard_context::ShardContext;
 
 /// Nanoseconds in a microsecond: durations are configured in the former, timestamps are in the latter.
 const NANOS: i64 = 1000;
@@ -53,8 +54,8 @@ impl DiskUsage {
 }
 
 /// A shard's guardrails, as they stand.
-#[derive(Default)]
-pub(crate) struct Rails {
+pub struct Rails {
+    shard: Rc<ShardContext>,
     /// The settings with what the operator changed since the start.
     config: RefCell<Arc<Config>>,
     rails: RefCell<Rc<Guardrails>>,
@@ -67,10 +68,17 @@ pub(crate) struct Rails {
 
 impl Rails {
     /// Those of the settings.
-    pub fn new(config: &Arc<Config>) -> Self {
-        let rails = Self::default();
-        rails.set(config);
-        rails
+    pub(crate) fn new(shard: &Rc<ShardContext>) -> Rc<Self> {
+        let rails = Self {
+            shard: Rc::clone(shard),
+            config: RefCell::default(),
+            rails: RefCell::default(),
+            are_set: Cell::default(),
+            disk: Cell::default(),
+            told: Default::default(),
+        };
+        rails.set(&shard.config);
+        Rc::new(rails)
     }
 
     fn set(&self, config: &Arc<Config>) {
@@ -78,6 +86,69 @@ impl Rails {
         let rails = guardrails(config);
         self.are_set.set(rails != Guardrails::default());
         self.rails.replace(Rc::new(rails));
+    }
+
+    /// Is there anything to watch a user for? As long as no setting is other than the default, only what is warned of all the
+    /// same is: changes of the schema, and filters.
+    pub(crate) fn want(&self, is_warned_anyway: bool) -> bool {
+        is_warned_anyway || self.are_set.get() || self.disk.get().is_told()
+    }
+
+    /// A guard for a request of a user who is no superuser; nobody else is guarded.
+    pub fn new_guard(&self) -> Rc<Guard> {
+        Rc::new(Guard::new(Rc::clone(&self.rails.borrow())))
+    }
+
+    /// Guards requests of this shard by the settings of a configuration that the operator changed.
+    pub fn set_config(&self, config: &Arc<Config>) {
+        self.set(config);
+    }
+
+    /// The configuration, with the guardrails and the like that the operator set since the start.
+    pub fn current_config(&self) -> Arc<Config> {
+        Arc::clone(&self.config.borrow())
+    }
+
+    /// Tells this shard how full the disk is.
+    pub fn set_disk_usage(&self, usage: DiskUsage) {
+        self.disk.set(usage);
+    }
+
+    /// Has the guard look at the disk before a write.
+    pub(crate) fn guard_disk(&self, request: &Request<'_>) -> Result<(), ErrorResponse> {
+        let usage = self.disk.get();
+        if !usage.is_told() {
+            return Ok(());
+        }
+        let is_full = usage == DiskUsage::Full;
+        request.guarded(|guard| {
+            let told = &self.told[usize::from(is_full)];
+            let now = self.shard.env.now();
+            let is_due = told.get().is_none_or(|at| now.since(at) >= DISK_NOTICES);
+            if is_due {
+                told.set(Some(now));
+            }
+            guard.disk_usage(is_full, is_due)
+        })
+    }
+
+    /// Has the guard look at a filter on several columns that change, where replicas are put together.
+    pub(crate) fn guard_intersection(
+        &self,
+        keyspace: &str,
+        request: &Request<'_>,
+    ) -> Result<(), ErrorResponse> {
+        use Consistency::{LocalOne, NodeLocal, One};
+        let schema = self.shard.schema();
+        let replicas = match schema.keyspace(keyspace).map(|ks| &ks.replication.strategy) {
+            Some(Strategy::Simple(count)) => count.all,
+            Some(Strategy::NetworkTopology(counts)) => counts.values().map(|count| count.all).sum(),
+            _ => 1,
+        };
+        if replicas < 2 || matches!(request.options.consistency, One | LocalOne | NodeLocal) {
+            return Ok(());
+        }
+        request.guarded(Guard::intersection)
     }
 }
 
@@ -185,96 +256,5 @@ impl Request<'_> {
     pub(crate) fn guard_write(&self) -> Result<(), ErrorResponse> {
         let levels = [self.options.consistency.name(), self.options.serial_consistency.name()];
         self.guarded(|guard| guard.write_levels(&levels))
-    }
-}
-
-impl Coordinator {
-    /// Is there anything to watch a user for? Superusers are not watched, nor is anybody where nobody has to say who it
-    /// is; and as long as no setting is other than the default, only changes of the schema are.
-    pub(crate) async fn is_guarded(
-        self: &Rc<Self>,
-        user: &Rc<str>,
-        is_schema: bool,
-    ) -> Result<bool, ErrorResponse> {
-        let wants = is_schema || self.rails.are_set.get() || self.rails.disk.get().is_told();
-        if !self.authenticates() || !wants {
-            return Ok(false);
-        }
-        Ok(!self.is_superuser(user).await?)
-    }
-
-    /// Gives a request of an ordinary user its guard.
-    pub(crate) async fn watch(
-        self: &Rc<Self>,
-        request: &Request<'_>,
-        is_schema: bool,
-    ) -> Result<(), ErrorResponse> {
-        if let Some(user) = &request.user
-            && self.is_guarded(user, is_schema).await?
-        {
-            let _ = request.guard.set(self.new_guard());
-        }
-        Ok(())
-    }
-
-    /// A guard for a request of a user who is no superuser; nobody else is guarded.
-    pub fn new_guard(&self) -> Rc<Guard> {
-        Rc::new(Guard::new(Rc::clone(&self.rails.rails.borrow())))
-    }
-
-    /// Guards requests of this shard by the settings of a configuration that the operator changed.
-    pub fn set_config(&self, config: &Arc<Config>) {
-        self.rails.set(config);
-    }
-
-    /// The configuration, with the guardrails and the like that the operator set since the start.
-    pub fn current_config(&self) -> Arc<Config> {
-        Arc::clone(&self.rails.config.borrow())
-    }
-
-    /// Tells this shard how full the disk is.
-    pub fn set_disk_usage(&self, usage: DiskUsage) {
-        self.rails.disk.set(usage);
-    }
-
-    /// Has the guard look at the disk before a write.
-    pub(crate) fn guard_disk(&self, request: &Request<'_>) -> Result<(), ErrorResponse> {
-        let usage = self.rails.disk.get();
-        if !usage.is_told() {
-            return Ok(());
-        }
-        let is_full = usage == DiskUsage::Full;
-        request.guarded(|guard| {
-            let told = &self.rails.told[usize::from(is_full)];
-            let now = self.env.now();
-            let is_due = told.get().is_none_or(|at| now.since(at) >= DISK_NOTICES);
-            if is_due {
-                told.set(Some(now));
-            }
-            guard.disk_usage(is_full, is_due)
-        })
-    }
-
-    /// Has the guard look at a filter on several columns that change, where replicas are put together.
-    pub(crate) async fn guard_intersection(
-        self: &Rc<Self>,
-        keyspace: &str,
-        request: &Request<'_>,
-    ) -> Result<(), ErrorResponse> {
-        use Consistency::{LocalOne, NodeLocal, One};
-        let schema = self.schema();
-        let replicas = match schema.keyspace(keyspace).map(|ks| &ks.replication.strategy) {
-            Some(Strategy::Simple(count)) => count.all,
-            Some(Strategy::NetworkTopology(counts)) => counts.values().map(|count| count.all).sum(),
-            _ => 1,
-        };
-        if replicas < 2 || matches!(request.options.consistency, One | LocalOne | NodeLocal) {
-            return Ok(());
-        }
-        // the one guardrail that warns of what is read where nothing is set
-        if request.guard().is_none() {
-            Box::pin(self.watch(request, true)).await?;
-        }
-        request.guarded(Guard::intersection)
     }
 }

@@ -64,7 +64,7 @@ impl Coordinator {
     async fn forget_row(self: &Rc<Self>, id: &[u8]) {
         let id = to_hex(id);
         let text = format!("DELETE FROM system.{TABLE} WHERE prepared_id = 0x{id}");
-        let _ = self.own_cql(&text, &[]).await;
+        let _ = self.own_cql.run(&text, &[]).await;
     }
 
     /// Forgets the statements that a change of the schema left without a table, or with another one.
@@ -113,7 +113,7 @@ impl Coordinator {
             "SELECT token(prepared_id), prepared_id, logged_keyspace, query_string FROM system.{TABLE} {}LIMIT {PAGE}",
             begin.unwrap_or_default()
         );
-        let rows = self.own_cql(&text, &[]).await?.into_iter();
+        let rows = self.own_cql.run(&text, &[]).await?.into_iter();
         let kept = |id: &[u8], keyspace, text: Option<String>| {
             let id = id.try_into().ok()?;
             Some(Kept { id, keyspace, text: text? })

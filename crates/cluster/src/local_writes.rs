@@ -8,8 +8,7 @@ use storage::commitlog::Ticket;
 use storage::{Engine, PartitionKey, StorageError, Trace};
 use types::Few;
 
-use crate::coordinator::STATEMENT;
-use crate::shard_context::ShardContext;
+use crate::shard_context::{STATEMENT, ShardContext};
 
 /// Applies mutations on this node.
 pub(crate) struct LocalWrites {

@@ -7,9 +7,13 @@ use cql::Plan;
 use protocol::{Consistency, ErrorResponse, QueryOptions, Value, Version};
 
 use crate::answer::{Answer, cql_error, parse_error, server_error};
-use crate::coordinator::{Coordinator, Request};
+use crate::peers::Peers;
 use crate::prepared::result_metadata;
+use crate::read::Reads;
+use crate::request::Request;
+use crate::shard_context::ShardContext;
 use crate::values::Bound;
+use crate::write::Writes;
 
 /// The keyspace of roles and rights.
 const ROLES: &str = "system_auth";
@@ -70,7 +74,29 @@ fn take(bytes: &[u8]) -> Option<(Option<&[u8]>, &[u8])> {
     }
 }
 
-impl Coordinator {
+/// Runs statements in the node's own name.
+pub(crate) struct OwnCql {
+    shard: Rc<ShardContext>,
+    peers: Rc<Peers>,
+    reads: Rc<Reads>,
+    writes: Rc<Writes>,
+}
+
+impl OwnCql {
+    pub fn new(
+        shard: &Rc<ShardContext>,
+        peers: &Rc<Peers>,
+        reads: &Rc<Reads>,
+        writes: &Rc<Writes>,
+    ) -> Rc<Self> {
+        Rc::new(Self {
+            shard: Rc::clone(shard),
+            peers: Rc::clone(peers),
+            reads: Rc::clone(reads),
+            writes: Rc::clone(writes),
+        })
+    }
+
     /// The level of what the node asks in its own name (`AuthProperties`, `CassandraRoleManager.consistencyForRoleRead`): of roles and
     /// rights in a ring. One that is alone has all that there is, however many replicas are wanted.
     fn own_level(&self, plan: &Plan, values: &[&str]) -> Consistency {
@@ -81,25 +107,21 @@ impl Coordinator {
         if values.contains(&FIRST_ROLE) {
             return Consistency::Quorum;
         }
-        let [read, write] = &self.config.auth_levels;
+        let [read, write] = &self.shard.config.auth_levels;
         let level = if matches!(plan, Plan::Select(_)) { read } else { write };
         Consistency::from_name(level).unwrap_or(Consistency::Quorum)
     }
 
     /// Runs a SELECT, INSERT, UPDATE or DELETE in the node's own name.
-    pub(crate) async fn own_cql(
-        self: &Rc<Self>,
-        text: &str,
-        values: &[&str],
-    ) -> Result<Vec<Row>, ErrorResponse> {
+    pub async fn run(&self, text: &str, values: &[&str]) -> Result<Vec<Row>, ErrorResponse> {
         let parsed = cql::parse(text).map_err(|error| parse_error(&error))?;
-        let prepared = cql::prepare(&parsed, None, &self.schema()).map_err(cql_error)?;
+        let prepared = cql::prepare(&parsed, None, &self.shard.schema()).map_err(cql_error)?;
         let names = values;
         let values = values.iter().map(|value| Some(Value::Bytes(value.as_bytes())));
         let values = Bound::Ordered(values.collect());
         let consistency = self.own_level(&prepared.plan, names);
         let options = QueryOptions { consistency, ..QueryOptions::default() };
-        let deadline = self.env.now() + self.shard.timeouts().other;
+        let deadline = self.shard.env.now() + self.shard.timeouts().other;
         let request = Request {
             keyspace: None,
             version: Version::CURRENT,
@@ -111,9 +133,9 @@ impl Coordinator {
             is_shard_aware: false,
         };
         let outcome = match &prepared.plan {
-            Plan::Modify(modify) => self.modify(modify, &values, &request).await,
+            Plan::Modify(modify) => self.writes.modify(modify, &values, &request).await,
             Plan::Select(select) => {
-                self.select(select, &values, &result_metadata(&prepared), &request).await
+                self.reads.select(select, &values, &result_metadata(&prepared), &request).await
             }
             _ => return Err(server_error("neither read nor written by the node")),
         };

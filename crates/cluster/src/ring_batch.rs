@@ -20,12 +20,11 @@ use types::Uuid;
 use crate::answer::write_error;
 use crate::batch_log::{BatchLog, Kept, encoded};
 use crate::boot::truncated_at;
-use crate::coordinator::STATEMENT;
+use crate::dynamic_snitch::DynamicSnitch;
 use crate::local_writes::LocalWrites;
-use crate::near::Near;
 use crate::peers::Peers;
 use crate::ring_write::{RingWrite, RingWrites, Waiting};
-use crate::shard_context::ShardContext;
+use crate::shard_context::{STATEMENT, ShardContext};
 use crate::tracing::traced;
 
 /// How often a node looks for batches that were kept for too long (`BatchlogManager.BATCHLOG_REPLAY_INTERVAL`).
@@ -49,7 +48,7 @@ pub(crate) struct RingBatches {
     log: Rc<BatchLog>,
     local: Rc<LocalWrites>,
     writes: Rc<RingWrites>,
-    near: Rc<Near>,
+    snitch: Rc<DynamicSnitch>,
 }
 
 impl RingBatches {
@@ -59,7 +58,7 @@ impl RingBatches {
         log: &Rc<BatchLog>,
         local: &Rc<LocalWrites>,
         writes: &Rc<RingWrites>,
-        near: &Rc<Near>,
+        snitch: &Rc<DynamicSnitch>,
     ) -> Rc<Self> {
         Rc::new(Self {
             shard: Rc::clone(shard),
@@ -67,7 +66,7 @@ impl RingBatches {
             log: Rc::clone(log),
             local: Rc::clone(local),
             writes: Rc::clone(writes),
-            near: Rc::clone(near),
+            snitch: Rc::clone(snitch),
         })
     }
 
@@ -111,8 +110,8 @@ impl RingBatches {
                 BatchlogEndpoints::DynamicRemote => BatchLogChoice::DynamicRemote,
                 BatchlogEndpoints::Dynamic => BatchLogChoice::Dynamic,
             };
-            let near = self.near.order(&self.shard.env);
-            BatchLogPlan::new(&ring, is_any, choice, near.proximity(), &mut random)?
+            let order = self.snitch.order(&self.shard.env);
+            BatchLogPlan::new(&ring, is_any, choice, order.proximity(), &mut random)?
         };
         let id = Uuid::from_bytes(self.shard.time_uuid());
         let failed = |error: &StorageError| write_error(error, level, WriteType::Batch);

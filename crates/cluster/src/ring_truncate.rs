@@ -10,8 +10,9 @@ use protocol::{Consistency, ErrorResponse};
 use schema::Table;
 
 use crate::answer::{Answer, Outcome, cql_error, server_error};
-use crate::coordinator::{Coordinator, STATEMENT};
+use crate::coordinator::Coordinator;
 use crate::schema_owner::truncate_error;
+use crate::shard_context::STATEMENT;
 
 impl Coordinator {
     /// TRUNCATE as a client asks for it: on all nodes, all of which have to be up (`StorageProxy.truncateBlocking`).

@@ -19,16 +19,15 @@ use storage::{StorageError, Trace};
 use types::Address;
 
 use crate::answer::server_error;
-use crate::coordinator::STATEMENT;
 use crate::counters::Counters;
+use crate::dynamic_snitch::DynamicSnitch;
 use crate::encoding::encoded;
 use crate::hints::Handoff;
 use crate::local_writes::LocalWrites;
-use crate::near::Near;
 use crate::peers::Peers;
 use crate::replica::Counted;
 use crate::scope::{Scope, client_failures};
-use crate::shard_context::ShardContext;
+use crate::shard_context::{STATEMENT, ShardContext};
 use crate::tracing::{note_answer, traced};
 
 /// A write whose replicas are not this node alone.
@@ -248,7 +247,7 @@ pub(crate) struct RingWrites {
     handoff: Rc<Handoff>,
     local: Rc<LocalWrites>,
     counters: Rc<Counters>,
-    near: Rc<Near>,
+    snitch: Rc<DynamicSnitch>,
 }
 
 impl RingWrites {
@@ -258,7 +257,7 @@ impl RingWrites {
         handoff: &Rc<Handoff>,
         local: &Rc<LocalWrites>,
         counters: &Rc<Counters>,
-        near: &Rc<Near>,
+        snitch: &Rc<DynamicSnitch>,
     ) -> Rc<Self> {
         Rc::new(Self {
             shard: Rc::clone(shard),
@@ -266,7 +265,7 @@ impl RingWrites {
             handoff: Rc::clone(handoff),
             local: Rc::clone(local),
             counters: Rc::clone(counters),
-            near: Rc::clone(near),
+            snitch: Rc::clone(snitch),
         })
     }
 
@@ -386,8 +385,8 @@ impl RingWrites {
         for write in writes {
             let Scope { ring, placement } = &write.scope;
             let replicas = placement.at(write.mutation.token());
-            let (level, near) = (write.plan.level(), self.near.order(&self.shard.env));
-            let (near, mut random) = (near.proximity(), self.shard.any_below());
+            let (level, order) = (write.plan.level(), self.snitch.order(&self.shard.env));
+            let (near, mut random) = (order.proximity(), self.shard.any_below());
             let leader = counter_leader(ring, placement, replicas, level, near, &mut random)?;
             let leader = Some(leader).filter(|leader| *leader != ring.local());
             let leader = leader.map(|leader| ring.node(leader).address);

@@ -3,14 +3,23 @@
 
 use std::ops::AddAssign;
 
+use config::Config;
+use cql::permission::{is_local_system, is_system};
 use rows::{MarkerRef, Purger, RowBuilder, RowRef, purge_marker, purge_row};
 use schema::Table;
 use types::Token;
 
+/// A result without pages has at most this part of the memory budget in cells.
+const UNPAGED_PART: u64 = 8;
 /// The most characters of a statement in a warning.
 const QUERY_CHARS_MAX: usize = 512;
 /// The most warnings about one aggregation, which reads page after page.
 pub(crate) const WARNINGS_MAX: usize = 100;
+
+/// Bytes of cells that a result without pages may have.
+pub(crate) fn unpaged_bytes_max(config: &Config) -> usize {
+    usize::try_from(config.memory() / UNPAGED_PART).unwrap_or(usize::MAX)
+}
 
 /// Rows with live data, and tombstones too young to be forgotten.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -138,6 +147,25 @@ pub(crate) struct Command {
 }
 
 impl Thresholds {
+    /// What reads of a table may go over.
+    pub fn of(config: &Config, table: &Table) -> Self {
+        if table.is_virtual() || is_local_system(&table.keyspace) {
+            return Self::NONE;
+        }
+        let sizes = config.read_sizes;
+        let [warn, fail] = match sizes {
+            Some(sizes) if !is_system(&table.keyspace) => sizes.local,
+            _ => [None, None],
+        };
+        Self {
+            warn: config.tombstone_warn,
+            failure: config.tombstone_failure,
+            bytes_warn: warn.unwrap_or(u64::MAX),
+            bytes_failure: fail.unwrap_or(u64::MAX),
+            are_tracked: sizes.is_some(),
+        }
+    }
+
     /// For tables of the node's own, which anything may be read of.
     pub const NONE: Self = Self {
         warn: u64::MAX,

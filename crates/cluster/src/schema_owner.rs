@@ -20,9 +20,10 @@ use storage::{Node, StorageError};
 
 use crate::answer::{Answer, Outcome, cql_error, invalid, server_error};
 use crate::boot::{BootError, truncation_record, write_schema_mutation, write_schema_version};
-use crate::coordinator::{Coordinator, STATEMENT};
+use crate::coordinator::Coordinator;
 use crate::internal::{self, Internal, Times};
 use crate::schema_ring::{Origin, Watcher};
+use crate::shard_context::STATEMENT;
 
 /// Who changes the schema; lives on the first shard.
 pub struct SchemaOwner {
@@ -92,7 +93,7 @@ impl Coordinator {
     ) -> Outcome {
         let ddl = ddl.clone();
         let run = move |owner: Rc<Self>| async move {
-            let guard = is_guarded.then(|| owner.new_guard());
+            let guard = is_guarded.then(|| owner.rails.new_guard());
             let changed = owner.change_as_owner(&ddl, guard.as_deref()).await;
             (changed, guard.map(|guard| guard.take_warnings()).unwrap_or_default())
         };
@@ -103,7 +104,7 @@ impl Coordinator {
         match changed {
             Ok((change, warnings)) => {
                 if let Some(change) = &change
-                    && let Err(error) = Box::pin(self.after_schema_change(change, user)).await
+                    && let Err(error) = Box::pin(self.auth.after_schema_change(change, user)).await
                 {
                     return error.into();
                 }
@@ -266,7 +267,7 @@ impl Coordinator {
         let table = schema.table_by_id(&id).ok_or_else(|| invalid("unconfigured table"))?;
         cql::ddl::check_truncate(table).map_err(cql_error)?;
         if table.is_virtual() {
-            self.views.get().inspect(|views| views.forget_logs());
+            self.virtual_tables.forget_logs();
             return Ok(());
         }
         let node = self.engine.node().ok_or_else(|| server_error("the node is stopping"))?;

@@ -5,7 +5,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use config::{Config, Timeouts};
-use env::Env;
+use env::{Class, Env};
 use internode::FailureReason;
 use metrics::{Counter, Name, Registry, Unit};
 use schema::Schema;
@@ -13,6 +13,9 @@ use storage::{Engine, StorageError};
 use types::Uuid;
 
 use crate::identity::Identity;
+
+/// The class of a statement's tasks.
+pub(crate) const STATEMENT: Class = Class::Statement;
 
 /// Counts the partitions that clients of a shard work on, by who owns them.
 #[derive(Debug)]

@@ -13,6 +13,7 @@ use cql::{Values, redacted};
 use env::{Class, Env, Instant};
 use internode::{Param, Params, TraceType, Verb};
 use messaging::{Answer as PeerSaid, Failed, Served};
+use metrics::{Counter, Name, Registry, Unit};
 use protocol::{Consistency, QueryOptions};
 use rows::{Mutation, RowBuilder, UpdateBuilder};
 use schema::Table;
@@ -20,10 +21,11 @@ use storage::{StorageError, Trace};
 use types::{Address, CqlType, Uuid};
 
 use crate::answer::{Answer, Outcome};
-use crate::coordinator::Coordinator;
 use crate::internal::{self, Internal, Times};
+use crate::peers::Peers;
 use crate::prepared::Entry;
-use crate::ring_write::RingWrite;
+use crate::ring_write::{RingWrite, RingWrites};
+use crate::shard_context::ShardContext;
 use crate::values::Bound;
 
 /// What kind of session it is, in Cassandra's word (`Tracing.TraceType`).
@@ -125,43 +127,69 @@ fn literal(ty: &CqlType, value: cql::Value<'_>) -> String {
     text
 }
 
-/// Which requests are traced though nobody asked for it: `nodetool settraceprobability`.
-#[derive(Debug, Default)]
-pub(crate) struct TraceLot(Cell<f64>);
+/// Traces requests.
+pub struct Tracer {
+    shard: Rc<ShardContext>,
+    peers: Rc<Peers>,
+    writes: Rc<RingWrites>,
+    /// The share of requests that are traced though nobody asked for it: `nodetool settraceprobability`.
+    probability: Cell<f64>,
+    /// As many handles as requests of other nodes are being traced, and one more.
+    of_peers: Rc<()>,
+    /// Traces that could not be written.
+    lost: Counter,
+}
 
-impl Coordinator {
+impl Tracer {
+    pub(crate) fn new(
+        shard: &Rc<ShardContext>,
+        peers: &Rc<Peers>,
+        writes: &Rc<RingWrites>,
+        registry: &Registry,
+    ) -> Rc<Self> {
+        let lost = Name::new("Coordinator", "TracesLost");
+        Rc::new(Self {
+            shard: Rc::clone(shard),
+            peers: Rc::clone(peers),
+            writes: Rc::clone(writes),
+            probability: Cell::new(0.0),
+            of_peers: Rc::default(),
+            lost: registry.counter(lost, Unit::Count, "Traces that could not be written."),
+        })
+    }
+
     /// The share of requests that are traced though nobody asked for it.
-    pub fn trace_probability(&self) -> f64 {
-        self.trace_lot.0.get()
+    pub fn probability(&self) -> f64 {
+        self.probability.get()
     }
 
     /// Traces this share of the requests of this shard.
-    pub fn set_trace_probability(&self, probability: f64) {
-        self.trace_lot.0.set(probability);
+    pub fn set_probability(&self, probability: f64) {
+        self.probability.set(probability);
     }
 
     fn is_drawn(&self) -> bool {
-        let probability = self.trace_lot.0.get();
+        let probability = self.probability.get();
         // 53 bits: as many as a double tells apart
         probability > 0.0
-            && ((self.env.random_u64() >> 11) as f64) < probability * (1u64 << 53) as f64
+            && ((self.shard.env.random_u64() >> 11) as f64) < probability * (1u64 << 53) as f64
     }
 
     /// A request begins; of almost all nothing is traced.
     #[inline]
-    pub fn start_tracing(&self, is_asked_for: bool, client: IpAddr) -> Option<Rc<Tracing>> {
+    pub fn start(&self, is_asked_for: bool, client: IpAddr) -> Option<Rc<Tracing>> {
         if !is_asked_for && !self.is_drawn() {
             return None;
         }
-        let trace = Trace::start(&self.env, self.shard.time_uuid());
+        let trace = Trace::start(&self.shard.env, self.shard.time_uuid());
         let started_at = self.shard.unix_millis();
         Some(Rc::new(Tracing { trace, client, started_at, begun: RefCell::default() }))
     }
 
     /// A traced request ends with an outcome: its rows are written while the answer is on its way.
-    pub fn end_tracing(self: &Rc<Self>, tracing: Option<&Rc<Tracing>>, outcome: &Outcome) {
+    pub fn end(self: &Rc<Self>, tracing: Option<&Rc<Tracing>>, outcome: &Outcome) {
         let Some(tracing) = tracing else { return };
-        tracing.trace.note(&self.env, || match &outcome.result {
+        tracing.trace.note(&self.shard.env, || match &outcome.result {
             Ok(Answer::Rows(page)) => format!("Answering with {} rows", page.rows),
             Ok(_) => "Answering".to_owned(),
             Err(error) => format!("Answering with an error: {}", error.message),
@@ -169,21 +197,21 @@ impl Coordinator {
         self.write_tracing(tracing);
     }
 
-    /// As [`Self::end_tracing`], of a request that prepared a statement.
-    pub fn end_prepare_tracing(self: &Rc<Self>, tracing: Option<&Rc<Tracing>>) {
+    /// As [`Self::end`], of a request that prepared a statement.
+    pub fn end_prepare(self: &Rc<Self>, tracing: Option<&Rc<Tracing>>) {
         let Some(tracing) = tracing else { return };
-        tracing.trace.note(&self.env, || "Answering with a prepared statement".to_owned());
+        tracing.trace.note(&self.shard.env, || "Answering with a prepared statement".to_owned());
         self.write_tracing(tracing);
     }
 
     fn write_tracing(self: &Rc<Self>, tracing: &Rc<Tracing>) {
-        let (coordinator, tracing) = (Rc::clone(self), Rc::clone(tracing));
+        let (this, tracing) = (Rc::clone(self), Rc::clone(tracing));
         let started = tracing.trace.started().unwrap_or(Instant::ZERO);
-        let took = self.env.now().since(started);
-        self.env.spawn(Class::Background, async move {
+        let took = self.shard.env.now().since(started);
+        self.shard.env.spawn(Class::Background, async move {
             // a trace that cannot be written is no reason to fail anything
-            if coordinator.write_session(&tracing, took).await.is_err() {
-                coordinator.stats.traces_lost.inc();
+            if this.write_session(&tracing, took).await.is_err() {
+                this.lost.inc();
             }
         });
     }
@@ -193,7 +221,7 @@ impl Coordinator {
         tracing: &Tracing,
         took: Duration,
     ) -> Result<(), StorageError> {
-        let schema = self.schema();
+        let schema = self.shard.schema();
         let table = |name| schema.table("system_traces", name);
         let (Some(sessions), Some(events), Some(id)) =
             (table("sessions"), table("events"), tracing.id())
@@ -214,20 +242,20 @@ impl Coordinator {
         mutation: Mutation,
         timestamp: i64,
     ) -> Result<(), StorageError> {
-        let schema = self.schema();
+        let schema = self.shard.schema();
         let keyspace = schema.keyspace("system_traces");
         let scope = keyspace.and_then(|keyspace| self.peers.scope(keyspace).ok().flatten());
-        let Some(scope) = scope else { return internal::apply(&self.engine, mutation).await };
+        let Some(scope) = scope else { return internal::apply(&self.shard.engine, mutation).await };
         let plan = scope.write_plan(mutation.token(), Consistency::Any);
         let Ok(plan) = plan else { return Err(StorageError::Deadline) };
         let write =
             RingWrite { scope, plan, mutation, is_durable: true, made_at: timestamp / 1000 };
-        self.ring_writes.send_write(write, false, &Trace::OFF).map(drop)
+        self.writes.send_write(write, false, &Trace::OFF).map(drop)
     }
 
     fn times_of_trace(&self) -> (i64, Times) {
-        let timestamp = self.env.unique_micros();
-        let ttl = i32::try_from(self.config.trace_query_ttl.as_secs()).unwrap_or(i32::MAX);
+        let timestamp = self.shard.env.unique_micros();
+        let ttl = i32::try_from(self.shard.config.trace_query_ttl.as_secs()).unwrap_or(i32::MAX);
         (timestamp, Times { timestamp, now_seconds: timestamp / 1_000_000, ttl })
     }
 
@@ -244,8 +272,8 @@ impl Coordinator {
         let mut columns = vec![
             ("command", text(COMMAND)),
             ("client", address(tracing.client)),
-            ("coordinator", address(self.identity.broadcast)),
-            ("coordinator_port", port(self.identity.storage_port)),
+            ("coordinator", address(self.shard.identity.broadcast)),
+            ("coordinator_port", port(self.shard.identity.storage_port)),
             ("duration", Internal::Value(took)),
             ("started_at", Internal::Value(tracing.started_at.to_be_bytes().to_vec())),
         ];
@@ -269,17 +297,17 @@ impl Coordinator {
         let (mut row, mut scratch) = (RowBuilder::new(), RowBuilder::new());
         let mut update = UpdateBuilder::new(table.id.0, Arc::clone(&table.layout), &id);
         let left_out = (noted.left_out > 0).then(|| storage::TraceEvent {
-            at: self.env.unique_micros(),
+            at: self.shard.env.unique_micros(),
             elapsed: noted.events.last().map(|event| event.elapsed).unwrap_or_default(),
-            shard: self.shards.me(),
+            shard: self.shard.env.shard(),
             activity: format!("{} more events are left out", noted.left_out),
         });
         for event in noted.events.iter().chain(&left_out) {
             let key = self.shard.time_uuid_at(event.at).to_bytes();
             let columns = [
                 ("activity", Internal::Value(event.activity.clone().into())),
-                ("source", address(self.identity.broadcast)),
-                ("source_port", port(self.identity.storage_port)),
+                ("source", address(self.shard.identity.broadcast)),
+                ("source_port", port(self.shard.identity.storage_port)),
                 ("source_elapsed", Internal::Value(int(event.elapsed.as_micros()))),
                 ("thread", Internal::Value(format!("shard-{}", event.shard).into())),
             ];
@@ -335,33 +363,33 @@ impl PeerTrace {
     }
 }
 
-impl Coordinator {
+impl Tracer {
     /// A request of another node begins, which may be traced there.
-    pub(crate) fn begin_peer_trace(&self, request: &Served) -> PeerTrace {
+    pub(crate) fn begin_of_peer(&self, request: &Served) -> PeerTrace {
         let off = PeerTrace { trace: Trace::OFF, slot: None };
         let Some(id) = request.header.params.trace_session() else { return off };
-        if Rc::strong_count(&self.peer_traces) > PEER_TRACES_MAX {
-            self.stats.traces_lost.inc();
+        if Rc::strong_count(&self.of_peers) > PEER_TRACES_MAX {
+            self.lost.inc();
             return off;
         }
-        let trace = Trace::start(&self.env, id.to_bytes());
-        trace.note(&self.env, || {
+        let trace = Trace::start(&self.shard.env, id.to_bytes());
+        trace.note(&self.shard.env, || {
             format!("{} message received from /{}", request.header.verb.name(), request.from)
         });
-        PeerTrace { trace, slot: Some(Rc::clone(&self.peer_traces)) }
+        PeerTrace { trace, slot: Some(Rc::clone(&self.of_peers)) }
     }
 
     /// Its answer is on its way: what happened here goes to its session.
-    pub(crate) async fn end_peer_trace(self: &Rc<Self>, traced: PeerTrace) {
+    pub(crate) async fn end_of_peer(self: &Rc<Self>, traced: PeerTrace) {
         let PeerTrace { trace, slot } = traced;
-        let schema = self.schema();
+        let schema = self.shard.schema();
         let Some((id, events)) = trace.id().zip(schema.table("system_traces", "events")) else {
             return;
         };
         let (timestamp, times) = self.times_of_trace();
         let mutation = Mutation::new(self.event_rows(events, id, &trace, &times));
         if self.write_traced(mutation, timestamp).await.is_err() {
-            self.stats.traces_lost.inc();
+            self.lost.inc();
         }
         drop(slot);
     }

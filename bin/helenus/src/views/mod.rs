@@ -54,7 +54,7 @@ impl Views for NodeViews {
 impl Node {
     /// Lets this shard's virtual tables show the node.
     pub(crate) fn show_views(self: &Rc<Self>, coordinator: &Rc<Coordinator>) {
-        coordinator.show_views(Box::new(NodeViews(Rc::downgrade(self))));
+        coordinator.virtual_tables().show(Box::new(NodeViews(Rc::downgrade(self))));
     }
 
     async fn gather(self: &Rc<Self>, table: &str) -> Result<NodeData, Stopping> {

@@ -20,10 +20,10 @@ impl Client {
 
     async fn trace_at(&self, consistency: Consistency, text: &str) -> String {
         let options = QueryOptions { consistency, ..QueryOptions::default() };
-        let tracing = self.node.start_tracing(true, "10.0.0.9".parse().unwrap());
+        let tracing = self.node.tracer().start(true, "10.0.0.9".parse().unwrap());
         let request = Request { tracing: tracing.clone(), ..self.request(&options) };
         let outcome = self.node.query(text, request).await;
-        self.node.end_tracing(tracing.as_ref(), &outcome);
+        self.node.tracer().end(tracing.as_ref(), &outcome);
         types::Uuid::from_bytes(tracing.unwrap().id().unwrap()).to_string()
     }
 
@@ -104,11 +104,11 @@ async fn story(client: Client) {
     in_order(&scanned, &["Computing ranges", "seq scan across 1 sstables", "with 16 rows"]);
 
     // by lot: all of them, then none
-    assert!(client.node.start_tracing(false, "10.0.0.9".parse().unwrap()).is_none());
-    client.node.set_trace_probability(1.0);
-    assert!(client.node.start_tracing(false, "10.0.0.9".parse().unwrap()).is_some());
-    client.node.set_trace_probability(0.0);
-    assert!(client.node.start_tracing(false, "10.0.0.9".parse().unwrap()).is_none());
+    assert!(client.node.tracer().start(false, "10.0.0.9".parse().unwrap()).is_none());
+    client.node.tracer().set_probability(1.0);
+    assert!(client.node.tracer().start(false, "10.0.0.9".parse().unwrap()).is_some());
+    client.node.tracer().set_probability(0.0);
+    assert!(client.node.tracer().start(false, "10.0.0.9".parse().unwrap()).is_none());
 }
 
 #[test]

@@ -10,10 +10,10 @@ use cql::ast::{ListPermissions, ListRoles, Permission, Resource};
 use protocol::{ErrorResponse, ResultMetadata};
 use types::{CqlType, java_order};
 
+use super::Auth;
 use crate::answer::{Answer, Page, cql_error, invalid};
 use crate::auth::statements::Performer;
 use crate::auth::unauthorized;
-use crate::coordinator::Coordinator;
 use crate::prepared::{class_name, columns};
 
 /// Rows of a table that does not exist: the keyspace is `system_auth`.
@@ -54,7 +54,7 @@ const DATACENTERS: &[u8] = b"ALL";
 /// A map without entries.
 const NO_OPTIONS: &[u8] = &[0; 4];
 
-impl Coordinator {
+impl Auth {
     /// The names that LIST ROLES or LIST USERS shows to who asks, in Java's order.
     async fn listed_roles(
         self: &Rc<Self>,
@@ -78,7 +78,7 @@ impl Coordinator {
         if let Some(of) = of {
             self.existing(of, || format!("<role {of}> doesn't exist")).await?;
         }
-        let may_see_all = !self.auth.authorizes
+        let may_see_all = !self.authorizes
             || principal.roles.is_superuser()
             || principal.grants.has(Permission::Describe, &Resource::AllRoles);
         let of = match of {
@@ -159,7 +159,7 @@ impl Coordinator {
         if let Some(of) = &list.of {
             self.existing(of, || format!("<role {of}> doesn't exist")).await?;
         }
-        if !self.auth.authorizes {
+        if !self.authorizes {
             return Err(invalid(
                 "LIST PERMISSIONS operation is not supported by AllowAllAuthorizer",
             ));

@@ -12,7 +12,6 @@ mod tables;
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
-use config::Config;
 use cql::CqlError;
 use cql::ast::{Permission, Resource};
 use cql::permission::{Need, is_system};
@@ -20,14 +19,19 @@ use env::Class;
 use env::sync::Semaphore;
 use metrics::Registry;
 use protocol::ErrorResponse;
+use storage::shards::Remote;
 
 use crate::answer::cql_error;
 use crate::auth::cache::Cache;
 use crate::auth::password::Hashing;
-use crate::coordinator::Coordinator;
+use crate::own_cql::OwnCql;
+use crate::shard_context::ShardContext;
 
-/// What a shard needs to tell who may do what.
-pub(crate) struct Auth {
+/// Tells who may do what.
+pub struct Auth {
+    shard: Rc<ShardContext>,
+    others: Remote<Auth>,
+    own_cql: Rc<OwnCql>,
     /// Must clients log in?
     authenticates: bool,
     /// Do permissions count?
@@ -114,9 +118,17 @@ impl Principal {
 }
 
 impl Auth {
-    pub fn new(config: &Config, registry: &Registry) -> Self {
-        let auth = &config.auth;
-        Self {
+    pub(crate) fn new(
+        shard: &Rc<ShardContext>,
+        others: Remote<Self>,
+        own_cql: &Rc<OwnCql>,
+        registry: &Registry,
+    ) -> Rc<Self> {
+        let auth = &shard.config.auth;
+        Rc::new(Self {
+            shard: Rc::clone(shard),
+            others,
+            own_cql: Rc::clone(own_cql),
             authenticates: auth.authenticates,
             authorizes: auth.authorizes,
             credentials: Cache::new(auth.credentials),
@@ -124,7 +136,7 @@ impl Auth {
             permissions: Cache::new(auth.permissions),
             reading: Semaphore::new(1),
             hashing: Hashing::new(auth.bcrypt_rounds, registry),
-        }
+        })
     }
 
     /// Whether a need is met; without a principal, nobody has to say who they are.
@@ -171,24 +183,24 @@ fn insufficient(name: &str) -> String {
     format!("User {name} does not have sufficient privileges to perform the requested operation")
 }
 
-impl Coordinator {
+impl Auth {
     /// Must clients log in?
     pub fn authenticates(&self) -> bool {
-        self.auth.authenticates
+        self.authenticates
     }
 
     /// Forgets, on every shard, what `system_auth` said.
     pub async fn forget_roles(&self) {
-        for shard in 0..self.shards.count() {
+        for shard in 0..self.shard.env.shards() {
             // a shard that has ended remembers nothing
-            let _ = self.shards.call(shard, |other| other.auth_forget()).await;
+            let _ = self.others.call(shard, |other| other.auth_forget()).await;
         }
     }
 
     fn auth_forget(&self) {
-        self.auth.credentials.forget();
-        self.auth.roles.forget();
-        self.auth.permissions.forget();
+        self.credentials.forget();
+        self.roles.forget();
+        self.permissions.forget();
     }
 
     /// Whether a user may do what a statement needs; none: to be asked of [`Self::authorize`].
@@ -197,11 +209,11 @@ impl Coordinator {
         needs: &[Need],
         user: Option<&Rc<str>>,
     ) -> Option<Result<(), ErrorResponse>> {
-        if !self.auth.authenticates {
-            return Some(self.auth.judge_all(needs, None));
+        if !self.authenticates {
+            return Some(self.judge_all(needs, None));
         }
         let principal = self.known_principal(user?)?;
-        Some(self.auth.judge_all(needs, Some(&principal)))
+        Some(self.judge_all(needs, Some(&principal)))
     }
 
     /// Whether a user may do what a statement needs.
@@ -214,7 +226,7 @@ impl Coordinator {
             return Err(cql_error(unauthorized("You have not logged in")));
         };
         let principal = self.principal(user).await?;
-        self.auth.judge_all(needs, Some(&principal))
+        self.judge_all(needs, Some(&principal))
     }
 
     /// Is a user a superuser, as remembered or read?
@@ -226,12 +238,12 @@ impl Coordinator {
     }
 
     fn known_principal(self: &Rc<Self>, user: &Rc<str>) -> Option<Principal> {
-        let now = self.env.turn_now();
-        let (roles, old_roles) = self.auth.roles.get(user, now).served()?;
-        let (grants, old_grants) = self.auth.permissions.get(user, now).served()?;
+        let now = self.shard.env.turn_now();
+        let (roles, old_roles) = self.roles.get(user, now).served()?;
+        let (grants, old_grants) = self.permissions.get(user, now).served()?;
         if old_roles || old_grants {
             let (reader, user) = (Rc::clone(self), Rc::clone(user));
-            self.env.spawn(Class::Background, async move {
+            self.shard.env.spawn(Class::Background, async move {
                 // what cannot be read now is read when it is no longer valid
                 let _ = reader.read_principal(&user).await;
             });
@@ -244,10 +256,10 @@ impl Coordinator {
         if let Some(known) = self.known_principal(user) {
             return Ok(known);
         }
-        if !self.auth.roles.is_on() || !self.auth.permissions.is_on() {
+        if !self.roles.is_on() || !self.permissions.is_on() {
             return self.read_principal(user).await;
         }
-        let _turn = self.auth.reading.acquire(1).await;
+        let _turn = self.reading.acquire(1).await;
         match self.known_principal(user) {
             Some(known) => Ok(known),
             None => self.read_principal(user).await,
@@ -256,16 +268,16 @@ impl Coordinator {
 
     /// A user with roles and permissions, as they stand.
     async fn read_principal(self: &Rc<Self>, user: &Rc<str>) -> Result<Principal, ErrorResponse> {
-        let generations = (self.auth.roles.generation(), self.auth.permissions.generation());
+        let generations = (self.roles.generation(), self.permissions.generation());
         let roles = Rc::new(self.read_roles(user).await?);
-        let grants = match self.auth.authorizes && !roles.is_superuser() {
+        let grants = match self.authorizes && !roles.is_superuser() {
             true => self.read_grants(&roles).await?,
             false => Grants::default(),
         };
         let grants = Rc::new(grants);
-        let now = self.env.turn_now();
-        self.auth.roles.put(user, Rc::clone(&roles), generations.0, now);
-        self.auth.permissions.put(user, Rc::clone(&grants), generations.1, now);
+        let now = self.shard.env.turn_now();
+        self.roles.put(user, Rc::clone(&roles), generations.0, now);
+        self.permissions.put(user, Rc::clone(&grants), generations.1, now);
         Ok(Principal { name: Rc::clone(user), roles, grants })
     }
 }

@@ -12,8 +12,9 @@ use env::sync::Semaphore;
 use metrics::{Counter, Name, Registry, Unit};
 use protocol::{ErrorDetail, ErrorResponse};
 
+use super::Auth;
 use crate::answer::invalid;
-use crate::coordinator::{Coordinator, STATEMENT};
+use crate::shard_context::STATEMENT;
 
 /// Hashes that wait for their turn, at most; beyond, clients are told to come back.
 const MAX_WAITING: usize = 64;
@@ -172,7 +173,7 @@ fn decode_credentials(token: &[u8]) -> Result<(String, String), ErrorResponse> {
     Ok((text(user), text(password)))
 }
 
-impl Coordinator {
+impl Auth {
     /// Judges the token of an AUTH_RESPONSE that came from an address; gives the user's name.
     ///
     /// # Errors
@@ -186,13 +187,13 @@ impl Coordinator {
         let hash = self.credentials(&user).await?;
         let known = hash.as_deref().and_then(Known::parse);
         let is_known = known.is_some();
-        let rounds = self.auth.hashing.rounds;
+        let rounds = self.hashing.rounds;
         let known = known.unwrap_or_else(|| Known::nobody(rounds));
         let verify = move |first: Rc<Self>| async move {
             let check = move || verify(&password, &known);
-            first.auth.hashing.compute(&first.env, Some(address), check).await
+            first.hashing.compute(&first.shard.env, Some(address), check).await
         };
-        let matches = match self.shards.call_async(0, STATEMENT, verify).await {
+        let matches = match self.others.call_async(0, STATEMENT, verify).await {
             Ok(checked) => checked?,
             Err(stopping) => {
                 let message = stopping.to_string();
@@ -214,16 +215,16 @@ impl Coordinator {
 
     /// The hash of a role's password, as remembered or read.
     async fn credentials(self: &Rc<Self>, user: &str) -> Result<Option<Rc<str>>, ErrorResponse> {
-        let now = self.env.turn_now();
-        if let Some((hash, false)) = self.auth.credentials.get(user, now).served() {
+        let now = self.shard.env.turn_now();
+        if let Some((hash, false)) = self.credentials.get(user, now).served() {
             return Ok(Some(hash));
         }
-        let generation = self.auth.credentials.generation();
+        let generation = self.credentials.generation();
         let text = "SELECT salted_hash FROM system_auth.roles WHERE role = ?";
-        let rows = self.own_cql(text, &[user]).await?;
+        let rows = self.own_cql.run(text, &[user]).await?;
         let hash = rows.first().and_then(|row| row.text(0)).map(Rc::from);
         if let Some(hash) = &hash {
-            self.auth.credentials.put(user, Rc::clone(hash), generation, self.env.turn_now());
+            self.credentials.put(user, Rc::clone(hash), generation, self.shard.env.turn_now());
         }
         Ok(hash)
     }
@@ -234,16 +235,16 @@ impl Coordinator {
         password: &str,
     ) -> Result<String, ErrorResponse> {
         let mut salt = [0; 16];
-        self.env.fill_random(&mut salt);
-        let (password, rounds) = (password.to_owned(), self.auth.hashing.rounds);
+        self.shard.env.fill_random(&mut salt);
+        let (password, rounds) = (password.to_owned(), self.hashing.rounds);
         let compute = move || {
             let parts = bcrypt::hash_with_salt(password, rounds, salt);
             parts.map(|parts| parts.format_for_version(Version::TwoA))
         };
         let hash = move |first: Rc<Self>| async move {
-            first.auth.hashing.compute(&first.env, None, compute).await
+            first.hashing.compute(&first.shard.env, None, compute).await
         };
-        let hashed = self.shards.call_async(0, STATEMENT, hash).await;
+        let hashed = self.others.call_async(0, STATEMENT, hash).await;
         match hashed.map_err(|stopping| invalid(stopping.to_string()))?? {
             Ok(hash) => Ok(hash),
             Err(error) => Err(invalid(error.to_string())),

@@ -10,10 +10,10 @@ use cql::ast::{
 };
 use protocol::{Change, ErrorDetail, ErrorResponse, SchemaChange, Target};
 
+use super::Auth;
 use crate::answer::{Answer, Outcome, cql_error, invalid};
 use crate::auth::password::is_hash;
 use crate::auth::{Principal, Roles, insufficient, unauthorized};
-use crate::coordinator::Coordinator;
 
 /// The name of who did not have to say one.
 const ANONYMOUS: &str = "anonymous";
@@ -62,7 +62,7 @@ fn set_options(options: &RoleOptions) -> impl Iterator<Item = &'static str> {
     .filter_map(|(name, is_set)| is_set.then_some(name))
 }
 
-impl Coordinator {
+impl Auth {
     /// Runs a statement about roles; what it needs of permissions alone is there.
     pub(crate) async fn run_role(
         self: &Rc<Self>,
@@ -140,7 +140,7 @@ impl Coordinator {
         for name in set_options(options) {
             let is_served = match name {
                 "OPTIONS" => false,
-                "PASSWORD" | "HASHED_PASSWORD" => self.auth.authenticates,
+                "PASSWORD" | "HASHED_PASSWORD" => self.authenticates,
                 _ => true,
             };
             if !is_served {
@@ -157,7 +157,7 @@ impl Coordinator {
 
     async fn check_access(self: &Rc<Self>, options: &RoleOptions) -> Result<(), ErrorResponse> {
         if let Some(Access::Only(names)) = &options.datacenters
-            && names.iter().any(|name| *name != self.identity.data_center)
+            && names.iter().any(|name| *name != self.shard.identity.data_center)
         {
             return Err(invalid(format!(
                 "Invalid value(s) for DATACENTERS '[{}]',All values must be valid datacenters",
@@ -165,7 +165,7 @@ impl Coordinator {
             )));
         }
         let Some(Access::Only(names)) = &options.cidr_groups else { return Ok(()) };
-        let rows = self.own_cql("SELECT cidr_group FROM system_auth.cidr_groups", &[]).await?;
+        let rows = self.own_cql.run("SELECT cidr_group FROM system_auth.cidr_groups", &[]).await?;
         let known: Vec<String> = rows.iter().filter_map(|row| row.text(0)).collect();
         if names.iter().all(|name| known.contains(name)) {
             return Ok(());
@@ -194,7 +194,7 @@ impl Coordinator {
             "UPDATE system_auth.cidr_permissions SET cidr_groups = {{{}}} WHERE role = ?",
             quoted.join(", ")
         );
-        self.own_cql(&text, &[role]).await.map(drop)
+        self.own_cql.run(&text, &[role]).await.map(drop)
     }
 
     /// The hash that the options give, of either kind.
@@ -234,7 +234,7 @@ impl Coordinator {
         let hash = self.hash_of(options).await?;
         self.insert_role(name, options, hash.as_deref(), None).await?;
         self.write_cidr_groups(name, options.cidr_groups.as_ref()).await?;
-        if self.auth.authorizes {
+        if self.authorizes {
             let resource = Resource::Role(name.to_owned());
             let all: Vec<_> = resource.applicable().collect();
             self.grant_permissions(&all, &resource, &principal.name).await?;
@@ -257,7 +257,7 @@ impl Coordinator {
             "INSERT INTO system_auth.roles (role, is_superuser, can_login{column}) VALUES (?, {superuser}, {login}{marker}){using}"
         );
         let values: Vec<&str> = std::iter::once(name).chain(hash).collect();
-        self.own_cql(&text, &values).await.map(drop)
+        self.own_cql.run(&text, &values).await.map(drop)
     }
 
     /// Makes a superuser that can log in, if there is no role at all; whether it did. For the start of a node.
@@ -316,7 +316,7 @@ impl Coordinator {
         if !sets.is_empty() {
             let text = format!("UPDATE system_auth.roles SET {} WHERE role = ?", sets.join(", "));
             let values: Vec<&str> = hash.as_deref().into_iter().chain([name]).collect();
-            self.own_cql(&text, &values).await?;
+            self.own_cql.run(&text, &values).await?;
         }
         if options.datacenters.is_some() {
             return Err(invalid(
@@ -359,7 +359,7 @@ impl Coordinator {
         }
         if performer.name() == name {
             let may = |option: &&str| {
-                self.auth.authenticates && matches!(*option, "PASSWORD" | "HASHED_PASSWORD")
+                self.authenticates && matches!(*option, "PASSWORD" | "HASHED_PASSWORD")
             };
             return match set_options(options).find(|option| !may(option)) {
                 Some(option) => refused(format!("You aren't allowed to alter {option}")),
@@ -378,18 +378,18 @@ impl Coordinator {
     ) -> Result<(), ErrorResponse> {
         let has =
             |principal: &Principal| principal.has(permission, &Resource::Role(role.to_owned()));
-        match self.auth.authorizes && !performer.0.as_ref().is_some_and(has) {
+        match self.authorizes && !performer.0.as_ref().is_some_and(has) {
             true => refused(insufficient(performer.name())),
             false => Ok(()),
         }
     }
 
     async fn check_password_interval(self: &Rc<Self>, role: &str) -> Result<(), ErrorResponse> {
-        let least = self.config.auth.password_update_min_interval;
+        let least = self.shard.config.auth.password_update_min_interval;
         let text = "SELECT writetime(salted_hash) FROM system_auth.roles WHERE role = ?";
-        let rows = self.own_cql(text, &[role]).await?;
+        let rows = self.own_cql.run(text, &[role]).await?;
         let Some(changed) = rows.first().and_then(|row| row.long(0)) else { return Ok(()) };
-        let since = self.env.unix_micros().saturating_sub(changed);
+        let since = self.shard.env.unix_micros().saturating_sub(changed);
         if least.is_zero() || Duration::from_micros(since.max(0).cast_unsigned()) > least {
             return Ok(());
         }
@@ -417,24 +417,26 @@ impl Coordinator {
         }
         // The role itself last: what is interrupted can be done again.
         let text = "SELECT member FROM system_auth.role_members WHERE role = ?";
-        for row in self.own_cql(text, &[name]).await? {
+        for row in self.own_cql.run(text, &[name]).await? {
             self.change_membership(&row.text(0).unwrap_or_default(), name, '-').await?;
         }
-        self.own_cql("DELETE FROM system_auth.role_members WHERE role = ?", &[name]).await?;
+        self.own_cql.run("DELETE FROM system_auth.role_members WHERE role = ?", &[name]).await?;
         for of in role.0.first().map(|role| role.member_of.as_slice()).unwrap_or_default() {
             let text = "DELETE FROM system_auth.role_members WHERE role = ? AND member = ?";
-            self.own_cql(text, &[of, name]).await?;
+            self.own_cql.run(text, &[of, name]).await?;
         }
         for identity in self.identities_of(name).await? {
             let text = "DELETE FROM system_auth.identity_to_role WHERE identity = ?";
-            self.own_cql(text, &[&identity]).await?;
+            self.own_cql.run(text, &[&identity]).await?;
         }
-        if self.auth.authorizes {
+        if self.authorizes {
             self.revoke_all_from(name).await?;
             self.revoke_all_on(&Resource::Role(name.to_owned())).await?;
         }
-        self.own_cql("DELETE FROM system_auth.cidr_permissions WHERE role = ?", &[name]).await?;
-        self.own_cql("DELETE FROM system_auth.roles WHERE role = ?", &[name]).await?;
+        self.own_cql
+            .run("DELETE FROM system_auth.cidr_permissions WHERE role = ?", &[name])
+            .await?;
+        self.own_cql.run("DELETE FROM system_auth.roles WHERE role = ?", &[name]).await?;
         Ok(Vec::new())
     }
 
@@ -448,7 +450,7 @@ impl Coordinator {
         let text = format!(
             "UPDATE system_auth.roles SET member_of = member_of {sign} {{'{quoted}'}} WHERE role = ?"
         );
-        self.own_cql(&text, &[member]).await.map(drop)
+        self.own_cql.run(&text, &[member]).await.map(drop)
     }
 
     /// Both roles of GRANT or REVOKE, with all that were granted to each.
@@ -479,7 +481,7 @@ impl Coordinator {
         }
         self.change_membership(grantee, role, '+').await?;
         let text = "INSERT INTO system_auth.role_members (role, member) VALUES (?, ?)";
-        self.own_cql(text, &[role, grantee]).await?;
+        self.own_cql.run(text, &[role, grantee]).await?;
         Ok(Vec::new())
     }
 
@@ -492,7 +494,7 @@ impl Coordinator {
         }
         self.change_membership(grantee, role, '-').await?;
         let text = "DELETE FROM system_auth.role_members WHERE role = ? AND member = ?";
-        self.own_cql(text, &[role, grantee]).await?;
+        self.own_cql.run(text, &[role, grantee]).await?;
         Ok(Vec::new())
     }
 
@@ -501,7 +503,7 @@ impl Coordinator {
         self: &Rc<Self>,
         resource: &Resource,
     ) -> Result<bool, ErrorResponse> {
-        let schema = self.schema();
+        let schema = self.shard.schema();
         Ok(match resource {
             Resource::AllKeyspaces
             | Resource::AllRoles
@@ -543,7 +545,7 @@ impl Coordinator {
                 "Granting permissions on system keyspaces is strictly limited, this operation is not permitted",
             );
         }
-        if !self.auth.authorizes {
+        if !self.authorizes {
             return Err(invalid(format!(
                 "{} operation is not supported by AllowAllAuthorizer",
                 giving.name()
@@ -583,7 +585,7 @@ impl Coordinator {
             };
         }
         let text = "INSERT INTO system_auth.identity_to_role (identity, role) VALUES (?, ?)";
-        self.own_cql(text, &[identity, role]).await?;
+        self.own_cql.run(text, &[identity, role]).await?;
         Ok(Vec::new())
     }
 
@@ -601,7 +603,7 @@ impl Coordinator {
             }
             None => {
                 let has = |own: &Principal| own.has(Permission::Drop, &Resource::AllRoles);
-                if self.auth.authorizes && !performer.0.as_ref().is_some_and(has) {
+                if self.authorizes && !performer.0.as_ref().is_some_and(has) {
                     return refused(insufficient(performer.name()));
                 }
             }
@@ -611,7 +613,7 @@ impl Coordinator {
             return Err(invalid(format!("identity '{identity}' doesn't exist")));
         }
         let text = "DELETE FROM system_auth.identity_to_role WHERE identity = ?";
-        self.own_cql(text, &[identity]).await?;
+        self.own_cql.run(text, &[identity]).await?;
         Ok(Vec::new())
     }
 
@@ -622,7 +624,7 @@ impl Coordinator {
         change: &SchemaChange,
         user: Option<&Rc<str>>,
     ) -> Result<(), ErrorResponse> {
-        if !self.auth.authorizes {
+        if !self.authorizes {
             return Ok(());
         }
         let keyspace = change.keyspace.clone();

@@ -6,16 +6,16 @@ use std::rc::Rc;
 use cql::ast::{Permission, Resource};
 use protocol::ErrorResponse;
 
+use super::Auth;
 use crate::answer::server_error;
 use crate::auth::{Grants, Role, Roles};
-use crate::coordinator::Coordinator;
 use crate::internal;
 
-impl Coordinator {
+impl Auth {
     /// Waits until all that any shard wrote is on disk: a right that was taken shall not come back with a power cut.
     pub(super) async fn sync_roles(&self) -> Result<(), ErrorResponse> {
-        for shard in 0..self.shards.count() {
-            internal::sync_shard(&self.engine, shard).await.map_err(server_error)?;
+        for shard in 0..self.shard.env.shards() {
+            internal::sync_shard(&self.shard.engine, shard).await.map_err(server_error)?;
         }
         Ok(())
     }
@@ -26,7 +26,7 @@ impl Coordinator {
     ) -> Result<Option<Role>, ErrorResponse> {
         let text =
             "SELECT is_superuser, can_login, member_of FROM system_auth.roles WHERE role = ?";
-        let rows = self.own_cql(text, &[name]).await?;
+        let rows = self.own_cql.run(text, &[name]).await?;
         Ok(rows.first().map(|row| Role {
             name: name.to_owned(),
             is_superuser: row.bool(0),
@@ -50,7 +50,7 @@ impl Coordinator {
     }
 
     pub(super) async fn all_roles(self: &Rc<Self>) -> Result<BTreeSet<String>, ErrorResponse> {
-        let rows = self.own_cql("SELECT role FROM system_auth.roles", &[]).await?;
+        let rows = self.own_cql.run("SELECT role FROM system_auth.roles", &[]).await?;
         Ok(rows.iter().filter_map(|row| row.text(0)).collect())
     }
 
@@ -62,7 +62,7 @@ impl Coordinator {
         for role in roles.names() {
             let text =
                 "SELECT resource, permissions FROM system_auth.role_permissions WHERE role = ?";
-            for row in self.own_cql(text, &[role]).await? {
+            for row in self.own_cql.run(text, &[role]).await? {
                 let permissions = row.texts(1);
                 let permissions = permissions.iter().filter_map(|name| Permission::by_name(name));
                 let all = grants.0.entry(row.text(0).unwrap_or_default()).or_default();
@@ -84,7 +84,7 @@ impl Coordinator {
             }
             None => "SELECT role, resource, permissions FROM system_auth.role_permissions",
         };
-        let rows = self.own_cql(text, role.as_slice()).await?;
+        let rows = self.own_cql.run(text, role.as_slice()).await?;
         let all = rows.iter().filter_map(|row| {
             let permissions = row.texts(2);
             let permissions = permissions.iter().filter_map(|name| Permission::by_name(name));
@@ -105,7 +105,7 @@ impl Coordinator {
         if !new.is_empty() {
             self.change_permissions(&new, '+', resource, role).await?;
             let text = "INSERT INTO system_auth.resource_role_permissons_index (resource, role) VALUES (?, ?)";
-            self.own_cql(text, &[&resource.stored_name(), role]).await?;
+            self.own_cql.run(text, &[&resource.stored_name(), role]).await?;
         }
         Ok(new)
     }
@@ -126,7 +126,7 @@ impl Coordinator {
         // again would have old friends.
         if self.held(&Permission::ALL, resource, role).await?.is_empty() {
             let text = "DELETE FROM system_auth.resource_role_permissons_index WHERE resource = ? AND role = ?";
-            self.own_cql(text, &[&resource.stored_name(), role]).await?;
+            self.own_cql.run(text, &[&resource.stored_name(), role]).await?;
         }
         Ok(held)
     }
@@ -139,7 +139,7 @@ impl Coordinator {
     ) -> Result<Vec<Permission>, ErrorResponse> {
         let text =
             "SELECT permissions FROM system_auth.role_permissions WHERE role = ? AND resource = ?";
-        let rows = self.own_cql(text, &[role, &resource.stored_name()]).await?;
+        let rows = self.own_cql.run(text, &[role, &resource.stored_name()]).await?;
         let names = rows.first().map(|row| row.texts(0)).unwrap_or_default();
         Ok(of.iter().copied().filter(|p| names.iter().any(|name| name == p.name())).collect())
     }
@@ -156,7 +156,7 @@ impl Coordinator {
             "UPDATE system_auth.role_permissions SET permissions = permissions {sign} {{{}}} WHERE role = ? AND resource = ?",
             names.join(", ")
         );
-        self.own_cql(&text, &[role, &resource.stored_name()]).await.map(drop)
+        self.own_cql.run(&text, &[role, &resource.stored_name()]).await.map(drop)
     }
 
     /// Takes from everybody what they were granted on a resource that is gone (`IAuthorizer.revokeAllOn`), and on what
@@ -170,15 +170,15 @@ impl Coordinator {
         // a role's name may hold what separates others
         let below = format!("{name}/");
         let has_parts = matches!(resource, Resource::Keyspace(_) | Resource::FunctionsIn(_));
-        for row in self.own_cql(text, &[]).await? {
+        for row in self.own_cql.run(text, &[]).await? {
             let (Some(resource), Some(role)) = (row.text(0), row.text(1)) else { continue };
             if resource != name && !(has_parts && resource.starts_with(&below)) {
                 continue;
             }
             let text = "DELETE FROM system_auth.role_permissions WHERE role = ? AND resource = ?";
-            self.own_cql(text, &[&role, &resource]).await?;
+            self.own_cql.run(text, &[&role, &resource]).await?;
             let text = "DELETE FROM system_auth.resource_role_permissons_index WHERE resource = ?";
-            self.own_cql(text, &[&resource]).await?;
+            self.own_cql.run(text, &[&resource]).await?;
         }
         Ok(())
     }
@@ -187,10 +187,10 @@ impl Coordinator {
     pub(super) async fn revoke_all_from(self: &Rc<Self>, role: &str) -> Result<(), ErrorResponse> {
         for (_, resource, _) in self.read_permissions(Some(role), None).await? {
             let text = "DELETE FROM system_auth.resource_role_permissons_index WHERE resource = ? AND role = ?";
-            self.own_cql(text, &[&resource, role]).await?;
+            self.own_cql.run(text, &[&resource, role]).await?;
         }
         let text = "DELETE FROM system_auth.role_permissions WHERE role = ?";
-        self.own_cql(text, &[role]).await.map(drop)
+        self.own_cql.run(text, &[role]).await.map(drop)
     }
 
     pub(super) async fn role_of_identity(
@@ -198,7 +198,7 @@ impl Coordinator {
         identity: &str,
     ) -> Result<Option<String>, ErrorResponse> {
         let text = "SELECT role FROM system_auth.identity_to_role WHERE identity = ?";
-        let rows = self.own_cql(text, &[identity]).await?;
+        let rows = self.own_cql.run(text, &[identity]).await?;
         Ok(rows.first().and_then(|row| row.text(0)))
     }
 
@@ -207,7 +207,7 @@ impl Coordinator {
         role: &str,
     ) -> Result<Vec<String>, ErrorResponse> {
         let text = "SELECT identity, role FROM system_auth.identity_to_role";
-        let rows = self.own_cql(text, &[]).await?;
+        let rows = self.own_cql.run(text, &[]).await?;
         let own = rows.iter().filter(|row| row.text(1).as_deref() == Some(role));
         Ok(own.filter_map(|row| row.text(0)).collect())
     }

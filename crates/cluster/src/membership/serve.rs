@@ -53,7 +53,7 @@ impl Serve for PeerServer {
                     if matches!(request.header.verb, Verb::MutationReq) {
                         messenger.forward(&request);
                     }
-                    let traced = coordinator.begin_peer_trace(&request);
+                    let traced = coordinator.tracer.begin_of_peer(&request);
                     match coordinator.serve_message(&request, traced.trace()).await {
                         Ok(Some((payload, params))) => {
                             traced.answers(&coordinator.env, &request);
@@ -63,7 +63,7 @@ impl Serve for PeerServer {
                         Err(reason) => messenger.fail(&request, reason),
                     }
                     if traced.trace().is_on() {
-                        Box::pin(coordinator.end_peer_trace(traced)).await;
+                        Box::pin(coordinator.tracer.end_of_peer(traced)).await;
                     }
                 });
             }

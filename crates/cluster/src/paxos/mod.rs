@@ -24,19 +24,28 @@ use env::Instant;
 use protocol::{Consistency, ErrorDetail, ErrorResponse, ResultMetadata, WriteType};
 use rows::{Bound, BoundKind, Clustering, RowBuilder, RowRef, Unfiltered};
 use schema::{Strategy, Table};
+use storage::shards::Remote;
 use storage::{Engine, PartitionKey, Slices, StorageError, Trace};
 
 use crate::answer::{Answer, Outcome, Page, cql_error, invalid, write_error};
-use crate::binding::BatchPart;
-use crate::coordinator::{Coordinator, Request, STATEMENT, check_replicas};
+use crate::binding::{BatchPart, Binder};
+use crate::levels::check_replicas;
 pub(crate) use crate::paxos::acceptor::Proposal;
 pub(crate) use crate::paxos::ballot::Ballot;
 use crate::paxos::ballot::Scope;
+pub(crate) use crate::paxos::replica::Acceptors;
 use crate::paxos::round::{Round, Step};
 pub(crate) use crate::paxos::store::Subject;
 use crate::paxos::voters::Voters;
+use crate::peers::Peers;
 use crate::prepared::{class_name, columns};
 use crate::read::shard::{PartitionRows, ReadError};
+use crate::request::Request;
+use crate::request_metrics::ClientRequests;
+use crate::ring_read::RingReads;
+use crate::ring_write::RingWrites;
+use crate::shard_context::{STATEMENT, ShardContext};
+use crate::turns::Turns;
 
 /// A coordinator that lost a ballot waits up to so long.
 const BACKOFF_MAX: Duration = Duration::from_millis(100);
@@ -188,21 +197,54 @@ struct Done {
     warnings: Vec<String>,
 }
 
-impl Coordinator {
+/// Holds rounds, where the shard owns the key.
+pub(crate) struct Paxos {
+    shard: Rc<ShardContext>,
+    others: Remote<Paxos>,
+    turns: Rc<Turns>,
+    acceptors: Rc<Acceptors>,
+    peers: Rc<Peers>,
+    reads: Rc<RingReads>,
+    writes: Rc<RingWrites>,
+    binder: Rc<Binder>,
+    requests: Rc<ClientRequests>,
+}
+
+impl Paxos {
+    pub fn new(
+        (shard, others): (&Rc<ShardContext>, Remote<Self>),
+        (turns, acceptors): (&Rc<Turns>, &Rc<Acceptors>),
+        (peers, reads, writes): (&Rc<Peers>, &Rc<RingReads>, &Rc<RingWrites>),
+        binder: &Rc<Binder>,
+        requests: &Rc<ClientRequests>,
+    ) -> Rc<Self> {
+        Rc::new(Self {
+            shard: Rc::clone(shard),
+            others,
+            turns: Rc::clone(turns),
+            acceptors: Rc::clone(acceptors),
+            peers: Rc::clone(peers),
+            reads: Rc::clone(reads),
+            writes: Rc::clone(writes),
+            binder: Rc::clone(binder),
+            requests: Rc::clone(requests),
+        })
+    }
+
     /// A conditional statement, or a batch that has conditions.
-    pub(crate) async fn cas(
+    pub async fn cas(
         self: &Rc<Self>,
         parts: &[BatchPart<'_>],
         is_batch: bool,
         request: &Request<'_>,
     ) -> Outcome {
-        let started = self.env.now();
+        let started = self.shard.env.now();
         let mut warnings = Vec::new();
         let mut is_outdated = false;
         let result =
             self.cas_answer(parts, is_batch, request, &mut warnings, &mut is_outdated).await;
         let metrics = &self.requests.cas_write;
-        metrics.requests.ended(self.env.now().since(started), result.as_ref().err());
+        metrics.requests.ended(self.shard.env.now().since(started), result.as_ref().err());
         if let Err(ErrorResponse { detail: ErrorDetail::CasWriteUnknown { .. }, .. }) = &result {
             metrics.unknown.inc();
         }
@@ -218,14 +260,15 @@ impl Coordinator {
         is_outdated: &mut bool,
     ) -> Result<Page, ErrorResponse> {
         request.guard_write()?;
-        let now = self.now(request.options);
-        let cas = self.with_parts(parts, request, &now, |parts| Cas::bind(parts, is_batch));
+        let now = self.binder.now(request.options);
+        let cas = self.binder.with_parts(parts, request, &now, |parts| Cas::bind(parts, is_batch));
         let cas = cas.map_err(cql_error)?;
         let (serial, commit) = (request.options.serial_consistency, request.options.consistency);
         self.check_levels(cas.table(), serial, commit)?;
         let key = PartitionKey::new(cas.key());
-        let cas = match self.env.planted("cas_key_bound_twice") {
+        let cas = match self.shard.env.planted("cas_key_bound_twice") {
             true => self
+                .binder
                 .with_parts(parts, request, &now, |parts| Cas::bind(parts, is_batch))
                 .map_err(cql_error)?,
             false => cas,
@@ -234,17 +277,17 @@ impl Coordinator {
         let table = Arc::clone(cas.table());
         let subject = Subject { table, key: key.clone(), trace: trace.clone() };
         self.voters(&subject, serial)?;
-        let contention = self.env.now() + self.shard.timeouts().cas_contention;
+        let contention = self.shard.env.now() + self.shard.timeouts().cas_contention;
         let task =
             Task { key: key.clone(), cas, now: now.seconds, serial, commit, contention, trace };
-        let shard = self.engine.owner(key.token);
+        let shard = self.shard.engine.owner(key.token);
         self.shard.count_owner(shard);
         let run = move |owner: Rc<Self>| async move { owner.run_cas(task).await };
-        let run = self.shards.call_async(shard, STATEMENT, run);
-        let done = match self.env.timeout_at(request.deadline, run).await {
+        let run = self.others.call_async(shard, STATEMENT, run);
+        let done = match self.shard.env.timeout_at(request.deadline, run).await {
             Ok(done) => {
                 let failed = |error| {
-                    Failure::Storage(StorageError::from(error)).of_write(&self.engine, serial)
+                    Failure::Storage(StorageError::from(error)).of_write(&self.shard.engine, serial)
                 };
                 done.map_err(failed)?
             }
@@ -283,7 +326,7 @@ impl Coordinator {
                 "{commit} is not supported as conditional update commit consistency. Use ANY if you mean \"make sure it is accepted but I don't care how many replicas commit it for non-SERIAL reads\""
             )));
         }
-        let schema = self.schema();
+        let schema = self.shard.schema();
         let keyspace = schema.keyspace(&table.keyspace);
         let strategy = keyspace.map(|keyspace| &keyspace.replication.strategy);
         if commit == Consistency::EachQuorum
@@ -297,7 +340,7 @@ impl Coordinator {
     }
 
     /// Before a serial read: finishes what was decided and not committed, and bars what was not decided.
-    pub(crate) async fn serial_round(
+    pub async fn serial_round(
         self: &Rc<Self>,
         table: &Arc<Table>,
         key: PartitionKey,
@@ -305,24 +348,26 @@ impl Coordinator {
         deadline: Instant,
         trace: &Trace,
     ) -> Result<(), ErrorResponse> {
-        if self.env.planted("serial_read_without_round") {
+        if self.shard.env.planted("serial_read_without_round") {
             return Ok(());
         }
-        let started = self.env.now();
-        let shard = self.engine.owner(key.token);
+        let started = self.shard.env.now();
+        let shard = self.shard.engine.owner(key.token);
         let contention = started + self.shard.timeouts().cas_contention;
         let subject = Subject { table: Arc::clone(table), key, trace: trace.clone() };
         let run = move |owner: Rc<Self>| async move {
             let result = owner.run_round(&subject, serial, contention, &Purpose::Read).await;
-            result.map(drop).map_err(|failure| failure.of_read(&owner.engine, serial))
+            result.map(drop).map_err(|failure| failure.of_read(&owner.shard.engine, serial))
         };
-        let run = self.shards.call_async(shard, STATEMENT, run);
-        let result = match self.env.timeout_at(deadline, run).await {
+        let run = self.others.call_async(shard, STATEMENT, run);
+        let result = match self.shard.env.timeout_at(deadline, run).await {
             Ok(Ok(result)) => result,
-            Ok(Err(error)) => Err(Failure::Storage(error.into()).of_read(&self.engine, serial)),
+            Ok(Err(error)) => {
+                Err(Failure::Storage(error.into()).of_read(&self.shard.engine, serial))
+            }
             Err(_) => Err(ErrorResponse::read_timeout(serial, 0, 1, false)),
         };
-        let elapsed = self.env.now().since(started);
+        let elapsed = self.shard.env.now().since(started);
         self.requests.cas_read.requests.ended(elapsed, result.as_ref().err());
         result
     }
@@ -331,7 +376,7 @@ impl Coordinator {
     async fn run_cas(self: &Rc<Self>, task: Task) -> Result<Done, Refused> {
         let table = Arc::clone(task.cas.table());
         let key = task.key.clone();
-        let store = self.engine.store(table.id);
+        let store = self.shard.engine.store(table.id);
         let layout = store.map(|store| Arc::clone(&store.table().layout));
         // it was planned for the columns of another epoch
         if layout.is_ok_and(|layout| layout != table.layout) {
@@ -340,7 +385,7 @@ impl Coordinator {
         let subject = Subject { table, key, trace: task.trace.clone() };
         let purpose = Purpose::Write(&task);
         let done = self.run_round(&subject, task.serial, task.contention, &purpose).await;
-        done.map_err(|failure| Refused::Answered(failure.of_write(&self.engine, task.serial)))
+        done.map_err(|failure| Refused::Answered(failure.of_write(&self.shard.engine, task.serial)))
     }
 
     /// Holds rounds at a partition, in its turn, until one succeeds.
@@ -356,12 +401,12 @@ impl Coordinator {
             Purpose::Write(_) => &self.requests.cas_write,
         };
         let early = match purpose {
-            Purpose::Write(task) if self.env.planted("cas_reads_before_its_turn") => {
+            Purpose::Write(task) if self.shard.env.planted("cas_reads_before_its_turn") => {
                 Some(self.see(task).await?)
             }
             _ => None,
         };
-        let turn = self.env.timeout_at(contention, self.turns.take(&subject.key.bytes)).await;
+        let turn = self.shard.env.timeout_at(contention, self.turns.take(&subject.key.bytes)).await;
         let mut voters = self.voters(subject, serial).map_err(Failure::Answer)?;
         let Ok(_turn) = turn else {
             metrics.contention.record(1);
@@ -371,7 +416,7 @@ impl Coordinator {
         let mut above = Ballot::none();
         let result = loop {
             if lost > 0 {
-                if self.env.now() >= contention {
+                if self.shard.env.now() >= contention {
                     break Err(Failure::Contention { times: lost, required: voters.required });
                 }
                 voters = self.voters(subject, serial).map_err(Failure::Answer)?;
@@ -385,7 +430,7 @@ impl Coordinator {
                 }
                 Step::Finish(proposal) => {
                     metrics.unfinished.inc();
-                    self.env.mark("paxos.unfinished");
+                    self.shard.env.mark("paxos.unfinished");
                     let asked = self.ask_acceptances(subject, &voters, &mut round, &proposal);
                     let step = asked.await?;
                     if matches!(step, Step::Decided) {
@@ -412,8 +457,9 @@ impl Coordinator {
                 Next::Step(_) => {}
             }
             lost += 1;
-            self.env
-                .sleep(BACKOFF_MAX.mul_f64(self.env.random_u64() as f64 / u64::MAX as f64))
+            self.shard
+                .env
+                .sleep(BACKOFF_MAX.mul_f64(self.shard.env.random_u64() as f64 / u64::MAX as f64))
                 .await;
         };
         metrics.contention.record(lost.into());
@@ -449,11 +495,11 @@ impl Coordinator {
         }
         // What is empty is not committed: it has done its work once it is accepted.
         if !proposal.update.is_empty() {
-            if self.env.planted("cas_answered_before_commit") {
+            if self.shard.env.planted("cas_answered_before_commit") {
                 let (here, subject) = (Rc::clone(self), subject.clone());
-                self.env.spawn(STATEMENT, async move {
-                    here.env.sleep(BACKOFF_MAX / 20).await;
-                    let _ = here.paxos_commit(&subject, &proposal).await;
+                self.shard.env.spawn(STATEMENT, async move {
+                    here.shard.env.sleep(BACKOFF_MAX / 20).await;
+                    let _ = here.acceptors.commit(&subject, &proposal).await;
                 });
                 return Ok(Next::Done(done));
             }
@@ -476,11 +522,11 @@ impl Coordinator {
         };
         if !task.cas.applies(&current)? && !self.is_planted_to_apply(task) {
             self.requests.cas_write.not_met.inc();
-            self.env.mark("cas.refused");
+            self.shard.env.mark("cas.refused");
             let done = Done { answer: Some(task.cas.refused(&current)), warnings: Vec::new() };
             return Ok((task.cas.nothing_written(), done));
         }
-        self.env.mark("cas.applied");
+        self.shard.env.mark("cas.applied");
         self.check_commit(task).map_err(Failure::Answer)?;
         let cells = Cell::new(0);
         let path = || ballot.list_path(cells.replace(cells.get() + 1));
@@ -496,10 +542,10 @@ impl Coordinator {
 
     /// Are there replicas enough to commit?
     fn check_commit(&self, task: &Task) -> Result<(), ErrorResponse> {
-        let schema = self.schema();
+        let schema = self.shard.schema();
         let Some(keyspace) = schema.keyspace(&task.cas.table().keyspace) else { return Ok(()) };
         match self.peers.scope(keyspace)? {
-            None => check_replicas(keyspace, task.commit, &self.identity.data_center, false),
+            None => check_replicas(keyspace, task.commit, &self.shard.identity.data_center, false),
             Some(scope) => {
                 let token = PartitionKey::new(task.cas.key()).token;
                 Ok(scope.write_plan(token, task.commit).map(drop)?)
@@ -509,7 +555,7 @@ impl Coordinator {
 
     fn is_planted_to_apply(&self, task: &Task) -> bool {
         let rows = task.cas.rows().map_or(0, |rows| rows.len());
-        rows > 1 && self.env.planted("cas_batch_ignores_conditions")
+        rows > 1 && self.shard.env.planted("cas_batch_ignores_conditions")
     }
 
     /// Reads what a conditional request asks for.
@@ -518,13 +564,13 @@ impl Coordinator {
         let mut current = cas.nothing(task.now);
         let key = PartitionKey::new(cas.key());
         let rows = cas.rows();
-        let level = match self.env.planted("ring_cas_reads_own") {
+        let level = match self.shard.env.planted("ring_cas_reads_own") {
             true => Consistency::One,
             false => quorum_of(task.serial),
         };
         let (table, trace) = (cas.table(), &task.trace);
-        trace.note(&self.env, || "Reading existing values for CAS precondition".to_owned());
-        let over_ring = self.see_over_ring(table, &key, rows.as_deref(), level, trace).await;
+        trace.note(&self.shard.env, || "Reading existing values for CAS precondition".to_owned());
+        let over_ring = self.reads.see_over_ring(table, &key, rows.as_deref(), level, trace).await;
         if let Some(mut found) = over_ring.map_err(Failure::Answer)? {
             self.look(cas, &mut found, &mut current, rows.is_none()).await?;
             return Ok(current);
@@ -537,7 +583,7 @@ impl Coordinator {
             Some(rows) => Slices::new(rows.iter().map(one).collect::<Vec<_>>(), false),
             None => Slices::all(false),
         };
-        let found = self.engine.traced_partition(table, key.as_ref(), &slices, trace).await?;
+        let found = self.shard.engine.traced_partition(table, key.as_ref(), &slices, trace).await?;
         let Some(mut found) = found else { return Ok(current) };
         self.look(cas, &mut found, &mut current, rows.is_none()).await?;
         Ok(current)
@@ -560,7 +606,7 @@ impl Coordinator {
             if cas.see(row, current, &mut scratch) && wants_first {
                 break;
             }
-            self.env.maybe_yield().await;
+            self.shard.env.maybe_yield().await;
         }
         Ok(())
     }
@@ -571,11 +617,11 @@ impl Coordinator {
             Consistency::LocalSerial => Scope::Local,
             _ => Scope::Global,
         };
-        let micros = match self.env.planted("ballot_goes_back") {
-            true => self.env.unix_micros(),
-            false => self.env.unique_micros().max(above.unix_micros() + 1),
+        let micros = match self.shard.env.planted("ballot_goes_back") {
+            true => self.shard.env.unix_micros(),
+            false => self.shard.env.unique_micros().max(above.unix_micros() + 1),
         };
-        Ballot::new(micros, scope, self.env.random_u64())
+        Ballot::new(micros, scope, self.shard.env.random_u64())
     }
 }
 

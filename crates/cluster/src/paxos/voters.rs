@@ -18,9 +18,10 @@ use rows::{Mutation, PartitionUpdate};
 use storage::{StorageError, Trace};
 use types::{Address, Uuid};
 
+use super::Paxos;
 use super::{Failure, quorum_of};
-use crate::coordinator::{Coordinator, STATEMENT, check_replicas};
 use crate::encoding::{encoded, unencodable};
+use crate::levels::check_replicas;
 use crate::paxos::acceptor::{Promise, Proposal};
 use crate::paxos::ballot::Ballot;
 use crate::paxos::round::{Round, Step};
@@ -28,6 +29,7 @@ use crate::paxos::store::Subject;
 use crate::replica::payload::whole;
 use crate::ring_write::reason_of;
 use crate::scope::Scope;
+use crate::shard_context::STATEMENT;
 use crate::tracing::traced;
 
 /// Who takes part.
@@ -79,26 +81,26 @@ impl Voters {
     }
 }
 
-impl Coordinator {
+impl Paxos {
     /// Who takes part in rounds at a partition now.
     pub(super) fn voters(
         &self,
         subject: &Subject,
         serial: Consistency,
     ) -> Result<Voters, ErrorResponse> {
-        let schema = self.schema();
+        let schema = self.shard.schema();
         let alone = Voters { nodes: vec![None], required: 1, scope: None };
         let Some(keyspace) = schema.keyspace(&subject.table.keyspace) else { return Ok(alone) };
         let Some(scope) = self.peers.scope(keyspace)? else {
             // those who promise are most of the nodes that there are; what they read is read at quorum
-            check_replicas(keyspace, quorum_of(serial), &self.identity.data_center, true)?;
+            check_replicas(keyspace, quorum_of(serial), &self.shard.identity.data_center, true)?;
             return Ok(alone);
         };
         let ring = &scope.ring;
         let plan = PaxosPlan::new(ring, scope.placement.at(subject.key.token), serial)?;
         let of = |node: &ring::NodeIndex| (*node != ring.local()).then(|| ring.node(*node).address);
         let nodes = plan.contacts().iter().map(of).collect();
-        let required = match self.env.planted("ring_promise_of_one") {
+        let required = match self.shard.env.planted("ring_promise_of_one") {
             true => 1,
             false => plan.required() as usize,
         };
@@ -114,7 +116,7 @@ impl Coordinator {
     ) -> Result<Step, Failure> {
         let ballot = round.ballot();
         if voters.are_me_alone() {
-            return Ok(round.promised(0, self.paxos_prepare(subject, ballot).await?));
+            return Ok(round.promised(0, self.acceptors.prepare(subject, ballot).await?));
         }
         let votes = Votes::new();
         let (table, key, trace) = (&subject.table, &subject.key.bytes, &subject.trace);
@@ -125,8 +127,8 @@ impl Coordinator {
             let this = Rc::clone(self);
             let subject = subject.clone();
             match node {
-                None => self.env.spawn(STATEMENT, async move {
-                    let promise = this.paxos_prepare(&subject, ballot).await;
+                None => self.shard.env.spawn(STATEMENT, async move {
+                    let promise = this.acceptors.prepare(&subject, ballot).await;
                     told.put(voter, this.seen(promise));
                 }),
                 Some(node) => {
@@ -139,9 +141,9 @@ impl Coordinator {
                 }
             }
         }
-        let deadline = self.env.now() + self.shard.timeouts().write;
+        let deadline = self.shard.env.now() + self.shard.timeouts().write;
         let (mut failed, mut received) = (0, 0);
-        while let Some((voter, promise)) = votes.next(&self.env, deadline).await {
+        while let Some((voter, promise)) = votes.next(&self.shard.env, deadline).await {
             let Some(promise) = promise else {
                 failed += 1;
                 if voters.nodes.len() - failed < voters.required {
@@ -167,7 +169,7 @@ impl Coordinator {
         proposal: &Proposal,
     ) -> Result<Step, Failure> {
         if voters.are_me_alone() {
-            return Ok(round.answered(self.paxos_propose(subject, proposal).await?));
+            return Ok(round.answered(self.acceptors.propose(subject, proposal).await?));
         }
         let (votes, trace) = (Votes::new(), &subject.trace);
         let payload = written(proposal)?;
@@ -177,8 +179,8 @@ impl Coordinator {
                 None => {
                     let (this, subject) = (Rc::clone(self), subject.clone());
                     let proposal = proposal.clone();
-                    self.env.spawn(STATEMENT, async move {
-                        let accepted = this.paxos_propose(&subject, &proposal).await;
+                    self.shard.env.spawn(STATEMENT, async move {
+                        let accepted = this.acceptors.propose(&subject, &proposal).await;
                         told.put(voter, this.seen(accepted));
                     });
                 }
@@ -189,9 +191,9 @@ impl Coordinator {
                 }
             }
         }
-        let deadline = self.env.now() + self.shard.timeouts().write;
+        let deadline = self.shard.env.now() + self.shard.timeouts().write;
         let (mut failed, mut accepted) = (0, 0);
-        while let Some((_, answer)) = votes.next(&self.env, deadline).await {
+        while let Some((_, answer)) = votes.next(&self.shard.env, deadline).await {
             let Some(answer) = answer else {
                 failed += 1;
                 if failed + usize::from(accepted > 0) > voters.nodes.len() - voters.required {
@@ -217,7 +219,7 @@ impl Coordinator {
         level: Consistency,
     ) -> Result<(), Failure> {
         let Some(scope) = &voters.scope else {
-            return Ok(self.paxos_commit(subject, proposal).await?);
+            return Ok(self.acceptors.commit(subject, proposal).await?);
         };
         let plan = scope
             .write_plan(subject.key.token, level)
@@ -226,15 +228,15 @@ impl Coordinator {
         let mutation = Mutation::new(proposal.update.clone());
         let decided_at = proposal.ballot.unix_micros() / 1000;
         let waiting =
-            self.ring_writes.await_write(ring, &plan, &mutation, &encoded(&mutation)?, decided_at);
+            self.writes.await_write(ring, &plan, &mutation, &encoded(&mutation)?, decided_at);
         let payload = written(proposal)?;
         for node in plan.replicas().iter().copied().filter(|node| ring.is_up(*node)) {
             let told = Rc::clone(&waiting);
             if node == ring.local() {
                 let (this, subject) = (Rc::clone(self), subject.clone());
                 let proposal = proposal.clone();
-                self.env.spawn(STATEMENT, async move {
-                    let done = this.paxos_commit(&subject, &proposal).await;
+                self.shard.env.spawn(STATEMENT, async move {
+                    let done = this.acceptors.commit(&subject, &proposal).await;
                     told.ended_here(done.map_err(|error| this.shard.reason_of(&error)));
                 });
                 continue;
@@ -257,8 +259,8 @@ impl Coordinator {
         if level == Consistency::Any {
             return Ok(());
         }
-        let deadline = self.env.now() + self.shard.timeouts().write;
-        let ended = waiting.ended(&self.env, deadline, level, WriteType::Simple).await;
+        let deadline = self.shard.env.now() + self.shard.timeouts().write;
+        let ended = waiting.ended(&self.shard.env, deadline, level, WriteType::Simple).await;
         ended.map_err(Failure::Answer)
     }
 
@@ -273,7 +275,7 @@ impl Coordinator {
         let payload = written(commit)?;
         for node in behind.iter().filter_map(|voter| voters.nodes.get(*voter)) {
             match node {
-                None => self.paxos_commit(subject, commit).await?,
+                None => self.acceptors.commit(subject, commit).await?,
                 Some(node) => {
                     self.ask_voter(*node, Verb::PaxosCommitReq, &subject.trace, &payload, |_| {});
                 }
@@ -300,12 +302,12 @@ impl Coordinator {
 
     /// This node's own answer; an error that only it has is seen to.
     fn seen<T>(&self, answer: Result<T, StorageError>) -> Option<T> {
-        answer.inspect_err(|error| self.engine.inspect(error)).ok()
+        answer.inspect_err(|error| self.shard.engine.inspect(error)).ok()
     }
 
     /// Another node's answer to a ballot.
     fn promise(&self, payload: &[u8], subject: &Subject) -> Option<Promise> {
-        let answer = whole(payload, &self.schema(), PromiseRsp::read).ok()?;
+        let answer = whole(payload, &self.shard.schema(), PromiseRsp::read).ok()?;
         promise_of(answer, &subject.table.id.0, &subject.key.bytes)
     }
 }

@@ -4,19 +4,19 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 
 use config::ReadSizes;
-use cql::permission::{is_local_system, is_system};
 use cql::select::{PageRequest, RangeBound, Read, Select, Target};
 use protocol::{Consistency, ErrorResponse, FailureReason};
 use schema::Table;
 use storage::PartitionKey;
 use types::{Token, maybe_quote};
 
+use super::Reads;
 use crate::binding::Now;
-use crate::coordinator::{Coordinator, Request};
 use crate::read::page::Merged;
 use crate::read::shard::{Over, Task};
+use crate::request::Request;
 use crate::ring_read::RingRead;
-use crate::scanned::{Command, Excess, Scanned, Thresholds};
+use crate::scanned::{Command, Excess, Scanned};
 use crate::values::Bound as Bindings;
 
 /// The length before each cell.
@@ -152,28 +152,9 @@ impl Size {
     }
 }
 
-impl Coordinator {
-    /// What reads of a table may go over.
-    pub(crate) fn thresholds(&self, table: &Table) -> Thresholds {
-        if table.is_virtual() || is_local_system(&table.keyspace) {
-            return Thresholds::NONE;
-        }
-        let sizes = self.config.read_sizes;
-        let [warn, fail] = match sizes {
-            Some(sizes) if !is_system(&table.keyspace) => sizes.local,
-            _ => [None, None],
-        };
-        Thresholds {
-            warn: self.config.tombstone_warn,
-            failure: self.config.tombstone_failure,
-            bytes_warn: warn.unwrap_or(u64::MAX),
-            bytes_failure: fail.unwrap_or(u64::MAX),
-            are_tracked: sizes.is_some(),
-        }
-    }
-
+impl Reads {
     fn failure(&self, reason: FailureReason) -> [(SocketAddr, FailureReason); 1] {
-        [(SocketAddr::new(self.identity.broadcast, self.identity.storage_port), reason)]
+        [(SocketAddr::new(self.shard.identity.broadcast, self.shard.identity.storage_port), reason)]
     }
 
     /// The answer to a read that went over too much.
@@ -197,11 +178,6 @@ impl Coordinator {
         let why = thresholds.abortion(over.excess, over.scanned, &command);
         warnings.tracked.push(format!("{why} with {}", command.tokens));
         ErrorResponse::read_aborted(consistency, BY_ITSELF, false, &why, &failures)
-    }
-
-    /// Bytes of cells that a result without pages may have.
-    pub(crate) fn unpaged_bytes_max(&self) -> usize {
-        usize::try_from(self.config.memory() / super::UNPAGED_PART).unwrap_or(usize::MAX)
     }
 
     /// The answer to a read without pages whose result would take too much memory.
@@ -231,7 +207,7 @@ impl Coordinator {
         // who watches over the request has seen this
         let request = Request { guard: Default::default(), ..request.clone() };
         let all = PageRequest { size: None, after: None };
-        let read = self.with_bind(values, &request, now, |bind| select.bind(&bind, &all));
+        let read = self.binder.with_bind(values, &request, now, |bind| select.bind(&bind, &all));
         read.map(|read| tokens(&read, select.table())).unwrap_or_default()
     }
 

@@ -18,14 +18,20 @@ use storage::{Engine, Measure, PartitionKey, StorageError};
 use types::Few;
 
 use crate::answer::{Answer, Outcome, Page, cql_error, invalid, read_error};
-use crate::coordinator::{Coordinator, Request, STATEMENT, check_replicas};
+use crate::binding::Binder;
+use crate::guardrails::Rails;
+use crate::levels::check_replicas;
 use crate::paging::{paging_state, position};
-use crate::paxos::quorum_of;
-use crate::request_metrics::RequestMetrics;
-use crate::ring_read::RingRead;
-use crate::scanned::{Thresholds, WARNINGS_MAX};
+use crate::paxos::{Paxos, quorum_of};
+use crate::peers::Peers;
+use crate::request::Request;
+use crate::request_metrics::{ClientRequests, RequestMetrics};
+use crate::ring_read::{RingRead, RingReads};
+use crate::scanned::{Thresholds, WARNINGS_MAX, unpaged_bytes_max};
 use crate::scope::Scope;
+use crate::shard_context::{STATEMENT, ShardContext};
 use crate::values::Bound as Bindings;
+use crate::virtual_tables::VirtualTables;
 use limits::{Size, Warnings};
 use made_up::{MadeUp, is_resumed, wanted};
 pub(crate) use page::Last;
@@ -38,8 +44,6 @@ use shard::{
 
 /// A page ends early at this many bytes of cells, where the client asked for pages.
 const PAGE_BYTES_MAX: usize = 4 << 20;
-/// A result without pages has at most this part of the memory budget in cells.
-const UNPAGED_PART: u64 = 8;
 
 /// Rows that are fetched at once for an aggregation that has to take them in order (Cassandra's page size for
 /// its aggregations).
@@ -50,28 +54,60 @@ const BLOCKS_AT_ONCE: usize = 64;
 /// What shards found, put together: blocks in order, and of an aggregation its pages with too many tombstones.
 type Gathered = (Few<(usize, Block)>, Option<Aggregation>, Vec<Noticed>);
 
-impl Coordinator {
+/// Reads for clients: plans bound, run, and put together to pages.
+pub(crate) struct Reads {
+    shard: Rc<ShardContext>,
+    peers: Rc<Peers>,
+    ring_reads: Rc<RingReads>,
+    paxos: Rc<Paxos>,
+    binder: Rc<Binder>,
+    rails: Rc<Rails>,
+    virtual_tables: Rc<VirtualTables>,
+    requests: Rc<ClientRequests>,
+}
+
+impl Reads {
+    pub fn new(
+        shard: &Rc<ShardContext>,
+        peers: &Rc<Peers>,
+        (ring_reads, paxos): (&Rc<RingReads>, &Rc<Paxos>),
+        (binder, rails): (&Rc<Binder>, &Rc<Rails>),
+        virtual_tables: &Rc<VirtualTables>,
+        requests: &Rc<ClientRequests>,
+    ) -> Rc<Self> {
+        Rc::new(Self {
+            shard: Rc::clone(shard),
+            peers: Rc::clone(peers),
+            ring_reads: Rc::clone(ring_reads),
+            paxos: Rc::clone(paxos),
+            binder: Rc::clone(binder),
+            rails: Rc::clone(rails),
+            virtual_tables: Rc::clone(virtual_tables),
+            requests: Rc::clone(requests),
+        })
+    }
+
     /// SELECT.
-    pub(crate) async fn select(
+    pub async fn select(
         self: &Rc<Self>,
         select: &Arc<Select>,
         values: &Bindings<'_>,
         metadata: &Arc<ResultMetadata>,
         request: &Request<'_>,
     ) -> Outcome {
-        let started = self.env.now();
+        let started = self.shard.env.now();
         let mut kind = &self.requests.read;
         let mut warnings = Warnings::default();
         let result =
             self.select_page(select, values, metadata, request, &mut kind, &mut warnings).await;
         let warnings = warnings.all();
-        let took = self.env.now().since(started);
+        let took = self.shard.env.now().since(started);
         kind.ended(took, result.as_ref().err());
         let measure = match std::ptr::eq(kind, &self.requests.range) {
             true => Measure::CoordinatorScan,
             false => Measure::CoordinatorRead,
         };
-        self.engine.measured(select.table().id, &[(measure, micros(took))]);
+        self.shard.engine.measured(select.table().id, &[(measure, micros(took))]);
         Outcome::new(result.map(Answer::Rows), warnings)
     }
 
@@ -94,14 +130,14 @@ impl Coordinator {
         if let Some(rows) = request.options.rows_per_page() {
             request.guarded(|guard| guard.page_size(&table.name, rows as usize))?;
         }
-        let now = self.now(request.options);
+        let now = self.binder.now(request.options);
         let position = request.options.paging_state.map(|state| position(&state, table));
         // Whether states name the partition must not change from page to page.
         let resumed_by_key =
             request.options.paging_state.is_some_and(|s| s.partition_key.is_some());
         let page =
             PageRequest { size: request.options.rows_per_page(), after: position.transpose()? };
-        let read = self.with_bind(values, request, &now, |bind| select.bind(&bind, &page));
+        let read = self.binder.with_bind(values, request, &now, |bind| select.bind(&bind, &page));
         let began = match &read {
             Ok(_) => true,
             Err(error) => error.to_string() == CANNOT_PAGE,
@@ -109,7 +145,7 @@ impl Coordinator {
         warnings.first.extend(select.aggregation_warning().filter(|_| began).map(str::to_owned));
         let read = Arc::new(read.map_err(cql_error)?);
         if read.filter.as_ref().is_some_and(|filter| filter.is_mutable_intersection()) {
-            Box::pin(self.guard_intersection(&table.keyspace, request)).await?;
+            self.rails.guard_intersection(&table.keyspace, request)?;
         }
         if select.uses_index() {
             self.requests.index_scans.inc();
@@ -121,7 +157,7 @@ impl Coordinator {
             read: Arc::clone(&read),
             version: request.version.number(),
             now_millis: now.millis,
-            bytes_max: if paged { PAGE_BYTES_MAX } else { self.unpaged_bytes_max() },
+            bytes_max: if paged { PAGE_BYTES_MAX } else { unpaged_bytes_max(&self.shard.config) },
             aggregate: match scope {
                 Some(_) => Aggregate::InOrder,
                 None => self.aggregate(select, &read),
@@ -129,7 +165,7 @@ impl Coordinator {
             // replicas look at what they go over themselves
             thresholds: match scope {
                 Some(_) => Thresholds::NONE,
-                None => self.thresholds(table),
+                None => Thresholds::of(&self.shard.config, table),
             },
             trace: request.trace().clone(),
         };
@@ -142,27 +178,28 @@ impl Coordinator {
         };
         let asked = read.timeout_nanos.map(Duration::from_nanos);
         let timeout = asked.unwrap_or(timeout);
-        let deadline = request.deadline.min(self.env.now() + timeout);
+        let deadline = request.deadline.min(self.shard.env.now() + timeout);
         if consistency.is_serial()
             && let Target::Keys(keys) = &read.target
             && let [key] = keys.as_slice()
         {
             let key = PartitionKey { token: key.token, bytes: key.bytes.clone() };
             let trace = request.trace();
-            Box::pin(self.serial_round(table, key, consistency, deadline, trace)).await?;
+            Box::pin(self.paxos.serial_round(table, key, consistency, deadline, trace)).await?;
         }
         let level = if consistency.is_serial() { quorum_of(consistency) } else { consistency };
-        let ring = scope.map(|scope| RingRead::new(self, scope, &task, level, deadline));
+        let ring =
+            scope.map(|scope| RingRead::new(&self.ring_reads, scope, &task, level, deadline));
         // stays where it is: moving it would cost more than much of what it does
         let run = std::pin::pin!(self.run_read(&task, ring.as_ref()));
-        let ran = self.env.timeout_at(deadline, run).await;
+        let ran = self.shard.env.timeout_at(deadline, run).await;
         ring.iter().for_each(|ring| warnings.of_ring(&task, ring));
         let (merged, aggregation) = match ran {
             Ok(Ok(found)) => found,
             Ok(Err(ReadError::Cql(error))) => return Err(cql_error(error)),
             Ok(Err(ReadError::Ring(error))) => return Err(error),
             Ok(Err(ReadError::Storage(error))) => {
-                self.engine.inspect(&error);
+                self.shard.engine.inspect(&error);
                 return Err(read_error(&error, consistency));
             }
             Ok(Err(ReadError::Over(over))) => {
@@ -178,7 +215,7 @@ impl Coordinator {
             warnings.of_command(&task, &key, scanned);
         }
         let limited =
-            |size: &dyn Fn() -> Size, warnings: &mut Warnings| match self.config.read_sizes {
+            |size: &dyn Fn() -> Size, warnings: &mut Warnings| match self.shard.config.read_sizes {
                 None => Ok(()),
                 Some(sizes) => {
                     let of = || self.restricted_to(select, values, request, &now);
@@ -188,7 +225,7 @@ impl Coordinator {
         let columns = metadata.column_count();
         if let Some(aggregation) = aggregation {
             let mut cells = Vec::new();
-            let finished = task.with_bind(&self.engine, |bind| {
+            let finished = task.with_bind(&self.shard.engine, |bind| {
                 select.finish(&aggregation, &read, bind, &mut cells)
             });
             finished.map_err(cql_error)?;
@@ -232,14 +269,14 @@ impl Coordinator {
             }
             _ => consistency,
         };
-        let schema = self.schema();
+        let schema = self.shard.schema();
         let Some(keyspace) = schema.keyspace(&table.keyspace) else { return Ok(None) };
         let scope = if table.is_virtual() { None } else { self.peers.scope(keyspace)? };
         let Some(scope) = scope else {
-            check_replicas(keyspace, consistency, &self.identity.data_center, true)?;
+            check_replicas(keyspace, consistency, &self.shard.identity.data_center, true)?;
             return Ok(None);
         };
-        let asks_others = self.asks_others(&scope, table, &read.target, consistency);
+        let asks_others = self.ring_reads.asks_others(&scope, table, &read.target, consistency);
         Ok(asks_others.then_some(scope))
     }
 
@@ -247,10 +284,10 @@ impl Coordinator {
     fn aggregate(&self, select: &Select, read: &Read) -> Aggregate {
         let one_owner = match &read.target {
             _ if !select.is_aggregate() => true,
-            _ if select.table().is_virtual() || self.shards.count() == 1 => true,
+            _ if select.table().is_virtual() || self.shard.env.shards() == 1 => true,
             Target::Range { .. } => false,
             Target::Keys(keys) => {
-                let mut owners = keys.iter().map(|key| self.engine.owner(key.token));
+                let mut owners = keys.iter().map(|key| self.shard.engine.owner(key.token));
                 let first = owners.next();
                 owners.all(|owner| Some(owner) == first)
             }
@@ -306,7 +343,7 @@ impl Coordinator {
             let mut cells = merged.cells.as_slice();
             for _ in 0..merged.rows {
                 task.select.aggregate_inputs(&mut aggregation, &mut cells)?;
-                self.env.maybe_yield().await;
+                self.shard.env.maybe_yield().await;
             }
             let (Some(last), true) = (merged.last, merged.full) else { break };
             let Some(next) = next_page(read, &last, task.table())? else { break };
@@ -355,7 +392,7 @@ impl Coordinator {
     async fn in_order_with_turns(&self, task: &Task, blocks: Few<(usize, Block)>) -> Merged {
         let mut cut = Cut::new(&blocks, task);
         for (place, block) in blocks {
-            self.env.maybe_yield().await;
+            self.shard.env.maybe_yield().await;
             if !cut.take(place, block) {
                 break;
             }
@@ -364,7 +401,7 @@ impl Coordinator {
     }
 
     fn planted_loss(&self, mut merged: Merged) -> Merged {
-        if merged.full && self.env.planted("paging_drops_row") {
+        if merged.full && self.shard.env.planted("paging_drops_row") {
             merged.cells.truncate(merged.last_row);
             merged.rows -= 1;
         }
@@ -393,8 +430,8 @@ impl Coordinator {
 
     /// Has this shard all of the keys?
     fn only_here(&self, keys: &[cql::select::PartitionKey]) -> bool {
-        let me = self.shards.me();
-        !keys.is_empty() && keys.iter().all(|key| self.engine.owner(key.token) == me)
+        let me = self.shard.env.shard();
+        !keys.is_empty() && keys.iter().all(|key| self.shard.engine.owner(key.token) == me)
     }
 
     /// Reads keys of this shard: there is nothing to put together.
@@ -404,10 +441,10 @@ impl Coordinator {
         keys: &[cql::select::PartitionKey],
     ) -> Result<Gathered, ReadError> {
         let own = keys.iter().enumerate().map(|(place, key)| {
-            self.shard.count_owner(self.shards.me());
+            self.shard.count_owner(self.shard.env.shard());
             (place, PartitionKey { token: key.token, bytes: key.bytes.clone() })
         });
-        let part = read_keys(&self.engine, task, own.collect()).await?;
+        let part = read_keys(&self.shard.engine, task, own.collect()).await?;
         Ok((part.blocks, part.aggregation, part.noticed))
     }
 
@@ -419,7 +456,7 @@ impl Coordinator {
         let mut by_shard: Few<(usize, Few<(usize, PartitionKey)>)> = Few::new();
         for (place, key) in keys.iter().enumerate() {
             let key = PartitionKey { token: key.token, bytes: key.bytes.clone() };
-            let owner = self.engine.owner(key.token);
+            let owner = self.shard.engine.owner(key.token);
             self.shard.count_owner(owner);
             match by_shard.iter_mut().find(|(shard, _)| *shard == owner) {
                 Some((_, keys)) => keys.push((place, key)),
@@ -432,13 +469,14 @@ impl Coordinator {
         let mut aggregation = None;
         let mut noticed = Vec::new();
         for (shard, keys) in by_shard {
-            if shard == self.shards.me() {
-                parts.push(read_keys(&self.engine, task, keys).await);
+            if shard == self.shard.env.shard() {
+                parts.push(read_keys(&self.shard.engine, task, keys).await);
                 continue;
             }
-            let (engine, task) = (Rc::clone(&self.engine), task.clone());
-            task.trace.note(&self.env, || format!("Sending READ_REQ message to shard-{shard}"));
-            remote.push(self.env.spawn_task(STATEMENT, async move {
+            let (engine, task) = (Rc::clone(&self.shard.engine), task.clone());
+            task.trace
+                .note(&self.shard.env, || format!("Sending READ_REQ message to shard-{shard}"));
+            remote.push(self.shard.env.spawn_task(STATEMENT, async move {
                 let read = async move |engine: Rc<Engine>| read_keys(&engine, &task, keys).await;
                 engine.shards().call_async(shard, STATEMENT, read).await
             }));
@@ -474,18 +512,19 @@ impl Coordinator {
     }
 
     async fn read_all_shards(self: &Rc<Self>, task: &Task) -> Result<Gathered, ReadError> {
-        task.trace.note(&self.env, || "Computing ranges to query".to_owned());
+        task.trace.note(&self.shard.env, || "Computing ranges to query".to_owned());
         let mut remote = Vec::new();
-        for shard in (0..self.shards.count()).filter(|shard| *shard != self.shards.me()) {
+        for shard in (0..self.shard.env.shards()).filter(|shard| *shard != self.shard.env.shard()) {
             let task = task.clone();
-            let engine = Rc::clone(&self.engine);
-            task.trace.note(&self.env, || format!("Sending READ_REQ message to shard-{shard}"));
-            remote.push(self.env.spawn_task(STATEMENT, async move {
+            let engine = Rc::clone(&self.shard.engine);
+            task.trace
+                .note(&self.shard.env, || format!("Sending READ_REQ message to shard-{shard}"));
+            remote.push(self.shard.env.spawn_task(STATEMENT, async move {
                 let read = move |engine: Rc<Engine>| read_range(engine, task);
                 engine.shards().call_async(shard, STATEMENT, read).await
             }));
         }
-        let mut found = vec![read_range(Rc::clone(&self.engine), task.clone()).await?];
+        let mut found = vec![read_range(Rc::clone(&self.shard.engine), task.clone()).await?];
         for result in remote {
             found.push(result.await.map_err(StorageError::from)??);
         }
@@ -518,7 +557,7 @@ impl Coordinator {
         self: &Rc<Self>,
         task: &Task,
     ) -> Result<(Merged, Option<Aggregation>), ReadError> {
-        let partitions = self.virtual_partitions(task.table()).await?;
+        let partitions = self.virtual_tables.partitions(task.table()).await?;
         let mut aggregation = task.aggregation();
         let mut budget = budget(task);
         let mut blocks = Few::new();
@@ -531,7 +570,7 @@ impl Coordinator {
             let left = if first { read.first_limit } else { read.per_partition_limit };
             let block = Block::of(&key, left);
             let aggregation = aggregation.as_mut();
-            let (engine, budget) = (&*self.engine, &mut budget);
+            let (engine, budget) = (&*self.shard.engine, &mut budget);
             let mut sink = Sink { task, engine, budget, aggregation, block, left, group: None };
             let mut rows = MadeUp::new(task.table(), &update, filter, read.reversed);
             read_rows(&mut sink, &key, &mut rows, resumed.is_some()).await?;

@@ -6,15 +6,15 @@ use cql::select::{RangeBound, Target};
 use storage::PartitionKey;
 use types::Few;
 
-use super::Gathered;
 use super::shard::{Block, Budget, ReadError, Sink, Task, budget, read_rows};
-use crate::coordinator::{Coordinator, STATEMENT};
+use super::{Gathered, Reads};
 use crate::ring_read::{KeyRows, RingRead, Scan, rows_of};
+use crate::shard_context::STATEMENT;
 
 /// Partitions of one read that are asked for at once.
 const KEYS_AT_ONCE: usize = 16;
 
-impl Coordinator {
+impl Reads {
     /// Reads partitions over the ring, some at a time, until the page is full.
     pub(super) async fn read_ring_keys(
         self: &Rc<Self>,
@@ -31,7 +31,7 @@ impl Coordinator {
                 let Some(key) = keys.get(place) else { continue };
                 let key = PartitionKey { token: key.token, bytes: key.bytes.clone() };
                 let (this, task, ring) = (Rc::clone(self), task.clone(), Rc::clone(ring));
-                asked.push(self.env.spawn_task(STATEMENT, async move {
+                asked.push(self.shard.env.spawn_task(STATEMENT, async move {
                     let block = this.read_ring_key(&task, &ring, key, place == 0).await?;
                     Ok::<_, ReadError>((place, block))
                 }));
@@ -77,7 +77,7 @@ impl Coordinator {
         budget: &mut Budget,
     ) -> Result<Block, ReadError> {
         let block = Block::of(key, left);
-        let (engine, aggregation, group) = (&*self.engine, None, None);
+        let (engine, aggregation, group) = (&*self.shard.engine, None, None);
         let mut sink = Sink { task, engine, budget, aggregation, block, left, group };
         read_rows(&mut sink, key, &mut rows, is_resumed).await?;
         sink.block.full = sink.left == 0 || sink.budget.is_spent();
@@ -90,7 +90,7 @@ impl Coordinator {
         task: &Task,
         ring: &Rc<RingRead>,
     ) -> Result<Gathered, ReadError> {
-        task.trace.note(&self.env, || "Computing ranges to query".to_owned());
+        task.trace.note(&self.shard.env, || "Computing ranges to query".to_owned());
         let read = &task.read;
         let mut budget = budget(task);
         let mut blocks: Few<(usize, Block)> = Few::new();
@@ -117,7 +117,7 @@ impl Coordinator {
                 if !block.rows.is_empty() {
                     blocks.push((blocks.len(), block));
                 }
-                self.env.maybe_yield().await;
+                self.shard.env.maybe_yield().await;
             }
         }
         Ok((blocks, None, Vec::new()))

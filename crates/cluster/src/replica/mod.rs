@@ -15,7 +15,7 @@ pub(crate) mod slices;
 mod tests;
 mod write;
 
-pub(crate) use read::Seen;
+pub(crate) use read::{ReplicaReads, Seen};
 
 use std::cell::OnceCell;
 use std::future::Future;
@@ -170,6 +170,15 @@ impl Coordinator {
             _ => return Err(FailureReason::Unknown),
         };
         Ok(PeerAnswer::new(request.verb, payload))
+    }
+
+    /// READ or RANGE.
+    async fn peer_read(
+        self: &Rc<Self>,
+        request: &PeerRequest<'_>,
+    ) -> Result<PeerAnswer, FailureReason> {
+        let Seen { answer, params, .. } = self.replica_reads.read_here(request).await?;
+        Ok(PeerAnswer::new(request.verb, answer).with(params))
     }
 
     async fn peer_truncate(

@@ -12,11 +12,12 @@ use storage::{PartitionKey, StorageError};
 use types::Uuid;
 
 use crate::boot::truncated_at;
-use crate::coordinator::{Coordinator, STATEMENT};
-use crate::paxos::{Ballot, Proposal, Subject};
+use crate::coordinator::Coordinator;
+use crate::paxos::{Acceptors, Ballot, Proposal, Subject};
 use crate::replica::PeerRequest;
 use crate::replica::payload::whole;
 use crate::replica::served::check_updates;
+use crate::shard_context::STATEMENT;
 
 /// What is asked, and of which partition.
 struct Asked {
@@ -48,15 +49,15 @@ impl Coordinator {
     async fn with_acceptor<T, F>(
         self: &Rc<Self>,
         asked: Asked,
-        run: impl FnOnce(Rc<Self>, Asked) -> F + Send + 'static,
+        run: impl FnOnce(Rc<Acceptors>, Asked) -> F + Send + 'static,
     ) -> Result<T, FailureReason>
     where
         T: Send + 'static,
         F: Future<Output = Result<T, StorageError>> + 'static,
     {
         let shard = self.engine.owner(asked.subject.key.token);
-        let run = move |owner: Rc<Self>| run(owner, asked);
-        let result = self.shards.call_async(shard, STATEMENT, run).await;
+        let run = move |owner: Rc<Acceptors>| run(owner, asked);
+        let result = self.acceptors.call_async(shard, STATEMENT, run).await;
         let result = result.map_err(StorageError::from).flatten();
         result.map_err(|error| self.shard.reason_of(&error))
     }
@@ -68,8 +69,8 @@ impl Coordinator {
     ) -> Result<Vec<u8>, FailureReason> {
         let asked = self.paxos_asked(request)?;
         let nothing = nothing(&asked.proposal.update);
-        let run = async |owner: Rc<Self>, asked: Asked| {
-            owner.paxos_prepare(&asked.subject, asked.proposal.ballot).await
+        let run = async |owner: Rc<Acceptors>, asked: Asked| {
+            owner.prepare(&asked.subject, asked.proposal.ballot).await
         };
         let promise = self.with_acceptor(asked, run).await?;
         let none = || Proposal { ballot: Ballot::none(), update: nothing.clone() };
@@ -92,8 +93,8 @@ impl Coordinator {
         self: &Rc<Self>,
         request: &PeerRequest<'_>,
     ) -> Result<Vec<u8>, FailureReason> {
-        let run = async |owner: Rc<Self>, asked: Asked| {
-            owner.paxos_propose(&asked.subject, &asked.proposal).await
+        let run = async |owner: Rc<Acceptors>, asked: Asked| {
+            owner.propose(&asked.subject, &asked.proposal).await
         };
         let accepted = self.with_acceptor(self.paxos_asked(request)?, run).await?;
         Ok(vec![accepted.into()])
@@ -111,8 +112,8 @@ impl Coordinator {
         if truncated.get(&asked.subject.table.id).is_some_and(|at| decided_at <= *at) {
             asked.proposal.update = nothing(&asked.proposal.update);
         }
-        let run = async |owner: Rc<Self>, asked: Asked| {
-            owner.paxos_commit(&asked.subject, &asked.proposal).await
+        let run = async |owner: Rc<Acceptors>, asked: Asked| {
+            owner.commit(&asked.subject, &asked.proposal).await
         };
         self.with_acceptor(asked, run).await?;
         Ok(Vec::new())

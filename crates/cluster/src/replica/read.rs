@@ -17,15 +17,15 @@ use schema::{Table, TableId};
 use storage::{Engine, PartitionKey, StorageError, Trace};
 use types::{Reader, Token};
 
-use crate::coordinator::{Coordinator, STATEMENT};
 use crate::reconcile::{Given, Partition, own};
 use crate::replica::conditions::Conditions;
 use crate::replica::limit::Counter;
 use crate::replica::scan::{Chunk, Failed, Part, Wanted, read_partition, read_range};
 use crate::replica::served::check_readable;
 use crate::replica::slices::{Stretch, slices};
-use crate::replica::{Concern, PeerAnswer, PeerRequest};
-use crate::scanned::{Excess, Scanned, Thresholds};
+use crate::replica::{Concern, PeerRequest, Replica};
+use crate::scanned::{Excess, Scanned, Thresholds, unpaged_bytes_max};
+use crate::shard_context::{STATEMENT, ShardContext};
 
 /// A request to read may have so many bytes: names of rows take 50 times as much memory once they are decoded.
 pub(crate) const READ_REQUEST_BYTES_MAX: usize = 1 << 20;
@@ -293,25 +293,26 @@ struct Stream {
     last: Option<PartitionKey>,
 }
 
-impl Coordinator {
-    /// READ or RANGE.
-    pub(super) async fn peer_read(
-        self: &Rc<Self>,
-        request: &PeerRequest<'_>,
-    ) -> Result<PeerAnswer, FailureReason> {
-        let Seen { answer, params, .. } = self.read_here(request).await?;
-        Ok(PeerAnswer::new(request.verb, answer).with(params))
+/// Reads what this node has, for whoever coordinates.
+pub(crate) struct ReplicaReads {
+    shard: Rc<ShardContext>,
+    replica: Rc<Replica>,
+}
+
+impl ReplicaReads {
+    pub fn new(shard: &Rc<ShardContext>, replica: &Rc<Replica>) -> Rc<Self> {
+        Rc::new(Self { shard: Rc::clone(shard), replica: Rc::clone(replica) })
     }
 
-    /// The same, for a coordinator that is this node.
-    pub(crate) async fn read_here(
+    /// READ or RANGE: the payload of the answer.
+    pub async fn read_here(
         self: &Rc<Self>,
         request: &PeerRequest<'_>,
     ) -> Result<Seen<Vec<u8>>, FailureReason> {
         if request.payload.len() > READ_REQUEST_BYTES_MAX {
             return Err(FailureReason::ReadSize);
         }
-        let schema = self.schema();
+        let schema = self.shard.schema();
         let mut reader = Reader::new(request.payload);
         let table_of = |id: &[u8; 16]| schema.table_by_id(&TableId(*id)).cloned();
         let read = ReadCommand::read(&mut reader, &table_of);
@@ -333,7 +334,7 @@ impl Coordinator {
 
     /// What this node has to give to a read that it coordinates itself: as it would answer another, without having written
     /// and read it.
-    pub(crate) async fn read_own(
+    pub async fn read_own(
         self: &Rc<Self>,
         table: &Arc<Table>,
         command: &Arc<ReadCommand>,
@@ -361,7 +362,7 @@ impl Coordinator {
     ) -> Result<Seen<Option<Output<'t>>>, FailureReason> {
         let mut answer = Answer::new(wanted, fetched, output);
         if let Output::Away(Payload::Digest(digest)) = &mut answer.output
-            && self.env.planted("digest_skips_column")
+            && self.shard.env.planted("digest_skips_column")
         {
             digest.skip_last_column();
         }
@@ -400,7 +401,7 @@ impl Coordinator {
         deadline: Instant,
         trace: &Trace,
     ) -> Result<Wanted, FailureReason> {
-        check_readable(&self.schema(), &table)?;
+        check_readable(&self.shard.schema(), &table)?;
         let refused = |error: PayloadError| error.reason();
         let conditions = Conditions::new(&table, &command.filter, command.needs_reconciliation);
         let conditions = conditions.map_err(refused)?;
@@ -410,11 +411,11 @@ impl Coordinator {
             Target::Partition { .. } => None,
             Target::Range { keys, .. } => Some(Stretch::new(keys).map_err(refused)?),
         };
-        let mut thresholds = self.thresholds(&table);
+        let mut thresholds = Thresholds::of(&self.shard.config, &table);
         if !flags.contains(Flags::TRACK_WARNINGS) {
             (thresholds.bytes_warn, thresholds.bytes_failure) = (u64::MAX, u64::MAX);
         }
-        let bytes_max = ANSWER_BYTES_MAX.min(self.unpaged_bytes_max());
+        let bytes_max = ANSWER_BYTES_MAX.min(unpaged_bytes_max(&self.shard.config));
         let trace = trace.clone();
         Ok(Wanted {
             command,
@@ -447,7 +448,7 @@ impl Coordinator {
             return answer.scan(chunk.after);
         }
         let mut streams = Vec::new();
-        for shard in 0..self.shards.count() {
+        for shard in 0..self.shard.env.shards() {
             streams.push((shard, self.range_of(shard, wanted, None)));
         }
         let mut open = Vec::new();
@@ -474,7 +475,7 @@ impl Coordinator {
                 break;
             };
             answer.part(&part, &mut counter)?;
-            self.env.maybe_yield().await;
+            self.shard.env.maybe_yield().await;
         }
         Ok(())
     }
@@ -484,13 +485,13 @@ impl Coordinator {
         wanted: &Arc<Wanted>,
         key: PartitionKey,
     ) -> Result<Chunk, End> {
-        let shard = self.engine.owner(key.token);
+        let shard = self.shard.engine.owner(key.token);
         let task = Arc::clone(wanted);
-        if shard == self.shards.me() {
-            return self.ended(read_partition(Rc::clone(&self.engine), task, key).await);
+        if shard == self.shard.env.shard() {
+            return self.ended(read_partition(Rc::clone(&self.shard.engine), task, key).await);
         }
         let run = move |engine: Rc<Engine>| read_partition(engine, task, key);
-        let result = self.engine.shards().call_async(shard, STATEMENT, run).await;
+        let result = self.shard.engine.shards().call_async(shard, STATEMENT, run).await;
         self.ended(result.map_err(|error| Failed::from(StorageError::from(error))).flatten())
     }
 
@@ -501,8 +502,8 @@ impl Coordinator {
         wanted: &Arc<Wanted>,
         after: Option<PartitionKey>,
     ) -> env::Task<Result<Chunk, Failed>> {
-        let (engine, task) = (Rc::clone(&self.engine), Arc::clone(wanted));
-        self.env.spawn_task(STATEMENT, async move {
+        let (engine, task) = (Rc::clone(&self.shard.engine), Arc::clone(wanted));
+        self.shard.env.spawn_task(STATEMENT, async move {
             let run = move |engine: Rc<Engine>| read_range(engine, task, after);
             let result = engine.shards().call_async(shard, STATEMENT, run).await;
             result.map_err(|error| Failed::from(StorageError::from(error))).flatten()

@@ -19,7 +19,6 @@ use schema::ReadRepair;
 use storage::PartitionKey;
 use types::{Address, Reader, Token};
 
-use crate::coordinator::STATEMENT;
 use crate::read::limits::command as as_told;
 use crate::reconcile::{Given, Reconciled, decode, reconcile, reconcile_one};
 use crate::replica::{PeerRequest, Seen};
@@ -27,6 +26,7 @@ use crate::ring_read::RingRead;
 use crate::ring_read::told::given_up;
 use crate::ring_write::reason_of;
 use crate::scope::client_failures;
+use crate::shard_context::STATEMENT;
 use crate::tracing::{note_answer, traced};
 
 /// The digest of what a replica has; none if it is no such digest.
@@ -133,7 +133,7 @@ impl Gathered {
     async fn until(&self, deadline: Instant) -> Verdict {
         loop {
             let verdict = self.acks.borrow().verdict();
-            let env = &self.read.coordinator.env;
+            let env = &self.read.reads.shard.env;
             if verdict != Verdict::Pending
                 || env.timeout_at(deadline, self.bell.notified()).await.is_err()
             {
@@ -213,7 +213,7 @@ impl RingRead {
         }
         let mut verdict = Verdict::Pending;
         if let Some(patience) = patience {
-            let soon = self.coordinator.env.now() + patience;
+            let soon = self.reads.shard.env.now() + patience;
             verdict = gathered.until(soon.min(self.deadline)).await;
             if verdict == Verdict::Pending
                 && soon < self.deadline
@@ -249,11 +249,11 @@ impl RingRead {
 
     /// A replica is asked that might not have been.
     pub(super) fn count_speculation(&self) {
-        if let Ok(store) = self.coordinator.engine.store(self.table.id) {
+        if let Ok(store) = self.reads.shard.engine.store(self.table.id) {
             let retries = &store.stats.speculative_retries;
             retries.set(retries.get() + 1);
         }
-        self.coordinator.env.mark("read.speculated");
+        self.reads.shard.env.mark("read.speculated");
     }
 
     /// What replicas gave: data and digests.
@@ -307,12 +307,12 @@ impl RingRead {
 
     /// The digests of a partition differ: that is what read repairs are counted by.
     fn count_mismatch(&self, key: &PartitionKey) {
-        self.trace.note(&self.coordinator.env, || {
+        self.trace.note(&self.reads.shard.env, || {
             let (token, bytes) = (key.token.0, types::hex::to_hex(&key.bytes));
             format!("Digest mismatch: Mismatch for key DecoratedKey({token}, {bytes})")
         });
-        self.coordinator.env.mark("read.mismatch");
-        let counts = &self.coordinator.read_repairs;
+        self.reads.shard.env.mark("read.mismatch");
+        let counts = &self.reads.repairs;
         match self.table.params.read_repair {
             ReadRepair::Blocking => counts.blocking.inc(),
             ReadRepair::None => counts.reconciled.inc(),
@@ -322,7 +322,7 @@ impl RingRead {
     fn digest(&self, command: &ReadCommand, given: &Given, is_read: bool) -> [u8; 16] {
         let fetched = command.columns.header();
         let mut digest = DataDigest::new(&self.table.layout);
-        if self.coordinator.env.planted("digest_skips_column") {
+        if self.reads.shard.env.planted("digest_skips_column") {
             digest.skip_last_column();
         }
         for partition in &given.partitions {
@@ -363,7 +363,7 @@ impl RingRead {
             Verdict::Enough => {}
             verdict => {
                 if verdict == Verdict::Pending {
-                    self.coordinator.read_repairs.timed_out.inc();
+                    self.reads.repairs.timed_out.inc();
                 }
                 return Err(gathered.lack(verdict == Verdict::Pending));
             }
@@ -380,7 +380,7 @@ impl RingRead {
             nodes.into_iter().zip(repairs).filter(|(_, repairs)| !repairs.is_empty()).collect();
         if self.table.params.read_repair == ReadRepair::Blocking
             && !repairs.is_empty()
-            && !self.coordinator.env.planted("ring_skips_read_repair")
+            && !self.reads.shard.env.planted("ring_skips_read_repair")
         {
             self.repair(repairs, required, given.len() as u32).await?;
         }
@@ -402,8 +402,8 @@ impl RingRead {
         let gathered = Gathered::new(self, None, acks);
         for (node, updates) in repairs {
             let (this, gathered) = (Rc::clone(self), Rc::clone(&gathered));
-            self.coordinator.env.spawn(STATEMENT, async move {
-                let env = this.coordinator.env.clone();
+            self.reads.shard.env.spawn(STATEMENT, async move {
+                let env = this.reads.shard.env.clone();
                 let one = |update| {
                     let this = Rc::clone(&this);
                     env.spawn_task(STATEMENT, async move { this.repair_one(node, update).await })
@@ -424,7 +424,7 @@ impl RingRead {
         }
         match gathered.until(self.deadline).await {
             Verdict::Enough => {
-                self.coordinator.env.mark("read.repaired");
+                self.reads.shard.env.mark("read.repaired");
                 Ok(())
             }
             // all that was asked for was read, and one less than was to be has it
@@ -440,21 +440,20 @@ impl RingRead {
         node: NodeIndex,
         update: PartitionUpdate,
     ) -> Result<(), FailureReason> {
-        let (coordinator, ring) = (&self.coordinator, &self.scope.ring);
+        let (reads, ring) = (&self.reads, &self.scope.ring);
         let mutation = Mutation::new(update);
         if node == ring.local() {
-            let applied =
-                coordinator.local_writes.apply_all(vec![(true, mutation)], &self.trace).await;
-            return applied.map_err(|error| coordinator.shard.reason_of(&error));
+            let applied = reads.writes.apply_all(vec![(true, mutation)], &self.trace).await;
+            return applied.map_err(|error| reads.shard.reason_of(&error));
         }
         let payload = crate::encoding::encoded(&mutation);
-        let payload = payload.map_err(|error| coordinator.shard.reason_of(&error))?;
-        let messenger = coordinator.peers.messenger().ok_or(FailureReason::Unknown)?;
+        let payload = payload.map_err(|error| reads.shard.reason_of(&error))?;
+        let messenger = reads.peers.messenger().ok_or(FailureReason::Unknown)?;
         let to = ring.node(node).address;
-        self.trace.note(&coordinator.env, || format!("Sending read-repair-mutation to /{to}"));
+        self.trace.note(&reads.shard.env, || format!("Sending read-repair-mutation to /{to}"));
         let params = traced(&self.trace);
         let answer = messenger.request(to, Verb::ReadRepairReq, params, &payload).await;
-        note_answer(&self.trace, &coordinator.env, to, &answer);
+        note_answer(&self.trace, &reads.shard.env, to, &answer);
         answer.map(drop).map_err(reason_of)
     }
 
@@ -465,7 +464,7 @@ impl RingRead {
         verb: Verb,
         gathered: &Rc<Gathered>,
     ) -> Result<(), ErrorResponse> {
-        let (coordinator, ring) = (&self.coordinator, &self.scope.ring);
+        let (reads, ring) = (&self.reads, &self.scope.ring);
         let is_own = |node: NodeIndex| node == ring.local() && command.digest.is_none();
         let mut payload = Vec::new();
         if !nodes.iter().all(|node| is_own(*node)) {
@@ -473,18 +472,18 @@ impl RingRead {
             written.map_err(|error| crate::answer::invalid(error.to_string()))?;
         }
         let payload: Arc<[u8]> = payload.into();
-        let sent_at = coordinator.env.now();
+        let sent_at = reads.shard.env.now();
         for node in nodes.iter().copied() {
             let (gathered, payload) = (Rc::clone(gathered), Arc::clone(&payload));
             let (this, to) = (Rc::clone(self), ring.node(node).address);
             if node == ring.local() {
                 let own = is_own(node).then(|| Arc::clone(command));
-                coordinator.env.spawn(STATEMENT, async move {
+                reads.shard.env.spawn(STATEMENT, async move {
                     let answer = match own {
                         Some(command) => this.read_own(&command).await,
                         None => this.read_here(verb, &payload).await,
                     };
-                    this.coordinator.near.answered(&this.coordinator.env, to, sent_at);
+                    this.reads.snitch.answered(&this.reads.shard.env, to, sent_at);
                     match answer {
                         Ok(seen) => gathered.seen(node, seen),
                         Err(reason) => gathered.ended(node, Err(reason)),
@@ -493,11 +492,11 @@ impl RingRead {
                 continue;
             }
             self.trace
-                .note(&coordinator.env, || format!("Sending {} message to /{to}", verb.name()));
-            let Some(messenger) = coordinator.peers.messenger() else { continue };
+                .note(&reads.shard.env, || format!("Sending {} message to /{to}", verb.name()));
+            let Some(messenger) = reads.peers.messenger() else { continue };
             let told = move |answer: Result<Answer, Failed>| {
-                this.coordinator.near.answered(&this.coordinator.env, to, sent_at);
-                note_answer(&this.trace, &this.coordinator.env, to, &answer);
+                this.reads.snitch.answered(&this.reads.shard.env, to, sent_at);
+                note_answer(&this.trace, &this.reads.shard.env, to, &answer);
                 match answer {
                     Ok(answer) => {
                         let payload = Gave::Payload(answer.payload);
@@ -518,17 +517,17 @@ impl RingRead {
         let (params, flags, deadline) = (&Params::NONE, self.flags(), self.deadline);
         let trace = &self.trace;
         let request = PeerRequest { from, verb, params, flags, payload, deadline, trace };
-        let seen = Box::pin(self.coordinator.read_here(&request));
-        let in_time = self.coordinator.env.timeout_at(deadline, seen).await;
+        let seen = Box::pin(self.reads.own.read_here(&request));
+        let in_time = self.reads.shard.env.timeout_at(deadline, seen).await;
         Ok(in_time.unwrap_or(Err(FailureReason::Timeout))?.map(Gave::Payload))
     }
 
     /// This node gives itself data.
     async fn read_own(&self, command: &Arc<ReadCommand>) -> Result<Seen<Gave>, FailureReason> {
         let (flags, deadline) = (self.flags(), self.deadline);
-        let own = self.coordinator.read_own(&self.table, command, flags, deadline, &self.trace);
+        let own = self.reads.own.read_own(&self.table, command, flags, deadline, &self.trace);
         let seen = Box::pin(own);
-        let in_time = self.coordinator.env.timeout_at(deadline, seen).await;
+        let in_time = self.reads.shard.env.timeout_at(deadline, seen).await;
         Ok(in_time.unwrap_or(Err(FailureReason::Timeout))?.map(Gave::Data))
     }
 

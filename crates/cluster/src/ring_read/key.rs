@@ -109,9 +109,9 @@ impl RingRead {
     ) -> Result<Reconciled, ErrorResponse> {
         let (ring, placement) = (&self.scope.ring, &self.scope.placement);
         let retry = self.table.params.speculative_retry;
-        let near = self.coordinator.near.order(&self.coordinator.env);
+        let order = self.reads.snitch.order(&self.reads.shard.env);
         let replicas = placement.at(key.token);
-        let plan = ReadPlan::new(ring, placement, replicas, self.level, retry, near.proximity())?;
+        let plan = ReadPlan::new(ring, placement, replicas, self.level, retry, order.proximity())?;
         let contacts = Contacts {
             data: plan.data().to_vec(),
             digests: plan.digests().to_vec(),

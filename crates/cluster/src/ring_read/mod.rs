@@ -23,6 +23,7 @@ use env::Instant;
 use internode::payload::read::{
     ColumnFilter, Columns, Limits, ReadCommand, RowChoice, RowsOf, Target as Wanted,
 };
+use metrics::Registry;
 use protocol::{Consistency, ErrorResponse};
 use rows::codec::ColumnSet;
 use rows::{Bound, BoundKind, Clustering, Unfiltered, compare_clusterings};
@@ -30,11 +31,16 @@ use schema::{RetryCombination, SpeculativeRetry, Table};
 use storage::{Measure, PartitionKey, Trace};
 use types::Few;
 
-use crate::coordinator::{Coordinator, Request};
-use crate::local_writes::Stored;
+use crate::dynamic_snitch::DynamicSnitch;
+use crate::local_writes::{LocalWrites, Stored};
+use crate::peers::Peers;
 use crate::read::shard::{PartitionRows, ReadError, Task};
+use crate::replica::ReplicaReads;
+use crate::request::Request;
+use crate::request_metrics::ReadRepairs;
 use crate::scanned::Thresholds;
 use crate::scope::Scope;
+use crate::shard_context::ShardContext;
 use told::Told;
 
 /// Rows that are asked for at once at the most.
@@ -44,7 +50,7 @@ const FEWER: u32 = 8;
 
 /// A read over the ring: what is the same of all its requests.
 pub(crate) struct RingRead {
-    pub coordinator: Rc<Coordinator>,
+    pub reads: Rc<RingReads>,
     pub scope: Scope,
     pub table: Arc<Table>,
     pub level: Consistency,
@@ -70,7 +76,7 @@ pub(crate) struct RingRead {
 
 impl RingRead {
     pub fn new(
-        coordinator: &Rc<Coordinator>,
+        reads: &Rc<RingReads>,
         scope: Scope,
         task: &Task,
         level: Consistency,
@@ -78,7 +84,7 @@ impl RingRead {
     ) -> Rc<Self> {
         let (select, read, table) = (&task.select, &task.read, task.table());
         Rc::new(Self {
-            coordinator: Rc::clone(coordinator),
+            reads: Rc::clone(reads),
             scope,
             table: Arc::clone(table),
             level,
@@ -95,7 +101,7 @@ impl RingRead {
             at_once: Cell::new(ROWS_AT_ONCE),
             is_too_large: Cell::default(),
             task: Some(task.clone()),
-            thresholds: coordinator.thresholds(table),
+            thresholds: Thresholds::of(&reads.shard.config, table),
             told: RefCell::default(),
         })
     }
@@ -143,7 +149,7 @@ impl RingRead {
 
     /// How long the first that are asked may take, where another one may be asked.
     fn patience(&self) -> Option<Duration> {
-        let engine = &self.coordinator.engine;
+        let engine = &self.reads.shard.engine;
         let store = engine.store(self.table.id).ok();
         let quantile = |percentile: f64| {
             let store = store.as_ref()?;
@@ -228,10 +234,38 @@ fn only(key: &PartitionKey) -> Target {
     Target::Keys(Few::one(key))
 }
 
-impl Coordinator {
+/// Reads what other nodes have, too.
+pub(crate) struct RingReads {
+    shard: Rc<ShardContext>,
+    peers: Rc<Peers>,
+    snitch: Rc<DynamicSnitch>,
+    own: Rc<ReplicaReads>,
+    writes: Rc<LocalWrites>,
+    repairs: ReadRepairs,
+}
+
+impl RingReads {
+    pub fn new(
+        shard: &Rc<ShardContext>,
+        peers: &Rc<Peers>,
+        snitch: &Rc<DynamicSnitch>,
+        own: &Rc<ReplicaReads>,
+        writes: &Rc<LocalWrites>,
+        registry: &Registry,
+    ) -> Rc<Self> {
+        Rc::new(Self {
+            shard: Rc::clone(shard),
+            peers: Rc::clone(peers),
+            snitch: Rc::clone(snitch),
+            own: Rc::clone(own),
+            writes: Rc::clone(writes),
+            repairs: ReadRepairs::new(registry),
+        })
+    }
+
     /// Some rows of a partition, and its static one, as replicas agree on them at a request's level; none if nobody else is to be
     /// asked.
-    pub(crate) async fn read_ring_rows(
+    pub async fn read_ring_rows(
         self: &Rc<Self>,
         table: &Arc<Table>,
         key: &PartitionKey,
@@ -239,7 +273,7 @@ impl Coordinator {
         request: &Request<'_>,
     ) -> Result<Option<Stored>, ErrorResponse> {
         let level = request.options.consistency;
-        let schema = self.schema();
+        let schema = self.shard.schema();
         let Some(keyspace) = schema.keyspace(&table.keyspace) else { return Ok(None) };
         let scope = self.peers.scope(keyspace)?;
         let scope = scope.filter(|scope| self.asks_others(scope, table, &only(key), level));
@@ -259,7 +293,7 @@ impl Coordinator {
     }
 
     /// Rows of a partition for a round of Paxos; all of it for none. None if nobody else has it.
-    pub(crate) async fn see_over_ring(
+    pub async fn see_over_ring(
         self: &Rc<Self>,
         table: &Arc<Table>,
         key: &PartitionKey,
@@ -267,7 +301,7 @@ impl Coordinator {
         level: Consistency,
         trace: &Trace,
     ) -> Result<Option<KeyRows>, ErrorResponse> {
-        let schema = self.schema();
+        let schema = self.shard.schema();
         let Some(keyspace) = schema.keyspace(&table.keyspace) else { return Ok(None) };
         let Some(scope) = self.peers.scope(keyspace)? else { return Ok(None) };
         self.open_rows(scope, table, key, rows, level, trace).await.map(Some)
@@ -283,14 +317,14 @@ impl Coordinator {
         trace: &Trace,
     ) -> Result<KeyRows, ErrorResponse> {
         let read = Rc::new(RingRead {
-            coordinator: Rc::clone(self),
+            reads: Rc::clone(self),
             scope,
             table: Arc::clone(table),
             level,
-            deadline: self.env.now() + self.shard.timeouts().read,
+            deadline: self.shard.env.now() + self.shard.timeouts().read,
             trace: trace.clone(),
             columns: ColumnFilter::all(table),
-            now: i32::try_from(self.env.unix_micros() / 1_000_000).unwrap_or(i32::MAX),
+            now: i32::try_from(self.shard.env.unix_micros() / 1_000_000).unwrap_or(i32::MAX),
             reversed: false,
             distinct: false,
             counts_as_they_do: true,
@@ -306,7 +340,7 @@ impl Coordinator {
     }
 
     /// Does a read go over the ring? Not if this node has all that is wanted, and the level asks for no more than one.
-    pub(crate) fn asks_others(
+    pub fn asks_others(
         &self,
         scope: &Scope,
         table: &Table,
@@ -322,7 +356,7 @@ impl Coordinator {
             Target::Keys(keys) => keys.iter().all(is_here),
             Target::Range { .. } => false,
         };
-        let may_ask_one = is_one || self.env.planted("ring_reads_own_only");
+        let may_ask_one = is_one || self.shard.env.planted("ring_reads_own_only");
         let is_always = table.params.speculative_retry == SpeculativeRetry::Always;
         !may_ask_one || !has_all || is_always
     }

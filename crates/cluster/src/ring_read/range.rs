@@ -15,9 +15,9 @@ use types::Token;
 use super::asked::Contacts;
 use super::key::KeyRows;
 use super::{RingRead, rows_after, rows_of};
-use crate::coordinator::STATEMENT;
 use crate::read::shard::Task;
 use crate::reconcile::{End, Partition, Reconciled};
+use crate::shard_context::STATEMENT;
 
 /// Plans that are asked at once at the most.
 const PLANS_AT_ONCE: usize = 32;
@@ -105,9 +105,9 @@ impl Scan {
         if let Some(first) = first.filter(|first| last.is_none_or(|last| *first <= last)) {
             let (ring, placement) = (&self.read.scope.ring, &self.read.scope.placement);
             let ends = ring.cuts(first, last).map(Some).chain([last]);
-            let coordinator = &self.read.coordinator;
-            let near = coordinator.near.order(&coordinator.env);
-            let plans = RangePlans::new(ring, placement, self.read.level, near.proximity(), ends);
+            let reads = &self.read.reads;
+            let order = reads.snitch.order(&reads.shard.env);
+            let plans = RangePlans::new(ring, placement, self.read.level, order.proximity(), ends);
             self.plans.extend(plans.take(PLANS_AT_ONCE));
         }
         self.is_over |= match self.plans.back() {
@@ -128,7 +128,7 @@ impl Scan {
             let target = Wanted::Range { keys: range, rows: self.rows.clone(), after: None };
             let command = self.read.command(limits, target);
             let read = Rc::clone(&self.read);
-            asked.push(self.read.coordinator.env.spawn_task(STATEMENT, async move {
+            asked.push(self.read.reads.shard.env.spawn_task(STATEMENT, async move {
                 let contacts = Contacts {
                     data: plan.contacts().to_vec(),
                     digests: Vec::new(),
@@ -140,7 +140,7 @@ impl Scan {
                 from = next;
             }
         }
-        self.read.trace.note(&self.read.coordinator.env, || {
+        self.read.trace.note(&self.read.reads.shard.env, || {
             format!("Submitted {} concurrent range requests", asked.len())
         });
         for answer in asked {

@@ -17,8 +17,9 @@ use rows::Mutation;
 use schema::{MergeError, MutationError, SchemaMutation};
 use thiserror::Error;
 
-use crate::coordinator::{Coordinator, STATEMENT};
+use crate::coordinator::Coordinator;
 use crate::schema_owner::SchemaOwner;
+use crate::shard_context::STATEMENT;
 
 /// From where a change came.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,7 +1,9 @@
 //! What virtual tables show of the node as a whole, gathered when one of them is read.
 
+use std::cell::OnceCell;
 use std::future::Future;
 use std::pin::Pin;
+use std::rc::Rc;
 
 use config::{Config, Timeouts};
 use cql::CqlError;
@@ -9,7 +11,9 @@ use rows::PartitionUpdate;
 use schema::Table;
 
 use super::data::NodeData;
-use crate::coordinator::Coordinator;
+use crate::guardrails::Rails;
+use crate::hints::Handoff;
+use crate::shard_context::ShardContext;
 
 /// What a node knows of itself; whoever composes it knows its parts.
 pub trait Views {
@@ -19,18 +23,42 @@ pub trait Views {
     fn forget_logs(&self);
 }
 
-impl Coordinator {
+/// Tables that are made when they are read.
+pub struct VirtualTables {
+    shard: Rc<ShardContext>,
+    handoff: Rc<Handoff>,
+    rails: Rc<Rails>,
+    /// Who knows what they show of the node.
+    views: OnceCell<Box<dyn Views>>,
+}
+
+impl VirtualTables {
+    pub(crate) fn new(
+        shard: &Rc<ShardContext>,
+        handoff: &Rc<Handoff>,
+        rails: &Rc<Rails>,
+    ) -> Rc<Self> {
+        Rc::new(Self {
+            shard: Rc::clone(shard),
+            handoff: Rc::clone(handoff),
+            rails: Rc::clone(rails),
+            views: OnceCell::new(),
+        })
+    }
+
+    /// Forgets what `system_logs` shows; on the first shard.
+    pub(crate) fn forget_logs(&self) {
+        self.views.get().inspect(|views| views.forget_logs());
+    }
+
     /// Lets virtual tables show what `views` gather.
-    pub fn show_views(&self, views: Box<dyn Views>) {
+    pub fn show(&self, views: Box<dyn Views>) {
         // told once, when the node is composed
         let _ = self.views.set(views);
     }
 
     /// The partitions of a virtual table, as of now.
-    pub(crate) async fn virtual_partitions(
-        &self,
-        table: &Table,
-    ) -> Result<Vec<PartitionUpdate>, CqlError> {
+    pub(crate) async fn partitions(&self, table: &Table) -> Result<Vec<PartitionUpdate>, CqlError> {
         let gathered = match self.views.get() {
             Some(views) if table.keyspace == "system_views" => views.gather(&table.name).await,
             _ => NodeData::default(),
@@ -42,22 +70,22 @@ impl Coordinator {
             outbound: Some(Vec::new()),
             ..gathered
         };
-        let now = self.env.unix_micros();
-        let partitions = super::partitions(table, &self.schema(), &data, now);
+        let now = self.shard.env.unix_micros();
+        let partitions = super::partitions(table, &self.shard.schema(), &data, now);
         let name = || format!("{}.{}", table.keyspace, table.name);
         partitions.ok_or_else(|| CqlError::unsupported(name()))
     }
 
     /// The configuration with what the operator set since the start.
     pub fn settings(&self) -> Vec<(String, Option<String>)> {
-        let (was, now) = (self.config.timeouts, self.shard.timeouts());
+        let (was, now) = (self.shard.config.timeouts, self.shard.timeouts());
         let timeouts = timeouts(&was, &now)
             .into_iter()
             .filter(|(_, was, now)| was != now)
             .map(|(key, _, now)| format!("{key}={}ms", now.as_millis()));
         let changed: Vec<String> =
-            timeouts.chain(hints(&self.config.hints, &self.handoff.settings())).collect();
-        let current = self.current_config();
+            timeouts.chain(hints(&self.shard.config.hints, &self.handoff.settings())).collect();
+        let current = self.rails.current_config();
         let mut config = Config::clone(&current);
         match config.set_all(changed.iter().map(String::as_str)) {
             Ok(()) => config.entries(),

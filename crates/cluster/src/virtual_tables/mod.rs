@@ -19,7 +19,7 @@ pub use data::{
     Latency, LogLine, NodeData, Outbound, PendingHints, RunningQuery, Snapshot, SsTableTask,
     TableStats, ThreadPool,
 };
-pub use gather::Views;
+pub use gather::{Views, VirtualTables};
 use sink::Sink;
 
 /// Fills a table; `None` if what it shows was not gathered.

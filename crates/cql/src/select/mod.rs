@@ -475,6 +475,11 @@ impl Select {
         Ok(true)
     }
 
+    /// Does it say ALLOW FILTERING?
+    pub fn allows_filtering(&self) -> bool {
+        self.allows_filtering
+    }
+
     /// The table.
     pub fn table(&self) -> &Arc<Table> {
         &self.table

@@ -27,9 +27,10 @@ use types::Address;
 use super::{PeerAnswer, PeerRequest};
 use crate::answer::{Answer, Page};
 use crate::boot::{boot, first_schema};
-use crate::coordinator::{Coordinator, Request};
+use crate::coordinator::Coordinator;
 use crate::identity::Identity;
 use crate::reconcile::Given;
+use crate::request::Request;
 
 /// Virtual time that anything in a test may take.
 const PATIENCE: Duration = Duration::from_secs(600);
@@ -269,7 +270,13 @@ impl TestNode {
         let (table, command) = (Arc::clone(table), Arc::new(command.clone()));
         self.run(shard, |coordinator| async move {
             let deadline = coordinator.env.now() + Duration::from_secs(10);
-            let read = coordinator.read_own(&table, &command, Flags::NONE, deadline, &Trace::OFF);
+            let read = coordinator.replica_reads.read_own(
+                &table,
+                &command,
+                Flags::NONE,
+                deadline,
+                &Trace::OFF,
+            );
             read.await.map(|seen| seen.answer)
         })
     }

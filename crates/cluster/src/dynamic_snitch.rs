@@ -10,7 +10,7 @@ use ring::{Dynamic, DynamicSettings, Proximity, Scores};
 use types::Address;
 
 /// What a shard knows of it.
-pub(crate) struct Near {
+pub(crate) struct DynamicSnitch {
     by_place: bool,
     /// None where `dynamic_snitch` is off.
     latencies: Option<RefCell<Latencies>>,
@@ -34,7 +34,7 @@ impl Order {
     }
 }
 
-impl Near {
+impl DynamicSnitch {
     /// Nothing is known of any node yet.
     pub fn new(env: &Env, config: &Config) -> Self {
         let settings = config.dynamic_snitch.map(|of| DynamicSettings {
