@@ -4,10 +4,9 @@ use std::net::SocketAddr;
 use std::rc::Rc;
 use std::time::Duration;
 
-use admin::{Answer, Handoff, HandoffChange, HintedNode, OperatorError, PendingHints};
+use admin::{Answer, Handoff, HandoffChange, HintedNode, PendingHints, Refusal};
 use cluster::Coordinator;
 use cluster::virtual_tables::PendingHints as Shown;
-use storage::shards::Stopping;
 use types::{Address, Uuid};
 
 use crate::node::Node;
@@ -18,10 +17,6 @@ use crate::ring_view::socket;
 const UNKNOWN: &str = "Unknown";
 
 impl Operations {
-    fn coordinator(&self) -> Answer<&Rc<Coordinator>> {
-        self.0.coordinator().ok_or_else(|| failed(Stopping))
-    }
-
     pub(crate) fn handoff_now(&self) -> Answer<Handoff> {
         let settings = self.coordinator()?.handoff().settings();
         Ok(Handoff {
@@ -55,13 +50,13 @@ impl Operations {
             host_id: hints.host.to_string(),
             node: hints.node.map(|node| HintedNode {
                 address: socket(node.address),
-                datacenter: node.data_center.to_string(),
+                data_center: node.data_center.to_string(),
                 rack: node.rack.to_string(),
                 is_up: node.is_up,
             }),
             files: hints.files as u64,
-            newest: hints.newest,
-            oldest: hints.oldest,
+            newest_millis: hints.newest,
+            oldest_millis: hints.oldest,
         };
         Ok(pending.map(shown).collect())
     }
@@ -76,8 +71,7 @@ impl Operations {
     }
 
     fn host_at(&self, coordinator: &Coordinator, text: &str) -> Answer<Uuid> {
-        let unknown =
-            || OperatorError::BadUse(format!("Can't delete hints for unknown address {text}"));
+        let unknown = || Refusal::BadUse(format!("Can't delete hints for unknown address {text}"));
         let port = self.identity()?.storage_port;
         let text_of = text.trim_start_matches('/');
         let address = match text_of.parse::<SocketAddr>() {

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use admin::{Percentiles, Sizes, TableHistograms};
+use admin::{PartitionHistograms, Percentiles, Sizes, TableHistograms};
 use metrics::Distribution;
 use schema::TableId;
 use sstable::histogram::EstimatedHistogram;
@@ -32,10 +32,13 @@ impl Node {
             all.push(TableHistograms {
                 keyspace: table.keyspace.clone(),
                 table: table.name.clone(),
-                read_latency: recent(reads.get(&table.id)),
-                write_latency: recent(writes.get(&table.id)),
+                read_micros: recent(reads.get(&table.id)),
+                write_micros: recent(writes.get(&table.id)),
                 // counted with one more
-                sstables: recent(sstables.get(&table.id)).map(|value| (value - 1.0).max(0.0)),
+                sstables_per_read: recent(sstables.get(&table.id))
+                    .values()
+                    .map(|value| (value - 1.0).max(0.0))
+                    .into(),
                 partitions: partitions(live.tables()),
             });
         }
@@ -46,15 +49,15 @@ impl Node {
 pub(crate) fn recent(of: Option<&Distribution>) -> Percentiles {
     let Some(of) = of else { return Percentiles::default() };
     let [a, b, c, d, e] = SHARES.map(|share| of.quantile(share) as f64);
-    [a, b, c, d, e, of.recent_min() as f64, of.recent_max() as f64]
+    [a, b, c, d, e, of.recent_min() as f64, of.recent_max() as f64].into()
 }
 
 /// Of bytes and of cells.
-fn partitions(tables: &[Arc<SSTable>]) -> Option<(Sizes, Sizes)> {
+fn partitions(tables: &[Arc<SSTable>]) -> Option<PartitionHistograms> {
     let stats = |table: &Arc<SSTable>| Arc::clone(&table.table);
     let bytes = sum(tables.iter().map(|t| stats(t).statistics.stats.partition_sizes.clone()))?;
     let cells = sum(tables.iter().map(|t| stats(t).statistics.stats.cell_counts.clone()))?;
-    Some((sizes(&bytes), sizes(&cells)))
+    Some(PartitionHistograms { bytes: sizes(&bytes), cells: sizes(&cells) })
 }
 
 /// All together, in the buckets of that with the most.
@@ -78,9 +81,9 @@ fn sum(all: impl Iterator<Item = EstimatedHistogram>) -> Option<EstimatedHistogr
 
 fn sizes(of: &EstimatedHistogram) -> Sizes {
     let [a, b, c, d, e] = SHARES.map(|share| of.percentile(share).map_or(f64::NAN, |v| v as f64));
-    let percentiles = [a, b, c, d, e, of.min() as f64, of.max() as f64];
-    match of.is_overflowed() {
-        true => Sizes::Beyond(of.offsets().last().copied().unwrap_or(i64::MAX), percentiles),
-        false => Sizes::Known(percentiles),
+    let limit = || of.offsets().last().copied().unwrap_or(i64::MAX);
+    Sizes {
+        percentiles: [a, b, c, d, e, of.min() as f64, of.max() as f64].into(),
+        beyond: of.is_overflowed().then(limit),
     }
 }

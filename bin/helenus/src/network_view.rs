@@ -1,8 +1,8 @@
 //! What the operator sees of messages between nodes, of work under way and of requests of clients.
 
 use admin::{
-    Answer, Messages, NetStats, OperatorError, Percentiles, Pool, PoolStats, ProxyHistograms,
-    ReadRepairs,
+    Answer, DroppedMessages, Messages, NetStats, Percentiles, Pool, PoolStats, ProxyHistograms,
+    ReadRepairs, Refusal,
 };
 use internode::{Connection, Verb};
 use messaging::Came;
@@ -82,7 +82,11 @@ impl Operations {
         });
         let pools = pools.collect();
         let came = self.0.came().await.map_err(failed)?;
-        let dropped = came.iter().map(|(verb, came)| (verb.name(), came.dropped)).collect();
+        let dropped = came.iter().map(|(verb, came)| DroppedMessages {
+            verb: verb.name().to_owned(),
+            count: came.dropped,
+        });
+        let dropped = dropped.collect();
         Ok(PoolStats { pools, dropped })
     }
 
@@ -93,7 +97,7 @@ impl Operations {
             Some(Reading::Counter(count)) => *count,
             _ => 0,
         };
-        let sent = async |connection| -> Result<Messages, OperatorError> {
+        let sent = async |connection| -> Result<Messages, Refusal> {
             self.0.sent(connection).await.map_err(failed)
         };
         Ok(NetStats {
@@ -119,12 +123,12 @@ impl Operations {
             }
         };
         Ok(ProxyHistograms {
-            read: of("Read"),
-            write: of("Write"),
-            range: of("RangeSlice"),
-            cas_read: of("CASRead"),
-            cas_write: of("CASWrite"),
-            view_write: of("ViewWrite"),
+            read_micros: of("Read"),
+            write_micros: of("Write"),
+            range_micros: of("RangeSlice"),
+            cas_read_micros: of("CASRead"),
+            cas_write_micros: of("CASWrite"),
+            view_write_micros: of("ViewWrite"),
         })
     }
 }

@@ -6,8 +6,8 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use admin::{
-    Answer, Cluster, Endpoint, Life, Liveness, OperatorError, RangeReplica, ReplicatedRange, Ring,
-    RingNode, RingRanges, TableName,
+    Answer, Cluster, Endpoint, GossipValue, Life, Liveness, NodesOf, RangeReplica, Refusal,
+    ReplicatedRange, Ring, RingNode, TableName,
 };
 use cluster::Membership;
 use schema::{Keyspace, Strategy};
@@ -57,7 +57,7 @@ impl Operations {
             let Some(keyspace) = schema.keyspace(name).filter(|keyspace| !keyspace.is_virtual)
             else {
                 let text = format!("The keyspace {name}, does not exist");
-                return Err(OperatorError::BadUse(text));
+                return Err(Refusal::BadUse(text));
             };
             return Ok(match keyspace.replication.strategy {
                 Strategy::Local => (ring.ownership(), Some(MEANINGLESS_LOCAL.to_owned())),
@@ -96,9 +96,9 @@ impl Operations {
                     ring::State::Leaving => Life::Leaving,
                     ring::State::Moving(_) => Life::Moving,
                 },
-                load,
+                load_bytes: load,
                 tokens: node.tokens.iter().map(|token| token.to_string()).collect(),
-                owns: owns.map(f64::from),
+                owns_share: owns.map(f64::from),
                 host_id: node.host_id.to_string(),
                 data_center: node.data_center.to_string(),
                 rack: node.rack.to_string(),
@@ -123,26 +123,34 @@ impl Operations {
             schemas.entry(schema).or_default().push(address);
             releases.entry(node.release.clone()).or_default().push(address);
         }
+        let of = |(version, nodes)| NodesOf { version, nodes };
         let snitch = &self.0.config().snitch;
         Ok(Cluster {
             name: identity.cluster_name.clone(),
             snitch: format!("org.apache.cassandra.locator.{snitch}"),
             dynamic_snitch: self.0.config().dynamic_snitch.is_some(),
             partitioner: PARTITIONER.to_owned(),
-            schema_versions: schemas.into_iter().collect(),
-            releases: releases.into_iter().collect(),
+            schema_versions: schemas.into_iter().map(of).collect(),
+            releases: releases.into_iter().map(of).collect(),
         })
     }
 
     /// What gossip says of all nodes.
     pub(crate) fn endpoints_of_gossip(&self) -> Answer<Vec<Endpoint>> {
+        let value = |name: &str, version, value| {
+            let name = name.to_owned();
+            GossipValue { name, version, value }
+        };
         let endpoint = |endpoint: cluster::Endpoint| {
             let state = endpoint.state;
             let values = state.values.iter();
             Endpoint {
                 address: socket(endpoint.address),
-                heartbeat: (state.heartbeat.generation, state.heartbeat.version),
-                values: values.map(|(k, v)| (k.name(), v.version, v.value.to_string())).collect(),
+                generation: state.heartbeat.generation,
+                version: state.heartbeat.version,
+                values: values
+                    .map(|(k, v)| value(k.name(), v.version, v.value.to_string()))
+                    .collect(),
                 phi: endpoint.phi,
             }
         };
@@ -171,13 +179,9 @@ impl Operations {
     }
 
     /// The ranges of a keyspace, in the order of the ring, and who has them.
-    pub(crate) fn ranges_of(&self, keyspace: &str) -> Answer<RingRanges> {
+    pub(crate) fn ranges_of(&self, keyspace: &str) -> Answer<Vec<ReplicatedRange>> {
         let schema = self.engine().schema();
-        let schema_version = Uuid::from_bytes(schema.version()).to_string();
-        let none = |text: String| {
-            let ranges = Err(OperatorError::Failed(text));
-            Ok(RingRanges { schema_version: schema_version.clone(), ranges })
-        };
+        let none = |text: String| Err(Refusal::Failed(text));
         let Some(found) = schema.keyspace(keyspace) else {
             return none(format!("No such keyspace: {keyspace}"));
         };
@@ -207,18 +211,17 @@ impl Operations {
             end: row.range.right.to_string(),
             replicas: row.replicas.iter().map(replica).collect(),
         };
-        let ranges = Ok(placement.ranges().map(range).collect());
-        Ok(RingRanges { schema_version, ranges })
+        Ok(placement.ranges().map(range).collect())
     }
 
     /// Takes part in gossip, or does not any more.
     pub(crate) fn switch_gossip(&self, takes_part: bool) -> Answer<()> {
         let membership = self.membership()?;
         match (takes_part, self.0.mode()) {
-            (true, "DRAINED") => Err(OperatorError::BadUse(
+            (true, "DRAINED") => Err(Refusal::BadUse(
                 "Unable to start gossip because the node was drained.".to_owned(),
             )),
-            (true, "DRAINING") => Err(OperatorError::BadUse(
+            (true, "DRAINING") => Err(Refusal::BadUse(
                 "Unable to start gossip because the node is draining.".to_owned(),
             )),
             (true, _) => {
@@ -249,7 +252,7 @@ impl Operations {
 
     /// Takes a node that is down out of the ring.
     pub(crate) fn take_out(&self, address: &str) -> Answer<()> {
-        let unknown = || OperatorError::BadUse(format!("{address} is no address"));
+        let unknown = || Refusal::BadUse(format!("{address} is no address"));
         let port = self.identity()?.storage_port;
         let node = match address.trim_start_matches('/').parse::<SocketAddr>() {
             Ok(address) => Address::new(address.ip(), address.port()),

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use std::time::Duration;
 
-use admin::{Answer, NewSnapshot, OperatorError, Snapshots};
+use admin::{Answer, NewSnapshot, Refusal, Snapshots};
 use cluster::virtual_tables::Snapshot;
 use schema::{Keyspace, Table};
 use serde_json::Value;
@@ -24,7 +24,7 @@ const MANIFEST_BYTES_MAX: u64 = 1 << 20;
 impl Node {
     /// Takes a snapshot of each table that is meant; none, if one of that name is there.
     pub(crate) async fn take_snapshot(&self, wanted: NewSnapshot) -> Answer<()> {
-        let failed = |e: &dyn std::fmt::Display| OperatorError::Failed(e.to_string());
+        let failed = |e: &dyn std::fmt::Display| Refusal::Failed(e.to_string());
         let storage = self.engine().node().ok_or_else(|| failed(&"the node is stopping"))?;
         let schema = self.engine().schema();
         let release = self.coordinator().map(|it| it.identity().release).unwrap_or_default();
@@ -146,7 +146,7 @@ impl Node {
 fn meant<'a>(schema: &'a schema::Schema, of: &Snapshots) -> Answer<Vec<(&'a Keyspace, &'a Table)>> {
     let keyspace = |name: &str| {
         let found = schema.keyspace(name).filter(|keyspace| !keyspace.is_virtual);
-        let unknown = || OperatorError::BadUse(format!("Keyspace {name} does not exist"));
+        let unknown = || Refusal::BadUse(format!("Keyspace {name} does not exist"));
         found.map(AsRef::as_ref).ok_or_else(unknown)
     };
     let all = |keyspace: &'a Keyspace| {
@@ -167,7 +167,7 @@ fn meant<'a>(schema: &'a schema::Schema, of: &Snapshots) -> Answer<Vec<(&'a Keys
                 let unknown = || {
                     let text =
                         format!("Unknown keyspace/cf pair ({}.{})", name.keyspace, name.table);
-                    OperatorError::BadUse(text)
+                    Refusal::BadUse(text)
                 };
                 let table = keyspace.tables.get(&name.table).ok_or_else(unknown)?;
                 Ok((keyspace, table.as_ref()))

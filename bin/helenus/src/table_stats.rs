@@ -5,7 +5,7 @@ use std::path::Path;
 use std::rc::Rc;
 use std::sync::Arc;
 
-use admin::TableStats;
+use admin::{PartitionBytes, PerRead, Requests, TableStats};
 use env::Env;
 use schema::{Table, TableId};
 use sstable::table::Storage;
@@ -94,7 +94,7 @@ impl Node {
             let mut stats = describe(table, &store.live(), &counts, now);
             for directory in &self.config().data_file_directories {
                 let directory = storage::table_directory(directory, table);
-                stats.space_snapshots += snapshots(self.env(), &directory).await;
+                stats.space_snapshots_bytes += snapshots(self.env(), &directory).await;
             }
             all.push(stats);
             self.env().maybe_yield().await;
@@ -145,43 +145,43 @@ fn describe(table: &Arc<Table>, live: &LiveSet, counts: &Counts, now: i64) -> Ta
         table: table.name.clone(),
         sstables: tables.len() as u64,
         old_sstables: 0,
-        max_sstable_size: tables.iter().map(|s| s.bytes_on_disk).max().unwrap_or(0),
+        max_sstable_bytes: tables.iter().map(|s| s.bytes_on_disk).max().unwrap_or(0),
         time_window: None,
         levels: None,
-        space_live: space,
-        space_total: space,
-        space_snapshots: 0,
+        space_live_bytes: space,
+        space_total_bytes: space,
+        space_snapshots_bytes: 0,
         compression_ratio: compression_ratio(tables),
         partitions: partitions.saturating_add_unsigned(counts.memtable_partitions),
         memtable_cells: counts.memtable_operations,
-        memtable_size: counts.memtable_bytes,
-        memtable_off_heap: counts.memtable_bytes,
+        memtable_data_bytes: counts.memtable_bytes,
+        memtable_off_heap_bytes: counts.memtable_bytes,
         memtable_switches: counts.switches,
         speculative_retries: counts.speculative_retries,
-        reads: (counts.reads, counts.read_ns / NANOS),
-        writes: (counts.writes, counts.write_ns / NANOS),
-        recent_read_latency: mean(counts.read_ns, counts.reads),
-        recent_write_latency: mean(counts.write_ns, counts.writes),
+        reads: Requests { count: counts.reads, total_micros: counts.read_ns / NANOS },
+        writes: Requests { count: counts.writes, total_micros: counts.write_ns / NANOS },
+        recent_read_micros: mean(counts.read_ns, counts.reads),
+        recent_write_micros: mean(counts.write_ns, counts.writes),
         pending_flushes: 0,
         percent_repaired: if all == 0 { 100.0 } else { bytes_repaired as f64 * 100.0 / all as f64 },
-        bytes_repaired,
-        bytes_unrepaired: all.saturating_sub(bytes_repaired).saturating_sub(bytes_pending_repair),
-        bytes_pending_repair,
+        repaired_bytes: bytes_repaired,
+        unrepaired_bytes: all.saturating_sub(bytes_repaired).saturating_sub(bytes_pending_repair),
+        pending_repair_bytes: bytes_pending_repair,
         filter_false_positives: counts.filter_misses,
         filter_false_ratio: counts.filter_misses as f64 / counts.filter_checks.max(1) as f64,
-        filter_space,
-        filter_memory,
-        summary_memory: sum(|s| {
+        filter_space_bytes: filter_space,
+        filter_memory_bytes: filter_memory,
+        summary_memory_bytes: sum(|s| {
             s.table.index.summary().map_or(0, |summary| summary.memory() as u64)
         }),
-        compression_memory: sum(|s| match &s.table.storage {
+        compression_memory_bytes: sum(|s| match &s.table.storage {
             Storage::Compressed(info, _) => (info.offsets.len() * size_of::<u64>()) as u64,
             Storage::Plain(_) => 0,
         }),
-        partition_sizes: partition_sizes(tables),
-        live_cells: (f64::NAN, 0),
-        tombstones: (f64::NAN, 0),
-        droppable_tombstones: droppable(table, tables, now),
+        partition_bytes: partition_sizes(tables),
+        live_cells: PerRead { mean: f64::NAN, max: 0 },
+        tombstones: PerRead { mean: f64::NAN, max: 0 },
+        droppable_tombstone_ratio: droppable(table, tables, now),
     }
 }
 
@@ -193,7 +193,7 @@ fn compression_ratio(tables: &[Arc<SSTable>]) -> f64 {
 }
 
 /// Smallest, largest and mean.
-fn partition_sizes(tables: &[Arc<SSTable>]) -> (u64, u64, u64) {
+fn partition_sizes(tables: &[Arc<SSTable>]) -> PartitionBytes {
     let sizes = || tables.iter().map(|s| &s.table.statistics.stats.partition_sizes);
     let positive = |n: i64| u64::try_from(n).unwrap_or(0);
     let weighed = |s: &sstable::histogram::EstimatedHistogram| {
@@ -203,7 +203,8 @@ fn partition_sizes(tables: &[Arc<SSTable>]) -> (u64, u64, u64) {
     let (sum, count) = sizes().map(weighed).fold((0, 0), |(a, b), (sum, n)| (a + sum, b + n));
     let mean = if count == 0 { 0 } else { u64::try_from(sum / count).unwrap_or(0) };
     let least = sizes().map(|s| s.min()).min().unwrap_or(0);
-    (positive(least), positive(sizes().map(|s| s.max()).max().unwrap_or(0)), mean)
+    let most = sizes().map(|s| s.max()).max().unwrap_or(0);
+    PartitionBytes { min: positive(least), max: positive(most), mean }
 }
 
 /// Share of the cells that are tombstones past `gc_grace_seconds`, about.

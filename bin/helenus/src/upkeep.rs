@@ -2,7 +2,7 @@
 
 use std::cell::RefCell;
 
-use admin::{Answer, NewSnapshot, OperatorError, Scrub, Snapshots, TableName, Verify};
+use admin::{Answer, NewSnapshot, Refusal, Scrub, Snapshots, TableName, Verify};
 use ring::TokenRange;
 use schema::TableId;
 use storage::{Depth, Owned, Scrubbed, StorageError};
@@ -34,7 +34,7 @@ impl Node {
             Err(error) => {
                 let name = format!("{}.{}", table.keyspace, table.name);
                 self.say("ERROR", format!("scrub of {name} stopped: {error}"));
-                Err(OperatorError::Failed(error.to_string()))
+                Err(Refusal::Failed(error.to_string()))
             }
         }
     }
@@ -103,7 +103,7 @@ impl Node {
         let damaged = match damaged.await {
             Ok(damaged) => damaged,
             Err(StorageError::UnknownTable(_)) => return Ok(()),
-            Err(error) => return Err(OperatorError::Failed(error.to_string())),
+            Err(error) => return Err(Refusal::Failed(error.to_string())),
         };
         let full = if mutate_repaired { "" } else { "a full " };
         for (path, error) in &damaged {
@@ -115,7 +115,7 @@ impl Node {
         }
         match damaged.first() {
             None => Ok(()),
-            Some((_, error)) => Err(OperatorError::Failed(error.to_string())),
+            Some((_, error)) => Err(Refusal::Failed(error.to_string())),
         }
     }
 }

@@ -1,5 +1,5 @@
 //! `nodetool`: the operator's client. It checks the command line, sends the verb to the node's socket
-//! and prints what the node answers.
+//! and prints the value that the node answers with: as Cassandra's nodetool does, or as JSON.
 //!
 //! A program of one blocking conversation: it uses std's unix socket directly, without crate `env`.
 #![forbid(unsafe_code)]
@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use admin::client::{self, ClientError};
-use admin::{Verb, VerbError, help, socket};
+use admin::{Command, VerbError, help, socket};
 use clap::Parser;
 
 /// Exit codes of Cassandra's nodetool; an unreachable node is bad use too.
@@ -28,6 +28,9 @@ struct Options {
     /// Show nodes with their ports.
     #[arg(long)]
     print_port: bool,
+    /// Print what a verb shows in this form: text or json.
+    #[arg(long, value_name = "FORMAT")]
+    format: Option<String>,
     /// Cassandra's options of JMX: a node is reached by its socket.
     #[arg(short = 'h', long, value_name = "HOST")]
     host: Option<String>,
@@ -95,7 +98,10 @@ fn run(options: Options, out: &mut impl Write, err: &mut impl Write) -> io::Resu
     if options.print_port && !words.is_empty() {
         words.insert(0, "--print-port".to_owned());
     }
-    match Verb::parse(&words) {
+    if let Some(format) = options.format {
+        words.splice(0..0, ["--format".to_owned(), format]);
+    }
+    match Command::parse(&words) {
         Ok(_) => ask(&options.data_dir, &words, out, err),
         Err(e) => refuse(&e, out),
     }

@@ -40,19 +40,53 @@ fn node(dir: &Path, answer: &'static str) -> std::thread::JoinHandle<String> {
 #[test]
 fn sends_the_verb_and_prints_the_answer() {
     let dir = dir("answer");
-    let answer = "helenus-admin 1\n{\"out\":\"a\\n\"}\n{\"err\":\"b\\n\"}\n{\"exit\":2}\n";
+    let answer = "helenus-admin 2\n{\"shown\":{\"import\":{\"refused_directories\":[\"/b\"]}},\"refusal\":null}\n";
     let asked = node(&dir.join("data"), answer);
-    let output = nodetool(&dir, &["-pp", "status", "ks"]);
-    assert_eq!(said(&output), (2, "a\n".into(), "b\n".into()));
+    let output = nodetool(&dir, &["-pp", "import", "-q", "ks", "t", "/a", "/b"]);
+    let (code, out, err) = said(&output);
+    let refused = "Some directories failed to import, check server logs for details:\n/b\n";
+    assert_eq!((code, err.as_str()), (1, refused));
+    assert!(out.starts_with("Doing a quick import"), "{out}");
     assert_eq!(
         asked.join().unwrap(),
-        "helenus-admin 1\n{\"args\":[\"--print-port\",\"status\",\"ks\"]}\n"
+        "helenus-admin 2\n{\"args\":[\"--print-port\",\"import\",\"-q\",\"ks\",\"t\",\"/a\",\"/b\"]}\n"
     );
     std::fs::create_dir_all(dir.join("other")).unwrap();
-    let asked = node(&dir.join("other"), "helenus-admin 1\n{\"exit\":0}\n");
-    let output = nodetool(&dir, &["--data-dir", "other", "compactionstats", "-H"]);
+    let done = "helenus-admin 2\n{\"shown\":null,\"refusal\":null}\n";
+    let asked = node(&dir.join("other"), done);
+    let output = nodetool(&dir, &["--data-dir", "other", "flush", "ks"]);
     assert_eq!(said(&output), (0, String::new(), String::new()));
-    assert!(asked.join().unwrap().ends_with("[\"compactionstats\",\"-H\"]}\n"));
+    assert!(asked.join().unwrap().ends_with("[\"flush\",\"ks\"]}\n"));
+    std::fs::remove_dir_all(dir).unwrap();
+}
+
+#[test]
+fn prints_json_where_it_is_asked_to() {
+    let dir = dir("json");
+    let answer =
+        "helenus-admin 2\n{\"shown\":{\"native_transport\":{\"running\":true}},\"refusal\":null}\n";
+    let asked = node(&dir.join("data"), answer);
+    let output = nodetool(&dir, &["--format", "json", "statusbinary"]);
+    let json = "{\n  \"native_transport\": {\n    \"running\": true\n  }\n}\n";
+    assert_eq!(said(&output), (0, json.to_owned(), String::new()));
+    assert!(asked.join().unwrap().ends_with("{\"args\":[\"statusbinary\"]}\n"));
+    let (code, out, err) = said(&nodetool(&dir, &["--format", "yaml", "status"]));
+    assert_eq!((code, err.as_str()), (1, ""));
+    assert!(out.starts_with("nodetool: unknown format 'yaml': it is text or json\n"), "{out}");
+    std::fs::remove_dir_all(dir).unwrap();
+}
+
+#[test]
+fn a_node_of_another_build_is_told_of() {
+    let dir = dir("build");
+    let answer = "helenus-admin 2\n{\"shown\":{\"weather\":1},\"refusal\":null}\n";
+    let asked = node(&dir.join("data"), answer);
+    let (code, out, err) = said(&nodetool(&dir, &["info"]));
+    assert_eq!((code, out.as_str()), (2, ""));
+    let wanted =
+        "error: the node's answer was not one that this build knows: unknown variant `weather`";
+    assert!(err.starts_with(wanted), "{err}");
+    asked.join().unwrap();
     std::fs::remove_dir_all(dir).unwrap();
 }
 
@@ -65,7 +99,7 @@ fn a_node_of_another_version_is_named() {
         (code, err.as_str()),
         (
             2,
-            "error: the other side says 'helenus-admin 9', this nodetool speaks 'helenus-admin 1'\n"
+            "error: the other side says 'helenus-admin 9', this nodetool speaks 'helenus-admin 2'\n"
         )
     );
     asked.join().unwrap();

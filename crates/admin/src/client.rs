@@ -2,7 +2,8 @@
 
 use std::io::{self, BufRead, BufReader, Read, Write};
 
-use crate::wire::{self, Event, MAGIC, MAX_EVENT, MAX_MAGIC, WireError};
+use crate::nodetool::{Command, Format, Mismatch, Reply};
+use crate::wire::{self, MAGIC, MAX_MAGIC, MAX_OUTCOME, WireError};
 
 /// The node could not be asked.
 #[derive(Debug, thiserror::Error)]
@@ -22,9 +23,12 @@ pub enum ClientError {
     /// A line was not of the protocol.
     #[error("the node's answer was {0}")]
     Wire(#[from] WireError),
+    /// The value is none that the verb shows.
+    #[error(transparent)]
+    Mismatch(#[from] Mismatch),
 }
 
-/// Sends the command line `args`, copies the answer's text to `out` and `err`, and returns the exit
+/// Asks for what the command line `args` says, prints the answer to `out` and `err`, and returns the exit
 /// code. Waits as long as the verb takes.
 pub fn call(
     stream: &mut (impl Read + Write),
@@ -32,7 +36,14 @@ pub fn call(
     out: &mut impl Write,
     err: &mut impl Write,
 ) -> Result<u8, ClientError> {
-    let request = wire::encode_request(args)?;
+    let command = match Command::parse(args) {
+        Ok(command) => command,
+        Err(refused) => {
+            print(out, &refused.text())?;
+            return Ok(refused.exit_code());
+        }
+    };
+    let request = wire::encode_request(&command.words)?;
     stream.write_all(format!("{MAGIC}\n{request}").as_bytes())?;
     stream.flush()?;
     let mut lines = BufReader::new(stream);
@@ -41,13 +52,14 @@ pub fn call(
         let said = String::from_utf8_lossy(&magic).escape_default().to_string();
         return Err(ClientError::Version(said));
     }
-    loop {
-        match Event::decode(&read_line(&mut lines, MAX_EVENT)?)? {
-            Event::Out(text) => print(out, &text)?,
-            Event::Err(text) => print(err, &text)?,
-            Event::Exit(code) => return Ok(code),
-        }
-    }
+    let outcome = wire::decode_outcome(&read_line(&mut lines, MAX_OUTCOME)?)?;
+    let reply = match command.format {
+        Format::Text => Reply::text(&command.verb, &outcome)?,
+        Format::Json => Reply::json(&command.verb, &outcome)?,
+    };
+    print(out, &reply.out)?;
+    print(err, &reply.err)?;
+    Ok(reply.exit)
 }
 
 fn print(to: &mut impl Write, text: &str) -> Result<(), ClientError> {
@@ -90,32 +102,53 @@ mod tests {
         }
     }
 
-    fn ask(answer: &str) -> (Result<u8, ClientError>, String, String, String) {
+    fn ask(line: &str, answer: &str) -> (Result<u8, ClientError>, String, String, String) {
         let mut stream =
             Canned { answer: io::Cursor::new(answer.as_bytes().to_vec()), sent: Vec::new() };
         let (mut out, mut err) = (Vec::new(), Vec::new());
-        let result = call(&mut stream, &["info".to_owned()], &mut out, &mut err);
+        let words: Vec<String> = line.split_whitespace().map(str::to_owned).collect();
+        let result = call(&mut stream, &words, &mut out, &mut err);
         let text = |bytes| String::from_utf8(bytes).unwrap();
         (result, text(stream.sent), text(out), text(err))
     }
 
     #[test]
-    fn copies_the_answer() {
-        let (code, sent, out, err) = ask(
-            "helenus-admin 1\n{\"out\":\"a\\n\"}\n{\"err\":\"b\"}\n{\"out\":\"c\"}\n{\"exit\":2}\n",
-        );
-        assert_eq!(code.unwrap(), 2);
-        assert_eq!(sent, "helenus-admin 1\n{\"args\":[\"info\"]}\n");
-        assert_eq!((out.as_str(), err.as_str()), ("a\nc", "b"));
+    fn prints_the_answer_in_either_form() {
+        let answer =
+            "helenus-admin 2\n{\"shown\":{\"concurrent_compactors\":2},\"refusal\":null}\n";
+        let (code, sent, out, err) = ask("getconcurrentcompactors", answer);
+        assert_eq!(code.unwrap(), 0);
+        assert_eq!(sent, "helenus-admin 2\n{\"args\":[\"getconcurrentcompactors\"]}\n");
+        assert_eq!(out, "Current concurrent compactors in the system is: \n2\n");
+        assert_eq!(err, "");
+        let (code, sent, out, _) = ask("--format json -pp getconcurrentcompactors", answer);
+        assert_eq!(code.unwrap(), 0);
+        assert!(sent.ends_with("{\"args\":[\"-pp\",\"getconcurrentcompactors\"]}\n"), "{sent}");
+        assert_eq!(out, "{\n  \"concurrent_compactors\": 2\n}\n");
+    }
+
+    #[test]
+    fn what_went_wrong_is_no_json() {
+        let answer = "helenus-admin 2\n{\"shown\":null,\"refusal\":{\"bad_use\":\"no\"}}\n";
+        let (code, _, out, err) = ask("status nosuch", answer);
+        assert_eq!((code.unwrap(), out.as_str(), err.as_str()), (1, "\nError: no\n", ""));
+        let (code, _, out, err) = ask("--format json status nosuch", answer);
+        assert_eq!((code.unwrap(), out.as_str(), err.as_str()), (1, "", "\nError: no\n"));
+        let (code, sent, out, err) = ask("--format yaml status", "");
+        assert_eq!((code.unwrap(), sent.as_str(), err.as_str()), (1, "", ""));
+        assert!(out.starts_with("nodetool: unknown format 'yaml': it is text or json\n"), "{out}");
     }
 
     #[test]
     fn says_what_is_wrong_with_an_answer() {
-        assert!(matches!(ask("").0, Err(ClientError::Closed)));
-        assert!(matches!(ask("helenus-admin 1\n{\"out\":\"\"}\n").0, Err(ClientError::Closed)));
-        let Err(ClientError::Version(said)) = ask("HTTP/1.1 400\r\n").0 else { panic!() };
+        let ask = |answer: &str| ask("info", answer).0;
+        assert!(matches!(ask(""), Err(ClientError::Closed)));
+        assert!(matches!(ask("helenus-admin 2\n{\"shown\":null"), Err(ClientError::Closed)));
+        let Err(ClientError::Version(said)) = ask("HTTP/1.1 400\r\n") else { panic!() };
         assert_eq!(said, "HTTP/1.1 400\\r");
-        assert!(matches!(ask(&"x".repeat(1000)).0, Err(ClientError::Wire(_))));
-        assert!(matches!(ask("helenus-admin 1\n7\n").0, Err(ClientError::Wire(_))));
+        assert!(matches!(ask(&"x".repeat(1000)), Err(ClientError::Wire(_))));
+        assert!(matches!(ask("helenus-admin 2\n7\n"), Err(ClientError::Wire(_))));
+        let other = "helenus-admin 2\n{\"shown\":{\"concurrent_compactors\":2},\"refusal\":null}\n";
+        assert!(matches!(ask(other), Err(ClientError::Mismatch(_))));
     }
 }

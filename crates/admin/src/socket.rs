@@ -9,11 +9,12 @@ use std::time::Duration;
 use env::{Class, Env, Task, TcpListener, TcpStream};
 use metrics::{Name, Registry, Unit};
 
+use crate::ask::ask;
 use crate::connections::{self, BindError};
+use crate::model::{Outcome, Refusal};
+use crate::nodetool::{Verb, VerbError};
 use crate::operator::Operator;
-use crate::run::{Reply, run};
-use crate::verb::{Verb, VerbError};
-use crate::wire::{self, Event, MAGIC, MAX_MAGIC, MAX_REQUEST, WireError};
+use crate::wire::{self, MAGIC, MAX_MAGIC, MAX_REQUEST, WireError};
 
 /// The socket's name in the data directory.
 pub const NAME: &str = "admin.sock";
@@ -21,10 +22,10 @@ pub const NAME: &str = "admin.sock";
 pub const MAX_CONNECTIONS: u64 = 32;
 /// How long a client may take to send its request.
 pub const REQUEST_DEADLINE: Duration = Duration::from_secs(5);
-/// How long a client may take to read one event.
+/// How long a client may take to read one piece of an answer.
 pub const WRITE_DEADLINE: Duration = Duration::from_secs(30);
-/// Exit code of what failed.
-const FAILURE: u8 = 2;
+/// Bytes of a piece.
+const PIECE: usize = 64 << 10;
 
 /// The listening socket; dropping it removes it. Verbs that run go on.
 #[derive(Debug)]
@@ -55,9 +56,9 @@ pub fn serve<O: Operator>(
         async move { serve_one(&env, &stream, operator.as_ref()).await }
     };
     let refuse = |stream: &TcpStream| {
-        let text = format!("nodetool: the node runs {MAX_CONNECTIONS} verbs already\n");
-        let (why, end) = (Event::Err(text).encode(), Event::Exit(FAILURE).encode());
-        let _ = stream.try_write(format!("{MAGIC}\n{why}{end}").as_bytes());
+        let outcome = not_taken(format!("the node runs {MAX_CONNECTIONS} verbs already"));
+        let line = wire::encode_outcome(&outcome);
+        let _ = stream.try_write(format!("{MAGIC}\n{line}").as_bytes());
         let _ = stream.shutdown(Shutdown::Write);
     };
     let serving =
@@ -83,22 +84,30 @@ async fn serve_one<O: Operator>(env: &Env, stream: &TcpStream, operator: &O) {
         Ok(request) => request,
         Err(_) => Err(RequestError::Late),
     };
-    let reply = match request {
+    let outcome = match request {
         // There is nobody to tell.
         Err(RequestError::Io(_)) => return,
-        Err(e) => Reply::failed(format!("nodetool: {e}\n")),
+        Err(e) => not_taken(e.to_string()),
         Ok(args) => match Verb::parse(&args) {
             Err(e) => refuse(&e),
-            Ok(verb) => run(env, operator, verb).await,
+            Ok(verb) => ask(env, operator, verb).await,
         },
     };
-    if send(env, stream, &reply).await.is_ok() {
+    if send(env, stream, outcome).await.is_ok() {
         let _ = stream.shutdown(Shutdown::Write);
     }
 }
 
-fn refuse(e: &VerbError) -> Reply {
-    Reply { out: e.text(), err: String::new(), exit: e.exit_code() }
+fn not_taken(why: String) -> Outcome {
+    Outcome::refused(Refusal::NotTaken(why))
+}
+
+/// Of what a client of this build would not have sent.
+fn refuse(e: &VerbError) -> Outcome {
+    match e.exit_code() {
+        1 => Outcome::refused(Refusal::BadUse(e.to_string())),
+        _ => not_taken(e.to_string()),
+    }
 }
 
 async fn read_request(stream: &TcpStream) -> Result<Vec<String>, RequestError> {
@@ -111,19 +120,18 @@ async fn read_request(stream: &TcpStream) -> Result<Vec<String>, RequestError> {
     Ok(wire::decode_request(&lines.next(MAX_REQUEST).await?)?)
 }
 
-async fn send(env: &Env, stream: &TcpStream, reply: &Reply) -> io::Result<()> {
-    send_text(env, stream, &format!("{MAGIC}\n")).await?;
-    for piece in wire::pieces(&reply.out) {
-        send_text(env, stream, &Event::Out(piece.to_owned()).encode()).await?;
+async fn send(env: &Env, stream: &TcpStream, outcome: Outcome) -> io::Result<()> {
+    send_piece(env, stream, format!("{MAGIC}\n").as_bytes()).await?;
+    // a value of many tables takes longer to write down than a shard's other tasks may wait
+    let line = env.helper(move || wire::encode_outcome(&outcome)).await;
+    for piece in line.as_bytes().chunks(PIECE) {
+        send_piece(env, stream, piece).await?;
     }
-    for piece in wire::pieces(&reply.err) {
-        send_text(env, stream, &Event::Err(piece.to_owned()).encode()).await?;
-    }
-    send_text(env, stream, &Event::Exit(reply.exit).encode()).await
+    Ok(())
 }
 
-async fn send_text(env: &Env, stream: &TcpStream, text: &str) -> io::Result<()> {
-    match env.timeout(WRITE_DEADLINE, stream.write_all(text.as_bytes())).await {
+async fn send_piece(env: &Env, stream: &TcpStream, piece: &[u8]) -> io::Result<()> {
+    match env.timeout(WRITE_DEADLINE, stream.write_all(piece)).await {
         Ok(written) => written,
         Err(_) => Err(io::ErrorKind::TimedOut.into()),
     }

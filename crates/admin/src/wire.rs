@@ -1,23 +1,22 @@
 //! The operator's protocol: lines over a stream, each ended by `\n`.
 //!
 //! Both sides begin with [`MAGIC`], the name and version. The client then sends one request,
-//! `{"args":["flush","ks"]}`, the node any number of `{"out":"..."}` and `{"err":"..."}` (text for
-//! the client's standard output and error) and, last, `{"exit":0}`.
+//! `{"args":["flush","ks"]}`, the node one [`Outcome`] in JSON: a value, which the client prints, or why there is none.
 
 use serde_json::{Value, json};
 
-/// The first line of either side: protocol and version.
-pub const MAGIC: &str = "helenus-admin 1";
+use crate::model::{Outcome, Refusal};
+
+/// The first line of either side: protocol and version. It changes with what a verb or a value is made of.
+pub const MAGIC: &str = "helenus-admin 2";
 /// Bytes of a first line that are worth reading.
 pub const MAX_MAGIC: usize = 64;
 /// Bytes of a request's line.
 pub const MAX_REQUEST: usize = 64 << 10;
 /// Arguments of a request.
 pub const MAX_ARGS: usize = 1024;
-/// Bytes of text in one event.
-pub const MAX_TEXT: usize = 16 << 10;
-/// Bytes of an event's line: JSON writes a byte of text as six at most.
-pub const MAX_EVENT: usize = 6 * MAX_TEXT + 64;
+/// Bytes of an outcome's line: ten thousand tables take an eighth of it.
+pub const MAX_OUTCOME: usize = 128 << 20;
 
 /// A line could not be understood.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -25,20 +24,12 @@ pub enum WireError {
     /// Not the JSON that stands here.
     #[error("not {0}")]
     Malformed(&'static str),
+    /// Not an outcome of this version.
+    #[error("not one that this build knows: {0}")]
+    Outcome(String),
     /// More than a limit allows.
     #[error("more than {0} {1}")]
     TooMuch(usize, &'static str),
-}
-
-/// One step of an answer.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Event {
-    /// Text for standard output.
-    Out(String),
-    /// Text for standard error.
-    Err(String),
-    /// The end, with the exit code.
-    Exit(u8),
 }
 
 /// A request's line, with its end.
@@ -73,47 +64,21 @@ pub fn decode_request(line: &[u8]) -> Result<Vec<String>, WireError> {
     strings.collect()
 }
 
-impl Event {
-    /// The event's line, with its end.
-    pub fn encode(&self) -> String {
-        let value = match self {
-            Self::Out(text) => json!({ "out": text }),
-            Self::Err(text) => json!({ "err": text }),
-            Self::Exit(code) => json!({ "exit": code }),
-        };
-        format!("{value}\n")
-    }
-
-    /// The event in a line.
-    pub fn decode(line: &[u8]) -> Result<Self, WireError> {
-        const MALFORMED: WireError = WireError::Malformed("an event of an answer");
-        let Ok(Value::Object(event)) = serde_json::from_slice(line) else {
-            return Err(MALFORMED);
-        };
-        let mut entries = event.into_iter();
-        let (Some((name, value)), None) = (entries.next(), entries.next()) else {
-            return Err(MALFORMED);
-        };
-        match (name.as_str(), value) {
-            ("out", Value::String(text)) => Ok(Self::Out(text)),
-            ("err", Value::String(text)) => Ok(Self::Err(text)),
-            ("exit", Value::Number(code)) => {
-                let code = code.as_u64().and_then(|code| u8::try_from(code).ok());
-                code.map(Self::Exit).ok_or(MALFORMED)
-            }
-            _ => Err(MALFORMED),
-        }
-    }
+/// An outcome's line, with its end; one that is too long becomes a refusal that says so.
+pub fn encode_outcome(outcome: &Outcome) -> String {
+    let refused = |why: String| json!(Outcome::refused(Refusal::Failed(why))).to_string();
+    let mut line = match serde_json::to_string(outcome) {
+        Ok(line) if line.len() < MAX_OUTCOME => line,
+        Ok(line) => refused(format!("the answer has {} bytes, {MAX_OUTCOME} at most", line.len())),
+        Err(error) => refused(format!("the answer cannot be written: {error}")),
+    };
+    line.push('\n');
+    line
 }
 
-/// Cuts text into pieces of at most [`MAX_TEXT`] bytes, between characters.
-pub fn pieces(text: &str) -> impl Iterator<Item = &str> {
-    let mut rest = text;
-    std::iter::from_fn(move || {
-        let (piece, after) = rest.split_at_checked(rest.floor_char_boundary(MAX_TEXT))?;
-        rest = after;
-        (!piece.is_empty()).then_some(piece)
-    })
+/// The outcome in a line.
+pub fn decode_outcome(line: &[u8]) -> Result<Outcome, WireError> {
+    serde_json::from_slice(line).map_err(|error| WireError::Outcome(error.to_string()))
 }
 
 #[cfg(test)]
@@ -121,6 +86,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+    use crate::model::{ChunkCache, Shown};
 
     fn strings(args: &[&str]) -> Vec<String> {
         args.iter().map(|a| (*a).to_owned()).collect()
@@ -132,8 +98,12 @@ mod tests {
         let line = encode_request(&args).unwrap();
         assert_eq!(line, "{\"args\":[\"flush\",\"ks\",\"a\\nb\"]}\n");
         assert_eq!(decode_request(line.as_bytes()).unwrap(), args);
-        assert_eq!(Event::Out("a\n".into()).encode(), "{\"out\":\"a\\n\"}\n");
-        assert_eq!(Event::Exit(2).encode(), "{\"exit\":2}\n");
+        let outcome = Outcome::shown(Shown::ConcurrentCompactors(2));
+        let line = encode_outcome(&outcome);
+        assert_eq!(line, "{\"shown\":{\"concurrent_compactors\":2},\"refusal\":null}\n");
+        assert_eq!(decode_outcome(line.as_bytes()).unwrap(), outcome);
+        let line = encode_outcome(&Outcome::refused(Refusal::BadUse("a\nb".into())));
+        assert_eq!(line, "{\"shown\":null,\"refusal\":{\"bad_use\":\"a\\nb\"}}\n");
     }
 
     #[test]
@@ -157,31 +127,41 @@ mod tests {
         let line = json!({ "args": args }).to_string();
         assert!(decode_request(line.as_bytes()).is_err());
         assert!(encode_request(&["x".repeat(MAX_REQUEST)]).is_err());
-        let worst = Event::Err("\u{1}".repeat(MAX_TEXT)).encode();
-        assert!(worst.len() <= MAX_EVENT);
+    }
+
+    #[test]
+    fn an_outcome_of_another_build_is_refused_in_words() {
+        let said = |line: &str| decode_outcome(line.as_bytes()).unwrap_err().to_string();
+        let unknown = said("{\"shown\":{\"weather\":7},\"refusal\":null}");
+        assert!(unknown.starts_with("not one that this build knows: unknown variant `weather`"));
+        let other = said("{\"shown\":{\"release\":{\"version\":\"5\"}},\"refusal\":null}");
+        assert!(other.contains("missing field `git_sha`"), "{other}");
+    }
+
+    #[test]
+    fn an_outcome_that_is_too_long_says_so() {
+        let seed = "s".repeat(1 << 20);
+        let outcome = Outcome::shown(Shown::Import { refused_directories: vec![seed; 129] });
+        let outcome = decode_outcome(encode_outcome(&outcome).as_bytes()).unwrap();
+        let said = outcome.refusal.unwrap().to_string();
+        assert!(said.ends_with("bytes, 134217728 at most"), "{said}");
     }
 
     proptest! {
         #[test]
-        fn events_come_back(text: String, code: u8) {
-            for event in [Event::Out(text.clone()), Event::Err(text.clone()), Event::Exit(code)] {
-                let line = event.encode();
-                prop_assert_eq!(line.find('\n'), Some(line.len() - 1));
-                prop_assert_eq!(Event::decode(line.as_bytes()).unwrap(), event);
-            }
-        }
-
-        #[test]
         fn nothing_panics(line: Vec<u8>) {
             let _ = decode_request(&line);
-            let _ = Event::decode(&line);
+            let _ = decode_outcome(&line);
         }
 
         #[test]
-        fn pieces_make_the_whole(text in "[a-z\u{e9}\u{1f600}]{0,50}", times in 1usize..2000) {
-            let text = text.repeat(times);
-            prop_assert!(pieces(&text).all(|p| p.len() <= MAX_TEXT && !p.is_empty()));
-            prop_assert_eq!(pieces(&text).collect::<String>(), text);
+        fn numbers_come_back_as_they_were(bits: u64) {
+            let millis = f64::from_bits(bits);
+            let cache = ChunkCache { miss_latency_micros: millis, ..ChunkCache::default() };
+            let text = serde_json::to_string(&cache).unwrap();
+            let back: ChunkCache = serde_json::from_str(&text).unwrap();
+            let back = back.miss_latency_micros;
+            prop_assert!(back == millis || (back.is_nan() && !millis.is_finite()), "{text}");
         }
     }
 }

@@ -3,6 +3,7 @@
 mod common;
 mod demo;
 mod http;
+mod json;
 mod ring;
 mod socket;
 mod verbs;

@@ -2,26 +2,10 @@
 
 use crate::common;
 
-use std::time::Duration;
-
-use admin::{Reply, Ring, RingNode, Verb, run};
-use common::Fake;
-use env::sim::{World, WorldOptions};
+use admin::{Ring, RingNode, Verb};
+use common::{Fake, say_with};
 
 const RING: &str = include_str!("../testdata/nodetool/ring_two.txt");
-
-fn say_with(fake: Fake, line: &str) -> (Reply, Vec<String>) {
-    let words: Vec<String> = line.split_whitespace().map(str::to_owned).collect();
-    let verb = Verb::parse(&words).unwrap();
-    let world = World::new(1, WorldOptions::default());
-    let env = world.client("10.0.0.1".parse().unwrap());
-    let inside = env.clone();
-    let asked = async move {
-        let reply = run(&inside, &fake, verb).await;
-        (reply, fake.done.take())
-    };
-    world.block_on(&env, Duration::from_secs(5), asked).unwrap()
-}
 
 fn out(line: &str) -> String {
     let (reply, _) = say_with(Fake::default(), line);
@@ -34,7 +18,7 @@ fn two() -> Ring {
     let plain = common::ring().nodes.remove(0);
     let node = |ip: &str, load| RingNode {
         address: format!("{ip}:7000").parse().unwrap(),
-        load: Some(load),
+        load_bytes: Some(load),
         tokens: RING
             .lines()
             .filter(|line| line.starts_with(ip))
@@ -55,8 +39,8 @@ fn of_ring(ring: Ring, line: &str) -> String {
 fn ring_as_cassandra_prints_it() {
     assert_eq!(of_ring(two(), "ring"), RING);
     let mut ring = two();
-    ring.nodes[0].owns = Some(0.62049);
-    ring.nodes[1].load = None;
+    ring.nodes[0].owns_share = Some(0.62049);
+    ring.nodes[1].load_bytes = None;
     let text = of_ring(ring.clone(), "-pp ring ks");
     let row = |of: &str| text.lines().find(|line| line.contains(of)).unwrap().to_owned();
     assert!(

@@ -10,8 +10,8 @@ use std::rc::Rc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use admin::socket::{self, MAX_CONNECTIONS, Socket};
-use admin::wire::{self, Event, MAGIC, MAX_EVENT, MAX_REQUEST};
-use admin::{Ring, client};
+use admin::wire::{self, MAGIC, MAX_REQUEST};
+use admin::{Outcome, Refusal, Release, Ring, Shown, client};
 use common::Fake;
 use env::real::{RealOptions, run};
 use env::{Env, Mesh, TcpStream};
@@ -56,23 +56,24 @@ async fn ask(env: &Env, socket: &Socket, bytes: &[u8]) -> io::Result<Vec<String>
     Ok(String::from_utf8(all).unwrap().lines().map(str::to_owned).collect())
 }
 
-/// Standard output, standard error and exit code of a well-formed answer.
-fn read(lines: &[String]) -> (String, String, u8) {
-    let (first, events) = lines.split_first().expect("an answer");
+/// The outcome in a well-formed answer.
+fn read(lines: &[String]) -> Outcome {
+    let [first, outcome] = lines else { panic!("an answer has two lines: {lines:?}") };
     assert_eq!(first, MAGIC);
-    let (mut out, mut err) = (String::new(), String::new());
-    for (n, line) in events.iter().enumerate() {
-        assert!(line.len() <= MAX_EVENT);
-        match Event::decode(line.as_bytes()).unwrap() {
-            Event::Out(text) => out.push_str(&text),
-            Event::Err(text) => err.push_str(&text),
-            Event::Exit(code) => {
-                assert_eq!(n + 1, events.len());
-                return (out, err, code);
-            }
-        }
+    wire::decode_outcome(outcome.as_bytes()).unwrap()
+}
+
+/// Why the answer's request was not taken.
+fn not_taken(lines: &[String]) -> String {
+    match read(lines) {
+        Outcome { shown: None, refusal: Some(Refusal::NotTaken(why)) } => why,
+        other => panic!("{other:?}"),
     }
-    panic!("no exit code: {lines:?}")
+}
+
+fn version() -> Outcome {
+    let release = Release { version: "5.0.9".into(), git_sha: "0123abc".into() };
+    Outcome::shown(Shown::Release(release))
 }
 
 fn request(line: &str) -> Vec<u8> {
@@ -93,7 +94,7 @@ fn the_socket_is_its_owners_alone_and_goes_with_it() {
         std::fs::rename(dir.join("left"), &socket.path)?;
         let (again, _) = serve(&env, &dir);
         let said = read(&ask(&env, &again, &request("version")).await?);
-        assert_eq!(said, ("ReleaseVersion: 5.0.9\n".into(), String::new(), 0));
+        assert_eq!(said, version());
         drop((socket, again));
         env.yield_now().await;
         assert!(!dir.join("admin.sock").exists());
@@ -118,19 +119,22 @@ fn runs_verbs() {
     real(|env, dir| async move {
         let (socket, fake) = serve(&env, &dir);
         let said = read(&ask(&env, &socket, &request("flush system local")).await?);
-        assert_eq!(said, (String::new(), String::new(), 0));
+        assert_eq!(said, Outcome::default());
         assert_eq!(*fake.done.borrow(), ["flush system [\"local\"]"]);
-        let (_, err, code) = read(&ask(&env, &socket, &request("flush system nosuch")).await?);
-        assert_eq!((err.as_str(), code), ("error: Unknown keyspace/cf pair (system.nosuch)\n", 2));
-        let (out, _, code) = read(&ask(&env, &socket, &request("bogus")).await?);
-        assert!(out.starts_with("nodetool: Found unexpected parameters: [bogus]\n") && code == 1);
-        let (out, _, code) = read(&ask(&env, &socket, &request("repair")).await?);
-        assert_eq!((out.as_str(), code), ("nodetool: repair is not served yet\n", 2));
+        let refused = |why: Refusal| Outcome::refused(why);
+        let said = read(&ask(&env, &socket, &request("flush system nosuch")).await?);
+        let unknown = "Unknown keyspace/cf pair (system.nosuch)".to_owned();
+        assert_eq!(said, refused(Refusal::Failed(unknown)));
+        let said = read(&ask(&env, &socket, &request("bogus")).await?);
+        let unexpected = "Found unexpected parameters: [bogus]".to_owned();
+        assert_eq!(said, refused(Refusal::BadUse(unexpected)));
+        let said = not_taken(&ask(&env, &socket, &request("repair")).await?);
+        assert_eq!(said, "repair is not served yet");
         Ok(())
     });
 }
 
-/// The blocking client against the node, with more text than fits an event or a socket's buffer.
+/// The blocking client against the node, with more than fits a piece or a socket's buffer.
 #[test]
 fn long_answers_come_in_pieces() {
     real(|env, dir| async move {
@@ -159,7 +163,7 @@ fn refuses_hostile_requests_and_serves_on() {
         let deep = framed(&"[".repeat(MAX_REQUEST - 1));
         let cases: &[(&[u8], &str)] = &[
             (b"GET /metrics HTTP/1.1\r\n\r\n", "the client speaks 'GET /metrics HTTP/1.1\\r'"),
-            (b"helenus-admin 2\n{}\n", "the client speaks 'helenus-admin 2'"),
+            (b"helenus-admin 1\n{}\n", "the client speaks 'helenus-admin 1'"),
             (b"\xff\x00\n", "the client speaks"),
             (&[b'x'; 100_000], "more than 64 bytes in a line"),
             (&framed("{}"), "not a request"),
@@ -169,19 +173,18 @@ fn refuses_hostile_requests_and_serves_on() {
             (&framed(&"x".repeat(MAX_REQUEST + 1)), "more than 65536 bytes in a line"),
         ];
         for (bytes, expected) in cases {
-            let (out, err, code) = read(&ask(&env, &socket, bytes).await?);
-            assert!(err.starts_with("nodetool: ") && err.contains(expected), "{err}");
-            assert_eq!((out.as_str(), code), ("", 2));
+            let why = not_taken(&ask(&env, &socket, bytes).await?);
+            assert!(why.contains(expected), "{why}");
         }
         // Gone before the request was whole.
-        for bytes in [&b""[..], b"helenus-adm", b"helenus-admin 1\n{\"args\":[\"drain\"]}"] {
+        for bytes in [&b""[..], b"helenus-adm", b"helenus-admin 2\n{\"args\":[\"drain\"]}"] {
             let stream = TcpStream::connect_unix(&env, &socket.path).await?;
             stream.write_all(bytes).await?;
             stream.shutdown(std::net::Shutdown::Write)?;
             assert_eq!(stream.read(&mut [0]).await?, 0);
         }
         assert!(fake.done.borrow().is_empty());
-        assert_eq!(read(&ask(&env, &socket, &request("drain")).await?).2, 0);
+        assert_eq!(read(&ask(&env, &socket, &request("drain")).await?), Outcome::default());
         Ok(())
     });
 }
@@ -196,17 +199,17 @@ fn at_the_limit_of_connections_the_next_is_refused() {
         for _ in 0..MAX_CONNECTIONS {
             open.push(TcpStream::connect_unix(&env, &socket.path).await?);
         }
-        let (_, err, code) = read(&ask(&env, &socket, b"").await?);
-        assert_eq!((err.as_str(), code), ("nodetool: the node runs 32 verbs already\n", 2));
+        let why = not_taken(&ask(&env, &socket, b"").await?);
+        assert_eq!(why, "the node runs 32 verbs already");
         let text = prometheus::write(&[registry.snapshot()]);
         assert!(text.contains("operatorconnectionsrefused_total{shard=\"0\"} 1\n"), "{text}");
         open.clear();
         loop {
-            let (_, err, code) = read(&ask(&env, &socket, &request("version")).await?);
-            if code == 0 {
+            let lines = ask(&env, &socket, &request("version")).await?;
+            if read(&lines) == version() {
                 return Ok(());
             }
-            assert!(err.contains("verbs already"));
+            assert!(not_taken(&lines).contains("verbs already"));
             env.yield_now().await;
         }
     });

@@ -2,26 +2,11 @@
 
 use crate::common;
 
-use std::time::Duration;
-
 use admin::{
-    Life, Liveness, PastCompaction, Reply, RingNode, RunningCompaction, SnapshotDetails, Verb, run,
+    Life, Liveness, PastCompaction, PendingTasks, Reply, RingNode, RunningCompaction,
+    SnapshotDetails,
 };
-use common::Fake;
-use env::sim::{World, WorldOptions};
-
-fn say_with(fake: Fake, line: &str) -> (Reply, Vec<String>) {
-    let words: Vec<String> = line.split_whitespace().map(str::to_owned).collect();
-    let verb = Verb::parse(&words).unwrap();
-    let world = World::new(1, WorldOptions::default());
-    let env = world.client("10.0.0.1".parse().unwrap());
-    let inside = env.clone();
-    let asked = async move {
-        let reply = run(&inside, &fake, verb).await;
-        (reply, fake.done.take())
-    };
-    world.block_on(&env, Duration::from_secs(5), asked).unwrap()
-}
+use common::{Fake, say_with};
 
 fn say(line: &str) -> (Reply, Vec<String>) {
     say_with(Fake::default(), line)
@@ -142,8 +127,8 @@ fn status_of_several_data_centers() {
         address: "10.20.30.40:7000".parse().unwrap(),
         liveness: Liveness::Down,
         life: Life::Joining,
-        load: None,
-        owns: Some(0.3333),
+        load_bytes: None,
+        owns_share: Some(0.3333),
         data_center: "ac0".into(),
         rack: "r".into(),
         ..node
@@ -188,7 +173,7 @@ fn status_of_one_token_and_no_common_replication() {
 #[test]
 fn compactions_under_way() {
     let mut stats = common::compaction_stats();
-    stats.pending = vec![("ks".into(), "t".into(), 3)];
+    stats.pending = vec![PendingTasks { keyspace: "ks".into(), table: "t".into(), tasks: 3 }];
     stats.running = vec![RunningCompaction {
         id: "b5b2e5c0-0000-11f1-8000-000000000000".into(),
         kind: "Compaction".into(),
@@ -245,17 +230,20 @@ fn snapshots_as_cassandra_prints_them() {
     assert_eq!(out("listsnapshots"), "Snapshot Details: \nThere are no snapshots\n");
     let fake = || {
         let fake = Fake::default();
-        let of = |name: &str, table: &str, true_size, size_on_disk, expires_at| SnapshotDetails {
-            name: name.to_owned(),
-            keyspace: "ks".to_owned(),
-            table: table.to_owned(),
-            true_size,
-            own_tables: 0,
-            size_on_disk,
-            created_at: Some(1_795_333_384_978),
-            expires_at,
-            ephemeral: false,
-        };
+        let of =
+            |name: &str, table: &str, true_size_bytes, size_on_disk_bytes, expires_at_millis| {
+                SnapshotDetails {
+                    name: name.to_owned(),
+                    keyspace: "ks".to_owned(),
+                    table: table.to_owned(),
+                    true_size_bytes,
+                    own_tables_bytes: 0,
+                    size_on_disk_bytes,
+                    created_at_millis: Some(1_795_333_384_978),
+                    expires_at_millis,
+                    ephemeral: false,
+                }
+            };
         let goes = Some(1_795_336_984_978);
         *fake.snapshots.borrow_mut() =
             vec![of("four", "t", 1280, 6370, None), of("two", "t", 1300, 6390, goes)];
@@ -298,9 +286,9 @@ fn compaction_as_cassandra_prints_it() {
         id: "548aeaa0-e648-11f1-a6ec-41098330686a".to_owned(),
         keyspace: "system_schema".to_owned(),
         table: "keyspaces".to_owned(),
-        compacted_at: 1_795_333_375_904,
-        bytes_in: 629,
-        bytes_out: 272,
+        compacted_at_millis: 1_795_333_375_904,
+        in_bytes: 629,
+        out_bytes: 272,
         rows_merged: "{1:5, 4:1}".to_owned(),
         properties: "{compaction_type:Compaction}".to_owned(),
     });

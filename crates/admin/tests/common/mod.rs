@@ -1,15 +1,18 @@
 //! A node that is not one: the facts that Cassandra 5.0.9 showed in `testdata/nodetool`.
 
+use admin::{
+    Answer, AutoCompaction, Cache, CacheName, CachesOperator, Cluster, Command, CompactionOperator,
+    CompactionStats, DataFile, DroppedMessages, Endpoint, Format, GossipValue, Handoff,
+    HandoffChange, HintsOperator, IoStats, Life, Liveness, Messages, NetStats, NetworkCache,
+    NetworkOperator, NewImport, NewSnapshot, NodeInfo, NodeOperator, NodesOf, Outcome,
+    PartitionBytes, PastCompaction, PendingHints, PerRead, Pool, PoolStats, ProxyHistograms,
+    RangeReplica, ReadRepairs, Refusal, Release, ReplicatedRange, Replication, Reply, Requests,
+    Ring, RingNode, RingOperator, SSTablesOperator, Scrub, Setting, SettingsOperator,
+    SnapshotDetails, SnapshotsOperator, StopWhich, TableHistograms, TableName, TablePaths,
+    TableStats, TablesOperator, Thresholds, Timeout, Verb, Verify, ask, wire,
+};
 use std::cell::{Cell, RefCell};
 use std::time::Duration;
-
-use admin::{
-    Answer, Cache, CacheName, Cluster, CompactionStats, Endpoint, Handoff, HandoffChange, IoStats,
-    Life, Liveness, Messages, NetStats, NetworkCache, NewImport, NewSnapshot, NodeInfo, Operator,
-    OperatorError, PastCompaction, PendingHints, Pool, PoolStats, ProxyHistograms, RangeReplica,
-    ReadRepairs, Release, ReplicatedRange, Replication, Ring, RingNode, RingRanges, Scrub, Setting,
-    SnapshotDetails, StopWhich, TableHistograms, TableName, TableStats, Timeout, Verify,
-};
 
 use env::sim::{World, WorldOptions};
 
@@ -47,7 +50,36 @@ pub struct Fake {
     pub past: RefCell<Vec<PastCompaction>>,
     /// Facts of `compaction_stats`.
     pub compactions: RefCell<Option<CompactionStats>>,
+    pub hints: RefCell<Vec<PendingHints>>,
+    pub histograms: RefCell<Vec<TableHistograms>>,
     pub seeds_after_reload: RefCell<Option<Vec<std::net::SocketAddr>>>,
+}
+
+/// What nodetool prints of a command line, and what the node was told to do. The value goes the way of the socket:
+/// it is written in JSON and read again.
+pub fn say_with(fake: Fake, line: &str) -> (Reply, Vec<String>) {
+    let words: Vec<String> = line.split_whitespace().map(str::to_owned).collect();
+    let command = Command::parse(&words).unwrap();
+    let (outcome, done) = answer(fake, command.verb.clone());
+    let line = wire::encode_outcome(&outcome);
+    let outcome = wire::decode_outcome(line.as_bytes()).unwrap();
+    let reply = match command.format {
+        Format::Text => Reply::text(&command.verb, &outcome),
+        Format::Json => Reply::json(&command.verb, &outcome),
+    };
+    (reply.unwrap(), done)
+}
+
+/// What the node answers to a verb, and what it was told to do.
+pub fn answer(fake: Fake, verb: Verb) -> (Outcome, Vec<String>) {
+    let world = World::new(1, WorldOptions::default());
+    let env = world.client("10.0.0.1".parse().unwrap());
+    let inside = env.clone();
+    let asked = async move {
+        let outcome = ask(&inside, &fake, verb).await;
+        (outcome, fake.done.take())
+    };
+    world.block_on(&env, Duration::from_secs(5), asked).unwrap()
 }
 
 impl Fake {
@@ -62,9 +94,9 @@ pub fn ring() -> Ring {
         address: "127.0.0.23:7000".parse().unwrap(),
         liveness: Liveness::Up,
         life: Life::Normal,
-        load: Some(117_443),
+        load_bytes: Some(117_443),
         tokens: TOKENS.map(|t| t.to_string()).to_vec(),
-        owns: Some(1.0),
+        owns_share: Some(1.0),
         host_id: HOST_ID.to_owned(),
         data_center: "datacenter1".to_owned(),
         rack: "rack1".to_owned(),
@@ -76,16 +108,16 @@ pub fn compaction_stats() -> CompactionStats {
     CompactionStats {
         concurrent: 2,
         completed: 1,
-        bytes: 825,
-        compressed_bytes: 852,
-        fifteen_minute_rate: 0.06 / 60.0,
-        mean_rate: 26.6 / 3600.0,
-        throughput: 64 << 20,
+        compacted_bytes: 825,
+        compacted_compressed_bytes: 852,
+        fifteen_minute_rate_per_second: 0.06 / 60.0,
+        mean_rate_per_second: 26.6 / 3600.0,
+        throughput_bytes_per_second: 64 << 20,
         ..CompactionStats::default()
     }
 }
 
-impl Operator for Fake {
+impl NodeOperator for Fake {
     async fn release(&self) -> Answer<Release> {
         Ok(Release { version: "5.0.9".into(), git_sha: "0123abc".into() })
     }
@@ -93,22 +125,23 @@ impl Operator for Fake {
     async fn node(&self) -> Answer<NodeInfo> {
         let saved = |size, entries, capacity: u64, hits, requests, hours: u64| Cache {
             entries,
-            size,
-            capacity: capacity << 20,
+            size_bytes: size,
+            capacity_bytes: capacity << 20,
             hits,
             requests,
-            save_period: Duration::from_secs(hours * 3600),
+            save_period_seconds: hours * 3600,
         };
         Ok(NodeInfo {
             host_id: HOST_ID.to_owned(),
             gossip_active: true,
             native_transport_active: true,
-            load: 117_443,
-            uncompressed_load: 155_638,
+            load_bytes: 117_443,
+            uncompressed_load_bytes: 155_638,
             generation: 1_795_298_978,
-            uptime: Duration::from_millis(98_765),
-            memory: (140_865_700, 768 << 20),
-            off_heap: 41,
+            uptime_seconds: 98,
+            memory_used_bytes: 140_865_700,
+            memory_budget_bytes: 768 << 20,
+            off_heap_bytes: 41,
             data_center: "datacenter1".into(),
             rack: "rack1".into(),
             exceptions: 0,
@@ -116,7 +149,11 @@ impl Operator for Fake {
             row_cache: Cache::default(),
             counter_cache: saved(0, 0, 19, 0, 0, 2),
             chunk_cache: None,
-            network_cache: Some(NetworkCache { size: 0, overflow: 0, capacity: 48 << 20 }),
+            network_cache: Some(NetworkCache {
+                size_bytes: 0,
+                overflow_bytes: 0,
+                capacity_bytes: 48 << 20,
+            }),
             percent_repaired: 100.0,
             tokens: Some(TOKENS.map(|t| t.to_string()).to_vec()),
             bootstrap_state: "COMPLETED".into(),
@@ -126,25 +163,68 @@ impl Operator for Fake {
         })
     }
 
-    async fn gossip(&self) -> Answer<Vec<Endpoint>> {
-        let values = vec![("STATUS", 30, "NORMAL,-19".to_owned()), ("TOKENS", 28, String::new())];
-        let [one, two] = [1, 2].map(|n| ([127, 0, 0, n], 7000).into());
-        Ok(vec![
-            Endpoint { address: one, heartbeat: (1_795_298_978, 12), values, phi: None },
-            Endpoint { address: two, heartbeat: (0, -1), values: Vec::new(), phi: Some(0.25) },
-        ])
+    async fn io_stats(&self, windows: u64) -> Answer<IoStats> {
+        let world = World::new(1, WorldOptions::default());
+        let env = world.client("10.0.0.1".parse().unwrap());
+        let pattern = env.io_pattern(0..windows);
+        Ok(IoStats::of(&pattern, 0, 32))
     }
 
-    async fn seeds(&self) -> Answer<Vec<std::net::SocketAddr>> {
-        Ok(vec![([127, 0, 0, 2], 7000).into()])
+    async fn drain(&self) -> Answer<()> {
+        self.drained.set(true);
+        self.note("drain".into())
     }
 
-    async fn endpoints(&self, table: &TableName, key: &str) -> Answer<Vec<std::net::SocketAddr>> {
-        self.note(format!("endpoints {}.{} {key}", table.keyspace, table.table))?;
-        Ok(vec![([127, 0, 0, 2], 7000).into()])
+    async fn stop_daemon(&self) -> Answer<()> {
+        self.note("stop".into())
     }
 
-    async fn ranges(&self, keyspace: &str) -> Answer<RingRanges> {
+    async fn native_transport(&self) -> Answer<bool> {
+        Ok(!self.drained.get())
+    }
+
+    async fn start_native_transport(&self) -> Answer<()> {
+        match self.drained.get() {
+            true => Err(Refusal::BadUse(
+                "Unable to start native transport because the node was drained.".into(),
+            )),
+            false => self.note("start native".into()),
+        }
+    }
+
+    async fn stop_native_transport(&self, force: bool) -> Answer<()> {
+        self.note(format!("stop native {force}"))
+    }
+}
+
+impl RingOperator for Fake {
+    async fn cluster(&self) -> Answer<Cluster> {
+        let of = |version: &str| NodesOf {
+            version: version.to_owned(),
+            nodes: vec!["127.0.0.23:7000".parse().unwrap()],
+        };
+        Ok(Cluster {
+            name: "peer".into(),
+            snitch: "org.apache.cassandra.locator.GossipingPropertyFileSnitch".into(),
+            dynamic_snitch: true,
+            partitioner: "org.apache.cassandra.dht.Murmur3Partitioner".into(),
+            schema_versions: vec![of("d03783d7-b468-3c1a-82f1-8e30b2edde8b")],
+            releases: vec![of("5.0.9")],
+        })
+    }
+
+    async fn ring(&self, keyspace: Option<&str>) -> Answer<Ring> {
+        match keyspace {
+            Some("nosuch") => Err(Refusal::BadUse("The keyspace nosuch, does not exist".into())),
+            _ => Ok(self.ring.borrow().clone().unwrap_or_else(ring)),
+        }
+    }
+
+    async fn schema_version(&self) -> Answer<String> {
+        Ok(HOST_ID.to_owned())
+    }
+
+    async fn ranges(&self, keyspace: &str) -> Answer<Vec<ReplicatedRange>> {
         let replica = |n: u8| RangeReplica {
             address: ([127, 0, 0, n], 7000).into(),
             native: ([127, 0, 0, n], 9042).into(),
@@ -156,26 +236,65 @@ impl Operator for Fake {
             end: "7".into(),
             replicas: vec![replica(81), replica(82)],
         };
-        let ranges = match keyspace {
+        match keyspace {
             "ks" => Ok(vec![range]),
-            _ => Err(OperatorError::Failed(format!("No such keyspace: {keyspace}"))),
+            _ => Err(Refusal::Failed(format!("No such keyspace: {keyspace}"))),
+        }
+    }
+
+    async fn endpoints(&self, table: &TableName, key: &str) -> Answer<Vec<std::net::SocketAddr>> {
+        self.note(format!("endpoints {}.{} {key}", table.keyspace, table.table))?;
+        Ok(vec![([127, 0, 0, 2], 7000).into()])
+    }
+
+    async fn gossip(&self) -> Answer<Vec<Endpoint>> {
+        let value = |name: &str, version, value: &str| GossipValue {
+            name: name.to_owned(),
+            version,
+            value: value.to_owned(),
         };
-        Ok(RingRanges { schema_version: HOST_ID.to_owned(), ranges })
+        let values = vec![value("STATUS", 30, "NORMAL,-19"), value("TOKENS", 28, "")];
+        let [one, two] = [1, 2].map(|n| ([127, 0, 0, n], 7000).into());
+        Ok(vec![
+            Endpoint { address: one, generation: 1_795_298_978, version: 12, values, phi: None },
+            Endpoint {
+                address: two,
+                generation: 0,
+                version: -1,
+                values: Vec::new(),
+                phi: Some(0.25),
+            },
+        ])
+    }
+
+    async fn gossip_active(&self) -> Answer<bool> {
+        Ok(true)
     }
 
     async fn set_gossip(&self, takes_part: bool) -> Answer<()> {
         self.note(format!("gossip {takes_part}"))
     }
 
+    async fn seeds(&self) -> Answer<Vec<std::net::SocketAddr>> {
+        Ok(vec![([127, 0, 0, 2], 7000).into()])
+    }
+
     async fn reload_seeds(&self) -> Answer<Option<Vec<std::net::SocketAddr>>> {
         Ok(self.seeds_after_reload.borrow().clone())
     }
 
+    async fn assassinate(&self, address: &str) -> Answer<()> {
+        self.note(format!("assassinate {address}"))
+    }
+}
+
+impl NetworkOperator for Fake {
     async fn pool_stats(&self) -> Answer<PoolStats> {
         let pool = |name: &str, completed| Pool { name: name.into(), completed, ..Pool::default() };
+        let dropped = |verb: &str, count| DroppedMessages { verb: verb.to_owned(), count };
         Ok(PoolStats {
             pools: vec![pool("MutationStage", 1), pool("Native-Transport-Auth-Requests", 270)],
-            dropped: vec![("READ_RSP", 0), ("PAXOS2_CLEANUP_FINISH_PREPARE_RSP", 12)],
+            dropped: vec![dropped("READ_RSP", 0), dropped("PAXOS2_CLEANUP_FINISH_PREPARE_RSP", 12)],
         })
     }
 
@@ -192,9 +311,16 @@ impl Operator for Fake {
         let read = [9887.0, 88148.0, 88148.0, 88148.0, 88148.0, 8240.0, 88148.0];
         let write = [24601.0, 24601.0, 24601.0, 24601.0, 24601.0, 20502.0, 24601.0];
         let range = [61214.0, 61214.0, 61214.0, 61214.0, 61214.0, 51013.0, 61214.0];
-        Ok(ProxyHistograms { read, write, range, ..ProxyHistograms::default() })
+        Ok(ProxyHistograms {
+            read_micros: read.into(),
+            write_micros: write.into(),
+            range_micros: range.into(),
+            ..ProxyHistograms::default()
+        })
     }
+}
 
+impl HintsOperator for Fake {
     async fn handoff(&self) -> Answer<Handoff> {
         let disabled_datacenters = vec!["dc2".to_owned()];
         Ok(Handoff { is_enabled: true, disabled_datacenters, window_millis: 10_800_000 })
@@ -209,114 +335,35 @@ impl Operator for Fake {
     }
 
     async fn pending_hints(&self) -> Answer<Vec<PendingHints>> {
-        Ok(Vec::new())
+        Ok(self.hints.borrow().clone())
     }
 
     async fn truncate_hints(&self, address: Option<&str>) -> Answer<()> {
         self.note(format!("truncate_hints {address:?}"))
     }
+}
 
-    async fn assassinate(&self, address: &str) -> Answer<()> {
-        self.note(format!("assassinate {address}"))
+impl CachesOperator for Fake {
+    async fn invalidate_cache(&self, cache: CacheName) -> Answer<()> {
+        self.note(format!("invalidate {cache:?}"))
     }
 
-    async fn settings(&self) -> Answer<Vec<Setting>> {
-        Ok(vec![("group_by_enabled".to_owned(), Some("true".to_owned()))])
+    async fn set_cache_capacity(&self, cache: CacheName, bytes: u64) -> Answer<()> {
+        self.note(format!("capacity {cache:?} {bytes}"))
     }
 
-    async fn set_guardrails(&self, settings: &[String]) -> Answer<()> {
-        match settings {
-            [_, fail] if fail.ends_with("=10") => Err(OperatorError::BadUse("no".to_owned())),
-            settings => self.note(format!("set {settings:?}")),
-        }
+    async fn set_cache_keys_to_save(&self, cache: CacheName, most: u32) -> Answer<()> {
+        self.note(format!("keys to save {cache:?} {most}"))
     }
+}
 
-    async fn keyspaces(&self) -> Answer<Vec<Replication>> {
-        let keyspaces = [
-            ("system_traces", "SimpleStrategy {replication_factor=2}"),
-            ("system_distributed", "SimpleStrategy {replication_factor=3}"),
-            ("system_auth", "SimpleStrategy {replication_factor=1}"),
-            ("system_schema", "LocalStrategy {}"),
-            ("system", "LocalStrategy {}"),
-        ];
-        let replication = |(keyspace, replication): (&str, &str)| Replication {
-            keyspace: keyspace.to_owned(),
-            replication: replication.to_owned(),
-        };
-        Ok(keyspaces.map(replication).to_vec())
-    }
-
-    async fn cluster(&self) -> Answer<Cluster> {
-        let nodes = vec!["127.0.0.23:7000".parse().unwrap()];
-        Ok(Cluster {
-            name: "peer".into(),
-            snitch: "org.apache.cassandra.locator.GossipingPropertyFileSnitch".into(),
-            dynamic_snitch: true,
-            partitioner: "org.apache.cassandra.dht.Murmur3Partitioner".into(),
-            schema_versions: vec![("d03783d7-b468-3c1a-82f1-8e30b2edde8b".into(), nodes.clone())],
-            releases: vec![("5.0.9".into(), nodes)],
-        })
-    }
-
-    async fn ring(&self, keyspace: Option<&str>) -> Answer<Ring> {
-        match keyspace {
-            Some("nosuch") => {
-                Err(OperatorError::BadUse("The keyspace nosuch, does not exist".into()))
-            }
-            _ => Ok(self.ring.borrow().clone().unwrap_or_else(ring)),
-        }
-    }
-
-    async fn table_stats(&self) -> Answer<Vec<TableStats>> {
-        // The keyspace's sums hold reads and writes of tables that are not shown.
-        let reads = match self.other_reads.get() {
-            (0, _) => (1, 66_077),
-            reads => reads,
-        };
-        let other = TableStats { reads, writes: (15, 17_914), ..empty("IndexInfo") };
-        Ok(vec![other, local(), empty("peers")])
-    }
-
+impl CompactionOperator for Fake {
     async fn compaction_stats(&self) -> Answer<CompactionStats> {
         Ok(self.compactions.borrow().clone().unwrap_or_else(compaction_stats))
     }
 
-    async fn snapshot(&self, snapshot: NewSnapshot) -> Answer<()> {
-        match snapshot.name.as_str() {
-            "there" => Err(OperatorError::Failed("Snapshot there already exists.".to_owned())),
-            _ => self.note(format!("{snapshot:?}")),
-        }
-    }
-
-    async fn snapshots(&self) -> Answer<Vec<SnapshotDetails>> {
-        Ok(self.snapshots.borrow().clone())
-    }
-
-    async fn clear_snapshots(
-        &self,
-        keyspaces: &[String],
-        name: Option<&str>,
-        before: Option<i64>,
-    ) -> Answer<()> {
-        self.note(format!("clear {keyspaces:?} {name:?} {before:?}"))
-    }
-
-    async fn backups(&self) -> Answer<bool> {
-        Ok(self.backups.get())
-    }
-
-    async fn set_backups(&self, kept: bool) -> Answer<()> {
-        self.backups.set(kept);
-        Ok(())
-    }
-
-    async fn flush(&self, keyspace: &str, tables: &[String]) -> Answer<()> {
-        match tables {
-            [table] if table == "nosuch" => {
-                Err(OperatorError::Failed(format!("Unknown keyspace/cf pair ({keyspace}.{table})")))
-            }
-            _ => self.note(format!("flush {keyspace} {tables:?}")),
-        }
+    async fn compaction_history(&self) -> Answer<Vec<PastCompaction>> {
+        Ok(self.past.borrow().clone())
     }
 
     async fn compact(&self, keyspace: &str, tables: &[String], split: bool) -> Answer<()> {
@@ -325,6 +372,65 @@ impl Operator for Fake {
 
     async fn compact_files(&self, files: &[String]) -> Answer<()> {
         self.note(format!("compact files {files:?}"))
+    }
+
+    async fn stop_compactions(&self, which: StopWhich) -> Answer<()> {
+        self.note(format!("stop {which:?}"))
+    }
+
+    async fn compaction_throughput(&self) -> Answer<u64> {
+        Ok(64 << 20)
+    }
+
+    async fn set_compaction_throughput(&self, bytes_per_second: u64) -> Answer<()> {
+        self.note(format!("throughput {bytes_per_second}"))
+    }
+
+    async fn concurrent_compactors(&self) -> Answer<u64> {
+        Ok(2)
+    }
+
+    async fn set_concurrent_compactors(&self, count: u64) -> Answer<()> {
+        self.note(format!("compactors {count}"))
+    }
+
+    async fn thresholds(&self, table: &TableName) -> Answer<Thresholds> {
+        match table.table.as_str() {
+            "nosuch" => Err(Refusal::UnknownTable(table.clone())),
+            _ => Ok(Thresholds { min: 4, max: 32 }),
+        }
+    }
+
+    async fn set_thresholds(&self, table: &TableName, thresholds: Thresholds) -> Answer<()> {
+        match table.table.as_str() {
+            "nosuch" => Err(Refusal::UnknownTable(table.clone())),
+            _ => self.note(format!("thresholds {table:?} {thresholds:?}")),
+        }
+    }
+
+    async fn autocompaction(&self, keyspace: &str, _: &[String]) -> Answer<Vec<AutoCompaction>> {
+        let enabled = keyspace != "system";
+        Ok(vec![AutoCompaction { keyspace: keyspace.to_owned(), table: "t".to_owned(), enabled }])
+    }
+
+    async fn set_autocompaction(
+        &self,
+        keyspace: &str,
+        tables: &[String],
+        enabled: bool,
+    ) -> Answer<()> {
+        self.note(format!("auto {keyspace} {tables:?} {enabled}"))
+    }
+}
+
+impl SSTablesOperator for Fake {
+    async fn flush(&self, keyspace: &str, tables: &[String]) -> Answer<()> {
+        match tables {
+            [table] if table == "nosuch" => {
+                Err(Refusal::Failed(format!("Unknown keyspace/cf pair ({keyspace}.{table})")))
+            }
+            _ => self.note(format!("flush {keyspace} {tables:?}")),
+        }
     }
 
     async fn upgrade(&self, keyspace: &str, tables: &[String], all: bool) -> Answer<()> {
@@ -361,121 +467,86 @@ impl Operator for Fake {
     async fn refresh(&self, table: &TableName) -> Answer<()> {
         self.note(format!("refresh {table:?}"))
     }
+}
 
-    async fn thresholds(&self, table: &TableName) -> Answer<Option<(u32, u32)>> {
-        Ok((table.table != "nosuch").then_some((4, 32)))
+impl TablesOperator for Fake {
+    async fn keyspaces(&self) -> Answer<Vec<Replication>> {
+        let keyspaces = [
+            ("system_traces", "SimpleStrategy {replication_factor=2}"),
+            ("system_distributed", "SimpleStrategy {replication_factor=3}"),
+            ("system_auth", "SimpleStrategy {replication_factor=1}"),
+            ("system_schema", "LocalStrategy {}"),
+            ("system", "LocalStrategy {}"),
+        ];
+        let replication = |(keyspace, replication): (&str, &str)| Replication {
+            keyspace: keyspace.to_owned(),
+            replication: replication.to_owned(),
+        };
+        Ok(keyspaces.map(replication).to_vec())
     }
 
-    async fn set_thresholds(&self, table: &TableName, thresholds: (u32, u32)) -> Answer<bool> {
-        self.note(format!("thresholds {table:?} {thresholds:?}"))?;
-        Ok(table.table != "nosuch")
+    async fn table_stats(&self) -> Answer<Vec<TableStats>> {
+        // The keyspace's sums hold reads and writes of tables that are not shown.
+        let reads = match self.other_reads.get() {
+            (0, _) => requests(1, 66_077),
+            (count, micros) => requests(count, micros),
+        };
+        let other = TableStats { reads, writes: requests(15, 17_914), ..empty("IndexInfo") };
+        Ok(vec![other, local(), empty("peers")])
     }
 
     async fn histograms(&self, table: Option<&TableName>) -> Answer<Vec<TableHistograms>> {
         self.note(format!("histograms {table:?}"))?;
-        Ok(Vec::new())
+        Ok(self.histograms.borrow().clone())
     }
 
-    async fn compaction_history(&self) -> Answer<Vec<PastCompaction>> {
-        Ok(self.past.borrow().clone())
-    }
-
-    async fn stop_compactions(&self, which: StopWhich) -> Answer<()> {
-        self.note(format!("stop {which:?}"))
-    }
-
-    async fn compaction_throughput(&self) -> Answer<u64> {
-        Ok(64 << 20)
-    }
-
-    async fn set_compaction_throughput(&self, bytes_per_second: u64) -> Answer<()> {
-        self.note(format!("throughput {bytes_per_second}"))
-    }
-
-    async fn invalidate_cache(&self, cache: CacheName) -> Answer<()> {
-        self.note(format!("invalidate {cache:?}"))
-    }
-
-    async fn set_cache_capacity(&self, cache: CacheName, bytes: u64) -> Answer<()> {
-        self.note(format!("capacity {cache:?} {bytes}"))
-    }
-
-    async fn set_cache_keys_to_save(&self, cache: CacheName, most: u32) -> Answer<()> {
-        self.note(format!("keys to save {cache:?} {most}"))
-    }
-
-    async fn concurrent_compactors(&self) -> Answer<u64> {
-        Ok(2)
-    }
-
-    async fn set_concurrent_compactors(&self, count: u64) -> Answer<()> {
-        self.note(format!("compactors {count}"))
-    }
-
-    async fn set_autocompaction(
-        &self,
-        keyspace: &str,
-        tables: &[String],
-        enabled: bool,
-    ) -> Answer<()> {
-        self.note(format!("auto {keyspace} {tables:?} {enabled}"))
-    }
-
-    async fn autocompaction(&self, keyspace: &str, _: &[String]) -> Answer<Vec<(String, bool)>> {
-        Ok(vec![("t".to_owned(), keyspace != "system")])
-    }
-
-    async fn data_paths(
-        &self,
-        keyspace: &str,
-        table: Option<&str>,
-    ) -> Answer<Vec<(String, Vec<String>)>> {
+    async fn data_paths(&self, keyspace: &str, table: Option<&str>) -> Answer<Vec<TablePaths>> {
         let table = table.unwrap_or("t").to_owned();
-        Ok(vec![(table.clone(), vec![format!("/data/{keyspace}/{table}-1")])])
+        let paths = vec![format!("/data/{keyspace}/{table}-1")];
+        Ok(vec![TablePaths { table, paths }])
     }
 
-    async fn sstables_of(
-        &self,
-        _: &TableName,
-        key: &str,
-        _: bool,
-    ) -> Answer<Vec<(Option<usize>, String)>> {
-        Ok(vec![(Some(2), format!("/data/{key}/nb-1-big-Data.db"))])
+    async fn sstables_of(&self, _: &TableName, key: &str, _: bool) -> Answer<Vec<DataFile>> {
+        Ok(vec![DataFile { level: Some(2), path: format!("/data/{key}/nb-1-big-Data.db") }])
     }
 
-    async fn drain(&self) -> Answer<()> {
-        self.drained.set(true);
-        self.note("drain".into())
+    async fn refresh_size_estimates(&self) -> Answer<()> {
+        self.note("estimate".to_owned())
     }
+}
 
-    async fn stop_daemon(&self) -> Answer<()> {
-        self.note("stop".into())
-    }
-
-    async fn io_stats(&self, windows: u64) -> Answer<IoStats> {
-        let world = World::new(1, WorldOptions::default());
-        let env = world.client("10.0.0.1".parse().unwrap());
-        let pattern = env.io_pattern(0..windows);
-        Ok(IoStats { pattern, starts_at_millis: 0, depth: 32 })
-    }
-
-    async fn native_transport(&self) -> Answer<bool> {
-        Ok(!self.drained.get())
-    }
-
-    async fn start_native_transport(&self) -> Answer<()> {
-        match self.drained.get() {
-            true => Err(OperatorError::BadUse(
-                "Unable to start native transport because the node was drained.".into(),
-            )),
-            false => self.note("start native".into()),
+impl SnapshotsOperator for Fake {
+    async fn snapshot(&self, snapshot: NewSnapshot) -> Answer<()> {
+        match snapshot.name.as_str() {
+            "there" => Err(Refusal::Failed("Snapshot there already exists.".to_owned())),
+            _ => self.note(format!("{snapshot:?}")),
         }
     }
 
-    async fn stop_native_transport(&self, force: bool) -> Answer<()> {
-        self.note(format!("stop native {force}"))
+    async fn snapshots(&self) -> Answer<Vec<SnapshotDetails>> {
+        Ok(self.snapshots.borrow().clone())
     }
 
+    async fn clear_snapshots(
+        &self,
+        keyspaces: &[String],
+        name: Option<&str>,
+        before: Option<i64>,
+    ) -> Answer<()> {
+        self.note(format!("clear {keyspaces:?} {name:?} {before:?}"))
+    }
+
+    async fn backups(&self) -> Answer<bool> {
+        Ok(self.backups.get())
+    }
+
+    async fn set_backups(&self, kept: bool) -> Answer<()> {
+        self.backups.set(kept);
+        Ok(())
+    }
+}
+
+impl SettingsOperator for Fake {
     async fn timeout(&self, _: Timeout) -> Answer<u64> {
         Ok(5000)
     }
@@ -484,8 +555,16 @@ impl Operator for Fake {
         self.note(format!("set {timeout} {millis}"))
     }
 
-    async fn refresh_size_estimates(&self) -> Answer<()> {
-        self.note("estimate".to_owned())
+    async fn settings(&self) -> Answer<Vec<Setting>> {
+        let name = "group_by_enabled".to_owned();
+        Ok(vec![Setting { name, value: Some("true".to_owned()) }])
+    }
+
+    async fn set_guardrails(&self, settings: &[String]) -> Answer<()> {
+        match settings {
+            [_, fail] if fail.ends_with("=10") => Err(Refusal::BadUse("no".to_owned())),
+            settings => self.note(format!("set {settings:?}")),
+        }
     }
 
     async fn trace_probability(&self) -> Answer<f64> {
@@ -497,29 +576,33 @@ impl Operator for Fake {
     }
 }
 
+fn requests(count: u64, total_micros: u64) -> Requests {
+    Requests { count, total_micros }
+}
+
 /// `system.local` as captured.
 fn local() -> TableStats {
     TableStats {
         sstables: 1,
-        max_sstable_size: 6838,
-        space_live: 6838,
-        space_total: 6838,
+        max_sstable_bytes: 6838,
+        space_live_bytes: 6838,
+        space_total_bytes: 6838,
         compression_ratio: 0.951_079_136_690_647_5,
         partitions: 1,
         memtable_switches: 7,
-        reads: (29, 281_715),
-        writes: (11, 6_864),
-        recent_read_latency: 9714.0,
-        recent_write_latency: 624.0,
+        reads: requests(29, 281_715),
+        writes: requests(11, 6_864),
+        recent_read_micros: 9714.0,
+        recent_write_micros: 624.0,
         percent_repaired: 0.0,
-        bytes_unrepaired: 695,
-        filter_space: 16,
-        filter_memory: 8,
-        summary_memory: 17,
-        compression_memory: 16,
-        partition_sizes: (643, 770, 770),
-        live_cells: (1.0, 1),
-        tombstones: (1.0, 1),
+        unrepaired_bytes: 695,
+        filter_space_bytes: 16,
+        filter_memory_bytes: 8,
+        summary_memory_bytes: 17,
+        compression_memory_bytes: 16,
+        partition_bytes: PartitionBytes { min: 643, max: 770, mean: 770 },
+        live_cells: PerRead { mean: 1.0, max: 1 },
+        tombstones: PerRead { mean: 1.0, max: 1 },
         ..empty("local")
     }
 }
@@ -531,37 +614,37 @@ fn empty(table: &str) -> TableStats {
         table: table.to_owned(),
         sstables: 0,
         old_sstables: 0,
-        max_sstable_size: 0,
+        max_sstable_bytes: 0,
         time_window: None,
         levels: None,
-        space_live: 0,
-        space_total: 0,
-        space_snapshots: 0,
+        space_live_bytes: 0,
+        space_total_bytes: 0,
+        space_snapshots_bytes: 0,
         compression_ratio: -1.0,
         partitions: 0,
         memtable_cells: 0,
-        memtable_size: 0,
-        memtable_off_heap: 0,
+        memtable_data_bytes: 0,
+        memtable_off_heap_bytes: 0,
         memtable_switches: 0,
         speculative_retries: 0,
-        reads: (0, 0),
-        writes: (0, 0),
-        recent_read_latency: f64::NAN,
-        recent_write_latency: f64::NAN,
+        reads: Requests::default(),
+        writes: Requests::default(),
+        recent_read_micros: f64::NAN,
+        recent_write_micros: f64::NAN,
         pending_flushes: 0,
         percent_repaired: 100.0,
-        bytes_repaired: 0,
-        bytes_unrepaired: 0,
-        bytes_pending_repair: 0,
+        repaired_bytes: 0,
+        unrepaired_bytes: 0,
+        pending_repair_bytes: 0,
         filter_false_positives: 0,
         filter_false_ratio: 0.0,
-        filter_space: 0,
-        filter_memory: 0,
-        summary_memory: 0,
-        compression_memory: 0,
-        partition_sizes: (0, 0, 0),
-        live_cells: (f64::NAN, 0),
-        tombstones: (f64::NAN, 0),
-        droppable_tombstones: 0.0,
+        filter_space_bytes: 0,
+        filter_memory_bytes: 0,
+        summary_memory_bytes: 0,
+        compression_memory_bytes: 0,
+        partition_bytes: PartitionBytes::default(),
+        live_cells: PerRead { mean: f64::NAN, max: 0 },
+        tombstones: PerRead { mean: f64::NAN, max: 0 },
+        droppable_tombstone_ratio: 0.0,
     }
 }

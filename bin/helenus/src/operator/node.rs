@@ -1,0 +1,134 @@
+//! The node itself, and whether it serves.
+
+use std::path::Path;
+use std::rc::Rc;
+
+use admin::{
+    Answer, IoStats, NodeInfo, NodeOperator, Refusal, Release, RingOperator, TablesOperator,
+};
+use env::{File, IO_WINDOW, OpenOptions};
+use storage::CacheKind;
+use storage::shards::HasShards;
+use types::Uuid;
+
+use super::{Operations, failed};
+use crate::memory::Memory;
+use crate::node::Node;
+use crate::node_metrics::NANOS;
+use crate::settings::io_depth;
+
+/// Bytes of `/proc/self/statm` that are worth reading, and the page's size it counts in.
+const STATM_BYTES: usize = 256;
+const PAGE: u64 = 4096;
+
+impl Operations {
+    /// Bytes of memory that the process has.
+    async fn resident(&self) -> u64 {
+        let env = self.0.env();
+        let Ok(file) = File::open(env, Path::new("/proc/self/statm"), OpenOptions::READ).await
+        else {
+            return 0;
+        };
+        let (read, bytes) = file.read_at(Vec::with_capacity(STATM_BYTES), 0, STATM_BYTES).await;
+        let text = String::from_utf8_lossy(if read.is_ok() { &bytes } else { &[] }).into_owned();
+        let pages = text.split_whitespace().nth(1).and_then(|pages| pages.parse::<u64>().ok());
+        pages.unwrap_or(0).saturating_mul(PAGE)
+    }
+}
+
+impl NodeOperator for Operations {
+    async fn release(&self) -> Answer<Release> {
+        let git_sha = option_env!("HELENUS_GIT_SHA").unwrap_or("unknown").to_owned();
+        Ok(Release { version: cluster::RELEASE_VERSION.to_owned(), git_sha })
+    }
+
+    async fn node(&self) -> Answer<NodeInfo> {
+        let identity = self.identity()?;
+        let tables = self.table_stats().await?;
+        let engine = self.engine();
+        let off_heap = tables.iter().map(|t| {
+            t.memtable_off_heap_bytes
+                + t.filter_memory_bytes
+                + t.summary_memory_bytes
+                + t.compression_memory_bytes
+        });
+        let (repaired, all) = tables.iter().fold((0, 0), |(repaired, all), t| {
+            let bytes = t.repaired_bytes + t.unrepaired_bytes + t.pending_repair_bytes;
+            (repaired + t.repaired_bytes, all + bytes)
+        });
+        let failures = self.storage()?.stats.failures.get();
+        Ok(NodeInfo {
+            host_id: Uuid(u128::from_be_bytes(identity.host_id)).to_string(),
+            gossip_active: self.gossip_active().await?,
+            native_transport_active: self.0.serves_clients(),
+            load_bytes: engine.disk_bytes(),
+            uncompressed_load_bytes: all,
+            generation: identity.generation.into(),
+            uptime_seconds: self.0.env().now().since(self.0.started).as_secs(),
+            memory_used_bytes: self.resident().await,
+            memory_budget_bytes: Memory::of(self.0.config()).budget,
+            off_heap_bytes: off_heap.sum(),
+            data_center: identity.data_center.clone(),
+            rack: identity.rack.clone(),
+            exceptions: failures,
+            key_cache: self.cache(CacheKind::Keys).await?,
+            row_cache: self.cache(CacheKind::Rows).await?,
+            counter_cache: self.cache(CacheKind::Counters).await?,
+            chunk_cache: Some(self.chunk_cache().await?),
+            network_cache: None,
+            percent_repaired: if all == 0 { 100.0 } else { repaired as f64 * 100.0 / all as f64 },
+            tokens: Some(identity.tokens.iter().map(|token| token.to_string()).collect()),
+            bootstrap_state: "COMPLETED".to_owned(),
+            bootstrap_failed: false,
+            decommissioning: false,
+            decommission_failed: false,
+        })
+    }
+
+    async fn io_stats(&self, windows: u64) -> Answer<IoStats> {
+        let env = self.0.env();
+        let (now, unix_micros) = (env.now(), env.unix_micros());
+        // the window that is being filled is left out
+        let end = env.io_window();
+        let windows = end.saturating_sub(windows)..end;
+        let mut all = env.io_pattern(windows.clone());
+        for shard in (0..self.0.shards().count()).filter(|shard| *shard != env.shard()) {
+            let of = windows.clone();
+            let pattern = move |node: &Rc<Node>| node.env().io_pattern(of);
+            all.merge(&self.0.shards().call(shard, pattern).await.map_err(failed)?);
+        }
+        let window_millis = i64::try_from(IO_WINDOW.as_millis()).unwrap_or(i64::MAX);
+        let starts = i64::try_from(windows.start).unwrap_or(i64::MAX).saturating_mul(window_millis);
+        let since = i64::try_from(now.as_nanos() / (NANOS * NANOS)).unwrap_or(i64::MAX) - starts;
+        let depth = io_depth(self.0.config(), self.0.shards().count());
+        let bound = (depth * self.0.shards().count()) as u64;
+        Ok(IoStats::of(&all, unix_micros / 1000 - since, bound))
+    }
+
+    async fn drain(&self) -> Answer<()> {
+        Ok(self.0.drain().await?)
+    }
+
+    async fn stop_daemon(&self) -> Answer<()> {
+        self.0.drain().await?;
+        // The answer leaves before this shard sees the order: it is written without waiting.
+        self.0.env().terminate();
+        Ok(())
+    }
+
+    async fn native_transport(&self) -> Answer<bool> {
+        Ok(self.0.serves_clients())
+    }
+
+    async fn start_native_transport(&self) -> Answer<()> {
+        if self.0.is_empty() {
+            let text = "Unable to start native transport because the node was drained.";
+            return Err(Refusal::BadUse(text.to_owned()));
+        }
+        Ok(self.0.start_clients().await?)
+    }
+
+    async fn stop_native_transport(&self, force: bool) -> Answer<()> {
+        Ok(self.0.stop_clients(force).await?)
+    }
+}

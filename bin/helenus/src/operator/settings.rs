@@ -1,0 +1,91 @@
+//! Settings that hold until the next start.
+
+use std::rc::Rc;
+use std::sync::Arc;
+use std::time::Duration;
+
+use admin::{Answer, Refusal, Setting, SettingsOperator, Timeout};
+use config::{Config, Timeouts};
+use storage::shards::HasShards;
+
+use super::{Operations, failed};
+use crate::node::Node;
+
+/// Where a timeout of the node is kept; none: nothing that it is of is served yet.
+fn place(timeouts: &mut Timeouts, timeout: Timeout) -> Option<&mut Duration> {
+    Some(match timeout {
+        Timeout::Read => &mut timeouts.read,
+        Timeout::Range => &mut timeouts.range,
+        Timeout::Write => &mut timeouts.write,
+        Timeout::CounterWrite => &mut timeouts.counter_write,
+        Timeout::CasContention => &mut timeouts.cas_contention,
+        Timeout::Truncate => &mut timeouts.truncate,
+        Timeout::Misc => &mut timeouts.other,
+        Timeout::InternodeConnect => &mut timeouts.internode_connect,
+        Timeout::InternodeUser => &mut timeouts.internode_user,
+        Timeout::InternodeStreamingUser => return None,
+    })
+}
+
+fn unserved(timeout: Timeout) -> Refusal {
+    Refusal::Failed(format!("{} is not served yet", timeout.config_key()))
+}
+
+impl Operations {
+    fn timeouts(&self) -> Answer<Timeouts> {
+        Ok(self.coordinator()?.timeouts())
+    }
+}
+
+impl SettingsOperator for Operations {
+    async fn timeout(&self, timeout: Timeout) -> Answer<u64> {
+        let mut timeouts = self.timeouts()?;
+        let kept = place(&mut timeouts, timeout).ok_or_else(|| unserved(timeout))?;
+        Ok(u64::try_from(kept.as_millis()).unwrap_or(u64::MAX))
+    }
+
+    async fn set_timeout(&self, timeout: Timeout, millis: u64) -> Answer<()> {
+        let mut timeouts = self.timeouts()?;
+        *place(&mut timeouts, timeout).ok_or_else(|| unserved(timeout))? =
+            Duration::from_millis(millis);
+        for shard in 0..self.0.shards().count() {
+            let set = move |node: &Rc<Node>| {
+                if let Some(coordinator) = node.coordinator() {
+                    coordinator.set_timeouts(timeouts);
+                }
+            };
+            self.0.shards().call(shard, set).await.map_err(failed)?;
+        }
+        Ok(())
+    }
+
+    async fn settings(&self) -> Answer<Vec<Setting>> {
+        let settings = self.coordinator()?.virtual_tables().settings().into_iter();
+        Ok(settings.map(|(name, value)| Setting { name, value }).collect())
+    }
+
+    async fn set_guardrails(&self, settings: &[String]) -> Answer<()> {
+        let coordinator = self.coordinator()?;
+        let mut config = Config::clone(&coordinator.rails().current_config());
+        let set = config.set_all(settings.iter().map(String::as_str));
+        set.map_err(|refusal| Refusal::BadUse(refusal.to_string()))?;
+        self.0.check_disk(&config).await.map_err(Refusal::BadUse)?;
+        self.0.set_config(Arc::new(config)).await.map_err(failed)
+    }
+
+    async fn trace_probability(&self) -> Answer<f64> {
+        Ok(self.coordinator()?.tracer().probability())
+    }
+
+    async fn set_trace_probability(&self, share: f64) -> Answer<()> {
+        for shard in 0..self.0.shards().count() {
+            let set = move |node: &Rc<Node>| {
+                if let Some(coordinator) = node.coordinator() {
+                    coordinator.tracer().set_probability(share);
+                }
+            };
+            self.0.shards().call(shard, set).await.map_err(failed)?;
+        }
+        Ok(())
+    }
+}

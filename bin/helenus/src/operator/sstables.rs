@@ -1,0 +1,117 @@
+//! What is done with SSTables of tables one by one.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use admin::{Answer, NewImport, Refusal, SSTablesOperator, Scrub, TableName, Verify};
+use schema::TombstoneOption;
+use sstable::descriptor::NB;
+use storage::StorageError;
+
+use super::{Operations, failed, ignore_dropped};
+
+impl SSTablesOperator for Operations {
+    async fn flush(&self, keyspace: &str, tables: &[String]) -> Answer<()> {
+        for table in self.tables(keyspace, tables)? {
+            ignore_dropped(self.storage()?.flush(table).await.map(drop))?;
+        }
+        Ok(())
+    }
+
+    async fn upgrade(&self, keyspace: &str, tables: &[String], all: bool) -> Answer<()> {
+        for id in self.tables(keyspace, tables)? {
+            let Ok(store) = self.engine().store(id) else { continue };
+            let is_old =
+                |table: &&Arc<storage::SSTable>| all || table.table.descriptor.version != NB;
+            let live = store.live();
+            let old: Vec<u64> = live.tables().iter().filter(is_old).map(|t| t.number).collect();
+            for number in old {
+                // one by one: what a compaction replaced meanwhile is new by now
+                let only = self.storage()?.compact_these(id, |table| table.number == number);
+                ignore_dropped(only.await.map(drop))?;
+            }
+        }
+        Ok(())
+    }
+
+    async fn scrub(&self, keyspace: &str, tables: &[String], how: Scrub) -> Answer<()> {
+        for table in self.tables(keyspace, tables)? {
+            self.0.scrub(table, how).await?;
+        }
+        Ok(())
+    }
+
+    async fn verify(&self, keyspace: &str, tables: &[String], how: Verify) -> Answer<()> {
+        let mut first = Ok(());
+        for table in self.tables(keyspace, tables)? {
+            first = first.and(self.0.verify(table, how).await);
+        }
+        first
+    }
+
+    async fn garbage_collect(&self, keyspace: &str, tables: &[String], cells: bool) -> Answer<()> {
+        let granularity = if cells { TombstoneOption::Cell } else { TombstoneOption::Row };
+        for table in self.tables(keyspace, tables)? {
+            ignore_dropped(self.storage()?.collect_garbage(table, granularity).await)?;
+        }
+        Ok(())
+    }
+
+    /// A node that is the only one owns all: nothing is to be dropped. In a ring it may not, and to say that it is done would be
+    /// wrong.
+    async fn cleanup(&self, keyspace: &str, tables: &[String]) -> Answer<()> {
+        let tables = self.tables(keyspace, tables)?;
+        let is_alone = self.0.coordinator().is_none_or(|it| it.peers().is_alone());
+        match is_alone || tables.is_empty() {
+            true => Ok(()),
+            false => Err(failed(
+                "cleanup is not served in a ring of several nodes yet: nothing was dropped",
+            )),
+        }
+    }
+
+    async fn relocate(&self, keyspace: &str, tables: &[String]) -> Answer<()> {
+        for table in self.tables(keyspace, tables)? {
+            ignore_dropped(self.storage()?.relocate(table).await)?;
+        }
+        Ok(())
+    }
+
+    async fn import(&self, import: NewImport) -> Answer<Vec<String>> {
+        let NewImport { of, directories, keep_level, copy, verify } = import;
+        let schema = self.engine().schema();
+        let table = schema.table(&of.keyspace, &of.table).filter(|table| !table.is_virtual());
+        let Some(table) = table else {
+            let text = format!("ColumnFamilyStore for {}/{} not found.", of.keyspace, of.table);
+            return Err(failed(text));
+        };
+        let mut places = Vec::new();
+        for directory in directories {
+            let there = self.0.env().metadata(&directory).await.map_err(failed)?;
+            if !there.is_some_and(|metadata| metadata.is_dir) {
+                return Err(failed(format!("Directory {directory} does not exist")));
+            }
+            places.push(PathBuf::from(directory));
+        }
+        let how = storage::Import { copy, keep_level, verify };
+        let refused = self.storage()?.import(table.id, &places, how).await.map_err(failed)?;
+        let tell = |(directory, error): (PathBuf, StorageError)| {
+            self.0.say_seldom("ERROR", format!("import from {}: {error}", directory.display()));
+            directory.display().to_string()
+        };
+        Ok(refused.into_iter().map(tell).collect())
+    }
+
+    async fn refresh(&self, table: &TableName) -> Answer<()> {
+        let schema = self.engine().schema();
+        let refused = |what: String| Err(Refusal::BadUse(what));
+        let TableName { keyspace, table } = table;
+        if schema.keyspace(keyspace).is_none_or(|keyspace| keyspace.is_virtual) {
+            return refused(format!("Keyspace {keyspace} does not exist"));
+        }
+        let Some(table) = schema.table(keyspace, table) else {
+            return refused(format!("Unknown keyspace/cf pair ({keyspace}.{table})"));
+        };
+        ignore_dropped(self.storage()?.refresh(table.id).await)
+    }
+}

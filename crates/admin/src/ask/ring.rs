@@ -1,0 +1,63 @@
+//! Verbs of the ring.
+
+use crate::model::{ClusterView, Outcome, RingRanges, Shown};
+use crate::nodetool::RingVerb;
+use crate::operator::{Answer, RingOperator, TablesOperator};
+
+pub(super) async fn ask(
+    operator: &(impl RingOperator + TablesOperator),
+    verb: RingVerb,
+) -> Outcome {
+    match verb {
+        RingVerb::DescribeRing { keyspace, .. } => ranges(operator, &keyspace).await,
+        verb => plain(operator, verb).await.into(),
+    }
+}
+
+/// The version is said before the keyspace is looked for.
+async fn ranges(operator: &impl RingOperator, keyspace: &str) -> Outcome {
+    let schema_version = match operator.schema_version().await {
+        Ok(version) => version,
+        Err(refusal) => return Outcome::refused(refusal),
+    };
+    let (ranges, refusal) = match operator.ranges(keyspace).await {
+        Ok(ranges) => (ranges, None),
+        Err(refusal) => (Vec::new(), Some(refusal)),
+    };
+    Outcome { shown: Some(Shown::Ranges(RingRanges { schema_version, ranges })), refusal }
+}
+
+async fn plain(
+    operator: &(impl RingOperator + TablesOperator),
+    verb: RingVerb,
+) -> Answer<Option<Shown>> {
+    Ok(Some(match verb {
+        RingVerb::SetGossip(takes_part) => {
+            operator.set_gossip(takes_part).await?;
+            return Ok(None);
+        }
+        RingVerb::Assassinate { address } => {
+            operator.assassinate(&address).await?;
+            return Ok(None);
+        }
+        // it is asked for above
+        RingVerb::DescribeRing { .. } => return Ok(None),
+        RingVerb::Status { keyspace, .. } | RingVerb::Ring { keyspace, .. } => {
+            Shown::Ring(operator.ring(keyspace.as_deref()).await?)
+        }
+        RingVerb::DescribeCluster { .. } => Shown::Cluster(Box::new(ClusterView {
+            cluster: operator.cluster().await?,
+            ring: operator.ring(None).await?,
+            keyspaces: operator.keyspaces().await?,
+        })),
+        RingVerb::GetEndpoints { table, key, .. } => {
+            Shown::Endpoints(operator.endpoints(&table, &key).await?)
+        }
+        RingVerb::GossipInfo { .. } | RingVerb::FailureDetector { .. } => {
+            Shown::Gossip(operator.gossip().await?)
+        }
+        RingVerb::StatusGossip => Shown::GossipStatus { running: operator.gossip_active().await? },
+        RingVerb::GetSeeds => Shown::Seeds(operator.seeds().await?),
+        RingVerb::ReloadSeeds => Shown::ReloadedSeeds(operator.reload_seeds().await?),
+    }))
+}

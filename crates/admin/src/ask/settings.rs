@@ -1,0 +1,37 @@
+//! Verbs of settings.
+
+use crate::model::Shown;
+use crate::nodetool::{SettingsVerb, guardrails};
+use crate::operator::{Answer, SettingsOperator};
+
+pub(super) async fn ask(
+    operator: &impl SettingsOperator,
+    verb: SettingsVerb,
+) -> Answer<Option<Shown>> {
+    match verb {
+        SettingsVerb::SetTimeout { timeout, millis } => {
+            operator.set_timeout(timeout, millis).await?;
+        }
+        SettingsVerb::SetGuardrails(arguments) => {
+            let settings = guardrails::settings(&arguments)?;
+            let set = operator.set_guardrails(&settings).await;
+            set.map_err(|refusal| guardrails::not_set(&arguments, refusal))?;
+        }
+        SettingsVerb::SetTraceProbability(share) => {
+            operator.set_trace_probability(share.0).await?;
+        }
+        SettingsVerb::GetTimeout(timeout) => {
+            let millis = operator.timeout(timeout).await?;
+            return Ok(Some(Shown::Timeout { timeout, millis }));
+        }
+        SettingsVerb::GetGuardrails(filter) => {
+            let found = guardrails::select(&operator.settings().await?, &filter)?;
+            return Ok(Some(Shown::Guardrails(found)));
+        }
+        SettingsVerb::GetTraceProbability => {
+            let share = operator.trace_probability().await?;
+            return Ok(Some(Shown::TraceProbability { share }));
+        }
+    }
+    Ok(None)
+}

@@ -1,0 +1,41 @@
+//! What verbs answer with: plain data, the same for nodetool's text, for its JSON and for programs.
+//!
+//! Fields of numbers say their unit in their name, but counts. A number that is none (`NaN`) is null in JSON.
+
+mod caches;
+mod compaction;
+pub(crate) mod float;
+mod hints;
+mod io;
+mod network;
+mod node;
+mod outcome;
+mod ring;
+mod settings;
+mod shown;
+mod snapshots;
+mod tables;
+
+pub use caches::{Cache, ChunkCache, NetworkCache};
+pub use compaction::{
+    AutoCompaction, CompactionStats, ExcessJobs, PastCompaction, PendingTasks, RunningCompaction,
+    Thresholds,
+};
+pub use hints::{Handoff, HintedNode, PendingHints};
+pub use io::{IoDepth, IoFlow, IoLatencies, IoSize, IoStats, IoSum, IoVolume, IoWindow};
+pub use network::{
+    DroppedMessages, Messages, NetStats, Pool, PoolStats, ProxyHistograms, ReadRepairs,
+};
+pub use node::{NodeInfo, Release};
+pub use outcome::{Outcome, Refusal};
+pub use ring::{
+    Cluster, ClusterView, Endpoint, GossipValue, Life, Liveness, NodesOf, RangeReplica,
+    ReplicatedRange, Ring, RingNode, RingRanges,
+};
+pub use settings::{Setting, Timeout, UnknownTimeout};
+pub use shown::Shown;
+pub use snapshots::SnapshotDetails;
+pub use tables::{
+    DataFile, KeyspacePaths, KeyspaceStats, Level, PartitionBytes, PartitionHistograms, PerRead,
+    Percentiles, Replication, Requests, Sizes, TableHistograms, TableName, TablePaths, TableStats,
+};

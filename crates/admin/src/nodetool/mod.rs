@@ -1,0 +1,15 @@
+//! nodetool: its verbs, and what it prints of the value that a node answers with.
+
+mod format;
+pub(crate) mod guardrails;
+mod reply;
+mod text;
+pub(crate) mod verb;
+
+pub use format::{Command, Format};
+pub use guardrails::{Category, GuardrailFilter};
+pub use reply::{Mismatch, Reply};
+pub use verb::{
+    CachesVerb, CompactionVerb, HintsVerb, NetworkVerb, NodeVerb, RingVerb, SSTablesVerb,
+    Selection, SettingsVerb, Share, SnapshotsVerb, TableFilter, TablesVerb, Verb, VerbError, help,
+};

@@ -1,0 +1,26 @@
+//! What nodetool prints of each value: the texts of Cassandra's nodetool 5.0.9 (`tools.nodetool.*`).
+
+mod cluster;
+pub(super) mod columns;
+mod compaction;
+mod dispatch;
+mod gossip;
+mod hints;
+mod histograms;
+mod info;
+mod io;
+mod network;
+mod number;
+mod ring;
+mod snapshots;
+mod status;
+mod tables;
+
+pub(super) use dispatch::print;
+
+use std::net::SocketAddr;
+
+/// An address, with its port if the operator asked for ports.
+fn address(address: SocketAddr, print_port: bool) -> String {
+    if print_port { address.to_string() } else { address.ip().to_string() }
+}

@@ -1,0 +1,131 @@
+//! The text of `nodetool help`.
+
+use std::fmt::Write;
+
+use super::names::{NOT_SERVED, SERVED};
+
+/// Arguments and options of the verbs that take some.
+const USES: &[(&str, &str)] = &[
+    ("assassinate", "<ip_address>"),
+    ("cleanup", "[-j <jobs>] [<keyspace> [<table>...]]"),
+    (
+        "clearsnapshot",
+        "(-t <name> | --all [--older-than <duration> | --older-than-timestamp <time>]) [<keyspace>...]",
+    ),
+    ("compact", "[-s | --split-output] [<keyspace> [<table>...]] | --user-defined <file>..."),
+    ("compactionstats", "[-H | --human-readable] [-V | --vtable]"),
+    ("datapaths", "[<keyspace>[.<table>]...]"),
+    ("describering", "<keyspace>"),
+    ("disableautocompaction", "[<keyspace> [<table>...]]"),
+    ("disablebinary", "[-f | --force]"),
+    ("disablehintsfordc", "<datacenter>"),
+    ("enableautocompaction", "[<keyspace> [<table>...]]"),
+    ("enablehintsfordc", "<datacenter>"),
+    ("flush", "[<keyspace> [<table>...]]"),
+    ("garbagecollect", "[-g ROW | CELL] [-j <jobs>] [<keyspace> [<table>...]]"),
+    ("getcompactionthreshold", "<keyspace> <table>"),
+    ("getcompactionthroughput", "[-d | --precise-mib]"),
+    ("getendpoints", "<keyspace> <table> <key>"),
+    ("getguardrailsconfig", "[(-c | --category) <category>] [--expand] [<guardrail>]"),
+    ("getsstables", "[-hf | --hex-format] [-l | --show-levels] <keyspace> <table> <key>"),
+    ("gettimeout", "<timeout_type>"),
+    ("import", "[-l] [-v] [-q] [-cd] <keyspace> <table> <directory>..."),
+    ("info", "[-T | --tokens]"),
+    ("iostats", "[-s <seconds>] [-F json [--windows]]"),
+    ("listsnapshots", "[-nt | --no-ttl] [-e | --ephemeral]"),
+    ("netstats", "[-H | --human-readable]"),
+    ("refresh", "<keyspace> <table>"),
+    ("relocatesstables", "[-j <jobs>] [<keyspace> [<table>...]]"),
+    ("ring", "[<keyspace>]"),
+    (
+        "scrub",
+        "[-ns | --no-snapshot] [-s | --skip-corrupted] [-n | --no-validate] [-j <jobs>] [<keyspace> [<table>...]]",
+    ),
+    ("setcachecapacity", "<key-cache-capacity> <row-cache-capacity> <counter-cache-capacity>"),
+    ("setcompactionthreshold", "<keyspace> <table> <minthreshold> <maxthreshold>"),
+    ("setcompactionthroughput", "<mebibytes_per_second>"),
+    ("setconcurrentcompactors", "<count>"),
+    ("setguardrailsconfig", "<guardrail> <value>..."),
+    ("sethintedhandoffthrottlekb", "<value_in_kb_per_sec>"),
+    ("setmaxhintwindow", "<value_in_ms>"),
+    ("settimeout", "<timeout_type> <timeout_in_ms>"),
+    ("settraceprobability", "<value>"),
+    (
+        "snapshot",
+        "[-t <name>] [--ttl <duration>] [-sf] [<keyspace>... | --table <table> <keyspace> | -kt <keyspace.table>,...]",
+    ),
+    ("status", "[<keyspace>]"),
+    ("statusautocompaction", "[-a | --all] [<keyspace> [<table>...]]"),
+    ("stop", "[<compaction_type> | -id <compaction_id>]"),
+    ("tablehistograms", "[<keyspace> <table> | <keyspace.table>]"),
+    ("tablestats", "[-i] [-H | --human-readable] [<keyspace>[.<table>]...]"),
+    ("truncatehints", "[<address>]"),
+    ("upgradesstables", "[-a | --include-all-sstables] [<keyspace> [<table>...]]"),
+    ("verify", "-f [-e] [-c] [-r] [-t] [-q] [<keyspace> [<table>...]]"),
+    ("version", "[-v | --verbose]"),
+];
+const COLUMNS: usize = 96;
+
+/// What `nodetool help` prints, or `nodetool help VERB`.
+pub fn help(verb: Option<&str>) -> String {
+    match verb {
+        None => overview(),
+        Some(verb) => match SERVED.iter().find(|(name, _)| *name == verb) {
+            Some((name, what)) => {
+                let uses = USES.iter().find(|(n, _)| n == name).map_or("", |(_, uses)| uses);
+                let line = format!("nodetool [--data-dir <dir>] {name} {uses}");
+                format!("{name}: {what}\n\nusage: {}\n", line.trim_end())
+            }
+            None if NOT_SERVED.contains(&verb) => {
+                format!("{verb} is a verb of Cassandra's that is not served yet\n")
+            }
+            None => format!("Unknown command {verb}\n"),
+        },
+    }
+}
+
+fn overview() -> String {
+    let mut text =
+        "usage: nodetool [--data-dir <dir>] [(-pp | --print-port)] [--format json] <command> [<args>]\n\n\
+         With '--format json', what a command shows is printed as JSON.\n\n\
+         The commands are:\n"
+            .to_owned();
+    for (name, what) in SERVED {
+        let _ = writeln!(text, "    {name:<27}{what}");
+    }
+    text.push_str("\nNot served yet:\n");
+    let mut line = String::new();
+    for name in NOT_SERVED {
+        if line.len() + name.len() + 5 > COLUMNS {
+            let _ = writeln!(text, "   {line}");
+            line.clear();
+        }
+        let _ = write!(line, " {name}");
+    }
+    let _ = writeln!(text, "   {line}");
+    text.push_str("\nSee 'nodetool help <command>' for more information on a specific command.\n");
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lists_all_verbs() {
+        let text = help(None);
+        for name in SERVED.iter().map(|(name, _)| name).chain(NOT_SERVED) {
+            assert!(text.split_whitespace().any(|word| word == *name), "{name}");
+        }
+        assert!(text.lines().all(|line| line.len() <= COLUMNS));
+        assert!(text.contains("--format json"));
+    }
+
+    #[test]
+    fn explains_one_verb() {
+        assert!(help(Some("flush")).ends_with("flush [<keyspace> [<table>...]]\n"));
+        assert!(help(Some("drain")).ends_with("nodetool [--data-dir <dir>] drain\n"));
+        assert_eq!(help(Some("bogus")), "Unknown command bogus\n");
+        assert!(USES.iter().all(|(name, _)| SERVED.iter().any(|(served, _)| served == name)));
+    }
+}

@@ -1,0 +1,113 @@
+//! Verbs of the ring: `tools.nodetool.Status`, `Ring`, `DescribeRing`, `GossipInfo` and their kin.
+
+use super::args::Args;
+use super::{VerbError, refused};
+use crate::model::TableName;
+
+/// A verb of the ring; addresses are with ports where `print_port`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum RingVerb {
+    /// `status`: the nodes of the cluster.
+    Status {
+        /// Whose replication decides what a node owns.
+        keyspace: Option<String>,
+        /// Addresses with ports.
+        print_port: bool,
+    },
+    /// `ring`: all tokens and their owners.
+    Ring {
+        /// Whose replication decides what a node owns.
+        keyspace: Option<String>,
+        /// Addresses with ports.
+        print_port: bool,
+    },
+    /// `describering`: the ranges of a keyspace.
+    DescribeRing {
+        /// The keyspace.
+        keyspace: String,
+        /// Addresses with ports.
+        print_port: bool,
+    },
+    /// `describecluster`: name, partitioner, schema versions, keyspaces.
+    DescribeCluster {
+        /// Addresses with ports.
+        print_port: bool,
+    },
+    /// `getendpoints`: the nodes that have a partition.
+    GetEndpoints {
+        /// The table.
+        table: TableName,
+        /// The partition's key.
+        key: String,
+        /// With ports.
+        print_port: bool,
+    },
+    /// `gossipinfo`
+    GossipInfo {
+        /// With ports.
+        print_port: bool,
+    },
+    /// `failuredetector`
+    FailureDetector {
+        /// With ports.
+        print_port: bool,
+    },
+    /// `statusgossip`
+    StatusGossip,
+    /// `enablegossip`, or `disablegossip`
+    SetGossip(bool),
+    /// `getseeds`
+    GetSeeds,
+    /// `reloadseeds`
+    ReloadSeeds,
+    /// `assassinate`
+    Assassinate {
+        /// The node.
+        address: String,
+    },
+}
+
+/// The verb of that name, if it is one of these.
+pub(super) fn parse(name: &str, args: &mut Args) -> Result<Option<RingVerb>, VerbError> {
+    let print_port = args.print_port;
+    Ok(Some(match name {
+        "assassinate" => match args.take() {
+            Some(address) => RingVerb::Assassinate { address },
+            None => return refused("Required parameters are missing: ip_address"),
+        },
+        "describecluster" => RingVerb::DescribeCluster { print_port },
+        "describering" => match args.take() {
+            Some(keyspace) => RingVerb::DescribeRing { keyspace, print_port },
+            None => return refused("Required parameters are missing: keyspace"),
+        },
+        "disablegossip" => RingVerb::SetGossip(false),
+        "enablegossip" => RingVerb::SetGossip(true),
+        "failuredetector" => RingVerb::FailureDetector { print_port },
+        "getendpoints" => match (args.take(), args.take(), args.take()) {
+            (Some(keyspace), Some(table), Some(key)) => {
+                RingVerb::GetEndpoints { table: TableName { keyspace, table }, key, print_port }
+            }
+            _ => {
+                return refused(
+                    "getendpoints requires keyspace, table and partition key arguments",
+                );
+            }
+        },
+        "getseeds" => RingVerb::GetSeeds,
+        "gossipinfo" => {
+            args.not_served(&["-r", "--resolve-ip"])?;
+            RingVerb::GossipInfo { print_port }
+        }
+        "reloadseeds" => RingVerb::ReloadSeeds,
+        "ring" => {
+            args.not_served(&["-r", "--resolve-ip"])?;
+            RingVerb::Ring { keyspace: args.take(), print_port }
+        }
+        "status" => {
+            args.not_served(&["-r", "--resolve-ip"])?;
+            RingVerb::Status { keyspace: args.take(), print_port }
+        }
+        "statusgossip" => RingVerb::StatusGossip,
+        _ => return Ok(None),
+    }))
+}

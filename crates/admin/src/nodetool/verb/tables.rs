@@ -1,0 +1,139 @@
+//! Verbs of keyspaces and tables: `tools.nodetool.TableStats`, `TableHistograms`, `DataPaths`, `GetSSTables`.
+
+use super::args::Args;
+use super::{Selection, VerbError, refused};
+use crate::model::TableName;
+
+/// A verb of keyspaces and tables.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum TablesVerb {
+    /// `tablestats`: counters of tables.
+    Stats {
+        /// Which.
+        filter: TableFilter,
+        /// Sizes with units.
+        human_readable: bool,
+    },
+    /// `tablehistograms`: percentiles of a table, or of all.
+    Histograms(Option<TableName>),
+    /// `datapaths`: the directories of tables' files; of all tables, if empty.
+    DataPaths(Vec<Selection>),
+    /// `getsstables`: the data files that may hold a partition.
+    DataFiles {
+        /// Of which table.
+        of: TableName,
+        /// The partition's key.
+        key: String,
+        /// Is the key in hexadecimal digits?
+        hex: bool,
+        /// With their levels.
+        levels: bool,
+    },
+    /// `refreshsizeestimates`: estimates the sizes of all tables.
+    RefreshSizeEstimates,
+}
+
+/// Tables to show, or not to show.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct TableFilter {
+    /// `keyspace` or `keyspace.table`.
+    pub names: Vec<String>,
+    /// Show those not named.
+    pub ignore: bool,
+}
+
+/// The verb of that name, if it is one of these.
+pub(super) fn parse(name: &str, args: &mut Args) -> Result<Option<TablesVerb>, VerbError> {
+    Ok(Some(match name {
+        "datapaths" => data_paths(args)?,
+        "getsstables" => data_files(args)?,
+        "refreshsizeestimates" => TablesVerb::RefreshSizeEstimates,
+        "tablehistograms" => histograms(args)?,
+        "tablestats" => stats(args)?,
+        _ => return Ok(None),
+    }))
+}
+
+fn stats(args: &mut Args) -> Result<TablesVerb, VerbError> {
+    args.not_served(&["-F", "--format"])?;
+    args.not_served(&["-s", "--sort"])?;
+    args.not_served(&["-t", "--top"])?;
+    args.not_served(&["-l", "--sstable-location-check"])?;
+    let ignore = args.flag(&["-i"]);
+    let human_readable = args.flag(&["-H", "--human-readable"]);
+    Ok(TablesVerb::Stats { filter: TableFilter { names: args.rest(), ignore }, human_readable })
+}
+
+/// `ks` and `ks.table`.
+fn data_paths(args: &mut Args) -> Result<TablesVerb, VerbError> {
+    args.not_served(&["-F", "--format"])?;
+    let name = |word: String| match word.split_once('.') {
+        Some((keyspace, table)) => {
+            Selection { keyspace: Some(keyspace.to_owned()), tables: vec![table.to_owned()] }
+        }
+        None => Selection { keyspace: Some(word), tables: Vec::new() },
+    };
+    Ok(TablesVerb::DataPaths(args.rest().into_iter().map(name).collect()))
+}
+
+fn data_files(args: &mut Args) -> Result<TablesVerb, VerbError> {
+    let hex = args.flag(&["-hf", "--hex-format"]);
+    let levels = args.flag(&["-l", "--show-levels"]);
+    match <[String; 3]>::try_from(args.rest()) {
+        Ok([keyspace, table, key]) => {
+            Ok(TablesVerb::DataFiles { of: TableName { keyspace, table }, key, hex, levels })
+        }
+        Err(_) => refused("getsstables requires ks, cf and key args"),
+    }
+}
+
+fn histograms(args: &mut Args) -> Result<TablesVerb, VerbError> {
+    let words = args.rest();
+    let name = |keyspace: &str, table: &str| {
+        let (keyspace, table) = (keyspace.to_owned(), table.to_owned());
+        Ok(TablesVerb::Histograms(Some(TableName { keyspace, table })))
+    };
+    match words.as_slice() {
+        [] => Ok(TablesVerb::Histograms(None)),
+        [keyspace, table] if !keyspace.contains('.') && !table.contains('.') => {
+            name(keyspace, table)
+        }
+        [word] => match word.split('.').collect::<Vec<_>>()[..] {
+            [keyspace, table] => name(keyspace, table),
+            _ => refused("tablehistograms requires keyspace and table name arguments"),
+        },
+        _ => refused(
+            "tablehistograms requires <keyspace> <table> or <keyspace.table> format argument.",
+        ),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::nodetool::verb::{self, Verb};
+
+    fn parse(line: &str) -> Result<TablesVerb, VerbError> {
+        match verb::parse(line)? {
+            Verb::Tables(verb) => Ok(verb),
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn data_files_are_of_a_partition() {
+        let refused = parse("getsstables ks t").unwrap_err();
+        assert_eq!(refused.to_string(), "getsstables requires ks, cf and key args");
+    }
+
+    #[test]
+    fn histograms_of_one_table_or_of_all() {
+        let of = TableName { keyspace: "ks".into(), table: "t".into() };
+        for line in ["tablehistograms ks t", "tablehistograms ks.t"] {
+            assert_eq!(parse(line), Ok(TablesVerb::Histograms(Some(of.clone()))));
+        }
+        assert_eq!(parse("tablehistograms"), Ok(TablesVerb::Histograms(None)));
+        assert!(parse("tablehistograms ks").is_err());
+        assert!(parse("tablehistograms a.b c").is_err());
+    }
+}

@@ -1,0 +1,36 @@
+//! The nodes of the cluster.
+
+use std::net::SocketAddr;
+
+use crate::model::{Cluster, Endpoint, ReplicatedRange, Ring, TableName};
+
+use super::Answer;
+
+/// The nodes of the cluster.
+#[allow(async_fn_in_trait, reason = "a node's shard is one thread: no future need be Send")]
+pub trait RingOperator {
+    /// The cluster's name, schema versions and releases.
+    async fn cluster(&self) -> Answer<Cluster>;
+    /// The nodes and what each owns under the replication of `keyspace` (of any, if there is none).
+    /// Unknown keyspaces are [`BadUse`](crate::Refusal::BadUse) with Cassandra's text (`The keyspace x, does not
+    /// exist`).
+    async fn ring(&self, keyspace: Option<&str>) -> Answer<Ring>;
+    /// This node's version of the schema.
+    async fn schema_version(&self) -> Answer<String>;
+    /// The ranges of a keyspace and who has them.
+    async fn ranges(&self, keyspace: &str) -> Answer<Vec<ReplicatedRange>>;
+    /// The nodes that have a partition, in the order of the replication: its key as text.
+    async fn endpoints(&self, table: &TableName, key: &str) -> Answer<Vec<SocketAddr>>;
+    /// What gossip says of all nodes, this one first.
+    async fn gossip(&self) -> Answer<Vec<Endpoint>>;
+    /// Whether this node takes part in it.
+    async fn gossip_active(&self) -> Answer<bool>;
+    /// Takes part in gossip, or does not any more. After a drain: [`BadUse`](crate::Refusal::BadUse).
+    async fn set_gossip(&self, takes_part: bool) -> Answer<()>;
+    /// The seeds but this node.
+    async fn seeds(&self) -> Answer<Vec<SocketAddr>>;
+    /// Reads the seeds from the configuration again: those that are not this node; none if it cannot be read.
+    async fn reload_seeds(&self) -> Answer<Option<Vec<SocketAddr>>>;
+    /// Takes a node that is down out of the ring.
+    async fn assassinate(&self, address: &str) -> Answer<()>;
+}

@@ -1,0 +1,23 @@
+//! Settings that hold until the next start.
+
+use crate::model::{Setting, Timeout};
+
+use super::Answer;
+
+/// Settings that hold until the next start.
+#[allow(async_fn_in_trait, reason = "a node's shard is one thread: no future need be Send")]
+pub trait SettingsOperator {
+    /// A timeout, in milliseconds.
+    async fn timeout(&self, timeout: Timeout) -> Answer<u64>;
+    /// Sets a timeout.
+    async fn set_timeout(&self, timeout: Timeout, millis: u64) -> Answer<()>;
+    /// Every key of the configuration with its value as it stands.
+    async fn settings(&self) -> Answer<Vec<Setting>>;
+    /// Sets guardrails, each as `key=value`: all of them or, where that makes no sense
+    /// ([`BadUse`](crate::Refusal::BadUse) with Cassandra's text), none.
+    async fn set_guardrails(&self, settings: &[String]) -> Answer<()>;
+    /// Which share of requests is traced though nobody asked for it.
+    async fn trace_probability(&self) -> Answer<f64>;
+    /// Sets that share.
+    async fn set_trace_probability(&self, share: f64) -> Answer<()>;
+}
