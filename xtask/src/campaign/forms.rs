@@ -86,7 +86,7 @@ pub fn campaign(words: &[&str]) -> Outcome {
     };
     built()?;
     let reads =
-        || READS.iter().map(|(what, of)| part(what, &[of, &["--share", share]].concat(), 0));
+        || READS.iter().map(|(what, of)| part(what, &[*of, &["--share", share][..]].concat(), 0));
     let runs = thread::scope(|scope| {
         // an error of one lane is told as text, since it goes from thread to thread
         let reads = scope.spawn(|| reads().collect::<Outcome<Vec<_>>>().map_err(|e| e.to_string()));
