@@ -299,10 +299,11 @@ impl Node {
 
     /// Says how many prepared statements went to make room since it was last asked.
     fn warn_of_evictions(&self, before: &mut u64) {
-        let now = self.coordinator.get().map_or(0, |coordinator| coordinator.prepared_stats().1);
+        let now =
+            self.coordinator.get().map_or(0, |coordinator| coordinator.statements().stats().1);
         let gone = now - std::mem::replace(before, now);
         if gone > 0 {
-            let size = self.coordinator.get().map_or(0, |it| it.prepared_limit()) >> 20;
+            let size = self.coordinator.get().map_or(0, |it| it.statements().limit()) >> 20;
             self.say("WARN", format!("{gone} prepared statements discarded in the last minute because cache limit reached ({size} MiB)"));
         }
     }
@@ -311,7 +312,7 @@ impl Node {
     async fn load_statements(&self) {
         let Some(coordinator) = self.coordinator.get() else { return };
         let began = self.env.now();
-        match coordinator.load_statements().await {
+        match coordinator.statements().load().await {
             Ok(0) => {}
             Ok(count) => {
                 let took = (self.env.now() - began).as_millis();
@@ -329,7 +330,7 @@ impl Node {
         loop {
             if let Some(coordinator) = self.coordinator.get() {
                 // another time, if the log does not take it now
-                let _ = coordinator.refresh_estimates().await;
+                let _ = coordinator.estimates().refresh().await;
             }
             self.env.sleep(ESTIMATES).await;
         }
@@ -381,7 +382,7 @@ impl Node {
             node.env.clone().spawn(Class::Background, async move {
                 if let Some(coordinator) = node.coordinator() {
                     // Nobody misses a row that cannot be written.
-                    let _ = coordinator.note_compaction(&record).await;
+                    let _ = coordinator.compactions().note(&record).await;
                 }
             });
         }));
@@ -400,7 +401,7 @@ impl Node {
         self.start_tls(Of::Nodes).await?;
         self.start_coordinator(&identity);
         if let Some(coordinator) = self.coordinator.get() {
-            coordinator.own_schema(booted.state);
+            coordinator.schema_owner().own(booted.state);
         }
         let (clock, clock_env) = (Rc::new(booted.clock), self.env.clone());
         let keeper = Rc::clone(&clock);

@@ -7,8 +7,9 @@ use storage::StorageError;
 use storage::compaction::Record;
 use types::CqlType;
 
-use crate::coordinator::Coordinator;
 use crate::internal::{self, Internal, Times};
+use crate::own_cql::OwnCql;
+use crate::shard_context::ShardContext;
 
 const TABLE: &str = "compaction_history";
 /// The one property that Cassandra keeps of a compaction.
@@ -35,13 +36,23 @@ pub struct CompactionRow {
     pub properties: String,
 }
 
-impl Coordinator {
+/// What compactions did.
+pub struct CompactionHistory {
+    shard: Rc<ShardContext>,
+    own_cql: Rc<OwnCql>,
+}
+
+impl CompactionHistory {
+    pub(crate) fn new(shard: &Rc<ShardContext>, own_cql: &Rc<OwnCql>) -> Rc<Self> {
+        Rc::new(Self { shard: Rc::clone(shard), own_cql: Rc::clone(own_cql) })
+    }
+
     /// Writes the row of a compaction; none for those of the table itself.
     ///
     /// # Errors
     /// If it cannot be logged.
-    pub async fn note_compaction(&self, record: &Record) -> Result<(), StorageError> {
-        let schema = self.schema();
+    pub async fn note(&self, record: &Record) -> Result<(), StorageError> {
+        let schema = self.shard.schema();
         let Some(table) = schema.table("system", TABLE) else { return Ok(()) };
         if record.keyspace == "system" && record.table == TABLE {
             return Ok(());
@@ -60,18 +71,18 @@ impl Coordinator {
             let (key, value) = (inputs.to_be_bytes().to_vec(), partitions.to_be_bytes().to_vec());
             columns.push(("rows_merged", Internal::Entry(key, value)));
         }
-        let timestamp = self.env.unique_micros();
+        let timestamp = self.shard.env.unique_micros();
         let ttl = table.params.default_time_to_live;
         let times = Times { timestamp, now_seconds: timestamp / 1_000_000, ttl };
         let row = internal::insert(table, &[&record.id], &[], &columns, &times);
-        internal::apply(&self.engine, row).await
+        internal::apply(&self.shard.engine, row).await
     }
 
     /// The rows, the latest first.
     ///
     /// # Errors
     /// If they cannot be read.
-    pub async fn compaction_history(self: &Rc<Self>) -> Result<Vec<CompactionRow>, ErrorResponse> {
+    pub async fn rows(&self) -> Result<Vec<CompactionRow>, ErrorResponse> {
         let text = "SELECT id, keyspace_name, columnfamily_name, compacted_at, bytes_in, bytes_out, rows_merged, \
              compaction_properties FROM system.compaction_history";
         let mut rows: Vec<_> = self

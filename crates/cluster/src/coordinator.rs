@@ -1,6 +1,6 @@
 //! One shard's coordinator: statements in, answers out.
 
-use std::cell::{OnceCell, RefCell};
+use std::cell::OnceCell;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
@@ -9,22 +9,25 @@ use config::{Config, Timeouts};
 use cql::guard::Guard;
 use cql::modify::Modify;
 use cql::{CqlError, Plan, Prepared, redacted};
-use env::{Class, Env};
+use env::Class;
 use messaging::Serve;
 use metrics::Registry;
-use protocol::{Batch, BatchKind, BatchStatement, ErrorResponse, Event, prepared_id};
+use protocol::{Batch, BatchKind, BatchStatement, ErrorResponse, Event};
 use ring::Snitch;
 use schema::Schema;
+use storage::Engine;
 use storage::shards::{Components, Remote};
-use storage::{Engine, Trace};
 
-use crate::answer::{Answer, Outcome, PreparedInfo, UseWarning, cql_error, invalid, parse_error};
+use crate::answer::{Answer, Outcome, PreparedInfo, UseWarning, cql_error, invalid};
 use crate::auth::Auth;
 use crate::batch_log::BatchLog;
 use crate::binding::Binder;
+use crate::clients::Clients;
+use crate::compaction_history::CompactionHistory;
 use crate::counters::Counters;
+use crate::describe::describe;
 use crate::dynamic_snitch::DynamicSnitch;
-use crate::estimates::Written;
+use crate::estimates::SizeEstimates;
 use crate::guardrails::Rails;
 use crate::hints::Handoff;
 use crate::identity::Identity;
@@ -34,7 +37,7 @@ use crate::mutations::Mutations;
 use crate::own_cql::OwnCql;
 use crate::paxos::{Acceptors, Paxos};
 use crate::peers::{Peers, patience};
-use crate::prepared::{Entry, PreparedCache, result_metadata};
+use crate::prepared::{Entry, result_metadata};
 use crate::read::Reads;
 use crate::replica::{Replica, ReplicaReads};
 use crate::request::Request;
@@ -45,64 +48,51 @@ use crate::ring_write::RingWrites;
 use crate::saved_caches::SavedCaches;
 use crate::schema_owner::SchemaOwner;
 use crate::shard_context::ShardContext;
+use crate::statements::Statements;
 use crate::tracing::{Tracer, Tracing};
+use crate::truncation::Truncation;
 use crate::turns::Turns;
 use crate::values::{Bound, check_count};
 use crate::virtual_tables::VirtualTables;
+use crate::watch::Watch;
 use crate::write::Writes;
 
 /// How long a request waits before it is planned anew, for an alteration to reach this shard.
 const REPLAN_PAUSE: Duration = Duration::from_millis(1);
-/// Bytes of prepared statements that a shard keeps where the configuration does not say.
-const PREPARED_BYTES: u64 = 10 << 20;
-/// Bytes of a text from which on it is parsed and planned on a helper thread: a byte of the dearest ones costs 200 ns.
-const LONG_TEXT: usize = 8 << 10;
-
 /// The coordinator.
 pub struct Coordinator {
-    pub(crate) env: Env,
-    pub(crate) engine: Rc<Engine>,
-    pub(crate) config: Arc<Config>,
-    pub(crate) identity: Arc<Identity>,
-    pub(crate) shard: Rc<ShardContext>,
+    shard: Rc<ShardContext>,
     /// The coordinators of all shards.
-    pub(crate) shards: Remote<Coordinator>,
-    pub(crate) prepared: RefCell<PreparedCache>,
+    shards: Remote<Coordinator>,
+    statements: Rc<Statements>,
     binder: Rc<Binder>,
-    pub(crate) paxos: Rc<Paxos>,
-    /// This node as a replica of rounds of Paxos, on all shards.
-    pub(crate) acceptors: Remote<Acceptors>,
-    /// On the first shard: who changes the schema.
-    pub(crate) owner: OnceCell<SchemaOwner>,
-    /// Tells this shard's clients of a change.
-    pub(crate) publish: Box<dyn Fn(&Event)>,
-    /// This shard's way to other nodes, and what it knows of them.
-    pub(crate) peers: Rc<Peers>,
-    /// Serves other nodes; the messenger holds it by a weak handle.
-    server: OnceCell<Rc<dyn Serve>>,
-    /// On the first shard: this node's part in the ring.
-    membership: OnceCell<Rc<Membership>>,
-    /// Writes that other nodes missed.
-    pub(crate) handoff: Rc<Handoff>,
-    pub(crate) local_writes: Rc<LocalWrites>,
-    pub(crate) counters: Rc<Counters>,
-    pub(crate) batch_log: Rc<BatchLog>,
-    pub(crate) ring_writes: Rc<RingWrites>,
-    pub(crate) ring_batches: Rc<RingBatches>,
-    saved_caches: Rc<SavedCaches>,
-    /// Who may do what.
-    pub(crate) auth: Rc<Auth>,
-    /// What is known of the ring where others ask this node as a replica.
-    pub(crate) replica: Rc<Replica>,
-    pub(crate) replica_reads: Rc<ReplicaReads>,
-    pub(crate) tracer: Rc<Tracer>,
-    pub(crate) rails: Rc<Rails>,
     reads: Rc<Reads>,
     writes: Rc<Writes>,
-    pub(crate) own_cql: Rc<OwnCql>,
-    pub(crate) virtual_tables: Rc<VirtualTables>,
-    /// On the first shard: the estimates that were last written.
-    pub(crate) estimates: RefCell<Written>,
+    paxos: Rc<Paxos>,
+    schema: Rc<SchemaOwner>,
+    truncation: Rc<Truncation>,
+    auth: Rc<Auth>,
+    watch: Rc<Watch>,
+    parts: Parts,
+}
+
+/// What is not on the path of a client's request: whoever composes a node reaches it here.
+struct Parts {
+    peers: Rc<Peers>,
+    clients: Rc<Clients>,
+    handoff: Rc<Handoff>,
+    rails: Rc<Rails>,
+    ring_batches: Rc<RingBatches>,
+    saved_caches: Rc<SavedCaches>,
+    estimates: Rc<SizeEstimates>,
+    compactions: Rc<CompactionHistory>,
+    replica: Rc<Replica>,
+    virtual_tables: Rc<VirtualTables>,
+    tracer: Rc<Tracer>,
+    /// Serves other nodes; the messenger holds it by a weak handle.
+    server: OnceCell<Rc<PeerServer>>,
+    /// On the first shard: this node's part in the ring.
+    membership: OnceCell<Rc<Membership>>,
 }
 
 impl Coordinator {
@@ -115,10 +105,10 @@ impl Coordinator {
         registry: &Registry,
         publish: impl Fn(&Event) + 'static,
     ) -> Rc<Self> {
-        let shard = ShardContext::new(engine, Arc::clone(&config), Arc::clone(&identity), registry);
+        let shard = ShardContext::new(engine, config, identity, registry);
         let peers = Peers::new(&shard, components.remote());
         let (turns, snitch) =
-            (Rc::<Turns>::default(), Rc::new(DynamicSnitch::new(engine.env(), &config)));
+            (Rc::<Turns>::default(), Rc::new(DynamicSnitch::new(engine.env(), &shard.config)));
         let local_writes = LocalWrites::new(&shard);
         let counters = Counters::new(&shard, components.remote(), &turns);
         let batch_log = BatchLog::new(&shard, &local_writes);
@@ -127,13 +117,11 @@ impl Coordinator {
             RingWrites::new(&shard, &peers, &handoff, &local_writes, &counters, &snitch);
         let ring_batches =
             RingBatches::new(&shard, &peers, &batch_log, &local_writes, &ring_writes, &snitch);
-        let replica = Rc::<Replica>::default();
-        let replica_reads = ReplicaReads::new(&shard, &replica);
+        let replica_reads = ReplicaReads::new(&shard, &peers);
         let ring_reads =
             RingReads::new(&shard, &peers, &snitch, &replica_reads, &local_writes, registry);
         let tracer = Tracer::new(&shard, &peers, &ring_writes, registry);
         let saved_caches = SavedCaches::new(&shard, components.remote(), &counters);
-        let bytes = config.prepared_statements_cache_size.unwrap_or(PREPARED_BYTES);
         let rails = Rails::new(&shard);
         let virtual_tables = VirtualTables::new(&shard, &handoff, &rails);
         let binder = Binder::new(&shard);
@@ -159,69 +147,76 @@ impl Coordinator {
         let writes = Writes::new(&shard, &mutations, over_ring, bound, &requests, registry);
         let own_cql = OwnCql::new(&shard, &peers, &reads, &writes);
         let auth = Auth::new(&shard, components.remote(), &own_cql, registry);
+        let estimates = SizeEstimates::new(&shard, &peers);
+        let compactions = CompactionHistory::new(&shard, &own_cql);
+        let clients = Clients::new(components.remote(), publish);
+        let statements = Statements::new(&shard, components.remote(), &own_cql);
+        let schema = SchemaOwner::new(
+            (&shard, components.remote()),
+            (&peers, &clients),
+            (&rails, &auth),
+            &statements,
+            &estimates,
+            &virtual_tables,
+        );
+        let replica = Replica::new(
+            (&shard, &peers),
+            &replica_reads,
+            (&local_writes, &counters, &ring_writes),
+            (&batch_log, &handoff),
+            components.remote(),
+            &schema,
+        );
+        components.add(&peers);
+        components.add(&clients);
+        components.add(&handoff);
+        components.add(&counters);
+        components.add(&saved_caches);
+        components.add(&acceptors);
+        components.add(&paxos);
+        components.add(&auth);
+        components.add(&statements);
+        components.add(&schema);
         let coordinator = Rc::new(Self {
-            rails,
-            env: engine.env().clone(),
-            engine: Rc::clone(engine),
-            auth,
-            config,
-            identity,
-            shard,
+            truncation: Truncation::new(&shard, &peers, &schema),
+            watch: Watch::new(&auth, &rails),
             shards: components.remote(),
-            prepared: RefCell::new(PreparedCache::new(bytes as usize)),
-            owner: OnceCell::new(),
-            publish: Box::new(publish),
-            peers,
-            server: OnceCell::new(),
-            membership: OnceCell::new(),
-            handoff,
-            local_writes,
-            counters,
-            batch_log,
-            ring_writes,
-            ring_batches,
-            saved_caches,
+            shard,
+            statements,
             binder,
-            paxos,
-            acceptors: components.remote(),
-            replica,
-            replica_reads,
-            tracer,
             reads,
             writes,
-            own_cql,
-            virtual_tables,
-            estimates: RefCell::default(),
+            paxos,
+            schema,
+            auth,
+            parts: Parts {
+                peers,
+                clients,
+                handoff,
+                rails,
+                ring_batches,
+                saved_caches,
+                estimates,
+                compactions,
+                replica,
+                virtual_tables,
+                tracer,
+                server: OnceCell::new(),
+                membership: OnceCell::new(),
+            },
         });
-        components.add(&coordinator.peers);
-        components.add(&coordinator.handoff);
-        components.add(&coordinator.counters);
-        components.add(&coordinator.saved_caches);
-        components.add(&coordinator.paxos);
-        components.add(&coordinator.auth);
-        components.add(&acceptors);
         components.add(&coordinator);
         coordinator
     }
 
     /// This shard's engine.
     pub fn engine(&self) -> &Rc<Engine> {
-        &self.engine
-    }
-
-    /// Number of prepared statements that this shard keeps, and of those that it evicted.
-    pub fn prepared_stats(&self) -> (usize, u64) {
-        self.prepared.borrow().stats()
-    }
-
-    /// Bytes of prepared statements that this shard keeps at most.
-    pub fn prepared_limit(&self) -> usize {
-        self.prepared.borrow().limit()
+        &self.shard.engine
     }
 
     /// Who this node is.
     pub fn identity(&self) -> &Identity {
-        &self.identity
+        &self.shard.identity
     }
 
     /// How long requests may take on this shard.
@@ -232,14 +227,14 @@ impl Coordinator {
     /// Lets requests on this shard take so long, those to other nodes too.
     pub fn set_timeouts(&self, timeouts: Timeouts) {
         self.shard.set_timeouts(timeouts);
-        if let Some(messenger) = self.peers.messenger() {
+        if let Some(messenger) = self.parts.peers.messenger() {
             messenger.set_patience(patience(&timeouts));
         }
     }
 
     /// The present schema.
     pub fn schema(&self) -> Arc<Schema> {
-        self.engine.schema()
+        self.shard.schema()
     }
 
     /// The coordinators of all shards.
@@ -249,12 +244,38 @@ impl Coordinator {
 
     /// This shard's way to other nodes.
     pub fn peers(&self) -> &Rc<Peers> {
-        &self.peers
+        &self.parts.peers
     }
 
     /// The writes that other nodes missed.
     pub fn handoff(&self) -> &Rc<Handoff> {
-        &self.handoff
+        &self.parts.handoff
+    }
+
+    /// What changes the schema.
+    pub fn schema_owner(&self) -> &Rc<SchemaOwner> {
+        &self.schema
+    }
+
+    /// What is prepared.
+    pub fn statements(&self) -> &Rc<Statements> {
+        &self.statements
+    }
+
+    /// This node as a replica.
+    #[cfg(test)]
+    pub(crate) fn replica(&self) -> &Rc<Replica> {
+        &self.parts.replica
+    }
+
+    /// How large tables are.
+    pub fn estimates(&self) -> &Rc<SizeEstimates> {
+        &self.parts.estimates
+    }
+
+    /// What compactions did.
+    pub fn compactions(&self) -> &Rc<CompactionHistory> {
+        &self.parts.compactions
     }
 
     /// Who may do what.
@@ -264,22 +285,22 @@ impl Coordinator {
 
     /// The guardrails.
     pub fn rails(&self) -> &Rc<Rails> {
-        &self.rails
+        &self.parts.rails
     }
 
     /// What virtual tables show.
     pub fn virtual_tables(&self) -> &Rc<VirtualTables> {
-        &self.virtual_tables
+        &self.parts.virtual_tables
     }
 
     /// What traces requests.
     pub fn tracer(&self) -> &Rc<Tracer> {
-        &self.tracer
+        &self.parts.tracer
     }
 
     /// What fills caches with what was saved of them.
     pub fn saved_caches(&self) -> &Rc<SavedCaches> {
-        &self.saved_caches
+        &self.parts.saved_caches
     }
 
     /// Listens for other nodes on this shard, until the tasks are dropped. The first shard finds out whether the port is free.
@@ -287,14 +308,14 @@ impl Coordinator {
     /// # Errors
     /// If the address cannot be listened on.
     pub fn listen_to_peers(self: &Rc<Self>) -> std::io::Result<Vec<env::Task<()>>> {
-        let Some(messenger) = self.peers.messenger() else { return Ok(Vec::new()) };
+        let Some(messenger) = self.parts.peers.messenger() else { return Ok(Vec::new()) };
         if self.shards.me() == 0 {
             messenger.claim()?;
         }
-        let server: Rc<dyn Serve> = Rc::new(PeerServer(Rc::downgrade(self)));
-        self.be_a_replica_of_the_ring();
-        let server = self.server.get_or_init(|| server);
-        messenger.listen(Rc::downgrade(server))
+        let Parts { peers, replica, tracer, server, .. } = &self.parts;
+        let made = || PeerServer::new((&self.shard, peers), replica, &self.schema, tracer);
+        let server: Rc<dyn Serve> = Rc::clone(server.get_or_init(made)) as _;
+        messenger.listen(Rc::downgrade(&server))
     }
 
     /// Makes this node a part of the ring; on the first shard. `is_known`: it was in a ring before.
@@ -307,47 +328,21 @@ impl Coordinator {
         snitch: Snitch,
         is_known: bool,
     ) -> Result<Joined, JoinError> {
-        let Some(messenger) = self.peers.messenger() else { return Ok(Joined::default()) };
-        let batches = Rc::downgrade(&self.ring_batches);
-        self.env.spawn(Class::Background, replay_kept_batches(batches));
-        let membership =
-            self.membership.get_or_init(|| Membership::new(self, messenger, config, snitch));
+        let Some(messenger) = self.parts.peers.messenger() else { return Ok(Joined::default()) };
+        let batches = Rc::downgrade(&self.parts.ring_batches);
+        self.shard.env.spawn(Class::Background, replay_kept_batches(batches));
+        let Parts { peers, clients, membership, .. } = &self.parts;
+        let (shard, schema) = (&self.shard, &self.schema);
+        let made = || Membership::new((shard, peers), schema, clients, messenger, config, snitch);
+        let membership = membership.get_or_init(made);
         membership
-            .join(membership::Entry { is_known, bootstraps: self.config.auto_bootstrap })
+            .join(membership::Entry { is_known, bootstraps: self.shard.config.auto_bootstrap })
             .await
     }
 
     /// This node's part in the ring; on the first shard.
     pub fn membership(&self) -> Option<&Rc<Membership>> {
-        self.membership.get()
-    }
-
-    /// Tells the clients of all shards of a change.
-    pub(crate) fn tell_all_clients(&self, event: &Event) {
-        let event = event.clone();
-        self.shards.send_to_all(move |other| (other.publish)(&event));
-    }
-
-    /// Parses and plans a text under the present schema, whose epoch is given too; a long one where it keeps nobody waiting.
-    async fn plan(
-        &self,
-        text: &str,
-        keyspace: Option<&str>,
-        is_shard_aware: bool,
-        trace: &Trace,
-    ) -> Result<(Prepared, u64), ErrorResponse> {
-        trace.note(&self.env, || format!("Parsing {}", redacted(text)));
-        let schema = self.schema();
-        let epoch = schema.epoch();
-        let planned = if text.len() <= LONG_TEXT {
-            plan_under(text, keyspace, is_shard_aware, &schema)
-        } else {
-            let (text, keyspace) = (text.to_owned(), keyspace.map(str::to_owned));
-            let plan = move || plan_under(&text, keyspace.as_deref(), is_shard_aware, &schema);
-            Box::pin(self.env.helper(plan)).await
-        };
-        trace.note(&self.env, || "Preparing statement".to_owned());
-        Ok((planned?, epoch))
+        self.parts.membership.get()
     }
 
     /// Is there the keyspace that a request names for itself? That it needs none makes no difference.
@@ -372,7 +367,8 @@ impl Coordinator {
         }
         loop {
             let (keyspace, shards) = (keyspace.as_deref(), request.is_shard_aware);
-            let prepared = match self.plan(text, keyspace, shards, request.trace()).await {
+            let prepared = match self.statements.plan(text, keyspace, shards, request.trace()).await
+            {
                 Ok((prepared, _)) => prepared,
                 Err(error) => return error.into(),
             };
@@ -386,11 +382,11 @@ impl Coordinator {
 
     /// Is a request to be planned anew, since a table was altered on its way? Then the alteration had time to come here.
     async fn plans_anew(&self, outcome: &Outcome, request: &Request<'_>) -> bool {
-        if !outcome.is_outdated || self.env.now() + REPLAN_PAUSE >= request.deadline {
+        if !outcome.is_outdated || self.shard.env.now() + REPLAN_PAUSE >= request.deadline {
             return false;
         }
-        self.env.mark("cas.outdated");
-        self.env.sleep(REPLAN_PAUSE).await;
+        self.shard.env.mark("cas.outdated");
+        self.shard.env.sleep(REPLAN_PAUSE).await;
         true
     }
 
@@ -409,17 +405,14 @@ impl Coordinator {
     ) -> Result<PreparedInfo, ErrorResponse> {
         if let Some(tracing) = tracing {
             tracing.begin_prepare(text);
-            tracing.trace().note(&self.env, || format!("Parsing {}", redacted(text)));
+            tracing.trace().note(&self.shard.env, || format!("Parsing {}", redacted(text)));
         }
-        let known = self.prepared.borrow().get(&prepared_id(keyspace, text));
-        // one whose table has changed was forgotten, though this shard has it still
-        let is_new = known.as_ref().is_none_or(|entry| !entry.is_of(&self.schema()));
-        let known = known.is_some_and(|entry| entry.epoch == self.schema().epoch());
-        let entry = self.prepare_here(text, keyspace, is_shard_aware).await?;
+        let prepared = self.statements.prepare(text, keyspace, is_shard_aware).await?;
+        let entry = &prepared.entry;
         if let Some(user) = user
-            && self.is_guarded(user, false).await?
+            && self.watch.is_guarded(user, false).await?
         {
-            let guard = self.rails.new_guard();
+            let guard = self.parts.rails.new_guard();
             let checked = guard_plan(&entry.prepared.plan, &guard);
             warnings.extend(guard.take_warnings());
             checked.map_err(cql_error)?;
@@ -430,77 +423,12 @@ impl Coordinator {
             // Cassandra validates what it prepares: nobody has a name here, and so nothing is done but refused
             Box::pin(self.auth.run_role(statement, None)).await.result?;
         }
-        for shard in (0..self.shards.count()).filter(|shard| *shard != self.shards.me()) {
-            let (text, keyspace) = (text.to_owned(), keyspace.map(str::to_owned));
-            let prepare = async move |other: Rc<Self>| {
-                // The schema may have changed meanwhile; then the shard answers UNPREPARED and the driver asks again.
-                let _ = other.prepare_here(&text, keyspace.as_deref(), is_shard_aware).await;
-                // who was asked to prepare it forgets what it took the place of
-                other.prepared.borrow_mut().take_evicted();
-            };
-            let _ = self.shards.call_async(shard, Class::Statement, prepare).await;
-        }
-        let evicted = self.prepared.borrow_mut().take_evicted();
-        if is_new || !evicted.is_empty() {
-            Box::pin(self.keep_or_forget(is_new.then_some(&*entry), &evicted)).await;
-        }
+        self.statements.spread(&prepared, is_shard_aware).await;
         let mut info = entry.info.clone();
-        if !known && !entry.prepared.is_qualified {
+        if !prepared.was_current && !entry.prepared.is_qualified {
             info.use_warning = Some(UseWarning::new(keyspace, keyspace, &info.id));
         }
         Ok(info)
-    }
-
-    /// Keeps a statement that is new, and forgets others.
-    async fn keep_or_forget(self: &Rc<Self>, new: Option<&Entry>, gone: &[Rc<Entry>]) {
-        if let Some(entry) = new {
-            self.keep_statement(entry).await;
-        }
-        self.forget_statements(gone).await;
-    }
-
-    pub(crate) async fn prepare_here(
-        &self,
-        text: &str,
-        keyspace: Option<&str>,
-        is_shard_aware: bool,
-    ) -> Result<Rc<Entry>, ErrorResponse> {
-        let planned = self.plan(text, keyspace, is_shard_aware, &Trace::default()).await;
-        let (prepared, epoch) = planned?;
-        Ok(self.keep_prepared(text, keyspace, prepared, epoch))
-    }
-
-    fn keep_prepared(
-        &self,
-        text: &str,
-        keyspace: Option<&str>,
-        prepared: Prepared,
-        epoch: u64,
-    ) -> Rc<Entry> {
-        let entry = Rc::new(Entry::new(text, keyspace, prepared, epoch));
-        self.prepared.borrow_mut().put(&entry);
-        entry
-    }
-
-    /// The statement of an id, planned under the present schema.
-    fn entry(&self, id: &[u8]) -> Result<Rc<Entry>, ErrorResponse> {
-        let entry = self.prepared.borrow().get(id);
-        let entry = entry.ok_or_else(|| ErrorResponse::unprepared(id))?;
-        if entry.epoch == self.schema().epoch() {
-            return Ok(entry);
-        }
-        // What no longer makes sense, or was prepared for other columns, is no longer prepared, as in Cassandra: a
-        // client that sent values of the old types, or reads cells by the old columns, would be wrong.
-        let schema = self.schema();
-        if entry.is_of(&schema)
-            // who prepared it was allowed its words
-            && let Ok(prepared) = plan_under(&entry.text, entry.keyspace.as_deref(), true, &schema)
-        {
-            let (text, keyspace) = (&entry.text, entry.keyspace.as_deref());
-            return Ok(self.keep_prepared(text, keyspace, prepared, schema.epoch()));
-        }
-        self.prepared.borrow_mut().remove(&entry);
-        Err(ErrorResponse::unprepared(id))
     }
 
     /// Runs a prepared statement; also gives its id and the metadata that PREPARE announced.
@@ -509,7 +437,7 @@ impl Coordinator {
         id: &[u8],
         request: Request<'_>,
     ) -> (Outcome, Option<PreparedInfo>) {
-        let mut entry = match self.entry(id) {
+        let mut entry = match self.statements.entry(id) {
             Ok(entry) => entry,
             Err(error) => return (error.into(), None),
         };
@@ -527,37 +455,11 @@ impl Coordinator {
                 info.use_warning = entry.use_warning(request.keyspace.as_deref());
                 return (outcome, Some(info));
             }
-            entry = match self.entry(id) {
+            entry = match self.statements.entry(id) {
                 Ok(entry) => entry,
                 Err(error) => return (error.into(), None),
             };
         }
-    }
-
-    /// Is there anything to watch a user for? Superusers are not watched, nor is anybody where nobody has to say who it is.
-    async fn is_guarded(
-        self: &Rc<Self>,
-        user: &Rc<str>,
-        is_warned_anyway: bool,
-    ) -> Result<bool, ErrorResponse> {
-        if !self.auth.authenticates() || !self.rails.want(is_warned_anyway) {
-            return Ok(false);
-        }
-        Ok(!self.auth.is_superuser(user).await?)
-    }
-
-    /// Gives a request of an ordinary user its guard.
-    async fn watch(
-        self: &Rc<Self>,
-        request: &Request<'_>,
-        is_warned_anyway: bool,
-    ) -> Result<(), ErrorResponse> {
-        if let Some(user) = &request.user
-            && self.is_guarded(user, is_warned_anyway).await?
-        {
-            let _ = request.guard.set(self.rails.new_guard());
-        }
-        Ok(())
     }
 
     async fn run(
@@ -581,7 +483,7 @@ impl Coordinator {
                 Plan::Select(select) => select.allows_filtering(),
                 _ => false,
             };
-            let watched = self.watch(request, is_warned_anyway);
+            let watched = self.watch.watch(request, is_warned_anyway);
             if let Err(error) = Box::pin(watched).await {
                 return error.into();
             }
@@ -604,15 +506,17 @@ impl Coordinator {
             }
             Plan::Select(select) => self.reads.select(select, &values, metadata, request).await,
             Plan::Schema(ddl) => {
-                Box::pin(self.change_schema(ddl, user, request.guard().is_some())).await
+                Box::pin(self.schema.change(ddl, user, request.guard().is_some())).await
             }
             Plan::Role(statement) => Box::pin(self.auth.run_role(statement, user)).await,
             Plan::Use(keyspace) => self.use_keyspace(keyspace),
             Plan::Truncate(table) => match request.guarded(Guard::drop_or_truncate) {
-                Ok(()) => Box::pin(self.truncate_everywhere(table)).await,
+                Ok(()) => Box::pin(self.truncation.everywhere(table)).await,
                 Err(refused) => refused.into(),
             },
-            Plan::Describe(describe) => self.describe(describe, request),
+            Plan::Describe(statement) => {
+                describe(&self.shard, &self.parts.peers, statement, request)
+            }
         };
         if !prepared.warnings.is_empty() {
             outcome.warnings.splice(0..0, prepared.warnings.iter().cloned());
@@ -654,9 +558,10 @@ impl Coordinator {
         let mut values = Vec::with_capacity(batch.len());
         for entry in batch.entries() {
             let statement = match entry.statement {
-                BatchStatement::Prepared(id) => self.entry(id)?,
+                BatchStatement::Prepared(id) => self.statements.entry(id)?,
                 BatchStatement::Text(text) => {
-                    let planned = self.plan(text, keyspace.as_deref(), false, request.trace());
+                    let planned =
+                        self.statements.plan(text, keyspace.as_deref(), false, request.trace());
                     let (prepared, _) = planned.await?;
                     Rc::new(Entry::new(text, keyspace.as_deref(), prepared, 0))
                 }
@@ -683,9 +588,9 @@ impl Coordinator {
             }
         }
         if request.user.is_some() {
-            Box::pin(self.watch(request, false)).await?;
+            Box::pin(self.watch.watch(request, false)).await?;
         }
-        self.rails.guard_disk(request)?;
+        self.parts.rails.guard_disk(request)?;
         for entry in &statements {
             request.guarded(|guard| guard_plan(&entry.prepared.plan, guard))?;
         }
@@ -712,15 +617,4 @@ fn guard_plan(plan: &Plan, guard: &Guard) -> Result<(), CqlError> {
         Plan::Batch(batch) => batch.statements().iter().try_for_each(|modify| modify.guard(guard)),
         _ => Ok(()),
     }
-}
-
-fn plan_under(
-    text: &str,
-    keyspace: Option<&str>,
-    is_shard_aware: bool,
-    schema: &Schema,
-) -> Result<Prepared, ErrorResponse> {
-    let parse = if is_shard_aware { cql::parse_of_shard_aware } else { cql::parse };
-    let parsed = parse(text).map_err(|error| parse_error(&error))?;
-    cql::prepare(&parsed, keyspace, schema).map_err(cql_error)
 }

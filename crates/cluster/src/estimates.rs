@@ -2,6 +2,7 @@
 //! and how large they are. Connectors that read a table by ranges cut their work by it
 //! (`db.SizeEstimatesRecorder`). Counted from SSTables and memtables alike.
 
+use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 use std::sync::Arc;
@@ -12,8 +13,9 @@ use schema::{Keyspace, Schema, Strategy, Table, TableId};
 use storage::{SSTable, StorageError};
 use types::Token;
 
-use crate::coordinator::Coordinator;
 use crate::internal::{self, Internal, Times};
+use crate::peers::Peers;
+use crate::shard_context::ShardContext;
 
 /// SSTables with fewer samples of their keys are taken to spread them evenly.
 const SAMPLES_MIN: usize = 256;
@@ -138,13 +140,29 @@ fn estimate(
     sums.into_iter().map(whole).collect()
 }
 
-impl Coordinator {
+/// Estimates how large tables are, range by range; on the first shard.
+pub struct SizeEstimates {
+    shard: Rc<ShardContext>,
+    peers: Rc<Peers>,
+    /// The estimates that were last written.
+    written: RefCell<Written>,
+}
+
+impl SizeEstimates {
+    pub(crate) fn new(shard: &Rc<ShardContext>, peers: &Rc<Peers>) -> Rc<Self> {
+        Rc::new(Self {
+            shard: Rc::clone(shard),
+            peers: Rc::clone(peers),
+            written: RefCell::default(),
+        })
+    }
+
     /// Estimates all tables that a client may read by ranges, and writes down what has changed; on the first shard.
     ///
     /// # Errors
     /// If it cannot be written.
-    pub async fn refresh_estimates(self: &Rc<Self>) -> Result<(), StorageError> {
-        let schema = self.schema();
+    pub async fn refresh(&self) -> Result<(), StorageError> {
+        let schema = self.shard.schema();
         let memory = self.in_memory().await?;
         // a node that is not a part of the ring yet has nothing to estimate
         let Some(ring) = self.peers.ring() else { return Ok(()) };
@@ -160,7 +178,7 @@ impl Coordinator {
                 unwrapped(placement.ranges_of(ring.local())).into_iter().map(of_ring).sum();
             let mut of = Estimates { ranges: [primary, near.clone()], ..Estimates::default() };
             for table in keyspace.tables.values() {
-                let Ok(store) = self.engine.store(table.id) else { continue };
+                let Ok(store) = self.shard.engine.store(table.id) else { continue };
                 let memory = memory.get(&table.id).copied().unwrap_or_default();
                 let [primary, local] = of.ranges.each_ref();
                 let first = estimate(store.live().tables(), memory, primary, owned);
@@ -169,25 +187,25 @@ impl Coordinator {
                     false => estimate(store.live().tables(), memory, local, owned),
                 };
                 of.tables.insert(table.name.clone(), [first, second]);
-                self.env.maybe_yield().await;
+                self.shard.env.maybe_yield().await;
             }
             found.insert(keyspace.name.clone(), of);
         }
-        let before = self.estimates.borrow().clone();
+        let before = self.written.borrow().clone();
         let keyspaces: BTreeSet<&String> = before.keys().chain(found.keys()).collect();
         for keyspace in keyspaces.into_iter().filter(|of| before.get(*of) != found.get(*of)) {
             let of = found.get(keyspace).cloned().unwrap_or_default();
             if let Some(mutation) = self.estimates_of(&schema, keyspace, &of) {
-                internal::apply(&self.engine, mutation).await?;
+                internal::apply(&self.shard.engine, mutation).await?;
             }
         }
-        *self.estimates.borrow_mut() = found;
+        *self.written.borrow_mut() = found;
         Ok(())
     }
 
     async fn in_memory(&self) -> Result<InMemory, StorageError> {
         let mut all = InMemory::new();
-        for shard in 0..self.shards.count() {
+        for shard in 0..self.shard.env.shards() {
             let look = |engine: &Rc<storage::Engine>| {
                 let counts = |store: &storage::TableStore| {
                     let mut counts = (0, 0);
@@ -201,7 +219,7 @@ impl Coordinator {
                 let stores = engine.stores();
                 stores.iter().map(|(id, store)| (*id, counts(store))).collect::<InMemory>()
             };
-            for (id, (partitions, bytes)) in self.engine.shards().call(shard, look).await? {
+            for (id, (partitions, bytes)) in self.shard.engine.shards().call(shard, look).await? {
                 let sum = all.entry(id).or_default();
                 *sum = (sum.0 + partitions, sum.1 + bytes);
             }
@@ -211,7 +229,7 @@ impl Coordinator {
 
     /// A keyspace's rows of both tables, in place of those that were there.
     fn estimates_of(&self, schema: &Schema, keyspace: &str, of: &Estimates) -> Option<Mutation> {
-        let times = Times::new(self.env.unique_micros());
+        let times = Times::new(self.shard.env.unique_micros());
         let table = |name| schema.table("system", name);
         let sizes = rows_of(table("size_estimates")?, keyspace, of, &[(0, None)], &times);
         let [first, second] = KINDS;

@@ -7,16 +7,26 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use config::{InternodeCompression, InternodeEncryption, Timeouts};
+use internode::Verb;
 use messaging::{Job, Messenger, Patience, Settings};
 use metrics::Registry;
 use protocol::ErrorResponse;
 use ring::{Placement, Ring, Snitch};
 use schema::Keyspace;
 use storage::shards::Remote;
-use types::Address;
+use types::{Address, Token};
 
 use crate::scope::Scope;
 use crate::shard_context::ShardContext;
+
+/// What a request is about a key for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Concern {
+    /// To read: replicas have it.
+    Read,
+    /// To write: those that are about to be replicas have it too.
+    Write,
+}
 
 /// What a shard has of the ring.
 pub struct Peers {
@@ -29,6 +39,8 @@ pub struct Peers {
     places: RefCell<Option<Arc<Places>>>,
     /// Where what the operator should know goes.
     notes: OnceCell<Box<dyn Fn(String)>>,
+    /// On the first shard: who hears gossip.
+    gossip: OnceCell<Box<dyn Fn(Gossip)>>,
     /// Who is told of each new ring.
     watchers: RefCell<Vec<Box<dyn Fn(&Ring)>>>,
 }
@@ -45,6 +57,15 @@ impl Places {
         let said = self.said.get(&node).map(|(center, rack)| (center.as_str(), rack.as_str()));
         self.snitch.place(node, false, said)
     }
+}
+
+/// A message of gossip.
+pub(crate) struct Gossip {
+    pub from: Address,
+    pub verb: Verb,
+    pub payload: Vec<u8>,
+    /// When it was sent, in milliseconds.
+    pub created_at: i64,
 }
 
 /// How long to wait for other nodes, where requests may take so long.
@@ -75,6 +96,7 @@ impl Peers {
             ring: RefCell::default(),
             places: RefCell::default(),
             notes: OnceCell::new(),
+            gossip: OnceCell::new(),
             watchers: RefCell::default(),
         })
     }
@@ -132,6 +154,30 @@ impl Peers {
             peers.know_ring_here(&ring);
             peers.watchers.borrow().iter().for_each(|watcher| watcher(&ring));
         });
+    }
+
+    /// Has every shard give up its connections to a node that is down.
+    pub(crate) fn interrupt(&self, node: Address) {
+        self.others.send_to_all(move |peers| {
+            if let Some(messenger) = peers.messenger() {
+                messenger.interrupt(node);
+            }
+        });
+    }
+
+    /// Lets `hear` know of gossip; on the first shard.
+    pub(crate) fn listen_to_gossip(&self, hear: impl Fn(Gossip) + 'static) {
+        let _ = self.gossip.set(Box::new(hear));
+    }
+
+    /// Takes a message of gossip to the first shard, and waits until it is heard.
+    pub(crate) async fn hear(&self, gossip: Gossip) {
+        let hear = move |first: &Rc<Self>| {
+            if let Some(hear) = first.gossip.get() {
+                hear(gossip);
+            }
+        };
+        let _ = self.others.call(0, hear).await;
     }
 
     /// Tells the operator something.
@@ -228,5 +274,15 @@ impl Peers {
         };
         self.know_ring_here(&ring);
         Ok((ring, placement))
+    }
+
+    /// Is this node a replica of a keyspace at a token? It says yes as long as it does not know.
+    pub(crate) fn is_replica(&self, keyspace: &str, token: Token, concern: Concern) -> bool {
+        let (schema, ring) = (self.shard.schema(), self.ring());
+        let (Some(ring), Some(keyspace)) = (ring, schema.keyspace(keyspace)) else { return true };
+        let Some(placement) = ring.placement(&keyspace.replication.strategy) else { return true };
+        let (replicas, local) = (placement.at(token), ring.local());
+        let is_pending = concern == Concern::Write && replicas.pending.contains(&local);
+        is_pending || replicas.natural.contains(&local)
     }
 }

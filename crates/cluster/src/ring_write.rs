@@ -25,7 +25,6 @@ use crate::encoding::encoded;
 use crate::hints::Handoff;
 use crate::local_writes::LocalWrites;
 use crate::peers::Peers;
-use crate::replica::Counted;
 use crate::scope::{Scope, client_failures};
 use crate::shard_context::{STATEMENT, ShardContext};
 use crate::tracing::{note_answer, traced};
@@ -38,6 +37,21 @@ pub(crate) struct RingWrite {
     pub is_durable: bool,
     /// When it was made, in milliseconds: what is truncated after it is not written again.
     pub made_at: i64,
+}
+
+/// A write of counters that this node leads, for the other replicas.
+#[derive(Clone, Debug)]
+pub(crate) struct Counted {
+    /// Its keyspace.
+    pub keyspace: String,
+    /// This node's parts of the counters, which it has itself.
+    pub mutation: Mutation,
+    /// Name of the consistency level, as `LOCAL_QUORUM`.
+    pub consistency: String,
+    /// When its coordinator stops waiting.
+    pub deadline: Instant,
+    /// Where what happens is noted.
+    pub trace: Trace,
 }
 
 /// Why a write did not come to as many replicas as it had to.

@@ -1,7 +1,7 @@
 //! Changes of the schema: one owner applies them, one at a time, and every shard has a change before its client is
 //! told (decision 12).
 
-use std::cell::RefCell;
+use std::cell::{OnceCell, RefCell};
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 use std::sync::Arc;
@@ -11,33 +11,52 @@ use cql::guard::Guard;
 use cql::permission::is_system;
 use env::sync::Semaphore;
 use protocol::{Change, ErrorDetail, ErrorResponse, Event, SchemaChange, Target};
+use rows::Mutation;
 use schema::{
     ChangeKind, ChangeOptions, Keyspace, Schema, SchemaError, SchemaEvent, SchemaMutation,
     SchemaState, Table, TableId,
 };
+use storage::shards::Remote;
 use storage::snapshot::Snapshot;
 use storage::{Node, StorageError};
 
 use crate::answer::{Answer, Outcome, cql_error, invalid, server_error};
+use crate::auth::Auth;
 use crate::boot::{BootError, truncation_record, write_schema_mutation, write_schema_version};
-use crate::coordinator::Coordinator;
+use crate::clients::Clients;
+use crate::estimates::SizeEstimates;
+use crate::guardrails::Rails;
 use crate::internal::{self, Internal, Times};
-use crate::schema_ring::{Origin, Watcher};
-use crate::shard_context::STATEMENT;
+use crate::peers::Peers;
+use crate::schema_ring::{News, Origin, SchemaRefused, Version, Watcher};
+use crate::shard_context::{STATEMENT, ShardContext};
+use crate::statements::Statements;
+use crate::virtual_tables::VirtualTables;
 
-/// Who changes the schema; lives on the first shard.
-pub struct SchemaOwner {
-    pub(crate) state: RefCell<SchemaState>,
-    pub(crate) turn: Semaphore,
-    /// Who is told of changes.
-    pub(crate) watchers: RefCell<Vec<Watcher>>,
+/// The schema, where it is changed: on the first shard.
+struct Owned {
+    state: RefCell<SchemaState>,
+    turn: Semaphore,
 }
 
-impl SchemaOwner {
-    /// From the state that a start loaded.
-    pub fn new(state: SchemaState) -> Self {
-        Self { state: RefCell::new(state), turn: Semaphore::new(1), watchers: RefCell::default() }
-    }
+/// Why the ring keeps tables compact; none if it does not.
+type KeepsCompact = Box<dyn Fn() -> Option<String>>;
+
+/// Changes the schema; what it owns lives on the first shard.
+pub struct SchemaOwner {
+    shard: Rc<ShardContext>,
+    others: Remote<SchemaOwner>,
+    peers: Rc<Peers>,
+    clients: Rc<Clients>,
+    rails: Rc<Rails>,
+    auth: Rc<Auth>,
+    statements: Rc<Statements>,
+    estimates: Rc<SizeEstimates>,
+    virtual_tables: Rc<VirtualTables>,
+    owned: OnceCell<Owned>,
+    /// Who is told of changes.
+    watchers: RefCell<Vec<Watcher>>,
+    keeps_compact: OnceCell<KeepsCompact>,
 }
 
 /// What a change came to.
@@ -77,15 +96,45 @@ fn change_of(event: &SchemaEvent) -> SchemaChange {
     SchemaChange { change, target, keyspace: event.keyspace.clone(), name, arguments }
 }
 
-impl Coordinator {
-    /// Makes this shard's coordinator the one that changes the schema.
-    pub fn own_schema(&self, state: SchemaState) {
-        assert!(self.owner.set(SchemaOwner::new(state)).is_ok(), "the schema has one owner");
+impl SchemaOwner {
+    pub(crate) fn new(
+        (shard, others): (&Rc<ShardContext>, Remote<Self>),
+        (peers, clients): (&Rc<Peers>, &Rc<Clients>),
+        (rails, auth): (&Rc<Rails>, &Rc<Auth>),
+        statements: &Rc<Statements>,
+        estimates: &Rc<SizeEstimates>,
+        virtual_tables: &Rc<VirtualTables>,
+    ) -> Rc<Self> {
+        Rc::new(Self {
+            shard: Rc::clone(shard),
+            others,
+            peers: Rc::clone(peers),
+            clients: Rc::clone(clients),
+            rails: Rc::clone(rails),
+            auth: Rc::clone(auth),
+            statements: Rc::clone(statements),
+            estimates: Rc::clone(estimates),
+            virtual_tables: Rc::clone(virtual_tables),
+            owned: OnceCell::new(),
+            watchers: RefCell::default(),
+            keeps_compact: OnceCell::new(),
+        })
+    }
+
+    /// Asks `keeps_compact` what the ring does with compact tables.
+    pub(crate) fn ask_ring(&self, keeps_compact: impl Fn() -> Option<String> + 'static) {
+        let _ = self.keeps_compact.set(Box::new(keeps_compact));
+    }
+
+    /// Makes this shard the one that changes the schema, from the state that a start loaded.
+    pub fn own(&self, state: SchemaState) {
+        let owned = Owned { state: RefCell::new(state), turn: Semaphore::new(1) };
+        assert!(self.owned.set(owned).is_ok(), "the schema has one owner");
     }
 
     /// A statement that changes the schema, from any shard.
     /// With a guard where an ordinary user asks for it.
-    pub(crate) async fn change_schema(
+    pub(crate) async fn change(
         self: &Rc<Self>,
         ddl: &Ddl,
         user: Option<&Rc<str>>,
@@ -97,7 +146,7 @@ impl Coordinator {
             let changed = owner.change_as_owner(&ddl, guard.as_deref()).await;
             (changed, guard.map(|guard| guard.take_warnings()).unwrap_or_default())
         };
-        let (changed, mut guarded) = match self.shards.call_async(0, STATEMENT, run).await {
+        let (changed, mut guarded) = match self.others.call_async(0, STATEMENT, run).await {
             Ok(changed) => changed,
             Err(stopping) => return server_error(stopping).into(),
         };
@@ -118,7 +167,7 @@ impl Coordinator {
     /// The data centres of the ring, each with its nodes.
     fn data_centers(&self) -> BTreeMap<String, usize> {
         let Some(ring) = self.peers.ring() else {
-            return [(self.identity.data_center.clone(), 1)].into();
+            return [(self.shard.identity.data_center.clone(), 1)].into();
         };
         let mut centers = BTreeMap::new();
         for node in ring.members() {
@@ -128,20 +177,20 @@ impl Coordinator {
     }
 
     async fn change_as_owner(self: &Rc<Self>, ddl: &Ddl, guard: Option<&Guard>) -> Changed {
-        let Some(owner) = self.owner.get() else {
+        let Some(owner) = self.owned.get() else {
             return Err(server_error("the node is still starting"));
         };
         let _turn = owner.turn.acquire(1).await;
         let before = Arc::clone(owner.state.borrow().schema());
-        let timestamp = self.env.unique_micros();
+        let timestamp = self.shard.env.unique_micros();
         let options = ChangeOptions {
             datacenters: self.data_centers(),
-            default_replication: self.config.default_keyspace_rf,
-            drop_compact_storage: self.config.drop_compact_storage_enabled,
-            keeps_compact_storage: self.membership().and_then(|ring| ring.keeps_compact_storage()),
-            masking: self.config.dynamic_data_masking_enabled,
+            default_replication: self.shard.config.default_keyspace_rf,
+            drop_compact_storage: self.shard.config.drop_compact_storage_enabled,
+            keeps_compact_storage: self.keeps_compact.get().and_then(|asks| asks()),
+            masking: self.shard.config.dynamic_data_masking_enabled,
             now: timestamp / 1_000_000,
-            cdc_enabled: self.config.cdc.is_some(),
+            cdc_enabled: self.shard.config.cdc.is_some(),
             ..ChangeOptions::default()
         };
         if let (Some(guard), true) = (guard, ddl.creates_index()) {
@@ -166,41 +215,41 @@ impl Coordinator {
             return Ok((None, applied.warnings));
         }
         self.install(owner, state, &applied.mutations, &applied.events).await?;
-        owner.tell(Origin::Here, &applied.mutations, self.config.cdc.is_some());
+        self.tell(owner, Origin::Here, &applied.mutations);
         Ok((applied.event.as_ref().map(change_of), applied.warnings))
     }
 
     /// Makes a changed state the schema of the node: its rows durable first, then every shard under the new epoch, then
     /// what went with the change and who is told of it. The turn is held.
-    pub(crate) async fn install(
+    async fn install(
         self: &Rc<Self>,
-        owner: &SchemaOwner,
+        owner: &Owned,
         state: SchemaState,
         mutations: &[SchemaMutation],
         events: &[SchemaEvent],
     ) -> Result<(), ErrorResponse> {
         let failed = |error: BootError| server_error(error);
-        let (before, after) = (self.schema(), Arc::clone(state.schema()));
+        let (before, after) = (self.shard.schema(), Arc::clone(state.schema()));
         for mutation in mutations {
-            write_schema_mutation(&self.engine, &after, mutation).await.map_err(failed)?;
+            write_schema_mutation(&self.shard.engine, &after, mutation).await.map_err(failed)?;
         }
         // In periodic mode too: Cassandra flushes its schema at every change. What a dropped table has goes right
         // after, in the log and on the disk; nothing of it may be gone while the table is not.
         let keyspaces: BTreeSet<&str> =
             mutations.iter().map(|mutation| mutation.keyspace.as_str()).collect();
         for keyspace in keyspaces {
-            let synced = internal::sync_owner(&self.engine, keyspace.as_bytes()).await;
+            let synced = internal::sync_owner(&self.shard.engine, keyspace.as_bytes()).await;
             synced.map_err(server_error)?;
         }
-        let node = self.engine.node().ok_or_else(|| server_error("the node is stopping"))?;
+        let node = self.shard.engine.node().ok_or_else(|| server_error("the node is stopping"))?;
         node.set_schema(&after).await.map_err(server_error)?;
         *owner.state.borrow_mut() = state;
-        write_schema_version(&self.engine, &after).await.map_err(failed)?;
+        write_schema_version(&self.shard.engine, &after).await.map_err(failed)?;
         self.flush_schema(node, &after, mutations);
         self.drop_tables(&before, &after).await;
-        Box::pin(self.forget_outdated(&after)).await;
+        Box::pin(self.statements.forget_outdated(&after)).await;
         for event in events {
-            self.tell_all_clients(&Event::Schema(change_of(event)));
+            self.clients.tell_all(&Event::Schema(change_of(event)));
         }
         Ok(())
     }
@@ -217,7 +266,7 @@ impl Coordinator {
 
     /// Removes the files of tables that a change dropped, after their snapshot.
     async fn drop_tables(self: &Rc<Self>, before: &Schema, after: &Schema) {
-        let Some(node) = self.engine.node() else { return };
+        let Some(node) = self.shard.engine.node() else { return };
         let mut dropped = false;
         let tables = before.keyspaces().values().flat_map(|keyspace| keyspace.tables.values());
         for table in tables.filter(|table| after.table_by_id(&table.id).is_none()) {
@@ -229,21 +278,21 @@ impl Coordinator {
         }
         if dropped {
             // they are refreshed again in a while
-            let _ = self.refresh_estimates().await;
+            let _ = self.estimates.refresh().await;
         }
     }
 
     /// The snapshot to take before a table is emptied or dropped, named as Cassandra does.
     fn auto_snapshot(&self, why: &str, table: &Table, keyspace: &Keyspace) -> Option<Snapshot> {
-        let wanted = self.config.auto_snapshot && table.params.allow_auto_snapshot;
+        let wanted = self.shard.config.auto_snapshot && table.params.allow_auto_snapshot;
         let created_at = self.shard.unix_millis();
-        let stays = self.config.auto_snapshot_ttl;
+        let stays = self.shard.config.auto_snapshot_ttl;
         wanted.then(|| Snapshot {
             name: format!("{why}-{created_at}-{}", table.name),
             created_at,
             expires_at: stays.map(|stays| created_at.saturating_add(stays.as_millis() as i64)),
             schema: (!is_system(&table.keyspace))
-                .then(|| table.schema_cql(keyspace, self.identity.release)),
+                .then(|| table.schema_cql(keyspace, self.shard.identity.release)),
         })
     }
 
@@ -251,8 +300,8 @@ impl Coordinator {
     pub(crate) async fn truncate(self: &Rc<Self>, table: &Arc<Table>) -> Outcome {
         let id = table.id;
         let run = move |first: Rc<Self>| async move { first.truncate_as_owner(id).await };
-        let deadline = self.env.now() + self.shard.timeouts().truncate;
-        match self.env.timeout_at(deadline, self.shards.call_async(0, STATEMENT, run)).await {
+        let deadline = self.shard.env.now() + self.shard.timeouts().truncate;
+        match self.shard.env.timeout_at(deadline, self.others.call_async(0, STATEMENT, run)).await {
             Ok(Ok(Ok(()))) => Outcome::new(Ok(Answer::Void), Vec::new()),
             Ok(Ok(Err(error))) => error.into(),
             Ok(Err(stopping)) => server_error(stopping).into(),
@@ -263,19 +312,19 @@ impl Coordinator {
     }
 
     async fn truncate_as_owner(self: &Rc<Self>, id: TableId) -> Result<(), ErrorResponse> {
-        let schema = self.schema();
+        let schema = self.shard.schema();
         let table = schema.table_by_id(&id).ok_or_else(|| invalid("unconfigured table"))?;
         cql::ddl::check_truncate(table).map_err(cql_error)?;
         if table.is_virtual() {
             self.virtual_tables.forget_logs();
             return Ok(());
         }
-        let node = self.engine.node().ok_or_else(|| server_error("the node is stopping"))?;
+        let node = self.shard.engine.node().ok_or_else(|| server_error("the node is stopping"))?;
         let keyspace = schema.keyspace(&table.keyspace);
         let snapshot = keyspace.and_then(|of| self.auto_snapshot("truncated", table, of));
         let local = schema.table("system", "local").cloned();
-        let engine = Rc::clone(&self.engine);
-        let env = self.env.clone();
+        let engine = Rc::clone(&self.shard.engine);
+        let env = self.shard.env.clone();
         let record = async move |position| -> Result<(), StorageError> {
             let Some(local) = local else { return Err(StorageError::UnknownTable(id)) };
             // What was batched up to this millisecond is void, what comes later is not: nothing else is of this one.
@@ -298,6 +347,83 @@ impl Coordinator {
             }
         };
         truncated.await.map_err(|error: StorageError| truncate_error(error.to_string()))
+    }
+
+    /// Tells whoever wants to know of a change that is done.
+    fn tell(&self, owned: &Owned, origin: Origin, mutations: &[SchemaMutation]) {
+        let watchers = self.watchers.borrow().clone();
+        if watchers.is_empty() {
+            return;
+        }
+        let sends_cdc = self.shard.config.cdc.is_some();
+        let schema = Arc::clone(owned.state.borrow().schema());
+        let sent = mutations.iter().filter_map(|mutation| {
+            let mutation = mutation.clone();
+            let sent = if sends_cdc { mutation } else { mutation.without_cdc() };
+            // its columns are those of the schema, or it would not have been written
+            sent.to_mutation(&schema).ok().flatten()
+        });
+        let news = News { origin, version: schema.version(), mutations: sent.collect() };
+        watchers.iter().for_each(|watcher| watcher(news.clone()));
+    }
+
+    /// Has this called after each change of the schema, on the first shard, where the node owns its schema.
+    pub fn watch(&self, watcher: impl Fn(News) + 'static) {
+        assert!(self.owned.get().is_some(), "the schema is watched where it is owned");
+        self.watchers.borrow_mut().push(Rc::new(watcher));
+    }
+
+    /// The answer to SCHEMA_PULL: everything of the schema that nodes share, a mutation of each keyspace, its tombstones
+    /// included.
+    ///
+    /// # Errors
+    /// If the node is starting or stopping.
+    pub async fn to_send(&self) -> Result<Vec<Mutation>, SchemaRefused> {
+        let gather = |first: Rc<Self>| async move {
+            let Some(owner) = first.owned.get() else {
+                return Err(SchemaRefused::Failed("the node is still starting".to_owned()));
+            };
+            let state = owner.state.borrow();
+            let sends_cdc = first.shard.config.cdc.is_some();
+            let all = state.mutations().into_iter();
+            let all = all.map(|mutation| if sends_cdc { mutation } else { mutation.without_cdc() });
+            let all = all.map(|mutation| mutation.to_mutation(state.schema()));
+            Ok(all.filter_map(Result::transpose).collect::<Result<_, _>>()?)
+        };
+        let gathered = self.others.call_async(0, STATEMENT, gather).await;
+        gathered.map_err(|stopping| SchemaRefused::Failed(stopping.to_string()))?
+    }
+
+    /// Merges mutations of another node, pulled or pushed: their rows are durable and every shard is under the epoch with
+    /// them when this returns. The version then; it may be that from before, and that is no error.
+    ///
+    /// # Errors
+    /// If they make no sense here. Then nothing has changed.
+    pub async fn merge(&self, mutations: Vec<Mutation>) -> Result<Version, SchemaRefused> {
+        let run = |first: Rc<Self>| async move { first.merge_as_owner(&mutations).await };
+        let merged = self.others.call_async(0, STATEMENT, run).await;
+        merged.map_err(|stopping| SchemaRefused::Failed(stopping.to_string()))?
+    }
+
+    async fn merge_as_owner(
+        self: &Rc<Self>,
+        mutations: &[Mutation],
+    ) -> Result<Version, SchemaRefused> {
+        let Some(owner) = self.owned.get() else {
+            return Err(SchemaRefused::Failed("the node is still starting".to_owned()));
+        };
+        let read: Result<Vec<_>, _> = mutations.iter().map(SchemaMutation::from_mutation).collect();
+        let _turn = owner.turn.acquire(1).await;
+        // The merge is tried on a copy: until it is durable, it has not happened.
+        let mut state = owner.state.borrow().clone();
+        let merged = state.merge(&read?, self.shard.env.unix_micros() / 1_000_000)?;
+        let version = state.schema().version();
+        if !merged.mutations.is_empty() {
+            let installed = self.install(owner, state, &merged.mutations, &merged.events).await;
+            installed.map_err(|error| SchemaRefused::Failed(error.message))?;
+            self.tell(owner, Origin::Peer, &merged.mutations);
+        }
+        Ok(version)
     }
 }
 

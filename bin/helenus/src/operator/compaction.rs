@@ -76,7 +76,7 @@ impl CompactionOperator for Operations {
             rows_merged: row.rows_merged,
             properties: row.properties,
         };
-        let rows = coordinator.compaction_history().await.map_err(|e| failed(e.message))?;
+        let rows = coordinator.compactions().rows().await.map_err(|e| failed(e.message))?;
         Ok(rows.into_iter().map(past).collect())
     }
 

@@ -77,7 +77,7 @@ impl TablesOperator for Operations {
 
     async fn refresh_size_estimates(&self) -> Answer<()> {
         let coordinator = self.coordinator()?;
-        coordinator.refresh_estimates().await.map_err(failed)
+        coordinator.estimates().refresh().await.map_err(failed)
     }
 }
 

@@ -253,7 +253,8 @@ impl Node {
             sample.map_or(0, |sample| count(&sample.reading) as u64)
         };
         // each shard keeps every statement
-        let kept = self.coordinator().map_or((0, 0), |coordinator| coordinator.prepared_stats());
+        let kept =
+            self.coordinator().map_or((0, 0), |coordinator| coordinator.statements().stats());
         Ok(CqlStats {
             prepared: kept.0 as u64,
             evicted: kept.1,

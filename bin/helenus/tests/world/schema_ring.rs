@@ -45,7 +45,7 @@ impl Site {
         let site = Self::new(seed, 1);
         let news = Rc::clone(&site.news);
         told(&site.world, &site.serving, async move |client| {
-            client.node.watch_schema(move |one| news.borrow_mut().push(one));
+            client.node.schema_owner().watch(move |one| news.borrow_mut().push(one));
         });
         site
     }
@@ -63,12 +63,14 @@ impl Site {
     }
 
     fn sent(&self) -> Vec<Mutation> {
-        told(&self.world, &self.serving, async |client| client.node.schema_to_send().await.unwrap())
+        told(&self.world, &self.serving, async |client| {
+            client.node.schema_owner().to_send().await.unwrap()
+        })
     }
 
     fn merge(&self, mutations: Vec<Mutation>) -> Result<Version, String> {
         told(&self.world, &self.serving, async move |client| {
-            client.node.merge_schema(mutations).await.map_err(|error| error.to_string())
+            client.node.schema_owner().merge(mutations).await.map_err(|error| error.to_string())
         })
     }
 
@@ -235,7 +237,7 @@ fn a_power_cut_leaves_a_schema_of_before_or_after_and_the_rest_is_asked_for_agai
         let client = there.serving.borrow().clone().unwrap();
         let (theirs, mutations) = (Rc::clone(&is_acknowledged), whole.clone());
         client.env.clone().spawn(Class::Statement, async move {
-            client.node.merge_schema(mutations).await.unwrap();
+            client.node.schema_owner().merge(mutations).await.unwrap();
             theirs.set(true);
         });
         let cut = there.world.rng().below(12_000);

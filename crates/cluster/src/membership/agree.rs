@@ -8,11 +8,10 @@ use internode::payload::{read_schema, write_schema};
 use internode::{Params, Verb};
 use rows::Mutation;
 use rows::codec::{MutationDecoder, MutationEncoder};
-use schema::TableId;
+use schema::{Schema, TableId};
 use types::{Address, Reader, Uuid};
 
 use super::Membership;
-use crate::coordinator::Coordinator;
 use crate::schema_ring::{Agreement, Effect, Event, News, Origin, Pull, Said};
 
 /// How long a start waits for the schema of the ring (`cassandra.schema_delay_ms`).
@@ -35,17 +34,17 @@ fn said(state: &EndpointState) -> Said {
 
 impl Membership {
     /// Begins to agree with the others, and watches what changes here.
-    pub(super) fn start_agreeing(self: &Rc<Self>, coordinator: &Coordinator) {
-        let release = coordinator.identity.release;
+    pub(super) fn start_agreeing(self: &Rc<Self>) {
+        let release = self.shard.identity.release;
         let agreement = Agreement::new(self.millis(), release, internode::VERSION_40);
         *self.agreement.borrow_mut() = Some(agreement);
         let membership = Rc::downgrade(self);
-        coordinator.watch_schema(move |news| {
+        self.owner.watch(move |news| {
             if let Some(membership) = membership.upgrade() {
                 membership.schema_changed(&news);
             }
         });
-        self.agree(Event::Local(coordinator.schema().version()));
+        self.agree(Event::Local(self.shard.schema().version()));
     }
 
     fn millis(&self) -> u64 {
@@ -108,15 +107,14 @@ impl Membership {
     async fn pull(&self, pull: Pull) -> bool {
         let answer =
             self.messenger.request(pull.node, Verb::SchemaPullReq, Params::NONE, &[].into()).await;
-        let Some(coordinator) = self.coordinator.upgrade() else { return true };
         let wants =
             |agreement: &Option<Agreement>| agreement.as_ref().is_some_and(|a| a.wants(&pull));
         let Ok(answer) = answer else { return false };
         if !wants(&self.agreement.borrow()) {
             return true;
         }
-        let merged = match coordinator.read_schema(&answer.payload) {
-            Ok(mutations) => coordinator.merge_schema(mutations).await.map_err(|e| e.to_string()),
+        let merged = match read_mutations(&self.shard.schema(), &answer.payload) {
+            Ok(mutations) => self.owner.merge(mutations).await.map_err(|e| e.to_string()),
             Err(error) => Err(error),
         };
         self.env.mark("schema.pulled");
@@ -133,24 +131,21 @@ impl Membership {
         while !is_ready() && self.env.now() < until {
             self.env.sleep(SCHEMA_STEP).await;
         }
-        let own = self.coordinator.upgrade().map(|it| it.schema().version());
+        let own = self.shard.schema().version();
         let agreement = self.agreement.borrow();
         let others = agreement.iter().flat_map(Agreement::said);
-        let others = others.filter(|(version, _)| Some(*version) != own);
+        let others = others.filter(|(version, _)| *version != own);
         if is_ready() { Vec::new() } else { others.flat_map(|(_, nodes)| nodes.clone()).collect() }
     }
 }
 
-impl Coordinator {
-    /// Reads mutations of a schema.
-    pub(super) fn read_schema(&self, payload: &[u8]) -> Result<Vec<Mutation>, String> {
-        let schema = self.schema();
-        let layout_of = |id: &[u8; 16]| {
-            schema.table_by_id(&TableId(*id)).map(|table| std::sync::Arc::clone(&table.layout))
-        };
-        let mut reader = Reader::new(payload);
-        let read = read_schema(&mut reader, &mut MutationDecoder::new(), &layout_of);
-        let read = read.map_err(|error| error.to_string())?;
-        reader.finish().map(|()| read).map_err(|error| error.to_string())
-    }
+/// Reads mutations of a schema.
+pub(super) fn read_mutations(schema: &Schema, payload: &[u8]) -> Result<Vec<Mutation>, String> {
+    let layout_of = |id: &[u8; 16]| {
+        schema.table_by_id(&TableId(*id)).map(|table| std::sync::Arc::clone(&table.layout))
+    };
+    let mut reader = Reader::new(payload);
+    let read = read_schema(&mut reader, &mut MutationDecoder::new(), &layout_of);
+    let read = read.map_err(|error| error.to_string())?;
+    reader.finish().map(|()| read).map_err(|error| error.to_string())
 }

@@ -24,15 +24,14 @@ impl Findings {
 impl Membership {
     /// Looks at all keyspaces of users.
     pub(super) fn tell_fitness(&self) {
-        let Some(coordinator) = self.coordinator.upgrade() else { return };
         let Some(ring) = self.ring.borrow().clone() else { return };
-        let schema = coordinator.schema();
+        let schema = self.shard.schema();
         let keyspaces = schema.keyspaces().values().filter(|keyspace| !is_system(&keyspace.name));
         let found = keyspaces.flat_map(|keyspace| {
             ring::fitness(&ring, &keyspace.name, &keyspace.replication.strategy)
         });
         for finding in self.unfit.borrow_mut().look(found) {
-            coordinator.peers.note(finding);
+            self.peers.note(finding);
         }
     }
 }

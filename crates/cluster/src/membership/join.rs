@@ -10,9 +10,8 @@ use storage::StorageError;
 use thiserror::Error;
 use types::{Address, Token, Uuid};
 
-use super::{Membership, NodeInfo, Nodes, load, peers};
+use super::{Membership, NodeInfo, Nodes, peers};
 use crate::boot::write_bootstrapped;
-use crate::coordinator::Coordinator;
 use crate::peers::Places;
 
 /// How long this node waits for those that it knows to be up before it takes its place.
@@ -70,10 +69,9 @@ impl Membership {
     /// # Errors
     /// See [`JoinError`].
     pub(crate) async fn join(self: &Rc<Self>, entry: Entry) -> Result<Joined, JoinError> {
-        let Some(coordinator) = self.coordinator.upgrade() else { return Ok(Joined::default()) };
-        let saved = peers::stored(&coordinator).await?;
+        let saved = peers::stored(&self.shard).await?;
         let place = |node: &NodeInfo| (node.data_center.clone(), node.rack.clone());
-        coordinator.peers.know_places(Places {
+        self.peers.know_places(Places {
             snitch: self.snitch.clone(),
             said: saved.iter().map(|(address, node)| (*address, place(node))).collect(),
         });
@@ -88,7 +86,7 @@ impl Membership {
             let asked: Vec<String> = asked.collect();
             return Err(JoinError::NoPeers(asked.join(", ")));
         };
-        let host_id = Uuid::from_bytes(coordinator.identity.host_id).to_string();
+        let host_id = Uuid::from_bytes(self.shard.identity.host_id).to_string();
         if let Some(own) = ring.get(&local) {
             let is_another = own.get(AppState::HOST_ID).is_some_and(|other| other != host_id);
             if is_another && !own.status().is_dead() {
@@ -101,7 +99,7 @@ impl Membership {
             others.filter_map(of).map(|node| (node.address, node)).collect()
         };
         let others = members(&ring);
-        let is_ours = |node: &NodeInfo| node.host_id == coordinator.identity.host_id;
+        let is_ours = |node: &NodeInfo| node.host_id == self.shard.identity.host_id;
         if !others.is_empty()
             && !entry.is_known
             && entry.bootstraps
@@ -109,27 +107,27 @@ impl Membership {
         {
             return Err(JoinError::NoBootstrap(others.len()));
         }
-        self.start(&coordinator, saved, &ring);
+        self.start(saved, &ring);
         self.wait_for(&others).await;
         let behind = self.wait_for_schema().await;
         if !behind.is_empty() {
             let names: Vec<_> = behind.iter().map(|node| format!("/{node}")).collect();
             self.note(format!("the schema of {} did not come in time", names.join(", ")));
         }
-        let unserved = schema::unserved(&coordinator.schema());
+        let unserved = schema::unserved(&self.shard.schema());
         if !others.is_empty() && !unserved.is_empty() {
             let names: Vec<_> = unserved.iter().map(ToString::to_string).collect();
             return Err(JoinError::Unserved(names.join("; ")));
         }
-        let token = coordinator.identity.tokens.first().copied().unwrap_or(Token(0));
+        let token = self.shard.identity.tokens.first().copied().unwrap_or(Token(0));
         let normal = format!("NORMAL,{token}");
         self.publish(vec![
-            (AppState::TOKENS, own_tokens(&coordinator)),
+            (AppState::TOKENS, self.own_tokens()),
             (AppState::STATUS_WITH_PORT, normal.clone()),
             (AppState::STATUS, normal),
         ]);
         if !entry.is_known {
-            write_bootstrapped(&coordinator.engine, &coordinator.schema()).await?;
+            write_bootstrapped(&self.shard.engine, &self.shard.schema()).await?;
         }
         let nodes = self.nodes.borrow();
         let down = nodes.values().filter(|node| !node.is_up).map(|node| node.address).collect();
@@ -155,7 +153,7 @@ impl Membership {
     }
 
     /// Takes part in gossip, as one that owns nothing yet.
-    fn start(self: &Rc<Self>, coordinator: &Rc<Coordinator>, saved: Nodes, ring: &States) {
+    fn start(self: &Rc<Self>, saved: Nodes, ring: &States) {
         for node in saved.values() {
             let host_id = Uuid::from_bytes(node.host_id).to_string();
             let values =
@@ -163,12 +161,12 @@ impl Membership {
             self.step(Event::Saved { node: node.address, values });
         }
         *self.saved.borrow_mut() = saved;
-        let identity = &coordinator.identity;
+        let identity = &self.shard.identity;
         let local = self.messenger.settings().local;
         // a start within a second of the last one, or on another's directory, comes after what the ring has heard
         let heard = ring.get(&local).map_or(HeartBeat::NONE, |own| own.heartbeat);
         let generation = identity.generation.max(heard.generation.saturating_add(1));
-        let version = coordinator.schema().version();
+        let version = self.shard.schema().version();
         self.schema.set(version);
         let mut states = vec![
             (AppState::NET_VERSION, internode::VERSION_40.to_string()),
@@ -182,11 +180,11 @@ impl Membership {
             (AppState::INTERNAL_ADDRESS_AND_PORT, local.to_string()),
             (AppState::RPC_READY, "false".to_owned()),
             (AppState::SCHEMA, Uuid::from_bytes(version).to_string()),
-            (AppState::LOAD, load(coordinator).to_string()),
+            (AppState::LOAD, self.load().to_string()),
         ];
-        states.push((AppState::TOKENS, own_tokens(coordinator)));
+        states.push((AppState::TOKENS, self.own_tokens()));
         self.step(Event::Start { generation, states });
-        self.start_agreeing(coordinator);
+        self.start_agreeing();
         self.look_around();
         self.publish_index_status();
     }
@@ -200,9 +198,9 @@ impl Membership {
             self.env.sleep(SETTLE_STEP).await;
         }
     }
-}
 
-pub(super) fn own_tokens(coordinator: &Coordinator) -> String {
-    let tokens: Vec<Token> = coordinator.identity.tokens.iter().copied().collect();
-    write_tokens(&tokens)
+    pub(super) fn own_tokens(&self) -> String {
+        let tokens: Vec<Token> = self.shard.identity.tokens.iter().copied().collect();
+        write_tokens(&tokens)
+    }
 }

@@ -14,7 +14,7 @@ mod serve;
 
 use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, BTreeSet};
-use std::rc::{Rc, Weak};
+use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -32,8 +32,11 @@ pub use join::{JoinError, Joined};
 pub use node_info::{Life, NodeInfo, Nodes};
 pub(crate) use serve::PeerServer;
 
-use crate::coordinator::Coordinator;
+use crate::clients::Clients;
+use crate::peers::{Gossip, Peers};
+use crate::schema_owner::SchemaOwner;
 use crate::schema_ring::{self, Agreement};
+use crate::shard_context::ShardContext;
 
 /// How often gossip is taken a step further (`Gossiper.intervalInMillis`).
 const TICK: Duration = Duration::from_secs(1);
@@ -58,7 +61,11 @@ pub struct Endpoint {
 /// This node's part in the ring, on the first shard.
 pub struct Membership {
     env: Env,
-    coordinator: Weak<Coordinator>,
+    shard: Rc<ShardContext>,
+    peers: Rc<Peers>,
+    /// The schema of this node, which is to become the ring's.
+    owner: Rc<SchemaOwner>,
+    clients: Rc<Clients>,
     messenger: Rc<Messenger>,
     gossiper: RefCell<Gossiper>,
     /// Who waits for the end of the shadow round.
@@ -92,16 +99,21 @@ pub struct Membership {
 impl Membership {
     /// Not yet a part of anything.
     pub(crate) fn new(
-        coordinator: &Rc<Coordinator>,
+        (shard, peers): (&Rc<ShardContext>, &Rc<Peers>),
+        owner: &Rc<SchemaOwner>,
+        clients: &Rc<Clients>,
         messenger: &Rc<Messenger>,
         mut config: gossip::Config,
         snitch: Snitch,
     ) -> Rc<Self> {
-        let env = coordinator.env.clone();
+        let env = shard.env.clone();
         config.reuses_versions = env.planted("gossip_reuses_version");
         let membership = Rc::new(Self {
             env: env.clone(),
-            coordinator: Rc::downgrade(coordinator),
+            shard: Rc::clone(shard),
+            peers: Rc::clone(peers),
+            owner: Rc::clone(owner),
+            clients: Rc::clone(clients),
             messenger: Rc::clone(messenger),
             gossiper: RefCell::new(Gossiper::new(config)),
             shadow: RefCell::default(),
@@ -119,6 +131,14 @@ impl Membership {
             serves_clients: Cell::default(),
             told: RefCell::default(),
         });
+        let hears = Rc::downgrade(&membership);
+        peers.listen_to_gossip(move |gossip| {
+            if let Some(membership) = hears.upgrade() {
+                membership.receive(gossip);
+            }
+        });
+        let asked = Rc::downgrade(&membership);
+        owner.ask_ring(move || asked.upgrade().and_then(|it| it.keeps_compact_storage()));
         env.spawn(Class::Background, Rc::clone(&membership).keep_time());
         env.spawn(Class::Background, Rc::clone(&membership).keep_peers());
         membership
@@ -214,14 +234,9 @@ impl Membership {
     }
 
     /// A message of gossip came.
-    pub(crate) fn receive(
-        self: &Rc<Self>,
-        from: Address,
-        verb: Verb,
-        payload: &[u8],
-        created: i64,
-    ) {
-        let mut reader = Reader::new(payload);
+    fn receive(self: &Rc<Self>, gossip: Gossip) {
+        let Gossip { from, verb, payload, created_at: created } = gossip;
+        let mut reader = Reader::new(&payload);
         let message = match verb {
             Verb::GossipDigestSyn => gossip::Syn::read(&mut reader).map(Message::Syn),
             Verb::GossipDigestAck => gossip::Ack::read(&mut reader).map(Message::Ack),
@@ -256,24 +271,22 @@ impl Membership {
 
     /// Says which version of the schema this node has, if it is another than it said.
     pub(crate) fn publish_schema(self: &Rc<Self>) {
-        let Some(coordinator) = self.coordinator.upgrade() else { return };
-        let version = coordinator.schema().version();
+        let version = self.shard.schema().version();
         if self.gossiper.borrow().is_running() && self.schema.replace(version) != version {
             let version = types::Uuid::from_bytes(version).to_string();
             self.publish(vec![(AppState::SCHEMA, version)]);
             self.publish_index_status();
-            self.make_ring(&coordinator);
+            self.make_ring();
         }
     }
 
     /// Says which indexes this node has not built, if they are others than it said.
     fn publish_index_status(self: &Rc<Self>) {
-        let Some(coordinator) = self.coordinator.upgrade() else { return };
         let nodes = self.nodes.borrow();
         let releases = nodes.values().map(|node| node.release.as_str());
-        let own = coordinator.identity.release;
-        let serves_reads = coordinator.config.serves_index_reads;
-        let status = index_status::value(&coordinator.schema(), own, serves_reads, releases);
+        let own = self.shard.identity.release;
+        let serves_reads = self.shard.config.serves_index_reads;
+        let status = index_status::value(&self.shard.schema(), own, serves_reads, releases);
         drop(nodes);
         let Some(status) = status else { return };
         if *self.index_status.borrow() != status {
@@ -283,8 +296,7 @@ impl Membership {
     }
 
     fn publish_load(self: &Rc<Self>) {
-        let Some(coordinator) = self.coordinator.upgrade() else { return };
-        self.publish(vec![(AppState::LOAD, load(&coordinator).to_string())]);
+        self.publish(vec![(AppState::LOAD, self.load().to_string())]);
     }
 
     /// Says whether clients are served.
@@ -296,7 +308,6 @@ impl Membership {
 
     /// Looks at what is known of all nodes, and has every shard, `system.peers` and clients know it.
     fn look_around(self: &Rc<Self>) {
-        let Some(coordinator) = self.coordinator.upgrade() else { return };
         let mut nodes: Nodes = {
             let gossiper = self.gossiper.borrow();
             let heard = gossiper.peers().filter_map(|(address, peer)| {
@@ -325,7 +336,7 @@ impl Membership {
             };
             saved.retain(|address, _| is_unheard(address));
         }
-        let identity = &coordinator.identity;
+        let identity = &self.shard.identity;
         for conflict in node_info::settle(&mut nodes, identity.host_id, &identity.tokens) {
             self.note(conflict.to_string());
         }
@@ -346,14 +357,14 @@ impl Membership {
                 self.changed.notify_one();
             }
         }
-        self.make_ring(&coordinator);
-        self.tell_clients(&coordinator);
+        self.make_ring();
+        self.tell_clients();
     }
 
     /// Has every shard know who owns what, by the nodes and the strategies of the present schema.
-    fn make_ring(&self, coordinator: &Coordinator) {
-        let schema = coordinator.schema();
-        let own = self.own_node(coordinator);
+    fn make_ring(&self) {
+        let schema = self.shard.schema();
+        let own = self.own_node();
         let others = self.nodes.borrow();
         let all = std::iter::once(own).chain(others.values().map(NodeInfo::node)).collect();
         let before = self.ring.borrow().clone();
@@ -369,11 +380,11 @@ impl Membership {
         let strategies = keyspaces.map(|keyspace| &keyspace.replication.strategy);
         let ring = Arc::new(ring.with_strategies(strategies));
         *self.ring.borrow_mut() = Some(Arc::clone(&ring));
-        coordinator.peers.know_ring(&ring);
+        self.peers.know_ring(&ring);
     }
 
-    fn own_node(&self, coordinator: &Coordinator) -> ring::Node {
-        let identity = &coordinator.identity;
+    fn own_node(&self) -> ring::Node {
+        let identity = &self.shard.identity;
         ring::Node {
             address: self.messenger.settings().local,
             host_id: types::Uuid::from_bytes(identity.host_id),
@@ -388,7 +399,7 @@ impl Membership {
     }
 
     /// Tells clients what changed since they were last told.
-    fn tell_clients(&self, coordinator: &Rc<Coordinator>) {
+    fn tell_clients(&self) {
         use protocol::{Event, StatusChange, TopologyChange};
         let nodes = self.nodes.borrow();
         let mut told = self.told.borrow_mut();
@@ -417,7 +428,7 @@ impl Membership {
         }
         drop(told);
         for event in events {
-            coordinator.tell_all_clients(&event);
+            self.clients.tell_all(&event);
         }
     }
 
@@ -474,24 +485,15 @@ impl Membership {
 
     /// Has every shard give up its connections to a node that is down.
     fn interrupt(&self, node: Address) {
-        let Some(coordinator) = self.coordinator.upgrade() else { return };
-        for shard in 0..coordinator.shards.count() {
-            coordinator.shards.send(shard, move |other: &Rc<Coordinator>| {
-                if let Some(messenger) = other.peers.messenger() {
-                    messenger.interrupt(node);
-                }
-            });
-        }
+        self.peers.interrupt(node);
     }
 
     fn note(&self, message: String) {
-        if let Some(coordinator) = self.coordinator.upgrade() {
-            coordinator.peers.note(message);
-        }
+        self.peers.note(message);
     }
-}
 
-/// Bytes that this node stores, as gossip tells it.
-fn load(coordinator: &Coordinator) -> f64 {
-    coordinator.engine.disk_bytes() as f64
+    /// Bytes that this node stores, as gossip tells it.
+    fn load(&self) -> f64 {
+        self.shard.engine.disk_bytes() as f64
+    }
 }

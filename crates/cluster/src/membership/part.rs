@@ -8,7 +8,6 @@ use gossip::{AppState, Event};
 use types::{Address, Token};
 
 use super::Membership;
-use super::join::own_tokens;
 
 const MICROS: i64 = 1_000_000;
 
@@ -28,17 +27,16 @@ impl Membership {
 
     /// Takes part again, as a node that started anew.
     pub fn start_gossip(self: &Rc<Self>) {
-        let Some(coordinator) = self.coordinator.upgrade() else { return };
         if self.is_running() {
             return;
         }
         self.note("Starting gossip by operator request".to_owned());
         let before = self.gossiper.borrow().local().heartbeat.generation;
         let now = i32::try_from(self.env.unix_micros() / MICROS).unwrap_or(i32::MAX);
-        let token = coordinator.identity.tokens.first().copied().unwrap_or(Token(0));
+        let token = self.shard.identity.tokens.first().copied().unwrap_or(Token(0));
         let normal = format!("NORMAL,{token}");
         let states = vec![
-            (AppState::TOKENS, own_tokens(&coordinator)),
+            (AppState::TOKENS, self.own_tokens()),
             (AppState::STATUS_WITH_PORT, normal.clone()),
             (AppState::STATUS, normal),
             // Cassandra leaves that at false, and its clients without this node

@@ -12,8 +12,8 @@ use storage::StorageError;
 use types::{Address, CqlType, Token};
 
 use super::{Life, Membership, NodeInfo, Nodes};
-use crate::coordinator::Coordinator;
 use crate::internal::{self, Internal, Times};
+use crate::shard_context::ShardContext;
 
 fn inet(address: IpAddr) -> Vec<u8> {
     match address {
@@ -38,8 +38,8 @@ fn tokens(node: &NodeInfo) -> Vec<Vec<u8>> {
     tokens
 }
 
-fn table(coordinator: &Coordinator, name: &str) -> Option<Arc<Table>> {
-    coordinator.schema().table("system", name).cloned()
+fn table(shard: &ShardContext, name: &str) -> Option<Arc<Table>> {
+    shard.schema().table("system", name).cloned()
 }
 
 /// Deletes all that is stored under an address.
@@ -67,8 +67,7 @@ impl Membership {
     }
 
     async fn save(&self, changed: Address) -> Result<(), StorageError> {
-        let Some(coordinator) = self.coordinator.upgrade() else { return Ok(()) };
-        let engine = &coordinator.engine;
+        let engine = &self.shard.engine;
         let now = self.env.unique_micros();
         // nodes may share an address, with ports of their own
         let nodes: Vec<NodeInfo> = {
@@ -80,7 +79,7 @@ impl Membership {
         let text = |value: &str| Internal::Value(value.as_bytes().to_vec());
         let times = Times::new(self.env.unique_micros());
         for (name, is_new) in [("peers", false), ("peers_v2", true)] {
-            let Some(table) = table(&coordinator, name) else { continue };
+            let Some(table) = table(&self.shard, name) else { continue };
             if is_gone {
                 internal::apply(engine, forget(&table, changed.ip, now)).await?;
             }
@@ -117,11 +116,11 @@ impl Membership {
 }
 
 /// The nodes that were stored.
-pub(super) async fn stored(coordinator: &Coordinator) -> Result<Nodes, StorageError> {
-    let Some(table) = table(coordinator, "peers_v2") else { return Ok(Nodes::new()) };
-    let now = coordinator.env.unix_micros() / 1_000_000;
+pub(super) async fn stored(shard: &ShardContext) -> Result<Nodes, StorageError> {
+    let Some(table) = table(shard, "peers_v2") else { return Ok(Nodes::new()) };
+    let now = shard.env.unix_micros() / 1_000_000;
     let mut nodes = Nodes::new();
-    for mutation in internal::read_all(&coordinator.engine, &table).await? {
+    for mutation in internal::read_all(&shard.engine, &table).await? {
         for update in mutation.updates() {
             let Some(ip) = address(&update.key) else { continue };
             for unfiltered in update.unfiltereds(false) {

@@ -1,6 +1,6 @@
 //! What other nodes ask of this one, by verb.
 
-use std::rc::{Rc, Weak};
+use std::rc::Rc;
 use std::time::Duration;
 
 use env::Class;
@@ -11,99 +11,54 @@ use rows::codec::MutationEncoder;
 use storage::Trace;
 use types::Address;
 
-use crate::coordinator::Coordinator;
-use crate::replica::PeerRequest;
-
-/// Serves other nodes on one shard.
-pub(crate) struct PeerServer(pub Weak<Coordinator>);
-
-impl Serve for PeerServer {
-    fn serve(&self, messenger: &Rc<Messenger>, request: Served) {
-        let Some(coordinator) = self.0.upgrade() else { return };
-        match request.header.verb {
-            Verb::GossipDigestSyn
-            | Verb::GossipDigestAck
-            | Verb::GossipDigestAck2
-            | Verb::GossipShutdown => {
-                let env = coordinator.env.clone();
-                env.spawn(Class::Statement, async move {
-                    let Served { from, header, payload, created_at, held, .. } = request;
-                    let receive = move |first: &Rc<Coordinator>| {
-                        if let Some(membership) = first.membership() {
-                            membership.receive(from, header.verb, &payload, created_at);
-                        }
-                    };
-                    let _ = coordinator.shards.call(0, receive).await;
-                    // its share of memory is taken until the first shard is done with it
-                    drop(held);
-                });
-            }
-            // one that is about to stop is not up any more
-            Verb::EchoReq if coordinator.env.is_terminated() => {}
-            Verb::EchoReq | Verb::PingReq => messenger.answer(&request, Params::NONE, Vec::new()),
-            _ => {
-                let messenger = Rc::clone(messenger);
-                let env = coordinator.env.clone();
-                // nobody waits for a hint: statements go first
-                let class = match request.header.verb {
-                    Verb::HintReq => Class::Streaming,
-                    _ => Class::Statement,
-                };
-                env.spawn(class, async move {
-                    if matches!(request.header.verb, Verb::MutationReq) {
-                        messenger.forward(&request);
-                    }
-                    let traced = coordinator.tracer.begin_of_peer(&request);
-                    match coordinator.serve_message(&request, traced.trace()).await {
-                        Ok(Some((payload, params))) => {
-                            traced.answers(&coordinator.env, &request);
-                            messenger.answer(&request, params, payload);
-                        }
-                        Ok(None) => {}
-                        Err(reason) => messenger.fail(&request, reason),
-                    }
-                    if traced.trace().is_on() {
-                        Box::pin(coordinator.tracer.end_of_peer(traced)).await;
-                    }
-                });
-            }
-        }
-    }
-
-    fn knows(&self, node: Address) -> bool {
-        let ring = self.0.upgrade().and_then(|coordinator| coordinator.peers.ring());
-        ring.is_some_and(|ring| ring.find(node).is_some())
-    }
-
-    fn compresses(&self, to: Address) -> bool {
-        self.0.upgrade().is_some_and(|coordinator| coordinator.peers.compresses(to))
-    }
-
-    fn encrypts(&self, with: Address) -> bool {
-        self.0.upgrade().is_none_or(|coordinator| coordinator.peers.encrypts(with))
-    }
-
-    fn note(&self, message: String) {
-        if let Some(coordinator) = self.0.upgrade() {
-            coordinator.peers.note(message);
-        }
-    }
-}
+use super::agree::read_mutations;
+use crate::peers::{Gossip, Peers};
+use crate::replica::{PeerRequest, Replica};
+use crate::schema_owner::SchemaOwner;
+use crate::shard_context::ShardContext;
+use crate::tracing::Tracer;
 
 /// A payload and what its message says besides; none where nothing is answered.
 type Answered = Option<(Vec<u8>, Params)>;
 
-impl Coordinator {
+/// Serves other nodes on one shard.
+#[derive(Clone)]
+pub(crate) struct PeerServer {
+    shard: Rc<ShardContext>,
+    peers: Rc<Peers>,
+    replica: Rc<Replica>,
+    schema: Rc<SchemaOwner>,
+    tracer: Rc<Tracer>,
+}
+
+impl PeerServer {
+    pub fn new(
+        (shard, peers): (&Rc<ShardContext>, &Rc<Peers>),
+        replica: &Rc<Replica>,
+        schema: &Rc<SchemaOwner>,
+        tracer: &Rc<Tracer>,
+    ) -> Rc<Self> {
+        Rc::new(Self {
+            shard: Rc::clone(shard),
+            peers: Rc::clone(peers),
+            replica: Rc::clone(replica),
+            schema: Rc::clone(schema),
+            tracer: Rc::clone(tracer),
+        })
+    }
+
     async fn serve_message(
-        self: &Rc<Self>,
+        &self,
         request: &Served,
         trace: &Trace,
     ) -> Result<Answered, FailureReason> {
         let header = &request.header;
         match header.verb {
-            Verb::SchemaVersionReq => Ok(Some((self.schema().version().to_vec(), Params::NONE))),
+            Verb::SchemaVersionReq => {
+                Ok(Some((self.shard.schema().version().to_vec(), Params::NONE)))
+            }
             Verb::SchemaPullReq => {
-                let mutations = self.schema_to_send().await.map_err(|error| {
+                let mutations = self.schema.to_send().await.map_err(|error| {
                     self.peers.note(format!("the schema cannot be sent: {error}"));
                     FailureReason::Unknown
                 })?;
@@ -113,9 +68,9 @@ impl Coordinator {
                 Ok(Some((payload, Params::NONE)))
             }
             Verb::SchemaPushReq => {
-                let merged = match self.read_schema(&request.payload) {
+                let merged = match read_mutations(&self.shard.schema(), &request.payload) {
                     Ok(mutations) => {
-                        self.merge_schema(mutations).await.map_err(|error| error.to_string())
+                        self.schema.merge(mutations).await.map_err(|error| error.to_string())
                     }
                     Err(error) => Err(error),
                 };
@@ -135,12 +90,75 @@ impl Coordinator {
                     params: &header.params,
                     flags: header.flags,
                     payload: &request.payload,
-                    deadline: self.env.now() + Duration::from_millis(left),
+                    deadline: self.shard.env.now() + Duration::from_millis(left),
                     trace,
                 };
-                let answer = self.serve_peer(request).await?;
+                let answer = self.replica.serve(request).await?;
                 Ok(answer.map(|answer| (answer.payload, answer.params)))
             }
         }
+    }
+}
+
+impl Serve for PeerServer {
+    fn serve(&self, messenger: &Rc<Messenger>, request: Served) {
+        match request.header.verb {
+            Verb::GossipDigestSyn
+            | Verb::GossipDigestAck
+            | Verb::GossipDigestAck2
+            | Verb::GossipShutdown => {
+                let peers = Rc::clone(&self.peers);
+                self.shard.env.spawn(Class::Statement, async move {
+                    let Served { from, header, payload, created_at, held, .. } = request;
+                    peers.hear(Gossip { from, verb: header.verb, payload, created_at }).await;
+                    // its share of memory is taken until the first shard is done with it
+                    drop(held);
+                });
+            }
+            // one that is about to stop is not up any more
+            Verb::EchoReq if self.shard.env.is_terminated() => {}
+            Verb::EchoReq | Verb::PingReq => messenger.answer(&request, Params::NONE, Vec::new()),
+            _ => {
+                let (this, messenger) = (self.clone(), Rc::clone(messenger));
+                // nobody waits for a hint: statements go first
+                let class = match request.header.verb {
+                    Verb::HintReq => Class::Streaming,
+                    _ => Class::Statement,
+                };
+                self.shard.env.spawn(class, async move {
+                    if matches!(request.header.verb, Verb::MutationReq) {
+                        messenger.forward(&request);
+                    }
+                    let traced = this.tracer.begin_of_peer(&request);
+                    match this.serve_message(&request, traced.trace()).await {
+                        Ok(Some((payload, params))) => {
+                            traced.answers(&this.shard.env, &request);
+                            messenger.answer(&request, params, payload);
+                        }
+                        Ok(None) => {}
+                        Err(reason) => messenger.fail(&request, reason),
+                    }
+                    if traced.trace().is_on() {
+                        Box::pin(this.tracer.end_of_peer(traced)).await;
+                    }
+                });
+            }
+        }
+    }
+
+    fn knows(&self, node: Address) -> bool {
+        self.peers.ring().is_some_and(|ring| ring.find(node).is_some())
+    }
+
+    fn compresses(&self, to: Address) -> bool {
+        self.peers.compresses(to)
+    }
+
+    fn encrypts(&self, with: Address) -> bool {
+        self.peers.encrypts(with)
+    }
+
+    fn note(&self, message: String) {
+        self.peers.note(message);
     }
 }

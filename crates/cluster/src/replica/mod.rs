@@ -17,21 +17,26 @@ mod write;
 
 pub(crate) use read::{ReplicaReads, Seen};
 
-use std::cell::OnceCell;
-use std::future::Future;
-use std::pin::Pin;
 use std::rc::Rc;
 
 use env::Instant;
 use internode::payload::{Truncate, Truncated};
 use internode::{FailureReason, Flags, Params, Verb};
-use rows::Mutation;
 use storage::Trace;
-use types::{Address, Reader, Token};
+use types::{Address, Reader};
 
-use crate::coordinator::Coordinator;
+use crate::batch_log::BatchLog;
+use crate::counters::Counters;
+use crate::hints::Handoff;
+use crate::local_writes::LocalWrites;
+use crate::paxos::Acceptors;
+use crate::peers::Peers;
 use crate::replica::payload::unreadable;
 use crate::replica::served::check_writable;
+use crate::ring_write::RingWrites;
+use crate::schema_owner::SchemaOwner;
+use crate::shard_context::ShardContext;
+use storage::shards::Remote;
 
 /// What another node asks of this one as a replica.
 #[derive(Clone, Copy, Debug)]
@@ -75,84 +80,66 @@ impl PeerAnswer {
     }
 }
 
-/// What a request is about a key for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Concern {
-    /// To read: replicas have it.
-    Read,
-    /// To write: those that are about to be replicas have it too.
-    Write,
-}
-
-/// Is this node a replica of a keyspace at a token?
-pub type Owns = Box<dyn Fn(&str, Token, Concern) -> bool>;
-
-/// A write of counters that this node leads, for the other replicas.
-#[derive(Clone, Debug)]
-pub struct Counted {
-    /// Its keyspace.
-    pub keyspace: String,
-    /// This node's parts of the counters, which it has itself.
-    pub mutation: Mutation,
-    /// Name of the consistency level, as `LOCAL_QUORUM`.
-    pub consistency: String,
-    /// When its coordinator stops waiting.
-    pub deadline: Instant,
-    /// Where what happens is noted.
-    pub trace: Trace,
-}
-
-/// Sends a write of counters to the other replicas, and waits for as many as its level asks for.
-pub type Replicate =
-    Box<dyn Fn(Counted) -> Pin<Box<dyn Future<Output = Result<(), FailureReason>>>>>;
-
-/// What a replica must know of the ring, and ask of it. As long as nobody says so, all is this node's, and there is
-/// nobody else.
-#[derive(Default)]
+/// This node as a replica.
 pub(crate) struct Replica {
-    owns: OnceCell<Owns>,
-    replicate: OnceCell<Replicate>,
+    shard: Rc<ShardContext>,
+    peers: Rc<Peers>,
+    reads: Rc<ReplicaReads>,
+    writes: Rc<LocalWrites>,
+    counters: Rc<Counters>,
+    ring_writes: Rc<RingWrites>,
+    batch_log: Rc<BatchLog>,
+    handoff: Rc<Handoff>,
+    acceptors: Remote<Acceptors>,
+    schema: Rc<SchemaOwner>,
 }
 
 impl Replica {
-    /// Is this node a replica at a token?
-    fn has(&self, keyspace: &str, token: Token, concern: Concern) -> bool {
-        self.owns.get().is_none_or(|owns| owns(keyspace, token, concern))
+    pub fn new(
+        (shard, peers): (&Rc<ShardContext>, &Rc<Peers>),
+        reads: &Rc<ReplicaReads>,
+        (writes, counters, ring_writes): (&Rc<LocalWrites>, &Rc<Counters>, &Rc<RingWrites>),
+        (batch_log, handoff): (&Rc<BatchLog>, &Rc<Handoff>),
+        acceptors: Remote<Acceptors>,
+        schema: &Rc<SchemaOwner>,
+    ) -> Rc<Self> {
+        Rc::new(Self {
+            shard: Rc::clone(shard),
+            peers: Rc::clone(peers),
+            reads: Rc::clone(reads),
+            writes: Rc::clone(writes),
+            counters: Rc::clone(counters),
+            ring_writes: Rc::clone(ring_writes),
+            batch_log: Rc::clone(batch_log),
+            handoff: Rc::clone(handoff),
+            acceptors,
+            schema: Rc::clone(schema),
+        })
     }
-}
 
-impl Coordinator {
-    /// Refuses requests for keys that this node is no replica of (`reject_out_of_token_range_requests`). Once.
-    pub fn refuse_foreign_keys(&self, owns: Owns) {
-        let _ = self.replica.owns.set(owns);
-    }
-
-    /// Tells how writes of counters get to other replicas. Once.
-    pub fn replicate_counters(&self, replicate: Replicate) {
-        let _ = self.replica.replicate.set(replicate);
+    #[cfg(test)]
+    pub fn reads(&self) -> &Rc<ReplicaReads> {
+        &self.reads
     }
 
     /// Answers another node. Nothing is answered to what came too late, or to what nobody answers.
     ///
     /// # Errors
     /// With the reason that the other node is to be told.
-    pub async fn serve_peer(
-        self: &Rc<Self>,
+    pub async fn serve(
+        &self,
         request: PeerRequest<'_>,
     ) -> Result<Option<PeerAnswer>, FailureReason> {
-        if self.env.now() >= request.deadline || request.verb.answer().is_none() {
+        if self.shard.env.now() >= request.deadline || request.verb.answer().is_none() {
             return Ok(None);
         }
-        match self.env.timeout_at(request.deadline, Box::pin(self.serve(&request))).await {
+        match self.shard.env.timeout_at(request.deadline, Box::pin(self.answer(&request))).await {
             Ok(answer) => answer.map(Some),
             Err(_) => Err(FailureReason::Timeout),
         }
     }
 
-    async fn serve(
-        self: &Rc<Self>,
-        request: &PeerRequest<'_>,
-    ) -> Result<PeerAnswer, FailureReason> {
+    async fn answer(&self, request: &PeerRequest<'_>) -> Result<PeerAnswer, FailureReason> {
         let payload = match request.verb {
             Verb::ReadReq | Verb::RangeReq => return self.peer_read(request).await,
             Verb::MutationReq | Verb::ReadRepairReq => self.peer_mutation(request).await?,
@@ -173,55 +160,21 @@ impl Coordinator {
     }
 
     /// READ or RANGE.
-    async fn peer_read(
-        self: &Rc<Self>,
-        request: &PeerRequest<'_>,
-    ) -> Result<PeerAnswer, FailureReason> {
-        let Seen { answer, params, .. } = self.replica_reads.read_here(request).await?;
+    async fn peer_read(&self, request: &PeerRequest<'_>) -> Result<PeerAnswer, FailureReason> {
+        let Seen { answer, params, .. } = self.reads.read_here(request).await?;
         Ok(PeerAnswer::new(request.verb, answer).with(params))
     }
 
-    async fn peer_truncate(
-        self: &Rc<Self>,
-        request: &PeerRequest<'_>,
-    ) -> Result<Vec<u8>, FailureReason> {
+    async fn peer_truncate(&self, request: &PeerRequest<'_>) -> Result<Vec<u8>, FailureReason> {
         let mut reader = Reader::new(request.payload);
         let read = Truncate::read(&mut reader);
         let of = read.and_then(|of| reader.finish().map(|()| of)).map_err(unreadable)?;
-        let schema = self.schema();
+        let schema = self.shard.schema();
         let table = schema.table(&of.keyspace, &of.table).ok_or(FailureReason::Unknown)?;
         check_writable(&schema, table)?;
-        self.truncate(table).await.result.map_err(|_| FailureReason::Unknown)?;
+        self.schema.truncate(table).await.result.map_err(|_| FailureReason::Unknown)?;
         let mut out = Vec::new();
         let written = Truncated { of, done: true }.write(&mut out);
         written.map(|()| out).map_err(|_| FailureReason::Unknown)
-    }
-
-    /// Lets the ring in where this node serves as a replica: which keys are its own, and how its counters get to others.
-    pub(crate) fn be_a_replica_of_the_ring(self: &Rc<Self>) {
-        let this = Rc::downgrade(self);
-        self.refuse_foreign_keys(Box::new(move |keyspace, token, concern| {
-            this.upgrade().is_none_or(|this| this.is_replica(keyspace, token, concern))
-        }));
-        let this = Rc::downgrade(self);
-        self.replicate_counters(Box::new(move |counted| {
-            let this = this.upgrade();
-            Box::pin(async move {
-                match this {
-                    Some(this) => this.ring_writes.spread_for_peer(counted).await,
-                    None => Err(FailureReason::Unknown),
-                }
-            })
-        }));
-    }
-
-    /// Is this node a replica of a keyspace at a token? It says yes as long as it does not know.
-    fn is_replica(&self, keyspace: &str, token: Token, concern: Concern) -> bool {
-        let (schema, ring) = (self.schema(), self.peers.ring());
-        let (Some(ring), Some(keyspace)) = (ring, schema.keyspace(keyspace)) else { return true };
-        let Some(placement) = ring.placement(&keyspace.replication.strategy) else { return true };
-        let (replicas, local) = (placement.at(token), ring.local());
-        let is_pending = concern == Concern::Write && replicas.pending.contains(&local);
-        is_pending || replicas.natural.contains(&local)
     }
 }

@@ -12,11 +12,10 @@ use storage::{PartitionKey, StorageError};
 use types::Uuid;
 
 use crate::boot::truncated_at;
-use crate::coordinator::Coordinator;
 use crate::paxos::{Acceptors, Ballot, Proposal, Subject};
-use crate::replica::PeerRequest;
 use crate::replica::payload::whole;
 use crate::replica::served::check_updates;
+use crate::replica::{PeerRequest, Replica};
 use crate::shard_context::STATEMENT;
 
 /// What is asked, and of which partition.
@@ -25,9 +24,9 @@ struct Asked {
     proposal: Proposal,
 }
 
-impl Coordinator {
+impl Replica {
     fn paxos_asked(&self, request: &PeerRequest<'_>) -> Result<Asked, FailureReason> {
-        let schema = self.schema();
+        let schema = self.shard.schema();
         let Commit { ballot, update } = whole(request.payload, &schema, Commit::read)?;
         let checked = check_updates(&schema, std::slice::from_ref(&update))?;
         let key = PartitionKey::new(&*update.key);
@@ -47,7 +46,7 @@ impl Coordinator {
 
     /// Runs `run` where a partition's acceptor is.
     async fn with_acceptor<T, F>(
-        self: &Rc<Self>,
+        &self,
         asked: Asked,
         run: impl FnOnce(Rc<Acceptors>, Asked) -> F + Send + 'static,
     ) -> Result<T, FailureReason>
@@ -55,7 +54,7 @@ impl Coordinator {
         T: Send + 'static,
         F: Future<Output = Result<T, StorageError>> + 'static,
     {
-        let shard = self.engine.owner(asked.subject.key.token);
+        let shard = self.shard.engine.owner(asked.subject.key.token);
         let run = move |owner: Rc<Acceptors>| run(owner, asked);
         let result = self.acceptors.call_async(shard, STATEMENT, run).await;
         let result = result.map_err(StorageError::from).flatten();
@@ -64,7 +63,7 @@ impl Coordinator {
 
     /// PAXOS_PREPARE.
     pub(super) async fn peer_prepare(
-        self: &Rc<Self>,
+        &self,
         request: &PeerRequest<'_>,
     ) -> Result<Vec<u8>, FailureReason> {
         let asked = self.paxos_asked(request)?;
@@ -90,7 +89,7 @@ impl Coordinator {
 
     /// PAXOS_PROPOSE.
     pub(super) async fn peer_propose(
-        self: &Rc<Self>,
+        &self,
         request: &PeerRequest<'_>,
     ) -> Result<Vec<u8>, FailureReason> {
         let run = async |owner: Rc<Acceptors>, asked: Asked| {
@@ -102,12 +101,12 @@ impl Coordinator {
 
     /// PAXOS_COMMIT. What was decided before a truncation is learnt, and not applied.
     pub(super) async fn peer_commit(
-        self: &Rc<Self>,
+        &self,
         request: &PeerRequest<'_>,
     ) -> Result<Vec<u8>, FailureReason> {
         let mut asked = self.paxos_asked(request)?;
         let truncated =
-            truncated_at(&self.engine).await.map_err(|error| self.shard.reason_of(&error))?;
+            truncated_at(&self.shard.engine).await.map_err(|error| self.shard.reason_of(&error))?;
         let decided_at = asked.proposal.ballot.unix_micros() / 1000;
         if truncated.get(&asked.subject.table.id).is_some_and(|at| decided_at <= *at) {
             asked.proposal.update = nothing(&asked.proposal.update);

@@ -17,13 +17,14 @@ use schema::{Table, TableId};
 use storage::{Engine, PartitionKey, StorageError, Trace};
 use types::{Reader, Token};
 
+use crate::peers::{Concern, Peers};
 use crate::reconcile::{Given, Partition, own};
+use crate::replica::PeerRequest;
 use crate::replica::conditions::Conditions;
 use crate::replica::limit::Counter;
 use crate::replica::scan::{Chunk, Failed, Part, Wanted, read_partition, read_range};
 use crate::replica::served::check_readable;
 use crate::replica::slices::{Stretch, slices};
-use crate::replica::{Concern, PeerRequest, Replica};
 use crate::scanned::{Excess, Scanned, Thresholds, unpaged_bytes_max};
 use crate::shard_context::{STATEMENT, ShardContext};
 
@@ -296,12 +297,12 @@ struct Stream {
 /// Reads what this node has, for whoever coordinates.
 pub(crate) struct ReplicaReads {
     shard: Rc<ShardContext>,
-    replica: Rc<Replica>,
+    peers: Rc<Peers>,
 }
 
 impl ReplicaReads {
-    pub fn new(shard: &Rc<ShardContext>, replica: &Rc<Replica>) -> Rc<Self> {
-        Rc::new(Self { shard: Rc::clone(shard), replica: Rc::clone(replica) })
+    pub fn new(shard: &Rc<ShardContext>, peers: &Rc<Peers>) -> Rc<Self> {
+        Rc::new(Self { shard: Rc::clone(shard), peers: Rc::clone(peers) })
     }
 
     /// READ or RANGE: the payload of the answer.
@@ -438,7 +439,7 @@ impl ReplicaReads {
         let mut counter = wanted.counter();
         if let Target::Partition { key, .. } = &wanted.command.target {
             let key = PartitionKey::new(key.clone());
-            if !self.replica.has(&wanted.table.keyspace, key.token, Concern::Read) {
+            if !self.peers.is_replica(&wanted.table.keyspace, key.token, Concern::Read) {
                 return Err(End::Failed(FailureReason::Unknown));
             }
             let chunk = self.read_one(wanted, key).await?;

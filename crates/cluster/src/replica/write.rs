@@ -1,8 +1,6 @@
 //! MUTATION, READ_REPAIR, HINT, BATCH_STORE, BATCH_REMOVE and COUNTER_MUTATION. An answer says that the write is as durable
 //! as one that a client of this node is told of.
 
-use std::rc::Rc;
-
 use internode::FailureReason;
 use internode::payload::{Batch, CounterMutation, Hint};
 use rows::{Mutation, PartitionUpdate};
@@ -11,44 +9,44 @@ use storage::Trace;
 use types::{Reader, Uuid};
 
 use crate::boot::truncated_at;
-use crate::coordinator::Coordinator;
+use crate::peers::Concern;
 use crate::replica::payload::{mutation, whole};
 use crate::replica::served::{Checked, check_updates};
-use crate::replica::{Concern, Counted, PeerRequest, unreadable};
+use crate::replica::{PeerRequest, Replica, unreadable};
+use crate::ring_write::Counted;
 
 /// A hint of a table that nobody here knows is refused for so long after it was made, in milliseconds: the schema may be
 /// on its way. Then its table is gone, and there is nothing to do.
 const HINT_PATIENCE: i64 = 600_000;
 
-impl Coordinator {
+impl Replica {
     pub(super) fn check_owned(
         &self,
         checked: &Checked,
         token: types::Token,
     ) -> Result<(), FailureReason> {
-        match self.replica.has(&checked.keyspace, token, Concern::Write) {
+        match self.peers.is_replica(&checked.keyspace, token, Concern::Write) {
             true => Ok(()),
             false => Err(FailureReason::Unknown),
         }
     }
 
     async fn apply_checked(
-        self: &Rc<Self>,
+        &self,
         mutation: Mutation,
         checked: &Checked,
         trace: &Trace,
     ) -> Result<Vec<u8>, FailureReason> {
-        let applied =
-            self.local_writes.apply_all(vec![(checked.is_durable, mutation)], trace).await;
+        let applied = self.writes.apply_all(vec![(checked.is_durable, mutation)], trace).await;
         applied.map(|()| Vec::new()).map_err(|error| self.shard.reason_of(&error))
     }
 
     /// MUTATION and READ_REPAIR.
     pub(super) async fn peer_mutation(
-        self: &Rc<Self>,
+        &self,
         request: &PeerRequest<'_>,
     ) -> Result<Vec<u8>, FailureReason> {
-        let schema = self.schema();
+        let schema = self.shard.schema();
         let mutation = mutation(request.payload, &schema)?;
         let checked = check_updates(&schema, mutation.updates())?;
         self.check_owned(&checked, mutation.token())?;
@@ -57,15 +55,15 @@ impl Coordinator {
 
     /// HINT. Of what was truncated since, nothing is applied; of what has no table any more there is nothing to apply.
     pub(super) async fn peer_hint(
-        self: &Rc<Self>,
+        &self,
         request: &PeerRequest<'_>,
     ) -> Result<Vec<u8>, FailureReason> {
         let mut reader = Reader::new(request.payload);
         let hint = Hint::read(&mut reader).map_err(unreadable)?;
         let (created, gc_grace) = (hint.created, hint.gc_grace);
         // of a node that leaves and hands on what it kept for a third one
-        if hint.host.to_bytes() != self.identity.host_id {
-            match mutation(hint.mutation, &self.schema()) {
+        if hint.host.to_bytes() != self.shard.identity.host_id {
+            match mutation(hint.mutation, &self.shard.schema()) {
                 Ok(_) | Err(FailureReason::IncompatibleSchema) => {}
                 Err(reason) => return Err(reason),
             }
@@ -73,7 +71,7 @@ impl Coordinator {
             return kept.await.map(|()| Vec::new()).map_err(|_| FailureReason::Unknown);
         }
         let now = self.shard.unix_millis();
-        let schema = self.schema();
+        let schema = self.shard.schema();
         let mutation = match mutation(hint.mutation, &schema) {
             Err(FailureReason::IncompatibleSchema)
                 if now.saturating_sub(hint.created) > HINT_PATIENCE =>
@@ -88,7 +86,7 @@ impl Coordinator {
             return given.map(|()| Vec::new());
         }
         let truncated =
-            truncated_at(&self.engine).await.map_err(|error| self.shard.reason_of(&error))?;
+            truncated_at(&self.shard.engine).await.map_err(|error| self.shard.reason_of(&error))?;
         let lives = i64::from(hint.gc_grace).saturating_mul(1000);
         let is_late = now.saturating_sub(hint.created) > lives;
         let is_void = |update: &PartitionUpdate| {
@@ -111,7 +109,7 @@ impl Coordinator {
 
     /// BATCH_STORE.
     pub(super) async fn peer_batch(
-        self: &Rc<Self>,
+        &self,
         request: &PeerRequest<'_>,
     ) -> Result<Vec<u8>, FailureReason> {
         let mut reader = Reader::new(request.payload);
@@ -123,7 +121,7 @@ impl Coordinator {
 
     /// BATCH_REMOVE.
     pub(super) async fn peer_batch_removal(
-        self: &Rc<Self>,
+        &self,
         request: &PeerRequest<'_>,
     ) -> Result<Vec<u8>, FailureReason> {
         let id = Uuid::from_value(request.payload).ok_or(FailureReason::Unknown)?;
@@ -133,10 +131,10 @@ impl Coordinator {
 
     /// COUNTER_MUTATION: this node leads. It counts, and tells the other replicas what its part comes to.
     pub(super) async fn peer_counters(
-        self: &Rc<Self>,
+        &self,
         request: &PeerRequest<'_>,
     ) -> Result<Vec<u8>, FailureReason> {
-        let schema = self.schema();
+        let schema = self.shard.schema();
         let CounterMutation { mutation, consistency } =
             whole(request.payload, &schema, CounterMutation::read)?;
         let checked = check_updates(&schema, mutation.updates())?;
@@ -154,9 +152,11 @@ impl Coordinator {
             .apply_counter(mutation, checked.is_durable, deadline, trace.clone())
             .await;
         let mutation = counted.map_err(|error| self.shard.reason_of(&error))?;
-        if let Some(replicate) = self.replica.replicate.get() {
+        // who has no way to other nodes is alone
+        if self.peers.messenger().is_some() {
             let keyspace = checked.keyspace;
-            replicate(Counted { keyspace, mutation, consistency, deadline, trace }).await?;
+            let counted = Counted { keyspace, mutation, consistency, deadline, trace };
+            self.ring_writes.spread_for_peer(counted).await?;
         }
         Ok(Vec::new())
     }

@@ -136,7 +136,7 @@ async fn run(
     let registry = Registry::new(env.shard() as u32);
     let coordinator = Coordinator::new(&engine, config, identity, &components, &registry, |_| {});
     if let Some(state) = state {
-        coordinator.own_schema(state);
+        coordinator.schema_owner().own(state);
     }
     let _ = slot.set(components.clone());
     for job in early.take() {
@@ -206,7 +206,7 @@ impl TestNode {
         run: impl FnOnce(Rc<Coordinator>) -> F,
     ) -> T {
         let coordinator = self.shard(shard);
-        let env = coordinator.env.clone();
+        let env = coordinator.engine().env().clone();
         self.world.block_on(&env, PATIENCE, run(coordinator)).expect("it ends")
     }
 
@@ -219,7 +219,7 @@ impl TestNode {
                 keyspace: None,
                 version: Version::CURRENT,
                 options: &options,
-                deadline: coordinator.env.now() + PATIENCE,
+                deadline: coordinator.engine().env().now() + PATIENCE,
                 user: None,
                 tracing: None,
                 guard: OnceCell::new(),
@@ -253,10 +253,10 @@ impl TestNode {
                 params: &Params::NONE,
                 flags,
                 payload: &payload,
-                deadline: coordinator.env.now() + Duration::from_secs(10),
+                deadline: coordinator.engine().env().now() + Duration::from_secs(10),
                 trace: &Trace::OFF,
             };
-            coordinator.serve_peer(request).await
+            coordinator.replica().serve(request).await
         })
     }
 
@@ -269,8 +269,8 @@ impl TestNode {
     ) -> Result<Given, FailureReason> {
         let (table, command) = (Arc::clone(table), Arc::new(command.clone()));
         self.run(shard, |coordinator| async move {
-            let deadline = coordinator.env.now() + Duration::from_secs(10);
-            let read = coordinator.replica_reads.read_own(
+            let deadline = coordinator.engine().env().now() + Duration::from_secs(10);
+            let read = coordinator.replica().reads().read_own(
                 &table,
                 &command,
                 Flags::NONE,
@@ -294,7 +294,7 @@ impl TestNode {
         let tables = schema.keyspace(keyspace).into_iter().flat_map(|of| of.tables.values());
         for id in tables.map(|table| table.id).collect::<Vec<_>>() {
             self.run(0, |coordinator| async move {
-                let node = coordinator.engine.node().expect("the first shard");
+                let node = coordinator.engine().node().expect("the first shard");
                 node.flush(id).await.expect("a disk without faults");
             });
         }

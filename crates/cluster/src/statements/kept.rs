@@ -9,7 +9,7 @@ use protocol::{ErrorResponse, Id, prepared_id};
 use schema::Schema;
 use types::hex::to_hex;
 
-use crate::coordinator::Coordinator;
+use super::Statements;
 use crate::internal::{self, Internal, Times};
 use crate::prepared::Entry;
 
@@ -32,27 +32,27 @@ fn rows_of(entry: &Entry) -> impl Iterator<Item = (Id, Option<&str>)> {
     keyspaces.map(|keyspace| (prepared_id(keyspace, &entry.text), keyspace))
 }
 
-impl Coordinator {
+impl Statements {
     /// Keeps a statement that was not known. That it cannot be written makes it no less prepared.
-    pub(crate) async fn keep_statement(&self, entry: &Entry) {
+    pub(super) async fn keep_statement(&self, entry: &Entry) {
         // no file of the node shows a password
         if matches!(entry.prepared.plan, Plan::Role(_)) {
             return;
         }
-        let schema = self.schema();
+        let schema = self.shard.schema();
         let Some(table) = schema.table("system", TABLE) else { return };
-        let times = Times::new(self.env.unique_micros());
+        let times = Times::new(self.shard.env.unique_micros());
         for (id, keyspace) in rows_of(entry) {
             let value = |text: &str| Internal::Value(text.as_bytes().to_vec());
             let mut columns = vec![("query_string", value(&entry.text))];
             columns.extend(keyspace.map(|keyspace| ("logged_keyspace", value(keyspace))));
             let row = internal::insert(table, &[&id], &[], &columns, &times);
-            let _ = internal::apply(&self.engine, row).await;
+            let _ = internal::apply(&self.shard.engine, row).await;
         }
     }
 
     /// Removes the rows of statements that are no longer prepared.
-    pub(crate) async fn forget_statements(self: &Rc<Self>, entries: &[Rc<Entry>]) {
+    pub(super) async fn forget_statements(&self, entries: &[Rc<Entry>]) {
         for entry in entries {
             for (id, _) in rows_of(entry) {
                 self.forget_row(&id).await;
@@ -61,15 +61,15 @@ impl Coordinator {
     }
 
     /// A row that stays is prepared again at the next start, or found to make no sense.
-    async fn forget_row(self: &Rc<Self>, id: &[u8]) {
+    async fn forget_row(&self, id: &[u8]) {
         let id = to_hex(id);
         let text = format!("DELETE FROM system.{TABLE} WHERE prepared_id = 0x{id}");
         let _ = self.own_cql.run(&text, &[]).await;
     }
 
     /// Forgets the statements that a change of the schema left without a table, or with another one.
-    pub(crate) async fn forget_outdated(self: &Rc<Self>, after: &Schema) {
-        let outdated = self.prepared.borrow_mut().take_outdated(after);
+    pub(crate) async fn forget_outdated(&self, after: &Schema) {
+        let outdated = self.cache.borrow_mut().take_outdated(after);
         self.forget_statements(&outdated).await;
     }
 
@@ -78,7 +78,7 @@ impl Coordinator {
     ///
     /// # Errors
     /// If it cannot be read.
-    pub async fn load_statements(self: &Rc<Self>) -> Result<usize, ErrorResponse> {
+    pub async fn load(&self) -> Result<usize, ErrorResponse> {
         let (mut loaded, mut bytes) = (0, 0);
         let mut after = None;
         loop {
@@ -97,7 +97,7 @@ impl Coordinator {
                     Err(id) => self.forget_row(&id).await,
                 }
             }
-            if self.prepared.borrow().is_full_at(loaded, bytes) {
+            if self.cache.borrow().is_full_at(loaded, bytes) {
                 return Ok(loaded);
             }
         }
@@ -105,7 +105,7 @@ impl Coordinator {
 
     /// The next rows in the order of the ring, each with its token; of one that is none its key.
     async fn page_of_statements(
-        self: &Rc<Self>,
+        &self,
         after: Option<i64>,
     ) -> Result<Vec<(i64, Result<Kept, Vec<u8>>)>, ErrorResponse> {
         let begin = after.map(|token| format!("WHERE token(prepared_id) > {token} "));
@@ -127,18 +127,18 @@ impl Coordinator {
     }
 
     /// Prepares a statement on all shards, if it still makes sense here.
-    async fn load_statement(self: &Rc<Self>, kept: &Kept) -> bool {
+    async fn load_statement(&self, kept: &Kept) -> bool {
         if prepared_id(kept.keyspace.as_deref(), &kept.text) != kept.id {
             return false;
         }
-        for shard in 0..self.shards.count() {
+        for shard in 0..self.shard.env.shards() {
             let kept = kept.clone();
             let load = async move |shard: Rc<Self>| {
                 let entry = shard.prepare_here(&kept.text, kept.keyspace.as_deref(), true).await;
-                shard.prepared.borrow_mut().take_evicted();
+                shard.cache.borrow_mut().take_evicted();
                 entry.is_ok()
             };
-            match self.shards.call_async(shard, Class::Background, load).await {
+            match self.others.call_async(shard, Class::Background, load).await {
                 Ok(true) => {}
                 // who is stopping forgets nothing
                 Ok(false) => return shard > 0,

@@ -10,19 +10,34 @@ use protocol::{Consistency, ErrorResponse};
 use schema::Table;
 
 use crate::answer::{Answer, Outcome, cql_error, server_error};
-use crate::coordinator::Coordinator;
-use crate::schema_owner::truncate_error;
-use crate::shard_context::STATEMENT;
+use crate::peers::Peers;
+use crate::schema_owner::{SchemaOwner, truncate_error};
+use crate::shard_context::{STATEMENT, ShardContext};
 
-impl Coordinator {
+/// TRUNCATE on all nodes.
+pub(crate) struct Truncation {
+    shard: Rc<ShardContext>,
+    peers: Rc<Peers>,
+    schema: Rc<SchemaOwner>,
+}
+
+impl Truncation {
+    pub fn new(shard: &Rc<ShardContext>, peers: &Rc<Peers>, schema: &Rc<SchemaOwner>) -> Rc<Self> {
+        Rc::new(Self {
+            shard: Rc::clone(shard),
+            peers: Rc::clone(peers),
+            schema: Rc::clone(schema),
+        })
+    }
+
     /// TRUNCATE as a client asks for it: on all nodes, all of which have to be up (`StorageProxy.truncateBlocking`).
-    pub(crate) async fn truncate_everywhere(self: &Rc<Self>, table: &Arc<Table>) -> Outcome {
-        let schema = self.schema();
+    pub async fn everywhere(&self, table: &Arc<Table>) -> Outcome {
+        let schema = self.shard.schema();
         let scope =
             match schema.keyspace(&table.keyspace).map(|keyspace| self.peers.scope(keyspace)) {
                 Some(Ok(Some(scope))) => scope,
                 Some(Err(error)) => return error.into(),
-                None | Some(Ok(None)) => return self.truncate(table).await,
+                None | Some(Ok(None)) => return self.schema.truncate(table).await,
             };
         if let Err(error) = cql::ddl::check_truncate(table).map_err(cql_error) {
             return error.into();
@@ -46,12 +61,12 @@ impl Coordinator {
             let (to, payload) = (ring.node(*node).address, Arc::clone(&payload));
             asked.push((
                 to,
-                self.env.spawn_task(STATEMENT, async move {
+                self.shard.env.spawn_task(STATEMENT, async move {
                     messenger.request(to, Verb::TruncateReq, Params::NONE, &payload).await
                 }),
             ));
         }
-        let here = self.truncate(table).await;
+        let here = self.schema.truncate(table).await;
         let mut answered = i32::from(here.result.is_ok());
         let mut failed = here.result.err();
         for (node, answer) in asked {
