@@ -61,7 +61,11 @@ const LARGE: u32 = 256;
 /// Bytes of a row.
 const ROW_BYTES: usize = 20_000;
 
-const SETTINGS: [&str; 10] = [
+/// Each write waits for its sync: with a periodic log the last ones before the failure are acknowledged while they are written, and a
+/// kill loses what the disk had no room for (GUARANTEES, durability).
+const SETTINGS: [&str; 12] = [
+    "--set",
+    "commitlog_sync=batch",
     "--set",
     "commit_failure_policy=stop_commit",
     "--set",
