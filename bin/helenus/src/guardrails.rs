@@ -74,7 +74,7 @@ impl Node {
             let config = Arc::clone(&config);
             let set = move |node: &Rc<Self>| {
                 if let Some(coordinator) = node.coordinator() {
-                    coordinator.rails().set_config(&config);
+                    coordinator.guardrails().set_config(&config);
                 }
             };
             self.on_shard(shard, set).await?;
@@ -105,7 +105,7 @@ impl Node {
         let mut before = DiskUsage::NotAvailable;
         loop {
             let Some(coordinator) = self.coordinator() else { return };
-            let limits = DiskLimits::of(&coordinator.rails().current_config());
+            let limits = DiskLimits::of(&coordinator.guardrails().current_config());
             let usage = match limits.warn > 0 || limits.fail > 0 {
                 true => self.look_at_disk(&limits, &mut told).await.unwrap_or(before),
                 false => DiskUsage::NotAvailable,
@@ -115,7 +115,7 @@ impl Node {
                 for shard in 0..self.shards().count() {
                     let set = move |node: &Rc<Self>| {
                         if let Some(coordinator) = node.coordinator() {
-                            coordinator.rails().set_disk_usage(usage);
+                            coordinator.guardrails().set_disk_usage(usage);
                         }
                     };
                     // a shard that stops needs to know nothing

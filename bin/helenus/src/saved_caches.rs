@@ -100,7 +100,7 @@ impl Node {
 
     async fn save(&self, kind: CacheKind, name: &str) {
         let Some(coordinator) = self.coordinator() else { return };
-        let most = saving(&coordinator.rails().current_config(), kind).most;
+        let most = saving(&coordinator.guardrails().current_config(), kind).most;
         let directory = &self.config().saved_caches_directory;
         let _turn = self.saved_caches.turn.acquire(1).await;
         let started = self.env().now();

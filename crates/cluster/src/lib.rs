@@ -59,7 +59,7 @@ pub use compaction_history::CompactionRow;
 pub use coordinator::Coordinator;
 pub use cql::guard::violation;
 pub use cql::redacted;
-pub use guardrails::{DISK_NOTICES, DiskUsage, Rails, write_limits};
+pub use guardrails::{DISK_NOTICES, DiskUsage, Guardrails, write_limits};
 pub use hints::{Handoff, HintTicket, Pending as PendingHints};
 pub use identity::{Identity, RELEASE_VERSION};
 pub use membership::{Endpoint, JoinError, Joined, Life, Membership, NodeInfo, Nodes};

@@ -93,7 +93,7 @@ impl Coordinator {
     ) -> Outcome {
         let ddl = ddl.clone();
         let run = move |owner: Rc<Self>| async move {
-            let guard = is_guarded.then(|| owner.rails.new_guard());
+            let guard = is_guarded.then(|| owner.guardrails.new_guard());
             let changed = owner.change_as_owner(&ddl, guard.as_deref()).await;
             (changed, guard.map(|guard| guard.take_warnings()).unwrap_or_default())
         };

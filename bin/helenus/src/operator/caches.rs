@@ -92,7 +92,7 @@ impl CachesOperator for Operations {
             CacheName::Rows => "row_cache_keys_to_save",
             CacheName::Counters => "counter_cache_keys_to_save",
         };
-        let mut config = Config::clone(&coordinator.rails().current_config());
+        let mut config = Config::clone(&coordinator.guardrails().current_config());
         config.set(&format!("{key}={most}")).map_err(failed)?;
         self.0.set_config(Arc::new(config)).await.map_err(failed)?;
         self.0.saved_caches.changed.notify_all();

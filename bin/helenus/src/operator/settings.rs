@@ -66,7 +66,7 @@ impl SettingsOperator for Operations {
 
     async fn set_guardrails(&self, settings: &[String]) -> Answer<()> {
         let coordinator = self.coordinator()?;
-        let mut config = Config::clone(&coordinator.rails().current_config());
+        let mut config = Config::clone(&coordinator.guardrails().current_config());
         let set = config.set_all(settings.iter().map(String::as_str));
         set.map_err(|refusal| Refusal::BadUse(refusal.to_string()))?;
         self.0.check_disk(&config).await.map_err(Refusal::BadUse)?;

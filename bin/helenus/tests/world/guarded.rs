@@ -348,9 +348,9 @@ fn a_full_disk_takes_no_writes() {
             "Guardrail replica_disk_usage violated: Replica disk usage exceeds warning threshold";
         assert_eq!(ask(USER, insert).await, (None, vec![stuffed.to_owned()]));
         assert_eq!(ask(USER, insert).await, (None, Vec::new()));
-        let mut config = config::Config::clone(&client.node.rails().current_config());
+        let mut config = config::Config::clone(&client.node.guardrails().current_config());
         config.set("data_disk_usage_percentage_fail_threshold=2").unwrap();
-        client.node.rails().set_config(&config.into());
+        client.node.guardrails().set_config(&config.into());
         client.env.sleep(Duration::from_secs(31)).await;
         let full = "Guardrail replica_disk_usage violated: Write request failed because disk usage exceeds failure threshold".to_owned();
         assert_eq!(ask(USER, insert).await, (Some(full.clone()), vec![full.clone()]));
