@@ -33,9 +33,8 @@ from writes import all_forms  # noqa: E402
 
 # Files that say nothing of the forms of reads: what they ask changes by itself, or is about the schema and the node.
 APART = {'system', 'virtual', 'describe', 'roles', 'syntax', 'keyspaces', 'table_options', 'disabled'}
-# Files that wait for levels that no ring of three has, ask for replicas that one node has not or who else there is, or are about the
-# schema.
-NOT_IN_RINGS = {'alter', 'app_scan', 'consistency', 'cover_statements', 'gen_literals', 'indexes', 'tables'}
+# Files that wait for levels that no ring of three has, or are about the schema.
+NOT_IN_RINGS = {'alter', 'consistency', 'gen_literals', 'indexes', 'tables'}
 # Of a plant: one form in so many, and so many statements of each place of a function.
 PLANTED_SHARE, PLANTED_COUNT, PLANTED_FUNCTIONS = 12, 24, 8
 

@@ -31,6 +31,7 @@ UNCACHED = [f'{what}_validity: 0ms' for what in ('roles', 'permissions', 'creden
 READS = ['cover_selections', 'select', 'gen_paging', 'selections', 'aggregates', 'collections', 'cover_restrictions']
 READS_OF_ALL = ['cover_restrictions', 'counters']
 LOGIN_SECONDS = 90
+PATIENCE = 600  # seconds for an answer: under JaCoCo and beside other work DROP KEYSPACE of many tables takes more than half a minute
 
 
 @contextlib.contextmanager
@@ -124,6 +125,7 @@ def main():
     parser.add_argument('ips', nargs=2)
     parser.add_argument('stages', nargs='*', metavar='STAGE')
     args = parser.parse_args()
+    wire.Connection.patience = PATIENCE
     for args.stage in args.stages or STAGES:
         STAGES[args.stage](args)
     return 0

@@ -203,7 +203,7 @@ class Replicated(Server):
 
     def agree(self):
         """Waits until all nodes say the same version of the schema, as drivers do."""
-        c, end = self.connection(4), time.monotonic() + SETTLE_SECONDS
+        c, end = self.connection(4), time.monotonic() + wire.Connection.patience
         while time.monotonic() < end:
             asked = [c.query(f'SELECT schema_version FROM system.{table}') for table in ('local', 'peers_v2')]
             if len({row[0] for answer in asked for row in answer['rows']}) == 1:

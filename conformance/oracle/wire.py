@@ -203,12 +203,14 @@ class Connection:
     """One connection; one request at a time, except that events may arrive between answers."""
 
     planter = None  # falsifies answers on purpose (planted.py)
+    patience = 30   # seconds to wait for an answer
 
-    def __init__(self, host, port=9042, version=5, timeout=30, user=None, password=None, tls=None):
+    def __init__(self, host, port=9042, version=5, timeout=None, user=None, password=None, tls=None):
         """`user` and `password` log in; without, whoever asks for them gets no answer yet. `tls` is an ssl.SSLContext."""
         self.version, self.framed, self.events = version, False, []
         self.buffer = b''   # bytes of envelopes, out of their frames
-        self.socket = socket.create_connection((host, port), timeout=timeout)
+        self.timeout = timeout or self.patience
+        self.socket = socket.create_connection((host, port), timeout=self.timeout)
         self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         if tls:
             self.socket = tls.wrap_socket(self.socket, server_hostname=host)
@@ -335,7 +337,7 @@ class Connection:
         except (socket.timeout, TimeoutError):
             return None
         finally:
-            self.socket.settimeout(30)
+            self.socket.settimeout(self.timeout)
 
     # Answers
 

@@ -1,17 +1,17 @@
-//! The coordinator behind the server's trait.
+//! A shard's coordinator behind the server's trait.
 
 use std::cell::OnceCell;
 use std::rc::Rc;
 
-use cluster::{Coordinator, Request, Tracing};
+use cluster::{Request, Shard, Tracing};
 use protocol::{Batch, ErrorResponse, MetadataForm, QueryOptions};
 use server::{
     Answer, AuthStep, Authentication, Context, Execute, Outcome, PrepareOutcome, PreparedAnswer,
     RowsAnswer, metadata_form,
 };
 
-/// A shard's coordinator, as its server sees it.
-pub(crate) struct Handler(pub Rc<Coordinator>);
+/// A shard, as its server sees it.
+pub(crate) struct Handler(pub Rc<Shard>);
 
 fn request<'a>(
     context: &Context,
@@ -64,7 +64,7 @@ impl Handler {
 impl server::Coordinator for Handler {
     async fn query(&self, context: &Context, text: &str, options: &QueryOptions<'_>) -> Outcome {
         let tracing = self.start_tracing(context);
-        let result = self.0.query(text, request(context, options, &tracing)).await;
+        let result = self.0.coordinator().query(text, request(context, options, &tracing)).await;
         self.0.tracer().end(tracing.as_ref(), &result);
         let skip = options.skip_metadata;
         let form = |_: &_| if skip { MetadataForm::Skipped } else { MetadataForm::Full };
@@ -77,7 +77,7 @@ impl server::Coordinator for Handler {
         text: &str,
         keyspace: Option<&str>,
     ) -> PrepareOutcome {
-        if let Err(error) = self.0.check_keyspace(keyspace) {
+        if let Err(error) = self.0.coordinator().check_keyspace(keyspace) {
             return PrepareOutcome { result: Err(error), warnings: Vec::new(), tracing: None };
         }
         let tracing = self.start_tracing(context);
@@ -88,7 +88,8 @@ impl server::Coordinator for Handler {
         let mut warnings = Vec::new();
         let within = keyspace.or(session.as_deref());
         let shards = context.session.is_shard_aware;
-        let result = self.0.prepare(text, within, shards, of, user, &mut warnings).await;
+        let result =
+            self.0.coordinator().prepare(text, within, shards, of, user, &mut warnings).await;
         self.0.tracer().end_prepare(tracing.as_ref());
         let result = result.map(|info| {
             warnings.extend(info.warnings);
@@ -110,7 +111,7 @@ impl server::Coordinator for Handler {
     async fn execute(&self, context: &Context, execute: &Execute<'_>) -> Outcome {
         let tracing = self.start_tracing(context);
         let request = request(context, execute.options, &tracing);
-        let (mut result, info) = self.0.execute(execute.id, request).await;
+        let (mut result, info) = self.0.coordinator().execute(execute.id, request).await;
         if let Some(warning) = info.as_ref().and_then(|info| info.use_warning.as_ref())
             && !context.session.was_warned_of_use()
         {
@@ -144,7 +145,8 @@ impl server::Coordinator for Handler {
 
     async fn batch(&self, context: &Context, batch: &Batch<'_>) -> Outcome {
         let tracing = self.start_tracing(context);
-        let result = self.0.batch(batch, request(context, &batch.options, &tracing)).await;
+        let result =
+            self.0.coordinator().batch(batch, request(context, &batch.options, &tracing)).await;
         self.0.tracer().end(tracing.as_ref(), &result);
         outcome(result, told(context, &tracing), |_| MetadataForm::Full)
     }

@@ -3,7 +3,7 @@
 use std::cell::OnceCell;
 use std::rc::Rc;
 
-use cluster::{Coordinator, Request};
+use cluster::{Request, Shard};
 use env::Class;
 use protocol::{QueryOptions, Version};
 
@@ -14,8 +14,8 @@ impl Node {
     pub fn start_demo(self: &Rc<Self>, say: impl Fn(&str) + 'static) {
         let node = Rc::clone(self);
         self.env().spawn(Class::Background, async move {
-            let Some(coordinator) = node.coordinator().cloned() else { return };
-            let execute = async |text: String| execute(&coordinator, &text).await;
+            let Some(shard) = node.shard().cloned() else { return };
+            let execute = async |text: String| execute(&shard, &text).await;
             if let Err(error) = admin::demo::run(node.env(), execute, &say).await {
                 say(&format!("demo: {error}"));
             }
@@ -23,9 +23,9 @@ impl Node {
     }
 }
 
-async fn execute(coordinator: &Rc<Coordinator>, text: &str) -> Result<(), String> {
+async fn execute(shard: &Rc<Shard>, text: &str) -> Result<(), String> {
     let options = QueryOptions::default();
-    let deadline = coordinator.engine().env().now() + admin::demo::STATEMENT_DEADLINE;
+    let deadline = shard.engine().env().now() + admin::demo::STATEMENT_DEADLINE;
     let version = Version::V5;
     let request = Request {
         keyspace: None,
@@ -37,6 +37,6 @@ async fn execute(coordinator: &Rc<Coordinator>, text: &str) -> Result<(), String
         guard: OnceCell::new(),
         is_shard_aware: false,
     };
-    let outcome = coordinator.query(text, request).await;
+    let outcome = shard.coordinator().query(text, request).await;
     outcome.result.map(drop).map_err(|error| error.message)
 }

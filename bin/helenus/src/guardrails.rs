@@ -73,8 +73,8 @@ impl Node {
         for shard in 0..self.shards().count() {
             let config = Arc::clone(&config);
             let set = move |node: &Rc<Self>| {
-                if let Some(coordinator) = node.coordinator() {
-                    coordinator.rails().set_config(&config);
+                if let Some(shard) = node.shard() {
+                    shard.guardrails().set_config(&config);
                 }
             };
             self.on_shard(shard, set).await?;
@@ -104,8 +104,8 @@ impl Node {
         let mut told: [Option<Instant>; 2] = [None; 2];
         let mut before = DiskUsage::NotAvailable;
         loop {
-            let Some(coordinator) = self.coordinator() else { return };
-            let limits = DiskLimits::of(&coordinator.rails().current_config());
+            let Some(shard) = self.shard() else { return };
+            let limits = DiskLimits::of(&shard.guardrails().current_config());
             let usage = match limits.warn > 0 || limits.fail > 0 {
                 true => self.look_at_disk(&limits, &mut told).await.unwrap_or(before),
                 false => DiskUsage::NotAvailable,
@@ -114,8 +114,8 @@ impl Node {
                 before = usage;
                 for shard in 0..self.shards().count() {
                     let set = move |node: &Rc<Self>| {
-                        if let Some(coordinator) = node.coordinator() {
-                            coordinator.rails().set_disk_usage(usage);
+                        if let Some(shard) = node.shard() {
+                            shard.guardrails().set_disk_usage(usage);
                         }
                     };
                     // a shard that stops needs to know nothing

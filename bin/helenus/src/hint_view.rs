@@ -5,7 +5,7 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use admin::{Answer, Handoff, HandoffChange, HintedNode, PendingHints, Refusal};
-use cluster::Coordinator;
+use cluster::Shard;
 use cluster::virtual_tables::PendingHints as Shown;
 use types::{Address, Uuid};
 
@@ -18,7 +18,7 @@ const UNKNOWN: &str = "Unknown";
 
 impl Operations {
     pub(crate) fn handoff_now(&self) -> Answer<Handoff> {
-        let settings = self.coordinator()?.handoff().settings();
+        let settings = self.shard()?.handoff().settings();
         Ok(Handoff {
             is_enabled: settings.is_enabled,
             disabled_datacenters: settings.disabled_datacenters,
@@ -27,8 +27,8 @@ impl Operations {
     }
 
     pub(crate) fn change_handoff(&self, change: HandoffChange) -> Answer<()> {
-        let coordinator = self.coordinator()?;
-        let mut settings = coordinator.handoff().settings();
+        let shard = self.shard()?;
+        let mut settings = shard.handoff().settings();
         match change {
             HandoffChange::Enabled(is_enabled) => settings.is_enabled = is_enabled,
             HandoffChange::Center(center, is_enabled) => {
@@ -40,12 +40,12 @@ impl Operations {
             HandoffChange::Throttle(bytes) => settings.throttle = Some(bytes),
             HandoffChange::Window(millis) => settings.window = Duration::from_millis(millis),
         }
-        coordinator.handoff().set_settings(&settings);
+        shard.handoff().set_settings(&settings);
         Ok(())
     }
 
     pub(crate) fn hints_that_wait(&self) -> Answer<Vec<PendingHints>> {
-        let pending = self.coordinator()?.handoff().pending().into_iter();
+        let pending = self.shard()?.handoff().pending().into_iter();
         let shown = |hints: cluster::PendingHints| PendingHints {
             host_id: hints.host.to_string(),
             node: hints.node.map(|node| HintedNode {
@@ -62,15 +62,15 @@ impl Operations {
     }
 
     pub(crate) async fn throw_hints_away(&self, address: Option<&str>) -> Answer<()> {
-        let coordinator = self.coordinator()?;
+        let shard = self.shard()?;
         let host = match address {
             None => None,
-            Some(address) => Some(self.host_at(coordinator, address)?),
+            Some(address) => Some(self.host_at(shard, address)?),
         };
-        coordinator.handoff().truncate(host).await.map(drop).map_err(failed)
+        shard.handoff().truncate(host).await.map(drop).map_err(failed)
     }
 
-    fn host_at(&self, coordinator: &Coordinator, text: &str) -> Answer<Uuid> {
+    fn host_at(&self, shard: &Shard, text: &str) -> Answer<Uuid> {
         let unknown = || Refusal::BadUse(format!("Can't delete hints for unknown address {text}"));
         let port = self.identity()?.storage_port;
         let text_of = text.trim_start_matches('/');
@@ -81,7 +81,7 @@ impl Operations {
                 Address::new(ip, port)
             }
         };
-        let ring = coordinator.peers().ring().ok_or_else(unknown)?;
+        let ring = shard.peers().ring().ok_or_else(unknown)?;
         let node = ring.find(address).ok_or_else(unknown)?;
         Ok(ring.node(node).host_id)
     }
@@ -89,7 +89,7 @@ impl Operations {
 
 /// What `system_views.pending_hints` shows; on the first shard.
 pub(crate) fn shown(node: &Rc<Node>) -> Vec<Shown> {
-    let pending = node.coordinator().map(|coordinator| coordinator.handoff().pending());
+    let pending = node.shard().map(|shard| shard.handoff().pending());
     let row = |hints: cluster::PendingHints| {
         let node = hints.node.as_ref();
         let name = |of: Option<&std::sync::Arc<str>>| of.map_or(UNKNOWN, |name| &**name).to_owned();

@@ -12,7 +12,7 @@ use crate::node::Node;
 pub enum Message {
     /// Work for the storage engine.
     Storage(Job<Rc<Engine>>),
-    /// Work for a component of the coordinator.
+    /// Work for a component of the shard.
     Cluster(Job<Components>),
     /// Work for the shard's part of the node as a whole: what its operator asks for.
     Node(Job<Rc<Node>>),

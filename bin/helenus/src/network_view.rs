@@ -37,8 +37,8 @@ impl Node {
     /// Messages that came, of all shards.
     pub(crate) async fn came(&self) -> Result<ByVerb, Stopping> {
         let look = |node: &std::rc::Rc<Self>| -> ByVerb {
-            let coordinator = node.coordinator();
-            let messenger = coordinator.and_then(|coordinator| coordinator.peers().messenger());
+            let shard = node.shard();
+            let messenger = shard.and_then(|shard| shard.peers().messenger());
             let came = |verb: &Verb| Some((*verb, messenger?.came(*verb)));
             Verb::ALL.iter().filter_map(came).collect()
         };
@@ -55,7 +55,7 @@ impl Node {
     /// Messages to other nodes, of all shards.
     async fn sent(&self, connection: Connection) -> Result<Messages, Stopping> {
         let look = move |node: &std::rc::Rc<Self>| {
-            let messenger = node.coordinator().and_then(|it| it.peers().messenger().cloned());
+            let messenger = node.shard().and_then(|it| it.peers().messenger().cloned());
             messenger.map(|messenger| messenger.sent(connection)).unwrap_or_default()
         };
         let mut all = Messages::default();

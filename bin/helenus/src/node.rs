@@ -8,7 +8,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 
-use cluster::{Coordinator, Identity, first_schema};
+use cluster::{Identity, Shard, first_schema};
 use config::Config;
 use env::sync::{Notify, Semaphore};
 use env::{Class, Env, Instant, ListenOptions, Mesh, Stats, TcpListener};
@@ -80,8 +80,8 @@ pub struct Node {
     config: Arc<Config>,
     mesh: Mesh<Message>,
     engine: Rc<Engine>,
-    coordinator: OnceCell<Rc<Coordinator>>,
-    /// What the coordinator consists of, for jobs of other shards.
+    shard: OnceCell<Rc<Shard>>,
+    /// The shard's components, for jobs of other shards.
     components: OnceCell<Components>,
     server: RefCell<Option<Rc<Server>>>,
     hub: EventHub,
@@ -154,7 +154,7 @@ pub async fn run_shard(
         config,
         mesh,
         engine,
-        coordinator: OnceCell::new(),
+        shard: OnceCell::new(),
         components: OnceCell::new(),
         server: RefCell::default(),
         hub: EventHub::new(),
@@ -210,9 +210,9 @@ impl Node {
         &self.engine
     }
 
-    /// This shard's coordinator, once the node is open.
-    pub fn coordinator(&self) -> Option<&Rc<Coordinator>> {
-        self.coordinator.get()
+    /// Its components, once the node is open.
+    pub fn shard(&self) -> Option<&Rc<Shard>> {
+        self.shard.get()
     }
 
     /// This shard's metrics.
@@ -299,20 +299,19 @@ impl Node {
 
     /// Says how many prepared statements went to make room since it was last asked.
     fn warn_of_evictions(&self, before: &mut u64) {
-        let now =
-            self.coordinator.get().map_or(0, |coordinator| coordinator.statements().stats().1);
+        let now = self.shard.get().map_or(0, |shard| shard.statements().stats().1);
         let gone = now - std::mem::replace(before, now);
         if gone > 0 {
-            let size = self.coordinator.get().map_or(0, |it| it.statements().limit()) >> 20;
+            let size = self.shard.get().map_or(0, |it| it.statements().limit()) >> 20;
             self.say("WARN", format!("{gone} prepared statements discarded in the last minute because cache limit reached ({size} MiB)"));
         }
     }
 
     /// Prepares what was prepared before the node ended. What cannot be read is prepared again by those who need it.
     async fn load_statements(&self) {
-        let Some(coordinator) = self.coordinator.get() else { return };
+        let Some(shard) = self.shard.get() else { return };
         let began = self.env.now();
-        match coordinator.statements().load().await {
+        match shard.statements().load().await {
             Ok(0) => {}
             Ok(count) => {
                 let took = (self.env.now() - began).as_millis();
@@ -328,9 +327,9 @@ impl Node {
     async fn estimate(self: Rc<Self>) {
         self.env.sleep(FIRST_ESTIMATES).await;
         loop {
-            if let Some(coordinator) = self.coordinator.get() {
+            if let Some(shard) = self.shard.get() {
                 // another time, if the log does not take it now
-                let _ = coordinator.estimates().refresh().await;
+                let _ = shard.estimates().refresh().await;
             }
             self.env.sleep(ESTIMATES).await;
         }
@@ -343,13 +342,12 @@ impl Node {
             match message {
                 Message::Storage(job) => job(&self.engine),
                 Message::Cluster(job) => match self.components.get() {
-                    Some(coordinator) => job(coordinator),
+                    Some(shard) => job(shard),
                     None => self.early.borrow_mut().push(job),
                 },
                 Message::Node(job) => job(&self),
                 Message::Messaging(job) => {
-                    if let Some(messenger) =
-                        self.coordinator.get().and_then(|it| it.peers().messenger())
+                    if let Some(messenger) = self.shard.get().and_then(|it| it.peers().messenger())
                     {
                         job(messenger);
                     }
@@ -380,9 +378,9 @@ impl Node {
         storage.tell_compactions(Rc::new(move |record| {
             let Some(node) = node.upgrade() else { return };
             node.env.clone().spawn(Class::Background, async move {
-                if let Some(coordinator) = node.coordinator() {
+                if let Some(shard) = node.shard() {
                     // Nobody misses a row that cannot be written.
-                    let _ = coordinator.compactions().note(&record).await;
+                    let _ = shard.compactions().note(&record).await;
                 }
             });
         }));
@@ -400,8 +398,8 @@ impl Node {
         let identity = Arc::new(booted.identity);
         self.start_tls(Of::Nodes).await?;
         self.start_coordinator(&identity);
-        if let Some(coordinator) = self.coordinator.get() {
-            coordinator.schema_owner().own(booted.state);
+        if let Some(shard) = self.shard.get() {
+            shard.schema_owner().own(booted.state);
         }
         let (clock, clock_env) = (Rc::new(booted.clock), self.env.clone());
         let keeper = Rc::clone(&clock);
@@ -488,11 +486,11 @@ impl Node {
     /// Makes the first superuser, where the operator wants one and there is no role; says so where nobody can log in.
     async fn prepare_roles(&self, notes: &mut Vec<String>) -> Result<(), NodeError> {
         let auth = &self.config.auth;
-        let Some(coordinator) = self.coordinator.get().filter(|_| auth.authenticates) else {
+        let Some(shard) = self.shard.get().filter(|_| auth.authenticates) else {
             return Ok(());
         };
         let failed = |error: protocol::ErrorResponse| NodeError::FirstSuperuser(error.message);
-        if coordinator.auth().has_roles().await.map_err(failed)? {
+        if shard.auth().has_roles().await.map_err(failed)? {
             return Ok(());
         }
         let Some((name, path)) = &auth.first_superuser else {
@@ -510,7 +508,7 @@ impl Node {
         if password.is_empty() {
             return Err(bad("it is empty".to_owned()));
         }
-        if coordinator.auth().make_first_superuser(name, password).await.map_err(failed)? {
+        if shard.auth().make_first_superuser(name, password).await.map_err(failed)? {
             notes.push(format!("made the superuser {name}"));
         }
         Ok(())
@@ -585,7 +583,7 @@ impl Node {
         let send = move |to, job| mesh.send(to, Message::Cluster(job));
         let components = Components::new(&self.env, send);
         let hub = self.hub.clone();
-        let coordinator = Coordinator::new(
+        let shard = Shard::new(
             &self.engine,
             Arc::clone(&self.config),
             Arc::clone(identity),
@@ -593,14 +591,14 @@ impl Node {
             &self.registry,
             move |event| hub.publish(event),
         );
-        self.reach_peers(&coordinator, identity);
-        let _ = self.coordinator.set(Rc::clone(&coordinator));
+        self.reach_peers(&shard, identity);
+        let _ = self.shard.set(Rc::clone(&shard));
         for job in self.early.take() {
             job(&components);
         }
         let _ = self.components.set(components);
-        self.register(&coordinator);
-        self.show_views(&coordinator);
+        self.register(&shard);
+        self.show_views(&shard);
     }
 
     /// Serves the node's metrics, if the configuration says so. A port that is taken ends the start only where the
@@ -626,8 +624,7 @@ impl Node {
 
     /// Serves clients on this shard, unless it does already.
     fn start_server(self: &Rc<Self>) -> Result<(), NodeError> {
-        let Some(coordinator) = self.coordinator.get().filter(|_| self.server.borrow().is_none())
-        else {
+        let Some(shard) = self.shard.get().filter(|_| self.server.borrow().is_none()) else {
             return Ok(());
         };
         let mut settings = server_settings(&self.config)?;
@@ -646,7 +643,7 @@ impl Node {
         let server = Server::start(
             &self.env,
             settings,
-            Rc::new(Handler(Rc::clone(coordinator))),
+            Rc::new(Handler(Rc::clone(shard))),
             self.hub.clone(),
             &self.registry,
             self.limits.clone(),
@@ -712,7 +709,7 @@ impl Node {
         // The first shard first: it finds out whether the port is free.
         for shard in 0..self.shards.count() {
             let start = |node: Rc<Self>| async move {
-                while node.coordinator.get().is_none() && !node.env.is_terminated() {
+                while node.shard.get().is_none() && !node.env.is_terminated() {
                     node.opened.notified().await;
                 }
                 node.start_server()
@@ -731,7 +728,7 @@ impl Node {
     }
 
     fn tell_whether_clients_are_served(&self, they_are: bool) {
-        if let Some(membership) = self.coordinator.get().and_then(|it| it.membership()) {
+        if let Some(membership) = self.shard.get().and_then(|it| it.membership()) {
             membership.serves_clients(they_are);
         }
     }

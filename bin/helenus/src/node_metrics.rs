@@ -2,7 +2,7 @@
 
 use std::rc::Rc;
 
-use cluster::Coordinator;
+use cluster::Shard;
 use metrics::{Name, Registry, Snapshot, Unit, prometheus};
 use storage::commitlog::{CommitLog, LogStats};
 use storage::shards::HasShards;
@@ -36,11 +36,11 @@ impl Node {
     }
 
     /// Shows what the layers of this shard count.
-    pub(crate) fn register(&self, coordinator: &Rc<Coordinator>) {
+    pub(crate) fn register(&self, shard: &Rc<Shard>) {
         let registry = &self.registry;
         self.register_loop();
         register_clock(self);
-        register_prepared(registry, coordinator);
+        register_prepared(registry, shard);
         register_caches(registry, self.engine());
         register_memtables(registry, self.engine());
         register_log(registry, self.engine());
@@ -86,20 +86,20 @@ fn register_clock(node: &Node) {
     );
 }
 
-fn register_prepared(registry: &Registry, coordinator: &Rc<Coordinator>) {
-    let kept = Rc::clone(coordinator);
-    let evicted = Rc::clone(coordinator);
+fn register_prepared(registry: &Registry, shard: &Rc<Shard>) {
+    let kept = Rc::clone(shard);
+    let evicted = Rc::clone(shard);
     registry.probe(
         Name::new("CQL", "PreparedStatementsCount"),
         Unit::Count,
         "Prepared statements kept, on every shard.",
-        move || gauge(kept.prepared_stats().0),
+        move || gauge(kept.statements().stats().0),
     );
     registry.count_probe(
         Name::new("CQL", "PreparedStatementsEvicted"),
         Unit::Count,
         "Prepared statements that went to make room.",
-        move || evicted.prepared_stats().1,
+        move || evicted.statements().stats().1,
     );
 }
 

@@ -6,7 +6,7 @@ use std::net::{IpAddr, SocketAddr};
 use std::rc::Rc;
 use std::task::Poll;
 
-use cluster::{Coordinator, Identity, Joined};
+use cluster::{Identity, Joined, Shard};
 use config::{Config, InternodeCapacity, InternodeEncryption};
 use messaging::{Capacity, Encryption, Settings};
 use tls::Tls;
@@ -74,7 +74,7 @@ fn seeds(config: &Config, local: Address) -> Result<BTreeSet<Address>, NodeError
 impl Node {
     /// Reads the seeds from the configuration's file again, with what was set over it; those that are not this node.
     pub(crate) async fn reload_seeds(&self) -> Result<Option<Vec<Address>>, String> {
-        let membership = self.coordinator().and_then(|it| it.membership().cloned());
+        let membership = self.shard().and_then(|it| it.membership().cloned());
         let Some(membership) = membership else { return Ok(None) };
         let config = self.config();
         let local = membership.local();
@@ -93,11 +93,11 @@ impl Node {
         Ok(Some(membership.set_seeds(seeds).into_iter().collect()))
     }
 
-    /// Gives a shard's coordinator its way to other nodes.
-    pub(crate) fn reach_peers(self: &Rc<Self>, coordinator: &Coordinator, identity: &Identity) {
+    /// Gives a shard its way to other nodes.
+    pub(crate) fn reach_peers(self: &Rc<Self>, shard: &Shard, identity: &Identity) {
         let mesh = self.mesh().clone();
         let node = Rc::downgrade(self);
-        coordinator.peers().reach(
+        shard.peers().reach(
             messaging_settings(self.config(), identity, self.tls(Of::Nodes)),
             self.registry(),
             move |shard, job| mesh.send(shard, Message::Messaging(job)),
@@ -111,10 +111,10 @@ impl Node {
 
     /// Listens for other nodes on this shard.
     pub(crate) fn listen_to_peers(&self) -> Result<(), NodeError> {
-        let Some(coordinator) = self.coordinator() else { return Ok(()) };
-        let identity = coordinator.identity();
+        let Some(shard) = self.shard() else { return Ok(()) };
+        let identity = shard.identity();
         let address = SocketAddr::new(identity.listen, identity.storage_port);
-        let tasks = coordinator.listen_to_peers();
+        let tasks = shard.listen_to_peers();
         let tasks = tasks.map_err(|source| NodeError::Listen { address, source })?;
         *self.peers_tasks.borrow_mut() = tasks;
         Ok(())
@@ -126,36 +126,36 @@ impl Node {
         snitch: ring::Snitch,
         is_known: bool,
     ) -> Result<Option<Joined>, NodeError> {
-        let Some(coordinator) = self.coordinator() else { return Ok(None) };
-        let identity = coordinator.identity();
+        let Some(shard) = self.shard() else { return Ok(None) };
+        let identity = shard.identity();
         let local = Address::new(identity.broadcast, identity.storage_port);
         let seeds = seeds(self.config(), local)?;
         let mut gossip = gossip::Config::new(local, identity.cluster_name.clone(), seeds);
         gossip.phi_threshold = self.config().phi_convict_threshold;
         gossip.ring_delay = u64::try_from(self.config().ring_delay.as_millis()).unwrap_or(u64::MAX);
-        let joining = coordinator.join_ring(gossip, snitch, is_known);
+        let joining = shard.join_ring(gossip, snitch, is_known);
         let joined = first(joining, self.env().terminated()).await;
         Ok(joined.transpose()?)
     }
 
     /// Opens the hints of earlier runs; on the first shard.
     pub(crate) async fn open_hints(&self) -> Result<(), NodeError> {
-        let Some(coordinator) = self.coordinator() else { return Ok(()) };
+        let Some(shard) = self.shard() else { return Ok(()) };
         let path = self.config().hints_directory.clone();
-        let opened = coordinator.handoff().open().await;
+        let opened = shard.handoff().open().await;
         opened.map_err(|source| NodeError::Directory { path, source })
     }
 
     /// Delivers no more hints, and writes those that wait.
     pub(crate) async fn close_hints(&self) {
-        if let Some(coordinator) = self.coordinator() {
-            coordinator.handoff().close().await;
+        if let Some(shard) = self.shard() {
+            shard.handoff().close().await;
         }
     }
 
     /// Tells the other nodes that this one stops; on the first shard.
     pub(crate) async fn leave_ring(&self) {
-        if let Some(membership) = self.coordinator().and_then(|it| it.membership().cloned()) {
+        if let Some(membership) = self.shard().and_then(|it| it.membership().cloned()) {
             membership.leave().await;
         }
     }

@@ -37,12 +37,12 @@ type Shares = (Vec<Option<f32>>, Option<String>);
 
 impl Operations {
     pub(crate) fn membership(&self) -> Answer<&Rc<Membership>> {
-        let coordinator = self.0.coordinator();
-        coordinator.and_then(|it| it.membership()).ok_or_else(|| failed(Stopping))
+        let shard = self.0.shard();
+        shard.and_then(|it| it.membership()).ok_or_else(|| failed(Stopping))
     }
 
     fn known_ring(&self) -> Answer<Arc<ring::Ring>> {
-        let ring = self.0.coordinator().and_then(|it| it.peers().ring());
+        let ring = self.0.shard().and_then(|it| it.peers().ring());
         ring.ok_or_else(|| failed("the node is not a part of the ring yet"))
     }
 

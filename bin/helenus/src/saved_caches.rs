@@ -76,14 +76,14 @@ impl Node {
 
     /// Reads what was saved of a cache, if anything was.
     async fn load_cache(&self, kind: CacheKind, name: &str) -> bool {
-        let Some(coordinator) = self.coordinator() else { return false };
+        let Some(shard) = self.shard() else { return false };
         let (started, settings) = (self.env().now(), &self.config().saved_caches);
         let goes_on = || {
             let took = self.env().now().since(started);
             took < settings.load_timeout && !self.is_ending()
         };
         let directory = &self.config().saved_caches_directory;
-        match coordinator.saved_caches().load(kind, directory, goes_on).await {
+        match shard.saved_caches().load(kind, directory, goes_on).await {
             Ok(None) => return false,
             Ok(Some(names)) => {
                 let millis = self.env().now().since(started).as_millis();
@@ -99,8 +99,8 @@ impl Node {
     }
 
     async fn save(&self, kind: CacheKind, name: &str) {
-        let Some(coordinator) = self.coordinator() else { return };
-        let most = saving(&coordinator.rails().current_config(), kind).most;
+        let Some(shard) = self.shard() else { return };
+        let most = saving(&shard.guardrails().current_config(), kind).most;
         let directory = &self.config().saved_caches_directory;
         let _turn = self.saved_caches.turn.acquire(1).await;
         let started = self.env().now();

@@ -27,7 +27,7 @@ impl Node {
         let failed = |e: &dyn std::fmt::Display| Refusal::Failed(e.to_string());
         let storage = self.engine().node().ok_or_else(|| failed(&"the node is stopping"))?;
         let schema = self.engine().schema();
-        let release = self.coordinator().map(|it| it.identity().release).unwrap_or_default();
+        let release = self.shard().map(|it| it.identity().release).unwrap_or_default();
         let tables = meant(&schema, &wanted.of)?;
         let there = self.snapshots().await;
         let is_there = |table: &Table| {

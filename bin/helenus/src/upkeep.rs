@@ -69,7 +69,7 @@ impl Node {
     fn owned_ranges(&self, id: TableId) -> Vec<Owned> {
         let schema = self.engine().schema();
         let keyspace = schema.table_by_id(&id).and_then(|table| schema.keyspace(&table.keyspace));
-        let ring = self.coordinator().and_then(|coordinator| coordinator.peers().ring());
+        let ring = self.shard().and_then(|shard| shard.peers().ring());
         let (Some(keyspace), Some(ring)) = (keyspace, ring) else { return Vec::new() };
         let Some(placement) = ring.placement(&keyspace.replication.strategy) else {
             return Vec::new();

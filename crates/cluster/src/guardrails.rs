@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use config::Config;
-use cql::guard::{Guard, Guardrails, Threshold, Words};
+use cql::guard::{self, Guard, Threshold, Words};
 use env::Instant;
 use protocol::{Consistency, ErrorResponse};
 use schema::Strategy;
@@ -54,11 +54,11 @@ impl DiskUsage {
 }
 
 /// A shard's guardrails, as they stand.
-pub struct Rails {
+pub struct Guardrails {
     shard: Rc<ShardContext>,
     /// The settings with what the operator changed since the start.
     config: RefCell<Arc<Config>>,
-    rails: RefCell<Rc<Guardrails>>,
+    settings: RefCell<Rc<guard::Guardrails>>,
     /// Is a setting other than the default?
     are_set: Cell<bool>,
     disk: Cell<DiskUsage>,
@@ -66,26 +66,19 @@ pub struct Rails {
     told: [Cell<Option<Instant>>; 2],
 }
 
-impl Rails {
+impl Guardrails {
     /// Those of the settings.
     pub(crate) fn new(shard: &Rc<ShardContext>) -> Rc<Self> {
-        let rails = Self {
+        let guardrails = Self {
             shard: Rc::clone(shard),
             config: RefCell::default(),
-            rails: RefCell::default(),
+            settings: RefCell::default(),
             are_set: Cell::default(),
             disk: Cell::default(),
             told: Default::default(),
         };
-        rails.set(&shard.config);
-        Rc::new(rails)
-    }
-
-    fn set(&self, config: &Arc<Config>) {
-        self.config.replace(Arc::clone(config));
-        let rails = guardrails(config);
-        self.are_set.set(rails != Guardrails::default());
-        self.rails.replace(Rc::new(rails));
+        guardrails.set_config(&shard.config);
+        Rc::new(guardrails)
     }
 
     /// Is there anything to watch a user for? As long as no setting is other than the default, only what is warned of all the
@@ -96,12 +89,15 @@ impl Rails {
 
     /// A guard for a request of a user who is no superuser; nobody else is guarded.
     pub fn new_guard(&self) -> Rc<Guard> {
-        Rc::new(Guard::new(Rc::clone(&self.rails.borrow())))
+        Rc::new(Guard::new(Rc::clone(&self.settings.borrow())))
     }
 
     /// Guards requests of this shard by the settings of a configuration that the operator changed.
     pub fn set_config(&self, config: &Arc<Config>) {
-        self.set(config);
+        self.config.replace(Arc::clone(config));
+        let settings = settings(config);
+        self.are_set.set(settings != guard::Guardrails::default());
+        self.settings.replace(Rc::new(settings));
     }
 
     /// The configuration, with the guardrails and the like that the operator set since the start.
@@ -153,7 +149,7 @@ impl Rails {
 }
 
 /// Reads the settings.
-fn guardrails(config: &Config) -> Guardrails {
+fn settings(config: &Config) -> guard::Guardrails {
     let look = config.lookup();
     let threshold = |name: &str| Threshold {
         warn: look.number(&format!("{name}_warn_threshold")),
@@ -175,7 +171,7 @@ fn guardrails(config: &Config) -> Guardrails {
         words.disallowed.sort_by_key(code);
         words
     };
-    Guardrails {
+    guard::Guardrails {
         keyspaces: threshold("keyspaces"),
         tables: threshold("tables"),
         columns_per_table: threshold("columns_per_table"),

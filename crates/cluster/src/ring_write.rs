@@ -86,8 +86,7 @@ impl Lack {
 
 /// What is kept for replicas that miss a write.
 struct Missable {
-    handoff: Weak<Handoff>,
-    env: Env,
+    writes: Weak<RingWrites>,
     payload: Arc<[u8]>,
     made_at: i64,
     /// Seconds until deletions may be forgotten, of the table where that is the soonest.
@@ -131,7 +130,8 @@ impl Waiting {
     /// A replica misses the write: it is kept for it, if such writes are.
     fn missed(self: &Rc<Self>, node: NodeIndex) {
         let Some(missable) = &self.missable else { return };
-        let (Some(handoff), env) = (missable.handoff.upgrade(), &missable.env) else { return };
+        let Some(writes) = missable.writes.upgrade() else { return };
+        let (handoff, env) = (&writes.handoff, &writes.shard.env);
         let to = self.ring.node(node);
         if !handoff.should_hint(to) || env.planted("ring_drops_hint") {
             return;
@@ -352,8 +352,7 @@ impl RingWrites {
         made_at: i64,
     ) -> Rc<Waiting> {
         let missable = Missable {
-            handoff: Rc::downgrade(&self.handoff),
-            env: self.shard.env.clone(),
+            writes: Rc::downgrade(self),
             payload: Arc::clone(payload),
             made_at,
             gc_grace: self.gc_grace(mutation),

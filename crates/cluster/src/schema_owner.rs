@@ -25,7 +25,7 @@ use crate::auth::Auth;
 use crate::boot::{BootError, truncation_record, write_schema_mutation, write_schema_version};
 use crate::clients::Clients;
 use crate::estimates::SizeEstimates;
-use crate::guardrails::Rails;
+use crate::guardrails::Guardrails;
 use crate::internal::{self, Internal, Times};
 use crate::peers::Peers;
 use crate::schema_ring::{News, Origin, SchemaRefused, Version, Watcher};
@@ -48,7 +48,7 @@ pub struct SchemaOwner {
     others: Remote<SchemaOwner>,
     peers: Rc<Peers>,
     clients: Rc<Clients>,
-    rails: Rc<Rails>,
+    guardrails: Rc<Guardrails>,
     auth: Rc<Auth>,
     statements: Rc<Statements>,
     estimates: Rc<SizeEstimates>,
@@ -100,7 +100,7 @@ impl SchemaOwner {
     pub(crate) fn new(
         (shard, others): (&Rc<ShardContext>, Remote<Self>),
         (peers, clients): (&Rc<Peers>, &Rc<Clients>),
-        (rails, auth): (&Rc<Rails>, &Rc<Auth>),
+        (guardrails, auth): (&Rc<Guardrails>, &Rc<Auth>),
         statements: &Rc<Statements>,
         estimates: &Rc<SizeEstimates>,
         virtual_tables: &Rc<VirtualTables>,
@@ -110,7 +110,7 @@ impl SchemaOwner {
             others,
             peers: Rc::clone(peers),
             clients: Rc::clone(clients),
-            rails: Rc::clone(rails),
+            guardrails: Rc::clone(guardrails),
             auth: Rc::clone(auth),
             statements: Rc::clone(statements),
             estimates: Rc::clone(estimates),
@@ -142,7 +142,7 @@ impl SchemaOwner {
     ) -> Outcome {
         let ddl = ddl.clone();
         let run = move |owner: Rc<Self>| async move {
-            let guard = is_guarded.then(|| owner.rails.new_guard());
+            let guard = is_guarded.then(|| owner.guardrails.new_guard());
             let changed = owner.change_as_owner(&ddl, guard.as_deref()).await;
             (changed, guard.map(|guard| guard.take_warnings()).unwrap_or_default())
         };

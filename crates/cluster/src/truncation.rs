@@ -22,12 +22,8 @@ pub(crate) struct Truncation {
 }
 
 impl Truncation {
-    pub fn new(shard: &Rc<ShardContext>, peers: &Rc<Peers>, schema: &Rc<SchemaOwner>) -> Rc<Self> {
-        Rc::new(Self {
-            shard: Rc::clone(shard),
-            peers: Rc::clone(peers),
-            schema: Rc::clone(schema),
-        })
+    pub fn new(shard: &Rc<ShardContext>, peers: &Rc<Peers>, schema: &Rc<SchemaOwner>) -> Self {
+        Self { shard: Rc::clone(shard), peers: Rc::clone(peers), schema: Rc::clone(schema) }
     }
 
     /// TRUNCATE as a client asks for it: on all nodes, all of which have to be up (`StorageProxy.truncateBlocking`).

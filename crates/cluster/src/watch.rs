@@ -5,18 +5,18 @@ use std::rc::Rc;
 use protocol::ErrorResponse;
 
 use crate::auth::Auth;
-use crate::guardrails::Rails;
+use crate::guardrails::Guardrails;
 use crate::request::Request;
 
 /// Gives requests their guards.
 pub(crate) struct Watch {
     auth: Rc<Auth>,
-    rails: Rc<Rails>,
+    guardrails: Rc<Guardrails>,
 }
 
 impl Watch {
-    pub fn new(auth: &Rc<Auth>, rails: &Rc<Rails>) -> Rc<Self> {
-        Rc::new(Self { auth: Rc::clone(auth), rails: Rc::clone(rails) })
+    pub fn new(auth: &Rc<Auth>, guardrails: &Rc<Guardrails>) -> Self {
+        Self { auth: Rc::clone(auth), guardrails: Rc::clone(guardrails) }
     }
 
     /// Is there anything to watch a user for? Superusers are not watched, nor is anybody where nobody has to say who it is.
@@ -25,7 +25,7 @@ impl Watch {
         user: &Rc<str>,
         is_warned_anyway: bool,
     ) -> Result<bool, ErrorResponse> {
-        if !self.auth.authenticates() || !self.rails.want(is_warned_anyway) {
+        if !self.auth.authenticates() || !self.guardrails.want(is_warned_anyway) {
             return Ok(false);
         }
         Ok(!self.auth.is_superuser(user).await?)
@@ -40,7 +40,7 @@ impl Watch {
         if let Some(user) = &request.user
             && self.is_guarded(user, is_warned_anyway).await?
         {
-            let _ = request.guard.set(self.rails.new_guard());
+            let _ = request.guard.set(self.guardrails.new_guard());
         }
         Ok(())
     }

@@ -17,7 +17,7 @@ use types::Few;
 use crate::answer::{Answer, Outcome, cql_error, invalid};
 use crate::binding::{BatchPart, Binder, Now};
 use crate::counters::check_consistency;
-use crate::guardrails::Rails;
+use crate::guardrails::Guardrails;
 use crate::local_writes::read_rows;
 use crate::mutations::Mutations;
 use crate::paxos::Paxos;
@@ -67,7 +67,7 @@ pub(crate) struct Writes {
     ring_reads: Rc<RingReads>,
     paxos: Rc<Paxos>,
     binder: Rc<Binder>,
-    rails: Rc<Rails>,
+    guardrails: Rc<Guardrails>,
     requests: Rc<ClientRequests>,
     batches: Batches,
 }
@@ -77,7 +77,7 @@ impl Writes {
         shard: &Rc<ShardContext>,
         mutations: &Rc<Mutations>,
         (ring_reads, paxos): (&Rc<RingReads>, &Rc<Paxos>),
-        (binder, rails): (&Rc<Binder>, &Rc<Rails>),
+        (binder, guardrails): (&Rc<Binder>, &Rc<Guardrails>),
         requests: &Rc<ClientRequests>,
         registry: &Registry,
     ) -> Rc<Self> {
@@ -87,7 +87,7 @@ impl Writes {
             ring_reads: Rc::clone(ring_reads),
             paxos: Rc::clone(paxos),
             binder: Rc::clone(binder),
-            rails: Rc::clone(rails),
+            guardrails: Rc::clone(guardrails),
             requests: Rc::clone(requests),
             batches: Batches::new(registry),
         })
@@ -126,7 +126,7 @@ impl Writes {
         request: &Request<'_>,
     ) -> Result<Write, ErrorResponse> {
         request.guard_write()?;
-        self.rails.guard_disk(request)?;
+        self.guardrails.guard_disk(request)?;
         let now = self.binder.now(request.options);
         let updates = if modify.needs_read() {
             let bound = self.binder.with_bind(values, request, &now, |bind| modify.bind(bind));
@@ -147,7 +147,9 @@ impl Writes {
         values: &Bound<'_>,
         request: &Request<'_>,
     ) -> Outcome {
-        if let Err(refused) = request.guard_write().and_then(|()| self.rails.guard_disk(request)) {
+        if let Err(refused) =
+            request.guard_write().and_then(|()| self.guardrails.guard_disk(request))
+        {
             return refused.into();
         }
         let parts = || batch.statements().iter().map(|modify| (modify, values)).collect::<Vec<_>>();

@@ -14,10 +14,12 @@ mod parser;
 pub mod permission;
 mod prepared;
 mod redact;
+mod relation_text;
 mod resource;
 mod scope;
 pub mod select;
 pub mod term;
+mod token;
 mod value;
 
 pub use context::{Bind, ExpirationOverflow, Limits, Once};

@@ -86,13 +86,13 @@ impl CachesOperator for Operations {
     }
 
     async fn set_cache_keys_to_save(&self, cache: CacheName, most: u32) -> Answer<()> {
-        let coordinator = self.coordinator()?;
+        let shard = self.shard()?;
         let key = match cache {
             CacheName::Keys => "key_cache_keys_to_save",
             CacheName::Rows => "row_cache_keys_to_save",
             CacheName::Counters => "counter_cache_keys_to_save",
         };
-        let mut config = Config::clone(&coordinator.rails().current_config());
+        let mut config = Config::clone(&shard.guardrails().current_config());
         config.set(&format!("{key}={most}")).map_err(failed)?;
         self.0.set_config(Arc::new(config)).await.map_err(failed)?;
         self.0.saved_caches.changed.notify_all();

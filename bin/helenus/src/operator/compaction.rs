@@ -65,7 +65,7 @@ impl CompactionOperator for Operations {
     }
 
     async fn compaction_history(&self) -> Answer<Vec<PastCompaction>> {
-        let coordinator = self.coordinator()?;
+        let shard = self.shard()?;
         let past = |row: cluster::CompactionRow| PastCompaction {
             id: row.id,
             keyspace: row.keyspace,
@@ -76,7 +76,7 @@ impl CompactionOperator for Operations {
             rows_merged: row.rows_merged,
             properties: row.properties,
         };
-        let rows = coordinator.compactions().rows().await.map_err(|e| failed(e.message))?;
+        let rows = shard.compactions().rows().await.map_err(|e| failed(e.message))?;
         Ok(rows.into_iter().map(past).collect())
     }
 

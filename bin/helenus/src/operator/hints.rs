@@ -14,7 +14,7 @@ impl HintsOperator for Operations {
     }
 
     async fn pause_handoff(&self, is_paused: bool) -> Answer<()> {
-        self.coordinator()?.handoff().pause(is_paused);
+        self.shard()?.handoff().pause(is_paused);
         Ok(())
     }
 

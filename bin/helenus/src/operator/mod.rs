@@ -15,7 +15,7 @@ use std::net::SocketAddr;
 use std::rc::Rc;
 
 use admin::{Answer, Refusal, Reply, TableName};
-use cluster::{Coordinator, Identity};
+use cluster::{Identity, Shard};
 use schema::TableId;
 use storage::shards::Stopping;
 use storage::{Engine, StorageError};
@@ -44,12 +44,12 @@ pub(crate) fn failed(error: impl std::fmt::Display) -> Refusal {
 }
 
 impl Operations {
-    pub(crate) fn coordinator(&self) -> Answer<&Rc<Coordinator>> {
-        self.0.coordinator().ok_or_else(|| failed(Stopping))
+    pub(crate) fn shard(&self) -> Answer<&Rc<Shard>> {
+        self.0.shard().ok_or_else(|| failed(Stopping))
     }
 
     pub(crate) fn identity(&self) -> Answer<&Identity> {
-        Ok(self.coordinator()?.identity())
+        Ok(self.shard()?.identity())
     }
 
     pub(crate) fn engine(&self) -> &Rc<Engine> {

@@ -33,7 +33,7 @@ fn unserved(timeout: Timeout) -> Refusal {
 
 impl Operations {
     fn timeouts(&self) -> Answer<Timeouts> {
-        Ok(self.coordinator()?.timeouts())
+        Ok(self.shard()?.timeouts())
     }
 }
 
@@ -50,8 +50,8 @@ impl SettingsOperator for Operations {
             Duration::from_millis(millis);
         for shard in 0..self.0.shards().count() {
             let set = move |node: &Rc<Node>| {
-                if let Some(coordinator) = node.coordinator() {
-                    coordinator.set_timeouts(timeouts);
+                if let Some(shard) = node.shard() {
+                    shard.set_timeouts(timeouts);
                 }
             };
             self.0.shards().call(shard, set).await.map_err(failed)?;
@@ -60,13 +60,13 @@ impl SettingsOperator for Operations {
     }
 
     async fn settings(&self) -> Answer<Vec<Setting>> {
-        let settings = self.coordinator()?.virtual_tables().settings().into_iter();
+        let settings = self.shard()?.virtual_tables().settings().into_iter();
         Ok(settings.map(|(name, value)| Setting { name, value }).collect())
     }
 
     async fn set_guardrails(&self, settings: &[String]) -> Answer<()> {
-        let coordinator = self.coordinator()?;
-        let mut config = Config::clone(&coordinator.rails().current_config());
+        let shard = self.shard()?;
+        let mut config = Config::clone(&shard.guardrails().current_config());
         let set = config.set_all(settings.iter().map(String::as_str));
         set.map_err(|refusal| Refusal::BadUse(refusal.to_string()))?;
         self.0.check_disk(&config).await.map_err(Refusal::BadUse)?;
@@ -74,14 +74,14 @@ impl SettingsOperator for Operations {
     }
 
     async fn trace_probability(&self) -> Answer<f64> {
-        Ok(self.coordinator()?.tracer().probability())
+        Ok(self.shard()?.tracer().probability())
     }
 
     async fn set_trace_probability(&self, share: f64) -> Answer<()> {
         for shard in 0..self.0.shards().count() {
             let set = move |node: &Rc<Node>| {
-                if let Some(coordinator) = node.coordinator() {
-                    coordinator.tracer().set_probability(share);
+                if let Some(shard) = node.shard() {
+                    shard.tracer().set_probability(share);
                 }
             };
             self.0.shards().call(shard, set).await.map_err(failed)?;

@@ -61,7 +61,7 @@ impl SSTablesOperator for Operations {
     /// wrong.
     async fn cleanup(&self, keyspace: &str, tables: &[String]) -> Answer<()> {
         let tables = self.tables(keyspace, tables)?;
-        let is_alone = self.0.coordinator().is_none_or(|it| it.peers().is_alone());
+        let is_alone = self.0.shard().is_none_or(|it| it.peers().is_alone());
         match is_alone || tables.is_empty() {
             true => Ok(()),
             false => Err(failed(

@@ -76,8 +76,8 @@ impl TablesOperator for Operations {
     }
 
     async fn refresh_size_estimates(&self) -> Answer<()> {
-        let coordinator = self.coordinator()?;
-        coordinator.estimates().refresh().await.map_err(failed)
+        let shard = self.shard()?;
+        shard.estimates().refresh().await.map_err(failed)
     }
 }
 

@@ -7,7 +7,7 @@ use std::future::Future;
 use std::pin::Pin;
 use std::rc::{Rc, Weak};
 
-use cluster::Coordinator;
+use cluster::Shard;
 use cluster::virtual_tables::{
     BatchStats, Cache, Client, CqlStats, Endpoint, EndpointState, NodeData, RunningQuery,
     SsTableTask, ThreadPool, Views,
@@ -53,8 +53,8 @@ impl Views for NodeViews {
 
 impl Node {
     /// Lets this shard's virtual tables show the node.
-    pub(crate) fn show_views(self: &Rc<Self>, coordinator: &Rc<Coordinator>) {
-        coordinator.virtual_tables().show(Box::new(NodeViews(Rc::downgrade(self))));
+    pub(crate) fn show_views(self: &Rc<Self>, shard: &Rc<Shard>) {
+        shard.virtual_tables().show(Box::new(NodeViews(Rc::downgrade(self))));
     }
 
     async fn gather(self: &Rc<Self>, table: &str) -> Result<NodeData, Stopping> {
@@ -253,8 +253,7 @@ impl Node {
             sample.map_or(0, |sample| count(&sample.reading) as u64)
         };
         // each shard keeps every statement
-        let kept =
-            self.coordinator().map_or((0, 0), |coordinator| coordinator.statements().stats());
+        let kept = self.shard().map_or((0, 0), |shard| shard.statements().stats());
         Ok(CqlStats {
             prepared: kept.0 as u64,
             evicted: kept.1,
@@ -312,7 +311,7 @@ fn sstable_tasks(node: &Rc<Node>) -> Vec<SsTableTask> {
 
 /// What gossip says of all nodes.
 fn gossip(node: &Rc<Node>) -> Vec<Endpoint> {
-    let membership = node.coordinator().and_then(|coordinator| coordinator.membership());
+    let membership = node.shard().and_then(|shard| shard.membership());
     let endpoint = |endpoint: cluster::Endpoint| {
         let state = &endpoint.state;
         let values = state.values.iter().map(|(kind, value)| EndpointState {

@@ -3,7 +3,7 @@
 use std::rc::Rc;
 use std::time::Duration;
 
-use cluster::Coordinator;
+use cluster::Shard;
 use env::Rng;
 use env::sim::{World, WorldOptions};
 use schema::TableId;
@@ -65,7 +65,7 @@ async fn batch(client: &Client, statements: &[String]) {
 }
 
 /// Flushes the table, or compacts it so that deletions are forgotten.
-async fn maintain(node: &Rc<Coordinator>, compact: bool) {
+async fn maintain(node: &Rc<Shard>, compact: bool) {
     let schema = node.engine().schema();
     let id: TableId = schema.table("t", "a").unwrap().id;
     let storage = node.engine().node().unwrap();

@@ -22,7 +22,7 @@ fn a_world_that_ends_leaves_nothing() {
             true => world.kill(id),
             false => world.power_cut(id),
         }
-        assert_eq!(gone.strong_count(), 0, "a coordinator outlives its node");
+        assert_eq!(gone.strong_count(), 0, "a shard outlives its node");
         world.restart(id);
         await_serving(&world, &serving);
     }

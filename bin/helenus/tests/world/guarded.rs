@@ -207,17 +207,19 @@ async fn differences(client: Client, steps: Vec<Step>) -> Vec<String> {
             let (session, mut warnings) = (keyspace.as_deref(), Vec::new());
             let prepared = client
                 .node
+                .coordinator()
                 .prepare(&step.text, session, false, None, Some(&user), &mut warnings)
                 .await;
             wrong.extend(difference(step, &step.answers[0], prepared.as_ref().err(), &warnings));
             if let (Ok(info), true) = (prepared, is_bound) {
-                let (outcome, _) = client.node.execute(&info.id, request).await;
+                let (outcome, _) = client.node.coordinator().execute(&info.id, request).await;
                 let Outcome { result, warnings, .. } = outcome;
                 wrong.extend(difference(step, &step.answers[1], result.as_ref().err(), &warnings));
             }
             continue;
         }
-        let Outcome { result, warnings, .. } = client.node.query(&step.text, request).await;
+        let Outcome { result, warnings, .. } =
+            client.node.coordinator().query(&step.text, request).await;
         if let Ok(Answer::SetKeyspace(name)) = &result {
             keyspace = Some(name.as_str().into());
         }
@@ -237,7 +239,7 @@ async fn make_user(client: &Client) {
 async fn as_root(client: &Client, text: &str) -> Vec<u8> {
     let options = QueryOptions::default();
     let request = Request { user: Some(ROOT.into()), ..client.request(&options) };
-    match client.node.query(text, request).await.result {
+    match client.node.coordinator().query(text, request).await.result {
         Ok(Answer::Rows(page)) => page.cells,
         Ok(_) => Vec::new(),
         Err(error) => panic!("{text}: {}", error.message),
@@ -339,7 +341,7 @@ fn a_full_disk_takes_no_writes() {
         let ask = async |user: &str, text: &str| {
             let options = QueryOptions::default();
             let request = Request { user: Some(user.into()), ..client.request(&options) };
-            let outcome = client.node.query(text, request).await;
+            let outcome = client.node.coordinator().query(text, request).await;
             (outcome.result.err().map(|error| error.message), outcome.warnings)
         };
         client.env.sleep(Duration::from_secs(31)).await;
@@ -348,9 +350,9 @@ fn a_full_disk_takes_no_writes() {
             "Guardrail replica_disk_usage violated: Replica disk usage exceeds warning threshold";
         assert_eq!(ask(USER, insert).await, (None, vec![stuffed.to_owned()]));
         assert_eq!(ask(USER, insert).await, (None, Vec::new()));
-        let mut config = config::Config::clone(&client.node.rails().current_config());
+        let mut config = config::Config::clone(&client.node.guardrails().current_config());
         config.set("data_disk_usage_percentage_fail_threshold=2").unwrap();
-        client.node.rails().set_config(&config.into());
+        client.node.guardrails().set_config(&config.into());
         client.env.sleep(Duration::from_secs(31)).await;
         let full = "Guardrail replica_disk_usage violated: Write request failed because disk usage exceeds failure threshold".to_owned();
         assert_eq!(ask(USER, insert).await, (Some(full.clone()), vec![full.clone()]));
@@ -385,7 +387,7 @@ fn nobody_else_is_guarded() {
         make_user(&client).await;
         as_root(&client, &format!("CREATE KEYSPACE t WITH replication = {simple}")).await;
         let mut warnings = Vec::new();
-        let prepared = client.node.prepare(
+        let prepared = client.node.coordinator().prepare(
             "SELECT * FROM t.a ALLOW FILTERING",
             None,
             false,

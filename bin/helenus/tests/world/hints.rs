@@ -7,7 +7,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 
-use cluster::Coordinator;
+use cluster::Shard;
 use config::Config;
 use env::Class;
 use env::sim::{NodeId, World, WorldOptions};
@@ -65,20 +65,19 @@ impl Ring {
             drop(client.run(&keyspace).await);
             drop(client.run("CREATE TABLE ks.t (k int PRIMARY KEY, v text)").await);
         });
-        let has = |n| ring.coordinator(n).schema().table("ks", "t").is_some();
+        let has = |n| ring.shard(n).schema().table("ks", "t").is_some();
         ring.until("the table is everywhere", || (1..=3).all(has));
-        ring.hosts =
-            (1..=3).map(|n| Uuid::from_bytes(ring.coordinator(n).identity().host_id)).collect();
+        ring.hosts = (1..=3).map(|n| Uuid::from_bytes(ring.shard(n).identity().host_id)).collect();
         ring
     }
 
-    fn coordinator(&self, n: u8) -> Rc<Coordinator> {
+    fn shard(&self, n: u8) -> Rc<Shard> {
         let serving = self.nodes[usize::from(n) - 1].1.borrow();
         Rc::clone(&serving.as_ref().expect("it serves").node)
     }
 
     fn up(&self, n: u8) -> usize {
-        let ring = self.coordinator(n).peers().ring();
+        let ring = self.shard(n).peers().ring();
         ring.map_or(0, |ring| ring.nodes().iter().filter(|node| node.is_up).count())
     }
 
@@ -135,7 +134,7 @@ impl Ring {
     }
 
     fn has_hints(&self, n: u8) -> bool {
-        !self.coordinator(n).handoff().pending().is_empty()
+        !self.shard(n).handoff().pending().is_empty()
     }
 }
 
@@ -163,16 +162,16 @@ fn missed_writes(seed: u64, planted: Option<&'static str>) -> BTreeSet<i32> {
     }
     ring.stop(3);
     ring.until("it is down", || [1, 2].iter().all(|n| ring.up(*n) == 2));
-    let third = ring.coordinator(1).peers().ring().unwrap();
+    let third = ring.shard(1).peers().ring().unwrap();
     let third = third.nodes().iter().find(|node| node.host_id == ring.hosts[2]).cloned().unwrap();
-    assert!(ring.coordinator(1).handoff().should_hint(&third));
+    assert!(ring.shard(1).handoff().should_hint(&third));
     ring.hint(1, ring.hosts[2], 0..KEYS / 2);
     if seed.is_multiple_of(2) {
         ring.stop(1);
         ring.start(1);
     }
     ring.hint(1, ring.hosts[2], KEYS / 2..KEYS);
-    assert_eq!(ring.coordinator(1).handoff().pending().len(), 1);
+    assert_eq!(ring.shard(1).handoff().pending().len(), 1);
     ring.start(3);
     if seed.is_multiple_of(3) {
         let time = Duration::from_millis(ring.world.rng().below(4000));
@@ -227,7 +226,7 @@ fn hints_for_nobody_go_to_all_replicas() {
 #[test]
 fn hints_are_paused_and_thrown_away() {
     let ring = Ring::new(3, &[]);
-    ring.coordinator(1).handoff().pause(true);
+    ring.shard(1).handoff().pause(true);
     ring.hint(1, ring.hosts[2], 0..KEYS / 2);
     ring.world.run_for(Duration::from_secs(20)).unwrap();
     assert!(ring.has_hints(1) && ring.keys(3).is_empty());
@@ -237,7 +236,7 @@ fn hints_are_paused_and_thrown_away() {
     });
     assert_eq!((gone, ring.has_hints(1)), (1, false));
     ring.hint(1, ring.hosts[2], KEYS / 2..KEYS);
-    ring.coordinator(1).handoff().pause(false);
+    ring.shard(1).handoff().pause(false);
     ring.until("all is delivered", || !ring.has_hints(1));
     assert_eq!(ring.keys(3), (KEYS / 2..KEYS).collect());
 }

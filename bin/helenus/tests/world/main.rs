@@ -24,7 +24,7 @@ use std::rc::{Rc, Weak};
 use std::sync::Arc;
 use std::time::Duration;
 
-use cluster::{Answer, Coordinator, Request};
+use cluster::{Answer, Request, Shard};
 use config::{CommitLogSync, Config};
 use env::sim::{NodeId, World};
 use env::{Class, Env, Mesh};
@@ -57,7 +57,7 @@ fn config() -> Config {
 #[derive(Clone)]
 struct Client {
     env: Env,
-    node: Rc<Coordinator>,
+    node: Rc<Shard>,
     whole: Weak<Node>,
 }
 
@@ -86,7 +86,7 @@ impl Client {
         text: &str,
     ) -> Result<Answer, ErrorResponse> {
         let options = QueryOptions { consistency, ..QueryOptions::default() };
-        self.node.query(text, self.request(&options)).await.result
+        self.node.coordinator().query(text, self.request(&options)).await.result
     }
 
     /// One statement: the number of its rows and their cells.
@@ -121,7 +121,7 @@ fn launch(world: &World, ip: &str, shards: usize, config: Config) -> (NodeId, Se
     world.start(node, shards, move |env: Env, mesh: Mesh<Message>| {
         let (serving, config) = (Rc::clone(&theirs), Arc::clone(&config));
         run_shard(env.clone(), mesh, config, ConnectionLimits::new(), move |node, _| {
-            *serving.borrow_mut() = node.coordinator().map(|it| Client {
+            *serving.borrow_mut() = node.shard().map(|it| Client {
                 env,
                 node: Rc::clone(it),
                 whole: Rc::downgrade(node),

@@ -194,7 +194,7 @@ async fn page(
         paging_state,
         ..QueryOptions::default()
     };
-    match client.node.query(text, client.request(&options)).await.result {
+    match client.node.coordinator().query(text, client.request(&options)).await.result {
         Ok(Answer::Rows(page)) => (page.rows, page.cells, page.paging_state),
         Ok(_) => panic!("{text}: no rows"),
         Err(error) => panic!("{text}: {}", error.message),

@@ -8,13 +8,14 @@ use crate::{Client, await_serving, config, start, told};
 
 impl Client {
     async fn prepare(&self, text: &str) -> Vec<u8> {
-        let prepared = self.node.prepare(text, None, false, None, None, &mut Vec::new()).await;
+        let prepared =
+            self.node.coordinator().prepare(text, None, false, None, None, &mut Vec::new()).await;
         prepared.unwrap_or_else(|e| panic!("{text}: {}", e.message)).id.to_vec()
     }
 
     async fn execute(&self, id: &[u8]) -> Result<Answer, ErrorResponse> {
         let options = QueryOptions::default();
-        self.node.execute(id, self.request(&options)).await.0.result
+        self.node.coordinator().execute(id, self.request(&options)).await.0.result
     }
 
     async fn is_forgotten(&self, id: &[u8]) -> bool {

@@ -4,7 +4,7 @@ use std::cell::OnceCell;
 use std::rc::Rc;
 use std::time::Duration;
 
-use cluster::{Coordinator, Request};
+use cluster::{Request, Shard};
 use env::Class;
 use env::sim::{World, WorldOptions};
 use protocol::{ErrorDetail, ErrorResponse, QueryOptions, Version};
@@ -17,7 +17,7 @@ const COLUMNS: usize = 24;
 /// Worlds in which no request may meet an altered table by chance.
 const WORLDS: u64 = 20;
 
-fn request<'a>(node: &Coordinator, options: &'a QueryOptions<'a>) -> Request<'a> {
+fn request<'a>(node: &Shard, options: &'a QueryOptions<'a>) -> Request<'a> {
     Request {
         keyspace: None,
         version: Version::V5,
@@ -31,18 +31,26 @@ fn request<'a>(node: &Coordinator, options: &'a QueryOptions<'a>) -> Request<'a>
 }
 
 /// Asks a shard for conditional statements, some prepared; the errors.
-async fn ask(node: Rc<Coordinator>) -> Vec<String> {
+async fn ask(node: Rc<Shard>) -> Vec<String> {
     let options = QueryOptions::default();
     let text = |k: usize| format!("UPDATE t.a SET v = 1 WHERE k = {k} IF v = 0");
     let mut errors = Vec::new();
     for n in 0..STATEMENTS {
         let text = text(n % 16);
         let result = match n % 2 {
-            0 => node.query(&text, request(&node, &options)).await.result.map(drop),
-            _ => match node.prepare(&text, None, false, None, None, &mut Vec::new()).await {
-                Ok(info) => {
-                    node.execute(&info.id, request(&node, &options)).await.0.result.map(drop)
-                }
+            0 => node.coordinator().query(&text, request(&node, &options)).await.result.map(drop),
+            _ => match node
+                .coordinator()
+                .prepare(&text, None, false, None, None, &mut Vec::new())
+                .await
+            {
+                Ok(info) => node
+                    .coordinator()
+                    .execute(&info.id, request(&node, &options))
+                    .await
+                    .0
+                    .result
+                    .map(drop),
                 Err(error) => Err(error),
             },
         };
@@ -68,7 +76,7 @@ fn story(seed: u64) -> bool {
             }
         });
         // the first shard, which owns the schema, is altered before the one that is asked
-        let asked = client.node.shards().call_async(1, Class::Statement, ask).await.unwrap();
+        let asked = client.node.others().call_async(1, Class::Statement, ask).await.unwrap();
         altered.await;
         asked
     });

@@ -3,7 +3,7 @@
 use std::rc::Rc;
 use std::time::Duration;
 
-use cluster::Coordinator;
+use cluster::Shard;
 use config::Config;
 use env::sim::{Fault, NodeId, World, WorldOptions};
 
@@ -60,7 +60,7 @@ impl Members {
         members
     }
 
-    pub fn coordinator(&self, n: u8) -> Rc<Coordinator> {
+    pub fn shard(&self, n: u8) -> Rc<Shard> {
         let (_, serving) = &self.nodes[usize::from(n) - 1];
         let serving = serving.borrow();
         Rc::clone(&serving.as_ref().expect("it serves").node)
@@ -72,7 +72,7 @@ impl Members {
 
     /// How many nodes one sees, and how many of them as up.
     pub fn seen(&self, n: u8) -> (usize, usize) {
-        let Some(ring) = self.coordinator(n).peers().ring() else { return (0, 0) };
+        let Some(ring) = self.shard(n).peers().ring() else { return (0, 0) };
         (ring.nodes().len(), ring.nodes().iter().filter(|node| node.is_up).count())
     }
 
@@ -87,7 +87,7 @@ impl Members {
     }
 
     pub fn one_schema(&self) {
-        let version = |n| self.coordinator(n).schema().version();
+        let version = |n| self.shard(n).schema().version();
         self.until("one schema", || (2..=NODES).all(|n| version(n) == version(1)));
     }
 
@@ -97,7 +97,7 @@ impl Members {
     }
 
     pub fn has_table(&self, n: u8, table: &str) -> bool {
-        self.coordinator(n).schema().table("ks", table).is_some()
+        self.shard(n).schema().table("ks", table).is_some()
     }
 }
 
@@ -126,7 +126,7 @@ fn nodes_become_a_ring_with_one_schema() {
 fn a_node_that_ends_is_down_and_comes_back_as_itself() {
     for seed in 1..=WORLDS {
         let members = Members::new(seed);
-        let before = members.coordinator(3).identity().host_id;
+        let before = members.shard(3).identity().host_id;
         match seed % 3 {
             0 => members.world.kill(members.id(3)),
             1 => members.world.power_cut(members.id(3)),
@@ -137,7 +137,7 @@ fn a_node_that_ends_is_down_and_comes_back_as_itself() {
         members.nodes[2].1.borrow_mut().take();
         members.world.restart(members.id(3));
         members.until("it is there again", || members.nodes[2].1.borrow().is_some());
-        assert_eq!(members.coordinator(3).identity().host_id, before);
+        assert_eq!(members.shard(3).identity().host_id, before);
         members.all_up();
     }
 }

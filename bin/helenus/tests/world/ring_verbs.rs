@@ -42,7 +42,7 @@ impl Members {
             format!("{{'class': 'SimpleStrategy', 'replication_factor': {replicas}}}");
         self.statement(1, format!("CREATE KEYSPACE {keyspace} WITH replication = {replication}"));
         self.statement(1, format!("CREATE TABLE {keyspace}.a (k int PRIMARY KEY, v int)"));
-        let has = |n| self.coordinator(n).schema().table(keyspace, "a").is_some();
+        let has = |n| self.shard(n).schema().table(keyspace, "a").is_some();
         self.until("the table is everywhere", || (1..=NODES).all(has));
         self.one_schema();
     }
@@ -146,7 +146,7 @@ fn timeouts_reach_connections_between_nodes() {
             members.out(1, &format!("gettimeout {name}")).ends_with(&format!(": {millis} ms\n"))
         );
     }
-    let patience = members.coordinator(1).peers().messenger().unwrap().patience();
+    let patience = members.shard(1).peers().messenger().unwrap().patience();
     assert_eq!((patience.timeouts.counter, patience.timeouts.request), (700, 9_000));
     assert_eq!(patience.connect, Duration::from_millis(1_500));
     let refused = members.verb(1, "settimeout internodestreaminguser 5");

@@ -22,7 +22,7 @@ impl Client {
         let options = QueryOptions { consistency, ..QueryOptions::default() };
         let tracing = self.node.tracer().start(true, "10.0.0.9".parse().unwrap());
         let request = Request { tracing: tracing.clone(), ..self.request(&options) };
-        let outcome = self.node.query(text, request).await;
+        let outcome = self.node.coordinator().query(text, request).await;
         self.node.tracer().end(tracing.as_ref(), &outcome);
         types::Uuid::from_bytes(tracing.unwrap().id().unwrap()).to_string()
     }

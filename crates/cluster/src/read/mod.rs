@@ -19,7 +19,7 @@ use types::Few;
 
 use crate::answer::{Answer, Outcome, Page, cql_error, invalid, read_error};
 use crate::binding::Binder;
-use crate::guardrails::Rails;
+use crate::guardrails::Guardrails;
 use crate::levels::check_replicas;
 use crate::paging::{paging_state, position};
 use crate::paxos::{Paxos, quorum_of};
@@ -61,7 +61,7 @@ pub(crate) struct Reads {
     ring_reads: Rc<RingReads>,
     paxos: Rc<Paxos>,
     binder: Rc<Binder>,
-    rails: Rc<Rails>,
+    guardrails: Rc<Guardrails>,
     virtual_tables: Rc<VirtualTables>,
     requests: Rc<ClientRequests>,
 }
@@ -71,7 +71,7 @@ impl Reads {
         shard: &Rc<ShardContext>,
         peers: &Rc<Peers>,
         (ring_reads, paxos): (&Rc<RingReads>, &Rc<Paxos>),
-        (binder, rails): (&Rc<Binder>, &Rc<Rails>),
+        (binder, guardrails): (&Rc<Binder>, &Rc<Guardrails>),
         virtual_tables: &Rc<VirtualTables>,
         requests: &Rc<ClientRequests>,
     ) -> Rc<Self> {
@@ -81,7 +81,7 @@ impl Reads {
             ring_reads: Rc::clone(ring_reads),
             paxos: Rc::clone(paxos),
             binder: Rc::clone(binder),
-            rails: Rc::clone(rails),
+            guardrails: Rc::clone(guardrails),
             virtual_tables: Rc::clone(virtual_tables),
             requests: Rc::clone(requests),
         })
@@ -145,7 +145,7 @@ impl Reads {
         warnings.first.extend(select.aggregation_warning().filter(|_| began).map(str::to_owned));
         let read = Arc::new(read.map_err(cql_error)?);
         if read.filter.as_ref().is_some_and(|filter| filter.is_mutable_intersection()) {
-            self.rails.guard_intersection(&table.keyspace, request)?;
+            self.guardrails.guard_intersection(&table.keyspace, request)?;
         }
         if select.uses_index() {
             self.requests.index_scans.inc();

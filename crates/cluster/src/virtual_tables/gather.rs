@@ -11,7 +11,7 @@ use rows::PartitionUpdate;
 use schema::Table;
 
 use super::data::NodeData;
-use crate::guardrails::Rails;
+use crate::guardrails::Guardrails;
 use crate::hints::Handoff;
 use crate::shard_context::ShardContext;
 
@@ -27,7 +27,7 @@ pub trait Views {
 pub struct VirtualTables {
     shard: Rc<ShardContext>,
     handoff: Rc<Handoff>,
-    rails: Rc<Rails>,
+    guardrails: Rc<Guardrails>,
     /// Who knows what they show of the node.
     views: OnceCell<Box<dyn Views>>,
 }
@@ -36,12 +36,12 @@ impl VirtualTables {
     pub(crate) fn new(
         shard: &Rc<ShardContext>,
         handoff: &Rc<Handoff>,
-        rails: &Rc<Rails>,
+        guardrails: &Rc<Guardrails>,
     ) -> Rc<Self> {
         Rc::new(Self {
             shard: Rc::clone(shard),
             handoff: Rc::clone(handoff),
-            rails: Rc::clone(rails),
+            guardrails: Rc::clone(guardrails),
             views: OnceCell::new(),
         })
     }
@@ -85,7 +85,7 @@ impl VirtualTables {
             .map(|(key, _, now)| format!("{key}={}ms", now.as_millis()));
         let changed: Vec<String> =
             timeouts.chain(hints(&self.shard.config.hints, &self.handoff.settings())).collect();
-        let current = self.rails.current_config();
+        let current = self.guardrails.current_config();
         let mut config = Config::clone(&current);
         match config.set_all(changed.iter().map(String::as_str)) {
             Ok(()) => config.entries(),

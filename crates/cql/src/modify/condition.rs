@@ -13,7 +13,7 @@ use crate::context::Bind;
 use crate::error::CqlError;
 use crate::modify::attributes::Attributes;
 use crate::modify::operation::find_field;
-use crate::modify::relation::operator_sign;
+use crate::relation_text::operator_text;
 use crate::scope::{ColumnSpec, Scope};
 use crate::term::{Marker, Term, part};
 use crate::value::{OwnedValue, Value};
@@ -276,7 +276,7 @@ fn refuse_slices_of_durations(ty: &CqlType, test: &ConditionTest) -> Result<(), 
     }
     let what = match ty {
         CqlType::Duration => {
-            let sign = operator_sign(*operator);
+            let sign = operator_text(*operator);
             return refuse(format!("Slice conditions ( {sign} ) are not supported on durations"));
         }
         CqlType::Tuple(_) => "tuples",
@@ -408,7 +408,7 @@ impl BoundCondition {
                     Operator::Neq => return Ok(!cells.is_empty()),
                     _ => {}
                 }
-                let sign = operator_sign(operator);
+                let sign = operator_text(operator);
                 return match value {
                     None => refuse(format!("Invalid comparison with null for operator \"{sign}\"")),
                     Some(_) => refuse(format!(
@@ -534,7 +534,7 @@ fn compare(
         (OwnedValue::Null, Operator::Eq) => return Ok(stored.is_none()),
         (OwnedValue::Null, Operator::Neq) => return Ok(stored.is_some()),
         (OwnedValue::Null, _) => {
-            let sign = operator_sign(operator);
+            let sign = operator_text(operator);
             return refuse(format!("Invalid comparison with null for operator \"{sign}\""));
         }
     };

@@ -9,11 +9,10 @@ use types::CqlType;
 use crate::ast::{InTuples, InValues, Operator, Relation, Term as Raw, TupleValue};
 use crate::error::CqlError;
 use crate::modify::Kind;
-use crate::modify::relation::{
-    operator_sign, operator_text, relation_text, tuple_relation_text, unsupported_neq,
-};
+use crate::relation_text::{operator_text, relation_text, unsupported_neq};
 use crate::scope::{ColumnSpec, Scope};
 use crate::term::{Marker, Term};
+use crate::token::TokenRestriction;
 
 /// The restrictions of a modification.
 #[derive(Clone, Debug, Default)]
@@ -24,8 +23,8 @@ pub struct Filter {
     pub clustering: Vec<Restriction>,
     /// Other columns that relations name: refused at the end.
     others: Vec<(ColumnKind, bool, Arc<str>)>,
-    /// Is there a relation on the token?
-    on_token: bool,
+    /// Of the token: which of the keys are written.
+    pub(super) token: Option<TokenRestriction>,
 }
 
 /// What must hold of one column, or of several that follow each other.
@@ -152,21 +151,21 @@ impl Filter {
     ) -> Result<(), CqlError> {
         let keyspace = &table.keyspace;
         match relation {
-            Relation::Column(_, Operator::Contains | Operator::ContainsKey, _) => {
+            Relation::Column(_, operator @ (Operator::Contains | Operator::ContainsKey), _) => {
                 Err(CqlError::invalid(format!(
                     "Cannot use {} with {}",
                     kind.name(),
-                    operator_text(relation)
+                    operator_text(*operator)
                 )))
             }
             Relation::NotNull(name) => Err(CqlError::invalid(format!(
                 "Unsupported restriction: {} IS NOT NULL",
                 types::maybe_quote(name)
             ))),
-            Relation::Column(name, Operator::Neq, _)
-            | Relation::Element(name, _, Operator::Neq, _) => {
-                Err(unsupported_neq(&relation_text(name, relation)))
-            }
+            Relation::Column(_, Operator::Neq, _)
+            | Relation::Element(_, _, Operator::Neq, _)
+            | Relation::Token(_, Operator::Neq, _)
+            | Relation::Tuple(_, Operator::Neq, _) => Err(unsupported_neq(relation)),
             Relation::Column(name, Operator::Eq, raw) => {
                 let column = Scope::column(table, name)?;
                 self.add_equal(column, raw, table, scope)
@@ -177,13 +176,13 @@ impl Filter {
                 Term::prepare(raw, keyspace, &ColumnSpec::of_column(table, column), scope)?;
                 Err(CqlError::invalid(format!(
                     "LIKE restriction is only supported on properly indexed columns. {} is not valid.",
-                    relation_text(name, relation)
+                    relation_text(relation)
                 )))
             }
             Relation::Column(name, operator, raw) => {
                 let column = Scope::column(table, name)?;
                 refuse_durations(&column.ty)?;
-                check_operand(column, operator_sign(*operator), false)?;
+                check_operand(column, operator_text(*operator), false)?;
                 let spec = ColumnSpec::of_column(table, column);
                 let term = Term::prepare(raw, keyspace, &spec, scope)?;
                 let slice = slice_of(*operator, Row::Terms(vec![term]));
@@ -193,7 +192,10 @@ impl Filter {
             Relation::Element(name, key, operator, value) => {
                 self.add_element(name, key, *operator, value, table, scope)
             }
-            Relation::Token(columns, _, raw) => self.add_token(columns, raw, table, scope),
+            Relation::Token(columns, operator, raw) => {
+                let new = TokenRestriction::prepare(table, columns, *operator, raw, scope)?;
+                TokenRestriction::add(&mut self.token, new, table)
+            }
             Relation::Tuple(names, operator, value) => {
                 self.add_tuple(relation, names, *operator, value, table, scope)
             }
@@ -272,23 +274,6 @@ impl Filter {
         Ok(())
     }
 
-    fn add_token(
-        &mut self,
-        names: &[String],
-        raw: &Raw,
-        table: &Table,
-        scope: &mut Scope<'_>,
-    ) -> Result<(), CqlError> {
-        for name in names {
-            Scope::column(table, name)?;
-        }
-        let ty = table.token_type();
-        let spec = ColumnSpec::new(&table.keyspace, &table.name, "partition key token", ty);
-        Term::prepare(raw, &table.keyspace, &spec, scope)?;
-        self.on_token = true;
-        Ok(())
-    }
-
     fn add_tuple(
         &mut self,
         relation: &Relation,
@@ -298,9 +283,6 @@ impl Filter {
         table: &Table,
         scope: &mut Scope<'_>,
     ) -> Result<(), CqlError> {
-        if operator == Operator::Neq {
-            return Err(unsupported_neq(&tuple_relation_text(names, relation)));
-        }
         let columns = tuple_columns(relation, names, table)?;
         let row = tuple_row(value, &columns, table, scope)?;
         let test = match operator {
@@ -380,19 +362,21 @@ impl Filter {
     /// changes static columns and no others.
     pub fn check(&self, table: &Table, kind: Kind, only_statics: bool) -> Result<(), CqlError> {
         let kind_name = kind.name();
-        if self.on_token {
+        let missing = unrestricted(&self.key, &table.partition_key);
+        let has_slice = self.key.iter().any(Restriction::is_slice);
+        // beside the whole key the token only says which of the keys are meant (`TokenFilter.isOnToken`)
+        if self.token.is_some() && (!missing.is_empty() || has_slice) {
             return Err(CqlError::invalid(format!(
                 "The token function cannot be used in WHERE clauses for {kind_name} statements"
             )));
         }
-        let missing = unrestricted(&self.key, &table.partition_key);
         if !missing.is_empty() {
             return Err(CqlError::invalid(format!(
                 "Some partition key parts are missing: {}",
                 missing.join(", ")
             )));
         }
-        if self.key.iter().any(Restriction::is_slice) {
+        if has_slice {
             return Err(CqlError::invalid(format!(
                 "Only EQ and IN relation are supported on the partition key (unless you use the token() function) for {kind_name} statements"
             )));
@@ -647,13 +631,13 @@ fn tuple_columns<'t>(
         if columns.iter().any(|other| other.index == column.index) {
             return Err(CqlError::invalid(format!(
                 "Column \"{name}\" appeared twice in a relation: {}",
-                tuple_relation_text(names, relation)
+                relation_text(relation)
             )));
         }
         if columns.last().is_some_and(|last| last.index + 1 != column.index) {
             return Err(CqlError::invalid(format!(
                 "Clustering columns must appear in the PRIMARY KEY order in multi-column relations: {}",
-                tuple_relation_text(names, relation)
+                relation_text(relation)
             )));
         }
         columns.push(column);

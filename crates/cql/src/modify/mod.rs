@@ -10,7 +10,6 @@ mod filter;
 mod indexed;
 mod json;
 mod operation;
-mod relation;
 mod source;
 mod target;
 mod times;

@@ -6,7 +6,7 @@ use std::cmp::Ordering;
 use rows::{Bound, BoundKind, Clustering};
 use schema::{Column, KeyError, MAX_KEY_LENGTH, Table};
 use types::value::Components;
-use types::{CqlType, Few, KeyBytes};
+use types::{CqlType, Few, KeyBytes, Token};
 
 use crate::context::Bind;
 use crate::error::CqlError;
@@ -44,11 +44,19 @@ impl Target {
 type Values<'a> = Few<Cow<'a, [u8]>>;
 
 impl Filter {
-    /// The partition keys, in the order of their types, each once.
+    /// The partition keys, in the order of their types, each once, those with another token left out.
     pub fn keys(&self, table: &Table, bind: &Bind<'_>) -> Result<Few<KeyBytes>, CqlError> {
-        let mut keys = combine("partition key", &self.key, &table.partition_key, bind)?;
-        sort_unique(&mut keys, &table.partition_key);
-        keys.iter().map(|values| key_bytes(table, values)).collect()
+        let mut combinations = combine("partition key", &self.key, &table.partition_key, bind)?;
+        sort_unique(&mut combinations, &table.partition_key);
+        let mut keys = Few::with_capacity(combinations.len());
+        for values in &combinations {
+            keys.push(key_bytes(table, values)?);
+        }
+        if let Some(token) = &self.token {
+            let window = token.window(table, bind)?;
+            keys.retain(|key| window.contains(Token::of(key), key));
+        }
+        Ok(keys)
     }
 
     /// The rows. Those of which INSERT and UPDATE name the first clustering columns alone (which only tables WITH

@@ -7,11 +7,9 @@ use types::{CqlType, Few, KeyBytes, Token};
 
 use crate::context::Bind;
 use crate::error::CqlError;
-use crate::select::relation::TokenAsk;
-use crate::select::restriction::SliceEnd;
 use crate::select::restrictions::Restrictions;
 use crate::select::slices::{Combinations, Prefix};
-use crate::value::Bound;
+use crate::token::{BoundEnd, compare_tokens};
 
 /// A partition key and its token.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -110,8 +108,8 @@ pub(super) fn keys_of(
         keys.push(PartitionKey::new(serialize(table, prefix)?));
     }
     if let Some(token) = &restrictions.token {
-        let window = Window::bind(table, token, bind)?;
-        keys.retain(|key| window.contains(key));
+        let window = token.window(table, bind)?;
+        keys.retain(|key| window.contains(key.token, &key.bytes));
     }
     Ok(keys)
 }
@@ -143,26 +141,6 @@ fn serialize(table: &Table, values: &Prefix<'_>) -> Result<KeyBytes, CqlError> {
     Ok(key)
 }
 
-/// The bound of a token restriction: the token's value, of [`Table::token_type`], and whether it belongs.
-type TokenEnd = (Box<[u8]>, bool);
-
-fn bind_token(end: &SliceEnd, table: &Table, bind: &Bind<'_>) -> Result<TokenEnd, CqlError> {
-    match end.operand.bind_one(bind)? {
-        Bound::Bytes(value) if table.is_ordered_by_key() || value.len() == size_of::<Token>() => {
-            Ok((value.into_owned().into(), end.inclusive))
-        }
-        Bound::Bytes(_) | Bound::Null => Err(CqlError::invalid("Invalid null token value")),
-        Bound::Unset => Err(CqlError::invalid("Invalid unset value for partition key token")),
-    }
-}
-
-fn compare_tokens(table: &Table, a: &[u8], b: &[u8]) -> Ordering {
-    match table.is_ordered_by_key() {
-        true => table.compare_keys(a, b),
-        false => CqlType::BigInt.compare(a, b),
-    }
-}
-
 /// The place of a token's value in the order of partitions. The least one means "no bound" in Cassandra.
 fn place(table: &Table, value: &[u8], inclusive: bool) -> RangeBound {
     if table.is_ordered_by_key() {
@@ -188,14 +166,14 @@ pub(super) fn range_of(
     else {
         return Ok(everything);
     };
-    let bound = |end: &Option<SliceEnd>| -> Result<_, CqlError> {
-        let bound = end.as_ref().map(|end| bind_token(end, table, bind)).transpose()?;
-        let place = |(value, inclusive): &TokenEnd| place(table, value, *inclusive);
-        let at = bound.as_ref().map_or(RangeBound::Unbounded, place);
+    let placed = |end: Option<BoundEnd>| {
+        let place = |(value, inclusive): &BoundEnd| place(table, value, *inclusive);
+        let at = end.as_ref().map_or(RangeBound::Unbounded, place);
         // what is no bound has no place among others either
-        Ok((bound.filter(|_| at != RangeBound::Unbounded), at))
+        (end.filter(|_| at != RangeBound::Unbounded), at)
     };
-    let ((start, from), (end, to)) = (bound(&token.start)?, bound(&token.end)?);
+    let (start, end) = token.bind(table, bind)?;
+    let ((start, from), (end, to)) = (placed(start), placed(end));
     if let (Some((start, start_inclusive)), Some((end, end_inclusive))) = (start, end) {
         let order = compare_tokens(table, &start, &end);
         if order.is_gt() || (order.is_eq() && !(start_inclusive && end_inclusive)) {
@@ -203,34 +181,4 @@ pub(super) fn range_of(
         }
     }
     Ok(Target::Range { from, to })
-}
-
-/// Tokens that keys given by value must have. One that ends before it starts goes round the ring.
-struct Window<'t> {
-    table: &'t Table,
-    start: Option<TokenEnd>,
-    end: Option<TokenEnd>,
-}
-
-impl<'t> Window<'t> {
-    fn bind(table: &'t Table, token: &TokenAsk, bind: &Bind<'_>) -> Result<Self, CqlError> {
-        let one = |end: &Option<SliceEnd>| {
-            end.as_ref().map(|end| bind_token(end, table, bind)).transpose()
-        };
-        Ok(Self { table, start: one(&token.start)?, end: one(&token.end)? })
-    }
-
-    fn contains(&self, key: &PartitionKey) -> bool {
-        let ring = key.token.0.to_be_bytes();
-        let token: &[u8] = if self.table.is_ordered_by_key() { &key.bytes } else { &ring };
-        let order = |end: &TokenEnd| compare_tokens(self.table, token, &end.0);
-        let above = |start: &TokenEnd| order(start).is_gt() || (start.1 && order(start).is_eq());
-        let below = |end: &TokenEnd| order(end).is_lt() || (end.1 && order(end).is_eq());
-        match (&self.start, &self.end) {
-            (Some(start), Some(end)) if compare_tokens(self.table, &start.0, &end.0).is_gt() => {
-                above(start) || below(end)
-            }
-            (start, end) => start.as_ref().is_none_or(above) && end.as_ref().is_none_or(below),
-        }
-    }
 }

@@ -3,99 +3,21 @@
 use schema::{Column, ColumnKind, Table};
 use types::CqlType;
 
-use crate::ast::{InTuples, InValues, Operator, Relation, Term as Raw, TupleValue};
+use crate::ast::{Operator, Relation, Term as Raw};
 use crate::error::CqlError;
+use crate::relation_text::{operator_text, relation_text, unsupported_neq};
 use crate::scope::{ColumnSpec, Scope};
 use crate::select::operand::{Choices, Operand};
 use crate::select::restriction::{Ask, Containing, Restriction, SliceEnd};
-use crate::term::text::{text, tuple_text};
 use crate::term::{Term, part};
+use crate::token::TokenRestriction;
 
 /// A relation that was understood.
 pub(super) enum Understood {
     /// About columns.
     Columns(Restriction),
     /// About the token of the partition key.
-    Token(TokenAsk),
-}
-
-/// What is asked of the token.
-#[derive(Clone, Debug)]
-pub(super) struct TokenAsk {
-    /// Lower end.
-    pub start: Option<SliceEnd>,
-    /// Upper end.
-    pub end: Option<SliceEnd>,
-    /// Written as an equality, which is both ends?
-    pub equal: bool,
-}
-
-/// How Cassandra writes an operator.
-pub(super) fn operator_text(operator: Operator) -> &'static str {
-    match operator {
-        Operator::Eq => "=",
-        Operator::Lt => "<",
-        Operator::Lte => "<=",
-        Operator::Gt => ">",
-        Operator::Gte => ">=",
-        Operator::Neq => "!=",
-        Operator::Like => "LIKE",
-        Operator::Contains => "CONTAINS",
-        Operator::ContainsKey => "CONTAINS KEY",
-    }
-}
-
-fn column_list(columns: &[String]) -> String {
-    tuple_text(columns.iter().map(|name| types::maybe_quote(name).into_owned()))
-}
-
-/// A relation as error messages show it (`Relation.toCQLString`).
-pub(super) fn relation_text(relation: &Relation) -> String {
-    let compare = |left: String, operator: Operator, right: String| {
-        format!("{left} {} {right}", operator_text(operator))
-    };
-    let quoted = |name: &String| types::maybe_quote(name).into_owned();
-    match relation {
-        Relation::Column(name, operator, value) => compare(quoted(name), *operator, text(value)),
-        Relation::NotNull(name) => format!("{} IS NOT NULL", quoted(name)),
-        Relation::In(name, values) => format!(
-            "{} IN {}",
-            quoted(name),
-            match values {
-                InValues::Marker(_) => "?".to_owned(),
-                InValues::List(items) => tuple_text(items.iter().map(text)),
-            }
-        ),
-        Relation::Element(name, key, operator, value) => {
-            compare(format!("{}[{}]", quoted(name), text(key)), *operator, text(value))
-        }
-        Relation::Token(names, operator, value) => {
-            compare(format!("token{}", column_list(names)), *operator, text(value))
-        }
-        Relation::Tuple(names, operator, value) => {
-            let value = match value {
-                TupleValue::Marker(_) => "?".to_owned(),
-                TupleValue::Literal(items) => tuple_text(items.iter().map(text)),
-            };
-            compare(column_list(names), *operator, value)
-        }
-        Relation::TupleIn(names, values) => format!(
-            "{} IN {}",
-            column_list(names),
-            match values {
-                InTuples::Marker(_) => "?".to_owned(),
-                InTuples::Markers(markers) => tuple_text(markers.iter().map(|_| "?".to_owned())),
-                InTuples::List(rows) => {
-                    tuple_text(rows.iter().map(|row| tuple_text(row.iter().map(text))))
-                }
-            }
-        ),
-        Relation::Expression(index, value) => format!("expr({index},{})", text(value)),
-    }
-}
-
-fn unsupported_neq(relation: &Relation) -> CqlError {
-    CqlError::invalid(format!("Unsupported \"!=\" relation: {}", relation_text(relation)))
+    Token(TokenRestriction),
 }
 
 /// Understands a relation; expressions of indexes are for the caller.
@@ -135,7 +57,7 @@ pub(super) fn understand(
             of_entry(table, column, key, *operator, value, scope).map(Understood::Columns)
         }
         Relation::Token(names, operator, value) => {
-            of_token(table, names, *operator, value, scope).map(Understood::Token)
+            TokenRestriction::prepare(table, names, *operator, value, scope).map(Understood::Token)
         }
         Relation::Tuple(names, operator, value) => {
             let (columns, specs) = tuple_receivers(table, names, relation)?;
@@ -340,60 +262,4 @@ fn tuple_receivers(
         specs.push(ColumnSpec::of_column(table, column));
     }
     Ok((columns, specs))
-}
-
-fn of_token(
-    table: &Table,
-    names: &[String],
-    operator: Operator,
-    value: &Raw,
-    scope: &mut Scope<'_>,
-) -> Result<TokenAsk, CqlError> {
-    let mut columns = Vec::with_capacity(names.len());
-    for name in names {
-        columns.push(Scope::column(table, name)?);
-    }
-    check_token_columns(table, &columns)?;
-    let spec =
-        ColumnSpec::new(&table.keyspace, &table.name, "partition key token", table.token_type());
-    let term = Term::prepare(value, &table.keyspace, &spec, scope)?;
-    Ok(match compare(operator, Operand::One(term)) {
-        Ask::Slice(start, end) => TokenAsk { start, end, equal: false },
-        Ask::Equal(operand) => {
-            let end = Some(SliceEnd { operand, inclusive: true });
-            TokenAsk { start: end.clone(), end, equal: true }
-        }
-        _ => TokenAsk { start: None, end: None, equal: false },
-    })
-}
-
-fn check_token_columns(table: &Table, columns: &[&Column]) -> Result<(), CqlError> {
-    let key = &table.partition_key;
-    if columns.iter().copied().eq(key) {
-        return Ok(());
-    }
-    let refuse = |message: String| Err(CqlError::invalid(message));
-    if !key.iter().all(|column| columns.contains(&column)) {
-        return refuse(
-            "The token() function must be applied to all partition key components or none of them"
-                .to_owned(),
-        );
-    }
-    let duplicate =
-        columns.iter().enumerate().any(|(i, c)| columns.iter().skip(i + 1).any(|d| c == d));
-    if duplicate {
-        return refuse(
-            "The token() function contains duplicate partition key components".to_owned(),
-        );
-    }
-    if columns.iter().any(|column| column.kind != ColumnKind::PartitionKey) {
-        return refuse(
-            "The token() function must contains only partition key components".to_owned(),
-        );
-    }
-    let names: Vec<&str> = key.iter().map(|column| &*column.name).collect();
-    refuse(format!(
-        "The token function arguments must be in the partition key order: {}",
-        names.join(", ")
-    ))
 }

@@ -12,9 +12,10 @@ use crate::scope::{ColumnSpec, Scope};
 use crate::select::filter::Filter;
 use crate::select::indexed;
 use crate::select::operand::Operand;
-use crate::select::relation::{TokenAsk, Understood, understand};
+use crate::select::relation::{Understood, understand};
 use crate::select::restriction::{Ask, Restriction, Set};
 use crate::term::Term;
+use crate::token::TokenRestriction;
 
 /// The answer to a read that would have to look at more rows than it gives.
 pub(super) const NEEDS_FILTERING: &str = "Cannot execute this query as it might involve data filtering and thus may have unpredictable performance. If you want to execute this query despite the performance unpredictability, use ALLOW FILTERING";
@@ -25,7 +26,7 @@ pub(super) struct Restrictions {
     /// Of columns of the partition key.
     pub keys: Set,
     /// Of the token of the partition key.
-    pub token: Option<TokenAsk>,
+    pub token: Option<TokenRestriction>,
     /// Of clustering columns.
     pub clustering: Set,
     /// Of regular and static columns.
@@ -67,7 +68,7 @@ impl Restrictions {
         let is_expression = |r: &&ast::Relation| matches!(r, ast::Relation::Expression(..));
         for relation in select.filter.iter().filter(|r| !is_expression(r)) {
             match understand(relation, table, scope)? {
-                Understood::Token(token) => this.add_token(token, table)?,
+                Understood::Token(token) => TokenRestriction::add(&mut this.token, token, table)?,
                 Understood::Columns(new) => this.add(new, table, select.allow_filtering)?,
             }
         }
@@ -126,35 +127,6 @@ impl Restrictions {
                 self.clustering.name_after(new_first).unwrap_or_default(),
                 name(new_first)
             )));
-        }
-        Ok(())
-    }
-
-    fn add_token(&mut self, new: TokenAsk, table: &Table) -> Result<(), CqlError> {
-        let Some(old) = &mut self.token else {
-            self.token = Some(new);
-            return Ok(());
-        };
-        let names: Vec<&str> = table.partition_key.iter().map(|column| &*column.name).collect();
-        let names = names.join(", ");
-        if old.equal {
-            return Err(CqlError::invalid(format!(
-                "{names} cannot be restricted by more than one relation if it includes an Equal"
-            )));
-        }
-        if new.equal {
-            return Err(CqlError::invalid(format!(
-                "Columns \"{names}\" cannot be restricted by both an equality and an inequality relation"
-            )));
-        }
-        let ends = [("start", &mut old.start, new.start), ("end", &mut old.end, new.end)];
-        for (which, old, new) in ends {
-            if old.is_some() && new.is_some() {
-                return Err(CqlError::invalid(format!(
-                    "More than one restriction was found for the {which} bound on {names}"
-                )));
-            }
-            *old = old.take().or(new);
         }
         Ok(())
     }

@@ -52,7 +52,7 @@ impl Statement {
 /// See [`Failed`].
 pub async fn ask(clients: &Env, way: &Way, statement: Statement) -> Result<Answer, Failed> {
     let (sender, receiver) = oneshot();
-    let (env, coordinator) = (way.env.clone(), way.coordinator.clone());
+    let (env, shard) = (way.env.clone(), way.shard.clone());
     way.env.spawn(Class::Statement, async move {
         let Statement { text, level, page_size, state } = statement;
         let state = state.as_deref().and_then(|state| PagingState::parse(state, Version::V5).ok());
@@ -73,7 +73,7 @@ pub async fn ask(clients: &Env, way: &Way, statement: Statement) -> Result<Answe
             is_shard_aware: false,
         };
         // nobody may be there to hear it
-        let _ = sender.send(coordinator.query(&text, request).await.result);
+        let _ = sender.send(shard.coordinator().query(&text, request).await.result);
     });
     match clients.timeout(LIMIT, receiver).await {
         Ok(Ok(Ok(answer))) => Ok(answer),

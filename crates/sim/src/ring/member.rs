@@ -5,7 +5,7 @@ use std::net::{IpAddr, Ipv4Addr};
 use std::rc::Rc;
 use std::sync::Arc;
 
-use cluster::Coordinator;
+use cluster::Shard;
 use config::{Config, Host};
 use env::sim::{NodeId, World};
 use env::{Env, Instant, Mesh};
@@ -27,7 +27,7 @@ pub struct Way {
     /// Its first shard.
     pub env: Env,
     /// Who is asked there.
-    pub coordinator: Rc<Coordinator>,
+    pub shard: Rc<Shard>,
 }
 
 /// A node.
@@ -134,9 +134,9 @@ impl Member {
         world.start(self.id, plan.nodes[node].shards, move |env: Env, mesh: Mesh<Message>| {
             let (way, config) = (Rc::clone(&way), Arc::clone(&config));
             run_shard(env.clone(), mesh, config, ConnectionLimits::new(), move |node, _| {
-                *way.borrow_mut() = node.coordinator().map(|coordinator| {
-                    let coordinator = Rc::clone(coordinator);
-                    Way { env, coordinator }
+                *way.borrow_mut() = node.shard().map(|shard| {
+                    let shard = Rc::clone(shard);
+                    Way { env, shard }
                 });
             })
         });

@@ -203,7 +203,7 @@ impl Story {
     fn views(&self) -> String {
         let view = |node: usize| {
             let way = self.members[node].way()?;
-            let ring = way.coordinator.peers().ring()?;
+            let ring = way.shard.peers().ring()?;
             let of = |node: &ring::Node| {
                 let address = node.address.ip;
                 format!(" {address} {:?} {}", node.state, if node.is_up { "up" } else { "down" })

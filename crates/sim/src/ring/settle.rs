@@ -78,20 +78,19 @@ impl Settle<'_> {
         let ways = self.ways()?;
         let all = ways.len();
         let own = ways.iter().map(|way| {
-            let membership = way.coordinator.membership().ok_or("a node is in no ring")?;
+            let membership = way.shard.membership().ok_or("a node is in no ring")?;
             membership.endpoints().into_iter().next().ok_or("a node knows nothing of itself")
         });
         let own = own.collect::<Result<Vec<_>, _>>()?;
         for (node, way) in ways.iter().enumerate() {
             let name = format!("node {}", node + 1);
-            let ring =
-                way.coordinator.peers().ring().ok_or_else(|| format!("{name} has no ring"))?;
+            let ring = way.shard.peers().ring().ok_or_else(|| format!("{name} has no ring"))?;
             let up = ring.nodes().iter().filter(|node| node.is_up).count();
             if (ring.nodes().len(), up) != (all, all) {
                 let nodes = ring.nodes().len();
                 return Err(format!("{name} sees {nodes} nodes of {all}, {up} of them up"));
             }
-            let Some(membership) = way.coordinator.membership() else { continue };
+            let Some(membership) = way.shard.membership() else { continue };
             let seen: BTreeMap<_, _> = membership
                 .endpoints()
                 .into_iter()
@@ -121,8 +120,8 @@ impl Settle<'_> {
                     }
                 }
             }
-            let schema = way.coordinator.schema();
-            let first = ways[0].coordinator.schema();
+            let schema = way.shard.schema();
+            let first = ways[0].shard.schema();
             if schema.version() != first.version() {
                 return Err(format!("the schema of {name} is not that of node 1"));
             }

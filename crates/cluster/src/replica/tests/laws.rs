@@ -87,7 +87,7 @@ fn filled(node: &TestNode) -> Arc<Table> {
 }
 
 fn now(node: &TestNode) -> i32 {
-    (node.shard(0).env.unix_micros() / 1_000_000) as i32
+    (node.shard(0).engine().env().unix_micros() / 1_000_000) as i32
 }
 
 #[test]

@@ -27,10 +27,10 @@ use types::Address;
 use super::{PeerAnswer, PeerRequest};
 use crate::answer::{Answer, Page};
 use crate::boot::{boot, first_schema};
-use crate::coordinator::Coordinator;
 use crate::identity::Identity;
 use crate::reconcile::Given;
 use crate::request::Request;
+use crate::shard::Shard;
 
 /// Virtual time that anything in a test may take.
 const PATIENCE: Duration = Duration::from_secs(600);
@@ -41,13 +41,13 @@ pub(super) enum Message {
     Opened(Arc<Identity>),
 }
 
-type Coordinators = Rc<RefCell<Vec<Option<Rc<Coordinator>>>>>;
+type ShardParts = Rc<RefCell<Vec<Option<Rc<Shard>>>>>;
 
 /// A node in a world.
 pub(super) struct TestNode {
     pub world: World,
     id: NodeId,
-    coordinators: Coordinators,
+    coordinators: ShardParts,
 }
 
 fn options(config: &Config) -> Options {
@@ -81,7 +81,7 @@ async fn run(
     env: Env,
     mesh: Mesh<Message>,
     config: Arc<Config>,
-    coordinators: Coordinators,
+    coordinators: ShardParts,
 ) -> Result<(), StorageError> {
     let sender = mesh.clone();
     let shards = Shards::new(&env, move |to, job| sender.send(to, Message::Storage(job)));
@@ -134,16 +134,16 @@ async fn run(
     let sender = mesh.clone();
     let components = Components::new(&env, move |to, job| sender.send(to, Message::Cluster(job)));
     let registry = Registry::new(env.shard() as u32);
-    let coordinator = Coordinator::new(&engine, config, identity, &components, &registry, |_| {});
+    let shard = Shard::new(&engine, config, identity, &components, &registry, |_| {});
     if let Some(state) = state {
-        coordinator.schema_owner().own(state);
+        shard.schema_owner().own(state);
     }
     let _ = slot.set(components.clone());
     for job in early.take() {
         let job: Job<Components> = job;
         job(&components);
     }
-    coordinators.borrow_mut()[env.shard()] = Some(coordinator);
+    coordinators.borrow_mut()[env.shard()] = Some(shard);
     env.terminated().await;
     coordinators.borrow_mut()[env.shard()] = None;
     drop(clock);
@@ -171,7 +171,7 @@ impl TestNode {
     pub fn with(shards: usize, config: Config) -> Self {
         let world = World::new(1, WorldOptions::default());
         let id = world.node(IpAddr::V4(Ipv4Addr::new(127, 0, 0, 60)));
-        let coordinators: Coordinators = Rc::new(RefCell::new(vec![None; shards]));
+        let coordinators: ShardParts = Rc::new(RefCell::new(vec![None; shards]));
         let (of_main, config) = (Rc::clone(&coordinators), Arc::new(config));
         world.start(id, shards, move |env, mesh| {
             run(env, mesh, Arc::clone(&config), Rc::clone(&of_main))
@@ -194,8 +194,8 @@ impl TestNode {
         self.wait();
     }
 
-    /// A shard's coordinator.
-    pub fn shard(&self, shard: usize) -> Rc<Coordinator> {
+    /// A shard's shard.
+    pub fn shard(&self, shard: usize) -> Rc<Shard> {
         self.coordinators.borrow()[shard].clone().expect("the node is open")
     }
 
@@ -203,29 +203,29 @@ impl TestNode {
     pub fn run<T: 'static, F: Future<Output = T> + 'static>(
         &self,
         shard: usize,
-        run: impl FnOnce(Rc<Coordinator>) -> F,
+        run: impl FnOnce(Rc<Shard>) -> F,
     ) -> T {
-        let coordinator = self.shard(shard);
-        let env = coordinator.engine().env().clone();
-        self.world.block_on(&env, PATIENCE, run(coordinator)).expect("it ends")
+        let shard = self.shard(shard);
+        let env = shard.engine().env().clone();
+        self.world.block_on(&env, PATIENCE, run(shard)).expect("it ends")
     }
 
     /// Runs a statement as a client would.
     pub fn try_cql(&self, text: &str) -> Result<Option<Page>, ErrorResponse> {
         let text = text.to_owned();
-        self.run(0, |coordinator| async move {
+        self.run(0, |shard| async move {
             let options = QueryOptions::default();
             let request = Request {
                 keyspace: None,
                 version: Version::CURRENT,
                 options: &options,
-                deadline: coordinator.engine().env().now() + PATIENCE,
+                deadline: shard.engine().env().now() + PATIENCE,
                 user: None,
                 tracing: None,
                 guard: OnceCell::new(),
                 is_shard_aware: false,
             };
-            Ok(match coordinator.query(&text, request).await.result? {
+            Ok(match shard.coordinator().query(&text, request).await.result? {
                 Answer::Rows(page) => Some(page),
                 _ => None,
             })
@@ -246,21 +246,21 @@ impl TestNode {
         flags: Flags,
     ) -> Result<Option<PeerAnswer>, FailureReason> {
         let payload = payload.to_vec();
-        self.run(shard, |coordinator| async move {
+        self.run(shard, |shard| async move {
             let request = PeerRequest {
                 from: Address::new(Ipv4Addr::new(127, 0, 0, 61), 7000),
                 verb,
                 params: &Params::NONE,
                 flags,
                 payload: &payload,
-                deadline: coordinator.engine().env().now() + Duration::from_secs(10),
+                deadline: shard.engine().env().now() + Duration::from_secs(10),
                 trace: &Trace::OFF,
             };
-            coordinator.replica().serve(request).await
+            shard.replica().serve(request).await
         })
     }
 
-    /// What a shard gives itself as a coordinator.
+    /// What a shard gives itself as a shard.
     pub fn own(
         &self,
         shard: usize,
@@ -268,9 +268,9 @@ impl TestNode {
         command: &ReadCommand,
     ) -> Result<Given, FailureReason> {
         let (table, command) = (Arc::clone(table), Arc::new(command.clone()));
-        self.run(shard, |coordinator| async move {
-            let deadline = coordinator.engine().env().now() + Duration::from_secs(10);
-            let read = coordinator.replica().reads().read_own(
+        self.run(shard, |shard| async move {
+            let deadline = shard.engine().env().now() + Duration::from_secs(10);
+            let read = shard.replica().reads().read_own(
                 &table,
                 &command,
                 Flags::NONE,
@@ -293,8 +293,8 @@ impl TestNode {
         let schema = self.shard(0).schema();
         let tables = schema.keyspace(keyspace).into_iter().flat_map(|of| of.tables.values());
         for id in tables.map(|table| table.id).collect::<Vec<_>>() {
-            self.run(0, |coordinator| async move {
-                let node = coordinator.engine().node().expect("the first shard");
+            self.run(0, |shard| async move {
+                let node = shard.engine().node().expect("the first shard");
                 node.flush(id).await.expect("a disk without faults");
             });
         }

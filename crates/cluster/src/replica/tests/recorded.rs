@@ -142,7 +142,7 @@ impl Both {
     /// The reads that are answered otherwise.
     fn differing(&self) -> Vec<String> {
         let mut wrong = Vec::new();
-        let shards = self.node.shard(0).shards.count();
+        let shards = self.node.shard(0).others().count();
         for (n, read) in self.reads.iter().enumerate() {
             let verb = match read.data_request[0] {
                 0 => Verb::ReadReq,

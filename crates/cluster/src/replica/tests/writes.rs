@@ -60,9 +60,9 @@ fn what_is_answered_for_outlives_a_power_cut() {
 #[test]
 fn hints_are_applied_unless_they_are_void() {
     let (node, table) = opened(1);
-    let coordinator = node.shard(0);
-    let host = Uuid::from_bytes(coordinator.identity().host_id);
-    let now = coordinator.engine().env().unix_micros() / 1000;
+    let shard = node.shard(0);
+    let host = Uuid::from_bytes(shard.identity().host_id);
+    let now = shard.engine().env().unix_micros() / 1000;
     let hint = |host, created, value: i32| {
         let mutation = encoded(update(&table, value, 1, 10, &value.to_be_bytes()));
         let mut out = Vec::new();
@@ -91,9 +91,9 @@ fn hints_are_applied_unless_they_are_void() {
 #[test]
 fn a_hint_for_a_table_that_is_long_gone_is_done_with() {
     let (node, table) = opened(1);
-    let coordinator = node.shard(0);
-    let host = Uuid::from_bytes(coordinator.identity().host_id);
-    let now = coordinator.engine().env().unix_micros() / 1000;
+    let shard = node.shard(0);
+    let host = Uuid::from_bytes(shard.identity().host_id);
+    let now = shard.engine().env().unix_micros() / 1000;
     let mutation = encoded(update(&table, 1, 1, 10, &[0; 4]));
     node.cql("DROP TABLE ks.t");
     let hint = |created| {
@@ -158,7 +158,7 @@ fn what_is_promised_and_accepted_is_remembered() {
         commit.write(&mut MutationEncoder::new(), &mut out).expect("it fits");
         out
     };
-    let base = node.shard(0).env.unix_micros();
+    let base = node.shard(0).engine().env().unix_micros();
     let prepare = |micros| {
         let answer = node.ask(Verb::PaxosPrepareReq, &asked(micros, None)).expect("an answer");
         let layout_of = |id: &[u8; 16]| (*id == table.id.0).then(|| Arc::clone(&table.layout));
@@ -254,17 +254,17 @@ fn keys_of_others_are_refused_where_the_ring_says_so() {
 fn what_is_late_is_dropped_without_work() {
     let (node, table) = opened(1);
     let payload = encoded(update(&table, 1, 1, 10, &[0; 4]));
-    let answer = node.run(0, |coordinator| async move {
+    let answer = node.run(0, |shard| async move {
         let request = PeerRequest {
             from: Address::new(std::net::Ipv4Addr::LOCALHOST, 7000),
             verb: Verb::MutationReq,
             params: &Params::NONE,
             flags: Flags::NONE,
             payload: &payload,
-            deadline: coordinator.engine().env().now(),
+            deadline: shard.engine().env().now(),
             trace: &Trace::OFF,
         };
-        coordinator.replica().serve(request).await
+        shard.replica().serve(request).await
     });
     assert_eq!(answer, Ok(None));
     assert_eq!(values(&node), Vec::<i32>::new());

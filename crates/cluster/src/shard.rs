@@ -1,0 +1,332 @@
+//! What one shard of a node consists of: its components, made and joined together. Nothing here runs a statement.
+
+use std::cell::OnceCell;
+use std::rc::Rc;
+use std::sync::Arc;
+
+use config::{Config, Timeouts};
+use env::Class;
+use messaging::Serve;
+use metrics::Registry;
+use protocol::Event;
+use ring::Snitch;
+use schema::Schema;
+use storage::Engine;
+use storage::shards::{Components, Remote};
+
+use crate::auth::Auth;
+use crate::batch_log::BatchLog;
+use crate::binding::Binder;
+use crate::clients::Clients;
+use crate::compaction_history::CompactionHistory;
+use crate::coordinator::Coordinator;
+use crate::counters::Counters;
+use crate::dynamic_snitch::DynamicSnitch;
+use crate::estimates::SizeEstimates;
+use crate::guardrails::Guardrails;
+use crate::hints::Handoff;
+use crate::identity::Identity;
+use crate::local_writes::LocalWrites;
+use crate::membership::{self, JoinError, Joined, Membership, PeerServer};
+use crate::mutations::Mutations;
+use crate::own_cql::OwnCql;
+use crate::paxos::{Acceptors, Paxos};
+use crate::peers::{Peers, patience};
+use crate::read::Reads;
+use crate::replica::{Replica, ReplicaReads};
+use crate::request_metrics::ClientRequests;
+use crate::ring_batch::{RingBatches, replay_kept_batches};
+use crate::ring_read::RingReads;
+use crate::ring_write::RingWrites;
+use crate::saved_caches::SavedCaches;
+use crate::schema_owner::SchemaOwner;
+use crate::shard_context::ShardContext;
+use crate::statements::Statements;
+use crate::tracing::Tracer;
+use crate::truncation::Truncation;
+use crate::turns::Turns;
+use crate::virtual_tables::VirtualTables;
+use crate::watch::Watch;
+use crate::write::Writes;
+
+/// One shard's components, for whoever composes a node. No component has this.
+pub struct Shard {
+    /// The same of all shards.
+    others: Remote<Shard>,
+    context: Rc<ShardContext>,
+    coordinator: Rc<Coordinator>,
+    peers: Rc<Peers>,
+    clients: Rc<Clients>,
+    handoff: Rc<Handoff>,
+    ring_batches: Rc<RingBatches>,
+    saved_caches: Rc<SavedCaches>,
+    estimates: Rc<SizeEstimates>,
+    compactions: Rc<CompactionHistory>,
+    replica: Rc<Replica>,
+    virtual_tables: Rc<VirtualTables>,
+    tracer: Rc<Tracer>,
+    /// Serves other nodes; the messenger holds it by a weak handle.
+    server: OnceCell<Rc<PeerServer>>,
+    /// On the first shard: this node's part in the ring.
+    membership: OnceCell<Rc<Membership>>,
+}
+
+impl Shard {
+    /// Makes a shard's components. They count in `registry`; `publish` tells its clients of changes.
+    pub fn new(
+        engine: &Rc<Engine>,
+        config: Arc<Config>,
+        identity: Arc<Identity>,
+        components: &Components,
+        registry: &Registry,
+        publish: impl Fn(&Event) + 'static,
+    ) -> Rc<Self> {
+        let context = ShardContext::new(engine, config, identity, registry);
+        let peers = Peers::new(&context, components.remote());
+        let (turns, snitch) =
+            (Rc::<Turns>::default(), Rc::new(DynamicSnitch::new(engine.env(), &context.config)));
+        let local_writes = LocalWrites::new(&context);
+        let counters = Counters::new(&context, components.remote(), &turns);
+        let batch_log = BatchLog::new(&context, &local_writes);
+        let handoff = Handoff::new(&context, components.remote(), &peers, &local_writes, registry);
+        let ring_writes =
+            RingWrites::new(&context, &peers, &handoff, &local_writes, &counters, &snitch);
+        let ring_batches =
+            RingBatches::new(&context, &peers, &batch_log, &local_writes, &ring_writes, &snitch);
+        let replica_reads = ReplicaReads::new(&context, &peers);
+        let ring_reads =
+            RingReads::new(&context, &peers, &snitch, &replica_reads, &local_writes, registry);
+        let tracer = Tracer::new(&context, &peers, &ring_writes, registry);
+        let saved_caches = SavedCaches::new(&context, components.remote(), &counters);
+        let guardrails = Guardrails::new(&context);
+        let virtual_tables = VirtualTables::new(&context, &handoff, &guardrails);
+        let binder = Binder::new(&context);
+        let requests = Rc::new(ClientRequests::new(registry));
+        let acceptors = Acceptors::new(&context);
+        let paxos = Paxos::new(
+            (&context, components.remote()),
+            (&turns, &acceptors),
+            (&peers, &ring_reads, &ring_writes),
+            &binder,
+            &requests,
+        );
+        let mutations = Mutations::new(
+            (&context, &peers),
+            &local_writes,
+            &counters,
+            &batch_log,
+            &ring_writes,
+            &ring_batches,
+        );
+        let (over_ring, bound) = ((&ring_reads, &paxos), (&binder, &guardrails));
+        let reads = Reads::new(&context, &peers, over_ring, bound, &virtual_tables, &requests);
+        let writes = Writes::new(&context, &mutations, over_ring, bound, &requests, registry);
+        let own_cql = OwnCql::new(&context, &peers, &reads, &writes);
+        let auth = Auth::new(&context, components.remote(), &own_cql, registry);
+        let estimates = SizeEstimates::new(&context, &peers);
+        let compactions = CompactionHistory::new(&context, &own_cql);
+        let clients = Clients::new(components.remote(), publish);
+        let statements = Statements::new(&context, components.remote(), &own_cql);
+        let schema = SchemaOwner::new(
+            (&context, components.remote()),
+            (&peers, &clients),
+            (&guardrails, &auth),
+            &statements,
+            &estimates,
+            &virtual_tables,
+        );
+        let replica = Replica::new(
+            (&context, &peers),
+            &replica_reads,
+            (&local_writes, &counters, &ring_writes),
+            (&batch_log, &handoff),
+            components.remote(),
+            &schema,
+        );
+        components.add(&peers);
+        components.add(&clients);
+        components.add(&handoff);
+        components.add(&counters);
+        components.add(&saved_caches);
+        components.add(&acceptors);
+        components.add(&paxos);
+        components.add(&auth);
+        components.add(&statements);
+        components.add(&schema);
+        let coordinator = Rc::new(Coordinator {
+            shard: Rc::clone(&context),
+            peers: Rc::clone(&peers),
+            statements,
+            binder,
+            reads,
+            writes,
+            paxos,
+            truncation: Truncation::new(&context, &peers, &schema),
+            schema,
+            watch: Watch::new(&auth, &guardrails),
+            auth,
+            guardrails,
+        });
+        let shard = Rc::new(Self {
+            others: components.remote(),
+            context,
+            coordinator,
+            peers,
+            clients,
+            handoff,
+            ring_batches,
+            saved_caches,
+            estimates,
+            compactions,
+            replica,
+            virtual_tables,
+            tracer,
+            server: OnceCell::new(),
+            membership: OnceCell::new(),
+        });
+        components.add(&shard);
+        shard
+    }
+
+    /// The components of all shards.
+    pub fn others(&self) -> &Remote<Self> {
+        &self.others
+    }
+
+    /// This shard's engine.
+    pub fn engine(&self) -> &Rc<Engine> {
+        &self.context.engine
+    }
+
+    /// Who this node is.
+    pub fn identity(&self) -> &Identity {
+        &self.context.identity
+    }
+
+    /// How long requests may take on this shard.
+    pub fn timeouts(&self) -> Timeouts {
+        self.context.timeouts()
+    }
+
+    /// Lets requests on this shard take so long, those to other nodes too.
+    pub fn set_timeouts(&self, timeouts: Timeouts) {
+        self.context.set_timeouts(timeouts);
+        if let Some(messenger) = self.peers.messenger() {
+            messenger.set_patience(patience(&timeouts));
+        }
+    }
+
+    /// The present schema.
+    pub fn schema(&self) -> Arc<Schema> {
+        self.context.schema()
+    }
+
+    /// What runs the requests of clients.
+    pub fn coordinator(&self) -> &Rc<Coordinator> {
+        &self.coordinator
+    }
+
+    /// This shard's way to other nodes.
+    pub fn peers(&self) -> &Rc<Peers> {
+        &self.peers
+    }
+
+    /// The writes that other nodes missed.
+    pub fn handoff(&self) -> &Rc<Handoff> {
+        &self.handoff
+    }
+
+    /// What changes the schema.
+    pub fn schema_owner(&self) -> &Rc<SchemaOwner> {
+        &self.coordinator.schema
+    }
+
+    /// What is prepared.
+    pub fn statements(&self) -> &Rc<Statements> {
+        &self.coordinator.statements
+    }
+
+    /// This node as a replica.
+    #[cfg(test)]
+    pub(crate) fn replica(&self) -> &Rc<Replica> {
+        &self.replica
+    }
+
+    /// How large tables are.
+    pub fn estimates(&self) -> &Rc<SizeEstimates> {
+        &self.estimates
+    }
+
+    /// What compactions did.
+    pub fn compactions(&self) -> &Rc<CompactionHistory> {
+        &self.compactions
+    }
+
+    /// Who may do what.
+    pub fn auth(&self) -> &Rc<Auth> {
+        &self.coordinator.auth
+    }
+
+    /// The guardrails.
+    pub fn guardrails(&self) -> &Rc<Guardrails> {
+        &self.coordinator.guardrails
+    }
+
+    /// What virtual tables show.
+    pub fn virtual_tables(&self) -> &Rc<VirtualTables> {
+        &self.virtual_tables
+    }
+
+    /// What traces requests.
+    pub fn tracer(&self) -> &Rc<Tracer> {
+        &self.tracer
+    }
+
+    /// What fills caches with what was saved of them.
+    pub fn saved_caches(&self) -> &Rc<SavedCaches> {
+        &self.saved_caches
+    }
+
+    /// Listens for other nodes on this shard, until the tasks are dropped. The first shard finds out whether the port is free.
+    ///
+    /// # Errors
+    /// If the address cannot be listened on.
+    pub fn listen_to_peers(self: &Rc<Self>) -> std::io::Result<Vec<env::Task<()>>> {
+        let Some(messenger) = self.peers.messenger() else { return Ok(Vec::new()) };
+        if self.context.env.shard() == 0 {
+            messenger.claim()?;
+        }
+        let Self { peers, replica, tracer, server, .. } = &**self;
+        let made =
+            || PeerServer::new((&self.context, peers), replica, &self.coordinator.schema, tracer);
+        let server: Rc<dyn Serve> = Rc::clone(server.get_or_init(made)) as _;
+        messenger.listen(Rc::downgrade(&server))
+    }
+
+    /// Makes this node a part of the ring; on the first shard. `is_known`: it was in a ring before.
+    ///
+    /// # Errors
+    /// See [`JoinError`].
+    pub async fn join_ring(
+        self: &Rc<Self>,
+        config: gossip::Config,
+        snitch: Snitch,
+        is_known: bool,
+    ) -> Result<Joined, JoinError> {
+        let Some(messenger) = self.peers.messenger() else { return Ok(Joined::default()) };
+        let batches = Rc::downgrade(&self.ring_batches);
+        self.context.env.spawn(Class::Background, replay_kept_batches(batches));
+        let Self { peers, clients, membership, .. } = &**self;
+        let (shard, schema) = (&self.context, &self.coordinator.schema);
+        let made = || Membership::new((shard, peers), schema, clients, messenger, config, snitch);
+        let membership = membership.get_or_init(made);
+        membership
+            .join(membership::Entry { is_known, bootstraps: self.context.config.auto_bootstrap })
+            .await
+    }
+
+    /// This node's part in the ring; on the first shard.
+    pub fn membership(&self) -> Option<&Rc<Membership>> {
+        self.membership.get()
+    }
+}
