@@ -5,10 +5,19 @@ use protocol::paging_state::{MarkShape, MarkedRow, RowMark, write_cell_name, wri
 use protocol::{ErrorResponse, PagingState, Version};
 use rows::Clustering;
 use schema::Table;
+use storage::PartitionKey;
 use types::ValueError;
 
 use crate::answer::invalid;
-use crate::read::Last;
+
+/// The last row of a page.
+pub(crate) struct Last {
+    pub key: PartitionKey,
+    pub place: usize,
+    pub mark: Option<Clustering>,
+    /// Rows that its partition may still give. None after its only row, or its static row alone.
+    pub left: u32,
+}
 
 /// A client's paging state as a position in a table.
 pub(crate) fn position<'a>(

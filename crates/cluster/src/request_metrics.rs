@@ -167,3 +167,8 @@ impl ClientRequests {
         }
     }
 }
+
+/// A duration as histograms count it: in microseconds.
+pub(crate) fn micros(duration: Duration) -> u64 {
+    u64::try_from(duration.as_micros()).unwrap_or(u64::MAX)
+}

@@ -25,7 +25,7 @@ use crate::local_writes::LocalWrites;
 use crate::peers::Peers;
 use crate::ring_write::{RingWrite, RingWrites, Waiting};
 use crate::shard_context::{STATEMENT, ShardContext};
-use crate::tracing::traced;
+use crate::traced::traced;
 
 /// How often a node looks for batches that were kept for too long (`BatchlogManager.BATCHLOG_REPLAY_INTERVAL`).
 const REPLAY_INTERVAL: Duration = Duration::from_secs(10);

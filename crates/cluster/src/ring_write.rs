@@ -27,7 +27,7 @@ use crate::local_writes::LocalWrites;
 use crate::peers::Peers;
 use crate::scope::{Scope, client_failures};
 use crate::shard_context::{STATEMENT, ShardContext};
-use crate::tracing::{note_answer, traced};
+use crate::traced::{note_answer, traced};
 
 /// A write whose replicas are not this node alone.
 pub(crate) struct RingWrite {

@@ -11,14 +11,14 @@ use std::time::Duration;
 
 use cql::{Values, redacted};
 use env::{Class, Env, Instant};
-use internode::{Param, Params, TraceType, Verb};
-use messaging::{Answer as PeerSaid, Failed, Served};
+use internode::Verb;
+use messaging::Served;
 use metrics::{Counter, Name, Registry, Unit};
 use protocol::{Consistency, QueryOptions};
 use rows::{Mutation, RowBuilder, UpdateBuilder};
 use schema::Table;
 use storage::{StorageError, Trace};
-use types::{Address, CqlType, Uuid};
+use types::CqlType;
 
 use crate::answer::{Answer, Outcome};
 use crate::internal::{self, Internal, Times};
@@ -316,27 +316,6 @@ impl Tracer {
         }
         update.finish(&mut scratch)
     }
-}
-
-/// What messages say of the trace that they are sent for (`Tracing.addTraceHeaders`).
-pub(crate) fn traced(trace: &Trace) -> Params {
-    let Some(id) = trace.id() else { return Params::NONE };
-    let session = Param::TraceSession(Uuid::from_bytes(id));
-    Params::NONE.with(session).with(Param::TraceType(TraceType::Query))
-}
-
-/// Notes that another node answered.
-pub(crate) fn note_answer(
-    trace: &Trace,
-    env: &Env,
-    from: Address,
-    answer: &Result<PeerSaid, Failed>,
-) {
-    trace.note(env, || match answer {
-        Ok(answer) => format!("{} message received from /{from}", answer.header.verb.name()),
-        Err(Failed::Replica(_)) => format!("FAILURE_RSP message received from /{from}"),
-        Err(_) => format!("No message received from /{from}"),
-    });
 }
 
 /// What happens here of a session of another node, which writes its own part of it itself (`Tracing.initializeFromMessage`).

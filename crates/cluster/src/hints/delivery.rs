@@ -19,8 +19,8 @@ use messaging::Failed;
 use types::{Address, Uuid};
 
 use super::pace::Pace;
-use super::service::{Service, Target};
 use super::speed::Speed;
+use super::targets::{Target, Targets};
 
 /// Bytes under way at most, but for a hint that has more.
 const BYTES_UNDER_WAY: usize = 2 << 20;
@@ -109,7 +109,7 @@ impl Flight {
 
 /// One node's delivery.
 pub(super) struct Delivery<'a> {
-    service: &'a Rc<Service>,
+    targets: &'a Rc<Targets>,
     /// Whose hints.
     host: Uuid,
     /// Who is sent them, and where it is.
@@ -121,15 +121,15 @@ pub(super) struct Delivery<'a> {
 }
 
 impl<'a> Delivery<'a> {
-    pub fn new(service: &'a Rc<Service>, host: Uuid, to: Uuid, address: Address) -> Self {
-        let now = service.env.now();
+    pub fn new(targets: &'a Rc<Targets>, host: Uuid, to: Uuid, address: Address) -> Self {
+        let now = targets.env.now();
         let (flight, next) = (Rc::new(Flight::new(now)), Cell::new(now));
-        Self { service, host, to, address, flight, next }
+        Self { targets, host, to, address, flight, next }
     }
 
     /// Delivers all that there is. False if it stopped before.
     pub async fn run(&self) -> io::Result<bool> {
-        while let Some(file) = self.service.store.first(self.host) {
+        while let Some(file) = self.targets.store.first(self.host) {
             match self.deliver(&file).await {
                 Ok(true) => {}
                 Ok(false) => return Ok(false),
@@ -142,12 +142,12 @@ impl<'a> Delivery<'a> {
     }
 
     fn is_first(&self, file: &Rc<HintFile>) -> bool {
-        self.service.store.first(self.host).is_some_and(|first| Rc::ptr_eq(&first, file))
+        self.targets.store.first(self.host).is_some_and(|first| Rc::ptr_eq(&first, file))
     }
 
     fn may_go_on(&self, file: &Rc<HintFile>) -> bool {
-        let is_there = matches!(self.service.target(self.to), Target::Up(at) if at == self.address);
-        let goes_on = is_there && !self.service.has_stopped() && !self.flight.has_failed.get();
+        let is_there = matches!(self.targets.target(self.to), Target::Up(at) if at == self.address);
+        let goes_on = is_there && !self.targets.has_stopped() && !self.flight.has_failed.get();
         goes_on && self.is_first(file)
     }
 
@@ -159,12 +159,12 @@ impl<'a> Delivery<'a> {
         if !self.is_first(file) {
             return sent;
         }
-        self.service.store.save_progress(file).await?;
+        self.targets.store.save_progress(file).await?;
         sent
     }
 
     async fn send_file(&self, file: &Rc<HintFile>) -> io::Result<bool> {
-        let store = &self.service.store;
+        let store = &self.targets.store;
         let mut reader = match store.read(file).await {
             Ok(reader) => reader,
             Err(error) => return self.put_aside(file, &error).await,
@@ -178,7 +178,7 @@ impl<'a> Delivery<'a> {
                 let (bytes, path) = (page.damaged, file.path());
                 let text =
                     format!("{bytes} bytes of {path:?} hold no whole hint and are passed over");
-                self.service.note(text);
+                self.targets.note(text);
             }
             if page.hints.is_empty() {
                 self.flight.landed().await;
@@ -190,7 +190,7 @@ impl<'a> Delivery<'a> {
                 if store.finish(file).await? {
                     return Ok(true);
                 }
-                self.service.env.sleep(WRITER).await;
+                self.targets.env.sleep(WRITER).await;
                 continue;
             }
             for hint in &page.hints {
@@ -206,7 +206,7 @@ impl<'a> Delivery<'a> {
     /// A file that cannot be read keeps no other waiting.
     async fn put_aside(&self, file: &Rc<HintFile>, why: &io::Error) -> io::Result<bool> {
         if self.is_first(file) {
-            self.service.store.put_aside(file, &why.to_string()).await?;
+            self.targets.store.put_aside(file, &why.to_string()).await?;
         }
         Ok(true)
     }
@@ -214,7 +214,7 @@ impl<'a> Delivery<'a> {
     /// Sends one as soon as there is room. False if the delivery is to end.
     async fn send(&self, file: &Rc<HintFile>, hint: &PageHint) -> bool {
         let read = hint.hint();
-        let env = &self.service.env;
+        let env = &self.targets.env;
         if record::is_expired(read.created, read.gc_grace, env.unix_micros() / 1000) {
             self.flight.push(hint.end, 0, true);
             return true;
@@ -241,12 +241,12 @@ impl<'a> Delivery<'a> {
     }
 
     fn ask(&self, number: u64, payload: Arc<[u8]>) {
-        let Some(handoff) = self.service.handoff.upgrade() else { return };
+        let Some(handoff) = self.targets.handoff.upgrade() else { return };
         let Some(messenger) = handoff.peers.messenger() else {
             self.flight.has_failed.set(true);
             return self.flight.answered(number, false);
         };
-        let (flight, began) = (Rc::clone(&self.flight), self.service.env.now());
+        let (flight, began) = (Rc::clone(&self.flight), self.targets.env.now());
         let counted = Rc::downgrade(&handoff);
         messenger.ask(
             self.address,
@@ -284,13 +284,13 @@ impl<'a> Delivery<'a> {
 
     /// Hints that are handed over are wanted at once, and so is a number of bytes a second where it is set.
     async fn wait_until_due(&self, file: &Rc<HintFile>, created: i64) {
-        let env = &self.service.env;
+        let env = &self.targets.env;
         let is_hand_over = self.to != self.host;
-        if is_hand_over || self.service.throttle(is_hand_over).is_some() {
+        if is_hand_over || self.targets.throttle(is_hand_over).is_some() {
             return;
         }
         let is_due = || {
-            let at_least = !self.service.may_be_fast(self.host);
+            let at_least = !self.targets.may_be_fast(self.host);
             self.flight.speed.borrow_mut().is_due(env.now(), created, at_least)
         };
         while !is_due() && self.may_go_on(file) {
@@ -299,8 +299,8 @@ impl<'a> Delivery<'a> {
     }
 
     async fn wait_for_throttle(&self, bytes: usize) {
-        let env = &self.service.env;
-        let Some(rate) = self.service.throttle(self.to != self.host) else { return };
+        let env = &self.targets.env;
+        let Some(rate) = self.targets.throttle(self.to != self.host) else { return };
         env.sleep_until(self.next.get()).await;
         let takes = Duration::from_secs_f64(bytes as f64 / rate as f64);
         self.next.set(self.next.get().max(env.now()) + takes);

@@ -10,6 +10,7 @@ mod pace;
 mod readdress;
 mod service;
 mod speed;
+mod targets;
 
 use std::cell::{OnceCell, RefCell};
 use std::collections::BTreeMap;
@@ -31,9 +32,9 @@ use storage::shards::Remote;
 use types::{Address, Uuid};
 
 use crate::local_writes::LocalWrites;
+use crate::payload::mutation;
 use crate::peers::Peers;
-use crate::replica::payload::mutation;
-use crate::replica::served::check_updates;
+use crate::served::check_updates;
 use crate::shard_context::ShardContext;
 
 use service::Service;

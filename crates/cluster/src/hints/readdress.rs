@@ -28,7 +28,7 @@ impl Service {
                         }
                     }
                     file.set_sent(hint.end);
-                    if self.has_stopped() {
+                    if self.targets.has_stopped() {
                         self.store.save_progress(&file).await?;
                         return Ok(false);
                     }

@@ -12,8 +12,9 @@ use storage::Trace;
 use types::Address;
 
 use super::agree::read_mutations;
+use crate::peer_request::PeerRequest;
 use crate::peers::{Gossip, Peers};
-use crate::replica::{PeerRequest, Replica};
+use crate::replica::Replica;
 use crate::schema_owner::SchemaOwner;
 use crate::shard_context::ShardContext;
 use crate::tracing::Tracer;

@@ -26,11 +26,11 @@ use crate::paxos::acceptor::{Promise, Proposal};
 use crate::paxos::ballot::Ballot;
 use crate::paxos::round::{Round, Step};
 use crate::paxos::store::Subject;
-use crate::replica::payload::whole;
+use crate::payload::whole;
 use crate::ring_write::reason_of;
 use crate::scope::Scope;
 use crate::shard_context::STATEMENT;
-use crate::tracing::traced;
+use crate::traced::traced;
 
 /// Who takes part.
 pub(super) struct Voters {

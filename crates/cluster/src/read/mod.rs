@@ -25,7 +25,7 @@ use crate::paging::{paging_state, position};
 use crate::paxos::{Paxos, quorum_of};
 use crate::peers::Peers;
 use crate::request::Request;
-use crate::request_metrics::{ClientRequests, RequestMetrics};
+use crate::request_metrics::{ClientRequests, RequestMetrics, micros};
 use crate::ring_read::{RingRead, RingReads};
 use crate::scanned::{Thresholds, WARNINGS_MAX, unpaged_bytes_max};
 use crate::scope::Scope;
@@ -34,9 +34,7 @@ use crate::values::Bound as Bindings;
 use crate::virtual_tables::VirtualTables;
 use limits::{Size, Warnings};
 use made_up::{MadeUp, is_resumed, wanted};
-pub(crate) use page::Last;
 use page::{Cut, Merged, clustering_of, cut, next_page};
-pub(crate) use shard::micros;
 use shard::{
     Aggregate, Block, Noticed, Over, ReadError, Sink, Task, budget, merge, read_keys, read_range,
     read_rows,

@@ -6,6 +6,7 @@ use schema::Table;
 use storage::PartitionKey;
 use types::Few;
 
+use crate::paging::Last;
 use crate::read::shard::{Block, Noticed, ReadError, Task};
 use crate::scanned::Scanned;
 
@@ -68,15 +69,6 @@ impl Merged {
         }
         self.scanned.last().map(|(key, _)| (key.clone(), self.all)).into_iter().collect()
     }
-}
-
-/// The last row of a page.
-pub(crate) struct Last {
-    pub key: PartitionKey,
-    pub place: usize,
-    pub mark: Option<Clustering>,
-    /// Rows that its partition may still give. None after its only row, or its static row alone.
-    pub left: u32,
 }
 
 /// A page in the making: blocks, which are in order, are put together until it is full.

@@ -2,7 +2,6 @@
 
 use std::rc::Rc;
 use std::sync::Arc;
-use std::time::Duration;
 
 use cql::select::{Aggregation, Group, RangeBound, Read, ResultRow, RowFilter, Select, Target};
 use cql::select::{NO_LIMIT, row_is_live};
@@ -13,6 +12,7 @@ use schema::Table;
 use storage::{Engine, Measure, PartitionKey, ScanStart, Slices, StorageError, Trace};
 use types::Few;
 
+use crate::request_metrics::micros;
 use crate::scanned::{Excess, Scanned, Scanner, Thresholds, WARNINGS_MAX};
 
 /// From this many bytes of cells on, a block grows by no more than the page may still take.
@@ -533,10 +533,6 @@ fn note_scanned(engine: &Engine, task: &Task, scanned: Scanned) {
     let values =
         [(Measure::RowsPerRead, scanned.live), (Measure::TombstonesPerRead, scanned.tombstones)];
     engine.measured(task.table().id, &values);
-}
-
-pub(crate) fn micros(duration: Duration) -> u64 {
-    u64::try_from(duration.as_micros()).unwrap_or(u64::MAX)
 }
 
 fn nothing_found(task: &Task) -> Found {

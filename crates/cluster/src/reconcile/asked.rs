@@ -9,9 +9,9 @@ use schema::Table;
 use storage::{PartitionKey, Slices};
 
 use super::End;
-use crate::replica::conditions::Conditions;
-use crate::replica::limit::Counter;
-use crate::replica::slices::{Stretch, after, slices, takes_all};
+use crate::replica_read::conditions::Conditions;
+use crate::replica_read::limit::Counter;
+use crate::replica_read::slices::{Stretch, after, slices, takes_all};
 
 /// What an answer may hold.
 pub(super) struct Asked<'c> {

@@ -8,7 +8,7 @@ use storage::PartitionKey;
 
 use super::asked::{Asked, counter, holds, page_before};
 use super::{End, Given, Partition};
-use crate::replica::limit::Counter;
+use crate::replica_read::limit::Counter;
 
 fn refused(what: &'static str) -> PayloadError {
     PayloadError::Kind { what, number: -1 }

@@ -12,8 +12,8 @@ use super::asked::counter;
 use super::ends::{Cut, closing};
 use super::repair::Repairs;
 use super::{End, Partition};
-use crate::replica::conditions::Conditions;
-use crate::replica::limit::Counter;
+use crate::replica_read::conditions::Conditions;
+use crate::replica_read::limit::Counter;
 
 /// Merges one partition after another.
 pub(super) struct Merger<'c> {

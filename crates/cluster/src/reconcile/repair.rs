@@ -10,7 +10,7 @@ use storage::PartitionKey;
 
 use super::Partition;
 use super::ends::{after, as_edge};
-use crate::replica::fetched::Fetched;
+use crate::replica_read::fetched::Fetched;
 
 /// Compares the sources of a merge, partition by partition, with what comes out.
 pub(super) struct Repairs<'c> {

@@ -2,83 +2,31 @@
 //! asked; it hands the work to the shards that own the keys. What changes anything goes the way that a client's own
 //! writes go: commit log, caches, turns.
 
-pub(crate) mod conditions;
-pub(crate) mod fetched;
-pub(crate) mod limit;
 mod paxos;
-pub(crate) mod payload;
-mod read;
-mod scan;
-pub(crate) mod served;
-pub(crate) mod slices;
 #[cfg(test)]
 mod tests;
 mod write;
 
-pub(crate) use read::{ReplicaReads, Seen};
-
 use std::rc::Rc;
 
-use env::Instant;
 use internode::payload::{Truncate, Truncated};
-use internode::{FailureReason, Flags, Params, Verb};
-use storage::Trace;
-use types::{Address, Reader};
+use internode::{FailureReason, Verb};
+use storage::shards::Remote;
+use types::Reader;
 
 use crate::batch_log::BatchLog;
 use crate::counters::Counters;
 use crate::hints::Handoff;
 use crate::local_writes::LocalWrites;
 use crate::paxos::Acceptors;
+use crate::payload::unreadable;
+use crate::peer_request::{PeerAnswer, PeerRequest};
 use crate::peers::Peers;
-use crate::replica::payload::unreadable;
-use crate::replica::served::check_writable;
+use crate::replica_read::{ReplicaReads, Seen};
 use crate::ring_write::RingWrites;
 use crate::schema_owner::SchemaOwner;
+use crate::served::check_writable;
 use crate::shard_context::ShardContext;
-use storage::shards::Remote;
-
-/// What another node asks of this one as a replica.
-#[derive(Clone, Copy, Debug)]
-pub struct PeerRequest<'a> {
-    /// Who asks.
-    pub from: Address,
-    /// For what.
-    pub verb: Verb,
-    /// What its message says besides.
-    pub params: &'a Params,
-    /// The flags of its message.
-    pub flags: Flags,
-    /// The payload, in messaging 12.
-    pub payload: &'a [u8],
-    /// When the answer is worth nothing any more.
-    pub deadline: Instant,
-    /// Where what happens is noted.
-    pub trace: &'a Trace,
-}
-
-/// The answer.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct PeerAnswer {
-    /// What it is.
-    pub verb: Verb,
-    /// Its payload.
-    pub payload: Vec<u8>,
-    /// What its message is to say besides: warnings.
-    pub params: Params,
-}
-
-impl PeerAnswer {
-    fn new(request: Verb, payload: Vec<u8>) -> Self {
-        let verb = request.answer().unwrap_or(Verb::FailureRsp);
-        Self { verb, payload, params: Params::NONE }
-    }
-
-    fn with(mut self, params: Params) -> Self {
-        self.params = params;
-        self
-    }
-}
 
 /// This node as a replica.
 pub(crate) struct Replica {

@@ -13,9 +13,10 @@ use types::Uuid;
 
 use crate::boot::truncated_at;
 use crate::paxos::{Acceptors, Ballot, Proposal, Subject};
-use crate::replica::payload::whole;
-use crate::replica::served::check_updates;
-use crate::replica::{PeerRequest, Replica};
+use crate::payload::whole;
+use crate::peer_request::PeerRequest;
+use crate::replica::Replica;
+use crate::served::check_updates;
 use crate::shard_context::STATEMENT;
 
 /// What is asked, and of which partition.

@@ -9,11 +9,13 @@ use storage::Trace;
 use types::{Reader, Uuid};
 
 use crate::boot::truncated_at;
+use crate::payload::unreadable;
+use crate::payload::{mutation, whole};
+use crate::peer_request::PeerRequest;
 use crate::peers::Concern;
-use crate::replica::payload::{mutation, whole};
-use crate::replica::served::{Checked, check_updates};
-use crate::replica::{PeerRequest, Replica, unreadable};
+use crate::replica::Replica;
 use crate::ring_write::Counted;
+use crate::served::{Checked, check_updates};
 
 /// A hint of a table that nobody here knows is refused for so long after it was made, in milliseconds: the schema may be
 /// on its way. Then its table is gone, and there is nothing to do.

@@ -19,15 +19,16 @@ use schema::ReadRepair;
 use storage::PartitionKey;
 use types::{Address, Reader, Token};
 
+use crate::peer_request::PeerRequest;
 use crate::read::limits::command as as_told;
 use crate::reconcile::{Given, Reconciled, decode, reconcile, reconcile_one};
-use crate::replica::{PeerRequest, Seen};
+use crate::replica_read::Seen;
 use crate::ring_read::RingRead;
 use crate::ring_read::told::given_up;
 use crate::ring_write::reason_of;
 use crate::scope::client_failures;
 use crate::shard_context::STATEMENT;
-use crate::tracing::{note_answer, traced};
+use crate::traced::{note_answer, traced};
 
 /// The digest of what a replica has; none if it is no such digest.
 type Digest = Option<[u8; DIGEST_BYTES]>;

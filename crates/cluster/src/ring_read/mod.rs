@@ -35,7 +35,7 @@ use crate::dynamic_snitch::DynamicSnitch;
 use crate::local_writes::{LocalWrites, Stored};
 use crate::peers::Peers;
 use crate::read::shard::{PartitionRows, ReadError, Task};
-use crate::replica::ReplicaReads;
+use crate::replica_read::ReplicaReads;
 use crate::request::Request;
 use crate::request_metrics::ReadRepairs;
 use crate::scanned::Thresholds;

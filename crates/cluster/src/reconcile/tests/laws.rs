@@ -14,7 +14,7 @@ use storage::PartitionKey;
 use super::replica::{Limited, answer, encoded, limited, merged, up_to};
 use super::setting::{Case, NO_LIMIT, Setting, case};
 use crate::reconcile::{End, Given, Partition, Reconciled, decode, ends, reconcile};
-use crate::replica::slices::{after, slices};
+use crate::replica_read::slices::{after, slices};
 
 /// What of an update is told; two that are equal in it are equal.
 fn told(update: &PartitionUpdate) -> String {

@@ -17,8 +17,8 @@ use types::Token;
 use super::facts::NOW;
 use crate::reconcile::Partition;
 use crate::reconcile::asked::counter;
-use crate::replica::fetched::Fetched;
-use crate::replica::slices::{Stretch, after, slices};
+use crate::replica_read::fetched::Fetched;
+use crate::replica_read::slices::{Stretch, after, slices};
 
 pub fn everything() -> KeyRange {
     KeyRange {

@@ -9,7 +9,7 @@ use types::Token;
 
 use super::TestNode;
 use super::laws::{KEYSPACE, everything, table, written};
-use crate::replica::read::READ_REQUEST_BYTES_MAX;
+use crate::replica_read::READ_REQUEST_BYTES_MAX;
 
 const RECORDED: &str = include_str!("../../../testdata/replica-5.0.9.txt");
 

@@ -11,11 +11,11 @@ use rows::{Deletion, Purger, RowBuilder, RowRef, Unfiltered, purge_marker, purge
 use schema::Table;
 use storage::{Engine, Measure, PartitionKey, ScanStart, Slices, StorageError, Trace};
 
-use crate::read::micros;
-use crate::replica::conditions::Conditions;
-use crate::replica::fetched::Fetched;
-use crate::replica::limit::Counter;
-use crate::replica::slices::{Stretch, after, takes_all};
+use crate::replica_read::conditions::Conditions;
+use crate::replica_read::fetched::Fetched;
+use crate::replica_read::limit::Counter;
+use crate::replica_read::slices::{Stretch, after, takes_all};
+use crate::request_metrics::micros;
 use crate::scanned::{Scanned, Scanner, Thresholds};
 
 /// From so many bytes on a shard ends what it gives at once of a range.

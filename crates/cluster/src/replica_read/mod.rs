@@ -1,5 +1,11 @@
 //! READ and RANGE: what shards found put together in the order of the ring, limited, and written as data or digest.
 
+pub(crate) mod conditions;
+pub(crate) mod fetched;
+pub(crate) mod limit;
+mod scan;
+pub(crate) mod slices;
+
 use std::borrow::Cow;
 use std::collections::VecDeque;
 use std::rc::Rc;
@@ -17,15 +23,15 @@ use schema::{Table, TableId};
 use storage::{Engine, PartitionKey, StorageError, Trace};
 use types::{Reader, Token};
 
+use crate::peer_request::PeerRequest;
 use crate::peers::{Concern, Peers};
 use crate::reconcile::{Given, Partition, own};
-use crate::replica::PeerRequest;
-use crate::replica::conditions::Conditions;
-use crate::replica::limit::Counter;
-use crate::replica::scan::{Chunk, Failed, Part, Wanted, read_partition, read_range};
-use crate::replica::served::check_readable;
-use crate::replica::slices::{Stretch, slices};
+use crate::replica_read::conditions::Conditions;
+use crate::replica_read::limit::Counter;
+use crate::replica_read::scan::{Chunk, Failed, Part, Wanted, read_partition, read_range};
+use crate::replica_read::slices::{Stretch, slices};
 use crate::scanned::{Excess, Scanned, Thresholds, unpaged_bytes_max};
+use crate::served::check_readable;
 use crate::shard_context::{STATEMENT, ShardContext};
 
 /// A request to read may have so many bytes: names of rows take 50 times as much memory once they are decoded.
