@@ -123,7 +123,7 @@ pub(crate) fn cql_error(error: CqlError) -> ErrorResponse {
     let message = error.to_string();
     match error {
         CqlError::Syntax(_) => plain(ErrorDetail::SyntaxError, message),
-        CqlError::Invalid(_) => plain(ErrorDetail::Invalid, message),
+        CqlError::Invalid(_) | CqlError::CannotPage => plain(ErrorDetail::Invalid, message),
         CqlError::Config(_) => plain(ErrorDetail::ConfigError, message),
         CqlError::Unauthorized(_) => plain(ErrorDetail::Unauthorized, message),
         CqlError::AlreadyExists { keyspace, table, .. } => {

@@ -11,6 +11,11 @@ pub enum CqlError {
     /// INVALID (0x2200).
     #[error("{0}")]
     Invalid(String),
+    /// INVALID (0x2200): pages were asked for of what is sorted after it was read.
+    #[error(
+        "Cannot page queries with both ORDER BY and a IN restriction on the partition key; you must either remove the ORDER BY or the IN and sort client side, or disable paging for this query"
+    )]
+    CannotPage,
     /// CONFIG_ERROR (0x2300).
     #[error("{0}")]
     Config(String),

@@ -4,44 +4,41 @@ pub(crate) mod limits;
 mod made_up;
 mod over_ring;
 mod page;
+mod select_page;
 pub(crate) mod shard;
 
 use std::rc::Rc;
 use std::sync::Arc;
-use std::time::Duration;
 
-use cql::select::{Aggregation, CANNOT_PAGE, PageRequest, Read, Select, Target};
+use cql::select::{Aggregation, Read, Select, Target};
 use protocol::{Consistency, ErrorResponse, ResultMetadata};
 use rows::Clustering;
 use schema::Table;
 use storage::{Engine, Measure, PartitionKey, StorageError};
 use types::Few;
 
-use crate::answer::{Answer, Outcome, Page, cql_error, invalid, read_error};
+use crate::answer::{Answer, Outcome, invalid};
 use crate::binding::Binder;
 use crate::guardrails::Guardrails;
 use crate::levels::check_replicas;
-use crate::paging::{paging_state, position};
 use crate::paxos::{Paxos, quorum_of};
 use crate::peers::Peers;
 use crate::request::Request;
-use crate::request_metrics::{ClientRequests, RequestMetrics, micros};
+use crate::request_metrics::{ClientRequests, micros};
 use crate::ring_read::{RingRead, RingReads};
-use crate::scanned::{Thresholds, WARNINGS_MAX, unpaged_bytes_max};
+use crate::scanned::WARNINGS_MAX;
 use crate::scope::Scope;
 use crate::shard_context::{STATEMENT, ShardContext};
 use crate::values::Bound as Bindings;
 use crate::virtual_tables::VirtualTables;
-use limits::{Size, Warnings};
+use limits::Warnings;
 use made_up::{MadeUp, is_resumed, wanted};
 use page::{Cut, Merged, clustering_of, cut, next_page};
+use select_page::{PAGE_BYTES_MAX, SelectPage};
 use shard::{
     Aggregate, Block, Noticed, Over, ReadError, Sink, Task, budget, merge, read_keys, read_range,
     read_rows,
 };
-
-/// A page ends early at this many bytes of cells, where the client asked for pages.
-const PAGE_BYTES_MAX: usize = 4 << 20;
 
 /// Rows that are fetched at once for an aggregation that has to take them in order (Cassandra's page size for
 /// its aggregations).
@@ -94,155 +91,25 @@ impl Reads {
         request: &Request<'_>,
     ) -> Outcome {
         let started = self.shard.env.now();
-        let mut kind = &self.requests.read;
-        let mut warnings = Warnings::default();
-        let result =
-            self.select_page(select, values, metadata, request, &mut kind, &mut warnings).await;
-        let warnings = warnings.all();
+        let now = self.binder.now(request.options);
+        let warnings = Warnings::default();
+        let mut page = SelectPage { reads: self, select, values, metadata, request, now, warnings };
+        let planned = page.plan();
+        let (kind, measure) = match &planned {
+            Ok(planned) if planned.is_range() => (&self.requests.range, Measure::CoordinatorScan),
+            _ => (&self.requests.read, Measure::CoordinatorRead),
+        };
+        let result = match planned {
+            Ok(mut planned) => match page.run(&mut planned).await {
+                Ok((merged, aggregation)) => page.finish(&planned, merged, aggregation),
+                Err(error) => Err(error),
+            },
+            Err(error) => Err(error),
+        };
         let took = self.shard.env.now().since(started);
         kind.ended(took, result.as_ref().err());
-        let measure = match std::ptr::eq(kind, &self.requests.range) {
-            true => Measure::CoordinatorScan,
-            false => Measure::CoordinatorRead,
-        };
         self.shard.engine.measured(select.table().id, &[(measure, micros(took))]);
-        Outcome::new(result.map(Answer::Rows), warnings)
-    }
-
-    /// A page; `kind` becomes the kind of request that it turns out to be.
-    async fn select_page<'a>(
-        self: &'a Rc<Self>,
-        select: &Arc<Select>,
-        values: &Bindings<'_>,
-        metadata: &Arc<ResultMetadata>,
-        request: &Request<'_>,
-        kind: &mut &'a RequestMetrics,
-        warnings: &mut Warnings,
-    ) -> Result<Page, ErrorResponse> {
-        let table = select.table();
-        let consistency = request.options.consistency;
-        request.guarded(|guard| guard.read_level(consistency.name()))?;
-        if consistency == Consistency::Any {
-            return Err(invalid("ANY ConsistencyLevel is only supported for writes"));
-        }
-        if let Some(rows) = request.options.rows_per_page() {
-            request.guarded(|guard| guard.page_size(&table.name, rows as usize))?;
-        }
-        let now = self.binder.now(request.options);
-        let position = request.options.paging_state.map(|state| position(&state, table));
-        // Whether states name the partition must not change from page to page.
-        let resumed_by_key =
-            request.options.paging_state.is_some_and(|s| s.partition_key.is_some());
-        let page =
-            PageRequest { size: request.options.rows_per_page(), after: position.transpose()? };
-        let read = self.binder.with_bind(values, request, &now, |bind| select.bind(&bind, &page));
-        let began = match &read {
-            Ok(_) => true,
-            Err(error) => error.to_string() == CANNOT_PAGE,
-        };
-        warnings.first.extend(select.aggregation_warning().filter(|_| began).map(str::to_owned));
-        let read = Arc::new(read.map_err(cql_error)?);
-        if read.filter.as_ref().is_some_and(|filter| filter.is_mutable_intersection()) {
-            self.guardrails.guard_intersection(&table.keyspace, request)?;
-        }
-        if select.uses_index() {
-            self.requests.index_scans.inc();
-        }
-        let scope = self.check_read(&read, table, consistency)?;
-        let paged = read.page_size.is_some();
-        let task = Task {
-            select: Arc::clone(select),
-            read: Arc::clone(&read),
-            version: request.version.number(),
-            now_millis: now.millis,
-            bytes_max: if paged { PAGE_BYTES_MAX } else { unpaged_bytes_max(&self.shard.config) },
-            aggregate: match scope {
-                Some(_) => Aggregate::InOrder,
-                None => self.aggregate(select, &read),
-            },
-            // replicas look at what they go over themselves
-            thresholds: match scope {
-                Some(_) => Thresholds::NONE,
-                None => Thresholds::of(&self.shard.config, table),
-            },
-            trace: request.trace().clone(),
-        };
-        let timeout = match &read.target {
-            Target::Keys(_) => self.shard.timeouts().read,
-            Target::Range { .. } => {
-                *kind = &self.requests.range;
-                self.shard.timeouts().range
-            }
-        };
-        let asked = read.timeout_nanos.map(Duration::from_nanos);
-        let timeout = asked.unwrap_or(timeout);
-        let deadline = request.deadline.min(self.shard.env.now() + timeout);
-        if consistency.is_serial()
-            && let Target::Keys(keys) = &read.target
-            && let [key] = keys.as_slice()
-        {
-            let key = PartitionKey { token: key.token, bytes: key.bytes.clone() };
-            let trace = request.trace();
-            Box::pin(self.paxos.serial_round(table, key, consistency, deadline, trace)).await?;
-        }
-        let level = if consistency.is_serial() { quorum_of(consistency) } else { consistency };
-        let ring =
-            scope.map(|scope| RingRead::new(&self.ring_reads, scope, &task, level, deadline));
-        // stays where it is: moving it would cost more than much of what it does
-        let run = std::pin::pin!(self.run_read(&task, ring.as_ref()));
-        let ran = self.shard.env.timeout_at(deadline, run).await;
-        ring.iter().for_each(|ring| warnings.of_ring(&task, ring));
-        let (merged, aggregation) = match ran {
-            Ok(Ok(found)) => found,
-            Ok(Err(ReadError::Cql(error))) => return Err(cql_error(error)),
-            Ok(Err(ReadError::Ring(error))) => return Err(error),
-            Ok(Err(ReadError::Storage(error))) => {
-                self.shard.engine.inspect(&error);
-                return Err(read_error(&error, consistency));
-            }
-            Ok(Err(ReadError::Over(over))) => {
-                return Err(self.aborted(&over, &task, consistency, warnings));
-            }
-            Err(_) => return Err(read_error(&StorageError::Deadline, consistency)),
-        };
-        for (key, scanned) in merged.commands(&read, select.is_aggregate()) {
-            if let Some(excess) = task.thresholds.excess(scanned) {
-                let over = Over { excess, key: Some(key), place: 0, scanned, before: Vec::new() };
-                return Err(self.aborted(&over, &task, consistency, warnings));
-            }
-            warnings.of_command(&task, &key, scanned);
-        }
-        let limited =
-            |size: &dyn Fn() -> Size, warnings: &mut Warnings| match self.shard.config.read_sizes {
-                None => Ok(()),
-                Some(sizes) => {
-                    let of = || self.restricted_to(select, values, request, &now);
-                    self.check_size(size(), sizes, table, of, consistency, warnings)
-                }
-            };
-        let columns = metadata.column_count();
-        if let Some(aggregation) = aggregation {
-            let mut cells = Vec::new();
-            let finished = task.with_bind(&self.shard.engine, |bind| {
-                select.finish(&aggregation, &read, bind, &mut cells)
-            });
-            finished.map_err(cql_error)?;
-            limited(&|| Size::of_row(&cells, columns), warnings)?;
-            let metadata = Arc::clone(metadata);
-            return Ok(Page { metadata, rows: 1, cells, paging_state: None });
-        }
-        if !paged && merged.cells.len() + merged.left_out.1 >= task.bytes_max {
-            return Err(self.unpaged_too_large(table, task.bytes_max, consistency));
-        }
-        limited(&|| Size::of(&merged, columns), warnings)?;
-        let paging_state = merged.last.as_ref().filter(|_| paged && merged.full).and_then(|last| {
-            let several =
-                resumed_by_key || matches!(&read.target, Target::Keys(keys) if keys.len() > 1);
-            let before = page.after.as_ref().and_then(|after| after.row.as_ref());
-            paging_state(&read, table, last, merged.rows, several, before, request.version)
-        });
-        let metadata = Arc::clone(metadata);
-        Ok(Page { metadata, rows: merged.rows, cells: merged.cells, paging_state })
+        Outcome::new(result.map(Answer::Rows), page.warnings.all())
     }
 
     /// Can a read be served at its consistency level? Gives the replicas, where it goes over the ring.

@@ -58,9 +58,6 @@ pub(crate) use project::put_columns;
 pub use project::{ResultRow, row_is_live};
 pub use slices::{MAX_COMBINATIONS, RowFilter};
 
-/// Why rows that are to be sorted have no pages.
-pub const CANNOT_PAGE: &str = "Cannot page queries with both ORDER BY and a IN restriction on the partition key; you must either remove the ORDER BY or the IN and sort client side, or disable paging for this query";
-
 /// A prepared SELECT.
 #[derive(Clone, Debug)]
 pub struct Select {
@@ -250,7 +247,7 @@ impl Select {
         let is_nothing = read.target.is_nothing() || self.selects_nothing(&read.rows);
         let is_paged = page.size.is_some_and(|size| size > 0);
         if post && is_paged && !(is_nothing && self.aggregation_warning().is_none()) {
-            return Err(CqlError::invalid(CANNOT_PAGE));
+            return Err(CqlError::CannotPage);
         }
         if is_nothing {
             return Ok(read.nothing());
