@@ -1,4 +1,5 @@
-//! Rules of the tree that no compiler checks: what each file must have, what none may have, who may depend on whom.
+//! Rules of the tree that no compiler checks: what each file must have, what none may have, who may
+//! depend on whom.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -11,7 +12,8 @@ const MAX_LINES: usize = 1_000;
 /// File types that are text of ours.
 const TEXT: &[&str] =
     &["rs", "toml", "md", "py", "java", "go", "js", "cql", "xml", "sh", "json", "yaml", "yml"];
-/// Folders of a developer's or builder's own machine; in pieces, so that this file obeys its own rule.
+/// Folders of a developer's or builder's own machine; in pieces, so that this file obeys its own
+/// rule.
 const MACHINE_PATHS: &[&str] =
     &[concat!("/ho", "me/"), concat!("/ro", "ot/"), concat!("/wo", "rk/"), concat!("/Us", "ers/")];
 /// Words that no Rust file of ours may hold, in pieces for the same reason.

@@ -114,13 +114,14 @@ pub struct Hints {
     pub window: Duration,
     /// `hint_window_persistent_enabled`.
     pub is_window_persistent: bool,
-    /// `hinted_handoff_throttle`, in bytes a second for all nodes together, zero for no limit. `None`, where it is not
-    /// set: as many as the node that gets them takes without becoming slower.
+    /// `hinted_handoff_throttle`, in bytes a second for all nodes together, zero for no limit.
+    /// `None`, where it is not set: as many as the node that gets them takes without becoming
+    /// slower.
     pub throttle: Option<u64>,
     /// `hints_compression`.
     pub compression: Option<LogCompression>,
-    /// `max_hints_delivery_threads`: nodes that are sent hints as fast as they can take them at a time. The others are sent
-    /// theirs too, no faster than has to be.
+    /// `max_hints_delivery_threads`: nodes that are sent hints as fast as they can take them at a
+    /// time. The others are sent theirs too, no faster than has to be.
     pub deliveries: u32,
     /// `max_hints_file_size`, in bytes.
     pub file_size: u64,
@@ -151,11 +152,13 @@ pub struct DynamicSnitch {
     pub update_interval: Duration,
     /// `dynamic_snitch_reset_interval`.
     pub reset_interval: Duration,
-    /// `dynamic_snitch_badness_threshold`: by what part a near node has to be slower for another one to be asked.
+    /// `dynamic_snitch_badness_threshold`: by what part a near node has to be slower for another
+    /// one to be asked.
     pub badness_threshold: f64,
 }
 
-/// How much of what nodes send each other may wait, in bytes (`internode_application_{send,receive}_queue_*`).
+/// How much of what nodes send each other may wait, in bytes
+/// (`internode_application_{send,receive}_queue_*`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct InternodeCapacity {
     /// `..._capacity`.
@@ -338,9 +341,11 @@ pub struct ServerTls {
     pub outbound_keystore_password: String,
     /// `require_endpoint_verification`: must certificates be of the address of who shows them?
     pub verifies_address: bool,
-    /// `ssl_storage_port`, where `legacy_ssl_storage_port_enabled`: a port that takes nothing but TLS.
+    /// `ssl_storage_port`, where `legacy_ssl_storage_port_enabled`: a port that takes nothing but
+    /// TLS.
     pub tls_port: Option<u16>,
-    /// `internode_plaintext_checks_address`: is who does without TLS believed to be a node at the node's own address only?
+    /// `internode_plaintext_checks_address`: is who does without TLS believed to be a node at the
+    /// node's own address only?
     pub checks_plain_address: bool,
 }
 
@@ -357,7 +362,8 @@ pub struct TlsStores {
     pub truststore_password: String,
     /// `require_client_auth`: must clients show a certificate?
     pub requires_client_auth: bool,
-    /// `client_certificates_may_expire`: may it be one that has expired, if it is in the truststore itself?
+    /// `client_certificates_may_expire`: may it be one that has expired, if it is in the truststore
+    /// itself?
     pub takes_expired: bool,
     /// `accepted_protocols`, or `protocol`; empty: all that are safe.
     pub protocols: Vec<String>,
@@ -439,7 +445,8 @@ pub struct Config {
     pub num_tokens: u32,
     /// `initial_token`; empty where tokens are to be chosen.
     pub initial_tokens: Vec<i64>,
-    /// Addresses of `seed_provider`, as written (`host` or `host:port`); without any the node is its own seed.
+    /// Addresses of `seed_provider`, as written (`host` or `host:port`); without any the node is
+    /// its own seed.
     pub seeds: Vec<String>,
     /// `auto_bootstrap`.
     pub auto_bootstrap: bool,
@@ -459,7 +466,8 @@ pub struct Config {
     pub overrides: Vec<String>,
     /// `endpoint_snitch`, without its package.
     pub snitch: String,
-    /// Whether nodes that were slow of late are asked last, and what of that is set. `None` where `dynamic_snitch` is off.
+    /// Whether nodes that were slow of late are asked last, and what of that is set. `None` where
+    /// `dynamic_snitch` is off.
     pub dynamic_snitch: Option<DynamicSnitch>,
     /// `batchlog_endpoint_strategy`.
     pub batchlog_endpoints: BatchlogEndpoints,
@@ -467,7 +475,8 @@ pub struct Config {
     pub rack_dc: Option<String>,
     /// The text of `cassandra-topology.properties`, if it is there.
     pub topology: Option<String>,
-    /// `auth_read_consistency_level` and `auth_write_consistency_level`, by name: of roles and rights, in a ring of several nodes.
+    /// `auth_read_consistency_level` and `auth_write_consistency_level`, by name: of roles and
+    /// rights, in a ring of several nodes.
     pub auth_levels: [String; 2],
     /// `default_keyspace_rf`.
     pub default_keyspace_rf: u32,
@@ -519,7 +528,8 @@ pub struct Config {
     /// `memtable_heap_space` and `memtable_offheap_space` together, in bytes; `None` where
     /// neither is set: to be taken from the memory budget.
     pub memtable_space: Option<u64>,
-    /// `memtable_keeps_flushed`: reads find what was flushed in memory, while writes do not need it.
+    /// `memtable_keeps_flushed`: reads find what was flushed in memory, while writes do not need
+    /// it.
     pub memtable_keeps_flushed: bool,
     /// `file_cache_size`, in bytes; `None`: to be taken from the memory budget.
     pub file_cache_size: Option<u64>,
@@ -596,7 +606,8 @@ pub struct Config {
     pub(crate) values: Values,
 }
 
-/// How many bytes reads may have before the client is warned, and before they fail; `None`: no matter.
+/// How many bytes reads may have before the client is warned, and before they fail; `None`: no
+/// matter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ReadSizes {
     /// Of a result: warning and failure.
@@ -681,8 +692,8 @@ impl Config {
         self.set_all([text])
     }
 
-    /// Overrides keys in order, as [`Self::set`] does one; only what all of them come to has to make sense.
-    /// Another `commitlog_sync` than before leaves the period behind that went with it.
+    /// Overrides keys in order, as [`Self::set`] does one; only what all of them come to has to
+    /// make sense. Another `commitlog_sync` than before leaves the period behind that went with it.
     pub fn set_all<'t>(&mut self, texts: impl IntoIterator<Item = &'t str>) -> Result<()> {
         let index = Index::new();
         let mut set = Values::new();

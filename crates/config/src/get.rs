@@ -212,7 +212,8 @@ impl Get<'_> {
         Ok(text.split(',').map(str::trim).filter(|s| !s.is_empty()).map(str::to_string).collect())
     }
 
-    /// Cassandra starts with a level that is none of reads, or of writes, and refuses whatever it asks for by it.
+    /// Cassandra starts with a level that is none of reads, or of writes, and refuses whatever it
+    /// asks for by it.
     pub fn auth_levels(&self) -> Result<[String; 2]> {
         let (read, write) = ("auth_read_consistency_level", "auth_write_consistency_level");
         let levels = [read, write].map(|name| self.text(name).to_ascii_uppercase());
@@ -320,8 +321,8 @@ impl Get<'_> {
         })
     }
 
-    /// `client_encryption_options`; none: bytes travel as they are. Other than Cassandra, a key store that merely lies
-    /// there switches nothing on.
+    /// `client_encryption_options`; none: bytes travel as they are. Other than Cassandra, a key
+    /// store that merely lies there switches nothing on.
     pub fn client_tls(&self) -> Result<Option<ClientTls>> {
         let key = |name: &str| format!("client_encryption_options.{name}");
         let is_optional = self.bool(&key("optional"));

@@ -2,9 +2,9 @@
 //!
 //! Pure: no file is opened and no host is resolved here. Every key of Cassandra 5.0.9 is known
 //! with its kind, unit and default, under its present and its former names. A key is either
-//! served (it reaches a field of [`Config`]), means nothing without a JVM, guards what the node does
-//! not do, or is not served yet; one of the last kind stops the start unless it has its default, so that the node never
-//! runs open where the file asked for a lock.
+//! served (it reaches a field of [`Config`]), means nothing without a JVM, guards what the node
+//! does not do, or is not served yet; one of the last kind stops the start unless it has its
+//! default, so that the node never runs open where the file asked for a lock.
 //!
 //! Path of a value: `yaml` composes nodes under fixed bounds, `values` finds each node's key in
 //! `table` (or `old`) and reads it by its `key::Kind`, `served` decides whether it may pass,

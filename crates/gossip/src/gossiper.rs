@@ -51,7 +51,8 @@ pub struct Config {
     pub ring_delay: u64,
     /// `phi_convict_threshold`.
     pub phi_threshold: f64,
-    /// A bug for worlds that look for it: what is said anew has the version of what was said before.
+    /// A bug for worlds that look for it: what is said anew has the version of what was said
+    /// before.
     pub reuses_versions: bool,
 }
 
@@ -84,7 +85,8 @@ impl Config {
 /// What happens to a gossiper.
 #[derive(Clone, Debug)]
 pub enum Event {
-    /// Ask the ring for all it knows, before starting: seeds, and after a while others that are known from before.
+    /// Ask the ring for all it knows, before starting: seeds, and after a while others that are
+    /// known from before.
     ShadowRound {
         /// Those others.
         peers: BTreeSet<Address>,
@@ -154,7 +156,8 @@ pub enum Effect {
     Changed(Address, AppState),
     /// A node was forgotten.
     Removed(Address),
-    /// The shadow round ended with what the ring knows; nothing, if nobody knows more than this node.
+    /// The shadow round ended with what the ring knows; nothing, if nobody knows more than this
+    /// node.
     ShadowRound(States),
     /// Nobody answered in the shadow round.
     ShadowRoundFailed,
@@ -401,7 +404,8 @@ impl Gossiper {
         self.silently_down(now, node);
     }
 
-    /// The answer to one that wants to know everything, also what is only known from before the last stop.
+    /// The answer to one that wants to know everything, also what is only known from before the
+    /// last stop.
     pub(crate) fn everything(&mut self) -> Ack {
         let states = self.peers.iter().map(|(node, peer)| (*node, peer.state.clone()));
         let mut states: States = states.collect();

@@ -1,10 +1,11 @@
-//! Who is in the ring, what each says of itself, and who is up (`org.apache.cassandra.gms`). Pure: no clock, no I/O, no
-//! randomness of its own.
+//! Who is in the ring, what each says of itself, and who is up (`org.apache.cassandra.gms`). Pure:
+//! no clock, no I/O, no randomness of its own.
 //!
-//! Each node has a state: a heartbeat and some values, each with a version that grows. Once a second a node sends another
-//! the digests of all states that it knows (SYN); that one answers with what it knows better and asks for what it knows
-//! worse (ACK), which it then gets (ACK2). A [`Gossiper`] is one node's part of it: a step takes an event and says what is
-//! to be done about it.
+//! Each node has a state: a heartbeat and some values, each with a version that grows. Once a
+//! second a node sends another the digests of all states that it knows (SYN); that one answers with
+//! what it knows better and asks for what it knows worse (ACK), which it then gets (ACK2). A
+//! [`Gossiper`] is one node's part of it: a step takes an event and says what is to be done about
+//! it.
 //!
 //! ```
 //! use gossip::{Config, Effect, Event, Gossiper, Message, Now};

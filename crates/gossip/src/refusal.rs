@@ -1,4 +1,5 @@
-//! What is not believed of what nodes say, and why (`gms.GossipDigestSynVerbHandler`, `gms.Gossiper`): the operator is told.
+//! What is not believed of what nodes say, and why (`gms.GossipDigestSynVerbHandler`,
+//! `gms.Gossiper`): the operator is told.
 
 use std::fmt;
 

@@ -12,7 +12,8 @@ use crate::tokens::read_tokens;
 pub(crate) const REMEMBERED: i64 = 3 * 24 * 3600 * 1000;
 /// How much longer one that is joining may be silent before it is forgotten.
 const JOINING_FACTOR: u64 = 10;
-/// The generation of a node that is assassinated and of which nothing is known is so far ahead, in milliseconds.
+/// The generation of a node that is assassinated and of which nothing is known is so far ahead, in
+/// milliseconds.
 const UNKNOWN_AHEAD: i64 = 60_000;
 /// And that is its version.
 const UNKNOWN_VERSION: i32 = 9999;
@@ -63,7 +64,8 @@ impl Gossiper {
         }
     }
 
-    /// A node is out of the ring. What it said last stays known for those that have not heard it yet.
+    /// A node is out of the ring. What it said last stays known for those that have not heard it
+    /// yet.
     pub(crate) fn remove(&mut self, now: Now, node: Address) {
         self.effect(Effect::Removed(node));
         self.config.seeds.remove(&node);

@@ -1,7 +1,8 @@
-//! The task that writes: all that waits, host by host, then, if it is time, a sync of what was written.
+//! The task that writes: all that waits, host by host, then, if it is time, a sync of what was
+//! written.
 //!
-//! A file whose write or sync failed gets no more; who waits for what was to be in it is told, and the next hint begins
-//! another.
+//! A file whose write or sync failed gets no more; who waits for what was to be in it is told, and
+//! the next hint begins another.
 
 use std::io;
 use std::rc::Rc;
@@ -18,7 +19,8 @@ use crate::record::{self, Found};
 use crate::store::{Hints, State, SyncMode};
 use crate::ticket::HintError;
 
-/// Bytes of records in a block, but for one that has more: what is sent again where one of a block was not acknowledged.
+/// Bytes of records in a block, but for one that has more: what is sent again where one of a block
+/// was not acknowledged.
 const BLOCK_BYTES: usize = 64 << 10;
 /// Blocks of a slow compressor that a turn of the loop may have to wait for.
 const SLOW_BYTES: usize = 32 << 10;

@@ -27,7 +27,8 @@ pub enum SendError {
     Param(#[from] ParamError),
 }
 
-/// Packs what one connection sends. Small messages share segments; a message that is too long for one takes several.
+/// Packs what one connection sends. Small messages share segments; a message that is too long for
+/// one takes several.
 #[derive(Debug)]
 pub struct Sender {
     packer: Packer,
@@ -40,7 +41,8 @@ impl Sender {
         Self { packer: Packer::new(framing.form()), max_message }
     }
 
-    /// Appends a message, and says how many bytes it has; the segment that it is in may stay open for others.
+    /// Appends a message, and says how many bytes it has; the segment that it is in may stay open
+    /// for others.
     pub fn push(
         &mut self,
         header: &Header,

@@ -1,5 +1,5 @@
-//! What a message is (`net.Verb`): its number, how soon it must get through, how long it is worth anything, and what
-//! answers it. The same in 4.1 and 5.0.
+//! What a message is (`net.Verb`): its number, how soon it must get through, how long it is worth
+//! anything, and what answers it. The same in 4.1 and 5.0.
 
 use crate::handshake::Connection;
 
@@ -87,7 +87,8 @@ impl Default for Timeouts {
 }
 
 impl Timeouts {
-    /// How long a message is worth anything from its creation on, in milliseconds; none if as long as its request.
+    /// How long a message is worth anything from its creation on, in milliseconds; none if as long
+    /// as its request.
     pub fn of(&self, expiry: Expiry) -> Option<u64> {
         Some(match expiry {
             Expiry::Request => self.request,

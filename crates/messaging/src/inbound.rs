@@ -20,7 +20,8 @@ use crate::wire::Wire;
 const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
 /// Connections of one address that a shard has open.
 const PER_IP_MAX: usize = 256;
-/// However long a large message is said to be worth anything: by then all of it has come, or the room for it is needed for others.
+/// However long a large message is said to be worth anything: by then all of it has come, or the
+/// room for it is needed for others.
 const LARGE_PATIENCE: Duration = Duration::from_secs(300);
 /// No message of gossip is longer: what 3,000 nodes with 256 tokens each say, in bytes.
 const GOSSIP_BYTES_MAX: u64 = 16 << 20;
@@ -139,8 +140,8 @@ fn listened(settings: &Settings) -> Vec<(SocketAddr, bool)> {
     open.into_iter().chain(for_tls.map(|address| (address, true))).collect()
 }
 
-/// Finds out whether anybody listens where the shards are to: they share their ports, and would share them with another
-/// node too.
+/// Finds out whether anybody listens where the shards are to: they share their ports, and would
+/// share them with another node too.
 pub(crate) fn claim(messenger: &Messenger) -> std::io::Result<()> {
     let options = ListenOptions { reuse_port: false };
     let claim = |address| TcpListener::bind(&messenger.env, address, options).map(drop);
@@ -314,8 +315,8 @@ impl Inbound {
         }
     }
 
-    /// Why a node may not speak over a connection (`InboundConnectionInitiator`): one that should be encrypted and is not, or
-    /// whose other side does not show who it is.
+    /// Why a node may not speak over a connection (`InboundConnectionInitiator`): one that should
+    /// be encrypted and is not, or whose other side does not show who it is.
     fn refuses(&self, stream: &Wire, from: Address) -> Option<String> {
         let encryption = self.messenger.settings.encryption.as_ref();
         if stream.is_encrypted() {
@@ -342,7 +343,8 @@ impl Inbound {
         (checks && self.remote != from.ip).then_some(why)
     }
 
-    /// Reads more behind what is not done with; none, where a large message should have come by now.
+    /// Reads more behind what is not done with; none, where a large message should have come by
+    /// now.
     async fn read(&mut self, stream: &Wire, needed: usize) -> std::io::Result<Option<usize>> {
         self.input.drain(..self.start);
         self.start = 0;

@@ -1,4 +1,5 @@
-//! A connection to another node: opened when there is something to send, kept, and opened again when it ends.
+//! A connection to another node: opened when there is something to send, kept, and opened again
+//! when it ends.
 
 use std::cell::{Cell, RefCell};
 use std::future::Future;
@@ -131,7 +132,8 @@ impl Link {
             Ok(connected) => connected.map_err(|error| error.to_string())?,
             Err(_) => return Err(format!("no connection within {:?}", patience.connect)),
         };
-        // what a node that is gone does not acknowledge keeps the next message from it for as long as the system retries
+        // what a node that is gone does not acknowledge keeps the next message from it for as long
+        // as the system retries
         stream.set_user_timeout(patience.user).map_err(|error| error.to_string())?;
         let greet = self.greet(&stream);
         match env.timeout(patience.handshake(), greet).await {
@@ -160,7 +162,8 @@ impl Link {
         Ok(())
     }
 
-    /// Moves messages that wait into `out`, as many as go to the socket at once, and drops those that are too late.
+    /// Moves messages that wait into `out`, as many as go to the socket at once, and drops those
+    /// that are too late.
     fn flush(&self, messenger: &Messenger, now: i64, out: &mut Vec<u8>) {
         let mut gone = Vec::new();
         messenger.with_send_quotas(self.to, |quotas| {

@@ -25,8 +25,8 @@ use crate::link::Link;
 use crate::settings::{Encryption, Patience, Settings};
 use crate::tally::Tally;
 
-/// Nodes that are not of the ring, as those that are about to join it, to which a shard has connections at most: whoever
-/// connects says who it is, and answers wait for it.
+/// Nodes that are not of the ring, as those that are about to join it, to which a shard has
+/// connections at most: whoever connects says who it is, and answers wait for it.
 const STRANGERS_MAX: usize = 64;
 
 /// Work for another shard's messenger.
@@ -71,7 +71,8 @@ pub struct Served {
 
 /// Who serves what other nodes ask, on one shard.
 pub trait Serve {
-    /// A request came in. It is answered by [`Messenger::answer`] or [`Messenger::fail`], sooner or later or never.
+    /// A request came in. It is answered by [`Messenger::answer`] or [`Messenger::fail`], sooner or
+    /// later or never.
     fn serve(&self, messenger: &Rc<Messenger>, request: Served);
 
     /// Is it a node of the ring?
@@ -158,7 +159,8 @@ impl Messenger {
         inbound::claim(self)
     }
 
-    /// Listens for other nodes on this shard, and lets `server` serve what they ask, until the tasks are dropped.
+    /// Listens for other nodes on this shard, and lets `server` serve what they ask, until the
+    /// tasks are dropped.
     ///
     /// # Errors
     /// If the address cannot be listened on.
@@ -182,8 +184,8 @@ impl Messenger {
         self.patience.set(patience);
     }
 
-    /// A node is down: connections of this shard to it lead nowhere, and once it is there again are not to be waited for
-    /// (`MessagingService.interruptOutbound`).
+    /// A node is down: connections of this shard to it lead nowhere, and once it is there again are
+    /// not to be waited for (`MessagingService.interruptOutbound`).
     pub fn interrupt(&self, node: Address) {
         let links = self.links.borrow();
         links.get(&node).into_iter().flatten().flatten().for_each(|link| link.interrupt());
@@ -252,7 +254,8 @@ impl Messenger {
         self.queue(to, header, Arc::clone(payload), now + expires_in as i64);
     }
 
-    /// Sends a request to one node, which passes it on to others; all answer here. `on_answer` is told of each.
+    /// Sends a request to one node, which passes it on to others; all answer here. `on_answer` is
+    /// told of each.
     pub fn ask_through(
         self: &Rc<Self>,
         to: Address,
@@ -401,7 +404,8 @@ impl Messenger {
         Some(link)
     }
 
-    /// Is a node one of many that are not of the ring? What waits for one that is not reached would keep others from their answers.
+    /// Is a node one of many that are not of the ring? What waits for one that is not reached would
+    /// keep others from their answers.
     pub(crate) fn is_one_of_many(&self, node: Address) -> bool {
         let server = self.server.get().and_then(Weak::upgrade);
         let is_stranger =
@@ -410,7 +414,8 @@ impl Messenger {
         is_stranger(&&node) && links.keys().filter(is_stranger).count() >= STRANGERS_MAX / 2
     }
 
-    /// How a connection with a node is encrypted; none where it need not be. Who is not known yet gets no benefit of the doubt.
+    /// How a connection with a node is encrypted; none where it need not be. Who is not known yet
+    /// gets no benefit of the doubt.
     ///
     /// # Errors
     /// If it must be, and there is nothing to encrypt it with: then there is no connection.
@@ -537,7 +542,8 @@ impl Messenger {
         self.note(format!("connection to /{to} ({kind:?}): {why}"));
     }
 
-    /// Without its port, which is another each time: what is said again and again is told once in a while.
+    /// Without its port, which is another each time: what is said again and again is told once in a
+    /// while.
     pub(crate) fn note_inbound(&self, remote: IpAddr, why: &str) {
         self.note(format!("connection of /{remote}: {why}"));
     }
@@ -572,7 +578,8 @@ impl Messenger {
     }
 }
 
-/// Makes room for another stranger, where there are many, by ending connections to others that nothing is done with. Is there any?
+/// Makes room for another stranger, where there are many, by ending connections to others that
+/// nothing is done with. Is there any?
 fn make_room(links: &mut BTreeMap<Address, Links>, is_stranger: impl Fn(&Address) -> bool) -> bool {
     let strangers =
         |links: &BTreeMap<Address, Links>| links.keys().filter(|node| is_stranger(node)).count();

@@ -98,7 +98,8 @@ impl Registry {
         self.read_later(name, unit, help, move || Reading::Counter(probe()));
     }
 
-    /// As [`Self::probe`], of the largest value seen: the node's is that of its shards' which is largest.
+    /// As [`Self::probe`], of the largest value seen: the node's is that of its shards' which is
+    /// largest.
     pub fn peak_probe(
         &self,
         name: Name,

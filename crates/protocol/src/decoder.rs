@@ -316,8 +316,8 @@ impl Decoder {
         (total, self.bare_body(header, input.get(HEADER_LENGTH..total).unwrap_or_default()))
     }
 
-    /// An envelope of which `input` is the beginning. A body that claims to become too much is refused before megabytes
-    /// of it are held.
+    /// An envelope of which `input` is the beginning. A body that claims to become too much is
+    /// refused before megabytes of it are held.
     fn bare_beginning(
         &mut self,
         bytes: &[u8; HEADER_LENGTH],

@@ -1,5 +1,5 @@
-//! The native protocol of Cassandra, versions 3, 4, 5 and 6-beta: bytes to typed requests and responses
-//! to bytes, for both sides of a connection. Pure: no clock, no I/O.
+//! The native protocol of Cassandra, versions 3, 4, 5 and 6-beta: bytes to typed requests and
+//! responses to bytes, for both sides of a connection. Pure: no clock, no I/O.
 //!
 //! In: a [`Decoder`] finds [`Frame`]s in the input buffer, [`Request::parse`] reads them in place.
 //! Out: [`Reply`] and [`Rows`] write responses into the output buffer, a [`Framer`] packs them.

@@ -142,8 +142,8 @@ pub enum MetadataForm {
     Full,
     /// None: the client holds it and asked so.
     Skipped,
-    /// All of it and its new id, because the client holds another (EXECUTE from version 5 on; before,
-    /// the same as [`Self::Full`]).
+    /// All of it and its new id, because the client holds another (EXECUTE from version 5 on;
+    /// before, the same as [`Self::Full`]).
     Changed,
 }
 

@@ -1,9 +1,9 @@
 //! The schema: immutable snapshots of keyspaces, tables, columns and types; their rows in
 //! `system_schema`; the digest that a cluster agrees on; changes by DDL; and the text of DESCRIBE.
 //!
-//! Pure: no clock, no I/O, nothing random. The rows of `system_schema` are the truth, kept as they were
-//! received; a [`Schema`] is derived from them. One owner task applies changes, and each shard holds
-//! an `Arc` of the snapshot under which its requests run.
+//! Pure: no clock, no I/O, nothing random. The rows of `system_schema` are the truth, kept as they
+//! were received; a [`Schema`] is derived from them. One owner task applies changes, and each shard
+//! holds an `Arc` of the snapshot under which its requests run.
 #![forbid(unsafe_code)]
 
 pub mod change;

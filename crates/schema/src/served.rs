@@ -1,5 +1,6 @@
-//! What of a schema this node does not serve. Its rows are kept as they came, so that all nodes agree on the version; but
-//! a node that must not join because of it says each object, and a write that would be done by half is refused.
+//! What of a schema this node does not serve. Its rows are kept as they came, so that all nodes
+//! agree on the version; but a node that must not join because of it says each object, and a write
+//! that would be done by half is refused.
 
 use std::fmt;
 
@@ -11,8 +12,8 @@ use crate::schema::Schema;
 use crate::table::{Index, Table};
 use crate::table_id::TableId;
 
-/// Indexes of Cassandra's own whose rows are as those without them: a node that does not answer by them says so to its peers
-/// (`INDEX_STATUS`), and coordinators ask others.
+/// Indexes of Cassandra's own whose rows are as those without them: a node that does not answer by
+/// them says so to its peers (`INDEX_STATUS`), and coordinators ask others.
 const OWN_INDEXES: [&str; 3] = ["sai", "StorageAttachedIndex", "SASIIndex"];
 
 /// Why an object is not served.
@@ -30,7 +31,8 @@ pub enum Reason {
     Aggregate,
     /// An index of a class that is not Cassandra's own.
     CustomIndex,
-    /// A table with a column of a type given as a Java class: its values have an order that nobody else knows.
+    /// A table with a column of a type given as a Java class: its values have an order that nobody
+    /// else knows.
     CustomType,
     /// A super column family, left from Thrift.
     SuperColumns,
@@ -72,7 +74,8 @@ impl fmt::Display for Unserved {
     }
 }
 
-/// All that is not served of a schema, keyspace by keyspace. A node joins a ring only where there is none.
+/// All that is not served of a schema, keyspace by keyspace. A node joins a ring only where there
+/// is none.
 pub fn unserved(schema: &Schema) -> Vec<Unserved> {
     let keyspaces = schema.keyspaces().values();
     let of_users = keyspaces.filter(|keyspace| !crate::stored::is_local(&keyspace.name));

@@ -316,8 +316,8 @@ impl Connection {
         }
     }
 
-    /// Queues an event behind the responses of this turn. A client that does not read them is better
-    /// off without a connection than without events.
+    /// Queues an event behind the responses of this turn. A client that does not read them is
+    /// better off without a connection than without events.
     pub fn event(self: &Rc<Self>, event: EncodedEvent) {
         let limit = self.shard.settings.max_unsent.saturating_mul(UNREAD_EVENTS);
         let queued: usize = self.events.borrow().iter().map(|event| event.len()).sum();
@@ -338,7 +338,8 @@ impl Connection {
         }
     }
 
-    /// Writes what is queued, as far as the socket takes it; of much a piece, and wakes the driver for the next.
+    /// Writes what is queued, as far as the socket takes it; of much a piece, and wakes the driver
+    /// for the next.
     pub fn flush(&self) {
         self.dirty.set(false);
         self.has_more.set(false);

@@ -34,8 +34,8 @@ pub trait Coordinator: 'static {
 
     /// Tries to answer an EXECUTE without waiting: appends one whole message to `out` through
     /// `reply` (whose stream and version are the request's) and says [`Now::Answered`]. What was
-    /// appended before [`Now::Later`] is dropped, and [`Coordinator::execute`] follows. `out` is lent
-    /// by the connection: no other answer or event of it may be written meanwhile.
+    /// appended before [`Now::Later`] is dropped, and [`Coordinator::execute`] follows. `out` is
+    /// lent by the connection: no other answer or event of it may be written meanwhile.
     fn execute_now(
         &self,
         context: &Context,

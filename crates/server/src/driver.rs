@@ -252,7 +252,8 @@ impl<C: Coordinator> Driver<C> {
                 break Progress::Paused;
             }
             if shard.env.should_yield() {
-                // behind requests that take long others are taken in all the same, to wait where they are seen
+                // behind requests that take long others are taken in all the same, to wait where
+                // they are seen
                 if connection.in_flight.get() == 0 || taken_in == TAKEN_IN {
                     break Progress::Yield;
                 }

@@ -40,8 +40,8 @@ impl Line {
     }
 }
 
-/// The requests of a shard that wait: in a line for each connection, the lines in turn, so that nobody's many requests stand
-/// before another one's few.
+/// The requests of a shard that wait: in a line for each connection, the lines in turn, so that
+/// nobody's many requests stand before another one's few.
 #[derive(Debug, Default)]
 pub(crate) struct Queue {
     lines: RefCell<Lines>,
@@ -70,7 +70,8 @@ impl Lines {
         next
     }
 
-    /// Takes out the requests that have waited for so long: where their line has stood for long, and else.
+    /// Takes out the requests that have waited for so long: where their line has stood for long,
+    /// and else.
     fn late(&mut self, now: Instant, standing: Duration, burst: Duration) -> Vec<Waiting> {
         let mut late = Vec::new();
         for line in self.of.values_mut() {

@@ -27,8 +27,8 @@ pub struct Session {
     pub options: BTreeMap<String, String>,
     /// Does the client want errors rather than back-pressure (`THROW_ON_OVERLOAD`)?
     pub throw_on_overload: bool,
-    /// Was the client told of shards before its STARTUP? Then its driver may be one that asks for metadata in words of
-    /// its own; nothing in its STARTUP says so.
+    /// Was the client told of shards before its STARTUP? Then its driver may be one that asks for
+    /// metadata in words of its own; nothing in its STARTUP says so.
     pub is_shard_aware: bool,
     keyspace: RefCell<Option<Rc<str>>>,
     user: RefCell<Option<Rc<str>>>,
@@ -70,7 +70,8 @@ impl Session {
         self.keyspace.borrow().clone()
     }
 
-    /// Has the client been warned of prepared statements that depend on the session's keyspace? From now on, yes.
+    /// Has the client been warned of prepared statements that depend on the session's keyspace?
+    /// From now on, yes.
     pub fn was_warned_of_use(&self) -> bool {
         self.use_warned.replace(true)
     }

@@ -129,7 +129,8 @@ impl Shard {
         self.progress.notify_all();
     }
 
-    /// Lets go of connections that are closed before their turn's end: each holds the shard that holds it.
+    /// Lets go of connections that are closed before their turn's end: each holds the shard that
+    /// holds it.
     pub fn forget_dirty(&self) {
         let dirty = self.dirty.take();
         drop(dirty);

@@ -38,8 +38,8 @@ const TOP_KEYS_SHOWN: usize = 1024;
 /// Microseconds in a second.
 const MICROS: i64 = 1_000_000;
 
-/// Do memtables read as the SSTables that they were flushed to? What is older than the drop of a column is told apart
-/// there only.
+/// Do memtables read as the SSTables that they were flushed to? What is older than the drop of a
+/// column is told apart there only.
 fn is_as_flushed(store: &TableStore, slots: &[Rc<Slot>]) -> bool {
     let table = store.table();
     table.layout.dropped.is_empty()
@@ -61,7 +61,8 @@ pub struct Engine {
     memtable_bytes: Cell<usize>,
     /// Bytes of them in frozen ones, which a flush frees.
     frozen_bytes: Cell<usize>,
-    /// Bytes in active ones when the last was frozen, and the part of the flush under way that is done.
+    /// Bytes in active ones when the last was frozen, and the part of the flush under way that is
+    /// done.
     active_at_freeze: Cell<usize>,
     flush_done: Cell<f64>,
     /// Bytes of memtables that were flushed and are kept for reads.
@@ -183,7 +184,8 @@ impl Engine {
         self.host_id.set(host_id);
     }
 
-    /// Tells of what is written to SSTables from now on and passes these limits; on the first shard, which writes them.
+    /// Tells of what is written to SSTables from now on and passes these limits; on the first
+    /// shard, which writes them.
     pub fn watch_writes(&self, limits: WriteLimits, tell: Tell) {
         self.watcher.replace(Some((limits, tell)));
     }
@@ -246,8 +248,8 @@ impl Engine {
         token.shard(self.env.shards() as u32) as usize
     }
 
-    /// Takes the schema of another epoch: new tables appear, dropped ones vanish, altered ones go on with their
-    /// new columns.
+    /// Takes the schema of another epoch: new tables appear, dropped ones vanish, altered ones go
+    /// on with their new columns.
     pub fn set_schema(&self, schema: &Arc<Schema>) {
         let mut tables = self.tables.borrow_mut();
         let position = self.log_position();
@@ -314,8 +316,8 @@ impl Engine {
         self.apply_counted(mutation, durable, &[])
     }
 
-    /// As [`Self::apply`], for counters: `counted` says of each update what it comes to, if it does nothing but add to
-    /// counters.
+    /// As [`Self::apply`], for counters: `counted` says of each update what it comes to, if it does
+    /// nothing but add to counters.
     ///
     /// # Errors
     /// As there.
@@ -404,8 +406,8 @@ impl Engine {
         self.options.log.mutation_bytes_max.unwrap_or(half)
     }
 
-    /// What is said of a mutation that is too large (`MutationExceededMaxSizeException`): its partitions, the largest
-    /// first.
+    /// What is said of a mutation that is too large (`MutationExceededMaxSizeException`): its
+    /// partitions, the largest first.
     fn oversized(&self, mutation: &Mutation, bytes: usize, max: usize) -> StorageError {
         let schema = self.schema();
         let mut encoder = MutationEncoder::new();
@@ -465,8 +467,8 @@ impl Engine {
         }
     }
 
-    /// Merges a mutation into the memtables, as a record that ends at `position`; `counted` is what its updates of
-    /// counters come to.
+    /// Merges a mutation into the memtables, as a record that ends at `position`; `counted` is what
+    /// its updates of counters come to.
     pub(crate) fn merge(
         &self,
         mutation: &Mutation,
@@ -502,7 +504,8 @@ impl Engine {
         Ok(())
     }
 
-    /// Counts a read of a partition that began at `started` and took something from so many SSTables.
+    /// Counts a read of a partition that began at `started` and took something from so many
+    /// SSTables.
     pub fn read_ended(&self, table: TableId, started: env::Instant, sstables: usize) {
         if let Ok(store) = self.store(table) {
             let took = self.env.now().as_nanos().saturating_sub(started.as_nanos());
@@ -584,8 +587,8 @@ impl Engine {
         KeyScan::start(self, &store, start).await
     }
 
-    /// Freezes this shard's memtables of a table for a flush: they, their intervals of the log, and the
-    /// position up to which the log will not need this table's records any more.
+    /// Freezes this shard's memtables of a table for a flush: they, their intervals of the log, and
+    /// the position up to which the log will not need this table's records any more.
     pub(crate) fn freeze(&self, id: TableId, flush: u64) -> Result<FrozenShare, StorageError> {
         let store = self.store(id)?;
         let position = self.log_position();
@@ -602,8 +605,8 @@ impl Engine {
         Ok(FrozenShare { memtables, intervals, upto: position })
     }
 
-    /// Ends the log's segment and the memtables of a table at one point: what the memtables hold is in segments up
-    /// to `floor`, what comes later is not.
+    /// Ends the log's segment and the memtables of a table at one point: what the memtables hold is
+    /// in segments up to `floor`, what comes later is not.
     pub(crate) fn cut(
         &self,
         id: TableId,
@@ -630,8 +633,8 @@ impl Engine {
         oldest
     }
 
-    /// Takes another set of SSTables of a table, unless a memtable holds a write as old as a tombstone that they
-    /// no longer have.
+    /// Takes another set of SSTables of a table, unless a memtable holds a write as old as a
+    /// tombstone that they no longer have.
     pub(crate) fn swap_live(&self, id: TableId, live: Arc<LiveSet>, purged: i64) -> bool {
         let Ok(store) = self.store(id) else { return true };
         if self.oldest_in_memory(id) <= purged {
@@ -727,7 +730,8 @@ impl Engine {
         }
     }
 
-    /// As [`Self::traced_partition`], for reads of many partitions, which no cache of rows need remember.
+    /// As [`Self::traced_partition`], for reads of many partitions, which no cache of rows need
+    /// remember.
     ///
     /// # Errors
     /// If the table is unknown or an SSTable cannot be read.
@@ -743,7 +747,8 @@ impl Engine {
         PartitionCursor::open(self, &store, key, slices, trace).await
     }
 
-    /// A partition of a table of which so many rows are kept (`SinglePartitionReadCommand.getThroughCache`).
+    /// A partition of a table of which so many rows are kept
+    /// (`SinglePartitionReadCommand.getThroughCache`).
     async fn partition_through_cache(
         &self,
         store: &Rc<TableStore>,

@@ -1,7 +1,8 @@
-//! The storage engine: memtables, commit log, SSTables, flush and compaction, for one node of shards.
+//! The storage engine: memtables, commit log, SSTables, flush and compaction, for one node of
+//! shards.
 //!
-//! Each shard has an [`Engine`] of its own; SSTables belong to the node and are written by the first shard's
-//! [`Node`]. Nothing here knows of replication or of CQL.
+//! Each shard has an [`Engine`] of its own; SSTables belong to the node and are written by the
+//! first shard's [`Node`]. Nothing here knows of replication or of CQL.
 #![forbid(unsafe_code)]
 
 mod caches;

@@ -1,5 +1,5 @@
-//! Cassandra's own types that CQL has no name for, and that tables have all the same: columns of old schemas, and those that are
-//! created by the name of their class.
+//! Cassandra's own types that CQL has no name for, and that tables have all the same: columns of
+//! old schemas, and those that are created by the name of their class.
 
 use crate::compare::malformed;
 use crate::cql_type::CqlType;
@@ -339,7 +339,8 @@ impl ClassType {
     }
 }
 
-/// Types of one class are as equal as that; of others the one whose class comes first by its short name is before.
+/// Types of one class are as equal as that; of others the one whose class comes first by its short
+/// name is before.
 fn classes(a: &Component, b: &Component) -> Ordering {
     if a == b {
         return Ordering::Equal;
@@ -353,7 +354,8 @@ fn classes(a: &Component, b: &Component) -> Ordering {
     }
 }
 
-/// The type that the text of a component of a dynamic composite begins with; its header goes to `out`.
+/// The type that the text of a component of a dynamic composite begins with; its header goes to
+/// `out`.
 fn named_part<'t>(
     aliases: &[(u8, Component)],
     text: &'t str,
@@ -389,7 +391,8 @@ fn split(text: &str) -> Vec<&str> {
     if text.is_empty() { Vec::new() } else { crate::literal::split_fields(text) }
 }
 
-/// A component without backslashes in front of its colons, and without the mark behind a last character that has a meaning.
+/// A component without backslashes in front of its colons, and without the mark behind a last
+/// character that has a meaning.
 fn unescape(text: &str) -> String {
     let text = text.replace("\\:", ":");
     text.strip_suffix('!').map_or_else(|| text.clone(), str::to_owned)
@@ -400,7 +403,8 @@ fn signed_halves(uuid: &[u8; 16]) -> (i64, i64) {
     ((both >> 64) as i64, both as i64)
 }
 
-/// A UUID as Java reads it: five numbers in hexadecimal of any length, of which the low digits count.
+/// A UUID as Java reads it: five numbers in hexadecimal of any length, of which the low digits
+/// count.
 fn lenient_uuid(text: &str) -> Option<u128> {
     if text.len() > 36 {
         return None;

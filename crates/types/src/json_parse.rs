@@ -1,5 +1,6 @@
-//! JSON as clients write it, and values from it (`AbstractType.fromJSONObject`): what `from_json` and
-//! INSERT JSON take. The reader is as strict as Jackson's, and as that one stops after the first value.
+//! JSON as clients write it, and values from it (`AbstractType.fromJSONObject`): what `from_json`
+//! and INSERT JSON take. The reader is as strict as Jackson's, and as that one stops after the
+//! first value.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -321,8 +322,8 @@ impl Json {
         }
     }
 
-    /// Names of members without quotes, which keep their case, and else in lower case. One that is changed so takes the place of
-    /// the one that has that name already.
+    /// Names of members without quotes, which keep their case, and else in lower case. One that is
+    /// changed so takes the place of the one that has that name already.
     pub fn fold_names(members: &[(String, Json)]) -> Vec<(String, &Json)> {
         let places = (0_usize..).zip(members);
         let mut known: BTreeMap<String, (usize, &Json)> =
@@ -375,8 +376,8 @@ impl fmt::Display for Json {
 type Made = Result<Vec<u8>, String>;
 
 impl CqlType {
-    /// The value that a JSON value other than `null` stands for, in the stored form. `now_millis` is what the
-    /// timestamp `now` means. The error is Cassandra's text.
+    /// The value that a JSON value other than `null` stands for, in the stored form. `now_millis`
+    /// is what the timestamp `now` means. The error is Cassandra's text.
     pub fn parse_json(&self, json: &Json, now_millis: i64) -> Made {
         self.parse_json_at(json, now_millis, MAX_DEPTH)
     }

@@ -1,10 +1,10 @@
 //! What a disk holds, and what a power cut may leave of it.
 //!
 //! Two images of everything: the live one, which processes see, and the durable one, plus the
-//! operations between them. A completed sync of a file makes durable what was written to it before the
-//! sync began; a sync of a directory does the same for the names in it; nothing else promises
-//! anything. At a power cut each unsynced write may be there, missing, or torn at [`SECTOR`]s, in any
-//! order; a file's size is chosen apart from its data; each unsynced name may be old or new. A
+//! operations between them. A completed sync of a file makes durable what was written to it before
+//! the sync began; a sync of a directory does the same for the names in it; nothing else promises
+//! anything. At a power cut each unsynced write may be there, missing, or torn at [`SECTOR`]s, in
+//! any order; a file's size is chosen apart from its data; each unsynced name may be old or new. A
 //! rename is never half done.
 //!
 //! Shared by the simulator's disks and by the images built from a [recording](crate::Recorder).
@@ -546,7 +546,8 @@ impl DiskModel {
 
     /// All handles are closed: their process died. The live image stays, as in the page cache.
     ///
-    /// What it had begun to write and what shows is the page cache's now: the next sync covers it like the rest.
+    /// What it had begun to write and what shows is the page cache's now: the next sync covers it
+    /// like the rest.
     pub(crate) fn process_died(&mut self) {
         let now = self.tick();
         for node in self.nodes.values_mut() {
@@ -625,7 +626,8 @@ impl DiskModel {
         cut
     }
 
-    /// The names in a directory that no sync has covered, oldest first, with true for those that go.
+    /// The names in a directory that no sync has covered, oldest first, with true for those that
+    /// go.
     pub fn unsynced_names(&self, dir: &Path) -> Vec<(String, bool)> {
         let Ok(dir) = self.lookup(dir) else { return Vec::new() };
         let of = |op: &Pending<NameOp>| match &op.op {
@@ -712,7 +714,8 @@ impl DiskModel {
         true
     }
 
-    /// Takes a file away behind its owner's back, now and durably. False if there is none at the path.
+    /// Takes a file away behind its owner's back, now and durably. False if there is none at the
+    /// path.
     pub fn lose(&mut self, path: &Path) -> bool {
         let Ok(op) = self.remove_file(path) else { return false };
         for name in std::mem::take(&mut self.names) {
@@ -735,8 +738,8 @@ impl DiskModel {
         }
     }
 
-    /// Writes the live image of the tree at `from` to a real directory, which must be empty or missing.
-    /// False when there is no such tree.
+    /// Writes the live image of the tree at `from` to a real directory, which must be empty or
+    /// missing. False when there is no such tree.
     pub fn write_tree_to(&self, from: &Path, target: &Path) -> io::Result<bool> {
         let Ok(top) = self.lookup(from) else { return Ok(false) };
         let mut todo = vec![(target.to_path_buf(), top)];

@@ -421,8 +421,8 @@ fn check_others(create: &CreateTable, others: &[&ColumnSpec]) -> Result<(), Sche
 const STATIC_WITHOUT_CLUSTERING: &str = "Static columns are only useful (and thus allowed) if the \
     table has at least one clustering column";
 
-/// Columns of a table WITH COMPACT STORAGE: without clustering columns those declared are static, and a
-/// clustering and a value column stand beside them; with, there is one value column.
+/// Columns of a table WITH COMPACT STORAGE: without clustering columns those declared are static,
+/// and a clustering and a value column stand beside them; with, there is one value column.
 fn add_compact_columns(builder: &mut TableBuilder, create: &CreateTable, others: &[&ColumnSpec]) {
     let counter = builder.flags.counter;
     let dense = !create.clustering.is_empty();
@@ -568,7 +568,8 @@ fn reads_as(new: &CqlType, old: &CqlType) -> bool {
     }
 }
 
-/// The type without user types: tuples instead, which name nothing (`AbstractType.expandUserTypes`).
+/// The type without user types: tuples instead, which name nothing
+/// (`AbstractType.expandUserTypes`).
 fn expanded(ty: &CqlType) -> CqlType {
     let inner = |ty: &Arc<CqlType>| Arc::new(expanded(ty));
     match ty {

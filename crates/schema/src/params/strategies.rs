@@ -1,5 +1,5 @@
-//! Options that the compaction strategies understand (`validateOptions` of each class), and their values'
-//! rules.
+//! Options that the compaction strategies understand (`validateOptions` of each class), and their
+//! values' rules.
 
 use std::collections::BTreeMap;
 

@@ -1,7 +1,7 @@
 //! A coordinator whose statements are commands for itself.
 //!
-//! `void`, `use K`, `keyspace`, `echo N TEXT` (after N turns), `wait TEXT` (until released), `spin N` (for N slices), `blob N`,
-//! `ddl`, `error`; a prepared `now TEXT` is answered on the fast path.
+//! `void`, `use K`, `keyspace`, `echo N TEXT` (after N turns), `wait TEXT` (until released), `spin
+//! N` (for N slices), `blob N`, `ddl`, `error`; a prepared `now TEXT` is answered on the fast path.
 
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;

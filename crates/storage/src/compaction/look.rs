@@ -131,8 +131,8 @@ fn estimated_keys(index: &Index) -> u64 {
     }
 }
 
-/// `SSTableReader.estimatedKeysForRanges`: from how many samples lie in the ranges. One that ends where it starts is
-/// the whole ring. A trie has no samples: then too nobody knows.
+/// `SSTableReader.estimatedKeysForRanges`: from how many samples lie in the ranges. One that ends
+/// where it starts is the whole ring. A trie has no samples: then too nobody knows.
 fn keys_in(sstable: &SSTable, ranges: &[(Token, Token)]) -> Option<u64> {
     let summary = sstable.table.index.summary()?;
     if summary.len() <= SAMPLES_MIN {
