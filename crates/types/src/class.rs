@@ -2,7 +2,7 @@
 //! old schemas, and those that are created by the name of their class.
 
 use crate::compare::malformed;
-use crate::cql_type::CqlType;
+use crate::cql_type::{ClassType, Component, CqlType};
 use crate::literal::LiteralError;
 use crate::marshal::PACKAGE;
 use crate::token::Token;
@@ -10,28 +10,6 @@ use crate::validate::ValueError;
 use crate::vint::Reader;
 use std::cmp::Ordering;
 use std::fmt::Write as _;
-
-/// A type by its class.
-#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum ClassType {
-    /// UUIDs by their two halves, each a signed number (`LexicalUUIDType`).
-    LexicalUuid,
-    /// Components one after the other, maybe not all of them (`CompositeType`).
-    Composite(Vec<Component>),
-    /// Components that each name their type, by a letter or in full (`DynamicCompositeType`).
-    DynamicComposite(Vec<(u8, Component)>),
-    /// Keys in the order of the ring (`PartitionerDefinedOrder`).
-    RingOrder,
-}
-
-/// The type of a component.
-#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct Component {
-    /// The type.
-    pub ty: CqlType,
-    /// Do its values compare the other way round?
-    pub reversed: bool,
-}
 
 /// The partitioner whose order is served.
 const PARTITIONER: &str = "org.apache.cassandra.dht.Murmur3Partitioner";

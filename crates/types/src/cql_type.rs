@@ -1,6 +1,5 @@
 //! The CQL types.
 
-use crate::class::ClassType;
 use std::sync::Arc;
 
 /// How deep types may nest: every walk over types and their values stops there. Cassandra has no
@@ -107,6 +106,28 @@ pub struct UserType {
     pub name: String,
     /// Fields in order of definition; the types of fields are frozen where they are collections.
     pub fields: Vec<(String, CqlType)>,
+}
+
+/// A type by its class; its order, text and checks are in `class`.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum ClassType {
+    /// UUIDs by their two halves, each a signed number (`LexicalUUIDType`).
+    LexicalUuid,
+    /// Components one after the other, maybe not all of them (`CompositeType`).
+    Composite(Vec<Component>),
+    /// Components that each name their type, by a letter or in full (`DynamicCompositeType`).
+    DynamicComposite(Vec<(u8, Component)>),
+    /// Keys in the order of the ring (`PartitionerDefinedOrder`).
+    RingOrder,
+}
+
+/// The type of a component of such a value.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Component {
+    /// The type.
+    pub ty: CqlType,
+    /// Do its values compare the other way round?
+    pub reversed: bool,
 }
 
 impl CqlType {

@@ -1,6 +1,6 @@
 //! The text of a value as JSON (`AbstractType.toJSONString`): what `to_json` answers.
 
-use crate::class::ClassType;
+use crate::cql_type::ClassType;
 use crate::cql_type::{CqlType, MAX_DEPTH};
 use crate::float::{format_double, format_float};
 use crate::hex::push_hex;

@@ -8,7 +8,7 @@ use std::fmt;
 use num_bigint::BigInt;
 use thiserror::Error;
 
-use crate::cql_type::{CqlType, MAX_DEPTH};
+use crate::cql_type::{ClassType, CqlType, MAX_DEPTH};
 use crate::float::format_double;
 use crate::hex::from_hex;
 use crate::value::{pack_components, pack_list, pack_map, pack_vector};
@@ -375,6 +375,22 @@ impl fmt::Display for Json {
 
 type Made = Result<Vec<u8>, String>;
 
+/// The bytes that a JSON value stands for where a blob is wanted.
+fn blob(json: &Json) -> Made {
+    let Json::Text(hex) = json else {
+        return Err(format!(
+            "Value '{json}' is not a valid blob representation: class java.lang.{} cannot be cast to class java.lang.String",
+            json.class()
+        ));
+    };
+    let wrong = |why: String| format!("Value '{hex}' is not a valid blob representation: {why}");
+    let Some(digits) = hex.strip_prefix("0x") else {
+        let why = "String representation of blob is missing 0x prefix";
+        return Err(wrong(format!("{why}: {hex}")));
+    };
+    from_hex(digits).ok_or_else(|| wrong(format!("cannot parse '{digits}' as hex bytes")))
+}
+
 impl CqlType {
     /// The value that a JSON value other than `null` stands for, in the stored form. `now_millis`
     /// is what the timestamp `now` means. The error is Cassandra's text.
@@ -407,21 +423,7 @@ impl CqlType {
                     json => self.parse_nested_json(json, now, depth),
                 }
             }
-            (Self::Blob, Json::Text(hex)) => {
-                let wrong = |why: String| {
-                    format!("Value '{hex}' is not a valid blob representation: {why}")
-                };
-                let Some(digits) = hex.strip_prefix("0x") else {
-                    let why = "String representation of blob is missing 0x prefix";
-                    return Err(wrong(format!("{why}: {hex}")));
-                };
-                from_hex(digits)
-                    .ok_or_else(|| wrong(format!("cannot parse '{digits}' as hex bytes")))
-            }
-            (Self::Blob, _) => Err(format!(
-                "Value '{json}' is not a valid blob representation: class java.lang.{} cannot be cast to class java.lang.String",
-                json.class()
-            )),
+            (Self::Blob, json) => blob(json),
             (Self::VarInt, _) => match crate::decimal::parse_varint(&json.to_string()) {
                 Some(number) => Ok(number.to_signed_bytes_be()),
                 None => {
@@ -432,7 +434,7 @@ impl CqlType {
                 format!("Value '{json}' is not a valid representation of a decimal value")
             }),
             (Self::Counter, _) => Err("A counter has no JSON".to_owned()),
-            (Self::Class(class), _) if **class != crate::class::ClassType::LexicalUuid => {
+            (Self::Class(class), _) if **class != ClassType::LexicalUuid => {
                 Err("A composite has no JSON".to_owned())
             }
             (_, Json::Text(given)) => text(given),

@@ -34,8 +34,7 @@ pub mod value;
 pub mod vint;
 
 pub use address::Address;
-pub use class::{ClassType, Component};
-pub use cql_type::{CqlType, MAX_DEPTH, UserType};
+pub use cql_type::{ClassType, Component, CqlType, MAX_DEPTH, UserType};
 pub use decimal::Decimal;
 pub use duration::{Duration, DurationError};
 pub use few::Few;

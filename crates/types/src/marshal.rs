@@ -1,8 +1,7 @@
 //! Type names as Java classes (`db.marshal.TypeParser` and `AbstractType.toString`): in SSTable
 //! headers, in the native protocol's custom types, and under the result metadata id.
 
-use crate::class::{ClassType, Component};
-use crate::cql_type::{CqlType, MAX_DEPTH, UserType};
+use crate::cql_type::{ClassType, Component, CqlType, MAX_DEPTH, UserType};
 use crate::hex::{from_hex, push_hex};
 use std::fmt::Write as _;
 use std::sync::Arc;
