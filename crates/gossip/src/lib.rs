@@ -22,10 +22,13 @@
 
 mod app_state;
 mod apply;
+mod assassination;
+mod config;
 mod detector;
 mod endpoint;
 mod gossiper;
 mod message;
+mod phase;
 mod refusal;
 mod removal;
 mod round;
@@ -34,9 +37,10 @@ mod status;
 mod tokens;
 
 pub use app_state::AppState;
+pub use config::Config;
 pub use detector::FailureDetector;
 pub use endpoint::{EndpointState, HeartBeat, Versioned};
-pub use gossiper::{Config, Effect, Event, Gossiper, Now, Peer};
+pub use gossiper::{Effect, Event, Gossiper, Now, Peer};
 pub use message::{Ack, Digest, Message, States, Syn, read_states, write_states};
 pub use refusal::Refusal;
 pub use status::Status;

@@ -5,7 +5,7 @@ use std::fmt;
 
 use types::Address;
 
-use crate::gossiper::Config;
+use crate::config::Config;
 use crate::message::Syn;
 
 /// Characters of a name that are shown: who says it may be anybody.

@@ -3,6 +3,7 @@
 use types::{Address, Token};
 
 use crate::app_state::AppState;
+use crate::assassination::Assassination;
 use crate::endpoint::{EndpointState, HeartBeat};
 use crate::gossiper::{Effect, Gossiper, Now};
 use crate::status::Status;
@@ -17,17 +18,6 @@ const JOINING_FACTOR: u64 = 10;
 const UNKNOWN_AHEAD: i64 = 60_000;
 /// And that is its version.
 const UNKNOWN_VERSION: i32 = 9999;
-
-/// A node that is to be taken out of the ring, if it gives no sign of life meanwhile.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Assassination {
-    node: Address,
-    token: Token,
-    /// What was known of it when this began.
-    heartbeat: HeartBeat,
-    /// When this began, in nanoseconds.
-    since: u64,
-}
 
 impl Gossiper {
     /// Once a second: who is down, who may be forgotten.

@@ -6,27 +6,15 @@ use std::collections::BTreeSet;
 use types::Address;
 
 use crate::app_state::AppState;
-use crate::gossiper::{Effect, Gossiper, Now, Phase};
+use crate::gossiper::{Effect, Gossiper, Now};
 use crate::message::{Ack, Message, Syn};
+use crate::phase::{Phase, Shadow};
 
 /// Milliseconds after which the seeds are asked again; with Cassandra's five seconds a lost answer
 /// would cost a start that long.
 const AGAIN: u64 = 1_000;
 /// Milliseconds after which others are asked too.
 const ALL: u64 = 5_000;
-
-/// A shadow round that is under way.
-#[derive(Debug)]
-pub(crate) struct Shadow {
-    /// When it began, in nanoseconds.
-    since: u64,
-    /// When others were last asked.
-    asked: u64,
-    /// Whom to ask besides the seeds.
-    peers: BTreeSet<Address>,
-    /// Seeds that are in their own shadow round.
-    waiting: BTreeSet<Address>,
-}
 
 impl Gossiper {
     pub(crate) fn start_shadow_round(&mut self, now: Now, peers: BTreeSet<Address>) {

@@ -15,6 +15,7 @@ mod reader;
 pub mod record;
 mod store;
 mod ticket;
+mod writer;
 mod writing;
 
 pub use descriptor::{Compression, Descriptor, HeaderError, Named};

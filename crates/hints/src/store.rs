@@ -21,7 +21,7 @@ use crate::file::{CRC32, HintFile, PROGRESS_BYTES, Progress, SENT};
 use crate::reader::Reader;
 use crate::record::Hint;
 use crate::ticket::{HintError, Ticket};
-use crate::writing::Writer;
+use crate::writer::Writer;
 
 /// The end of the name of a file that cannot be read, as Cassandra has it.
 const ASIDE: &str = ".corrupt.hints";

@@ -34,8 +34,8 @@ pub use reason::FailureReason;
 pub use receiver::{
     Corruption, DEFAULT_MAX_MESSAGE, Message, Outcome, Receiver, Refusal, Step, WireError,
 };
-pub use sender::{LARGE_MESSAGE, SendError, Sender};
-pub use verb::{Expiry, Priority, Timeouts, Verb};
+pub use sender::{SendError, Sender};
+pub use verb::{Expiry, LARGE_MESSAGE, Priority, Timeouts, Verb};
 
 /// Messaging of 4.0, 4.1, and of 5.0 in its default compatibility mode: the one that is spoken.
 pub const VERSION_40: u8 = 12;

@@ -1,15 +1,12 @@
 //! The way out: packs messages into a connection's output.
 
-use segment::{MAX_OVERHEAD, Packer};
+use segment::Packer;
 use thiserror::Error;
 use types::WriteBytes;
 
 use crate::handshake::Framing;
 use crate::header::Header;
 use crate::param::ParamError;
-
-/// Messages of more bytes go over the connection for large ones.
-pub const LARGE_MESSAGE: usize = (64 << 10) - MAX_OVERHEAD;
 
 /// Why a message was not sent; nothing of it is in the output.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]

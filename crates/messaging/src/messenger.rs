@@ -11,7 +11,7 @@ use std::task::Poll;
 
 use env::sync::{Notify, OneshotSender, oneshot};
 use env::{Class, Env, Instant};
-use internode::quota::Quota;
+use internode::quota::{Lease, Quota};
 use internode::{
     Callbacks, Connection, FailureReason, Flags, Framing, Gone, Header, Initiate, Outgoing, Param,
     Queued, Verb, Versions,
@@ -20,8 +20,9 @@ use metrics::Registry;
 use types::{Address, Reader};
 
 use crate::counts::{Came, Counts, Sent};
-use crate::inbound::{self, Held, Open, Quotas};
 use crate::link::Link;
+use crate::open::Open;
+use crate::quotas::Quotas;
 use crate::settings::{Encryption, Patience, Settings};
 use crate::tally::Tally;
 
@@ -50,6 +51,37 @@ pub enum Failed {
     Replica(FailureReason),
     /// Too much waits to be sent to it, or the request is too large.
     NotSent,
+}
+
+/// What of a node's messages is not done with: its connections' share of memory.
+#[derive(Debug)]
+pub(crate) struct Intake {
+    pub from: Address,
+    pub lease: RefCell<Lease>,
+    pub freed: Notify,
+}
+
+/// Bytes of a message in memory; given back when it is dropped.
+pub struct Held {
+    pub(crate) messenger: Rc<Messenger>,
+    pub(crate) intake: Rc<Intake>,
+    pub(crate) bytes: u64,
+}
+
+impl std::fmt::Debug for Held {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Held({})", self.bytes)
+    }
+}
+
+impl Drop for Held {
+    fn drop(&mut self) {
+        self.messenger.with_receive_quotas(self.intake.from, |[endpoint, global]| {
+            self.intake.lease.borrow_mut().give_back(self.bytes, endpoint, global);
+        });
+        self.intake.freed.notify_all();
+        self.messenger.received_freed.notify_all();
+    }
 }
 
 /// A request that came in.
@@ -110,7 +142,7 @@ pub struct Messenger {
     callbacks: RefCell<Callbacks<OnAnswer>>,
     /// A request waits that is over before all others.
     sooner: Notify,
-    server: OnceCell<Weak<dyn Serve>>,
+    pub(crate) server: OnceCell<Weak<dyn Serve>>,
     to_shard: Box<dyn Fn(usize, Job)>,
 }
 
@@ -149,24 +181,6 @@ impl Messenger {
         });
         env.spawn(Class::Statement, Rc::clone(&messenger).expire());
         messenger
-    }
-
-    /// Finds out whether the port is free, before any shard listens.
-    ///
-    /// # Errors
-    /// If it is not.
-    pub fn claim(&self) -> std::io::Result<()> {
-        inbound::claim(self)
-    }
-
-    /// Listens for other nodes on this shard, and lets `server` serve what they ask, until the
-    /// tasks are dropped.
-    ///
-    /// # Errors
-    /// If the address cannot be listened on.
-    pub fn listen(self: &Rc<Self>, server: Weak<dyn Serve>) -> std::io::Result<Vec<env::Task<()>>> {
-        let _ = self.server.set(server);
-        inbound::listen(self)
     }
 
     /// Settings.

@@ -5,7 +5,9 @@ use std::collections::btree_map::Entry;
 
 use crate::buckets::BUCKETS;
 use crate::name::{Name, Unit};
-use crate::registry::HALF_LIFE_SECONDS;
+
+/// After this long a value weighs half of a new one.
+pub(crate) const HALF_LIFE_SECONDS: f64 = 60.0;
 
 /// What a metric showed.
 #[derive(Clone, Debug, PartialEq)]

@@ -7,7 +7,8 @@ use segment::{Form, Found as InInput, Segment, TRAILER_LENGTH, decompress, reset
 use crate::{
     compression::{CLAIM_LENGTH, Compression, claimed_length, decompress_body},
     error::ProtocolError,
-    header::{Direction, Flags, HEADER_LENGTH, Header, LENGTH_OFFSET, OLD_HEADER_LENGTH},
+    header::{Flags, HEADER_LENGTH, Header, LENGTH_OFFSET, OLD_HEADER_LENGTH},
+    opcode::Direction,
     version::Version,
 };
 

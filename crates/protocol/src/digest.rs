@@ -5,7 +5,7 @@ use md5::{Digest, Md5};
 
 use crate::{
     class_name::{self, ClassName},
-    metadata::Column,
+    column::Column,
 };
 
 /// An MD5 sum.

@@ -11,6 +11,7 @@
 mod batch;
 pub mod class_name;
 pub mod client;
+mod column;
 mod compression;
 mod consistency;
 mod decoder;
@@ -22,6 +23,8 @@ mod event;
 mod framer;
 pub mod header;
 mod metadata;
+mod numbers;
+mod opcode;
 pub mod paging_state;
 mod put;
 mod query_options;
@@ -36,6 +39,7 @@ mod version;
 mod write_type;
 
 pub use batch::{Batch, BatchEntry, BatchKind, BatchStatement};
+pub use column::Column;
 pub use compression::Compression;
 pub use consistency::Consistency;
 pub use decoder::{
@@ -48,8 +52,9 @@ pub use error_code::ErrorCode;
 pub use error_response::{ErrorDetail, ErrorResponse, FailureReason, Failures};
 pub use event::{Change, Event, EventType, SchemaChange, StatusChange, Target, TopologyChange};
 pub use framer::Framer;
-pub use header::{Direction, Flags, Header, Opcode};
-pub use metadata::{BindMetadata, Column, MetadataForm, ResultMetadata};
+pub use header::{Flags, Header};
+pub use metadata::{BindMetadata, MetadataForm, ResultMetadata};
+pub use opcode::{Direction, Opcode};
 pub use paging_state::PagingState;
 pub use query_options::QueryOptions;
 pub use request::{Register, Request, wants_tracing};

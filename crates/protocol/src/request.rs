@@ -1,14 +1,8 @@
 //! Requests, read in place.
 
 use crate::{
-    batch::Batch,
-    decoder::Frame,
-    error::ProtocolError,
-    event::EventType,
-    header::{Flags, Opcode},
-    query_options::QueryOptions,
-    reader::Reader,
-    startup::Startup,
+    batch::Batch, decoder::Frame, error::ProtocolError, event::EventType, header::Flags,
+    opcode::Opcode, query_options::QueryOptions, reader::Reader, startup::Startup,
     version::Version,
 };
 

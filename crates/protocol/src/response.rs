@@ -9,8 +9,9 @@ use crate::{
     digest::Id,
     error_response::{ErrorDetail, ErrorResponse},
     event::{Event, SchemaChange},
-    header::{self, EVENT_STREAM, Flags, Opcode, RESPONSE},
+    header::{self, EVENT_STREAM, Flags, RESPONSE},
     metadata::{BindMetadata, MetadataForm, ResultMetadata},
+    opcode::Opcode,
     put,
     version::Version,
 };

@@ -2,8 +2,10 @@
 
 use crate::{
     class_name::ClassName,
-    header::{self, HEADER_LENGTH, Opcode},
-    metadata::{self, Column, MetadataForm, ResultMetadata, flag},
+    column::Column,
+    header::{self, HEADER_LENGTH},
+    metadata::{self, MetadataForm, ResultMetadata, flag},
+    opcode::Opcode,
     put,
     response::{Reply, kind},
 };
