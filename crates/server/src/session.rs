@@ -122,11 +122,3 @@ pub struct Context {
     /// Did the client ask for a trace?
     pub tracing: bool,
 }
-
-impl Context {
-    /// Will nobody read the answer any more? Reads may stop early then; writes already begun and
-    /// I/O in flight go on to their end.
-    pub fn is_cancelled(&self) -> bool {
-        self.session.is_closed()
-    }
-}

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use crate::error::SchemaError;
 use crate::jvm;
-use crate::params::compaction::CompactionClass;
+use crate::params::compaction_class::CompactionClass;
 
 type Options = BTreeMap<String, String>;
 

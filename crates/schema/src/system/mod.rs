@@ -13,7 +13,8 @@ use types::CqlType;
 use crate::column::{Column, ColumnKind, DroppedColumn};
 use crate::keyspace::Keyspace;
 use crate::params::TableParams;
-use crate::params::compaction::{COMPACTION, CompactionParams};
+use crate::params::compaction::CompactionParams;
+use crate::params::compaction_class::COMPACTION;
 use crate::release::Release;
 use crate::replication::Replication;
 use crate::stored::encode::{Stamp, create_keyspace};
@@ -119,13 +120,6 @@ fn index_paxos(builder: &mut TableBuilder) {
     builder.indexes.insert(name.to_owned(), index);
 }
 
-/// The columns of a table of `system_schema`, as rows see them.
-pub(crate) fn schema_layout(name: &str) -> Arc<rows::Layout> {
-    let definition = schema_tables::SYSTEM_SCHEMA.iter().find(|table| table.name == name);
-    let nothing = TableDefinition::NEW;
-    definition.unwrap_or(&nothing).table("system_schema").layout
-}
-
 /// The virtual table of what the node said: the only one that may be truncated, and that is not
 /// filtered unasked.
 pub const SYSTEM_LOGS: &str = "system_logs";
@@ -187,6 +181,20 @@ pub fn local_mutations(release: Release, timestamp: i64, now: i64) -> Vec<Schema
         described
     };
     local_keyspaces(release).iter().map(describe).collect()
+}
+
+impl SchemaTable {
+    /// Its columns as rows see them.
+    pub(crate) fn layout(self) -> Arc<rows::Layout> {
+        schema_layout(self.name())
+    }
+}
+
+/// The columns of a table of `system_schema`, as rows see them.
+fn schema_layout(name: &str) -> Arc<rows::Layout> {
+    let definition = schema_tables::SYSTEM_SCHEMA.iter().find(|table| table.name == name);
+    let nothing = TableDefinition::NEW;
+    definition.unwrap_or(&nothing).table("system_schema").layout
 }
 
 fn keyspace(name: &str, replication: Replication, tables: &[TableDefinition]) -> Keyspace {

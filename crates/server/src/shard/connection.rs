@@ -9,13 +9,13 @@ use std::time::Duration;
 
 use env::{Instant, TcpStream};
 use protocol::{ErrorResponse, Header, Reply, Started, Version};
+use tls::TlsStream;
 
 use crate::admission::{OfIp, Permit};
 use crate::output::{EncodedEvent, Flushed, Output};
 use crate::session::Session;
 use crate::settings::{UNREAD_ANSWERS, UNREAD_EVENTS};
 use crate::shard::Shard;
-use tls::TlsStream;
 
 /// How far a connection has come.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

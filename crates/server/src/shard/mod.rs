@@ -1,18 +1,21 @@
 //! What the connections of one shard share.
 
+pub(crate) mod connection;
+pub(crate) mod queue;
+
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 use std::ops::Deref;
 use std::rc::Rc;
 
+use connection::Connection;
 use env::Env;
 use env::sync::Notify;
 use metrics::Registry;
+use queue::Queue;
 
 use crate::admission::{ConnectionLimits, InFlight};
-use crate::connection::Connection;
 use crate::events::EventHub;
-use crate::queue::Queue;
 use crate::rate::RequestRate;
 use crate::settings::{KEPT_BODIES, KEPT_BODY, LONG_MOST, READ_CHUNK, Settings, UNDER_WAY_MOST};
 use crate::supported::Supported;
