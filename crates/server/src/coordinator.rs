@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use protocol::class_name::ClassName;
 use protocol::{
-    Batch, BindMetadata, ErrorDetail, ErrorResponse, Id, MetadataForm, QueryOptions, Reply,
+    Batch, BindMetadata, ErrorDetail, ErrorResponse, Id, MetadataForm, QueryOptions,
     ResultMetadata, SchemaChange, Version,
 };
 

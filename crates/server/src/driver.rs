@@ -12,6 +12,7 @@ use protocol::{
 };
 
 use crate::coordinator::{Authentication, Coordinator};
+use crate::parsed::Parsed;
 use crate::request;
 use crate::session::Session;
 use crate::settings::{HANDSHAKE_FRAME, KEPT_BUFFER, LINGER, READ_CHUNK, TAKEN_IN, UNWANTED_REST};

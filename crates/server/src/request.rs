@@ -6,13 +6,10 @@ use std::rc::Rc;
 use std::task::{Context as TaskContext, Poll, Waker};
 
 use env::{Class, Instant, SLICE};
-use protocol::{
-    ErrorDetail, ErrorResponse, Frame, Header, Prepared, Reply, Request, Rows, wants_tracing,
-};
+use protocol::{ErrorDetail, ErrorResponse, Header, Prepared, Reply, Request, Rows, wants_tracing};
 
 use crate::coordinator::{
-    Answer, AuthStep, Authentication, Coordinator, Execute, Outcome, PrepareOutcome,
-    PreparedAnswer,
+    Answer, AuthStep, Authentication, Coordinator, Execute, Outcome, PrepareOutcome, PreparedAnswer,
 };
 use crate::parsed::Parsed;
 use crate::place::Place;
@@ -57,7 +54,7 @@ pub(crate) fn start<C: Coordinator>(
             connection.pause(delay);
         }
     }
-    let tracing = header.flags.contains(Flags::TRACING);
+    let tracing = wants_tracing(&header);
     let context = Context { session: Rc::clone(session), received, deadline, tracing };
     shard.tally.dispatched.inc();
     let has_some = connection.in_flight.get() > 0;

@@ -279,19 +279,6 @@ impl Connection {
             return;
         }
         let length = self.output.borrow_mut().write(message);
-        self.queued(length);
-    }
-
-    /// Queues one message, if `message` says that it wrote one.
-    pub fn try_respond(self: &Rc<Self>, message: impl FnOnce(&mut Vec<u8>) -> bool) -> bool {
-        let length = self.output.borrow_mut().try_write(message);
-        if let Some(length) = length {
-            self.queued(length);
-        }
-        length.is_some()
-    }
-
-    fn queued(self: &Rc<Self>, length: usize) {
         let length = length as u64;
         self.shard.tally.bytes_sent.add(length);
         self.shard.tally.bytes_per_response.record(length);
