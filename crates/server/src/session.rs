@@ -33,7 +33,6 @@ pub struct Session {
     keyspace: RefCell<Option<Rc<str>>>,
     user: RefCell<Option<Rc<str>>>,
     use_warned: Cell<bool>,
-    closed: Cell<bool>,
 }
 
 impl Session {
@@ -61,7 +60,6 @@ impl Session {
             keyspace: RefCell::default(),
             user: RefCell::default(),
             use_warned: Cell::new(false),
-            closed: Cell::new(false),
         }
     }
 
@@ -88,15 +86,6 @@ impl Session {
 
     pub(crate) fn set_user(&self, user: Rc<str>) {
         *self.user.borrow_mut() = Some(user);
-    }
-
-    /// Has the connection ended?
-    pub fn is_closed(&self) -> bool {
-        self.closed.get()
-    }
-
-    pub(crate) fn close(&self) {
-        self.closed.set(true);
     }
 }
 

@@ -433,9 +433,6 @@ impl Connection {
             return;
         }
         drop(stream);
-        if let Some(session) = self.session.get() {
-            session.close();
-        }
         self.unstall();
         self.events.borrow_mut().clear();
         if let Ok(mut output) = self.output.try_borrow_mut() {
