@@ -20,11 +20,11 @@ use crate::compaction::{FLUSH, Outputs, Split, Splitter};
 use crate::engine::{Engine, FrozenShare};
 use crate::error::StorageError;
 use crate::flush_pace::FlushPace;
+use crate::live_set::LiveSet;
 use crate::memtable::{Memtable, MemtableCursor, Partition, PartitionKey, Slot};
 use crate::node::{Node, NodeTable};
 use crate::options::FlushCompression;
 use crate::read::{PartitionCursor, Slices, Source};
-use crate::sstables::LiveSet;
 
 /// The directory of a table's files: Cassandra's.
 pub fn table_directory(data: &Path, table: &Table) -> PathBuf {

@@ -20,7 +20,8 @@ use crate::engine::Engine;
 use crate::engine::FrozenShare;
 use crate::error::StorageError;
 use crate::flush_pace::Eager;
-use crate::sstables::{LiveSet, Numbers};
+use crate::live_set::LiveSet;
+use crate::sstables::Numbers;
 
 /// How long after a flush failed it is tried again.
 const FLUSH_AGAIN: Duration = Duration::from_secs(5);

@@ -19,9 +19,10 @@ use crate::commitlog::{
 use crate::engine::Engine;
 use crate::error::StorageError;
 use crate::flush::{sync_parents, table_directory};
+use crate::live_set::LiveSet;
 use crate::node::Node;
 use crate::snapshot::BACKUPS;
-use crate::sstables::{LiveSet, SSTable};
+use crate::sstables::SSTable;
 use crate::transaction;
 
 /// Replayed mutations handed to a shard at a time.

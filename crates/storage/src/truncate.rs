@@ -10,9 +10,10 @@ use crate::commitlog::Position;
 use crate::engine::{Engine, FrozenShare};
 use crate::error::StorageError;
 use crate::flush_pace::Eager;
+use crate::live_set::LiveSet;
 use crate::node::{Node, sync_logs};
 use crate::snapshot::Snapshot;
-use crate::sstables::{LiveSet, SSTable};
+use crate::sstables::SSTable;
 use crate::transaction::{Transaction, remove_descriptor};
 
 impl Node {

@@ -1,6 +1,7 @@
 //! Changes of the schema by statements: what may be asked, Cassandra's validations in Cassandra's
 //! order, and what comes of it.
 
+mod compatible;
 mod indexes;
 mod keyspaces;
 mod replication_options;

@@ -2,9 +2,11 @@
 //! description of itself (`conformance/schema_goldens/goldens/system.json`).
 
 mod distributed;
+mod gossip_info;
 mod local;
 mod schema_tables;
 mod views;
+mod virtual_schema;
 
 use std::sync::Arc;
 
@@ -136,7 +138,7 @@ pub fn virtual_keyspaces() -> Vec<Arc<Keyspace>> {
     };
     vec![
         made_up("system_views", views::SYSTEM_VIEWS),
-        made_up("system_virtual_schema", views::SYSTEM_VIRTUAL_SCHEMA),
+        made_up("system_virtual_schema", virtual_schema::SYSTEM_VIRTUAL_SCHEMA),
     ]
 }
 

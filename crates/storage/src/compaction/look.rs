@@ -11,9 +11,10 @@ use types::Token;
 use super::choice::{Candidate, View};
 use crate::engine::Engine;
 use crate::error::StorageError;
+use crate::live_set::LiveSet;
 use crate::memtable::PartitionKey;
 use crate::node::NodeTable;
-use crate::sstables::{LiveSet, SSTable};
+use crate::sstables::SSTable;
 
 /// Samples of an index at full sampling, of every `min_index_interval` keys.
 const FULL_SAMPLING: u64 = 128;

@@ -23,9 +23,10 @@ use super::splitter::Splitter;
 use crate::engine::Engine;
 use crate::error::StorageError;
 use crate::flush::writer_options;
+use crate::live_set::LiveSet;
 use crate::node::{Node, NodeTable, RunningCompaction};
 use crate::scrub::{Scrub, Scrubbed, scrub_one};
-use crate::sstables::{LiveSet, SSTable};
+use crate::sstables::SSTable;
 use crate::transaction::{Transaction, remove_descriptor};
 
 /// How often a removed file's last readers are looked for.

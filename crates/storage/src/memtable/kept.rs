@@ -7,7 +7,7 @@ use std::rc::Rc;
 use types::Token;
 
 use super::Slot;
-use crate::sstables::LiveSet;
+use crate::live_set::LiveSet;
 
 /// A shard's flushed memtables of one table, oldest first.
 #[derive(Debug, Default)]
