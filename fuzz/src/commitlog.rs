@@ -1,5 +1,5 @@
-//! Segments of the commit log, of every compressor. Checksums of headers and markers are made to fit: what is looked for
-//! lies behind them.
+//! Segments of the commit log, of every compressor. Checksums of headers and markers are made to
+//! fit: what is looked for lies behind them.
 
 use sstable::compressor::Codec;
 use storage::commitlog::{Compression, End, Reader};
@@ -57,8 +57,8 @@ fn read(file: &[u8]) -> Option<(usize, End)> {
     Some((records, reader.end().expect("it ended")))
 }
 
-/// The first byte says which compressor, and what is anything: the file, the header's parameters, what is stored of a
-/// section, a section's records, or a mutation, which must be read back.
+/// The first byte says which compressor, and what is anything: the file, the header's parameters,
+/// what is stored of a section, a section's records, or a mutation, which must be read back.
 pub fn commitlog(data: &[u8]) {
     let Some((choice, data)) = data.split_first() else { return };
     let class = CLASSES[usize::from(choice % 5)];
@@ -86,7 +86,8 @@ pub fn commitlog(data: &[u8]) {
             let wanted = if data.len() < 10 { 0 } else { 2 };
             let (records, end) = read(&file).expect("a good header");
             assert_eq!(records, wanted, "{class}");
-            // a size of nothing is where the records of a section end, which is also where those that were lost began
+            // a size of nothing is where the records of a section end, which is also where those
+            // that were lost began
             assert!(data.is_empty() || (end == End::Clean) == (wanted == 2), "{class}: {end:?}");
         }
     }

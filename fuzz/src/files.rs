@@ -1,5 +1,5 @@
-//! Files that a disk may have damaged, and mutations as they come from the commit log, hints and peers. Where a checksum
-//! guards a structure it is made to fit: what is looked for lies behind it.
+//! Files that a disk may have damaged, and mutations as they come from the commit log, hints and
+//! peers. Where a checksum guards a structure it is made to fit: what is looked for lies behind it.
 
 use std::pin::pin;
 use std::rc::Rc;
@@ -88,7 +88,8 @@ pub fn sstable(data: &[u8]) {
     }
 }
 
-/// A row that could be taken over as it lies is one to the decoder, too, and the same under another header.
+/// A row that could be taken over as it lies is one to the decoder, too, and the same under another
+/// header.
 fn plain_row(bytes: &[u8]) {
     static LAYOUT: OnceLock<Arc<Layout>> = OnceLock::new();
     let layout = LAYOUT.get_or_init(|| {
@@ -115,7 +116,8 @@ fn plain_row(bytes: &[u8]) {
     assert_eq!(again, unfiltered, "the row under another header");
 }
 
-/// A statistics component of parts with these bytes, all with two bytes of length before them but the last.
+/// A statistics component of parts with these bytes, all with two bytes of length before them but
+/// the last.
 fn statistics(mut bytes: &[u8]) -> Vec<u8> {
     let mut parts: Vec<&[u8]> = Vec::new();
     while parts.len() + 1 < STATISTICS_PARTS {
@@ -167,7 +169,8 @@ impl Pages for Memory<'_> {
     }
 }
 
-/// The indexes of a BTI table, and the keys of its tries: walks end, and an entry that is found can be found again.
+/// The indexes of a BTI table, and the keys of its tries: walks end, and an entry that is found can
+/// be found again.
 pub fn trie(data: &[u8]) {
     let _ = Partitions::parse(data, data.len() as u64);
     let Some(([from, length], bytes)) = data.split_first_chunk::<2>() else { return };

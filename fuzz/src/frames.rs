@@ -7,7 +7,8 @@ use segment::{Form, SegmentHeader, TRAILER_LENGTH, crc32};
 
 /// Small limits: lengths that lie are found with short inputs.
 const LIMITS: Limits = Limits { frame: 1 << 16, message: 1 << 17 };
-/// The most that a decoder may hold: a frame, a message over segments, a segment after decompression.
+/// The most that a decoder may hold: a frame, a message over segments, a segment after
+/// decompression.
 const BUFFERED_MAX: usize = (1 << 16) + (1 << 17) + (1 << 18);
 
 fn started(choice: u8) -> Option<Started> {
@@ -115,7 +116,8 @@ pub fn segments(data: &[u8]) {
     feed(&mut decoder, &wire, if choice & 4 != 0 { 7 } else { wire.len() });
 }
 
-/// One message with a header that is right: version, flags, opcode, body. And the body as a paging state.
+/// One message with a header that is right: version, flags, opcode, body. And the body as a paging
+/// state.
 pub fn messages(data: &[u8]) {
     let Some(([version, flags, opcode], body)) = data.split_first_chunk::<3>() else { return };
     let version = [3, 4, 5][usize::from(version % 3)];

@@ -1,4 +1,5 @@
-//! Files of hints: their names, headers and records. Checksums are made to fit: what is looked for lies behind them.
+//! Files of hints: their names, headers and records. Checksums are made to fit: what is looked for
+//! lies behind them.
 
 use hints::record::{self, Found};
 use hints::{Descriptor, Hint, Named};
@@ -6,7 +7,8 @@ use types::Uuid;
 
 const HOST: Uuid = Uuid(0x5c3b3720_e5dd_11f1_9a15_1b96078e4459);
 
-/// The first byte says what the rest is: a header, its parameters, records as they are, or hints of records that fit.
+/// The first byte says what the rest is: a header, its parameters, records as they are, or hints of
+/// records that fit.
 pub fn hints(data: &[u8]) {
     let Some((choice, bytes)) = data.split_first() else { return };
     match choice % 4 {

@@ -1,4 +1,5 @@
-//! What another node sends: a handshake, frames, and the messages in frames whose checksums are right.
+//! What another node sends: a handshake, frames, and the messages in frames whose checksums are
+//! right.
 
 use internode::receiver::most_buffered;
 use internode::{Accept, Envelope, Framing, Initiate, Outcome, Receiver, Versions};
@@ -39,8 +40,8 @@ fn feed(framing: Framing, bytes: &[u8], piece: usize, discard: bool) {
     }
 }
 
-/// The first byte says what the rest is: a handshake, bytes of a connection, payloads of frames each behind flags and
-/// length, or one message.
+/// The first byte says what the rest is: a handshake, bytes of a connection, payloads of frames
+/// each behind flags and length, or one message.
 pub fn internode(data: &[u8]) {
     let Some(([choice, piece], bytes)) = data.split_first_chunk::<2>() else { return };
     let framing = [Framing::Unprotected, Framing::Lz4, Framing::Crc][usize::from(choice >> 2) % 3];

@@ -1,4 +1,5 @@
-//! Every parser of bytes or text from outside, as targets of libFuzzer: `FUZZ_TARGET=NAME fuzz [libFuzzer's options]`.
+//! Every parser of bytes or text from outside, as targets of libFuzzer: `FUZZ_TARGET=NAME fuzz
+//! [libFuzzer's options]`.
 //!
 //! A target panics where something is wrong; libFuzzer adds limits of memory and time.
 #![no_main]

@@ -1,4 +1,5 @@
-//! What other nodes' messages carry: reads and their answers, writes, gossip. What is understood must come back.
+//! What other nodes' messages carry: reads and their answers, writes, gossip. What is understood
+//! must come back.
 
 use std::sync::{Arc, OnceLock};
 

@@ -33,7 +33,8 @@ pub fn values(data: &[u8]) {
     if let Ok(text) = str::from_utf8(rest)
         && let Ok(value) = ty.parse_text(text, NOW_MILLIS)
     {
-        // the empty text is the empty value, even of types that have none; of what has parts the text is its bytes
+        // the empty text is the empty value, even of types that have none; of what has parts the
+        // text is its bytes
         let is_whole = value.is_empty() || has_parts(&ty) || ty.validate(&value).is_ok();
         assert!(is_whole, "a value that was parsed");
     }

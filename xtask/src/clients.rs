@@ -31,7 +31,8 @@ pub struct Window {
 }
 
 impl Clients {
-    /// Runs them so many seconds over the rows of an earlier run (`run`), or compares those (`compare`).
+    /// Runs them so many seconds over the rows of an earlier run (`run`), or compares those
+    /// (`compare`).
     pub fn again(members: &[&Member], only: &str, seconds: u64) -> Outcome {
         let mut load = Command::new(load::build()?);
         load.args(["ring", &seconds.to_string()])

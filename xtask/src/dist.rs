@@ -1,5 +1,6 @@
-//! `cargo xtask dist`: the node as it is to be installed, compiled for what a node does most. A node that counts what it does
-//! serves a load of all kinds; what it counted tells the compiler which way branches go, what to inline and what lies together.
+//! `cargo xtask dist`: the node as it is to be installed, compiled for what a node does most. A
+//! node that counts what it does serves a load of all kinds; what it counted tells the compiler
+//! which way branches go, what to inline and what lies together.
 
 use std::ffi::OsString;
 use std::fs;
@@ -201,8 +202,8 @@ impl Compiler {
         Ok(Self { host, merger })
     }
 
-    /// Builds a package that generates counts, or uses them: its program. The host is named as a target, so that what runs while
-    /// it is built counts nothing.
+    /// Builds a package that generates counts, or uses them: its program. The host is named as a
+    /// target, so that what runs while it is built counts nothing.
     fn build(&self, package: &str, folder: &Path, how: &str, counts: &Path) -> Outcome<PathBuf> {
         let mut flag = OsString::from(format!("-Cprofile-{how}="));
         flag.push(counts);

@@ -1,4 +1,5 @@
-//! The driver scenarios: each driver's own project under `conformance/drivers`, built and installed into `.cache`.
+//! The driver scenarios: each driver's own project under `conformance/drivers`, built and installed
+//! into `.cache`.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -8,11 +9,12 @@ use crate::machine::{self, Outcome};
 /// All scenarios, quickest to build first.
 pub const NAMES: &[&str] = &["python", "node", "go", "java", "rust"];
 
-/// What the server of the scenarios is started with: few enough tombstones that a scenario can write too many.
+/// What the server of the scenarios is started with: few enough tombstones that a scenario can
+/// write too many.
 pub const SETTINGS: &[&str] = &["tombstone_warn_threshold=100", "tombstone_failure_threshold=1000"];
 
-/// What the slow server is started with: writes are acknowledged when the log is synced, most of them after they timed
-/// out, and reads may not take long.
+/// What the slow server is started with: writes are acknowledged when the log is synced, most of
+/// them after they timed out, and reads may not take long.
 pub const SLOW_SETTINGS: &[&str] = &[
     "commitlog_sync=group",
     "commitlog_sync_group_window=300ms",
@@ -37,8 +39,8 @@ pub fn run(args: &[String]) -> Outcome {
     if failed.is_empty() { Ok(()) } else { Err(failed.join("; ").into()) }
 }
 
-/// Builds one scenario and runs it, against a slow server of the same port too where there is one: (succeeded, its `ok`
-/// lines).
+/// Builds one scenario and runs it, against a slow server of the same port too where there is one:
+/// (succeeded, its `ok` lines).
 pub fn scenario(name: &str, server: &str, slow: Option<&str>) -> Outcome<(bool, usize)> {
     let (host, port) = server.rsplit_once(':').unwrap_or((server, "9042"));
     let folder = machine::root().join("conformance/drivers").join(name);

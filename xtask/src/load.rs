@@ -1,5 +1,5 @@
-//! The project's own load generator, `bench/load`: built beside the scenario of the driver that it uses, with which it shares what is
-//! compiled.
+//! The project's own load generator, `bench/load`: built beside the scenario of the driver that it
+//! uses, with which it shares what is compiled.
 
 use std::path::PathBuf;
 use std::process::Command;

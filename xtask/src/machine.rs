@@ -88,7 +88,8 @@ pub fn output(command: &mut Command) -> Outcome<(bool, String)> {
     Ok((child.wait()?.success(), text))
 }
 
-/// The Python of the checkout's own virtual environment, made on first use with the drivers' packages in it.
+/// The Python of the checkout's own virtual environment, made on first use with the drivers'
+/// packages in it.
 pub fn python() -> Outcome<PathBuf> {
     need(&["python3"])?;
     let venv = cache().join("venv");

@@ -1,4 +1,5 @@
-//! The project's commands: `cargo xtask run | test | bench | campaign | ring | peer | oracle | drivers | cqlsh | tidy`.
+//! The project's commands: `cargo xtask run | test | bench | campaign | ring | peer | oracle |
+//! drivers | cqlsh | tidy`.
 //!
 //! Development tooling, not part of the node: it may use processes, files and clocks directly.
 #![forbid(unsafe_code)]

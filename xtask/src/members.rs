@@ -13,7 +13,8 @@ use crate::{network, node, peer, ring};
 const CLUSTER: &str = "peer";
 /// The first node has 127.0.0.1, and so on.
 const MEMBERS_MAX: u8 = 16;
-/// Names the number that is added to the last one of each address, so that rings beside each other have addresses of their own: 0.
+/// Names the number that is added to the last one of each address, so that rings beside each other
+/// have addresses of their own: 0.
 const BASE: &str = "HELENUS_RING_BASE";
 /// The greatest of them: a Cassandra that is alone has one behind its ring.
 const BASE_MAX: u8 = 200;
@@ -21,7 +22,8 @@ const BASE_MAX: u8 = 200;
 const START_LIMIT: Duration = Duration::from_secs(90);
 /// What a node says that serves clients.
 const SERVES: &str = "Starting listening for CQL clients";
-/// The releases of Cassandra that share a ring with Helenus; the first is what is started where none is named.
+/// The releases of Cassandra that share a ring with Helenus; the first is what is started where
+/// none is named.
 const RELEASES: [&str; 2] = ["5.0.9", "4.1.10"];
 
 /// How long hints may take to be delivered.
@@ -50,8 +52,8 @@ pub struct Layout {
     pub has_networks: bool,
     /// Shards of a Helenus: one a core, unless so many.
     pub shards: Option<u8>,
-    /// Its `memory_budget`, where it is not what a node has by itself; then the node takes it all at its start, as a JVM does with
-    /// its heap (`AlwaysPreTouch`).
+    /// Its `memory_budget`, where it is not what a node has by itself; then the node takes it all
+    /// at its start, as a JVM does with its heap (`AlwaysPreTouch`).
     pub memory: Option<String>,
 }
 
@@ -311,7 +313,8 @@ impl Member {
         Ok(fs::remove_file(self.dir.join(self.pid_file()))?)
     }
 
-    /// Starts what it is now on its directory, which may be what the other system left, and waits until it serves.
+    /// Starts what it is now on its directory, which may be what the other system left, and waits
+    /// until it serves.
     pub fn start_in_place(&self, layout: &Layout) -> Outcome {
         match self.is_ours {
             true => launch(self, layout.release),

@@ -1,5 +1,5 @@
-//! Networks of nodes on this machine that can be parted: a network namespace each, behind a bridge, or behind another one while they
-//! are cut off. Needs root and `ip`.
+//! Networks of nodes on this machine that can be parted: a network namespace each, behind a bridge,
+//! or behind another one while they are cut off. Needs root and `ip`.
 
 use std::process::Command;
 

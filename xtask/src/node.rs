@@ -1,4 +1,5 @@
-//! A Helenus node under test: built, started on an address of its own with an empty data directory, stopped at the end.
+//! A Helenus node under test: built, started on an address of its own with an empty data directory,
+//! stopped at the end.
 
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
@@ -41,7 +42,8 @@ pub fn as_installed() {
     AS_INSTALLED.store(true, Ordering::Relaxed);
 }
 
-/// From now on the node is built as everything is that `cargo xtask test` runs: once for all stages, with every assertion on.
+/// From now on the node is built as everything is that `cargo xtask test` runs: once for all
+/// stages, with every assertion on.
 pub fn check_all() {
     CHECKS_ALL.store(true, Ordering::Relaxed);
 }
@@ -95,7 +97,8 @@ pub fn command() -> Command {
     built("helenus")
 }
 
-/// Settings of a node that becomes a part of the ring of a seed. Nobody streams to it yet: it has what it is written from then on.
+/// Settings of a node that becomes a part of the ring of a seed. Nobody streams to it yet: it has
+/// what it is written from then on.
 pub fn member_args(cluster: &str, seed: &str) -> Vec<String> {
     let class = "class_name: SimpleSeedProvider";
     let seeds = format!("seed_provider={{{class}, parameters: {{seeds: '{seed}'}}}}");
@@ -140,7 +143,8 @@ impl Node {
         Self::spawn(node, name, ip)
     }
 
-    /// The same in a control group, by the list of its processes: the node knows the group's limits when it starts.
+    /// The same in a control group, by the list of its processes: the node knows the group's limits
+    /// when it starts.
     pub fn start_again_in(
         name: &str,
         ip: &str,

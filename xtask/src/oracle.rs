@@ -4,7 +4,8 @@ use std::process::Command;
 
 use crate::machine::{self, Outcome};
 
-/// The statements that are known to be answered otherwise than by Cassandra: any other that differs is a failure.
+/// The statements that are known to be answered otherwise than by Cassandra: any other that differs
+/// is a failure.
 pub const KNOWN_DIFFERENCES: &str = "docs/differences.md";
 
 /// `oracle ARGS`: see `conformance/oracle/oracle.py`.

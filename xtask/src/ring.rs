@@ -1,4 +1,5 @@
-//! Rings: of a real Cassandra and a Helenus, the corpus through both; of three Helenus. All replicas are asked.
+//! Rings: of a real Cassandra and a Helenus, the corpus through both; of three Helenus. All
+//! replicas are asked.
 
 use std::process::Command;
 use std::time::{Duration, Instant};
@@ -39,7 +40,8 @@ pub const FILES: &[&str] = &[
     "ttl",
     "udt",
 ];
-/// Files through a Helenus: what is asked of data rather than of the schema, which waits for all nodes.
+/// Files through a Helenus: what is asked of data rather than of the schema, which waits for all
+/// nodes.
 const DATA_FILES: &[&str] = &[
     "batch",
     "collections",

@@ -1,4 +1,5 @@
-//! `cargo xtask test`: every check of the project in stages, each with a budget of time and a count of what passed.
+//! `cargo xtask test`: every check of the project in stages, each with a budget of time and a count
+//! of what passed.
 
 use std::path::Path;
 use std::process::Command;
@@ -333,8 +334,8 @@ const WITH_SETTINGS: &[(&str, &[&str])] = &[
     ("drop_compact_storage_enabled=true", &["compact_drop"]),
 ];
 
-/// What is recorded (`conformance/formats`), what its tables' files are of, and whether what is flushed is read from memory, as is the
-/// default, or from the files.
+/// What is recorded (`conformance/formats`), what its tables' files are of, and whether what is
+/// flushed is read from memory, as is the default, or from the files.
 const FORMATS: [(&str, &str, bool); 3] =
     [("oa", "oa", false), ("da", "da", false), ("mixed", "da oa", true)];
 
@@ -441,8 +442,8 @@ fn drivers() -> Outcome<Tally> {
     Ok(tally)
 }
 
-/// What the node of the matrix of permissions is started with; the superuser's name and password are those that
-/// Cassandra makes.
+/// What the node of the matrix of permissions is started with; the superuser's name and password
+/// are those that Cassandra makes.
 const ROLES: [&str; 3] = [
     "authenticator=PasswordAuthenticator",
     "authorizer=CassandraAuthorizer",
@@ -482,7 +483,8 @@ fn roles() -> Outcome<Tally> {
     Ok(tally)
 }
 
-/// The tries at the door, or those named, with latencies judged or not: (did all go well, what was printed).
+/// The tries at the door, or those named, with latencies judged or not: (did all go well, what was
+/// printed).
 pub fn door(names: &[&str], measured: bool) -> Outcome<(bool, String)> {
     let mut door = Command::new(machine::python()?);
     door.arg(machine::root().join("conformance/roles/door.py"));
@@ -494,8 +496,8 @@ pub fn door(names: &[&str], measured: bool) -> Outcome<(bool, String)> {
     machine::output(&mut door)
 }
 
-/// How long a node may take from its start until it serves, and how much memory it may hold when idle; and what we
-/// are after.
+/// How long a node may take from its start until it serves, and how much memory it may hold when
+/// idle; and what we are after.
 const SERVING_LIMIT: Duration = Duration::from_secs(1);
 const SERVING_GOAL: Duration = Duration::from_millis(100);
 const IDLE_LIMIT_MB: u64 = 100;
@@ -513,7 +515,8 @@ fn cqlsh() -> Outcome<Tally> {
     Ok(tally)
 }
 
-/// Starts a node on an empty directory, and holds the time and the memory that it takes to their limits.
+/// Starts a node on an empty directory, and holds the time and the memory that it takes to their
+/// limits.
 fn first_start() -> Outcome<Tally> {
     let node = Node::start("first-start", OURS)?;
     let (took, resident) = (node.served_after, node.resident()?.div_ceil(MB));
@@ -536,21 +539,23 @@ fn first_start() -> Outcome<Tally> {
     Ok(tally)
 }
 
-/// Seeds of the simulated worlds that run each time, from 1; those of whole nodes, of the engine alone, and
-/// of conditional statements.
+/// Seeds of the simulated worlds that run each time, from 1; those of whole nodes, of the engine
+/// alone, and of conditional statements.
 const SEEDS: [(&str, u64); 3] = [("seeds", 150), ("engine", 100), ("conditions", 40)];
 /// Those of rings of several nodes: too few for all to happen that a campaign must see.
 const RING_SEEDS: u64 = 10;
 /// Crash images that a node starts on; a campaign has thousands.
 const IMAGES: usize = 300;
-/// Seeds that failed once. A world that has changed since goes another way with them: what they found has tests of its own where it was mended.
+/// Seeds that failed once. A world that has changed since goes another way with them: what they
+/// found has tests of its own where it was mended.
 const ONCE_FAILED: [u64; 2] = [303, 728];
 /// Images that no node started on once.
 const IMAGES_ONCE_WRONG: [u64; 1] = [20_261_233];
 /// Seeds that two processes run, to the same end.
 const SEEDS_COMPARED: u64 = 10;
 
-/// Worlds of fixed seeds, and the planted bugs; a check each. New seeds are `cargo xtask campaign`'s.
+/// Worlds of fixed seeds, and the planted bugs; a check each. New seeds are `cargo xtask
+/// campaign`'s.
 fn simulation() -> Outcome<Tally> {
     let program = seeds::simulator()?.get_program().to_owned();
     let simulator = |args: &[&str]| {
@@ -585,7 +590,8 @@ fn simulation() -> Outcome<Tally> {
     Ok(tally)
 }
 
-/// What `campaign planted` looks for: twenty by rule, what happened once, seven that crash images must find, and eight of rings.
+/// What `campaign planted` looks for: twenty by rule, what happened once, seven that crash images
+/// must find, and eight of rings.
 const PLANTED_BUGS: usize = 36;
 
 fn hostile() -> Outcome<Tally> {

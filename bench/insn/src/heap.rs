@@ -40,8 +40,8 @@ fn count(bytes: usize) {
 }
 
 #[expect(unsafe_code, reason = "an allocator can be counted only from within one")]
-// SAFETY: each call is handed on as it came to an allocator that keeps the trait's promises, and what that one answers is
-// answered; counting allocates nothing.
+// SAFETY: each call is handed on as it came to an allocator that keeps the trait's promises, and
+// what that one answers is answered; counting allocates nothing.
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         count(layout.size());

@@ -1,9 +1,10 @@
-//! `insn PATH COUNT`: a node of one shard in a simulated world does COUNT operations of a path, called in process; `insn` alone names
-//! the paths.
+//! `insn PATH COUNT`: a node of one shard in a simulated world does COUNT operations of a path,
+//! called in process; `insn` alone names the paths.
 //!
-//! An operation is a frame of EXECUTE or BATCH that is parsed and run, down to the cells of its page. What a socket costs is not in it.
-//! All of them are done within [`counted`], whose instructions `cargo xtask bench insn` has valgrind count. Printed are the
-//! allocations and allocated bytes per operation.
+//! An operation is a frame of EXECUTE or BATCH that is parsed and run, down to the cells of its
+//! page. What a socket costs is not in it. All of them are done within [`counted`], whose
+//! instructions `cargo xtask bench insn` has valgrind count. Printed are the allocations and
+//! allocated bytes per operation.
 
 mod heap;
 mod path;
@@ -31,11 +32,11 @@ static HEAP: heap::Counting = heap::Counting;
 
 /// Operations before those that are counted, so that caches and buffers are as in the long run.
 const WARM: u64 = 1000;
-/// Of paths over many rows fewer: rows that are gone over before. With those that are counted they fit into a segment of the log,
-/// which the simulated disk takes 71 million instructions to make.
+/// Of paths over many rows fewer: rows that are gone over before. With those that are counted they
+/// fit into a segment of the log, which the simulated disk takes 71 million instructions to make.
 const WARM_ROWS: u64 = 8_000;
-/// Time in the world between the loading and the operations, in which the node ends what the loading gave rise to: else what a
-/// flush takes would be counted as a part of them.
+/// Time in the world between the loading and the operations, in which the node ends what the
+/// loading gave rise to: else what a flush takes would be counted as a part of them.
 const REST: Duration = Duration::from_secs(60);
 /// Time in the world that anything may take.
 const PATIENCE: Duration = Duration::from_secs(3600);

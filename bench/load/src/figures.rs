@@ -7,9 +7,11 @@ use crate::Outcome;
 use crate::latency::Latencies;
 use crate::reasons::{Failure, Reasons};
 
-/// Parts of a second in which the system counts the time of processes: so on each architecture that we run on.
+/// Parts of a second in which the system counts the time of processes: so on each architecture that
+/// we run on.
 const TICKS: f64 = 100.0;
-/// Where `/proc/self/stat` has the time in user mode, counted after the name in parentheses; the time in the kernel follows.
+/// Where `/proc/self/stat` has the time in user mode, counted after the name in parentheses; the
+/// time in the kernel follows.
 const USER_TIME: usize = 11;
 
 /// A text as JSON.
@@ -76,7 +78,8 @@ impl Figures {
         self.latencies.add(&other.latencies)
     }
 
-    /// All have ended: what was found, with a figure more if there is one. Latencies are in microseconds.
+    /// All have ended: what was found, with a figure more if there is one. Latencies are in
+    /// microseconds.
     pub fn say(&self, more: &str) -> Outcome<bool> {
         let seconds = self.from.elapsed().as_secs_f64();
         let processor = processor_time()?.saturating_sub(self.processor).as_secs_f64();

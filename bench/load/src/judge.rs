@@ -46,7 +46,8 @@ impl Rows {
         self.0.get(at).map_or("", |row| &row.key)
     }
 
-    /// The next number to be written: from now on a read may show it, whatever becomes of the write.
+    /// The next number to be written: from now on a read may show it, whatever becomes of the
+    /// write.
     pub fn try_next(&mut self, at: usize) -> u64 {
         self.0.get_mut(at).map_or(0, |row| {
             row.tried += 1;

@@ -1,4 +1,5 @@
-//! The words of a command: first those without a name, then options (`--name`), each with all words up to the next.
+//! The words of a command: first those without a name, then options (`--name`), each with all words
+//! up to the next.
 
 use std::collections::BTreeMap;
 use std::fmt::Display;

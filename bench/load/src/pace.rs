@@ -2,14 +2,17 @@
 
 use std::time::{Duration, Instant};
 
-/// The load does not wait for answers: a task's operations are due at fixed times, `pause` apart, and each one's latency counts from
-/// when it was due, though the one before may still have been under way.
+/// The load does not wait for answers: a task's operations are due at fixed times, `pause` apart,
+/// and each one's latency counts from when it was due, though the one before may still have been
+/// under way.
 ///
-/// But what was missed is not made up for: of those that were due while one was under way the last alone is done, so that a ring
-/// which comes back is not met by a burst. So of a stop of the servers each task sees the operation that meets it and the one after, no
-/// further one: a percentile of a window with a stop in it is that of clients who give up, lower than that of clients who all come
-/// regardless. `load rate` forgets none. And tasks keep their own times: if all went on at once from the end of a stop they would be
-/// in step from then on, and each operation wait for those of all others.
+/// But what was missed is not made up for: of those that were due while one was under way the last
+/// alone is done, so that a ring which comes back is not met by a burst. So of a stop of the
+/// servers each task sees the operation that meets it and the one after, no further one: a
+/// percentile of a window with a stop in it is that of clients who give up, lower than that of
+/// clients who all come regardless. `load rate` forgets none. And tasks keep their own times: if
+/// all went on at once from the end of a stop they would be in step from then on, and each
+/// operation wait for those of all others.
 pub struct Pace {
     pause: Duration,
     /// When the next operation is due.

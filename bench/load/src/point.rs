@@ -1,4 +1,5 @@
-//! `load point`: one node and a fixed number of requests in flight; an answer is followed by the next request.
+//! `load point`: one node and a fixed number of requests in flight; an answer is followed by the
+//! next request.
 
 use std::cell::RefCell;
 use std::error::Error;

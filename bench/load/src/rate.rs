@@ -1,5 +1,6 @@
-//! `load rate`: requests at a fixed rate, whatever becomes of them. Latency counts from when a request was due, and none is forgotten, so
-//! that a server that stops for a while is seen by each request that was due meanwhile.
+//! `load rate`: requests at a fixed rate, whatever becomes of them. Latency counts from when a
+//! request was due, and none is forgotten, so that a server that stops for a while is seen by each
+//! request that was due meanwhile.
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -17,7 +18,8 @@ use crate::table::{self, Table};
 use crate::timer::Timer;
 use crate::times::Times;
 
-/// Requests in flight, unless told. One that is due while there are so many is sent later, and its latency counts from when it was due all the same.
+/// Requests in flight, unless told. One that is due while there are so many is sent later, and its
+/// latency counts from when it was due all the same.
 const IN_FLIGHT: u32 = 4096;
 
 /// `rate HOST... [OPTIONS]`

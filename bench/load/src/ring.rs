@@ -1,11 +1,13 @@
 //! `load ring`: readers and writers of a ring whose nodes come and go.
 //!
-//! Half reads, half updates (`--writes`), as YCSB's workload A, of rows of ten columns; all statements idempotent, with speculative
-//! executions and the driver's own retry policy. A task alone writes its rows, with a number that rises: a read that shows an older
-//! number than the last one acknowledged or read is wrong, and so is one that shows a number never tried. One more task adds one to a few
-//! rows by conditional statements: none may be applied twice, and none that was applied be lost. Such a statement is not idempotent:
-//! whether one that failed was applied nobody knows, and it is not counted as failed. In the end all rows are read at ALL through
-//! each host and compared. The last line says what was found, as JSON; each second one says how it goes.
+//! Half reads, half updates (`--writes`), as YCSB's workload A, of rows of ten columns; all
+//! statements idempotent, with speculative executions and the driver's own retry policy. A task
+//! alone writes its rows, with a number that rises: a read that shows an older number than the last
+//! one acknowledged or read is wrong, and so is one that shows a number never tried. One more task
+//! adds one to a few rows by conditional statements: none may be applied twice, and none that was
+//! applied be lost. Such a statement is not idempotent: whether one that failed was applied nobody
+//! knows, and it is not counted as failed. In the end all rows are read at ALL through each host
+//! and compared. The last line says what was found, as JSON; each second one says how it goes.
 
 use std::cell::RefCell;
 use std::io::BufRead as _;

@@ -20,22 +20,25 @@ use crate::Outcome;
 use crate::options::Options;
 
 const PORT: u16 = 9042;
-/// After how long another node is asked, and how many others: one of three is left to ask where the connection to the first breaks
-/// (the driver gives a request up once a plan has no more nodes, whoever is still asked).
+/// After how long another node is asked, and how many others: one of three is left to ask where the
+/// connection to the first breaks (the driver gives a request up once a plan has no more nodes,
+/// whoever is still asked).
 const SPECULATIVE: Duration = Duration::from_millis(200);
 const SPECULATIVE_NODES: usize = 1;
 /// How long a request is waited for.
 const TIMEOUT: Duration = Duration::from_secs(12);
 /// The same for one at ALL.
 const ALL_TIMEOUT: Duration = Duration::from_secs(60);
-/// A connection is asked for a sign of life so often, and given up after so long without one: one to a node that was cut off would else
-/// wait for the system's next retry, long after the node is back. The driver sets no TCP_USER_TIMEOUT, and the keepalive of TCP that
-/// it does set says nothing while bytes are under way; so it is asked by CQL (OPTIONS), within 5 s in all. Requests on a connection that is
-/// given up go to another node, if they may.
+/// A connection is asked for a sign of life so often, and given up after so long without one: one
+/// to a node that was cut off would else wait for the system's next retry, long after the node is
+/// back. The driver sets no TCP_USER_TIMEOUT, and the keepalive of TCP that it does set says
+/// nothing while bytes are under way; so it is asked by CQL (OPTIONS), within 5 s in all. Requests
+/// on a connection that is given up go to another node, if they may.
 const ALIVE_INTERVAL: Duration = Duration::from_secs(2);
 const ALIVE_TIMEOUT: Duration = Duration::from_secs(3);
-/// How long a connection may take to be there. The driver tries again after 50 ms, then after twice as long each time, up to 10 s, and at
-/// once when another node says that the node is up: what it then waits for is at most an attempt from before.
+/// How long a connection may take to be there. The driver tries again after 50 ms, then after twice
+/// as long each time, up to 10 s, and at once when another node says that the node is up: what it
+/// then waits for is at most an attempt from before.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// How many connections there are, and whether the driver chooses them by shard.
@@ -105,7 +108,8 @@ fn within(center: &str) -> ExecutionProfileBuilder {
     ExecutionProfile::builder().load_balancing_policy(policy.build()).request_timeout(Some(TIMEOUT))
 }
 
-/// For readers and writers that are to notice nothing when nodes of their data centre, that of the first host, come and go.
+/// For readers and writers that are to notice nothing when nodes of their data centre, that of the
+/// first host, come and go.
 pub async fn steady(hosts: &[String], level: Consistency) -> Outcome<Session> {
     let center = datacenter(hosts).await?;
     let speculative = SimpleSpeculativeExecutionPolicy {
@@ -116,8 +120,9 @@ pub async fn steady(hosts: &[String], level: Consistency) -> Outcome<Session> {
         .retry_policy(Arc::new(DefaultRetryPolicy::new()))
         .speculative_execution_policy(Some(Arc::new(speculative)))
         .consistency(level);
-    // A write that a node still works on while another has acknowledged it must not come to be later than the next one: so it is the
-    // client that says when a write was. Each attempt has a time of its own, earlier than that of any later write.
+    // A write that a node still works on while another has acknowledged it must not come to be
+    // later than the next one: so it is the client that says when a write was. Each attempt has a
+    // time of its own, earlier than that of any later write.
     let times = MonotonicTimestampGenerator::new();
     Ok(builder(hosts)
         .host_filter(Arc::new(DcHostFilter::new(center)))
@@ -142,8 +147,8 @@ pub async fn through(host: &str) -> Outcome<Session> {
         .await?)
 }
 
-/// For measurements: a request is one attempt, so that its latency is that of one, and a failure shows. `is_alone`: the hosts and no others
-/// are asked.
+/// For measurements: a request is one attempt, so that its latency is that of one, and a failure
+/// shows. `is_alone`: the hosts and no others are asked.
 pub async fn plain(
     hosts: &[String],
     is_alone: bool,

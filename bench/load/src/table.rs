@@ -190,7 +190,8 @@ impl Table {
     }
 }
 
-/// A token that stands where that row does when all rows are laid from the least token to the middle of all: rows are behind it.
+/// A token that stands where that row does when all rows are laid from the least token to the
+/// middle of all: rows are behind it.
 fn token(row: u64, rows: u64) -> i64 {
     let share = row as f64 / rows as f64;
     i64::MIN + (share * (i64::MAX as f64)) as i64

@@ -1,5 +1,5 @@
-//! A timer that is exact to some microseconds: the runtime's own rounds up to a whole millisecond, which would be a part of each latency
-//! that counts from when an operation was due.
+//! A timer that is exact to some microseconds: the runtime's own rounds up to a whole millisecond,
+//! which would be a part of each latency that counts from when an operation was due.
 
 use std::os::fd::OwnedFd;
 use std::time::{Duration, Instant};
@@ -12,7 +12,8 @@ use tokio::io::unix::AsyncFd;
 
 use crate::Outcome;
 
-/// One task's: it waits on it for one thing at a time. A file of the kernel, so that no other thread is woken, nor this one by another.
+/// One task's: it waits on it for one thing at a time. A file of the kernel, so that no other
+/// thread is woken, nor this one by another.
 pub struct Timer(AsyncFd<OwnedFd>);
 
 impl Timer {

@@ -59,7 +59,8 @@ impl Windows {
         format!("{} {done} done, p99 {p99:.1} ms, worst {worst:.1} ms, {failed} failed", clock())
     }
 
-    /// A window ended: its figures as JSON, latencies in milliseconds. One in which nothing was done has no percentiles.
+    /// A window ended: its figures as JSON, latencies in milliseconds. One in which nothing was
+    /// done has no percentiles.
     pub fn end_window(&mut self, name: &str) -> String {
         let done = self.window.count();
         let failed = self.failed - self.failed_before;

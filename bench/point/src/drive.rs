@@ -94,7 +94,8 @@ fn say(seen: &Seen, seconds: f64) {
     );
 }
 
-/// Sends the next request for each answer, together with those for others that came at the same time.
+/// Sends the next request for each answer, together with those for others that came at the same
+/// time.
 async fn keep_under_way<'a>(
     env: &Env,
     stream: &TcpStream,

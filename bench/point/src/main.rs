@@ -1,8 +1,10 @@
-//! `point`: what a request costs a server that does nothing but answer, and what it costs one that has to know the answer.
+//! `point`: what a request costs a server that does nothing but answer, and what it costs one that
+//! has to know the answer.
 //!
-//! `point echo ADDRESS BYTES` is a bare server on the node's own runtime: to each frame of version 4 it answers with one of so many
-//! bytes. `point drive ADDRESS OPERATION` keeps requests under way on some connections, and says how many were answered how fast. Both
-//! servers get the same bytes, so that the CPU time that each of them took is a comparison: `cargo xtask bench point`.
+//! `point echo ADDRESS BYTES` is a bare server on the node's own runtime: to each frame of version
+//! 4 it answers with one of so many bytes. `point drive ADDRESS OPERATION` keeps requests under way
+//! on some connections, and says how many were answered how fast. Both servers get the same bytes,
+//! so that the CPU time that each of them took is a comparison: `cargo xtask bench point`.
 #![forbid(unsafe_code)]
 
 mod drive;

@@ -1,5 +1,6 @@
-//! `nodetool`: the operator's client. It checks the command line, sends the verb to the node's socket
-//! and prints the value that the node answers with: as Cassandra's nodetool does, or as JSON.
+//! `nodetool`: the operator's client. It checks the command line, sends the verb to the node's
+//! socket and prints the value that the node answers with: as Cassandra's nodetool does, or as
+//! JSON.
 //!
 //! A program of one blocking conversation: it uses std's unix socket directly, without crate `env`.
 #![forbid(unsafe_code)]

@@ -28,8 +28,8 @@ pub enum ClientError {
     Mismatch(#[from] Mismatch),
 }
 
-/// Asks for what the command line `args` says, prints the answer to `out` and `err`, and returns the exit
-/// code. Waits as long as the verb takes.
+/// Asks for what the command line `args` says, prints the answer to `out` and `err`, and returns
+/// the exit code. Waits as long as the verb takes.
 pub fn call(
     stream: &mut (impl Read + Write),
     args: &[String],

@@ -30,8 +30,8 @@ impl BindError {
     }
 }
 
-/// Serves connections until it is dropped: each in a task of its own, at most `limit` at a time; those
-/// beyond are counted and handed to `refuse`, which must not wait.
+/// Serves connections until it is dropped: each in a task of its own, at most `limit` at a time;
+/// those beyond are counted and handed to `refuse`, which must not wait.
 pub(crate) async fn accept<H, F>(
     env: Env,
     listener: TcpListener,

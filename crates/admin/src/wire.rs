@@ -1,13 +1,15 @@
 //! The operator's protocol: lines over a stream, each ended by `\n`.
 //!
 //! Both sides begin with [`MAGIC`], the name and version. The client then sends one request,
-//! `{"args":["flush","ks"]}`, the node one [`Outcome`] in JSON: a value, which the client prints, or why there is none.
+//! `{"args":["flush","ks"]}`, the node one [`Outcome`] in JSON: a value, which the client prints,
+//! or why there is none.
 
 use serde_json::{Value, json};
 
 use crate::model::{Outcome, Refusal};
 
-/// The first line of either side: protocol and version. It changes with what a verb or a value is made of.
+/// The first line of either side: protocol and version. It changes with what a verb or a value is
+/// made of.
 pub const MAGIC: &str = "helenus-admin 2";
 /// Bytes of a first line that are worth reading.
 pub const MAX_MAGIC: usize = 64;

@@ -36,8 +36,8 @@ pub enum Standing {
     Jvm,
     /// Cassandra 5.0.9 still reads it and uses it for nothing: passed over.
     Inert,
-    /// It is about what the node does not do, so that nothing is wrong without it: read, checked, and said at the start to have
-    /// no effect, with this reason.
+    /// It is about what the node does not do, so that nothing is wrong without it: read, checked,
+    /// and said at the start to have no effect, with this reason.
     Idle(&'static str),
     /// A value other than the default stops the start.
     NotYet,

@@ -2,16 +2,17 @@
 //!
 //! Pure: no file is opened and no host is resolved here. Every key of Cassandra 5.0.9 is known
 //! with its kind, unit and default, under its present and its former names. A key is either
-//! served (it reaches a field of [`Config`]), means nothing without a JVM, guards what the node does
-//! not do, or is not served yet; one of the last kind stops the start unless it has its default, so that the node never
-//! runs open where the file asked for a lock.
+//! served (it reaches a field of [`Config`]), means nothing without a JVM, guards what the node
+//! does not do, or is not served yet; one of the last kind stops the start unless it has its
+//! default, so that the node never runs open where the file asked for a lock.
 //!
 //! Path of a value: `yaml` composes nodes under fixed bounds, `values` finds each node's key in
 //! `table` (or `old`) and reads it by its `key::Kind`, `served` decides whether it may pass,
-//! `get` turns values into the fields of `config`, and `settings` shows them again.
+//! `get` turns values into the fields of `config` (`build`), and `settings` shows them again.
 
 #![forbid(unsafe_code)]
 
+mod build;
 mod config;
 mod error;
 mod get;
@@ -20,23 +21,25 @@ mod key;
 mod nearest;
 mod old;
 mod quantity;
+mod section;
 mod served;
 mod settings;
 mod table;
 mod values;
 mod yaml;
 
-pub use config::{
-    Auth, AuthCache, BatchlogEndpoints, Cdc, ClientTls, CommitFailurePolicy, CommitLogSync, Config,
-    DiskFailurePolicy, DynamicSnitch, FlushCompression, Hints, Host, Internode, InternodeCapacity,
-    InternodeCompression, InternodeEncryption, LogCompression, Lookup, NativeTransport, ReadSizes,
-    SavedCache, SavedCaches, ServerTls, Store, Timeouts, TlsStores,
-};
+pub use config::{Config, Lookup};
 pub use error::{Error, Result};
 pub use get::MAX_TOKENS;
 pub use key::{Key, Kind, Standing, Value};
 pub use old::{Meaning, OLD, Old};
 pub use quantity::{Bound, Quantity, Unit};
+pub use section::{
+    Auth, AuthCache, BatchlogEndpoints, Cdc, ClientTls, CommitFailurePolicy, CommitLogSync,
+    DiskFailurePolicy, DynamicSnitch, FlushCompression, Hints, Host, Internode, InternodeCapacity,
+    InternodeCompression, InternodeEncryption, LogCompression, NativeTransport, ReadSizes,
+    SavedCache, SavedCaches, ServerTls, Store, Timeouts, TlsStores,
+};
 pub use table::keys;
 pub use table::own::MAX_SHARDS;
 pub use yaml::{MAX_BYTES, MAX_DEPTH, MAX_NODES};

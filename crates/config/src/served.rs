@@ -1,6 +1,7 @@
 //! Whether a value of a key that we do not serve may pass: the default may, and so may any
 //! value while the switch that gives it a meaning is off.
 
+use crate::error::{Error, Result};
 use crate::key::{Key, Standing, Value};
 use crate::table::Index;
 use crate::values::Values;
@@ -70,13 +71,28 @@ const SWITCHES: &[Switch] = &[
 const ON_COMMAND: &[&str] = &["full_query_logging_options."];
 
 /// Whether the node may start with `value` for `key`.
-pub(crate) fn serves(index: &Index, values: &Values, key: &Key, value: &Value) -> bool {
+fn serves(index: &Index, values: &Values, key: &Key, value: &Value) -> bool {
     key.standing != Standing::NotYet
         || *value == key.default_value()
         || (key.default == "null" && is_empty(value))
         || is_same(key, value)
         || ON_COMMAND.iter().any(|p| key.name.starts_with(p))
         || SWITCHES.iter().any(|s| s.covers(key) && s.is_off(index, values))
+}
+
+/// Refuses the first value, by name, that is known and not served.
+pub(crate) fn check_standing(index: &Index, values: &Values) -> Result<()> {
+    for (name, value) in values {
+        let Some(key) = index.get(name) else { continue };
+        if !serves(index, values, key, value) {
+            return Err(Error::NotServed {
+                key: key.name.to_string(),
+                value: value.or_null(),
+                default: key.default.to_string(),
+            });
+        }
+    }
+    Ok(())
 }
 
 fn is_empty(value: &Value) -> bool {

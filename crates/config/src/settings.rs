@@ -1,9 +1,10 @@
 //! The rows of `system_views.settings` (`db.virtual.SettingsTable`): every key under its name
 //! of today, its old names, and the underscored names that release 4.0 gave to nested keys.
 
+use crate::section::CommitLogSync;
 use std::collections::BTreeMap;
 
-use crate::config::{CommitLogSync, Config};
+use crate::config::Config;
 use crate::key::{Key, Kind, Value};
 use crate::old::OLD;
 use crate::table::Index;
@@ -74,7 +75,16 @@ const RESPELLED: &[(&str, &str)] = &[
     ),
 ];
 
-pub(crate) fn entries(config: &Config) -> Vec<(String, Option<String>)> {
+impl Config {
+    /// Every key with its effective value, sorted by name, as `SELECT * FROM
+    /// system_views.settings` shows them: Cassandra's names of today, the old ones, and ours.
+    /// `None` is that table's null.
+    pub fn entries(&self) -> Vec<(String, Option<String>)> {
+        entries(self)
+    }
+}
+
+fn entries(config: &Config) -> Vec<(String, Option<String>)> {
     let index = Index::new();
     let mut rows = BTreeMap::new();
     for key in index.iter() {

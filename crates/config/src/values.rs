@@ -6,7 +6,6 @@ use crate::error::{Error, Result};
 use crate::key::{Key, Kind, Standing, Value};
 use crate::nearest::nearest;
 use crate::old::OLD;
-use crate::served::serves;
 use crate::table::Index;
 use crate::yaml::{Node, Value as Yaml, compose};
 
@@ -135,19 +134,4 @@ impl Reader<'_> {
 
 fn section_mismatch(name: &str, node: &Node) -> Error {
     Error::Value { key: name.to_string(), value: node.show(), expected: "a mapping".into() }
-}
-
-/// Refuses the first value, by name, that is known and not served.
-pub(crate) fn check_standing(index: &Index, values: &Values) -> Result<()> {
-    for (name, value) in values {
-        let Some(key) = index.get(name) else { continue };
-        if !serves(index, values, key, value) {
-            return Err(Error::NotServed {
-                key: key.name.to_string(),
-                value: value.or_null(),
-                default: key.default.to_string(),
-            });
-        }
-    }
-    Ok(())
 }

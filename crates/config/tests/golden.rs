@@ -43,8 +43,8 @@ concurrent_compactors: 2
 memtable_cleanup_threshold: 0.3333333333333333
 "#;
 
-/// Keys that the node was given other values for, which we would not start with; and the number of its flush writers,
-/// by which it has the threshold above: of ours there is one.
+/// Keys that the node was given other values for, which we would not start with; and the number of
+/// its flush writers, by which it has the threshold above: of ours there is one.
 const NOT_SERVED: &[&str] =
     &["memtable_flush_writers", "materialized_views_enabled", "user_defined_functions_enabled"];
 

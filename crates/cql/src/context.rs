@@ -26,8 +26,8 @@ pub struct Limits {
     pub batch_fail_bytes: u64,
     /// `unlogged_batch_across_partitions_warn_threshold`.
     pub unlogged_batch_partitions_warn: u32,
-    /// The last local deletion time, in seconds since the epoch, that formats of the storage compatibility
-    /// mode hold (`Cell.getVersionedMaxDeletiontionTime`).
+    /// The last local deletion time, in seconds since the epoch, that formats of the storage
+    /// compatibility mode hold (`Cell.getVersionedMaxDeletiontionTime`).
     pub max_deletion_time: i64,
     /// What becomes of expirations past it.
     pub expiration_overflow: ExpirationOverflow,
@@ -55,8 +55,8 @@ impl Default for Limits {
 pub struct Bind<'a> {
     /// The values of its markers.
     pub values: &'a dyn Values,
-    /// The timestamp of what it writes, in microseconds: the request's, else one unique to this node.
-    /// `USING TIMESTAMP` comes before it.
+    /// The timestamp of what it writes, in microseconds: the request's, else one unique to this
+    /// node. `USING TIMESTAMP` comes before it.
     pub timestamp: i64,
     /// "Now", in seconds since the epoch: fixed by the coordinator for the whole request.
     pub now_seconds: i64,
@@ -78,7 +78,8 @@ pub struct Bind<'a> {
     pub once: Once,
 }
 
-/// Keeps a [`Bind`] from being copied: whoever binds a modification a second time, to other values, has to say so.
+/// Keeps a [`Bind`] from being copied: whoever binds a modification a second time, to other values,
+/// has to say so.
 #[derive(Debug, Default)]
 pub struct Once(());
 

@@ -1,5 +1,5 @@
-//! CQL 3.4.7, the language of Apache Cassandra 5.0: text to tokens to syntax tree, tree and schema to a
-//! prepared plan, plan and bound values to what is written and read. Pure: no clock, no I/O.
+//! CQL 3.4.7, the language of Apache Cassandra 5.0: text to tokens to syntax tree, tree and schema
+//! to a prepared plan, plan and bound values to what is written and read. Pure: no clock, no I/O.
 #![forbid(unsafe_code)]
 
 pub mod ast;

@@ -1,7 +1,8 @@
 //! What a statement must be allowed to do: one exhaustive match over all statements.
 //!
-//! What is listed is asked in order (`CQLStatement.authorize`), after the statement was prepared and before anything
-//! else is looked at. [`Need::refused_to_all`] comes before any role is asked; [`Need::granted_to_all`] spares asking.
+//! What is listed is asked in order (`CQLStatement.authorize`), after the statement was prepared
+//! and before anything else is looked at. [`Need::refused_to_all`] comes before any role is asked;
+//! [`Need::granted_to_all`] spares asking.
 
 use std::fmt;
 
@@ -17,12 +18,14 @@ use crate::scope::Scope;
 const LOCAL: [&str; 4] = ["system", "system_schema", "system_views", "system_virtual_schema"];
 /// The system's keyspaces that are replicated as any other.
 const REPLICATED: [&str; 3] = ["system_traces", "system_auth", "system_distributed"];
-/// Keyspaces that only the node writes to; traces may be truncated, and virtual tables say themselves what they take.
+/// Keyspaces that only the node writes to; traces may be truncated, and virtual tables say
+/// themselves what they take.
 const UNWRITABLE: [&str; 4] = ["system", "system_schema", "system_auth", "system_distributed"];
 /// Tables of `system` that any client may read.
 const READABLE: [&str; 5] = ["local", "peers", "peers_v2", "size_estimates", "table_estimates"];
 
-/// One of the keyspaces that each node defines for itself (`SchemaConstants.isLocalSystemKeyspace`)?
+/// One of the keyspaces that each node defines for itself
+/// (`SchemaConstants.isLocalSystemKeyspace`)?
 pub fn is_local_system(keyspace: &str) -> bool {
     LOCAL.iter().any(|name| name.eq_ignore_ascii_case(keyspace))
 }
@@ -45,13 +48,15 @@ pub enum Need {
     Held(Permission, Resource),
     /// A permission on roles; who has it not is told no more than that.
     OnRole(Permission, Resource),
-    /// What depends on who is asking and on the roles as they stand: for whoever runs the statement.
+    /// What depends on who is asking and on the roles as they stand: for whoever runs the
+    /// statement.
     AsRolesStand,
 }
 
 impl Need {
     /// What not even a superuser may do: change the schema of the system's own keyspaces
-    /// (`ClientState.preventSystemKSSchemaModification`), or, other than in Cassandra, their contents.
+    /// (`ClientState.preventSystemKSSchemaModification`), or, other than in Cassandra, their
+    /// contents.
     pub fn refused_to_all(&self) -> Result<(), CqlError> {
         let Self::Permission(permission, resource) = self else { return Ok(()) };
         if *permission == Permission::Modify {
@@ -76,7 +81,8 @@ impl Need {
         Ok(())
     }
 
-    /// What drivers and tools live on, and so nobody is asked for (`ClientState.READABLE_SYSTEM_RESOURCES`).
+    /// What drivers and tools live on, and so nobody is asked for
+    /// (`ClientState.READABLE_SYSTEM_RESOURCES`).
     pub fn granted_to_all(&self) -> bool {
         let Self::Permission(Permission::Select, Resource::Table(name)) = self else {
             return false;
@@ -258,15 +264,16 @@ fn modification(
     Ok(needs)
 }
 
-/// To read a table with masked columns one must be allowed to see behind the masks: where Cassandra shows others the
-/// masked values, this node shows them nothing.
+/// To read a table with masked columns one must be allowed to see behind the masks: where Cassandra
+/// shows others the masked values, this node shows them nothing.
 fn unmask(schema: &Schema, name: &QualifiedName) -> Option<Need> {
     let table = schema.table(name.keyspace.as_deref()?, &name.name)?;
     let masked = table.columns().any(|column| column.mask.is_some());
     masked.then(|| Need::Permission(Permission::Unmask, Resource::Table(name.clone())))
 }
 
-/// Is there a function or an aggregate of that name? What is not there takes no permission to be dropped.
+/// Is there a function or an aggregate of that name? What is not there takes no permission to be
+/// dropped.
 fn has_callable(schema: &Schema, name: &QualifiedName) -> bool {
     let keyspace = name.keyspace.as_deref().and_then(|keyspace| schema.keyspace(keyspace));
     keyspace.is_some_and(|keyspace| {

@@ -40,7 +40,8 @@ pub struct ResultColumn {
     pub name: Arc<str>,
     /// Type of the values.
     pub ty: CqlType,
-    /// Is it that of a clustering column in descending order? It counts in the digest of the metadata.
+    /// Is it that of a clustering column in descending order? It counts in the digest of the
+    /// metadata.
     pub reversed: bool,
 }
 
@@ -51,15 +52,16 @@ pub struct Prepared {
     pub plan: Plan,
     /// The markers in textual order.
     pub variables: Vec<Variable>,
-    /// Of each column of the partition key, the marker that gives it: where markers give them all, for
-    /// token-aware drivers.
+    /// Of each column of the partition key, the marker that gives it: where markers give them all,
+    /// for token-aware drivers.
     pub partition_key_markers: Vec<u16>,
     /// The columns of the result, for statements that have one.
     pub result: Option<Arc<[ResultColumn]>>,
     /// The keyspace that the statement acts on, where it acts on one.
     pub keyspace: Option<String>,
-    /// Does it name the keyspace of every table that it reads or writes, so that it means the same in every
-    /// session (`QualifiedStatement.isFullyQualified`)? Statements of other kinds never do.
+    /// Does it name the keyspace of every table that it reads or writes, so that it means the same
+    /// in every session (`QualifiedStatement.isFullyQualified`)? Statements of other kinds never
+    /// do.
     pub is_qualified: bool,
     /// What it must be allowed to do, in the order of asking.
     pub needs: Vec<Need>,
@@ -82,7 +84,8 @@ pub enum Plan {
     Use(String),
     /// TRUNCATE.
     Truncate(Arc<schema::Table>),
-    /// A statement about roles and permissions; the tables that it names are complete where they can be.
+    /// A statement about roles and permissions; the tables that it names are complete where they
+    /// can be.
     Role(Arc<ast::RoleStatement>),
     /// DESCRIBE.
     Describe(Box<crate::describe::Describe>),
@@ -98,7 +101,8 @@ impl Plan {
         }
     }
 
-    /// The tables that the statement reads or writes, as it was planned; none where it is about the schema.
+    /// The tables that the statement reads or writes, as it was planned; none where it is about the
+    /// schema.
     pub fn tables(&self) -> Vec<&Arc<schema::Table>> {
         match self {
             Self::Select(select) => vec![select.table()],

@@ -6,7 +6,8 @@ use std::borrow::Cow;
 pub const REDACTED: &str = "*******";
 const PASSWORD: &[u8] = b"password";
 
-/// A text as it may be shown: nothing that follows the first `password` in it (`PasswordObfuscator.obfuscate`).
+/// A text as it may be shown: nothing that follows the first `password` in it
+/// (`PasswordObfuscator.obfuscate`).
 pub fn redacted(text: &str) -> Cow<'_, str> {
     let found = text.as_bytes().windows(PASSWORD.len());
     let mut found = found.enumerate().filter(|(_, word)| word.eq_ignore_ascii_case(PASSWORD));

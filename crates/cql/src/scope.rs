@@ -1,4 +1,5 @@
-//! What a statement is prepared in: the schema, the session's keyspace, and the bind markers met so far.
+//! What a statement is prepared in: the schema, the session's keyspace, and the bind markers met so
+//! far.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -111,8 +112,8 @@ impl Variables {
             .collect()
     }
 
-    /// Of each of the `count` columns of the partition key, the last marker that stands for it; nothing unless
-    /// all have one.
+    /// Of each of the `count` columns of the partition key, the last marker that stands for it;
+    /// nothing unless all have one.
     pub fn partition_key_markers(&self, count: usize) -> Vec<u16> {
         let mut markers = vec![None; count];
         for (marker, spec) in self.specs.iter().enumerate() {
@@ -125,8 +126,8 @@ impl Variables {
     }
 }
 
-/// What was found out about calls in terms, by where they stand in the tree of the statement: each is asked
-/// about once for every type that may receive it.
+/// What was found out about calls in terms, by where they stand in the tree of the statement: each
+/// is asked about once for every type that may receive it.
 #[derive(Debug, Default)]
 pub struct Verdicts {
     assignments: RefCell<BTreeMap<(usize, CqlType), Assignment>>,
@@ -178,8 +179,8 @@ pub struct Scope<'a> {
     pub keyspace: Option<&'a str>,
     /// The markers.
     pub variables: Variables,
-    /// Markers of the partition key, as [`Prepared`](crate::Prepared) gives them. SELECT and the modifications
-    /// set it.
+    /// Markers of the partition key, as [`Prepared`](crate::Prepared) gives them. SELECT and the
+    /// modifications set it.
     pub partition_key_markers: Vec<u16>,
     /// The keyspace that the statement acts on.
     pub acts_on: Option<String>,
@@ -215,7 +216,8 @@ impl<'a> Scope<'a> {
         })
     }
 
-    /// The table or view of a name (`Schema.validateTable`). Notes the keyspace as the one acted on.
+    /// The table or view of a name (`Schema.validateTable`). Notes the keyspace as the one acted
+    /// on.
     pub fn table(&mut self, name: &QualifiedName) -> Result<Arc<Table>, CqlError> {
         let keyspace = self.keyspace_of(name)?;
         if self.schema.keyspace(keyspace).is_none() {

@@ -1,4 +1,5 @@
-//! Relations on the token of the partition key: `token(k) > ?` (`TokenRelation`, `TokenRestriction`, `TokenFilter`).
+//! Relations on the token of the partition key: `token(k) > ?` (`TokenRelation`,
+//! `TokenRestriction`, `TokenFilter`).
 
 use std::cmp::Ordering;
 

@@ -1,5 +1,6 @@
-//! Statements that a live Cassandra 5.0.9 executed (`testdata/ddl/capture.py`): schema changes, USE, TRUNCATE, DESCRIBE.
-//! The same errors, warnings, changes, names, texts and pages come out here.
+//! Statements that a live Cassandra 5.0.9 executed (`testdata/ddl/capture.py`): schema changes,
+//! USE, TRUNCATE, DESCRIBE. The same errors, warnings, changes, names, texts and pages come out
+//! here.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

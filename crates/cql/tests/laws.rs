@@ -152,8 +152,8 @@ fn nesting_is_bounded_everywhere() {
     }
 }
 
-/// A text of that many parts costs so many times one of a tenth: counted, as tests must not look at clocks, by
-/// the harness's patience alone; quadratic behaviour would take minutes here.
+/// A text of that many parts costs so many times one of a tenth: counted, as tests must not look at
+/// clocks, by the harness's patience alone; quadratic behaviour would take minutes here.
 #[test]
 fn long_statements_are_linear() {
     let n = 200_000;

@@ -1,5 +1,6 @@
-//! INSERT, UPDATE, DELETE and BATCH against what a Cassandra 5.0.9 made of the same statements: the verdicts and
-//! metadata that it answered, and the mutations in its commit log (`testdata/modify.py`).
+//! INSERT, UPDATE, DELETE and BATCH against what a Cassandra 5.0.9 made of the same statements: the
+//! verdicts and metadata that it answered, and the mutations in its commit log
+//! (`testdata/modify.py`).
 
 use crate::common;
 

@@ -1,4 +1,5 @@
-//! Mutations that a Cassandra 5.0.9 sent for statements (interop.md, 4.9), made by ours bit for bit.
+//! Mutations that a Cassandra 5.0.9 sent for statements (interop.md, 4.9), made by ours bit for
+//! bit.
 
 use crate::common;
 

@@ -1,4 +1,5 @@
-//! Verdicts on modifications that the conformance corpus found, each as Cassandra 5.0.9 gave it there.
+//! Verdicts on modifications that the conformance corpus found, each as Cassandra 5.0.9 gave it
+//! there.
 
 use crate::common;
 

@@ -7,7 +7,8 @@ use std::ptr::NonNull;
 /// Alignment of [`AlignedBuf`] in memory and size, in bytes: what direct I/O asks for.
 pub const ALIGNMENT: usize = 4096;
 
-/// Bytes aligned to [`ALIGNMENT`], for direct I/O: a fixed capacity, of which the first `len` count.
+/// Bytes aligned to [`ALIGNMENT`], for direct I/O: a fixed capacity, of which the first `len`
+/// count.
 #[derive(Debug)]
 pub struct AlignedBuf {
     start: NonNull<u8>,

@@ -1,7 +1,8 @@
 //! Scheduling classes: who gets the CPU and the disk when not everyone can.
 
 /// What a task or an I/O works for. Runnable classes share the CPU (and, queued, the disk) in
-/// proportion to their [`shares`](Class::shares); an idle class gives its share away and saves nothing up.
+/// proportion to their [`shares`](Class::shares); an idle class gives its share away and saves
+/// nothing up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(u8)]
 pub enum Class {
@@ -47,7 +48,8 @@ impl Class {
         }
     }
 
-    /// Does nobody wait for a single operation of it, only for all together? Such operations are large and many.
+    /// Does nobody wait for a single operation of it, only for all together? Such operations are
+    /// large and many.
     pub const fn is_bulk(self) -> bool {
         !matches!(self, Self::Statement | Self::CommitLog)
     }

@@ -19,8 +19,8 @@ use crate::sync::Notify;
 use crate::time::Instant;
 use crate::timer::{TimerKey, Timers};
 
-/// The outside of one shard: clock, randomness, tasks, timers, files, sockets. Cheap to clone, bound
-/// to its thread.
+/// The outside of one shard: clock, randomness, tasks, timers, files, sockets. Cheap to clone,
+/// bound to its thread.
 #[derive(Clone)]
 pub struct Env(pub(crate) Rc<Shard>);
 
@@ -100,8 +100,8 @@ impl Node {
 
 /// Slice of CPU after which [`Env::should_yield`] says so.
 pub const SLICE: Duration = Duration::from_micros(200);
-/// The same of what nobody waits for ([`Class::is_bulk`]): a request that comes meanwhile waits for the rest of it, and one that crosses
-/// shards for the rest of up to three.
+/// The same of what nobody waits for ([`Class::is_bulk`]): a request that comes meanwhile waits for
+/// the rest of it, and one that crosses shards for the rest of up to three.
 pub const BULK_SLICE: Duration = Duration::from_micros(100);
 /// A single poll longer than this counts as a stall of its class.
 pub const STALL: Duration = Duration::from_nanos(crate::executor::STALL_NS);
@@ -194,8 +194,9 @@ impl Env {
         self.0.node.unique.fetch_max(floor, Ordering::Relaxed);
     }
 
-    /// Lets [`Env::unique_micros`] follow the wall clock up to `ceiling`, which the node has noted as perhaps given
-    /// out; while the clock stands above it, a microsecond is one more than the last.
+    /// Lets [`Env::unique_micros`] follow the wall clock up to `ceiling`, which the node has noted
+    /// as perhaps given out; while the clock stands above it, a microsecond is one more than the
+    /// last.
     pub fn set_unique_ceiling(&self, ceiling: i64) {
         self.0.node.unique_ceiling.store(ceiling, Ordering::Relaxed);
     }
@@ -253,16 +254,16 @@ impl Env {
         self.0.exec.current().unwrap_or(Class::Background)
     }
 
-    /// Calls `hook` at the end of every turn of the loop in which a task ran, before the ring gets its
-    /// entries: sockets and logs batch their writes there. If hooks wake tasks, these may run in the
-    /// same turn, and the hooks again after them. One hook with a list of what is dirty is cheaper
-    /// than a hook for each.
+    /// Calls `hook` at the end of every turn of the loop in which a task ran, before the ring gets
+    /// its entries: sockets and logs batch their writes there. If hooks wake tasks, these may run
+    /// in the same turn, and the hooks again after them. One hook with a list of what is dirty is
+    /// cheaper than a hook for each.
     pub fn at_turn_end(&self, hook: impl Fn() + 'static) -> HookGuard {
         self.0.exec.at_turn_end(hook)
     }
 
-    /// True when the task has used up its [`SLICE`] or [`BULK_SLICE`]: loops over partitions, rows or chunks
-    /// ask this and then [`Env::yield_now`]. In `sim` the dice say so, now and then.
+    /// True when the task has used up its [`SLICE`] or [`BULK_SLICE`]: loops over partitions, rows
+    /// or chunks ask this and then [`Env::yield_now`]. In `sim` the dice say so, now and then.
     pub fn should_yield(&self) -> bool {
         match &self.0.make {
             Make::Real(driver) => {
@@ -327,8 +328,8 @@ impl Env {
 
     // ---- helpers
 
-    /// Runs `f` where it may take its time: on a helper thread (`real`), or at a later point that the
-    /// dice choose (`sim`). For what cannot yield for 500 us.
+    /// Runs `f` where it may take its time: on a helper thread (`real`), or at a later point that
+    /// the dice choose (`sim`). For what cannot yield for 500 us.
     pub async fn helper<T: Send + 'static>(&self, f: impl FnOnce() -> T + Send + 'static) -> T {
         bump(&self.0.counters.helper_jobs, 1);
         match &self.0.make {
@@ -337,8 +338,9 @@ impl Env {
         }
     }
 
-    /// Runs `f`, which may take long and whose latency is nobody's concern, with the CPU time that nobody else wants: on a busy
-    /// machine that may be none for a long while, so that whoever calls must know what else to do. Dropped, `f` may never run.
+    /// Runs `f`, which may take long and whose latency is nobody's concern, with the CPU time that
+    /// nobody else wants: on a busy machine that may be none for a long while, so that whoever
+    /// calls must know what else to do. Dropped, `f` may never run.
     pub async fn spare<T: Send + 'static>(&self, f: impl FnOnce() -> T + Send + 'static) -> T {
         bump(&self.0.counters.helper_jobs, 1);
         match &self.0.make {
@@ -349,7 +351,8 @@ impl Env {
 
     // ---- end
 
-    /// Waits for the order to end: SIGTERM, SIGINT, [`Env::terminate`] or an error on another shard.
+    /// Waits for the order to end: SIGTERM, SIGINT, [`Env::terminate`] or an error on another
+    /// shard.
     pub async fn terminated(&self) {
         while !self.is_terminated() {
             self.0.terminated.notified().await;
@@ -379,8 +382,8 @@ impl Env {
         crate::io_history::window_of(self.now().as_nanos())
     }
 
-    /// This shard's I/O in these windows, of which the last [`IO_WINDOWS`](crate::IO_WINDOWS) are kept. All shards of a
-    /// node number them alike.
+    /// This shard's I/O in these windows, of which the last [`IO_WINDOWS`](crate::IO_WINDOWS) are
+    /// kept. All shards of a node number them alike.
     pub fn io_pattern(&self, windows: std::ops::Range<u64>) -> IoPattern {
         self.0.counters.history.pattern(windows)
     }
@@ -393,8 +396,8 @@ impl Env {
         }
     }
 
-    /// Shall the bug of this name show here? Only a simulated world can have it planted, to prove that its
-    /// checks would find it; in `real` the answer is always no.
+    /// Shall the bug of this name show here? Only a simulated world can have it planted, to prove
+    /// that its checks would find it; in `real` the answer is always no.
     pub fn planted(&self, name: &'static str) -> bool {
         match &self.0.make {
             Make::Real(_) => false,

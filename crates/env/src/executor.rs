@@ -112,7 +112,8 @@ impl Remote {
         is_asleep
     }
 
-    /// Ends the shard's sleep, in name: true if it sleeps. Then the caller has to wake it, and nobody else does.
+    /// Ends the shard's sleep, in name: true if it sleeps. Then the caller has to wake it, and
+    /// nobody else does.
     pub fn end_sleep(&self) -> bool {
         fence(Ordering::SeqCst);
         self.sleeping.load(Ordering::Relaxed) && self.sleeping.swap(false, Ordering::AcqRel)
@@ -141,8 +142,9 @@ impl Remote {
 
 /// Queues of runnable tasks: one for each class, and the [`LONG`] one.
 const LANES: usize = CLASSES + 1;
-/// Where statements stand that have just used up a slice and have more to do: a scan, or a connection with very many
-/// requests. One that has little to do waits for a slice of one of them, not of all.
+/// Where statements stand that have just used up a slice and have more to do: a scan, or a
+/// connection with very many requests. One that has little to do waits for a slice of one of them,
+/// not of all.
 const LONG: usize = CLASSES;
 /// Share of the CPU that they have while other statements want it too.
 const LONG_SHARES: u32 = 300;
@@ -151,8 +153,8 @@ fn shares(lane: usize) -> u32 {
     Class::ALL.get(lane).map_or(LONG_SHARES, |class| class.shares())
 }
 
-/// Does somebody wait for each of its tasks, and for no long one? When all of those have run, what they say goes out before
-/// others begin.
+/// Does somebody wait for each of its tasks, and for no long one? When all of those have run, what
+/// they say goes out before others begin.
 fn is_light(lane: usize) -> bool {
     lane == Class::Statement.index() || lane == Class::CommitLog.index()
 }
@@ -165,8 +167,8 @@ pub(crate) struct RunQueue {
     ready: Cell<usize>,
     /// Virtual time of the lane that ran last: what a lane starts from after idling.
     floor: Cell<u64>,
-    /// The statement's task that is being polled, and itself if it woke itself meanwhile: its lane is not known before the
-    /// end of the poll.
+    /// The statement's task that is being polled, and itself if it woke itself meanwhile: its lane
+    /// is not known before the end of the poll.
     polled: Cell<Option<u64>>,
     again: RefCell<Option<Runnable>>,
 }
@@ -492,7 +494,8 @@ pub(crate) trait Work {
     fn poll_starts(&self, meta: Meta, now: u64);
     /// Monotonic nanoseconds after the poll.
     fn poll_ended(&self, meta: Meta) -> u64;
-    /// True to end the turn here, after so many nanoseconds of it; `is_answered`: those that somebody waits for have run.
+    /// True to end the turn here, after so many nanoseconds of it; `is_answered`: those that
+    /// somebody waits for have run.
     fn cut_turn(&self, lasted: u64, is_answered: bool) -> bool;
 }
 
@@ -605,8 +608,8 @@ mod tests {
         }
     }
 
-    /// Runs statements that take so many slices of so long, and one that comes when each of them has had one: how much longer
-    /// than that it waited.
+    /// Runs statements that take so many slices of so long, and one that comes when each of them
+    /// has had one: how much longer than that it waited.
     fn waited(slice: Duration) -> Duration {
         let (long, slices) = (20, 10);
         let slice = slice.as_nanos() as u64;

@@ -57,11 +57,12 @@ enum Kind {
     Sim(Rc<SimFile>),
 }
 
-/// Bytes that a class which nobody waits for writes at once: a read that waits behind it does not wait for megabytes.
+/// Bytes that a class which nobody waits for writes at once: a read that waits behind it does not
+/// wait for megabytes.
 const BULK_PIECE: usize = 256 << 10;
 
-/// An open file; clones share it. Its operations are accounted to (and scheduled as) a class: that of the task that asks
-/// for them, or the one given.
+/// An open file; clones share it. Its operations are accounted to (and scheduled as) a class: that
+/// of the task that asks for them, or the one given.
 #[derive(Clone)]
 pub struct File {
     env: Env,
@@ -104,7 +105,8 @@ impl File {
         Ok(Self { env: env.clone(), class: None, kind, path: Rc::new(path), is_direct })
     }
 
-    /// The same file, its operations accounted to (and scheduled as) `class`, whoever asks for them.
+    /// The same file, its operations accounted to (and scheduled as) `class`, whoever asks for
+    /// them.
     pub fn with_class(&self, class: Class) -> Self {
         Self { class: Some(class), ..self.clone() }
     }
@@ -233,8 +235,9 @@ impl File {
         (Ok(()), B::from_bytes(bytes))
     }
 
-    /// Reads `len` bytes at `offset` if the kernel has all of them in memory: nothing waits. Says whether it had; then the buffer
-    /// holds them. If not, it may have begun to read them from the device.
+    /// Reads `len` bytes at `offset` if the kernel has all of them in memory: nothing waits. Says
+    /// whether it had; then the buffer holds them. If not, it may have begun to read them from the
+    /// device.
     pub fn read_now<B: IoBuf>(&self, buf: B, offset: u64, len: usize) -> (bool, B) {
         let mut bytes = buf.into_bytes();
         bytes.make_room(len);
@@ -260,9 +263,9 @@ impl File {
         }
     }
 
-    /// Writes the whole buffer at `offset` before it returns: for a little that much waits for. It goes to the kernel's pages
-    /// past the queue of the disk, and its thread waits with it should the kernel hold writers back. On an error any part may
-    /// have been written.
+    /// Writes the whole buffer at `offset` before it returns: for a little that much waits for. It
+    /// goes to the kernel's pages past the queue of the disk, and its thread waits with it should
+    /// the kernel hold writers back. On an error any part may have been written.
     ///
     /// # Errors
     /// Of the file system.
@@ -278,10 +281,11 @@ impl File {
         }
     }
 
-    /// Sends bytes that were written on their way to the device, and waits for those of them that are on it: called for
-    /// a stretch after the other, each overlapping the one before, it lets the device have two stretches at most, and
-    /// leaves a later sync little to do. It makes nothing durable. An error is the device's and is reported only
-    /// once: the file is lost, as after a sync that failed.
+    /// Sends bytes that were written on their way to the device, and waits for those of them that
+    /// are on it: called for a stretch after the other, each overlapping the one before, it lets
+    /// the device have two stretches at most, and leaves a later sync little to do. It makes
+    /// nothing durable. An error is the device's and is reported only once: the file is lost, as
+    /// after a sync that failed.
     pub async fn write_back(&self, offset: u64, len: u64) -> io::Result<()> {
         self.run(FileOp::WriteBack { offset, len }, Bytes::default()).await.0.map(drop)
     }
@@ -303,8 +307,8 @@ impl File {
         matches!(self.kind, Kind::Real(_)) && !self.is_direct
     }
 
-    /// Lets the kernel forget its pages of the file, which nobody is to read soon: others need not make room for new ones. What is
-    /// not on the device yet stays.
+    /// Lets the kernel forget its pages of the file, which nobody is to read soon: others need not
+    /// make room for new ones. What is not on the device yet stays.
     ///
     /// # Errors
     /// If no more files can be open.

@@ -297,8 +297,8 @@ impl Env {
         }
     }
 
-    /// Locks a file (created if missing) against every other process and every other guard, until the
-    /// guard is dropped or the process dies. `WouldBlock` when it is taken.
+    /// Locks a file (created if missing) against every other process and every other guard, until
+    /// the guard is dropped or the process dies. `WouldBlock` when it is taken.
     pub async fn lock_file(&self, path: impl AsRef<Path>) -> io::Result<LockGuard> {
         let path = path.as_ref().to_path_buf();
         let kind = match &self.0.make {
@@ -320,8 +320,8 @@ impl Env {
         result.map(|()| bytes)
     }
 
-    /// Replaces a file's content, durably and all at once: after a crash the old or the new is there.
-    /// The new content goes to `path` + `.tmp` first.
+    /// Replaces a file's content, durably and all at once: after a crash the old or the new is
+    /// there. The new content goes to `path` + `.tmp` first.
     pub async fn write_file_atomically(
         &self,
         path: impl AsRef<Path>,
@@ -394,8 +394,9 @@ fn blocks_below(dir: &Path) -> u64 {
     entries.map(of).sum()
 }
 
-/// Opens a file; without direct I/O where the file system refuses it. Who reads asks for what it wants: the kernel is to
-/// read nothing ahead of that. Says, too, whether it passes the page cache by.
+/// Opens a file; without direct I/O where the file system refuses it. Who reads asks for what it
+/// wants: the kernel is to read nothing ahead of that. Says, too, whether it passes the page cache
+/// by.
 pub(crate) fn open_real(path: &Path, options: OpenOptions) -> io::Result<(std::fs::File, bool)> {
     use std::os::unix::fs::OpenOptionsExt;
     let mut open = std::fs::OpenOptions::new();

@@ -1,4 +1,5 @@
-//! The I/O pattern of a shard: what a block tracer would show, by class, in windows of a tenth of a second.
+//! The I/O pattern of a shard: what a block tracer would show, by class, in windows of a tenth of a
+//! second.
 
 use std::cell::RefCell;
 use std::time::Duration;
@@ -15,7 +16,8 @@ pub const IO_WINDOWS: usize = 600;
 pub const IO_SIZES: usize = 16;
 /// Bytes of the smallest class of sizes.
 const SMALLEST: u64 = 512;
-/// Buckets of times, four for each doubling of microseconds; the last (from 1.8 seconds on) has all that is longer.
+/// Buckets of times, four for each doubling of microseconds; the last (from 1.8 seconds on) has all
+/// that is longer.
 pub const IO_TIMES: usize = 80;
 /// Buckets for each doubling, as a power of two.
 const STEPS_LOG2: u32 = 2;
@@ -78,8 +80,8 @@ impl IoTimes {
         self.longest_ns = self.longest_ns.max(nanos);
     }
 
-    /// The time that a share `q` (0 to 1) does not exceed, in microseconds, a fifth too long at most; 0 where there
-    /// are none.
+    /// The time that a share `q` (0 to 1) does not exceed, in microseconds, a fifth too long at
+    /// most; 0 where there are none.
     pub fn quantile(&self, q: f64) -> u64 {
         let total: u64 = self.counts.iter().sum();
         let wanted = ((total as f64 * q.clamp(0.0, 1.0)).ceil() as u64).max(1);

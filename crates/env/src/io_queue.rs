@@ -1,4 +1,5 @@
-//! The queue in front of a shard's disk: what waits here can still be overtaken, what the device has cannot.
+//! The queue in front of a shard's disk: what waits here can still be overtaken, what the device
+//! has cannot.
 
 use std::collections::VecDeque;
 
@@ -10,9 +11,11 @@ const COST_BYTES: usize = 4096;
 pub(crate) const SYNC_COST: u64 = 8;
 /// Shares are of this.
 const SHARES: u64 = 1000;
-/// [Bulk](Class::is_bulk) has at most this part of the depth: the rest is free for what somebody waits for.
+/// [Bulk](Class::is_bulk) has at most this part of the depth: the rest is free for what somebody
+/// waits for.
 const BULK_PART: usize = 4;
-/// And at most so many operations: they keep a device busy that answers within a millisecond, and a read does not wait behind more.
+/// And at most so many operations: they keep a device busy that answers within a millisecond, and a
+/// read does not wait behind more.
 const BULK_DEPTH_MAX: usize = 4;
 
 /// What an operation on so many bytes costs of the device.
@@ -56,8 +59,8 @@ impl<T> IoQueue<T> {
         self.waiting += 1;
     }
 
-    /// The next operation for the device, if that has room: of the class that had the least for its shares.
-    /// [`Self::ended`] must follow.
+    /// The next operation for the device, if that has room: of the class that had the least for its
+    /// shares. [`Self::ended`] must follow.
     pub fn next(&mut self) -> Option<(Class, T)> {
         if self.in_flight >= self.depth {
             return None;

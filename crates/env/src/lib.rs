@@ -1,8 +1,8 @@
 //! The only door to the outside: clock, randomness, tasks, timers, files, sockets, helper threads.
 //!
 //! Two makes stand behind the same [`Env`]: [`real`], one pinned thread and io_uring per shard, and
-//! [`sim`], a seeded world of nodes on one thread with virtual time. Code that holds an `Env` cannot
-//! tell which; that is what makes whole clusters testable in one process.
+//! [`sim`], a seeded world of nodes on one thread with virtual time. Code that holds an `Env`
+//! cannot tell which; that is what makes whole clusters testable in one process.
 //!
 //! Nothing here blocks a shard's thread except its own sleep when there is no work.
 #![allow(

@@ -11,8 +11,8 @@ const GROUPS: [(&str, &str); 2] =
     [("/sys/fs/cgroup", "memory.max"), ("/sys/fs/cgroup/memory", "memory.limit_in_bytes")];
 
 impl Env {
-    /// The memory of the machine, in bytes, or of the control group that this process is in, where that has less; `None` where
-    /// the kernel does not say.
+    /// The memory of the machine, in bytes, or of the control group that this process is in, where
+    /// that has less; `None` where the kernel does not say.
     pub fn machine_memory(&self) -> Option<u64> {
         match &self.0.make {
             Make::Real(_) => real_memory(),
@@ -35,7 +35,8 @@ fn total(meminfo: &str) -> Option<u64> {
     line.trim().strip_suffix(" kB")?.parse::<u64>().ok().map(|kib| kib << 10)
 }
 
-/// `0::/system.slice/helenus.service` or `4:memory:/helenus`: where the limits of a group and of those around it may be.
+/// `0::/system.slice/helenus.service` or `4:memory:/helenus`: where the limits of a group and of
+/// those around it may be.
 fn group_files(line: &str) -> Vec<PathBuf> {
     let mut fields = line.splitn(3, ':');
     let (_, controllers, path) = (fields.next(), fields.next(), fields.next());

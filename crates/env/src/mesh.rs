@@ -10,8 +10,8 @@ use crate::env::{Env, Make, MeshHooks, Shard};
 use crate::stats::bump;
 use crate::sync::Notify;
 
-/// One shard's end of the mesh. `send` appends to an outbox, which leaves in one batch at the end of
-/// the turn; messages of one shard to another arrive in order.
+/// One shard's end of the mesh. `send` appends to an outbox, which leaves in one batch at the end
+/// of the turn; messages of one shard to another arrive in order.
 pub struct Mesh<M>(Rc<Inner<M>>);
 
 impl<M> Clone for Mesh<M> {

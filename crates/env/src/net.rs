@@ -75,8 +75,8 @@ impl TcpListener {
     }
 
     /// The next connection and the client's address (a placeholder `0.0.0.0:0` over a unix
-    /// socket). The port lets a shard-aware client choose its shard. On EMFILE and the like the error
-    /// comes back at once again: wait before trying on.
+    /// socket). The port lets a shard-aware client choose its shard. On EMFILE and the like the
+    /// error comes back at once again: wait before trying on.
     pub async fn accept(&self) -> io::Result<(TcpStream, SocketAddr)> {
         match &self.kind {
             ListenerKind::Real(listener) => loop {
@@ -180,8 +180,9 @@ impl TcpStream {
         }
     }
 
-    /// The connection breaks once the other side does not acknowledge for so long what was sent, rather than when the system gives
-    /// up, which takes minutes. In a simulated world that is an option of the world.
+    /// The connection breaks once the other side does not acknowledge for so long what was sent,
+    /// rather than when the system gives up, which takes minutes. In a simulated world that is an
+    /// option of the world.
     pub fn set_user_timeout(&self, after: std::time::Duration) -> io::Result<()> {
         match &self.kind {
             StreamKind::Real(socket) => socket.set_user_timeout(after),

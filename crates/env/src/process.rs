@@ -13,11 +13,13 @@ const OUTPUT_SHOWN: usize = 1024;
 const COPY_BYTES_MAX: u64 = 1 << 30;
 
 impl Env {
-    /// Runs a program with its arguments until it ends, on a thread of its own: it may take its time. A simulated node
-    /// knows `cp FROM TO`, `ln FROM TO`, `true` and `false`, wherever they lie.
+    /// Runs a program with its arguments until it ends, on a thread of its own: it may take its
+    /// time. A simulated node knows `cp FROM TO`, `ln FROM TO`, `true` and `false`, wherever they
+    /// lie.
     ///
     /// # Errors
-    /// If it cannot be started or ends with a code other than 0: with the beginning of what it said.
+    /// If it cannot be started or ends with a code other than 0: with the beginning of what it
+    /// said.
     pub async fn run_program(&self, command: Vec<String>) -> io::Result<()> {
         match &self.0.make {
             Make::Real(_) => helper::alone("program", move || run(&command))?.await,

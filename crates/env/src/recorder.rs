@@ -1,9 +1,10 @@
 //! Writes down what is done to the disk, so that tests can build what a power cut may leave.
 //!
-//! A [`Recorder`] given to [`real::run`](crate::real::run) logs, for the directory trees it was made
-//! for, the begin and the end of each operation that changes them, in the order in which they happened.
-//! [`Recording::crash_image`] cuts that log at any place and draws one of the states that the disk may then
-//! be in, by the same rules as the simulator's disks. For tests: it keeps every byte written.
+//! A [`Recorder`] given to [`real::run`](crate::real::run) logs, for the directory trees it was
+//! made for, the begin and the end of each operation that changes them, in the order in which they
+//! happened. [`Recording::crash_image`] cuts that log at any place and draws one of the states that
+//! the disk may then be in, by the same rules as the simulator's disks. For tests: it keeps every
+//! byte written.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
@@ -15,8 +16,8 @@ use std::time::{Duration, Instant};
 use crate::disk_model::{DiskModel, Ino, OpId};
 use crate::rng::Rng;
 
-/// An operation that changes files or directories. Files are named by a handle, given when they were
-/// opened.
+/// An operation that changes files or directories. Files are named by a handle, given when they
+/// were opened.
 #[derive(Clone, Debug)]
 #[expect(missing_docs, reason = "the fields are those of the operations of File and Env")]
 pub enum RecordedOp {
@@ -136,9 +137,10 @@ impl Recorder {
         Ok(Self(Arc::new(Shared { roots, base, log, next, started })))
     }
 
-    /// A recorder that goes on where a process was killed after the first `cut` entries of a recording: what it had
-    /// written and not synced is in the page cache still, and no more durable than before. The directories must hold
-    /// the recording's [`kill_image`](Recording::kill_image).
+    /// A recorder that goes on where a process was killed after the first `cut` entries of a
+    /// recording: what it had written and not synced is in the page cache still, and no more
+    /// durable than before. The directories must hold the recording's
+    /// [`kill_image`](Recording::kill_image).
     pub fn after_kill(recording: &Recording, cut: usize) -> Self {
         let mut log = recording.log.clone();
         log.entries.truncate(cut);
@@ -247,8 +249,8 @@ impl Recording {
         0..=self.log.entries.len()
     }
 
-    /// The same run with some operations left out, by their numbers: what the disk would have been told by a program
-    /// that forgets them.
+    /// The same run with some operations left out, by their numbers: what the disk would have been
+    /// told by a program that forgets them.
     #[must_use]
     pub fn without(mut self, operations: BTreeSet<u64>) -> Self {
         self.omitted = operations;

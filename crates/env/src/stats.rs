@@ -19,7 +19,8 @@ pub enum IoKind {
     Allocate,
     /// Opening, naming, listing: all else that goes through a helper thread.
     Meta,
-    /// Having what was written go to the device now ([`File::write_back`](crate::File::write_back)).
+    /// Having what was written go to the device now
+    /// ([`File::write_back`](crate::File::write_back)).
     WriteBack,
     /// Removing and cutting files: gives blocks back to the device.
     Discard,

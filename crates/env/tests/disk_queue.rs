@@ -25,8 +25,9 @@ fn minute(env: &Env) -> IoPattern {
     env.io_pattern(last.saturating_sub(IO_WINDOWS as u64)..last)
 }
 
-/// A flush of many buffers at once while 4 KiB are read every now and then, on a disk that takes one operation at a
-/// time: the longest time that a read waited for its turn, and what the flush had written when the reads were done.
+/// A flush of many buffers at once while 4 KiB are read every now and then, on a disk that takes
+/// one operation at a time: the longest time that a read waited for its turn, and what the flush
+/// had written when the reads were done.
 fn reads_beside_a_flush(seed: u64, bug: Option<&'static str>) -> (Duration, u64) {
     let options = WorldOptions { io_depth: 1, ..WorldOptions::default() };
     let world = World::new(seed, options);
@@ -89,8 +90,8 @@ fn without_pieces_or_without_classes_reads_wait_longer() {
     }
 }
 
-/// The bytes are lost with the power though a sync after the failed stretch succeeds: who goes on after the failure
-/// loses what it wrote.
+/// The bytes are lost with the power though a sync after the failed stretch succeeds: who goes on
+/// after the failure loses what it wrote.
 #[test]
 fn no_later_sync_answers_for_a_stretch_that_failed() {
     let mut lost = 0;

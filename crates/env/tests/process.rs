@@ -1,5 +1,5 @@
-//! What ends a process: signals in order, panics at once. Without the test harness, whose own threads
-//! would take the signals.
+//! What ends a process: signals in order, panics at once. Without the test harness, whose own
+//! threads would take the signals.
 #![allow(clippy::disallowed_methods, reason = "starts itself again to see how it ends")]
 
 use std::io;

@@ -1,4 +1,5 @@
-//! A read of what the kernel forgot has the device read what was asked for, and nothing ahead of it. Alone in its process, whose counters it reads.
+//! A read of what the kernel forgot has the device read what was asked for, and nothing ahead of
+//! it. Alone in its process, whose counters it reads.
 #![allow(
     clippy::disallowed_methods,
     clippy::disallowed_types,
@@ -33,7 +34,8 @@ fn a_read_of_a_page_reads_a_page() {
             file.write_all_at(vec![7; (PAGES * PAGE) as usize], 0).await.0?;
             file.sync_all().await?;
             file.forget_pages().await?;
-            // from the start, one after the other, and here and there: all that makes a kernel read ahead
+            // from the start, one after the other, and here and there: all that makes a kernel read
+            // ahead
             let pages = [0, 1, 2, 3, 4, 5, 6, 7, 2048, 2049, 2050, 1000, 3000, 17];
             for (done, page) in pages.into_iter().enumerate() {
                 let before = read_bytes();

@@ -55,7 +55,8 @@ fn shards_listen_on_one_port() {
     .unwrap();
 }
 
-/// A kernel may have messages between rings and refuse one. Nothing but a message wakes these shards: neither has a timer.
+/// A kernel may have messages between rings and refuse one. Nothing but a message wakes these
+/// shards: neither has a timer.
 #[test]
 fn shards_are_woken_though_the_kernel_refuses_messages() {
     const ROUNDS: u32 = 1000;

@@ -1,4 +1,5 @@
-//! What nodes say of themselves (`gms.ApplicationState`): on the wire a number, the place in Java's enumeration.
+//! What nodes say of themselves (`gms.ApplicationState`): on the wire a number, the place in Java's
+//! enumeration.
 
 use std::fmt;
 

@@ -14,7 +14,8 @@ use crate::status::Status;
 
 /// A generation so far ahead of time is none, in seconds.
 const MAX_GENERATION_AHEAD: i64 = 365 * 86_400;
-/// What is known of all nodes has at most so many bytes: that of 16,000 nodes with 16 tokens, of 10,000 with 256.
+/// What is known of all nodes has at most so many bytes: that of 16,000 nodes with 16 tokens, of
+/// 10,000 with 256.
 pub(crate) const STATES_BYTES_MAX: usize = 64 << 20;
 /// What a node counts for at least, in bytes: each costs time once a second.
 pub(crate) const STATE_BYTES_MIN: usize = 4 << 10;
@@ -37,8 +38,8 @@ impl Gossiper {
         }
     }
 
-    /// Hears nothing of who is said to have started long after now. Cassandra believes that of nodes that it does not know yet; but the
-    /// node that is meant could then not be heard again.
+    /// Hears nothing of who is said to have started long after now. Cassandra believes that of
+    /// nodes that it does not know yet; but the node that is meant could then not be heard again.
     pub(crate) fn keep_what_is_possible(&mut self, now: Now, from: Address, states: &mut States) {
         let latest = now.unix_millis / 1000 + MAX_GENERATION_AHEAD;
         let mut impossible = None;
@@ -238,8 +239,8 @@ impl Gossiper {
         }
     }
 
-    /// A node stops. What is still on its way from before is not to make it seem up again: no version is
-    /// above the one that it gets.
+    /// A node stops. What is still on its way from before is not to make it seem up again: no
+    /// version is above the one that it gets.
     pub(crate) fn mark_shut_down(&mut self, now: Now, node: Address) {
         if self.peers.get(&node).is_none_or(|peer| peer.state.values.is_empty()) {
             return;

@@ -1,4 +1,5 @@
-//! Who has been silent for too long (`gms.FailureDetector`): phi accrual over the times between signs of life.
+//! Who has been silent for too long (`gms.FailureDetector`): phi accrual over the times between
+//! signs of life.
 
 use std::collections::{BTreeMap, VecDeque};
 

@@ -5,18 +5,14 @@ use std::collections::{BTreeMap, BTreeSet};
 use types::{Address, Token};
 
 use crate::app_state::AppState;
+use crate::assassination::Assassination;
+use crate::config::Config;
 use crate::detector::FailureDetector;
 use crate::endpoint::{EndpointState, HeartBeat, Versioned};
 use crate::message::{Ack, Message, States, Syn};
+use crate::phase::Phase;
 use crate::refusal::Refusal;
-use crate::removal::Assassination;
-use crate::shadow::Shadow;
 use crate::status::Status;
-
-/// Default of `ring_delay`, in milliseconds: how long news take to be known everywhere.
-const RING_DELAY: u64 = 30_000;
-/// Default of `phi_convict_threshold`.
-const PHI_THRESHOLD: f64 = 8.0;
 
 /// When a step is taken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -34,57 +30,11 @@ impl Now {
     }
 }
 
-/// What a gossiper is told once.
-#[derive(Clone, Debug)]
-pub struct Config {
-    /// Its own address.
-    pub local: Address,
-    /// The cluster's name.
-    pub cluster: String,
-    /// Class name of the partitioner.
-    pub partitioner: String,
-    /// The seeds but itself.
-    pub seeds: BTreeSet<Address>,
-    /// Is it a seed itself?
-    pub is_seed: bool,
-    /// How long news take to be known everywhere, in milliseconds.
-    pub ring_delay: u64,
-    /// `phi_convict_threshold`.
-    pub phi_threshold: f64,
-    /// A bug for worlds that look for it: what is said anew has the version of what was said before.
-    pub reuses_versions: bool,
-}
-
-impl Config {
-    /// With Cassandra's defaults. The seeds may name itself.
-    pub fn new(
-        local: Address,
-        cluster: impl Into<String>,
-        seeds: impl IntoIterator<Item = Address>,
-    ) -> Self {
-        let mut seeds: BTreeSet<_> = seeds.into_iter().collect();
-        Self {
-            is_seed: seeds.remove(&local),
-            local,
-            cluster: cluster.into(),
-            partitioner: "org.apache.cassandra.dht.Murmur3Partitioner".to_owned(),
-            seeds,
-            ring_delay: RING_DELAY,
-            phi_threshold: PHI_THRESHOLD,
-            reuses_versions: false,
-        }
-    }
-
-    /// Milliseconds for which what was removed is not heard of again.
-    pub(crate) fn quarantine(&self) -> u64 {
-        2 * self.ring_delay
-    }
-}
-
 /// What happens to a gossiper.
 #[derive(Clone, Debug)]
 pub enum Event {
-    /// Ask the ring for all it knows, before starting: seeds, and after a while others that are known from before.
+    /// Ask the ring for all it knows, before starting: seeds, and after a while others that are
+    /// known from before.
     ShadowRound {
         /// Those others.
         peers: BTreeSet<Address>,
@@ -154,7 +104,8 @@ pub enum Effect {
     Changed(Address, AppState),
     /// A node was forgotten.
     Removed(Address),
-    /// The shadow round ended with what the ring knows; nothing, if nobody knows more than this node.
+    /// The shadow round ended with what the ring knows; nothing, if nobody knows more than this
+    /// node.
     ShadowRound(States),
     /// Nobody answered in the shadow round.
     ShadowRoundFailed,
@@ -179,14 +130,6 @@ impl Peer {
     pub(crate) fn new(state: EndpointState, now: Now) -> Self {
         Self { state, is_up: false, updated: now.nanos }
     }
-}
-
-#[derive(Debug)]
-pub(crate) enum Phase {
-    /// Not started.
-    Idle,
-    Shadow(Shadow),
-    Running,
 }
 
 /// One node's part of gossip.
@@ -401,7 +344,8 @@ impl Gossiper {
         self.silently_down(now, node);
     }
 
-    /// The answer to one that wants to know everything, also what is only known from before the last stop.
+    /// The answer to one that wants to know everything, also what is only known from before the
+    /// last stop.
     pub(crate) fn everything(&mut self) -> Ack {
         let states = self.peers.iter().map(|(node, peer)| (*node, peer.state.clone()));
         let mut states: States = states.collect();

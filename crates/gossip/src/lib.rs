@@ -1,10 +1,11 @@
-//! Who is in the ring, what each says of itself, and who is up (`org.apache.cassandra.gms`). Pure: no clock, no I/O, no
-//! randomness of its own.
+//! Who is in the ring, what each says of itself, and who is up (`org.apache.cassandra.gms`). Pure:
+//! no clock, no I/O, no randomness of its own.
 //!
-//! Each node has a state: a heartbeat and some values, each with a version that grows. Once a second a node sends another
-//! the digests of all states that it knows (SYN); that one answers with what it knows better and asks for what it knows
-//! worse (ACK), which it then gets (ACK2). A [`Gossiper`] is one node's part of it: a step takes an event and says what is
-//! to be done about it.
+//! Each node has a state: a heartbeat and some values, each with a version that grows. Once a
+//! second a node sends another the digests of all states that it knows (SYN); that one answers with
+//! what it knows better and asks for what it knows worse (ACK), which it then gets (ACK2). A
+//! [`Gossiper`] is one node's part of it: a step takes an event and says what is to be done about
+//! it.
 //!
 //! ```
 //! use gossip::{Config, Effect, Event, Gossiper, Message, Now};
@@ -21,10 +22,13 @@
 
 mod app_state;
 mod apply;
+mod assassination;
+mod config;
 mod detector;
 mod endpoint;
 mod gossiper;
 mod message;
+mod phase;
 mod refusal;
 mod removal;
 mod round;
@@ -33,9 +37,10 @@ mod status;
 mod tokens;
 
 pub use app_state::AppState;
+pub use config::Config;
 pub use detector::FailureDetector;
 pub use endpoint::{EndpointState, HeartBeat, Versioned};
-pub use gossiper::{Config, Effect, Event, Gossiper, Now, Peer};
+pub use gossiper::{Effect, Event, Gossiper, Now, Peer};
 pub use message::{Ack, Digest, Message, States, Syn, read_states, write_states};
 pub use refusal::Refusal;
 pub use status::Status;

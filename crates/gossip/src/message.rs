@@ -15,7 +15,8 @@ const LEAST_STATE: usize = 19;
 /// Bytes of a value at least: its kind, length, version.
 const LEAST_VALUE: usize = 10;
 
-/// Nodes that one message may name. Rings have a few thousand; each that is named costs many times the bytes that name it.
+/// Nodes that one message may name. Rings have a few thousand; each that is named costs many times
+/// the bytes that name it.
 const NODES_MAX: usize = 100_000;
 
 /// How much is known of a node: in a request, from where on more is wanted.
@@ -63,15 +64,16 @@ pub enum Message {
     Ack2(States),
     /// ECHO_REQ: whoever answers is up.
     Echo,
-    /// GOSSIP_SHUTDOWN. At messaging 12 it says nothing but that, so that one that was long on its way could be taken for
-    /// news of the start after it.
+    /// GOSSIP_SHUTDOWN. At messaging 12 it says nothing but that, so that one that was long on its
+    /// way could be taken for news of the start after it.
     Shutdown {
         /// When it was made, in milliseconds since 1970: what the message's header says.
         created: i64,
     },
 }
 
-/// A count of items in front of them; one that the input could not hold is refused, and one of more nodes than rings have.
+/// A count of items in front of them; one that the input could not hold is refused, and one of more
+/// nodes than rings have.
 fn count(reader: &mut Reader<'_>, least: usize) -> Result<usize, ReadError> {
     let count = reader.i32()?;
     let fits =

@@ -1,10 +1,11 @@
-//! What is not believed of what nodes say, and why (`gms.GossipDigestSynVerbHandler`, `gms.Gossiper`): the operator is told.
+//! What is not believed of what nodes say, and why (`gms.GossipDigestSynVerbHandler`,
+//! `gms.Gossiper`): the operator is told.
 
 use std::fmt;
 
 use types::Address;
 
-use crate::gossiper::Config;
+use crate::config::Config;
 use crate::message::Syn;
 
 /// Characters of a name that are shown: who says it may be anybody.

@@ -3,6 +3,7 @@
 use types::{Address, Token};
 
 use crate::app_state::AppState;
+use crate::assassination::Assassination;
 use crate::endpoint::{EndpointState, HeartBeat};
 use crate::gossiper::{Effect, Gossiper, Now};
 use crate::status::Status;
@@ -12,21 +13,11 @@ use crate::tokens::read_tokens;
 pub(crate) const REMEMBERED: i64 = 3 * 24 * 3600 * 1000;
 /// How much longer one that is joining may be silent before it is forgotten.
 const JOINING_FACTOR: u64 = 10;
-/// The generation of a node that is assassinated and of which nothing is known is so far ahead, in milliseconds.
+/// The generation of a node that is assassinated and of which nothing is known is so far ahead, in
+/// milliseconds.
 const UNKNOWN_AHEAD: i64 = 60_000;
 /// And that is its version.
 const UNKNOWN_VERSION: i32 = 9999;
-
-/// A node that is to be taken out of the ring, if it gives no sign of life meanwhile.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Assassination {
-    node: Address,
-    token: Token,
-    /// What was known of it when this began.
-    heartbeat: HeartBeat,
-    /// When this began, in nanoseconds.
-    since: u64,
-}
 
 impl Gossiper {
     /// Once a second: who is down, who may be forgotten.
@@ -63,7 +54,8 @@ impl Gossiper {
         }
     }
 
-    /// A node is out of the ring. What it said last stays known for those that have not heard it yet.
+    /// A node is out of the ring. What it said last stays known for those that have not heard it
+    /// yet.
     pub(crate) fn remove(&mut self, now: Now, node: Address) {
         self.effect(Effect::Removed(node));
         self.config.seeds.remove(&node);

@@ -1,31 +1,20 @@
-//! The shadow round: before a node takes part it asks what the ring knows, so that it does not start in the place of
-//! another, or beside what it was before.
+//! The shadow round: before a node takes part it asks what the ring knows, so that it does not
+//! start in the place of another, or beside what it was before.
 
 use std::collections::BTreeSet;
 
 use types::Address;
 
 use crate::app_state::AppState;
-use crate::gossiper::{Effect, Gossiper, Now, Phase};
+use crate::gossiper::{Effect, Gossiper, Now};
 use crate::message::{Ack, Message, Syn};
+use crate::phase::{Phase, Shadow};
 
-/// Milliseconds after which the seeds are asked again; with Cassandra's five seconds a lost answer would cost a start that long.
+/// Milliseconds after which the seeds are asked again; with Cassandra's five seconds a lost answer
+/// would cost a start that long.
 const AGAIN: u64 = 1_000;
 /// Milliseconds after which others are asked too.
 const ALL: u64 = 5_000;
-
-/// A shadow round that is under way.
-#[derive(Debug)]
-pub(crate) struct Shadow {
-    /// When it began, in nanoseconds.
-    since: u64,
-    /// When others were last asked.
-    asked: u64,
-    /// Whom to ask besides the seeds.
-    peers: BTreeSet<Address>,
-    /// Seeds that are in their own shadow round.
-    waiting: BTreeSet<Address>,
-}
 
 impl Gossiper {
     pub(crate) fn start_shadow_round(&mut self, now: Now, peers: BTreeSet<Address>) {
@@ -86,7 +75,8 @@ impl Gossiper {
             }
             return;
         }
-        // of what is known of this node only from before the others' last stop its identity cannot be told
+        // of what is known of this node only from before the others' last stop its identity cannot
+        // be told
         let is_enough = ack.states.get(&self.config.local).is_none_or(|own| {
             own.status().is_dead() || own.values.contains_key(&AppState::HOST_ID)
         });

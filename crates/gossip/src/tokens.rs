@@ -1,4 +1,5 @@
-//! TOKENS (`gms.TokenSerializer`): the tokens that a node owns, as bytes of which each is a character.
+//! TOKENS (`gms.TokenSerializer`): the tokens that a node owns, as bytes of which each is a
+//! character.
 
 use types::{ReadError, Reader, Token, WriteBytes};
 

@@ -483,7 +483,8 @@ fn rings_of_others_are_refused_and_told_of() {
     assert!(one.gossiper.peer(node(7)).is_none());
 }
 
-/// Neither of a node that is known nor of one that is not: the one that is meant could not be heard any more.
+/// Neither of a node that is known nor of one that is not: the one that is meant could not be heard
+/// any more.
 #[test]
 fn nobody_starts_a_year_from_now() {
     let mut one = One::running();

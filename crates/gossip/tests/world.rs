@@ -1,5 +1,5 @@
-//! Rings of gossipers under a network that loses, delays, repeats and parts, by seed; and bugs planted in them, each of
-//! which the same laws must find.
+//! Rings of gossipers under a network that loses, delays, repeats and parts, by seed; and bugs
+//! planted in them, each of which the same laws must find.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -342,7 +342,8 @@ impl World {
         }
     }
 
-    /// Everybody knows of everybody that runs what that says of itself, that it is up, and that the others are not.
+    /// Everybody knows of everybody that runs what that says of itself, that it is up, and that the
+    /// others are not.
     fn agree(&self) -> Law {
         for node in &self.running {
             let gossiper = &self.nodes[node];

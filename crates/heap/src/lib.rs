@@ -7,12 +7,14 @@ use libmimalloc_sys as mi;
 
 /// The allocator; the program that serves names it as its `#[global_allocator]`.
 ///
-/// mimalloc, asked for an alignment only where its blocks have not got it anyway: of more than a kilobyte it finds an aligned
-/// block the long way, which for rows in memtables is what they cost most.
+/// mimalloc, asked for an alignment only where its blocks have not got it anyway: of more than a
+/// kilobyte it finds an aligned block the long way, which for rows in memtables is what they cost
+/// most.
 #[derive(Clone, Copy, Debug)]
 pub struct Heap;
 
-/// What blocks are aligned to that are as large, in bytes (`MI_MAX_ALIGN_SIZE` in `mimalloc/types.h`).
+/// What blocks are aligned to that are as large, in bytes (`MI_MAX_ALIGN_SIZE` in
+/// `mimalloc/types.h`).
 const ALIGNED: usize = 16;
 /// What all blocks are aligned to, in bytes: a word.
 const WORD: usize = 8;
@@ -22,8 +24,9 @@ fn is_aligned_anyway(layout: Layout) -> bool {
 }
 
 #[expect(unsafe_code, reason = "an allocator's interface")]
-// SAFETY: blocks are mimalloc's: of the size that is asked for or more, nobody else's until they are freed, null where there is no
-// memory; aligned as `is_aligned_anyway` says, or as they are asked for. What is freed or resized came from here, whichever way.
+// SAFETY: blocks are mimalloc's: of the size that is asked for or more, nobody else's until they
+// are freed, null where there is no memory; aligned as `is_aligned_anyway` says, or as they are
+// asked for. What is freed or resized came from here, whichever way.
 unsafe impl GlobalAlloc for Heap {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         // SAFETY: any size and any power of two will do
@@ -54,7 +57,8 @@ unsafe impl GlobalAlloc for Heap {
 
     unsafe fn realloc(&self, block: *mut u8, layout: Layout, size: usize) -> *mut u8 {
         let block: *mut c_void = block.cast();
-        // SAFETY: the caller gives back what came from here; the new size with the old alignment is a layout
+        // SAFETY: the caller gives back what came from here; the new size with the old alignment is
+        // a layout
         let block = unsafe {
             let new = Layout::from_size_align_unchecked(size, layout.align());
             match is_aligned_anyway(new) {
@@ -66,14 +70,16 @@ unsafe impl GlobalAlloc for Heap {
     }
 }
 
-/// `mi_option_purge_delay` in `mimalloc.h`, of which the bindings have no name: milliseconds until freed memory goes back
-/// to the machine; negative: it stays.
+/// `mi_option_purge_delay` in `mimalloc.h`, of which the bindings have no name: milliseconds until
+/// freed memory goes back to the machine; negative: it stays.
 const PURGE_DELAY: mi::mi_option_t = 15;
-/// Bytes that are allocated at a time to touch memory: more than any class of sizes that is kept apart.
+/// Bytes that are allocated at a time to touch memory: more than any class of sizes that is kept
+/// apart.
 const BLOCK_BYTES: usize = 1 << 20;
 
-/// Takes memory by small pages alone from now on. The kernel clears a page when it is first touched, and for a huge one may have to
-/// move others together: that holds a shard up for milliseconds and more. What is there of huge pages stays.
+/// Takes memory by small pages alone from now on. The kernel clears a page when it is first
+/// touched, and for a huge one may have to move others together: that holds a shard up for
+/// milliseconds and more. What is there of huge pages stays.
 #[expect(unsafe_code, reason = "prctl has no safe wrapper in std")]
 pub fn by_small_pages() {
     // Not worth a start where it is refused: it is slower then, and as right.
@@ -81,17 +87,19 @@ pub fn by_small_pages() {
     let _ = unsafe { libc::prctl(libc::PR_SET_THP_DISABLE, 1, 0, 0, 0) };
 }
 
-/// Keeps what is freed for the next who asks: what goes back to the machine costs a page fault and the clearing of a page
-/// when it is needed again. The process is never smaller again than it once was.
+/// Keeps what is freed for the next who asks: what goes back to the machine costs a page fault and
+/// the clearing of a page when it is needed again. The process is never smaller again than it once
+/// was.
 #[expect(unsafe_code, reason = "the allocator's settings are behind its C interface")]
 pub fn keep_freed() {
-    // SAFETY: the function checks the first number against its options, and writes the second into that option's place, a
-    // word that whoever frees reads: the old value or the new one, both of which it takes.
+    // SAFETY: the function checks the first number against its options, and writes the second into
+    // that option's place, a word that whoever frees reads: the old value or the new one, both of
+    // which it takes.
     unsafe { mi::mi_option_set(PURGE_DELAY, -1) };
 }
 
-/// Takes so many bytes of the machine and leaves them with the allocator, so that none of them has to be taken and
-/// cleared later; only after [`keep_freed`].
+/// Takes so many bytes of the machine and leaves them with the allocator, so that none of them has
+/// to be taken and cleared later; only after [`keep_freed`].
 pub fn touch(bytes: u64) {
     let blocks = bytes.div_ceil(BLOCK_BYTES as u64);
     // written to, for a page that is only reserved costs as much as one that is not

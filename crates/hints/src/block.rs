@@ -9,7 +9,8 @@ use types::WriteBytes;
 
 /// Bytes before what is compressed.
 pub const HEAD_BYTES: usize = 8;
-/// Bytes of records in a block at most, as it is read: more than the largest mutation that a node takes.
+/// Bytes of records in a block at most, as it is read: more than the largest mutation that a node
+/// takes.
 pub const RECORDS_BYTES_MAX: usize = 64 << 20;
 
 /// Appends records, compressed.
@@ -29,7 +30,8 @@ pub fn append(records: &[u8], codec: &mut Codec, out: &mut Vec<u8>) -> Result<()
     Ok(())
 }
 
-/// What a block's head says: bytes of its records, and compressed bytes. `None` where that is nothing that is written.
+/// What a block's head says: bytes of its records, and compressed bytes. `None` where that is
+/// nothing that is written.
 pub fn head(bytes: &[u8]) -> Option<(usize, usize)> {
     let mut reader = types::Reader::new(bytes);
     let (records, n) = (reader.i32().ok()?, reader.i32().ok()?);

@@ -1,11 +1,16 @@
 //! A file's name and header (`HintsDescriptor`).
 //!
-//! name   = host '-' timestamp '-' version ".hints"; beside it ".crc32", the checksum of the whole file in hexadecimal
-//! header = i32 version=2 | i64 timestamp, ms since 1970 | host, 16 bytes | i32 n | i32 crc | n bytes of JSON | i32 crc
+//! ```text
+//! name   = host '-' timestamp '-' version ".hints"; beside it ".crc32", the checksum of the whole
+//!          file in hexadecimal
+//! header = i32 version=2 | i64 timestamp, ms since 1970 | host, 16 bytes | i32 n | i32 crc
+//!          | n bytes of JSON | i32 crc
+//! ```
 //!
-//! The first checksum is over version, timestamp, the host's halves and n, of 64 bits the lower 32 first; the second goes on
-//! with the JSON. That is an object, empty or with `compression` (`class_name`, `parameters`) or `encryption`.
-//! Source: the code of 4.1.10 and 5.0.9; files that 5.0.9's classes wrote are in `testdata`.
+//! The first checksum is over version, timestamp, the host's halves and n, of 64 bits the lower 32
+//! first; the second goes on with the JSON. That is an object, empty or with `compression`
+//! (`class_name`, `parameters`) or `encryption`. Source: the code of 4.1.10 and 5.0.9; files that
+//! 5.0.9's classes wrote are in `testdata`.
 
 use std::collections::BTreeMap;
 

@@ -1,10 +1,12 @@
 //! One file of hints, and how far it is delivered.
 //!
-//! Beside a file that is delivered in part lies one with the suffix `.sent`, which Cassandra passes over:
+//! Beside a file that is delivered in part lies one with the suffix `.sent`, which Cassandra passes
+//! over:
 //!
 //! progress = u64 offset in the file | u32 crc(offset)
 //!
-//! It is written without a sync: one that is torn or lost means that hints are sent again, which does no harm.
+//! It is written without a sync: one that is torn or lost means that hints are sent again, which
+//! does no harm.
 
 use std::cell::Cell;
 use std::path::{Path, PathBuf};
@@ -56,7 +58,8 @@ impl HintFile {
         self.len.get() <= self.start
     }
 
-    /// Was it closed? What is passed over in one that was not may be what a crash left behind what was synced.
+    /// Was it closed? What is passed over in one that was not may be what a crash left behind what
+    /// was synced.
     pub fn is_closed(&self) -> bool {
         self.is_closed.get()
     }
@@ -86,7 +89,8 @@ impl HintFile {
         (self.saved.replace(sent) != sent).then_some(Progress(sent))
     }
 
-    /// Takes what was saved. The file may have lost what was delivered and not synced: it goes on at its end.
+    /// Takes what was saved. The file may have lost what was delivered and not synced: it goes on
+    /// at its end.
     pub(crate) fn resume(&self, saved: Progress) {
         let sent = saved.0.clamp(self.start, self.len().max(self.start));
         self.sent.set(sent);

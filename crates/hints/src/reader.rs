@@ -1,8 +1,8 @@
 //! A file, page by page, from any place on where a hint ended (`HintsReader`).
 //!
-//! What cannot be read is passed over up to the next place where a record begins. At the end of a file that was not closed
-//! that is what a crash left of hints which nobody was promised; elsewhere it is damage, and counted. (Cassandra's reader
-//! ends at the first length that is damaged.)
+//! What cannot be read is passed over up to the next place where a record begins. At the end of a
+//! file that was not closed that is what a crash left of hints which nobody was promised; elsewhere
+//! it is damage, and counted. (Cassandra's reader ends at the first length that is damaged.)
 
 use std::io;
 use std::rc::Rc;
@@ -23,8 +23,8 @@ const CUT_BYTES: usize = 7;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PageHint {
     body: Vec<u8>,
-    /// Where to go on when all up to this one are delivered. Of a compressed file that is the block's beginning, but for
-    /// the last of a block.
+    /// Where to go on when all up to this one are delivered. Of a compressed file that is the
+    /// block's beginning, but for the last of a block.
     pub end: u64,
 }
 
@@ -102,7 +102,8 @@ impl Reader {
         result.map(|()| bytes)
     }
 
-    /// Records as they are. Answers how many bytes to read the next time, where these were too few for one.
+    /// Records as they are. Answers how many bytes to read the next time, where these were too few
+    /// for one.
     async fn plain(&mut self, left: u64, wanted: usize, page: &mut Page) -> io::Result<usize> {
         let here = usize::try_from(left).unwrap_or(usize::MAX);
         let bytes = self.read(self.at, here.min(wanted)).await?;

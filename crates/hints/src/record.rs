@@ -59,7 +59,8 @@ impl<'a> Hint<'a> {
     }
 }
 
-/// Is a hint too old to be applied (`Hint.isLive`)? What was deleted since may be gone with its tombstone.
+/// Is a hint too old to be applied (`Hint.isLive`)? What was deleted since may be gone with its
+/// tombstone.
 pub fn is_expired(created: i64, gc_grace: i32, now: i64) -> bool {
     created.saturating_add(i64::from(gc_grace).saturating_mul(SECOND)) <= now
 }

@@ -1,7 +1,9 @@
-//! The files of hints of all hosts, and what is on its way into them (`HintsService`, `HintsCatalog`, `HintsStore`).
+//! The files of hints of all hosts, and what is on its way into them (`HintsService`,
+//! `HintsCatalog`, `HintsStore`).
 //!
-//! Each host has files, the oldest first; the last may be one that is written to. A file of an earlier run is only read. What
-//! is added waits in memory, under a bound, for the writing task (`writing.rs`), which takes all that there is at once.
+//! Each host has files, the oldest first; the last may be one that is written to. A file of an
+//! earlier run is only read. What is added waits in memory, under a bound, for the writing task
+//! (`writing.rs`), which takes all that there is at once.
 
 use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, VecDeque};
@@ -19,7 +21,7 @@ use crate::file::{CRC32, HintFile, PROGRESS_BYTES, Progress, SENT};
 use crate::reader::Reader;
 use crate::record::Hint;
 use crate::ticket::{HintError, Ticket};
-use crate::writing::Writer;
+use crate::writer::Writer;
 
 /// The end of the name of a file that cannot be read, as Cassandra has it.
 const ASIDE: &str = ".corrupt.hints";
@@ -27,7 +29,8 @@ const ASIDE: &str = ".corrupt.hints";
 /// When a hint is acknowledged: as the commit log's records are (`commitlog_sync`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SyncMode {
-    /// At once; files are synced every `period`. Where a sync is overdue by `lag_block`, hints wait.
+    /// At once; files are synced every `period`. Where a sync is overdue by `lag_block`, hints
+    /// wait.
     Periodic {
         /// `commitlog_sync_period`.
         period: Duration,
@@ -333,7 +336,8 @@ impl Hints {
         saved.write_all_at(progress.to_bytes(), 0).await.0
     }
 
-    /// Removes a file if all that is in it is delivered. False if there is more, which may have come meanwhile.
+    /// Removes a file if all that is in it is delivered. False if there is more, which may have
+    /// come meanwhile.
     ///
     /// # Errors
     /// Of the disk.
@@ -362,7 +366,8 @@ impl Hints {
         gone(self.env.remove_file(file.beside(SENT)).await)
     }
 
-    /// Puts a file aside that cannot be read: its name ends in `.corrupt.hints` from now on, as Cassandra has it.
+    /// Puts a file aside that cannot be read: its name ends in `.corrupt.hints` from now on, as
+    /// Cassandra has it.
     ///
     /// # Errors
     /// Of the disk.
@@ -407,8 +412,8 @@ impl Hints {
         Ok(gone.len())
     }
 
-    /// Removes closed files that were last written to before a time in milliseconds since 1970: where no hint lives as long as
-    /// that, nothing in them does.
+    /// Removes closed files that were last written to before a time in milliseconds since 1970:
+    /// where no hint lives as long as that, nothing in them does.
     ///
     /// # Errors
     /// Of the disk.

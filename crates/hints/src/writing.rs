@@ -1,7 +1,8 @@
-//! The task that writes: all that waits, host by host, then, if it is time, a sync of what was written.
+//! The task that writes: all that waits, host by host, then, if it is time, a sync of what was
+//! written.
 //!
-//! A file whose write or sync failed gets no more; who waits for what was to be in it is told, and the next hint begins
-//! another.
+//! A file whose write or sync failed gets no more; who waits for what was to be in it is told, and
+//! the next hint begins another.
 
 use std::io;
 use std::rc::Rc;
@@ -17,20 +18,13 @@ use crate::file::{CRC32, HintFile};
 use crate::record::{self, Found};
 use crate::store::{Hints, State, SyncMode};
 use crate::ticket::HintError;
+use crate::writer::Writer;
 
-/// Bytes of records in a block, but for one that has more: what is sent again where one of a block was not acknowledged.
+/// Bytes of records in a block, but for one that has more: what is sent again where one of a block
+/// was not acknowledged.
 const BLOCK_BYTES: usize = 64 << 10;
 /// Blocks of a slow compressor that a turn of the loop may have to wait for.
 const SLOW_BYTES: usize = 32 << 10;
-
-/// A file that is written to.
-pub(crate) struct Writer {
-    pub data: Rc<HintFile>,
-    file: File,
-    /// Of all that is in it.
-    crc: Hasher,
-    codec: Option<Codec>,
-}
 
 impl Hints {
     pub(crate) async fn write(self: Rc<Self>) {

@@ -1,5 +1,6 @@
-//! Nodes that keep hints and deliver them, and lose their power in between, by seed: what was acknowledged is delivered, in
-//! order, and what was delivered and saved is not delivered again from the start.
+//! Nodes that keep hints and deliver them, and lose their power in between, by seed: what was
+//! acknowledged is delivered, in order, and what was delivered and saved is not delivered again
+//! from the start.
 
 use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, BTreeSet};

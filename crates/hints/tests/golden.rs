@@ -1,4 +1,5 @@
-//! Files that the classes of Cassandra 5.0.9 wrote (`conformance/hints`), and what they read of them: plain and compressed.
+//! Files that the classes of Cassandra 5.0.9 wrote (`conformance/hints`), and what they read of
+//! them: plain and compressed.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -71,7 +72,8 @@ async fn all(hints: &Hints) -> Vec<(i64, i32, Vec<u8>)> {
     found
 }
 
-/// Whatever is done to a file, what is read of it are hints that were written, and the reader comes to its end.
+/// Whatever is done to a file, what is read of it are hints that were written, and the reader comes
+/// to its end.
 #[test]
 fn what_is_broken_is_read_as_far_as_it_goes() {
     let written: Vec<_> = expected().into_values().flatten().collect();
@@ -191,7 +193,8 @@ fn what_is_compressed_is_read_again() {
     }
 }
 
-/// A damaged length costs the hint, not those behind it; a torn end of a file that was not closed is nothing to speak of.
+/// A damaged length costs the hint, not those behind it; a torn end of a file that was not closed
+/// is nothing to speak of.
 #[test]
 fn what_is_damaged_is_passed_over() {
     in_a_world(|env| async move {

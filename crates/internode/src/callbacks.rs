@@ -18,9 +18,10 @@ struct Waiting<T> {
 
 /// Requests of one shard to other nodes, each with what is to become of its answer.
 ///
-/// A shard's ids leave its number as the rest when they are divided by the number of shards, so that an answer finds its
-/// way whichever shard it comes in at. An answer is told from another by who sent it, by its id, and by what it is: other nodes count their own requests with the
-/// same numbers.
+/// A shard's ids leave its number as the rest when they are divided by the number of shards, so
+/// that an answer finds its way whichever shard it comes in at. An answer is told from another by
+/// who sent it, by its id, and by what it is: other nodes count their own requests with the same
+/// numbers.
 #[derive(Debug)]
 pub struct Callbacks<T> {
     /// This shard, and how many there are.
@@ -52,13 +53,15 @@ impl<T> Callbacks<T> {
         self.last_id
     }
 
-    /// Waits for the answer to a request, up to a time in milliseconds of a clock that nobody sets: the id that the request is to have.
+    /// Waits for the answer to a request, up to a time in milliseconds of a clock that nobody sets:
+    /// the id that the request is to have.
     pub fn wait(&mut self, to: Address, verb: Verb, expires_at: i64, value: T) -> u64 {
         self.wait_for_all(verb, expires_at, vec![(to, value)])
     }
 
-    /// Waits for the answers of several nodes to one request, which has one id for all: a node of Cassandra that is to pass it on
-    /// gives it its own id for whomever, whatever it was told where that is one other (`MutationVerbHandler.forwardToLocalNodes`).
+    /// Waits for the answers of several nodes to one request, which has one id for all: a node of
+    /// Cassandra that is to pass it on gives it its own id for whomever, whatever it was told where
+    /// that is one other (`MutationVerbHandler.forwardToLocalNodes`).
     pub fn wait_for_all(&mut self, verb: Verb, expires_at: i64, all: Vec<(Address, T)>) -> u64 {
         let mut id = self.next_id();
         // one that has waited for 2^32 messages keeps its id

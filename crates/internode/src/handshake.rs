@@ -1,14 +1,16 @@
-//! How a connection begins (`net.HandshakeProtocol`): the side that opened it says who it is, what the connection is for
-//! and which versions it speaks; the other answers with the version to use.
+//! How a connection begins (`net.HandshakeProtocol`): the side that opened it says who it is, what
+//! the connection is for and which versions it speaks; the other answers with the version to use.
 //!
 //! ```text
 //! Initiate:  magic, flags (4 bytes each), address of the sender, CRC32 of all that (4 bytes)
-//! flags:     bits 0-1 kind of messages, 2 and 4 framing, 3 streaming, 8-15 and 16-23 lowest version, 24-31 highest
+//! flags:     bits 0-1 kind of messages, 2 and 4 framing, 3 streaming, 8-15 and 16-23 lowest
+//!            version, 24-31 highest
 //! Accept:    highest version of the answering side, version to use, CRC32 of both (4 bytes each)
 //! ```
 //!
-//! All of it is big endian. The version to use is the initiator's highest as far as the acceptor speaks it. Where that
-//! version is none of the initiator's, both sides close - the acceptor after its answer, so that the other knows why.
+//! All of it is big endian. The version to use is the initiator's highest as far as the acceptor
+//! speaks it. Where that version is none of the initiator's, both sides close - the acceptor after
+//! its answer, so that the other knows why.
 
 use thiserror::Error;
 use types::{Address, ReadError, Reader, WriteBytes};
@@ -123,7 +125,8 @@ impl Framing {
 /// Why a handshake failed. The connection is to be closed.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum HandshakeError {
-    /// Something else connected: a client, another protocol, a TLS handshake where none is expected.
+    /// Something else connected: a client, another protocol, a TLS handshake where none is
+    /// expected.
     #[error("not a node of Cassandra: its first bytes are {}", types::hex::to_hex(.0))]
     Magic([u8; 4]),
     /// A node from before 4.0.
@@ -205,8 +208,9 @@ impl Initiate {
         put_checksum(out, start);
     }
 
-    /// Reads it off the front of what a connection received, and says how many bytes it took; none if more must come. What
-    /// cannot become one is refused with as many bytes as that takes to know.
+    /// Reads it off the front of what a connection received, and says how many bytes it took; none
+    /// if more must come. What cannot become one is refused with as many bytes as that takes to
+    /// know.
     pub fn read(input: &[u8], ours: Versions) -> Result<Option<(Self, usize)>, HandshakeError> {
         let mut reader = Reader::new(input);
         let magic = MAGIC.to_be_bytes();
@@ -287,7 +291,8 @@ impl Accept {
         put_checksum(out, start);
     }
 
-    /// Reads it off the front of what a connection received; none if more must come. It takes [`ACCEPT_LENGTH`] bytes.
+    /// Reads it off the front of what a connection received; none if more must come. It takes
+    /// [`ACCEPT_LENGTH`] bytes.
     pub fn read(input: &[u8], ours: Versions) -> Result<Option<Self>, HandshakeError> {
         let mut reader = Reader::new(input);
         let Ok(max) = reader.u32() else { return Ok(None) };

@@ -1,8 +1,8 @@
 //! The header of a message (`net.Message.Serializer`).
 //!
 //! ```text
-//! id, creation (low 32 bits of the milliseconds since 1970), milliseconds until it expires, verb, flags,
-//! number of parameters, parameters, length of the payload, payload
+//! id, creation (low 32 bits of the milliseconds since 1970), milliseconds until it expires, verb,
+//! flags, number of parameters, parameters, length of the payload, payload
 //! ```
 //!
 //! Creation has four bytes, big endian; all else are unsigned vints.
@@ -13,7 +13,8 @@ use types::{ReadError, Reader, WriteBytes};
 use crate::param::{ParamError, Params};
 use crate::verb::Verb;
 
-/// How far a sender's clock may be from ours, in milliseconds: beyond that its time of creation is not believed.
+/// How far a sender's clock may be from ours, in milliseconds: beyond that its time of creation is
+/// not believed.
 pub const MAX_CLOCK_SKEW: i64 = 15 * 60 * 1000;
 
 /// Flags of a message.
@@ -80,13 +81,14 @@ impl Header {
         Self { id, created: now_millis as u32, expires_in, verb, flags, params }
     }
 
-    /// Of an answer to this, made now: it is worth anything as long as the request is. `None` if nothing answers this, or
-    /// if it is too late.
+    /// Of an answer to this, made now: it is worth anything as long as the request is. `None` if
+    /// nothing answers this, or if it is too late.
     pub fn answer(&self, now_millis: i64, expires_at: i64) -> Option<Self> {
         self.reply(self.verb.answer()?, now_millis, expires_at)
     }
 
-    /// Of a message that tells the failure of this. `None` if nobody wants to know, or if it is too late.
+    /// Of a message that tells the failure of this. `None` if nobody wants to know, or if it is too
+    /// late.
     pub fn failure(&self, now_millis: i64, expires_at: i64) -> Option<Self> {
         let is_wanted = self.flags.contains(Flags::CALL_BACK_ON_FAILURE);
         self.reply(Verb::FailureRsp, now_millis, expires_at).filter(|_| is_wanted)
@@ -98,8 +100,8 @@ impl Header {
         Some(Self::new(self.id, verb, now_millis, left))
     }
 
-    /// When it was made, in milliseconds since 1970. Where the sender's clock is not to be believed - it is too far from
-    /// ours, or `internode_timeout` says so - that is now.
+    /// When it was made, in milliseconds since 1970. Where the sender's clock is not to be
+    /// believed - it is too far from ours, or `internode_timeout` says so - that is now.
     pub fn created_at(&self, now_millis: i64, believe: bool) -> i64 {
         let behind = (now_millis as u32).wrapping_sub(self.created).cast_signed();
         match believe && i64::from(behind).abs() <= MAX_CLOCK_SKEW {

@@ -1,4 +1,5 @@
-//! A connection that another node opened: its handshake, then its messages (`net.InboundConnectionInitiator`).
+//! A connection that another node opened: its handshake, then its messages
+//! (`net.InboundConnectionInitiator`).
 
 use crate::handshake::{Connection, HandshakeError, Initiate, MAX_INITIATE, Versions};
 use crate::receiver::{Outcome, Receiver};
@@ -24,7 +25,8 @@ impl Default for Accepted {
 /// What came.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Arrival<'a> {
-    /// Nothing yet; behind what is consumed at least this many bytes must be there for the next step to find anything.
+    /// Nothing yet; behind what is consumed at least this many bytes must be there for the next
+    /// step to find anything.
     Wait(usize),
     /// The other side said who it is, and was answered; messages follow, or the bytes of a stream.
     Opened(Initiate),
@@ -32,7 +34,8 @@ pub enum Arrival<'a> {
     Messages(Outcome<'a>),
     /// Of a stream's bytes nothing is known here.
     Stream,
-    /// No node, or none to talk to: what was answered, if anything was, is to be written, then the connection ends.
+    /// No node, or none to talk to: what was answered, if anything was, is to be written, then the
+    /// connection ends.
     Refused(HandshakeError),
 }
 
@@ -57,8 +60,9 @@ impl Incoming {
         Self { accepted, state: State::Handshake }
     }
 
-    /// Looks at the front of `input`, what was not consumed and what came since; appends what is to be answered to `out`.
-    /// How many bytes at the front of the input are done with, and what was found.
+    /// Looks at the front of `input`, what was not consumed and what came since; appends what is to
+    /// be answered to `out`. How many bytes at the front of the input are done with, and what was
+    /// found.
     pub fn next<'a>(&'a mut self, input: &'a [u8], out: &mut Vec<u8>) -> (usize, Arrival<'a>) {
         if matches!(self.state, State::Handshake) {
             return self.handshake(input, out);

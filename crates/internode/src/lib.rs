@@ -1,13 +1,13 @@
-//! What nodes say to each other: internode messaging 12 of Cassandra 4.0 to 5.0 (`org.apache.cassandra.net`). Pure: no
-//! clock, no I/O.
+//! What nodes say to each other: internode messaging 12 of Cassandra 4.0 to 5.0
+//! (`org.apache.cassandra.net`). Pure: no clock, no I/O.
 //!
-//! A connection begins with a [`handshake`]. Then messages flow one way, from the side that opened it: a [`Sender`] packs
-//! them into the connection's output, a [`Receiver`] finds them in the other side's input. A message is a [`Header`] and a
-//! payload, whose form its [`Verb`] says; answers travel on a connection that the other side opened, with the id of what
-//! they answer.
+//! A connection begins with a [`handshake`]. Then messages flow one way, from the side that opened
+//! it: a [`Sender`] packs them into the connection's output, a [`Receiver`] finds them in the other
+//! side's input. A message is a [`Header`] and a payload, whose form its [`Verb`] says; answers
+//! travel on a connection that the other side opened, with the id of what they answer.
 //!
-//! An [`Incoming`] and an [`Outgoing`] are the two sides of a connection, with what waits to be sent and how much may;
-//! [`Callbacks`] are the requests that wait for answers.
+//! An [`Incoming`] and an [`Outgoing`] are the two sides of a connection, with what waits to be
+//! sent and how much may; [`Callbacks`] are the requests that wait for answers.
 #![forbid(unsafe_code)]
 
 mod callbacks;
@@ -34,8 +34,8 @@ pub use reason::FailureReason;
 pub use receiver::{
     Corruption, DEFAULT_MAX_MESSAGE, Message, Outcome, Receiver, Refusal, Step, WireError,
 };
-pub use sender::{LARGE_MESSAGE, SendError, Sender};
-pub use verb::{Expiry, Priority, Timeouts, Verb};
+pub use sender::{SendError, Sender};
+pub use verb::{Expiry, LARGE_MESSAGE, Priority, Timeouts, Verb};
 
 /// Messaging of 4.0, 4.1, and of 5.0 in its default compatibility mode: the one that is spoken.
 pub const VERSION_40: u8 = 12;

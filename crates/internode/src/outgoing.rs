@@ -1,8 +1,9 @@
 //! A connection to another node: what waits to be sent over it, its handshake, and the way out
 //! (`net.OutboundConnection`).
 //!
-//! Messages wait whether it is open or not, each no longer than it is worth anything, all together no more than their
-//! quota. What was handed to the socket is gone: nobody knows whether it arrived, and nothing is sent twice.
+//! Messages wait whether it is open or not, each no longer than it is worth anything, all together
+//! no more than their quota. What was handed to the socket is gone: nobody knows whether it
+//! arrived, and nothing is sent twice.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -83,7 +84,8 @@ impl Outgoing {
         self.initiate.framing
     }
 
-    /// A message is to be sent. What waits and is worth nothing any more makes room for it first; `gone` is told of that.
+    /// A message is to be sent. What waits and is worth nothing any more makes room for it first;
+    /// `gone` is told of that.
     pub fn push(
         &mut self,
         message: Queued,
@@ -107,8 +109,8 @@ impl Outgoing {
         self.initiate.write(out);
     }
 
-    /// Looks at what the other side sent: its answer to the handshake, after which it says nothing more. How many bytes of
-    /// it are done with; none if more must come.
+    /// Looks at what the other side sent: its answer to the handshake, after which it says nothing
+    /// more. How many bytes of it are done with; none if more must come.
     pub fn received(&mut self, input: &[u8]) -> Result<Option<usize>, HandshakeError> {
         if !matches!(self.state, State::Handshake) {
             return Ok(None);
@@ -130,8 +132,9 @@ impl Outgoing {
         matches!(self.state, State::Open(_))
     }
 
-    /// Appends messages that wait to `out` until that has `limit` bytes, and seals them: it may be handed to the socket.
-    /// `gone` is told what became of each. Without an open connection only those leave whose time is over.
+    /// Appends messages that wait to `out` until that has `limit` bytes, and seals them: it may be
+    /// handed to the socket. `gone` is told what became of each. Without an open connection only
+    /// those leave whose time is over.
     pub fn flush(
         &mut self,
         now_millis: i64,

@@ -22,8 +22,8 @@ impl TraceType {
 /// One parameter.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Param {
-    /// To whom the receiver is to send the same message, each with the id that its answer is to have. Of writes to a
-    /// distant datacenter.
+    /// To whom the receiver is to send the same message, each with the id that its answer is to
+    /// have. Of writes to a distant datacenter.
     ForwardTo(Vec<(Address, u64)>),
     /// Who is to be answered, if not the sender.
     RespondTo(Address),
@@ -272,7 +272,8 @@ impl Params {
         Ok(())
     }
 
-    /// Reads them; those that nobody knows are passed over. A value need not take all of its length, as in Cassandra.
+    /// Reads them; those that nobody knows are passed over. A value need not take all of its
+    /// length, as in Cassandra.
     pub fn read(reader: &mut Reader<'_>) -> Result<Self, ParamError> {
         let mut params = Self::NONE;
         for _ in 0..reader.uvint()? {

@@ -1,5 +1,6 @@
-//! How much of what nodes send each other may lie in memory (`internode_application_{send,receive}_queue_*`): a share of
-//! each connection's own, and reserves of each peer and of the node for what goes beyond.
+//! How much of what nodes send each other may lie in memory
+//! (`internode_application_{send,receive}_queue_*`): a share of each connection's own, and reserves
+//! of each peer and of the node for what goes beyond.
 
 use thiserror::Error;
 
@@ -66,7 +67,8 @@ impl Lease {
         self.held
     }
 
-    /// Takes bytes: what the own share has not left comes out of both reserves. Takes nothing where that fails.
+    /// Takes bytes: what the own share has not left comes out of both reserves. Takes nothing where
+    /// that fails.
     pub fn take(
         &mut self,
         bytes: u64,

@@ -1,4 +1,5 @@
-//! Why a request failed at a replica (`exceptions.RequestFailureReason`): the payload of FAILURE_RSP.
+//! Why a request failed at a replica (`exceptions.RequestFailureReason`): the payload of
+//! FAILURE_RSP.
 
 use types::{ReadError, Reader, WriteBytes};
 

@@ -1,7 +1,8 @@
 //! The way in: finds messages in a connection's input, in place (`net.InboundMessageHandler`).
 //!
-//! What is damaged costs as little as it can: a segment of whole messages is passed over, a large message whose parts came
-//! damaged is waited for and dropped. Where it is not known what comes next, the connection must end.
+//! What is damaged costs as little as it can: a segment of whole messages is passed over, a large
+//! message whose parts came damaged is waited for and dropped. Where it is not known what comes
+//! next, the connection must end.
 
 use std::ops::Range;
 
@@ -108,12 +109,13 @@ pub struct Step<'a> {
 /// What a step found.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Outcome<'a> {
-    /// Nothing yet; behind what is consumed at least this many bytes must be there for the next step to find anything
-    /// (never more than a segment has).
+    /// Nothing yet; behind what is consumed at least this many bytes must be there for the next
+    /// step to find anything (never more than a segment has).
     Wait(usize),
     /// A message.
     Message(Message<'a>),
-    /// The start of a large message, which follows in parts unless [`Receiver::discard`] says that nobody wants it.
+    /// The start of a large message, which follows in parts unless [`Receiver::discard`] says that
+    /// nobody wants it.
     Large {
         /// Its header.
         header: &'a Header,
@@ -199,7 +201,8 @@ impl Receiver {
         }
     }
 
-    /// Looks for the next message at the front of `input`: what was not consumed, and what came since.
+    /// Looks for the next message at the front of `input`: what was not consumed, and what came
+    /// since.
     pub fn next<'a>(&'a mut self, input: &'a [u8]) -> Step<'a> {
         let mut consumed = 0;
         let event = loop {
@@ -257,8 +260,8 @@ impl Receiver {
         body
     }
 
-    /// Nobody wants the large message that is coming in: it is too late, or there is no room for it. Its parts are passed
-    /// over.
+    /// Nobody wants the large message that is coming in: it is too late, or there is no room for
+    /// it. Its parts are passed over.
     pub fn discard(&mut self) {
         if let Some(large) = &mut self.large {
             large.discarded = true;
@@ -266,12 +269,14 @@ impl Receiver {
         }
     }
 
-    /// The connection ended: the header of the large message of which not all had come, if somebody waits for it.
+    /// The connection ended: the header of the large message of which not all had come, if somebody
+    /// waits for it.
     pub fn abandoned(&mut self) -> Option<Header> {
         self.large.take().filter(|large| !large.discarded)?.header
     }
 
-    /// Bytes that are held beside the input: a segment decompressed, and as much of a large message as came.
+    /// Bytes that are held beside the input: a segment decompressed, and as much of a large message
+    /// as came.
     pub fn buffered(&self) -> usize {
         self.plain.capacity() + self.body.capacity()
     }
@@ -370,7 +375,8 @@ impl Receiver {
         }
     }
 
-    /// The message at the front of a segment of whole messages: where its payload is, its size, its header.
+    /// The message at the front of a segment of whole messages: where its payload is, its size, its
+    /// header.
     fn contained(
         &self,
         rest: &[u8],

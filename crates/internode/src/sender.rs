@@ -1,15 +1,12 @@
 //! The way out: packs messages into a connection's output.
 
-use segment::{MAX_OVERHEAD, Packer};
+use segment::Packer;
 use thiserror::Error;
 use types::WriteBytes;
 
 use crate::handshake::Framing;
 use crate::header::Header;
 use crate::param::ParamError;
-
-/// Messages of more bytes go over the connection for large ones.
-pub const LARGE_MESSAGE: usize = (64 << 10) - MAX_OVERHEAD;
 
 /// Why a message was not sent; nothing of it is in the output.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
@@ -27,7 +24,8 @@ pub enum SendError {
     Param(#[from] ParamError),
 }
 
-/// Packs what one connection sends. Small messages share segments; a message that is too long for one takes several.
+/// Packs what one connection sends. Small messages share segments; a message that is too long for
+/// one takes several.
 #[derive(Debug)]
 pub struct Sender {
     packer: Packer,
@@ -40,7 +38,8 @@ impl Sender {
         Self { packer: Packer::new(framing.form()), max_message }
     }
 
-    /// Appends a message, and says how many bytes it has; the segment that it is in may stay open for others.
+    /// Appends a message, and says how many bytes it has; the segment that it is in may stay open
+    /// for others.
     pub fn push(
         &mut self,
         header: &Header,

@@ -1,8 +1,12 @@
-//! What a message is (`net.Verb`): its number, how soon it must get through, how long it is worth anything, and what
-//! answers it. The same in 4.1 and 5.0.
+//! What a message is (`net.Verb`): its number, how soon it must get through, how long it is worth
+//! anything, and what answers it. The same in 4.1 and 5.0.
+
+use segment::MAX_OVERHEAD;
 
 use crate::handshake::Connection;
 
+/// Messages of more bytes go over the connection for large ones.
+pub const LARGE_MESSAGE: usize = (64 << 10) - MAX_OVERHEAD;
 /// How soon a message must get through.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Priority {
@@ -87,7 +91,8 @@ impl Default for Timeouts {
 }
 
 impl Timeouts {
-    /// How long a message is worth anything from its creation on, in milliseconds; none if as long as its request.
+    /// How long a message is worth anything from its creation on, in milliseconds; none if as long
+    /// as its request.
     pub fn of(&self, expiry: Expiry) -> Option<u64> {
         Some(match expiry {
             Expiry::Request => self.request,
@@ -275,7 +280,7 @@ impl Verb {
     /// The connection of a message of `size` bytes.
     pub fn connection(self, size: usize) -> Connection {
         match self.priority() {
-            _ if size > crate::LARGE_MESSAGE => Connection::Large,
+            _ if size > LARGE_MESSAGE => Connection::Large,
             Priority::P0 => Connection::Urgent,
             _ => Connection::Small,
         }

@@ -1,4 +1,5 @@
-//! Messages in frames: as Cassandra frames them, in any pieces, damaged in any byte, and as a peer that means harm.
+//! Messages in frames: as Cassandra frames them, in any pieces, damaged in any byte, and as a peer
+//! that means harm.
 
 use crate::common;
 
@@ -68,8 +69,8 @@ fn wire(framing: Framing, lengths: &[usize], flush: impl Fn(usize) -> bool) -> V
     out
 }
 
-/// What a receiver makes of bytes that come `piece` at a time: ids and payloads of messages, what else there was, and why
-/// it ended.
+/// What a receiver makes of bytes that come `piece` at a time: ids and payloads of messages, what
+/// else there was, and why it ended.
 #[derive(Debug, Default, PartialEq)]
 struct Seen {
     messages: Vec<(u64, Vec<u8>)>,

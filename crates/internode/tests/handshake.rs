@@ -46,7 +46,8 @@ fn initiate_as_cassandra_writes_it() {
             let bytes = hex(bytes);
             let read = Initiate::read(&bytes, Versions::OURS);
             if release == "5.0.9" && min == "10" {
-                // 5.0 has its lowest version where those before 4.0 had their only one, and speaks to none of those
+                // 5.0 has its lowest version where those before 4.0 had their only one, and speaks
+                // to none of those
                 assert_eq!(read, Err(HandshakeError::TooOld(10, Versions::OURS)));
                 continue;
             }

@@ -1,5 +1,6 @@
-//! Families of statements that live nodes of Cassandra executed (`conformance/schema`): from what they answer to
-//! SCHEMA_PULL comes the schema version that they say, after every statement, and all of it is sent on as it came.
+//! Families of statements that live nodes of Cassandra executed (`conformance/schema`): from what
+//! they answer to SCHEMA_PULL comes the schema version that they say, after every statement, and
+//! all of it is sent on as it came.
 
 use std::collections::BTreeSet;
 use std::io::Read;
@@ -53,8 +54,8 @@ fn version_of(rows: &SchemaRows, release: Release, line: &Value) -> String {
     TableId(rows.version(release, line["at"].as_i64().unwrap())).to_string()
 }
 
-/// A node that is sent each statement's mutations, and one that joins after it: both say the version that Cassandra says.
-/// Why some of that is not served.
+/// A node that is sent each statement's mutations, and one that joins after it: both say the
+/// version that Cassandra says. Why some of that is not served.
 fn versions_agree(release: Release, recorded: &[u8], statements: usize) -> BTreeSet<String> {
     let wire = Wire::new();
     let lines = lines(recorded);

@@ -142,7 +142,8 @@ fn the_schema_of_a_live_node() {
     let mutations = read(answer, &mut decoder);
     let keys: Vec<_> = mutations.iter().map(|m| String::from_utf8_lossy(m.key())).collect();
     assert_eq!(keys, ["system_traces", "system_auth", "system_distributed"]);
-    // times in it are relative to the oldest that Cassandra's memtable has; relative to its own oldest it is shorter
+    // times in it are relative to the oldest that Cassandra's memtable has; relative to its own
+    // oldest it is shorter
     let mut again = Vec::new();
     write_schema(&mutations, &mut encoder, &mut again).expect("what was read");
     assert!(again.len() <= answer.len());

@@ -1,5 +1,5 @@
-//! How many messages were sent, came and were too late, by connection and by verb (`MessagingServiceMBean`,
-//! `metrics.MessagingMetrics`): what `netstats` and `tpstats` print.
+//! How many messages were sent, came and were too late, by connection and by verb
+//! (`MessagingServiceMBean`, `metrics.MessagingMetrics`): what `netstats` and `tpstats` print.
 
 use std::cell::Cell;
 

@@ -2,61 +2,30 @@
 
 use std::cell::{Cell, RefCell};
 use std::net::{IpAddr, SocketAddr};
-use std::rc::Rc;
+use std::rc::{Rc, Weak};
 use std::time::Duration;
 
 use env::sync::Notify;
 use env::{Class, Instant, ListenOptions, TcpListener, TcpStream};
-use internode::quota::{Lease, Quota};
+use internode::quota::Lease;
 use internode::receiver::{Corruption, Outcome, Refusal};
 use internode::{Accepted, Arrival, Connection, Header, Incoming, Initiate, Verb};
 use types::Address;
 
-use crate::messenger::{Messenger, Served};
+use crate::messenger::{Held, Intake, Messenger, Serve, Served};
+use crate::open::PER_IP_MAX;
 use crate::settings::Settings;
 use crate::wire::Wire;
 
 /// How long to wait where no connection can be accepted.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
-/// Connections of one address that a shard has open.
-const PER_IP_MAX: usize = 256;
-/// However long a large message is said to be worth anything: by then all of it has come, or the room for it is needed for others.
+/// However long a large message is said to be worth anything: by then all of it has come, or the
+/// room for it is needed for others.
 const LARGE_PATIENCE: Duration = Duration::from_secs(300);
 /// No message of gossip is longer: what 3,000 nodes with 256 tokens each say, in bytes.
 const GOSSIP_BYTES_MAX: u64 = 16 << 20;
 /// Room for input where nothing says how much is needed, in bytes.
 const READ_BYTES: usize = 16 << 10;
-
-/// What of a node's messages is not done with: its connections' share of memory.
-#[derive(Debug)]
-pub(crate) struct Intake {
-    from: Address,
-    lease: RefCell<Lease>,
-    freed: Notify,
-}
-
-/// Bytes of a message in memory; given back when it is dropped.
-pub struct Held {
-    messenger: Rc<Messenger>,
-    intake: Rc<Intake>,
-    bytes: u64,
-}
-
-impl std::fmt::Debug for Held {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "Held({})", self.bytes)
-    }
-}
-
-impl Drop for Held {
-    fn drop(&mut self) {
-        self.messenger.with_receive_quotas(self.intake.from, |[endpoint, global]| {
-            self.intake.lease.borrow_mut().give_back(self.bytes, endpoint, global);
-        });
-        self.intake.freed.notify_all();
-        self.messenger.received_freed.notify_all();
-    }
-}
 
 /// What a step over the input found, on its own feet.
 enum Found {
@@ -108,30 +77,6 @@ fn most_bytes(verb: Verb) -> u64 {
     }
 }
 
-/// Connections that are open, by address.
-#[derive(Debug, Default)]
-pub(crate) struct Open(RefCell<std::collections::BTreeMap<IpAddr, usize>>);
-
-impl Open {
-    fn enter(&self, ip: IpAddr) -> bool {
-        let mut open = self.0.borrow_mut();
-        let count = open.entry(ip).or_default();
-        let has_room = *count < PER_IP_MAX;
-        *count += usize::from(has_room);
-        has_room
-    }
-
-    fn leave(&self, ip: IpAddr) {
-        let mut open = self.0.borrow_mut();
-        if let Some(count) = open.get_mut(&ip) {
-            *count -= 1;
-            if *count == 0 {
-                open.remove(&ip);
-            }
-        }
-    }
-}
-
 /// Where a node listens, and whether nothing but TLS is taken there.
 fn listened(settings: &Settings) -> Vec<(SocketAddr, bool)> {
     let for_tls = settings.encryption.as_ref().and_then(|encryption| encryption.listen);
@@ -139,19 +84,15 @@ fn listened(settings: &Settings) -> Vec<(SocketAddr, bool)> {
     open.into_iter().chain(for_tls.map(|address| (address, true))).collect()
 }
 
-/// Finds out whether anybody listens where the shards are to: they share their ports, and would share them with another
-/// node too.
-pub(crate) fn claim(messenger: &Messenger) -> std::io::Result<()> {
+/// Finds out whether anybody listens where the shards are to: they share their ports, and would
+/// share them with another node too.
+fn claim(messenger: &Messenger) -> std::io::Result<()> {
     let options = ListenOptions { reuse_port: false };
     let claim = |address| TcpListener::bind(&messenger.env, address, options).map(drop);
     listened(&messenger.settings).into_iter().try_for_each(|(address, _)| claim(address))
 }
 
-/// Listens for other nodes on this shard.
-///
-/// # Errors
-/// If an address cannot be listened on.
-pub(crate) fn listen(messenger: &Rc<Messenger>) -> std::io::Result<Vec<env::Task<()>>> {
+fn listen_all(messenger: &Rc<Messenger>) -> std::io::Result<Vec<env::Task<()>>> {
     let listen = |(address, takes_tls_only)| listen_at(messenger, address, takes_tls_only);
     listened(&messenger.settings).into_iter().map(listen).collect()
 }
@@ -314,8 +255,8 @@ impl Inbound {
         }
     }
 
-    /// Why a node may not speak over a connection (`InboundConnectionInitiator`): one that should be encrypted and is not, or
-    /// whose other side does not show who it is.
+    /// Why a node may not speak over a connection (`InboundConnectionInitiator`): one that should
+    /// be encrypted and is not, or whose other side does not show who it is.
     fn refuses(&self, stream: &Wire, from: Address) -> Option<String> {
         let encryption = self.messenger.settings.encryption.as_ref();
         if stream.is_encrypted() {
@@ -342,7 +283,8 @@ impl Inbound {
         (checks && self.remote != from.ip).then_some(why)
     }
 
-    /// Reads more behind what is not done with; none, where a large message should have come by now.
+    /// Reads more behind what is not done with; none, where a large message should have come by
+    /// now.
     async fn read(&mut self, stream: &Wire, needed: usize) -> std::io::Result<Option<usize>> {
         self.input.drain(..self.start);
         self.start = 0;
@@ -448,34 +390,26 @@ impl Inbound {
 }
 
 impl Messenger {
+    /// Finds out whether the port is free, before any shard listens.
+    ///
+    /// # Errors
+    /// If it is not.
+    pub fn claim(&self) -> std::io::Result<()> {
+        claim(self)
+    }
+
+    /// Listens for other nodes on this shard, and lets `server` serve what they ask, until the
+    /// tasks are dropped.
+    ///
+    /// # Errors
+    /// If the address cannot be listened on.
+    pub fn listen(self: &Rc<Self>, server: Weak<dyn Serve>) -> std::io::Result<Vec<env::Task<()>>> {
+        let _ = self.server.set(server);
+        listen_all(self)
+    }
+
     fn intake(&self, from: Address) -> Rc<Intake> {
         let lease = RefCell::new(Lease::new(self.settings.receive.connection));
         Rc::new(Intake { from, lease, freed: Notify::new() })
-    }
-}
-
-/// Reserves by node and of all.
-#[derive(Debug)]
-pub(crate) struct Quotas {
-    endpoint_limit: u64,
-    endpoints: RefCell<std::collections::BTreeMap<Address, Quota>>,
-    global: RefCell<Quota>,
-}
-
-impl Quotas {
-    pub fn new(endpoint_limit: u64, global_limit: u64) -> Self {
-        let global = RefCell::new(Quota::new(global_limit));
-        Self { endpoint_limit, endpoints: RefCell::default(), global }
-    }
-
-    pub fn with<T>(&self, node: Address, f: impl FnOnce([&mut Quota; 2]) -> T) -> T {
-        let mut endpoints = self.endpoints.borrow_mut();
-        let endpoint = endpoints.entry(node).or_insert_with(|| Quota::new(self.endpoint_limit));
-        let result = f([endpoint, &mut self.global.borrow_mut()]);
-        if endpoint.used() == 0 {
-            // whoever claims to be many nodes costs nothing
-            endpoints.remove(&node);
-        }
-        result
     }
 }

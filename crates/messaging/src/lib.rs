@@ -1,18 +1,22 @@
 //! Connections between nodes: the pure sides of crate `internode` on sockets of `env`
 //! (`net.MessagingService`, `OutboundConnection`, `InboundMessageHandler`).
 //!
-//! Each shard has a [`Messenger`] with connections of its own. Those that it opens ([`Link`](link)) carry what this shard sends,
-//! one each for urgent, small and large messages to a node; those that others open ([`inbound`]) come in at any shard. A request
-//! is served where it came in by whoever [`Serve`]s; an answer goes to the shard that its id names.
+//! Each shard has a [`Messenger`] with connections of its own. Those that it opens ([`Link`](link))
+//! carry what this shard sends, one each for urgent, small and large messages to a node; those that
+//! others open ([`inbound`]) come in at any shard. A request is served where it came in by whoever
+//! [`Serve`]s; an answer goes to the shard that its id names.
 //!
-//! Nothing is sent twice, nothing waits longer than it is worth anything, and what waits, in both directions, is bounded by
-//! the quotas of [`Settings`].
+//! Nothing is sent twice, nothing waits longer than it is worth anything, and what waits, in both
+//! directions, is bounded by the quotas of [`Settings`].
 #![forbid(unsafe_code)]
 
 mod counts;
 mod inbound;
 mod link;
 mod messenger;
+mod open;
+mod outbound;
+mod quotas;
 mod settings;
 mod tally;
 mod wire;

@@ -11,7 +11,7 @@ use std::task::Poll;
 
 use env::sync::{Notify, OneshotSender, oneshot};
 use env::{Class, Env, Instant};
-use internode::quota::Quota;
+use internode::quota::{Lease, Quota};
 use internode::{
     Callbacks, Connection, FailureReason, Flags, Framing, Gone, Header, Initiate, Outgoing, Param,
     Queued, Verb, Versions,
@@ -20,13 +20,14 @@ use metrics::Registry;
 use types::{Address, Reader};
 
 use crate::counts::{Came, Counts, Sent};
-use crate::inbound::{self, Held, Open, Quotas};
 use crate::link::Link;
+use crate::open::Open;
+use crate::quotas::Quotas;
 use crate::settings::{Encryption, Patience, Settings};
 use crate::tally::Tally;
 
-/// Nodes that are not of the ring, as those that are about to join it, to which a shard has connections at most: whoever
-/// connects says who it is, and answers wait for it.
+/// Nodes that are not of the ring, as those that are about to join it, to which a shard has
+/// connections at most: whoever connects says who it is, and answers wait for it.
 const STRANGERS_MAX: usize = 64;
 
 /// Work for another shard's messenger.
@@ -52,6 +53,37 @@ pub enum Failed {
     NotSent,
 }
 
+/// What of a node's messages is not done with: its connections' share of memory.
+#[derive(Debug)]
+pub(crate) struct Intake {
+    pub from: Address,
+    pub lease: RefCell<Lease>,
+    pub freed: Notify,
+}
+
+/// Bytes of a message in memory; given back when it is dropped.
+pub struct Held {
+    pub(crate) messenger: Rc<Messenger>,
+    pub(crate) intake: Rc<Intake>,
+    pub(crate) bytes: u64,
+}
+
+impl std::fmt::Debug for Held {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Held({})", self.bytes)
+    }
+}
+
+impl Drop for Held {
+    fn drop(&mut self) {
+        self.messenger.with_receive_quotas(self.intake.from, |[endpoint, global]| {
+            self.intake.lease.borrow_mut().give_back(self.bytes, endpoint, global);
+        });
+        self.intake.freed.notify_all();
+        self.messenger.received_freed.notify_all();
+    }
+}
+
 /// A request that came in.
 #[derive(Debug)]
 pub struct Served {
@@ -71,7 +103,8 @@ pub struct Served {
 
 /// Who serves what other nodes ask, on one shard.
 pub trait Serve {
-    /// A request came in. It is answered by [`Messenger::answer`] or [`Messenger::fail`], sooner or later or never.
+    /// A request came in. It is answered by [`Messenger::answer`] or [`Messenger::fail`], sooner or
+    /// later or never.
     fn serve(&self, messenger: &Rc<Messenger>, request: Served);
 
     /// Is it a node of the ring?
@@ -109,7 +142,7 @@ pub struct Messenger {
     callbacks: RefCell<Callbacks<OnAnswer>>,
     /// A request waits that is over before all others.
     sooner: Notify,
-    server: OnceCell<Weak<dyn Serve>>,
+    pub(crate) server: OnceCell<Weak<dyn Serve>>,
     to_shard: Box<dyn Fn(usize, Job)>,
 }
 
@@ -150,23 +183,6 @@ impl Messenger {
         messenger
     }
 
-    /// Finds out whether the port is free, before any shard listens.
-    ///
-    /// # Errors
-    /// If it is not.
-    pub fn claim(&self) -> std::io::Result<()> {
-        inbound::claim(self)
-    }
-
-    /// Listens for other nodes on this shard, and lets `server` serve what they ask, until the tasks are dropped.
-    ///
-    /// # Errors
-    /// If the address cannot be listened on.
-    pub fn listen(self: &Rc<Self>, server: Weak<dyn Serve>) -> std::io::Result<Vec<env::Task<()>>> {
-        let _ = self.server.set(server);
-        inbound::listen(self)
-    }
-
     /// Settings.
     pub fn settings(&self) -> &Settings {
         &self.settings
@@ -182,8 +198,8 @@ impl Messenger {
         self.patience.set(patience);
     }
 
-    /// A node is down: connections of this shard to it lead nowhere, and once it is there again are not to be waited for
-    /// (`MessagingService.interruptOutbound`).
+    /// A node is down: connections of this shard to it lead nowhere, and once it is there again are
+    /// not to be waited for (`MessagingService.interruptOutbound`).
     pub fn interrupt(&self, node: Address) {
         let links = self.links.borrow();
         links.get(&node).into_iter().flatten().flatten().for_each(|link| link.interrupt());
@@ -252,7 +268,8 @@ impl Messenger {
         self.queue(to, header, Arc::clone(payload), now + expires_in as i64);
     }
 
-    /// Sends a request to one node, which passes it on to others; all answer here. `on_answer` is told of each.
+    /// Sends a request to one node, which passes it on to others; all answer here. `on_answer` is
+    /// told of each.
     pub fn ask_through(
         self: &Rc<Self>,
         to: Address,
@@ -401,7 +418,8 @@ impl Messenger {
         Some(link)
     }
 
-    /// Is a node one of many that are not of the ring? What waits for one that is not reached would keep others from their answers.
+    /// Is a node one of many that are not of the ring? What waits for one that is not reached would
+    /// keep others from their answers.
     pub(crate) fn is_one_of_many(&self, node: Address) -> bool {
         let server = self.server.get().and_then(Weak::upgrade);
         let is_stranger =
@@ -410,7 +428,8 @@ impl Messenger {
         is_stranger(&&node) && links.keys().filter(is_stranger).count() >= STRANGERS_MAX / 2
     }
 
-    /// How a connection with a node is encrypted; none where it need not be. Who is not known yet gets no benefit of the doubt.
+    /// How a connection with a node is encrypted; none where it need not be. Who is not known yet
+    /// gets no benefit of the doubt.
     ///
     /// # Errors
     /// If it must be, and there is nothing to encrypt it with: then there is no connection.
@@ -537,7 +556,8 @@ impl Messenger {
         self.note(format!("connection to /{to} ({kind:?}): {why}"));
     }
 
-    /// Without its port, which is another each time: what is said again and again is told once in a while.
+    /// Without its port, which is another each time: what is said again and again is told once in a
+    /// while.
     pub(crate) fn note_inbound(&self, remote: IpAddr, why: &str) {
         self.note(format!("connection of /{remote}: {why}"));
     }
@@ -572,7 +592,8 @@ impl Messenger {
     }
 }
 
-/// Makes room for another stranger, where there are many, by ending connections to others that nothing is done with. Is there any?
+/// Makes room for another stranger, where there are many, by ending connections to others that
+/// nothing is done with. Is there any?
 fn make_room(links: &mut BTreeMap<Address, Links>, is_stranger: impl Fn(&Address) -> bool) -> bool {
     let strangers =
         |links: &BTreeMap<Address, Links>| links.keys().filter(|node| is_stranger(node)).count();

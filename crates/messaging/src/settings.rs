@@ -46,7 +46,8 @@ impl Default for Patience {
 }
 
 impl Patience {
-    /// How long a message is worth anything from its creation on, in milliseconds; an answer says so itself.
+    /// How long a message is worth anything from its creation on, in milliseconds; an answer says
+    /// so itself.
     pub(crate) fn expiry(&self, verb: Verb) -> u64 {
         self.timeouts.of(verb.expiry()).unwrap_or_default()
     }
@@ -66,9 +67,11 @@ pub struct Encryption {
     pub is_optional: bool,
     /// Is it offered at the port where nodes listen?
     pub is_offered: bool,
-    /// `require_client_auth` and `require_endpoint_verification`: must who connects show a certificate of its address?
+    /// `require_client_auth` and `require_endpoint_verification`: must who connects show a
+    /// certificate of its address?
     pub verifies_address: bool,
-    /// Is who does without it believed to be a node at the node's own address only? Where some do without by their place.
+    /// Is who does without it believed to be a node at the node's own address only? Where some do
+    /// without by their place.
     pub checks_plain_address: bool,
     /// Where nothing but TLS is taken (`ssl_storage_port`).
     pub listen: Option<SocketAddr>,

@@ -1,5 +1,5 @@
-//! What is counted of connections between nodes (`metrics.InternodeInboundMetrics`, `InternodeOutboundMetrics`,
-//! `DroppedMessageMetrics`), all nodes together.
+//! What is counted of connections between nodes (`metrics.InternodeInboundMetrics`,
+//! `InternodeOutboundMetrics`, `DroppedMessageMetrics`), all nodes together.
 
 use metrics::{Counter, Gauge, Name, Registry, Unit};
 

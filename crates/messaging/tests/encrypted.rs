@@ -1,5 +1,5 @@
-//! Nodes of a simulated world that are to encrypt what they say to each other, and those that do not, or cannot, or are not
-//! who they say they are.
+//! Nodes of a simulated world that are to encrypt what they say to each other, and those that do
+//! not, or cannot, or are not who they say they are.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;

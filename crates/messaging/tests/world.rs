@@ -56,7 +56,8 @@ impl Serve for Echo {
             }
             Verb::RangeReq => messenger.fail(&request, FailureReason::TooManyTombstones),
             Verb::MutationReq => {
-                // a Cassandra passes it on to one other node under the id that it has itself, whatever is said of that
+                // a Cassandra passes it on to one other node under the id that it has itself,
+                // whatever is said of that
                 if let [(_, id)] = request.header.params.forward_to() {
                     assert_eq!(*id, request.header.id);
                 }
@@ -275,7 +276,8 @@ fn what_is_forwarded_goes_to_each_once() {
     assert_eq!(*seen.served.borrow(), [b"row", b"row"]);
 }
 
-/// A shard has a part of the memory for messages; a message for which there is memory is not larger than that.
+/// A shard has a part of the memory for messages; a message for which there is memory is not larger
+/// than that.
 #[test]
 fn a_message_as_large_as_allowed_finds_room_at_any_shard() {
     let capacity = Capacity { connection: 64 << 10, endpoint: 2 << 20, global: 2 << 20 };
@@ -286,7 +288,8 @@ fn a_message_as_large_as_allowed_finds_room_at_any_shard() {
     assert!(wait(&world, &outcome) == Ok(payload));
 }
 
-/// Begins a large message in the name of a node, which is worth something for so many milliseconds, and never ends it.
+/// Begins a large message in the name of a node, which is worth something for so many milliseconds,
+/// and never ends it.
 async fn begin_large(env: Env, name: Address, expires_in: u64) -> std::io::Result<()> {
     let stream = TcpStream::connect(&env, (node(1).ip, PORT).into()).await?;
     let (versions, connection) = (Versions::OURS, Connection::Large);
@@ -315,8 +318,8 @@ async fn begin_large(env: Env, name: Address, expires_in: u64) -> std::io::Resul
     Ok(())
 }
 
-/// The room that is kept for a large message of which no more comes is another's as soon as the message would be worth nothing, or
-/// in five minutes.
+/// The room that is kept for a large message of which no more comes is another's as soon as the
+/// message would be worth nothing, or in five minutes.
 #[test]
 fn a_large_message_that_never_ends_keeps_nobody_out() {
     let capacity = Capacity { connection: 64 << 10, endpoint: 2 << 20, global: 2 << 20 };
@@ -332,7 +335,8 @@ fn a_large_message_that_never_ends_keeps_nobody_out() {
     }
 }
 
-/// Who waits for a node behind another waits no longer than for any, though nothing else is waited for, and the clock is set.
+/// Who waits for a node behind another waits no longer than for any, though nothing else is waited
+/// for, and the clock is set.
 #[test]
 fn silence_behind_another_ends_in_time() {
     let (world, seen) = world(8, 2, 1);
@@ -361,7 +365,8 @@ fn silence_behind_another_ends_in_time() {
     assert!((1_990..2_100).contains(&took.as_millis()), "{took:?}");
 }
 
-/// Whatever the network does, each request ends once, none is served twice, and none gets another's answer.
+/// Whatever the network does, each request ends once, none is served twice, and none gets another's
+/// answer.
 #[test]
 fn requests_end_once_whatever_the_network_does() {
     let (mut answered, mut timed_out) = (0, 0);
@@ -416,7 +421,8 @@ fn requests_end_once_whatever_the_network_does() {
     assert!(answered > 4_000 && timed_out > 50, "{answered} answered, {timed_out} not");
 }
 
-/// Who claims to be many costs no more than a few, and keeps nobody out for longer than it takes to find that it is not there.
+/// Who claims to be many costs no more than a few, and keeps nobody out for longer than it takes to
+/// find that it is not there.
 #[test]
 fn strangers_are_few() {
     let (world, seen) = world(4, 4, 1);

@@ -64,7 +64,8 @@ impl Gauge {
     }
 }
 
-/// What a value recorded now weighs against earlier ones. A registry has one; histograms without a name share it too.
+/// What a value recorded now weighs against earlier ones. A registry has one; histograms without a
+/// name share it too.
 #[derive(Clone, Debug)]
 pub struct Weight(Rc<Weighing>);
 

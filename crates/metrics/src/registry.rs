@@ -7,10 +7,8 @@ use std::time::Duration;
 
 use crate::cells::{Counter, Gauge, Histogram, Probe, Weight};
 use crate::name::{Name, Unit};
-use crate::snapshot::{Reading, Sample, Snapshot};
+use crate::snapshot::{HALF_LIFE_SECONDS, Reading, Sample, Snapshot};
 
-/// After this long a value weighs half of a new one.
-pub(crate) const HALF_LIFE_SECONDS: f64 = 60.0;
 /// How long weights grow before all are brought down again: 2^30 is the greatest weight.
 const RESCALE_AFTER: Duration = Duration::from_secs(30 * 60);
 
@@ -98,7 +96,8 @@ impl Registry {
         self.read_later(name, unit, help, move || Reading::Counter(probe()));
     }
 
-    /// As [`Self::probe`], of the largest value seen: the node's is that of its shards' which is largest.
+    /// As [`Self::probe`], of the largest value seen: the node's is that of its shards' which is
+    /// largest.
     pub fn peak_probe(
         &self,
         name: Name,

@@ -5,7 +5,9 @@ use std::collections::btree_map::Entry;
 
 use crate::buckets::BUCKETS;
 use crate::name::{Name, Unit};
-use crate::registry::HALF_LIFE_SECONDS;
+
+/// After this long a value weighs half of a new one.
+pub(crate) const HALF_LIFE_SECONDS: f64 = 60.0;
 
 /// What a metric showed.
 #[derive(Clone, Debug, PartialEq)]
@@ -96,7 +98,8 @@ impl Distribution {
         below.map_or(0, |offset| offset.unsigned_abs() + 1)
     }
 
-    /// Values a second, of late: values fade as `exp(-t / lifetime)`, so of a steady stream a lifetime's worth counts.
+    /// Values a second, of late: values fade as `exp(-t / lifetime)`, so of a steady stream a
+    /// lifetime's worth counts.
     pub fn recent_rate(&self) -> f64 {
         let counts = self.recent.iter().map(|count| *count as f64).sum::<f64>();
         counts / PARTS * std::f64::consts::LN_2 / HALF_LIFE_SECONDS
@@ -125,8 +128,8 @@ pub struct Snapshot {
 }
 
 impl Snapshot {
-    /// The node's: counters and gauges add up, the largest peak stands, histograms share their buckets. Where two
-    /// shards disagree over a metric's kind, the first one's stands.
+    /// The node's: counters and gauges add up, the largest peak stands, histograms share their
+    /// buckets. Where two shards disagree over a metric's kind, the first one's stands.
     pub fn merge(shards: impl IntoIterator<Item = Snapshot>) -> Self {
         let mut merged = Self::default();
         for shard in shards {

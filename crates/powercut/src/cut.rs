@@ -12,8 +12,8 @@ use crate::node::{Mode, PERIOD, Place, Running};
 use crate::read;
 use crate::syncs::{self, Classes};
 
-/// What a turn of the loop may take on a busy machine: beside the period and the sync, a write of the periodic mode
-/// waits for the end of its turn, and the sync for the beginning of another.
+/// What a turn of the loop may take on a busy machine: beside the period and the sync, a write of
+/// the periodic mode waits for the end of its turn, and the sync for the beginning of another.
 const TURNS: Duration = Duration::from_millis(100);
 /// Keys that are written again after a restart.
 const REWRITTEN: usize = 12;
@@ -60,7 +60,8 @@ fn text(error: impl std::fmt::Display) -> String {
 }
 
 impl Life {
-    /// Runs a node under load on an empty disk, up to its end in order. Images of it are put at `images`.
+    /// Runs a node under load on an empty disk, up to its end in order. Images of it are put at
+    /// `images`.
     ///
     /// # Errors
     /// If it does not start, serve or end.
@@ -111,8 +112,8 @@ impl Life {
         let end = self.recording.entries().len();
         let syncs = self.classes.get(class).map(Vec::as_slice).unwrap_or_default();
         let windows = syncs::windows(&self.recording, syncs);
-        // Truncations are few, and what a sync in them is for shows in a moment, if at all before they end: half of the
-        // cuts are for these.
+        // Truncations are few, and what a sync in them is for shows in a moment, if at all before
+        // they end: half of the cuts are for these.
         let all: Vec<&syncs::Window> = windows.iter().collect();
         let of = |is_wanted: fn(&Done, (usize, usize)) -> bool| -> Vec<&syncs::Window> {
             let done = self.history.truncations.iter().map(|(_, done)| done);
@@ -214,7 +215,8 @@ fn renames(recording: &Recording) -> Vec<usize> {
 /// What is durable when it is acknowledged, in every mode.
 pub const AT_ONCE: [&str; 2] = ["truncation", "change of schema"];
 
-/// The spans in which something was asked for that is durable when it is acknowledged, in every mode.
+/// The spans in which something was asked for that is durable when it is acknowledged, in every
+/// mode.
 fn at_once(history: &History) -> Vec<(&'static str, Moment, Moment)> {
     let truncations = history.truncations.iter().map(|(_, done)| (AT_ONCE[0], done));
     let changes = history.tables.values().flat_map(|life| {
@@ -225,8 +227,9 @@ fn at_once(history: &History) -> Vec<(&'static str, Moment, Moment)> {
     all.filter_map(|(name, done)| Some((name, done.begun, done.acked?))).collect()
 }
 
-/// A cut of a recording, with what it may take: in the periodic mode what was acknowledged less than a period and a
-/// sync ago. That sync is the longest of those at that time: a round syncs at most two segments, one after the other.
+/// A cut of a recording, with what it may take: in the periodic mode what was acknowledged less
+/// than a period and a sync ago. That sync is the longest of those at that time: a round syncs at
+/// most two segments, one after the other.
 fn cut(recording: &Recording, classes: &Classes, mode: Mode, place: usize) -> Cut {
     let time = recording.time(place.saturating_sub(1));
     let at = Moment { place, time };
@@ -385,7 +388,8 @@ fn restart(place: &Place, history: &History, cut: &Cut, tally: &mut Tally) -> Re
     running.stop()
 }
 
-/// Writes some keys again on a restarted node, which must show at once; returns all that is known then.
+/// Writes some keys again on a restarted node, which must show at once; returns all that is known
+/// then.
 fn write_again(
     place: &Place,
     recorder: &Recorder,

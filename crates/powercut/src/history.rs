@@ -1,8 +1,9 @@
-//! What clients asked for and were told, each with its moment, and what a node may therefore hold after a cut.
+//! What clients asked for and were told, each with its moment, and what a node may therefore hold
+//! after a cut.
 //!
-//! Each key is written by one client that waits for every answer, so the writes of a key have an order. After a cut
-//! the value of a key must be one that was asked for before the cut, and not older than the last one that the mode
-//! promises to keep.
+//! Each key is written by one client that waits for every answer, so the writes of a key have an
+//! order. After a cut the value of a key must be one that was asked for before the cut, and not
+//! older than the last one that the mode promises to keep.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -75,7 +76,8 @@ pub struct Seen {
 pub struct Cut {
     /// The cut.
     pub at: Moment,
-    /// What was acknowledged so long before the cut must be there; none: everything acknowledged must.
+    /// What was acknowledged so long before the cut must be there; none: everything acknowledged
+    /// must.
     pub window: Option<Duration>,
 }
 
@@ -174,8 +176,8 @@ impl History {
         Ok(checked)
     }
 
-    /// Each truncation that shows must have left a snapshot: those that were acknowledged, and one more that was
-    /// under way if the rows before it are gone.
+    /// Each truncation that shows must have left a snapshot: those that were acknowledged, and one
+    /// more that was under way if the rows before it are gone.
     ///
     /// # Errors
     /// If there are fewer.

@@ -16,8 +16,8 @@ use crate::read;
 const LOAD_MAX: Duration = Duration::from_millis(1500);
 /// How long it runs at least.
 const LOAD_MIN: Duration = Duration::from_millis(200);
-/// In the periodic mode an acknowledgement leaves at the end of the turn of the loop that hands the write to the
-/// kernel: how long that may take on a busy machine.
+/// In the periodic mode an acknowledgement leaves at the end of the turn of the loop that hands the
+/// write to the kernel: how long that may take on a busy machine.
 const TURN: Duration = Duration::from_millis(50);
 /// Values of one load.
 const VALUES: i32 = 2_000_000;

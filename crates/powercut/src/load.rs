@@ -1,4 +1,5 @@
-//! The load: writers of rows and batches, one that truncates, one that changes the schema, an operator.
+//! The load: writers of rows and batches, one that truncates, one that changes the schema, an
+//! operator.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -19,7 +20,8 @@ const PAD_MAX: u64 = 700;
 /// Rows of the table that is truncated.
 const TRUNCATED_KEYS: u64 = 24;
 
-/// The longest pause between truncations and between tables' lives, in microseconds: each leaves a directory of files.
+/// The longest pause between truncations and between tables' lives, in microseconds: each leaves a
+/// directory of files.
 const RARE: Option<u64> = Some(60_000);
 
 /// Tells the moment.
@@ -159,8 +161,8 @@ impl<'a> Writer<'a> {
         Ok(())
     }
 
-    /// The table holds what was written since the last truncation, and nothing else: a compaction that was under way
-    /// then must not have brought anything back.
+    /// The table holds what was written since the last truncation, and nothing else: a compaction
+    /// that was under way then must not have brought anything back.
     fn compare_truncated(&mut self) -> Result<(), Failure> {
         if self.history.truncations.iter().all(|(_, done)| done.acked.is_none()) {
             return Ok(());

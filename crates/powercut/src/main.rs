@@ -1,9 +1,11 @@
-//! `powercut`: kills a node under write load, and cuts the power of recorded runs (`cargo xtask campaign power`).
+//! `powercut`: kills a node under write load, and cuts the power of recorded runs (`cargo xtask
+//! campaign power`).
 //!
-//! A node of the real make runs under load with a recorder, which logs every write, sync, rename and directory sync
-//! with its completion. For cuts drawn from that log an image of the disk is built in which anything unsynced may be
-//! missing, torn or reordered; the node starts on it and everything is read back. Then syncs are left out of the log,
-//! one class at a time, and each time some image must show it.
+//! A node of the real make runs under load with a recorder, which logs every write, sync, rename
+//! and directory sync with its completion. For cuts drawn from that log an image of the disk is
+//! built in which anything unsynced may be missing, torn or reordered; the node starts on it and
+//! everything is read back. Then syncs are left out of the log, one class at a time, and each time
+//! some image must show it.
 #![forbid(unsafe_code)]
 #![allow(
     clippy::disallowed_methods,
@@ -71,7 +73,8 @@ pub struct Arguments {
     /// Where nodes live under load.
     #[arg(long)]
     dir: PathBuf,
-    /// Where images are put and restarted; a disk in memory is as good, for the model says what a sync does.
+    /// Where images are put and restarted; a disk in memory is as good, for the model says what a
+    /// sync does.
     #[arg(long)]
     images: PathBuf,
     /// The first of the addresses that nodes take, one a mode.

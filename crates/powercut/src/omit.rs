@@ -10,8 +10,8 @@ use crate::node::{Mode, Place};
 use crate::report;
 use crate::syncs;
 
-/// A class that matters in a restart after a kill, with the syncs in whose midst the kill must come and what must
-/// follow.
+/// A class that matters in a restart after a kill, with the syncs in whose midst the kill must come
+/// and what must follow.
 struct AtRestart {
     class: &'static str,
     killed_in: fn(&Life) -> Vec<usize>,
@@ -24,7 +24,8 @@ const AT_RESTART: [AtRestart; 2] = [
         killed_in: |life| life.begins_of(syncs::RECORDS),
         then: Then::CutLater,
     },
-    // What a transaction found at a start comes to must not be durable before the transaction's log is.
+    // What a transaction found at a start comes to must not be durable before the transaction's log
+    // is.
     AtRestart {
         class: "dirsync of table: nothing new",
         killed_in: |life| syncs::commits(&life.recording),
@@ -47,8 +48,8 @@ pub struct Line {
     pub found: Option<String>,
 }
 
-/// Leaves out every class in turn, in one recorded run. In the modes other than batch, which has them all, only
-/// the log's.
+/// Leaves out every class in turn, in one recorded run. In the modes other than batch, which has
+/// them all, only the log's.
 ///
 /// # Errors
 /// If the node cannot run at all.

@@ -17,7 +17,8 @@ fn cell(row: &Row, at: usize) -> Option<&[u8]> {
     row.get(at).and_then(|cell| cell.as_deref())
 }
 
-/// Everything that a node shows: schema, scans of all tables, and each key that `keys` names by itself.
+/// Everything that a node shows: schema, scans of all tables, and each key that `keys` names by
+/// itself.
 ///
 /// # Errors
 /// If it cannot be read, or a row is not whole, or the ways of reading differ.
@@ -77,8 +78,8 @@ pub fn everything<'a>(
     Ok(seen)
 }
 
-/// What is written together must show together: tables of one mutation in all modes, a logged batch where its parts
-/// are synced before they are acknowledged.
+/// What is written together must show together: tables of one mutation in all modes, a logged batch
+/// where its parts are synced before they are acknowledged.
 ///
 /// # Errors
 /// If one part is there without the other.
@@ -128,7 +129,8 @@ fn entries(directory: &Path) -> Result<Vec<std::path::PathBuf>, String> {
     }
 }
 
-/// Does each table of contents in a snapshot name files that are there, and are its manifest and its schema complete?
+/// Does each table of contents in a snapshot name files that are there, and are its manifest and
+/// its schema complete?
 fn is_whole(snapshot: &Path) -> Result<bool, String> {
     let text = |name: &str| match std::fs::read(snapshot.join(name)) {
         Ok(bytes) => Ok(String::from_utf8_lossy(&bytes).into_owned()),

@@ -49,9 +49,9 @@ struct Walk {
     changed: BTreeMap<PathBuf, Change>,
 }
 
-/// Sorts the syncs of a recording. `records` are the spans of log in which something was asked for that is durable
-/// when it is acknowledged, whatever the mode, each with its name. The process that syncs from `started` on knows nothing
-/// of what was done before.
+/// Sorts the syncs of a recording. `records` are the spans of log in which something was asked for
+/// that is durable when it is acknowledged, whatever the mode, each with its name. The process that
+/// syncs from `started` on knows nothing of what was done before.
 pub fn classes(
     place: &Place,
     recording: &Recording,
@@ -200,8 +200,8 @@ fn directory_class(place: &Place, path: &Path, why: Option<Change>) -> String {
     format!("dirsync of {what}")
 }
 
-/// Where it may show that a sync is left out: from its end to the end of the next one of its file or directory that is
-/// not.
+/// Where it may show that a sync is left out: from its end to the end of the next one of its file
+/// or directory that is not.
 pub struct Window {
     /// Its first place and its last.
     pub span: (usize, usize),
@@ -253,8 +253,8 @@ pub fn windows(recording: &Recording, syncs: &[Sync]) -> Vec<Window> {
     syncs.iter().map(window).collect()
 }
 
-/// Where transactions that remove SSTables were committed and the sync of that has not begun: after the rename of a
-/// truncation's log, or the second one of a compaction's.
+/// Where transactions that remove SSTables were committed and the sync of that has not begun: after
+/// the rename of a truncation's log, or the second one of a compaction's.
 pub fn commits(recording: &Recording) -> Vec<usize> {
     let mut written: BTreeMap<&Path, usize> = BTreeMap::new();
     let mut under_way = BTreeSet::new();

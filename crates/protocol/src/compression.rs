@@ -35,15 +35,16 @@ const SNAPPY_MAX_RATIO: u64 = 32;
 /// Bytes of the length in front of an LZ4 body.
 const LZ4_PREFIX: usize = 4;
 
-/// Bytes at the front of a body in which it claims its length after decompression: four of LZ4, up to five of Snappy.
+/// Bytes at the front of a body in which it claims its length after decompression: four of LZ4, up
+/// to five of Snappy.
 pub(crate) const CLAIM_LENGTH: usize = 5;
 
 const LZ4_MISMATCH: ProtocolError = ProtocolError::BadCompression("Compressed lengths mismatch");
 const SNAPPY_INVALID: ProtocolError =
     ProtocolError::BadCompression("Provided frame does not appear to be Snappy compressed");
 
-/// What a body of `length` bytes that begins with `start` (all of it, or at least [`CLAIM_LENGTH`] bytes) claims to have
-/// after decompression, unless that is above the limit or impossible.
+/// What a body of `length` bytes that begins with `start` (all of it, or at least [`CLAIM_LENGTH`]
+/// bytes) claims to have after decompression, unless that is above the limit or impossible.
 pub(crate) fn claimed_length(
     compression: Compression,
     start: &[u8],

@@ -2,8 +2,6 @@
 
 use std::fmt;
 
-use crate::error::ProtocolError;
-
 /// How many replicas must answer (`org.apache.cassandra.db.ConsistencyLevel`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(u16)]
@@ -39,11 +37,6 @@ impl Consistency {
         Self::LocalOne,
         Self::NodeLocal,
     ];
-
-    /// The level with this code.
-    pub fn from_code(code: u16) -> Result<Self, ProtocolError> {
-        Self::ALL.get(usize::from(code)).copied().ok_or(ProtocolError::UnknownConsistency(code))
-    }
 
     /// Its code on the wire.
     pub fn code(self) -> u16 {

@@ -7,7 +7,8 @@ use segment::{Form, Found as InInput, Segment, TRAILER_LENGTH, decompress, reset
 use crate::{
     compression::{CLAIM_LENGTH, Compression, claimed_length, decompress_body},
     error::ProtocolError,
-    header::{Direction, Flags, HEADER_LENGTH, Header, LENGTH_OFFSET, OLD_HEADER_LENGTH},
+    header::{Flags, HEADER_LENGTH, Header, LENGTH_OFFSET, OLD_HEADER_LENGTH},
+    opcode::Direction,
     version::Version,
 };
 
@@ -316,8 +317,8 @@ impl Decoder {
         (total, self.bare_body(header, input.get(HEADER_LENGTH..total).unwrap_or_default()))
     }
 
-    /// An envelope of which `input` is the beginning. A body that claims to become too much is refused before megabytes
-    /// of it are held.
+    /// An envelope of which `input` is the beginning. A body that claims to become too much is
+    /// refused before megabytes of it are held.
     fn bare_beginning(
         &mut self,
         bytes: &[u8; HEADER_LENGTH],

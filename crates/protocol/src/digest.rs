@@ -5,7 +5,7 @@ use md5::{Digest, Md5};
 
 use crate::{
     class_name::{self, ClassName},
-    metadata::Column,
+    column::Column,
 };
 
 /// An MD5 sum.
@@ -20,8 +20,8 @@ pub fn prepared_id(keyspace: Option<&str>, query: &str) -> Id {
     md5.finalize().into()
 }
 
-/// Id of a result's metadata. Names and types count, keyspace and table do not; a clustering column in
-/// descending order counts as `ReversedType(...)`.
+/// Id of a result's metadata. Names and types count, keyspace and table do not; a clustering column
+/// in descending order counts as `ReversedType(...)`.
 pub fn result_metadata_id(columns: &[Column], names: ClassName) -> Id {
     let mut md5 = Md5::new();
     for column in columns {

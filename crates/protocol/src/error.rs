@@ -4,7 +4,7 @@ use thiserror::Error;
 
 use crate::{
     error_code::ErrorCode,
-    header::{Direction, Opcode},
+    opcode::{Direction, Opcode},
     version::Version,
 };
 

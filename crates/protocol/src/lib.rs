@@ -1,5 +1,5 @@
-//! The native protocol of Cassandra, versions 3, 4, 5 and 6-beta: bytes to typed requests and responses
-//! to bytes, for both sides of a connection. Pure: no clock, no I/O.
+//! The native protocol of Cassandra, versions 3, 4, 5 and 6-beta: bytes to typed requests and
+//! responses to bytes, for both sides of a connection. Pure: no clock, no I/O.
 //!
 //! In: a [`Decoder`] finds [`Frame`]s in the input buffer, [`Request::parse`] reads them in place.
 //! Out: [`Reply`] and [`Rows`] write responses into the output buffer, a [`Framer`] packs them.
@@ -11,6 +11,7 @@
 mod batch;
 pub mod class_name;
 pub mod client;
+mod column;
 mod compression;
 mod consistency;
 mod decoder;
@@ -22,6 +23,8 @@ mod event;
 mod framer;
 pub mod header;
 mod metadata;
+mod numbers;
+mod opcode;
 pub mod paging_state;
 mod put;
 mod query_options;
@@ -36,6 +39,7 @@ mod version;
 mod write_type;
 
 pub use batch::{Batch, BatchEntry, BatchKind, BatchStatement};
+pub use column::Column;
 pub use compression::Compression;
 pub use consistency::Consistency;
 pub use decoder::{
@@ -48,8 +52,9 @@ pub use error_code::ErrorCode;
 pub use error_response::{ErrorDetail, ErrorResponse, FailureReason, Failures};
 pub use event::{Change, Event, EventType, SchemaChange, StatusChange, Target, TopologyChange};
 pub use framer::Framer;
-pub use header::{Direction, Flags, Header, Opcode};
-pub use metadata::{BindMetadata, Column, MetadataForm, ResultMetadata};
+pub use header::{Flags, Header};
+pub use metadata::{BindMetadata, MetadataForm, ResultMetadata};
+pub use opcode::{Direction, Opcode};
 pub use paging_state::PagingState;
 pub use query_options::QueryOptions;
 pub use request::{Register, Request, wants_tracing};

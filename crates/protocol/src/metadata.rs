@@ -1,12 +1,9 @@
 //! Columns of results and variables of prepared statements (specification, section 4.2.5.2 and
 //! 4.2.5.4; `org.apache.cassandra.cql3.ResultSet`).
 
-use std::sync::Arc;
-
-use types::CqlType;
-
 use crate::{
     class_name::ClassName,
+    column::Column,
     digest::{Id, result_metadata_id},
     put, type_option,
     version::Version,
@@ -18,22 +15,6 @@ pub(crate) mod flag {
     pub const HAS_MORE_PAGES: i32 = 0x02;
     pub const NO_METADATA: i32 = 0x04;
     pub const METADATA_CHANGED: i32 = 0x08;
-}
-
-/// A column of a result, or a variable of a statement.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Column {
-    /// Keyspace it comes from.
-    pub keyspace: Arc<str>,
-    /// Table it comes from.
-    pub table: Arc<str>,
-    /// Its name, or that of the selector.
-    pub name: String,
-    /// Its type.
-    pub cql_type: CqlType,
-    /// Is it a clustering column in descending order, selected as it is? Only the id of the
-    /// metadata tells.
-    pub reversed: bool,
 }
 
 /// Are they all of one table? Its name then travels once.
@@ -142,8 +123,8 @@ pub enum MetadataForm {
     Full,
     /// None: the client holds it and asked so.
     Skipped,
-    /// All of it and its new id, because the client holds another (EXECUTE from version 5 on; before,
-    /// the same as [`Self::Full`]).
+    /// All of it and its new id, because the client holds another (EXECUTE from version 5 on;
+    /// before, the same as [`Self::Full`]).
     Changed,
 }
 

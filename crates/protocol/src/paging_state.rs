@@ -140,8 +140,8 @@ impl<'a> RowMark<'a> {
 const HEADER_VALUES: usize = 32;
 
 /// Appends a clustering as marks hold it from version 4 on: `ClusteringPrefix`'s values without
-/// their number, all typed as blobs. Each 32 values have a vint header of two bits a value (1: empty,
-/// 2: null), then each value that is neither as vint length and bytes.
+/// their number, all typed as blobs. Each 32 values have a vint header of two bits a value (1:
+/// empty, 2: null), then each value that is neither as vint length and bytes.
 pub fn write_clustering(clustering: &[Option<&[u8]>], out: &mut Vec<u8>) {
     for values in clustering.chunks(HEADER_VALUES) {
         let header = values.iter().enumerate().fold(0, |header, (index, value)| {
@@ -249,8 +249,8 @@ fn vint_i32(reader: &mut Reader<'_>) -> Option<i32> {
     i32::try_from(vint(reader)?).ok()
 }
 
-/// An unsigned vint: as many bytes follow the first as it has leading ones. Longer forms than needed
-/// are refused, as nobody writes them.
+/// An unsigned vint: as many bytes follow the first as it has leading ones. Longer forms than
+/// needed are refused, as nobody writes them.
 fn vint(reader: &mut Reader<'_>) -> Option<u64> {
     let first = reader.u8().ok()?;
     let more = first.leading_ones();

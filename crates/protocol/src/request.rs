@@ -5,7 +5,8 @@ use crate::{
     decoder::Frame,
     error::ProtocolError,
     event::EventType,
-    header::{Flags, Opcode},
+    header::{Flags, Header},
+    opcode::Opcode,
     query_options::QueryOptions,
     reader::Reader,
     startup::Startup,
@@ -81,8 +82,8 @@ impl<'a> Request<'a> {
 }
 
 /// Is the request to be traced?
-pub fn wants_tracing(frame: &Frame<'_>) -> bool {
-    frame.header.flags.contains(Flags::TRACING)
+pub fn wants_tracing(header: &Header) -> bool {
+    header.flags.contains(Flags::TRACING)
 }
 
 fn skip_custom_payload(reader: &mut Reader<'_>, version: Version) -> Result<(), ProtocolError> {

@@ -1,7 +1,7 @@
 //! Responses, written straight into an output buffer; the length is patched when they end.
 //!
-//! Every connection wraps them in its framer, [`Framer::write`](crate::Framer::write), which compresses or
-//! packs what they wrote.
+//! Every connection wraps them in its framer, [`Framer::write`](crate::Framer::write), which
+//! compresses or packs what they wrote.
 
 use crate::{
     class_name::ClassName,
@@ -9,8 +9,9 @@ use crate::{
     digest::Id,
     error_response::{ErrorDetail, ErrorResponse},
     event::{Event, SchemaChange},
-    header::{self, EVENT_STREAM, Flags, Opcode, RESPONSE},
+    header::{self, EVENT_STREAM, Flags, RESPONSE},
     metadata::{BindMetadata, MetadataForm, ResultMetadata},
+    opcode::Opcode,
     put,
     version::Version,
 };
@@ -158,8 +159,8 @@ pub fn event(out: &mut Vec<u8>, version: Version, event: &Event) {
     Reply::new(version, EVENT_STREAM).message(out, Opcode::Event, |out| event.write(out, version));
 }
 
-/// Writes the answer to a message that was refused; it goes through the connection's framer like any
-/// other. Versions 1 and 2 are answered with a header of theirs.
+/// Writes the answer to a message that was refused; it goes through the connection's framer like
+/// any other. Versions 1 and 2 are answered with a header of theirs.
 pub fn refusal(out: &mut Vec<u8>, refusal: &Refusal) {
     let error =
         ErrorResponse { message: refusal.error.to_string(), ..ErrorResponse::from(&refusal.error) };

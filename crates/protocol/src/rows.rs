@@ -2,8 +2,10 @@
 
 use crate::{
     class_name::ClassName,
-    header::{self, HEADER_LENGTH, Opcode},
-    metadata::{self, Column, MetadataForm, ResultMetadata, flag},
+    column::Column,
+    header::{self, HEADER_LENGTH},
+    metadata::{self, MetadataForm, ResultMetadata, flag},
+    opcode::Opcode,
     put,
     response::{Reply, kind},
 };
@@ -16,7 +18,8 @@ use crate::{
 /// # use protocol::{Reply, Rows, Version, ResultMetadata, MetadataForm, class_name::class_name};
 /// # let metadata = ResultMetadata::new(&[], class_name);
 /// let mut out = Vec::new();
-/// let mut rows = Rows::begin(&mut out, &Reply::new(Version::V5, 1), &metadata, MetadataForm::Full);
+/// let reply = Reply::new(Version::V5, 1);
+/// let mut rows = Rows::begin(&mut out, &reply, &metadata, MetadataForm::Full);
 /// Rows::value(&mut out, b"cell");
 /// Rows::null(&mut out);
 /// rows.end_row();
@@ -106,8 +109,8 @@ impl Rows {
         out.truncate(self.start);
     }
 
-    /// Ends the page. Where more pages follow, the paging state is put in front of the rows now that
-    /// it is known; that moves them once.
+    /// Ends the page. Where more pages follow, the paging state is put in front of the rows now
+    /// that it is known; that moves them once.
     pub fn finish(self, out: &mut Vec<u8>, paging_state: Option<&[u8]>) {
         put::patch_i32(out, self.count_at, self.rows);
         if let Some(state) = paging_state {

@@ -2,8 +2,6 @@
 
 use std::fmt;
 
-use crate::error::ProtocolError;
-
 /// A version of the native protocol. Cassandra 5.0 speaks 3 to 5 and, to clients that set the
 /// "use beta" flag, 6, which so far differs from 5 in its number and that flag alone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -25,17 +23,6 @@ impl Version {
     pub const CURRENT: Self = Self::V5;
     /// What SUPPORTED lists under `PROTOCOL_VERSIONS`, and refusals of a version name.
     pub const NAMES: [&'static str; 4] = ["3/v3", "4/v4", "5/v5", "6/v6-beta"];
-
-    /// The version with this number (the header's first byte without its direction bit).
-    pub fn from_number(number: u8) -> Result<Self, ProtocolError> {
-        match number {
-            3 => Ok(Self::V3),
-            4 => Ok(Self::V4),
-            5 => Ok(Self::V5),
-            6 => Ok(Self::V6),
-            _ => Err(ProtocolError::UnsupportedVersion(number)),
-        }
-    }
 
     /// Its number.
     pub fn number(self) -> u8 {

@@ -1,6 +1,6 @@
-//! Exchanges with Apache Cassandra 5.0.9 over versions 3 to 6: both sides read them and write the same
-//! bytes. Each line of `testdata/golden.txt` is name, version, request and response in hex; names
-//! that begin with `raw_` hold bytes as they crossed the wire after STARTUP.
+//! Exchanges with Apache Cassandra 5.0.9 over versions 3 to 6: both sides read them and write the
+//! same bytes. Each line of `testdata/golden.txt` is name, version, request and response in hex;
+//! names that begin with `raw_` hold bytes as they crossed the wire after STARTUP.
 
 use crate::common;
 

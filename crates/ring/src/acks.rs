@@ -1,4 +1,5 @@
-//! Counts answers until they are enough, or can no longer be (`AbstractWriteResponseHandler`, `ReadCallback`).
+//! Counts answers until they are enough, or can no longer be (`AbstractWriteResponseHandler`,
+//! `ReadCallback`).
 
 use crate::layout::CenterIndex;
 use crate::node::NodeIndex;
@@ -27,10 +28,11 @@ struct Slot {
     is_heard: bool,
 }
 
-/// Answers of those that count. One of a node that was not asked, and a second one of a node, is nothing.
+/// Answers of those that count. One of a node that was not asked, and a second one of a node, is
+/// nothing.
 ///
-/// A quorum in each data centre fails as in Cassandra: once too many failed over all. Where too many failed in one of them alone,
-/// the request's time runs out.
+/// A quorum in each data centre fails as in Cassandra: once too many failed over all. Where too
+/// many failed in one of them alone, the request's time runs out.
 #[derive(Clone, Debug)]
 pub struct Acks<R> {
     asked: Short<Slot>,
@@ -155,7 +157,8 @@ impl<R> Acks<R> {
         &self.failures
     }
 
-    /// Why those failed that count: where it is time alone, the request ran out of it rather than failed.
+    /// Why those failed that count: where it is time alone, the request ran out of it rather than
+    /// failed.
     pub fn reasons_that_count(&self) -> impl Iterator<Item = &R> {
         let counts = |node| self.asked.iter().any(|slot| slot.node == node && slot.counts);
         self.failures.iter().filter(move |(node, _)| counts(*node)).map(|(_, reason)| reason)

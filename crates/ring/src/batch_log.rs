@@ -37,8 +37,9 @@ pub struct BatchLogPlan {
 type Racks = BTreeMap<u16, Vec<NodeIndex>>;
 
 impl BatchLogPlan {
-    /// Nodes of this data centre that are up, this one only where there are no others. `random` gives a number below its argument.
-    /// Who keeps the batches of level ANY may be this node alone.
+    /// Nodes of this data centre that are up, this one only where there are no others. `random`
+    /// gives a number below its argument. Who keeps the batches of level ANY may be this node
+    /// alone.
     ///
     /// # Errors
     /// If there is nobody.
@@ -96,7 +97,8 @@ fn nobody() -> Unavailable {
     Unavailable { message, consistency, required, alive }
 }
 
-/// Who may keep one, by rack. Where there are no more than two nodes, those are it, this one and who is down among them.
+/// Who may keep one, by rack. Where there are no more than two nodes, those are it, this one and
+/// who is down among them.
 fn eligible(ring: &Ring, keeps_own_rack: bool) -> Racks {
     let here = || ring.members().iter().copied().filter(|node| ring.is_near(*node));
     let is_few = here().count() <= COPIES;

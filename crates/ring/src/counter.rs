@@ -9,8 +9,9 @@ use crate::ring::Ring;
 use crate::short::Short;
 use crate::unavailable::Unavailable;
 
-/// The replica that applies an update of a counter before it goes to the others: by chance one of this data centre that is up and
-/// takes statements; of another one, the nearest, if the level lets it. `random` gives a number below its argument.
+/// The replica that applies an update of a counter before it goes to the others: by chance one of
+/// this data centre that is up and takes statements; of another one, the nearest, if the level lets
+/// it. `random` gives a number below its argument.
 ///
 /// # Errors
 /// If there is none.

@@ -1,15 +1,17 @@
 //! The dynamic snitch: how fast nodes were of late (`DynamicEndpointSnitch`).
 //!
-//! Cassandra keeps a random sample of 100 latencies a node, the newer the likelier (a forward-decaying reservoir), and takes
-//! its median. Here all latencies are counted in buckets whose weights decay at the same rate: the median that the sample
-//! estimates, from all of them, without chance, in memory that does not depend on load.
+//! Cassandra keeps a random sample of 100 latencies a node, the newer the likelier (a
+//! forward-decaying reservoir), and takes its median. Here all latencies are counted in buckets
+//! whose weights decay at the same rate: the median that the sample estimates, from all of them,
+//! without chance, in memory that does not depend on load.
 
 use types::Address;
 use types::hash::HashMap;
 
 /// By how much the weight of a latency decays in a second: as `e` to the minus of it.
 const DECAY_PER_SECOND: f64 = 0.75;
-/// A node's latencies decay no further than to this: who is not asked any more keeps its score until all is forgotten.
+/// A node's latencies decay no further than to this: who is not asked any more keeps its score
+/// until all is forgotten.
 const LEAST_TOTAL: f32 = 1e-3;
 /// Weights below this are none.
 const LEAST_WEIGHT: f32 = 1e-9;
@@ -28,9 +30,11 @@ const MAX_NODES: usize = u16::MAX as usize;
 pub struct DynamicSettings {
     /// Nanoseconds between scores (`dynamic_snitch_update_interval`).
     pub update_nanos: u64,
-    /// Nanoseconds after which all is forgotten, so that who was slow is tried again (`dynamic_snitch_reset_interval`).
+    /// Nanoseconds after which all is forgotten, so that who was slow is tried again
+    /// (`dynamic_snitch_reset_interval`).
     pub reset_nanos: u64,
-    /// By what part a node has to be worse for scores to count (`dynamic_snitch_badness_threshold`).
+    /// By what part a node has to be worse for scores to count
+    /// (`dynamic_snitch_badness_threshold`).
     pub badness_threshold: f64,
 }
 
@@ -107,7 +111,8 @@ impl Dynamic {
         self.settings = settings;
     }
 
-    /// A node has answered a read. Cassandra counts whole milliseconds, so that no node is better by less.
+    /// A node has answered a read. Cassandra counts whole milliseconds, so that no node is better
+    /// by less.
     pub fn received(&mut self, node: Address, latency_nanos: u64) {
         if !self.nodes.contains_key(&node) && self.nodes.len() >= MAX_NODES {
             return;
@@ -154,7 +159,8 @@ impl Dynamic {
         Some(scores)
     }
 
-    /// Scores as they are now: each node's median as a part of the slowest one's, and what it says of itself.
+    /// Scores as they are now: each node's median as a part of the slowest one's, and what it says
+    /// of itself.
     pub fn scores(&self) -> Scores {
         let medians = || self.nodes.iter().map(|(node, latencies)| (*node, latencies.median()));
         let slowest = medians().map(|(_, median)| median).fold(1.0, f64::max);

@@ -77,8 +77,8 @@ pub(crate) struct Layout {
 }
 
 impl Layout {
-    /// Of nodes in the order of their addresses, one of them this one. `told` is the order in which they were told of: of two
-    /// that claim a token, the later one has it.
+    /// Of nodes in the order of their addresses, one of them this one. `told` is the order in which
+    /// they were told of: of two that claim a token, the later one has it.
     pub fn new(nodes: &[Node], local: NodeIndex, told: &[NodeIndex]) -> Self {
         let mut centers: Vec<Arc<str>> = Vec::new();
         let mut racks: Vec<(CenterIndex, Arc<str>)> = Vec::new();
@@ -173,7 +173,8 @@ fn replaces(nodes: &[Node], owners: &Owners, address: Address, tokens: &[Token])
     its.map(|(token, _)| token).eq(tokens)
 }
 
-/// The node itself, its rack, its data centre, others; racks of one name are one even in different data centres, as in Cassandra.
+/// The node itself, its rack, its data centre, others; racks of one name are one even in different
+/// data centres, as in Cassandra.
 fn distance(here: &Node, node: &Node) -> u8 {
     if node.is_local {
         return 0;

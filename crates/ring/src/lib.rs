@@ -1,9 +1,10 @@
-//! Who owns what in a ring of several nodes, what a statement needs of them, and which of them to ask first
-//! (`org.apache.cassandra.locator`). Pure: no clock, no I/O, no randomness of its own.
+//! Who owns what in a ring of several nodes, what a statement needs of them, and which of them to
+//! ask first (`org.apache.cassandra.locator`). Pure: no clock, no I/O, no randomness of its own.
 //!
-//! A [`Ring`] is made of plain [`Node`]s whenever something about them changes, and never changes itself. It holds a
-//! [`Placement`] for each replication setting: from tokens to replicas, by a binary search. Plans say whom a request
-//! goes to and how many answers are enough; [`Acks`] counts these.
+//! A [`Ring`] is made of plain [`Node`]s whenever something about them changes, and never changes
+//! itself. It holds a [`Placement`] for each replication setting: from tokens to replicas, by a
+//! binary search. Plans say whom a request goes to and how many answers are enough; [`Acks`] counts
+//! these.
 //!
 //! ```
 //! use protocol::Consistency;

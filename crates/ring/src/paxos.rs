@@ -9,7 +9,8 @@ use crate::ring::Ring;
 use crate::short::Short;
 use crate::unavailable::Unavailable;
 
-/// A round of Paxos: all participants that are up are asked, and more than half of all have to agree.
+/// A round of Paxos: all participants that are up are asked, and more than half of all have to
+/// agree.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PaxosPlan {
     participants: Short<NodeIndex>,
@@ -18,10 +19,12 @@ pub struct PaxosPlan {
 }
 
 impl PaxosPlan {
-    /// Of the replicas of a token: of this data centre alone at LOCAL_SERIAL. Those that are about to be replicas take part.
+    /// Of the replicas of a token: of this data centre alone at LOCAL_SERIAL. Those that are about
+    /// to be replicas take part.
     ///
     /// # Errors
-    /// If too few are up, or if more than one is about to be a replica: then no majority is sure to meet every other.
+    /// If too few are up, or if more than one is about to be a replica: then no majority is sure to
+    /// meet every other.
     pub fn new(
         ring: &Ring,
         replicas: Replicas<'_>,

@@ -1,6 +1,7 @@
-//! Who is about to be a replica (`TokenMetadata.calculatePendingRanges`): writes go there too, so that it lacks nothing once
-//! it is one. Where several things are under way, each node gets the most that it could end with: of each thing alone, as in
-//! Cassandra, and of all together, which Cassandra leaves out.
+//! Who is about to be a replica (`TokenMetadata.calculatePendingRanges`): writes go there too, so
+//! that it lacks nothing once it is one. Where several things are under way, each node gets the
+//! most that it could end with: of each thing alone, as in Cassandra, and of all together, which
+//! Cassandra leaves out.
 
 use types::Token;
 
@@ -8,7 +9,8 @@ use crate::layout::{Layout, Owners};
 use crate::node::NodeIndex;
 use crate::walk::{Rule, Walk};
 
-/// Ends of ranges within which nobody's replicas change, whatever of what is under way has happened.
+/// Ends of ranges within which nobody's replicas change, whatever of what is under way has
+/// happened.
 pub(crate) fn ends(layout: &Layout) -> Vec<Token> {
     let owned = layout.owners.tokens.iter().map(|(token, _)| *token);
     let joining = layout.joining.iter().flat_map(|(_, tokens)| tokens.iter().copied());
@@ -117,7 +119,8 @@ fn settled(layout: &Layout, all_left: &Owners) -> Owners {
     settled.without(|node| !owns(node))
 }
 
-/// Who becomes a replica of a range that the moving node has or will have: these get all that they gain, wherever it is.
+/// Who becomes a replica of a range that the moving node has or will have: these get all that they
+/// gain, wherever it is.
 fn gaining(
     layout: &Layout,
     rule: &Rule,

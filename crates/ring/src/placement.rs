@@ -14,7 +14,8 @@ use crate::walk::{Rule, Walk};
 /// Replicas of a token.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Replicas<'a> {
-    /// Those that have it, in the order in which the strategy finds them: the first one is the primary one.
+    /// Those that have it, in the order in which the strategy finds them: the first one is the
+    /// primary one.
     pub natural: &'a [NodeIndex],
     /// Those that are about to have it.
     pub pending: &'a [NodeIndex],
@@ -42,7 +43,8 @@ pub struct Placement {
     pub(crate) is_local: bool,
     /// Where ranges end, in order; each begins after the one before.
     ends: Vec<Token>,
-    /// Where in `nodes` natural and pending replicas of each range begin; one more says where all ends.
+    /// Where in `nodes` natural and pending replicas of each range begin; one more says where all
+    /// ends.
     starts: Vec<(u32, u32)>,
     nodes: Vec<NodeIndex>,
 }
@@ -167,7 +169,8 @@ impl Placement {
         quorum(self.replication_factor_in(here))
     }
 
-    /// How many replicas a level waits for where nothing is under way (`ConsistencyLevel.blockFor`).
+    /// How many replicas a level waits for where nothing is under way
+    /// (`ConsistencyLevel.blockFor`).
     pub fn block_for(&self, level: Consistency) -> u32 {
         match level {
             Consistency::Any
@@ -186,7 +189,8 @@ impl Placement {
         }
     }
 
-    /// How many a write waits for: whoever is about to be a replica adds to it (`ConsistencyLevel.blockForWrite`).
+    /// How many a write waits for: whoever is about to be a replica adds to it
+    /// (`ConsistencyLevel.blockForWrite`).
     pub fn block_for_write(&self, level: Consistency, pending: &[NodeIndex]) -> u32 {
         let here = self.layout.local_center();
         let more = match level {

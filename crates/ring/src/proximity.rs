@@ -5,13 +5,15 @@ use crate::node::NodeIndex;
 use crate::ring::Ring;
 use crate::short::Short;
 
-/// Scans of two ranges are one, if the slowest node of that is no slower than the slowest ones of both times this.
+/// Scans of two ranges are one, if the slowest node of that is no slower than the slowest ones of
+/// both times this.
 const MERGING_PREFERENCE: f64 = 1.5;
 
 /// What puts nodes in order.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Proximity<'a> {
-    /// Does the snitch know of racks and data centres? If not, replicas stay in the strategy's order.
+    /// Does the snitch know of racks and data centres? If not, replicas stay in the strategy's
+    /// order.
     pub by_place: bool,
     /// How fast nodes were of late, where the dynamic snitch is on.
     pub scores: Option<&'a Scores>,
@@ -33,7 +35,8 @@ impl Proximity<'_> {
         }
     }
 
-    /// Is a node in its place worse than the one that would be there by score, and by so much that scores count?
+    /// Is a node in its place worse than the one that would be there by score, and by so much that
+    /// scores count?
     fn is_bad(
         &self,
         scores: &Scores,

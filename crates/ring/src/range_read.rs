@@ -1,4 +1,5 @@
-//! Whom a scan asks, range after range (`ReplicaPlans.forRangeRead` and `maybeMerge`, `ReplicaPlanMerger`).
+//! Whom a scan asks, range after range (`ReplicaPlans.forRangeRead` and `maybeMerge`,
+//! `ReplicaPlanMerger`).
 
 use protocol::Consistency;
 use types::Token;
@@ -46,7 +47,8 @@ impl RangePlan {
     }
 }
 
-/// The plans of a scan, one after the other: neighbouring ranges are one where enough replicas have both and that is not slower.
+/// The plans of a scan, one after the other: neighbouring ranges are one where enough replicas have
+/// both and that is not slower.
 pub struct RangePlans<'a, I> {
     ring: &'a Ring,
     placement: &'a Placement,

@@ -6,7 +6,8 @@ use crate::node::NodeIndex;
 use crate::placement::{Placement, Replicas};
 use crate::ring::Ring;
 
-/// Tokens after `left` up to `right`, both over the ring's end if `left` is not less; all if they are one.
+/// Tokens after `left` up to `right`, both over the ring's end if `left` is not less; all if they
+/// are one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct TokenRange {
     /// Not part of it.
@@ -59,7 +60,8 @@ impl Placement {
         self.ranges().filter(move |row| row.replicas.first() == Some(&node)).map(|row| row.range)
     }
 
-    /// Ranges of which a node is the first replica in its data centre: over its nodes, each range once that it has.
+    /// Ranges of which a node is the first replica in its data centre: over its nodes, each range
+    /// once that it has.
     pub fn primary_ranges_within_center(
         &self,
         node: NodeIndex,
@@ -82,8 +84,8 @@ impl Placement {
         self.pieces().any(|(_, _, replicas)| !replicas.pending.is_empty())
     }
 
-    /// What part of the data each node has ("Owns (effective)"), by the place of the node; none of who owns no tokens. Means
-    /// nothing where each node is for itself.
+    /// What part of the data each node has ("Owns (effective)"), by the place of the node; none of
+    /// who owns no tokens. Means nothing where each node is for itself.
     pub fn effective_ownership(&self) -> Vec<Option<f32>> {
         let owners = &self.layout.owners;
         let mut owned = vec![None; self.layout.places.len()];
@@ -101,7 +103,8 @@ impl Placement {
 }
 
 impl Ring {
-    /// What part of the ring each node owns, without replicas ("Owns"), by the place of the node; none of who owns no tokens.
+    /// What part of the ring each node owns, without replicas ("Owns"), by the place of the node;
+    /// none of who owns no tokens.
     pub fn ownership(&self) -> Vec<Option<f32>> {
         let tokens: Vec<Token> = self.tokens().iter().map(|(token, _)| *token).collect();
         let mut owned = vec![None; self.nodes().len()];
@@ -111,9 +114,10 @@ impl Ring {
         owned
     }
 
-    /// Tokens at which a scan has to be cut, for replicas differ on both sides: those from the token that it begins at
-    /// on and before the one that it ends at, if it does before the ring's end. The piece up to a cut has the replicas of
-    /// the cut's token; the last one those of its end's, [`Token::MIN`] at the ring's.
+    /// Tokens at which a scan has to be cut, for replicas differ on both sides: those from the
+    /// token that it begins at on and before the one that it ends at, if it does before the ring's
+    /// end. The piece up to a cut has the replicas of the cut's token; the last one those of its
+    /// end's, [`Token::MIN`] at the ring's.
     pub fn cuts(&self, first: Token, last: Option<Token>) -> impl Iterator<Item = Token> {
         let tokens = self.tokens();
         let from = tokens.partition_point(|(token, _)| *token < first);

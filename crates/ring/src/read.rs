@@ -113,7 +113,8 @@ impl ReadPlan {
         &self.contacts[self.data..]
     }
 
-    /// Asks the next one that could be, if there is one: for data if none has come, else for a digest.
+    /// Asks the next one that could be, if there is one: for data if none has come, else for a
+    /// digest.
     pub fn speculate(&mut self) -> Option<NodeIndex> {
         let next = self.candidates.iter().find(|node| !self.contacts.contains(node)).copied()?;
         self.contacts.push(next);

@@ -35,8 +35,8 @@ pub struct Ring {
 }
 
 impl Ring {
-    /// A ring of these nodes, one of which is this one, with the placements of these strategies. Of two that claim a token the later
-    /// one has it, as in Cassandra.
+    /// A ring of these nodes, one of which is this one, with the placements of these strategies. Of
+    /// two that claim a token the later one has it, as in Cassandra.
     ///
     /// # Errors
     /// If they make no ring.
@@ -48,8 +48,8 @@ impl Ring {
         Ok(Self::of(nodes, &told)?.with_strategies(strategies))
     }
 
-    /// The same ring after something about its nodes has changed. Where none of it is about replicas, as who is up, this
-    /// is cheap: placements stay.
+    /// The same ring after something about its nodes has changed. Where none of it is about
+    /// replicas, as who is up, this is cheap: placements stay.
     ///
     /// # Errors
     /// If they make no ring.
@@ -91,7 +91,8 @@ impl Ring {
         Self { nodes: self.nodes.clone(), layout: Arc::clone(&self.layout), placements }
     }
 
-    /// Where a strategy places replicas. None if the ring was not made for it, or it is one that is not served.
+    /// Where a strategy places replicas. None if the ring was not made for it, or it is one that is
+    /// not served.
     pub fn placement(&self, strategy: &Strategy) -> Option<&Arc<Placement>> {
         self.placements.iter().find(|(other, _)| other == strategy).map(|(_, placement)| placement)
     }
@@ -163,8 +164,8 @@ impl Ring {
         &self.layout.owners.tokens
     }
 
-    /// Tokens with their owners, those of who joins among them: what `nodetool status` and `ring` go through. Who replaces a
-    /// node stands in its place.
+    /// Tokens with their owners, those of who joins among them: what `nodetool status` and `ring`
+    /// go through. Who replaces a node stands in its place.
     pub fn tokens_with_joining(&self) -> Vec<(Token, NodeIndex)> {
         let joining = self.layout.joining.iter();
         let joining = joining.flat_map(|(node, tokens)| tokens.iter().map(|token| (*token, *node)));

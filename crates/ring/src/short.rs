@@ -2,7 +2,8 @@
 
 use std::ops::{Deref, DerefMut};
 
-/// Entries that are kept in place: two data centres with three replicas each, one more and some on their way.
+/// Entries that are kept in place: two data centres with three replicas each, one more and some on
+/// their way.
 const INLINE: usize = 10;
 
 /// A list: in place up to ten entries, on the heap beyond.

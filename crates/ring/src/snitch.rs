@@ -45,7 +45,8 @@ pub struct RackDc {
     pub data_center: String,
     /// `rack`
     pub rack: String,
-    /// `prefer_local`: is a node of this data centre spoken to at its own address rather than at the one it is known by?
+    /// `prefer_local`: is a node of this data centre spoken to at its own address rather than at
+    /// the one it is known by?
     pub prefer_local: bool,
     /// `dc_suffix`: for snitches of clouds alone, which are not served; no other appends it.
     pub suffix: String,
@@ -74,7 +75,8 @@ impl RackDc {
     }
 }
 
-/// `cassandra-topology.properties`: where each node is, as `address=dc:rack`, and those that are not named, as `default=dc:rack`.
+/// `cassandra-topology.properties`: where each node is, as `address=dc:rack`, and those that are
+/// not named, as `default=dc:rack`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Topology {
     places: BTreeMap<Address, (String, String)>,
@@ -143,7 +145,8 @@ fn address(text: &str, port: u16) -> Option<Address> {
 pub enum Snitch {
     /// One data centre, one rack, whoever says what.
     Simple,
-    /// This node from a file, others by what they say; by [`Topology`], if it is there, of who has said nothing.
+    /// This node from a file, others by what they say; by [`Topology`], if it is there, of who has
+    /// said nothing.
     GossipingPropertyFile(RackDc, Option<Topology>),
     /// All from a file.
     PropertyFile(Topology),

@@ -1,4 +1,5 @@
-//! Too few replicas are up (`exceptions.UnavailableException`, `ReplicaPlans.assureSufficientLiveReplicas`).
+//! Too few replicas are up (`exceptions.UnavailableException`,
+//! `ReplicaPlans.assureSufficientLiveReplicas`).
 
 use protocol::{Consistency, ErrorDetail, ErrorResponse};
 
@@ -39,7 +40,8 @@ impl Unavailable {
         Self { message, consistency, required, alive }
     }
 
-    /// The figure of those alive is none, for Cassandra confuses it with that of full replicas that are required.
+    /// The figure of those alive is none, for Cassandra confuses it with that of full replicas that
+    /// are required.
     fn in_center(consistency: Consistency, required: u32, center: &str) -> Self {
         let message = format!("Cannot achieve consistency level {consistency} in DC {center}");
         Self { message, consistency, required, alive: 0 }
@@ -58,7 +60,8 @@ pub(crate) struct Needs<'a> {
 }
 
 impl Needs<'_> {
-    /// Are enough of the replicas up that are? Of several data centres, the first one by name is blamed; Cassandra blames any.
+    /// Are enough of the replicas up that are? Of several data centres, the first one by name is
+    /// blamed; Cassandra blames any.
     pub fn check(&self, alive: &[NodeIndex]) -> Result<(), Unavailable> {
         let count = |center: CenterIndex| {
             alive.iter().filter(|node| self.ring.center_of(**node) == center).count() as u32

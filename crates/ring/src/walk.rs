@@ -1,4 +1,5 @@
-//! Replicas of a token: a walk round the ring (`SimpleStrategy`, `NetworkTopologyStrategy.calculateNaturalReplicas`).
+//! Replicas of a token: a walk round the ring (`SimpleStrategy`,
+//! `NetworkTopologyStrategy.calculateNaturalReplicas`).
 
 use types::Token;
 
@@ -60,8 +61,9 @@ impl<'a> Walk<'a> {
         walk
     }
 
-    /// What a data centre takes: no more than a whole round can find, so that no walk goes on in vain. Members that own
-    /// nothing count among its nodes and racks nevertheless, as in Cassandra.
+    /// What a data centre takes: no more than a whole round can find, so that no walk goes on in
+    /// vain. Members that own nothing count among its nodes and racks nevertheless, as in
+    /// Cassandra.
     fn room(&self, center: CenterIndex, count: usize) -> Room {
         let is_here = |node: &NodeIndex| self.layout.place(*node).center == center;
         let members = || self.owners.members.iter().copied().filter(is_here);

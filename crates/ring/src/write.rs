@@ -10,7 +10,8 @@ use crate::ring::Ring;
 use crate::short::Short;
 use crate::unavailable::{Needs, Unavailable};
 
-/// A write: it goes to all replicas that are up, those that are about to be ones among them; the others get hints.
+/// A write: it goes to all replicas that are up, those that are about to be ones among them; the
+/// others get hints.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WritePlan {
     level: Consistency,
@@ -97,8 +98,9 @@ impl WritePlan {
         }
     }
 
-    /// How it goes to those that are up: to each of this data centre itself, and to one of each other, by chance, which passes it
-    /// on (`StorageProxy.sendToHintedReplicas`). `random` gives a number below its argument.
+    /// How it goes to those that are up: to each of this data centre itself, and to one of each
+    /// other, by chance, which passes it on (`StorageProxy.sendToHintedReplicas`). `random` gives a
+    /// number below its argument.
     pub fn routes(&self, ring: &Ring, random: &mut dyn FnMut(usize) -> usize) -> Vec<Route> {
         let alive = || self.replicas.iter().copied().filter(|node| ring.is_up(*node));
         let near = alive().filter(|node| ring.is_near(*node));
@@ -120,8 +122,8 @@ impl WritePlan {
         routes
     }
 
-    /// Whom what a read found missing is written to (`ReplicaPlans.writeReadRepair`): those of the read that are up, and as many
-    /// more, in this order, as the level needs.
+    /// Whom what a read found missing is written to (`ReplicaPlans.writeReadRepair`): those of the
+    /// read that are up, and as many more, in this order, as the level needs.
     pub fn repair_contacts(&self, ring: &Ring, read: &[NodeIndex]) -> Short<NodeIndex> {
         let alive = || self.replicas.iter().copied().filter(|node| ring.is_up(*node));
         let mut contacts: Short<NodeIndex> = alive().filter(|node| read.contains(node)).collect();

@@ -59,7 +59,8 @@ enum Change {
     Joins(usize, usize, Vec<i64>),
     Leaves(usize),
     Moves(usize, i64),
-    /// In the same rack: elsewhere, replicas of others shift too, which neither Cassandra nor we write to before.
+    /// In the same rack: elsewhere, replicas of others shift too, which neither Cassandra nor we
+    /// write to before.
     Replaces(usize),
 }
 

@@ -1,4 +1,5 @@
-//! Replicas, shares and what levels need, against what Cassandra's own classes make of generated rings (`conformance/ring`).
+//! Replicas, shares and what levels need, against what Cassandra's own classes make of generated
+//! rings (`conformance/ring`).
 
 use crate::common;
 

@@ -202,9 +202,10 @@ impl RowBuilder {
         RowRef::from_packed(self.finish(layout))
     }
 
-    /// Makes a row of another one and an update of some of its simple columns, where nothing in either is deleted or expires:
-    /// what the update does not name is copied as it lies there. The same as the merge makes of them; false if it is another
-    /// case. What was begun before is dropped.
+    /// Makes a row of another one and an update of some of its simple columns, where nothing in
+    /// either is deleted or expires: what the update does not name is copied as it lies there. The
+    /// same as the merge makes of them; false if it is another case. What was begun before is
+    /// dropped.
     pub(crate) fn splice(&mut self, old: RowRef<'_>, update: RowRef<'_>) -> bool {
         if !old.is_plain() || !update.is_plain() || update.liveness().is_some() {
             return false;
@@ -245,7 +246,8 @@ impl RowBuilder {
         RowRef::from_packed(&self.buf)
     }
 
-    /// The packed bytes of the row that was finished last, in their buffer; the builder is as before its first row.
+    /// The packed bytes of the row that was finished last, in their buffer; the builder is as
+    /// before its first row.
     pub(crate) fn take_buffer(&mut self) -> Vec<u8> {
         std::mem::take(&mut self.buf)
     }

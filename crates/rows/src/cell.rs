@@ -1,7 +1,8 @@
 //! Cells, and their packed form.
 //!
-//! Packed: column (`u16`), flags (`u8`), then, each only if the flags say so: timestamp (`i64`), local
-//! deletion time (`u32`), time to live (`i32`), path and value (each a `u32` length and bytes).
+//! Packed: column (`u16`), flags (`u8`), then, each only if the flags say so: timestamp (`i64`),
+//! local deletion time (`u32`), time to live (`i32`), path and value (each a `u32` length and
+//! bytes).
 
 use crate::packed::{i32_at, i64_at, pack_seconds, put_bytes, slice, u8_at, u16_at, u32_at};
 use crate::packed::{tail, unpack_seconds};
@@ -104,8 +105,8 @@ impl<'a> CellRef<'a> {
         }
     }
 
-    /// A cell from what a codec read: the kind follows from time to live and local deletion time, as
-    /// in Cassandra.
+    /// A cell from what a codec read: the kind follows from time to live and local deletion time,
+    /// as in Cassandra.
     #[inline(always)]
     pub(crate) fn from_parts(
         column: u16,
@@ -200,7 +201,8 @@ impl<'a> CellRef<'a> {
     }
 }
 
-/// The column of the first of packed cells of which none is expiring or deleted, and the bytes that it takes.
+/// The column of the first of packed cells of which none is expiring or deleted, and the bytes that
+/// it takes.
 #[inline]
 pub(crate) fn measure_plain(cells: &[u8]) -> Option<(u16, usize)> {
     if cells.is_empty() {
@@ -231,7 +233,8 @@ impl Iterator for PlainColumns<'_> {
     }
 }
 
-/// The timestamps of packed cells of which none is expiring or deleted, but for those that are their row's.
+/// The timestamps of packed cells of which none is expiring or deleted, but for those that are
+/// their row's.
 pub(crate) struct OwnTimestamps<'a>(pub &'a [u8]);
 
 impl Iterator for OwnTimestamps<'_> {

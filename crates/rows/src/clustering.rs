@@ -20,8 +20,8 @@ impl<'a> ClusteringRef<'a> {
         Self { bytes }
     }
 
-    /// The packed bytes; equal bytes are equal clusterings (the inverse does not hold for types such as
-    /// `decimal`).
+    /// The packed bytes; equal bytes are equal clusterings (the inverse does not hold for types
+    /// such as `decimal`).
     pub fn as_packed(&self) -> &'a [u8] {
         self.bytes
     }
@@ -286,8 +286,8 @@ impl BoundKind {
     }
 }
 
-/// A place between or at rows: a kind and the first few clustering values. Borrowed. A row is one of
-/// kind [`BoundKind::Clustering`].
+/// A place between or at rows: a kind and the first few clustering values. Borrowed. A row is one
+/// of kind [`BoundKind::Clustering`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BoundRef<'a> {
     /// What it stands for.

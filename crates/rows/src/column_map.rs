@@ -24,8 +24,8 @@ struct Target {
 }
 
 impl ColumnMap {
-    /// Maps `from` to `to` by name, minding the dropped columns of `to`. A column that changed between
-    /// simple and complex counts as unknown.
+    /// Maps `from` to `to` by name, minding the dropped columns of `to`. A column that changed
+    /// between simple and complex counts as unknown.
     pub fn new(from: &Layout, to: &Layout) -> Self {
         let targets = |is_static: bool| -> Box<[Option<Target>]> {
             let target = |source: &crate::ColumnLayout| {
@@ -47,8 +47,9 @@ impl ColumnMap {
         Self { statics, regulars, identity, keeps_complex_deletions: false }
     }
 
-    /// Are rows of `from` rows of `to` as they are, since its columns stand in the same places there and none was dropped? A map
-    /// between the two is the identity; most often this is so, and told without making one.
+    /// Are rows of `from` rows of `to` as they are, since its columns stand in the same places
+    /// there and none was dropped? A map between the two is the identity; most often this is so,
+    /// and told without making one.
     pub fn is_unneeded(from: &Layout, to: &Layout) -> bool {
         let stay = |is_static: bool| {
             let (from, to) = (from.columns(is_static), to.columns(is_static));
@@ -60,8 +61,8 @@ impl ColumnMap {
         to.dropped.is_empty() && stay(true) && stay(false)
     }
 
-    /// The same, except that the deletion of a complex column stays, however long ago the column was
-    /// dropped: Cassandra flushes it and then does not read it.
+    /// The same, except that the deletion of a complex column stays, however long ago the column
+    /// was dropped: Cassandra flushes it and then does not read it.
     #[must_use]
     pub fn keeping_complex_deletions(self) -> Self {
         Self { keeps_complex_deletions: true, ..self }
@@ -81,7 +82,8 @@ impl ColumnMap {
         (!dropped).then_some(CellRef { column: target.column, ..cell })
     }
 
-    /// The row under the new layout `to`; `None` if nothing of it is left. The identity copies nothing.
+    /// The row under the new layout `to`; `None` if nothing of it is left. The identity copies
+    /// nothing.
     pub fn apply<'a>(
         &self,
         row: RowRef<'a>,

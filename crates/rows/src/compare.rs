@@ -42,8 +42,8 @@ pub fn compare_clusterings(
     values.then(length)
 }
 
-/// Compares rows and bounds of one table in any mix: where one is a prefix of the other, the kind of
-/// the shorter decides; of equal values, bounds before rows before bounds.
+/// Compares rows and bounds of one table in any mix: where one is a prefix of the other, the kind
+/// of the shorter decides; of equal values, bounds before rows before bounds.
 pub fn compare<'a, 'b>(
     layout: &Layout,
     a: impl Into<BoundRef<'a>>,

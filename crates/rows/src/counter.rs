@@ -1,12 +1,13 @@
 //! The contexts that are the values of counter cells (`db.context.CounterContext`).
 //!
 //! ```text
-//! i16 n, n elements of i16 (an index: that shard is local; an index + i16::MIN: global), then shards:
-//! 16 bytes id, i64 clock, i64 count
+//! i16 n, n elements of i16 (an index: that shard is local; an index + i16::MIN: global), then
+//! shards: 16 bytes id, i64 clock, i64 count
 //! ```
 //!
-//! Shards that the header does not name are remote. Local and remote ones are of Cassandra 2.0 and before, but for
-//! one: an update on its way to the replica that applies it is a local shard of [`UPDATE_ID`].
+//! Shards that the header does not name are remote. Local and remote ones are of Cassandra 2.0 and
+//! before, but for one: an update on its way to the replica that applies it is a local shard of
+//! [`UPDATE_ID`].
 
 use std::borrow::Cow;
 use std::cmp::Ordering;
@@ -99,8 +100,8 @@ pub fn shard_of(context: &[u8], id: [u8; 16]) -> Option<(i64, i64)> {
     Some((shard.clock, shard.count))
 }
 
-/// Two versions of one shard in one: a global one beats a local one beats a remote one; of two global or remote
-/// ones the later counts, then the larger; two local ones add up.
+/// Two versions of one shard in one: a global one beats a local one beats a remote one; of two
+/// global or remote ones the later counts, then the larger; two local ones add up.
 fn merge_shards(a: Shard, b: Shard) -> Shard {
     let clock = |shard: &Shard| match shard.origin {
         // Negative clocks are resets of old, and stronger than all others, the lower the more.

@@ -9,8 +9,9 @@ use crate::row::{Head, RowRef};
 use crate::shadow::order;
 use crate::time::Deletion;
 
-/// What of a merged row one of the versions that it was merged of, or no version at all, has not, or has older; `None` if
-/// that is nothing. Of cells only those that `is_wanted` lets through; deletions of complex columns always.
+/// What of a merged row one of the versions that it was merged of, or no version at all, has not,
+/// or has older; `None` if that is nothing. Of cells only those that `is_wanted` lets through;
+/// deletions of complex columns always.
 pub fn diff_rows<'a>(
     layout: &Layout,
     merged: RowRef<'_>,

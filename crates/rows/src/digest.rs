@@ -1,6 +1,7 @@
-//! What of a partition two replicas hash to learn whether they agree (`UnfilteredRowIterators.digest`,
-//! `AbstractRow.digest`, `AbstractCell.digest`): MD5 of it in digest reads, another hash in validation
-//! for repair. These functions hand the bytes to a hasher piece by piece.
+//! What of a partition two replicas hash to learn whether they agree
+//! (`UnfilteredRowIterators.digest`, `AbstractRow.digest`, `AbstractCell.digest`): MD5 of it in
+//! digest reads, another hash in validation for repair. These functions hand the bytes to a hasher
+//! piece by piece.
 //!
 //! Local deletion times of tombstones are left out: replicas may differ in them.
 
@@ -25,8 +26,8 @@ const ROW: u8 = 0;
 pub struct PartitionDigest<'a> {
     /// The partition key.
     pub key: &'a [u8],
-    /// The deletion of the partition; `None` where the read leaves deletions out (that of a schema's digest), [`Deletion::LIVE`]
-    /// where it found none.
+    /// The deletion of the partition; `None` where the read leaves deletions out (that of a
+    /// schema's digest), [`Deletion::LIVE`] where it found none.
     pub deletion: Option<Deletion>,
     /// Is the read reversed?
     pub is_reversed: bool,
@@ -35,8 +36,8 @@ pub struct PartitionDigest<'a> {
 }
 
 impl PartitionDigest<'_> {
-    /// Hashes it. `is_fetched(is_static, column)` tells the columns that the read fetches, of which the
-    /// names are hashed.
+    /// Hashes it. `is_fetched(is_static, column)` tells the columns that the read fetches, of which
+    /// the names are hashed.
     pub fn digest(
         &self,
         layout: &Layout,

@@ -31,11 +31,12 @@ impl ColumnLayout {
     }
 }
 
-/// Where a column stands among those of its kind, in Cassandra's order of them (`ColumnMetadata.compareTo`): all bytes that are
-/// relative to a set of columns follow it.
+/// Where a column stands among those of its kind, in Cassandra's order of them
+/// (`ColumnMetadata.compareTo`): all bytes that are relative to a set of columns follow it.
 ///
-/// Cassandra compares the first bytes of names as a number with its top bit flipped, and shifts that to the right: so names
-/// that begin beyond ASCII come first, and apart from that the order is that of the bytes.
+/// Cassandra compares the first bytes of names as a number with its top bit flipped, and shifts
+/// that to the right: so names that begin beyond ASCII come first, and apart from that the order is
+/// that of the bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct ColumnPlace<'n> {
     is_complex: bool,
@@ -50,15 +51,16 @@ impl<'n> ColumnPlace<'n> {
         Self { is_complex, begins_in_ascii: name.first().is_none_or(u8::is_ascii), name }
     }
 
-    /// Does Cassandra take it for a column of one cell, or for one of several? It looks for the first of the latter by an
-    /// empty name, and so takes those that begin beyond ASCII for the former.
+    /// Does Cassandra take it for a column of one cell, or for one of several? It looks for the
+    /// first of the latter by an empty name, and so takes those that begin beyond ASCII for the
+    /// former.
     pub fn passes_for_simple(self) -> bool {
         !self.is_complex || !self.begins_in_ascii
     }
 }
 
-/// A column that the table had (`system_schema.dropped_columns`). Peers and files may still hold data
-/// of it.
+/// A column that the table had (`system_schema.dropped_columns`). Peers and files may still hold
+/// data of it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DroppedColumn {
     /// Its name.

@@ -1,8 +1,9 @@
 //! Cells, rows, range tombstones and partitions; the one merge function and the one codec for disk
 //! and peers. Pure: no clock, no I/O.
 //!
-//! A row in memory is one contiguous byte string (see [`row`]), written by a [`RowBuilder`] and read
-//! through a [`RowRef`]; nothing is allocated for a cell. The semantics are those of Cassandra 5.0.9.
+//! A row in memory is one contiguous byte string (see [`row`]), written by a [`RowBuilder`] and
+//! read through a [`RowRef`]; nothing is allocated for a cell. The semantics are those of Cassandra
+//! 5.0.9.
 //!
 //! ```
 //! use rows::{CellRef, Clustering, ClusteringColumn, ColumnLayout, Deletion, Layout, RowBuilder};

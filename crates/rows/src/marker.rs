@@ -1,7 +1,7 @@
 //! Markers: where range tombstones open and close in a stream of rows.
 //!
-//! Packed: `0x80` (no row has that flag), kind (`u8`), the clustering's length (`u32`) and bytes, and
-//! the deletion (`i64` and `u32`); a boundary has two, first that of the range that ends.
+//! Packed: `0x80` (no row has that flag), kind (`u8`), the clustering's length (`u32`) and bytes,
+//! and the deletion (`i64` and `u32`); a boundary has two, first that of the range that ends.
 
 use crate::BoundKind;
 use crate::clustering::{BoundRef, ClusteringRef};
@@ -11,7 +11,8 @@ use crate::time::Deletion;
 
 /// An end, a start or a boundary of range tombstones. Borrowed.
 ///
-/// "End" and "start" are in clustering order; a reversed iteration opens at ends and closes at starts.
+/// "End" and "start" are in clustering order; a reversed iteration opens at ends and closes at
+/// starts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MarkerRef<'a> {
     /// Where; a start, an end or a boundary.

@@ -28,8 +28,9 @@ pub fn merge_rows<'a>(
     merge(layout, &mut cursors, active, Equal::Goes, out)
 }
 
-/// Merges another version into a row, as a memtable and a batch do (`Rows.merge`): the deletion of a complex column that
-/// is as old as the row's stays beside it, other than in a merge of what is read.
+/// Merges another version into a row, as a memtable and a batch do (`Rows.merge`): the deletion of
+/// a complex column that is as old as the row's stays beside it, other than in a merge of what is
+/// read.
 pub fn update_row<'a>(
     layout: &Layout,
     old: RowRef<'a>,
@@ -96,9 +97,9 @@ fn merge_all<'a>(
     }
 }
 
-/// The only version of a row, as the deletion that holds where it stands leaves it (`Row.filter`). The
-/// deletion of a complex column that is as old as that deletion stays, other than in a merge: what
-/// Cassandra flushes and what it digests has it.
+/// The only version of a row, as the deletion that holds where it stands leaves it (`Row.filter`).
+/// The deletion of a complex column that is as old as that deletion stays, other than in a merge:
+/// what Cassandra flushes and what it digests has it.
 pub fn filter_row<'a>(
     layout: &Layout,
     row: RowRef<'a>,
@@ -272,8 +273,9 @@ fn merge_simple(column: u16, cursors: &mut [Cursor<'_>], active: Deletion, out: 
     settle(cursors, column, active, out, |_, _| Ordering::Equal);
 }
 
-/// Hands on the strongest version of the cell that comes first by `order` among the heads of a column, unless it is deleted,
-/// and moves its versions on; false if there is none. The strongest is the latest: where it is deleted, all versions are.
+/// Hands on the strongest version of the cell that comes first by `order` among the heads of a
+/// column, unless it is deleted, and moves its versions on; false if there is none. The strongest
+/// is the latest: where it is deleted, all versions are.
 #[inline]
 fn settle(
     cursors: &mut [Cursor<'_>],
@@ -318,7 +320,8 @@ fn settle(
     true
 }
 
-/// A counter's versions add up, whatever their timestamps; but a tombstone ends it (`Cells.resolveCounter`).
+/// A counter's versions add up, whatever their timestamps; but a tombstone ends it
+/// (`Cells.resolveCounter`).
 fn merge_counter(column: u16, cursors: &mut [Cursor<'_>], active: Deletion, out: &mut RowBuilder) {
     let mut winner: Option<(CellRef<'_>, Cow<'_, [u8]>)> = None;
     for cursor in cursors {

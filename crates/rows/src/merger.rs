@@ -1,6 +1,6 @@
 //! The merge of any number of streams of rows and markers of one partition
-//! (`UnfilteredRowIterators.merge`). It does no I/O: it looks at what each source has next, and tells
-//! what comes out and which sources to move on.
+//! (`UnfilteredRowIterators.merge`). It does no I/O: it looks at what each source has next, and
+//! tells what comes out and which sources to move on.
 
 use crate::builder::RowBuilder;
 use crate::clustering::{BoundKind, BoundRef};
@@ -172,8 +172,8 @@ fn row(head: Option<Unfiltered<'_>>) -> Option<RowRef<'_>> {
     }
 }
 
-/// The marker at a place where, in clustering order, one deletion ends and another starts; either may
-/// be live, but not both.
+/// The marker at a place where, in clustering order, one deletion ends and another starts; either
+/// may be live, but not both.
 pub(crate) fn marker_between(at: BoundRef<'_>, end: Deletion, start: Deletion) -> MarkerRef<'_> {
     let before_row = at.kind.compared_to_clustering() == Ordering::Less;
     let kind = match (before_row, end.is_live(), start.is_live()) {

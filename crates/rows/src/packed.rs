@@ -1,7 +1,7 @@
 //! Reading and writing the integers of the packed forms: little endian, private to memory.
 //!
-//! The packed bytes come from our own builder and are trusted, yet nothing here panics in production:
-//! out of range reads as zero or nothing, and trips an assertion in tests.
+//! The packed bytes come from our own builder and are trusted, yet nothing here panics in
+//! production: out of range reads as zero or nothing, and trips an assertion in tests.
 
 /// Marks a component that is null, in place of its length.
 pub(crate) const NULL: u32 = u32::MAX;

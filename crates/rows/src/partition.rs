@@ -282,7 +282,8 @@ impl UpdateBuilder {
         self.update.static_row = merged.map(|row| row.as_packed().into());
     }
 
-    /// Adds the row that a builder has, which is left without its buffer if it is the first row. Empty ones add nothing.
+    /// Adds the row that a builder has, which is left without its buffer if it is the first row.
+    /// Empty ones add nothing.
     pub fn add_built(&mut self, builder: &mut RowBuilder, scratch: &mut RowBuilder) {
         let row = builder.finish_row(&self.update.layout);
         if row.is_static() || row.is_empty() {
@@ -323,8 +324,8 @@ impl Mutation {
         Self { updates: Few::one(update) }
     }
 
-    /// Adds an update of another table; hands it back if it is of another key or of a table that the
-    /// mutation has already.
+    /// Adds an update of another table; hands it back if it is of another key or of a table that
+    /// the mutation has already.
     pub fn push(&mut self, update: PartitionUpdate) -> Result<(), Box<PartitionUpdate>> {
         if update.key[..] != *self.key() || self.updates.iter().any(|u| u.table == update.table) {
             return Err(Box::new(update));

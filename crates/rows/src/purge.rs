@@ -40,7 +40,8 @@ impl Purger<'_> {
         if purges { Deletion::LIVE } else { deletion }
     }
 
-    /// The cell; as a tombstone if it expired and must be remembered, `None` if it may be forgotten.
+    /// The cell; as a tombstone if it expired and must be remembered, `None` if it may be
+    /// forgotten.
     fn cell<'a>(&self, cell: CellRef<'a>) -> Option<CellRef<'a>> {
         if cell.is_live(self.now) {
             return Some(cell);
@@ -51,14 +52,16 @@ impl Purger<'_> {
         if !cell.is_expiring() {
             return Some(cell);
         }
-        // Expired: its value is no longer needed, and it counts as deleted from when it was written.
+        // Expired: its value is no longer needed, and it counts as deleted from when it was
+        // written.
         let written = cell.local_deletion_time.saturating_sub(i64::from(cell.ttl));
         let tombstone = CellRef::tombstone(cell.column, cell.path, cell.timestamp, written);
         (!self.purges(tombstone.timestamp, written)).then_some(tombstone)
     }
 }
 
-/// What is left of a row; the row itself where nothing of it is deleted, `None` where nothing is left.
+/// What is left of a row; the row itself where nothing of it is deleted, `None` where nothing is
+/// left.
 pub fn purge_row<'a>(
     layout: &Layout,
     row: RowRef<'a>,

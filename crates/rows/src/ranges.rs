@@ -30,9 +30,9 @@ impl RangeTombstone {
     }
 }
 
-/// The range tombstones of a partition: in order, without overlap, touching ones of the same deletion
-/// joined. Cassandra's list keeps such ones apart, but its iterators skip the boundaries between them
-/// (`RowAndDeletionMergeIterator.shouldSkip`), so nothing shows of it.
+/// The range tombstones of a partition: in order, without overlap, touching ones of the same
+/// deletion joined. Cassandra's list keeps such ones apart, but its iterators skip the boundaries
+/// between them (`RowAndDeletionMergeIterator.shouldSkip`), so nothing shows of it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RangeTombstoneList {
     ranges: Vec<RangeTombstone>,
@@ -65,10 +65,10 @@ impl RangeTombstoneList {
         self.ranges.iter()
     }
 
-    /// Adds a range. Where it overlaps others the deletion of the later timestamp stays; of equal ones
-    /// that which was there first, whatever their local times (`RangeTombstoneList.insertFrom`, unlike
-    /// [`Deletion::max`] where lists are merged): that shows in the markers, so in digests. An empty
-    /// range adds nothing.
+    /// Adds a range. Where it overlaps others the deletion of the later timestamp stays; of equal
+    /// ones that which was there first, whatever their local times
+    /// (`RangeTombstoneList.insertFrom`, unlike [`Deletion::max`] where lists are merged): that
+    /// shows in the markers, so in digests. An empty range adds nothing.
     pub fn insert(&mut self, layout: &Layout, range: RangeTombstone) {
         debug_assert!(range.start.kind.is_start() && range.end.kind.is_end());
         let less_than = |a: &Bound, b: &Bound| compare(layout, a, b) == Ordering::Less;
@@ -114,8 +114,8 @@ impl RangeTombstoneList {
         self.markers_within(layout, BoundRef::BOTTOM, BoundRef::TOP, reversed)
     }
 
-    /// The markers of what of the ranges lies within a slice: ranges that reach over its edges open or
-    /// close there.
+    /// The markers of what of the ranges lies within a slice: ranges that reach over its edges open
+    /// or close there.
     pub fn markers_within<'a>(
         &'a self,
         layout: &'a Layout,

@@ -4,9 +4,9 @@ use crate::cell::{CellKind, CellRef};
 use std::cmp::{Ordering, Reverse};
 
 /// The version that wins (`Cells.resolveRegular`): the later; at one timestamp what expires or is
-/// deleted over what lives for good, and a deletion over what expires; then the later local deletion
-/// time, then the smaller time to live, then the larger value. Two versions that are equal in all of
-/// that are equal.
+/// deleted over what lives for good, and a deletion over what expires; then the later local
+/// deletion time, then the smaller time to live, then the larger value. Two versions that are equal
+/// in all of that are equal.
 ///
 /// Living counters do not come here: their contexts are merged ([`crate::counter`]).
 #[inline]

@@ -1,4 +1,5 @@
-//! An update at another time: what a round of Paxos decides on is written at the time of its ballot.
+//! An update at another time: what a round of Paxos decides on is written at the time of its
+//! ballot.
 
 use crate::builder::RowBuilder;
 use crate::cell::{CellKind, CellRef};
@@ -35,8 +36,9 @@ fn restamp(row: RowRef<'_>, timestamp: i64, out: &mut RowBuilder) {
 }
 
 impl PartitionUpdate {
-    /// The same update as if all of it were written at one time: deletions a tick before it, so that they leave what
-    /// is written with them (`PartitionUpdate.Builder.updateAllTimestamp`). `scratch` is written to.
+    /// The same update as if all of it were written at one time: deletions a tick before it, so
+    /// that they leave what is written with them (`PartitionUpdate.Builder.updateAllTimestamp`).
+    /// `scratch` is written to.
     pub fn at(&self, timestamp: i64, scratch: &mut RowBuilder) -> Self {
         let mut out = UpdateBuilder::new(self.table, self.layout.clone(), &self.key);
         out.delete_partition(before(self.deletion, timestamp));

@@ -1,9 +1,10 @@
 //! Rows, and their packed form.
 //!
-//! Packed: flags (`u8`); unless static, the length of the clustering (`u32`) and the clustering; the
-//! liveness (timestamp `i64`, and time to live `i32` and expiration `u32` if it expires); the deletion
-//! (`i64` and `u32`); the cells by column and path, see [`crate::cell`]. The form is private to memory
-//! and canonical but for the representation of values: equal bytes are equal rows.
+//! Packed: flags (`u8`); unless static, the length of the clustering (`u32`) and the clustering;
+//! the liveness (timestamp `i64`, and time to live `i32` and expiration `u32` if it expires); the
+//! deletion (`i64` and `u32`); the cells by column and path, see [`crate::cell`]. The form is
+//! private to memory and canonical but for the representation of values: equal bytes are equal
+//! rows.
 
 use crate::cell::{CellKind, CellRef, Cells, OwnTimestamps, PlainColumns};
 use crate::clustering::ClusteringRef;
@@ -91,7 +92,8 @@ impl<'a> RowRef<'a> {
         Some(Liveness { timestamp, ttl, expires_at: unpack_seconds(u32_at(self.bytes, at + 12)) })
     }
 
-    /// The deletion of the row, [`Deletion::LIVE`] if none. What it deletes is not in the row any more.
+    /// The deletion of the row, [`Deletion::LIVE`] if none. What it deletes is not in the row any
+    /// more.
     #[inline]
     pub fn deletion(&self) -> Deletion {
         if self.flags() & HAS_DELETION == 0 {
@@ -142,8 +144,8 @@ impl<'a> RowRef<'a> {
         self.flags() & (HAS_LIVENESS | HAS_DELETION) == 0 && self.cell_bytes().is_empty()
     }
 
-    /// Is there data at `now` (seconds): a live liveness or a live cell (`Row.hasLiveData`)? Where the
-    /// liveness alone counts (strict, for views), the cells are not asked.
+    /// Is there data at `now` (seconds): a live liveness or a live cell (`Row.hasLiveData`)? Where
+    /// the liveness alone counts (strict, for views), the cells are not asked.
     pub fn has_live_data(&self, now: i64, strict: bool) -> bool {
         self.liveness().is_some_and(|liveness| liveness.is_live(now))
             || (!strict && self.cells().any(|cell| cell.is_live(now)))

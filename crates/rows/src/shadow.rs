@@ -1,4 +1,5 @@
-//! What of a row another version of it makes needless, as long as that other one stays (`Rows.removeShadowedCells`).
+//! What of a row another version of it makes needless, as long as that other one stays
+//! (`Rows.removeShadowedCells`).
 
 use std::cmp::Ordering;
 
@@ -9,8 +10,8 @@ use crate::reconcile::precedence;
 use crate::row::{Head, RowRef};
 use crate::time::Deletion;
 
-/// A row without the cells that another version of it has later ones for, or deletions of their columns. Its merge with
-/// that version is the same. `None` if nothing is left.
+/// A row without the cells that another version of it has later ones for, or deletions of their
+/// columns. Its merge with that version is the same. `None` if nothing is left.
 pub fn without_shadowed<'a>(
     layout: &Layout,
     row: RowRef<'_>,

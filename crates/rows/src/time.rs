@@ -1,7 +1,7 @@
 //! When something was written, until when it lives, and what deletes it.
 //!
-//! Timestamps are microseconds by convention of the clients; local deletion times and expirations are
-//! seconds since the Unix epoch on the clock of the node that made them.
+//! Timestamps are microseconds by convention of the clients; local deletion times and expirations
+//! are seconds since the Unix epoch on the clock of the node that made them.
 
 /// No local deletion time: the thing is alive and does not expire (`Cell.NO_DELETION_TIME`).
 pub const NO_DELETION_TIME: i64 = i64::MAX;
@@ -32,7 +32,8 @@ impl Deletion {
     pub const LIVE: Self =
         Self { marked_for_delete_at: NO_TIMESTAMP, local_deletion_time: NO_DELETION_TIME };
 
-    /// A deletion of everything up to `marked_for_delete_at`, made at `local_deletion_time` seconds.
+    /// A deletion of everything up to `marked_for_delete_at`, made at `local_deletion_time`
+    /// seconds.
     pub const fn new(marked_for_delete_at: i64, local_deletion_time: i64) -> Self {
         Self { marked_for_delete_at, local_deletion_time }
     }
@@ -60,8 +61,8 @@ impl Deletion {
     }
 }
 
-/// That a row was inserted, and until when that holds (`LivenessInfo`). A row written by UPDATE alone
-/// has none.
+/// That a row was inserted, and until when that holds (`LivenessInfo`). A row written by UPDATE
+/// alone has none.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Liveness {
     /// Of the INSERT.
@@ -96,8 +97,9 @@ impl Liveness {
         !self.is_expiring() || (self.ttl != EXPIRED_LIVENESS_TTL && now < self.expires_at)
     }
 
-    /// Which of two wins (`LivenessInfo.supersedes`): the later write; then the one that says "dead";
-    /// then the one that expires; then the one that expires later or, if equal, was given less time.
+    /// Which of two wins (`LivenessInfo.supersedes`): the later write; then the one that says
+    /// "dead"; then the one that expires; then the one that expires later or, if equal, was given
+    /// less time.
     pub fn supersedes(&self, other: &Self) -> bool {
         let rank = |l: &Self| {
             (

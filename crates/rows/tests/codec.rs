@@ -311,8 +311,8 @@ fn update_by_name(layout: &Arc<Layout>, values: &[(&str, Option<&[u8]>, &[u8])])
     Mutation::new(update.finish(&mut scratch))
 }
 
-/// Earlier Helenus had columns that begin beyond ASCII behind all others of their kind. Logs, hints and batches that name
-/// them in that order are read; nothing else is.
+/// Earlier Helenus had columns that begin beyond ASCII behind all others of their kind. Logs, hints
+/// and batches that name them in that order are read; nothing else is.
 #[test]
 fn columns_in_the_order_of_earlier_helenus_are_read() {
     // names of as many bytes that were in that order

@@ -1,5 +1,5 @@
-//! What Cassandra's memtable makes of deletions of ranges, and the markers that its reads see: recorded by
-//! `conformance/deletions`, whose README.md tells the format.
+//! What Cassandra's memtable makes of deletions of ranges, and the markers that its reads see:
+//! recorded by `conformance/deletions`, whose README.md tells the format.
 
 use rows::*;
 use std::fmt::Debug;

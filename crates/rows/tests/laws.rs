@@ -40,8 +40,9 @@ fn split(facts: &[(usize, Fact)], sources: usize) -> Vec<Vec<Fact>> {
     parts
 }
 
-/// `Rows.merge`: in a memtable and in a batch the deletion of a complex column stays beside the row's of the same time,
-/// whichever came first, and one that is older goes; `Row.Merger`, of what is read, drops both.
+/// `Rows.merge`: in a memtable and in a batch the deletion of a complex column stays beside the
+/// row's of the same time, whichever came first, and one that is older goes; `Row.Merger`, of what
+/// is read, drops both.
 #[test]
 fn a_memtable_keeps_the_deletion_of_a_column_at_the_time_of_the_row_s() {
     let layout = layout();
@@ -85,7 +86,8 @@ fn a_memtable_keeps_the_deletion_of_a_column_at_the_time_of_the_row_s() {
     assert_eq!(cells(update.rows.iter().next()), kept);
 }
 
-/// `Row.filter`: where nothing is merged, the deletion of a complex column stays that is as old as what deletes the row.
+/// `Row.filter`: where nothing is merged, the deletion of a complex column stays that is as old as
+/// what deletes the row.
 #[test]
 fn only_a_merge_drops_the_deletion_of_a_column_at_the_time_of_another() {
     let layout = layout();
@@ -401,7 +403,8 @@ proptest! {
         };
         let (of_row, of_version) = (update(of_row), update(of_version));
         prop_assume!(of_row.rows.get(0).is_some() && of_version.rows.get(0).is_some());
-        // as reads have them: in an update the deletion of a column may stand beside the row's of the same time
+        // as reads have them: in an update the deletion of a column may stand beside the row's of
+        // the same time
         let as_read = |update: &PartitionUpdate| {
             let (row, mut out) = (update.rows.get(0).unwrap(), RowBuilder::new());
             let merged = merge_rows(&layout, row, row, Deletion::LIVE, &mut out);

@@ -1,5 +1,5 @@
-//! Data.db files that a Cassandra 5.0.9 flushed (`captured/`: the bases of the header, then the file in
-//! hex), read unfiltered by unfiltered and written again bit for bit.
+//! Data.db files that a Cassandra 5.0.9 flushed (`captured/`: the bases of the header, then the
+//! file in hex), read unfiltered by unfiltered and written again bit for bit.
 //!
 //! ```text
 //! a (k int, c1 int, c2 text, s int static, sm map<text,int> static, v int, b bigint, si smallint,

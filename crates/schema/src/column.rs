@@ -55,8 +55,9 @@ pub struct Column {
     pub position: i32,
     /// A clustering column stored in descending order?
     pub reversed: bool,
-    /// Its index in the table's list of its kind: [`Table::partition_key`](crate::Table), `clustering`,
-    /// `statics` or `regulars`. For statics and regulars this is the index in the layout of rows.
+    /// Its index in the table's list of its kind: [`Table::partition_key`](crate::Table),
+    /// `clustering`, `statics` or `regulars`. For statics and regulars this is the index in the
+    /// layout of rows.
     pub index: u16,
     /// The masking function attached to it, kept as stored.
     pub mask: Option<Arc<ColumnMask>>,
@@ -79,8 +80,9 @@ impl Column {
     }
 }
 
-/// Columns of a kind in the order in which `SELECT *` has them (`Columns.selectOrderIterator`), given in Cassandra's order.
-/// Those of one cell and those of several are merged, each in its own order, by names whose bytes have a sign.
+/// Columns of a kind in the order in which `SELECT *` has them (`Columns.selectOrderIterator`),
+/// given in Cassandra's order. Those of one cell and those of several are merged, each in its own
+/// order, by names whose bytes have a sign.
 pub fn select_order<'c>(columns: impl IntoIterator<Item = &'c Column>) -> Vec<&'c Column> {
     let (simple, complex): (Vec<_>, Vec<_>) =
         columns.into_iter().partition(|column| column.place().passes_for_simple());
@@ -116,8 +118,8 @@ pub struct DroppedColumn {
     pub ty: CqlType,
     /// [`ColumnKind::Regular`] or [`ColumnKind::Static`].
     pub kind: ColumnKind,
-    /// Cells written at or before this time are gone, in microseconds since the epoch (a multiple of
-    /// 1000: `system_schema` keeps milliseconds).
+    /// Cells written at or before this time are gone, in microseconds since the epoch (a multiple
+    /// of 1000: `system_schema` keeps milliseconds).
     pub dropped_at: i64,
 }
 

@@ -198,8 +198,8 @@ impl Signature {
 }
 
 impl Table {
-    /// The statements that make the table again where it is not, with its id and the columns that were dropped: what a
-    /// snapshot keeps as `schema.cql` (`SchemaCQLHelper`).
+    /// The statements that make the table again where it is not, with its id and the columns that
+    /// were dropped: what a snapshot keeps as `schema.cql` (`SchemaCQLHelper`).
     pub fn schema_cql(&self, keyspace: &Keyspace, release: Release) -> String {
         let mut wanted = BTreeSet::new();
         self.all_columns_in_select_order().for_each(|column| name_types(&column.ty, &mut wanted));
@@ -330,8 +330,8 @@ fn dropped_to_cql(dropped: &DroppedColumn) -> String {
 }
 
 impl Table {
-    /// CREATE TABLE; a comment for virtual tables and those of COMPACT STORAGE. `internals`: with the id and
-    /// the columns that were dropped. With the options that this release knows.
+    /// CREATE TABLE; a comment for virtual tables and those of COMPACT STORAGE. `internals`: with
+    /// the id and the columns that were dropped. With the options that this release knows.
     pub fn to_cql(&self, internals: bool, ifne: bool, release: Release) -> String {
         let (mut text, keyword) = if self.is_virtual() {
             let warning = format!(

@@ -1,6 +1,7 @@
 //! Why a schema change is refused.
 
-/// Why a schema change is refused, with Cassandra's text. The kinds are those of the native protocol's errors.
+/// Why a schema change is refused, with Cassandra's text. The kinds are those of the native
+/// protocol's errors.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SchemaError {
     /// The statement's properties are malformed (`SyntaxException`, 0x2000).

@@ -1,5 +1,5 @@
-//! What of the JVM shows in Cassandra's texts: how it prints and reads numbers, and the order in which
-//! its hash maps iterate.
+//! What of the JVM shows in Cassandra's texts: how it prints and reads numbers, and the order in
+//! which its hash maps iterate.
 
 use std::fmt::Write;
 
@@ -67,7 +67,8 @@ fn bucket_order<T>(items: Vec<T>, capacity: usize, hash: impl Fn(&T) -> i32) -> 
     items
 }
 
-/// The order in which a `HashMap<String, _>` of at least this capacity iterates; within a bucket, the order given.
+/// The order in which a `HashMap<String, _>` of at least this capacity iterates; within a bucket,
+/// the order given.
 pub(crate) fn string_order<T: AsRef<str>>(items: Vec<T>, capacity: usize) -> Vec<T> {
     bucket_order(items, capacity, |item| string_hash(item.as_ref()))
 }

@@ -64,7 +64,8 @@ impl Table {
         Ok(values)
     }
 
-    /// A partition's key as plain text: components between colons (`AbstractCompositeType.getString`).
+    /// A partition's key as plain text: components between colons
+    /// (`AbstractCompositeType.getString`).
     pub fn key_text(&self, key: &[u8]) -> String {
         let values = self.partition_key_values(key).unwrap_or_default();
         let values = self.partition_key.iter().zip(values);
@@ -75,8 +76,9 @@ impl Table {
         }
     }
 
-    /// Is there no ring to spread keys over, and so the token of a key the key itself (`LocalPartitioner`)? So it is in all
-    /// virtual tables but `streaming`, of which nobody said so.
+    /// Is there no ring to spread keys over, and so the token of a key the key itself
+    /// (`LocalPartitioner`)? So it is in all virtual tables but `streaming`, of which nobody said
+    /// so.
     pub fn is_ordered_by_key(&self) -> bool {
         self.is_virtual() && self.name != "streaming"
     }
@@ -95,7 +97,8 @@ impl Table {
         }
     }
 
-    /// The order of keys where they are their own tokens: column by column, as their types order them.
+    /// The order of keys where they are their own tokens: column by column, as their types order
+    /// them.
     pub fn compare_keys(&self, a: &[u8], b: &[u8]) -> Ordering {
         let (Ok(left), Ok(right)) = (self.partition_key_values(a), self.partition_key_values(b))
         else {

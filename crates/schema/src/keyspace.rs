@@ -27,7 +27,8 @@ pub struct Keyspace {
     pub functions: BTreeMap<Signature, Arc<Function>>,
     /// Aggregates by name and argument types: described and kept, not served.
     pub aggregates: BTreeMap<Signature, Arc<Aggregate>>,
-    /// One of `system_virtual_schema` and `system_views`, which no row of `system_schema` describes?
+    /// One of `system_virtual_schema` and `system_views`, which no row of `system_schema`
+    /// describes?
     pub is_virtual: bool,
 }
 

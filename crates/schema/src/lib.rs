@@ -1,9 +1,9 @@
 //! The schema: immutable snapshots of keyspaces, tables, columns and types; their rows in
 //! `system_schema`; the digest that a cluster agrees on; changes by DDL; and the text of DESCRIBE.
 //!
-//! Pure: no clock, no I/O, nothing random. The rows of `system_schema` are the truth, kept as they were
-//! received; a [`Schema`] is derived from them. One owner task applies changes, and each shard holds
-//! an `Arc` of the snapshot under which its requests run.
+//! Pure: no clock, no I/O, nothing random. The rows of `system_schema` are the truth, kept as they
+//! were received; a [`Schema`] is derived from them. One owner task applies changes, and each shard
+//! holds an `Arc` of the snapshot under which its requests run.
 #![forbid(unsafe_code)]
 
 pub mod change;
@@ -24,6 +24,7 @@ mod stored;
 pub mod system;
 mod table;
 mod table_id;
+mod unserved;
 
 pub use change::{Applied, ChangeKind, ChangeOptions, SchemaChange, SchemaEvent, Target, apply};
 /// The order in which Java's `HashSet` of strings goes through them, for texts that show it.
@@ -36,7 +37,8 @@ pub use error::SchemaError;
 pub use key::{KeyError, MAX_KEY_LENGTH};
 pub use keyspace::{Aggregate, Function, Keyspace, Signature, View};
 pub use params::caching::{CachingParams, RowsPerPartition};
-pub use params::compaction::{CompactionClass, CompactionParams, TombstoneOption};
+pub use params::compaction::{CompactionParams, TombstoneOption};
+pub use params::compaction_class::CompactionClass;
 pub use params::compression::{CompressionParams, Compressor};
 pub use params::retry::{RetryCombination, SpeculativeRetry};
 pub use params::strategies::bytes_of;
@@ -45,7 +47,7 @@ pub use properties::{Properties, PropertyValue};
 pub use release::Release;
 pub use replication::{ReplicaCount, Replication, Strategy};
 pub use schema::Schema;
-pub use served::{Reason, Unserved, unserved};
+pub use served::Reason;
 pub use state::{MergeError, Merged, SchemaState};
 pub use stored::{
     LoadError, MutationError, SchemaCell, SchemaMutation, SchemaPartition, SchemaRow, SchemaRows,
@@ -53,3 +55,4 @@ pub use stored::{
 };
 pub use table::{Index, IndexPart, Table, TableBuilder, TableFlags, TableKind};
 pub use table_id::TableId;
+pub use unserved::{Unserved, unserved};

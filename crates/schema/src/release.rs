@@ -3,8 +3,8 @@
 use crate::error::SchemaError;
 use crate::stored::{SchemaMutation, SchemaTable};
 
-/// A release: what `system_schema` has there, in the digest and in what nodes send each other. Releases of the same
-/// major and minor number agree in it.
+/// A release: what `system_schema` has there, in the digest and in what nodes send each other.
+/// Releases of the same major and minor number agree in it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Release {
     /// 4.1.

@@ -30,8 +30,8 @@ impl Schema {
         crate::schema::version_of_digest(md5_of_nothing())
     }
 
-    /// A snapshot of these keyspaces. `version` is the digest of the rows of `system_schema`; `epoch` counts
-    /// this node's snapshots.
+    /// A snapshot of these keyspaces. `version` is the digest of the rows of `system_schema`;
+    /// `epoch` counts this node's snapshots.
     pub fn new(
         keyspaces: impl IntoIterator<Item = Arc<Keyspace>>,
         version: [u8; 16],
@@ -87,7 +87,8 @@ impl Schema {
         self.by_id.get(id)
     }
 
-    /// Why no write to a table may be taken, if so: what it would have to do besides is not served here.
+    /// Why no write to a table may be taken, if so: what it would have to do besides is not served
+    /// here.
     pub fn refuses_writes(&self, table: &TableId) -> Option<Reason> {
         if self.refusals.is_empty() { None } else { self.refusals.get(table).copied() }
     }

@@ -1,18 +1,17 @@
-//! What of a schema this node does not serve. Its rows are kept as they came, so that all nodes agree on the version; but
-//! a node that must not join because of it says each object, and a write that would be done by half is refused.
+//! What of a schema this node does not serve. Its rows are kept as they came, so that all nodes
+//! agree on the version; but a node that must not join because of it says each object, and a write
+//! that would be done by half is refused.
 
 use std::fmt;
 
 use types::CqlType;
 
 use crate::keyspace::Keyspace;
-use crate::replication::Strategy;
-use crate::schema::Schema;
 use crate::table::{Index, Table};
 use crate::table_id::TableId;
 
-/// Indexes of Cassandra's own whose rows are as those without them: a node that does not answer by them says so to its peers
-/// (`INDEX_STATUS`), and coordinators ask others.
+/// Indexes of Cassandra's own whose rows are as those without them: a node that does not answer by
+/// them says so to its peers (`INDEX_STATUS`), and coordinators ask others.
 const OWN_INDEXES: [&str; 3] = ["sai", "StorageAttachedIndex", "SASIIndex"];
 
 /// Why an object is not served.
@@ -30,7 +29,8 @@ pub enum Reason {
     Aggregate,
     /// An index of a class that is not Cassandra's own.
     CustomIndex,
-    /// A table with a column of a type given as a Java class: its values have an order that nobody else knows.
+    /// A table with a column of a type given as a Java class: its values have an order that nobody
+    /// else knows.
     CustomType,
     /// A super column family, left from Thrift.
     SuperColumns,
@@ -57,58 +57,7 @@ impl fmt::Display for Reason {
     }
 }
 
-/// An object that is not served.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Unserved {
-    /// Its name, with its keyspace.
-    pub object: String,
-    /// Why.
-    pub reason: Reason,
-}
-
-impl fmt::Display for Unserved {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}: {}", self.object, self.reason)
-    }
-}
-
-/// All that is not served of a schema, keyspace by keyspace. A node joins a ring only where there is none.
-pub fn unserved(schema: &Schema) -> Vec<Unserved> {
-    let keyspaces = schema.keyspaces().values();
-    let of_users = keyspaces.filter(|keyspace| !crate::stored::is_local(&keyspace.name));
-    of_users.flat_map(|keyspace| of_keyspace(keyspace)).collect()
-}
-
-fn of_keyspace(keyspace: &Keyspace) -> Vec<Unserved> {
-    let mut found = Vec::new();
-    let qualified =
-        |name: &str| format!("{}.{}", types::maybe_quote(&keyspace.name), types::maybe_quote(name));
-    let mut note = |object: String, reason| found.push(Unserved { object, reason });
-    match keyspace.replication.strategy {
-        Strategy::Custom | Strategy::Meta => {
-            note(types::maybe_quote(&keyspace.name).into_owned(), Reason::Strategy);
-        }
-        _ if keyspace.replication.has_transient_replicas() => {
-            note(types::maybe_quote(&keyspace.name).into_owned(), Reason::Transient);
-        }
-        _ => {}
-    }
-    for table in keyspace.tables.values() {
-        // a table with views is named by them
-        if let Some(reason) = own_refusal(table) {
-            note(qualified(&table.name), reason);
-        }
-        for index in table.indexes.values().filter(|index| is_foreign(index)) {
-            note(qualified(&index.name), Reason::CustomIndex);
-        }
-    }
-    keyspace.views.keys().for_each(|name| note(qualified(name), Reason::View));
-    keyspace.functions.keys().for_each(|own| note(qualified(&own.name), Reason::Function));
-    keyspace.aggregates.keys().for_each(|own| note(qualified(&own.name), Reason::Aggregate));
-    found
-}
-
-fn is_foreign(index: &Index) -> bool {
+pub(crate) fn is_foreign(index: &Index) -> bool {
     let class = index.options.get("class_name").map_or("", String::as_str);
     let short = class.rsplit('.').next().unwrap_or_default();
     index.is_custom() && !OWN_INDEXES.contains(&short)
@@ -128,7 +77,7 @@ fn is_custom(ty: &CqlType) -> bool {
 }
 
 /// Why no write to a table may be taken, as far as the table itself says.
-fn own_refusal(table: &Table) -> Option<Reason> {
+pub(crate) fn own_refusal(table: &Table) -> Option<Reason> {
     if !table.triggers.is_empty() {
         return Some(Reason::Trigger);
     }

@@ -21,8 +21,8 @@ pub struct SchemaState {
     release: Release,
 }
 
-/// The tables of keyspaces that were made or altered since the start, in that order: those of which clients are told last.
-/// The others come first, by name, as they were loaded (`Tables`).
+/// The tables of keyspaces that were made or altered since the start, in that order: those of which
+/// clients are told last. The others come first, by name, as they were loaded (`Tables`).
 #[derive(Clone, Debug, Default)]
 struct TableOrder(BTreeMap<String, Vec<String>>);
 
@@ -78,8 +78,8 @@ pub enum MergeError {
 }
 
 impl SchemaState {
-    /// Starts from the stored rows. `local`: the keyspaces that no stored row describes to peers (`system`,
-    /// `system_schema` and the virtual ones). `release`: the ring's; `now` in seconds.
+    /// Starts from the stored rows. `local`: the keyspaces that no stored row describes to peers
+    /// (`system`, `system_schema` and the virtual ones). `release`: the ring's; `now` in seconds.
     pub fn new(
         rows: SchemaRows,
         local: impl IntoIterator<Item = Arc<Keyspace>>,
@@ -104,8 +104,8 @@ impl SchemaState {
         &self.schema
     }
 
-    /// Applies a statement. The schema of what it returns is the new snapshot, with its version and the next
-    /// epoch; nothing changes on an error.
+    /// Applies a statement. The schema of what it returns is the new snapshot, with its version and
+    /// the next epoch; nothing changes on an error.
     pub fn change(
         &mut self,
         change: &SchemaChange,
@@ -172,14 +172,16 @@ impl SchemaState {
         Ok(merged)
     }
 
-    /// Everything that peers are told who ask for the schema: a mutation of each keyspace, tombstones included.
+    /// Everything that peers are told who ask for the schema: a mutation of each keyspace,
+    /// tombstones included.
     pub fn mutations(&self) -> Vec<SchemaMutation> {
         let names = self.rows.keyspaces().filter(|name| !crate::stored::is_local(name));
         names.filter_map(|name| self.rows.mutation(name)).collect()
     }
 
-    /// Deletes what is left of earlier tables of the names of tables that a change creates: a column, an index that one
-    /// node gave to a table while another dropped it. It would be part of the new one.
+    /// Deletes what is left of earlier tables of the names of tables that a change creates: a
+    /// column, an index that one node gave to a table while another dropped it. It would be part of
+    /// the new one.
     fn bury(&self, after: &Schema, deletion: Tombstone, mutation: &mut SchemaMutation) {
         let name = &mutation.keyspace;
         let tables = after.keyspace(name).into_iter().flat_map(|keyspace| keyspace.tables.values());

@@ -22,8 +22,8 @@ pub enum TableKind {
     Index,
 }
 
-/// Flags of a table (`TableMetadata.Flag`). All tables of CQL are compound and neither dense nor super; the
-/// others are left from COMPACT STORAGE.
+/// Flags of a table (`TableMetadata.Flag`). All tables of CQL are compound and neither dense nor
+/// super; the others are left from COMPACT STORAGE.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TableFlags {
     /// Not COMPACT STORAGE.
@@ -98,7 +98,8 @@ pub struct Index {
 }
 
 impl Index {
-    /// One that Cassandra itself keeps, of `column`, `keys(column)` and the like: `legacy_local_table`.
+    /// One that Cassandra itself keeps, of `column`, `keys(column)` and the like:
+    /// `legacy_local_table`.
     pub fn legacy(name: String, target: String) -> Self {
         let options = [("target".to_owned(), target)].into();
         Self { name, kind: "COMPOSITES".to_owned(), options }
@@ -175,8 +176,9 @@ pub struct Table {
 }
 
 impl Table {
-    /// Does a prepared statement of this table mean the same on `now`, as the table has become? If not, whoever
-    /// prepared it has to be told, since columns and types may be others than they know of.
+    /// Does a prepared statement of this table mean the same on `now`, as the table has become? If
+    /// not, whoever prepared it has to be told, since columns and types may be others than they
+    /// know of.
     pub fn keeps_statements(&self, now: &Self) -> bool {
         self.id == now.id
             && self.partition_key == now.partition_key
@@ -227,14 +229,15 @@ impl Table {
         self.partition_key.iter().chain(&self.clustering)
     }
 
-    /// The order of `SELECT *`: partition key, clustering, static columns, regular columns ([`select_order`]); without what
-    /// COMPACT STORAGE hides.
+    /// The order of `SELECT *`: partition key, clustering, static columns, regular columns
+    /// ([`select_order`]); without what COMPACT STORAGE hides.
     pub fn all_columns_in_select_order(&self) -> impl Iterator<Item = &Column> {
         let others = self.select_order.iter().filter_map(|place| self.column_at(*place));
         self.primary_key().chain(others).filter(|column| !self.is_hidden(column))
     }
 
-    /// The order of INSERT JSON, which names the columns that COMPACT STORAGE hides too: those of `SELECT *`, then they.
+    /// The order of INSERT JSON, which names the columns that COMPACT STORAGE hides too: those of
+    /// `SELECT *`, then they.
     pub fn all_columns_in_json_order(&self) -> impl Iterator<Item = &Column> {
         let hidden = self.columns().filter(|column| self.is_hidden(column));
         self.all_columns_in_select_order().chain(hidden)
@@ -398,8 +401,8 @@ impl TableBuilder {
         });
     }
 
-    /// Sorts the columns into Cassandra's order and builds the table. Of two columns of one name the later one
-    /// stays.
+    /// Sorts the columns into Cassandra's order and builds the table. Of two columns of one name
+    /// the later one stays.
     pub fn build(self) -> Table {
         let mut by_name: BTreeMap<Arc<str>, Column> = BTreeMap::new();
         for column in self.columns {

@@ -10,7 +10,8 @@ use md5::{Digest, Md5};
 pub struct TableId(pub [u8; 16]);
 
 impl TableId {
-    /// The id of a system table: the version 3 UUID of the keyspace's and table's names put together.
+    /// The id of a system table: the version 3 UUID of the keyspace's and table's names put
+    /// together.
     pub fn of_system_table(keyspace: &str, table: &str) -> Self {
         Self(name_uuid(&[keyspace.as_bytes(), table.as_bytes()]))
     }

@@ -1,5 +1,5 @@
-//! Statements that a live Cassandra 5.0.9 executed (`conformance/schema_goldens`): the same errors, warnings,
-//! rows, versions and descriptions come out here.
+//! Statements that a live Cassandra 5.0.9 executed (`conformance/schema_goldens`): the same errors,
+//! warnings, rows, versions and descriptions come out here.
 
 use crate::common;
 
@@ -125,7 +125,8 @@ impl Translator<'_> {
         if let Some(columns) = op.get("add") {
             TableAlteration::AddColumns { if_not_exists, columns: self.columns(ks, columns) }
         } else if let Some(columns) = op.get("drop") {
-            // without USING TIMESTAMP it is the time of execution, a little before that of the mutation
+            // without USING TIMESTAMP it is the time of execution, a little before that of the
+            // mutation
             let stored = op["rows"][ks]["dropped_columns"]["rows"].as_object().and_then(|rows| {
                 let value = rows.values().next()?["c"]["dropped_time"][1].as_str()?;
                 Some(i64::from_str_radix(value, 16).unwrap() * 1000)
@@ -290,7 +291,8 @@ impl Run {
             );
         }
         // what is derived from the stored rows is what the change made of the model
-        // (column `cdc` aside: without `cdc_enabled` it is in the model until the next start, and not stored)
+        // (column `cdc` aside: without `cdc_enabled` it is in the model until the next start, and
+        // not stored)
         let plain = |keyspace: &Keyspace| {
             let mut keyspace = keyspace.clone();
             for table in keyspace.tables.values_mut() {
@@ -385,7 +387,8 @@ fn renamed(mutation: &SchemaMutation, from: &str, to: &str) -> SchemaMutation {
     mutation
 }
 
-/// Whoever sends a schema does not say where this node makes directories, nor what becomes of tables that there are.
+/// Whoever sends a schema does not say where this node makes directories, nor what becomes of
+/// tables that there are.
 #[test]
 fn what_a_peer_says_of_tables_must_do() {
     let (state, mutation, table) = before_a_table();

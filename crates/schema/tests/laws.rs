@@ -1,5 +1,5 @@
-//! Laws: merging schema rows does not care for order or repetition; keys compose and split; nothing that a
-//! peer sends panics.
+//! Laws: merging schema rows does not care for order or repetition; keys compose and split; nothing
+//! that a peer sends panics.
 
 use proptest::prelude::*;
 use rows::Liveness;

@@ -1,4 +1,5 @@
-//! The system's keyspaces against a live 5.0.9's description of itself (`conformance/schema_goldens`).
+//! The system's keyspaces against a live 5.0.9's description of itself
+//! (`conformance/schema_goldens`).
 
 use crate::common;
 

@@ -152,8 +152,8 @@ pub fn crc24(bytes: &[u8]) -> u32 {
     })
 }
 
-/// Checksum of a payload as it travels (little endian behind it), and of the handshake's messages between nodes (big
-/// endian there).
+/// Checksum of a payload as it travels (little endian behind it), and of the handshake's messages
+/// between nodes (big endian there).
 pub fn crc32(payload: &[u8]) -> u32 {
     let mut hasher = crc32fast::Hasher::new();
     hasher.update(&CRC32_PRIMING);

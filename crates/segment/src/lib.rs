@@ -1,8 +1,9 @@
-//! The checksummed segments in which messages travel: those of the native protocol from version 5 on
-//! (specification, section 2.2), and all between nodes (`net.FrameEncoder`, `net.FrameDecoder`). Pure.
+//! The checksummed segments in which messages travel: those of the native protocol from version 5
+//! on (specification, section 2.2), and all between nodes (`net.FrameEncoder`, `net.FrameDecoder`).
+//! Pure.
 //!
-//! Out: a [`Packer`] puts messages into segments. In: [`Segment::find`] checks the segment at the front
-//! of a connection's input, in place.
+//! Out: a [`Packer`] puts messages into segments. In: [`Segment::find`] checks the segment at the
+//! front of a connection's input, in place.
 #![forbid(unsafe_code)]
 
 mod block;

@@ -1,8 +1,8 @@
 //! Packs messages into segments.
 //!
 //! Messages are written straight into the connection's output buffer between [`Packer::begin`] and
-//! [`Packer::end`]; one segment collects as many of them as it holds, so a loop turn's messages cost one
-//! checksum and one write.
+//! [`Packer::end`]; one segment collects as many of them as it holds, so a loop turn's messages
+//! cost one checksum and one write.
 
 use crate::block::Blocks;
 use crate::header::{Form, MAX_PAYLOAD, SegmentHeader, crc32};
@@ -38,8 +38,8 @@ impl Packer {
     }
 
     /// The message that starts at `start` (what [`begin`](Self::begin) left as the end of `out`) is
-    /// complete. Seals the open segment in front of a message that does not fit into it; a message that
-    /// fits into none is sealed in parts.
+    /// complete. Seals the open segment in front of a message that does not fit into it; a message
+    /// that fits into none is sealed in parts.
     pub fn end(&mut self, out: &mut Vec<u8>, start: usize) {
         let Some(open) = self.open else { return };
         if out.len().saturating_sub(open + self.form.header_length()) <= MAX_PAYLOAD {

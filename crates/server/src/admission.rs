@@ -11,8 +11,8 @@ use protocol::Version;
 use crate::rate::NextPermit;
 use crate::settings::Settings;
 
-/// Counts the node's connections, and its requests where their rate is limited. One for all shards: it is asked when a
-/// connection opens or closes, and by a request only under such a limit.
+/// Counts the node's connections, and its requests where their rate is limited. One for all shards:
+/// it is asked when a connection opens or closes, and by a request only under such a limit.
 #[derive(Clone, Debug, Default)]
 pub struct ConnectionLimits {
     counts: Arc<Mutex<Counts>>,

@@ -5,14 +5,14 @@ use std::sync::Arc;
 
 use protocol::class_name::ClassName;
 use protocol::{
-    Batch, BindMetadata, ErrorDetail, ErrorResponse, Id, MetadataForm, QueryOptions, Reply,
+    Batch, BindMetadata, ErrorDetail, ErrorResponse, Id, MetadataForm, QueryOptions,
     ResultMetadata, SchemaChange, Version,
 };
 
 use crate::session::Context;
 
-/// What runs statements, on this shard. Its futures run to their end even when the client has
-/// gone ([`Context::is_cancelled`]); their answer is dropped then.
+/// What runs statements, on this shard. Its futures run to their end, or to the request's deadline,
+/// even when the client has gone; their answer is dropped then.
 #[allow(async_fn_in_trait, reason = "shards are single threads: nothing needs to be Send")]
 pub trait Coordinator: 'static {
     /// Runs a statement.
@@ -31,21 +31,6 @@ pub trait Coordinator: 'static {
 
     /// Runs a batch.
     async fn batch(&self, context: &Context, batch: &Batch<'_>) -> Outcome;
-
-    /// Tries to answer an EXECUTE without waiting: appends one whole message to `out` through
-    /// `reply` (whose stream and version are the request's) and says [`Now::Answered`]. What was
-    /// appended before [`Now::Later`] is dropped, and [`Coordinator::execute`] follows. `out` is lent
-    /// by the connection: no other answer or event of it may be written meanwhile.
-    fn execute_now(
-        &self,
-        context: &Context,
-        execute: &Execute<'_>,
-        reply: &Reply<'_>,
-        out: &mut Vec<u8>,
-    ) -> Now {
-        let _ = (context, execute, reply, out);
-        Now::Later
-    }
 
     /// Must clients say who they are?
     fn authentication(&self) -> Authentication {
@@ -75,15 +60,6 @@ pub struct Execute<'a> {
     pub result_metadata_id: Option<&'a [u8]>,
     /// Options and values.
     pub options: &'a QueryOptions<'a>,
-}
-
-/// What became of [`Coordinator::execute_now`].
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Now {
-    /// The answer is written.
-    Answered,
-    /// It takes waiting.
-    Later,
 }
 
 /// Whether clients must say who they are.

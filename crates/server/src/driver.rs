@@ -11,11 +11,12 @@ use protocol::{
     Reply, Request, Started, Startup, Version, response,
 };
 
-use crate::connection::{Connection, Stage};
 use crate::coordinator::{Authentication, Coordinator};
+use crate::parsed::Parsed;
 use crate::request;
 use crate::session::Session;
 use crate::settings::{HANDSHAKE_FRAME, KEPT_BUFFER, LINGER, READ_CHUNK, TAKEN_IN, UNWANTED_REST};
+use crate::shard::connection::{Connection, Stage};
 
 /// The task of one connection.
 pub(crate) struct Driver<C> {
@@ -252,7 +253,8 @@ impl<C: Coordinator> Driver<C> {
                 break Progress::Paused;
             }
             if shard.env.should_yield() {
-                // behind requests that take long others are taken in all the same, to wait where they are seen
+                // behind requests that take long others are taken in all the same, to wait where
+                // they are seen
                 if connection.in_flight.get() == 0 || taken_in == TAKEN_IN {
                     break Progress::Yield;
                 }
@@ -450,40 +452,47 @@ impl<C: Coordinator> Stages<C> {
                 return After::Next;
             }
         }
-        let request = match Request::parse(*frame) {
-            Ok(request) => request,
+        let Some(session) = self.connection.session() else { return self.open(frame) };
+        let body = self.connection.shard.body(frame.body);
+        let request = match Parsed::new(frame.header, body) {
+            Ok(request) => Rc::new(request),
+            Err(error) => {
+                self.protocol_error(frame, &error);
+                return After::Bad;
+            }
+        };
+        if self.connection.stage() == Stage::Ready {
+            return self.ready(frame, request, session, received);
+        }
+        if opcode == Opcode::AuthResponse {
+            self.start(frame, request, session, received);
+        } else {
+            self.unexpected(frame, ProtocolError::EXPECTING_AUTH);
+        }
+        After::Next
+    }
+
+    /// What comes before a session.
+    fn open(&self, frame: &Frame<'_>) -> After {
+        match Request::parse(*frame) {
+            Ok(Request::Startup(startup)) => self.startup(frame, &startup),
+            Ok(_) => self.options(frame),
             Err(error) => {
                 self.protocol_error(frame, &error);
                 // Cassandra hangs up on a STARTUP that it cannot read, even without an answer.
-                let is_started = self.connection.stage() != Stage::Established;
-                return if is_started { After::Bad } else { After::Close };
+                After::Close
             }
-        };
-        match (self.connection.stage(), self.connection.session()) {
-            (Stage::Ready, Some(session)) => self.ready(frame, &request, session, received),
-            (Stage::Authenticating, Some(session)) => {
-                if opcode == Opcode::AuthResponse {
-                    self.start(frame, &request, session, received);
-                } else {
-                    self.unexpected(frame, ProtocolError::EXPECTING_AUTH);
-                }
-                After::Next
-            }
-            _ => match request {
-                Request::Startup(startup) => self.startup(frame, &startup),
-                _ => self.options(frame),
-            },
         }
     }
 
     fn ready(
         &self,
         frame: &Frame<'_>,
-        request: &Request<'_>,
+        request: Rc<Parsed>,
         session: &Rc<Session>,
         received: Instant,
     ) -> After {
-        match request {
+        match request.get() {
             Request::Startup(_) => self.unexpected(frame, ProtocolError::ALREADY_STARTED),
             Request::Options => return self.options(frame),
             Request::Register(register) => {
@@ -500,11 +509,12 @@ impl<C: Coordinator> Stages<C> {
     fn start(
         &self,
         frame: &Frame<'_>,
-        request: &Request<'_>,
+        request: Rc<Parsed>,
         session: &Rc<Session>,
         received: Instant,
     ) {
-        request::start(&self.coordinator, &self.connection, session, frame, request, received);
+        let header = frame.header;
+        request::start(&self.coordinator, &self.connection, session, header, request, received);
     }
 
     fn options(&self, frame: &Frame<'_>) -> After {

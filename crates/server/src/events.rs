@@ -6,8 +6,8 @@ use std::rc::{Rc, Weak};
 
 use protocol::{Event, EventType, Version, response};
 
-use crate::connection::Connection;
 use crate::output::EncodedEvent;
+use crate::shard::connection::Connection;
 
 /// The registrations of one shard. Whoever has an event publishes it on the hub of every shard.
 #[derive(Clone, Debug, Default)]

@@ -13,13 +13,13 @@
 #![forbid(unsafe_code)]
 
 mod admission;
-mod connection;
 mod coordinator;
 mod driver;
 mod events;
 mod listener;
 mod output;
-mod queue;
+mod parsed;
+mod place;
 mod rate;
 mod request;
 mod server;
@@ -28,11 +28,12 @@ mod settings;
 mod shard;
 mod supported;
 mod tally;
+mod turns;
 mod view;
 
 pub use admission::ConnectionLimits;
 pub use coordinator::{
-    Answer, AuthStep, Authentication, Coordinator, Execute, Now, Outcome, PrepareOutcome,
+    Answer, AuthStep, Authentication, Coordinator, Execute, Outcome, PrepareOutcome,
     PreparedAnswer, RowsAnswer, metadata_form,
 };
 pub use events::EventHub;

@@ -45,19 +45,6 @@ impl Output {
         })
     }
 
-    /// Appends one message if `message` says so, else drops what it wrote; its length.
-    pub fn try_write(&mut self, message: impl FnOnce(&mut Vec<u8>) -> bool) -> Option<usize> {
-        self.framer.begin(&mut self.bytes);
-        let start = self.bytes.len();
-        if !message(&mut self.bytes) {
-            self.bytes.truncate(start);
-            return None;
-        }
-        let length = self.bytes.len() - start;
-        self.framer.end(&mut self.bytes, start);
-        Some(length)
-    }
-
     /// Bytes that the socket has not taken yet.
     pub fn unsent(&self) -> usize {
         self.bytes.len() - self.sent

@@ -1,5 +1,5 @@
-//! Requests a second of the whole node (`native_transport_max_requests_per_second`), as Cassandra counts them: permits
-//! lie on a line of time, and what is not used within a second is lost.
+//! Requests a second of the whole node (`native_transport_max_requests_per_second`), as Cassandra
+//! counts them: permits lie on a line of time, and what is not used within a second is lost.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};

@@ -6,18 +6,16 @@ use std::rc::Rc;
 use std::task::{Context as TaskContext, Poll, Waker};
 
 use env::{Class, Instant, SLICE};
-use protocol::{
-    ErrorDetail, ErrorResponse, Frame, Header, Prepared, Reply, Request, Rows, wants_tracing,
-};
+use protocol::{ErrorDetail, ErrorResponse, Header, Prepared, Reply, Request, Rows, wants_tracing};
 
-use crate::connection::{Connection, Stage};
 use crate::coordinator::{
-    Answer, AuthStep, Authentication, Coordinator, Execute, Now, Outcome, PrepareOutcome,
-    PreparedAnswer,
+    Answer, AuthStep, Authentication, Coordinator, Execute, Outcome, PrepareOutcome, PreparedAnswer,
 };
-use crate::queue::Waiting;
+use crate::parsed::Parsed;
+use crate::place::Place;
 use crate::session::{Context, Session};
-use crate::shard::Body;
+use crate::shard::connection::{Connection, Stage};
+use crate::shard::queue::Waiting;
 use crate::view::What;
 
 /// Answer to requests that come while the node drains, in Cassandra's words.
@@ -29,53 +27,20 @@ fn overloaded(message: impl Into<String>) -> ErrorResponse {
     ErrorResponse { message: message.into(), detail: ErrorDetail::Overloaded }
 }
 
-/// A request's place on its connection and in the shard's budget, until it is dropped.
-#[derive(Debug)]
-pub(crate) struct Place {
-    connection: Rc<Connection>,
-    bytes: u64,
-}
-
-impl Place {
-    fn take(connection: &Rc<Connection>, bytes: u64) -> Self {
-        let shard = &connection.shard;
-        shard.in_flight.take(&connection.account, bytes);
-        shard.tally.in_flight_bytes.set(i64::try_from(shard.in_flight.all()).unwrap_or(i64::MAX));
-        shard.request_started();
-        connection.in_flight.set(connection.in_flight.get() + 1);
-        Self { connection: Rc::clone(connection), bytes }
-    }
-
-    pub fn connection(&self) -> &Connection {
-        &self.connection
-    }
-}
-
-impl Drop for Place {
-    fn drop(&mut self) {
-        let shard = &self.connection.shard;
-        shard.in_flight.give_back(&self.connection.account, self.bytes);
-        shard.tally.in_flight_bytes.set(i64::try_from(shard.in_flight.all()).unwrap_or(i64::MAX));
-        self.connection.request_finished();
-        shard.bytes_given_back();
-        shard.request_finished();
-    }
-}
-
 /// Admits a request and starts it; what needs no waiting is answered when this returns.
 pub(crate) fn start<C: Coordinator>(
     coordinator: &Rc<C>,
     connection: &Rc<Connection>,
     session: &Rc<Session>,
-    frame: &Frame<'_>,
-    request: &Request<'_>,
+    header: Header,
+    request: Rc<Parsed>,
     received: Instant,
 ) {
     let shard = &connection.shard;
-    let bytes = frame.body.len() as u64;
+    let bytes = request.bytes();
     let deadline = received + shard.settings.request_timeout;
     if let Some(refusal) = refuse(connection, session, bytes, deadline) {
-        return connection.respond_error(&frame.header, &refusal);
+        return connection.respond_error(&header, &refusal);
     }
     let mut warning = None;
     if !shard.in_flight.fits(&connection.account, bytes) {
@@ -89,47 +54,35 @@ pub(crate) fn start<C: Coordinator>(
             connection.pause(delay);
         }
     }
-    let tracing = wants_tracing(frame);
+    let tracing = wants_tracing(&header);
     let context = Context { session: Rc::clone(session), received, deadline, tracing };
     shard.tally.dispatched.inc();
     let has_some = connection.in_flight.get() > 0;
     let must_wait = shard.queue.has(connection.id)
         || !connection.may_start()
         || (has_some && (shard.is_full() || shard.env.should_yield()));
-    if let (Request::Execute { id, result_metadata_id, options }, None) = (request, &warning)
-        && !must_wait
-    {
-        let execute = Execute { id, result_metadata_id: *result_metadata_id, options };
-        if answer_now(&**coordinator, connection, &context, &frame.header, &execute) {
-            return;
-        }
-    }
     let place = Place::take(connection, bytes);
-    let body = shard.body(frame.body);
-    let waiting = Waiting { context, header: frame.header, body, place, warning };
+    let waiting = Waiting { context, header, request, place, warning };
     match must_wait {
-        true => shard.queue.push(shard.env.turn_now(), waiting, What::of(request)),
-        false => begin(coordinator, waiting, || What::of(request)),
+        true => shard.queue.push(shard.env.turn_now(), waiting),
+        false => begin(coordinator, waiting),
     }
 }
 
 /// Starts a request that was let in.
-pub(crate) fn begin<C: Coordinator>(
-    coordinator: &Rc<C>,
-    waiting: Waiting,
-    what: impl FnOnce() -> What,
-) {
-    let Waiting { context, header, body, place, warning } = waiting;
+pub(crate) fn begin<C: Coordinator>(coordinator: &Rc<C>, waiting: Waiting) {
+    let Waiting { context, header, request, place, warning } = waiting;
     let connection = Rc::clone(&place.connection);
     let shard = &connection.shard;
     let (received, started) = (context.received, shard.env.turn_now());
     let coordinator = Rc::clone(coordinator);
-    let mut future = Box::pin(run(coordinator, context, header, body, place, warning));
+    let run = run(coordinator, context, header, Rc::clone(&request), place, warning);
+    let mut future = Box::pin(run);
     // Spawned, a task is polled afresh: the first poll needs no waker.
     match poll_once(future.as_mut()) {
         Poll::Ready(()) => shard.tally.answered_inline.inc(),
         Poll::Pending => {
-            let running = shard.running.enter(what(), received, started);
+            let running = shard.running.enter(What::of(request.get()), received, started);
             let watched = Watched { future, connection: Rc::clone(&connection), is_long: false };
             shard.env.spawn(Class::Statement, async move {
                 watched.await;
@@ -218,54 +171,34 @@ fn refuse(
     None
 }
 
-/// The fast path: straight into the connection's output.
-fn answer_now<C: Coordinator>(
-    coordinator: &C,
-    connection: &Rc<Connection>,
-    context: &Context,
-    header: &Header,
-    execute: &Execute<'_>,
-) -> bool {
-    let reply = Reply::new(header.version, header.stream);
-    let answered = connection
-        .try_respond(|out| coordinator.execute_now(context, execute, &reply, out) == Now::Answered);
-    if answered {
-        connection.shard.tally.prepared.inc();
-        connection.shard.tally.answered_inline.inc();
-    }
-    answered
-}
-
 async fn run<C: Coordinator>(
     coordinator: Rc<C>,
     context: Context,
     header: Header,
-    body: Body,
+    request: Rc<Parsed>,
     place: Place,
     warning: Option<String>,
 ) {
     let connection = Rc::clone(&place.connection);
     let tally = &connection.shard.tally;
     let answering = Answering { connection: &connection, header: &header, warning };
-    // The driver has parsed it once and found it sound.
-    let Ok(request) = Request::parse(Frame { header, body: &body }) else { return };
-    match request {
+    match request.get() {
         Request::Query { text, options } => {
-            let outcome = coordinator.query(&context, text, &options).await;
+            let outcome = coordinator.query(&context, text, options).await;
             tally.regular.add(u64::from(was_executed(&outcome)));
             answering.outcome(&context, outcome);
         }
         Request::Execute { id, result_metadata_id, options } => {
-            let execute = Execute { id, result_metadata_id, options: &options };
+            let execute = Execute { id, result_metadata_id: *result_metadata_id, options };
             let outcome = coordinator.execute(&context, &execute).await;
             tally.prepared.add(u64::from(was_executed(&outcome)));
             answering.outcome(&context, outcome);
         }
         Request::Batch(batch) => {
-            answering.outcome(&context, Box::pin(coordinator.batch(&context, &batch)).await);
+            answering.outcome(&context, Box::pin(coordinator.batch(&context, batch)).await);
         }
         Request::Prepare { text, keyspace } => {
-            answering.prepared(Box::pin(coordinator.prepare(&context, text, keyspace)).await);
+            answering.prepared(Box::pin(coordinator.prepare(&context, text, *keyspace)).await);
         }
         Request::AuthResponse(token) => {
             let step = match coordinator.authentication() {
@@ -278,7 +211,9 @@ async fn run<C: Coordinator>(
             };
             answering.authentication(&context, step);
         }
-        Request::Startup(_) | Request::Options | Request::Register(_) => {}
+        Request::Startup(_) | Request::Options | Request::Register(_) => {
+            unreachable!("the driver answers what needs no coordinator")
+        }
     }
     drop(place);
 }

@@ -10,14 +10,14 @@ use env::{Class, Env, HookGuard, Instant, StreamHandle, Task, TcpStream};
 use metrics::Registry;
 
 use crate::admission::{ConnectionLimits, Refused};
-use crate::connection::Connection;
 use crate::coordinator::Coordinator;
 use crate::driver::Driver;
 use crate::events::EventHub;
 use crate::listener::listen;
-use crate::queue;
 use crate::settings::Settings;
 use crate::shard::Shard;
+use crate::shard::connection::Connection;
+use crate::turns;
 use crate::view::{ClientView, RunningView};
 
 /// Gives a connection to the shard of this number; its [`Server::adopt`] takes it.
@@ -56,7 +56,7 @@ impl Server {
     ) -> io::Result<Self> {
         let (address, shard_aware) = (settings.listen, settings.shard_aware);
         let shard = Rc::new(Shard::new(env.clone(), settings, hub, registry, &limits));
-        let waiting = queue::serve(Rc::clone(&shard), Rc::clone(&coordinator));
+        let waiting = turns::serve(Rc::clone(&shard), Rc::clone(&coordinator));
         let queue = env.spawn_task(Class::Statement, waiting);
         let adopt = adopter(&shard, coordinator, limits);
         let mut listeners = Vec::new();

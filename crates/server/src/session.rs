@@ -27,13 +27,12 @@ pub struct Session {
     pub options: BTreeMap<String, String>,
     /// Does the client want errors rather than back-pressure (`THROW_ON_OVERLOAD`)?
     pub throw_on_overload: bool,
-    /// Was the client told of shards before its STARTUP? Then its driver may be one that asks for metadata in words of
-    /// its own; nothing in its STARTUP says so.
+    /// Was the client told of shards before its STARTUP? Then its driver may be one that asks for
+    /// metadata in words of its own; nothing in its STARTUP says so.
     pub is_shard_aware: bool,
     keyspace: RefCell<Option<Rc<str>>>,
     user: RefCell<Option<Rc<str>>>,
     use_warned: Cell<bool>,
-    closed: Cell<bool>,
 }
 
 impl Session {
@@ -61,7 +60,6 @@ impl Session {
             keyspace: RefCell::default(),
             user: RefCell::default(),
             use_warned: Cell::new(false),
-            closed: Cell::new(false),
         }
     }
 
@@ -70,7 +68,8 @@ impl Session {
         self.keyspace.borrow().clone()
     }
 
-    /// Has the client been warned of prepared statements that depend on the session's keyspace? From now on, yes.
+    /// Has the client been warned of prepared statements that depend on the session's keyspace?
+    /// From now on, yes.
     pub fn was_warned_of_use(&self) -> bool {
         self.use_warned.replace(true)
     }
@@ -87,15 +86,6 @@ impl Session {
 
     pub(crate) fn set_user(&self, user: Rc<str>) {
         *self.user.borrow_mut() = Some(user);
-    }
-
-    /// Has the connection ended?
-    pub fn is_closed(&self) -> bool {
-        self.closed.get()
-    }
-
-    pub(crate) fn close(&self) {
-        self.closed.set(true);
     }
 }
 
@@ -120,12 +110,4 @@ pub struct Context {
     pub deadline: Instant,
     /// Did the client ask for a trace?
     pub tracing: bool,
-}
-
-impl Context {
-    /// Will nobody read the answer any more? Reads may stop early then; writes already begun and
-    /// I/O in flight go on to their end.
-    pub fn is_cancelled(&self) -> bool {
-        self.session.is_closed()
-    }
 }

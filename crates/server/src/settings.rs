@@ -35,10 +35,11 @@ pub struct Settings {
     /// A connection on which nothing moved for so long is closed
     /// (`native_transport_idle_timeout`); none: never.
     pub idle_timeout: Option<Duration>,
-    /// How long a client waits for an answer (`native_transport_timeout`): the deadline of a request.
+    /// How long a client waits for an answer (`native_transport_timeout`): the deadline of a
+    /// request.
     pub request_timeout: Duration,
-    /// How long a request waits for its turn (`native_transport_queue_wait`) once some have waited for [`STANDING`] without a
-    /// pause; beyond, it is answered OVERLOADED.
+    /// How long a request waits for its turn (`native_transport_queue_wait`) once some have waited
+    /// for [`STANDING`] without a pause; beyond, it is answered OVERLOADED.
     pub queue_wait: Duration,
     /// A connection that is not ready for statements after so long is closed.
     pub handshake_timeout: Duration,
@@ -47,8 +48,8 @@ pub struct Settings {
     pub max_handshakes: usize,
     /// Requests of one connection at a time; beyond, it is not read.
     pub max_requests_per_connection: usize,
-    /// Bytes of answers that wait for a client to read them; beyond, its requests wait for their turn, and beyond
-    /// [`UNREAD_ANSWERS`] times as many it is not read.
+    /// Bytes of answers that wait for a client to read them; beyond, its requests wait for their
+    /// turn, and beyond [`UNREAD_ANSWERS`] times as many it is not read.
     pub max_unsent: usize,
 }
 
@@ -80,10 +81,12 @@ impl Settings {
 
 /// Bytes that one read takes at most.
 pub(crate) const READ_CHUNK: usize = 64 << 10;
-/// Bytes that a connection's answers give to the socket at once: what the kernel copies meanwhile, others wait for.
+/// Bytes that a connection's answers give to the socket at once: what the kernel copies meanwhile,
+/// others wait for.
 pub(crate) const WRITTEN_AT_ONCE: usize = 128 << 10;
-/// How long a connection rests after each [`READ_CHUNK`] of what nobody wants, the rest of a message that was refused or what
-/// comes after the last answer: 32 MiB/s at most, so that those who only send cost others little.
+/// How long a connection rests after each [`READ_CHUNK`] of what nobody wants, the rest of a
+/// message that was refused or what comes after the last answer: 32 MiB/s at most, so that those
+/// who only send cost others little.
 pub(crate) const UNWANTED_REST: Duration = Duration::from_millis(2);
 /// Capacity that an idle connection keeps in its input and output buffers, in bytes.
 pub(crate) const KEPT_BUFFER: usize = 16 << 10;
@@ -95,14 +98,16 @@ pub const UNREAD_ANSWERS: usize = 8;
 pub(crate) const UNREAD_EVENTS: usize = 4;
 /// How long a connection that ends waits for its client to take the last answer and to close.
 pub(crate) const LINGER: Duration = Duration::from_secs(2);
-/// So many requests that have used up a slice and have more to do, and so many that have not ended, are as much as a shard
-/// takes on: more of those connections that have some under way wait for their turn.
+/// So many requests that have used up a slice and have more to do, and so many that have not ended,
+/// are as much as a shard takes on: more of those connections that have some under way wait for
+/// their turn.
 pub(crate) const LONG_MOST: usize = 8;
 /// See [`LONG_MOST`].
 pub(crate) const UNDER_WAY_MOST: usize = 1024;
 /// So many requests a connection's turn takes in that it cannot start.
 pub(crate) const TAKEN_IN: usize = 64;
-/// A queue that was not empty for so long is not a burst's: who waits too long in it is answered OVERLOADED.
+/// A queue that was not empty for so long is not a burst's: who waits too long in it is answered
+/// OVERLOADED.
 pub const STANDING: Duration = Duration::from_secs(2);
 /// How often it is looked whether requests that wait have waited too long.
 pub(crate) const WAIT_CHECKED: Duration = Duration::from_millis(10);

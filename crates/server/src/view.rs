@@ -9,7 +9,7 @@ use std::time::Duration;
 use env::Instant;
 use protocol::{Consistency, Request};
 
-use crate::connection::{Connection, Stage};
+use crate::shard::connection::{Connection, Stage};
 
 /// Characters of a statement that a running request keeps.
 const STATEMENT_CHARS: usize = 512;

@@ -1,5 +1,5 @@
-//! Bugs planted to prove that the checks find them. The code under test asks [`env::Env::planted`] for their
-//! names; outside of a simulated world the answer is no.
+//! Bugs planted to prove that the checks find them. The code under test asks [`env::Env::planted`]
+//! for their names; outside of a simulated world the answer is no.
 
 /// A bug, and within how many seeds it must be found.
 #[derive(Clone, Copy, Debug)]
@@ -10,8 +10,8 @@ pub struct Bug {
     pub seeds: u64,
 }
 
-/// What makes common what a bug is about, where that is rare, and is no bug itself: it is planted with the bug, and alone it
-/// must do no harm.
+/// What makes common what a bug is about, where that is rare, and is no bug itself: it is planted
+/// with the bug, and alone it must do no harm.
 const CASES: &[(&str, &str)] = &[("outputs_taken_back_at_once", "outputs_taken_back_often")];
 
 impl Bug {
@@ -36,8 +36,8 @@ pub const ENGINE: &[Bug] = &[
     Bug { name: "row_cache_survives_truncate", seeds: 20 },
 ];
 
-/// Those that it had once, long after its other checks passed. More are planted in the storage engine's own tests,
-/// where they take fewer seeds.
+/// Those that it had once, long after its other checks passed. More are planted in the storage
+/// engine's own tests, where they take fewer seeds.
 pub const ONCE: &[Bug] = &[Bug { name: "replay_not_synced", seeds: 1000 }];
 
 /// Those that crash images must find, and within how many images, at [`IMAGES_PER_SEED`] of a seed.

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use crate::world::Outcome;
 
-/// Faults, operations and branches that a run of many seeds must reach. `cargo xtask tidy` holds this list to the
-/// branches that the code names.
+/// Faults, operations and branches that a run of many seeds must reach. `cargo xtask tidy` holds
+/// this list to the branches that the code names.
 pub const REQUIRED: &[&str] = &[
     // what ends lives
     "kill",
@@ -147,8 +147,8 @@ pub const REQUIRED_OF_RINGS: &[&str] = &[
     "schema.pushed",
 ];
 
-/// Branches that a test of their own reaches: worlds do not alter tables or archive, and only those of the engine alone
-/// capture.
+/// Branches that a test of their own reaches: worlds do not alter tables or archive, and only those
+/// of the engine alone capture.
 pub const REACHED_BY_TESTS: &[&str] = &[
     "cas.outdated",
     "cdc.forbidden",

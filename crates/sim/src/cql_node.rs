@@ -196,7 +196,8 @@ fn statics_of_page(answer: &mut Answer, statics: Option<Option<Value>>, pages_be
     }
 }
 
-/// Adds a row of `c`, `s`, `a`, `b`; `None` if it is not one, or not of the page whose rows have these statics.
+/// Adds a row of `c`, `s`, `a`, `b`; `None` if it is not one, or not of the page whose rows have
+/// these statics.
 fn take_row(
     cells: &[Option<Vec<u8>>],
     rows: &mut Vec<Row>,

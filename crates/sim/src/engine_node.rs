@@ -1,5 +1,6 @@
-//! A node that is nothing but the storage engine: each shard takes writes and reads from a queue and hands them to
-//! the shard that owns the key. Faster to simulate than a whole node, and what fails is near.
+//! A node that is nothing but the storage engine: each shard takes writes and reads from a queue
+//! and hands them to the shard that owns the key. Faster to simulate than a whole node, and what
+//! fails is near.
 
 use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, BTreeSet};
@@ -27,7 +28,8 @@ use crate::site::Site;
 use crate::tables;
 use crate::workload::{Failed, Target};
 
-/// What the names of the files begin with that say up to where the log's records of a table are void.
+/// What the names of the files begin with that say up to where the log's records of a table are
+/// void.
 pub const TRUNCATION: &str = "truncated-";
 /// Requests that wait at a shard.
 const QUEUE_LIMIT: usize = 1024;
@@ -43,7 +45,8 @@ pub enum Order {
     Snapshot(u8, String, Option<i64>),
     /// `nodetool clearsnapshot`, or the end of that time.
     Clear(u8, String),
-    /// A snapshot is taken and brought back as SSTables that somebody else wrote; they stay where they are, or not.
+    /// A snapshot is taken and brought back as SSTables that somebody else wrote; they stay where
+    /// they are, or not.
     Import(u8, String, bool),
 }
 
@@ -94,7 +97,8 @@ pub struct Door {
     auto_snapshot: bool,
     /// Snapshots that were taken, and that went.
     pub snapshots: RefCell<SnapshotsKnown>,
-    /// What the node said of its disks and logs, in all its lives: what kind of failure, and the words.
+    /// What the node said of its disks and logs, in all its lives: what kind of failure, and the
+    /// words.
     pub said: RefCell<Vec<(&'static str, String)>>,
     /// Who empties a table, or brings SSTables back into one, holds it.
     emptying: Semaphore,

@@ -1,10 +1,11 @@
 //! What was written, in order, and what reads may therefore see: a model of CQL by cell.
 //!
-//! Each partition is written by one client at a time and server timestamps never step back, so the writes of a cell
-//! have an order, and of those applied the last one counts. Whether a write was applied is certain (it was
-//! acknowledged), impossible (it was refused) or open (a crash took the answer, or, where the mode allows it,
-//! the write). A read is right if some choice for the open ones explains it; what it shows of them closes
-//! them: a write is applied as a whole or not at all.
+//! Each partition is written by one client at a time and server timestamps never step back, so the
+//! writes of a cell have an order, and of those applied the last one counts. Whether a write was
+//! applied is certain (it was acknowledged), impossible (it was refused) or open (a crash took the
+//! answer, or, where the mode allows it, the write). A read is right if some choice for the open
+//! ones explains it; what it shows of them closes them: a write is applied as a whole or not at
+//! all.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -159,7 +160,8 @@ impl History {
         self.writes.iter().filter(|w| matches!(w.fate, Fate::Acknowledged(_))).count()
     }
 
-    /// A crash may have taken what was acknowledged after `safe`. Returns how many writes are in doubt.
+    /// A crash may have taken what was acknowledged after `safe`. Returns how many writes are in
+    /// doubt.
     pub fn crashed(&mut self, safe: Instant) -> usize {
         for record in &mut self.writes {
             if matches!(record.fate, Fate::Acknowledged(at) if at > safe) {
@@ -169,7 +171,8 @@ impl History {
         self.writes.iter().filter(|record| record.fate == Fate::Open).count()
     }
 
-    /// As it is known in a world that begins after a crash: what was acknowledged before `safe` was so long ago.
+    /// As it is known in a world that begins after a crash: what was acknowledged before `safe` was
+    /// so long ago.
     #[must_use]
     pub fn after_crash(&self, safe: Instant) -> Self {
         let mut later = self.clone();
@@ -200,7 +203,8 @@ impl History {
         Ok(())
     }
 
-    /// Checks reads of whole partitions while nothing is under way, and takes what they show as settled.
+    /// Checks reads of whole partitions while nothing is under way, and takes what they show as
+    /// settled.
     ///
     /// # Errors
     /// If no order of the writes explains them together.

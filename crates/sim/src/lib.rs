@@ -1,5 +1,6 @@
-//! The simulator: worlds in which a node is killed, loses power, has its clock set and its disk slowed, while clients
-//! write and read; a model that says what they may see; and bugs planted to prove that it would notice.
+//! The simulator: worlds in which a node is killed, loses power, has its clock set and its disk
+//! slowed, while clients write and read; a model that says what they may see; and bugs planted to
+//! prove that it would notice.
 //!
 //! Everything follows from a seed: a failing one is repeated by its number.
 #![forbid(unsafe_code)]

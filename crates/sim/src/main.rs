@@ -1,17 +1,20 @@
 //! `campaign`: runs worlds.
 //!
 //! ```text
-//! campaign seeds FROM COUNT     worlds of these seeds around a whole node; fails if one does, or if a fault or
-//!                               branch never fired
-//! campaign engine FROM COUNT    the same around the storage engine alone: faster, and nearer to what fails
+//! campaign seeds FROM COUNT     worlds of these seeds around a whole node; fails if one does, or
+//!                               if a fault or branch never fired
+//! campaign engine FROM COUNT    the same around the storage engine alone: faster, and nearer to
+//!                               what fails
 //! campaign conditions FROM COUNT  worlds of conditional statements around a whole node
 //! campaign ring-seeds FROM COUNT  worlds of rings of several nodes
 //! campaign ring-story SEED [BUG]  what happened in one of them, line by line
-//! campaign images FROM COUNT    at least COUNT crash images of worlds of seeds from FROM on; fails if a node does not
-//!                               start as it must on one, or if a kind of change was never cut
+//! campaign images FROM COUNT    at least COUNT crash images of worlds of seeds from FROM on; fails
+//!                               if a node does not start as it must on one, or if a kind of change
+//!                               was never cut
 //! campaign image SEED           the images of one seed
 //! campaign part KIND FROM COUNT one of these as a part of more: what never fired is no failure
-//! campaign planted [NAME]       each planted bug must be found; NAME may be images, for those that crash images find
+//! campaign planted [NAME]       each planted bug must be found; NAME may be images, for those that
+//!                               crash images find
 //! ```
 
 use std::process::ExitCode;

@@ -1,7 +1,9 @@
-//! What clients ask of a node, in terms that any make of client can translate: writes of rows, and reads.
+//! What clients ask of a node, in terms that any make of client can translate: writes of rows, and
+//! reads.
 //!
-//! Two tables of one keyspace, `k INT, c INT, s BLOB STATIC, a BLOB, b BIGINT, PRIMARY KEY (k, c)`: the first in
-//! ascending order and keeping its tombstones, the second in descending order and purging them at once.
+//! Two tables of one keyspace, `k INT, c INT, s BLOB STATIC, a BLOB, b BIGINT, PRIMARY KEY (k, c)`:
+//! the first in ascending order and keeping its tombstones, the second in descending order and
+//! purging them at once.
 
 use std::collections::BTreeSet;
 
@@ -24,8 +26,8 @@ impl Partition {
     }
 }
 
-/// A value that is written once and says itself whether it is whole: a number, and as a blob that number followed by
-/// bytes that follow from it.
+/// A value that is written once and says itself whether it is whole: a number, and as a blob that
+/// number followed by bytes that follow from it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Value(pub u64);
 
@@ -128,9 +130,10 @@ pub struct Write {
 }
 
 impl Write {
-    /// Do its changes happen together or not at all? Those of one key do, as one mutation. Those of several keys do
-    /// as a logged batch, of the table that keeps its tombstones: where they go at once, a batch that is
-    /// applied again after a crash may bring back what was deleted since, in Cassandra too.
+    /// Do its changes happen together or not at all? Those of one key do, as one mutation. Those of
+    /// several keys do as a logged batch, of the table that keeps its tombstones: where they go at
+    /// once, a batch that is applied again after a crash may bring back what was deleted since, in
+    /// Cassandra too.
     pub fn is_atomic(&self) -> bool {
         let keys: BTreeSet<i32> = self.changes.iter().map(|(partition, _)| partition.key).collect();
         keys.len() == 1 || self.changes.iter().all(|(partition, _)| partition.table == 0)

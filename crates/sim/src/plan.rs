@@ -26,7 +26,8 @@ pub enum End {
 pub struct Life {
     /// Its shards.
     pub shards: usize,
-    /// Operations that all clients together have done when it ends, counted from the world's beginning.
+    /// Operations that all clients together have done when it ends, counted from the world's
+    /// beginning.
     pub until: u64,
     /// How it ends.
     pub end: End,
@@ -133,7 +134,8 @@ impl Plan {
     }
 }
 
-/// Change data capture, in one of three worlds. Nobody consumes: where writes may be refused there is space for all.
+/// Change data capture, in one of three worlds. Nobody consumes: where writes may be refused there
+/// is space for all.
 fn cdc(rng: &Rng) -> Option<CdcOptions> {
     let blocks_writes = rng.one_in(2);
     let small = rng.between(64, 256) << 10;
@@ -175,7 +177,8 @@ fn lives(rng: &Rng) -> Vec<Life> {
         until,
         end,
         linger: Duration::from_micros(rng.below(20_000)),
-        // A process that is killed leaves pages that no sync will ever write: not even a start sees that.
+        // A process that is killed leaves pages that no sync will ever write: not even a start sees
+        // that.
         bad_syncs: end == End::PowerCut && rng.one_in(5),
         stumble: (end != End::Drain && rng.one_in(3))
             .then(|| Duration::from_micros(rng.between(100, 40_000))),

@@ -44,8 +44,8 @@ const COMPACT: u64 = 3 << 16;
 
 /// A way to a node. A connection ends at some shard; which one, the number decides.
 pub trait Target {
-    /// Writes; done when it returns. `now` is the second that TTLs count from; where the node takes its own clock
-    /// for that, it calls `written_at` with it.
+    /// Writes; done when it returns. `now` is the second that TTLs count from; where the node takes
+    /// its own clock for that, it calls `written_at` with it.
     async fn write(
         &self,
         connection: u64,
@@ -63,11 +63,12 @@ pub trait Target {
     /// The shard where a connection ends; `None` if that cannot be told.
     async fn shard_of(&self, connection: u64) -> Option<usize>;
 
-    /// Asks for something that an operator may ask for at any time: [`FLUSH`], [`COMPACT`] or what else the number says of a table,
-    /// which its lowest bit names.
+    /// Asks for something that an operator may ask for at any time: [`FLUSH`], [`COMPACT`] or what
+    /// else the number says of a table, which its lowest bit names.
     async fn maintain(&self, what: u64) -> Result<(), Failed>;
 
-    /// Does it take writes of several partition keys? Those of one key are one write, others may come in part.
+    /// Does it take writes of several partition keys? Those of one key are one write, others may
+    /// come in part.
     fn takes_batches(&self) -> bool;
 
     /// The way to its counters, if it has any.
@@ -94,7 +95,8 @@ pub struct Shared {
     next_value: Cell<u64>,
     /// Operations that were answered.
     pub done: Cell<u64>,
-    /// Writes whose outcome a live node could not tell, since the last start: they may still happen.
+    /// Writes whose outcome a live node could not tell, since the last start: they may still
+    /// happen.
     pub unknown: Cell<u64>,
     /// How often what was done.
     pub counts: RefCell<BTreeMap<&'static str, u64>>,
@@ -124,7 +126,8 @@ impl Shared {
         })
     }
 
-    /// For a world that goes on after one that was cut off: what was written there, and the next value to write.
+    /// For a world that goes on after one that was cut off: what was written there, and the next
+    /// value to write.
     pub fn go_on(&self, history: History, next_value: u64) {
         self.history.replace(history);
         self.next_value.set(next_value);
@@ -415,8 +418,9 @@ async fn send<T: Target>(
     }
 }
 
-/// One client with two connections, on different shards where the node has several: it writes over one and, once
-/// that is acknowledged, over the other; the later write must win, whatever clocks do.
+/// One client with two connections, on different shards where the node has several: it writes over
+/// one and, once that is acknowledged, over the other; the later write must win, whatever clocks
+/// do.
 async fn two_connections<T: Target>(env: &Env, shared: &Rc<Shared>, target: &T) -> bool {
     let partition = shared.random_partition();
     if !shared.take(&[partition]) {

@@ -1,4 +1,5 @@
-//! One seed: a node with several lives, four clients, and what goes wrong. What the clients do and check is a [`Load`].
+//! One seed: a node with several lives, four clients, and what goes wrong. What the clients do and
+//! check is a [`Load`].
 
 use std::cell::Cell;
 use std::collections::BTreeMap;
@@ -80,8 +81,8 @@ pub trait Load<S: Site>: Sized + 'static {
     /// The node's clock jumps; `jump` does it.
     fn jump(&self, micros: i64, jump: &mut dyn FnMut());
 
-    /// The clients are gone in the middle of what they did, and the node with them. What was acknowledged before `safe`
-    /// must be there. Is anything in doubt?
+    /// The clients are gone in the middle of what they did, and the node with them. What was
+    /// acknowledged before `safe` must be there. Is anything in doubt?
     fn ended(&self, safe: Instant) -> bool;
 
     /// The last word, when all is over.

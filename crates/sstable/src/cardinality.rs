@@ -3,8 +3,9 @@
 //! stream-lib's `HyperLogLogPlus`.
 //!
 //! `i32` -2, varint p, varint sp, varint kind. Kind 1 is sparse: varint number of codes, then
-//! each code's distance from the one before as a varint (ascending here; stream-lib's may wrap). Kind 0 has registers:
-//! varint bytes, then big-endian words of six registers of 5 bits, the first in the lowest.
+//! each code's distance from the one before as a varint (ascending here; stream-lib's may wrap).
+//! Kind 0 has registers: varint bytes, then big-endian words of six registers of 5 bits, the first
+//! in the lowest.
 //! Varints here have the lowest 7 bits first.
 //!
 //! A code of a hash is its first 25 bits, doubled; if the last 12 of those are zero, it is

@@ -159,8 +159,8 @@ impl Collector {
         self.deletion(marker.end);
         self.deletion(marker.start);
         let at = marker.bound;
-        // Every range that opens closes: a start can only be the first of all, an end only the last,
-        // a boundary neither.
+        // Every range that opens closes: a start can only be the first of all, an end only the
+        // last, a boundary neither.
         if at.kind.is_boundary() {
             return;
         }

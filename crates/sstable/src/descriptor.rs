@@ -27,8 +27,8 @@ impl Version {
         }
     }
 
-    /// Whether we read it: `na`, `nb` and `oa` of the big format, `da` of BTI. Of others only parts are known here; a
-    /// table of theirs is not to be guessed at.
+    /// Whether we read it: `na`, `nb` and `oa` of the big format, `da` of BTI. Of others only parts
+    /// are known here; a table of theirs is not to be guessed at.
     pub fn is_readable(self, format: Format) -> bool {
         match format {
             Format::Big => [NA, NB, OA].contains(&self),
@@ -103,7 +103,8 @@ impl Id {
         number.map(Self::Sequence)
     }
 
-    /// Its bytes in saved caches (`SSTableId.asBytes`): four, or of a UUID the time and the low half.
+    /// Its bytes in saved caches (`SSTableId.asBytes`): four, or of a UUID the time and the low
+    /// half.
     pub fn to_bytes(self) -> Vec<u8> {
         match self {
             Self::Sequence(number) => number.to_be_bytes().to_vec(),

@@ -132,8 +132,8 @@ impl Filter {
 /// Keys that wait to be added together.
 const BATCH_KEYS: usize = 32;
 
-/// A filter in the making. Where it is larger than the CPU's caches each key waits for memory as often as it has bits; keys that
-/// are added together wait for it together.
+/// A filter in the making. Where it is larger than the CPU's caches each key waits for memory as
+/// often as it has bits; keys that are added together wait for it together.
 #[derive(Debug)]
 pub struct Builder {
     filter: Filter,

@@ -2,9 +2,11 @@
 //! (`RowIndexEntry`, `IndexInfo`).
 //!
 //! ```text
-//! entry    = u16 n | key | uvint position in Data.db | uvint size | promoted (size bytes, none if 0)
+//! entry    = u16 n | key | uvint position in Data.db | uvint size
+//!            | promoted (size bytes, none if 0)
 //! promoted = uvint header length | partition deletion | uvint blocks | block* | i32 offset*
-//! block    = first | last | uvint offset in the partition | vint (width - 65536) | bool | [open deletion]
+//! block    = first | last | uvint offset in the partition | vint (width - 65536) | bool
+//!            | [open deletion]
 //! first, last = u8 4 | clustering, or a bound
 //! ```
 
@@ -80,7 +82,8 @@ impl BlockWriter {
         self.offsets.is_empty()
     }
 
-    /// Appends the partition's index entry: a promoted index only where there is more than one block.
+    /// Appends the partition's index entry: a promoted index only where there is more than one
+    /// block.
     pub fn write_entry(
         &self,
         key: &[u8],
@@ -158,7 +161,8 @@ pub enum Found<'a> {
     NeedMore(usize),
 }
 
-/// Reads the entry at the start of `bytes`. `left` is what the file has from there on: no entry can claim more.
+/// Reads the entry at the start of `bytes`. `left` is what the file has from there on: no entry can
+/// claim more.
 ///
 /// # Errors
 /// If the bytes cannot be an entry.
@@ -188,8 +192,9 @@ pub fn read_entry(bytes: &[u8], left: u64) -> Result<Found<'_>> {
     Ok(Found::Entry(Entry { key, position, promoted, length: end }))
 }
 
-/// Steps over entries of other keys than `key`, the first of which begins where `bytes` do: where the first one begins that is not
-/// stepped over. That is the key's, or one with a long promoted index, or one that is not all there: [`read_entry`] says.
+/// Steps over entries of other keys than `key`, the first of which begins where `bytes` do: where
+/// the first one begins that is not stepped over. That is the key's, or one with a long promoted
+/// index, or one that is not all there: [`read_entry`] says.
 pub fn skip_to(bytes: &[u8], key: &[u8]) -> usize {
     let mut at = 0;
     loop {
@@ -283,8 +288,8 @@ impl Promoted {
         size_of::<Self>() + blocks + self.blocks.iter().map(bounds).sum::<usize>()
     }
 
-    /// The first block, in clustering order, that may hold something at or after `bound`; the number of
-    /// blocks if none does.
+    /// The first block, in clustering order, that may hold something at or after `bound`; the
+    /// number of blocks if none does.
     pub fn first_block_from(&self, layout: &Layout, bound: BoundRef<'_>) -> usize {
         self.blocks.partition_point(|block| compare(layout, &block.last, bound) == Ordering::Less)
     }

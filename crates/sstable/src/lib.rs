@@ -1,10 +1,11 @@
 //! Cassandra's SSTable files, pure over bytes: no file is opened here.
 //!
-//! A [`writer::Writer`] takes partitions and gives bytes; a [`table::Table`] is what an open table knows of itself, a
-//! [`data::DataCursor`] reads its partitions, [`index`] or [`bti`] finds them. Below lie the components: names
-//! ([`descriptor`]), the table of contents ([`toc`]), checksums ([`checksum`]), compression and its map
-//! ([`compressor`], [`compression_info`]), the Bloom filter ([`filter`]), the index summary ([`summary`]),
-//! [`statistics`] and their sketches ([`histogram`], [`tombstone_histogram`], [`cardinality`]).
+//! A [`writer::Writer`] takes partitions and gives bytes; a [`table::Table`] is what an open table
+//! knows of itself, a [`data::DataCursor`] reads its partitions, [`index`] or [`bti`] finds them.
+//! Below lie the components: names ([`descriptor`]), the table of contents ([`toc`]), checksums
+//! ([`checksum`]), compression and its map ([`compressor`], [`compression_info`]), the Bloom filter
+//! ([`filter`]), the index summary ([`summary`]), [`statistics`] and their sketches ([`histogram`],
+//! [`tombstone_histogram`], [`cardinality`]).
 //!
 //! Whatever a file says is checked before it is believed: a length against the bytes that are
 //! there before anything is allocated, an order before it is searched.

@@ -22,8 +22,8 @@ impl PlainPartition {
         PlainReader::fits(&table.header, &table.layout, layout)
     }
 
-    /// Finds the rows of the partition of a key in its bytes, which are all of it; false if not all of them can be taken over,
-    /// or there are none.
+    /// Finds the rows of the partition of a key in its bytes, which are all of it; false if not all
+    /// of them can be taken over, or there are none.
     pub fn read(&mut self, table: &Table, key: &[u8], bytes: &[u8]) -> bool {
         self.rows.clear();
         self.places.clear();

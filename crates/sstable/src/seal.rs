@@ -1,19 +1,24 @@
-//! Checksums of what Cassandra's formats have none of: index, summary, filter, and that all are of one SSTable.
+//! Checksums of what Cassandra's formats have none of: index, summary, filter, and that all are of
+//! one SSTable.
 //!
-//! They follow the last key in `Summary.db`, where Cassandra reads no further. A summary that Cassandra wrote, or wrote
-//! anew, has none, and is read as it is. A filter may be another than the one that is sealed, since Cassandra writes one anew where
-//! a table's option asks for another; it is then not asked.
+//! They follow the last key in `Summary.db`, where Cassandra reads no further. A summary that
+//! Cassandra wrote, or wrote anew, has none, and is read as it is. A filter may be another than the
+//! one that is sealed, since Cassandra writes one anew where a table's option asks for another; it
+//! is then not asked.
 //!
 //! ```text
 //! data_length u64, index_length u64     bytes of Data.db and Index.db
 //! statistics u32                        of what no tool changes in Statistics.db
-//! chunks u32, filter u32                of CompressionInfo.db or CRC.db, and of Filter.db; 0 without it
+//! chunks u32, filter u32                of CompressionInfo.db or CRC.db, and of Filter.db; 0
+//!                                       without it
 //! pages u32*                            of each 4 KiB of Index.db
-//! data u32*                             of each chunk of Data.db, where it is compressed: those that stand there beside the
-//!                                       chunks an older file has, too
+//! data u32*                             of each chunk of Data.db, where it is compressed: those
+//!                                       that stand there beside the chunks an older file has,
+//!                                       too
 //! summary u32                           of all of Summary.db before, these fields included
 //! length u32                            bytes of all fields before this one but summary
-//! magic                                 "HELSEAL2"; "HELSEAL1" where pages are of 16 KiB, as they were
+//! magic                                 "HELSEAL2"; "HELSEAL1" where pages are of 16 KiB, as
+//!                                       they were
 //! ```
 
 use crate::bytes::Reader;
@@ -47,11 +52,13 @@ pub struct Seal {
     pub pages: Vec<u32>,
     /// Bytes of such a page.
     pub page_bytes: usize,
-    /// Of each compressed chunk of `Data.db`; none of an SSTable that is not compressed, or that an earlier release wrote.
+    /// Of each compressed chunk of `Data.db`; none of an SSTable that is not compressed, or that an
+    /// earlier release wrote.
     pub data: Vec<u32>,
 }
 
-/// Of what stays as it is in an SSTable's metadata as long as it lives: not its level, nor when it was repaired.
+/// Of what stays as it is in an SSTable's metadata as long as it lives: not its level, nor when it
+/// was repaired.
 pub fn statistics_checksum(stats: &Stats) -> u32 {
     let mut hasher = crc32fast::Hasher::new();
     for number in [stats.min_timestamp, stats.max_timestamp, stats.rows] {

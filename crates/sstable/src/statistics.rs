@@ -1,14 +1,17 @@
-//! `Statistics.db` (`MetadataSerializer`, `StatsMetadata`, `ValidationMetadata`, `CompactionMetadata`,
-//! `SerializationHeader.Component`): read as `na`, `nb`, `oa` and `da` have it, written as `nb`.
+//! `Statistics.db` (`MetadataSerializer`, `StatsMetadata`, `ValidationMetadata`,
+//! `CompactionMetadata`, `SerializationHeader.Component`): read as `na`, `nb`, `oa` and `da` have
+//! it, written as `nb`.
 //!
 //! ```text
-//! i32 n=4 | crc32(n) | n * { i32 type, i32 offset } | crc32(n, all of them) | n * { component | crc32 }
+//! i32 n=4 | crc32(n) | n * { i32 type, i32 offset } | crc32(n, all of them)
+//! | n * { component | crc32 }
 //! types: 0 validation, 1 compaction, 2 stats, 3 header; all integers big endian
 //! ```
 //!
-//! From `oa` on, stats keep deletion times as unsigned 32 bits, the clusterings that they cover as two bounds behind a
-//! list of their types, and at their end whether a whole partition was deleted, the first and last key and the share of
-//! the ring that the table covers. Zeros may follow: Cassandra counts the tombstones' histogram larger than it writes it.
+//! From `oa` on, stats keep deletion times as unsigned 32 bits, the clusterings that they cover as
+//! two bounds behind a list of their types, and at their end whether a whole partition was deleted,
+//! the first and last key and the share of the ring that the table covers. Zeros may follow:
+//! Cassandra counts the tombstones' histogram larger than it writes it.
 
 use std::collections::BTreeSet;
 
@@ -54,7 +57,8 @@ pub struct Stats {
     pub min_timestamp: i64,
     /// Of all timestamps; `i64::MAX` for none.
     pub max_timestamp: i64,
-    /// Of all local deletion times and expirations, in seconds; `i64::MAX` where something never expires.
+    /// Of all local deletion times and expirations, in seconds; `i64::MAX` where something never
+    /// expires.
     pub min_local_deletion_time: i64,
     /// The same, largest.
     pub max_local_deletion_time: i64,
@@ -138,8 +142,9 @@ impl HeaderComponent {
         Ok(Layout::new(clustering_columns(&self.clustering_types)?, statics, regulars, counter))
     }
 
-    /// What the file's rows are written with. They have the columns in the order in which these are named: in files of earlier
-    /// Helenus those that begin beyond ASCII come last, not first as in the layout.
+    /// What the file's rows are written with. They have the columns in the order in which these are
+    /// named: in files of earlier Helenus those that begin beyond ASCII come last, not first as in
+    /// the layout.
     ///
     /// # Errors
     /// If a column is named twice.
@@ -380,8 +385,8 @@ fn clustering(reader: &mut Reader<'_>) -> Result<Vec<Vec<u8>>> {
     (0..n).map(|_| value(reader)).collect()
 }
 
-/// The values of two bounds behind the types that they are written with. A value that is null ends them, which makes
-/// what is covered larger.
+/// The values of two bounds behind the types that they are written with. A value that is null ends
+/// them, which makes what is covered larger.
 fn covered(reader: &mut Reader<'_>) -> Result<(Vec<Vec<u8>>, Vec<Vec<u8>>)> {
     let mut bytes = VReader::new(reader.rest());
     let clustering = clustering_columns(&texts(&mut bytes)?)?;
@@ -482,8 +487,8 @@ impl Stats {
         let host_id = if r.left() > 0 { optional(r)? } else { None };
         let mut keys = None;
         if is_oa {
-            // whether a whole partition was deleted, and further down the share of the ring that is covered: of no use
-            // to us
+            // whether a whole partition was deleted, and further down the share of the ring that is
+            // covered: of no use to us
             r.u8()?;
             keys = Some((vint_bytes(r)?, vint_bytes(r)?));
             r.f64()?;

@@ -17,7 +17,8 @@ const SUMMARY: &str = "Summary.db";
 pub const FULL_SAMPLING: u32 = 128;
 /// Bytes of the position behind each key.
 const POSITION: usize = 8;
-/// Tokens that are looked at first about where one should be; further away four times as many each time.
+/// Tokens that are looked at first about where one should be; further away four times as many each
+/// time.
 const NEAR: usize = 32;
 
 /// A sample of Index.db.
@@ -42,7 +43,8 @@ pub struct Summary {
 }
 
 impl Summary {
-    /// Memory that the sample takes without its tokens, in bytes: what Cassandra, which has none, shows as off heap memory.
+    /// Memory that the sample takes without its tokens, in bytes: what Cassandra, which has none,
+    /// shows as off heap memory.
     pub fn memory(&self) -> usize {
         self.entries.len() + self.starts.len() * size_of::<u32>()
     }
@@ -140,8 +142,8 @@ impl Summary {
         Some((key, u64::from_le_bytes(*position)))
     }
 
-    /// Where in Index.db the entry of a key can be: from the position of the last sample that is not after it to that of the
-    /// next one, if there is one. `None` if all are after it.
+    /// Where in Index.db the entry of a key can be: from the position of the last sample that is
+    /// not after it to that of the next one, if there is one. `None` if all are after it.
     pub fn span(&self, token: Token, key: &[u8]) -> Option<(u64, Option<u64>)> {
         let is_not_after = |index: &usize| {
             self.tokens.get(*index) == Some(&token)
@@ -153,15 +155,16 @@ impl Summary {
         Some((position(next.checked_sub(1)?)?, position(next)))
     }
 
-    /// Where in Index.db to start looking for a key: the position of the last sample that is not after it. `None` if all
-    /// are after it.
+    /// Where in Index.db to start looking for a key: the position of the last sample that is not
+    /// after it. `None` if all are after it.
     pub fn floor(&self, token: Token, key: &[u8]) -> Option<u64> {
         self.span(token, key).map(|(from, _)| from)
     }
 }
 
-/// How many of the tokens, which are sorted, are below this one. They are spread evenly over a range, mostly, so it is looked for near
-/// where that would have it: to halve all of them takes many a look at memory that is in no cache.
+/// How many of the tokens, which are sorted, are below this one. They are spread evenly over a
+/// range, mostly, so it is looked for near where that would have it: to halve all of them takes
+/// many a look at memory that is in no cache.
 fn below(tokens: &[Token], token: Token) -> usize {
     let (Some(first), Some(last)) = (tokens.first(), tokens.last()) else { return 0 };
     let from_first = |token: Token| (i128::from(token.0) - i128::from(first.0)) as f64;

@@ -195,8 +195,8 @@ impl Table {
         let is_ours = |filter: &Vec<u8>| {
             seal.as_ref().is_none_or(|seal| crc32fast::hash(filter) == seal.filter)
         };
-        // A Cassandra that opens the table may write a filter of another chance beside the summary that is there. One
-        // that nobody vouches for is not asked: then every key may be there.
+        // A Cassandra that opens the table may write a filter of another chance beside the summary
+        // that is there. One that nobody vouches for is not asked: then every key may be there.
         let filter = parts.filter.filter(is_ours);
         let filter = filter.map(|bytes| Filter::parse(&bytes, version)).transpose()?;
         if let Some((first, last)) = &statistics.stats.keys

@@ -1,8 +1,8 @@
 //! Writing an SSTable of big format `nb` (`BigTableWriter`, `SortedTableWriter`,
 //! `CompressedSequentialWriter`), as bytes that the caller puts into files.
 //!
-//! Data and index come out while rows go in, so that memory stays bounded however large a partition is;
-//! only the promoted index of the partition in the making is held back.
+//! Data and index come out while rows go in, so that memory stays bounded however large a partition
+//! is; only the promoted index of the partition in the making is held back.
 
 use std::sync::Arc;
 
@@ -59,8 +59,8 @@ pub struct WriterOptions {
     pub filter_chance: f64,
     /// How many partitions to expect.
     pub partitions: u64,
-    /// How many bytes of data to expect, before they are compressed: memory for what is kept of each chunk is taken at once,
-    /// where growing would copy it.
+    /// How many bytes of data to expect, before they are compressed: memory for what is kept of
+    /// each chunk is taken at once, where growing would copy it.
     pub bytes: u64,
     /// The table's `min_index_interval`.
     pub min_index_interval: u32,
@@ -200,7 +200,8 @@ impl Writer {
         self.appended(at, unfiltered.position())
     }
 
-    /// Appends a row as it lies in another SSTable ([`crate::plain::PlainPartition`]), among these bytes.
+    /// Appends a row as it lies in another SSTable ([`crate::plain::PlainPartition`]), among these
+    /// bytes.
     ///
     /// # Errors
     /// If a chunk cannot be compressed.
@@ -216,7 +217,8 @@ impl Writer {
         self.appended(at, place.into())
     }
 
-    /// From the partition's start to where the next row or marker begins, and the bytes of the one before.
+    /// From the partition's start to where the next row or marker begins, and the bytes of the one
+    /// before.
     fn next_at(&mut self) -> Option<(u64, u64)> {
         let partition = self.partition.as_mut()?;
         let at = self.data.position() - partition.start;
@@ -297,8 +299,8 @@ impl Writer {
         self.data.position()
     }
 
-    /// Ends the table: the rest of `Data.db` is in [`Writer::data`], the small components are returned, the
-    /// table of contents last. `None` if nothing was written.
+    /// Ends the table: the rest of `Data.db` is in [`Writer::data`], the small components are
+    /// returned, the table of contents last. `None` if nothing was written.
     ///
     /// # Errors
     /// If a chunk cannot be compressed or a component not be encoded.

@@ -117,8 +117,8 @@ impl Files {
         PartitionPlace::parse(flags, &payload, None).expect("parses").expect("without a hash")
     }
 
-    /// All partitions as the data has them one after the other: key, where it starts, places of unfiltereds and where
-    /// each starts.
+    /// All partitions as the data has them one after the other: key, where it starts, places of
+    /// unfiltereds and where each starts.
     fn scan(&self) -> Vec<(Vec<u8>, u64, Vec<(u64, Bound)>)> {
         let mut cursor = DataCursor::new(&self.table, 0);
         let mut found = Vec::new();
@@ -179,7 +179,8 @@ fn finds_the_partitions_of_cassandras() {
     }
 }
 
-/// Every block of a wide partition starts at a row, and a bound's floor is the block that it falls into.
+/// Every block of a wide partition starts at a row, and a bound's floor is the block that it falls
+/// into.
 #[test]
 fn finds_the_blocks_of_cassandras() {
     let files = Files::golden("da-wide");

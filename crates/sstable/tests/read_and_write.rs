@@ -417,8 +417,8 @@ fn simple_layout(has_clustering: bool) -> Arc<Layout> {
 
 const NOW: i64 = 1_700_000_000_000_000;
 
-/// A row: its time to live if it has liveness, and of some columns how far the cell is from it: its timestamp and time to live,
-/// or a deletion; and a value's length.
+/// A row: its time to live if it has liveness, and of some columns how far the cell is from it: its
+/// timestamp and time to live, or a deletion; and a value's length.
 type Row = (Option<bool>, [Option<(CellKind, bool, u8)>; 3]);
 
 fn row() -> impl Strategy<Value = Row> {
@@ -469,8 +469,9 @@ fn packed_row(layout: &Layout, place: &str, number: i64, (liveness, cells): &Row
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(48))]
 
-    /// Rows that are taken over as they lie are what they are when they are taken apart and encoded anew, down to the last
-    /// byte of each file; and just those are taken over in which nothing is deleted, expires, or has a timestamp of its own.
+    /// Rows that are taken over as they lie are what they are when they are taken apart and encoded
+    /// anew, down to the last byte of each file; and just those are taken over in which nothing is
+    /// deleted, expires, or has a timestamp of its own.
     #[test]
     fn rows_that_are_taken_over_are_the_same(
         partitions in prop::collection::vec(prop::collection::vec(row(), 1..12), 1..12),

@@ -1,8 +1,10 @@
 //! Compaction's choices, at length.
 //!
 //! ```text
-//! compaction answers < FILE    compares choices with those of Cassandra's own classes (conformance/strategies)
-//! compaction days SEED COUNT   so many days of each kind of table in simulated time, and what they cost
+//! compaction answers < FILE    compares choices with those of Cassandra's own classes
+//!                              (conformance/strategies)
+//! compaction days SEED COUNT   so many days of each kind of table in simulated time, and what they
+//!                              cost
 //! ```
 
 #[path = "../tests/strategies/answers.rs"]

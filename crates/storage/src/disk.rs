@@ -1,6 +1,6 @@
-//! Disks that fail (`disk_failure_policy`, `DefaultFSErrorHandler`). Each failure is told of; who is told acts on it. Where
-//! the node is to make the best of it, SSTables that cannot be used are put aside: nothing is deleted, and until they are
-//! back nothing is purged that they may need.
+//! Disks that fail (`disk_failure_policy`, `DefaultFSErrorHandler`). Each failure is told of; who
+//! is told acts on it. Where the node is to make the best of it, SSTables that cannot be used are
+//! put aside: nothing is deleted, and until they are back nothing is purged that they may need.
 
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
@@ -23,7 +23,8 @@ pub enum OnDiskFailure {
     Refuse,
     /// A start goes without SSTables that it cannot open (`ignore`).
     GoWithout,
-    /// The same, and directories that fail are used no more, where there are others (`best_effort`).
+    /// The same, and directories that fail are used no more, where there are others
+    /// (`best_effort`).
     BestEffort,
 }
 
@@ -86,8 +87,8 @@ pub struct Aside {
 const READS: [&str; 4] = ["cannot read", "cannot open", "cannot list", "cannot look at"];
 
 impl StorageError {
-    /// The failure of a disk that this is of, and the file; none if it is of something else. The commit log's are not of
-    /// them: `commit_failure_policy` is theirs.
+    /// The failure of a disk that this is of, and the file; none if it is of something else. The
+    /// commit log's are not of them: `commit_failure_policy` is theirs.
     pub fn disk_failure(&self) -> Option<(DiskFailure, &Path)> {
         match self {
             Self::Corrupt { path, .. } => Some((DiskFailure::Corrupt, path)),
@@ -105,8 +106,8 @@ impl StorageError {
     }
 }
 
-/// May a node run without a part of this table? Not of what says what it has, and a counter that is short of a part would
-/// be counted on from there.
+/// May a node run without a part of this table? Not of what says what it has, and a counter that is
+/// short of a part would be counted on from there.
 fn may_go_without(table: &Table) -> bool {
     !table.is_counter() && !matches!(table.keyspace.as_str(), "system" | "system_schema")
 }
@@ -190,7 +191,8 @@ impl Node {
         }
     }
 
-    /// Uses a table's directory no more, if there is another. What it has is put aside unless it can still be read.
+    /// Uses a table's directory no more, if there is another. What it has is put aside unless it
+    /// can still be read.
     fn disallow(
         &self,
         engine: &Rc<Engine>,

@@ -1,6 +1,7 @@
 //! The storage engine as one shard sees it.
 
 mod memory;
+mod reads;
 
 use std::cell::{Cell, OnceCell, RefCell};
 use std::path::PathBuf;
@@ -12,23 +13,23 @@ use env::sync::Notify;
 use metrics::Weight;
 use rows::codec::MutationEncoder;
 use rows::{Mutation, PartitionUpdate, RowBuilder};
-use schema::{RowsPerPartition, Schema, Table, TableId};
+use schema::{Schema, Table, TableId};
 use types::hash::HashMap;
 
-use crate::caches::{CacheKind, CacheStats, CachedRows, Counted, CounterCache, Lookup, RowCache};
+use crate::caches::{CacheKind, CacheStats, Counted, CounterCache, RowCache};
 use crate::commitlog::{
     CommitLog, LogError, Position, RECORD_OVERHEAD_BYTES, SyncMode, TellLog, Ticket,
 };
 use crate::disk::TellDisk;
 use crate::error::StorageError;
-use crate::memtable::{KeyRef, Memtable, Slot};
+use crate::live_set::LiveSet;
+use crate::memtable::{Memtable, Slot};
 use crate::node::Node;
 use crate::options::Options;
-use crate::read::{KeyScan, PartitionCursor, ScanStart, Slices, locate};
+use crate::read::{KeyScan, ScanStart};
 use crate::shards::{HasShards, Shards};
-use crate::sstables::{Files, LiveSet, SSTable};
+use crate::sstables::Files;
 use crate::table_store::{CasStep, Measure, TableStore};
-use crate::trace::Trace;
 use crate::watch::{Tell, Watch, Watcher, WriteLimits};
 
 /// Nanoseconds in a microsecond.
@@ -38,8 +39,8 @@ const TOP_KEYS_SHOWN: usize = 1024;
 /// Microseconds in a second.
 const MICROS: i64 = 1_000_000;
 
-/// Do memtables read as the SSTables that they were flushed to? What is older than the drop of a column is told apart
-/// there only.
+/// Do memtables read as the SSTables that they were flushed to? What is older than the drop of a
+/// column is told apart there only.
 fn is_as_flushed(store: &TableStore, slots: &[Rc<Slot>]) -> bool {
     let table = store.table();
     table.layout.dropped.is_empty()
@@ -61,7 +62,8 @@ pub struct Engine {
     memtable_bytes: Cell<usize>,
     /// Bytes of them in frozen ones, which a flush frees.
     frozen_bytes: Cell<usize>,
-    /// Bytes in active ones when the last was frozen, and the part of the flush under way that is done.
+    /// Bytes in active ones when the last was frozen, and the part of the flush under way that is
+    /// done.
     active_at_freeze: Cell<usize>,
     flush_done: Cell<f64>,
     /// Bytes of memtables that were flushed and are kept for reads.
@@ -183,7 +185,8 @@ impl Engine {
         self.host_id.set(host_id);
     }
 
-    /// Tells of what is written to SSTables from now on and passes these limits; on the first shard, which writes them.
+    /// Tells of what is written to SSTables from now on and passes these limits; on the first
+    /// shard, which writes them.
     pub fn watch_writes(&self, limits: WriteLimits, tell: Tell) {
         self.watcher.replace(Some((limits, tell)));
     }
@@ -246,8 +249,8 @@ impl Engine {
         token.shard(self.env.shards() as u32) as usize
     }
 
-    /// Takes the schema of another epoch: new tables appear, dropped ones vanish, altered ones go on with their
-    /// new columns.
+    /// Takes the schema of another epoch: new tables appear, dropped ones vanish, altered ones go
+    /// on with their new columns.
     pub fn set_schema(&self, schema: &Arc<Schema>) {
         let mut tables = self.tables.borrow_mut();
         let position = self.log_position();
@@ -314,8 +317,8 @@ impl Engine {
         self.apply_counted(mutation, durable, &[])
     }
 
-    /// As [`Self::apply`], for counters: `counted` says of each update what it comes to, if it does nothing but add to
-    /// counters.
+    /// As [`Self::apply`], for counters: `counted` says of each update what it comes to, if it does
+    /// nothing but add to counters.
     ///
     /// # Errors
     /// As there.
@@ -404,8 +407,8 @@ impl Engine {
         self.options.log.mutation_bytes_max.unwrap_or(half)
     }
 
-    /// What is said of a mutation that is too large (`MutationExceededMaxSizeException`): its partitions, the largest
-    /// first.
+    /// What is said of a mutation that is too large (`MutationExceededMaxSizeException`): its
+    /// partitions, the largest first.
     fn oversized(&self, mutation: &Mutation, bytes: usize, max: usize) -> StorageError {
         let schema = self.schema();
         let mut encoder = MutationEncoder::new();
@@ -465,8 +468,8 @@ impl Engine {
         }
     }
 
-    /// Merges a mutation into the memtables, as a record that ends at `position`; `counted` is what its updates of
-    /// counters come to.
+    /// Merges a mutation into the memtables, as a record that ends at `position`; `counted` is what
+    /// its updates of counters come to.
     pub(crate) fn merge(
         &self,
         mutation: &Mutation,
@@ -502,7 +505,8 @@ impl Engine {
         Ok(())
     }
 
-    /// Counts a read of a partition that began at `started` and took something from so many SSTables.
+    /// Counts a read of a partition that began at `started` and took something from so many
+    /// SSTables.
     pub fn read_ended(&self, table: TableId, started: env::Instant, sstables: usize) {
         if let Ok(store) = self.store(table) {
             let took = self.env.now().as_nanos().saturating_sub(started.as_nanos());
@@ -584,8 +588,8 @@ impl Engine {
         KeyScan::start(self, &store, start).await
     }
 
-    /// Freezes this shard's memtables of a table for a flush: they, their intervals of the log, and the
-    /// position up to which the log will not need this table's records any more.
+    /// Freezes this shard's memtables of a table for a flush: they, their intervals of the log, and
+    /// the position up to which the log will not need this table's records any more.
     pub(crate) fn freeze(&self, id: TableId, flush: u64) -> Result<FrozenShare, StorageError> {
         let store = self.store(id)?;
         let position = self.log_position();
@@ -602,8 +606,8 @@ impl Engine {
         Ok(FrozenShare { memtables, intervals, upto: position })
     }
 
-    /// Ends the log's segment and the memtables of a table at one point: what the memtables hold is in segments up
-    /// to `floor`, what comes later is not.
+    /// Ends the log's segment and the memtables of a table at one point: what the memtables hold is
+    /// in segments up to `floor`, what comes later is not.
     pub(crate) fn cut(
         &self,
         id: TableId,
@@ -630,8 +634,8 @@ impl Engine {
         oldest
     }
 
-    /// Takes another set of SSTables of a table, unless a memtable holds a write as old as a tombstone that they
-    /// no longer have.
+    /// Takes another set of SSTables of a table, unless a memtable holds a write as old as a
+    /// tombstone that they no longer have.
     pub(crate) fn swap_live(&self, id: TableId, live: Arc<LiveSet>, purged: i64) -> bool {
         let Ok(store) = self.store(id) else { return true };
         if self.oldest_in_memory(id) <= purged {
@@ -665,141 +669,6 @@ impl Engine {
         self.asked.set(false);
         self.count_memory();
         self.trim_kept();
-    }
-
-    /// The SSTables of a table that have a partition.
-    ///
-    /// # Errors
-    /// If the table is unknown or an index cannot be read.
-    pub async fn sstables_with(
-        &self,
-        table: TableId,
-        key: KeyRef<'_>,
-    ) -> Result<Vec<Arc<SSTable>>, StorageError> {
-        let live = self.store(table)?.live();
-        let mut found = Vec::new();
-        for sstable in live.candidates(key) {
-            if locate(&self.files, sstable, key, false).await?.is_some() {
-                found.push(Arc::clone(sstable));
-            }
-        }
-        Ok(found)
-    }
-
-    /// A partition of this shard, in slices.
-    ///
-    /// # Errors
-    /// If the table is unknown or an SSTable cannot be read.
-    pub async fn partition(
-        &self,
-        table: &Table,
-        key: KeyRef<'_>,
-        slices: &Slices,
-    ) -> Result<Option<PartitionCursor>, StorageError> {
-        self.traced_partition(table, key, slices, &Trace::OFF).await
-    }
-
-    /// As [`Self::partition`], for a request that may be traced.
-    ///
-    /// # Errors
-    /// If the table is unknown or an SSTable cannot be read.
-    pub async fn traced_partition(
-        &self,
-        table: &Table,
-        key: KeyRef<'_>,
-        slices: &Slices,
-        trace: &Trace,
-    ) -> Result<Option<PartitionCursor>, StorageError> {
-        let store = self.store(table.id)?;
-        store.stats.reads.set(store.stats.reads.get() + 1);
-        match self.rows_kept(table) {
-            Some(rows) => self.partition_through_cache(&store, key, slices, rows, trace).await,
-            None => PartitionCursor::open(self, &store, key, slices, trace).await,
-        }
-    }
-
-    /// How many rows of each partition of a table are kept, if any.
-    pub(crate) fn rows_kept(&self, table: &Table) -> Option<usize> {
-        match table.params.caching.rows_per_partition {
-            RowsPerPartition::Head(rows) if self.rows.is_on() => Some(rows.max(1) as usize),
-            RowsPerPartition::All if self.rows.is_on() => Some(usize::MAX),
-            _ => None,
-        }
-    }
-
-    /// As [`Self::traced_partition`], for reads of many partitions, which no cache of rows need remember.
-    ///
-    /// # Errors
-    /// If the table is unknown or an SSTable cannot be read.
-    pub async fn scanned_partition(
-        &self,
-        table: &Table,
-        key: KeyRef<'_>,
-        slices: &Slices,
-        trace: &Trace,
-    ) -> Result<Option<PartitionCursor>, StorageError> {
-        let store = self.store(table.id)?;
-        store.stats.reads.set(store.stats.reads.get() + 1);
-        PartitionCursor::open(self, &store, key, slices, trace).await
-    }
-
-    /// A partition of a table of which so many rows are kept (`SinglePartitionReadCommand.getThroughCache`).
-    async fn partition_through_cache(
-        &self,
-        store: &Rc<TableStore>,
-        key: KeyRef<'_>,
-        slices: &Slices,
-        rows: usize,
-        trace: &Trace,
-    ) -> Result<Option<PartitionCursor>, StorageError> {
-        let note = |text: &str| trace.note(&self.env, || text.to_owned());
-        match self.rows.get(store, key.bytes) {
-            Lookup::Kept(kept) => {
-                if let Some(cursor) = PartitionCursor::open_kept(self, store, key, slices, &kept) {
-                    note("Row cache hit");
-                    return Ok(cursor);
-                }
-                note("Ignoring row cache as cached value could not satisfy query");
-            }
-            Lookup::Filling => note("Row cache miss (race)"),
-            Lookup::Absent if rows < usize::MAX && !slices.from_the_start() => {
-                note(
-                    "Fetching data but not populating cache as query does not query from the start of the partition",
-                );
-            }
-            Lookup::Absent => {
-                note("Row cache miss");
-                let kept = self.fill_rows(store, key, rows, trace).await?;
-                if let Some(cursor) = PartitionCursor::open_kept(self, store, key, slices, &kept) {
-                    return Ok(cursor);
-                }
-            }
-        }
-        PartitionCursor::open(self, store, key, slices, trace).await
-    }
-
-    /// Reads the first rows of a partition to keep them.
-    pub(crate) async fn fill_rows(
-        &self,
-        store: &Rc<TableStore>,
-        key: KeyRef<'_>,
-        rows: usize,
-        trace: &Trace,
-    ) -> Result<Rc<CachedRows>, StorageError> {
-        let fill = self.rows.fill(store, key.bytes);
-        let (table, all) = (store.table(), Slices::all(false));
-        let opened = PartitionCursor::open(self, store, key, &all, trace).await?;
-        let (update, upto) = match opened {
-            None => (None, None),
-            Some(opened) => {
-                let bytes = self.rows.partition_bytes_max();
-                let (update, upto) = opened.into_first(key.bytes, rows, bytes).await?;
-                (Some(update), upto)
-            }
-        };
-        let kept = Rc::new(CachedRows::new(&table, update.as_ref(), upto));
-        fill.end(&kept, &self.env);
-        Ok(kept)
     }
 
     /// From now on nothing that was kept of a table's rows and counters is taken for what is there.

@@ -20,11 +20,11 @@ use crate::compaction::{FLUSH, Outputs, Split, Splitter};
 use crate::engine::{Engine, FrozenShare};
 use crate::error::StorageError;
 use crate::flush_pace::FlushPace;
+use crate::live_set::LiveSet;
 use crate::memtable::{Memtable, MemtableCursor, Partition, PartitionKey, Slot};
 use crate::node::{Node, NodeTable};
 use crate::options::FlushCompression;
 use crate::read::{PartitionCursor, Slices, Source};
-use crate::sstables::LiveSet;
 
 /// The directory of a table's files: Cassandra's.
 pub fn table_directory(data: &Path, table: &Table) -> PathBuf {
@@ -152,7 +152,8 @@ impl Node {
         Ok(node_table.live.borrow().with(&[], new))
     }
 
-    /// The intervals of what was replayed into a table's memtables: in segments of earlier lives, of any shard.
+    /// The intervals of what was replayed into a table's memtables: in segments of earlier lives,
+    /// of any shard.
     fn replayed_intervals(&self, table: &Table) -> Vec<(LogPosition, LogPosition)> {
         let replayed = self.replayed.borrow();
         let segments = replayed.iter().filter(|(_, tables)| tables.contains(&table.id));
@@ -163,8 +164,9 @@ impl Node {
         segments.map(whole).collect()
     }
 
-    /// The directories for a table's new files, one for each of as many equal parts of the ring (`DiskBoundaries`), so
-    /// that all of a partition is on one disk; they are made durable where they are new.
+    /// The directories for a table's new files, one for each of as many equal parts of the ring
+    /// (`DiskBoundaries`), so that all of a partition is on one disk; they are made durable where
+    /// they are new.
     pub(crate) async fn places_of(
         &self,
         engine: &Engine,

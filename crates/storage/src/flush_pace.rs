@@ -1,5 +1,5 @@
-//! How fast a flush writes that nobody waits for: as fast as memory is needed, so that the disk has an even load in
-//! place of a burst.
+//! How fast a flush writes that nobody waits for: as fast as memory is needed, so that the disk has
+//! an even load in place of a burst.
 
 use std::cell::Cell;
 
@@ -9,13 +9,14 @@ use crate::node::Node;
 
 /// What a flush writes in a second where no memory is needed.
 const LEAST_RATE: u64 = 16 << 20;
-/// The part of the memtables' memory at which a flush should have written all: the rest is for its syncs. Writes wait
-/// when all is taken.
+/// The part of the memtables' memory at which a flush should have written all: the rest is for its
+/// syncs. Writes wait when all is taken.
 const FULL: f64 = 0.7;
 /// Bytes that are written between two looks.
 const STEP: u64 = 256 << 10;
 
-/// Of the part that is done is told so often, where it is a flush of at least such a part of the memory: writes go on as it grows.
+/// Of the part that is done is told so often, where it is a flush of at least such a part of the
+/// memory: writes go on as it grows.
 const PARTS_TOLD: f64 = 256.0;
 const TELLING_PART: u64 = 64;
 
@@ -35,7 +36,8 @@ impl Drop for Eager<'_> {
     }
 }
 
-/// What part of a flush should be done by now: as much as of the memory that was free at its start is taken.
+/// What part of a flush should be done by now: as much as of the memory that was free at its start
+/// is taken.
 fn due(used_at_start: f64, used: f64) -> f64 {
     match FULL - used_at_start {
         free if free > 0.0 => ((used - used_at_start) / free).clamp(0.0, 1.0),
@@ -77,7 +79,8 @@ impl<'a> FlushPace<'a> {
         pace
     }
 
-    /// The part of this shard's memory that memtables have. Keys are dealt out evenly: so it is on the others.
+    /// The part of this shard's memory that memtables have. Keys are dealt out evenly: so it is on
+    /// the others.
     fn used(&self) -> f64 {
         self.engine.memtable_bytes() as f64 / self.engine.memory_lease().max(1) as f64
     }
@@ -96,7 +99,8 @@ impl<'a> FlushPace<'a> {
             || due(self.used_at_start, self.used()) > self.done()
     }
 
-    /// The part that is done. A file takes less than the memtable, so that one partition of many rows counts as well.
+    /// The part that is done. A file takes less than the memtable, so that one partition of many
+    /// rows counts as well.
     fn done(&self) -> f64 {
         let partitions = self.partitions_done as f64 / self.partitions as f64;
         partitions.max(self.written as f64 / self.bytes as f64).min(1.0)

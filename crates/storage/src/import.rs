@@ -1,5 +1,5 @@
-//! Taking over SSTables that somebody put into a directory (`SSTableImporter`): refused before they are adopted, or
-//! adopted in one step that a crash cannot tear.
+//! Taking over SSTables that somebody put into a directory (`SSTableImporter`): refused before they
+//! are adopted, or adopted in one step that a crash cannot tear.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -36,7 +36,8 @@ pub struct Import {
 type Found = BTreeMap<Descriptor, BTreeSet<String>>;
 
 impl Node {
-    /// Takes over the SSTables in directories, those of each all or none; the directories whose were refused, with why.
+    /// Takes over the SSTables in directories, those of each all or none; the directories whose
+    /// were refused, with why.
     ///
     /// # Errors
     /// If the table is unknown.
@@ -62,8 +63,8 @@ impl Node {
         Ok(refused)
     }
 
-    /// Takes over what somebody put into the table's own directories, all of a directory's SSTables or none; they get
-    /// names that nothing else has.
+    /// Takes over what somebody put into the table's own directories, all of a directory's SSTables
+    /// or none; they get names that nothing else has.
     ///
     /// # Errors
     /// If one is damaged or is of another table: it stays where it is, and with it all beside it.
@@ -82,7 +83,8 @@ impl Node {
         Ok(())
     }
 
-    /// The SSTables of a table's directory that are not live, and that no flush or compaction has to do with.
+    /// The SSTables of a table's directory that are not live, and that no flush or compaction has
+    /// to do with.
     async fn strangers(
         &self,
         engine: &Engine,
@@ -91,8 +93,8 @@ impl Node {
     ) -> Result<Found, StorageError> {
         let env = engine.env();
         let node_table = self.table(id);
-        // Nothing becomes live meanwhile. The log of what goes is there longer than what goes, and that of what comes
-        // is there before it: so logs are looked at before the files, and after.
+        // Nothing becomes live meanwhile. The log of what goes is there longer than what goes, and
+        // that of what comes is there before it: so logs are looked at before the files, and after.
         let _changing = node_table.changing.acquire(1).await;
         let mut ours = named_in_logs(env, directory).await?;
         let mut found = sstables_in(env, directory).await?;
@@ -186,7 +188,8 @@ impl Node {
     }
 }
 
-/// Refuses the directory of a table, by whatever path: its files are in use, and would be gone after they were moved.
+/// Refuses the directory of a table, by whatever path: its files are in use, and would be gone
+/// after they were moved.
 async fn refuse_tables(engine: &Engine, from: &Path) -> Result<(), StorageError> {
     let identity = async |path: &Path| {
         let found = engine.env().metadata(path).await;

@@ -1,7 +1,8 @@
-//! The storage engine: memtables, commit log, SSTables, flush and compaction, for one node of shards.
+//! The storage engine: memtables, commit log, SSTables, flush and compaction, for one node of
+//! shards.
 //!
-//! Each shard has an [`Engine`] of its own; SSTables belong to the node and are written by the first shard's
-//! [`Node`]. Nothing here knows of replication or of CQL.
+//! Each shard has an [`Engine`] of its own; SSTables belong to the node and are written by the
+//! first shard's [`Node`]. Nothing here knows of replication or of CQL.
 #![forbid(unsafe_code)]
 
 mod caches;
@@ -13,6 +14,7 @@ mod error;
 mod flush;
 mod flush_pace;
 mod import;
+mod live_set;
 pub mod memtable;
 mod node;
 mod options;
@@ -42,12 +44,13 @@ pub use engine::{Engine, EngineStats};
 pub use error::StorageError;
 pub use flush::table_directory;
 pub use import::Import;
+pub use live_set::LiveSet;
 pub use memtable::{KeyRef, PartitionKey};
 pub use node::{Node, NodeStats, RunningCompaction};
 pub use options::{FlushCompression, LogSettings, Options};
 pub use read::{KeyScan, PartitionCursor, ScanStart, Slices};
 pub use scrub::{Scrub, Scrubbed};
-pub use sstables::{LiveSet, SSTable};
+pub use sstables::SSTable;
 pub use start::Replay;
 pub use table_store::{CasStep, Measure, TableStats, TableStore, Timed};
 pub use trace::{EVENTS_MAX, Noted, Trace, TraceEvent};

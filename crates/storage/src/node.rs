@@ -1,5 +1,5 @@
-//! What a node does once for all its shards: flushes, compactions, the set of live SSTables. Lives on the
-//! first shard; the others ask it by message.
+//! What a node does once for all its shards: flushes, compactions, the set of live SSTables. Lives
+//! on the first shard; the others ask it by message.
 
 use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, BTreeSet};
@@ -20,7 +20,8 @@ use crate::engine::Engine;
 use crate::engine::FrozenShare;
 use crate::error::StorageError;
 use crate::flush_pace::Eager;
-use crate::sstables::{LiveSet, Numbers};
+use crate::live_set::LiveSet;
+use crate::sstables::Numbers;
 
 /// How long after a flush failed it is tried again.
 const FLUSH_AGAIN: Duration = Duration::from_secs(5);
@@ -48,13 +49,15 @@ pub struct Node {
     /// Do writes wait for memory?
     pub(crate) is_memory_short: Cell<bool>,
     pub(crate) next_flush: Cell<u64>,
-    /// Segments of an earlier run, by id: the tables whose records in them were replayed and not flushed since.
+    /// Segments of an earlier run, by id: the tables whose records in them were replayed and not
+    /// flushed since.
     pub(crate) replayed: RefCell<BTreeMap<i64, BTreeSet<TableId>>>,
     /// Up to where those could be read, in bytes of the file.
     pub(crate) replayed_to: RefCell<BTreeMap<i64, u64>>,
     /// The newest segment up to which a table was truncated in an earlier run.
     pub(crate) truncated_in: Cell<i64>,
-    /// Segments of an earlier run with mutations that are to be captured, and where the last one ends.
+    /// Segments of an earlier run with mutations that are to be captured, and where the last one
+    /// ends.
     pub(crate) replayed_cdc: RefCell<BTreeMap<i64, u32>>,
     /// Tables whose memtables could not be flushed when that was last tried, with why.
     unflushed: RefCell<BTreeMap<TableId, Arc<str>>>,
@@ -321,7 +324,8 @@ impl Node {
     /// Writes what all shards hold of a table in memory to an SSTable. True if there was anything.
     ///
     /// # Errors
-    /// If the file cannot be written: the memtables stay, and so does what the log has of them; it is tried again.
+    /// If the file cannot be written: the memtables stay, and so does what the log has of them; it
+    /// is tried again.
     pub async fn flush(&self, id: TableId) -> Result<bool, StorageError> {
         let _eager = Eager::new(&self.flush_waiters);
         self.flush_in_time(id).await
@@ -416,13 +420,14 @@ impl Node {
     }
 }
 
-/// Makes durable in the logs what a flush is about to make durable in a file. Else a crash might leave of a
-/// mutation what it does to this table, and not what it does to another.
+/// Makes durable in the logs what a flush is about to make durable in a file. Else a crash might
+/// leave of a mutation what it does to this table, and not what it does to another.
 pub(crate) async fn sync_logs(engine: &Engine) -> Result<(), StorageError> {
     for shard in 0..engine.shards().count() {
         let sync = |engine: Rc<Engine>| async move {
             if let Some(log) = engine.log() {
-                // A log that failed acknowledges nothing more; what it has is the better for being flushed.
+                // A log that failed acknowledges nothing more; what it has is the better for being
+                // flushed.
                 let _ = log.sync().await;
             }
         };

@@ -5,7 +5,8 @@ use std::path::PathBuf;
 use crate::commitlog::{Archiving, CdcOptions, Compression, SyncMode};
 use crate::disk::DiskSettings;
 
-/// What the engine needs of the node's configuration. Sizes are per node; each shard takes its part.
+/// What the engine needs of the node's configuration. Sizes are per node; each shard takes its
+/// part.
 #[derive(Clone, Debug)]
 pub struct Options {
     /// `data_file_directories`, each for an equal part of the ring.
@@ -24,9 +25,11 @@ pub struct Options {
     pub commitlog_bytes: u64,
     /// `memtable_heap_space`, in bytes: writes wait while memtables hold more.
     pub memtable_bytes: u64,
-    /// `memtable_keeps_flushed`: reads find what was flushed in the memory that writes do not need yet.
+    /// `memtable_keeps_flushed`: reads find what was flushed in the memory that writes do not need
+    /// yet.
     pub keeps_flushed: bool,
-    /// `memtable_cleanup_threshold`: the share of `memtable_bytes` at which the largest memtable is flushed.
+    /// `memtable_cleanup_threshold`: the share of `memtable_bytes` at which the largest memtable is
+    /// flushed.
     pub cleanup_threshold: f64,
     /// `column_index_size`, in bytes.
     pub column_index_bytes: u32,
@@ -42,20 +45,25 @@ pub struct Options {
     pub concurrent_compactors: usize,
     /// `compaction_throughput`, in bytes per second; 0 for no limit.
     pub compaction_bytes_per_second: u64,
-    /// `incremental_backups`: links to all that is flushed are kept, until somebody asks for something else.
+    /// `incremental_backups`: links to all that is flushed are kept, until somebody asks for
+    /// something else.
     pub incremental_backups: bool,
     /// `flush_compression`.
     pub flush_compression: FlushCompression,
-    /// `io_background_access_mode: direct`: what is flushed, compacted and the like passes the page cache by.
+    /// `io_background_access_mode: direct`: what is flushed, compacted and the like passes the page
+    /// cache by.
     pub passes_page_cache: bool,
-    /// `io_read_access_mode: mixed`: a chunk passes the page cache by when it is read for the first time. What the kernel may
-    /// have in it, in bytes: of so much is known whether it was read of late. `None`: `standard`.
+    /// `io_read_access_mode: mixed`: a chunk passes the page cache by when it is read for the first
+    /// time. What the kernel may have in it, in bytes: of so much is known whether it was read of
+    /// late. `None`: `standard`.
     pub page_cache_bytes: Option<u64>,
-    /// `uuid_sstable_identifiers_enabled`: new files are told apart by time-UUIDs instead of numbers.
+    /// `uuid_sstable_identifiers_enabled`: new files are told apart by time-UUIDs instead of
+    /// numbers.
     pub uuid_identifiers: bool,
 }
 
-/// With what a flush compresses the files of compressed tables (`Config.FlushCompression`): it must keep up with writes.
+/// With what a flush compresses the files of compressed tables (`Config.FlushCompression`): it must
+/// keep up with writes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum FlushCompression {
     /// Chunks are framed and stored as they are.
@@ -74,13 +82,14 @@ pub struct LogSettings {
     pub compression: Option<Compression>,
     /// `max_mutation_size`, in bytes; `None`: half a segment.
     pub mutation_bytes_max: Option<usize>,
-    /// `commit_failure_policy: ignore`: after a failed write or sync the log goes on in another segment. Otherwise it
-    /// takes nothing any more.
+    /// `commit_failure_policy: ignore`: after a failed write or sync the log goes on in another
+    /// segment. Otherwise it takes nothing any more.
     pub goes_on_after_failure: bool,
     /// `commitlog_archiving.properties`.
     pub archiving: Archiving,
     /// `cdc_enabled` and what goes with it.
     pub cdc: Option<CdcOptions>,
-    /// `commitlog_ignore_replay_errors`: what is damaged in the log, or gone from it, does not end the start.
+    /// `commitlog_ignore_replay_errors`: what is damaged in the log, or gone from it, does not end
+    /// the start.
     pub ignore_replay_errors: bool,
 }

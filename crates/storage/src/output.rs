@@ -15,8 +15,8 @@ use crate::error::StorageError;
 use crate::stream::{Stream, WRITE_BYTES};
 use crate::watch::Watch;
 
-/// Partitions, or kilobytes of data, from which on what is kept of all of them in memory - a Bloom filter, the places of chunks -
-/// takes the shard too long to make or to encode: a helper does it.
+/// Partitions, or kilobytes of data, from which on what is kept of all of them in memory - a Bloom
+/// filter, the places of chunks - takes the shard too long to make or to encode: a helper does it.
 const LARGE_ROWS: u64 = 1 << 12;
 
 /// An SSTable being written to its directory.
@@ -90,7 +90,8 @@ impl Output {
         appended.map_err(|e| self.error(e))
     }
 
-    /// Appends a row as it lies among these bytes of another SSTable: nothing that is watched for is in one.
+    /// Appends a row as it lies among these bytes of another SSTable: nothing that is watched for
+    /// is in one.
     pub fn append_plain(
         &mut self,
         place: ClusteringRef<'_>,
@@ -131,7 +132,8 @@ impl Output {
         StorageError::corrupt(self.data.path(), error)
     }
 
-    /// Writes what has gathered, if it is worth it. To be called between rows. Returns the bytes written.
+    /// Writes what has gathered, if it is worth it. To be called between rows. Returns the bytes
+    /// written.
     pub async fn drain(&mut self) -> Result<u64, StorageError> {
         let mut written = 0;
         if self.writer.data().len() >= WRITE_BYTES {

@@ -5,8 +5,9 @@ use std::hash::{BuildHasher, Hash};
 
 use types::hash::State;
 
-/// What was read of late, by its key: about as much as there is room for. With each that is read it forgets another one, whichever
-/// stands where that comes to. Seldom enough it takes one for another.
+/// What was read of late, by its key: about as much as there is room for. With each that is read it
+/// forgets another one, whichever stands where that comes to. Seldom enough it takes one for
+/// another.
 #[derive(Debug)]
 pub(crate) struct Recent {
     /// Half a key's hash, in the place that the other half names.

@@ -15,8 +15,8 @@ use crate::node::Node;
 const HEADER_BYTES: u64 = 128 << 10;
 
 impl Node {
-    /// Archives the log's segments and restores archived ones. What goes wrong with the first was perhaps archived
-    /// before: it is told of, a line each. To be done before the first replay.
+    /// Archives the log's segments and restores archived ones. What goes wrong with the first was
+    /// perhaps archived before: it is told of, a line each. To be done before the first replay.
     ///
     /// # Errors
     /// If a segment cannot be restored.
@@ -68,7 +68,8 @@ impl Node {
         Ok(())
     }
 
-    /// The name that a segment has in the log, from its header, which its own name must not contradict.
+    /// The name that a segment has in the log, from its header, which its own name must not
+    /// contradict.
     async fn name_of(&self, from: &Path) -> Result<PathBuf, StorageError> {
         let engine = self.engine()?;
         let failed = |e| StorageError::io("cannot read", from, e);

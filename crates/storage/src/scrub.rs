@@ -1,8 +1,8 @@
 //! Rewriting an SSTable without what cannot be read of it (`nodetool scrub`).
 //!
-//! The data is read from front to back; its chunks have checksums, and what fails one is not taken. The index, which has
-//! none, is only asked where the data does not lead on: for the next partition behind the damage, which must have the
-//! key there that the index says.
+//! The data is read from front to back; its chunks have checksums, and what fails one is not taken.
+//! The index, which has none, is only asked where the data does not lead on: for the next partition
+//! behind the damage, which must have the key there that the index says.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -26,7 +26,8 @@ use crate::read::{
 };
 use crate::sstables::{Files, SSTable};
 
-/// Bytes of a partition that are held until all of it is known to be readable; a larger one is read again.
+/// Bytes of a partition that are held until all of it is known to be readable; a larger one is read
+/// again.
 const HELD_BYTES_MAX: usize = 1 << 20;
 /// What the system says of a sector that it cannot read (`EIO`).
 const UNREADABLE: i32 = 5;
@@ -51,14 +52,16 @@ pub struct Scrubbed {
     pub empty: u64,
     /// Partitions that could not be read, as far as it is known that they were there.
     pub bad: u64,
-    /// Partitions that went into an SSTable of their own, because they were not where their keys belong.
+    /// Partitions that went into an SSTable of their own, because they were not where their keys
+    /// belong.
     pub out_of_order: u64,
     /// What was wrong first.
     pub why: Option<StorageError>,
 }
 
 impl Node {
-    /// Scrubs all SSTables of a table, each in one step that a crash cannot tear; what became of them is pushed to `found`.
+    /// Scrubs all SSTables of a table, each in one step that a crash cannot tear; what became of
+    /// them is pushed to `found`.
     ///
     /// # Errors
     /// If one cannot be rewritten, or is damaged and one of counters: it stays as it was.

@@ -1,5 +1,6 @@
-//! Snapshots and incremental backups: hard links to the files of tables, at the places where Cassandra keeps them
-//! (`Directories`), with the manifest and the statements that its tools look for (`SnapshotManifest`).
+//! Snapshots and incremental backups: hard links to the files of tables, at the places where
+//! Cassandra keeps them (`Directories`), with the manifest and the statements that its tools look
+//! for (`SnapshotManifest`).
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -57,7 +58,8 @@ impl Snapshot {
 }
 
 impl Node {
-    /// Takes a snapshot of a table; what is in memtables is written before, unless `flush` is false.
+    /// Takes a snapshot of a table; what is in memtables is written before, unless `flush` is
+    /// false.
     ///
     /// # Errors
     /// If the memtables cannot be written or the links not be made: then the snapshot is not there.
@@ -79,7 +81,8 @@ impl Node {
         self.take(&engine, &table, live.tables(), snapshot).await
     }
 
-    /// Links tables into a snapshot, durably. Who calls this sees to it that none of them goes meanwhile.
+    /// Links tables into a snapshot, durably. Who calls this sees to it that none of them goes
+    /// meanwhile.
     pub(crate) async fn take(
         &self,
         engine: &Rc<Engine>,

@@ -24,12 +24,14 @@ use crate::recent::Recent;
 const PAGES_AT_ONCE: u64 = 16;
 /// No small component is larger: what would be is no component of a table that anybody could open.
 const COMPONENT_BYTES_MAX: u64 = 1 << 30;
-/// Bytes of components that are held in memory from which on a helper decodes them: it takes the shard too long.
+/// Bytes of components that are held in memory from which on a helper decodes them: it takes the
+/// shard too long.
 const LARGE_BYTES: usize = 64 << 10;
-/// The least that a chunk takes in the page cache: of as many as it can have is known whether they were read of late. Of more, and
-/// chunks that come too seldom to stay would go through it.
+/// The least that a chunk takes in the page cache: of as many as it can have is known whether they
+/// were read of late. Of more, and chunks that come too seldom to stay would go through it.
 const CHUNK_CACHED_BYTES: usize = 4096;
-/// Bytes of the buffers that a shard keeps for reads of chunks: for as many as the device has of it at once, mostly.
+/// Bytes of the buffers that a shard keeps for reads of chunks: for as many as the device has of it
+/// at once, mostly.
 const BUFFER_BYTES_KEPT: usize = 4 << 20;
 
 /// One SSTable on disk.
@@ -45,8 +47,8 @@ pub struct SSTable {
     pub bytes_on_disk: u64,
     /// When its data was written, in milliseconds.
     pub created_millis: i64,
-    /// The change of the table's set by which the newest of its content came in: a task that began after it has seen
-    /// all of that.
+    /// The change of the table's set by which the newest of its content came in: a task that began
+    /// after it has seen all of that.
     pub(crate) epoch: u64,
     /// Its level, as its metadata name it.
     level: AtomicUsize,
@@ -158,7 +160,8 @@ impl SSTable {
     /// Gives it another level, and makes that durable: its metadata are written anew.
     pub(crate) async fn set_level(&self, env: &Env, level: usize) -> Result<(), StorageError> {
         let descriptor = &self.table.descriptor;
-        // Metadata of another version keep the level that they have; a start puts it where it is now.
+        // Metadata of another version keep the level that they have; a start puts it where it is
+        // now.
         if descriptor.version == NB {
             self.write_statistics(env, |statistics| statistics.stats.level = level as i32).await?;
         }
@@ -166,7 +169,8 @@ impl SSTable {
         Ok(())
     }
 
-    /// Its metadata say from the next start on that it was never repaired. Metadata of another version stay.
+    /// Its metadata say from the next start on that it was never repaired. Metadata of another
+    /// version stay.
     pub(crate) async fn set_unrepaired(&self, env: &Env) -> Result<(), StorageError> {
         match self.table.descriptor.version == NB {
             true => self.write_statistics(env, |statistics| statistics.stats.repaired_at = 0).await,
@@ -210,42 +214,6 @@ async fn read_tail(
     Ok(tail)
 }
 
-/// The live SSTables of a table: an immutable snapshot, delivered to every shard by message.
-#[derive(Debug, Default)]
-pub struct LiveSet {
-    tables: Vec<Arc<SSTable>>,
-}
-
-impl LiveSet {
-    /// Of these tables.
-    pub fn new(tables: Vec<Arc<SSTable>>) -> Arc<Self> {
-        Arc::new(Self { tables })
-    }
-
-    /// All of them.
-    pub fn tables(&self) -> &[Arc<SSTable>] {
-        &self.tables
-    }
-
-    /// Those that may hold a part of a partition.
-    pub(crate) fn candidates<'a>(
-        &'a self,
-        key: KeyRef<'a>,
-    ) -> impl Iterator<Item = &'a Arc<SSTable>> {
-        self.tables.iter().filter(move |sstable| sstable.table.may_contain(key.token, key.bytes))
-    }
-
-    /// This set with some tables replaced by others.
-    pub(crate) fn with(
-        &self,
-        gone: &[u64],
-        new: impl IntoIterator<Item = Arc<SSTable>>,
-    ) -> Arc<Self> {
-        let stay = self.tables.iter().filter(|sstable| !gone.contains(&sstable.number));
-        Self::new(stay.cloned().chain(new).collect())
-    }
-}
-
 /// A shard's open files of SSTables, its cached chunks, and where it found keys.
 pub(crate) struct Files {
     env: Env,
@@ -253,8 +221,8 @@ pub(crate) struct Files {
     /// Of the SSTables whose files are open.
     open_bytes: Cell<u64>,
     chunks: RefCell<ChunkCache>,
-    /// By an SSTable's number and a key, one after the other. Those of SSTables that are gone are never asked for, and
-    /// go first.
+    /// By an SSTable's number and a key, one after the other. Those of SSTables that are gone are
+    /// never asked for, and go first.
     keys: RefCell<Clock<Rc<[u8]>, Located>>,
     name: RefCell<Vec<u8>>,
     /// Do passes over whole SSTables read past the page cache?
@@ -507,7 +475,8 @@ impl Files {
             Keeping::Pass(pass) => {
                 let chunk = match pass.with_stored(range.offset, range.length, decode) {
                     Some(chunk) => chunk?,
-                    // boxed: reads of single rows, which never come here, would carry its room along
+                    // boxed: reads of single rows, which never come here, would carry its room
+                    // along
                     None => Box::pin(self.fetch(sstable, pass, range)).await?,
                 };
                 let chunk = Rc::new(chunk);
@@ -518,8 +487,8 @@ impl Files {
         Ok((range.start, chunk))
     }
 
-    /// Reads a chunk that the cache is to have, and with it the next one if the bytes up to `until` end there: together they are
-    /// one read of the device.
+    /// Reads a chunk that the cache is to have, and with it the next one if the bytes up to `until`
+    /// end there: together they are one read of the device.
     async fn cache_chunk(
         &self,
         sstable: &SSTable,
@@ -576,12 +545,14 @@ impl Files {
         decode(&self.stored(sstable, range.offset, range.length).await?)
     }
 
-    /// Reads a chunk for its own sake, at once with the one that follows it if that is given: of the latter nothing is said if
-    /// it is damaged. And whether they are likely to come again: what passes the page cache by is not.
+    /// Reads a chunk for its own sake, at once with the one that follows it if that is given: of
+    /// the latter nothing is said if it is damaged. And whether they are likely to come again: what
+    /// passes the page cache by is not.
     ///
-    /// Where reads are all over a table that is larger than memory a chunk seldom comes again: the page cache would be the dearer
-    /// way to the device, and lose what does come again, such as the index. So it has that, and the rest passes it by. Where half
-    /// of the page cache could hold all SSTables that are read, it gets all.
+    /// Where reads are all over a table that is larger than memory a chunk seldom comes again: the
+    /// page cache would be the dearer way to the device, and lose what does come again, such as the
+    /// index. So it has that, and the rest passes it by. Where half of the page cache could hold
+    /// all SSTables that are read, it gets all.
     async fn read_chunks(
         &self,
         sstable: &SSTable,
@@ -658,8 +629,8 @@ impl Files {
         Ok(stored)
     }
 
-    /// The page of a file of the index that holds a position, and where the page starts; more of them behind it where pages are
-    /// not kept, for who goes on there.
+    /// The page of a file of the index that holds a position, and where the page starts; more of
+    /// them behind it where pages are not kept, for who goes on there.
     pub async fn index_page(
         &self,
         sstable: &SSTable,

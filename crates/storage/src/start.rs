@@ -1,4 +1,5 @@
-//! Starting on a data directory: tables found, the log replayed, a new log begun. Runs on the first shard.
+//! Starting on a data directory: tables found, the log replayed, a new log begun. Runs on the first
+//! shard.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -18,9 +19,10 @@ use crate::commitlog::{
 use crate::engine::Engine;
 use crate::error::StorageError;
 use crate::flush::{sync_parents, table_directory};
+use crate::live_set::LiveSet;
 use crate::node::Node;
 use crate::snapshot::BACKUPS;
-use crate::sstables::{LiveSet, SSTable};
+use crate::sstables::SSTable;
 use crate::transaction;
 
 /// Replayed mutations handed to a shard at a time.
@@ -37,7 +39,8 @@ pub struct Replay {
     pub unknown: u64,
     /// Segments that broke off, and where: what followed never became durable.
     pub torn: Vec<(PathBuf, u32)>,
-    /// Segments that are damaged, and from where on nothing was replayed, which the operator wanted to be ignored.
+    /// Segments that are damaged, and from where on nothing was replayed, which the operator wanted
+    /// to be ignored.
     pub damaged: Vec<(PathBuf, u32)>,
     /// Segments that are gone, which the operator wanted to be ignored.
     pub missing: Vec<PathBuf>,
@@ -175,8 +178,9 @@ impl Node {
             }
         }
         transaction::clean_up(engine.env(), &there, &unreachable).await?;
-        // Numbers of tables that are gone are given again. The log that removed them must not come back: in one directory
-        // the sync that makes a new table count sees to that, in another nothing does.
+        // Numbers of tables that are gone are given again. The log that removed them must not come
+        // back: in one directory the sync that makes a new table count sees to that, in another
+        // nothing does.
         if there.len() > 1 && !engine.env().planted("ended_logs_not_synced") {
             for directory in &there {
                 let failed = |e| StorageError::io("cannot sync", directory, e);
@@ -186,8 +190,8 @@ impl Node {
         Ok(there)
     }
 
-    /// Replays the log's records of the tables that `wanted` names. `truncated` tells up to where records of a
-    /// table were truncated.
+    /// Replays the log's records of the tables that `wanted` names. `truncated` tells up to where
+    /// records of a table were truncated.
     ///
     /// # Errors
     /// If a segment cannot be read, or a record of it.
@@ -322,7 +326,8 @@ impl Node {
             self.replayed_to.borrow_mut().insert(segment.id, read.read);
         }
         if full {
-            // Not before the segment's end: the files say that they have all that it holds of their tables.
+            // Not before the segment's end: the files say that they have all that it holds of their
+            // tables.
             engine.env().mark("replay.flush");
             self.flush_all().await?;
         }
@@ -403,8 +408,8 @@ impl Node {
         Ok(())
     }
 
-    /// Begins a new log on all shards, and then background work. The old segments stay until what was replayed
-    /// from them is flushed.
+    /// Begins a new log on all shards, and then background work. The old segments stay until what
+    /// was replayed from them is flushed.
     ///
     /// # Errors
     /// If the log cannot be begun.
@@ -430,8 +435,9 @@ impl Node {
         // The lists of an earlier run may be of more shards, and name what this one is to remove.
         let listed = inherited.iter().filter_map(Inherited::listed).collect();
         let listed = Lists::replace(engine.env(), &directory, listed, last).await?;
-        // They must exceed those of all segments ever, which may be gone while SSTables and truncations still tell of
-        // them: what those cover would cover what is written now, once more.
+        // They must exceed those of all segments ever, which may be gone while SSTables and
+        // truncations still tell of them: what those cover would cover what is written now, once
+        // more.
         let told = listed.max(self.newest_flushed()).max(self.truncated_in.get());
         let told = if engine.env().planted("segment_ids_given_again") { last } else { told };
         // Cassandra's start at the clock.
@@ -530,9 +536,10 @@ fn of_updates(
     left
 }
 
-/// What of a mutation ever took effect. Cassandra logs `DELETE ... WHERE c > null`, and then its memtable cannot take the
-/// range: the client hears of a timeout, no read shows a deletion, and its own replay of that record fails. Here the
-/// statement is INVALID, so that the log of Helenus has none.
+/// What of a mutation ever took effect. Cassandra logs `DELETE ... WHERE c > null`, and then its
+/// memtable cannot take the range: the client hears of a timeout, no read shows a deletion, and its
+/// own replay of that record fails. Here the statement is INVALID, so that the log of Helenus has
+/// none.
 fn what_took_effect(mutation: Mutation) -> Option<Mutation> {
     match mutation.updates().iter().any(|update| update.ranges.has_null_bound()) {
         false => Some(mutation),
@@ -540,7 +547,8 @@ fn what_took_effect(mutation: Mutation) -> Option<Mutation> {
     }
 }
 
-/// Stops a start where a segment is gone that was there, unless the operator wants to go on without it.
+/// Stops a start where a segment is gone that was there, unless the operator wants to go on without
+/// it.
 fn nothing_is_missing(
     engine: &Engine,
     survey: &Survey,
@@ -584,8 +592,8 @@ async fn hand_on(
     engine.shards().call(shard, merge).await?
 }
 
-/// Makes durable what was replayed from a segment: a process that was killed may have left it to the page cache
-/// alone, and soon clients read it, and flushes make parts of it durable.
+/// Makes durable what was replayed from a segment: a process that was killed may have left it to
+/// the page cache alone, and soon clients read it, and flushes make parts of it durable.
 async fn sync_segment(env: &env::Env, segment: &SegmentFile) -> Result<(), StorageError> {
     let failed = |e| StorageError::io("cannot sync", &segment.path, e);
     let file = env::File::open(env, &segment.path, env::OpenOptions::READ).await.map_err(failed)?;
@@ -606,11 +614,13 @@ async fn look_at(engine: &Engine, data: &Path, directory: &Path) -> Result<bool,
     Ok(true)
 }
 
-/// The tables in a directory. A crash leaves no parts of one: transactions have ended before. A table without its
-/// list of contents is one like the others, as for Cassandra; what else may be missing is missed when it is opened.
+/// The tables in a directory. A crash leaves no parts of one: transactions have ended before. A
+/// table without its list of contents is one like the others, as for Cassandra; what else may be
+/// missing is missed when it is opened.
 ///
 /// # Errors
-/// If a table is of a version or format that is not read, so that nothing of it is passed over in silence.
+/// If a table is of a version or format that is not read, so that nothing of it is passed over in
+/// silence.
 async fn tables_in(engine: &Engine, directory: &Path) -> Result<Vec<Descriptor>, StorageError> {
     let entries = engine.env().read_dir(directory).await;
     let entries = entries.map_err(|e| StorageError::io("cannot list", directory, e))?;

@@ -31,7 +31,8 @@ enum How {
     Direct(Blocks),
 }
 
-/// The bytes of a file, as the device wants them: one piece is gathered while the one before is written.
+/// The bytes of a file, as the device wants them: one piece is gathered while the one before is
+/// written.
 struct Blocks {
     gathered: AlignedBuf,
     /// Where it goes.
@@ -48,8 +49,8 @@ impl Stream {
         Self::open(env, path, class, OpenOptions::CREATE_NEW).await
     }
 
-    /// Creates a file that is so large that it would put other files out of the page cache. Where the file system knows
-    /// no other way it goes through there all the same.
+    /// Creates a file that is so large that it would put other files out of the page cache. Where
+    /// the file system knows no other way it goes through there all the same.
     pub async fn create_direct(
         env: &Env,
         path: PathBuf,
@@ -123,8 +124,8 @@ impl Stream {
     }
 }
 
-/// Sends what was written to the device step by step, each when the one before has arrived: the device never has
-/// more than two of them, and the sync finds little left to do.
+/// Sends what was written to the device step by step, each when the one before has arrived: the
+/// device never has more than two of them, and the sync finds little left to do.
 async fn send(file: &File, length: u64, sent: &mut u64) -> io::Result<()> {
     while length - *sent >= SEND_BYTES {
         let from = sent.saturating_sub(SEND_BYTES);

@@ -9,8 +9,8 @@ use schema::Table;
 use types::Token;
 
 use crate::commitlog::Position;
+use crate::live_set::LiveSet;
 use crate::memtable::{KeptMemtables, Memtable, Slot};
-use crate::sstables::LiveSet;
 
 /// A shard's data of one table.
 pub struct TableStore {
@@ -21,7 +21,8 @@ pub struct TableStore {
     /// Those that SSTables have replaced, while there is memory.
     kept: RefCell<KeptMemtables>,
     live: RefCell<Arc<LiveSet>>,
-    /// Changes when what a cache keeps of its rows and counters becomes worthless; no other table of the shard ever has the same.
+    /// Changes when what a cache keeps of its rows and counters becomes worthless; no other table
+    /// of the shard ever has the same.
     rows_reset: Cell<u64>,
     resets: Rc<Cell<u64>>,
     /// Counters for metrics.
@@ -47,7 +48,8 @@ pub enum Measure {
     TombstonesPerRead,
     /// Live rows that a read met.
     RowsPerRead,
-    /// One more than the SSTables that a read of a partition took something from: there is no bucket for nothing.
+    /// One more than the SSTables that a read of a partition took something from: there is no
+    /// bucket for nothing.
     SSTablesPerRead,
 }
 
@@ -167,8 +169,9 @@ impl TableStore {
         Arc::clone(&self.table.borrow())
     }
 
-    /// Takes another definition of the table. Where the columns differ, writing goes on in a new memtable: the
-    /// old one keeps its layout until it is flushed, and those that were flushed are given away.
+    /// Takes another definition of the table. Where the columns differ, writing goes on in a new
+    /// memtable: the old one keeps its layout until it is flushed, and those that were flushed are
+    /// given away.
     #[must_use = "what goes may be large"]
     pub fn set_table(&self, table: &Arc<Table>, log_position: Position) -> Vec<Rc<Slot>> {
         if !Arc::ptr_eq(&self.table.borrow(), table) {
@@ -223,8 +226,8 @@ impl TableStore {
         }
     }
 
-    /// Calls `each` with all memtables that a read of a token's partitions has to look at: those, and the ones that stand for
-    /// SSTables there.
+    /// Calls `each` with all memtables that a read of a token's partitions has to look at: those,
+    /// and the ones that stand for SSTables there.
     pub(crate) fn for_each_read(&self, token: Token, mut each: impl FnMut(&Rc<Slot>)) {
         self.for_each_memtable(&mut each);
         self.kept.borrow().slots_of(token).for_each(each);
@@ -236,9 +239,9 @@ impl TableStore {
         self.kept.borrow().whole().for_each(each);
     }
 
-    /// Does a memtable stand for an SSTable from a token on ([`Token::MIN`]: for all of it)? Whoever asks after
-    /// [`Self::for_each_read`] about an SSTable that was there then is not told so of one that it did not see: memtables
-    /// stand for new ones only, and for ever less of them.
+    /// Does a memtable stand for an SSTable from a token on ([`Token::MIN`]: for all of it)?
+    /// Whoever asks after [`Self::for_each_read`] about an SSTable that was there then is not told
+    /// so of one that it did not see: memtables stand for new ones only, and for ever less of them.
     pub(crate) fn is_kept(&self, sstable: u64, from: Token) -> bool {
         self.kept.borrow().has(sstable, from)
     }
@@ -280,7 +283,8 @@ impl TableStore {
         frozen.iter().map(|(_, slot)| slot.freeze()).collect()
     }
 
-    /// Gives the memtables of a flush away: SSTables have their data. Readers that hold one keep it.
+    /// Gives the memtables of a flush away: SSTables have their data. Readers that hold one keep
+    /// it.
     pub fn retire(&self, flush: u64) -> Vec<Rc<Slot>> {
         let of_flush = |frozen: &mut (u64, Rc<Slot>)| frozen.0 == flush;
         self.frozen.borrow_mut().extract_if(.., of_flush).map(|(_, slot)| slot).collect()
@@ -294,7 +298,8 @@ impl TableStore {
         }
     }
 
-    /// Takes all that is in memory and all SSTables from view, for DROP, and gives the memtables away.
+    /// Takes all that is in memory and all SSTables from view, for DROP, and gives the memtables
+    /// away.
     #[must_use = "what goes may be large"]
     pub fn clear(&self, log_position: Position) -> Vec<Rc<Slot>> {
         self.reset_rows();

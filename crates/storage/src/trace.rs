@@ -21,8 +21,8 @@ pub struct TraceEvent {
     pub activity: String,
 }
 
-/// The trace of a request; of almost all of them it is off. Copies, on other shards too, are the same trace: only who
-/// asked for a trace pays for the lock.
+/// The trace of a request; of almost all of them it is off. Copies, on other shards too, are the
+/// same trace: only who asked for a trace pays for the lock.
 #[derive(Clone, Debug, Default)]
 pub struct Trace(Option<Arc<Session>>);
 

@@ -1,8 +1,10 @@
-//! Adding and removing SSTables as one step that a crash cannot tear (`LogTransaction`, `LogRecord`).
+//! Adding and removing SSTables as one step that a crash cannot tear (`LogTransaction`,
+//! `LogRecord`).
 //!
-//! A file beside the tables says which are being added and which will go; a last line commits. Whoever starts on
-//! the directory removes the added ones where that line is missing, the others where it is there. The format
-//! is Cassandra's, so that its nodes clean up after ours and the other way round.
+//! A file beside the tables says which are being added and which will go; a last line commits.
+//! Whoever starts on the directory removes the added ones where that line is missing, the others
+//! where it is there. The format is Cassandra's, so that its nodes clean up after ours and the
+//! other way round.
 //!
 //! ```text
 //! nb_txn_<operation>_<id>.log
@@ -79,8 +81,8 @@ fn parse(text: &str) -> Option<(Kind, String)> {
 const DAMAGED: &str = "a line of it is damaged, and nobody knows which tables it adds and which it removes; \
                        without the file the node starts on all that are whole";
 
-/// The lines of a log; `None` if one that was written as a whole is damaged. The last may be one that a crash of
-/// Cassandra, which appends to its logs, left in part.
+/// The lines of a log; `None` if one that was written as a whole is damaged. The last may be one
+/// that a crash of Cassandra, which appends to its logs, left in part.
 fn records(text: &str) -> Option<Vec<(Kind, String)>> {
     let mut records = Vec::new();
     for line in text.split_inclusive('\n') {
@@ -102,7 +104,8 @@ fn prefix(directory: &Path, descriptor: &Descriptor) -> String {
 /// An SSTable by its directory and its name.
 pub(crate) type Place = (PathBuf, Descriptor);
 
-/// A change of a table's SSTables, under way. Each directory that it touches has the same log, under the same name.
+/// A change of a table's SSTables, under way. Each directory that it touches has the same log,
+/// under the same name.
 pub(crate) struct Transaction {
     env: Env,
     name: String,
@@ -171,8 +174,8 @@ impl Transaction {
         Ok(())
     }
 
-    /// The added tables are complete and durable, these go: from here on there is no way back. Where the disk fails and
-    /// it is known that nothing was committed, there is.
+    /// The added tables are complete and durable, these go: from here on there is no way back.
+    /// Where the disk fails and it is known that nothing was committed, there is.
     pub async fn commit(&mut self, removed: &[Place]) -> Result<(), StorageError> {
         let uncommitted = self.lines.len();
         let mut is_new = false;
@@ -311,7 +314,8 @@ struct LeftLog {
 }
 
 impl Left<'_> {
-    /// The directories that a record may be of: the one that it names, or all where that has another name now.
+    /// The directories that a record may be of: the one that it names, or all where that has
+    /// another name now.
     fn homes(&self, prefix: &str) -> Vec<usize> {
         let parent = Path::new(prefix).parent();
         match self.directories.iter().position(|known| Some(known.as_path()) == parent) {
@@ -416,8 +420,8 @@ impl Left<'_> {
     }
 }
 
-/// Ends the transactions that a crash left in a table's directories, one way or the other. Of some it is known that they
-/// cannot be reached.
+/// Ends the transactions that a crash left in a table's directories, one way or the other. Of some
+/// it is known that they cannot be reached.
 pub(crate) async fn clean_up(
     env: &Env,
     directories: &[PathBuf],
@@ -428,8 +432,9 @@ pub(crate) async fn clean_up(
     for directory in directories {
         let entries = list(env, directory).await?;
         if logs(&entries).next().is_some() && !env.planted("transactions_not_synced") {
-            // A process killed in the middle may have left names that only the page cache has. What is done here must
-            // not become durable before what it follows from: a log found committed would come back as it was before.
+            // A process killed in the middle may have left names that only the page cache has. What
+            // is done here must not become durable before what it follows from: a log found
+            // committed would come back as it was before.
             let synced = env.sync_dir(directory).await;
             synced.map_err(|e| StorageError::io("cannot sync", directory, e))?;
         }
@@ -462,8 +467,8 @@ mod tests {
     const DIRECTORY: &str = "/d";
     const LOG: &str = "/d/nb_txn_compaction_1.log";
 
-    /// What each life of a node does: the first leaves a transaction that only the page cache knows as committed, the
-    /// others end it.
+    /// What each life of a node does: the first leaves a transaction that only the page cache knows
+    /// as committed, the others end it.
     async fn live(env: Env, life: u32) -> Result<(), StorageError> {
         let failed = |e| StorageError::io("cannot prepare", LOG, e);
         if life > 1 {
@@ -485,7 +490,8 @@ mod tests {
         env.rename(other, LOG).await.map_err(failed)
     }
 
-    /// The names left after a kill that left a commit in the page cache, and a power cut during the start after it.
+    /// The names left after a kill that left a commit in the page cache, and a power cut during the
+    /// start after it.
     fn left(seed: u64, bug: Option<&'static str>) -> Vec<String> {
         let world = World::new(seed, WorldOptions::default());
         if let Some(bug) = bug {

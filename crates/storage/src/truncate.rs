@@ -10,14 +10,16 @@ use crate::commitlog::Position;
 use crate::engine::{Engine, FrozenShare};
 use crate::error::StorageError;
 use crate::flush_pace::Eager;
+use crate::live_set::LiveSet;
 use crate::node::{Node, sync_logs};
 use crate::snapshot::Snapshot;
-use crate::sstables::{LiveSet, SSTable};
+use crate::sstables::SSTable;
 use crate::transaction::{Transaction, remove_descriptor};
 
 impl Node {
-    /// Empties a table. `record` is to make durable that the log's records of the table up to the position it
-    /// is given are void; only then is anything removed. `snapshot` is taken before, if there is any.
+    /// Empties a table. `record` is to make durable that the log's records of the table up to the
+    /// position it is given are void; only then is anything removed. `snapshot` is taken before, if
+    /// there is any.
     ///
     /// # Errors
     /// If the memtables cannot be written, the snapshot not be taken or the record not be made.
@@ -43,8 +45,8 @@ impl Node {
         let (floor, shares) = self.cut_all(&engine, id, flush).await?;
         let upto: Vec<Position> = shares.iter().map(|share| share.upto).collect();
         let mut gone = node_table.live.borrow().tables().to_vec();
-        // Without a snapshot too: a crash between the record and the removal of the tables would leave the older
-        // writes and not the newer ones.
+        // Without a snapshot too: a crash between the record and the removal of the tables would
+        // leave the older writes and not the newer ones.
         if shares.iter().any(|share| !share.memtables.is_empty()) {
             sync_logs(&engine).await?;
             let live = self.write_memtables(&engine, &table, &node_table, shares).await?;
@@ -79,8 +81,8 @@ impl Node {
         Ok(())
     }
 
-    /// Ends the log's segments and the table's memtables on all shards; the largest id of a segment with what the
-    /// memtables hold.
+    /// Ends the log's segments and the table's memtables on all shards; the largest id of a segment
+    /// with what the memtables hold.
     async fn cut_all(
         &self,
         engine: &Rc<Engine>,
@@ -110,8 +112,8 @@ impl Node {
         Ok((floor, shares))
     }
 
-    /// Lets every shard's log have a segment ready whose id is above the one returned, which is above all that
-    /// were written to.
+    /// Lets every shard's log have a segment ready whose id is above the one returned, which is
+    /// above all that were written to.
     async fn prepare_segments(&self, engine: &Rc<Engine>) -> Result<i64, StorageError> {
         let mut floor = 0;
         for shard in 0..engine.shards().count() {

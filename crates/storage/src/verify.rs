@@ -1,4 +1,5 @@
-//! Reading all of an SSTable for what its formats let be checked: before it is trusted, or when the operator asks.
+//! Reading all of an SSTable for what its formats let be checked: before it is trusted, or when the
+//! operator asks.
 
 use std::cell::Cell;
 use std::path::{Path, PathBuf};
@@ -50,12 +51,13 @@ pub struct Verify {
     pub owned: Vec<Owned>,
 }
 
-/// A range of the ring that this node has: from after its first token up to its second, to the ring's end if that is
-/// [`Token::MIN`].
+/// A range of the ring that this node has: from after its first token up to its second, to the
+/// ring's end if that is [`Token::MIN`].
 pub type Owned = (Token, Token);
 
 impl Node {
-    /// Verifies all SSTables of a table, read anew from the disk: the data files of those that are damaged, with why.
+    /// Verifies all SSTables of a table, read anew from the disk: the data files of those that are
+    /// damaged, with why.
     ///
     /// # Errors
     /// If the table is unknown, or the operator stopped it.
@@ -130,7 +132,8 @@ impl Node {
     }
 }
 
-/// Is an SSTable one of this table, and, as deep as one looks, are its bytes those that were written and all in order?
+/// Is an SSTable one of this table, and, as deep as one looks, are its bytes those that were
+/// written and all in order?
 async fn verify(
     engine: &Engine,
     table: &Arc<Table>,
@@ -149,7 +152,8 @@ async fn verify(
     Ok(())
 }
 
-/// Are its key, its clustering and its columns the table's? Columns that the table has no more are passed over.
+/// Are its key, its clustering and its columns the table's? Columns that the table has no more are
+/// passed over.
 fn check_header(table: &Table, sstable: &SSTable) -> Result<(), StorageError> {
     let header = &sstable.table.statistics.header;
     let refused =
@@ -240,7 +244,8 @@ async fn read_keys(
     check_last(sstable, last.as_ref())
 }
 
-/// Every partition by the index, every row and marker of it: blocks against their checksums, keys in order.
+/// Every partition by the index, every row and marker of it: blocks against their checksums, keys
+/// in order.
 async fn read_all(
     engine: &Engine,
     table: &Arc<Table>,

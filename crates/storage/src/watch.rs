@@ -1,5 +1,6 @@
-//! Partitions and collections that are larger, when they are written to an SSTable, than the operator finds good
-//! (`SortedTableWriter.guardPartitionThreshold`, `guardCollectionSize`). They are written all the same.
+//! Partitions and collections that are larger, when they are written to an SSTable, than the
+//! operator finds good (`SortedTableWriter.guardPartitionThreshold`, `guardCollectionSize`). They
+//! are written all the same.
 
 use std::path::{Path, PathBuf};
 use std::rc::Rc;

@@ -1,5 +1,6 @@
-//! Tables that Cassandra wrote in versions `oa` and `da` (`conformance/formats`), opened by the engine: the same rows in
-//! each version and each direction, and what is missing or damaged is said by its file's name.
+//! Tables that Cassandra wrote in versions `oa` and `da` (`conformance/formats`), opened by the
+//! engine: the same rows in each version and each direction, and what is missing or damaged is said
+//! by its file's name.
 
 use crate::common;
 
@@ -178,7 +179,8 @@ fn rows(items: &[Vec<u8>]) -> Vec<&Vec<u8>> {
     items.iter().filter(is_row).collect()
 }
 
-/// Rows, and markers without the time at which they were written: it differs between two recordings.
+/// Rows, and markers without the time at which they were written: it differs between two
+/// recordings.
 fn timeless(items: &[Vec<u8>]) -> Vec<Vec<u8>> {
     let timeless = |packed: &Vec<u8>| match Unfiltered::from_packed(packed) {
         Unfiltered::Row(_) => packed.clone(),
@@ -272,8 +274,8 @@ fn named() -> Arc<Table> {
     Arc::new(builder.build())
 }
 
-/// Earlier Helenus wrote columns that begin beyond ASCII behind all others, where Cassandra has them before: either file's header
-/// says in which order its rows have them.
+/// Earlier Helenus wrote columns that begin beyond ASCII behind all others, where Cassandra has
+/// them before: either file's header says in which order its rows have them.
 #[test]
 fn columns_are_in_the_order_of_the_header() {
     let table = named();
@@ -333,8 +335,8 @@ fn other_formats_are_refused_by_name() {
     }
 }
 
-/// Damage to data is found; damage to an index or a filter, which have no checksums, is found or hides what is there,
-/// but never shows what is not.
+/// Damage to data is found; damage to an index or a filter, which have no checksums, is found or
+/// hides what is there, but never shows what is not.
 #[test]
 fn damage_is_found_or_harmless() {
     for table in ["da-wide", "oa-wide"] {

@@ -61,7 +61,8 @@ pub enum ClientCertificates {
 /// How this side connects to others, which must be certified by the truststore.
 #[derive(Clone, Default)]
 pub struct Dialing {
-    /// Private key and certificates where they are not those that it serves with, and their password.
+    /// Private key and certificates where they are not those that it serves with, and their
+    /// password.
     pub keystore: Option<(Vec<u8>, String)>,
     /// Must their certificate be of the address that is connected to?
     pub verifies_address: bool,
@@ -75,7 +76,8 @@ pub struct Certificates {
     pub(super) clock: Arc<Clock>,
 }
 
-/// Seconds since 1970, as whoever began a connection last said: rustls is to ask no clock of its own.
+/// Seconds since 1970, as whoever began a connection last said: rustls is to ask no clock of its
+/// own.
 #[derive(Debug, Default)]
 pub(super) struct Clock(AtomicU64);
 

@@ -1,5 +1,5 @@
-//! TLS for connections of clients and of nodes: key stores as Cassandra's configuration names them, and sessions over the sockets of
-//! `env`.
+//! TLS for connections of clients and of nodes: key stores as Cassandra's configuration names them,
+//! and sessions over the sockets of `env`.
 #![forbid(unsafe_code)]
 
 mod certificates;

@@ -61,8 +61,8 @@ impl std::fmt::Debug for TlsStream {
     }
 }
 
-/// The first byte of a TLS handshake; a request of a client begins with its version, 3 to 5, or 66 where a driver asks for betas, a
-/// connection of a node with 0xCA.
+/// The first byte of a TLS handshake; a request of a client begins with its version, 3 to 5, or 66
+/// where a driver asks for betas, a connection of a node with 0xCA.
 pub const HANDSHAKE: u8 = 0x16;
 /// Bytes of answers that may wait encrypted for the socket.
 const MAX_ENCRYPTED: usize = 64 << 10;
@@ -250,7 +250,8 @@ fn feed(session: &mut Connection, socket: &TcpStream, mut bytes: &[u8]) -> io::R
     Ok(())
 }
 
-/// Goes through what was read, and sends what answers it: a handshake's next step, or why there is none.
+/// Goes through what was read, and sends what answers it: a handshake's next step, or why there is
+/// none.
 fn process(session: &mut Connection, socket: &TcpStream) -> io::Result<()> {
     let processed = session.process_new_packets();
     send(session, socket)?;

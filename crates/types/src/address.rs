@@ -11,7 +11,8 @@ const SIZE_V4: u8 = 6;
 /// Bytes of an IPv6 address and its port.
 const SIZE_V6: u8 = 18;
 
-/// The IP address and storage port that a node is known by. Ordered as Cassandra orders them: by the address's bytes.
+/// The IP address and storage port that a node is known by. Ordered as Cassandra orders them: by
+/// the address's bytes.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Address {
     /// The address.
@@ -26,7 +27,8 @@ impl Address {
         Self { ip: ip.into(), port }
     }
 
-    /// Reads one: size, address, port. An IPv4 address in the form of an IPv6 one is an IPv4 address.
+    /// Reads one: size, address, port. An IPv4 address in the form of an IPv6 one is an IPv4
+    /// address.
     pub fn read(reader: &mut Reader<'_>) -> Result<Self, ReadError> {
         let ip = match reader.u8()? {
             SIZE_V4 => IpAddr::V4(Ipv4Addr::from(reader.array::<4>()?)),

@@ -1,10 +1,13 @@
-//! Values as byte strings that compare as the values do: version OSS50 of Cassandra's `ByteComparable`, which the tries
-//! of BTI SSTables are made of.
+//! Values as byte strings that compare as the values do: version OSS50 of Cassandra's
+//! `ByteComparable`, which the tries of BTI SSTables are made of.
 //!
-//! - Text, blobs and addresses are escaped: 00 becomes 00 FE.. FF for a run of zeros, and the end is 00 (nothing but FE
-//!   after a zero). Dates and times are their bytes, small signed integers those with the sign flipped.
-//! - `bigint` and short `varint`s say their length in the leading bits; a long `varint` has sign, length, bytes.
-//! - A decimal is a base-100 exponent behind its sign and length, pairs of digits (the first signed), 00.
+//! - Text, blobs and addresses are escaped: 00 becomes 00 FE.. FF for a run of zeros, and the end
+//!   is 00 (nothing but FE after a zero). Dates and times are their bytes, small signed integers
+//!   those with the sign flipped.
+//! - `bigint` and short `varint`s say their length in the leading bits; a long `varint` has sign,
+//!   length, bytes.
+//! - A decimal is a base-100 exponent behind its sign and length, pairs of digits (the first
+//!   signed), 00.
 //! - The parts of a collection, tuple or vector each follow 40 (3E where absent), and 38 ends them.
 
 use crate::cql_type::{CqlType, MAX_DEPTH};
@@ -36,7 +39,8 @@ const FULL_FORM_BYTES: usize = 7;
 const EXPONENT: i32 = 0x40;
 /// A decimal's first byte is this much more where it is positive; zero is nothing but this.
 const POSITIVE: u8 = 0x80;
-/// A value of more digits is not encoded: what is not encoded is found by reading on from an earlier place.
+/// A value of more digits is not encoded: what is not encoded is found by reading on from an
+/// earlier place.
 const DIGITS_MAX: usize = 20_000;
 
 /// What a value became.
@@ -44,13 +48,14 @@ const DIGITS_MAX: usize = 20_000;
 pub enum Encoded {
     /// Bytes.
     Bytes,
-    /// None: the value is empty where that means nothing. How that is said depends on where it stands.
+    /// None: the value is empty where that means nothing. How that is said depends on where it
+    /// stands.
     Empty,
 }
 
 impl CqlType {
-    /// Appends a value's bytes. `None` if the value is malformed or of a type that has no such form; what was appended
-    /// then means nothing.
+    /// Appends a value's bytes. `None` if the value is malformed or of a type that has no such
+    /// form; what was appended then means nothing.
     #[must_use]
     pub fn byte_comparable(&self, value: &[u8], out: &mut Vec<u8>) -> Option<Encoded> {
         self.encode_at(value, out, MAX_DEPTH)

@@ -1,8 +1,8 @@
-//! Cassandra's own types that CQL has no name for, and that tables have all the same: columns of old schemas, and those that are
-//! created by the name of their class.
+//! Cassandra's own types that CQL has no name for, and that tables have all the same: columns of
+//! old schemas, and those that are created by the name of their class.
 
 use crate::compare::malformed;
-use crate::cql_type::CqlType;
+use crate::cql_type::{ClassType, Component, CqlType};
 use crate::literal::LiteralError;
 use crate::marshal::PACKAGE;
 use crate::token::Token;
@@ -10,28 +10,6 @@ use crate::validate::ValueError;
 use crate::vint::Reader;
 use std::cmp::Ordering;
 use std::fmt::Write as _;
-
-/// A type by its class.
-#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum ClassType {
-    /// UUIDs by their two halves, each a signed number (`LexicalUUIDType`).
-    LexicalUuid,
-    /// Components one after the other, maybe not all of them (`CompositeType`).
-    Composite(Vec<Component>),
-    /// Components that each name their type, by a letter or in full (`DynamicCompositeType`).
-    DynamicComposite(Vec<(u8, Component)>),
-    /// Keys in the order of the ring (`PartitionerDefinedOrder`).
-    RingOrder,
-}
-
-/// The type of a component.
-#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct Component {
-    /// The type.
-    pub ty: CqlType,
-    /// Do its values compare the other way round?
-    pub reversed: bool,
-}
 
 /// The partitioner whose order is served.
 const PARTITIONER: &str = "org.apache.cassandra.dht.Murmur3Partitioner";
@@ -339,7 +317,8 @@ impl ClassType {
     }
 }
 
-/// Types of one class are as equal as that; of others the one whose class comes first by its short name is before.
+/// Types of one class are as equal as that; of others the one whose class comes first by its short
+/// name is before.
 fn classes(a: &Component, b: &Component) -> Ordering {
     if a == b {
         return Ordering::Equal;
@@ -353,7 +332,8 @@ fn classes(a: &Component, b: &Component) -> Ordering {
     }
 }
 
-/// The type that the text of a component of a dynamic composite begins with; its header goes to `out`.
+/// The type that the text of a component of a dynamic composite begins with; its header goes to
+/// `out`.
 fn named_part<'t>(
     aliases: &[(u8, Component)],
     text: &'t str,
@@ -389,7 +369,8 @@ fn split(text: &str) -> Vec<&str> {
     if text.is_empty() { Vec::new() } else { crate::literal::split_fields(text) }
 }
 
-/// A component without backslashes in front of its colons, and without the mark behind a last character that has a meaning.
+/// A component without backslashes in front of its colons, and without the mark behind a last
+/// character that has a meaning.
 fn unescape(text: &str) -> String {
     let text = text.replace("\\:", ":");
     text.strip_suffix('!').map_or_else(|| text.clone(), str::to_owned)
@@ -400,7 +381,8 @@ fn signed_halves(uuid: &[u8; 16]) -> (i64, i64) {
     ((both >> 64) as i64, both as i64)
 }
 
-/// A UUID as Java reads it: five numbers in hexadecimal of any length, of which the low digits count.
+/// A UUID as Java reads it: five numbers in hexadecimal of any length, of which the low digits
+/// count.
 fn lenient_uuid(text: &str) -> Option<u128> {
     if text.len() > 36 {
         return None;

@@ -155,7 +155,8 @@ fn by_time(half: u64) -> i64 {
     (half << 48 | half << 16 & 0xffff_0000_0000 | half >> 32).cast_signed()
 }
 
-/// Where malformed values go that a comparison cannot look into: after the empty one, before all others.
+/// Where malformed values go that a comparison cannot look into: after the empty one, before all
+/// others.
 pub(crate) fn malformed(a: Option<()>, b: Option<()>, bytes_a: &[u8], bytes_b: &[u8]) -> Ordering {
     a.is_some().cmp(&b.is_some()).then_with(|| bytes_a.cmp(bytes_b))
 }
@@ -201,8 +202,8 @@ fn varint(a: &[u8], b: &[u8]) -> Ordering {
     }
 }
 
-/// Sign and the bytes from the first that is not mere sign. Of one sign and length, numbers compare as
-/// these bytes do.
+/// Sign and the bytes from the first that is not mere sign. Of one sign and length, numbers compare
+/// as these bytes do.
 fn significant(value: &[u8]) -> Option<(bool, &[u8])> {
     let negative = *value.first()? >= 0x80;
     let padding = if negative { 0xff } else { 0 };
@@ -218,7 +219,8 @@ fn decimal(a: &[u8], b: &[u8]) -> Ordering {
     }
 }
 
-/// Element by element, then by the number of elements; an entry's parts have the types `kinds`, in turn.
+/// Element by element, then by the number of elements; an entry's parts have the types `kinds`, in
+/// turn.
 fn collections(kinds: &[&CqlType], a: &[u8], b: &[u8], depth: usize) -> Ordering {
     let (mut reader_a, mut reader_b) = (Reader::new(a), Reader::new(b));
     let (count_a, count_b) = (reader_a.i32().ok(), reader_b.i32().ok());

@@ -1,10 +1,9 @@
 //! The CQL types.
 
-use crate::class::ClassType;
 use std::sync::Arc;
 
-/// How deep types may nest: every walk over types and their values stops there. Cassandra has no such
-/// bound; nobody's schema comes near it.
+/// How deep types may nest: every walk over types and their values stops there. Cassandra has no
+/// such bound; nobody's schema comes near it.
 pub const MAX_DEPTH: usize = 64;
 
 /// A CQL type. `Reversed` is no type here: a clustering column carries its order itself.
@@ -93,7 +92,8 @@ pub enum CqlType {
     },
     /// One of Cassandra's own types that only its Java class names.
     Class(Arc<ClassType>),
-    /// A type named by its Java class that is none of the above: kept, described, never computed with.
+    /// A type named by its Java class that is none of the above: kept, described, never computed
+    /// with.
     Custom(Arc<str>),
 }
 
@@ -106,6 +106,28 @@ pub struct UserType {
     pub name: String,
     /// Fields in order of definition; the types of fields are frozen where they are collections.
     pub fields: Vec<(String, CqlType)>,
+}
+
+/// A type by its class; its order, text and checks are in `class`.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum ClassType {
+    /// UUIDs by their two halves, each a signed number (`LexicalUUIDType`).
+    LexicalUuid,
+    /// Components one after the other, maybe not all of them (`CompositeType`).
+    Composite(Vec<Component>),
+    /// Components that each name their type, by a letter or in full (`DynamicCompositeType`).
+    DynamicComposite(Vec<(u8, Component)>),
+    /// Keys in the order of the ring (`PartitionerDefinedOrder`).
+    RingOrder,
+}
+
+/// The type of a component of such a value.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Component {
+    /// The type.
+    pub ty: CqlType,
+    /// Do its values compare the other way round?
+    pub reversed: bool,
 }
 
 impl CqlType {
@@ -125,9 +147,9 @@ impl CqlType {
         matches!(self, Self::List { .. } | Self::Set { .. } | Self::Map { .. })
     }
 
-    /// The length of a value in the formats of disk and peers when all values have one, in which case it
-    /// is not written (`AbstractType.valueLengthIfFixed`). Constant size is not enough: `smallint`,
-    /// `tinyint`, `date`, `time` and `counter` are written behind a length.
+    /// The length of a value in the formats of disk and peers when all values have one, in which
+    /// case it is not written (`AbstractType.valueLengthIfFixed`). Constant size is not enough:
+    /// `smallint`, `tinyint`, `date`, `time` and `counter` are written behind a length.
     #[inline]
     pub fn fixed_length(&self) -> Option<usize> {
         match self {
@@ -169,8 +191,8 @@ impl CqlType {
         )
     }
 
-    /// Is the empty value of this type a relic without meaning (`AbstractType.isEmptyValueMeaningless`)?
-    /// Not so for text and bytes.
+    /// Is the empty value of this type a relic without meaning
+    /// (`AbstractType.isEmptyValueMeaningless`)? Not so for text and bytes.
     pub fn is_empty_meaningless(&self) -> bool {
         matches!(
             self,
@@ -189,8 +211,8 @@ impl CqlType {
         ) || matches!(self, Self::Class(class) if **class == ClassType::LexicalUuid)
     }
 
-    /// This type with one cell for the whole value (`AbstractType.freeze`): collections freeze what they
-    /// hold too, user types do not.
+    /// This type with one cell for the whole value (`AbstractType.freeze`): collections freeze what
+    /// they hold too, user types do not.
     pub fn freeze(self) -> Self {
         match self {
             Self::List { element, frozen: false } => {

@@ -17,8 +17,8 @@ pub struct Decimal {
 }
 
 impl Decimal {
-    /// Reads a value of type `decimal`: an `i32` scale, then a `varint`. `None` under four bytes. A scale
-    /// without digits, which Java refuses, is zero.
+    /// Reads a value of type `decimal`: an `i32` scale, then a `varint`. `None` under four bytes. A
+    /// scale without digits, which Java refuses, is zero.
     pub fn from_bytes(value: &[u8]) -> Option<Self> {
         let (scale, unscaled) = value.split_first_chunk::<4>()?;
         let unscaled = BigInt::from_signed_bytes_be(unscaled);
@@ -47,7 +47,8 @@ impl Decimal {
         Some(Self { unscaled, scale: i32::try_from(scale).ok()? })
     }
 
-    /// Numeric order: 1.0 equals 1.00. The work is bounded by the number of digits, not by the scales.
+    /// Numeric order: 1.0 equals 1.00. The work is bounded by the number of digits, not by the
+    /// scales.
     pub fn compare(&self, other: &Self) -> Ordering {
         let sign = self.unscaled.sign();
         let signs = sign.cmp(&other.unscaled.sign());
@@ -81,7 +82,8 @@ impl Decimal {
     }
 }
 
-/// `BigDecimal.toString`: plain where the scale is not negative and few zeros lead, scientific otherwise.
+/// `BigDecimal.toString`: plain where the scale is not negative and few zeros lead, scientific
+/// otherwise.
 impl std::fmt::Display for Decimal {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let digits = self.unscaled.magnitude().to_string();

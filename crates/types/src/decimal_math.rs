@@ -1,5 +1,5 @@
-//! Arithmetic of decimals, each result with the digits and the scale that `BigDecimal` and Cassandra's
-//! `DecimalType` give it.
+//! Arithmetic of decimals, each result with the digits and the scale that `BigDecimal` and
+//! Cassandra's `DecimalType` give it.
 
 use num_bigint::{BigInt, Sign};
 use thiserror::Error;
@@ -12,7 +12,8 @@ pub const MAX_PRECISION: u32 = 10_000;
 const LEAST_PRECISION: u32 = 32;
 /// Digits behind the point of a quotient at the most.
 const MAX_QUOTIENT_SCALE: i64 = 1000;
-/// Places by which an operand is shifted at the most. Java has no such bound, and runs out of memory.
+/// Places by which an operand is shifted at the most. Java has no such bound, and runs out of
+/// memory.
 const MAX_SHIFT: i64 = 200_000;
 /// Digits of a logarithm that a double is good for.
 const SHORT_DIGITS: u32 = 14;
@@ -176,7 +177,8 @@ impl Decimal {
         Self::of(&self.unscaled * &other.unscaled, scale)?.round_to(MAX_PRECISION, Rounding::HalfUp)
     }
 
-    /// The quotient as the operator `/` has it: 32 digits or what the operands have, without zeros at the end.
+    /// The quotient as the operator `/` has it: 32 digits or what the operands have, without zeros
+    /// at the end.
     pub fn divide(&self, other: &Self) -> Result<Self, DecimalError> {
         if other.is_zero() {
             return Err(DecimalError::DivisionByZero);
@@ -330,7 +332,8 @@ impl Decimal {
             return Err(DecimalError::Logarithm("Log10"));
         }
         let precision = self.working_precision();
-        // a quotient of two logarithms of two more digits: in Java it comes out even for some powers of ten only
+        // a quotient of two logarithms of two more digits: in Java it comes out even for some
+        // powers of ten only
         let digits = precision + 2 + GUARD_DIGITS;
         let number = self.log_fixed(digits)?.round_to(precision + 2, Rounding::HalfEven)?;
         let ten = Self::of(ln_of_ten(digits), digits.into())?;
@@ -338,7 +341,8 @@ impl Decimal {
         number.divide_to_precision(&ten, precision + 2)?.round_to(precision, Rounding::HalfEven)
     }
 
-    /// The quotient of so many digits; one that comes out even has no zeros at its end that it can do without.
+    /// The quotient of so many digits; one that comes out even has no zeros at its end that it can
+    /// do without.
     fn divide_to_precision(&self, other: &Self, precision: u32) -> Result<Self, DecimalError> {
         let preferred = i64::from(self.scale) - i64::from(other.scale);
         if self.is_zero() {
@@ -359,8 +363,8 @@ impl Decimal {
 
     /// The natural logarithm of a positive number, to more than so many significant digits.
     fn log_fixed(&self, digits: u32) -> Result<Self, DecimalError> {
-        // mantissa * 10^exponent, the mantissa between 0.1 and 10: near 1 nothing is taken apart, so that the
-        // digits of a small logarithm stay
+        // mantissa * 10^exponent, the mantissa between 0.1 and 10: near 1 nothing is taken apart,
+        // so that the digits of a small logarithm stay
         let places = self.precision() - i64::from(self.scale);
         let is_near_one = (0..=1).contains(&places);
         let exponent = if is_near_one { 0 } else { places };
@@ -400,8 +404,8 @@ fn exp_fixed(number: &BigInt, digits: u32) -> BigInt {
     sum / BigInt::from(10).pow(digits_more - digits)
 }
 
-/// `ln x`, both times `10^digits`, for `x` between 0.05 and 10: Newton's steps from the nearest double, each with
-/// three times the digits of the one before.
+/// `ln x`, both times `10^digits`, for `x` between 0.05 and 10: Newton's steps from the nearest
+/// double, each with three times the digits of the one before.
 fn ln_fixed(number: &BigInt, digits: u32) -> BigInt {
     let start = if digits > 3 * SHORT_DIGITS {
         let low = digits / 3 + 5;

@@ -1,4 +1,5 @@
-//! Durations: months, days and nanoseconds, which are not multiples of one another (`cql3.Duration`).
+//! Durations: months, days and nanoseconds, which are not multiples of one another
+//! (`cql3.Duration`).
 
 use crate::time::{MILLIS_PER_DAY, NANOS_PER_DAY, add_months, months_between};
 use crate::vint::{ReadError, Reader, WriteBytes};
@@ -91,8 +92,8 @@ impl Duration {
         out
     }
 
-    /// Parses `1y2mo3w4d5h6m7s8ms9us10ns` and the three forms of ISO 8601: `P1Y2M3DT4H5M6S`, `P1W` and
-    /// `P0001-02-03T04:05:06`. A minus in front makes all parts negative.
+    /// Parses `1y2mo3w4d5h6m7s8ms9us10ns` and the three forms of ISO 8601: `P1Y2M3DT4H5M6S`, `P1W`
+    /// and `P0001-02-03T04:05:06`. A minus in front makes all parts negative.
     pub fn parse(text: &str) -> Result<Self, DurationError> {
         let (negative, source) = match text.strip_prefix('-') {
             Some(rest) => (true, rest),
@@ -128,8 +129,8 @@ impl Duration {
         i64::from(self.days).wrapping_mul(MILLIS_PER_DAY).wrapping_add(self.nanos / 1_000_000)
     }
 
-    /// The start of the interval of this length that `millis` lies in, intervals being laid end to end
-    /// from `start`, all in milliseconds since 1970 (CQL's `floor` of a timestamp or date).
+    /// The start of the interval of this length that `millis` lies in, intervals being laid end to
+    /// end from `start`, all in milliseconds since 1970 (CQL's `floor` of a timestamp or date).
     pub fn floor_timestamp(&self, millis: i64, start: i64) -> Result<i64, DurationError> {
         if start > millis {
             return Err(DurationError::FloorStart);
@@ -142,7 +143,8 @@ impl Duration {
             let past = millis.wrapping_sub(start).checked_rem(step).unwrap_or(0);
             return Ok(millis.wrapping_sub(past));
         }
-        // Java counts the months between in 32 bits: past 178 million years they wrap, and so do we.
+        // Java counts the months between in 32 bits: past 178 million years they wrap, and so do
+        // we.
         let mut count = i64::from(months_between(start, millis) as i32 / self.months);
         let shifted = |count: i64| add_months(start, (count * i64::from(self.months)) as i32);
         let mut calendar = shifted(count);
@@ -151,8 +153,8 @@ impl Duration {
         }
         let ends = |calendar: i64, count: i64| calendar.wrapping_add(count.wrapping_mul(step));
         let mut floor = ends(calendar, count);
-        // From here Java takes one interval off at a time, a hundred million times if it must. (Where the sum
-        // wrapped around, it is done already.)
+        // From here Java takes one interval off at a time, a hundred million times if it must.
+        // (Where the sum wrapped around, it is done already.)
         let most = most_intervals(millis.wrapping_sub(start), step, self.months) + SETTLING_STEPS;
         if floor > millis && count > most {
             count = most;
@@ -167,8 +169,8 @@ impl Duration {
         Ok(floor.max(start))
     }
 
-    /// The start of the interval of this length that a time of day lies in, intervals being laid end to
-    /// end from midnight, in nanoseconds (CQL's `floor` of a time).
+    /// The start of the interval of this length that a time of day lies in, intervals being laid
+    /// end to end from midnight, in nanoseconds (CQL's `floor` of a time).
     pub fn floor_time(&self, nanos: i64) -> Result<i64, DurationError> {
         if self.is_negative() {
             return Err(DurationError::FloorNegative);
@@ -180,11 +182,14 @@ impl Duration {
     }
 }
 
-/// Milliseconds in a month of the Gregorian calendar on average over its 400 years; the Julian is longer.
+/// Milliseconds in a month of the Gregorian calendar on average over its 400 years; the Julian is
+/// longer.
 const MEAN_MONTH_MILLIS: i128 = 2_629_746_000;
-/// Days by which a run of months can fall short of the mean, the change of calendars included, and more.
+/// Days by which a run of months can fall short of the mean, the change of calendars included, and
+/// more.
 const MONTHS_SHORT_DAYS: i128 = 62;
-/// Steps of months after which the day of the month has met every month that shortens it: 400 years of them.
+/// Steps of months after which the day of the month has met every month that shortens it: 400 years
+/// of them.
 const SETTLING_STEPS: i64 = 4800;
 
 /// No more than so many intervals of months and milliseconds end within so many milliseconds.
@@ -204,8 +209,8 @@ fn add(millis: i64, months: i32, days: i32, nanos: i64) -> i64 {
     add_months(millis, months).wrapping_add(days).wrapping_add(i64::from(rest as i32))
 }
 
-/// `-1y2mo3d4h5m6s7ms8us9ns`, units of zero left out; nothing at all for the empty duration. Parts that have no
-/// opposite are left out too, as in Cassandra, where they stay negative.
+/// `-1y2mo3d4h5m6s7ms8us9ns`, units of zero left out; nothing at all for the empty duration. Parts
+/// that have no opposite are left out too, as in Cassandra, where they stay negative.
 impl fmt::Display for Duration {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if self.is_negative() {

@@ -1,14 +1,14 @@
 //! Text of `float` and `double`: what `Double.valueOf` takes, what `Double.toString` prints.
 //!
-//! Of 300,000 values, half of them floats, compared with Java 17, all doubles print alike and twelve floats do
-//! not: 9.8E-45 prints as 1.0E-44, and of the floats from 3.8E25 to 7.7E25, and 2^83, a few differ in
-//! their last digit. Either text reads back as the same float.
+//! Of 300,000 values, half of them floats, compared with Java 17, all doubles print alike and
+//! twelve floats do not: 9.8E-45 prints as 1.0E-44, and of the floats from 3.8E25 to 7.7E25, and
+//! 2^83, a few differ in their last digit. Either text reads back as the same float.
 
 use num_bigint::BigUint;
 use std::cmp::Ordering;
 
-/// Parses a `double` as `Double.valueOf` does: blanks around, `NaN` and `Infinity` in that case only, a
-/// type suffix, hexadecimal with a binary exponent.
+/// Parses a `double` as `Double.valueOf` does: blanks around, `NaN` and `Infinity` in that case
+/// only, a type suffix, hexadecimal with a binary exponent.
 pub fn parse_double(text: &str) -> Option<f64> {
     Some(match Shape::of(text)? {
         Shape::NaN => f64::NAN,
@@ -100,8 +100,8 @@ fn hexadecimal<'a>(negative: bool, text: &str) -> Option<Shape<'a>> {
     Some(Shape::Hex { negative, mantissa, exponent })
 }
 
-/// The bits of the float nearest to `mantissa * 2^exponent`, ties to even, for a format with so many
-/// stored bits of fraction and such a least exponent.
+/// The bits of the float nearest to `mantissa * 2^exponent`, ties to even, for a format with so
+/// many stored bits of fraction and such a least exponent.
 fn round(mantissa: u64, exponent: i64, fraction_bits: u32, least: i64) -> u64 {
     if mantissa == 0 {
         return 0;
@@ -135,9 +135,9 @@ fn round(mantissa: u64, exponent: i64, fraction_bits: u32, least: i64) -> u64 {
     }
 }
 
-/// The text of a `double` as `Double.toString` of Java 11 and 17 prints it: mostly the fewest digits that
-/// tell it from its neighbours (see the head of this file), at least one behind the point; scientific below 10^-3 and
-/// from 10^7.
+/// The text of a `double` as `Double.toString` of Java 11 and 17 prints it: mostly the fewest
+/// digits that tell it from its neighbours (see the head of this file), at least one behind the
+/// point; scientific below 10^-3 and from 10^7.
 pub fn format_double(value: f64) -> String {
     let bits = value.to_bits();
     let (fraction, exponent) = (bits & ((1 << 52) - 1), (bits >> 52 & 0x7ff) as i32);
@@ -193,8 +193,9 @@ fn format_parts(
     }
 }
 
-/// The digits of a whole number below 2^63, and how many of them stand before the point. Java prints such
-/// numbers in full, but for the places that lie safely below the precision, which it rounds away.
+/// The digits of a whole number below 2^63, and how many of them stand before the point. Java
+/// prints such numbers in full, but for the places that lie safely below the precision, which it
+/// rounds away.
 fn whole_digits(mantissa: u64, exponent: i32, precision: u32) -> Option<(String, i32)> {
     let highest = exponent + 63 - mantissa.leading_zeros() as i32;
     if exponent + (mantissa.trailing_zeros() as i32) < 0 || highest > 62 {
@@ -214,12 +215,13 @@ fn whole_digits(mantissa: u64, exponent: i32, precision: u32) -> Option<(String,
     Some((digits.trim_end_matches('0').to_owned(), point))
 }
 
-/// The digits of `mantissa * 2^exponent`, and how many places before the first of them the point stands
-/// (negative where zeros come between).
+/// The digits of `mantissa * 2^exponent`, and how many places before the first of them the point
+/// stands (negative where zeros come between).
 ///
-/// One digit after another until what is left is less than half a unit of the mantissa's last place away, below or
-/// above: the fewest digits, were it not that exactly half does not count, that a power of two takes the
-/// nearer of its neighbours for both, and that numbers in scientific notation get a second digit anyway.
+/// One digit after another until what is left is less than half a unit of the mantissa's last place
+/// away, below or above: the fewest digits, were it not that exactly half does not count, that a
+/// power of two takes the nearer of its neighbours for both, and that numbers in scientific
+/// notation get a second digit anyway.
 fn digits(mantissa: u64, exponent: i32) -> (String, i32) {
     let power = |base: u8, exponent: i32| BigUint::from(base).pow(exponent.max(0).unsigned_abs());
     let half = if mantissa.is_power_of_two() { 1_u8 } else { 2 };

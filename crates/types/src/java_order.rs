@@ -2,7 +2,8 @@
 
 use std::cmp::Ordering;
 
-/// `String.compareTo`: by units of UTF-16, so that U+E000 to U+FFFF come behind all that takes two of them.
+/// `String.compareTo`: by units of UTF-16, so that U+E000 to U+FFFF come behind all that takes two
+/// of them.
 pub fn strings(a: &str, b: &str) -> Ordering {
     a.encode_utf16().cmp(b.encode_utf16())
 }
@@ -18,7 +19,8 @@ pub fn buffers(a: &[u8], b: &[u8]) -> Ordering {
     a.iter().map(signed).cmp(b.iter().map(signed))
 }
 
-/// In upper case and back. A character that is several in the other case stays: Java's characters become one.
+/// In upper case and back. A character that is several in the other case stays: Java's characters
+/// become one.
 fn without_case(c: char) -> char {
     let upper = only(c.to_uppercase()).unwrap_or(c);
     only(upper.to_lowercase()).unwrap_or(upper)

@@ -1,6 +1,6 @@
 //! The text of a value as JSON (`AbstractType.toJSONString`): what `to_json` answers.
 
-use crate::class::ClassType;
+use crate::cql_type::ClassType;
 use crate::cql_type::{CqlType, MAX_DEPTH};
 use crate::float::{format_double, format_float};
 use crate::hex::push_hex;
@@ -11,8 +11,9 @@ const HEX_DIGITS: [char; 16] =
     ['0', '1', '2', '3', '4', '5', '6', '7', '8', '9', 'A', 'B', 'C', 'D', 'E', 'F'];
 
 impl CqlType {
-    /// The value as JSON; `None` for bytes that are no value of the type. The empty value of a type for which it
-    /// means nothing is the empty string here, and only where it stands by itself `null`, which is the caller's.
+    /// The value as JSON; `None` for bytes that are no value of the type. The empty value of a type
+    /// for which it means nothing is the empty string here, and only where it stands by itself
+    /// `null`, which is the caller's.
     pub fn to_json(&self, value: &[u8]) -> Option<String> {
         let mut out = String::new();
         self.write_json(&mut out, value, MAX_DEPTH)?;

@@ -1,5 +1,6 @@
-//! JSON as clients write it, and values from it (`AbstractType.fromJSONObject`): what `from_json` and
-//! INSERT JSON take. The reader is as strict as Jackson's, and as that one stops after the first value.
+//! JSON as clients write it, and values from it (`AbstractType.fromJSONObject`): what `from_json`
+//! and INSERT JSON take. The reader is as strict as Jackson's, and as that one stops after the
+//! first value.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -7,7 +8,7 @@ use std::fmt;
 use num_bigint::BigInt;
 use thiserror::Error;
 
-use crate::cql_type::{CqlType, MAX_DEPTH};
+use crate::cql_type::{ClassType, CqlType, MAX_DEPTH};
 use crate::float::format_double;
 use crate::hex::from_hex;
 use crate::value::{pack_components, pack_list, pack_map, pack_vector};
@@ -321,8 +322,8 @@ impl Json {
         }
     }
 
-    /// Names of members without quotes, which keep their case, and else in lower case. One that is changed so takes the place of
-    /// the one that has that name already.
+    /// Names of members without quotes, which keep their case, and else in lower case. One that is
+    /// changed so takes the place of the one that has that name already.
     pub fn fold_names(members: &[(String, Json)]) -> Vec<(String, &Json)> {
         let places = (0_usize..).zip(members);
         let mut known: BTreeMap<String, (usize, &Json)> =
@@ -374,9 +375,25 @@ impl fmt::Display for Json {
 
 type Made = Result<Vec<u8>, String>;
 
+/// The bytes that a JSON value stands for where a blob is wanted.
+fn blob(json: &Json) -> Made {
+    let Json::Text(hex) = json else {
+        return Err(format!(
+            "Value '{json}' is not a valid blob representation: class java.lang.{} cannot be cast to class java.lang.String",
+            json.class()
+        ));
+    };
+    let wrong = |why: String| format!("Value '{hex}' is not a valid blob representation: {why}");
+    let Some(digits) = hex.strip_prefix("0x") else {
+        let why = "String representation of blob is missing 0x prefix";
+        return Err(wrong(format!("{why}: {hex}")));
+    };
+    from_hex(digits).ok_or_else(|| wrong(format!("cannot parse '{digits}' as hex bytes")))
+}
+
 impl CqlType {
-    /// The value that a JSON value other than `null` stands for, in the stored form. `now_millis` is what the
-    /// timestamp `now` means. The error is Cassandra's text.
+    /// The value that a JSON value other than `null` stands for, in the stored form. `now_millis`
+    /// is what the timestamp `now` means. The error is Cassandra's text.
     pub fn parse_json(&self, json: &Json, now_millis: i64) -> Made {
         self.parse_json_at(json, now_millis, MAX_DEPTH)
     }
@@ -406,21 +423,7 @@ impl CqlType {
                     json => self.parse_nested_json(json, now, depth),
                 }
             }
-            (Self::Blob, Json::Text(hex)) => {
-                let wrong = |why: String| {
-                    format!("Value '{hex}' is not a valid blob representation: {why}")
-                };
-                let Some(digits) = hex.strip_prefix("0x") else {
-                    let why = "String representation of blob is missing 0x prefix";
-                    return Err(wrong(format!("{why}: {hex}")));
-                };
-                from_hex(digits)
-                    .ok_or_else(|| wrong(format!("cannot parse '{digits}' as hex bytes")))
-            }
-            (Self::Blob, _) => Err(format!(
-                "Value '{json}' is not a valid blob representation: class java.lang.{} cannot be cast to class java.lang.String",
-                json.class()
-            )),
+            (Self::Blob, json) => blob(json),
             (Self::VarInt, _) => match crate::decimal::parse_varint(&json.to_string()) {
                 Some(number) => Ok(number.to_signed_bytes_be()),
                 None => {
@@ -431,7 +434,7 @@ impl CqlType {
                 format!("Value '{json}' is not a valid representation of a decimal value")
             }),
             (Self::Counter, _) => Err("A counter has no JSON".to_owned()),
-            (Self::Class(class), _) if **class != crate::class::ClassType::LexicalUuid => {
+            (Self::Class(class), _) if **class != ClassType::LexicalUuid => {
                 Err("A composite has no JSON".to_owned())
             }
             (_, Json::Text(given)) => text(given),

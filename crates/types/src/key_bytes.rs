@@ -6,7 +6,8 @@ use std::fmt;
 use std::hash::{Hash, Hasher};
 use std::ops::Deref;
 
-/// Keys of so many bytes have no memory of their own: numbers, UUIDs, most names. With them a key is 32 bytes.
+/// Keys of so many bytes have no memory of their own: numbers, UUIDs, most names. With them a key
+/// is 32 bytes.
 const INLINE_BYTES: usize = 30;
 
 /// A partition key's bytes.

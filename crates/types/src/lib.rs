@@ -1,7 +1,7 @@
 //! CQL types, their values, order and text; tokens, vints and times. Pure: no clock, no I/O.
 //!
-//! A value is its serialized bytes (native protocol spec v5, section 6), from the client's frame to the
-//! SSTable: nothing here builds a tree of values on the path of a request.
+//! A value is its serialized bytes (native protocol spec v5, section 6), from the client's frame to
+//! the SSTable: nothing here builds a tree of values on the path of a request.
 #![forbid(unsafe_code)]
 
 mod address;
@@ -34,8 +34,7 @@ pub mod value;
 pub mod vint;
 
 pub use address::Address;
-pub use class::{ClassType, Component};
-pub use cql_type::{CqlType, MAX_DEPTH, UserType};
+pub use cql_type::{ClassType, Component, CqlType, MAX_DEPTH, UserType};
 pub use decimal::Decimal;
 pub use duration::{Duration, DurationError};
 pub use few::Few;

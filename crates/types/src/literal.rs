@@ -101,10 +101,10 @@ fn unable<T>(action: &'static str, text: &str) -> Result<T, LiteralError> {
 }
 
 impl CqlType {
-    /// The value that `text` (of a quoted literal, say) stands for. The empty text is the empty value of most
-    /// types. `now_millis` is what the timestamp `now` means, in milliseconds since 1970. A blob is plain
-    /// hexadecimal without `0x`; collections, vectors and custom types too. Of names only `localhost` is an
-    /// `inet`, for nothing is ever looked up.
+    /// The value that `text` (of a quoted literal, say) stands for. The empty text is the empty
+    /// value of most types. `now_millis` is what the timestamp `now` means, in milliseconds
+    /// since 1970. A blob is plain hexadecimal without `0x`; collections, vectors and custom types
+    /// too. Of names only `localhost` is an `inet`, for nothing is ever looked up.
     pub fn parse_text(&self, text: &str, now_millis: i64) -> Result<Vec<u8>, LiteralError> {
         self.parse_text_at(text, now_millis, crate::MAX_DEPTH)
     }
@@ -330,10 +330,10 @@ fn timestamp(text: &str, now: i64) -> Result<i64, LiteralError> {
 /// The name that is always loopback, whoever is asked (RFC 6761).
 const LOCALHOST: &str = "localhost";
 
-/// The bytes of an address. IPv4 in one to four parts, the last of which fills the rest; IPv6 maybe in
-/// brackets or with a numeric scope, which is dropped; IPv4 mapped into IPv6 becomes IPv4. Cassandra asks the
-/// resolver of its machine for anything else, in the middle of a parse; the one name known here needs nobody
-/// to be asked.
+/// The bytes of an address. IPv4 in one to four parts, the last of which fills the rest; IPv6 maybe
+/// in brackets or with a numeric scope, which is dropped; IPv4 mapped into IPv6 becomes IPv4.
+/// Cassandra asks the resolver of its machine for anything else, in the middle of a parse; the one
+/// name known here needs nobody to be asked.
 fn inet(text: &str) -> Option<Vec<u8>> {
     if text.eq_ignore_ascii_case(LOCALHOST) {
         return Some(Ipv4Addr::LOCALHOST.octets().into());
@@ -350,7 +350,8 @@ fn inet(text: &str) -> Option<Vec<u8>> {
         Some(_) => return None,
         None => text,
     };
-    // Zeros in front, however many, which Rust does not take beyond four digits or in front of decimals.
+    // Zeros in front, however many, which Rust does not take beyond four digits or in front of
+    // decimals.
     let groups = address.split(':').map(|group| match group.trim_start_matches('0') {
         "" if !group.is_empty() => "0".to_owned(),
         _ if group.contains('.') => {

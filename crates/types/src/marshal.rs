@@ -1,8 +1,7 @@
-//! Type names as Java classes (`db.marshal.TypeParser` and `AbstractType.toString`): in SSTable headers,
-//! in the native protocol's custom types, and under the result metadata id.
+//! Type names as Java classes (`db.marshal.TypeParser` and `AbstractType.toString`): in SSTable
+//! headers, in the native protocol's custom types, and under the result metadata id.
 
-use crate::class::{ClassType, Component};
-use crate::cql_type::{CqlType, MAX_DEPTH, UserType};
+use crate::cql_type::{ClassType, Component, CqlType, MAX_DEPTH, UserType};
 use crate::hex::{from_hex, push_hex};
 use std::fmt::Write as _;
 use std::sync::Arc;
@@ -65,15 +64,16 @@ pub enum MarshalError {
 }
 
 impl CqlType {
-    /// The type as `AbstractType.toString` writes it: full class names; a frozen collection or user type
-    /// inside `FrozenType(...)`, but not once more inside another.
+    /// The type as `AbstractType.toString` writes it: full class names; a frozen collection or user
+    /// type inside `FrozenType(...)`, but not once more inside another.
     pub fn to_marshal_string(&self) -> String {
         let mut out = String::new();
         write_type(&mut out, self, false, MAX_DEPTH);
         out
     }
 
-    /// [`Self::to_marshal_string`] of a clustering column, inside `ReversedType(...)` where descending.
+    /// [`Self::to_marshal_string`] of a clustering column, inside `ReversedType(...)` where
+    /// descending.
     pub fn to_marshal_string_clustering(&self, reversed: bool) -> String {
         if reversed {
             format!("{PACKAGE}ReversedType({})", self.to_marshal_string())
@@ -82,8 +82,9 @@ impl CqlType {
         }
     }
 
-    /// Parses a class name. The flag tells whether it was inside `ReversedType(...)`. Classes that are
-    /// neither CQL's nor a [`ClassType`] come back as [`CqlType::Custom`]; no text is `BytesType`.
+    /// Parses a class name. The flag tells whether it was inside `ReversedType(...)`. Classes that
+    /// are neither CQL's nor a [`ClassType`] come back as [`CqlType::Custom`]; no text is
+    /// `BytesType`.
     pub fn parse_marshal(text: &str) -> Result<(Self, bool), MarshalError> {
         let mut parser = Parser { text, at: 0 };
         parser.blanks();
@@ -94,7 +95,8 @@ impl CqlType {
     }
 }
 
-/// The class name of a partition key of these types: the type itself, or a `CompositeType` of several.
+/// The class name of a partition key of these types: the type itself, or a `CompositeType` of
+/// several.
 pub fn key_to_marshal_string(types: &[CqlType]) -> String {
     match types {
         [single] => single.to_marshal_string(),

@@ -1,5 +1,5 @@
-//! Type names in CQL (`cql3.CQL3Type`), as they stand in `system_schema`, and identifiers quoted where they
-//! must be (`cql3.ColumnIdentifier.maybeQuote`).
+//! Type names in CQL (`cql3.CQL3Type`), as they stand in `system_schema`, and identifiers quoted
+//! where they must be (`cql3.ColumnIdentifier.maybeQuote`).
 
 use crate::cql_type::{CqlType, MAX_DEPTH, UserType};
 use crate::marshal::MarshalError;
@@ -7,7 +7,8 @@ use std::borrow::Cow;
 use std::sync::Arc;
 use thiserror::Error;
 
-/// Words that are no identifier unless quoted: `reserved_keywords.txt` of 5.0.9, in lower case, sorted.
+/// Words that are no identifier unless quoted: `reserved_keywords.txt` of 5.0.9, in lower case,
+/// sorted.
 pub const RESERVED: [&str; 57] = [
     "add",
     "allow",
@@ -138,15 +139,16 @@ pub enum NameError {
 }
 
 impl CqlType {
-    /// The type's name in CQL as `system_schema.columns.type` has it: frozen types, tuples among them, in
-    /// `frozen<>`, user types without their keyspace, classes in single quotes.
+    /// The type's name in CQL as `system_schema.columns.type` has it: frozen types, tuples among
+    /// them, in `frozen<>`, user types without their keyspace, classes in single quotes.
     pub fn cql_name(&self) -> String {
         let mut out = String::new();
         write_name(&mut out, self, MAX_DEPTH);
         out
     }
 
-    /// Parses a type's name. `resolve` is asked for user types by keyspace (if the name has one) and name.
+    /// Parses a type's name. `resolve` is asked for user types by keyspace (if the name has one)
+    /// and name.
     pub fn parse_cql_name(
         text: &str,
         resolve: &mut dyn FnMut(Option<&str>, &str) -> Option<Arc<UserType>>,

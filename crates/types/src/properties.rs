@@ -2,7 +2,8 @@
 
 use std::collections::BTreeMap;
 
-/// Reads the text of such a file: a key and a value a line, comments, escapes, and lines that go on in the next one.
+/// Reads the text of such a file: a key and a value a line, comments, escapes, and lines that go on
+/// in the next one.
 pub fn parse(text: &str) -> BTreeMap<String, String> {
     let mut values = BTreeMap::new();
     let mut lines = text.lines().map(str::trim_start);

@@ -1,5 +1,5 @@
-//! The text of a value: as a CQL literal (`AbstractType.toCQLString`, in error messages and DESCRIBE), and
-//! plain (`AbstractType.getString`, what [`CqlType::parse_text`] reads).
+//! The text of a value: as a CQL literal (`AbstractType.toCQLString`, in error messages and
+//! DESCRIBE), and plain (`AbstractType.getString`, what [`CqlType::parse_text`] reads).
 
 use crate::cql_type::{CqlType, MAX_DEPTH};
 use crate::decimal::Decimal;
@@ -15,8 +15,8 @@ use num_bigint::BigInt;
 use std::net::{Ipv4Addr, Ipv6Addr};
 
 impl CqlType {
-    /// The value as a CQL literal. The empty value of a type for which it means nothing is `null`; bytes that
-    /// are no value of the type, for which Cassandra throws, are printed as a blob.
+    /// The value as a CQL literal. The empty value of a type for which it means nothing is `null`;
+    /// bytes that are no value of the type, for which Cassandra throws, are printed as a blob.
     pub fn to_cql_literal(&self, value: &[u8]) -> String {
         let mut out = String::new();
         if self.write_literal(&mut out, value, MAX_DEPTH).is_none() {
@@ -26,8 +26,9 @@ impl CqlType {
         out
     }
 
-    /// The value as plain text: nothing quoted, collections in hexadecimal, the components of a tuple between
-    /// colons and `@` for null. Bytes that are no value of the type are printed in hexadecimal.
+    /// The value as plain text: nothing quoted, collections in hexadecimal, the components of a
+    /// tuple between colons and `@` for null. Bytes that are no value of the type are printed in
+    /// hexadecimal.
     pub fn to_text(&self, value: &[u8]) -> String {
         self.plain_at(value, MAX_DEPTH).unwrap_or_else(|| to_hex(value))
     }

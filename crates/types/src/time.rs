@@ -1,5 +1,5 @@
-//! Calendar arithmetic on days and milliseconds since 1970, and the text of dates and times as Cassandra
-//! prints them. No clock, no time zone but UTC.
+//! Calendar arithmetic on days and milliseconds since 1970, and the text of dates and times as
+//! Cassandra prints them. No clock, no time zone but UTC.
 
 use std::fmt::Write as _;
 
@@ -7,8 +7,8 @@ use std::fmt::Write as _;
 pub const MILLIS_PER_DAY: i64 = 86_400_000;
 /// Nanoseconds in a day.
 pub const NANOS_PER_DAY: i64 = 86_400_000_000_000;
-/// The first millisecond of the Gregorian calendar in Java's `GregorianCalendar`: before 1582-10-15 it
-/// counts by the Julian one, which shows in durations of months.
+/// The first millisecond of the Gregorian calendar in Java's `GregorianCalendar`: before 1582-10-15
+/// it counts by the Julian one, which shows in durations of months.
 const GREGORIAN_START: i64 = -12_219_292_800_000;
 
 /// A day of a calendar. Year 0 is the one before year 1.
@@ -91,8 +91,9 @@ impl Civil {
     }
 }
 
-/// Adds months to a time in milliseconds since 1970 as Java's `Calendar.add` does: the day of the month
-/// stays, or becomes the last one of a shorter month; times before 1582-10-15 count by the Julian calendar.
+/// Adds months to a time in milliseconds since 1970 as Java's `Calendar.add` does: the day of the
+/// month stays, or becomes the last one of a shorter month; times before 1582-10-15 count by the
+/// Julian calendar.
 pub fn add_months(millis: i64, months: i32) -> i64 {
     let (days, of_day) = (millis.div_euclid(MILLIS_PER_DAY), millis.rem_euclid(MILLIS_PER_DAY));
     let date = if millis < GREGORIAN_START {
@@ -134,8 +135,8 @@ pub enum TimestampStyle {
     Json,
 }
 
-/// The text of a time in milliseconds since 1970. Years before 1 are printed by their number in the era
-/// before, and years past 9999 with a plus sign, as Java's pattern `yyyy` has it.
+/// The text of a time in milliseconds since 1970. Years before 1 are printed by their number in the
+/// era before, and years past 9999 with a plus sign, as Java's pattern `yyyy` has it.
 pub fn format_timestamp(millis: i64, style: TimestampStyle) -> String {
     let date = Civil::from_days(millis.div_euclid(MILLIS_PER_DAY));
     let of_day = millis.rem_euclid(MILLIS_PER_DAY);

@@ -1,5 +1,5 @@
-//! The text of a timestamp in the formats that Cassandra reads (`TimestampSerializer`): a date, or a date
-//! and a time, with an offset, a zone, or in UTC.
+//! The text of a timestamp in the formats that Cassandra reads (`TimestampSerializer`): a date, or
+//! a date and a time, with an offset, a zone, or in UTC.
 //!
 //! Cassandra takes a text without zone to be in the zone of its host; a Helenus node is in UTC.
 
@@ -7,7 +7,8 @@ use crate::time::{Civil, MILLIS_PER_DAY, days_in_month};
 use jiff::civil::DateTime;
 use jiff::tz::TimeZone;
 
-/// Names of time zones in English, long and short, that Java 17 reads, with the zone that each stands for.
+/// Names of time zones in English, long and short, that Java 17 reads, with the zone that each
+/// stands for.
 const ZONE_NAMES: &str = include_str!("zone_names.txt");
 /// The largest year of `java.time`.
 const MAX_YEAR: i64 = 999_999_999;
@@ -47,8 +48,8 @@ enum Zone {
 }
 
 impl Zone {
-    /// Seconds that the wall is ahead of UTC. Of two times, the earlier; a time that does not exist is as
-    /// late as it would be had the clocks not been put forward.
+    /// Seconds that the wall is ahead of UTC. Of two times, the earlier; a time that does not exist
+    /// is as late as it would be had the clocks not been put forward.
     fn offset(&self, local: &Local) -> Option<i64> {
         let zone = match self {
             Self::Offset(seconds) => return Some(*seconds),
@@ -189,7 +190,8 @@ pub(crate) fn strict_date(text: &str) -> Option<Civil> {
     (cursor.0.is_empty() && date.is_valid()).then_some(date)
 }
 
-/// A day of a month that has it; the last day of the month for a day up to the 31st that it has not.
+/// A day of a month that has it; the last day of the month for a day up to the 31st that it has
+/// not.
 fn smart(year: i64, month: i64, day: i64) -> Option<Civil> {
     let month = u8::try_from(month).ok().filter(|month| (1..=12).contains(month))?;
     let day = u8::try_from(day).ok().filter(|day| (1..=31).contains(day))?;
@@ -264,7 +266,8 @@ fn whole(sign: i64, hours: i64, minutes: i64, seconds: i64, rest: &Cursor<'_>) -
     (rest.0.is_empty() && offset <= MAX_OFFSET).then_some(sign * offset)
 }
 
-/// The rules of a zone by one of its names, or by its id in the time zone database, both in exact case.
+/// The rules of a zone by one of its names, or by its id in the time zone database, both in exact
+/// case.
 fn region(name: &str) -> Option<TimeZone> {
     let known = ZONE_NAMES.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix('\t'));
     let id = known.unwrap_or(name);

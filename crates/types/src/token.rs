@@ -1,5 +1,5 @@
-//! Tokens: the place of a partition on the ring (`dht.Murmur3Partitioner`), and the 128-bit hash under
-//! them, shared with the Bloom filters.
+//! Tokens: the place of a partition on the ring (`dht.Murmur3Partitioner`), and the 128-bit hash
+//! under them, shared with the Bloom filters.
 
 use crate::vint::{ReadError, Reader, WriteBytes};
 
@@ -7,8 +7,8 @@ use crate::vint::{ReadError, Reader, WriteBytes};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Token(pub i64);
 
-/// The most significant bits of a token that have no say in which shard owns it: neighbouring ranges of
-/// `2^52` tokens are dealt out alike, so that any large range spreads over all shards.
+/// The most significant bits of a token that have no say in which shard owns it: neighbouring
+/// ranges of `2^52` tokens are dealt out alike, so that any large range spreads over all shards.
 pub const SHARDING_IGNORED_BITS: u32 = 12;
 
 impl Token {
@@ -70,8 +70,8 @@ pub fn shard_of(token: Token, shards: u32) -> u32 {
 const C1: u64 = 0x87c3_7b91_1142_53d5;
 const C2: u64 = 0x4cf5_ad43_2745_937f;
 
-/// Murmur3 x64 128 with seed 0 as `utils.MurmurHash.hash3_x64_128` computes it, which takes the bytes of
-/// the last, incomplete block as signed: a byte of 0x80 or more flips every bit above it.
+/// Murmur3 x64 128 with seed 0 as `utils.MurmurHash.hash3_x64_128` computes it, which takes the
+/// bytes of the last, incomplete block as signed: a byte of 0x80 or more flips every bit above it.
 #[inline]
 pub fn hash128(data: &[u8]) -> [u64; 2] {
     murmur3(data, 0, |byte| i64::from(byte.cast_signed()).cast_unsigned())

@@ -1,7 +1,7 @@
 //! UUIDs, and the times inside those of version 1 (`utils.TimeUUID`).
 //!
-//! A time-UUID counts ticks of 100 ns from 1582-10-15. Its other half, clock sequence and node, is the
-//! caller's to choose; nothing here reads a clock.
+//! A time-UUID counts ticks of 100 ns from 1582-10-15. Its other half, clock sequence and node, is
+//! the caller's to choose; nothing here reads a clock.
 
 use std::fmt;
 
@@ -38,8 +38,8 @@ impl Uuid {
         self.0.to_be_bytes()
     }
 
-    /// A time-UUID of a count of ticks since 1582 and the second half given. Ticks that need more than 60 bits, before 1582 or
-    /// after 5236, run into the version, as they do in Cassandra.
+    /// A time-UUID of a count of ticks since 1582 and the second half given. Ticks that need more
+    /// than 60 bits, before 1582 or after 5236, run into the version, as they do in Cassandra.
     #[inline]
     pub fn from_ticks(ticks: i64, clock_seq_and_node: u64) -> Self {
         let ticks = ticks.cast_unsigned();

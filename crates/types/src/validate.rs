@@ -1,6 +1,7 @@
 //! Which bytes are a value of a type: `TypeSerializer.validate` and its messages.
 //!
-//! Empty bytes are a value of many fixed-length types, apart from null (`AbstractType.allowsEmpty`).
+//! Empty bytes are a value of many fixed-length types, apart from null
+//! (`AbstractType.allowsEmpty`).
 
 use crate::cql_type::{CqlType, MAX_DEPTH};
 use crate::hex::to_hex;
@@ -104,8 +105,8 @@ pub enum ValueError {
 }
 
 impl CqlType {
-    /// Are these bytes a value of this type (`AbstractType.validate`)? A counter is checked as the `bigint`
-    /// that clients see; a type of [`CqlType::Custom`] takes any bytes.
+    /// Are these bytes a value of this type (`AbstractType.validate`)? A counter is checked as the
+    /// `bigint` that clients see; a type of [`CqlType::Custom`] takes any bytes.
     pub fn validate(&self, value: &[u8]) -> Result<(), ValueError> {
         self.validate_at(value, MAX_DEPTH)
     }
@@ -215,8 +216,9 @@ fn text(value: &[u8]) -> Result<(), ValueError> {
     }
 }
 
-/// What Cassandra takes for UTF-8 beyond UTF-8: Java's NUL (`C0 80`), surrogates, code points past the
-/// last, and a few second bytes that no encoder writes (`UTF8Serializer`). Such values exist on disk.
+/// What Cassandra takes for UTF-8 beyond UTF-8: Java's NUL (`C0 80`), surrogates, code points past
+/// the last, and a few second bytes that no encoder writes (`UTF8Serializer`). Such values exist on
+/// disk.
 fn accepted_as_utf8(value: &[u8]) -> bool {
     let follows = |byte: &u8| byte & 0xc0 == 0x80;
     let mut rest = value;

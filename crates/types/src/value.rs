@@ -1,13 +1,13 @@
-//! Values made of values: iterating over serialized collections, tuples and vectors without copying, and
-//! putting them together; numbers out of values.
+//! Values made of values: iterating over serialized collections, tuples and vectors without
+//! copying, and putting them together; numbers out of values.
 
 use crate::cql_type::CqlType;
 use crate::decimal::Decimal;
 use crate::vint::{ReadError, Reader, WriteBytes};
 use num_bigint::BigInt;
 
-/// The elements of a serialized list or set, or the keys and values of a map in turn. Null elements, which
-/// only the values of an IN list have, are `None`. Ends after an error.
+/// The elements of a serialized list or set, or the keys and values of a map in turn. Null
+/// elements, which only the values of an IN list have, are `None`. Ends after an error.
 #[derive(Clone, Debug)]
 pub struct Elements<'a> {
     reader: Reader<'a>,
@@ -99,8 +99,8 @@ impl<'a> Iterator for Entries<'a> {
     }
 }
 
-/// The components of a serialized tuple or user type; missing ones at the end are not there. Ends after an
-/// error.
+/// The components of a serialized tuple or user type; missing ones at the end are not there. Ends
+/// after an error.
 #[derive(Clone, Debug)]
 pub struct Components<'a>(Reader<'a>);
 
@@ -139,7 +139,8 @@ impl<'a> VectorElements<'a> {
     /// The elements of a vector of `dimension` values of type `element`.
     pub fn of(value: &'a [u8], element: &CqlType, dimension: u32) -> Self {
         let fixed = element.fixed_length();
-        // Elements without bytes are all alike, and a dimension without bytes behind it is no bound.
+        // Elements without bytes are all alike, and a dimension without bytes behind it is no
+        // bound.
         let left = if fixed == Some(0) { 0 } else { dimension };
         Self { reader: Reader::new(value), fixed, left }
     }
@@ -259,8 +260,9 @@ where
 }
 
 impl CqlType {
-    /// A value of a type that holds whole numbers in 8 to 64 bits; `None` for other types, the empty value
-    /// and malformed ones. A timestamp counts milliseconds, a time nanoseconds, a date days since 1970.
+    /// A value of a type that holds whole numbers in 8 to 64 bits; `None` for other types, the
+    /// empty value and malformed ones. A timestamp counts milliseconds, a time nanoseconds, a date
+    /// days since 1970.
     pub fn as_i64(&self, value: &[u8]) -> Option<i64> {
         match self {
             Self::TinyInt => value.as_array().map(|bytes| i8::from_be_bytes(*bytes).into()),
@@ -295,8 +297,9 @@ impl CqlType {
         }
     }
 
-    /// A value of a number type as a decimal, exact (as `BigDecimal.valueOf` has it for `float` and `double`:
-    /// the digits that they print); `None` as [`Self::as_i64`], and for NaN and infinities.
+    /// A value of a number type as a decimal, exact (as `BigDecimal.valueOf` has it for `float` and
+    /// `double`: the digits that they print); `None` as [`Self::as_i64`], and for NaN and
+    /// infinities.
     pub fn as_decimal(&self, value: &[u8]) -> Option<Decimal> {
         match self {
             Self::Decimal => Decimal::from_bytes(value),

@@ -1,9 +1,9 @@
-//! Reading and writing of the primitives that every Cassandra format is made of: big-endian integers,
-//! variable-length integers (`utils.vint.VIntCoding`), modified UTF-8 (`DataOutput.writeUTF`), and bytes
-//! behind a length.
+//! Reading and writing of the primitives that every Cassandra format is made of: big-endian
+//! integers, variable-length integers (`utils.vint.VIntCoding`), modified UTF-8
+//! (`DataOutput.writeUTF`), and bytes behind a length.
 //!
-//! An unsigned vint's first byte has as many leading ones as bytes follow it (0 to 8); its other bits
-//! and the bytes that follow are the value, big endian. A signed vint is the zigzag of it.
+//! An unsigned vint's first byte has as many leading ones as bytes follow it (0 to 8); its other
+//! bits and the bytes that follow are the value, big endian. A signed vint is the zigzag of it.
 
 use thiserror::Error;
 
@@ -32,8 +32,8 @@ pub enum ReadError {
     Trailing(usize),
 }
 
-/// A cursor over bytes that answers an error where they end; it never panics and never allocates but
-/// for text.
+/// A cursor over bytes that answers an error where they end; it never panics and never allocates
+/// but for text.
 #[derive(Clone, Copy, Debug)]
 pub struct Reader<'a> {
     rest: &'a [u8],
@@ -215,8 +215,8 @@ impl<'a> Reader<'a> {
         Ok(unzigzag(self.uvint()?))
     }
 
-    /// An unsigned vint that holds a Java `int`: a negative one was written sign-extended to 64 bits
-    /// (`readUnsignedVInt32`).
+    /// An unsigned vint that holds a Java `int`: a negative one was written sign-extended to 64
+    /// bits (`readUnsignedVInt32`).
     #[inline]
     pub fn uvint32(&mut self) -> Result<i32, ReadError> {
         let value = self.uvint()?.cast_signed();
@@ -230,8 +230,8 @@ impl<'a> Reader<'a> {
         i32::try_from(value).map_err(|_| ReadError::TooLarge(value))
     }
 
-    /// A count of items behind an unsigned vint, refused when the input could not hold that many items
-    /// of `least` bytes each: a safe capacity for an allocation.
+    /// A count of items behind an unsigned vint, refused when the input could not hold that many
+    /// items of `least` bytes each: a safe capacity for an allocation.
     #[inline]
     pub fn count(&mut self, least: usize) -> Result<usize, ReadError> {
         let count = usize::try_from(self.uvint()?).unwrap_or(usize::MAX);
@@ -385,8 +385,8 @@ pub trait WriteBytes {
         self.put(bytes);
         Ok(())
     }
-    /// Bytes behind an `i32` length. Values reach 2 GiB in no format that frames them so; a longer one
-    /// is cut off at the largest length rather than corrupt what follows.
+    /// Bytes behind an `i32` length. Values reach 2 GiB in no format that frames them so; a longer
+    /// one is cut off at the largest length rather than corrupt what follows.
     #[inline]
     fn put_int_bytes(&mut self, bytes: &[u8]) {
         let length = i32::try_from(bytes.len()).unwrap_or(i32::MAX);
@@ -442,7 +442,8 @@ pub fn encode_modified_utf8(text: &str) -> Vec<u8> {
     out
 }
 
-/// The text of Java's modified UTF-8. Half a surrogate pair, which Java would let through, is an error.
+/// The text of Java's modified UTF-8. Half a surrogate pair, which Java would let through, is an
+/// error.
 pub fn decode_modified_utf8(bytes: &[u8]) -> Result<String, ReadError> {
     if bytes.is_ascii() {
         return Ok(bytes.iter().map(|&byte| char::from(byte)).collect());

@@ -110,7 +110,8 @@ fn validation() {
             Ok(()) => "ok".to_owned(),
             Err(error) => error.to_string(),
         };
-        // What is no MarshalException is a server error of Cassandra's, whose text is not worth keeping.
+        // What is no MarshalException is a server error of Cassandra's, whose text is not worth
+        // keeping.
         let agrees = match row[2] {
             "ok" => found == "ok",
             "MarshalException" => found == unescape(row[3]),
@@ -172,7 +173,8 @@ fn literals() {
     }
     none_differ(wrong);
     assert_eq!(CqlType::Timestamp.parse_text("NOW", NOW), Ok(NOW.to_be_bytes().to_vec()));
-    // Of names one is known without asking a resolver, which rows that are captured once cannot ask for.
+    // Of names one is known without asking a resolver, which rows that are captured once cannot ask
+    // for.
     for name in ["localhost", "LocalHost"] {
         assert_eq!(CqlType::Inet.parse_text(name, NOW), Ok(vec![127, 0, 0, 1]));
     }

@@ -158,8 +158,8 @@ proptest! {
         native in proptest::sample::select(NATIVE.to_vec()),
         (seed, now) in (proptest::collection::vec(any::<u8>(), 0..17), any::<i64>()),
     ) {
-        // Cassandra does not read back what it prints for years before 1 and past 9999 (literals.txt:
-        // `+12011-02-03 04:05`), and checks no `time` against the day.
+        // Cassandra does not read back what it prints for years before 1 and past 9999
+        // (literals.txt: `+12011-02-03 04:05`), and checks no `time` against the day.
         let years = -62_135_596_800_000..253_402_300_800_000;
         let foreign = native == CqlType::Timestamp
             && native.as_i64(&seed).is_some_and(|at| !years.contains(&at));
@@ -175,7 +175,8 @@ proptest! {
                 };
                 prop_assert!(native.validate(&again).is_ok());
                 if native == CqlType::Duration {
-                    // Valid even with longer vints than needed, or bytes behind them, and ordered by bytes.
+                    // Valid even with longer vints than needed, or bytes behind them, and ordered
+                    // by bytes.
                     prop_assert_eq!(Duration::from_bytes(&again), Duration::from_bytes(&seed));
                 } else {
                     let order = native.compare(&again, &seed);
@@ -305,7 +306,8 @@ fn is_nan(kind: &CqlType, value: &[u8]) -> bool {
 fn comparable_values() -> impl Strategy<Value = (CqlType, Vec<u8>, Vec<u8>)> {
     let native: Vec<_> =
         NATIVE.into_iter().filter(|kind| !matches!(kind, CqlType::Duration)).collect();
-    // of types whose empty value is one like others: of any other it has null's place within a sequence, in Cassandra too
+    // of types whose empty value is one like others: of any other it has null's place within a
+    // sequence, in Cassandra too
     let full = proptest::sample::select(vec![CqlType::Text, CqlType::Blob, CqlType::Ascii]);
     let shared = full.clone().prop_map(Arc::new);
     let nested = prop_oneof![
@@ -325,7 +327,8 @@ proptest! {
         ..ProptestConfig::default()
     })]
 
-    /// As parts of a sequence the encodings are in the order of the values, and no one is the start of another one.
+    /// As parts of a sequence the encodings are in the order of the values, and no one is the start
+    /// of another one.
     #[test]
     fn byte_comparables_compare_as_values((kind, a, b) in comparable_values()) {
         let part = |value: &[u8]| {

@@ -1,18 +1,21 @@
-//! Processors that do not sleep while a latency is measured. A virtual machine's processor that has nothing to do is given back to its
-//! host, and is late by milliseconds when it is wanted again: that would be the tail of every server that leaves a processor idle.
+//! Processors that do not sleep while a latency is measured. A virtual machine's processor that has
+//! nothing to do is given back to its host, and is late by milliseconds when it is wanted again:
+//! that would be the tail of every server that leaves a processor idle.
 //!
-//! Not by something that runs where nobody else wants to (`SCHED_IDLE`): beside such a thread a kernel (6.18 was seen) lets its own
-//! threads of that processor wait for seconds, and with them the answers of the disk.
+//! Not by something that runs where nobody else wants to (`SCHED_IDLE`): beside such a thread a
+//! kernel (6.18 was seen) lets its own threads of that processor wait for seconds, and with them
+//! the answers of the disk.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::Write;
 
 use crate::machine::Outcome;
 
-/// Takes the longest time that a processor may need to be there again, in microseconds (32 bits); it holds until the file is closed
-/// (Linux, `power/pm_qos_interface.rst`).
+/// Takes the longest time that a processor may need to be there again, in microseconds (32 bits);
+/// it holds until the file is closed (Linux, `power/pm_qos_interface.rst`).
 const LATENCY: &str = "/dev/cpu_dma_latency";
-/// With none a processor that has nothing to do looks for something to do all the time, if it knows how to.
+/// With none a processor that has nothing to do looks for something to do all the time, if it knows
+/// how to.
 const NO_LATENCY: i32 = 0;
 const SHALLOWEST: &str = "/sys/devices/system/cpu/cpu0/cpuidle/state0/name";
 const POLLS: &str = "POLL";

@@ -1,4 +1,5 @@
-//! What callgrind wrote of a run of the node or of a client: instructions, by layer of the node too, and allocations.
+//! What callgrind wrote of a run of the node or of a client: instructions, by layer of the node
+//! too, and allocations.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -67,7 +68,8 @@ pub struct Counted {
 }
 
 impl Counted {
-    /// What is inlined counts where its source is, if that is ours; what is of a library, where the function is that it is inlined in.
+    /// What is inlined counts where its source is, if that is ours; what is of a library, where the
+    /// function is that it is inlined in.
     ///
     /// The format: <https://valgrind.org/docs/manual/cl-format.html>.
     pub fn parse(dump: &str) -> Outcome<Self> {

@@ -1,5 +1,6 @@
-//! `cargo xtask bench cold`: reads of rows that are not in memory: how often the device is asked for each, what it costs, and what fio
-//! reaches with reads of the same size and depth; then a compaction that nothing holds back, beside reads of rows that are in memory.
+//! `cargo xtask bench cold`: reads of rows that are not in memory: how often the device is asked
+//! for each, what it costs, and what fio reaches with reads of the same size and depth; then a
+//! compaction that nothing holds back, beside reads of rows that are in memory.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -45,10 +46,11 @@ const FULL: f64 = 0.05;
 const SAMPLES: &str = "999";
 /// Lines of a profile that are kept.
 const PROFILE_LINES: usize = 80;
-/// Threads of the client, and connections of each to each shard: one thread would wait for the shard on its core while the other core
-/// has nothing to do.
+/// Threads of the client, and connections of each to each shard: one thread would wait for the
+/// shard on its core while the other core has nothing to do.
 const READERS: [&str; 2] = ["2", "2"];
-/// How many reads of any row are in flight before some are measured: the indexes are in memory once each of their pages was read.
+/// How many reads of any row are in flight before some are measured: the indexes are in memory once
+/// each of their pages was read.
 const WARM_DEPTH: &str = "256";
 /// How long those take, and how long hot rows are read as fast as can be before they count as such.
 const WARM_SECONDS: &str = "30";
@@ -282,11 +284,12 @@ impl Cold<'_> {
         let (rate, seconds) = (self.options.rate.to_string(), self.options.seconds.to_string());
         let hot = |warm: &str| {
             let args = ["--reads", "1", "--rate", &rate, "--seconds", &seconds, "--warm", warm];
-            // not before all others on its core (`chrt`, `nice`): there it would hold up the shard that is bound to that core, and
-            // the scheduler move neither
+            // not before all others on its core (`chrt`, `nice`): there it would hold up the shard
+            // that is bound to that core, and the scheduler move neither
             self.load("rate", self.options.hot, &args)
         };
-        // chosen at random, most of them come again before each has come once: at the fixed rate alone a part would be cold still
+        // chosen at random, most of them come again before each has come once: at the fixed rate
+        // alone a part would be cold still
         let warm = ["--reads", "1", "--depth", "32", "--warm", "0", "--seconds", WARM_SECONDS];
         self.load("point", self.options.hot, &warm)?;
         let quiet = hot("3")?;

@@ -1,5 +1,5 @@
-//! `cargo xtask bench compaction`: flush, major compaction and scrub of the same data on Helenus and on Cassandra in one run,
-//! one server at a time.
+//! `cargo xtask bench compaction`: flush, major compaction and scrub of the same data on Helenus
+//! and on Cassandra in one run, one server at a time.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;

@@ -1,5 +1,5 @@
-//! `cargo xtask bench fair`: what a client that asks for much does to the latency of another one; then what becomes of a node that is
-//! asked for more than it can do.
+//! `cargo xtask bench fair`: what a client that asks for much does to the latency of another one;
+//! then what becomes of a node that is asked for more than it can do.
 
 use std::fmt::Write as _;
 use std::process::{Child, Command, Stdio};
@@ -157,7 +157,8 @@ fn steady(options: &Options) -> Outcome<String> {
 fn steady_for(options: &Options, seconds: &str, warm: &str) -> Outcome<String> {
     let mut client = client("rate");
     client.args(["--rate", &options.rate, "--reads", "1", "--level", "ONE"]);
-    // it is not to wait for the other client on their core: of the fair scheduler even the nicest does now and then
+    // it is not to wait for the other client on their core: of the fair scheduler even the nicest
+    // does now and then
     let mut first = Command::new("chrt");
     first.args(["--fifo", "1"]).arg(client.get_program()).args(client.get_args());
     said(first.args(["--seconds", seconds, "--warm", warm]))

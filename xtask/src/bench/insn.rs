@@ -1,4 +1,5 @@
-//! `cargo xtask bench insn`: instructions and allocations of the hot paths, called in process, beside what was recorded of them.
+//! `cargo xtask bench insn`: instructions and allocations of the hot paths, called in process,
+//! beside what was recorded of them.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -16,8 +17,9 @@ cargo xtask bench insn [PATH...] [--record REASON]
 cargo xtask bench insn --socket
   the same of a read and of an update that come through a socket, the node's by layer, and the client's own instructions";
 
-/// What an operation may cost: instructions and allocations; then what is aimed at. Reads are from the memtable, from an SSTable whose
-/// chunks are in memory, from one where places of keys are not kept, and from the cache of rows.
+/// What an operation may cost: instructions and allocations; then what is aimed at. Reads are from
+/// the memtable, from an SSTable whose chunks are in memory, from one where places of keys are not
+/// kept, and from the cache of rows.
 const AIMS: [(&str, f64, f64, f64, f64); 3] = [
     ("read", 20_000.0, 10.0, 10_000.0, 2.0),
     ("rows", 20_000.0, 10.0, 10_000.0, 2.0),
@@ -107,7 +109,8 @@ pub fn run(args: &[String]) -> Outcome {
     }
 }
 
-/// What has become worse than it was recorded: how many paths are as good, and what is wrong with the others.
+/// What has become worse than it was recorded: how many paths are as good, and what is wrong with
+/// the others.
 pub fn guard() -> Outcome<(usize, Vec<String>)> {
     let (recorded, costs) = (recorded()?, costs(&[])?);
     let mut problems = Vec::new();
@@ -126,7 +129,8 @@ pub fn guard() -> Outcome<(usize, Vec<String>)> {
     Ok((costs.len() - problems.len().min(costs.len()), problems))
 }
 
-/// Paths that are counted over so many rows and over twice as many: how many times as much that is, and is that all right?
+/// Paths that are counted over so many rows and over twice as many: how many times as much that is,
+/// and is that all right?
 fn twice(costs: &[Cost]) -> Vec<(String, bool)> {
     let named = |name: &str, rows: u64| format!("{name}-{rows}");
     let mut lines = Vec::new();

@@ -1,5 +1,6 @@
-//! `cargo xtask bench io`: reads and updates beside flushes and compactions on a time axis, Helenus and Cassandra in one
-//! run, one server at a time, each beside a bare echo server that shows what the machine itself does to latency.
+//! `cargo xtask bench io`: reads and updates beside flushes and compactions on a time axis, Helenus
+//! and Cassandra in one run, one server at a time, each beside a bare echo server that shows what
+//! the machine itself does to latency.
 
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
@@ -32,7 +33,8 @@ const ROW: u64 = 1100;
 const CACHED: u64 = 4;
 /// Of a node's budget, the part that its cache of chunks has.
 const CHUNKS: u64 = 4;
-/// Memory of memtables of each of the two kinds that Cassandra has, in MiB: a third of it is a flush.
+/// Memory of memtables of each of the two kinds that Cassandra has, in MiB: a third of it is a
+/// flush.
 const MEMTABLES: u64 = 24;
 /// What compactions may write in a second, in MiB, unless told.
 const COMPACTION: u64 = 8;
@@ -217,7 +219,8 @@ fn echo(mut stream: TcpStream) -> std::io::Result<()> {
     }
 }
 
-/// A line a ping, `milliseconds since the epoch,microseconds that it took`, each written out at once.
+/// A line a ping, `milliseconds since the epoch,microseconds that it took`, each written out at
+/// once.
 fn ping(mut stream: TcpStream, mut out: std::fs::File, over: &AtomicBool) -> std::io::Result<()> {
     stream.set_nodelay(true)?;
     let mut bytes = [7; PING];

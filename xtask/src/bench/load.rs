@@ -1,4 +1,5 @@
-//! `cargo xtask bench load`: rows are inserted until so many gigabytes are written and compacted, on Helenus and on Cassandra in turn.
+//! `cargo xtask bench load`: rows are inserted until so many gigabytes are written and compacted,
+//! on Helenus and on Cassandra in turn.
 
 use std::fmt::Write as _;
 use std::process::Command;

@@ -1,4 +1,5 @@
-//! A group of processes that may have so much memory, page cache and all: a control group of the kernel, version 1 or 2.
+//! A group of processes that may have so much memory, page cache and all: a control group of the
+//! kernel, version 1 or 2.
 
 use std::fs;
 use std::path::{Path, PathBuf};

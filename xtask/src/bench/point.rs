@@ -1,5 +1,6 @@
-//! `cargo xtask bench point`: reads and updates of one row each from a native client, beside a bare server on the same runtime that
-//! answers the same bytes: how much of what the machine could do is left of it?
+//! `cargo xtask bench point`: reads and updates of one row each from a native client, beside a bare
+//! server on the same runtime that answers the same bytes: how much of what the machine could do is
+//! left of it?
 
 use std::fmt::Write as _;
 use std::fs;
@@ -26,7 +27,8 @@ const OURS: &str = "127.0.0.25";
 const ECHO: &str = "127.0.0.26:9042";
 /// The client's core; the server has the first one.
 const CLIENT_CORE: &str = "1";
-/// Operations, and how much of the echo server's requests per CPU second they have to reach: one at a time, and many.
+/// Operations, and how much of the echo server's requests per CPU second they have to reach: one at
+/// a time, and many.
 const OPERATIONS: [(&str, f64, f64); 2] = [("read", 0.50, 0.12), ("update", 0.45, 0.10)];
 
 struct Options {

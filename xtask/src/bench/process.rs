@@ -6,9 +6,11 @@ use std::time::{Duration, Instant};
 
 use crate::machine::Outcome;
 
-/// Parts of a second in which the system counts the time of processes: so on each architecture that we run on.
+/// Parts of a second in which the system counts the time of processes: so on each architecture that
+/// we run on.
 const TICKS: u64 = 100;
-/// Where `/proc/PID/stat` has the time in user mode, counted after the name in parentheses; the time in the kernel follows.
+/// Where `/proc/PID/stat` has the time in user mode, counted after the name in parentheses; the
+/// time in the kernel follows.
 const USER_TIME: usize = 11;
 /// A server that uses less of a core for so long has nothing left to do.
 const REST_SHARE: f64 = 0.1;
@@ -55,7 +57,8 @@ impl Used {
     }
 }
 
-/// How long each core has run and how long of that it had nothing to do, since the machine began, in ticks.
+/// How long each core has run and how long of that it had nothing to do, since the machine began,
+/// in ticks.
 pub struct Cores(Vec<[u64; 2]>);
 
 impl Cores {
@@ -64,7 +67,8 @@ impl Cores {
         Self::parse(&fs::read_to_string("/proc/stat")?)
     }
 
-    /// The lines `cpuN USER NICE SYSTEM IDLE IOWAIT IRQ SOFTIRQ STEAL GUEST GUEST_NICE`: the last two are in the first two, too.
+    /// The lines `cpuN USER NICE SYSTEM IDLE IOWAIT IRQ SOFTIRQ STEAL GUEST GUEST_NICE`: the last
+    /// two are in the first two, too.
     fn parse(stat: &str) -> Outcome<Self> {
         let lines =
             stat.lines().filter(|line| line.starts_with("cpu") && !line.starts_with("cpu "));

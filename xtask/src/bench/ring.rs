@@ -1,5 +1,5 @@
-//! `cargo xtask bench ring`: three nodes of Helenus and three of Cassandra, in turn, on this machine: YCSB at several levels, numbers
-//! of replicas and sizes of rows.
+//! `cargo xtask bench ring`: three nodes of Helenus and three of Cassandra, in turn, on this
+//! machine: YCSB at several levels, numbers of replicas and sizes of rows.
 
 use std::path::PathBuf;
 use std::process::Command;

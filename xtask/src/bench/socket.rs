@@ -1,5 +1,6 @@
-//! `cargo xtask bench insn --socket`: instructions and allocations of a request that comes through a socket: the node's and the
-//! client's, each counted in its own process, and the node's by layer. What the kernel does for both is in neither.
+//! `cargo xtask bench insn --socket`: instructions and allocations of a request that comes through
+//! a socket: the node's and the client's, each counted in its own process, and the node's by layer.
+//! What the kernel does for both is in neither.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -116,7 +117,8 @@ fn count(side: Side, operation: &str, depth: &str, wait: &Path) -> Outcome<(Coun
     Ok((Counted::parse(&fs::read_to_string(file)?)?, count))
 }
 
-/// Counts from when the client is warm until it has said what it did: that is its end, and valgrind's file of it.
+/// Counts from when the client is warm until it has said what it did: that is its end, and
+/// valgrind's file of it.
 fn watch(client: &mut Child, side: Side, counted: u32) -> Outcome<String> {
     let out = client.stdout.take().ok_or("no output")?;
     let mut lines = BufReader::new(out).lines().map_while(Result::ok);

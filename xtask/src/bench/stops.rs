@@ -1,5 +1,5 @@
-//! Times at which the machine stood still while something was measured: a virtual one's host may stop its processors for longer than any
-//! answer takes, and each server then seems to have paused.
+//! Times at which the machine stood still while something was measured: a virtual one's host may
+//! stop its processors for longer than any answer takes, and each server then seems to have paused.
 
 use std::process::{Child, Command, Stdio};
 

@@ -12,7 +12,8 @@ const ADDRESS: &str = "127.0.0.21";
 /// Shards of Helenus: the client needs the other of the two cores that these benchmarks are for.
 const SHARDS: &str = "shards=1";
 
-/// Helenus takes its memory at the start, as a JVM does that runs with the options that Cassandra ships (`AlwaysPreTouch`).
+/// Helenus takes its memory at the start, as a JVM does that runs with the options that Cassandra
+/// ships (`AlwaysPreTouch`).
 pub const PRETOUCH: &str = "memory_pretouch=true";
 
 /// What runs.

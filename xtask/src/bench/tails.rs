@@ -1,5 +1,6 @@
-//! `cargo xtask bench tails`: latencies at one fixed rate, half of what Cassandra can do here, on Cassandra and on Helenus in turn. The
-//! requests come whatever the answers do, and latency counts from when each was due.
+//! `cargo xtask bench tails`: latencies at one fixed rate, half of what Cassandra can do here, on
+//! Cassandra and on Helenus in turn. The requests come whatever the answers do, and latency counts
+//! from when each was due.
 
 use std::fmt::Write as _;
 use std::process::Command;

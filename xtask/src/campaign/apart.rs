@@ -1,5 +1,5 @@
-//! `cargo xtask campaign apart`: two data centres that do not reach each other for a while, and are written to in both at LOCAL_QUORUM.
-//! Recorded under `docs/campaigns/`.
+//! `cargo xtask campaign apart`: two data centres that do not reach each other for a while, and are
+//! written to in both at LOCAL_QUORUM. Recorded under `docs/campaigns/`.
 
 use std::time::{Duration, Instant};
 
@@ -23,7 +23,8 @@ const LOAD: [&str; 6] = ["--writes", "0.8", "--rate", "300", "--rows", "3000"];
 /// How much higher the 99th percentile of reads may be while hints are delivered.
 const RATIO: f64 = 2.0;
 
-/// `hinted_handoff_throttle` of Cassandra, in bytes a second, which the other nodes of the ring share.
+/// `hinted_handoff_throttle` of Cassandra, in bytes a second, which the other nodes of the ring
+/// share.
 const THEIR_THROTTLE: u64 = 1 << 20;
 /// `max_hints_delivery_threads` of Cassandra.
 const THEIR_DELIVERIES: u64 = 2;

@@ -1,6 +1,7 @@
-//! `cargo xtask campaign applications`: programs that others wrote for Cassandra, from their registries and unchanged,
-//! against this node. DSBulk loads a table and unloads it by ranges of tokens; JanusGraph keeps a graph,
-//! KairosDB series of points. The scan of the Spark connector is a script. Recorded under `docs/campaigns/`.
+//! `cargo xtask campaign applications`: programs that others wrote for Cassandra, from their
+//! registries and unchanged, against this node. DSBulk loads a table and unloads it by ranges of
+//! tokens; JanusGraph keeps a graph, KairosDB series of points. The scan of the Spark connector is
+//! a script. Recorded under `docs/campaigns/`.
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
@@ -13,7 +14,8 @@ use crate::node::{self, Node};
 const IP: &str = "127.0.0.36";
 /// Rows of the table that DSBulk loads.
 const ROWS: usize = 100_000;
-/// Names of places, and numbers of sensors: row `i` is of place `i % SITES` and of sensor `i % SENSORS`.
+/// Names of places, and numbers of sensors: row `i` is of place `i % SITES` and of sensor `i %
+/// SENSORS`.
 const SITES: usize = 97;
 const SENSORS: usize = 311;
 /// Both are primes: every pair of them comes, and is a partition.

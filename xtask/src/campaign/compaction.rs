@@ -1,6 +1,7 @@
-//! `cargo xtask campaign compaction`: choices beside those of Cassandra's own classes over sets that nobody has seen
-//! before, and whole days of load in simulated time. Recorded under `docs/campaigns/`; the tests of crate `storage` do
-//! the same with recorded choices and shorter days.
+//! `cargo xtask campaign compaction`: choices beside those of Cassandra's own classes over sets
+//! that nobody has seen before, and whole days of load in simulated time. Recorded under
+//! `docs/campaigns/`; the tests of crate `storage` do the same with recorded choices and shorter
+//! days.
 
 use std::fs::File;
 use std::path::PathBuf;

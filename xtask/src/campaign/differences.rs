@@ -1,5 +1,5 @@
-//! `campaign differences`: faults are planted in the answers of a node on their way to the comparison
-//! (`conformance/oracle/planted.py`), one kind at a time; the corpus must find each.
+//! `campaign differences`: faults are planted in the answers of a node on their way to the
+//! comparison (`conformance/oracle/planted.py`), one kind at a time; the corpus must find each.
 
 use crate::machine::{self, Outcome};
 use crate::node::{self, Node};

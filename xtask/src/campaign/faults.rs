@@ -1,5 +1,5 @@
-//! `cargo xtask campaign faults`: one of three nodes is killed, stopped, cut off, or has a slow disk, while clients read and write at
-//! QUORUM. Recorded under `docs/campaigns/`.
+//! `cargo xtask campaign faults`: one of three nodes is killed, stopped, cut off, or has a slow
+//! disk, while clients read and write at QUORUM. Recorded under `docs/campaigns/`.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -22,7 +22,8 @@ const VICTIM: u8 = 3;
 const BEFORE: u64 = 60;
 /// How long a fault lasts, in seconds, where no number is given.
 const LASTS: u64 = 30;
-/// Seconds after the end of a fault that latency has to be as before, and for how many it is measured then.
+/// Seconds after the end of a fault that latency has to be as before, and for how many it is
+/// measured then.
 const SETTLE: u64 = 10;
 const AFTER: u64 = 30;
 /// How much higher the 99th percentile may be then.

@@ -1,7 +1,8 @@
-//! `campaign files [SEED [TABLES [compact]]]`: a generated family of tables, written by Helenus and by Cassandra with the same
-//! statements (`conformance/family`). What Helenus wrote must pass Cassandra's verifier, look to its tools like its own
-//! SSTables, and serve a Cassandra that starts on it; what Cassandra wrote, in each of its formats, must serve Helenus.
-//! `compact`: all tables WITH COMPACT STORAGE.
+//! `campaign files [SEED [TABLES [compact]]]`: a generated family of tables, written by Helenus and
+//! by Cassandra with the same statements (`conformance/family`). What Helenus wrote must pass
+//! Cassandra's verifier, look to its tools like its own SSTables, and serve a Cassandra that starts
+//! on it; what Cassandra wrote, in each of its formats, must serve Helenus. `compact`: all tables
+//! WITH COMPACT STORAGE.
 
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
@@ -209,7 +210,8 @@ impl Run {
         Peer::start_again_with(name, ADDRESS, ORACLE_HEAP, &settings)
     }
 
-    /// All rounds, a flush after each; then some tables are compacted, and those of before are kept beside.
+    /// All rounds, a flush after each; then some tables are compacted, and those of before are kept
+    /// beside.
     fn filled(&self, release: &str, data: &Path, nodetool: &dyn Fn(&[&str]) -> Outcome) -> Outcome {
         let folder = path(&self.dir.join(release));
         for round in 0..ROUNDS {
@@ -286,7 +288,8 @@ impl Run {
     }
 }
 
-/// What Cassandra's tools say of SSTables, by label, into `out`; the tables are those of a node's directory.
+/// What Cassandra's tools say of SSTables, by label, into `out`; the tables are those of a node's
+/// directory.
 fn examine(node: &Path, out: &Path, labelled: &[(&str, &Path)]) -> Outcome<(bool, String)> {
     let mut java = peer::script();
     java.arg("run").arg(machine::root().join("conformance/family"));

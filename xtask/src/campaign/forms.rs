@@ -1,6 +1,7 @@
-//! `campaign forms`: the corpus in every form (`conformance/forms`) - each SELECT in pages, prepared, in the other order, each modification
-//! prepared, in batches, as JSON, with conditions, functions that are not pure wherever they may stand - on nodes with one to three shards,
-//! with data in memory and in files, and through each node of rings.
+//! `campaign forms`: the corpus in every form (`conformance/forms`) - each SELECT in pages,
+//! prepared, in the other order, each modification prepared, in batches, as JSON, with conditions,
+//! functions that are not pure wherever they may stand - on nodes with one to three shards, with
+//! data in memory and in files, and through each node of rings.
 
 use std::process::Command;
 use std::thread;
@@ -13,8 +14,8 @@ use crate::ring;
 /// The addresses of the nodes, and of those of a second run beside the first.
 const ADDRESSES: [&str; 2] =
     ["127.0.0.91,127.0.0.92,127.0.0.93", "127.0.0.94,127.0.0.95,127.0.0.96"];
-/// One form of a read in so many is asked on each layout, where no number is given: another on each. The files have a million forms,
-/// so this is an hour on two cores.
+/// One form of a read in so many is asked on each layout, where no number is given: another on
+/// each. The files have a million forms, so this is an hour on two cores.
 const SHARE: &str = "400";
 
 /// A run of the driver: what of it, and with which options.
@@ -48,8 +49,9 @@ const SHORT: &[Part] = &[
     ("functions", &["--places", "", "--rings", "3", "--share", "12", "--count", "12"]),
 ];
 
-/// What a campaign has of the reads: data in memory with each number of shards, and each other place with one of them. Those in files
-/// leave the largest files out: each of their thousands of statements would be a flush.
+/// What a campaign has of the reads: data in memory with each number of shards, and each other
+/// place with one of them. Those in files leave the largest files out: each of their thousands of
+/// statements would be a flush.
 const READS: &[Part] = &[
     ("reads", &["--places", "memory", "--shards", "1,2,3"]),
     ("reads", &["--places", "kept,several", "--shards", "2", "--without", LARGE]),
@@ -58,7 +60,8 @@ const READS: &[Part] = &[
     ("reads", &["--places", "", "--rings", "1,3", "--without", LARGE]),
 ];
 
-/// And of the rest. Of writes a share is one of the tellings of a file, each with all its statements.
+/// And of the rest. Of writes a share is one of the tellings of a file, each with all its
+/// statements.
 const OTHERS: &[Part] = &[
     ("writes", &["--places", "memory", "--shards", "1,3", "--share", "2", "--without", LARGE]),
     ("writes", &["--places", "several", "--shards", "1,3", "--share", "10", "--without", LARGE]),
@@ -66,8 +69,9 @@ const OTHERS: &[Part] = &[
     ("functions", &["--places", "memory", "--shards", "1,2,3", "--rings", "1,3"]),
 ];
 
-/// `campaign forms [SHARE]`: one form of a read in so many on each layout, and beside that, at the same time, a share of the writes
-/// and all functions. `campaign forms --planted [PLANT...]`. Recorded under `docs/campaigns/`.
+/// `campaign forms [SHARE]`: one form of a read in so many on each layout, and beside that, at the
+/// same time, a share of the writes and all functions. `campaign forms --planted [PLANT...]`.
+/// Recorded under `docs/campaigns/`.
 pub fn campaign(words: &[&str]) -> Outcome {
     if let ["--planted", plants @ ..] = words {
         built()?;

@@ -1,5 +1,6 @@
-//! `cargo xtask campaign fuzz`: every parser of bytes or text from outside under libFuzzer (`fuzz/`), with what it found
-//! interesting kept under `target/campaigns/fuzz`, and a record under `docs/campaigns/`.
+//! `cargo xtask campaign fuzz`: every parser of bytes or text from outside under libFuzzer
+//! (`fuzz/`), with what it found interesting kept under `target/campaigns/fuzz`, and a record under
+//! `docs/campaigns/`.
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
@@ -35,7 +36,8 @@ const TARGETS: &[(&str, u64)] = &[
 const COVERAGE: &str = "-Cpasses=sancov-module -Cllvm-args=-sanitizer-coverage-level=4 \
      -Cllvm-args=-sanitizer-coverage-inline-8bit-counters -Cllvm-args=-sanitizer-coverage-pc-table \
      -Cllvm-args=-sanitizer-coverage-trace-compares";
-/// Seconds that one input may take, MiB that the process may hold, MiB that one allocation may have, bytes of an input.
+/// Seconds that one input may take, MiB that the process may hold, MiB that one allocation may
+/// have, bytes of an input.
 const LIMITS: [&str; 4] =
     ["-timeout=5", "-rss_limit_mb=1024", "-malloc_limit_mb=64", "-max_len=4096"];
 

@@ -1,4 +1,5 @@
-//! `cargo xtask campaign hostile`: what clients and nodes that mean harm do to a node, and to a client that means none.
+//! `cargo xtask campaign hostile`: what clients and nodes that mean harm do to a node, and to a
+//! client that means none.
 
 use std::process::Command;
 
@@ -53,7 +54,8 @@ pub fn short_peers() -> Outcome<(bool, String)> {
     peers(&["--seeds".to_owned(), SEEDS.1.to_string()])
 }
 
-/// What speaks no TLS, or none that is any good, at a port where nodes do: the same; a line `ok NAME` for each try.
+/// What speaks no TLS, or none that is any good, at a port where nodes do: the same; a line `ok
+/// NAME` for each try.
 pub fn short_tls() -> Outcome<(bool, String)> {
     machine::need(&["openssl"])?;
     node::build_nodetool()?;

@@ -1,5 +1,5 @@
-//! `cargo xtask campaign images`: power cuts in the middle of everything that changes files (`sim::images`), and a node
-//! started on what each leaves. Recorded under `docs/campaigns/`.
+//! `cargo xtask campaign images`: power cuts in the middle of everything that changes files
+//! (`sim::images`), and a node started on what each leaves. Recorded under `docs/campaigns/`.
 
 use std::time::Instant;
 

@@ -1,4 +1,5 @@
-//! `cargo xtask campaign NAME`: the long runs, most of them with new seeds and recorded under `docs/campaigns/`.
+//! `cargo xtask campaign NAME`: the long runs, most of them with new seeds and recorded under
+//! `docs/campaigns/`.
 
 mod apart;
 mod applications;

@@ -1,5 +1,6 @@
-//! `campaign oracle [--seed N] [--rounds N]`: the whole corpus and freshly seeded generated statements on a
-//! Helenus and on a Cassandra that runs under JaCoCo, compared; then how much of Cassandra's CQL that made run.
+//! `campaign oracle [--seed N] [--rounds N]`: the whole corpus and freshly seeded generated
+//! statements on a Helenus and on a Cassandra that runs under JaCoCo, compared; then how much of
+//! Cassandra's CQL that made run.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;

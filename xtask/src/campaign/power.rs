@@ -1,4 +1,5 @@
-//! `cargo xtask campaign power`: kills and power cuts of real nodes (`crates/powercut`), long or short.
+//! `cargo xtask campaign power`: kills and power cuts of real nodes (`crates/powercut`), long or
+//! short.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;

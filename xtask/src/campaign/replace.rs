@@ -1,5 +1,6 @@
-//! `cargo xtask campaign replace`: the nodes of a Cassandra ring become Helenus one by one, on their own directories, and Cassandra
-//! again, while clients read and write. Recorded under `docs/campaigns/`.
+//! `cargo xtask campaign replace`: the nodes of a Cassandra ring become Helenus one by one, on
+//! their own directories, and Cassandra again, while clients read and write. Recorded under
+//! `docs/campaigns/`.
 
 use std::fmt::Write as _;
 use std::time::{Duration, Instant};
@@ -94,8 +95,8 @@ fn swap(
     Ok(())
 }
 
-/// The third misses writes; meanwhile the first, which keeps hints for it, becomes the other system: how many reads find that the
-/// third still lacks something.
+/// The third misses writes; meanwhile the first, which keeps hints for it, becomes the other
+/// system: how many reads find that the third still lacks something.
 fn left_hints(members: &mut [Member], layout: &Layout) -> Outcome<u64> {
     let mut differ = 0;
     for to_ours in [true, false] {

@@ -1,5 +1,5 @@
-//! `cargo xtask campaign ring`: rings of Cassandra and Helenus, in one data centre and in two, and the corpus through each of their
-//! nodes. Recorded under `docs/campaigns/`.
+//! `cargo xtask campaign ring`: rings of Cassandra and Helenus, in one data centre and in two, and
+//! the corpus through each of their nodes. Recorded under `docs/campaigns/`.
 
 use std::fmt::Write as _;
 use std::time::Instant;
@@ -11,13 +11,15 @@ use crate::{oracle, ring};
 
 /// Of writes, and of reads.
 const LEVELS: [(&str, &str); 2] = [("ALL", "ONE"), ("QUORUM", "QUORUM")];
-/// Statements at LOCAL_SERIAL, of keyspaces with three replicas anywhere: in a data centre with one node Cassandra refuses them,
-/// whoever the others are.
+/// Statements at LOCAL_SERIAL, of keyspaces with three replicas anywhere: in a data centre with one
+/// node Cassandra refuses them, whoever the others are.
 const OF_CENTERS: [&str; 3] = [" lwt.cql:72:", " lwt.cql:74:", " lwt.cql:80:"];
-/// The number of the address where a Cassandra of an older release is alone, whose answers are right.
+/// The number of the address where a Cassandra of an older release is alone, whose answers are
+/// right.
 const ALONE: u8 = 40;
 
-/// `campaign ring [RELEASE [OURS THEIRS CENTERS [FILE...]]]`: one ring, or all; of the corpus these files, or what a stage has of it.
+/// `campaign ring [RELEASE [OURS THEIRS CENTERS [FILE...]]]`: one ring, or all; of the corpus these
+/// files, or what a stage has of it.
 pub fn campaign(words: &[&str]) -> Outcome {
     let number = |text: &str| text.parse::<u8>().map_err(|_| format!("{text} is no number"));
     let all = |release| {

@@ -1,5 +1,5 @@
-//! `cargo xtask campaign roundtrip`: one data directory, served by Helenus and by Cassandra in turn. Both must read
-//! in it what the other one wrote.
+//! `cargo xtask campaign roundtrip`: one data directory, served by Helenus and by Cassandra in
+//! turn. Both must read in it what the other one wrote.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -86,8 +86,8 @@ pub fn campaign() -> Outcome {
     compressed()
 }
 
-/// Both logs compressed, and neither drained: each replays the other's. Then what Cassandra's reader says of ours, for
-/// each compressor.
+/// Both logs compressed, and neither drained: each replays the other's. Then what Cassandra's
+/// reader says of ours, for each compressor.
 fn compressed() -> Outcome {
     println!("== killed, compressed: Cassandra replays our log, and we replay its");
     let run = Run::new("roundtrip-compressed")?;

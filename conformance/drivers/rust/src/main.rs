@@ -1,10 +1,11 @@
-//! The common driver scenario with the unmodified Rust driver (crate `scylla`): driver-scenario HOST PORT [SLOW_HOST].
+//! The common driver scenario with the unmodified Rust driver (crate `scylla`): driver-scenario
+//! HOST PORT [SLOW_HOST].
 //!
-//! Both hosts fail a read over more than a thousand tombstones; SLOW_HOST acknowledges no write and ends no long read
-//! before it times out.
+//! Both hosts fail a read over more than a thousand tombstones; SLOW_HOST acknowledges no write and
+//! ends no long read before it times out.
 //!
-//! It is the driver that asks for shards, appends `USING TIMEOUT` to its metadata queries where they are announced, and
-//! speaks protocol v4.
+//! It is the driver that asks for shards, appends `USING TIMEOUT` to its metadata queries where
+//! they are announced, and speaks protocol v4.
 
 use std::collections::{BTreeMap, HashSet};
 use std::error::Error;
@@ -307,7 +308,8 @@ impl Scenario {
         Ok(())
     }
 
-    /// The value of no bytes, of every type that has one, is neither null nor lost; empty collections are.
+    /// The value of no bytes, of every type that has one, is neither null nor lost; empty
+    /// collections are.
     async fn empty_values(&self) -> Outcome {
         let scalars = [
             "ascii",
@@ -523,8 +525,8 @@ impl Scenario {
         Ok(())
     }
 
-    /// Where the server announces shards, each request goes over a connection of the shard that owns its key: the
-    /// server's metrics tell how many arrived elsewhere.
+    /// Where the server announces shards, each request goes over a connection of the shard that
+    /// owns its key: the server's metrics tell how many arrived elsewhere.
     async fn shards(&self) -> Outcome {
         let state = self.s.get_cluster_state();
         let Some(sharder) = state.get_nodes_info()[0].sharder() else {
@@ -570,7 +572,8 @@ impl Scenario {
     }
 }
 
-/// Partitions asked of their owners, and of other shards, as the server's metrics count them over all shards.
+/// Partitions asked of their owners, and of other shards, as the server's metrics count them over
+/// all shards.
 fn partitions(address: &str) -> Outcome<(u64, u64)> {
     let host = address.rsplit_once(':').ok_or("no port")?.0;
     let mut stream = TcpStream::connect((host, METRICS_PORT)).map_err(|e| {

@@ -91,8 +91,8 @@ async fn table_stats(
     Ok(found)
 }
 
-/// The tables that are named, by keyspace, all of one for none; refuses names that stand for nothing, as Cassandra's
-/// `OptionFilter`.
+/// The tables that are named, by keyspace, all of one for none; refuses names that stand for
+/// nothing, as Cassandra's `OptionFilter`.
 fn names<'a>(
     tables: &[TableStats],
     keyspaces: &BTreeSet<String>,

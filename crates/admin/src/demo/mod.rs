@@ -87,10 +87,10 @@ async fn read(env: &Env, path: &'static str) -> Result<String, DemoError> {
     Ok(String::from_utf8_lossy(&bytes).into_owned())
 }
 
-/// Writes the machine's counters until the node ends: makes the schema if it is missing, says once how
-/// to look at it, then measures every [`EVERY`]. `execute` runs a CQL statement; `say` prints a line.
-/// Statements that fail are tried no second time: the first of a row of failures is said, and the
-/// end of the row. What takes longer than [`EVERY`] makes measurements rarer.
+/// Writes the machine's counters until the node ends: makes the schema if it is missing, says once
+/// how to look at it, then measures every [`EVERY`]. `execute` runs a CQL statement; `say` prints a
+/// line. Statements that fail are tried no second time: the first of a row of failures is said, and
+/// the end of the row. What takes longer than [`EVERY`] makes measurements rarer.
 pub async fn run(
     env: &Env,
     execute: impl AsyncFn(String) -> Result<(), String>,

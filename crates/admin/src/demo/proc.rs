@@ -96,7 +96,8 @@ pub fn disks(text: &str) -> Result<BTreeMap<String, DiskCounters>, ProcError> {
     let mut disks = BTreeMap::<String, DiskCounters>::new();
     for line in text.lines() {
         let words: Vec<&str> = line.split_ascii_whitespace().collect();
-        // major minor name, then reads merged sectors ms, writes merged sectors ms, in-flight, ms busy
+        // major minor name, then reads merged sectors ms, writes merged sectors ms, in-flight, ms
+        // busy
         let [_, _, name, _, _, read, _, _, _, written, _, _, busy, ..] = words[..] else {
             return Err(ProcError { file: "/proc/diskstats", what: "a disk's counters" });
         };

@@ -7,8 +7,8 @@ use super::rates::Measurement;
 /// Milliseconds that share a partition.
 pub const HOUR_MILLIS: i64 = 3_600_000;
 
-/// What makes the keyspace and the table, if they are missing. A metric has a partition an hour; what
-/// is a day old goes, whole SSTables at a time.
+/// What makes the keyspace and the table, if they are missing. A metric has a partition an hour;
+/// what is a day old goes, whole SSTables at a time.
 pub fn schema() -> Vec<String> {
     vec![
         "CREATE KEYSPACE IF NOT EXISTS demo WITH replication = {'class': 'SimpleStrategy', \

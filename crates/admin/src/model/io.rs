@@ -144,7 +144,8 @@ pub struct IoSum {
 }
 
 impl IoStats {
-    /// Of what all shards did; the first window began at a time, so many operations may be at the device.
+    /// Of what all shards did; the first window began at a time, so many operations may be at the
+    /// device.
     pub fn of(pattern: &IoPattern, starts_at_millis: i64, bound: u64) -> Self {
         let (mean, queue_mean) = pattern.mean_depth();
         let most = |of: fn(&env::IoWindow) -> u64| pattern.windows.iter().map(of).max();

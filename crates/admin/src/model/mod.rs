@@ -1,6 +1,7 @@
 //! What verbs answer with: plain data, the same for nodetool's text, for its JSON and for programs.
 //!
-//! Fields of numbers say their unit in their name, but counts. A number that is none (`NaN`) is null in JSON.
+//! Fields of numbers say their unit in their name, but counts. A number that is none (`NaN`) is
+//! null in JSON.
 
 mod caches;
 mod compaction;

@@ -44,7 +44,8 @@ pub struct Pool {
 pub struct NetStats {
     /// `NORMAL`, `DRAINED`, ...
     pub mode: String,
-    /// Reads whose replicas differed: asked again in the background, repaired before the answer, repaired behind it.
+    /// Reads whose replicas differed: asked again in the background, repaired before the answer,
+    /// repaired behind it.
     pub read_repair: ReadRepairs,
     /// Messages that are large.
     pub large: Messages,

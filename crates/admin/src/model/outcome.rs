@@ -4,8 +4,8 @@ use serde::{Deserialize, Serialize};
 
 use super::{Shown, TableName};
 
-/// What a node answers to a verb: what there is to show, and why it was not carried out, if so. Some verbs
-/// have something to show even then.
+/// What a node answers to a verb: what there is to show, and why it was not carried out, if so.
+/// Some verbs have something to show even then.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Outcome {
     /// None of a verb that only does something.

@@ -74,8 +74,9 @@ pub struct GossipValue {
 pub struct Ring {
     /// In the order to show them in, whatever the data center.
     pub nodes: Vec<RingNode>,
-    /// Why [`RingNode::owns_share`] is not that of the replication, if it is not: `Non-system keyspaces don't
-    /// have the same replication settings, effective ownership information is meaningless`.
+    /// Why [`RingNode::owns_share`] is not that of the replication, if it is not: `Non-system
+    /// keyspaces don't have the same replication settings, effective ownership information is
+    /// meaningless`.
     pub note: Option<String>,
 }
 

@@ -70,7 +70,8 @@ pub enum Shown {
     CompactionThresholds(Thresholds),
     /// `statusautocompaction`
     AutoCompaction(Vec<AutoCompaction>),
-    /// `cleanup`, `garbagecollect`, `scrub`: for each keyspace, where more was asked for than can be.
+    /// `cleanup`, `garbagecollect`, `scrub`: for each keyspace, where more was asked for than can
+    /// be.
     ExcessJobs(Vec<ExcessJobs>),
     /// `tablestats`
     TableStats(Vec<KeyspaceStats>),

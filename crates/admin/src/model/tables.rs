@@ -16,8 +16,8 @@ pub struct TableName {
 pub struct Replication {
     /// The keyspace.
     pub keyspace: String,
-    /// Class and options as Cassandra's `ReplicationParams` prints them for operators: `SimpleStrategy
-    /// {replication_factor=1}`.
+    /// Class and options as Cassandra's `ReplicationParams` prints them for operators:
+    /// `SimpleStrategy {replication_factor=1}`.
     pub replication: String,
 }
 

@@ -35,7 +35,8 @@ pub struct Command {
 }
 
 impl Command {
-    /// Words after the global options, of which `--format` and `-pp` may still stand before the verb, in this order.
+    /// Words after the global options, of which `--format` and `-pp` may still stand before the
+    /// verb, in this order.
     pub fn parse(line: &[String]) -> Result<Self, VerbError> {
         let (format, words) = match line {
             [option, name, words @ ..] if option == "--format" => (Format::of(name)?, words),

@@ -20,7 +20,8 @@ enum Kind {
     Text,
 }
 
-/// All of them: those of one category together, by name. Of thresholds it is what the names of both sides share.
+/// All of them: those of one category together, by name. Of thresholds it is what the names of both
+/// sides share.
 const ALL: &[(&str, Kind)] = &[
     ("allow_filtering_enabled", Kind::Flag),
     ("alter_table_enabled", Kind::Flag),

@@ -43,8 +43,8 @@ impl Reply {
         Ok(reply)
     }
 
-    /// The JSON of what an outcome shows; what went wrong is text on standard error, as standard output is for JSON
-    /// alone.
+    /// The JSON of what an outcome shows; what went wrong is text on standard error, as standard
+    /// output is for JSON alone.
     pub fn json(verb: &Verb, outcome: &Outcome) -> Result<Self, Mismatch> {
         let text = Self::text(verb, outcome)?;
         if outcome.refusal.is_some() {

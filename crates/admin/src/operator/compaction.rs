@@ -11,8 +11,8 @@ pub trait CompactionOperator {
     async fn compaction_stats(&self) -> Answer<CompactionStats>;
     /// The compactions of the last week, the latest first.
     async fn compaction_history(&self) -> Answer<Vec<PastCompaction>>;
-    /// Compacts tables, chosen as in [`flush`](super::SSTablesOperator::flush), as far as their strategy will; with
-    /// `split` into several files where it would make one.
+    /// Compacts tables, chosen as in [`flush`](super::SSTablesOperator::flush), as far as their
+    /// strategy will; with `split` into several files where it would make one.
     async fn compact(&self, keyspace: &str, tables: &[String], split: bool) -> Answer<()>;
     /// Compacts the SSTables of these data files; those that are not live are left out.
     async fn compact_files(&self, files: &[String]) -> Answer<()>;
@@ -30,13 +30,15 @@ pub trait CompactionOperator {
     async fn thresholds(&self, table: &TableName) -> Answer<Thresholds>;
     /// Sets that, until the next start.
     async fn set_thresholds(&self, table: &TableName, thresholds: Thresholds) -> Answer<()>;
-    /// Which tables, chosen as in [`flush`](super::SSTablesOperator::flush), are compacted by themselves.
+    /// Which tables, chosen as in [`flush`](super::SSTablesOperator::flush), are compacted by
+    /// themselves.
     async fn autocompaction(
         &self,
         keyspace: &str,
         tables: &[String],
     ) -> Answer<Vec<AutoCompaction>>;
-    /// Lets tables, chosen as in [`flush`](super::SSTablesOperator::flush), be compacted by themselves, or not.
+    /// Lets tables, chosen as in [`flush`](super::SSTablesOperator::flush), be compacted by
+    /// themselves, or not.
     async fn set_autocompaction(
         &self,
         keyspace: &str,
@@ -48,7 +50,8 @@ pub trait CompactionOperator {
 /// Which compactions to stop.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum StopWhich {
-    /// Those of a kind, as [`kind`](crate::RunningCompaction::kind) names it; all, if there is none.
+    /// Those of a kind, as [`kind`](crate::RunningCompaction::kind) names it; all, if there is
+    /// none.
     Kind(Option<String>),
     /// The one of an id.
     Id(String),

@@ -1,5 +1,5 @@
-//! What a node must be able to tell and do for its operator, by domain: one method a fact, typed; how it is
-//! printed is the matter of [`crate::nodetool`].
+//! What a node must be able to tell and do for its operator, by domain: one method a fact, typed;
+//! how it is printed is the matter of [`crate::nodetool`].
 
 mod caches;
 mod compaction;
@@ -28,8 +28,8 @@ use crate::model::Refusal;
 /// An answer of an [`Operator`].
 pub type Answer<T> = Result<T, Refusal>;
 
-/// The node, as its operator meets it; implemented where the node is composed, domain by domain. Called on one
-/// shard.
+/// The node, as its operator meets it; implemented where the node is composed, domain by domain.
+/// Called on one shard.
 pub trait Operator:
     CachesOperator
     + CompactionOperator

@@ -19,8 +19,8 @@ pub trait NodeOperator {
     async fn stop_daemon(&self) -> Answer<()>;
     /// Whether clients are served.
     async fn native_transport(&self) -> Answer<bool>;
-    /// Serves clients again. After a drain: [`BadUse`](crate::Refusal::BadUse) (`Unable to start native transport
-    /// because the node was drained.`).
+    /// Serves clients again. After a drain: [`BadUse`](crate::Refusal::BadUse) (`Unable to start
+    /// native transport because the node was drained.`).
     async fn start_native_transport(&self) -> Answer<()>;
     /// Stops serving clients; with `force` without waiting for requests that run.
     async fn stop_native_transport(&self, force: bool) -> Answer<()>;

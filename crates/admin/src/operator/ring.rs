@@ -12,8 +12,8 @@ pub trait RingOperator {
     /// The cluster's name, schema versions and releases.
     async fn cluster(&self) -> Answer<Cluster>;
     /// The nodes and what each owns under the replication of `keyspace` (of any, if there is none).
-    /// Unknown keyspaces are [`BadUse`](crate::Refusal::BadUse) with Cassandra's text (`The keyspace x, does not
-    /// exist`).
+    /// Unknown keyspaces are [`BadUse`](crate::Refusal::BadUse) with Cassandra's text (`The
+    /// keyspace x, does not exist`).
     async fn ring(&self, keyspace: Option<&str>) -> Answer<Ring>;
     /// This node's version of the schema.
     async fn schema_version(&self) -> Answer<String>;
@@ -25,11 +25,13 @@ pub trait RingOperator {
     async fn gossip(&self) -> Answer<Vec<Endpoint>>;
     /// Whether this node takes part in it.
     async fn gossip_active(&self) -> Answer<bool>;
-    /// Takes part in gossip, or does not any more. After a drain: [`BadUse`](crate::Refusal::BadUse).
+    /// Takes part in gossip, or does not any more. After a drain:
+    /// [`BadUse`](crate::Refusal::BadUse).
     async fn set_gossip(&self, takes_part: bool) -> Answer<()>;
     /// The seeds but this node.
     async fn seeds(&self) -> Answer<Vec<SocketAddr>>;
-    /// Reads the seeds from the configuration again: those that are not this node; none if it cannot be read.
+    /// Reads the seeds from the configuration again: those that are not this node; none if it
+    /// cannot be read.
     async fn reload_seeds(&self) -> Answer<Option<Vec<SocketAddr>>>;
     /// Takes a node that is down out of the ring.
     async fn assassinate(&self, address: &str) -> Answer<()>;

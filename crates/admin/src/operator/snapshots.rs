@@ -7,13 +7,13 @@ use super::Answer;
 /// Snapshots and backups.
 #[allow(async_fn_in_trait, reason = "a node's shard is one thread: no future need be Send")]
 pub trait SnapshotsOperator {
-    /// Takes a snapshot. One of that name that is there is [`Failed`](crate::Refusal::Failed) (`Snapshot x already
-    /// exists.`).
+    /// Takes a snapshot. One of that name that is there is [`Failed`](crate::Refusal::Failed)
+    /// (`Snapshot x already exists.`).
     async fn snapshot(&self, snapshot: NewSnapshot) -> Answer<()>;
     /// All snapshots of all tables, by name.
     async fn snapshots(&self) -> Answer<Vec<SnapshotDetails>>;
-    /// Removes the snapshots of keyspaces (of all, if there are none) that have the name, if there is one, and were
-    /// made before a time in milliseconds since the epoch, if there is one.
+    /// Removes the snapshots of keyspaces (of all, if there are none) that have the name, if there
+    /// is one, and were made before a time in milliseconds since the epoch, if there is one.
     async fn clear_snapshots(
         &self,
         keyspaces: &[String],

@@ -10,20 +10,22 @@ pub trait SSTablesOperator {
     /// Flushes tables of a keyspace that exists: all if `tables` is empty. A table that is none is
     /// [`Failed`](crate::Refusal::Failed) (`Unknown keyspace/cf pair (ks.t)`).
     async fn flush(&self, keyspace: &str, tables: &[String]) -> Answer<()>;
-    /// Rewrites the SSTables of tables, chosen as in [`flush`](Self::flush), in the version that the node writes:
-    /// those of others, or `all`.
+    /// Rewrites the SSTables of tables, chosen as in [`flush`](Self::flush), in the version that
+    /// the node writes: those of others, or `all`.
     async fn upgrade(&self, keyspace: &str, tables: &[String], all: bool) -> Answer<()>;
-    /// Rewrites the SSTables of tables, chosen as in [`flush`](Self::flush), without what cannot be read.
+    /// Rewrites the SSTables of tables, chosen as in [`flush`](Self::flush), without what cannot be
+    /// read.
     async fn scrub(&self, keyspace: &str, tables: &[String], how: Scrub) -> Answer<()>;
     /// Looks for damage in the SSTables of tables, chosen as in [`flush`](Self::flush). Damage is
     /// [`Failed`](crate::Refusal::Failed).
     async fn verify(&self, keyspace: &str, tables: &[String], how: Verify) -> Answer<()>;
-    /// Drops what is deleted, or with `cells` written over, in other SSTables, of tables chosen as in
-    /// [`flush`](Self::flush).
+    /// Drops what is deleted, or with `cells` written over, in other SSTables, of tables chosen as
+    /// in [`flush`](Self::flush).
     async fn garbage_collect(&self, keyspace: &str, tables: &[String], cells: bool) -> Answer<()>;
     /// Drops what this node does not own of tables, chosen as in [`flush`](Self::flush).
     async fn cleanup(&self, keyspace: &str, tables: &[String]) -> Answer<()>;
-    /// Moves the SSTables of tables, chosen as in [`flush`](Self::flush), to the directories where they belong.
+    /// Moves the SSTables of tables, chosen as in [`flush`](Self::flush), to the directories where
+    /// they belong.
     async fn relocate(&self, keyspace: &str, tables: &[String]) -> Answer<()>;
     /// Takes over SSTables; the directories whose were refused. A directory that is not there is
     /// [`Failed`](crate::Refusal::Failed) (`Directory x does not exist`); so is an unknown table.

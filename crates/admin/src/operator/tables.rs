@@ -15,7 +15,8 @@ pub trait TablesOperator {
     async fn histograms(&self, table: Option<&TableName>) -> Answer<Vec<TableHistograms>>;
     /// The directories of a table's files; of all tables of a keyspace, if there is no name.
     async fn data_paths(&self, keyspace: &str, table: Option<&str>) -> Answer<Vec<TablePaths>>;
-    /// The data files of a table that may hold a partition. The key is text, or hexadecimal digits of its bytes.
+    /// The data files of a table that may hold a partition. The key is text, or hexadecimal digits
+    /// of its bytes.
     async fn sstables_of(&self, table: &TableName, key: &str, hex: bool) -> Answer<Vec<DataFile>>;
     /// Estimates the sizes of all tables now.
     async fn refresh_size_estimates(&self) -> Answer<()>;

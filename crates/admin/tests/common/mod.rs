@@ -55,8 +55,8 @@ pub struct Fake {
     pub seeds_after_reload: RefCell<Option<Vec<std::net::SocketAddr>>>,
 }
 
-/// What nodetool prints of a command line, and what the node was told to do. The value goes the way of the socket:
-/// it is written in JSON and read again.
+/// What nodetool prints of a command line, and what the node was told to do. The value goes the way
+/// of the socket: it is written in JSON and read again.
 pub fn say_with(fake: Fake, line: &str) -> (Reply, Vec<String>) {
     let words: Vec<String> = line.split_whitespace().map(str::to_owned).collect();
     let command = Command::parse(&words).unwrap();

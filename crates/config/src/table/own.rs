@@ -25,32 +25,36 @@ pub(super) static KEYS: &[Key] = &[
     key("shards", Int(1, MAX_SHARDS), "null", Served),
     // What the node may take of the machine's memory. Cassandra has the JVM's -Xmx; null is 1 GiB.
     key("memory_budget", Quantity(&MIB), "null", Served),
-    // Whether the node takes all of that memory when it starts, and keeps it, so that no request waits for the machine to clear it.
-    // Cassandra has the JVM's -XX:+AlwaysPreTouch.
+    // Whether the node takes all of that memory when it starts, and keeps it, so that no request
+    // waits for the machine to clear it. Cassandra has the JVM's -XX:+AlwaysPreTouch.
     key("memory_pretouch", Bool, "false", Served),
-    // Whether reads find what was flushed in the memory of memtables that writes do not need yet. Cassandra frees it.
+    // Whether reads find what was flushed in the memory of memtables that writes do not need yet.
+    // Cassandra frees it.
     key("memtable_keeps_flushed", Bool, "true", Served),
-    // Which release the node says it is, to the others of a ring and to drivers: the ring's own, 5.0.x or 4.1.x, by which
-    // its nodes agree on a schema. A Cassandra says what it is.
+    // Which release the node says it is, to the others of a ring and to drivers: the ring's own,
+    // 5.0.x or 4.1.x, by which its nodes agree on a schema. A Cassandra says what it is.
     key("release_version", Text, "5.0.9", Served),
-    // How many operations the node has at its disk at a time; more wait in its own queue, where reads overtake
-    // flushes and compactions. Cassandra leaves that to its thread pools and the kernel.
+    // How many operations the node has at its disk at a time; more wait in its own queue, where
+    // reads overtake flushes and compactions. Cassandra leaves that to its thread pools and the
+    // kernel.
     key("io_depth", Int(1, MAX_IO_DEPTH), "128", Served),
-    // How files are read and written by flushes, compactions and the like: past the page cache, in which other files
-    // stay then, or through it, as Cassandra 5.0 does.
+    // How files are read and written by flushes, compactions and the like: past the page cache, in
+    // which other files stay then, or through it, as Cassandra 5.0 does.
     key("io_background_access_mode", Enum(BACKGROUND_ACCESS_MODE), "direct", Served),
-    // How a chunk of an SSTable is read that a request needs and nobody has in memory: past the page cache when it was not
-    // read of late, and through it, so that it stays there, when it was; or always through it, as Cassandra does, whose
-    // disk_access_mode knows no such way.
+    // How a chunk of an SSTable is read that a request needs and nobody has in memory: past the
+    // page cache when it was not read of late, and through it, so that it stays there, when it was;
+    // or always through it, as Cassandra does, whose disk_access_mode knows no such way.
     key("io_read_access_mode", Enum(READ_ACCESS_MODE), "mixed", Served),
-    // How long after a sync of the commit log the next one begins, where commitlog_sync_period is longer. Writes still wait only where a
-    // sync is later than that period and periodic_commitlog_sync_lag_block allow: a disk that takes many seconds over one has all
-    // of them. Cassandra syncs once a period; so does a value as large as that.
+    // How long after a sync of the commit log the next one begins, where commitlog_sync_period is
+    // longer. Writes still wait only where a sync is later than that period and
+    // periodic_commitlog_sync_lag_block allow: a disk that takes many seconds over one has all of
+    // them. Cassandra syncs once a period; so does a value as large as that.
     key("commitlog_sync_interval", Quantity(&MILLIS), "1s", Served),
     // Whether the node starts without what is damaged in its commit log. Cassandra has the JVM
     // property cassandra.commitlog.ignorereplayerrors.
     key("commitlog_ignore_replay_errors", Bool, "false", Served),
-    // How long news takes to be known by all nodes. Cassandra has the JVM property cassandra.ring_delay_ms.
+    // How long news takes to be known by all nodes. Cassandra has the JVM property
+    // cassandra.ring_delay_ms.
     key("ring_delay", Quantity(&MILLIS_INT), "30s", Served),
     // The cost of hashing a password. Cassandra has the JVM property
     // cassandra.auth_bcrypt_gensalt_log2_rounds.
@@ -65,21 +69,22 @@ pub(super) static KEYS: &[Key] = &[
     key("first_superuser_password_file", Text, "null", Served),
     // Whether the node may listen to other machines while it lets everybody in. Cassandra does so.
     key("open_without_authentication", Bool, "false", Served),
-    // Whether a client may come with a certificate that has expired, where that very certificate is in the truststore. Cassandra
-    // takes one that is there as it is.
+    // Whether a client may come with a certificate that has expired, where that very certificate is
+    // in the truststore. Cassandra takes one that is there as it is.
     key("client_certificates_may_expire", Bool, "false", Served),
-    // Whether a connection without TLS, where internode_encryption is dc or rack, must come from the address of the node
-    // that it says it is. Cassandra believes whoever connects; not so where nodes are known by other addresses than
-    // those that they connect from.
+    // Whether a connection without TLS, where internode_encryption is dc or rack, must come from
+    // the address of the node that it says it is. Cassandra believes whoever connects; not so where
+    // nodes are known by other addresses than those that they connect from.
     key("internode_plaintext_checks_address", Bool, "false", Served),
-    // Whether coordinators of other nodes may ask this one for reads by secondary indexes, which it answers by scans. Where
-    // it is false its INDEX_STATUS says BUILD_FAILED of each.
+    // Whether coordinators of other nodes may ask this one for reads by secondary indexes, which it
+    // answers by scans. Where it is false its INDEX_STATUS says BUILD_FAILED of each.
     key("serve_index_reads", Bool, "true", Served),
     // Whether the shard keys are answered to OPTIONS, and the port below is opened.
     key("shard_aware", Bool, "true", Served),
-    // How long a request may wait for its turn where requests have waited without a pause for some time already: who waits for
-    // longer is answered Overloaded, so that the others are answered in time. Cassandra lets them wait for all of
-    // native_transport_timeout; so does a value as large as that.
+    // How long a request may wait for its turn where requests have waited without a pause for some
+    // time already: who waits for longer is answered Overloaded, so that the others are answered in
+    // time. Cassandra lets them wait for all of native_transport_timeout; so does a value as large
+    // as that.
     key("native_transport_queue_wait", Quantity(&MILLIS), "500ms", Served),
     // Where a driver reaches a shard of its choice by choosing its own source port.
     key("native_transport_port_shard_aware", PORT, "19042", Served),

@@ -1,4 +1,5 @@
-//! Keys of Cassandra 5.0.9 about directories, commit log, memtables, compaction, caches and snapshots.
+//! Keys of Cassandra 5.0.9 about directories, commit log, memtables, compaction, caches and
+//! snapshots.
 
 use crate::key::Kind::*;
 use crate::key::Standing::*;

@@ -1,4 +1,5 @@
-//! CREATE, ALTER and DROP of keyspaces, tables, types, indexes, views, functions, aggregates and triggers.
+//! CREATE, ALTER and DROP of keyspaces, tables, types, indexes, views, functions, aggregates and
+//! triggers.
 
 use super::{QualifiedName, RawType, Relation, Selectors, Term};
 
@@ -11,9 +12,10 @@ pub struct Property {
     pub value: PropertyValue,
 }
 
-/// What a table or view may have after `WITH`. Another name is a syntax error (`Unknown property 'x'`) that
-/// Cassandra raises when it executes the statement, after it has looked for the keyspace; the same holds for
-/// the two lists below. (`TableParams.Option`, and `id` of `TableAttributes`.)
+/// What a table or view may have after `WITH`. Another name is a syntax error (`Unknown property
+/// 'x'`) that Cassandra raises when it executes the statement, after it has looked for the
+/// keyspace; the same holds for the two lists below. (`TableParams.Option`, and `id` of
+/// `TableAttributes`.)
 pub const TABLE_PROPERTIES: &[&str] = &[
     "additional_write_policy",
     "allow_auto_snapshot",
@@ -110,7 +112,8 @@ pub struct CreateTable {
     pub if_not_exists: bool,
     /// The columns as written.
     pub columns: Vec<ColumnDefinition>,
-    /// The primary key, from a column's own `PRIMARY KEY` or the clause; none if the text gives none.
+    /// The primary key, from a column's own `PRIMARY KEY` or the clause; none if the text gives
+    /// none.
     pub primary_key: Option<PrimaryKey>,
     /// `WITH`.
     pub options: TableOptions,

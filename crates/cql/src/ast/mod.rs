@@ -1,7 +1,8 @@
-//! The syntax tree: plain owned data, exactly what the text said, nothing resolved against a schema.
+//! The syntax tree: plain owned data, exactly what the text said, nothing resolved against a
+//! schema.
 //!
-//! Identifiers are already folded as Cassandra folds them (lower case unless quoted); literals keep their
-//! source text, because their type is only known once they meet a column.
+//! Identifiers are already folded as Cassandra folds them (lower case unless quoted); literals keep
+//! their source text, because their type is only known once they meet a column.
 
 mod ddl;
 mod describe;
@@ -22,8 +23,9 @@ pub use term::*;
 pub struct Parsed {
     /// The statement itself.
     pub statement: Statement,
-    /// One entry per bind marker in textual order; the index is the number that [`Term::Marker`] and its
-    /// kin carry. `Some` for `:name`, `None` for `?`. A name that occurs twice has two entries.
+    /// One entry per bind marker in textual order; the index is the number that [`Term::Marker`]
+    /// and its kin carry. `Some` for `:name`, `None` for `?`. A name that occurs twice has two
+    /// entries.
     pub markers: Vec<Option<String>>,
 }
 

@@ -39,7 +39,8 @@ pub struct CreateRole {
     pub name: String,
     /// `IF NOT EXISTS`.
     pub if_not_exists: bool,
-    /// The options. `LOGIN` and `SUPERUSER` are always set: false by default, LOGIN true for CREATE USER.
+    /// The options. `LOGIN` and `SUPERUSER` are always set: false by default, LOGIN true for CREATE
+    /// USER.
     pub options: RoleOptions,
 }
 
@@ -198,7 +199,8 @@ pub enum Resource {
 }
 
 impl Resource {
-    /// Which permissions make sense on it (the `*_PERMISSIONS` sets of Cassandra's resource classes).
+    /// Which permissions make sense on it (the `*_PERMISSIONS` sets of Cassandra's resource
+    /// classes).
     pub fn applies(&self, permission: Permission) -> bool {
         use Permission as P;
         let set: &[P] = match self {

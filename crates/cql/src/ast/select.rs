@@ -1,4 +1,5 @@
-//! SELECT: selectors, the WHERE clause that it shares with UPDATE, DELETE and views, ordering and limits.
+//! SELECT: selectors, the WHERE clause that it shares with UPDATE, DELETE and views, ordering and
+//! limits.
 
 use super::{Arithmetic, Literal, NativeType, QualifiedName, RawType, Term};
 
@@ -25,7 +26,8 @@ pub struct Select {
     pub limit: Option<Term>,
     /// `ALLOW FILTERING`.
     pub allow_filtering: bool,
-    /// `USING TIMEOUT duration`: our extension, taken from shard-aware drivers that ask for metadata.
+    /// `USING TIMEOUT duration`: our extension, taken from shard-aware drivers that ask for
+    /// metadata.
     pub timeout: Option<Term>,
 }
 

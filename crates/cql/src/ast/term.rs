@@ -1,4 +1,5 @@
-//! Values as written: literals, markers, collections, function calls, arithmetic; and the types that casts name.
+//! Values as written: literals, markers, collections, function calls, arithmetic; and the types
+//! that casts name.
 
 use super::QualifiedName;
 
@@ -21,8 +22,8 @@ pub enum LiteralKind {
     Duration,
 }
 
-/// A constant: its class and its text. Strings come without quotes and with doubled quotes undone; a
-/// negative NaN is written `NaN`, as in Cassandra; all else is as in the source.
+/// A constant: its class and its text. Strings come without quotes and with doubled quotes undone;
+/// a negative NaN is written `NaN`, as in Cassandra; all else is as in the source.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Literal {
     /// The lexical class.
@@ -31,7 +32,8 @@ pub struct Literal {
     pub text: String,
 }
 
-/// The five operators of arithmetic. `*`, `/` and `%` bind tighter than `+` and `-`; all group to the left.
+/// The five operators of arithmetic. `*`, `/` and `%` bind tighter than `+` and `-`; all group to
+/// the left.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[allow(missing_docs)]
 pub enum Arithmetic {

@@ -1,5 +1,5 @@
-//! CREATE INDEX and DROP INDEX. A statement that Cassandra would refuse is refused with its words; an index of a class
-//! of its own (CUSTOM, USING), which Cassandra would make, gets a clear error.
+//! CREATE INDEX and DROP INDEX. A statement that Cassandra would refuse is refused with its words;
+//! an index of a class of its own (CUSTOM, USING), which Cassandra would make, gets a clear error.
 
 use std::collections::BTreeSet;
 
@@ -99,7 +99,8 @@ pub(super) fn create(
     })))
 }
 
-/// Until 5.0 a class and CUSTOM belong together (`IndexAttributes.validate` of 4.1, whose misspelling this is).
+/// Until 5.0 a class and CUSTOM belong together (`IndexAttributes.validate` of 4.1, whose
+/// misspelling this is).
 fn check_class(create: &CreateIndex) -> Result<(), CqlError> {
     match (create.custom, &create.class) {
         (true, None) => fail("CUSTOM index requires specifiying the index class"),

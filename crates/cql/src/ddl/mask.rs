@@ -1,4 +1,5 @@
-//! Column masks: a function of the column's value with its other arguments fixed, attached to the column.
+//! Column masks: a function of the column's value with its other arguments fixed, attached to the
+//! column.
 
 use std::sync::Arc;
 

@@ -1,8 +1,8 @@
 //! Changes of the schema, and the other statements that neither read nor write rows.
 //!
-//! A plan keeps types as they were written: they are resolved when the statement runs, against the schema of that
-//! moment, as Cassandra does. So `CREATE TABLE IF NOT EXISTS` of a table that exists passes whatever its types are,
-//! and a prepared statement sees types that were made after it.
+//! A plan keeps types as they were written: they are resolved when the statement runs, against the
+//! schema of that moment, as Cassandra does. So `CREATE TABLE IF NOT EXISTS` of a table that exists
+//! passes whatever its types are, and a prepared statement sees types that were made after it.
 
 mod index;
 mod mask;
@@ -106,8 +106,8 @@ pub fn plan(statement: &Statement, scope: &mut Scope<'_>) -> Result<Plan, CqlErr
     })
 }
 
-/// The statement with the session's keyspace before the name of a table that has none; without either it fails once
-/// it runs (`AuthorizationStatement.maybeCorrectResource`).
+/// The statement with the session's keyspace before the name of a table that has none; without
+/// either it fails once it runs (`AuthorizationStatement.maybeCorrectResource`).
 fn complete(statement: &RoleStatement, scope: &Scope<'_>) -> RoleStatement {
     let mut statement = statement.clone();
     let resource = match &mut statement {
@@ -232,7 +232,8 @@ impl Ddl {
         matches!(self.body, Body::CreateIndex(_))
     }
 
-    /// Of the system's own keyspaces the schema says so itself, but for what it knows nothing of or looks for first.
+    /// Of the system's own keyspaces the schema says so itself, but for what it knows nothing of or
+    /// looks for first.
     fn check_keyspace(&self) -> Result<(), CqlError> {
         let looks =
             matches!(self.body, Body::CreateIndex(_) | Body::DropIndex(_) | Body::Unserved(_));
@@ -250,8 +251,9 @@ impl Ddl {
         &self.keyspace
     }
 
-    /// The change, its types resolved against the schema that it will be applied to; `None` where there is
-    /// nothing to change. What the types have no part in is left to [`schema::change::apply`].
+    /// The change, its types resolved against the schema that it will be applied to; `None` where
+    /// there is nothing to change. What the types have no part in is left to
+    /// [`schema::change::apply`].
     pub fn change(
         &self,
         schema: &Schema,
@@ -355,8 +357,8 @@ struct Resolver<'a> {
 }
 
 impl Resolver<'_> {
-    /// What is wrong with a type counts only where the statement passes what is looked at before: `before`
-    /// is a statement that passes or fails just that.
+    /// What is wrong with a type counts only where the statement passes what is looked at before:
+    /// `before` is a statement that passes or fails just that.
     fn settle(&self, before: Action, error: CqlError) -> CqlError {
         match self.probe(before) {
             Some(earlier) => earlier.into(),
@@ -406,8 +408,8 @@ impl Resolver<'_> {
         }
     }
 
-    /// What the class that a column's type is given by says beside the type: a clustering column's order. No class makes a
-    /// table one of counters.
+    /// What the class that a column's type is given by says beside the type: a clustering column's
+    /// order. No class makes a table one of counters.
     fn by_classes(
         &self,
         create: &ast::CreateTable,
@@ -461,7 +463,8 @@ impl Resolver<'_> {
             };
             match spec {
                 Ok(spec) => columns.push(spec),
-                // a column is looked at when those before it are added; the table as a whole at the end
+                // a column is looked at when those before it are added; the table as a whole at the
+                // end
                 Err(error) => {
                     return Err(match self.probe(action(columns)) {
                         None | Some(SchemaError::Config(_)) => error,
@@ -473,7 +476,8 @@ impl Resolver<'_> {
         Ok(action(columns))
     }
 
-    /// A column with its type, and with its mask whether masking is enabled or not, as Cassandra adds it.
+    /// A column with its type, and with its mask whether masking is enabled or not, as Cassandra
+    /// adds it.
     fn column(
         &self,
         column: &ast::ColumnDefinition,

@@ -1,8 +1,8 @@
 //! Types of columns, fields and arguments as written, resolved against a keyspace (`CQL3Type.Raw`).
 //!
-//! What a message shows is the type as Cassandra prints it once its `frozen<>` have sunk in, which is not what was
-//! written: `frozen<list<list<int>>>` shows as `frozen<list<frozen<list<int>>>>`. So a type is brought into that
-//! shape first.
+//! What a message shows is the type as Cassandra prints it once its `frozen<>` have sunk in, which
+//! is not what was written: `frozen<list<list<int>>>` shows as `frozen<list<frozen<list<int>>>>`.
+//! So a type is brought into that shape first.
 
 use std::fmt;
 use std::sync::Arc;
@@ -26,8 +26,8 @@ enum Shape<'a> {
 }
 
 impl<'a> Shape<'a> {
-    /// `frozen<>` reaches into collections and stops at vectors; a tuple freezes what it holds by itself. The
-    /// parser bounds the depth. `keyspace`: shown with names that have none.
+    /// `frozen<>` reaches into collections and stops at vectors; a tuple freezes what it holds by
+    /// itself. The parser bounds the depth. `keyspace`: shown with names that have none.
     fn new(raw: &'a RawType, keyspace: Option<&'a str>, frozen: bool) -> Self {
         let part = |raw: &'a RawType| Box::new(Self::new(raw, keyspace, frozen));
         match raw {

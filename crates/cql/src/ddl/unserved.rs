@@ -1,5 +1,5 @@
-//! Statements about views, functions, aggregates and triggers. They are not served: Cassandra's answers where the
-//! feature is disabled or the object does not exist, and a clear error otherwise.
+//! Statements about views, functions, aggregates and triggers. They are not served: Cassandra's
+//! answers where the feature is disabled or the object does not exist, and a clear error otherwise.
 
 use schema::{Keyspace, Schema};
 

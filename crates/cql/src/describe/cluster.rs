@@ -15,7 +15,8 @@ pub struct Cluster<'a> {
     pub name: &'a str,
     /// The partitioner's Java class.
     pub partitioner: &'a str,
-    /// The snitch's Java class: that of `DynamicEndpointSnitch` where it stands before the configured one.
+    /// The snitch's Java class: that of `DynamicEndpointSnitch` where it stands before the
+    /// configured one.
     pub snitch: &'a str,
     /// Of a keyspace: each range by its last token, with its replicas as `/address:port`.
     #[allow(clippy::type_complexity)]

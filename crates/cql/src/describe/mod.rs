@@ -1,7 +1,7 @@
 //! DESCRIBE: what of the schema is shown, in Cassandra's order, a page at a time.
 //!
-//! The statement is about the schema of the moment when it runs, and about the keyspace that the session uses
-//! then. An element's text is made for the elements of the page only.
+//! The statement is about the schema of the moment when it runs, and about the keyspace that the
+//! session uses then. An element's text is made for the elements of the page only.
 
 mod cluster;
 mod element;
@@ -33,7 +33,8 @@ pub struct DescribeContext<'a> {
     pub keyspace: Option<&'a str>,
     /// For DESCRIBE CLUSTER.
     pub cluster: &'a Cluster<'a>,
-    /// `release_version` of this node, which is the ring's: part of the state of pages, and whose options tables have.
+    /// `release_version` of this node, which is the ring's: part of the state of pages, and whose
+    /// options tables have.
     pub release_version: &'a str,
     /// Rows a page; none, zero or less = all.
     pub page_size: Option<i32>,
@@ -48,8 +49,8 @@ pub struct Described {
     pub columns: Arc<[ResultColumn]>,
     /// The values, serialized; none is null.
     pub rows: Vec<Vec<Vec<u8>>>,
-    /// Where the next page starts: `partition_key` of the paging state for the client, whose other fields
-    /// are no row mark, and `i32::MAX` remaining, twice.
+    /// Where the next page starts: `partition_key` of the paging state for the client, whose other
+    /// fields are no row mark, and `i32::MAX` remaining, twice.
     pub next_page: Option<Vec<u8>>,
 }
 

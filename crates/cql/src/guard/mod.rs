@@ -1,5 +1,6 @@
 //! Guardrails: what an operator keeps ordinary users from, with Cassandra's names, order and words
-//! (`db.guardrails.Guardrails`). Pure checks over settings; superusers and the node itself are not guarded.
+//! (`db.guardrails.Guardrails`). Pure checks over settings; superusers and the node itself are not
+//! guarded.
 
 mod schema;
 

@@ -7,7 +7,8 @@ fn digits(bytes: &[u8], at: usize) -> usize {
     at + rest.iter().position(|b| !b.is_ascii_digit()).unwrap_or(rest.len())
 }
 
-/// Whether eight hexadecimal digits and a minus stand here: from then on nothing but a UUID will do.
+/// Whether eight hexadecimal digits and a minus stand here: from then on nothing but a UUID will
+/// do.
 pub(super) fn opens_uuid(bytes: &[u8], at: usize) -> bool {
     match bytes.get(at..at + 9) {
         Some([head @ .., b'-']) => head.iter().all(u8::is_ascii_hexdigit),
@@ -15,8 +16,8 @@ pub(super) fn opens_uuid(bytes: &[u8], at: usize) -> bool {
     }
 }
 
-/// Whether the digit here begins a UUID: true from the first character that fits a UUID and no number, even
-/// if the rest then fits neither (`0b`, `1da`, `12345678-1`).
+/// Whether the digit here begins a UUID: true from the first character that fits a UUID and no
+/// number, even if the rest then fits neither (`0b`, `1da`, `12345678-1`).
 fn digit_opens_uuid(bytes: &[u8], at: usize) -> bool {
     /// What could still be a number: digits, an exponent being read, days being read.
     enum Number {
@@ -90,8 +91,8 @@ pub(super) fn minus(bytes: &[u8], at: usize) -> Lexed {
     }
 }
 
-/// `-P` and the rest of a duration. Unlike a word that starts with `P` it cannot turn out a name, so a number
-/// or a `T` that leads nowhere is an error.
+/// `-P` and the rest of a duration. Unlike a word that starts with `P` it cannot turn out a name,
+/// so a number or a `T` that leads nowhere is an error.
 fn negative_iso(bytes: &[u8], at: usize) -> Lexed {
     let Some(end) = iso(bytes, at + 1)? else { return fail(at + 2, "set null") };
     let timed = bytes.get(at..end).unwrap_or_default().contains(&b'T');
@@ -155,7 +156,8 @@ fn units(bytes: &[u8], mut at: usize) -> Lexed {
     Ok((Kind::Duration, at))
 }
 
-/// The end of the unit that stands here, if one does: y, mo, w, d, h, m, s, ms, us, ns or its micro sign.
+/// The end of the unit that stands here, if one does: y, mo, w, d, h, m, s, ms, us, ns or its micro
+/// sign.
 fn unit(bytes: &[u8], at: usize) -> Result<Option<usize>, LexError> {
     let second = peek(bytes, at + 1).to_ascii_lowercase();
     match peek(bytes, at).to_ascii_lowercase() {
@@ -199,7 +201,8 @@ fn iso(bytes: &[u8], at: usize) -> Result<Option<usize>, LexError> {
     Ok(time.or(period))
 }
 
-/// `n` and one of the letters, in their order, each at most once; `None` where not even one stands here.
+/// `n` and one of the letters, in their order, each at most once; `None` where not even one stands
+/// here.
 fn designators(bytes: &[u8], at: usize, letters: &[u8]) -> Option<usize> {
     let mut found = None;
     let mut next = at;

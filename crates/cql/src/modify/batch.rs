@@ -109,8 +109,8 @@ impl Batch {
     }
 }
 
-/// Checks the statements of a batch against each other (`BatchStatement.validate`). `has_timestamp`: the
-/// batch gives one for all.
+/// Checks the statements of a batch against each other (`BatchStatement.validate`).
+/// `has_timestamp`: the batch gives one for all.
 pub fn check_parts(
     kind: BatchKind,
     has_timestamp: bool,
@@ -286,8 +286,8 @@ fn check_size(
     Ok(())
 }
 
-/// The bytes of an update as Cassandra counts them for batches (`PartitionUpdate.dataSize`): a fixed size a row, a
-/// cell and a range beside what they hold; not the key.
+/// The bytes of an update as Cassandra counts them for batches (`PartitionUpdate.dataSize`): a
+/// fixed size a row, a cell and a range beside what they hold; not the key.
 fn data_size(update: &PartitionUpdate) -> u64 {
     /// A row without anything: an empty liveness and no deletion.
     const EMPTY_ROW: usize = 8 + 13;

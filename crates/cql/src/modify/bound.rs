@@ -1,5 +1,5 @@
-//! A modification with its values: bound once, by the coordinator of its request, and from then on the same on every
-//! shard, in every round of Paxos, before and after a read.
+//! A modification with its values: bound once, by the coordinator of its request, and from then on
+//! the same on every shard, in every round of Paxos, before and after a read.
 
 use std::sync::Arc;
 
@@ -35,7 +35,8 @@ struct Work {
     warnings: Vec<String>,
 }
 
-/// Rows that must be read before a modification can be done: those that operations on lists depend on.
+/// Rows that must be read before a modification can be done: those that operations on lists depend
+/// on.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ReadFirst {
     /// The partitions.
@@ -64,7 +65,8 @@ impl Modify {
         })
     }
 
-    /// [`Modify::bind`] as a part of a conditional request, which writes to one partition at a time of its own.
+    /// [`Modify::bind`] as a part of a conditional request, which writes to one partition at a time
+    /// of its own.
     pub(super) fn bind_conditional(
         self: &Arc<Self>,
         bind: &Bind<'_>,
@@ -93,7 +95,8 @@ impl Modify {
         })
     }
 
-    /// Evaluates what it writes. `bind` has the values of the operations, `request` those of the attributes.
+    /// Evaluates what it writes. `bind` has the values of the operations, `request` those of the
+    /// attributes.
     fn work(
         &self,
         keys: &[KeyBytes],

@@ -1,5 +1,5 @@
-//! Conditional statements and batches of them, bound: which rows they ask for, whether these let them be done, what
-//! is written then, and what is answered (`CQL3CasRequest`).
+//! Conditional statements and batches of them, bound: which rows they ask for, whether these let
+//! them be done, what is written then, and what is answered (`CQL3CasRequest`).
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -229,8 +229,8 @@ impl Cas {
         self.regulars = if all_regulars { Fetched::All } else { Fetched::Some(regulars) };
     }
 
-    /// The columns of the answer: those of the conditions in their order, behind the primary key in a batch; all
-    /// where a row as a whole is asked for.
+    /// The columns of the answer: those of the conditions in their order, behind the primary key in
+    /// a batch; all where a row as a whole is asked for.
     fn answered(&self, is_batch: bool) -> Vec<Column> {
         let modifies = || self.parts.iter().map(|part| &**part.modify());
         let conditional = || modifies().filter(|modify| modify.is_conditional());
@@ -263,8 +263,8 @@ impl Cas {
         &self.key
     }
 
-    /// The rows to be read beside the static one; `None` for the first that there is, which tells a partition
-    /// without static values from none.
+    /// The rows to be read beside the static one; `None` for the first that there is, which tells a
+    /// partition without static values from none.
     pub fn rows(&self) -> Option<Vec<Clustering>> {
         match self.of_rows.as_slice() {
             [] => None,
@@ -314,7 +314,8 @@ impl Cas {
         Ok(true)
     }
 
-    /// What is written, all of it at `timestamp`; `list_path` gives cells of lists paths of that time.
+    /// What is written, all of it at `timestamp`; `list_path` gives cells of lists paths of that
+    /// time.
     pub fn updates(
         &self,
         current: &Current,

@@ -1,5 +1,5 @@
-//! Rows of tables WITH COMPACT STORAGE. A row is its one value: it lives as long as that does, is deleted with it, and is not
-//! written without it.
+//! Rows of tables WITH COMPACT STORAGE. A row is its one value: it lives as long as that does, is
+//! deleted with it, and is not written without it.
 
 use rows::{CellRef, ClusteringRef, NO_TTL, UpdateBuilder};
 use schema::Table;

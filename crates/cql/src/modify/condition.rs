@@ -1,5 +1,5 @@
-//! The IF clause: conditions prepared against the schema, bound, and held against rows as they are stored
-//! (`cql3.conditions`).
+//! The IF clause: conditions prepared against the schema, bound, and held against rows as they are
+//! stored (`cql3.conditions`).
 
 use std::cmp::Ordering;
 
@@ -234,8 +234,8 @@ impl Test {
         Ok(Self::Compare(operator, Term::prepare(raw, keyspace, receiver, scope)?))
     }
 
-    /// The operator and its values, of which one must do. `IN` is `=` with several; what is unset among its values
-    /// is left out.
+    /// The operator and its values, of which one must do. `IN` is `=` with several; what is unset
+    /// among its values is left out.
     fn bind(&self, bind: &Bind<'_>) -> Result<(Operator, Vec<OwnedValue>), CqlError> {
         let mut values: Vec<OwnedValue> = match self {
             Self::Compare(operator, term) => {

@@ -1,5 +1,5 @@
-//! The WHERE clause of UPDATE and DELETE, and the key columns of INSERT: which restriction each column of the
-//! primary key has (`StatementRestrictions` as far as modifications go).
+//! The WHERE clause of UPDATE and DELETE, and the key columns of INSERT: which restriction each
+//! column of the primary key has (`StatementRestrictions` as far as modifications go).
 
 use std::sync::Arc;
 
@@ -364,7 +364,8 @@ impl Filter {
         let kind_name = kind.name();
         let missing = unrestricted(&self.key, &table.partition_key);
         let has_slice = self.key.iter().any(Restriction::is_slice);
-        // beside the whole key the token only says which of the keys are meant (`TokenFilter.isOnToken`)
+        // beside the whole key the token only says which of the keys are meant
+        // (`TokenFilter.isOnToken`)
         if self.token.is_some() && (!missing.is_empty() || has_slice) {
             return Err(CqlError::invalid(format!(
                 "The token function cannot be used in WHERE clauses for {kind_name} statements"
@@ -558,8 +559,8 @@ fn join(old: Restriction, new: Restriction, columns: &[Column]) -> Result<Restri
     })
 }
 
-/// Behind a slice nothing may be restricted. `before`: the last restriction there was, `next`: the first one
-/// behind the new.
+/// Behind a slice nothing may be restricted. `before`: the last restriction there was, `next`: the
+/// first one behind the new.
 fn check_order(
     before: Option<(usize, bool)>,
     next: Option<usize>,

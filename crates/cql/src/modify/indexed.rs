@@ -1,5 +1,6 @@
-//! What an index would take in of a write. Values that are too long for one are refused (`CassandraIndex.validate`), though
-//! none is kept here: a Cassandra that is started on this directory makes it.
+//! What an index would take in of a write. Values that are too long for one are refused
+//! (`CassandraIndex.validate`), though none is kept here: a Cassandra that is started on this
+//! directory makes it.
 
 use rows::{CellRef, PartitionUpdate, RowRef};
 use schema::{Column, ColumnKind, Index, IndexPart, Table};

@@ -9,8 +9,8 @@ use crate::error::CqlError;
 use crate::scope::{ColumnSpec, Scope};
 use crate::value::{OwnedValue, OwnedValues, Value};
 
-/// Where the document comes from, and what becomes of columns that are not in it. Column `n` of the table (in the
-/// order of INSERT JSON) is marker `n` of the operations.
+/// Where the document comes from, and what becomes of columns that are not in it. Column `n` of the
+/// table (in the order of INSERT JSON) is marker `n` of the operations.
 #[derive(Clone, Debug)]
 pub struct Document {
     source: Source,
@@ -98,7 +98,8 @@ impl Document {
                         ))
                     })?;
                     if column.kind.is_primary_key() {
-                        // elsewhere what JSON gives is written as it is, the empty value of any type too
+                        // elsewhere what JSON gives is written as it is, the empty value of any
+                        // type too
                         column
                             .ty
                             .validate(&value)

@@ -1,4 +1,5 @@
-//! INSERT, UPDATE, DELETE and BATCH: prepared against the schema, then bound to updates of partitions.
+//! INSERT, UPDATE, DELETE and BATCH: prepared against the schema, then bound to updates of
+//! partitions.
 
 mod attributes;
 mod batch;
@@ -79,7 +80,8 @@ pub struct Modify {
     statics: Vec<Operation>,
     /// Operations on regular columns, in textual order.
     regulars: Vec<Operation>,
-    /// What gives the values of the markers in operations and filter: a JSON document instead of the request.
+    /// What gives the values of the markers in operations and filter: a JSON document instead of
+    /// the request.
     json: Option<Document>,
     /// What must hold for it to be done.
     conditions: Conditions,
@@ -350,7 +352,8 @@ impl Modify {
         self.statics.iter().chain(&self.regulars).any(Operation::needs_read)
     }
 
-    /// What it does. It reads nothing first: otherwise it is bound ([`Modify::bind`]), and done once rows were read.
+    /// What it does. It reads nothing first: otherwise it is bound ([`Modify::bind`]), and done
+    /// once rows were read.
     pub fn updates(&self, bind: Bind<'_>) -> Result<Updates, CqlError> {
         self.check()?;
         let mut warnings = Vec::new();
@@ -359,7 +362,8 @@ impl Modify {
         Ok(Updates { updates: builders.updates()?, warnings })
     }
 
-    /// Adds what it does to updates in the making, one a table and key. Its terms are evaluated on the way.
+    /// Adds what it does to updates in the making, one a table and key. Its terms are evaluated on
+    /// the way.
     fn add_to(
         &self,
         builders: &mut PartitionBuilders,

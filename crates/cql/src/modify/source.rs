@@ -11,7 +11,8 @@ use crate::value::{Bound, OwnedValue};
 /// The values of the two terms that an operation has at most, in the order of [`Operation::terms`].
 pub type OperationValues<'a> = (Bound<'a>, Bound<'a>);
 
-/// Where the values of operations come from. A term is evaluated once for each row that it is written to.
+/// Where the values of operations come from. A term is evaluated once for each row that it is
+/// written to.
 pub enum Source<'s> {
     /// From the terms, as they are met.
     Terms(&'s Bind<'s>),

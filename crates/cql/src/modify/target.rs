@@ -15,8 +15,8 @@ use crate::modify::filter::{Filter, Restriction, Row, Slice, Test, name_at};
 use crate::term::Marker;
 use crate::value::{self, Value};
 
-/// The most combinations of values that the IN restrictions of one statement may make. Cassandra has a
-/// guardrail for it, off by default.
+/// The most combinations of values that the IN restrictions of one statement may make. Cassandra
+/// has a guardrail for it, off by default.
 pub const MAX_COMBINATIONS: usize = 65_536;
 
 /// The rows that a modification is about.
@@ -44,7 +44,8 @@ impl Target {
 type Values<'a> = Few<Cow<'a, [u8]>>;
 
 impl Filter {
-    /// The partition keys, in the order of their types, each once, those with another token left out.
+    /// The partition keys, in the order of their types, each once, those with another token left
+    /// out.
     pub fn keys(&self, table: &Table, bind: &Bind<'_>) -> Result<Few<KeyBytes>, CqlError> {
         let mut combinations = combine("partition key", &self.key, &table.partition_key, bind)?;
         sort_unique(&mut combinations, &table.partition_key);
@@ -59,8 +60,8 @@ impl Filter {
         Ok(keys)
     }
 
-    /// The rows. Those of which INSERT and UPDATE name the first clustering columns alone (which only tables WITH
-    /// COMPACT STORAGE have) have null in the others.
+    /// The rows. Those of which INSERT and UPDATE name the first clustering columns alone (which
+    /// only tables WITH COMPACT STORAGE have) have null in the others.
     pub fn target(&self, table: &Table, kind: Kind, bind: &Bind<'_>) -> Result<Target, CqlError> {
         let columns = &table.clustering;
         if self.clustering.is_empty() {
@@ -99,7 +100,8 @@ impl Filter {
         let order = |a: &Bound, b: &Bound| rows::compare(&table.layout, a, b);
         ranges.retain(|(start, end)| order(start, end) == Ordering::Less);
         ranges.sort_by(|a, b| order(&a.0, &b.0));
-        // the rows of a tuple that was bound with all its values lie within those of one with its first only
+        // the rows of a tuple that was bound with all its values lie within those of one with its
+        // first only
         ranges.dedup_by(|next, before| order(&next.1, &before.1) != Ordering::Greater);
         Ok(Target::Ranges(ranges))
     }
@@ -175,8 +177,8 @@ fn combine<'a>(
     Ok(all)
 }
 
-/// Has each combination a value for each of the first `wanted` columns? A bound tuple may have fewer, but nothing can
-/// follow these: Cassandra gives what follows to the wrong column.
+/// Has each combination a value for each of the first `wanted` columns? A bound tuple may have
+/// fewer, but nothing can follow these: Cassandra gives what follows to the wrong column.
 fn check_complete(all: &[Values<'_>], wanted: usize, columns: &[Column]) -> Result<(), CqlError> {
     let shortest = all.iter().map(|values| values.len()).min().unwrap_or(wanted);
     if shortest < wanted {
@@ -418,8 +420,9 @@ fn slice_ranges<'a>(
     Ok(())
 }
 
-/// The ranges, in terms of the stored order, of what is greater (or else less) than an edge. Columns of one
-/// direction in a row make one range; `directions` says of each column whether it is reversed.
+/// The ranges, in terms of the stored order, of what is greater (or else less) than an edge.
+/// Columns of one direction in a row make one range; `directions` says of each column whether it is
+/// reversed.
 fn beyond(
     prefix: &Values<'_>,
     edge: &Edge<'_>,

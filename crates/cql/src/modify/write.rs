@@ -18,12 +18,12 @@ use crate::modify::times::Times;
 use crate::term::function::number::{Number, operate};
 use crate::value::Bound;
 
-/// 2010-01-01T00:00Z in ticks of 100 ns since 1582: the paths of prepended list cells mirror the present in this
-/// moment, so that the later ones come first (`Lists.PrecisionTime`).
+/// 2010-01-01T00:00Z in ticks of 100 ns since 1582: the paths of prepended list cells mirror the
+/// present in this moment, so that the later ones come first (`Lists.PrecisionTime`).
 const MIRROR_TICKS: i64 = (1_262_304_000_000 + EPOCH_MILLIS) * 10_000;
 
-/// Rows as they are stored, for the operations that depend on them. What is expired or deleted may be
-/// among the cells.
+/// Rows as they are stored, for the operations that depend on them. What is expired or deleted may
+/// be among the cells.
 pub trait Before {
     /// The row at a clustering of a partition; the static row for `None`.
     fn row(&self, key: &[u8], clustering: Option<ClusteringRef<'_>>) -> Option<RowRef<'_>>;
@@ -41,8 +41,8 @@ impl Before for NothingRead {
 /// What cells are written with beside their values and times.
 #[derive(Clone, Copy)]
 pub struct CellContext<'a> {
-    /// Gives paths for the cells of lists, each later than the one before: in a round of Paxos they have the time of its
-    /// ballot.
+    /// Gives paths for the cells of lists, each later than the one before: in a round of Paxos they
+    /// have the time of its ballot.
     pub list_path: &'a dyn Fn() -> [u8; 16],
     /// Who watches over the request, if it is an ordinary user's.
     pub guard: Option<&'a Guard>,
@@ -307,8 +307,8 @@ impl CellWriter<'_> {
         Ok(())
     }
 
-    /// `v = v + x` in a conditional statement: a sum of numbers or a longer text. Where there is no value, none comes
-    /// to be (`Constants.Adder`).
+    /// `v = v + x` in a conditional statement: a sum of numbers or a longer text. Where there is no
+    /// value, none comes to be (`Constants.Adder`).
     fn add_to_value(&mut self, operation: &Operation, added: Bound<'_>) -> Result<(), CqlError> {
         let added = match added {
             Bound::Bytes(value) => Some(value),
@@ -329,8 +329,8 @@ impl CellWriter<'_> {
         self.cell(operation.column, None, &sum)
     }
 
-    /// The cells of a column as they are before the next operation: stored ones and those written by the operations
-    /// before, the living ones only; path and value of each.
+    /// The cells of a column as they are before the next operation: stored ones and those written
+    /// by the operations before, the living ones only; path and value of each.
     fn stored_cells(&self, column: u16) -> Vec<(Vec<u8>, Vec<u8>)> {
         let mut pending = self.row.clone();
         let pending = pending.finish_row(self.layout);
@@ -412,7 +412,8 @@ impl CellWriter<'_> {
     }
 }
 
-/// What Cassandra counts a cell for beside its path and value: timestamp, time to live, deletion time.
+/// What Cassandra counts a cell for beside its path and value: timestamp, time to live, deletion
+/// time.
 const CELL_BYTES: usize = 20;
 
 /// Elements or entries of a collection.

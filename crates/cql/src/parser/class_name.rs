@@ -1,5 +1,6 @@
-//! Cassandra's own notation of types, `'org.apache.cassandra.db.marshal.ListType(Int32Type)'`, as far as the
-//! parser judges it: does the class exist and do its parameters fit. Nothing is built from it here.
+//! Cassandra's own notation of types, `'org.apache.cassandra.db.marshal.ListType(Int32Type)'`, as
+//! far as the parser judges it: does the class exist and do its parameters fit. Nothing is built
+//! from it here.
 //!
 //! The notation is that of Cassandra's `TypeParser`.
 

@@ -15,8 +15,8 @@ impl Parser<'_> {
         Ok(Statement::Describe(Describe { target, internals }))
     }
 
-    /// Plurals and `CLUSTER` are never names here; `TYPE`, `FUNCTION`, `AGGREGATE` and `ONLY` are, unless what
-    /// they announce follows.
+    /// Plurals and `CLUSTER` are never names here; `TYPE`, `FUNCTION`, `AGGREGATE` and `ONLY` are,
+    /// unless what they announce follows.
     fn described(&mut self) -> Res<DescribeTarget> {
         let Kind::Keyword(word) = self.kind() else { return self.generic() };
         let announced = self.is_name_at(1) || self.is_function_at(1);

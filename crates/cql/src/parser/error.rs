@@ -16,7 +16,8 @@ pub struct SyntaxError {
 }
 
 impl SyntaxError {
-    /// A syntax error that is found after parsing, such as an unknown property: Cassandra gives it no position.
+    /// A syntax error that is found after parsing, such as an unknown property: Cassandra gives it
+    /// no position.
     pub fn unplaced(message: String) -> Self {
         Self { line: 0, column: -1, message }
     }
@@ -28,8 +29,8 @@ pub enum ParseError {
     /// The text is no CQL.
     #[error(transparent)]
     Syntax(#[from] SyntaxError),
-    /// The text is CQL, and breaks a rule that Cassandra checks while parsing: the client gets `INVALID`
-    /// (0x2200).
+    /// The text is CQL, and breaks a rule that Cassandra checks while parsing: the client gets
+    /// `INVALID` (0x2200).
     #[error("{0}")]
     Invalid(String),
 }
@@ -137,8 +138,8 @@ fn clip(text: &str) -> &str {
     text.get(..end).unwrap_or("")
 }
 
-/// Is this the token of a password, or of what may have been meant for one? In statements about roles no string is
-/// shown, nor any word after PASSWORD.
+/// Is this the token of a password, or of what may have been meant for one? In statements about
+/// roles no string is shown, nor any word after PASSWORD.
 fn is_secret(text: &str, tokens: &[Token], at: usize) -> bool {
     let kind = |at: usize| tokens.get(at).map_or(Kind::End, |token| token.kind);
     let is_about_roles = matches!(kind(0), Kind::Keyword(K::Create | K::Alter))

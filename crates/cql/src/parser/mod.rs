@@ -1,7 +1,9 @@
-//! Tokens to syntax tree, by recursive descent. One file per family of statements, as in [`ast`](crate::ast).
+//! Tokens to syntax tree, by recursive descent. One file per family of statements, as in
+//! [`ast`](crate::ast).
 //!
-//! The productions are those of Cassandra 5.0.9's grammar. Where that grammar needs more than a token of
-//! look-ahead, the choice made here is noted beside it; where its actions refuse a text, so do these.
+//! The productions are those of Cassandra 5.0.9's grammar. Where that grammar needs more than a
+//! token of look-ahead, the choice made here is noted beside it; where its actions refuse a text,
+//! so do these.
 
 mod class_name;
 mod describe;
@@ -27,8 +29,8 @@ use error::Fault;
 
 pub use error::{ParseError, SyntaxError};
 
-/// How deep terms, selectors and types may nest, and how high a tree of operators may grow. Cassandra's own
-/// limit is the stack of a JVM thread.
+/// How deep terms, selectors and types may nest, and how high a tree of operators may grow.
+/// Cassandra's own limit is the stack of a JVM thread.
 pub const MAX_DEPTH: u32 = 128;
 
 type Res<T> = Result<T, Box<Fault>>;
@@ -38,8 +40,8 @@ pub fn parse(text: &str) -> Result<Parsed, ParseError> {
     parse_text(text, false)
 }
 
-/// [`parse`] for clients whose driver was told of shards: such drivers end their queries of a node's metadata in
-/// `USING TIMEOUT`, which is no part of Cassandra's grammar.
+/// [`parse`] for clients whose driver was told of shards: such drivers end their queries of a
+/// node's metadata in `USING TIMEOUT`, which is no part of Cassandra's grammar.
 pub fn parse_of_shard_aware(text: &str) -> Result<Parsed, ParseError> {
     parse_text(text, true)
 }
@@ -61,7 +63,8 @@ fn parse_text(text: &str, is_shard_aware: bool) -> Result<Parsed, ParseError> {
     };
     match (parser.query(), lexical) {
         (Ok(statement), None) => Ok(Parsed { statement, markers: parser.markers }),
-        // The token that could not be read shows as the end of the text: what the lexer says is nearer.
+        // The token that could not be read shows as the end of the text: what the lexer says is
+        // nearer.
         (Ok(_), Some(error)) => Err(error::word_lexical(text, &error)),
         // A rule that is broken ends the parsing at once; of what is no CQL the last is told.
         (Err(fault), Some(error))
@@ -79,7 +82,8 @@ struct Parser<'a> {
     tokens: Vec<Token>,
     /// Index of the next token.
     at: usize,
-    /// Index of the last token that was needed to tell what stands before it; only messages depend on it.
+    /// Index of the last token that was needed to tell what stands before it; only messages depend
+    /// on it.
     looked_at: usize,
     /// Nesting at this point of the text.
     depth: u32,
@@ -347,8 +351,8 @@ impl<'a> Parser<'a> {
         self.markers.truncate(mark.markers);
     }
 
-    /// The next token is not the one that must stand here. Where Cassandra's parser had to look at it to choose
-    /// a production, it says that none is viable.
+    /// The next token is not the one that must stand here. Where Cassandra's parser had to look at
+    /// it to choose a production, it says that none is viable.
     fn mismatch<T>(&self, expected: &'static str) -> Res<T> {
         if self.looked_at == self.at {
             return self.no_viable();

@@ -106,7 +106,8 @@ impl Parser<'_> {
         Ok(Assignment { column, operation })
     }
 
-    /// What follows `c =`: `v`, `v + c`, `c + v`, `c - v` or, as `c -3` is two tokens, `c` and an integer.
+    /// What follows `c =`: `v`, `v + c`, `c + v`, `c - v` or, as `c -3` is two tokens, `c` and an
+    /// integer.
     fn plain_assignment(&mut self, column: &str) -> Res<Operation> {
         if !self.is_column_at(0) || self.is_call_at(0) || self.is_cast() {
             let value = self.term()?;

@@ -25,7 +25,8 @@ impl Parser<'_> {
         Ok(role(RoleStatement::RevokeRole(self.granted_role(K::From)?)))
     }
 
-    /// Whether permissions stand here and not a role. `all`, `unmask` and `select_masked` may name a role.
+    /// Whether permissions stand here and not a role. `all`, `unmask` and `select_masked` may name
+    /// a role.
     fn is_permission(&self) -> bool {
         match self.kind() {
             Kind::Keyword(K::All | K::Unmask | K::SelectMasked) => {

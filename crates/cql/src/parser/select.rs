@@ -51,7 +51,8 @@ impl Parser<'_> {
         })
     }
 
-    /// `JSON` and `DISTINCT` are also names of columns: they are modifiers if a selection and `FROM` follow.
+    /// `JSON` and `DISTINCT` are also names of columns: they are modifiers if a selection and
+    /// `FROM` follow.
     fn select_clause(&mut self) -> Res<Clause> {
         if self.is(K::Json) {
             return self.modifier_or_column(
@@ -72,8 +73,8 @@ impl Parser<'_> {
         self.selectors().map(|selectors| (false, selectors))
     }
 
-    /// Reads the word here as a modifier of what follows or, failing that, as a column. Of two faults the
-    /// one further on is the better message. `json *` is a modifier whatever comes.
+    /// Reads the word here as a modifier of what follows or, failing that, as a column. Of two
+    /// faults the one further on is the better message. `json *` is a modifier whatever comes.
     fn modifier_or_column<T>(
         &mut self,
         modifier: impl FnOnce(&mut Self) -> Res<T>,

@@ -210,8 +210,8 @@ impl Parser<'_> {
         Ok(Selectable::Cast(Box::new(operand), target))
     }
 
-    /// `(type) expression`, else a tuple or a mere parenthesis. A name in parentheses can start either; it is
-    /// a type if an expression without operators follows.
+    /// `(type) expression`, else a tuple or a mere parenthesis. A name in parentheses can start
+    /// either; it is a type if an expression without operators follows.
     fn select_parentheses(&mut self) -> Res<Selectable> {
         let mark = self.mark();
         if let Some(data_type) = self.guess_type() {

@@ -24,7 +24,8 @@ impl Parser<'_> {
             _ => return Ok(None),
         };
         let text = self.source().to_owned();
-        // Cassandra takes every such number through a double on its way to a decimal, and stumbles here.
+        // Cassandra takes every such number through a double on its way to a decimal, and stumbles
+        // here.
         if kind == LiteralKind::Float && text.parse().is_ok_and(f64::is_infinite) {
             return self.rule(format!(
                 "Failed parsing statement: [{}] reason: NumberFormatException Character I is neither a decimal digit number, decimal point, nor \"e\" notation exponential mark.",

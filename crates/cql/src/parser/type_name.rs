@@ -161,9 +161,10 @@ impl Parser<'_> {
         }
     }
 
-    /// The type of `(type) value`, if that is what the parenthesis here starts: it and its parentheses are
-    /// then taken. No term is a bare name, so a type before the closing parenthesis settles it, but for a
-    /// class name in quotes: that may be a tuple of one string, unless a term follows.
+    /// The type of `(type) value`, if that is what the parenthesis here starts: it and its
+    /// parentheses are then taken. No term is a bare name, so a type before the closing parenthesis
+    /// settles it, but for a class name in quotes: that may be a tuple of one string, unless a term
+    /// follows.
     pub(super) fn type_hint(&mut self) -> Res<Option<RawType>> {
         match (self.kind_at(1), self.kind_at(2)) {
             (Kind::String, Kind::CloseParen) if self.starts_simple_term(3) => {

@@ -51,8 +51,8 @@ impl Aggregates {
         self.firsts == 0 && self.all.iter().all(merges)
     }
 
-    /// Appends what an aggregation takes of a row as cells: the arguments of the aggregates, and the parts that are
-    /// kept of the first.
+    /// Appends what an aggregation takes of a row as cells: the arguments of the aggregates, and
+    /// the parts that are kept of the first.
     pub(super) fn inputs(
         &self,
         outputs: &[Expr],

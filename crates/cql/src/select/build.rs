@@ -216,7 +216,8 @@ impl Build<'_, '_> {
         Ok(Node::new(Expr::Call(Box::new(function), vec![node.expr]), name, ty))
     }
 
-    /// GROUP BY: names of columns of the primary key in order, the last of which may be in a function.
+    /// GROUP BY: names of columns of the primary key in order, the last of which may be in a
+    /// function.
     pub(super) fn group_by(
         &mut self,
         groups: &[Selected<'_>],
@@ -283,7 +284,8 @@ impl Build<'_, '_> {
         Ok(by)
     }
 
-    /// A function of GROUP BY: its column, what it computes and of which type, and what speaks against it.
+    /// A function of GROUP BY: its column, what it computes and of which type, and what speaks
+    /// against it.
     fn group_function(
         &mut self,
         function: &Function,

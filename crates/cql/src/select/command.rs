@@ -74,7 +74,8 @@ impl Select {
         text
     }
 
-    /// The static and regular columns that are asked for or about, in the order of `SELECT *`; `*` for all of them, and for none.
+    /// The static and regular columns that are asked for or about, in the order of `SELECT *`; `*`
+    /// for all of them, and for none.
     fn columns_text(&self, read: &Read) -> String {
         if self.is_wildcard {
             return "*".to_owned();
@@ -203,7 +204,8 @@ fn slice_conditions(
         use rows::BoundKind as K;
         matches!(bound.kind, K::InclStart | K::InclEnd)
     };
-    // what comes first in the order of the clustering is the greater value where the order is descending
+    // what comes first in the order of the clustering is the greater value where the order is
+    // descending
     let operator = |is_start: bool, inclusive: bool| match (is_start != column.reversed, inclusive)
     {
         (true, true) => ">=",

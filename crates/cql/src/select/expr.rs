@@ -369,7 +369,8 @@ fn put_bytes(out: &mut Vec<u8>, bytes: &[u8]) {
     out.extend_from_slice(bytes);
 }
 
-/// Appends an element of a list or a value of a map; what was computed may be null there, what is stored is not.
+/// Appends an element of a list or a value of a map; what was computed may be null there, what is
+/// stored is not.
 fn put_item(out: &mut Vec<u8>, item: Option<&[u8]>) {
     match item {
         Some(item) => put_bytes(out, item),
@@ -569,8 +570,8 @@ impl Expr {
         }
     }
 
-    /// In an aggregation what stands beside aggregates is that of the first row: marks those parts, `count` of
-    /// which were found before.
+    /// In an aggregation what stands beside aggregates is that of the first row: marks those parts,
+    /// `count` of which were found before.
     pub(super) fn keep_firsts(self, count: &mut usize) -> Self {
         let mut all = |items: Vec<Self>| -> Vec<Self> {
             items.into_iter().map(|item| item.keep_firsts(count)).collect()
@@ -614,7 +615,8 @@ impl Expr {
         }
     }
 
-    /// Takes constant calls out, to be computed once a request: they become terms from number `first` on.
+    /// Takes constant calls out, to be computed once a request: they become terms from number
+    /// `first` on.
     pub(super) fn lift_constants(self, first: usize, out: &mut Vec<Self>) -> Self {
         if matches!(self, Self::Call(..)) && self.is_constant() {
             out.push(self);

@@ -1,4 +1,5 @@
-//! ALLOW FILTERING: what rows must satisfy beside lying where the key restrictions say (`RowFilter`).
+//! ALLOW FILTERING: what rows must satisfy beside lying where the key restrictions say
+//! (`RowFilter`).
 
 use std::cmp::Ordering;
 
@@ -118,7 +119,8 @@ impl BoundFilter {
         self.tests.is_empty()
     }
 
-    /// Does it ask of two columns that change, or of a static one and something else (`RowFilter.isMutableIntersection`)?
+    /// Does it ask of two columns that change, or of a static one and something else
+    /// (`RowFilter.isMutableIntersection`)?
     pub fn is_mutable_intersection(&self) -> bool {
         let mut first = None;
         self.tests.iter().any(|(place, _)| match place.kind {
@@ -345,7 +347,8 @@ impl Test {
                 entries.any(|(_, item)| java_equal(ty, item, wanted))
             }
             (Self::ContainsKey(wanted), CqlType::Map { key, .. }) => {
-                // Cassandra looks no further than where the key would stand if all keys were in order
+                // Cassandra looks no further than where the key would stand if all keys were in
+                // order
                 entries.map(|(item, _)| key.compare(item, wanted)).find(|o| o.is_ge())
                     == Some(Ordering::Equal)
             }

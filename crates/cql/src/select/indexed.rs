@@ -1,7 +1,9 @@
-//! Which restrictions the indexes of a table serve (`Index.supportsExpression` of the kinds of `CassandraIndex`).
+//! Which restrictions the indexes of a table serve (`Index.supportsExpression` of the kinds of
+//! `CassandraIndex`).
 //!
-//! No index is kept. What Cassandra's would find, a scan of the table finds, in the same order: an index there gives the
-//! rows of a value by token, then by clustering. So an index decides here only which reads need no ALLOW FILTERING.
+//! No index is kept. What Cassandra's would find, a scan of the table finds, in the same order: an
+//! index there gives the rows of a value by token, then by clustering. So an index decides here
+//! only which reads need no ALLOW FILTERING.
 
 use schema::{Column, Index, IndexPart, Table};
 use types::CqlType;
@@ -11,7 +13,8 @@ use crate::select::restriction::{Ask, Containing, Restriction};
 /// An index names a value by its bytes, and their number by 16 bits.
 pub(crate) const MAX_SIZE: usize = 65_535;
 
-/// The bytes by which an index names the entry of a map: each part has its length before and an end after it.
+/// The bytes by which an index names the entry of a map: each part has its length before and an end
+/// after it.
 pub(crate) fn entry_size(key: &[u8], value: &[u8]) -> usize {
     key.len() + value.len() + 6
 }

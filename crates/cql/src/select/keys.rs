@@ -75,7 +75,8 @@ impl Target {
     }
 }
 
-/// The values of the keys, in the order in which Cassandra returns them, each once; not yet checked to be keys.
+/// The values of the keys, in the order in which Cassandra returns them, each once; not yet checked
+/// to be keys.
 pub(super) fn prefixes_of<'a>(
     restrictions: &'a Restrictions,
     table: &Table,
@@ -141,7 +142,8 @@ fn serialize(table: &Table, values: &Prefix<'_>) -> Result<KeyBytes, CqlError> {
     Ok(key)
 }
 
-/// The place of a token's value in the order of partitions. The least one means "no bound" in Cassandra.
+/// The place of a token's value in the order of partitions. The least one means "no bound" in
+/// Cassandra.
 fn place(table: &Table, value: &[u8], inclusive: bool) -> RangeBound {
     if table.is_ordered_by_key() {
         return match value {

@@ -1,10 +1,10 @@
 //! SELECT, prepared.
 //!
-//! [`Select::prepare`] checks the statement against the schema; [`Select::bind`] turns a request into a [`Read`]:
-//! which partitions, which rows of each, how many. Whoever runs it merges rows and hands each live one
-//! ([`row_is_live`]) to [`Select::project`]. A partition without live rows whose static row has live data
-//! gives one row of its own where [`Select::wants_static_only_row`] says so. Aggregations take the rows in
-//! instead and give one at the end.
+//! [`Select::prepare`] checks the statement against the schema; [`Select::bind`] turns a request
+//! into a [`Read`]: which partitions, which rows of each, how many. Whoever runs it merges rows and
+//! hands each live one ([`row_is_live`]) to [`Select::project`]. A partition without live rows
+//! whose static row has live data gives one row of its own where [`Select::wants_static_only_row`]
+//! says so. Aggregations take the rows in instead and give one at the end.
 
 mod aggregation;
 mod build;
@@ -84,8 +84,8 @@ pub struct Select {
     allows_filtering: bool,
 }
 
-/// Which columns must be read, by their indexes in the table. Whether a row is live depends on all its
-/// cells, so that the cells of other columns may be left out only if that is known otherwise.
+/// Which columns must be read, by their indexes in the table. Whether a row is live depends on all
+/// its cells, so that the cells of other columns may be left out only if that is known otherwise.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Fetched {
     /// Static columns, ascending.
@@ -343,8 +343,8 @@ impl Select {
         place.and_then(|place| place.column(&self.table)).map_or("", |column| &column.name)
     }
 
-    /// Appends one row of the result in the native protocol's form. `bind` serves functions such as `now()`;
-    /// its values are not asked for.
+    /// Appends one row of the result in the native protocol's form. `bind` serves functions such as
+    /// `now()`; its values are not asked for.
     pub fn project(
         &self,
         read: &Read,
@@ -389,8 +389,8 @@ impl Select {
         aggregation.add(&self.aggregates, &self.outputs, &self.env(read, Some(row), bind))
     }
 
-    /// May parts of the rows be aggregated by several and then merged, in whatever order? Else the rows' inputs
-    /// have to come to one place, in order.
+    /// May parts of the rows be aggregated by several and then merged, in whatever order? Else the
+    /// rows' inputs have to come to one place, in order.
     pub fn merges(&self) -> bool {
         self.aggregates.merge()
     }
@@ -492,8 +492,8 @@ impl Select {
         &self.fetched
     }
 
-    /// Is the result one row computed of all (`count(*)`)? Its pages are read one after the other by whoever
-    /// runs it.
+    /// Is the result one row computed of all (`count(*)`)? Its pages are read one after the other
+    /// by whoever runs it.
     pub fn is_aggregate(&self) -> bool {
         !self.aggregates.all.is_empty() && self.group_by.is_none()
     }
@@ -508,7 +508,8 @@ impl Select {
         self.distinct
     }
 
-    /// Does a partition with live static values and no live row give one row, with nulls for the rest?
+    /// Does a partition with live static values and no live row give one row, with nulls for the
+    /// rest?
     pub fn wants_static_only_row(&self) -> bool {
         self.restrictions.wants_whole_partitions()
     }

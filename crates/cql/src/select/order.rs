@@ -11,8 +11,8 @@ use crate::scope::Scope;
 use crate::select::expr::Place;
 use crate::select::restrictions::Restrictions;
 
-/// The order of rows of several partitions, by their clusterings. Rows that compare equal stay as they
-/// come.
+/// The order of rows of several partitions, by their clusterings. Rows that compare equal stay as
+/// they come.
 #[derive(Clone, Debug)]
 pub struct PostOrder {
     columns: Vec<u16>,
@@ -91,8 +91,8 @@ impl Order {
     }
 }
 
-/// Against the clustering order or with it? All columns must agree, and follow each other but for those that
-/// an equality fixes.
+/// Against the clustering order or with it? All columns must agree, and follow each other but for
+/// those that an equality fixes.
 fn direction(
     columns: &[(Place, bool)],
     restrictions: &Restrictions,

@@ -23,9 +23,9 @@ pub struct PageRequest<'a> {
 pub struct Position<'a> {
     /// The partition; none in a read of one partition.
     pub key: Option<&'a [u8]>,
-    /// The last row. None where the page ended with the partition, the rows of which are then not read
-    /// again if nothing remains in it; in a read of several partitions by key it may also be the one to
-    /// begin with, of which all remains.
+    /// The last row. None where the page ended with the partition, the rows of which are then not
+    /// read again if nothing remains in it; in a read of several partitions by key it may also be
+    /// the one to begin with, of which all remains.
     pub row: Option<Clustering>,
     /// Rows that LIMIT leaves.
     pub remaining: u32,
@@ -36,14 +36,15 @@ pub struct Position<'a> {
 /// What is to be read for one page of a SELECT.
 #[derive(Clone, Debug)]
 pub struct Read {
-    /// The partitions. [`Target::is_nothing`]: the result is empty (an aggregation still gives its row).
+    /// The partitions. [`Target::is_nothing`]: the result is empty (an aggregation still gives its
+    /// row).
     pub target: Target,
     /// The rows of each partition.
     pub rows: RowFilter,
     /// The rows of the first partition of the target, where the page before ended in it.
     pub first_rows: Option<RowFilter>,
-    /// Rows that PER PARTITION LIMIT leaves of the first partition, where the page before ended in it; else
-    /// the limit itself.
+    /// Rows that PER PARTITION LIMIT leaves of the first partition, where the page before ended in
+    /// it; else the limit itself.
     pub first_limit: u32,
     /// From the end of each partition to its start?
     pub reversed: bool,

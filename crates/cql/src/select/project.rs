@@ -27,8 +27,8 @@ pub struct ResultRow<'a> {
     pub now_seconds: i64,
 }
 
-/// Is there a row, as far as clients are concerned: was it inserted, or has it a live cell? In a view
-/// (`strict`) the insertion alone counts. Cells of columns that are not selected count too.
+/// Is there a row, as far as clients are concerned: was it inserted, or has it a live cell? In a
+/// view (`strict`) the insertion alone counts. Cells of columns that are not selected count too.
 pub fn row_is_live(row: RowRef<'_>, now_seconds: i64, strict: bool) -> bool {
     row.has_live_data(now_seconds, strict)
 }
@@ -194,7 +194,8 @@ pub(crate) fn put_columns<'c>(
     }
 }
 
-/// About how many bytes a row of the result takes: as many as it has packed, if all of its columns are selected.
+/// About how many bytes a row of the result takes: as many as it has packed, if all of its columns
+/// are selected.
 fn about(table: &Table, outputs: &[Expr], row: &ResultRow<'_>) -> usize {
     let columns = table.regulars.len() + table.clustering.len() + table.partition_key.len();
     let packed = row.row.map_or(0, |row| row.as_packed().len());

@@ -109,8 +109,8 @@ fn compare(operator: Operator, operand: Operand) -> Ask {
     }
 }
 
-/// What receives the right side of a relation about a column, if the column's type allows the operator
-/// (`SingleColumnRelation.toReceivers`).
+/// What receives the right side of a relation about a column, if the column's type allows the
+/// operator (`SingleColumnRelation.toReceivers`).
 fn receiver(table: &Table, column: &Column, operator: Operator) -> Result<ColumnSpec, CqlError> {
     let (name, ty) = (&column.name, &column.ty);
     match operator {

@@ -1,4 +1,5 @@
-//! What a WHERE clause asks of columns, relation by relation, and how relations about the same columns merge.
+//! What a WHERE clause asks of columns, relation by relation, and how relations about the same
+//! columns merge.
 
 use std::cmp::Ordering;
 use std::sync::Arc;
@@ -156,8 +157,8 @@ impl Restriction {
     }
 }
 
-/// The restrictions of the columns of one kind (or of regular and static ones together), by place of the
-/// column, then by name.
+/// The restrictions of the columns of one kind (or of regular and static ones together), by place
+/// of the column, then by name.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Set {
     by_column: Vec<(SetKey, Arc<Restriction>)>,

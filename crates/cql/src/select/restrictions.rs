@@ -1,5 +1,5 @@
-//! The WHERE clause as a whole: which restrictions find partitions and rows, which would have to filter, and the
-//! checks in Cassandra's order (`StatementRestrictions`).
+//! The WHERE clause as a whole: which restrictions find partitions and rows, which would have to
+//! filter, and the checks in Cassandra's order (`StatementRestrictions`).
 
 use std::sync::Arc;
 

@@ -1,7 +1,8 @@
 //! The SELECT clause: from what is written to what is computed of each row.
 //!
-//! As in Cassandra it is understood in two steps, between which the WHERE clause is checked: names and
-//! functions first ([`Selected::resolve`]), types and terms after ([`super::build::Build::output`]).
+//! As in Cassandra it is understood in two steps, between which the WHERE clause is checked: names
+//! and functions first ([`Selected::resolve`]), types and terms after
+//! ([`super::build::Build::output`]).
 
 use std::sync::Arc;
 
@@ -486,7 +487,8 @@ pub(super) fn all_columns(table: &Table) -> Vec<(Selected<'static>, Option<&'sta
     table.all_columns_in_select_order().map(|column| (Selected::column(column), None)).collect()
 }
 
-/// Are only partition key and static columns selected, static ones among them, where there are rows beside?
+/// Are only partition key and static columns selected, static ones among them, where there are rows
+/// beside?
 pub(super) fn only_statics(table: &Table, selected: &[(Selected<'_>, Option<&str>)]) -> bool {
     let any = |test: fn(ColumnKind) -> bool| selected.iter().any(|(s, _)| s.touches(&test));
     !table.statics.is_empty()

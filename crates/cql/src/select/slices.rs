@@ -1,7 +1,7 @@
 //! Which rows of a partition are wanted: by clustering, or between bounds.
 //!
-//! A tuple of columns is compared as a whole, `(a, b) > (1, 2)`, whatever the clustering order of each; where
-//! the directions differ such a slice is several ranges of rows.
+//! A tuple of columns is compared as a whole, `(a, b) > (1, 2)`, whatever the clustering order of
+//! each; where the directions differ such a slice is several ranges of rows.
 
 use std::cmp::Ordering;
 
@@ -15,8 +15,8 @@ use crate::select::operand::Operand;
 use crate::select::restriction::{Ask, Restriction, Set, SliceEnd};
 use crate::value::Bound;
 
-/// The most combinations that several INs may make together (`in_select_cartesian_product_fail_threshold`
-/// has no limit by default, and memory none to give).
+/// The most combinations that several INs may make together
+/// (`in_select_cartesian_product_fail_threshold` has no limit by default, and memory none to give).
 pub const MAX_COMBINATIONS: usize = 100_000;
 
 /// The wanted rows of a partition.
@@ -24,8 +24,8 @@ pub const MAX_COMBINATIONS: usize = 100_000;
 pub enum RowFilter {
     /// Ranges: start and end bounds, in clustering order, without overlap.
     Slices(Few<(RowBound, RowBound)>),
-    /// Rows by clustering, in clustering order, each once. For a table without clustering columns its
-    /// only row.
+    /// Rows by clustering, in clustering order, each once. For a table without clustering columns
+    /// its only row.
     Names(Few<Clustering>),
 }
 
@@ -117,8 +117,9 @@ impl<'a> Combinations<'a> {
         }
     }
 
-    /// Has each combination a value for each of the first `columns` clustering columns? A bound tuple may have fewer,
-    /// but nothing can follow these: Cassandra gives what follows to the wrong column.
+    /// Has each combination a value for each of the first `columns` clustering columns? A bound
+    /// tuple may have fewer, but nothing can follow these: Cassandra gives what follows to the
+    /// wrong column.
     fn check_complete(&self, columns: u16, table: &Table) -> Result<(), CqlError> {
         let shortest = self.prefixes.iter().map(|prefix| prefix.len()).min().unwrap_or_default();
         match table.clustering.get(shortest) {
@@ -296,7 +297,8 @@ pub(super) fn rows_of<'a>(
         }
     }
     slices.retain(|(start, end)| compare(layout, start, end) == Ordering::Less);
-    // the rows of a tuple that was bound with all its values lie within those of one with its first only
+    // the rows of a tuple that was bound with all its values lie within those of one with its first
+    // only
     slices.dedup_by(|next, before| compare(layout, &next.1, &before.1) != Ordering::Greater);
     Ok(RowFilter::Slices(slices))
 }
@@ -343,8 +345,8 @@ impl Ends {
         Ok(Self { place, start: one(start)?, end: one(end)? })
     }
 
-    /// The ranges of rows that have a prefix and lie between the ends, in clustering order; some may be
-    /// empty.
+    /// The ranges of rows that have a prefix and lie between the ends, in clustering order; some
+    /// may be empty.
     fn ranges(&self, prefix: &Clustering, layout: &Layout) -> Vec<(RowBound, RowBound)> {
         let side = |end: &Option<End>, above: bool| match end {
             Some(end) => half_ranges(prefix, end, above, self.place, layout),
@@ -399,11 +401,12 @@ fn bind_end(
     Ok((!values.is_empty()).then_some(End { values, inclusive: end.inclusive }))
 }
 
-/// The ranges of rows with a prefix whose next columns compare above (or below) a tuple of values, in
-/// clustering order.
+/// The ranges of rows with a prefix whose next columns compare above (or below) a tuple of values,
+/// in clustering order.
 ///
-/// Columns in a row of one direction make one range: those that are equal before them, and above from them
-/// on. In ascending columns what is above comes after what is equal, in descending ones before.
+/// Columns in a row of one direction make one range: those that are equal before them, and above
+/// from them on. In ascending columns what is above comes after what is equal, in descending ones
+/// before.
 fn half_ranges(
     prefix: &Clustering,
     end: &End,

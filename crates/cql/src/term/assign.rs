@@ -200,8 +200,8 @@ pub fn test_literal(literal: &Literal, ty: &CqlType) -> Assignment {
     if fits { Assignment::Weak } else { Assignment::None }
 }
 
-/// The type that a constant is of by itself (`Constants.Type.getPreferedTypeFor`), hexadecimal being a
-/// `tinyint` there for whatever reason.
+/// The type that a constant is of by itself (`Constants.Type.getPreferedTypeFor`), hexadecimal
+/// being a `tinyint` there for whatever reason.
 pub fn preferred_type(literal: &Literal) -> Option<CqlType> {
     let text = literal.text.as_str();
     Some(match literal.kind {

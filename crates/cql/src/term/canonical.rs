@@ -1,5 +1,5 @@
-//! Values of collections as Cassandra stores them: sets and maps in order and without duplicates, and the
-//! scalars inside in their shortest form. What a client sends may be neither.
+//! Values of collections as Cassandra stores them: sets and maps in order and without duplicates,
+//! and the scalars inside in their shortest form. What a client sends may be neither.
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
@@ -13,8 +13,8 @@ use types::{CqlType, Decimal, Duration};
 
 use crate::error::CqlError;
 
-/// A bound value of a collection or user type in the stored form, once it is found to be one. Cassandra reads such a value
-/// into objects and writes these.
+/// A bound value of a collection or user type in the stored form, once it is found to be one.
+/// Cassandra reads such a value into objects and writes these.
 pub fn stored_form<'a>(ty: &CqlType, value: &'a [u8]) -> Result<Cow<'a, [u8]>, CqlError> {
     if ty.is_collection() && value.first_chunk().is_some_and(|n| i32::from_be_bytes(*n) < 0) {
         let kind = match ty {
@@ -54,7 +54,8 @@ pub fn elements<'a>(
     Ok(checked(element, value)?.map(|item| element_form(element, item)).collect())
 }
 
-/// The elements of a list whose elements are valid. They may be null in a bound list, and nowhere else.
+/// The elements of a list whose elements are valid. They may be null in a bound list, and nowhere
+/// else.
 fn checked<'a>(
     element: &CqlType,
     value: &'a [u8],
@@ -76,19 +77,22 @@ fn checked<'a>(
     Ok(items.flatten())
 }
 
-/// An element of a bound list. What is empty and has no meaning becomes null, which it does not in a set or a map.
+/// An element of a bound list. What is empty and has no meaning becomes null, which it does not in
+/// a set or a map.
 fn element_form<'a>(element: &CqlType, item: Option<&'a [u8]>) -> Option<Cow<'a, [u8]>> {
     let item = item.filter(|item| !item.is_empty() || !element.is_empty_meaningless())?;
     Some(collection_at(element, item, 1))
 }
 
-/// A user type's value; any negative length says that a field is null, and -1 is the one that is kept.
+/// A user type's value; any negative length says that a field is null, and -1 is the one that is
+/// kept.
 fn user_type(value: &[u8]) -> Cow<'_, [u8]> {
     let form = pack_components(Components::of(value).map_while(Result::ok));
     if form == value { Cow::Borrowed(value) } else { Cow::Owned(form) }
 }
 
-/// What is valid by its bytes, and yet cannot be read: Cassandra reads what is in a collection where that is bound.
+/// What is valid by its bytes, and yet cannot be read: Cassandra reads what is in a collection
+/// where that is bound.
 fn check_readable(ty: &CqlType, value: &[u8], depth: usize) -> Result<(), CqlError> {
     if depth >= types::MAX_DEPTH {
         return Ok(());
@@ -221,8 +225,8 @@ fn map<'a>(key: &CqlType, mapped: &CqlType, value: &'a [u8], depth: usize) -> Co
     Cow::Owned(pack_map(kept))
 }
 
-/// Is a collection at this depth within another? There Cassandra keeps what its type's order calls equal and Java does not:
-/// 1.5 and 1.50.
+/// Is a collection at this depth within another? There Cassandra keeps what its type's order calls
+/// equal and Java does not: 1.5 and 1.50.
 fn is_within(depth: usize) -> bool {
     depth > 1
 }

@@ -1,5 +1,5 @@
-//! Terms: what stands where a value is wanted. A raw term meets its receiver and becomes a [`Term`], which gives
-//! a serialized value once markers are bound.
+//! Terms: what stands where a value is wanted. A raw term meets its receiver and becomes a
+//! [`Term`], which gives a serialized value once markers are bound.
 
 pub mod assign;
 mod canonical;
@@ -22,8 +22,8 @@ use function::Function;
 
 pub use canonical::{elements, java_equal, sort_entries, stored_form};
 
-/// A prepared term: it gives a value once bound. Values of collections come out as Cassandra stores them,
-/// sets and maps sorted.
+/// A prepared term: it gives a value once bound. Values of collections come out as Cassandra stores
+/// them, sets and maps sorted.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Term {
     /// `null`.
@@ -96,7 +96,8 @@ impl Term {
         }
     }
 
-    /// Is its value always the same: has it neither markers nor calls of functions that look at the clock?
+    /// Is its value always the same: has it neither markers nor calls of functions that look at the
+    /// clock?
     pub fn is_fixed(&self) -> bool {
         match self {
             Self::Marker(_) | Self::Now => false,
@@ -182,8 +183,8 @@ impl Marker {
 }
 
 impl Udt {
-    /// A field left unset is an error in a frozen value; in a value with a cell a field Cassandra writes the empty
-    /// value for it.
+    /// A field left unset is an error in a frozen value; in a value with a cell a field Cassandra
+    /// writes the empty value for it.
     fn evaluate<'a>(&'a self, bind: Option<&Bind<'a>>) -> Result<Bound<'a>, CqlError> {
         let CqlType::Udt { definition, frozen } = &self.ty else {
             return Err(CqlError::invalid("A user type is wanted"));
@@ -222,7 +223,8 @@ impl Call {
         }
     }
 
-    /// What a function gave, as if it had been bound: functions of times at the ends of their range and of JSON give what is no value.
+    /// What a function gave, as if it had been bound: functions of times at the ends of their range
+    /// and of JSON give what is no value.
     fn checked(&self, value: Vec<u8>) -> Result<Vec<u8>, CqlError> {
         let ty = self.function.returns();
         if ty.is_collection() || matches!(ty, CqlType::Udt { .. }) {
@@ -296,7 +298,8 @@ fn pack_entries<'a>(
     Ok(Bound::Bytes(Cow::Owned(pack_map(canonical::sort_entries(key_type, out)))))
 }
 
-/// The components of a tuple. `refuse_unset` gives the message for one that is unset, if it is refused.
+/// The components of a tuple. `refuse_unset` gives the message for one that is unset, if it is
+/// refused.
 fn pack_tuple<'a>(
     terms: &'a [Term],
     bind: Option<&Bind<'a>>,

@@ -1,4 +1,5 @@
-//! What receives the parts of a value: elements, keys, fields; and the checks of literals against them.
+//! What receives the parts of a value: elements, keys, fields; and the checks of literals against
+//! them.
 
 use types::{CqlType, UserType};
 
@@ -32,8 +33,8 @@ fn component(receiver: &ColumnSpec, index: usize, ty: &CqlType) -> ColumnSpec {
     receiver.derive(format!("{}[{index}]", receiver.name), ty.clone())
 }
 
-/// The types of the components of a tuple, or of the fields of a user type, which Cassandra takes for
-/// one.
+/// The types of the components of a tuple, or of the fields of a user type, which Cassandra takes
+/// for one.
 pub fn tuple_types(ty: &CqlType) -> Option<Vec<&CqlType>> {
     match ty {
         CqlType::Tuple(types) => Some(types.iter().collect()),

@@ -5,8 +5,8 @@ use std::fmt::Write as _;
 use crate::ast::{LiteralKind, QualifiedName, RawType, Term};
 use crate::term::function::operator_name;
 
-/// The text of a term. Not the source: strings lose what was escaped, operators become the functions that
-/// Cassandra makes of them.
+/// The text of a term. Not the source: strings lose what was escaped, operators become the
+/// functions that Cassandra makes of them.
 pub fn text(term: &Term) -> String {
     let mut out = String::new();
     write_term(&mut out, term);

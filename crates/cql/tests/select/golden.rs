@@ -1,4 +1,5 @@
-//! What a Cassandra 5.0.9 answered to some nine hundred SELECTs (testdata/select.txt), and what we answer.
+//! What a Cassandra 5.0.9 answered to some nine hundred SELECTs (testdata/select.txt), and what we
+//! answer.
 
 use cql::{CqlError, Plan, Prepared, Variable};
 use types::CqlType;
@@ -137,8 +138,8 @@ fn ours(world: &World, case: &Case<'_>) -> Vec<String> {
     lines
 }
 
-/// Where we differ and mean to: the answer is an error of ours that says what is not served, or an accident of
-/// Cassandra's (SERVER_ERROR) that anything is as good as.
+/// Where we differ and mean to: the answer is an error of ours that says what is not served, or an
+/// accident of Cassandra's (SERVER_ERROR) that anything is as good as.
 fn is_excused(ours: &[String], theirs: &[&str]) -> bool {
     // What a message lists comes in the order of Java's hashes.
     let words = |line: &str| {
@@ -199,8 +200,8 @@ fn answers_are_cassandras() {
     assert_eq!(excused, EXCUSED);
 }
 
-/// A tuple of a slice that holds no values of its types: Cassandra takes it for whatever its bytes compare as; we
-/// refuse it.
+/// A tuple of a slice that holds no values of its types: Cassandra takes it for whatever its bytes
+/// compare as; we refuse it.
 const REFUSED: [&str; 1] =
     [r#"SELECT v FROM a WHERE k = 1 AND (c1, c2) > ? <- ["00000001000000000400000001"]"#];
 

@@ -1,4 +1,5 @@
-//! Reads that Cassandra does by an index: which need no ALLOW FILTERING, which are refused, what they give.
+//! Reads that Cassandra does by an index: which need no ALLOW FILTERING, which are refused, what
+//! they give.
 
 use cql::{CqlError, Plan};
 

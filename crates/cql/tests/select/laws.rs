@@ -1,5 +1,5 @@
-//! Laws: the rows of slices are those that satisfy the predicate; pages put together are the whole; no bytes
-//! bring anything down.
+//! Laws: the rows of slices are those that satisfy the predicate; pages put together are the whole;
+//! no bytes bring anything down.
 
 use cql::Plan;
 use cql::select::{PageRequest, Position, Read, RowFilter};

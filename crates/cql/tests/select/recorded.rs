@@ -1,5 +1,6 @@
-//! The statements of the corpus about expressions, aggregates and JSON, against what a Cassandra 5.0.9 answered.
-//! Values, pages and metadata are the node's to show (`cargo xtask oracle --golden`); here are rows, names and codes.
+//! The statements of the corpus about expressions, aggregates and JSON, against what a Cassandra
+//! 5.0.9 answered. Values, pages and metadata are the node's to show (`cargo xtask oracle
+//! --golden`); here are rows, names and codes.
 
 use cql::{CqlError, Plan};
 use serde_json::Value;
@@ -36,8 +37,8 @@ const WITH_VALUES: [(&str, &str); 2] = [
     ),
 ];
 
-/// Parts of statements that need more than this executor: counters, times, limits of groups, the keyspace in
-/// names of types, lists written twice, changes and descriptions of the schema.
+/// Parts of statements that need more than this executor: counters, times, limits of groups, the
+/// keyspace in names of types, lists written twice, changes and descriptions of the schema.
 const ELSEWHERE: [&str; 13] = [
     "cnt",
     "writetime(",

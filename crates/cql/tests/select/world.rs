@@ -68,7 +68,8 @@ impl World {
         Schema::new([Arc::new(keyspace.clone())], [0; 16], 1)
     }
 
-    /// CREATE TYPE, TABLE and INDEX, DROP INDEX; other statements about keyspaces are taken for granted.
+    /// CREATE TYPE, TABLE and INDEX, DROP INDEX; other statements about keyspaces are taken for
+    /// granted.
     pub fn create(&mut self, text: &str) {
         let parsed = cql::parse(text).expect("it parses");
         match &parsed.statement {

@@ -54,7 +54,8 @@ pub(super) struct FileNode {
     pub live: Vec<u8>,
     pub durable: Vec<u8>,
     pub pending: Vec<Pending<DataOp>>,
-    /// A change of size raced with a sync: the order of what is pending is not that of the live image.
+    /// A change of size raced with a sync: the order of what is pending is not that of the live
+    /// image.
     pub raced: bool,
     pub links: u32,
     pub opens: u32,

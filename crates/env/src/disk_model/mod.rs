@@ -1,23 +1,27 @@
 //! What a disk holds, and what a power cut may leave of it.
 //!
 //! Two images of everything: the live one, which processes see, and the durable one, plus the
-//! operations between them. A completed sync of a file makes durable what was written to it before the
-//! sync began; a sync of a directory does the same for the names in it; nothing else promises
-//! anything. At a power cut each unsynced write may be there, missing, or torn at [`SECTOR`]s, in any
-//! order; a file's size is chosen apart from its data; each unsynced name may be old or new. A
+//! operations between them. A completed sync of a file makes durable what was written to it before
+//! the sync began; a sync of a directory does the same for the names in it; nothing else promises
+//! anything. At a power cut each unsynced write may be there, missing, or torn at [`SECTOR`]s, in
+//! any order; a file's size is chosen apart from its data; each unsynced name may be old or new. A
 //! rename is never half done.
 //!
 //! Shared by the simulator's disks and by the images built from a [recording](crate::Recorder).
 
 mod data;
+mod names;
+mod outside;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::path::{Component, Path};
 
 use crate::rng::Rng;
+
 pub use data::Cut;
 use data::{DataOp, Fate, FileNode, Pending, apply};
+use names::NameOp;
 
 /// What a disk writes in one piece, in bytes.
 pub const SECTOR: u64 = 512;
@@ -62,59 +66,6 @@ struct DirNode {
 enum Node {
     File(FileNode),
     Dir(DirNode),
-}
-
-#[derive(Clone, Debug)]
-enum NameOp {
-    Link { dir: Ino, name: String, ino: Ino },
-    Unlink { dir: Ino, name: String, ino: Ino },
-    Rename { from_dir: Ino, from: String, to_dir: Ino, to: String, ino: Ino },
-}
-
-impl NameOp {
-    fn touches(&self, at: Ino) -> bool {
-        match self {
-            Self::Link { dir, .. } | Self::Unlink { dir, .. } => *dir == at,
-            Self::Rename { from_dir, to_dir, .. } => *from_dir == at || *to_dir == at,
-        }
-    }
-
-    fn ino(&self) -> Ino {
-        match self {
-            Self::Link { ino, .. } | Self::Unlink { ino, .. } | Self::Rename { ino, .. } => *ino,
-        }
-    }
-}
-
-impl NameOp {
-    /// The names that it sets or clears.
-    fn places(&self) -> Vec<(Ino, &str)> {
-        match self {
-            Self::Link { dir, name, .. } | Self::Unlink { dir, name, .. } => vec![(*dir, name)],
-            Self::Rename { from_dir, from, to_dir, to, .. } => {
-                vec![(*from_dir, from), (*to_dir, to)]
-            }
-        }
-    }
-
-    /// What is left of it once `newer` is durable: journals keep the order of changes to one name.
-    fn behind(self, newer: &Self) -> Option<Self> {
-        let newer = newer.places();
-        let settled = |dir: Ino, name: &str| newer.contains(&(dir, name));
-        match self {
-            Self::Link { dir, ref name, .. } | Self::Unlink { dir, ref name, .. } => {
-                (!settled(dir, name)).then_some(self)
-            }
-            Self::Rename { from_dir, from, to_dir, to, ino } => {
-                match (settled(from_dir, &from), settled(to_dir, &to)) {
-                    (false, false) => Some(Self::Rename { from_dir, from, to_dir, to, ino }),
-                    (true, false) => Some(Self::Link { dir: to_dir, name: to, ino }),
-                    (false, true) => Some(Self::Unlink { dir: from_dir, name: from, ino }),
-                    (true, true) => None,
-                }
-            }
-        }
-    }
 }
 
 /// A disk in memory.
@@ -546,7 +497,8 @@ impl DiskModel {
 
     /// All handles are closed: their process died. The live image stays, as in the page cache.
     ///
-    /// What it had begun to write and what shows is the page cache's now: the next sync covers it like the rest.
+    /// What it had begun to write and what shows is the page cache's now: the next sync covers it
+    /// like the rest.
     pub(crate) fn process_died(&mut self) {
         let now = self.tick();
         for node in self.nodes.values_mut() {
@@ -625,7 +577,8 @@ impl DiskModel {
         cut
     }
 
-    /// The names in a directory that no sync has covered, oldest first, with true for those that go.
+    /// The names in a directory that no sync has covered, oldest first, with true for those that
+    /// go.
     pub fn unsynced_names(&self, dir: &Path) -> Vec<(String, bool)> {
         let Ok(dir) = self.lookup(dir) else { return Vec::new() };
         let of = |op: &Pending<NameOp>| match &op.op {
@@ -668,89 +621,6 @@ impl DiskModel {
             }
         }
         named.into_iter().for_each(|ino| self.count_link(ino, true));
-    }
-
-    /// The live content of a file; None if there is none at the path.
-    pub fn read_file(&self, path: &Path) -> Option<Vec<u8>> {
-        let ino = self.lookup(path).ok()?;
-        self.file(ino).map(|file| file.live.clone())
-    }
-
-    /// Puts a file on the disk, durable, with the directories above it.
-    pub fn write_file(&mut self, path: &Path, bytes: &[u8]) -> io::Result<()> {
-        let above = path.parent().unwrap_or(Path::new("/"));
-        let mut made = self.create_dir_all(above)?;
-        let ino = match self.lookup(path) {
-            Ok(ino) => ino,
-            Err(_) => {
-                let (ino, op) = self.create(path)?;
-                made.push(op);
-                ino
-            }
-        };
-        self.set_len(ino, 0)?;
-        self.write(ino, 0, bytes)?;
-        let file = self.file_mut(ino)?;
-        file.durable.clone_from(&file.live);
-        file.pending.clear();
-        for op in std::mem::take(&mut self.names) {
-            if made.contains(&op.id) {
-                self.make_durable(&op.op);
-            } else {
-                self.names.push(op);
-            }
-        }
-        Ok(())
-    }
-
-    /// Damages a file behind its owner's back: the live and the durable image. False if there is no
-    /// file at the path.
-    pub fn damage(&mut self, path: &Path, mut f: impl FnMut(&mut Vec<u8>)) -> bool {
-        let Ok(file) = self.lookup(path).and_then(|ino| self.file_mut(ino)) else { return false };
-        f(&mut file.live);
-        f(&mut file.durable);
-        true
-    }
-
-    /// Takes a file away behind its owner's back, now and durably. False if there is none at the path.
-    pub fn lose(&mut self, path: &Path) -> bool {
-        let Ok(op) = self.remove_file(path) else { return false };
-        for name in std::mem::take(&mut self.names) {
-            match name.id == op {
-                true => self.make_durable(&name.op),
-                false => self.names.push(name),
-            }
-        }
-        self.collect();
-        true
-    }
-
-    /// Flips one bit of a file, on the disk and in the cache.
-    pub(crate) fn flip_bit(&mut self, ino: Ino, bit: u64) {
-        let Ok(file) = self.file_mut(ino) else { return };
-        for image in [&mut file.live, &mut file.durable] {
-            if let Some(byte) = image.get_mut((bit / 8) as usize) {
-                *byte ^= 1 << (bit % 8);
-            }
-        }
-    }
-
-    /// Writes the live image of the tree at `from` to a real directory, which must be empty or missing.
-    /// False when there is no such tree.
-    pub fn write_tree_to(&self, from: &Path, target: &Path) -> io::Result<bool> {
-        let Ok(top) = self.lookup(from) else { return Ok(false) };
-        let mut todo = vec![(target.to_path_buf(), top)];
-        while let Some((path, ino)) = todo.pop() {
-            match self.nodes.get(&ino) {
-                Some(Node::File(file)) => std::fs::write(path, &file.live)?,
-                Some(Node::Dir(dir)) => {
-                    std::fs::create_dir_all(&path)?;
-                    todo.extend(dir.live.iter().map(|(name, ino)| (path.join(name), *ino)));
-                }
-                None => {}
-            }
-        }
-        Ok(true)
     }
 }
 

@@ -26,8 +26,8 @@ fn sync_root(model: &mut DiskModel) {
     model.dir_sync_ended(ROOT, began, true);
 }
 
-/// Over 200 seeds: synced data is always there, unsynced data is sometimes there, sometimes not, and
-/// sometimes torn.
+/// Over 200 seeds: synced data is always there, unsynced data is sometimes there, sometimes not,
+/// and sometimes torn.
 #[test]
 fn synced_survives_and_unsynced_may_not() {
     let (mut whole, mut gone, mut torn, mut nameless) = (0, 0, 0, 0);
@@ -124,7 +124,8 @@ fn a_sync_covers_only_what_ended_before_it_began() {
     assert!((10..90).contains(&lost), "{lost}");
 }
 
-/// A process dies while it writes: what shows of that is the page cache's, and a sync of the next process covers it.
+/// A process dies while it writes: what shows of that is the page cache's, and a sync of the next
+/// process covers it.
 #[test]
 fn what_a_dead_process_wrote_is_synced_by_the_next() {
     for seed in 0..50 {
@@ -327,8 +328,8 @@ proptest! {
         prop_assert_eq!(used, m.used());
     }
 
-    /// Whatever the syncs were: no content from nowhere, a second cut changes nothing, and the space
-    /// adds up.
+    /// Whatever the syncs were: no content from nowhere, a second cut changes nothing, and the
+    /// space adds up.
     #[test]
     fn a_power_cut_leaves_only_what_was_written(steps in steps(), seed: u64) {
         let mut m = DiskModel::new();

@@ -202,7 +202,8 @@ pub(crate) async fn run(
     (result, buf)
 }
 
-/// A write to the kernel's pages that takes so many nanoseconds was held up, by the device or by who else writes.
+/// A write to the kernel's pages that takes so many nanoseconds was held up, by the device or by
+/// who else writes.
 const HELD_UP_NS: u64 = 2_000_000;
 /// For so many nanoseconds after it writes go through the queue, where nothing waits for them.
 const HELD_UP_REST_NS: u64 = 100_000_000;

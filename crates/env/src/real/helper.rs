@@ -78,7 +78,8 @@ impl Pool {
         helped
     }
 
-    /// The same of work that is nothing without its result: dropped before a thread takes it up, it is not done.
+    /// The same of work that is nothing without its result: dropped before a thread takes it up, it
+    /// is not done.
     pub fn run_wanted<T: Send + 'static>(
         &self,
         f: impl FnOnce() -> T + Send + 'static,
@@ -95,7 +96,8 @@ impl Pool {
     }
 }
 
-/// Runs `f` on a thread of its own, which may take as long as it likes. Dropped, the result is lost, not the work.
+/// Runs `f` on a thread of its own, which may take as long as it likes. Dropped, the result is
+/// lost, not the work.
 pub(crate) fn alone<T: Send + 'static>(
     name: &str,
     f: impl FnOnce() -> T + Send + 'static,

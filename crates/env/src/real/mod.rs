@@ -25,10 +25,11 @@ use crate::stats::bump;
 use helper::{Pool, Standing};
 use ring::Ring;
 
-/// A turn of so many nanoseconds ends where the ring has something to tell: who has just asked for little is not to wait for
-/// all who ask for much.
+/// A turn of so many nanoseconds ends where the ring has something to tell: who has just asked for
+/// little is not to wait for all who ask for much.
 const TURN_LEAST_NS: u64 = 100_000;
-/// How long a shard's thread wants to keep a CPU that others wait for: little, to have it at once when it wakes.
+/// How long a shard's thread wants to keep a CPU that others wait for: little, to have it at once
+/// when it wakes.
 const SHARD_TURN: Duration = Duration::from_micros(200);
 
 /// Why a node did not start.
@@ -106,7 +107,8 @@ pub(crate) struct Driver {
     pub spare: Arc<Pool>,
     pub recorder: Option<Recorder>,
     pub random: RandomPool,
-    /// Until when (monotonic nanoseconds) files take nothing at once: a write of that kind was held up.
+    /// Until when (monotonic nanoseconds) files take nothing at once: a write of that kind was held
+    /// up.
     pub held_up_until: Cell<u64>,
 }
 
@@ -180,8 +182,8 @@ impl<E> Start<E> {
 /// Starts a node: calls `main` on the thread of each shard, and returns when all have returned.
 ///
 /// The first error wins, and the other shards see [`Env::terminated`]. A panic on any shard ends
-/// the process. When a shard's `main` returns, its remaining tasks are dropped, after the other shards'
-/// mains returned too.
+/// the process. When a shard's `main` returns, its remaining tasks are dropped, after the other
+/// shards' mains returned too.
 pub fn run<M, F, Fut, E>(options: RealOptions, main: F) -> Result<(), E>
 where
     M: Send + 'static,

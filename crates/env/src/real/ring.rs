@@ -180,8 +180,8 @@ impl Ring {
         self.push(&entry);
     }
 
-    /// Wakes the shard of another ring with a message, which leaves with what else this turn hands over: no system call of its own.
-    /// False where the kernel has none.
+    /// Wakes the shard of another ring with a message, which leaves with what else this turn hands
+    /// over: no system call of its own. False where the kernel has none.
     pub fn wake_other(&self, ring: RawFd) -> bool {
         if self.has_messages.get() {
             let to = types::Fd(ring);
@@ -198,8 +198,8 @@ impl Ring {
         loop {
             // SAFETY: an entry points only into an `Op` of `self.ops` (its buffer), which stays
             // until the completion arrives, or into nothing; descriptors live as long as the `Op`
-            // or are taken off by an ASYNC_CANCEL behind this entry in the same queue; other shards' rings live until no shard
-            // has a turn any more.
+            // or are taken off by an ASYNC_CANCEL behind this entry in the same queue; other
+            // shards' rings live until no shard has a turn any more.
             if unsafe { ring.submission().push(entry) }.is_ok() {
                 return;
             }
@@ -393,8 +393,8 @@ impl Ring {
         ring.submission().taskrun() || !ring.completion().is_empty()
     }
 
-    /// Hands entries over and takes completions; sleeps up to `wait` if given. Enters the kernel only
-    /// when there is a reason to.
+    /// Hands entries over and takes completions; sleeps up to `wait` if given. Enters the kernel
+    /// only when there is a reason to.
     pub fn turn(
         &self,
         counters: &Counters,

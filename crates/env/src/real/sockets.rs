@@ -115,7 +115,8 @@ impl RealSocket {
         std::future::poll_fn(|cx| self.poll_ready(direction, cx)).await;
     }
 
-    /// The connection breaks once what was sent is not acknowledged for so long (`TCP_USER_TIMEOUT`).
+    /// The connection breaks once what was sent is not acknowledged for so long
+    /// (`TCP_USER_TIMEOUT`).
     pub fn set_user_timeout(&self, after: std::time::Duration) -> io::Result<()> {
         self.socket()?.set_tcp_user_timeout(Some(after))
     }

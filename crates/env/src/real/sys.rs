@@ -34,7 +34,8 @@ pub(super) fn eventfd_ring(fd: &OwnedFd) {
 #[expect(unsafe_code, reason = "affinity has no safe wrapper in std")]
 pub(super) fn pin_to(n: usize) -> io::Result<()> {
     let size = size_of::<libc::cpu_set_t>();
-    // SAFETY: a cpu_set_t of zeros is the empty set; the pointers are to live locals of the size given.
+    // SAFETY: a cpu_set_t of zeros is the empty set; the pointers are to live locals of the size
+    // given.
     unsafe {
         let mut allowed: libc::cpu_set_t = std::mem::zeroed();
         check(libc::sched_getaffinity(0, size, &mut allowed))?;
@@ -59,8 +60,8 @@ pub(super) fn be_nice(niceness: libc::c_int) -> io::Result<()> {
 /// Lets the calling thread have the CPU time that nobody else wants.
 #[expect(unsafe_code, reason = "scheduling policies have no safe wrapper in std")]
 pub(super) fn be_last() -> io::Result<()> {
-    // SAFETY: zeros are a valid value, and what the policy wants; the pointer is to a live local; a process id of 0 is the
-    // calling thread.
+    // SAFETY: zeros are a valid value, and what the policy wants; the pointer is to a live local; a
+    // process id of 0 is the calling thread.
     check(unsafe {
         let parameters: libc::sched_param = std::mem::zeroed();
         libc::sched_setscheduler(0, libc::SCHED_IDLE, &raw const parameters)
@@ -68,13 +69,14 @@ pub(super) fn be_last() -> io::Result<()> {
     Ok(())
 }
 
-/// Asks for short turns on the CPU: since Linux 6.12 who asks for shorter ones than the thread at work has its turn when it
-/// wakes, and need not wait for the other's to end (some 3 ms). Older kernels take no notice.
+/// Asks for short turns on the CPU: since Linux 6.12 who asks for shorter ones than the thread at
+/// work has its turn when it wakes, and need not wait for the other's to end (some 3 ms). Older
+/// kernels take no notice.
 #[expect(unsafe_code, reason = "sched_setattr has no wrapper in std or libc")]
 pub(super) fn ask_for_short_turns(turn: Duration) -> io::Result<()> {
     let size = size_of::<libc::sched_attr>() as libc::c_uint;
-    // SAFETY: plain numbers, of which zero is one; the kernel writes and reads at most `size` bytes of a live local; a
-    // process id of 0 is the calling thread.
+    // SAFETY: plain numbers, of which zero is one; the kernel writes and reads at most `size` bytes
+    // of a live local; a process id of 0 is the calling thread.
     unsafe {
         let mut attributes: libc::sched_attr = std::mem::zeroed();
         let none: libc::c_uint = 0;
@@ -103,10 +105,12 @@ pub(crate) fn disk_space(path: &Path) -> io::Result<(u64, u64)> {
     Ok((stat.f_blocks.saturating_mul(stat.f_frsize), stat.f_bavail.saturating_mul(stat.f_frsize)))
 }
 
-/// Tells the kernel that reads of a file are random: it reads what it is asked for, and nothing ahead of it.
+/// Tells the kernel that reads of a file are random: it reads what it is asked for, and nothing
+/// ahead of it.
 #[expect(unsafe_code, reason = "fadvise has no safe wrapper in std")]
 pub(crate) fn read_what_is_asked(file: &std::fs::File) {
-    // SAFETY: the descriptor is open, and there are no pointers. It is advice: what has no pages refuses it.
+    // SAFETY: the descriptor is open, and there are no pointers. It is advice: what has no pages
+    // refuses it.
     unsafe {
         libc::posix_fadvise(file.as_raw_fd(), 0, 0, libc::POSIX_FADV_RANDOM);
     }
@@ -115,14 +119,15 @@ pub(crate) fn read_what_is_asked(file: &std::fs::File) {
 /// Lets the kernel forget its pages of a file that are on the device.
 #[expect(unsafe_code, reason = "fadvise has no safe wrapper in std")]
 pub(crate) fn forget_pages(file: &std::fs::File) {
-    // SAFETY: the descriptor is open, and there are no pointers. It is advice: what has no pages refuses it.
+    // SAFETY: the descriptor is open, and there are no pointers. It is advice: what has no pages
+    // refuses it.
     unsafe {
         libc::posix_fadvise(file.as_raw_fd(), 0, 0, libc::POSIX_FADV_DONTNEED);
     }
 }
 
-/// Reads what the kernel has of a file in its pages, at most; `WouldBlock` where it would have to wait for the device, of which
-/// it asks them meanwhile.
+/// Reads what the kernel has of a file in its pages, at most; `WouldBlock` where it would have to
+/// wait for the device, of which it asks them meanwhile.
 #[expect(unsafe_code, reason = "preadv2 has no safe wrapper in std")]
 pub(super) fn read_in_memory(
     file: &std::fs::File,
@@ -131,7 +136,8 @@ pub(super) fn read_in_memory(
 ) -> io::Result<usize> {
     let part = libc::iovec { iov_base: to.as_mut_ptr().cast(), iov_len: to.len() };
     let offset = libc::off_t::try_from(offset).map_err(|_| io::ErrorKind::InvalidInput)?;
-    // SAFETY: the descriptor is open; the one part is a live local, and names the bytes of a slice that is ours to write.
+    // SAFETY: the descriptor is open; the one part is a live local, and names the bytes of a slice
+    // that is ours to write.
     let read =
         unsafe { libc::preadv2(file.as_raw_fd(), &raw const part, 1, offset, libc::RWF_NOWAIT) };
     usize::try_from(read).map_err(|_| io::Error::last_os_error())

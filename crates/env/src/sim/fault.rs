@@ -51,7 +51,8 @@ pub enum Fault {
         /// Once in so many syncs.
         one_in: u64,
     },
-    /// From now on, or no more: one thing fails each time on every file whose path contains the text.
+    /// From now on, or no more: one thing fails each time on every file whose path contains the
+    /// text.
     File {
         /// The node.
         node: NodeId,

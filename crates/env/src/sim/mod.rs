@@ -1,10 +1,10 @@
-//! The make that tests: a world of nodes on one thread, with virtual time, where every choice follows
-//! from a seed.
+//! The make that tests: a world of nodes on one thread, with virtual time, where every choice
+//! follows from a seed.
 //!
-//! A [`World`] has nodes of one or more shards, each with the same executor as in `real`, a disk and a
-//! wall clock per node, and a network between them. It advances from event to event: a turn of a
-//! shard, the end of a disk operation, the arrival of bytes. What takes time takes a random time; what may
-//! happen in any order happens in a random order. The same seed gives the same run.
+//! A [`World`] has nodes of one or more shards, each with the same executor as in `real`, a disk
+//! and a wall clock per node, and a network between them. It advances from event to event: a turn
+//! of a shard, the end of a disk operation, the arrival of bytes. What takes time takes a random
+//! time; what may happen in any order happens in a random order. The same seed gives the same run.
 
 pub(crate) mod disk;
 mod fault;
@@ -46,14 +46,15 @@ pub struct WorldOptions {
     pub tcp_timeout: Duration,
     /// Size of each disk, in bytes.
     pub disk_bytes: u64,
-    /// Shortest and longest time that a disk takes for a small read or write; a sync takes ten times
-    /// that.
+    /// Shortest and longest time that a disk takes for a small read or write; a sync takes ten
+    /// times that.
     pub disk: (Duration, Duration),
     /// Operations that a shard has at its disk at a time; more wait, by class.
     pub io_depth: usize,
     /// Most CPU time that one poll is said to take.
     pub poll_cpu: Duration,
-    /// Are half of all moments a time for [`File::write_now`](crate::File::write_now)? Else none is.
+    /// Are half of all moments a time for [`File::write_now`](crate::File::write_now)? Else none
+    /// is.
     pub writes_now: bool,
 }
 
@@ -392,8 +393,8 @@ impl World {
         self.0.node(node).map(|n| f(&mut n.disk.model.borrow_mut()))
     }
 
-    /// Tells `f` of every change of a node's disk from now on: what changes, where, how far it is, and the disk as it is
-    /// then. It must not ask the world for that disk.
+    /// Tells `f` of every change of a node's disk from now on: what changes, where, how far it is,
+    /// and the disk as it is then. It must not ask the world for that disk.
     pub fn watch_disk(
         &self,
         node: NodeId,
@@ -470,8 +471,9 @@ impl World {
         value.ok_or_else(|| self.0.fail(FailureKind::Stuck))
     }
 
-    /// Ends the world, and says how many shards somebody still holds: none, once the caller has dropped what it had of
-    /// them, or a node holds on to itself and stays in memory with its disk and the world.
+    /// Ends the world, and says how many shards somebody still holds: none, once the caller has
+    /// dropped what it had of them, or a node holds on to itself and stays in memory with its disk
+    /// and the world.
     pub fn end(self) -> usize {
         let inner = Rc::downgrade(&self.0);
         drop(self);

@@ -132,7 +132,8 @@ impl Net {
         dark || self.blocked.borrow().contains(&(a, b))
     }
 
-    /// A node's life has ended: its listeners are gone, its connections break. Dark, it tells nobody.
+    /// A node's life has ended: its listeners are gone, its connections break. Dark, it tells
+    /// nobody.
     pub fn node_gone(&self, world: &Rc<Inner>, id: NodeId, life: u64, dark: bool) {
         self.listeners.borrow_mut().retain(|(node, _), _| *node != id);
         let conns: Vec<_> = self.conns.borrow().values().cloned().collect();

@@ -1,4 +1,5 @@
-//! HINT (`hints.HintMessage`): a write that a replica missed, for that replica or for one that hands it on.
+//! HINT (`hints.HintMessage`): a write that a replica missed, for that replica or for one that
+//! hands it on.
 
 use types::{ReadError, Reader, Uuid, WriteBytes};
 

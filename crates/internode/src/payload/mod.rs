@@ -1,5 +1,5 @@
-//! What messages carry, by verb. All of it is that of messaging 12; what a peer claims is never believed for an
-//! allocation.
+//! What messages carry, by verb. All of it is that of messaging 12; what a peer claims is never
+//! believed for an allocation.
 //!
 //! | verb | payload |
 //! |---|---|

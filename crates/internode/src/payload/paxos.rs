@@ -42,7 +42,8 @@ impl Commit {
 pub struct Promise {
     /// Is it promised?
     pub promised: bool,
-    /// A proposal that may be decided already; without a promise, the later ballot that it is refused for.
+    /// A proposal that may be decided already; without a promise, the later ballot that it is
+    /// refused for.
     pub in_progress: Commit,
     /// The latest decided.
     pub committed: Commit,

@@ -1,4 +1,5 @@
-//! SCHEMA_PUSH and the answer to SCHEMA_PULL (`schema.SchemaMutationsSerializer`): mutations of `system_schema`.
+//! SCHEMA_PUSH and the answer to SCHEMA_PULL (`schema.SchemaMutationsSerializer`): mutations of
+//! `system_schema`.
 
 use rows::Mutation;
 use rows::codec::{MutationDecoder, MutationEncoder};

@@ -1,4 +1,5 @@
-//! TRUNCATE and its answer, and SNAPSHOT (`db.TruncateRequest`, `TruncateResponse`, `SnapshotCommand`): names.
+//! TRUNCATE and its answer, and SNAPSHOT (`db.TruncateRequest`, `TruncateResponse`,
+//! `SnapshotCommand`): names.
 
 use types::vint::TooLong;
 use types::{ReadError, Reader, WriteBytes};

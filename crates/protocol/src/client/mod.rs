@@ -1,5 +1,5 @@
-//! The client's side: requests into bytes, responses into owned values. For tests, the simulator and
-//! load generators; complete rather than fast.
+//! The client's side: requests into bytes, responses into owned values. For tests, the simulator
+//! and load generators; complete rather than fast.
 
 mod request;
 mod response;

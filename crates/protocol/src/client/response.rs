@@ -92,8 +92,8 @@ pub struct PreparedAnswer {
 }
 
 impl Response {
-    /// Reads a response. Nothing is allocated on the word of a count: every item read takes bytes of
-    /// the body.
+    /// Reads a response. Nothing is allocated on the word of a count: every item read takes bytes
+    /// of the body.
     pub fn parse(frame: Frame<'_>) -> Result<Self> {
         let version = frame.header.version;
         let flags = frame.header.flags;

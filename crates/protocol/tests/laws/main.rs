@@ -1,5 +1,5 @@
-//! Laws: what one side writes the other reads, however it is framed and cut; and no bytes whatsoever
-//! make either side panic.
+//! Laws: what one side writes the other reads, however it is framed and cut; and no bytes
+//! whatsoever make either side panic.
 
 use crate::common;
 mod messages;

@@ -55,8 +55,8 @@ impl ColumnSet {
         set
     }
 
-    /// Makes it the set of other columns, given by their indexes in the order in which they are written; those the layout does
-    /// not have are left out.
+    /// Makes it the set of other columns, given by their indexes in the order in which they are
+    /// written; those the layout does not have are left out.
     pub(crate) fn refill(
         &mut self,
         layout: &Layout,
@@ -96,7 +96,8 @@ impl ColumnSet {
         self.columns.is_empty()
     }
 
-    /// Their indexes in the layout, without those that were dropped: ascending, unless an earlier Helenus wrote them.
+    /// Their indexes in the layout, without those that were dropped: ascending, unless an earlier
+    /// Helenus wrote them.
     pub fn indexes(&self) -> impl Iterator<Item = u16> {
         self.columns.iter().filter_map(|column| column.column)
     }
@@ -135,7 +136,8 @@ impl ColumnSet {
         }
     }
 
-    /// Reads names in Cassandra's order. One that the table had once stands for a column whose cells are read and dropped.
+    /// Reads names in Cassandra's order. One that the table had once stands for a column whose
+    /// cells are read and dropped.
     pub fn read_names(
         layout: &Layout,
         is_static: bool,
@@ -145,8 +147,8 @@ impl ColumnSet {
         if set.indexes().is_sorted() { Ok(set) } else { Err(Problem::Columns) }
     }
 
-    /// Reads names in the order of the cells that follow. Earlier Helenus had names that begin beyond ASCII behind all others,
-    /// in commit logs, hints and batches that are still to be read.
+    /// Reads names in the order of the cells that follow. Earlier Helenus had names that begin
+    /// beyond ASCII behind all others, in commit logs, hints and batches that are still to be read.
     pub(crate) fn read_names_in_any_order(
         layout: &Layout,
         is_static: bool,

@@ -36,8 +36,8 @@ pub enum Decoded<'a> {
         /// Bytes of the input it took.
         consumed: usize,
     },
-    /// The input ends within the unfiltered: ask again with at least this many bytes from its start.
-    /// Where there are not as many, the input is cut short.
+    /// The input ends within the unfiltered: ask again with at least this many bytes from its
+    /// start. Where there are not as many, the input is cut short.
     NeedMore(usize),
 }
 
@@ -124,8 +124,8 @@ impl Decoder {
         }
     }
 
-    /// Tells where the unfiltered at the start of `bytes` stands and how long it is. Of SSTables only:
-    /// messages do not say sizes.
+    /// Tells where the unfiltered at the start of `bytes` stands and how long it is. Of SSTables
+    /// only: messages do not say sizes.
     pub fn peek<'a>(
         &'a mut self,
         layout: &Layout,

@@ -59,8 +59,8 @@ pub fn read_partition_deletion(
     Ok(valid(Deletion::new(marked_for_delete_at, i64::from(seconds))))
 }
 
-/// A deletion of the lowest timestamp deletes nothing, whatever else it says: written where a complex
-/// column without deletion stands beside one with (interop.md, 4.3).
+/// A deletion of the lowest timestamp deletes nothing, whatever else it says: written where a
+/// complex column without deletion stands beside one with (interop.md, 4.3).
 fn valid(deletion: Deletion) -> Deletion {
     let Deletion { marked_for_delete_at, local_deletion_time } = deletion;
     if marked_for_delete_at == NO_TIMESTAMP {
@@ -91,8 +91,8 @@ pub(crate) fn read_deletion(
     Ok(valid(Deletion::new(marked_for_delete_at, seconds)))
 }
 
-/// The local deletion time of a cell or the expiration of a liveness with a time to live: what cannot
-/// have been written becomes [`INVALID_DELETION_TIME`].
+/// The local deletion time of a cell or the expiration of a liveness with a time to live: what
+/// cannot have been written becomes [`INVALID_DELETION_TIME`].
 pub(crate) fn checked_expiry(format: Format, seconds: i64, ttl: i32) -> i64 {
     let seconds = if seconds < 0 { widened(format, seconds) } else { seconds };
     let possible = seconds >= i64::from(ttl) || (ttl == EXPIRED_LIVENESS_TTL && seconds >= 0);

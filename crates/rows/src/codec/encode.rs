@@ -13,8 +13,8 @@ use thiserror::Error;
 use types::WriteBytes;
 use types::vint::uvint_size;
 
-/// Why a row cannot be encoded: it does not fit its layout or the header. A caller that validated its
-/// values and gathered its columns does not meet it; what was appended must be thrown away.
+/// Why a row cannot be encoded: it does not fit its layout or the header. A caller that validated
+/// its values and gathered its columns does not meet it; what was appended must be thrown away.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum EncodeError {
     /// A cell names a column that is not among the header's.
@@ -57,8 +57,8 @@ impl Encoder {
     }
 
     /// Appends a row or marker. `previous_size` is the distance from the start of the unfiltered
-    /// before, or of the partition for the first, and zero for a static row; it is written to SSTables
-    /// only.
+    /// before, or of the partition for the first, and zero for a static row; it is written to
+    /// SSTables only.
     pub fn unfiltered(
         &mut self,
         layout: &Layout,

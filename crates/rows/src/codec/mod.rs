@@ -1,9 +1,9 @@
 //! The one codec, for peers and for disk (`UnfilteredSerializer`, `Cell.Serializer`,
 //! `ClusteringPrefix.Serializer`, `SerializationHeader`).
 //!
-//! Encoders read packed rows and append bytes; decoders read slices and build packed rows. A decoder
-//! keeps nothing of its input: given too little of an unfiltered it says how much it needs, and is
-//! asked again from the start of that unfiltered.
+//! Encoders read packed rows and append bytes; decoders read slices and build packed rows. A
+//! decoder keeps nothing of its input: given too little of an unfiltered it says how much it needs,
+//! and is asked again from the start of that unfiltered.
 
 mod columns;
 mod decode;
@@ -37,7 +37,8 @@ pub use stats::{EncodingStats, StatsCollector};
 pub enum Format {
     /// Internode messaging 12 (4.0 to 5.0), commit log and hints.
     Messaging12,
-    /// Internode messaging 13 (5.0 without compatibility): the commit log and the hints of such a node.
+    /// Internode messaging 13 (5.0 without compatibility): the commit log and the hints of such a
+    /// node.
     Messaging13,
     /// Data.db of big format `na` and `nb`.
     SstableNb,

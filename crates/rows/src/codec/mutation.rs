@@ -1,5 +1,5 @@
-//! Mutations (`Mutation.MutationSerializer`, `PartitionUpdate.PartitionUpdateSerializer`), the payload
-//! of MUTATION_REQ, READ_REPAIR_REQ, hints, batches and the commit log.
+//! Mutations (`Mutation.MutationSerializer`, `PartitionUpdate.PartitionUpdateSerializer`), the
+//! payload of MUTATION_REQ, READ_REPAIR_REQ, hints, batches and the commit log.
 
 use super::Format;
 use super::columns::PlaceSet;

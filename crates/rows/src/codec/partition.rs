@@ -1,5 +1,5 @@
-//! A partition in a message (`UnfilteredRowIteratorSerializer`): its start, then unfiltereds, then an
-//! end.
+//! A partition in a message (`UnfilteredRowIteratorSerializer`): its start, then unfiltereds, then
+//! an end.
 
 use super::columns::ColumnSet;
 use super::decode::{Decoded, Decoder};

@@ -1,5 +1,6 @@
-//! Rows of an SSTable that another one can have as they lie there: nothing in them is deleted or expires, and all cells have
-//! the timestamp of their row. What is relative to the header is that one timestamp; a compaction need not take the rest apart.
+//! Rows of an SSTable that another one can have as they lie there: nothing in them is deleted or
+//! expires, and all cells have the timestamp of their row. What is relative to the header is that
+//! one timestamp; a compaction need not take the rest apart.
 
 use std::ops::Range;
 
@@ -35,7 +36,8 @@ pub struct PlainReader {
 }
 
 impl PlainReader {
-    /// Can rows of that header and layout be among those of another layout, all of whose columns its header has, as they lie?
+    /// Can rows of that header and layout be among those of another layout, all of whose columns
+    /// its header has, as they lie?
     pub fn fits(header: &Header, from: &Layout, to: &Layout) -> bool {
         let is_simple = |column: &HeaderColumn| !column.complex && column.dropped_at.is_none();
         let columns = header.columns(false);
@@ -54,7 +56,8 @@ impl PlainReader {
         bytes == [END_OF_PARTITION]
     }
 
-    /// The row at `at` in the bytes of its partition, and where it ends; `None` if it is another kind of row, or none.
+    /// The row at `at` in the bytes of its partition, and where it ends; `None` if it is another
+    /// kind of row, or none.
     pub fn row(
         &mut self,
         layout: &Layout,
@@ -103,7 +106,8 @@ impl PlainReader {
     }
 }
 
-/// A cell with the timestamp of its row that neither is deleted nor expires, written as the encoder would.
+/// A cell with the timestamp of its row that neither is deleted nor expires, written as the encoder
+/// would.
 #[inline]
 fn skip_cell(fixed_len: Option<usize>, reader: &mut Reader<'_>) -> Option<()> {
     let flags = reader.u8().ok()?;

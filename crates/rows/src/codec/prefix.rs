@@ -1,7 +1,8 @@
 //! Clusterings and bounds (`ClusteringPrefix.Serializer`, `ClusteringBoundOrBoundary.Serializer`).
 //!
 //! Values come in blocks of 32, each behind an unsigned vint of two bits a value: the lower says
-//! "empty", the higher "null". The others follow, bare if of fixed length, else behind their length.
+//! "empty", the higher "null". The others follow, bare if of fixed length, else behind their
+//! length.
 
 use super::encode::EncodeError;
 use super::error::Problem;

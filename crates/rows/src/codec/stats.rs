@@ -38,7 +38,8 @@ impl EncodingStats {
         min_ttl: TTL_EPOCH,
     };
 
-    /// Of minima that are told apart from none by [`NO_TIMESTAMP`], [`NO_DELETION_TIME`] and [`NO_TTL`].
+    /// Of minima that are told apart from none by [`NO_TIMESTAMP`], [`NO_DELETION_TIME`] and
+    /// [`NO_TTL`].
     pub fn of_minima(timestamp: i64, local_deletion_time: i64, ttl: i32) -> Self {
         let none = Self::NONE;
         let or = |value, missing, none| if value == missing { none } else { value };

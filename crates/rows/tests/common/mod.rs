@@ -265,8 +265,8 @@ impl Remains {
         }
     }
 
-    /// Without the deletion of a column at the time of the row's, which an update keeps and a merge of updates does not:
-    /// it deletes nothing more.
+    /// Without the deletion of a column at the time of the row's, which an update keeps and a merge
+    /// of updates does not: it deletes nothing more.
     pub fn of_updates(row: RowRef<'_>) -> Self {
         let mut remains = Self::of(row);
         let deletion = row.deletion();
@@ -281,7 +281,8 @@ impl Remains {
     }
 }
 
-/// The newest deletion of ranges that covers a row, by asking every range; of one timestamp the first.
+/// The newest deletion of ranges that covers a row, by asking every range; of one timestamp the
+/// first.
 pub fn covering(layout: &Layout, facts: &[Fact], at: &Clustering) -> Deletion {
     let covers = |range: &RangeTombstone| {
         compare(layout, &range.start, at) == Ordering::Less

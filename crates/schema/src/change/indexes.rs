@@ -49,8 +49,8 @@ fn with_table(keyspace: &Keyspace, table: Table) -> Outcome {
     Outcome::Changed(Box::new(keyspace))
 }
 
-/// The name of an index that is given none: of table and column without what no name may have, and with a number
-/// where an index of the keyspace has that name.
+/// The name of an index that is given none: of table and column without what no name may have, and
+/// with a number where an index of the keyspace has that name.
 fn free_name(keyspace: &Keyspace, table: &str, column: &str) -> String {
     let mut name = format!("{table}_{column}_idx");
     name.retain(|c| c.is_ascii_alphanumeric() || c == '_');

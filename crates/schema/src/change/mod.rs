@@ -1,6 +1,7 @@
-//! Changes of the schema by statements: what may be asked, Cassandra's validations in Cassandra's order, and
-//! what comes of it.
+//! Changes of the schema by statements: what may be asked, Cassandra's validations in Cassandra's
+//! order, and what comes of it.
 
+mod compatible;
 mod indexes;
 mod keyspaces;
 mod replication_options;
@@ -24,8 +25,8 @@ use crate::table_id::TableId;
 
 /// The longest name of a keyspace, in characters (`SchemaConstants.NAME_LENGTH`).
 pub const MAX_KEYSPACE_NAME: usize = 48;
-/// The longest name of a table, in characters: with the id and a separator it must do for a directory
-/// (`SchemaConstants.TABLE_NAME_LENGTH`).
+/// The longest name of a table, in characters: with the id and a separator it must do for a
+/// directory (`SchemaConstants.TABLE_NAME_LENGTH`).
 pub const MAX_TABLE_NAME: usize = 222;
 
 /// A column in a statement, its type resolved.
@@ -306,8 +307,8 @@ pub struct SchemaEvent {
 /// What comes of a statement.
 #[derive(Clone, Debug)]
 pub struct Applied {
-    /// The schema after it. Its version is that from before: the digest follows from the stored rows once the
-    /// mutations are merged into them; see [`SchemaState`](crate::SchemaState).
+    /// The schema after it. Its version is that from before: the digest follows from the stored
+    /// rows once the mutations are merged into them; see [`SchemaState`](crate::SchemaState).
     pub schema: Schema,
     /// Mutations of `system_schema`; none if nothing changed.
     pub mutations: Vec<SchemaMutation>,
@@ -355,8 +356,8 @@ struct Context<'a> {
     warnings: Vec<String>,
 }
 
-/// Applies a statement to a schema. `timestamp`: of the mutations, in microseconds; `new_id`: the id of the table
-/// if it creates one.
+/// Applies a statement to a schema. `timestamp`: of the mutations, in microseconds; `new_id`: the
+/// id of the table if it creates one.
 pub fn apply(
     schema: &Schema,
     change: &SchemaChange,
@@ -476,7 +477,8 @@ impl SchemaChange {
     }
 }
 
-/// The system's own keyspaces are not for clients to change (`ClientState.preventSystemKSSchemaModification`).
+/// The system's own keyspaces are not for clients to change
+/// (`ClientState.preventSystemKSSchemaModification`).
 fn authorize(change: &SchemaChange) -> Result<(), SchemaError> {
     let name = change.keyspace.to_ascii_lowercase();
     let keyspace = &change.keyspace;
@@ -509,7 +511,8 @@ fn authorize(change: &SchemaChange) -> Result<(), SchemaError> {
     Err(SchemaError::Unauthorized(format!("Cannot {permission} {resource}")))
 }
 
-/// A name's place in a row of `system_schema` has two bytes for its length, in files and in what nodes say.
+/// A name's place in a row of `system_schema` has two bytes for its length, in files and in what
+/// nodes say.
 fn check_lengths(mutation: &SchemaMutation) -> Result<(), SchemaError> {
     let most = usize::from(u16::MAX);
     let mut names = mutation.updates.values().flat_map(|update| update.rows.keys()).flatten();
@@ -542,8 +545,8 @@ pub(crate) fn check_keyspace_name(name: &str) -> Result<(), SchemaError> {
     Ok(())
 }
 
-/// What clients are told when `before` becomes `after`: parts before the whole when it goes, the whole before its
-/// parts when it comes.
+/// What clients are told when `before` becomes `after`: parts before the whole when it goes, the
+/// whole before its parts when it comes.
 pub(crate) fn events(before: Option<&Keyspace>, after: Option<&Keyspace>) -> Vec<SchemaEvent> {
     let Some(name) = before.or(after).map(|keyspace| keyspace.name.clone()) else {
         return Vec::new();
@@ -582,8 +585,9 @@ fn compare_types(a: &SchemaEvent, b: &SchemaEvent) -> Ordering {
     }
 }
 
-/// When clients are told of an event, before others: first of what went, of parts before what they are made of,
-/// then of what came, the other way round, then of what was altered (`SchemaChangeNotifier`).
+/// When clients are told of an event, before others: first of what went, of parts before what they
+/// are made of, then of what came, the other way round, then of what was altered
+/// (`SchemaChangeNotifier`).
 pub(crate) fn turn(event: &SchemaEvent, stays: bool) -> (u8, u8) {
     let rank = match event.target {
         Target::Keyspace => 0,

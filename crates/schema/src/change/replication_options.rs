@@ -46,7 +46,8 @@ impl Context<'_> {
         previous.get(FACTOR).cloned().unwrap_or_else(default)
     }
 
-    /// `replication_factor` stands for every datacenter that is not named; those that were there stay as they were.
+    /// `replication_factor` stands for every datacenter that is not named; those that were there
+    /// stay as they were.
     fn expand(&self, options: &mut BTreeMap<String, String>, previous: &BTreeMap<String, String>) {
         if options.is_empty() {
             options.insert(FACTOR.to_owned(), self.default_factor(previous));

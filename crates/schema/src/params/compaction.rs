@@ -4,25 +4,8 @@ use std::collections::BTreeMap;
 
 use crate::error::SchemaError;
 use crate::jvm;
+use crate::params::compaction_class::{COMPACTION, CompactionClass};
 use crate::params::strategies;
-
-/// Package of the strategies that Cassandra comes with.
-pub(crate) const COMPACTION: &str = "org.apache.cassandra.db.compaction.";
-
-/// A compaction strategy, as understood.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum CompactionClass {
-    /// `SizeTieredCompactionStrategy`.
-    SizeTiered,
-    /// `LeveledCompactionStrategy`.
-    Leveled,
-    /// `TimeWindowCompactionStrategy`.
-    TimeWindow,
-    /// `UnifiedCompactionStrategy`.
-    Unified,
-    /// None of these: kept and described.
-    Custom,
-}
 
 /// What of a shadowed tombstone's victims is dropped early (`provide_overlapping_tombstones`).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

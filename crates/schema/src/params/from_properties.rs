@@ -49,8 +49,8 @@ fn owned(map: &[(String, String)]) -> BTreeMap<String, String> {
 }
 
 impl TableParams {
-    /// The options of a new table. `memtables`: names of `cassandra.yaml`'s memtable configurations, besides
-    /// `default`.
+    /// The options of a new table. `memtables`: names of `cassandra.yaml`'s memtable
+    /// configurations, besides `default`.
     pub fn from_properties(
         properties: &Properties,
         memtables: &[String],
@@ -71,8 +71,8 @@ impl TableParams {
         Ok(params)
     }
 
-    /// Refuses values that cannot be read; the rest is for [`TableParams::from_properties`]. Cassandra looks at
-    /// these before it looks whether the keyspace exists.
+    /// Refuses values that cannot be read; the rest is for [`TableParams::from_properties`].
+    /// Cassandra looks at these before it looks whether the keyspace exists.
     pub(crate) fn check_values(
         properties: &Properties,
         memtables: &[String],

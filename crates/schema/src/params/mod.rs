@@ -2,6 +2,7 @@
 
 pub mod caching;
 pub mod compaction;
+pub mod compaction_class;
 pub mod compression;
 pub(crate) mod from_properties;
 pub mod retry;

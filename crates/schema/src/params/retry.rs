@@ -41,8 +41,8 @@ impl SpeculativeRetry {
 }
 
 impl SpeculativeRetry {
-    /// Reads `NONE`, `ALWAYS`, `99p`, `99PERCENTILE`, `50ms`, `MIN(99p,50ms)`, in any case. Errors name option
-    /// `speculative_retry`, whichever it is, as Cassandra's do.
+    /// Reads `NONE`, `ALWAYS`, `99p`, `99PERCENTILE`, `50ms`, `MIN(99p,50ms)`, in any case. Errors
+    /// name option `speculative_retry`, whichever it is, as Cassandra's do.
     pub fn parse(text: &str) -> Result<Self, SchemaError> {
         let lower = text.to_ascii_lowercase();
         match lower.as_str() {

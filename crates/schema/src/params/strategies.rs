@@ -1,11 +1,11 @@
-//! Options that the compaction strategies understand (`validateOptions` of each class), and their values'
-//! rules.
+//! Options that the compaction strategies understand (`validateOptions` of each class), and their
+//! values' rules.
 
 use std::collections::BTreeMap;
 
 use crate::error::SchemaError;
 use crate::jvm;
-use crate::params::compaction::CompactionClass;
+use crate::params::compaction_class::CompactionClass;
 
 type Options = BTreeMap<String, String>;
 

@@ -1,5 +1,6 @@
-//! What a keyspace of a peer must be beyond being understood (`KeyspaceMetadata.validate`, `TableMetadata.validate` and
-//! `validateCompatibility`): names become those of directories, options become sizes, ids name data that there is.
+//! What a keyspace of a peer must be beyond being understood (`KeyspaceMetadata.validate`,
+//! `TableMetadata.validate` and `validateCompatibility`): names become those of directories,
+//! options become sizes, ids name data that there is.
 
 use std::collections::BTreeSet;
 
@@ -10,8 +11,8 @@ use crate::schema::Schema;
 use crate::stored::{SchemaMutation, SchemaTable};
 use crate::table::Table;
 
-/// Are names of a keyspace and its tables such that directories can have them? Those of rows that describe nothing yet, too: they
-/// may later.
+/// Are names of a keyspace and its tables such that directories can have them? Those of rows that
+/// describe nothing yet, too: they may later.
 ///
 /// # Errors
 /// If they are not.

@@ -1,7 +1,8 @@
 //! The model of a keyspace, from the stored rows (`SchemaKeyspace.fetchKeyspace`).
 //!
-//! Rows come from peers and disks. What cannot be understood is an error of the keyspace, never a panic; what
-//! is understood but not served (views, functions, indexes, triggers) is kept for DESCRIBE.
+//! Rows come from peers and disks. What cannot be understood is an error of the keyspace, never a
+//! panic; what is understood but not served (views, functions, indexes, triggers) is kept for
+//! DESCRIBE.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

@@ -25,8 +25,8 @@ pub(crate) fn is_local(keyspace: &str) -> bool {
 }
 
 impl SchemaRows {
-    /// The version of this schema among nodes of a release, a version 3 UUID. `now` in seconds: what has expired by then
-    /// is left out, as deletions are.
+    /// The version of this schema among nodes of a release, a version 3 UUID. `now` in seconds:
+    /// what has expired by then is left out, as deletions are.
     pub fn version(&self, release: Release, now: i64) -> [u8; 16] {
         let mut keyspaces: Vec<&str> = self.keyspaces().filter(|name| !is_local(name)).collect();
         keyspaces.sort_by_cached_key(|name| (Token::of(name.as_bytes()), *name));

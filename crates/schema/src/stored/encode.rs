@@ -1,5 +1,5 @@
-//! The mutation that turns one keyspace into another (`SchemaKeyspace.convertSchemaDiffToMutations` and what
-//! it calls): which cells are written, and which tombstones.
+//! The mutation that turns one keyspace into another (`SchemaKeyspace.convertSchemaDiffToMutations`
+//! and what it calls): which cells are written, and which tombstones.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;

@@ -1,5 +1,5 @@
-//! The schema as rows of `system_schema`: their merged state, the model read from them, the mutations that
-//! a change makes, and the digest.
+//! The schema as rows of `system_schema`: their merged state, the model read from them, the
+//! mutations that a change makes, and the digest.
 
 mod check;
 pub(crate) mod decode;

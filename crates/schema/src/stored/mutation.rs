@@ -1,4 +1,5 @@
-//! Rows of `system_schema` to and from mutations of crate `rows`: what peers send and storage keeps.
+//! Rows of `system_schema` to and from mutations of crate `rows`: what peers send and storage
+//! keeps.
 
 use rows::{BoundKind, CellKind, Clustering, Deletion, RowBuilder, RowRef};
 
@@ -54,7 +55,8 @@ impl SchemaMutation {
         Ok(read)
     }
 
-    /// As a mutation. `schema` gives the layouts of `system_schema`; a mutation of nothing is `None`.
+    /// As a mutation. `schema` gives the layouts of `system_schema`; a mutation of nothing is
+    /// `None`.
     pub fn to_mutation(&self, schema: &Schema) -> Result<Option<rows::Mutation>, MutationError> {
         let mut mutation: Option<rows::Mutation> = None;
         let mut scratch = RowBuilder::new();
@@ -98,7 +100,8 @@ impl SchemaMutation {
     }
 }
 
-/// A row as those of crate `rows`, left in `builder` to be finished. An error is the name of a column that there is not.
+/// A row as those of crate `rows`, left in `builder` to be finished. An error is the name of a
+/// column that there is not.
 pub(crate) fn build_row(
     layout: &rows::Layout,
     clustering: &[Vec<u8>],

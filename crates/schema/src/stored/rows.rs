@@ -1,7 +1,7 @@
 //! Rows of `system_schema` in a simple owned shape, merged last-write-wins as any rows are.
 //!
-//! The tables have no static, no complex and no counter columns: a cell is named by its column, a tombstone
-//! deletes a partition, the rows of a prefix of the clustering, a row or a cell.
+//! The tables have no static, no complex and no counter columns: a cell is named by its column, a
+//! tombstone deletes a partition, the rows of a prefix of the clustering, a row or a cell.
 
 use std::collections::BTreeMap;
 
@@ -47,7 +47,8 @@ pub struct SchemaRow {
 pub struct SchemaPartition {
     /// Deletion of the partition, if any.
     pub deletion: Option<Tombstone>,
-    /// Deletions of all rows whose clustering starts with these values: an operator's clean-up makes them.
+    /// Deletions of all rows whose clustering starts with these values: an operator's clean-up
+    /// makes them.
     pub prefixes: BTreeMap<Vec<Vec<u8>>, Tombstone>,
     /// Rows by their clustering's values. The order is that of bytes; see `digest` for Cassandra's.
     pub rows: BTreeMap<Vec<Vec<u8>>, SchemaRow>,
@@ -63,7 +64,8 @@ pub struct SchemaMutation {
 }
 
 impl SchemaMutation {
-    /// Leaves out column `cdc`, which older nodes do not know: a node without `cdc_enabled` sends it nobody.
+    /// Leaves out column `cdc`, which older nodes do not know: a node without `cdc_enabled` sends
+    /// it nobody.
     pub fn without_cdc(mut self) -> Self {
         for table in [SchemaTable::Tables, SchemaTable::Views] {
             let partition = self.updates.get_mut(&table);
@@ -202,8 +204,8 @@ impl SchemaPartition {
     }
 }
 
-/// The merged rows of `system_schema`, by keyspace. This is the truth from which the model is derived: what it
-/// was given, it keeps, served or not.
+/// The merged rows of `system_schema`, by keyspace. This is the truth from which the model is
+/// derived: what it was given, it keeps, served or not.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SchemaRows {
     keyspaces: BTreeMap<String, BTreeMap<SchemaTable, SchemaPartition>>,
@@ -228,7 +230,8 @@ impl SchemaRows {
         is_new
     }
 
-    /// The newest timestamp in what is known of a keyspace, in microseconds: a change has to be newer to count.
+    /// The newest timestamp in what is known of a keyspace, in microseconds: a change has to be
+    /// newer to count.
     pub fn newest(&self, keyspace: &str) -> Option<i64> {
         let tables = self.keyspaces.get(keyspace)?.values();
         tables.filter_map(SchemaPartition::newest).max()

@@ -1,7 +1,5 @@
 //! The tables of `system_schema`.
 
-use std::sync::Arc;
-
 use crate::table_id::TableId;
 
 /// A table of `system_schema` that describes keyspaces, in the order in which the digest takes them
@@ -82,10 +80,5 @@ impl SchemaTable {
     /// The table of this id.
     pub fn by_id(id: &TableId) -> Option<Self> {
         Self::ALL.into_iter().find(|table| table.id() == *id)
-    }
-
-    /// Its columns as rows see them.
-    pub(crate) fn layout(self) -> Arc<rows::Layout> {
-        crate::system::schema_layout(self.name())
     }
 }

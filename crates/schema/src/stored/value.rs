@@ -1,9 +1,10 @@
-//! Values in rows of `system_schema`: frozen collections are a count and length-prefixed elements, i32 each
-//! (native protocol spec v5, section 6).
+//! Values in rows of `system_schema`: frozen collections are a count and length-prefixed elements,
+//! i32 each (native protocol spec v5, section 6).
 
 use std::collections::BTreeMap;
 
-/// The deepest count that a collection's bytes are asked to hold: an element takes four bytes at least.
+/// The deepest count that a collection's bytes are asked to hold: an element takes four bytes at
+/// least.
 fn count(bytes: &[u8]) -> Option<(usize, &[u8])> {
     let (head, rest) = bytes.split_first_chunk::<4>()?;
     let count = usize::try_from(i32::from_be_bytes(*head)).ok()?;

@@ -1,10 +1,12 @@
-//! The system's own keyspaces, as release 5.0.9 defines them: the golden is a live node's description of itself
-//! (`conformance/schema_goldens/goldens/system.json`).
+//! The system's own keyspaces, as release 5.0.9 defines them: the golden is a live node's
+//! description of itself (`conformance/schema_goldens/goldens/system.json`).
 
 mod distributed;
+mod gossip_info;
 mod local;
 mod schema_tables;
 mod views;
+mod virtual_schema;
 
 use std::sync::Arc;
 
@@ -13,7 +15,8 @@ use types::CqlType;
 use crate::column::{Column, ColumnKind, DroppedColumn};
 use crate::keyspace::Keyspace;
 use crate::params::TableParams;
-use crate::params::compaction::{COMPACTION, CompactionParams};
+use crate::params::compaction::CompactionParams;
+use crate::params::compaction_class::COMPACTION;
 use crate::release::Release;
 use crate::replication::Replication;
 use crate::stored::encode::{Stamp, create_keyspace};
@@ -29,7 +32,8 @@ struct TableDefinition {
     memtable_flush_period_in_ms: i32,
     default_time_to_live: i32,
     compaction: Compaction,
-    /// `name type`, before it `pk` (partition key), `ck` (clustering), `ck-` (descending) or `static`.
+    /// `name type`, before it `pk` (partition key), `ck` (clustering), `ck-` (descending) or
+    /// `static`.
     columns: &'static [&'static str],
 }
 
@@ -56,13 +60,13 @@ enum Compaction {
     TimeWindow,
 }
 
-/// Timestamps of the replicated system keyspaces' definitions, fixed so that every node writes the same cells, in
-/// microseconds (`GENERATION` of their classes).
+/// Timestamps of the replicated system keyspaces' definitions, fixed so that every node writes the
+/// same cells, in microseconds (`GENERATION` of their classes).
 const GENERATIONS: [(&str, i64); 3] =
     [("system_traces", 1_577_836_800_000_002), ("system_distributed", 6), ("system_auth", 1)];
 
-/// `system` and `system_schema`, each node's own, as a release has them: a Cassandra of an earlier one does not open files
-/// that speak of columns which came later.
+/// `system` and `system_schema`, each node's own, as a release has them: a Cassandra of an earlier
+/// one does not open files that speak of columns which came later.
 pub fn local_keyspaces(release: Release) -> Vec<Arc<Keyspace>> {
     let mut system = keyspace("system", Replication::local(), local::SYSTEM);
     for (name, amend) in [("local", drop_thrift as fn(&mut TableBuilder)), ("paxos", index_paxos)] {
@@ -93,7 +97,8 @@ pub fn local_keyspaces(release: Release) -> Vec<Arc<Keyspace>> {
     vec![Arc::new(system), Arc::new(schema)]
 }
 
-/// The column of `system.compaction_history` that came with 5.0; no other table of `system` has one of that name.
+/// The column of `system.compaction_history` that came with 5.0; no other table of `system` has one
+/// of that name.
 const COLUMN_OF_5_0: &str = "compaction_properties";
 
 /// `local` once had the version of Thrift, dropped for all time.
@@ -117,14 +122,8 @@ fn index_paxos(builder: &mut TableBuilder) {
     builder.indexes.insert(name.to_owned(), index);
 }
 
-/// The columns of a table of `system_schema`, as rows see them.
-pub(crate) fn schema_layout(name: &str) -> Arc<rows::Layout> {
-    let definition = schema_tables::SYSTEM_SCHEMA.iter().find(|table| table.name == name);
-    let nothing = TableDefinition::NEW;
-    definition.unwrap_or(&nothing).table("system_schema").layout
-}
-
-/// The virtual table of what the node said: the only one that may be truncated, and that is not filtered unasked.
+/// The virtual table of what the node said: the only one that may be truncated, and that is not
+/// filtered unasked.
 pub const SYSTEM_LOGS: &str = "system_logs";
 
 /// `system_views` and `system_virtual_schema`, whose rows are made up on demand.
@@ -139,14 +138,15 @@ pub fn virtual_keyspaces() -> Vec<Arc<Keyspace>> {
     };
     vec![
         made_up("system_views", views::SYSTEM_VIEWS),
-        made_up("system_virtual_schema", views::SYSTEM_VIRTUAL_SCHEMA),
+        made_up("system_virtual_schema", virtual_schema::SYSTEM_VIRTUAL_SCHEMA),
     ]
 }
 
 /// Tables of `system_auth` that came with 5.0.
 const TABLES_OF_5_0: [&str; 3] = ["cidr_groups", "cidr_permissions", "identity_to_role"];
 
-/// `system_auth`, `system_distributed` and `system_traces`, as a cluster of a release starts with them.
+/// `system_auth`, `system_distributed` and `system_traces`, as a cluster of a release starts with
+/// them.
 pub fn replicated_keyspaces(release: Release) -> Vec<Arc<Keyspace>> {
     let simple = |name, replicas, tables| {
         let mut keyspace = keyspace(name, Replication::simple(replicas), tables);
@@ -162,8 +162,8 @@ pub fn replicated_keyspaces(release: Release) -> Vec<Arc<Keyspace>> {
     ]
 }
 
-/// The mutations that define the replicated system keyspaces: what the first node of a cluster writes. A node that
-/// joins takes what it is given instead. `now`: seconds since the epoch.
+/// The mutations that define the replicated system keyspaces: what the first node of a cluster
+/// writes. A node that joins takes what it is given instead. `now`: seconds since the epoch.
 pub fn replicated_mutations(release: Release, now: i64) -> Vec<SchemaMutation> {
     let mutation = |keyspace: &Arc<Keyspace>| {
         let generation = GENERATIONS.iter().find(|(name, _)| *name == keyspace.name);
@@ -173,8 +173,8 @@ pub fn replicated_mutations(release: Release, now: i64) -> Vec<SchemaMutation> {
     replicated_keyspaces(release).iter().map(mutation).collect()
 }
 
-/// The mutations by which a node describes `system` and `system_schema` to its own clients, in `system_schema`.
-/// `timestamp` in microseconds, `now` in seconds.
+/// The mutations by which a node describes `system` and `system_schema` to its own clients, in
+/// `system_schema`. `timestamp` in microseconds, `now` in seconds.
 pub fn local_mutations(release: Release, timestamp: i64, now: i64) -> Vec<SchemaMutation> {
     let stamp = Stamp { timestamp, now, cdc: false };
     let describe = |keyspace: &Arc<Keyspace>| {
@@ -183,6 +183,20 @@ pub fn local_mutations(release: Release, timestamp: i64, now: i64) -> Vec<Schema
         described
     };
     local_keyspaces(release).iter().map(describe).collect()
+}
+
+impl SchemaTable {
+    /// Its columns as rows see them.
+    pub(crate) fn layout(self) -> Arc<rows::Layout> {
+        schema_layout(self.name())
+    }
+}
+
+/// The columns of a table of `system_schema`, as rows see them.
+fn schema_layout(name: &str) -> Arc<rows::Layout> {
+    let definition = schema_tables::SYSTEM_SCHEMA.iter().find(|table| table.name == name);
+    let nothing = TableDefinition::NEW;
+    definition.unwrap_or(&nothing).table("system_schema").layout
 }
 
 fn keyspace(name: &str, replication: Replication, tables: &[TableDefinition]) -> Keyspace {

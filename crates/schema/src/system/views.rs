@@ -1,37 +1,7 @@
 //! Tables of the virtual keyspaces (`db.virtual`).
 
 use crate::system::TableDefinition;
-
-/// `system_virtual_schema`: the schema of the virtual tables.
-pub(super) const SYSTEM_VIRTUAL_SCHEMA: &[TableDefinition] = &[
-    TableDefinition {
-        name: "columns",
-        comment: "virtual column definitions",
-        columns: &[
-            "pk keyspace_name text",
-            "ck table_name text",
-            "ck column_name text",
-            "clustering_order text",
-            "column_name_bytes blob",
-            "kind text",
-            "position int",
-            "type text",
-        ],
-        ..TableDefinition::NEW
-    },
-    TableDefinition {
-        name: "keyspaces",
-        comment: "virtual keyspace definitions",
-        columns: &["pk keyspace_name text"],
-        ..TableDefinition::NEW
-    },
-    TableDefinition {
-        name: "tables",
-        comment: "virtual table definitions",
-        columns: &["pk keyspace_name text", "ck table_name text", "comment text"],
-        ..TableDefinition::NEW
-    },
-];
+use crate::system::gossip_info::GOSSIP_INFO;
 
 /// `system_views`: the node seen from inside.
 pub(super) const SYSTEM_VIEWS: &[TableDefinition] = &[
@@ -157,79 +127,7 @@ pub(super) const SYSTEM_VIEWS: &[TableDefinition] = &[
         columns: &["pk keyspace_name text", "pk table_name text", "mebibytes bigint"],
         ..TableDefinition::NEW
     },
-    TableDefinition {
-        name: "gossip_info",
-        comment: "lists the gossip information for the cluster",
-        columns: &[
-            "pk address inet",
-            "ck port int",
-            "dc text",
-            "dc_version int",
-            "disk_usage text",
-            "disk_usage_version int",
-            "generation int",
-            "heartbeat int",
-            "host_id text",
-            "host_id_version int",
-            "hostname text",
-            "index_status text",
-            "index_status_version int",
-            "internal_address_and_port text",
-            "internal_address_and_port_version int",
-            "internal_ip text",
-            "internal_ip_version int",
-            "load text",
-            "load_version int",
-            "native_address_and_port text",
-            "native_address_and_port_version int",
-            "net_version text",
-            "net_version_version int",
-            "rack text",
-            "rack_version int",
-            "release_version text",
-            "release_version_version int",
-            "removal_coordinator text",
-            "removal_coordinator_version int",
-            "rpc_address text",
-            "rpc_address_version int",
-            "rpc_ready text",
-            "rpc_ready_version int",
-            "schema text",
-            "schema_version int",
-            "severity text",
-            "severity_version int",
-            "sstable_versions text",
-            "sstable_versions_version int",
-            "status text",
-            "status_version int",
-            "status_with_port text",
-            "status_with_port_version int",
-            "tokens_version int",
-            "x1 text",
-            "x10 text",
-            "x10_version int",
-            "x1_version int",
-            "x2 text",
-            "x2_version int",
-            "x3 text",
-            "x3_version int",
-            "x4 text",
-            "x4_version int",
-            "x5 text",
-            "x5_version int",
-            "x6 text",
-            "x6_version int",
-            "x7 text",
-            "x7_version int",
-            "x8 text",
-            "x8_version int",
-            "x9 text",
-            "x9_version int",
-            "x_11_padding text",
-            "x_11_padding_version int",
-        ],
-        ..TableDefinition::NEW
-    },
+    GOSSIP_INFO,
     TableDefinition {
         name: "internode_inbound",
         comment: "",

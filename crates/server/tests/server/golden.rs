@@ -1,5 +1,5 @@
-//! Exchanges with Apache Cassandra 5.0.9, byte for byte: a coordinator that knows Cassandra's answers
-//! gives them through the server, and the bytes on the wire are Cassandra's.
+//! Exchanges with Apache Cassandra 5.0.9, byte for byte: a coordinator that knows Cassandra's
+//! answers gives them through the server, and the bytes on the wire are Cassandra's.
 
 use std::cell::RefCell;
 use std::io;
@@ -167,7 +167,8 @@ async fn replay_all(env: Env, _: Mesh<Msg>) -> io::Result<()> {
     let mut seen = 0;
     for version in [Version::V3, Version::V4] {
         let stream = TcpStream::connect(&env, server.address()).await?;
-        // What version 3 is told of a new aggregate has an empty name behind it that a client drops.
+        // What version 3 is told of a new aggregate has an empty name behind it that a client
+        // drops.
         let is_odd = |it: &Exchange| version == Version::V3 && it.name == "schema_agg_c";
         let of_version =
             |it: &Exchange| it.version == version && !it.name.starts_with("raw_") && !is_odd(it);

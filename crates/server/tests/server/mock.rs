@@ -1,7 +1,7 @@
 //! A coordinator whose statements are commands for itself.
 //!
-//! `void`, `use K`, `keyspace`, `echo N TEXT` (after N turns), `wait TEXT` (until released), `spin N` (for N slices), `blob N`,
-//! `ddl`, `error`; a prepared `now TEXT` is answered on the fast path.
+//! `void`, `use K`, `keyspace`, `echo N TEXT` (after N turns), `wait TEXT` (until released), `spin
+//! N` (for N slices), `blob N`, `ddl`, `error`; a prepared `now TEXT` is answered on the fast path.
 
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
@@ -13,11 +13,11 @@ use env::sync::Notify;
 use protocol::class_name::class_name;
 use protocol::{
     Batch, BindMetadata, Change, Column, ErrorDetail, ErrorResponse, Event, Id, MetadataForm,
-    QueryOptions, Reply, ResultMetadata, Rows, SchemaChange, Target, prepared_id,
+    QueryOptions, ResultMetadata, SchemaChange, Target, prepared_id,
 };
 use server::{
-    Answer, AuthStep, Authentication, Context, Coordinator, EventHub, Execute, Now, Outcome,
-    PrepareOutcome, PreparedAnswer, RowsAnswer, metadata_form,
+    Answer, AuthStep, Authentication, Context, Coordinator, EventHub, Execute, Outcome,
+    PrepareOutcome, PreparedAnswer, RowsAnswer,
 };
 use types::CqlType;
 
@@ -30,7 +30,6 @@ pub struct Mock {
     pub spinning: Cell<usize>,
     pub most_spinning: Cell<usize>,
     pub finished: Cell<usize>,
-    pub cancelled: Cell<usize>,
     pub started: Cell<usize>,
     pub password: Option<&'static str>,
     pub prepared: RefCell<BTreeMap<Id, String>>,
@@ -102,7 +101,6 @@ impl Mock {
                 self.gate.notified().await;
                 self.waiting.set(self.waiting.get() - 1);
                 self.finished.set(self.finished.get() + 1);
-                self.cancelled.set(self.cancelled.get() + usize::from(context.is_cancelled()));
                 one_cell(rest.as_bytes())
             }
             "spin" => {
@@ -158,28 +156,6 @@ impl Coordinator for Mock {
 
     async fn batch(&self, _: &Context, batch: &Batch<'_>) -> Outcome {
         one_cell(&[batch.len() as u8]).into()
-    }
-
-    fn execute_now(
-        &self,
-        context: &Context,
-        execute: &Execute<'_>,
-        reply: &Reply<'_>,
-        out: &mut Vec<u8>,
-    ) -> Now {
-        let Ok(id) = Id::try_from(execute.id) else { return Now::Later };
-        let known = self.prepared.borrow();
-        let metadata = metadata();
-        let form = metadata_form(context.session.version, execute, &metadata.id(), &metadata);
-        let mut rows = Rows::begin(out, reply, &metadata, form);
-        let Some(text) = known.get(&id).and_then(|text| text.strip_prefix("now ")) else {
-            // What was begun is dropped by the server.
-            return Now::Later;
-        };
-        Rows::value(out, text.as_bytes());
-        rows.end_row();
-        rows.finish(out, None);
-        Now::Answered
     }
 
     fn authentication(&self) -> Authentication {

@@ -1,4 +1,5 @@
-//! Is a history linearizable? A search after Wing and Gong, with Lowe's memory of what was tried before.
+//! Is a history linearizable? A search after Wing and Gong, with Lowe's memory of what was tried
+//! before.
 
 use std::collections::BTreeSet;
 

@@ -37,8 +37,8 @@ pub struct Cas {
     histories: RefCell<BTreeMap<Partition, Vec<Entry>>>,
     /// What somebody saw of a partition last.
     known: RefCell<BTreeMap<Partition, State>>,
-    /// Partitions in which somebody read or wrote serially since the node started: what was left undone in the life
-    /// before is done there, so that plain reads see it too.
+    /// Partitions in which somebody read or wrote serially since the node started: what was left
+    /// undone in the life before is done there, so that plain reads see it too.
     settled: RefCell<BTreeSet<Partition>>,
     next_number: Cell<u64>,
     done: Cell<u64>,
@@ -373,8 +373,8 @@ impl Load<CqlNode> for Cas {
         jump();
     }
 
-    /// What has no answer happened by now, or was proposed and is finished before anything else in its partition, or
-    /// never happens.
+    /// What has no answer happened by now, or was proposed and is finished before anything else in
+    /// its partition, or never happens.
     fn ended(&self, _: Instant) -> bool {
         let now = self.now();
         let mut in_doubt = false;

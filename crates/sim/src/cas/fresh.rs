@@ -1,5 +1,6 @@
-//! Statements whose keys and values are made up when they run, by `uuid()` and `now()`: each carries numbers that stand
-//! nowhere else, so that what was acknowledged is counted however nobody knows where it is.
+//! Statements whose keys and values are made up when they run, by `uuid()` and `now()`: each
+//! carries numbers that stand nowhere else, so that what was acknowledged is counted however nobody
+//! knows where it is.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -16,7 +17,8 @@ use crate::workload::Failed;
 /// How long a client waits for an answer.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// One statement: its text after `cas.` was put in place of `@`, how many numbers it takes, and whether it has conditions.
+/// One statement: its text after `cas.` was put in place of `@`, how many numbers it takes, and
+/// whether it has conditions.
 type Shape = (&'static str, u64, bool);
 
 const SHAPES: &[Shape] = &[
@@ -112,7 +114,8 @@ impl Fresh {
     /// Counts what is there. `is_quiet`: nobody writes.
     ///
     /// # Errors
-    /// If something is missing, there twice, there by half, or another than before. Nothing is known if nobody answers.
+    /// If something is missing, there twice, there by half, or another than before. Nothing is
+    /// known if nobody answers.
     pub async fn verify(&self, env: &Env, site: &CqlNode, is_quiet: bool) -> Result<(), String> {
         let asked = self.asked.borrow().clone();
         let mut found: BTreeMap<u64, Vec<Option<Vec<u8>>>> = BTreeMap::new();

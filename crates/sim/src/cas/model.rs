@@ -1,6 +1,7 @@
 //! What a partition holds and what conditional statements make of it.
 
-/// The value of a row: numbers, one for a register, several for a list. A row without a value is not there.
+/// The value of a row: numbers, one for a register, several for a list. A row without a value is
+/// not there.
 pub type Value = Option<Vec<u64>>;
 
 /// The rows of a partition.
@@ -69,8 +70,8 @@ pub enum Outcome {
     Saw(State),
 }
 
-/// The state after an operation; `None` if it cannot have this outcome. Where nobody knows the outcome, it is that
-/// which follows.
+/// The state after an operation; `None` if it cannot have this outcome. Where nobody knows the
+/// outcome, it is that which follows.
 pub fn step(state: &State, operation: &Operation, outcome: Option<&Outcome>) -> Option<State> {
     let parts = match (operation, outcome) {
         (Operation::Read, Some(Outcome::Saw(seen))) => {

@@ -132,8 +132,8 @@ pub fn of_part(kind: Kind, key: i32, part: &Part) -> Statement {
     Statement { text: format!("{text} {condition}"), values }
 }
 
-/// The rows of an answer by number; `None` if it is not such an answer. `alone` is the row of an answer that names
-/// none.
+/// The rows of an answer by number; `None` if it is not such an answer. `alone` is the row of an
+/// answer that names none.
 fn by_row(kind: Kind, rows: &OwnedRows, alone: usize) -> Option<State> {
     let named = |name: &str| rows.metadata.columns.iter().position(|column| column.name == name);
     let mut state = vec![None; kind.rows()];

@@ -35,15 +35,16 @@ pub struct Counters {
     history: RefCell<History>,
     /// How many requests that add are under way in which partition.
     adding: RefCell<BTreeMap<Partition, usize>>,
-    /// Partitions in which something is deleted, or may be any time until the node ends: nobody adds.
+    /// Partitions in which something is deleted, or may be any time until the node ends: nobody
+    /// adds.
     deleting: RefCell<BTreeSet<Partition>>,
     /// Partitions in which something may be added any time until the node ends: nobody deletes.
     doubtful: RefCell<BTreeSet<Partition>>,
 }
 
 impl Counters {
-    /// The node is gone, and the clients. What was acknowledged before `safe` must be there. How many writes are in
-    /// doubt?
+    /// The node is gone, and the clients. What was acknowledged before `safe` must be there. How
+    /// many writes are in doubt?
     pub fn ended(&self, safe: Instant) -> usize {
         self.adding.borrow_mut().clear();
         self.deleting.borrow_mut().clear();

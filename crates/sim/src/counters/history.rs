@@ -1,12 +1,15 @@
 //! What was added to which counter, and what reads may therefore show.
 //!
-//! Each addition to a counter is a power of two of its own, up or down, so a value says which additions it holds: the lowest bit
-//! that is set is that of one which is there. An addition that is counted twice, in part or from before a deletion shows as
-//! such. Whether one must be there is known as of any write ([`Fate`]): what was acknowledged must, what was refused must not,
-//! of the others a read says whether they are, and what one read shows every later one does until the node ends.
+//! Each addition to a counter is a power of two of its own, up or down, so a value says which
+//! additions it holds: the lowest bit that is set is that of one which is there. An addition that
+//! is counted twice, in part or from before a deletion shows as such. Whether one must be there is
+//! known as of any write ([`Fate`]): what was acknowledged must, what was refused must not, of the
+//! others a read says whether they are, and what one read shows every later one does until the node
+//! ends.
 //!
-//! Nobody adds to a partition while something of it is deleted, so the life of a counter falls into epochs: what is there is of
-//! one epoch, and of the last one whose deletion certainly took place or a later one.
+//! Nobody adds to a partition while something of it is deleted, so the life of a counter falls into
+//! epochs: what is there is of one epoch, and of the last one whose deletion certainly took place
+//! or a later one.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -56,7 +59,8 @@ impl Deleted {
     }
 }
 
-/// The counters that a read shows, with their values. Those of the partition that it does not show are not there.
+/// The counters that a read shows, with their values. Those of the partition that it does not show
+/// are not there.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
     /// The row that was asked for; `None` for all of the partition.
@@ -141,7 +145,8 @@ impl History {
         !closed && bit + times <= ADDITIONS_MAX
     }
 
-    /// A write is about to be sent that adds once to each of these counters, up or down: what it adds.
+    /// A write is about to be sent that adds once to each of these counters, up or down: what it
+    /// adds.
     pub fn add(&mut self, places: &[(Place, bool)]) -> (WriteId, Vec<i64>) {
         let write = self.fates.len();
         self.fates.push(Fate::Open);
@@ -194,8 +199,8 @@ impl History {
         }
     }
 
-    /// A crash may have taken what was acknowledged after `safe`, and what was shown and not acknowledged. Returns how many
-    /// writes are in doubt.
+    /// A crash may have taken what was acknowledged after `safe`, and what was shown and not
+    /// acknowledged. Returns how many writes are in doubt.
     pub fn crashed(&mut self, safe: Instant) -> usize {
         for fate in &mut self.fates {
             if matches!(fate, Fate::Acknowledged(at) if *at > safe) {
@@ -236,7 +241,8 @@ impl History {
         Ok(())
     }
 
-    /// Checks reads of whole partitions while nothing is under way, and takes what they show as settled.
+    /// Checks reads of whole partitions while nothing is under way, and takes what they show as
+    /// settled.
     ///
     /// # Errors
     /// If nothing that may have happened explains them together.

@@ -204,7 +204,8 @@ pub fn run(cell: Cell) -> Result<Outcome, String> {
 }
 
 impl Run {
-    /// Two SSTables a table, one over the other, writes in the log that are in neither, and a snapshot.
+    /// Two SSTables a table, one over the other, writes in the log that are in neither, and a
+    /// snapshot.
     fn prepare(&mut self, cell: Cell) -> Result<(), String> {
         self.door.start(&self.world, self.node, 2);
         self.wait()?;
@@ -236,7 +237,8 @@ impl Run {
         self.world.run_until(over, MAX).map_err(|failure| failure.to_string())
     }
 
-    /// Kills the node while a compaction removes what it replaced: only the transaction's log tells what stays.
+    /// Kills the node while a compaction removes what it replaced: only the transaction's log tells
+    /// what stays.
     fn stop_in_compaction(&mut self) -> Result<(), String> {
         let removed = Rc::new(std::cell::Cell::new(0));
         let count = Rc::clone(&removed);
@@ -429,7 +431,8 @@ impl Run {
         }
     }
 
-    /// What was put aside is there again, as it was: nothing may be missing, and nothing back that was deleted meanwhile.
+    /// What was put aside is there again, as it was: nothing may be missing, and nothing back that
+    /// was deleted meanwhile.
     fn put_back(&mut self) -> Result<(), String> {
         self.stop();
         let Some((path, bytes)) = self.damaged.take() else { return Ok(()) };

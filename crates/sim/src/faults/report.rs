@@ -20,7 +20,8 @@ fn word(outcome: &Outcome) -> String {
     }
 }
 
-/// Must the node say by itself what failed? Who asks for a snapshot has the answer, and a start that fails has its error.
+/// Must the node say by itself what failed? Who asks for a snapshot has the answer, and a start
+/// that fails has its error.
 fn is_silent(outcome: &Outcome) -> bool {
     let others = |what: &&'static str| !matches!(*what, "snapshot" | "start");
     outcome.told.is_empty() && outcome.failed.iter().any(others)
@@ -104,8 +105,8 @@ fn shown(text: &str) -> String {
         .replace("/var/data/sim/t1-02020202020202020202020202020202", "...")
 }
 
-/// Runs all cells; the page, and what is wrong: lost writes, cells that did not run to their end or did not heal, failures
-/// that name no file.
+/// Runs all cells; the page, and what is wrong: lost writes, cells that did not run to their end or
+/// did not heal, failures that name no file.
 pub fn report() -> (String, Vec<String>) {
     let mut found = Found::default();
     let is_damage = |fault| matches!(fault, Fault::Damage(_));

@@ -1,10 +1,11 @@
-//! Crash images: the power is cut before, in and after changes of a node's disk of every kind, and a node starts on
-//! what is left.
+//! Crash images: the power is cut before, in and after changes of a node's disk of every kind, and
+//! a node starts on what is left.
 //!
-//! A world of clients and an operator runs twice. The first run counts the changes of the disk by what changes, of which
-//! kind of file, and what for; the second, the same to the last step, keeps the disk at those that the seed chooses, as
-//! a power cut would leave it, with the history up to there. Then a node in a world of its own starts on each: it must
-//! show what the history allows, take writes, flush, compact, and start once more after another power cut.
+//! A world of clients and an operator runs twice. The first run counts the changes of the disk by
+//! what changes, of which kind of file, and what for; the second, the same to the last step, keeps
+//! the disk at those that the seed chooses, as a power cut would leave it, with the history up to
+//! there. Then a node in a world of its own starts on each: it must show what the history allows,
+//! take writes, flush, compact, and start once more after another power cut.
 
 mod place;
 mod recovery;

@@ -236,7 +236,8 @@ fn count(seed: u64, bug: Option<&'static str>) -> (Seen, u64, Option<String>) {
     (seen.take(), outcome.trace, outcome.wrong)
 }
 
-/// Which changes are cut, and where: places in turn, so that rare ones are as likely as common ones.
+/// Which changes are cut, and where: places in turn, so that rare ones are as likely as common
+/// ones.
 fn choose(seed: u64, seen: &Seen, images: usize) -> BTreeSet<(Place, Phase, u64)> {
     let rng = Rng::new(seed ^ 0x696d_6167);
     let mut left: Vec<(Place, Phase, u64)> =

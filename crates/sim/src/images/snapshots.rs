@@ -1,4 +1,5 @@
-//! Snapshots and backups in an image: what was acknowledged is there, what says that it is whole is.
+//! Snapshots and backups in an image: what was acknowledged is there, what says that it is whole
+//! is.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -68,8 +69,8 @@ pub fn check_snapshots(
     Ok(())
 }
 
-/// After a start: an SSTable of which there is a backup is in it as a whole, and no file is of an SSTable that is none.
-/// What a transaction names is under way.
+/// After a start: an SSTable of which there is a backup is in it as a whole, and no file is of an
+/// SSTable that is none. What a transaction names is under way.
 pub fn check_tables(disk: &DiskModel) -> Result<(), String> {
     let mut tables = called(disk, Path::new("/var/data"), BACKUPS);
     tables.iter_mut().for_each(|backups| backups.set_file_name(""));

@@ -138,7 +138,8 @@ impl Client {
         self.acknowledged(center_of(key), statement, next, &spots).await;
     }
 
-    /// Writes what nobody reads before the end, so that no read repairs it. Once it is quiet there is nothing to be missed.
+    /// Writes what nobody reads before the end, so that no read repairs it. Once it is quiet there
+    /// is nothing to be missed.
     async fn write_once(&self) {
         let key = self.model.written_once.get();
         if key >= ONCE_MAX || self.model.is_quiet.get() {

@@ -62,7 +62,8 @@ pub struct Definer {
     pub rng: Rng,
     /// Which of several.
     pub number: usize,
-    /// Are tables dropped? Not where clocks jump: what is dropped by a clock that stands behind is there still.
+    /// Are tables dropped? Not where clocks jump: what is dropped by a clock that stands behind is
+    /// there still.
     pub drops: bool,
 }
 

@@ -1,6 +1,6 @@
-//! Rings of whole nodes: clients everywhere, changes of the schema under way, and everything that can go wrong with processes, disks,
-//! clocks and the network. What was acknowledged at QUORUM is read at QUORUM, what was read once is not lost, and when it is quiet
-//! again all nodes agree.
+//! Rings of whole nodes: clients everywhere, changes of the schema under way, and everything that
+//! can go wrong with processes, disks, clocks and the network. What was acknowledged at QUORUM is
+//! read at QUORUM, what was read once is not lost, and when it is quiet again all nodes agree.
 
 mod ask;
 mod client;

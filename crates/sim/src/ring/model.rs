@@ -60,8 +60,8 @@ impl Spot {
     }
 }
 
-/// A number as a column has it, and back: digests of rows do not tell columns apart, as Cassandra's do not, where both value and
-/// timestamp are the same.
+/// A number as a column has it, and back: digests of rows do not tell columns apart, as Cassandra's
+/// do not, where both value and timestamp are the same.
 pub fn value_in(column: usize, number: i64) -> i64 {
     if column == 0 { number } else { -number }
 }

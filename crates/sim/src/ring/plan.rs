@@ -32,7 +32,8 @@ pub struct Plan {
     pub nodes: Vec<Place>,
     /// Replicas in each data centre.
     pub replicas: Vec<usize>,
-    /// When an acknowledgement is given: never before it is durable, so that what was acknowledged survives.
+    /// When an acknowledgement is given: never before it is durable, so that what was acknowledged
+    /// survives.
     pub sync: CommitLogSync,
     /// `speculative_retry` of the tables.
     pub speculative_retry: &'static str,

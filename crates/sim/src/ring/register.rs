@@ -1,11 +1,13 @@
-//! What is known of a place that clients write to and read: each write has a higher number than all before it.
+//! What is known of a place that clients write to and read: each write has a higher number than all
+//! before it.
 
 use std::collections::{BTreeSet, VecDeque};
 use std::time::Duration;
 
 use env::Instant;
 
-/// For so long a node may show what it has not made durable yet, and loses if it ends: the sync of its log on a slow disk.
+/// For so long a node may show what it has not made durable yet, and loses if it ends: the sync of
+/// its log on a slow disk.
 pub const SHOWN_EARLY: Duration = Duration::from_millis(400);
 /// After so long a coordinator knows who missed a write, and has kept it for them.
 pub const HINTED_AFTER: Duration = Duration::from_secs(5);
@@ -73,7 +75,8 @@ impl Register {
         self.acknowledged += 1;
     }
 
-    /// A read that began then, when the floor was `floor`, shows this, or nothing. What is wrong with that?
+    /// A read that began then, when the floor was `floor`, shows this, or nothing. What is wrong
+    /// with that?
     pub fn read(
         &mut self,
         (floor, began): (i64, Instant),

@@ -1,5 +1,5 @@
-//! What must be so once nothing goes wrong any more: all nodes know the same of each other, have one schema and all that was
-//! acknowledged.
+//! What must be so once nothing goes wrong any more: all nodes know the same of each other, have
+//! one schema and all that was acknowledged.
 
 use std::collections::BTreeMap;
 use std::rc::Rc;
@@ -132,7 +132,8 @@ impl Settle<'_> {
         Ok(())
     }
 
-    /// Everything that was acknowledged is there: on each replica where hints bring it, and to who asks all.
+    /// Everything that was acknowledged is there: on each replica where hints bring it, and to who
+    /// asks all.
     pub fn has_all(&self) -> Result<(), String> {
         let once = (0..self.model.written_once.get()).map(Spot::Once);
         let all: Vec<Spot> = Spot::all().filter(|spot| self.is_used(*spot)).chain(once).collect();
@@ -159,7 +160,8 @@ impl Settle<'_> {
         center_of(key).is_none_or(|center| center < self.centers)
     }
 
-    /// What a replica lacks that hints were to bring it, of places that were not found everywhere yet.
+    /// What a replica lacks that hints were to bring it, of places that were not found everywhere
+    /// yet.
     fn lacking(&self, left: &mut Vec<Spot>) -> Result<Option<String>, String> {
         while let Some(spot) = left.last().copied() {
             for node in 0..self.members.len() {
@@ -204,7 +206,8 @@ impl Settle<'_> {
         let way = way.ok_or_else(|| format!("node {} does not serve", node + 1))?;
         let (clients, asked) = (self.clients.clone(), Statement::new(level, text.clone()));
         let answer = async move {
-            // a connection to a machine that lost power is found to be gone by the first that is sent over it
+            // a connection to a machine that lost power is found to be gone by the first that is
+            // sent over it
             for _ in 1..TRIES {
                 match ask(&clients, &way, asked.clone()).await {
                     Err(Failed::Error(_)) => {}

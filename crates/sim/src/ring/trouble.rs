@@ -194,7 +194,8 @@ impl Trouble {
         self.end(world, node, end);
     }
 
-    /// Syncs fail; sooner or later the machine is cut off, so that nobody takes for durable what its memory holds.
+    /// Syncs fail; sooner or later the machine is cut off, so that nobody takes for durable what
+    /// its memory holds.
     fn spoil(&mut self, world: &World, node: usize) {
         if !self.may_fall(node) || self.members[node].bad_since.get().is_some() {
             return;
@@ -255,7 +256,8 @@ impl Trouble {
         self.model.count("ring.far");
     }
 
-    /// Ends all that went wrong, and starts who is down. Where the plan says so, everybody is killed before.
+    /// Ends all that went wrong, and starts who is down. Where the plan says so, everybody is
+    /// killed before.
     pub fn calm(&mut self, world: &World, usual: (Duration, Duration)) -> Result<(), String> {
         self.look(world)?;
         self.model.tell(world.now(), || "it is quiet".to_owned());

@@ -1,4 +1,5 @@
-//! Clusterings and bounds as keys of the tries in `Rows.db` (`ClusteringComparator.asByteComparable`).
+//! Clusterings and bounds as keys of the tries in `Rows.db`
+//! (`ClusteringComparator.asByteComparable`).
 
 use rows::{BoundKind, BoundRef, Layout};
 use types::byte_comparable::{
@@ -6,7 +7,8 @@ use types::byte_comparable::{
     NEXT_COMPONENT_EMPTY_REVERSED, NEXT_COMPONENT_NULL, TERMINATOR,
 };
 
-/// Bytes that compare as the bound or clustering does among those of its table. `None` if a value has no such form.
+/// Bytes that compare as the bound or clustering does among those of its table. `None` if a value
+/// has no such form.
 pub fn bound_bytes(layout: &Layout, bound: BoundRef<'_>) -> Option<Vec<u8>> {
     let mut out = Vec::new();
     for (column, value) in layout.clustering.iter().zip(bound.values.iter()) {

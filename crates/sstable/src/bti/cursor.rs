@@ -5,7 +5,8 @@ use std::rc::Rc;
 use super::node::{Node, Search};
 use crate::error::{Error, Result};
 
-/// Nodes on a path. Keys are 64 KiB a component at most, and nearly twice as long where they are escaped.
+/// Nodes on a path. Keys are 64 KiB a component at most, and nearly twice as long where they are
+/// escaped.
 const DEPTH_MAX: usize = 1 << 22;
 /// No payload is longer: an offset of 8 bytes and a deletion of 12.
 const PAYLOAD_MAX: usize = 20;
@@ -15,7 +16,8 @@ pub trait Pages {
     /// What reading them may fail with.
     type Error;
 
-    /// Bytes of the file that hold those from `position` to the end of its page: where they start, and they.
+    /// Bytes of the file that hold those from `position` to the end of its page: where they start,
+    /// and they.
     fn page(
         &self,
         position: u64,
@@ -50,13 +52,14 @@ pub struct TrieCursor {
 type Walked<T, P> = std::result::Result<T, <P as Pages>::Error>;
 
 impl TrieCursor {
-    /// A cursor over the trie with this root; nowhere yet. All its walks are to be given pages of the same file.
+    /// A cursor over the trie with this root; nowhere yet. All its walks are to be given pages of
+    /// the same file.
     pub fn new(root: u64) -> Self {
         Self { root, path: Vec::new(), page: (0, Rc::default()) }
     }
 
-    /// The payload of the entry that is a prefix of `key` and ends in a leaf, or all of it: the only entry that may stand
-    /// for the key in a trie of shortest unique prefixes.
+    /// The payload of the entry that is a prefix of `key` and ends in a leaf, or all of it: the
+    /// only entry that may stand for the key in a trie of shortest unique prefixes.
     ///
     /// # Errors
     /// If the file cannot be read.
@@ -82,8 +85,8 @@ impl TrieCursor {
         }
     }
 
-    /// Goes to the last entry that is not after `key`, a prefix coming before what it is a prefix of. `false`, and
-    /// nowhere, if there is none.
+    /// Goes to the last entry that is not after `key`, a prefix coming before what it is a prefix
+    /// of. `false`, and nowhere, if there is none.
     ///
     /// # Errors
     /// If the file cannot be read.
@@ -168,7 +171,8 @@ impl TrieCursor {
         Ok(self.node(pages, position)?.payload().map(owned))
     }
 
-    /// From the last node of the path: the last entry below its children before `below`, or its own, or one before it.
+    /// From the last node of the path: the last entry below its children before `below`, or its
+    /// own, or one before it.
     async fn last_below<P: Pages>(&mut self, pages: &P, mut below: usize) -> Walked<bool, P> {
         while let Some(Frame { position, .. }) = self.path.last().copied() {
             self.load(pages, position).await?;

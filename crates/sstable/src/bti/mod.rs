@@ -1,9 +1,9 @@
 //! The indexes of BTI tables (`da`): tries over byte-comparable keys, read page by page.
 //!
-//! `Partitions.db` finds a partition ([`Partitions`], [`PartitionPlace`]), `Rows.db` the blocks of a wide one
-//! ([`RowsEntry`], [`RowBlock`]). Neither file has checksums: every pointer is checked against its node's own place, every
-//! length against the bytes that are there, and what an index says of a key is compared with the key that stands where it
-//! points to.
+//! `Partitions.db` finds a partition ([`Partitions`], [`PartitionPlace`]), `Rows.db` the blocks of
+//! a wide one ([`RowsEntry`], [`RowBlock`]). Neither file has checksums: every pointer is checked
+//! against its node's own place, every length against the bytes that are there, and what an index
+//! says of a key is compared with the key that stands where it points to.
 //!
 //! Callers give pages ([`Pages`]); walking ([`TrieCursor`]) is theirs to drive.
 

@@ -2,13 +2,17 @@
 //!
 //! ```text
 //! u4 type | u4 flags of the payload, 0 for none | transitions | payload
-//!  0 none                                  1 single: the flags are the distance | u8 byte
-//!  2 single: u8 byte | u8 distance         3 single: 12 bits from the flags on are the distance | u8 byte
-//!  4 single: u8 byte | u16 distance        5..9 sparse: u8 n | n * byte | n * distance of 8, 12, 16, 24, 40 bits
+//!  0 none
+//!  1 single: the flags are the distance | u8 byte
+//!  2 single: u8 byte | u8 distance
+//!  3 single: 12 bits from the flags on are the distance | u8 byte
+//!  4 single: u8 byte | u16 distance
+//!  5..9 sparse: u8 n | n * byte | n * distance of 8, 12, 16, 24, 40 bits
 //! 10..15 dense: u8 first | u8 n-1 | n * distance of 12, 16, 24, 32, 40, 64 bits, 0 for no child
 //! ```
 //!
-//! A child stands before its parent: a distance is counted backwards from the parent. No node crosses a page.
+//! A child stands before its parent: a distance is counted backwards from the parent. No node
+//! crosses a page.
 
 use crate::error::{Error, Result};
 
@@ -124,7 +128,8 @@ impl<'a> Node<'a> {
         Some(node)
     }
 
-    /// A node that keeps its distance where others have the flags of their payload, and so has none.
+    /// A node that keeps its distance where others have the flags of their payload, and so has
+    /// none.
     fn single(&mut self, byte: u8, distance: u64, payload: &'a [u8]) {
         (self.shape, self.places) = (Shape::Single(byte), 1);
         (self.distance, self.flags, self.payload) = (distance, 0, payload);

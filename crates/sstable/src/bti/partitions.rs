@@ -1,8 +1,11 @@
-//! `Partitions.db` (`PartitionIndex`): a trie of the shortest prefixes that tell the keys of the table apart.
+//! `Partitions.db` (`PartitionIndex`): a trie of the shortest prefixes that tell the keys of the
+//! table apart.
 //!
 //! ```text
-//! trie | u16 n | first key | u16 n | last key | i64 position of the first key | i64 number of keys | i64 root
-//! payload, flags 8 and more: u8 low byte of the key's filter hash | flags - 7 bytes of a signed position
+//! trie | u16 n | first key | u16 n | last key | i64 position of the first key | i64 number of keys
+//! | i64 root
+//! payload, flags 8 and more: u8 low byte of the key's filter hash
+//!                            | flags - 7 bytes of a signed position
 //! payload, flags below 8:    flags bytes of a signed position
 //! ```
 //!
@@ -76,8 +79,8 @@ pub enum PartitionPlace {
 }
 
 impl PartitionPlace {
-    /// Reads a payload of the trie. `hash` is the byte that must stand in it, if one is sought; `None` where another
-    /// does.
+    /// Reads a payload of the trie. `hash` is the byte that must stand in it, if one is sought;
+    /// `None` where another does.
     ///
     /// # Errors
     /// If the payload is cut short.

@@ -1,13 +1,15 @@
-//! `Rows.db` (`TrieIndexEntry`, `RowIndexReader`): for each wide partition a trie of separators between the blocks of its
-//! rows, then an entry.
+//! `Rows.db` (`TrieIndexEntry`, `RowIndexReader`): for each wide partition a trie of separators
+//! between the blocks of its rows, then an entry.
 //!
 //! ```text
-//! entry   = u16 n | key | uvint position in Data.db | vint (root - place behind the key) | uvint blocks | deletion
-//! payload = flags & 7 bytes of the block's offset from the partition's start | [flags & 8: deletion open at its start]
+//! entry   = u16 n | key | uvint position in Data.db | vint (root - place behind the key)
+//!           | uvint blocks | deletion
+//! payload = flags & 7 bytes of the block's offset from the partition's start
+//!           | [flags & 8: deletion open at its start]
 //! ```
 //!
-//! A block's separator is after all of the blocks before and not after its own first row; the first one's is empty. One
-//! more separator, behind the last row, has the offset of the partition's end.
+//! A block's separator is after all of the blocks before and not after its own first row; the first
+//! one's is empty. One more separator, behind the last row, has the offset of the partition's end.
 
 use rows::Deletion;
 use rows::codec::{Format, read_partition_deletion};

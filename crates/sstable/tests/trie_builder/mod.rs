@@ -1,4 +1,5 @@
-//! Writes a trie as Cassandra might: children before parents, no node across a page, a type that fits.
+//! Writes a trie as Cassandra might: children before parents, no node across a page, a type that
+//! fits.
 
 use std::collections::BTreeMap;
 
@@ -13,7 +14,8 @@ pub struct TrieBuilder {
 }
 
 impl TrieBuilder {
-    /// The bytes of a trie of these entries, and where its root is. A value is a payload of as many bytes as its flags say.
+    /// The bytes of a trie of these entries, and where its root is. A value is a payload of as many
+    /// bytes as its flags say.
     pub fn build(map: &BTreeMap<Vec<u8>, u64>) -> (Vec<u8>, u64) {
         let mut builder = Self::default();
         let entries: Vec<_> = map.iter().map(|(key, value)| (&key[..], *value)).collect();

@@ -11,9 +11,10 @@ const PASSING_PART: usize = 16;
 
 type Chunks = Clock<ChunkKey, Rc<Vec<u8>>>;
 
-/// The cache. Once it is full, a chunk that is not likely to come again gets a small part of it: reads all over a table that is larger
-/// than memory would each throw out what is asked for more often, such as a page of the index, and have the CPU bring near what was
-/// forgotten in the meantime.
+/// The cache. Once it is full, a chunk that is not likely to come again gets a small part of it:
+/// reads all over a table that is larger than memory would each throw out what is asked for more
+/// often, such as a page of the index, and have the CPU bring near what was forgotten in the
+/// meantime.
 #[derive(Debug)]
 pub(crate) struct ChunkCache {
     kept: Chunks,

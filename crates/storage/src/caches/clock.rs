@@ -38,8 +38,8 @@ pub(crate) struct Clock<K, V> {
 }
 
 impl<K: Clone + Eq + Hash, V> Clock<K, V> {
-    /// What an entry takes beside what its key and value point to: its place, the way there, and as much again that
-    /// growing leaves free.
+    /// What an entry takes beside what its key and value point to: its place, the way there, and as
+    /// much again that growing leaves free.
     const OVERHEAD: usize = 2 * (size_of::<Entry<K, V>>() + size_of::<(K, usize)>() + 1);
 
     /// A map of at most `limit` bytes, of values that mostly point to `least` of them or more.
@@ -75,8 +75,9 @@ impl<K: Clone + Eq + Hash, V> Clock<K, V> {
         self.limit
     }
 
-    /// Is what points to so many bytes to be kept? If there is room for it, or it was to be before, of late: as many that were not
-    /// are remembered as there is room for twice, so that others which come again take the place of those that do not.
+    /// Is what points to so many bytes to be kept? If there is room for it, or it was to be before,
+    /// of late: as many that were not are remembered as there is room for twice, so that others
+    /// which come again take the place of those that do not.
     pub fn admits<Q: Hash + ?Sized>(&mut self, key: &Q, bytes: usize) -> bool {
         let most = self.most_entries();
         self.bytes + bytes + Self::OVERHEAD <= self.limit
@@ -125,8 +126,8 @@ impl<K: Clone + Eq + Hash, V> Clock<K, V> {
         entry.map(|entry| &entry.value)
     }
 
-    /// Keeps a value that points to so many bytes, with its key; others go to make room. One that is there already
-    /// goes, too. False if it does not fit.
+    /// Keeps a value that points to so many bytes, with its key; others go to make room. One that
+    /// is there already goes, too. False if it does not fit.
     pub fn put(&mut self, key: K, value: V, bytes: usize) -> bool {
         let bytes = bytes + Self::OVERHEAD;
         self.remove(&key);
@@ -135,7 +136,8 @@ impl<K: Clone + Eq + Hash, V> Clock<K, V> {
         }
         self.make_room(bytes);
         if self.entries.capacity() == 0 {
-            // all at once, the most of it not used yet: a large map that grows is moved, and that takes the shard too long
+            // all at once, the most of it not used yet: a large map that grows is moved, and that
+            // takes the shard too long
             let entries = self.most_entries();
             self.entries.reserve(entries);
             self.places.reserve(entries);
@@ -168,9 +170,9 @@ impl<K: Clone + Eq + Hash, V> Clock<K, V> {
         }
     }
 
-    /// Of so many entries from a place on the keys of those that were asked for since the hand last passed, or of those
-    /// that were not; and where the next ones begin, if there are more. Entries that move meanwhile may be missed, or
-    /// seen twice.
+    /// Of so many entries from a place on the keys of those that were asked for since the hand last
+    /// passed, or of those that were not; and where the next ones begin, if there are more. Entries
+    /// that move meanwhile may be missed, or seen twice.
     pub fn page(&self, from: usize, count: usize, is_used: bool) -> (Vec<K>, Option<usize>) {
         let page = self.entries.iter().skip(from).take(count);
         let keys = page.filter(|entry| entry.used == is_used).map(|entry| entry.key.clone());
@@ -198,7 +200,8 @@ impl<K: Clone + Eq + Hash, V> Clock<K, V> {
             if !std::mem::take(&mut entry.used) {
                 self.evictions += 1;
                 self.remove_at(self.hand);
-                // past the one that takes its place: that is the newest, whose turn comes when the hand has been everywhere
+                // past the one that takes its place: that is the newest, whose turn comes when the
+                // hand has been everywhere
                 self.hand += 1;
                 return;
             }
@@ -303,13 +306,15 @@ mod tests {
         assert_eq!(missed, [50, 0, 0]);
     }
 
-    /// A full cache of which others are asked for from now on has them after they came some times, whatever its limit was before.
+    /// A full cache of which others are asked for from now on has them after they came some times,
+    /// whatever its limit was before.
     #[test]
     fn what_comes_again_takes_the_place_of_what_does_not() {
         let mut cache = Cache::new(0, 100);
         assert!(!cache.admits(&(1, 0), 100));
         cache.set_limit(100 * (100 + Cache::OVERHEAD));
-        // in one order after the other: of two that have one mark neither would be known in always the same
+        // in one order after the other: of two that have one mark neither would be known in always
+        // the same
         let mut read = |group, count: u64, step: u64| {
             let mut missed = 0;
             for key in (0..count).map(|number| (group, number * step % count)) {

@@ -1,12 +1,13 @@
-//! This node's part of counters, as it was last written: the counter cache of a shard, which saves the read before a
-//! write.
+//! This node's part of counters, as it was last written: the counter cache of a shard, which saves
+//! the read before a write.
 //!
-//! What is kept must be what a read would find, so nothing is kept that a read has not found alive: of a counter that
-//! is new, or that a deletion may cover, the first write keeps nothing. From then on only two can change it. Who counts
-//! is one, and keeps what it wrote in the step that reaches the memtable. Whatever else is written to the partition is
-//! the other: it changes the number of the partition's group, and what was kept of the group before counts no more, nor
-//! does what somebody is about to keep who looked before. TRUNCATE, ALTER, DROP and imports give the table another
-//! number, as with rows.
+//! What is kept must be what a read would find, so nothing is kept that a read has not found alive:
+//! of a counter that is new, or that a deletion may cover, the first write keeps nothing. From then
+//! on only two can change it. Who counts is one, and keeps what it wrote in the step that reaches
+//! the memtable. Whatever else is written to the partition is the other: it changes the number of
+//! the partition's group, and what was kept of the group before counts no more, nor does what
+//! somebody is about to keep who looked before. TRUNCATE, ALTER, DROP and imports give the table
+//! another number, as with rows.
 
 use std::cell::{Cell, RefCell};
 use std::hash::BuildHasher;
@@ -19,14 +20,16 @@ use super::{CacheStats, Clock};
 use crate::engine::Engine;
 use crate::table_store::TableStore;
 
-/// Partitions fall into so many groups by their keys; a power of two. They take 32 KiB of each shard.
+/// Partitions fall into so many groups by their keys; a power of two. They take 32 KiB of each
+/// shard.
 const GROUPS: usize = 1 << 12;
 /// Bytes of the number of a table, before the key in the name of a counter.
 const NUMBER_BYTES: usize = size_of::<u64>();
 /// Bytes of the length of the key, before it.
 const KEY_LENGTH_BYTES: usize = size_of::<u32>();
 
-/// Which counter of a partition: its row, the static one for none, and its column in the table's layout.
+/// Which counter of a partition: its row, the static one for none, and its column in the table's
+/// layout.
 #[derive(Clone, Copy, Debug)]
 pub struct CounterName<'a> {
     /// Where its row is.
@@ -132,7 +135,8 @@ impl CounterCache {
         self.is_on.get()
     }
 
-    /// Another limit. While there is none, changes are not noted, so nothing that began before is kept after.
+    /// Another limit. While there is none, changes are not noted, so nothing that began before is
+    /// kept after.
     pub fn set_limit(&self, limit: usize) {
         self.is_on.set(limit > 0);
         self.entries.borrow_mut().set_limit(limit);

@@ -1,7 +1,9 @@
-//! The first rows of partitions, merged from all that holds a part of them: the row cache of a shard.
+//! The first rows of partitions, merged from all that holds a part of them: the row cache of a
+//! shard.
 //!
-//! A write to a partition drops what is kept of it, in the same step as it reaches the memtable. Whoever reads a
-//! partition to keep it leaves a mark before, and keeps nothing if the mark is gone when it has read: somebody wrote.
+//! A write to a partition drops what is kept of it, in the same step as it reaches the memtable.
+//! Whoever reads a partition to keep it leaves a mark before, and keeps nothing if the mark is gone
+//! when it has read: somebody wrote.
 
 use std::cell::{Cell, RefCell};
 use std::cmp::Ordering;
@@ -97,7 +99,8 @@ impl RowCache {
         self.entries.borrow().limit() / PARTITION_PART
     }
 
-    /// Calls `f` with the entries, and the name of a partition among them: the number of its table, and its key.
+    /// Calls `f` with the entries, and the name of a partition among them: the number of its table,
+    /// and its key.
     fn named<T>(
         &self,
         store: &TableStore,
@@ -184,8 +187,8 @@ impl CachedRows {
         Self { slot: Slot::frozen(Arc::new(memtable)), upto }
     }
 
-    /// Of slices the parts that are kept, and those that are not, which come after them; `None` if nothing of them is
-    /// kept, or what is not comes first.
+    /// Of slices the parts that are kept, and those that are not, which come after them; `None` if
+    /// nothing of them is kept, or what is not comes first.
     pub fn split(&self, layout: &Layout, slices: &Slices) -> Option<(Slices, Option<Slices>)> {
         let Some(upto) = &self.upto else { return Some((slices.clone(), None)) };
         let (mut kept, mut rest) = (Vec::new(), Vec::new());

@@ -219,7 +219,8 @@ impl Archiver {
         }
     }
 
-    /// Waits until a segment is archived, and forgets it. False if that failed: the file is to be left alone.
+    /// Waits until a segment is archived, and forgets it. False if that failed: the file is to be
+    /// left alone.
     pub async fn archived(&self, id: i64) -> bool {
         self.want(id);
         loop {

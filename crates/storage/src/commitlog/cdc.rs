@@ -1,11 +1,12 @@
-//! Change data capture (`CommitLogSegmentManagerCDC`): segments with writes to tables of `cdc = true` stay behind in
-//! `cdc_raw_directory` for a consumer, who deletes them.
+//! Change data capture (`CommitLogSegmentManagerCDC`): segments with writes to tables of `cdc =
+//! true` stay behind in `cdc_raw_directory` for a consumer, who deletes them.
 //!
-//! A segment is linked there when it is made, if there is space for it. Beside the link, once it holds such a write, lies
-//! `CommitLog-7-ID_cdc.idx`: the place up to which the segment is durable, and `COMPLETED` in a second line when nothing
-//! follows. The index is written after the sync that it tells of, and is itself not synced: a power cut leaves an older
-//! one, or none, and the start that follows completes it for every segment that it replays. A segment without such a
-//! write takes its link with it.
+//! A segment is linked there when it is made, if there is space for it. Beside the link, once it
+//! holds such a write, lies `CommitLog-7-ID_cdc.idx`: the place up to which the segment is durable,
+//! and `COMPLETED` in a second line when nothing follows. The index is written after the sync that
+//! it tells of, and is itself not synced: a power cut leaves an older one, or none, and the start
+//! that follows completes it for every segment that it replays. A segment without such a write
+//! takes its link with it.
 
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeSet;
@@ -16,7 +17,8 @@ use env::{Env, File, Instant, OpenOptions};
 
 use super::format;
 
-/// What `cdc_total_space` is where the configuration does not say, unless an eighth of the disk is less.
+/// What `cdc_total_space` is where the configuration does not say, unless an eighth of the disk is
+/// less.
 const DEFAULT_BYTES: u64 = 4 << 30;
 /// The part of the disk, if that is less.
 const DISK_PART: u64 = 8;
@@ -28,9 +30,11 @@ pub struct CdcOptions {
     pub directory: PathBuf,
     /// `cdc_total_space`, in bytes; `None`: 4 GiB or an eighth of the disk.
     pub total_bytes: Option<u64>,
-    /// `cdc_block_writes`: writes are refused while the space is used up; else the oldest segments go.
+    /// `cdc_block_writes`: writes are refused while the space is used up; else the oldest segments
+    /// go.
     pub blocks_writes: bool,
-    /// `cdc_free_space_check_interval`: how often at most the directory is looked at because a write was refused.
+    /// `cdc_free_space_check_interval`: how often at most the directory is looked at because a
+    /// write was refused.
     pub check_interval: Duration,
 }
 
@@ -136,7 +140,8 @@ impl Cdc {
         Ok(found)
     }
 
-    /// A segment was made: links it if there is space, for which the oldest go if writes are never refused.
+    /// A segment was made: links it if there is space, for which the oldest go if writes are never
+    /// refused.
     pub async fn made(&self, id: i64) -> std::io::Result<CdcState> {
         let found = self.look().await?;
         if !self.has_room() {
@@ -173,8 +178,8 @@ impl Cdc {
         self.used.set(self.used.get().saturating_sub(freed));
     }
 
-    /// A write is to be captured that its segment forbids: may it come in by now? Looks at the directory at most once
-    /// an interval.
+    /// A write is to be captured that its segment forbids: may it come in by now? Looks at the
+    /// directory at most once an interval.
     pub async fn permit_late(&self, id: i64) -> std::io::Result<CdcState> {
         let due = self.looked_at.get().map(|at| at + self.options.check_interval);
         if due.is_none_or(|due| self.env.now() >= due) {
@@ -223,8 +228,9 @@ async fn write_index(
     file.write_all_at(format!("{offset}{end}").into_bytes(), 0).await.0
 }
 
-/// After a replay, for a segment of an earlier run: one that has something for a consumer, up to the place `contains`, is
-/// linked and complete; the link of another one goes unless an index says that it has.
+/// After a replay, for a segment of an earlier run: one that has something for a consumer, up to
+/// the place `contains`, is linked and complete; the link of another one goes unless an index says
+/// that it has.
 ///
 /// # Errors
 /// If a file cannot be linked or written.

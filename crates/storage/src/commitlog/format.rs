@@ -1,27 +1,33 @@
-//! The bytes of a commit log segment: Cassandra's format, version 7 (4.0, 4.1 and 5.0 in its default
-//! compatibility mode; `CommitLogDescriptor`, `CommitLogSegment`, `CompressedSegment`). Version 8 (5.0 without
-//! compatibility) is read too: its mutations are those of messaging version 13.
+//! The bytes of a commit log segment: Cassandra's format, version 7 (4.0, 4.1 and 5.0 in its
+//! default compatibility mode; `CommitLogDescriptor`, `CommitLogSegment`, `CompressedSegment`).
+//! Version 8 (5.0 without compatibility) is read too: its mutations are those of messaging
+//! version 13.
 //!
 //! ```text
 //! segment  = header section* zeros
-//! header   = i32 version=7 | i64 id | u16 n | n bytes of JSON parameters | i32 crc(version, id lo, id hi, n, json)
-//! section  = i32 offset of the next section's marker | i32 crc(id lo, id hi, offset of this marker) | body
+//! header   = i32 version=7 | i64 id | u16 n | n bytes of JSON parameters
+//!            | i32 crc(version, id lo, id hi, n, json)
+//! section  = i32 offset of the next section's marker
+//!            | i32 crc(id lo, id hi, offset of this marker)
+//!            | body
 //! body     = record*                                            uncompressed
 //!          | i32 bytes of the records | the records, compressed
 //! record   = i32 size | i32 crc(size) | mutation (messaging version 12) | i32 crc(size, mutation)
 //! ```
 //!
-//! All integers are big endian, all checksums plain CRC-32. A marker of zeros ends an uncompressed segment, the file's
-//! end a compressed one. Markers name places in the file; a [`Position`] in a compressed segment is where its record
-//! would end if nothing was compressed: header, and for each section its marker and its records.
+//! All integers are big endian, all checksums plain CRC-32. A marker of zeros ends an uncompressed
+//! segment, the file's end a compressed one. Markers name places in the file; a [`Position`] in a
+//! compressed segment is where its record would end if nothing was compressed: header, and for each
+//! section its marker and its records.
 //!
-//! The parameters name the compressor, and of our own segments those that are whole: what they lack now, the disk lost
-//! (see [`super::replay`]); and the length that this one has had since before it was written to. Cassandra passes over
-//! what it does not know there.
+//! The parameters name the compressor, and of our own segments those that are whole: what they lack
+//! now, the disk lost (see [`super::replay`]); and the length that this one has had since before it
+//! was written to. Cassandra passes over what it does not know there.
 //!
-//! Empty sections in a row, before one with records or at the end of what is written, tell that all before was synced, but
-//! for the last bytes: the more sections, the fewer bytes ([`LAGS`]). So what cannot be read before that is damaged, and
-//! not torn. A part of them, as a crash may leave it, says less than all.
+//! Empty sections in a row, before one with records or at the end of what is written, tell that all
+//! before was synced, but for the last bytes: the more sections, the fewer bytes ([`LAGS`]). So
+//! what cannot be read before that is damaged, and not torn. A part of them, as a crash may leave
+//! it, says less than all.
 
 use std::collections::BTreeMap;
 
@@ -46,7 +52,8 @@ const CLASS: &str = "compressionClass";
 const PARAMETERS: &str = "compressionParameters";
 /// The parameter that tells an encrypted segment.
 const CIPHER: &str = "encCipher";
-/// How many bytes before a mark may not have been synced when it was written, by the number of its empty sections.
+/// How many bytes before a mark may not have been synced when it was written, by the number of its
+/// empty sections.
 pub const LAGS: [u32; 4] = [16 << 20, 1 << 20, 64 << 10, 0];
 /// The parameter that tells the length of an uncompressed segment's file.
 const LENGTH: &str = "helenusBytes";
@@ -128,7 +135,8 @@ pub struct Header {
     pub id: i64,
     /// How it is compressed.
     pub compression: Option<Compression>,
-    /// Earlier segments that were durable to their end when this one was made; `None` if another program made it.
+    /// Earlier segments that were durable to their end when this one was made; `None` if another
+    /// program made it.
     pub whole: Option<Vec<i64>>,
     /// The file's length, if we made it at that length.
     pub length: Option<u64>,
@@ -199,8 +207,8 @@ fn parameters(compression: Option<&Compression>, whole: &[i64], length: Option<u
     format!("{{{}}}", members.join(","))
 }
 
-/// Appends a segment's header, which says that the segments `whole` are durable to their end, and of how many bytes its
-/// file was made.
+/// Appends a segment's header, which says that the segments `whole` are durable to their end, and
+/// of how many bytes its file was made.
 pub fn write_header(
     id: i64,
     compression: Option<&Compression>,
@@ -322,8 +330,8 @@ pub fn end_section(section: &mut [u8], id: i64, file_offset: u32) {
     section[4..8].copy_from_slice(&marker_crc(id, file_offset).to_be_bytes());
 }
 
-/// Appends a mark: all of the segment before is synced, but for the last `lag` bytes. Gives its bytes; none if they are
-/// too many.
+/// Appends a mark: all of the segment before is synced, but for the last `lag` bytes. Gives its
+/// bytes; none if they are too many.
 pub fn append_mark(out: &mut Vec<u8>, id: i64, file_offset: u32, lag: u32) -> usize {
     let sections = LAGS.iter().take_while(|most| **most >= lag).count();
     for section in 0..sections {
@@ -337,7 +345,8 @@ pub fn append_mark(out: &mut Vec<u8>, id: i64, file_offset: u32, lag: u32) -> us
 /// Bytes that a mark takes at the most.
 pub const MARK_BYTES_MAX: usize = LAGS.len() * MARKER_BYTES;
 
-/// Up to where marks behind `from` say that a segment's bytes were synced, as far as that is further.
+/// Up to where marks behind `from` say that a segment's bytes were synced, as far as that is
+/// further.
 pub fn synced_behind(bytes: &[u8], id: i64, from: usize) -> Option<usize> {
     /// Most of a segment is zeros, which no marker begins with.
     const BLANK: usize = 4 << 10;

@@ -37,8 +37,8 @@ impl Ledger {
         }
     }
 
-    /// A segment of an earlier run, with the tables whose records in it were replayed: it may go once they are
-    /// flushed. To be told before [`Ledger::open`], oldest first.
+    /// A segment of an earlier run, with the tables whose records in it were replayed: it may go
+    /// once they are flushed. To be told before [`Ledger::open`], oldest first.
     pub fn inherit(&mut self, id: i64, bytes: u64, tables: impl IntoIterator<Item = TableId>) {
         let dirty = tables.into_iter().map(|table| (table, 0)).collect();
         self.segments.push_back(Segment { id, bytes, dirty });
@@ -73,8 +73,8 @@ impl Ledger {
         }
     }
 
-    /// Removes the segments that may go and gives their ids. A clean one in the middle may go too: replay
-    /// needs no unbroken chain.
+    /// Removes the segments that may go and gives their ids. A clean one in the middle may go too:
+    /// replay needs no unbroken chain.
     pub fn take_clean(&mut self) -> Vec<i64> {
         let active = self.segments.back().map(|segment| segment.id);
         let mut gone = Vec::new();
@@ -123,7 +123,8 @@ impl Ledger {
         self.segments.len()
     }
 
-    /// The segments' ids, oldest first, from `from` on: an SSTable's commit-log intervals name each.
+    /// The segments' ids, oldest first, from `from` on: an SSTable's commit-log intervals name
+    /// each.
     pub fn ids_from(&self, from: i64) -> impl Iterator<Item = i64> {
         self.segments.iter().map(|segment| segment.id).filter(move |id| *id >= from)
     }

@@ -1,17 +1,20 @@
-//! Which segments there are: a list of each shard's, so that one that is gone is missed, the last one too.
+//! Which segments there are: a list of each shard's, so that one that is gone is missed, the last
+//! one too.
 //!
 //! ```text
 //! helenus segments 1                    the format's version
 //! shard 0
 //! last 1700000000008                    the highest id that a list of this shard ever had
-//! CommitLog-7-1700000000006.log 4096    a segment, and how many bytes of its file were synced at the least
+//! CommitLog-7-1700000000006.log 4096    a segment, and how many bytes of its file were synced at
+//!                                       the least
 //! CommitLog-7-1700000000008.log 0
 //! crc32 9f00aa11                        of all before
 //! ```
 //!
-//! A segment is listed when its name and header are durable and before it takes writes, and is taken off the list before
-//! its file is removed: whatever crash interrupts that, what is listed was there. A segment that is there and not listed
-//! is none the worse for it. A Cassandra passes over the file: see [`Lists::missing`].
+//! A segment is listed when its name and header are durable and before it takes writes, and is
+//! taken off the list before its file is removed: whatever crash interrupts that, what is listed
+//! was there. A segment that is there and not listed is none the worse for it. A Cassandra passes
+//! over the file: see [`Lists::missing`].
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
@@ -48,8 +51,8 @@ pub struct Listed {
 }
 
 impl Inherited {
-    /// What a list says of it, if the next start must find it: a segment of which nothing was replayed was never synced
-    /// by this run, and a crash may leave less of it than there is now.
+    /// What a list says of it, if the next start must find it: a segment of which nothing was
+    /// replayed was never synced by this run, and a crash may leave less of it than there is now.
     pub fn listed(&self) -> Option<(i64, Listed)> {
         (self.read > 0).then_some((self.id, Listed { version: self.version, bytes: self.read }))
     }
@@ -210,11 +213,12 @@ impl Lists {
         self.segments.get(&id).map(|listed| listed.bytes)
     }
 
-    /// The names of segments that are listed and not `there`. `foreign` is the highest id of those that another program made.
+    /// The names of segments that are listed and not `there`. `foreign` is the highest id of those
+    /// that another program made.
     ///
-    /// A Cassandra that starts on our log replays it, and then removes our segments, the oldest first; its own, which it
-    /// makes before that, have higher ids than all of ours. So where there is such a one, what is missing before the
-    /// first of ours that is there was removed by it.
+    /// A Cassandra that starts on our log replays it, and then removes our segments, the oldest
+    /// first; its own, which it makes before that, have higher ids than all of ours. So where there
+    /// is such a one, what is missing before the first of ours that is there was removed by it.
     pub fn missing(&self, there: &BTreeSet<i64>, foreign: Option<i64>) -> Vec<String> {
         let was_replayed = foreign.is_some_and(|id| id > self.last);
         let first = self.segments.keys().find(|id| there.contains(id)).unwrap_or(&i64::MAX);
@@ -223,8 +227,9 @@ impl Lists {
         missing.map(|(id, listed)| format::file_name_of(listed.version, *id)).collect()
     }
 
-    /// Replaces all lists by one, the first shard's, of these segments and the bytes that must be found in each. Returns
-    /// the highest id that any list ever had, or `last`, that of the segments which are there.
+    /// Replaces all lists by one, the first shard's, of these segments and the bytes that must be
+    /// found in each. Returns the highest id that any list ever had, or `last`, that of the
+    /// segments which are there.
     ///
     /// # Errors
     /// If that cannot be written.

@@ -16,7 +16,8 @@ use super::format::{Compression, Position};
 /// When a write is acknowledged (`commitlog_sync`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SyncMode {
-    /// At once; the log is synced every `period`. Where a sync is overdue by `lag_block`, writes wait.
+    /// At once; the log is synced every `period`. Where a sync is overdue by `lag_block`, writes
+    /// wait.
     Periodic {
         /// `commitlog_sync_period`.
         period: Duration,
@@ -49,10 +50,11 @@ pub struct LogOptions {
     pub cdc: Option<CdcOptions>,
     /// The command that archives a segment (`archive_command`).
     pub archive_command: Option<String>,
-    /// Does the log go on in another segment after a failed write or sync (`commit_failure_policy: ignore`)?
+    /// Does the log go on in another segment after a failed write or sync (`commit_failure_policy:
+    /// ignore`)?
     pub goes_on_after_failure: bool,
-    /// This shard's part of `commitlog_total_space`, in bytes: past it, the tables that hold the oldest segment
-    /// are to be flushed.
+    /// This shard's part of `commitlog_total_space`, in bytes: past it, the tables that hold the
+    /// oldest segment are to be flushed.
     pub total_bytes: u64,
 }
 
@@ -84,7 +86,8 @@ pub enum LogError {
         /// The largest.
         max: usize,
     },
-    /// The write is to be captured, and there is no space for it in the directory of captured segments.
+    /// The write is to be captured, and there is no space for it in the directory of captured
+    /// segments.
     #[error("{used} bytes of captured segments leave no space for another")]
     CdcFull {
         /// Bytes there.

@@ -21,7 +21,8 @@ impl Packer {
         Self { codec: Some(compression.codec()), compression, buffer: Vec::new() }
     }
 
-    /// The compressed form of a section, not closed, and the section. What takes long is done on a helper thread.
+    /// The compressed form of a section, not closed, and the section. What takes long is done on a
+    /// helper thread.
     pub async fn pack(
         &mut self,
         env: &Env,

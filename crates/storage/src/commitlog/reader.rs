@@ -11,7 +11,8 @@ use super::format::{
 const MUTATION_BYTES_MIN: usize = 10;
 /// Bytes of the length before a compressed section's records.
 const LENGTH_BYTES: usize = 4;
-/// No section becomes this many times longer: its length has no checksum, and memory is taken on its word.
+/// No section becomes this many times longer: its length has no checksum, and memory is taken on
+/// its word.
 const RATIO_MAX: usize = 1 << 16;
 
 /// One record of a segment.
@@ -32,8 +33,8 @@ pub enum End {
     Torn {
         /// Where, as if the segment was not compressed.
         at: u32,
-        /// Is it a compressed section that more follows, or a marker that is none? A writer that syncs each section
-        /// before it writes the next one never leaves that behind.
+        /// Is it a compressed section that more follows, or a marker that is none? A writer that
+        /// syncs each section before it writes the next one never leaves that behind.
         is_inner: bool,
     },
 }
@@ -86,7 +87,8 @@ impl<'a> Reader<'a> {
         &self.header
     }
 
-    /// Up to where the file could be read, as far as that is known to the byte: a compressed section is one piece.
+    /// Up to where the file could be read, as far as that is known to the byte: a compressed
+    /// section is one piece.
     pub fn readable(&self) -> usize {
         match self.end {
             Some(End::Torn { at, .. }) if self.codec.is_none() => at as usize,

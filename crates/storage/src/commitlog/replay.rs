@@ -69,7 +69,8 @@ pub async fn segment_files(env: &Env, directory: &Path) -> Result<Vec<SegmentFil
 /// What the headers of all segments together say.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Survey {
-    /// Segments that were durable to their end while we wrote others: what they lack now, the disk lost.
+    /// Segments that were durable to their end while we wrote others: what they lack now, the disk
+    /// lost.
     whole: BTreeSet<i64>,
     /// The last segment that is not empty.
     last: Option<i64>,
@@ -146,7 +147,8 @@ fn damage_in(bytes: &[u8], header: &Header, ended_at: usize, survey: &Survey) ->
     let behind = format::synced_behind(bytes, header.id, ended_at);
     let is_short = header.length.is_some_and(|length| (bytes.len() as u64) < length);
     let whole = header.whole.is_some() && survey.whole.contains(&header.id);
-    // The length was durable before anything was written; and nothing follows the end of a segment that is whole.
+    // The length was durable before anything was written; and nothing follows the end of a segment
+    // that is whole.
     let is_damaged =
         behind.is_some() || (is_short && is_used(header.bytes)) || (whole && is_used(ended_at));
     is_damaged.then_some(ended_at as u32)
@@ -226,8 +228,9 @@ impl Survey {
 
     /// May a crash have broken off a segment so?
     ///
-    /// We sync many sections at a time, and a crash leaves any of them: but not in a segment that was known to be whole.
-    /// A Cassandra that compresses syncs each section before the next one is written, and each segment before the next.
+    /// We sync many sections at a time, and a crash leaves any of them: but not in a segment that
+    /// was known to be whole. A Cassandra that compresses syncs each section before the next one is
+    /// written, and each segment before the next.
     fn tolerates(&self, header: &Header, is_inner: bool) -> bool {
         match (&header.whole, &header.compression) {
             (Some(_), _) => !self.whole.contains(&header.id),

@@ -11,7 +11,8 @@ use super::cdc::{Cdc, CdcState};
 use super::format;
 use super::log::{LogOptions, SyncMode};
 
-/// Bytes of a segment that pages are taken for at once, if it is synced seldom: a sync writes what of them is new.
+/// Bytes of a segment that pages are taken for at once, if it is synced seldom: a sync writes what
+/// of them is new.
 const LAID_OUT_BYTES: u32 = 64 << 10;
 
 /// The file of a segment, which sections are written to one after the other.
@@ -59,9 +60,10 @@ impl SegmentData {
         offset
     }
 
-    /// Lets the write that ends what is written go on with zeros, which are there already, to the end of the last stretch of
-    /// [`LAID_OUT_BYTES`] that it touches first. The kernel takes a large page for all of that at once, where it would have taken small
-    /// ones bit by bit: that costs more than half of what writing to the log costs a shard.
+    /// Lets the write that ends what is written go on with zeros, which are there already, to the
+    /// end of the last stretch of [`LAID_OUT_BYTES`] that it touches first. The kernel takes a
+    /// large page for all of that at once, where it would have taken small ones bit by bit: that
+    /// costs more than half of what writing to the log costs a shard.
     pub fn lay_out(&self, bytes: &mut Vec<u8>) {
         let Some(laid_out) = &self.laid_out else { return };
         let end = self.written.get();
@@ -100,8 +102,9 @@ pub(super) struct Segment {
 }
 
 impl Segment {
-    /// Creates a segment and makes its name and header durable. Its space is reserved and reads as zeros, unless it is
-    /// compressed: then the file's end tells a torn section from a damaged one, as in Cassandra.
+    /// Creates a segment and makes its name and header durable. Its space is reserved and reads as
+    /// zeros, unless it is compressed: then the file's end tells a torn section from a damaged one,
+    /// as in Cassandra.
     pub async fn create(
         env: &Env,
         options: &LogOptions,

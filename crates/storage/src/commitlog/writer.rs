@@ -1,11 +1,12 @@
 //! Writing one shard's commit log.
 //!
-//! Records gather in a buffer; at the end of a turn of the loop the buffer becomes one section and goes to the
-//! writing task, which compresses it if so configured, and writes sections in order. Another task syncs: every period (`periodic`), or as
-//! soon as somebody waits (`batch`), or after a window (`group`). A failed write or sync poisons the
-//! log: nothing more is acknowledged (decision 15), since after it nobody knows what the disk holds. Where the operator
-//! wants to go on (`commit_failure_policy: ignore`), that file is given up: what waited for it fails, later writes go to
-//! another segment, and the tables are flushed that it had.
+//! Records gather in a buffer; at the end of a turn of the loop the buffer becomes one section and
+//! goes to the writing task, which compresses it if so configured, and writes sections in order.
+//! Another task syncs: every period (`periodic`), or as soon as somebody waits (`batch`), or after
+//! a window (`group`). A failed write or sync poisons the log: nothing more is acknowledged
+//! (decision 15), since after it nobody knows what the disk holds. Where the operator wants to go
+//! on (`commit_failure_policy: ignore`), that file is given up: what waited for it fails, later
+//! writes go to another segment, and the tables are flushed that it had.
 
 mod chain;
 mod sync;
@@ -34,15 +35,15 @@ use super::segment::{Segment, SegmentData};
 
 /// How long after a sync the list of segments tells of it, where no mark does.
 const LIST_AFTER: Duration = Duration::from_secs(1);
-/// A section of so many bytes gathers no more, though one before it is on its way: what follows is to find little left to write,
-/// and a turn of the loop compresses no more.
+/// A section of so many bytes gathers no more, though one before it is on its way: what follows is
+/// to find little left to write, and a turn of the loop compresses no more.
 const SECTION_BYTES: usize = 1 << 20;
 const PACKED_SECTION_BYTES: usize = 64 << 10;
-/// Writes wait while one part of so many of a segment's size is appended and not in the files: it is in memory alone, and a
-/// process that is killed takes it along.
+/// Writes wait while one part of so many of a segment's size is appended and not in the files: it
+/// is in memory alone, and a process that is killed takes it along.
 const LAG_PART: u64 = 2;
-/// A section of at most so many bytes is written where it is sealed: handing it to the disk's queue costs more than copying it
-/// to the kernel's pages does. More would hold the loop up.
+/// A section of at most so many bytes is written where it is sealed: handing it to the disk's queue
+/// costs more than copying it to the kernel's pages does. More would hold the loop up.
 const NOW_BYTES_MAX: usize = 64 << 10;
 
 /// A section on its way to the file.
@@ -81,7 +82,8 @@ struct State {
     unsynced: Vec<Rc<SegmentData>>,
     /// Segments that were left, and the bytes appended to the log then.
     left: VecDeque<(Rc<SegmentData>, u64)>,
-    /// Segments that are synced to their end since the last one was made, which the next one's header tells.
+    /// Segments that are synced to their end since the last one was made, which the next one's
+    /// header tells.
     whole: Vec<i64>,
     /// Up to where segments are synced, which the list of segments is to tell.
     to_list: BTreeMap<i64, u32>,
@@ -91,7 +93,8 @@ struct State {
     synced: u64,
     waiters: VecDeque<(u64, OneshotSender<Result<(), LogError>>)>,
     ledger: Ledger,
-    /// Segments that nothing needs any more, whose removal is not durable yet: a crash may bring them back.
+    /// Segments that nothing needs any more, whose removal is not durable yet: a crash may bring
+    /// them back.
     going: BTreeSet<i64>,
     /// No segment with a larger id comes into use before [`CommitLog::leave_behind`].
     held: Option<i64>,
@@ -146,9 +149,10 @@ fn bump(cell: &Cell<u64>, by: u64) {
 }
 
 impl CommitLog {
-    /// Starts a log in an existing directory. Its segments' ids are `first_id`, `first_id + shards` and so on, so
-    /// that ids are unique per node; `first_id` must exceed those of all segments there. `inherited` are segments
-    /// of an earlier run that this log removes in its time, with the tables that hold them.
+    /// Starts a log in an existing directory. Its segments' ids are `first_id`, `first_id + shards`
+    /// and so on, so that ids are unique per node; `first_id` must exceed those of all segments
+    /// there. `inherited` are segments of an earlier run that this log removes in its time, with
+    /// the tables that hold them.
     ///
     /// # Errors
     /// If the first segment cannot be created.
@@ -269,8 +273,9 @@ impl CommitLog {
         self.state.borrow().failed.clone().map(LogError::Failed)
     }
 
-    /// Appends a record for a mutation of these tables; waits only where no segment is free, where the files are far behind,
-    /// or where it is to be captured (`is_captured`) and its segment has no link yet.
+    /// Appends a record for a mutation of these tables; waits only where no segment is free, where
+    /// the files are far behind, or where it is to be captured (`is_captured`) and its segment has
+    /// no link yet.
     ///
     /// # Errors
     /// See [`LogError`].
@@ -314,7 +319,8 @@ impl CommitLog {
         u64::from(self.options.segment_bytes) / LAG_PART
     }
 
-    /// Is the active segment one whose writes are captured? False if another one has become active meanwhile.
+    /// Is the active segment one whose writes are captured? False if another one has become active
+    /// meanwhile.
     async fn captures(&self) -> Result<bool, LogError> {
         let data = Rc::clone(&self.state.borrow().active.data);
         let Some(cdc) = &self.cdc else { return Ok(true) };
@@ -399,8 +405,8 @@ impl CommitLog {
         data.marked.set(at + state.mark as u32);
     }
 
-    /// Where nothing is to be written after a sync, a mark that stands alone tells of it: so the last records too are
-    /// known to have been there.
+    /// Where nothing is to be written after a sync, a mark that stands alone tells of it: so the
+    /// last records too are known to have been there.
     async fn mark_when_idle(self: Rc<Self>) {
         loop {
             self.sync_ended.notified().await;
@@ -430,8 +436,9 @@ impl CommitLog {
         }
     }
 
-    /// At the end of a turn: writes the section in the making, or hands it to the writing task. While one is on its way there,
-    /// records gather for the next, which would not begin earlier: fewer writes, and more to compress at once.
+    /// At the end of a turn: writes the section in the making, or hands it to the writing task.
+    /// While one is on its way there, records gather for the next, which would not begin earlier:
+    /// fewer writes, and more to compress at once.
     fn seal(&self) {
         if self.may_write_now() {
             return self.write_now();
@@ -467,7 +474,8 @@ impl CommitLog {
             && state.active.data.file.takes_now()
     }
 
-    /// Writes the section in the making: what is answered at the end of this turn is in the file then.
+    /// Writes the section in the making: what is answered at the end of this turn is in the file
+    /// then.
     fn write_now(&self) {
         let Write { data, mut bytes, mark, upto } = Write::take(&mut self.state.borrow_mut());
         let length = bytes.len() as u32;
@@ -570,8 +578,9 @@ impl CommitLog {
         }
     }
 
-    /// Syncs what is left and ends the log's tasks. What nothing needs any more goes, the segment being written
-    /// included, and with it the segments made in advance: after a flush of all tables nothing is left to replay.
+    /// Syncs what is left and ends the log's tasks. What nothing needs any more goes, the segment
+    /// being written included, and with it the segments made in advance: after a flush of all
+    /// tables nothing is left to replay.
     ///
     /// # Errors
     /// If the log failed.

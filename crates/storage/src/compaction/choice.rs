@@ -1,4 +1,5 @@
-//! What a strategy sees of a table, and what it answers. Plain data: choices are made and tested without a disk.
+//! What a strategy sees of a table, and what it answers. Plain data: choices are made and tested
+//! without a disk.
 
 use schema::CompactionParams;
 use types::Token;
@@ -22,7 +23,8 @@ pub struct Candidate {
     pub min_timestamp: i64,
     /// The newest timestamp in it.
     pub max_timestamp: i64,
-    /// The last second at which something in it is deleted or expires; `i64::MAX` if something never is.
+    /// The last second at which something in it is deleted or expires; `i64::MAX` if something
+    /// never is.
     pub max_local_deletion_time: i64,
     /// When it was written, in milliseconds.
     pub created_millis: i64,
@@ -67,8 +69,8 @@ pub struct View<'a> {
     pub memtable_min_timestamp: i64,
     /// The moving average of what a flush writes, in bytes; not a number before the first.
     pub flush_bytes: f64,
-    /// About how many keys of a table lie in ranges of tokens (without their starts); `None` if its sample is too
-    /// small to say.
+    /// About how many keys of a table lie in ranges of tokens (without their starts); `None` if its
+    /// sample is too small to say.
     pub keys_in: &'a dyn Fn(u64, &[(Token, Token)]) -> Option<u64>,
     /// A number below another one.
     pub random: &'a dyn Fn(u32) -> u32,
@@ -164,8 +166,8 @@ impl Choice {
     }
 }
 
-/// The options of a table, read leniently: the schema has validated them, and what a later Cassandra allows more
-/// must not stop a start.
+/// The options of a table, read leniently: the schema has validated them, and what a later
+/// Cassandra allows more must not stop a start.
 #[derive(Clone, Copy)]
 pub(crate) struct Given<'a>(pub &'a CompactionParams);
 

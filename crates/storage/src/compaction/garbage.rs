@@ -1,7 +1,9 @@
-//! What newer SSTables that are not compacted themselves make needless in those that are (`CompactionIterator`'s
-//! garbage skipper): for `nodetool garbagecollect`, and for tables with `provide_overlapping_tombstones`.
+//! What newer SSTables that are not compacted themselves make needless in those that are
+//! (`CompactionIterator`'s garbage skipper): for `nodetool garbagecollect`, and for tables with
+//! `provide_overlapping_tombstones`.
 //!
-//! Only what stays elsewhere is a reason to drop something: the merge of all SSTables is the same before and after.
+//! Only what stays elsewhere is a reason to drop something: the merge of all SSTables is the same
+//! before and after.
 
 use std::cmp::Ordering;
 use std::sync::Arc;
@@ -32,7 +34,8 @@ pub(crate) struct Shadow {
 }
 
 impl Shadow {
-    /// Of a key in those of `others` with something newer than `oldest`; `None` if nothing may be dropped for them.
+    /// Of a key in those of `others` with something newer than `oldest`; `None` if nothing may be
+    /// dropped for them.
     pub async fn open(
         engine: &Engine,
         table: &Arc<Table>,

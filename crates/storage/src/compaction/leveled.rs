@@ -1,5 +1,5 @@
-//! Leveled choice (`LeveledCompactionStrategy`, `LeveledManifest`): above level 0 the SSTables of a level do not
-//! overlap, and each level holds so many times more than the one below.
+//! Leveled choice (`LeveledCompactionStrategy`, `LeveledManifest`): above level 0 the SSTables of a
+//! level do not overlap, and each level holds so many times more than the one below.
 
 use std::collections::BTreeSet;
 
@@ -13,7 +13,8 @@ use crate::memtable::PartitionKey;
 
 /// With more SSTables than this, level 0 is compacted by sizes before anything else.
 const LEVEL_0_MAX: usize = 32;
-/// After so many rounds without a compaction of the highest level, SSTables of it join those of lower ones.
+/// After so many rounds without a compaction of the highest level, SSTables of it join those of
+/// lower ones.
 const ROUNDS_MAX: u32 = 25;
 /// A level is full when it has this much more than it should.
 const FULL: f64 = 1.001;
@@ -78,7 +79,8 @@ impl Leveled {
         level_bytes(self.sstable_bytes, self.fanout, level)
     }
 
-    /// The levels of a table's SSTables: those that overlap others of their level count for level 0.
+    /// The levels of a table's SSTables: those that overlap others of their level count for
+    /// level 0.
     pub(crate) fn levels<'a>(mine: &[&'a Candidate]) -> Levels<'a> {
         Levels::new(mine)
     }
@@ -137,7 +139,8 @@ impl Leveled {
         most_interesting(buckets(&free, &self.buckets), self.thresholds)
     }
 
-    /// One SSTable of a level above 0, and those of the next that it overlaps; none if all are being compacted.
+    /// One SSTable of a level above 0, and those of the next that it overlaps; none if all are
+    /// being compacted.
     fn one_of_level<'a>(&self, levels: &Levels<'a>, level: usize) -> Vec<&'a Candidate> {
         let after = self.last.as_ref().and_then(|last| last.get(level)?.as_ref());
         for table in levels.round(level, after) {
@@ -150,8 +153,8 @@ impl Leveled {
         Vec::new()
     }
 
-    /// The oldest SSTables of level 0 and those that overlap them, and if that is enough, those of level 1 that they
-    /// overlap.
+    /// The oldest SSTables of level 0 and those that overlap them, and if that is enough, those of
+    /// level 1 that they overlap.
     fn oldest_of_level_0<'a>(&self, levels: &Levels<'a>) -> Vec<&'a Candidate> {
         let busy: Vec<_> = levels.of_level(0).filter(|table| table.is_compacting).collect();
         let busy_span = tokens(&busy);
@@ -198,8 +201,8 @@ impl Leveled {
         if tables.len() < 2 { Vec::new() } else { tables }
     }
 
-    /// The tables, with one of the highest level that lies within their range where that level was not compacted for
-    /// long.
+    /// The tables, with one of the highest level that lies within their range where that level was
+    /// not compacted for long.
     fn with_starved<'a>(
         &mut self,
         levels: &Levels<'a>,
@@ -228,7 +231,8 @@ impl Leveled {
         tables
     }
 
-    /// The SSTable that is most worth being rid of its tombstones, of the highest level that has one.
+    /// The SSTable that is most worth being rid of its tombstones, of the highest level that has
+    /// one.
     fn droppable<'a>(&self, levels: &Levels<'a>, view: &View<'_>) -> Option<&'a Candidate> {
         (0..LEVELS).rev().find_map(|level| {
             let mut tables: Vec<_> = levels.free(level).collect();

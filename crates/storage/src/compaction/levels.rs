@@ -15,8 +15,8 @@ pub(crate) struct Levels<'a> {
 }
 
 impl<'a> Levels<'a> {
-    /// Puts SSTables into the levels that their metadata name, the oldest first. One that overlaps another one there
-    /// goes to level 0, and one of a level that does not exist too.
+    /// Puts SSTables into the levels that their metadata name, the oldest first. One that overlaps
+    /// another one there goes to level 0, and one of a level that does not exist too.
     pub fn new(tables: &[&'a Candidate]) -> Self {
         let mut by_age = tables.to_vec();
         by_age.sort_by_key(|table| table.id);
@@ -69,7 +69,8 @@ impl<'a> Levels<'a> {
         tables
     }
 
-    /// By level: the last key of the newest SSTable in the next one, where a start takes it that compaction stood.
+    /// By level: the last key of the newest SSTable in the next one, where a start takes it that
+    /// compaction stood.
     pub fn newest_of_next(&self) -> [Option<PartitionKey>; LEVELS] {
         std::array::from_fn(|level| {
             let next = self.of_level(level + 1);

@@ -1,5 +1,5 @@
-//! A map from numbers whose entries come in the order of a `java.util.HashMap<Long, _>`: which of several buckets takes
-//! an SSTable depends on that order.
+//! A map from numbers whose entries come in the order of a `java.util.HashMap<Long, _>`: which of
+//! several buckets takes an SSTable depends on that order.
 
 /// Entries of a table: where its capacity doubles, and where it starts.
 const LOAD_PERCENT: usize = 75;

@@ -11,9 +11,10 @@ use types::Token;
 use super::choice::{Candidate, View};
 use crate::engine::Engine;
 use crate::error::StorageError;
+use crate::live_set::LiveSet;
 use crate::memtable::PartitionKey;
 use crate::node::NodeTable;
-use crate::sstables::{LiveSet, SSTable};
+use crate::sstables::SSTable;
 
 /// Samples of an index at full sampling, of every `min_index_interval` keys.
 const FULL_SAMPLING: u64 = 128;
@@ -131,8 +132,8 @@ fn estimated_keys(index: &Index) -> u64 {
     }
 }
 
-/// `SSTableReader.estimatedKeysForRanges`: from how many samples lie in the ranges. One that ends where it starts is
-/// the whole ring. A trie has no samples: then too nobody knows.
+/// `SSTableReader.estimatedKeysForRanges`: from how many samples lie in the ranges. One that ends
+/// where it starts is the whole ring. A trie has no samples: then too nobody knows.
 fn keys_in(sstable: &SSTable, ranges: &[(Token, Token)]) -> Option<u64> {
     let summary = sstable.table.index.summary()?;
     if summary.len() <= SAMPLES_MIN {

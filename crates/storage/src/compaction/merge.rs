@@ -27,7 +27,8 @@ const PLAIN_BYTES_MAX: u64 = 64 << 10;
 /// Of a table in which hardly anything can be taken over it is tried with one partition of so many.
 const VAIN_MAX: u32 = 64;
 
-/// The clock is looked at when so many bytes are behind: once for each small partition it was a thirtieth of the work.
+/// The clock is looked at when so many bytes are behind: once for each small partition it was a
+/// thirtieth of the work.
 const LOOK_BYTES: u64 = 8 << 10;
 
 /// Bytes that are read from all inputs of a compaction at once, as far as a chunk of each allows.
@@ -37,13 +38,14 @@ const READ_BYTES: usize = 8 << 20;
 pub(crate) struct Purging {
     pub now: i64,
     pub gc_before: i64,
-    /// The other SSTables of the table: an older tombstone must stay while one of them may hold what it
-    /// deletes.
+    /// The other SSTables of the table: an older tombstone must stay while one of them may hold
+    /// what it deletes.
     pub others: Vec<Arc<SSTable>>,
     pub allowed: bool,
     /// What is dropped for what others have.
     pub garbage: TombstoneOption,
-    /// The oldest timestamp in the inputs: others with nothing newer are no reason to drop anything.
+    /// The oldest timestamp in the inputs: others with nothing newer are no reason to drop
+    /// anything.
     pub oldest: i64,
     /// The newest tombstone that was purged.
     pub purged: Cell<i64>,
@@ -96,8 +98,8 @@ impl<'a> Pace<'a> {
         self.advance(written).await
     }
 
-    /// Waits where it is too fast; an error where it is to stop. Of a large partition what is written counts, as long as
-    /// that is more than what was read before it.
+    /// Waits where it is too fast; an error where it is to stop. Of a large partition what is
+    /// written counts, as long as that is more than what was read before it.
     async fn advance(&mut self, written: u64) -> Result<(), StorageError> {
         let is_over = || self.shown.stop.get() || self.env.is_terminated();
         if self.shown.stop.get() {
@@ -122,8 +124,8 @@ struct Input {
     behind: u64,
     /// What finds rows that can be taken over as they lie, where the table may have some.
     plain: Option<PlainPartition>,
-    /// How many partitions are passed over after one that could not be taken over: twice as many after each in a row, for what was
-    /// read of it in vain is read again.
+    /// How many partitions are passed over after one that could not be taken over: twice as many
+    /// after each in a row, for what was read of it in vain is read again.
     vain: u32,
     /// How many of them are left.
     passed: u32,
@@ -170,8 +172,9 @@ impl Input {
         went
     }
 
-    /// Writes the partition that begins there and is the one before where the walk stands, if it is small and all of its rows
-    /// can be taken over as they lie: its bytes. None of one that is to be merged like others.
+    /// Writes the partition that begins there and is the one before where the walk stands, if it is
+    /// small and all of its rows can be taken over as they lie: its bytes. None of one that is to
+    /// be merged like others.
     async fn take_over(
         &mut self,
         files: &Files,

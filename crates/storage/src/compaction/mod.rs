@@ -1,7 +1,7 @@
 //! Compaction: which files to merge, and their merge.
 //!
-//! A table's [`Strategy`] sees [`Candidate`]s in a [`View`] and answers with a [`Choice`]: all of that is pure. What the
-//! node does with it is in the other half: `schedule`, `task`, `merge`.
+//! A table's [`Strategy`] sees [`Candidate`]s in a [`View`] and answers with a [`Choice`]: all of
+//! that is pure. What the node does with it is in the other half: `schedule`, `task`, `merge`.
 
 mod choice;
 mod garbage;

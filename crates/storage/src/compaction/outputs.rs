@@ -190,8 +190,8 @@ impl<'a> Outputs<'a> {
         Ok(opened)
     }
 
-    /// What is written becomes part of the table, and `removed` goes. The transaction is to be finished when the files
-    /// of those are gone.
+    /// What is written becomes part of the table, and `removed` goes. The transaction is to be
+    /// finished when the files of those are gone.
     pub async fn commit(&mut self, removed: &[Place]) -> Result<(), StorageError> {
         match &mut self.transaction {
             Some(transaction) => transaction.commit(removed).await,

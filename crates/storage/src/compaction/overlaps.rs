@@ -18,8 +18,8 @@ pub enum Inclusion {
 /// Positions of tables in the list that sets were made of.
 pub(crate) type Set = BTreeSet<usize>;
 
-/// The sets of tables that have a key's range in common, in the order of keys: no set lies within another one, and
-/// no table is in two sets without being in those between them.
+/// The sets of tables that have a key's range in common, in the order of keys: no set lies within
+/// another one, and no table is in two sets without being in those between them.
 pub(crate) fn overlap_sets(tables: &[&Candidate]) -> Vec<Set> {
     let mut order: Vec<usize> = (0..tables.len()).collect();
     order.sort_by(|a, b| tables.get(*a).map(|t| &t.first).cmp(&tables.get(*b).map(|t| &t.first)));

@@ -58,8 +58,8 @@ pub fn shard_of(token: Token, shards: u32) -> u32 {
 
 /// Where part number `index` begins, which is not in it.
 pub fn boundary(index: u32, shards: u32) -> Token {
-    // As Cassandra computes it: a double times the width of the ring, which ends one short of 2^64, in exact
-    // arithmetic from the double's decimal form, cut towards zero.
+    // As Cassandra computes it: a double times the width of the ring, which ends one short of 2^64,
+    // in exact arithmetic from the double's decimal form, cut towards zero.
     let ratio = (1.0 / f64::from(shards)) * f64::from(index);
     let (digits, scale) = decimal(ratio);
     let power = 10i128.pow(scale);
@@ -69,7 +69,8 @@ pub fn boundary(index: u32, shards: u32) -> Token {
     Token(i64::try_from(token).unwrap_or(i64::MAX))
 }
 
-/// A share below or equal one as an integer and the number of decimal places, as `Double.toString` shows it.
+/// A share below or equal one as an integer and the number of decimal places, as `Double.toString`
+/// shows it.
 fn decimal(share: f64) -> (i128, u32) {
     let text = format!("{share}");
     let (whole, places) = text.split_once('.').unwrap_or((&text, ""));

@@ -1,5 +1,6 @@
-//! When compactions run: tables wait in a queue for one of `concurrent_compactors` slots, in which one task of the
-//! table's strategy is chosen and done. What the operator asks for waits for the same slots.
+//! When compactions run: tables wait in a queue for one of `concurrent_compactors` slots, in which
+//! one task of the table's strategy is chosen and done. What the operator asks for waits for the
+//! same slots.
 
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
@@ -36,7 +37,8 @@ pub(crate) struct Compactions {
     /// `concurrent_compactors`.
     slots: Cell<usize>,
     active: Cell<usize>,
-    /// Those who wait for a slot to do what the operator asked for: they go before tables in the queue.
+    /// Those who wait for a slot to do what the operator asked for: they go before tables in the
+    /// queue.
     waiting: Cell<usize>,
     /// Tables that may have something to do.
     wanted: RefCell<VecDeque<TableId>>,
@@ -194,7 +196,8 @@ impl Node {
         self.compactions.throttle.set_rate(bytes_per_second);
     }
 
-    /// Lets a table be compacted by itself, or not, whatever its `enabled` option says: until that changes.
+    /// Lets a table be compacted by itself, or not, whatever its `enabled` option says: until that
+    /// changes.
     pub fn set_autocompaction(&self, id: TableId, enabled: bool) {
         self.table(id).auto.set(Some(enabled));
         self.want_compaction(id);
@@ -363,7 +366,8 @@ impl Node {
         self.compact_on_demand(id, Work::Merge, all).await
     }
 
-    /// Merges the SSTables that `which` names: `nodetool compact --user-defined`. How many there were.
+    /// Merges the SSTables that `which` names: `nodetool compact --user-defined`. How many there
+    /// were.
     ///
     /// # Errors
     /// If one cannot be read or a new one not be written: the old ones stay.
@@ -383,7 +387,8 @@ impl Node {
         Ok(count.get())
     }
 
-    /// Drops of each SSTable of a table, alone, what the others make needless: `nodetool garbagecollect`.
+    /// Drops of each SSTable of a table, alone, what the others make needless: `nodetool
+    /// garbagecollect`.
     ///
     /// # Errors
     /// If one cannot be read or a new one not be written: the old one stays.
@@ -405,8 +410,8 @@ impl Node {
         self.compact_on_demand(id, Work::Collect(granularity), each).await
     }
 
-    /// Rewrites the SSTables of a table that are not in the directories where their keys belong: `nodetool
-    /// relocatesstables`.
+    /// Rewrites the SSTables of a table that are not in the directories where their keys belong:
+    /// `nodetool relocatesstables`.
     ///
     /// # Errors
     /// If one cannot be read or a new one not be written: the old one stays.
@@ -441,7 +446,8 @@ impl Node {
         Slot::take(node)
     }
 
-    /// Does what the operator asked for: the table's tasks under way are stopped, and none begins before it is done.
+    /// Does what the operator asked for: the table's tasks under way are stopped, and none begins
+    /// before it is done.
     pub(crate) async fn compact_on_demand(
         &self,
         id: TableId,

@@ -45,7 +45,8 @@ impl Thresholds {
     }
 }
 
-/// Puts files of about one size together. Buckets come in Cassandra's order, which decides where a file fits several.
+/// Puts files of about one size together. Buckets come in Cassandra's order, which decides where a
+/// file fits several.
 pub(crate) fn buckets<'a>(
     candidates: &[&'a Candidate],
     options: &BucketOptions,

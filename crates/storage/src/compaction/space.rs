@@ -1,4 +1,5 @@
-//! Is there space for what a compaction writes? (`Directories.hasDiskSpaceForCompactionsAndStreams`)
+//! Is there space for what a compaction writes?
+//! (`Directories.hasDiskSpaceForCompactionsAndStreams`)
 
 use std::rc::Rc;
 use std::sync::Arc;
@@ -27,7 +28,8 @@ fn fits(settings: &DiskSettings, bytes: u64, under_way: u64, disks: &[(u64, u64)
     })
 }
 
-/// The task with fewer inputs, where there is no space for all of them: without the largest. None if there is.
+/// The task with fewer inputs, where there is no space for all of them: without the largest. None
+/// if there is.
 ///
 /// # Errors
 /// If there is not enough for two, or for a task that is not to be made smaller.

@@ -45,8 +45,8 @@ impl Splitter {
         }
     }
 
-    /// Does a partition of this token begin another output? `written` are the bytes of the present one on disk;
-    /// `is_empty` says that it has no partition.
+    /// Does a partition of this token begin another output? `written` are the bytes of the present
+    /// one on disk; `is_empty` says that it has no partition.
     pub fn cuts(&mut self, token: Token, written: u64, is_empty: bool) -> bool {
         match self.split {
             Split::None => false,

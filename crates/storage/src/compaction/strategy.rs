@@ -1,5 +1,5 @@
-//! A table's strategy: which class it is, and its state. SSTables that are repaired and those that are not never
-//! meet: each group has a strategy of its own (`CompactionStrategyManager`).
+//! A table's strategy: which class it is, and its state. SSTables that are repaired and those that
+//! are not never meet: each group has a strategy of its own (`CompactionStrategyManager`).
 
 use schema::{CompactionClass, CompactionParams};
 
@@ -133,7 +133,8 @@ impl Strategy {
         self.groups.iter().zip([true, false]).map(pending).sum()
     }
 
-    /// Everything into one, or as few as the strategy has: `nodetool compact`, with `--split-output`.
+    /// Everything into one, or as few as the strategy has: `nodetool compact`, with
+    /// `--split-output`.
     pub fn major(&self, view: &View<'_>, split: bool) -> Vec<Choice> {
         let mut choices = Vec::new();
         for (class, repaired) in self.groups.iter().zip([true, false]) {

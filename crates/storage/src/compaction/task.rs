@@ -1,4 +1,5 @@
-//! A task: its inputs become outputs, in one step that a crash cannot tear and no reader sees half of.
+//! A task: its inputs become outputs, in one step that a crash cannot tear and no reader sees half
+//! of.
 
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
@@ -22,9 +23,10 @@ use super::splitter::Splitter;
 use crate::engine::Engine;
 use crate::error::StorageError;
 use crate::flush::writer_options;
+use crate::live_set::LiveSet;
 use crate::node::{Node, NodeTable, RunningCompaction};
 use crate::scrub::{Scrub, Scrubbed, scrub_one};
-use crate::sstables::{LiveSet, SSTable};
+use crate::sstables::SSTable;
 use crate::transaction::{Transaction, remove_descriptor};
 
 /// How often a removed file's last readers are looked for.
@@ -96,7 +98,8 @@ impl Node {
         if self.try_task(engine, task, is_whole).await? {
             return Ok(true);
         }
-        // An old write arrived that a purged tombstone deletes, or would at a start: once more, keeping all of them.
+        // An old write arrived that a purged tombstone deletes, or would at a start: once more,
+        // keeping all of them.
         engine.env().mark("compaction.unpurged");
         if task.choice.reason == Reason::Expired && task.inputs.len() == 1 {
             // kept, it would be what it was, and be chosen again at once
@@ -113,7 +116,8 @@ impl Node {
     ) -> Result<(), StorageError> {
         for input in &task.inputs {
             let before = candidate(input, 0, true);
-            // A snapshot links the metadata as a whole, and removal waits for the table's last change.
+            // A snapshot links the metadata as a whole, and removal waits for the table's last
+            // change.
             let _changing = task.node_table.changing.acquire(1).await;
             if task.node_table.live.borrow().tables().iter().any(|t| t.number == input.number) {
                 input.set_level(engine.env(), task.choice.level).await?;
@@ -156,9 +160,10 @@ impl Node {
             outputs.abandon().await?;
             return Ok(true);
         }
-        // What came in since the task began may be what a purged tombstone deletes. What other tasks made of what was
-        // there then was taken into account.
-        // Of a scrubbed SSTable of which nothing is left, the log may well bring back what it still has.
+        // What came in since the task began may be what a purged tombstone deletes. What other
+        // tasks made of what was there then was taken into account.
+        // Of a scrubbed SSTable of which nothing is left, the log may well bring back what it still
+        // has.
         let is_scrub = matches!(task.work, Work::Scrub(..));
         let newcomers = before.tables().iter().filter(|table| table.epoch > made.look.epoch);
         let mut oldest = newcomers.map(|table| table.table.statistics.stats.min_timestamp);
@@ -210,7 +215,8 @@ impl Node {
         options.partitions = partitions.div_ceil(outputs);
         let bytes: u64 = inputs.iter().map(|input| input.table.uncompressed_length()).sum();
         options.bytes = bytes.div_ceil(outputs);
-        // by what is in them: what they are written relative to may be less than that, more so each time
+        // by what is in them: what they are written relative to may be less than that, more so each
+        // time
         let all = || inputs.iter().map(|input| &input.table.statistics.stats);
         options.stats = EncodingStats::of_minima(
             all().map(|stats| stats.min_timestamp).min().unwrap_or(NO_TIMESTAMP),
@@ -320,8 +326,8 @@ impl Node {
         });
     }
 
-    /// Removes the files of tables that were replaced, once nobody reads them, and then the log of their
-    /// replacement.
+    /// Removes the files of tables that were replaced, once nobody reads them, and then the log of
+    /// their replacement.
     fn remove_later(
         &self,
         engine: &Rc<Engine>,
@@ -389,8 +395,8 @@ fn merged_intervals(engine: &Engine, inputs: &[Arc<SSTable>]) -> Vec<(LogPositio
     intervals
 }
 
-/// Does the log still hold some of these intervals? If so, some table must say that it has them, or a start brings
-/// back what was purged.
+/// Does the log still hold some of these intervals? If so, some table must say that it has them, or
+/// a start brings back what was purged.
 async fn in_log(
     engine: &Engine,
     intervals: &[(LogPosition, LogPosition)],
@@ -409,9 +415,9 @@ async fn in_log(
     Ok(false)
 }
 
-/// Gives all shards the new set. Where a shard's memtable holds a write older than a purged tombstone, which
-/// deletes it, all take the old set again. A key's memtable and its view of the files are one shard's, so no
-/// write slips between the two.
+/// Gives all shards the new set. Where a shard's memtable holds a write older than a purged
+/// tombstone, which deletes it, all take the old set again. A key's memtable and its view of the
+/// files are one shard's, so no write slips between the two.
 async fn publish(
     engine: &Engine,
     id: TableId,

@@ -8,7 +8,8 @@ use env::{Env, Instant};
 /// The longest pause at once: a changed limit, and a stop, are noticed after it.
 const PAUSE_MAX: Duration = Duration::from_millis(100);
 
-/// A debt smaller than this is left for later: a pause for each small partition would cost more than to merge it.
+/// A debt smaller than this is left for later: a pause for each small partition would cost more
+/// than to merge it.
 const PAUSE_LEAST: Duration = Duration::from_millis(4);
 
 /// The limiter.
@@ -34,7 +35,8 @@ impl Throttle {
         self.paid.set(None);
     }
 
-    /// Counts bytes, and waits until they are paid for or `stops` says so; little at a time may stay owed.
+    /// Counts bytes, and waits until they are paid for or `stops` says so; little at a time may
+    /// stay owed.
     pub async fn take(&self, env: &Env, bytes: u64, stops: impl Fn() -> bool) {
         let rate = self.rate();
         if bytes == 0 || rate == 0 {

@@ -1,4 +1,5 @@
-//! Choice by windows of time (`TimeWindowCompactionStrategy`): what was written in one window ends up in one file.
+//! Choice by windows of time (`TimeWindowCompactionStrategy`): what was written in one window ends
+//! up in one file.
 
 use std::collections::BTreeMap;
 

@@ -1,5 +1,6 @@
-//! What every strategy does about tombstones (`AbstractCompactionStrategy`, `CompactionController`): single SSTables
-//! worth rewriting for theirs, and SSTables of which nothing is needed any more.
+//! What every strategy does about tombstones (`AbstractCompactionStrategy`,
+//! `CompactionController`): single SSTables worth rewriting for theirs, and SSTables of which
+//! nothing is needed any more.
 
 use types::Token;
 
@@ -8,7 +9,8 @@ use super::choice::{Candidate, Given, View};
 /// Options that every strategy has.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct TombstoneOptions {
-    /// `tombstone_threshold`: the share of droppable tombstones above which an SSTable is rewritten for them.
+    /// `tombstone_threshold`: the share of droppable tombstones above which an SSTable is rewritten
+    /// for them.
     pub threshold: f32,
     /// `tombstone_compaction_interval`, in seconds since the SSTable was written.
     pub interval_seconds: i64,
@@ -55,8 +57,8 @@ impl TombstoneOptions {
         share * table.droppable_ratio > threshold
     }
 
-    /// Those of `tables` of which nothing is needed any more: all in them has expired, and is older than all that is
-    /// alive in tables that may hold the same keys, and in memtables.
+    /// Those of `tables` of which nothing is needed any more: all in them has expired, and is older
+    /// than all that is alive in tables that may hold the same keys, and in memtables.
     pub(crate) fn expired(
         &self,
         view: &View<'_>,

@@ -1,4 +1,5 @@
-//! Unified choice (`UnifiedCompactionStrategy`): levels of density, compacted where enough SSTables meet at a key.
+//! Unified choice (`UnifiedCompactionStrategy`): levels of density, compacted where enough SSTables
+//! meet at a key.
 
 use std::cell::Cell;
 
@@ -42,8 +43,8 @@ impl Sharding {
         }
     }
 
-    /// The number of shards for data of a density: between the root of a half and that of two of the target's size
-    /// each, but not below the least size.
+    /// The number of shards for data of a density: between the root of a half and that of two of
+    /// the target's size each, but not below the least size.
     pub fn shards(&self, density: f64) -> u32 {
         if self.min_bytes > 0 {
             let count = density / self.min_bytes as f64;
@@ -235,8 +236,8 @@ impl Unified {
         order.iter().filter_map(|at| level.tables.get(*at)).map(|table| table.id).collect()
     }
 
-    /// How many overlapping tables to compact where compaction is so late that several levels would have been made of
-    /// them.
+    /// How many overlapping tables to compact where compaction is so late that several levels would
+    /// have been made of them.
     fn steps(&self, level: usize, limit: usize) -> usize {
         let mut size = self.fanout(level);
         let mut index = level + 1;

@@ -1,4 +1,5 @@
-//! A shard's memory for memtables: what they take, who waits for it, what is flushed for it, and what is kept in the rest.
+//! A shard's memory for memtables: what they take, who waits for it, what is flushed for it, and
+//! what is kept in the rest.
 
 use std::rc::Rc;
 use std::sync::Arc;
@@ -10,19 +11,24 @@ use super::Engine;
 use crate::error::StorageError;
 use crate::memtable::Slot;
 
-/// While nothing can be flushed, the log grows to so many times its limit: what is overwritten takes no memory.
+/// While nothing can be flushed, the log grows to so many times its limit: what is overwritten
+/// takes no memory.
 const LOG_EXCESS: u64 = 2;
-/// One part of so many of the memory for memtables is left free by those that are kept, so that writes find it.
+/// One part of so many of the memory for memtables is left free by those that are kept, so that
+/// writes find it.
 const KEPT_FREE_PART: usize = 32;
 /// They go in pieces of one part of so many of that memory, as it is needed.
 const KEPT_PIECE_PART: usize = 64;
-/// One part of so many of it they may be above what they may have, while a read has one whole that is to go.
+/// One part of so many of it they may be above what they may have, while a read has one whole that
+/// is to go.
 const KEPT_EXCESS_PART: usize = 32;
-/// A flush of so large a part of the memory for memtables, or of more, holds writes to its own progress.
+/// A flush of so large a part of the memory for memtables, or of more, holds writes to its own
+/// progress.
 const LARGE_FLUSH_PART: usize = 8;
 /// How far they may be ahead of it, as a part of what is left for them.
 const AHEAD_OF_FLUSH: f64 = 1.0 / 8.0;
-/// The part of the memory that is not theirs until it has ended: for its syncs, after its last byte.
+/// The part of the memory that is not theirs until it has ended: for its syncs, after its last
+/// byte.
 const LAST_PART: usize = 32;
 /// Partitions of a memtable that are freed without a look at who else wants to run.
 const FREED_AT_ONCE: usize = 256;
@@ -74,8 +80,9 @@ impl Engine {
         self.memtable_bytes.get().saturating_sub(self.frozen_bytes.get())
     }
 
-    /// Have writes taken more of the memory beside a large flush than is due after the part of it that is done? If they went on
-    /// until nothing is left, all of them would wait for all that is left of it.
+    /// Have writes taken more of the memory beside a large flush than is due after the part of it
+    /// that is done? If they went on until nothing is left, all of them would wait for all that is
+    /// left of it.
     fn is_ahead_of_flush(&self) -> bool {
         let (lease, frozen) = (self.memory_lease(), self.frozen_bytes.get());
         if frozen < lease / LARGE_FLUSH_PART || self.unflushed.borrow().is_some() {

@@ -161,7 +161,8 @@ impl MemtableCursor {
         }
     }
 
-    /// Brings the row to the table's present layout. False if nothing but dropped columns was in it: on to the next.
+    /// Brings the row to the table's present layout. False if nothing but dropped columns was in
+    /// it: on to the next.
     fn map_row(&mut self) -> bool {
         let Some(map) = &self.map else { return true };
         let mapped = self.mapped.get_or_insert_default();
@@ -190,8 +191,8 @@ impl MemtableCursor {
         }
     }
 
-    /// Takes the next rows of the slices from the partition as it is now: the more, the more were taken before, for to look the
-    /// partition up for each row costs more than to share the row.
+    /// Takes the next rows of the slices from the partition as it is now: the more, the more were
+    /// taken before, for to look the partition up for each row costs more than to share the row.
     fn take_rows(&mut self, partition: &Partition, layout: &Layout) {
         self.row = self.take_next(partition, layout);
         let more = self.batch - 1;
@@ -252,10 +253,11 @@ fn step(partition: &Partition, place: Place, reversed: bool) -> Option<Place> {
 
 /// From the layout that a memtable has to the table's present one; none if they are the same.
 ///
-/// Writes to a column that was dropped and added again may be older than the drop. Of these Cassandra's memtable keeps
-/// the deletions of the complex columns, its SSTables do not (`ComplexColumnData.filter`,
-/// `DeserializationHelper.isDroppedComplexDeletion`); and an ALTER flushes what it has in memory
-/// (`AbstractAllocatorMemtable.shouldSwitch`). So a memtable from before it reads as an SSTable does.
+/// Writes to a column that was dropped and added again may be older than the drop. Of these
+/// Cassandra's memtable keeps the deletions of the complex columns, its SSTables do not
+/// (`ComplexColumnData.filter`, `DeserializationHelper.isDroppedComplexDeletion`); and an ALTER
+/// flushes what it has in memory (`AbstractAllocatorMemtable.shouldSwitch`). So a memtable from
+/// before it reads as an SSTable does.
 pub(super) fn from_memtable(from: &Arc<Table>, table: &Arc<Table>) -> Option<ColumnMap> {
     let is_older = !Arc::ptr_eq(from, table) && from.layout != table.layout;
     if !is_older && table.layout.dropped.is_empty() {
@@ -318,8 +320,8 @@ mod tests {
         Arc::new(builder.build())
     }
 
-    /// Writes rows to a memtable that began with a table, and counts the cells that each has in a read of it when
-    /// the table is another.
+    /// Writes rows to a memtable that began with a table, and counts the cells that each has in a
+    /// read of it when the table is another.
     fn cells_of(
         began: &Arc<Table>,
         read: &Arc<Table>,
@@ -378,8 +380,8 @@ mod tests {
     }
 
     proptest! {
-        /// While rows come in, a cursor shows each row that was there when it was opened, once and in order, and no other row
-        /// than there is.
+        /// While rows come in, a cursor shows each row that was there when it was opened, once and
+        /// in order, and no other row than there is.
         #[test]
         fn rows_that_come_in_between_make_none_go_missing(
             rows in prop::collection::btree_set(0..100_i32, 1..60),

@@ -1,12 +1,13 @@
-//! Memtables that were flushed and stay while there is memory for them: reads take them in place of the SSTables that
-//! they were written to. They go in pieces, each of a part of the ring, so that what is read is not all at once on disk.
+//! Memtables that were flushed and stay while there is memory for them: reads take them in place of
+//! the SSTables that they were written to. They go in pieces, each of a part of the ring, so that
+//! what is read is not all at once on disk.
 
 use std::rc::Rc;
 
 use types::Token;
 
 use super::Slot;
-use crate::sstables::LiveSet;
+use crate::live_set::LiveSet;
 
 /// A shard's flushed memtables of one table, oldest first.
 #[derive(Debug, Default)]
@@ -20,7 +21,8 @@ struct Kept {
     pieces: Vec<Piece>,
     /// From this token on it stands for the SSTables.
     from: Token,
-    /// The numbers of all that it wrote: of this shard's partitions they have what the memtables have, and no more.
+    /// The numbers of all that it wrote: of this shard's partitions they have what the memtables
+    /// have, and no more.
     sstables: Vec<u64>,
 }
 
@@ -82,8 +84,8 @@ impl KeptMemtables {
         self.0.first().map(|kept| kept.flush)
     }
 
-    /// Cuts the oldest, if it is whole, into pieces of so many bytes at most, but for partitions that are larger. False while
-    /// a read has it, which is to find all that it began with.
+    /// Cuts the oldest, if it is whole, into pieces of so many bytes at most, but for partitions
+    /// that are larger. False while a read has it, which is to find all that it began with.
     pub fn cut_oldest(&mut self, most: usize) -> bool {
         let Some([whole]) = self.0.first_mut().map(|kept| kept.pieces.as_mut_slice()) else {
             return true;
@@ -113,8 +115,8 @@ impl KeptMemtables {
         Some((piece.map_or_else(Vec::new, |piece| piece.slots), sstables))
     }
 
-    /// Gives those away that do not stand for SSTables of this set: what became of these may be without tombstones
-    /// that memtables which are gone had.
+    /// Gives those away that do not stand for SSTables of this set: what became of these may be
+    /// without tombstones that memtables which are gone had.
     pub fn take_outdated(&mut self, live: &LiveSet) -> Vec<Rc<Slot>> {
         let is_live = |number: &u64| live.tables().iter().any(|table| table.number == *number);
         let goes = |kept: &mut Kept| !kept.sstables.iter().all(is_live);

@@ -142,8 +142,8 @@ impl Memtable {
         !self.is_empty()
     }
 
-    /// Takes all out, into memtables of so many bytes at most in token order, but for partitions that are larger; with each the
-    /// token that none in it is less than.
+    /// Takes all out, into memtables of so many bytes at most in token order, but for partitions
+    /// that are larger; with each the token that none in it is less than.
     fn cut(&mut self, most: usize) -> Vec<(Token, Self)> {
         let cut = self.partitions.cut(most).into_iter().map(|(from, bytes, partitions)| {
             let table = Arc::clone(&self.table);
@@ -162,7 +162,8 @@ impl Memtable {
     }
 }
 
-/// A memtable as readers hold it: written by its shard until it is frozen, then shared with the flush.
+/// A memtable as readers hold it: written by its shard until it is frozen, then shared with the
+/// flush.
 #[derive(Debug)]
 pub struct Slot(RefCell<State>);
 
@@ -191,7 +192,8 @@ impl Slot {
         }
     }
 
-    /// Cuts a frozen memtable that nobody else holds into slots of so many bytes at most, as [`Memtable::cut`] does.
+    /// Cuts a frozen memtable that nobody else holds into slots of so many bytes at most, as
+    /// [`Memtable::cut`] does.
     fn cut(slot: &mut Rc<Self>, most: usize) -> Option<Vec<(Token, Rc<Self>)>> {
         let State::Frozen(memtable) = Rc::get_mut(slot)?.0.get_mut() else { return None };
         let cut = Arc::get_mut(memtable)?.cut(most).into_iter();

@@ -15,7 +15,8 @@ pub(crate) const ROW_OVERHEAD_BYTES: usize = 32;
 const RANGE_OVERHEAD_BYTES: usize = 96;
 /// Bytes that what stands beside the rows costs, where there is any.
 const BESIDE_OVERHEAD_BYTES: usize = 64;
-/// Bytes at the beginning of a row that are brought near at once by who is to read it; what follows the machine foresees.
+/// Bytes at the beginning of a row that are brought near at once by who is to read it; what follows
+/// the machine foresees.
 const NEAR_BYTES: usize = 1 << 10;
 /// Bytes of a line of the CPU's caches.
 const LINE_BYTES: usize = 64;
@@ -166,8 +167,8 @@ impl Partition {
     }
 }
 
-/// Brings the beginning of a row into the CPU's caches, all of its lines at once: who reads it waits for one of them, not for
-/// one after the other. That the bytes are not used is the point.
+/// Brings the beginning of a row into the CPU's caches, all of its lines at once: who reads it
+/// waits for one of them, not for one after the other. That the bytes are not used is the point.
 pub(crate) fn bring_near(row: &[u8]) {
     let lines = row.iter().take(NEAR_BYTES).step_by(LINE_BYTES);
     black_box(lines.fold(0_u8, |sum, byte| sum ^ byte));

@@ -1,9 +1,10 @@
 //! The partitions of a memtable in the order of the ring.
 //!
-//! A map of runs: each has the partitions from its token up to the next one's, sorted, some dozens beside each other. Tokens
-//! are hashes, so that a search begins where one would be if they lay at equal distances, and mostly ends a few places from
-//! there; it looks at a key only where its token is the one. Keys of one token are rare (of 64 bits), and stand beside each
-//! other in the order of their bytes.
+//! A map of runs: each has the partitions from its token up to the next one's, sorted, some dozens
+//! beside each other. Tokens are hashes, so that a search begins where one would be if they lay at
+//! equal distances, and mostly ends a few places from there; it looks at a key only where its token
+//! is the one. Keys of one token are rare (of 64 bits), and stand beside each other in the order of
+//! their bytes.
 
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
@@ -14,15 +15,18 @@ use types::Token;
 use super::partition::bring_near;
 use super::{KeyRef, Partition, PartitionKey};
 
-/// Partitions of a run at most, but for those of one token, which stay in one; a full one splits in two.
+/// Partitions of a run at most, but for those of one token, which stay in one; a full one splits in
+/// two.
 const RUN_MAX: usize = 128;
-/// How far from where it began a search goes at first, in places: as many as a line of the CPU's caches has.
+/// How far from where it began a search goes at first, in places: as many as a line of the CPU's
+/// caches has.
 const NEAR: usize = 4;
 
 /// Partitions by key.
 #[derive(Debug, Default)]
 pub(super) struct Partitions {
-    /// By the least token that may be in each, the first by the least of all; the tokens of one are in no other.
+    /// By the least token that may be in each, the first by the least of all; the tokens of one are
+    /// in no other.
     runs: BTreeMap<Token, Run>,
     len: usize,
     /// The run that the last insertion filled: it is split before the next one.
@@ -147,8 +151,8 @@ impl Partitions {
         Found { partition, is_new: found.is_err(), run_bytes: bytes }
     }
 
-    /// Splits the run of this least token where a token begins, near its middle: the least of the second one. None if all in it
-    /// are of one.
+    /// Splits the run of this least token where a token begins, near its middle: the least of the
+    /// second one. None if all in it are of one.
     fn split(&mut self, least: Token) -> Option<Token> {
         let Run { entries, bytes, greatest } = self.runs.get_mut(&least)?;
         let middle = entries.get(entries.len() / 2)?.token;
@@ -181,8 +185,8 @@ impl Partitions {
         }
     }
 
-    /// Takes all out, in parts of so many bytes at most but for partitions that are larger, in order: the least token that may be
-    /// in each, its bytes, and the part.
+    /// Takes all out, in parts of so many bytes at most but for partitions that are larger, in
+    /// order: the least token that may be in each, its bytes, and the part.
     pub fn cut(&mut self, most: usize) -> Vec<(Token, usize, Self)> {
         self.split_larger(most);
         let mut rest = std::mem::take(self).runs;
@@ -240,8 +244,8 @@ impl Partitions {
         runs.flat_map(|(_, run)| &run.entries).skip(passed).map(Entry::as_pair)
     }
 
-    /// All of them, for who reads their rows too: what of a run lies apart is brought into the CPU's caches at once, where one
-    /// after the other would wait for each.
+    /// All of them, for who reads their rows too: what of a run lies apart is brought into the
+    /// CPU's caches at once, where one after the other would wait for each.
     pub fn walk(&self) -> impl Iterator<Item = (&PartitionKey, &Partition)> {
         let runs = self.runs.values().inspect(|run| warm(&run.entries));
         runs.flat_map(|run| &run.entries).map(Entry::as_pair)
@@ -264,7 +268,8 @@ mod tests {
         PartitionKey { token: Token(token), bytes: bytes.into() }
     }
 
-    /// There are millions of them: what few have is to stand apart. [`super::super::PARTITION_OVERHEAD_BYTES`] counts on it.
+    /// There are millions of them: what few have is to stand apart.
+    /// [`super::super::PARTITION_OVERHEAD_BYTES`] counts on it.
     #[test]
     fn a_partition_is_small() {
         assert!(size_of::<Keyed>() <= 96, "{}", size_of::<Keyed>());

@@ -1,7 +1,7 @@
 //! A sorted sequence in chunks: what a partition keeps its rows in.
 //!
-//! A B-tree of two levels. The order is the caller's (a table's clustering order needs the table), so
-//! every search takes a comparison. Appending in order, the common case, moves nothing.
+//! A B-tree of two levels. The order is the caller's (a table's clustering order needs the table),
+//! so every search takes a comparison. Appending in order, the common case, moves nothing.
 
 use std::cmp::Ordering;
 

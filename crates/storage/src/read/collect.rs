@@ -1,4 +1,5 @@
-//! A partition as an update: small ones such as the schema's as a whole, of others their first rows.
+//! A partition as an update: small ones such as the schema's as a whole, of others their first
+//! rows.
 
 use std::sync::Arc;
 
@@ -11,8 +12,8 @@ use super::PartitionCursor;
 use crate::error::StorageError;
 
 impl PartitionCursor {
-    /// Reads the rest of the partition, which must be read forwards, into one update. For partitions that are
-    /// known to be small.
+    /// Reads the rest of the partition, which must be read forwards, into one update. For
+    /// partitions that are known to be small.
     ///
     /// # Errors
     /// If an SSTable cannot be read.
@@ -20,7 +21,8 @@ impl PartitionCursor {
         Ok(self.into_first(key, usize::MAX, usize::MAX).await?.0)
     }
 
-    /// As [`Self::into_update`], but ends behind so many rows or bytes; the bound tells where, if it did.
+    /// As [`Self::into_update`], but ends behind so many rows or bytes; the bound tells where, if
+    /// it did.
     pub(crate) async fn into_first(
         mut self,
         key: &[u8],

@@ -68,7 +68,8 @@ impl DataWalk {
         Ok(start)
     }
 
-    /// Reads the next row or marker of the partition into `out`, packed. False at the partition's end.
+    /// Reads the next row or marker of the partition into `out`, packed. False at the partition's
+    /// end.
     pub async fn next(&mut self, files: &Files, out: &mut Vec<u8>) -> Result<bool, StorageError> {
         loop {
             match self.data.next(out).map_err(|e| corrupt(&self.sstable, e))? {

@@ -47,7 +47,8 @@ enum Place {
 }
 
 impl KeyWalk {
-    /// At the first key that is not before `from`. `keep` says whether index pages are worth caching.
+    /// At the first key that is not before `from`. `keep` says whether index pages are worth
+    /// caching.
     pub async fn start(
         files: &Files,
         sstable: &Arc<SSTable>,

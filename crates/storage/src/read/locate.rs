@@ -66,7 +66,8 @@ pub(super) fn parse_promoted(
     promoted.map(Rc::new).map_err(|e| StorageError::corrupt(sstable.path(&Component::Index), e))
 }
 
-/// Looks a key up where it was found before, if that is kept of the table's keys, else in the index.
+/// Looks a key up where it was found before, if that is kept of the table's keys, else in the
+/// index.
 pub(crate) async fn locate(
     files: &Files,
     sstable: &SSTable,
@@ -133,7 +134,8 @@ async fn locate_in_index(
             }
             Found::Entry(entry) => {
                 let is_first = at == start;
-                // asked once a page, for it takes a hash: where samples end early the file may be far from its end
+                // asked once a page, for it takes a hash: where samples end early the file may be
+                // far from its end
                 if is_first && order(entry.key, key.token, key.bytes) == Ordering::Greater {
                     return Ok(None);
                 }
@@ -148,7 +150,8 @@ async fn locate_in_index(
                 let mut entry = bytes.to_vec();
                 while entry.len() < needed {
                     let next = at + entry.len() as u64;
-                    // one of very many blocks is kept with its key, and its pages would throw out those of others
+                    // one of very many blocks is kept with its key, and its pages would throw out
+                    // those of others
                     let keep = needed - entry.len() <= sstable.table.index_page_bytes();
                     let (from, more) =
                         files.index_page(sstable, IndexFile::Keys, next, keep).await?;

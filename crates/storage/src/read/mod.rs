@@ -24,7 +24,8 @@ pub use self::scan::{KeyScan, ScanStart};
 pub use self::slices::Slices;
 pub(crate) use self::sstable::SSTableCursor;
 
-/// From the layout that something was written under to the table's present one; none where that changes nothing.
+/// From the layout that something was written under to the table's present one; none where that
+/// changes nothing.
 pub(crate) fn needed_map(from: &Layout, table: &Table) -> Option<ColumnMap> {
     if ColumnMap::is_unneeded(from, &table.layout) {
         debug_assert!(column_map(from, table).is_identity());

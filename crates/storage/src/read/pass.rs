@@ -22,8 +22,8 @@ pub(crate) enum Keeping {
     Pass(Rc<Pass>),
 }
 
-/// A pass over one SSTable: partitions that share a chunk have it read and decompressed once, and chunks come from the file
-/// in larger pieces.
+/// A pass over one SSTable: partitions that share a chunk have it read and decompressed once, and
+/// chunks come from the file in larger pieces.
 pub(crate) struct Pass {
     /// Bytes that are read from the file at once; a chunk at least.
     piece: usize,
@@ -90,8 +90,8 @@ impl Pass {
         self.piece > 0
     }
 
-    /// Reads a piece of the data that begins with a chunk: past the page cache where a path is given, else from the
-    /// file given. On an error nothing is stored.
+    /// Reads a piece of the data that begins with a chunk: past the page cache where a path is
+    /// given, else from the file given. On an error nothing is stored.
     pub async fn fetch(&self, from: DataFile<'_>, offset: u64, length: usize) -> io::Result<()> {
         let file = self.file(&from).await?;
         let left = usize::try_from(from.data_length.saturating_sub(offset)).unwrap_or(usize::MAX);

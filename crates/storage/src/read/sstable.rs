@@ -1,7 +1,8 @@
 //! A cursor over one partition of an SSTable, in slices, either way.
 //!
-//! Rows are decoded block by block of the partition's index (a narrow partition is one block); against the
-//! clustering order a block is decoded forwards and handed out backwards, so memory stays at one block.
+//! Rows are decoded block by block of the partition's index (a narrow partition is one block);
+//! against the clustering order a block is decoded forwards and handed out backwards, so memory
+//! stays at one block.
 
 use std::cmp::Ordering;
 use std::collections::VecDeque;
@@ -24,7 +25,8 @@ use crate::sstables::{Files, SSTable};
 
 /// The first row of a partition has so much room from the start.
 const FIRST_ROW_BYTES: usize = 2 << 10;
-/// So many bytes are taken of a chunk at first, then as many as were before: most partitions are far smaller than a chunk.
+/// So many bytes are taken of a chunk at first, then as many as were before: most partitions are
+/// far smaller than a chunk.
 const FIRST_FEED_BYTES: u64 = 2 << 10;
 
 /// Reads a partition of an SSTable.
@@ -235,7 +237,8 @@ impl SSTableCursor {
             };
             let unfiltered = Unfiltered::from_packed(&packed);
             let place = unfiltered.position();
-            // what ends just where the slice starts is before it, too, and what starts there opens there
+            // what ends just where the slice starts is before it, too, and what starts there opens
+            // there
             if !entered && compare(&layout, place, start) != Ordering::Greater {
                 open = open_after(unfiltered, open);
                 self.spare.push(packed);
@@ -295,9 +298,9 @@ impl SSTableCursor {
         Ok(())
     }
 
-    /// Puts what of a block lies in a slice into the queue, backwards. The flags say whether it is the first and
-    /// whether it is the last one that may have a part of the slice: only there ranges open and close at the slice's
-    /// edges.
+    /// Puts what of a block lies in a slice into the queue, backwards. The flags say whether it is
+    /// the first and whether it is the last one that may have a part of the slice: only there
+    /// ranges open and close at the slice's edges.
     async fn collect_block(
         &mut self,
         files: &Files,
@@ -314,7 +317,8 @@ impl SSTableCursor {
             let Some(packed) = self.decode(files).await? else { break };
             let unfiltered = Unfiltered::from_packed(&packed);
             let place = unfiltered.position();
-            // what ends just where the slice starts is before it, too, and what starts there opens there
+            // what ends just where the slice starts is before it, too, and what starts there opens
+            // there
             if !entered && compare(&layout, place, start) != Ordering::Greater {
                 open = open_after(unfiltered, open);
                 self.spare.push(packed);

@@ -1,5 +1,5 @@
-//! What a shard consists of, each part to be reached by its own kind on the other shards: a component holds a [`Remote`] to
-//! itself elsewhere, and so needs to know nothing of the whole.
+//! What a shard consists of, each part to be reached by its own kind on the other shards: a
+//! component holds a [`Remote`] to itself elsewhere, and so needs to know nothing of the whole.
 
 use std::any::{Any, TypeId, type_name};
 use std::cell::RefCell;
@@ -12,7 +12,8 @@ use types::hash::HashMap;
 
 use super::{Job, OnShard, Shards, Stopping};
 
-/// The components of one shard. Whoever runs the shard's jobs owns it; a component has a [`Remote`] at most.
+/// The components of one shard. Whoever runs the shard's jobs owns it; a component has a [`Remote`]
+/// at most.
 #[derive(Clone)]
 pub struct Components {
     shards: Rc<Shards<Components>>,
@@ -31,7 +32,8 @@ impl Components {
         Self { shards: Rc::new(Shards::new(env, send)), by_type: Rc::default() }
     }
 
-    /// Adds a component, of which a shard has one. Every shard adds the same ones before it runs the first job.
+    /// Adds a component, of which a shard has one. Every shard adds the same ones before it runs
+    /// the first job.
     pub fn add<P: 'static>(&self, component: &Rc<P>) {
         let before = self.by_type.borrow_mut().insert(TypeId::of::<P>(), Rc::clone(component) as _);
         assert!(before.is_none(), "a shard has one {}", type_name::<P>());

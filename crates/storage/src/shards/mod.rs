@@ -1,7 +1,8 @@
 //! Work handed from shard to shard.
 //!
-//! A job is a closure that runs on another shard's context; a call is a job whose result comes back.
-//! Jobs travel over `env`'s mesh, in one batch per loop turn; those of one shard to another arrive in order.
+//! A job is a closure that runs on another shard's context; a call is a job whose result comes
+//! back. Jobs travel over `env`'s mesh, in one batch per loop turn; those of one shard to another
+//! arrive in order.
 
 mod components;
 

@@ -1,6 +1,7 @@
-//! Compressed segments of a Cassandra 5.0.9 that was killed (`testdata/commitlog`), replayed by the engine: what they
-//! hold is there, a torn tail is tolerated, and what is damaged ends the start unless the operator wants otherwise. And
-//! our own: archived and restored to a point in time, captured for a consumer, and refused where they are too large.
+//! Compressed segments of a Cassandra 5.0.9 that was killed (`testdata/commitlog`), replayed by the
+//! engine: what they hold is there, a torn tail is tolerated, and what is damaged ends the start
+//! unless the operator wants otherwise. And our own: archived and restored to a point in time,
+//! captured for a consumer, and refused where they are too large.
 
 use crate::common;
 mod missing;
@@ -229,9 +230,9 @@ fn is_a_beginning(found: &Values) -> bool {
     *found == written(i32::try_from(found.len()).expect("few"))
 }
 
-/// While a section is on its way, records gather for the next: however slow the disk is, no line of short ones grows, behind which
-/// none would be written at once again. And writes wait where the files are far behind: what is acknowledged and in no file goes with
-/// the process.
+/// While a section is on its way, records gather for the next: however slow the disk is, no line of
+/// short ones grows, behind which none would be written at once again. And writes wait where the
+/// files are far behind: what is acknowledged and in no file goes with the process.
 #[test]
 fn records_gather_while_a_section_is_on_its_way() {
     const WRITES: i32 = 500;
@@ -268,8 +269,8 @@ fn records_gather_while_a_section_is_on_its_way() {
     assert!(unwritten <= most, "{unwritten} bytes in no file");
 }
 
-/// A sync of what is in the files says nothing of what is not: where writes to them hang, the log is overdue, and nothing more is
-/// acknowledged.
+/// A sync of what is in the files says nothing of what is not: where writes to them hang, the log
+/// is overdue, and nothing more is acknowledged.
 #[test]
 fn writes_wait_where_those_of_the_log_hang() {
     const HANGS: Duration = Duration::from_secs(1);
@@ -351,8 +352,8 @@ fn what_a_power_cut_leaves_of_a_log_is_its_beginning() {
     assert!(holes.count() > 0, "segments written at once leave holes");
 }
 
-/// Writes rows that are acknowledged once they are synced, while some syncs fail; then cuts the power and starts again. True
-/// if all that was acknowledged is there.
+/// Writes rows that are acknowledged once they are synced, while some syncs fail; then cuts the
+/// power and starts again. True if all that was acknowledged is there.
 fn keeps_its_word(seed: u64, planted: Option<&'static str>) -> bool {
     let world = World::new(seed, WorldOptions::default());
     if let Some(bug) = planted {
@@ -464,8 +465,8 @@ fn what_cassandra_wrote_is_replayed() {
     }
 }
 
-/// A segment of version 8, of a Cassandra 5.0.9 with `storage_compatibility_mode: NONE` that was killed: the rows of the
-/// others, and in partitions 7 and 8 times beyond 2038, and deletions.
+/// A segment of version 8, of a Cassandra 5.0.9 with `storage_compatibility_mode: NONE` that was
+/// killed: the rows of the others, and in partitions 7 and 8 times beyond 2038, and deletions.
 #[test]
 fn a_segment_of_version_8_is_replayed_to_the_second() {
     const ID: i64 = 1_795_371_086_742;
@@ -552,9 +553,10 @@ fn a_segment_of_version_8_is_replayed_to_the_second() {
     );
 }
 
-/// Of a Cassandra 5.0.9 that was killed: the rows of the others, and then `DELETE FROM t WHERE k = 1 AND c > null`, another
-/// with `c <= null`, and a batch of an INSERT and one with `c >= null`. To each it answered WRITE_TIMEOUT, and read on as
-/// if it had not been; what it logs so, it cannot replay itself.
+/// Of a Cassandra 5.0.9 that was killed: the rows of the others, and then `DELETE FROM t WHERE k =
+/// 1 AND c > null`, another with `c <= null`, and a batch of an INSERT and one with `c >= null`. To
+/// each it answered WRITE_TIMEOUT, and read on as if it had not been; what it logs so, it cannot
+/// replay itself.
 #[test]
 fn a_range_from_a_null_that_cassandra_logged_deletes_nothing() {
     let bytes = include_bytes!("../../testdata/commitlog/null-bound.log").to_vec();

@@ -1,6 +1,6 @@
-//! What was acknowledged and is gone from the log: a segment that is missing, wherever it stood, one that is cut, and
-//! damage to what was written last. And what only looks like it: a Cassandra that replayed the log, a log that was drained,
-//! a directory that an operator emptied.
+//! What was acknowledged and is gone from the log: a segment that is missing, wherever it stood,
+//! one that is cut, and damage to what was written last. And what only looks like it: a Cassandra
+//! that replayed the log, a log that was drained, a directory that an operator emptied.
 
 use super::*;
 
@@ -99,7 +99,8 @@ fn last_changed(change: fn(&mut Vec<u8>)) -> Deed {
     })
 }
 
-/// What a Cassandra does that starts on the log: it makes a segment, replays ours and removes the `gone` oldest.
+/// What a Cassandra does that starts on the log: it makes a segment, replays ours and removes the
+/// `gone` oldest.
 fn cassandra(gone: usize, removed_last: bool) -> Deed {
     Rc::new(move |env| {
         Box::pin(async move {

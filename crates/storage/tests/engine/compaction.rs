@@ -43,7 +43,8 @@ async fn life(env: Env, mesh: Mesh<Job<Rc<Engine>>>) -> Result<(), StorageError>
     Ok(())
 }
 
-/// Partitions that share a chunk have it read and decompressed once, and chunks are read many at a time.
+/// Partitions that share a chunk have it read and decompressed once, and chunks are read many at a
+/// time.
 #[test]
 fn a_compaction_reads_its_inputs_once_in_large_pieces() {
     let world = World::new(1, WorldOptions::default());

@@ -80,7 +80,8 @@ async fn come(engine: &Engine, node: &Node, between: Between) -> Result<(), Stor
 
 type Found = Rc<RefCell<Vec<Option<Part>>>>;
 
-/// What is kept after a counter was counted while something came between; and what after it came again.
+/// What is kept after a counter was counted while something came between; and what after it came
+/// again.
 async fn shard(
     env: Env,
     mesh: Mesh<Job<Rc<Engine>>>,

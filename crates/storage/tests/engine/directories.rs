@@ -1,5 +1,5 @@
-//! Several data directories and crashes: what one of them still has of an earlier life does no harm to what another has of
-//! a later one.
+//! Several data directories and crashes: what one of them still has of an earlier life does no harm
+//! to what another has of a later one.
 
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
@@ -128,8 +128,8 @@ fn run(seed: u64, bug: Option<&'static str>) -> Vec<i32> {
     notes.missing.take()
 }
 
-/// A truncation's log comes back with the power, is ended once more, and may come back again: by then its numbers are those
-/// of other tables.
+/// A truncation's log comes back with the power, is ended once more, and may come back again: by
+/// then its numbers are those of other tables.
 #[test]
 fn a_log_that_was_ended_does_not_come_back() {
     for seed in 1..=60 {

@@ -1,5 +1,5 @@
-//! How a flush treats the disk: an even load where memory is not needed, haste where it is, and no file that the disk
-//! did not take.
+//! How a flush treats the disk: an even load where memory is not needed, haste where it is, and no
+//! file that the disk did not take.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -16,7 +16,8 @@ use storage::{Engine, Node, Options, StorageError};
 
 use crate::engine::{SHARDS, is_there, options, start, table, write};
 
-/// What a flush writes in a second where no memory is needed, and what two steps more are in a window.
+/// What a flush writes in a second where no memory is needed, and what two steps more are in a
+/// window.
 const LEAST_RATE: u64 = 16 << 20;
 const STEPS: u64 = 512 << 10;
 /// Bytes of a value, and keys of memtables that are due.
@@ -195,7 +196,8 @@ fn writes_get_memory_as_the_flush_gets_on() {
     assert!(held * 3 <= free * 2, "{held:?}, and {free:?} where they run ahead");
 }
 
-/// The disk refuses what it is sent before the sync: nothing of it may be published, and the log has it still.
+/// The disk refuses what it is sent before the sync: nothing of it may be published, and the log
+/// has it still.
 #[test]
 fn a_file_that_the_disk_did_not_take_is_none() {
     for seed in 1..=3 {

@@ -1,5 +1,5 @@
-//! Memtables that were flushed answer reads in place of their SSTables, for as long as there is memory, and until
-//! something else becomes of those.
+//! Memtables that were flushed answer reads in place of their SSTables, for as long as there is
+//! memory, and until something else becomes of those.
 
 use std::cell::Cell;
 use std::collections::BTreeMap;
@@ -36,7 +36,8 @@ enum Then {
     Truncation,
 }
 
-/// How often reads of the flushed keys asked for chunks of SSTables, and how many of the keys they found.
+/// How often reads of the flushed keys asked for chunks of SSTables, and how many of the keys they
+/// found.
 async fn looks(engine: &Rc<Engine>, keys: i32) -> Result<(u64, i32), StorageError> {
     let mut asked = 0;
     let count = |engine: &Rc<Engine>| engine.cache_stats(CacheKind::Chunks).requests();

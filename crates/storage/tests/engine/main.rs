@@ -106,7 +106,8 @@ async fn is_there(engine: &Rc<Engine>, table: &Arc<Table>, key: i32) -> Result<b
     engine.shards().call_async(owner, Class::Statement, read).await?
 }
 
-/// A shard's engine, which serves the others; on the first one with the node's part, the log under way.
+/// A shard's engine, which serves the others; on the first one with the node's part, the log under
+/// way.
 async fn start(
     env: &Env,
     mesh: Mesh<Job<Rc<Engine>>>,

@@ -1,5 +1,5 @@
-//! What the page cache is asked for: all that is read where it could hold that, and otherwise what comes again. On a real disk,
-//! for a simulated one has no page cache.
+//! What the page cache is asked for: all that is read where it could hold that, and otherwise what
+//! comes again. On a real disk, for a simulated one has no page cache.
 #![allow(
     clippy::disallowed_methods,
     clippy::disallowed_types,
@@ -28,7 +28,8 @@ fn read_bytes() -> u64 {
     line.and_then(|bytes| bytes.parse().ok()).expect("a number")
 }
 
-/// Bytes read of the device for so many keys, of which a flush has just left all in the page cache; and can this disk pass it by?
+/// Bytes read of the device for so many keys, of which a flush has just left all in the page cache;
+/// and can this disk pass it by?
 async fn asked(
     env: Env,
     mesh: Mesh<Job<Rc<Engine>>>,

@@ -36,7 +36,8 @@ async fn life(env: Env, mesh: Mesh<Job<Rc<Engine>>>) -> Result<(), StorageError>
     Ok(())
 }
 
-/// Caches that hold some of the partitions, and a page cache so small that few chunks come again soon enough.
+/// Caches that hold some of the partitions, and a page cache so small that few chunks come again
+/// soon enough.
 fn small() -> Options {
     Options {
         chunk_cache_bytes: 512 << 10,

@@ -1,5 +1,5 @@
-//! TRUNCATE, and a crash after it: what was written before is gone, what was acknowledged after is there. Values are as
-//! large as a good part of a segment: logs go on in new segments all the time.
+//! TRUNCATE, and a crash after it: what was written before is gone, what was acknowledged after is
+//! there. Values are as large as a good part of a segment: logs go on in new segments all the time.
 
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
@@ -54,7 +54,8 @@ async fn shard(
     Ok(())
 }
 
-/// Empties a table again and again, while another one is written to, and writes to it after each time.
+/// Empties a table again and again, while another one is written to, and writes to it after each
+/// time.
 async fn fill(
     engine: &Rc<Engine>,
     node: &Rc<Node>,
@@ -144,8 +145,9 @@ fn what_is_written_after_a_truncation_survives_a_crash() {
     }
 }
 
-/// The log's next segment is made in advance, by two tasks where a table is truncated: without an order among
-/// theirs, records land in a segment below the truncation's, and are void at the next start.
+/// The log's next segment is made in advance, by two tasks where a table is truncated: without an
+/// order among theirs, records land in a segment below the truncation's, and are void at the next
+/// start.
 #[test]
 fn segments_out_of_order_would_be_found() {
     let found = (1..=100).find(|seed| !run(*seed, Some("segments_out_of_order")).is_empty());
@@ -210,8 +212,8 @@ fn run_by_clock(bug: Option<&'static str>) -> Vec<String> {
     notes.wrong.take()
 }
 
-/// Segments are numbered by the clock. Where it goes back while no segment is left, those of after a truncation must not
-/// come to stand before it.
+/// Segments are numbered by the clock. Where it goes back while no segment is left, those of after
+/// a truncation must not come to stand before it.
 #[test]
 fn what_is_written_after_the_clock_went_back_is_not_taken_for_truncated() {
     assert_eq!(run_by_clock(None), Vec::<String>::new());

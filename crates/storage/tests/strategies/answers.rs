@@ -1,4 +1,5 @@
-//! Compares choices with those that Cassandra's own classes made over the same sets (`conformance/strategies`).
+//! Compares choices with those that Cassandra's own classes made over the same sets
+//! (`conformance/strategies`).
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -189,8 +190,8 @@ pub fn compare(text: &str) -> Result<Tally, String> {
             }
             "pick" => {
                 let (mut ours, theirs) = (scenario.choose(), answer(rest));
-                // Cassandra counts what is left to do when it looks for expired tables, which is not always; here
-                // whoever asks counts, and does not look for them.
+                // Cassandra counts what is left to do when it looks for expired tables, which is
+                // not always; here whoever asks counts, and does not look for them.
                 let gone = scenario.gc_before;
                 let is_old = |table: &&Candidate| table.max_local_deletion_time < gone;
                 let mut chosen = scenario.tables.iter().filter(|t| ours.inputs.contains(&t.id));

@@ -283,9 +283,9 @@ fn any_params() -> impl Drawn<Value = (CompactionParams, Load)> {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 24, ..ProptestConfig::default() })]
 
-    /// Whatever the options: tasks take what is free, their outputs do not overlap, levels above the first never do,
-    /// windows do not mix, an output lies in one shard, nothing that was written is lost, nothing comes back; and
-    /// when nothing more is written there is an end.
+    /// Whatever the options: tasks take what is free, their outputs do not overlap, levels above
+    /// the first never do, windows do not mix, an output lies in one shard, nothing that was
+    /// written is lost, nothing comes back; and when nothing more is written there is an end.
     #[test]
     fn laws_hold((params, load) in any_params(), seed in 1u64..1000, minutes in 30u64..90) {
         let mut day = Day::new(params, load, seed);

@@ -1,5 +1,6 @@
-//! A day of load in simulated time, over descriptions and keys alone: flushes, the strategy's choices, merges. After
-//! every step what can be read is what was written, and the strategy's laws hold.
+//! A day of load in simulated time, over descriptions and keys alone: flushes, the strategy's
+//! choices, merges. After every step what can be read is what was written, and the strategy's laws
+//! hold.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;

@@ -98,7 +98,8 @@ fn time_windows_with_data() {
     assert!(seen.expired > 5, "{seen:?}");
 }
 
-/// A tombstone that goes while another file has what it deletes brings that back: reads that disagree are noticed.
+/// A tombstone that goes while another file has what it deletes brings that back: reads that
+/// disagree are noticed.
 #[test]
 fn tombstones_that_go_early_would_be_found() {
     let bug = Some("tombstone_purged_early");

@@ -1,5 +1,5 @@
-//! Each strategy with real data in a simulated world: what is read agrees with a model at every step, through
-//! compactions, a change of the strategy, stops and a crash.
+//! Each strategy with real data in a simulated world: what is read agrees with a model at every
+//! step, through compactions, a change of the strategy, stops and a crash.
 
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
@@ -317,7 +317,8 @@ impl Client {
         if self.node.stats.compactions.get() != count || self.node.autocompaction(ID) {
             self.wrong("compactions went on by themselves".into());
         }
-        // the oldest and the newest: what comes of them has something older and something newer than all others
+        // the oldest and the newest: what comes of them has something older and something newer
+        // than all others
         let live = self.live();
         let two: Vec<u64> =
             live.first().into_iter().chain(live.last()).map(|table| table.number).collect();

@@ -1,5 +1,5 @@
-//! Columns as wide as their widest cell, as `tools.nodetool.formatter.TableBuilder` makes them: each
-//! padded, the last too.
+//! Columns as wide as their widest cell, as `tools.nodetool.formatter.TableBuilder` makes them:
+//! each padded, the last too.
 
 /// Rows of cells.
 #[derive(Debug, Default)]

@@ -7,8 +7,8 @@ use types::time::{TimestampStyle, format_timestamp};
 
 const MIB: f64 = 1_048_576.0;
 
-/// The text of `compactionstats`; with `vtable` the running ones as `system_views.sstable_tasks` has
-/// them.
+/// The text of `compactionstats`; with `vtable` the running ones as `system_views.sstable_tasks`
+/// has them.
 pub(super) fn print(stats: &CompactionStats, human_readable: bool, vtable: bool) -> String {
     let mut columns = Columns::default();
     columns.row(["concurrent compactors", &stats.concurrent.to_string()]);

@@ -1,4 +1,5 @@
-//! `nodetool iostats`, a verb of ours: the I/O pattern of the last minute, as a block tracer would show it.
+//! `nodetool iostats`, a verb of ours: the I/O pattern of the last minute, as a block tracer would
+//! show it.
 
 use std::fmt::Write;
 use std::time::Duration;
@@ -213,7 +214,8 @@ mod tests {
 
     use super::*;
 
-    /// What a shard did that wrote 96 KiB as a flush, read 4 KiB twice for a statement and removed the file.
+    /// What a shard did that wrote 96 KiB as a flush, read 4 KiB twice for a statement and removed
+    /// the file.
     fn stats() -> IoStats {
         let world = World::new(3, WorldOptions::default());
         let env = world.client("10.0.0.1".parse().unwrap());

@@ -1,4 +1,5 @@
-//! What nodetool prints of each value: the texts of Cassandra's nodetool 5.0.9 (`tools.nodetool.*`).
+//! What nodetool prints of each value: the texts of Cassandra's nodetool 5.0.9
+//! (`tools.nodetool.*`).
 
 mod cluster;
 pub(super) mod columns;

@@ -5,7 +5,8 @@ use std::fmt::Write;
 use super::columns::Columns;
 use crate::model::{NetStats, Percentiles, PoolStats, ProxyHistograms};
 
-/// What Cassandra prints where it has no figures: here messages wait in no queue between the socket and who serves them.
+/// What Cassandra prints where it has no figures: here messages wait in no queue between the socket
+/// and who serves them.
 const NO_QUEUE: &str = "N/A";
 
 /// The text of `netstats`; nothing is streamed yet.

@@ -23,8 +23,8 @@ pub enum CachesVerb {
         /// Of counters.
         counters: i32,
     },
-    /// `setcachekeystosave`: sets of how many entries of each cache the names are saved, until the next start; 0: of
-    /// all.
+    /// `setcachekeystosave`: sets of how many entries of each cache the names are saved, until the
+    /// next start; 0: of all.
     SetKeysToSave {
         /// Of keys.
         keys: i32,

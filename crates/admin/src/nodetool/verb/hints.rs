@@ -11,7 +11,8 @@ pub enum HintsVerb {
     StatusHandoff,
     /// `getmaxhintwindow`
     GetMaxHintWindow,
-    /// `enablehandoff`, `disablehandoff`, those for a data center, `sethintedhandoffthrottlekb`, `setmaxhintwindow`
+    /// `enablehandoff`, `disablehandoff`, those for a data center, `sethintedhandoffthrottlekb`,
+    /// `setmaxhintwindow`
     SetHandoff(HandoffChange),
     /// `pausehandoff`, or `resumehandoff`
     PauseHandoff(bool),

@@ -1,4 +1,5 @@
-//! Verbs of the node itself: `tools.nodetool.Info`, `Version`, `Drain` and their kin, and `iostats`, which is ours.
+//! Verbs of the node itself: `tools.nodetool.Info`, `Version`, `Drain` and their kin, and
+//! `iostats`, which is ours.
 
 use super::VerbError;
 use super::args::Args;

@@ -1,4 +1,5 @@
-//! Verbs of settings: `tools.nodetool.GetTimeout`, `SetTraceProbability`, `GuardrailsConfigCommand` and their kin.
+//! Verbs of settings: `tools.nodetool.GetTimeout`, `SetTraceProbability`, `GuardrailsConfigCommand`
+//! and their kin.
 
 use super::VerbError;
 use super::args::Args;

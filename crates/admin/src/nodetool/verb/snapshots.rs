@@ -110,7 +110,8 @@ fn snapshot(args: &mut Args) -> Result<SnapshotsVerb, VerbError> {
     Ok(SnapshotsVerb::Snapshot { of, label, name, flush, ttl, ttl_text })
 }
 
-/// Why a snapshot of this kind is not taken, in the words of Cassandra's node: after what nodetool says first.
+/// Why a snapshot of this kind is not taken, in the words of Cassandra's node: after what nodetool
+/// says first.
 pub(crate) fn check(name: &str, ttl: Option<u64>) -> Result<(), Refusal> {
     if name.is_empty() {
         return Err(Refusal::Failed("You must supply a snapshot name.".to_owned()));

@@ -1,5 +1,5 @@
-//! Verbs that go through the SSTables of tables one by one: `tools.nodetool.Scrub`, `Verify`, `GarbageCollect`,
-//! `Cleanup`, `RelocateSSTables`.
+//! Verbs that go through the SSTables of tables one by one: `tools.nodetool.Scrub`, `Verify`,
+//! `GarbageCollect`, `Cleanup`, `RelocateSSTables`.
 
 use super::args::Args;
 use super::{Selection, VerbError, refused, selection};
@@ -88,7 +88,8 @@ pub(super) fn parse(name: &str, args: &mut Args) -> Result<Option<SSTablesVerb>,
     }))
 }
 
-/// How many SSTables to work on at a time: `concurrent_compactors` alone says that here, but for what nodetool says of it.
+/// How many SSTables to work on at a time: `concurrent_compactors` alone says that here, but for
+/// what nodetool says of it.
 fn jobs(args: &mut Args, default: i64) -> Result<i64, VerbError> {
     let Some(text) = args.value(&["-j", "--jobs"])? else { return Ok(default) };
     let number = text.parse::<i32>().map(i64::from);
@@ -149,7 +150,8 @@ fn relocate(args: &mut Args) -> Result<SSTablesVerb, VerbError> {
     Ok(SSTablesVerb::Relocate(selection(args)))
 }
 
-/// `import KEYSPACE TABLE DIRECTORY...`: what concerns caches, tokens of others, repairs and indexes has nothing to do here.
+/// `import KEYSPACE TABLE DIRECTORY...`: what concerns caches, tokens of others, repairs and
+/// indexes has nothing to do here.
 fn import(args: &mut Args) -> Result<SSTablesVerb, VerbError> {
     let keep_level = args.flag(&["-l", "--keep-level"]);
     let quick = args.flag(&["-q", "--quick"]);

@@ -1,4 +1,5 @@
-//! Verbs of keyspaces and tables: `tools.nodetool.TableStats`, `TableHistograms`, `DataPaths`, `GetSSTables`.
+//! Verbs of keyspaces and tables: `tools.nodetool.TableStats`, `TableHistograms`, `DataPaths`,
+//! `GetSSTables`.
 
 use super::args::Args;
 use super::{Selection, VerbError, refused};

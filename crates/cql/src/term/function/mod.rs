@@ -1,7 +1,8 @@
-//! Native functions: what there is ([`registry`]), which one a call means ([`resolve`]), what each does.
+//! Native functions: what there is ([`registry`]), which one a call means ([`resolve`]), what each
+//! does.
 //!
-//! A call is resolved once, at PREPARE, into a [`Function`]: one overload with its types. Running it looks nothing
-//! up.
+//! A call is resolved once, at PREPARE, into a [`Function`]: one overload with its types. Running
+//! it looks nothing up.
 
 pub(crate) mod aggregate;
 mod collection;
@@ -106,8 +107,8 @@ impl Function {
         &self.returns
     }
 
-    /// The type of its result as drivers are told: a `timeuuid` goes by the name of another class where Cassandra
-    /// passes it through the types of user-defined functions.
+    /// The type of its result as drivers are told: a `timeuuid` goes by the name of another class
+    /// where Cassandra passes it through the types of user-defined functions.
     pub fn shown_type(&self) -> CqlType {
         let passes_through = match self.work {
             Work::FromBlob => true,
@@ -157,7 +158,8 @@ impl Function {
         )
     }
 
-    /// Does its result never fall while its argument grows? Of several arguments the others must be constants.
+    /// Does its result never fall while its argument grows? Of several arguments the others must be
+    /// constants.
     pub fn is_monotonic(&self, is_constant: &[bool]) -> bool {
         match self.work {
             Work::ToDate | Work::ToTimestamp | Work::ToUnixTimestamp => true,
@@ -404,7 +406,8 @@ impl Function {
     }
 }
 
-/// Is this what is wrong with the text of a duration? Cassandra's own parser says so as of a request, wherever the text comes from.
+/// Is this what is wrong with the text of a duration? Cassandra's own parser says so as of a
+/// request, wherever the text comes from.
 fn is_of_duration(why: &str) -> bool {
     why.starts_with("Invalid duration") || why.ends_with(" to a duration")
 }

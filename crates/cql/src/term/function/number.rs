@@ -1,4 +1,5 @@
-//! Arithmetic on numbers of all types, as Java does it: what overflows wraps, what is divided by zero fails.
+//! Arithmetic on numbers of all types, as Java does it: what overflows wraps, what is divided by
+//! zero fails.
 
 use num_bigint::BigInt;
 use types::decimal_math::DecimalError;
@@ -137,8 +138,8 @@ impl Number {
         }
     }
 
-    /// As operands of decimal arithmetic: all but the exact types go through a `double`, and so have at
-    /// least one digit behind the point.
+    /// As operands of decimal arithmetic: all but the exact types go through a `double`, and so
+    /// have at least one digit behind the point.
     fn to_decimal(&self) -> Result<Decimal, String> {
         match self {
             Self::Decimal(number) => Ok(number.clone()),

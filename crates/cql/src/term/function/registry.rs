@@ -11,8 +11,8 @@ use crate::term::function::number::{self, Math};
 use crate::term::function::resolve::Argument;
 use crate::term::function::{Function, Similarity, Work};
 
-/// The native types that have functions to and from blobs, by the names that these bear. A counter's are
-/// those of a `bigint`.
+/// The native types that have functions to and from blobs, by the names that these bear. A
+/// counter's are those of a `bigint`.
 const BLOB_PEERS: [(&str, CqlType); 21] = [
     ("ascii", CqlType::Ascii),
     ("bigint", CqlType::BigInt),

@@ -11,8 +11,9 @@ use crate::term::function::Function;
 use crate::term::function::registry::{Call, NEGATE, operator_name, operator_of};
 use crate::term::{raw_type, text};
 
-/// How deep calls may stand in each other's arguments. Each overload is tried on all arguments; what was found of
-/// each is kept ([`Scope::verdicts`]), or the work would grow by a factor with each level, as in Cassandra.
+/// How deep calls may stand in each other's arguments. Each overload is tried on all arguments;
+/// what was found of each is kept ([`Scope::verdicts`]), or the work would grow by a factor with
+/// each level, as in Cassandra.
 pub const MAX_CALL_DEPTH: usize = 64;
 
 /// An argument of a call whose overload is sought: a term, or something selected.
@@ -23,7 +24,8 @@ pub trait Argument {
     fn text(&self) -> String;
     /// The type it would be given without a parameter to meet (`getCompatibleTypeIfKnown`).
     fn known_type(&self) -> Option<CqlType>;
-    /// The number of elements, if it is a literal in brackets in a selection, which may be a vector.
+    /// The number of elements, if it is a literal in brackets in a selection, which may be a
+    /// vector.
     fn array_size(&self) -> Option<u32> {
         None
     }
@@ -65,7 +67,8 @@ impl Argument for TermArgument<'_, '_> {
     }
 }
 
-/// The type that a term has by itself: that of its hint or call, or the smallest that a constant fits.
+/// The type that a term has by itself: that of its hint or call, or the smallest that a constant
+/// fits.
 pub fn known_type(term: &Raw, keyspace: &str, scope: &Scope<'_>) -> Option<CqlType> {
     let known = |item: &Raw| known_type(item, keyspace, scope);
     match term {
@@ -110,8 +113,9 @@ fn shown(name: &QualifiedName) -> String {
     }
 }
 
-/// The overload that a call means; `None` if there is no function of that name. `receiver` is the type of
-/// what takes the result, where that is known, and `table` the one that `token` is asked about.
+/// The overload that a call means; `None` if there is no function of that name. `receiver` is the
+/// type of what takes the result, where that is known, and `table` the one that `token` is asked
+/// about.
 pub fn resolve(
     name: &QualifiedName,
     arguments: &[&dyn Argument],
@@ -289,8 +293,8 @@ fn resolve_terms_for(
     resolve(name, &terms, wanted, table.map(|table| &**table), scope.schema.release())
 }
 
-/// Does the result of a call fit a receiver? Calls that cannot be resolved do here: the message that they
-/// get later is the better one.
+/// Does the result of a call fit a receiver? Calls that cannot be resolved do here: the message
+/// that they get later is the better one.
 pub fn test_call(
     term: &Raw,
     keyspace: &str,

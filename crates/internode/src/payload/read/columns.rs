@@ -1,5 +1,6 @@
-//! Which columns a read is about (`db.filter.ColumnFilter`): those that are fetched, so that it is known which rows live,
-//! and among them those that were asked for, of which some may be asked for in part.
+//! Which columns a read is about (`db.filter.ColumnFilter`): those that are fetched, so that it is
+//! known which rows live, and among them those that were asked for, of which some may be asked for
+//! in part.
 
 use rows::codec::{ColumnSet, EncodingStats, Format, Header};
 use schema::Table;
@@ -114,7 +115,8 @@ fn column_name(table: &Table, reader: &mut Reader<'_>) -> Result<Box<str>, Paylo
 /// Which columns a read is about.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ColumnFilter {
-    /// The columns that are fetched, if those are not just the ones that were asked for: all regular ones.
+    /// The columns that are fetched, if those are not just the ones that were asked for: all
+    /// regular ones.
     all: Option<Columns>,
     /// The columns that were asked for; none if all that are fetched were.
     queried: Option<Columns>,
@@ -131,8 +133,8 @@ impl ColumnFilter {
         Self { all, queried: None, all_statics: true, subselections: Vec::new() }
     }
 
-    /// Some columns, of which rows' being depends on all regular ones: `fetched` are those, and static ones: all, if
-    /// `all_statics` says so, else those asked for.
+    /// Some columns, of which rows' being depends on all regular ones: `fetched` are those, and
+    /// static ones: all, if `all_statics` says so, else those asked for.
     pub fn some(fetched: Columns, all_statics: bool, queried: Columns) -> Self {
         let (all, queried) = (Some(fetched), Some(queried));
         Self { all, queried, all_statics, subselections: Vec::new() }
@@ -150,7 +152,8 @@ impl ColumnFilter {
         self.all.as_ref().or(self.queried.as_ref()).unwrap_or(NONE)
     }
 
-    /// The columns that were asked for. Cells of others are sent without their values, or not at all.
+    /// The columns that were asked for. Cells of others are sent without their values, or not at
+    /// all.
     pub fn queried(&self) -> &Columns {
         self.queried.as_ref().unwrap_or(self.fetched())
     }

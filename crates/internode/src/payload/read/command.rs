@@ -274,7 +274,8 @@ impl ReadCommand {
     }
 }
 
-/// The length of all keys of a table, if they are written bare: those of one column of a fixed length.
+/// The length of all keys of a table, if they are written bare: those of one column of a fixed
+/// length.
 fn single_key_length(table: &Table) -> Option<usize> {
     match &table.partition_key[..] {
         [column] => column.ty.fixed_length(),

@@ -1,4 +1,5 @@
-//! The digest of an answer's data (`Digest.forReadResponse`): MD5 of all partitions, one after another.
+//! The digest of an answer's data (`Digest.forReadResponse`): MD5 of all partitions, one after
+//! another.
 
 use md5::{Digest, Md5};
 use rows::codec::{Header, PartitionStart};
@@ -27,8 +28,8 @@ impl<'t> DataDigest<'t> {
         self.skipped = columns.checked_sub(1).and_then(|last| u16::try_from(last).ok());
     }
 
-    /// A partition's start. `columns` are those that the read fetches; none of a partition that was told to be empty, as
-    /// Cassandra counts it.
+    /// A partition's start. `columns` are those that the read fetches; none of a partition that was
+    /// told to be empty, as Cassandra counts it.
     pub fn start(&mut self, start: &PartitionStart<'_>, columns: Option<&Header>) {
         let partition = PartitionDigest {
             key: start.key,

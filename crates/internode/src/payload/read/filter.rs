@@ -5,8 +5,8 @@ use types::{Reader, Uuid, WriteBytes};
 
 use crate::payload::{PayloadError, WriteError};
 
-/// Bytes of an expression at least: kind, an index's id, length of a value; or kind, length of a name, operator, length
-/// of a value.
+/// Bytes of an expression at least: kind, an index's id, length of a value; or kind, length of a
+/// name, operator, length of a value.
 const LEAST_EXPRESSION: usize = 9;
 
 /// How a column's value relates to another (`cql3.Operator`).

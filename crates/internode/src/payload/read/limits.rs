@@ -27,7 +27,8 @@ pub struct Paging {
 /// How rows form groups, and the group that the page before this ended in.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Grouping {
-    /// Rows with equal keys and as many equal clustering columns are of one group; none if all rows are.
+    /// Rows with equal keys and as many equal clustering columns are of one group; none if all rows
+    /// are.
     pub clustering_columns: Option<i32>,
     /// The partition that the page before ended in, and the last row.
     pub last: Option<(Box<[u8]>, Option<Clustering>)>,

@@ -1,8 +1,8 @@
 //! The answer: a digest, or data.
 //!
 //! ```text
-//! digest behind its length; if that is 0: digest of repaired data behind its length, is it conclusive?, data behind its
-//! length
+//! digest behind its length; if that is 0: digest of repaired data behind its length, is it
+//! conclusive?, data behind its length
 //! data: false, for each partition true and the partition, false
 //! ```
 
@@ -134,8 +134,8 @@ impl<'t> DataWriter<'t> {
     }
 }
 
-/// Reads the data of an answer, partition by partition and row by row. What is out of order is refused: no merge is to see
-/// it.
+/// Reads the data of an answer, partition by partition and row by row. What is out of order is
+/// refused: no merge is to see it.
 #[derive(Debug)]
 pub struct DataReader<'t, 'a> {
     layout: &'t Layout,

@@ -53,8 +53,8 @@ impl RowsOf {
             }
             NAMES => {
                 let count = reader.uvint()?;
-                // a clustering takes a byte at least where there are clustering columns; where there are none, one row is
-                // all there is
+                // a clustering takes a byte at least where there are clustering columns; where
+                // there are none, one row is all there is
                 let most = if layout.clustering.is_empty() { 1 } else { reader.remaining() };
                 let count = usize::try_from(count).ok().filter(|count| *count <= most);
                 let count = count.ok_or(ReadError::Length(-1))?;

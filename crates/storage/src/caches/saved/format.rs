@@ -3,7 +3,8 @@
 //! ```text
 //! .metadata = uvint n | n tables; of the key cache: uvint n | n SSTables
 //! table     = 16 bytes id | u16 length | name of an index, of none: empty
-//! SSTable   = uvint place of its table | u16 length | format | u16 length | version | u16 length | id
+//! SSTable   = uvint place of its table | u16 length | format | u16 length | version
+//!             | u16 length | id
 //! .crc      = i32 bytes of a chunk | CRC32 of each chunk of the other file
 //! .db       = 16 bytes version of the schema | entries
 //! entry     = uvint place of a table, or in the key cache of an SSTable | i32 length | key
@@ -131,8 +132,8 @@ pub(super) struct Entry<'a> {
     pub length: usize,
 }
 
-/// The entry at the start of `bytes`. `layout` is that of the table at a place; of the rows of an SSTable whose table
-/// is not there nothing can be skipped.
+/// The entry at the start of `bytes`. `layout` is that of the table at a place; of the rows of an
+/// SSTable whose table is not there nothing can be skipped.
 pub(super) fn read_entry<'a>(
     kind: CacheKind,
     metadata: &Metadata,
@@ -271,9 +272,9 @@ mod tests {
 
     use super::*;
 
-    /// Saved by Cassandra 5.0.9, of tables `ck.c (k int, c text, s counter static, v counter, w counter, PRIMARY KEY
-    /// (k, c))`, `ck.r (k text, c int, v blob, PRIMARY KEY (k, c))` and `ck.wide (k int, c int, v text, PRIMARY KEY (k,
-    /// c))`.
+    /// Saved by Cassandra 5.0.9, of tables `ck.c (k int, c text, s counter static, v counter, w
+    /// counter, PRIMARY KEY (k, c))`, `ck.r (k text, c int, v blob, PRIMARY KEY (k, c))` and
+    /// `ck.wide (k int, c int, v text, PRIMARY KEY (k, c))`.
     fn golden(kind: CacheKind) -> (Metadata, &'static [u8]) {
         macro_rules! saved {
             ($name:literal) => {

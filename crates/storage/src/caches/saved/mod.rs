@@ -1,13 +1,15 @@
 //! Caches saved for the next start, and read there.
 //!
-//! What is read are names: which keys were in which SSTable, which partitions' first rows, which counters were kept.
-//! What is then kept of them is read from the data, as any read does, so no file can make an answer wrong: one that is
-//! old, another node's, of another schema or damaged costs reads at the most. Files are written beside the old ones and
-//! take their names one by one; nothing is synced. Whatever a crash leaves is either whole, or is noticed by its
-//! checksums, or names what is not there.
+//! What is read are names: which keys were in which SSTable, which partitions' first rows, which
+//! counters were kept. What is then kept of them is read from the data, as any read does, so no
+//! file can make an answer wrong: one that is old, another node's, of another schema or damaged
+//! costs reads at the most. Files are written beside the old ones and take their names one by one;
+//! nothing is synced. Whatever a crash leaves is either whole, or is noticed by its checksums, or
+//! names what is not there.
 //!
-//! A Cassandra believes the places that its key cache saved. As it would see it, what is saved here is as right as its
-//! own: `.metadata` goes first and comes last, and without it the other two are not read.
+//! A Cassandra believes the places that its key cache saved. As it would see it, what is saved here
+//! is as right as its own: `.metadata` goes first and comes last, and without it the other two are
+//! not read.
 
 mod format;
 mod names;
@@ -151,8 +153,8 @@ impl Places {
     }
 }
 
-/// Saves what the shards keep of a cache: at most so many entries, what was asked for of late first; 0 is all. Gives
-/// their number. On the first shard.
+/// Saves what the shards keep of a cache: at most so many entries, what was asked for of late
+/// first; 0 is all. Gives their number. On the first shard.
 ///
 /// # Errors
 /// If the files cannot be written: there are none then, or the old ones.

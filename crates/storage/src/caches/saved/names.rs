@@ -1,4 +1,5 @@
-//! What a shard has in its caches, by its names; and what it takes into them of which it knows the names.
+//! What a shard has in its caches, by its names; and what it takes into them of which it knows the
+//! names.
 
 use std::rc::Rc;
 use std::sync::Arc;
@@ -49,8 +50,8 @@ fn tables(engine: &Engine) -> HashMap<u64, (TableId, Rc<TableStore>)> {
 }
 
 impl Engine {
-    /// The names of what a cache of this shard keeps, of so many entries from a place on, as far as they were asked for
-    /// of late, or were not.
+    /// The names of what a cache of this shard keeps, of so many entries from a place on, as far as
+    /// they were asked for of late, or were not.
     pub(super) fn kept_names(
         &self,
         kind: CacheKind,
@@ -105,7 +106,8 @@ impl Engine {
         Kept { entries, next }
     }
 
-    /// Looks a key up in an SSTable and keeps its place, if both are there and the table's keys are kept.
+    /// Looks a key up in an SSTable and keeps its place, if both are there and the table's keys are
+    /// kept.
     ///
     /// # Errors
     /// If the index cannot be read.

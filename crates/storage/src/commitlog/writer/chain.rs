@@ -1,4 +1,5 @@
-//! The segments of a log: made in advance, taken one after the other, archived, and removed when nothing needs them.
+//! The segments of a log: made in advance, taken one after the other, archived, and removed when
+//! nothing needs them.
 
 use std::collections::BTreeSet;
 use std::io;
@@ -98,8 +99,9 @@ impl CommitLog {
         self.taken.notify_one();
     }
 
-    /// Makes the segment that follows one whose id is above `floor`: for [`CommitLog::leave_behind`], before which
-    /// no segment above `floor` comes into use. If that is not to come, [`CommitLog::release`].
+    /// Makes the segment that follows one whose id is above `floor`: for
+    /// [`CommitLog::leave_behind`], before which no segment above `floor` comes into use. If that
+    /// is not to come, [`CommitLog::release`].
     ///
     /// # Errors
     /// If it cannot be created.
@@ -117,8 +119,9 @@ impl CommitLog {
         })
     }
 
-    /// Takes a new segment for the next one, unless a later one is there already or the log closes. Two tasks create segments and
-    /// may end in either order, but ids must never go down: a record in a segment below a truncation's is void.
+    /// Takes a new segment for the next one, unless a later one is there already or the log closes.
+    /// Two tasks create segments and may end in either order, but ids must never go down: a record
+    /// in a segment below a truncation's is void.
     async fn offer(&self, segment: Segment) {
         let unused = {
             let mut state = self.state.borrow_mut();
@@ -145,8 +148,8 @@ impl CommitLog {
         self.ready.notify_all();
     }
 
-    /// Goes on in the segment after this one, if this one's id is not above `floor`: all records before are in
-    /// segments up to `floor`, all after in later ones. Does not wait.
+    /// Goes on in the segment after this one, if this one's id is not above `floor`: all records
+    /// before are in segments up to `floor`, all after in later ones. Does not wait.
     ///
     /// # Errors
     /// If no such segment was prepared.
@@ -164,8 +167,8 @@ impl CommitLog {
         Ok(())
     }
 
-    /// All records of `table` up to `position` are in durable SSTables: removes the segments that nothing
-    /// needs any more.
+    /// All records of `table` up to `position` are in durable SSTables: removes the segments that
+    /// nothing needs any more.
     pub fn flushed(&self, table: TableId, position: Position) {
         let late = self.env.planted("segment_recycled_early");
         let position = if late { self.position() } else { position };
@@ -198,7 +201,8 @@ impl CommitLog {
         }
     }
 
-    /// Removes the files of segments, once they are archived if they are to be. One that stays behind costs space, and a replay that finds nothing new.
+    /// Removes the files of segments, once they are archived if they are to be. One that stays
+    /// behind costs space, and a replay that finds nothing new.
     pub(super) async fn remove(&self, gone: Vec<i64>) {
         let mut gone = gone;
         let is_late = self.env.planted("segment_listed_too_long");
@@ -243,7 +247,8 @@ impl CommitLog {
         removed.is_ok()
     }
 
-    /// The segments that a start would find: a crash may bring back one whose removal is not durable.
+    /// The segments that a start would find: a crash may bring back one whose removal is not
+    /// durable.
     pub fn segments(&self) -> BTreeSet<i64> {
         let state = self.state.borrow();
         state.ledger.ids_from(i64::MIN).chain(state.going.iter().copied()).collect()

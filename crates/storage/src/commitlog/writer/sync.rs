@@ -15,7 +15,8 @@ use crate::commitlog::segment::SegmentData;
 /// The operator hears of a sync that takes so long: a disk takes milliseconds.
 const LONG_SYNC: Duration = Duration::from_secs(5);
 
-/// Gives up all that is not synced, and the files it is in. Records keep their places: memtables have them.
+/// Gives up all that is not synced, and the files it is in. Records keep their places: memtables
+/// have them.
 fn give_up(state: &mut State) {
     let section = std::mem::take(&mut state.section);
     state.mark = 0;
@@ -101,7 +102,8 @@ impl CommitLog {
         }
     }
 
-    /// Tells of a sync that has just ended, if it took long; `waits`: how many writes had waited for one when it began.
+    /// Tells of a sync that has just ended, if it took long; `waits`: how many writes had waited
+    /// for one when it began.
     fn tell_if_late(&self, begun: Instant, waits: u64) {
         let took = self.env.now().since(begun);
         if took >= LONG_SYNC {
@@ -124,7 +126,8 @@ impl CommitLog {
                     break;
                 }
             }
-            // What is appended and not written yet is a part of it: else a file that takes no writes would pass for synced.
+            // What is appended and not written yet is a part of it: else a file that takes no
+            // writes would pass for synced.
             let appended = self.state.borrow().appended;
             let (at, upto) = self.to_cover.get().unwrap_or((self.env.now(), appended));
             self.to_cover.set(Some((at, upto)));
@@ -137,8 +140,8 @@ impl CommitLog {
         }
         while !wanted(&self.state.borrow()) {
             let periodic = matches!(self.options.mode, SyncMode::Periodic { .. });
-            // Somebody waits for records that are on their way to the file: turning round and round would keep
-            // them from getting there.
+            // Somebody waits for records that are on their way to the file: turning round and round
+            // would keep them from getting there.
             if self.closing.get() || (periodic && !self.urgent.get()) {
                 return;
             }
@@ -153,9 +156,9 @@ impl CommitLog {
         }
     }
 
-    /// Waits until all segments before this one are synced to their ends. So what a power cut leaves of a log is its
-    /// beginning: no record is there without all that were appended before, on which it may rest (a counter's value, a
-    /// condition that was met).
+    /// Waits until all segments before this one are synced to their ends. So what a power cut
+    /// leaves of a log is its beginning: no record is there without all that were appended before,
+    /// on which it may rest (a counter's value, a condition that was met).
     pub(super) async fn wait_for_segments_before(&self, id: i64) {
         let waits = || {
             let state = self.state.borrow();
@@ -168,8 +171,9 @@ impl CommitLog {
         }
     }
 
-    /// Nobody reads a segment that is whole before the next start, unless it is captured or archived: without this it would put out of
-    /// the page cache what is read, and each of its pages would be one that the machine had other use for.
+    /// Nobody reads a segment that is whole before the next start, unless it is captured or
+    /// archived: without this it would put out of the page cache what is read, and each of its
+    /// pages would be one that the machine had other use for.
     fn forget_pages(&self, left: &[Rc<SegmentData>]) {
         if self.cdc.is_some() || self.archiver.is_some() {
             return;
@@ -183,8 +187,8 @@ impl CommitLog {
         }
     }
 
-    /// Notes what the list of segments is to tell of a sync: up to where segments are synced that are compressed, which have
-    /// no marks, and the ends of those that were left.
+    /// Notes what the list of segments is to tell of a sync: up to where segments are synced that
+    /// are compressed, which have no marks, and the ends of those that were left.
     fn is_to_be_listed<'a>(
         &self,
         synced: impl Iterator<Item = (&'a Rc<SegmentData>, &'a u32)>,
@@ -266,8 +270,8 @@ impl CommitLog {
         waiter.await.unwrap_or(Err(LogError::Closed))
     }
 
-    /// A write, a sync or a new segment failed: nobody knows what the disk holds of all that is not synced. Nothing of it
-    /// is acknowledged any more, whatever a later sync says.
+    /// A write, a sync or a new segment failed: nobody knows what the disk holds of all that is not
+    /// synced. Nothing of it is acknowledged any more, whatever a later sync says.
     pub(super) fn fail(&self, what: &str, error: &io::Error) {
         let mut state = self.state.borrow_mut();
         let path = state.active.path.display();

@@ -9,19 +9,18 @@ use env::Instant;
 use env::sync::Notify;
 use protocol::Header;
 
-use crate::coordinator::Coordinator;
-use crate::request::{self, Place};
+use crate::parsed::Parsed;
+use crate::place::Place;
 use crate::session::Context;
-use crate::settings::{STANDING, WAIT_CHECKED};
-use crate::shard::{Body, Shard};
-use crate::view::What;
+use crate::settings::STANDING;
+use crate::shard::Shard;
 
 /// A request that was let in and is not started.
 #[derive(Debug)]
 pub(crate) struct Waiting {
     pub context: Context,
     pub header: Header,
-    pub body: Body,
+    pub request: Rc<Parsed>,
     pub place: Place,
     pub warning: Option<String>,
 }
@@ -31,21 +30,21 @@ pub(crate) struct Waiting {
 struct Line {
     /// Since when some do without a pause.
     since: Instant,
-    requests: VecDeque<(Waiting, What)>,
+    requests: VecDeque<Waiting>,
 }
 
 impl Line {
     fn may_start(&self) -> bool {
-        self.requests.front().is_some_and(|(first, _)| first.place.connection().may_start())
+        self.requests.front().is_some_and(|first| first.place.connection.may_start())
     }
 }
 
-/// The requests of a shard that wait: in a line for each connection, the lines in turn, so that nobody's many requests stand
-/// before another one's few.
+/// The requests of a shard that wait: in a line for each connection, the lines in turn, so that
+/// nobody's many requests stand before another one's few.
 #[derive(Debug, Default)]
 pub(crate) struct Queue {
     lines: RefCell<Lines>,
-    changed: Notify,
+    pub changed: Notify,
 }
 
 #[derive(Debug, Default)]
@@ -57,7 +56,7 @@ struct Lines {
 
 impl Lines {
     /// The oldest request of the connection whose turn it is; then it is the next one's.
-    fn next(&mut self) -> Option<(Waiting, What)> {
+    fn next(&mut self) -> Option<Waiting> {
         let Self { of, turns } = self;
         let place = turns.iter().position(|id| of.get(id).is_some_and(Line::may_start))?;
         let id = turns.remove(place)?;
@@ -70,13 +69,14 @@ impl Lines {
         next
     }
 
-    /// Takes out the requests that have waited for so long: where their line has stood for long, and else.
+    /// Takes out the requests that have waited for so long: where their line has stood for long,
+    /// and else.
     fn late(&mut self, now: Instant, standing: Duration, burst: Duration) -> Vec<Waiting> {
         let mut late = Vec::new();
         for line in self.of.values_mut() {
             let most = if now.since(line.since) > STANDING { standing } else { burst };
             let is_late = |one: &Waiting| now.since(one.context.received) > most;
-            while let Some((one, _)) = line.requests.pop_front_if(|(one, _)| is_late(one)) {
+            while let Some(one) = line.requests.pop_front_if(|one| is_late(one)) {
                 late.push(one);
             }
         }
@@ -89,7 +89,7 @@ impl Lines {
 
 impl Queue {
     /// Does nothing wait?
-    fn is_empty(&self) -> bool {
+    pub fn is_empty(&self) -> bool {
         self.lines.borrow().turns.is_empty()
     }
 
@@ -98,8 +98,8 @@ impl Queue {
         self.lines.borrow().of.contains_key(&connection)
     }
 
-    pub fn push(&self, now: Instant, waiting: Waiting, what: What) {
-        let id = waiting.place.connection().id;
+    pub fn push(&self, now: Instant, waiting: Waiting) {
+        let id = waiting.place.connection.id;
         let Lines { of, turns } = &mut *self.lines.borrow_mut();
         if turns.is_empty() {
             self.changed.notify_one();
@@ -108,7 +108,12 @@ impl Queue {
             turns.push_back(id);
             Line { since: now, requests: VecDeque::new() }
         });
-        line.requests.push_back((waiting, what));
+        line.requests.push_back(waiting);
+    }
+
+    /// Waits until there is something to do.
+    pub async fn changed(&self) {
+        self.changed.notified().await;
     }
 
     /// A connection has ended: nobody waits for its requests. How many there were.
@@ -134,39 +139,13 @@ impl Queue {
         drop(lines);
     }
 
-    fn next(&self) -> Option<(Waiting, What)> {
+    pub fn next(&self) -> Option<Waiting> {
         self.lines.borrow_mut().next()
     }
 
-    fn late(&self, shard: &Shard) -> Vec<Waiting> {
+    pub fn late(&self, shard: &Shard) -> Vec<Waiting> {
         let burst = shard.settings.request_timeout;
         let standing = shard.settings.queue_wait.min(burst);
         self.lines.borrow_mut().late(shard.env.now(), standing, burst)
-    }
-}
-
-/// Starts requests that wait, and answers those that have waited for too long.
-pub(crate) async fn serve<C: Coordinator>(shard: Rc<Shard>, coordinator: Rc<C>) {
-    let queue = &shard.queue;
-    loop {
-        if queue.is_empty() {
-            queue.changed.notified().await;
-            continue;
-        }
-        for late in queue.late(&shard) {
-            request::too_late(&late);
-            shard.env.maybe_yield().await;
-        }
-        let again = shard.env.now() + WAIT_CHECKED;
-        while !shard.is_full()
-            && shard.env.now() < again
-            && let Some((next, what)) = queue.next()
-        {
-            request::begin(&coordinator, next, || what);
-            shard.env.maybe_yield().await;
-        }
-        if !queue.is_empty() {
-            let _ = shard.env.timeout_at(again, queue.changed.notified()).await;
-        }
     }
 }

@@ -1,18 +1,21 @@
 //! What the connections of one shard share.
 
+pub(crate) mod connection;
+pub(crate) mod queue;
+
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 use std::ops::Deref;
 use std::rc::Rc;
 
+use connection::Connection;
 use env::Env;
 use env::sync::Notify;
 use metrics::Registry;
+use queue::Queue;
 
 use crate::admission::{ConnectionLimits, InFlight};
-use crate::connection::Connection;
 use crate::events::EventHub;
-use crate::queue::Queue;
 use crate::rate::RequestRate;
 use crate::settings::{KEPT_BODIES, KEPT_BODY, LONG_MOST, READ_CHUNK, Settings, UNDER_WAY_MOST};
 use crate::supported::Supported;
@@ -129,7 +132,8 @@ impl Shard {
         self.progress.notify_all();
     }
 
-    /// Lets go of connections that are closed before their turn's end: each holds the shard that holds it.
+    /// Lets go of connections that are closed before their turn's end: each holds the shard that
+    /// holds it.
     pub fn forget_dirty(&self) {
         let dirty = self.dirty.take();
         drop(dirty);

@@ -9,13 +9,13 @@ use std::time::Duration;
 
 use env::{Instant, TcpStream};
 use protocol::{ErrorResponse, Header, Reply, Started, Version};
+use tls::TlsStream;
 
 use crate::admission::{OfIp, Permit};
 use crate::output::{EncodedEvent, Flushed, Output};
 use crate::session::Session;
 use crate::settings::{UNREAD_ANSWERS, UNREAD_EVENTS};
 use crate::shard::Shard;
-use tls::TlsStream;
 
 /// How far a connection has come.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -279,19 +279,6 @@ impl Connection {
             return;
         }
         let length = self.output.borrow_mut().write(message);
-        self.queued(length);
-    }
-
-    /// Queues one message, if `message` says that it wrote one.
-    pub fn try_respond(self: &Rc<Self>, message: impl FnOnce(&mut Vec<u8>) -> bool) -> bool {
-        let length = self.output.borrow_mut().try_write(message);
-        if let Some(length) = length {
-            self.queued(length);
-        }
-        length.is_some()
-    }
-
-    fn queued(self: &Rc<Self>, length: usize) {
         let length = length as u64;
         self.shard.tally.bytes_sent.add(length);
         self.shard.tally.bytes_per_response.record(length);
@@ -316,8 +303,8 @@ impl Connection {
         }
     }
 
-    /// Queues an event behind the responses of this turn. A client that does not read them is better
-    /// off without a connection than without events.
+    /// Queues an event behind the responses of this turn. A client that does not read them is
+    /// better off without a connection than without events.
     pub fn event(self: &Rc<Self>, event: EncodedEvent) {
         let limit = self.shard.settings.max_unsent.saturating_mul(UNREAD_EVENTS);
         let queued: usize = self.events.borrow().iter().map(|event| event.len()).sum();
@@ -338,7 +325,8 @@ impl Connection {
         }
     }
 
-    /// Writes what is queued, as far as the socket takes it; of much a piece, and wakes the driver for the next.
+    /// Writes what is queued, as far as the socket takes it; of much a piece, and wakes the driver
+    /// for the next.
     pub fn flush(&self) {
         self.dirty.set(false);
         self.has_more.set(false);
@@ -445,9 +433,6 @@ impl Connection {
             return;
         }
         drop(stream);
-        if let Some(session) = self.session.get() {
-            session.close();
-        }
         self.unstall();
         self.events.borrow_mut().clear();
         if let Ok(mut output) = self.output.try_borrow_mut() {

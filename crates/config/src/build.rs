@@ -1,0 +1,162 @@
+//! The configuration that values make, if they go together.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use crate::config::Config;
+use crate::error::Result;
+use crate::get::Get;
+use crate::guardrails;
+use crate::served::check_standing;
+use crate::table::Index;
+use crate::values::Values;
+
+impl Config {
+    /// A configuration of values that may stand beside each other.
+    pub(crate) fn build(index: &Index, values: Values) -> Result<Self> {
+        check_standing(index, &values)?;
+        let get = Get { index, values: &values };
+        get.check_max_value_size()?;
+        let config = Self::of(&get)?;
+        guardrails::check(&get)?;
+        check_directories(&get, &config)?;
+        get.check_classes()?;
+        Ok(Self { values, ..config })
+    }
+
+    /// Every field by its keys, whatever the others are.
+    fn of(get: &Get<'_>) -> Result<Self> {
+        let data_dir = PathBuf::from(get.text("data_dir"));
+        let (listen_address, rpc_address) = (get.host("listen_address")?, get.host("rpc_address")?);
+        let initial_tokens = get.tokens()?;
+        Ok(Self {
+            commitlog_directory: under(get, &data_dir, "commitlog_directory", "commitlog"),
+            hints_directory: under(get, &data_dir, "hints_directory", "hints"),
+            hints: get.hints()?,
+            saved_caches_directory: under(get, &data_dir, "saved_caches_directory", "saved_caches"),
+            memtable_cleanup_threshold: get.cleanup_threshold()?,
+            data_file_directories: data_directories(get, &data_dir),
+            cluster_name: get.text("cluster_name"),
+            num_tokens: get.num_tokens(initial_tokens.len())?,
+            initial_tokens,
+            seeds: get.seeds()?,
+            auto_bootstrap: get.bool("auto_bootstrap"),
+            internode_compression: get.internode_compression(),
+            phi_convict_threshold: get.phi_convict_threshold()?,
+            internode: get.internode(),
+            serves_index_reads: get.bool("serve_index_reads"),
+            ring_delay: get.duration("ring_delay"),
+            snitch: get.snitch()?,
+            dynamic_snitch: get.dynamic_snitch()?,
+            batchlog_endpoints: get.batchlog_endpoints(),
+            file: None,
+            overrides: Vec::new(),
+            rack_dc: None,
+            topology: None,
+            auth_levels: get.auth_levels()?,
+            default_keyspace_rf: get.count("default_keyspace_rf")?,
+            drop_compact_storage_enabled: get.bool("drop_compact_storage_enabled"),
+            dynamic_data_masking_enabled: get.bool("dynamic_data_masking_enabled"),
+            broadcast_address: get.broadcast(&listen_address)?,
+            broadcast_rpc_address: get.broadcast_rpc(&rpc_address)?,
+            listen_address,
+            rpc_address,
+            storage_port: get.port("storage_port"),
+            auth: get.auth()?,
+            client_tls: get.client_tls()?,
+            server_tls: get.server_tls()?,
+            native_transport: get.native_transport()?,
+            commitlog_sync: get.commitlog_sync()?,
+            commitlog_segment_size: get.segment_size()?,
+            commitlog_total_space: get.some_base("commitlog_total_space"),
+            max_mutation_size: get.max_mutation_size()?,
+            commitlog_compression: get.commitlog_compression(),
+            commitlog_archiving: String::new(),
+            commitlog_ignore_replay_errors: get.bool("commitlog_ignore_replay_errors"),
+            cdc: get.cdc(&data_dir),
+            disk_failure_policy: get.disk_failure_policy(),
+            commit_failure_policy: get.commit_failure_policy(),
+            memtable_space: get.memtable_space(),
+            memtable_keeps_flushed: get.bool("memtable_keeps_flushed"),
+            file_cache_size: get.some_base("file_cache_size"),
+            key_cache_size: get.some_base("key_cache_size"),
+            row_cache_size: get.base("row_cache_size"),
+            counter_cache_size: get.some_base("counter_cache_size"),
+            saved_caches: get.saved_caches()?,
+            reads_pass_page_cache: get.text("io_read_access_mode") == "mixed",
+            background_disk_is_direct: get.text("io_background_access_mode") == "direct",
+            flush_compression: get.flush_compression(),
+            concurrent_compactors: get.compactors()?,
+            compaction_throughput: get.some_base("compaction_throughput").filter(|v| *v != 0),
+            auto_snapshot: get.bool("auto_snapshot"),
+            incremental_backups: get.bool("incremental_backups"),
+            auto_snapshot_ttl: get.some_base("auto_snapshot_ttl").map(Duration::from_nanos),
+            uuid_sstable_identifiers: get.bool("uuid_sstable_identifiers_enabled"),
+            column_index_size: get.some_base("column_index_size"),
+            timeouts: get.timeouts(),
+            batch_size_warn: get.base("batch_size_warn_threshold"),
+            batch_size_fail: get.base("batch_size_fail_threshold"),
+            unlogged_batch_partitions_warn: get.unlogged_batch_partitions_warn()?,
+            tombstone_warn: get.count("tombstone_warn_threshold")?.into(),
+            tombstone_failure: get.count("tombstone_failure_threshold")?.into(),
+            read_sizes: get.read_sizes(),
+            trace_query_ttl: get.duration("trace_type_query_ttl"),
+            prepared_statements_cache_size: get.prepared_cache()?,
+            shards: get.some_count("shards")?,
+            io_depth: get.count("io_depth")?,
+            release_version: get.text("release_version"),
+            memory_budget: get.some_base("memory_budget"),
+            commitlog_sync_interval: get.commitlog_sync_interval()?,
+            memory_pretouch: get.bool("memory_pretouch"),
+            metrics_address: get.host("metrics_address")?,
+            metrics_port: get.port("metrics_port"),
+            admin: get.admin()?,
+            data_dir,
+            values: Values::new(),
+        })
+    }
+}
+
+/// The folder that a key names, else one below the node's own.
+fn under(get: &Get<'_>, data_dir: &Path, name: &str, folder: &str) -> PathBuf {
+    get.some_text(name).map_or_else(|| data_dir.join(folder), PathBuf::from)
+}
+
+/// At least one.
+fn data_directories(get: &Get<'_>, data_dir: &Path) -> Vec<PathBuf> {
+    let mut directories: Vec<_> =
+        get.list("data_file_directories").into_iter().map(PathBuf::from).collect();
+    if directories.is_empty() {
+        directories.push(data_dir.join("data"));
+    }
+    directories
+}
+
+/// No directory may serve two purposes.
+fn check_directories(get: &Get<'_>, config: &Config) -> Result<()> {
+    let single: [(&str, &Path); 3] = [
+        ("commitlog_directory", &config.commitlog_directory),
+        ("hints_directory", &config.hints_directory),
+        ("saved_caches_directory", &config.saved_caches_directory),
+    ];
+    for (i, (name, path)) in single.iter().enumerate() {
+        if config.data_file_directories.iter().any(|d| d == path) {
+            return get.refuse(name, "it is one of data_file_directories");
+        }
+        if let Some((other, _)) = single.iter().skip(i + 1).find(|(_, p)| p == path) {
+            return get.refuse(name, format!("{other} is the same"));
+        }
+    }
+    if let Some(cdc) = &config.cdc {
+        let data = config.data_file_directories.iter().map(PathBuf::as_path);
+        if data.chain(single.map(|(_, path)| path)).any(|other| other == cdc.directory) {
+            return get.refuse("cdc_raw_directory", "it serves another purpose too");
+        }
+    }
+    let mut data = config.data_file_directories.clone();
+    data.sort();
+    if data.windows(2).any(|pair| matches!(pair, [a, b] if a == b)) {
+        return get.refuse("data_file_directories", "one stands twice");
+    }
+    Ok(())
+}
