@@ -110,7 +110,8 @@ impl Layout {
         mut regulars: Vec<ColumnLayout>,
         counter: bool,
     ) -> Self {
-        assert!(statics.len().max(regulars.len()) <= Self::MAX_COLUMNS, "too many columns");
+        let most = statics.len().max(regulars.len());
+        assert!(most <= Self::MAX_COLUMNS, "a cell can name each column by its index: {most}");
         for columns in [&mut statics, &mut regulars] {
             columns.sort_by(|a, b| a.place().cmp(&b.place()));
         }
@@ -149,7 +150,8 @@ impl Layout {
             let place = ColumnPlace::of(is_complex, name);
             columns.binary_search_by(|column| column.place().cmp(&place)).ok()
         };
-        u16::try_from(at(false).or_else(|| at(true))?).ok()
+        let index = at(false).or_else(|| at(true))?;
+        Some(u16::try_from(index).expect("a layout has no more columns than indexes"))
     }
 
     pub(crate) fn traits(&self, is_static: bool, column: u16) -> Option<&Traits> {

@@ -54,8 +54,12 @@ impl Rows {
 
     /// The row at an index.
     pub fn get(&self, index: usize) -> Option<RowRef<'_>> {
-        let (start, end) = *self.spans.get(index)?;
-        self.bytes.get(start..end).map(RowRef::from_packed)
+        self.spans.get(index).map(|span| self.at(*span))
+    }
+
+    fn at(&self, (start, end): (usize, usize)) -> RowRef<'_> {
+        let row = self.bytes.get(start..end);
+        RowRef::from_packed(row.expect("the span of a row lies within the bytes of the rows"))
     }
 
     /// The rows.
@@ -66,10 +70,7 @@ impl Rows {
     /// Sorts by clustering and merges rows of one clustering.
     fn normalize(&mut self, layout: &Layout, builder: &mut RowBuilder) {
         let order = |rows: &Self, a: &(usize, usize), b: &(usize, usize)| {
-            let row = |span: &(usize, usize)| {
-                RowRef::from_packed(rows.bytes.get(span.0..span.1).unwrap_or_default())
-            };
-            compare_clusterings(layout, row(a).clustering(), row(b).clustering())
+            compare_clusterings(layout, rows.at(*a).clustering(), rows.at(*b).clustering())
         };
         if self.spans.is_sorted_by(|a, b| order(self, a, b) == Ordering::Less) {
             return;
@@ -78,13 +79,12 @@ impl Rows {
         spans.sort_by(|a, b| order(self, a, b));
         let mut merged = Self::default();
         for versions in spans.chunk_by(|a, b| order(self, a, b) == Ordering::Equal) {
-            let versions = versions.iter();
-            let versions = versions.filter_map(|span| self.bytes.get(span.0..span.1));
-            let versions = versions.map(RowRef::from_packed);
+            let versions = versions.iter().map(|span| self.at(*span));
             if let Some(row) = update_versions(layout, versions, builder) {
                 merged.push(row);
             }
         }
+        assert!(merged.len() <= spans.len(), "a clustering has one row, merged of its versions");
         *self = merged;
     }
 }
@@ -329,18 +329,23 @@ impl Mutation {
         if update.key[..] != *self.key() || self.updates.iter().any(|u| u.table == update.table) {
             return Err(Box::new(update));
         }
+        assert!(update.token == self.token(), "updates of one key have one token");
         self.updates.push(update);
         Ok(())
     }
 
     /// The partition key.
     pub fn key(&self) -> &[u8] {
-        self.updates.first().map_or(&[], |update| &update.key)
+        &self.first().key
     }
 
     /// Its token.
     pub fn token(&self) -> Token {
-        self.updates.first().map_or(Token::MIN, |update| update.token)
+        self.first().token
+    }
+
+    fn first(&self) -> &PartitionUpdate {
+        self.updates.first().expect("a mutation is of one update at least")
     }
 
     /// The updates, at least one.

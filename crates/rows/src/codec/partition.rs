@@ -67,7 +67,8 @@ pub fn write_partition_start(
     encoder: &mut Encoder,
     out: &mut Vec<u8>,
 ) -> Result<(), EncodeError> {
-    debug_assert!(header.format == Format::Messaging12);
+    let is_of_12 = header.format == Format::Messaging12;
+    assert!(is_of_12, "partitions are sent in the format of messaging 12: {:?}", header.format);
     out.put_vint_bytes(start.key);
     let static_row = start.static_row.as_deref().map(RowRef::from_packed);
     let mut flags = if start.is_reversed { IS_REVERSED } else { 0 };
@@ -89,7 +90,7 @@ pub fn write_partition_start(
         match selection {
             Selection::Names => header.columns(is_static).write_names(layout, is_static, out),
             Selection::Fetched(fetched) => {
-                header.columns(is_static).write_subset_of(fetched.columns(is_static), out);
+                header.columns(is_static).write_subset_of(fetched.columns(is_static), out)?;
             }
         }
     }
