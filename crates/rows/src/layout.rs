@@ -87,6 +87,8 @@ pub struct Layout {
     pub dropped: Box<[DroppedColumn]>,
     pub(crate) static_traits: Box<[Traits]>,
     pub(crate) regular_traits: Box<[Traits]>,
+    /// Of the columns and their order: [`Layout::has_columns_of`].
+    columns_hash: [u64; 2],
 }
 
 /// What is asked of a column for every cell, computed once.
@@ -116,8 +118,15 @@ impl Layout {
             columns.sort_by(|a, b| a.place().cmp(&b.place()));
         }
         let traits = |columns: &[ColumnLayout]| columns.iter().map(Traits::of).collect();
+        let mut named = Vec::new();
+        for column in statics.iter().map(Some).chain([None]).chain(regulars.iter().map(Some)) {
+            // no name has such a byte
+            named.push(column.map_or(0xff, |column| 0xfd + u8::from(column.is_complex())));
+            named.extend_from_slice(column.map_or(&[], |column| column.name.as_bytes()));
+        }
         Self {
             dropped: Box::default(),
+            columns_hash: types::hash128(&named),
             static_traits: traits(&statics),
             regular_traits: traits(&regulars),
             clustering: clustering.into(),
@@ -131,6 +140,12 @@ impl Layout {
     pub fn with_dropped(mut self, dropped: Vec<DroppedColumn>) -> Self {
         self.dropped = dropped.into();
         self
+    }
+
+    /// Do the cells of both name the same columns? Told without looking at each: it is asked for each write.
+    #[inline]
+    pub fn has_columns_of(&self, other: &Self) -> bool {
+        self.columns_hash == other.columns_hash
     }
 
     /// The dropped column of a name.

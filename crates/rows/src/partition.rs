@@ -1,6 +1,7 @@
 //! What one write does to one partition of one table, and to one key of several tables.
 
 use crate::builder::RowBuilder;
+use crate::column_map::ColumnMap;
 use crate::compare::{compare, compare_clusterings};
 use crate::layout::Layout;
 use crate::marker::Unfiltered;
@@ -190,6 +191,26 @@ impl PartitionUpdate {
         });
         let static_row = self.static_row.as_ref().map_or(0, |row| row.len());
         self.key.len() + self.rows.size() + static_row + ranges.sum::<usize>()
+    }
+
+    /// The same update of a table whose columns were altered since it was made: cells name other columns by the same index
+    /// there. What it says of columns that are gone is left out, as it is when a log is replayed. `scratch` is written to.
+    pub fn under(&self, layout: &Arc<Layout>, scratch: &mut RowBuilder) -> Self {
+        let map = ColumnMap::new(&self.layout, layout);
+        let mut out = UpdateBuilder::new(self.table, Arc::clone(layout), &self.key);
+        out.delete_partition(self.deletion);
+        self.ranges.iter().for_each(|range| out.delete_range(range.clone()));
+        if let Some(row) = self.static_row().and_then(|row| map.apply(row, layout, scratch)) {
+            out.set_static(Some(row.as_packed().into()));
+        }
+        for row in self.rows.iter() {
+            if let Some(row) = map.apply(row, layout, scratch) {
+                out.push_in_order(row);
+            }
+        }
+        let altered = out.finish_in_order();
+        assert!(altered.rows.len() <= self.rows.len(), "an ALTER adds no rows to an update");
+        altered
     }
 
     /// Rows and markers in clustering order or reversed. Rows that a range deletes are among them.

@@ -121,6 +121,11 @@ impl Output {
         self.writer.stored_length()
     }
 
+    /// Bytes of its data so far, before compression.
+    pub fn uncompressed_length(&self) -> u64 {
+        self.writer.uncompressed_length()
+    }
+
     /// Partitions in it.
     pub fn partitions(&self) -> u64 {
         self.writer.partitions()

@@ -140,7 +140,8 @@ impl Blocks {
         let mut rest = bytes;
         while !rest.is_empty() {
             let taken = self.gathered.extend_from_slice(rest);
-            rest = rest.get(taken..).unwrap_or_default();
+            assert!(taken > 0, "a piece that is full is handed over before more is gathered");
+            rest = rest.get(taken..).expect("no more is gathered than there is");
             if self.gathered.len() == self.gathered.capacity() {
                 self.hand_over(file).await?;
             }

@@ -22,6 +22,9 @@ const HAS_PARTITION_DELETION: u8 = 0x04;
 const HAS_STATIC_ROW: u8 = 0x08;
 const HAS_ROW_ESTIMATE: u8 = 0x10;
 
+/// The longest partition key.
+const KEY_BYTES_MAX: usize = u16::MAX as usize;
+
 /// How the columns of a partition are told.
 #[derive(Clone, Copy, Debug)]
 pub enum Selection<'s> {
@@ -143,6 +146,10 @@ fn read_start<'a>(
     decoder: &mut Decoder,
 ) -> Result<PartitionStart<'a>, Problem> {
     let key = reader.vint_bytes()?;
+    // An SSTable has two bytes for its length: cut to them it would be the key of another partition.
+    if key.len() > KEY_BYTES_MAX {
+        return Err(Problem::TooLarge(key.len()));
+    }
     let flags = reader.u8()?;
     let mut start = PartitionStart {
         key,

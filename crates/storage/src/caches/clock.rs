@@ -194,7 +194,8 @@ impl<K: Clone + Eq + Hash, V> Clock<K, V> {
     fn evict_one(&mut self) {
         loop {
             self.hand = if self.hand >= self.entries.len() { 0 } else { self.hand };
-            let Some(entry) = self.entries.get_mut(self.hand) else { return };
+            let entry = self.entries.get_mut(self.hand);
+            let entry = entry.expect("room is made by evicting one of the entries there are");
             if !std::mem::take(&mut entry.used) {
                 self.evictions += 1;
                 self.remove_at(self.hand);

@@ -1,6 +1,7 @@
 //! A task: its inputs become outputs, in one step that a crash cannot tear and no reader sees half of.
 
 use std::cell::{Cell, RefCell};
+use std::collections::BTreeSet;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
@@ -149,6 +150,9 @@ impl Node {
         let _changing = task.node_table.changing.acquire(1).await;
         let before = Arc::clone(&task.node_table.live.borrow());
         let after = before.with(&numbers, made.new.iter().cloned());
+        let newest = before.tables().iter().map(|table| table.number).collect::<BTreeSet<_>>();
+        let are_new = made.new.iter().all(|table| !newest.contains(&table.number));
+        assert!(are_new, "what a compaction makes is in no set of live SSTables yet");
         let is_live = |number: &u64| before.tables().iter().any(|table| table.number == *number);
         if !numbers.iter().all(is_live) {
             // TRUNCATE or DROP was faster: what was merged is void.

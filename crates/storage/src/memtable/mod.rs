@@ -94,6 +94,11 @@ impl Memtable {
         position: Position,
         scratch: &mut RowBuilder,
     ) {
+        // An ALTER came between: the write waited for another shard, for memory or for the log.
+        if !update.layout.has_columns_of(&self.table.layout) {
+            let altered = update.under(&self.table.layout, scratch);
+            return self.apply(&altered, position, scratch);
+        }
         let key = KeyRef { token: update.token, bytes: &update.key };
         let layout = &self.table.layout;
         let found = self.partitions.get_or_insert(key);

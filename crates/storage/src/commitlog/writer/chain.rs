@@ -90,6 +90,7 @@ impl CommitLog {
 
     pub(super) fn go_on_in(&self, state: &mut State, segment: Segment) {
         state.ledger.open(segment.id, segment.size());
+        assert!(state.section.is_empty(), "a section is sealed before its segment is left");
         let left = std::mem::replace(&mut state.active, segment);
         left.data.end.set(Some(left.next_offset));
         if !left.data.is_given_up.get() {
