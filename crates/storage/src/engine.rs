@@ -331,6 +331,8 @@ impl Engine {
             self.env.shard(),
             "a shard writes to the partitions that it owns"
         );
+        let is_of_each = counted.is_empty() || counted.len() == mutation.updates().len();
+        assert!(is_of_each, "what was counted is told of each update, or of none");
         self.wait_for_memory().await?;
         let ticket = match self.log.get().filter(|_| durable) {
             Some(log) => {

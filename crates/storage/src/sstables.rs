@@ -1,6 +1,7 @@
 //! The node's SSTables of a table, as shards read them: files, cached chunks, live sets.
 
 use std::cell::{Cell, RefCell};
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use std::sync::Arc;
@@ -219,6 +220,8 @@ pub struct LiveSet {
 impl LiveSet {
     /// Of these tables.
     pub fn new(tables: Vec<Arc<SSTable>>) -> Arc<Self> {
+        let numbers: BTreeSet<u64> = tables.iter().map(|table| table.number).collect();
+        assert_eq!(numbers.len(), tables.len(), "an SSTable is in a set once");
         Arc::new(Self { tables })
     }
 

@@ -83,6 +83,11 @@ impl Stream {
         &self.path
     }
 
+    /// Bytes that were appended.
+    pub fn length(&self) -> u64 {
+        self.length
+    }
+
     /// Appends bytes, of which nothing is left.
     pub async fn write(&mut self, bytes: &mut Vec<u8>) -> Result<(), StorageError> {
         let Self { file, path, length, how } = self;
@@ -110,7 +115,10 @@ impl Stream {
         let How::Direct(blocks) = &mut self.how else { return Ok(()) };
         let ended = match blocks.end(&self.file).await {
             // the last block was written whole
-            Ok(()) => self.file.set_len(self.length).await,
+            Ok(()) => {
+                assert!(self.length <= blocks.offset, "all that was appended is in the file");
+                self.file.set_len(self.length).await
+            }
             failed => failed,
         };
         ended.map_err(|e| StorageError::io("cannot write", &self.path, e))
@@ -152,6 +160,8 @@ impl Blocks {
     /// Begins to write what is gathered, once the piece before is written.
     async fn hand_over(&mut self, file: &File) -> io::Result<()> {
         self.written().await?;
+        assert!(self.writing.is_none(), "one piece of a file is written after the other");
+        assert!(self.offset.is_multiple_of(ALIGNMENT as u64), "a piece begins with a block");
         let next = self.spare.take();
         let next = next.unwrap_or_else(|| AlignedBuf::with_capacity(WRITE_BYTES));
         let piece = std::mem::replace(&mut self.gathered, next);

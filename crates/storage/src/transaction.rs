@@ -166,6 +166,7 @@ impl Transaction {
     }
 
     async fn write(&self) -> Result<(), StorageError> {
+        assert!(!self.directories.is_empty(), "a transaction touches a directory at least");
         for directory in &self.directories {
             let path = directory.join(&self.name);
             let written = self.env.write_file_atomically(&path, self.lines.clone().into_bytes());

@@ -143,6 +143,8 @@ impl<K: Clone + Eq + Hash, V> Clock<K, V> {
         self.bytes += bytes;
         self.places.insert(key.clone(), self.entries.len());
         self.entries.push(Entry { key, value, bytes, used: false });
+        assert!(self.bytes <= self.limit, "a cache holds no more bytes than it may");
+        assert_eq!(self.places.len(), self.entries.len(), "each entry of a cache has one place");
         true
     }
 
@@ -209,7 +211,8 @@ impl<K: Clone + Eq + Hash, V> Clock<K, V> {
 
     fn remove_at(&mut self, place: usize) {
         let entry = self.entries.swap_remove(place);
-        self.places.remove(&entry.key);
+        let had = self.places.remove(&entry.key);
+        assert_eq!(had, Some(place), "an entry is where its key leads to");
         self.bytes -= entry.bytes;
         if let Some(moved) = self.entries.get(place) {
             self.places.insert(moved.key.clone(), place);

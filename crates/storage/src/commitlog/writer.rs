@@ -537,6 +537,7 @@ impl CommitLog {
         data.records_end.set(data.records_end.get() + length);
         data.file_end.set(data.written.get());
         let mut state = self.state.borrow_mut();
+        assert!(upto <= state.appended, "what is written was appended: {upto}");
         state.is_writing = !state.queue.is_empty();
         if data.is_given_up.get() {
             return;

@@ -30,6 +30,8 @@ use crate::transaction::{Transaction, remove_descriptor};
 
 /// How often a removed file's last readers are looked for.
 const REMOVAL_POLL: Duration = Duration::from_millis(20);
+/// What is asserted of every task.
+const SOME_INPUTS: &str = "a compaction has inputs";
 
 /// What is done with a task's inputs.
 #[derive(Clone, Copy)]
@@ -198,6 +200,9 @@ impl Node {
             return Err(error);
         }
         let transaction = outputs.into_transaction();
+        let (gone, come) = (task.inputs.len(), made.new.len());
+        let is_exchange = after.tables().len() + gone == before.tables().len() + come;
+        assert!(is_exchange, "a compaction replaces its inputs by what it made, and nothing else");
         *task.node_table.live.borrow_mut() = after;
         self.account(engine, task, &made, started);
         engine.env().mark("compaction.done");
@@ -223,7 +228,7 @@ impl Node {
         );
         options.log_intervals = merged_intervals(engine, inputs);
         let repaired = inputs.iter().map(|input| input.table.statistics.stats.repaired_at);
-        options.repaired_at = repaired.min().unwrap_or_default();
+        options.repaired_at = repaired.min().expect(SOME_INPUTS);
         options
     }
 
@@ -287,7 +292,7 @@ impl Node {
                 }
             }
         }
-        let epoch = task.inputs.iter().map(|input| input.epoch).max().unwrap_or_default();
+        let epoch = task.inputs.iter().map(|input| input.epoch).max().expect(SOME_INPUTS);
         let new = outputs.finish(table, epoch).await?;
         let intervals = merged_intervals(engine, &task.inputs);
         let purged = purging.purged.get();

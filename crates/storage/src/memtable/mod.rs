@@ -107,7 +107,8 @@ impl Memtable {
             more += (PARTITION_OVERHEAD_BYTES + key.bytes.len()).cast_signed();
         }
         *found.run_bytes = found.run_bytes.saturating_add_signed(more);
-        self.bytes = self.bytes.saturating_add_signed(more);
+        let bytes = self.bytes.checked_add_signed(more);
+        self.bytes = bytes.expect("what rows are counted with when they go is what they came with");
         self.operations += 1;
         self.collect(update);
         self.last = self.last.max(position);
