@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use env::Instant;
 use env::sync::oneshot;
-use rows::codec::MutationDecoder;
+use rows::codec::{CodecError, MutationDecoder, Problem};
 use rows::{CellKind, CellRef, Mutation, RowBuilder, UpdateBuilder};
 use rows::{ClusteringRef, Deletion, Liveness};
 use schema::{Schema, Table, TableId};
@@ -143,7 +143,10 @@ impl BatchLog {
 
     /// The batches that are kept here, less what was truncated since.
     pub async fn kept(&self, truncated: &TruncatedAt) -> Result<Vec<Kept>, StorageError> {
-        kept_batches(&self.shard.engine, truncated).await
+        let kept = kept_batches(&self.shard.engine, truncated).await?;
+        let unread = kept.iter().map(|batch| batch.unread).sum();
+        self.shard.unread_parts.add(unread);
+        Ok(kept)
     }
 
     /// Forgets a batch that was kept for another node.
@@ -204,6 +207,8 @@ pub(crate) struct Kept {
     /// Parts that can no longer be read, since their table is gone, are not among them, nor those of tables that were
     /// truncated since.
     pub parts: Vec<Mutation>,
+    /// How many cannot be read though their table is there.
+    pub unread: u64,
 }
 
 async fn kept_batches(
@@ -225,15 +230,18 @@ async fn kept_batches(
         let cells =
             cells.filter(|cell| Some(cell.column) == mutations && cell.kind == CellKind::Live);
         let mut path = None;
-        let mut parts = Vec::new();
+        let (mut parts, mut unread) = (Vec::new(), 0);
         for cell in cells {
             path = path.or(cell.path);
-            let part = decoder.mutation(&mut Reader::new(cell.value), &layout_of).ok();
-            parts.extend(part.and_then(|part| since_truncations(part, written_at, truncated)));
+            match decoder.mutation(&mut Reader::new(cell.value), &layout_of) {
+                Ok(part) => parts.extend(since_truncations(part, written_at, truncated)),
+                Err(CodecError { problem: Problem::UnknownTable(_), .. }) => {}
+                Err(_) => unread += 1,
+            }
         }
         if path.is_some() {
             let is_own = is_own(id, path);
-            kept.push(Kept { id: id.to_bytes(), written_at, is_own, parts });
+            kept.push(Kept { id: id.to_bytes(), written_at, is_own, parts, unread });
         }
     }
     Ok(kept)

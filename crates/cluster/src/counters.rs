@@ -105,11 +105,13 @@ impl Counters {
             counted.push(comes_to);
             match &mut writes {
                 None => writes = Some(Mutation::new(update)),
-                // of the same key, as it was before
-                Some(writes) => drop(writes.push(update)),
+                Some(writes) => {
+                    let is_added = writes.push(update).is_ok();
+                    assert!(is_added, "what is counted is of the keys and tables that it was of");
+                }
             }
         }
-        let Some(writes) = writes else { return Ok(mutation) };
+        let writes = writes.expect("a mutation is of one update at least");
         trace_append(&self.shard.engine, durable, &trace);
         let ticket = self.shard.engine.apply_counted(&writes, durable, &counted).await?;
         trace_added(&self.shard.engine, &writes, &trace);

@@ -456,7 +456,12 @@ impl RingWrites {
         trace: &Trace,
     ) -> Result<(), ErrorResponse> {
         let level = write.plan.level();
-        let Some(messenger) = self.peers.messenger() else { return Ok(()) };
+        // before the node takes part in the ring, or when it stops: nothing was sent, and nothing counted
+        let Some(messenger) = self.peers.messenger() else {
+            let failures = vec![(leader, FailureReason::Unknown)];
+            let lack = Lack { received: 0, required: 1, is_late: false, failures };
+            return Err(lack.error(Consistency::One, WriteType::Counter));
+        };
         let request =
             CounterMutation { mutation: write.mutation, consistency: level.name().to_owned() };
         let mut payload = Vec::new();

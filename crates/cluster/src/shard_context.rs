@@ -49,6 +49,8 @@ pub(crate) struct ShardContext {
     /// This shard's node id in time-UUIDs.
     node_id: u64,
     owner_counts: OwnerCounts,
+    /// Parts of batches that were kept here and cannot be read.
+    pub unread_parts: Counter,
 }
 
 impl ShardContext {
@@ -64,6 +66,11 @@ impl ShardContext {
             ticks: Cell::new(0),
             node_id: env.random_u64(),
             owner_counts: OwnerCounts::new(registry),
+            unread_parts: registry.counter(
+                Name::new("Batch", "UnreadableParts"),
+                Unit::Count,
+                "Parts of kept batches that are damaged: not replayed, and lost.",
+            ),
             env,
             engine: Rc::clone(engine),
             config,
@@ -93,7 +100,7 @@ impl ShardContext {
     /// A version 1 UUID that nobody else gives, later than the one before.
     pub fn time_uuid(&self) -> [u8; 16] {
         let ticks = Uuid::from_unix_micros(self.env.unique_micros(), self.node_id).ticks();
-        let ticks = ticks.unwrap_or_default().max(self.ticks.get() + 1);
+        let ticks = ticks.expect("a UUID that is made of a time has one").max(self.ticks.get() + 1);
         self.ticks.set(ticks);
         Uuid::from_ticks(ticks, self.node_id).to_bytes()
     }

@@ -105,7 +105,7 @@ impl RowBuilder {
 
     /// Sets liveness and deletion at once.
     pub(crate) fn set_head(&mut self, head: Head) {
-        debug_assert!(self.cells_at == 0);
+        assert!(self.cells_at == 0, "the head of a row comes before its cells");
         self.head = head;
     }
 
@@ -191,9 +191,8 @@ impl RowBuilder {
         if std::mem::take(&mut self.unsorted) {
             self.sort(layout);
         }
-        if let Some(flags) = self.buf.first_mut() {
-            *flags |= self.cell_flags;
-        }
+        let flags = self.buf.first_mut().expect("a row that was started has its flags");
+        *flags |= self.cell_flags;
         &self.buf
     }
 
@@ -271,10 +270,11 @@ impl RowBuilder {
             if cell.is_complex_deletion() {
                 let newer =
                     deletion.filter(|d| d.column == cell.column && d.timestamp >= cell.timestamp);
-                deletion = newer.or(Some(cell));
+                let newest = newer.unwrap_or(cell);
+                deletion = Some(newest);
                 if !next_of_column.is_some_and(|next| next.is_complex_deletion()) {
                     self.cell_flags |= cell_flags(cell.kind);
-                    deletion.unwrap_or(cell).pack(liveness.as_ref(), &mut self.scratch);
+                    newest.pack(liveness.as_ref(), &mut self.scratch);
                 }
                 continue;
             }
@@ -291,6 +291,8 @@ impl RowBuilder {
                 cell.pack(liveness.as_ref(), &mut self.scratch);
             }
         }
+        let unsorted = self.buf.len() - self.cells_at;
+        assert!(self.scratch.len() <= unsorted, "sorting the cells of a row adds none");
         self.buf.truncate(self.cells_at);
         self.buf.extend_from_slice(&self.scratch);
     }

@@ -209,14 +209,16 @@ pub(crate) fn measure_plain(cells: &[u8]) -> Option<(u16, usize)> {
         return None;
     }
     let flags = u8_at(cells, 2);
-    debug_assert!(flags & (TOMBSTONE | EXPIRING | COMPLEX_DELETION) == 0);
+    let is_live = flags & (TOMBSTONE | EXPIRING | COMPLEX_DELETION) == 0;
+    assert!(is_live, "no cell of a row that is not mortal expires or is deleted: {flags:#x}");
     let mut at: usize = if flags & SAME_TIMESTAMP == 0 { 11 } else { 3 };
     for component in [HAS_PATH, HAS_VALUE] {
         if flags & component != 0 {
             at = at.saturating_add(4).saturating_add(u32_at(cells, at) as usize);
         }
     }
-    Some((u16_at(cells, 0), at.min(cells.len())))
+    assert!(at <= cells.len(), "a packed cell ends within its row");
+    Some((u16_at(cells, 0), at))
 }
 
 /// The columns of packed cells of which none is expiring or deleted.

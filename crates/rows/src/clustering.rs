@@ -102,7 +102,7 @@ impl<'a> Iterator for Components<'a> {
             return Some(None);
         }
         let value = slice(self.rest, 4, len as usize);
-        self.rest = self.rest.get(4 + len as usize..).unwrap_or_default();
+        self.rest = tail(self.rest, 4 + len as usize);
         Some(Some(value))
     }
 }

@@ -76,7 +76,9 @@ impl ColumnMap {
     /// What a cell becomes, `None` if it is dropped.
     pub fn cell<'a>(&self, is_static: bool, cell: CellRef<'a>) -> Option<CellRef<'a>> {
         let targets = if is_static { &self.statics } else { &self.regulars };
-        let target = (*targets.get(usize::from(cell.column))?)?;
+        let target = targets.get(usize::from(cell.column));
+        let target = target.expect("a cell names a column of the layout its row was built for");
+        let target = (*target)?;
         let stays = self.keeps_complex_deletions && cell.is_complex_deletion();
         let dropped = !stays && target.dropped_at.is_some_and(|at| cell.timestamp <= at);
         (!dropped).then_some(CellRef { column: target.column, ..cell })

@@ -37,6 +37,9 @@ struct Shard {
     origin: Origin,
 }
 
+/// The most shards that a header names: it counts them in an `i16`.
+const NAMED_MAX: usize = i16::MAX as usize;
+
 /// The shards of a context. One that ends early has those that are whole.
 fn shards(context: &[u8]) -> impl Iterator<Item = Shard> {
     let count = context.first_chunk().map_or(0, |n| i16::from_be_bytes(*n).unsigned_abs());
@@ -44,30 +47,35 @@ fn shards(context: &[u8]) -> impl Iterator<Item = Shard> {
     let (header, body) = rest.split_at_checked(usize::from(count) * ELEMENT).unwrap_or((rest, &[]));
     let (mut elements, _) = header.as_chunks::<ELEMENT>();
     let (body, _) = body.as_chunks::<SHARD>();
-    (0_u16..).zip(body).map(move |(at, shard)| {
+    // A peer may send more shards than an element can name: those behind them are remote.
+    body.iter().enumerate().map(move |(at, shard)| {
         let named = elements.first().map(|e| u16::from_be_bytes(*e));
-        let origin = match named {
-            Some(element) if element == at => Origin::Local,
-            Some(element) if element == at | 0x8000 => Origin::Global,
+        let origin = match (named, u16::try_from(at)) {
+            (Some(element), Ok(at)) if element == at => Origin::Local,
+            (Some(element), Ok(at)) if element == at | 0x8000 => Origin::Global,
             _ => Origin::Remote,
         };
         if origin != Origin::Remote {
-            elements = elements.get(1..).unwrap_or_default();
+            elements = elements.get(1..).expect("the element that names a shard is one of several");
         }
-        let number = |at: usize| shard.get(at..).and_then(|rest| rest.first_chunk());
-        Shard {
-            id: *shard.first_chunk().unwrap_or(&UPDATE_ID),
-            clock: number(16).map_or(0, |n| i64::from_be_bytes(*n)),
-            count: number(24).map_or(0, |n| i64::from_be_bytes(*n)),
-            origin,
-        }
+        let number = |at: usize| {
+            let number = shard.get(at..).and_then(|rest| rest.first_chunk());
+            i64::from_be_bytes(*number.expect("a shard has a clock and a count"))
+        };
+        let id = *shard.first_chunk().expect("a shard begins with its id");
+        Shard { id, clock: number(16), count: number(24), origin }
     })
 }
 
 fn context(shards: &[Shard]) -> Vec<u8> {
-    let named = || (0_u16..).zip(shards).filter(|(_, shard)| shard.origin != Origin::Remote);
-    let mut out = (named().count() as i16).to_be_bytes().to_vec();
-    for (at, shard) in named() {
+    // Contexts of peers can hold more shards than a header has elements for: it names the first of them, and the others count
+    // as remote. Cassandra cuts the count to an i16 and reads the rest of its header as shards.
+    let nameable = shards.iter().enumerate().take(NAMED_MAX);
+    let named = nameable.filter(|(_, shard)| shard.origin != Origin::Remote);
+    let count = i16::try_from(named.clone().count()).expect("no more are named than can be");
+    let mut out = count.to_be_bytes().to_vec();
+    for (at, shard) in named {
+        let at = u16::try_from(at).expect("a shard that is named has an index of 15 bits");
         let global = if shard.origin == Origin::Global { 0x8000 } else { 0 };
         out.extend((at | global).to_be_bytes());
     }
@@ -185,6 +193,21 @@ mod tests {
         for end in 0..two.len() {
             let _ = merge(two.get(..end).unwrap_or_default(), &two);
         }
+    }
+
+    #[test]
+    fn more_shards_than_a_header_can_name_are_merged_and_none_is_lost() {
+        let many = |from: u32| {
+            let shards = (from..from + 40_000).map(|at| {
+                let mut id = [0; 16];
+                id[..4].copy_from_slice(&at.to_be_bytes());
+                Shard { id, clock: 1, count: 1, origin: Origin::Global }
+            });
+            context(&shards.collect::<Vec<_>>())
+        };
+        let (a, b) = (many(1), many(40_001));
+        assert_eq!(total(&a), 40_000);
+        assert_eq!(total(&merge(&a, &b)), 80_000);
     }
 
     #[test]

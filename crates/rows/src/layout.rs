@@ -89,6 +89,8 @@ pub struct Layout {
     pub dropped: Box<[DroppedColumn]>,
     pub(crate) static_traits: Box<[Traits]>,
     pub(crate) regular_traits: Box<[Traits]>,
+    /// Of the columns and their order: [`Layout::has_columns_of`].
+    columns_hash: [u64; 2],
 }
 
 /// What is asked of a column for every cell, computed once.
@@ -112,13 +114,21 @@ impl Layout {
         mut regulars: Vec<ColumnLayout>,
         counter: bool,
     ) -> Self {
-        assert!(statics.len().max(regulars.len()) <= Self::MAX_COLUMNS, "too many columns");
+        let most = statics.len().max(regulars.len());
+        assert!(most <= Self::MAX_COLUMNS, "a cell can name each column by its index: {most}");
         for columns in [&mut statics, &mut regulars] {
             columns.sort_by(|a, b| a.place().cmp(&b.place()));
         }
         let traits = |columns: &[ColumnLayout]| columns.iter().map(Traits::of).collect();
+        let mut named = Vec::new();
+        for column in statics.iter().map(Some).chain([None]).chain(regulars.iter().map(Some)) {
+            // no name has such a byte
+            named.push(column.map_or(0xff, |column| 0xfd + u8::from(column.is_complex())));
+            named.extend_from_slice(column.map_or(&[], |column| column.name.as_bytes()));
+        }
         Self {
             dropped: Box::default(),
+            columns_hash: types::hash128(&named),
             static_traits: traits(&statics),
             regular_traits: traits(&regulars),
             clustering: clustering.into(),
@@ -132,6 +142,12 @@ impl Layout {
     pub fn with_dropped(mut self, dropped: Vec<DroppedColumn>) -> Self {
         self.dropped = dropped.into();
         self
+    }
+
+    /// Do the cells of both name the same columns? Told without looking at each: it is asked for each write.
+    #[inline]
+    pub fn has_columns_of(&self, other: &Self) -> bool {
+        self.columns_hash == other.columns_hash
     }
 
     /// The dropped column of a name.
@@ -151,7 +167,8 @@ impl Layout {
             let place = ColumnPlace::of(is_complex, name);
             columns.binary_search_by(|column| column.place().cmp(&place)).ok()
         };
-        u16::try_from(at(false).or_else(|| at(true))?).ok()
+        let index = at(false).or_else(|| at(true))?;
+        Some(u16::try_from(index).expect("a layout has no more columns than indexes"))
     }
 
     pub(crate) fn traits(&self, is_static: bool, column: u16) -> Option<&Traits> {

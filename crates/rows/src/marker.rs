@@ -26,7 +26,8 @@ pub struct MarkerRef<'a> {
 impl<'a> MarkerRef<'a> {
     /// A start or an end.
     pub fn bound(bound: BoundRef<'a>, deletion: Deletion) -> Self {
-        debug_assert!(bound.kind.is_start() != bound.kind.is_end());
+        let is_one = bound.kind.is_start() != bound.kind.is_end();
+        assert!(is_one, "a marker of one deletion is a start or an end: {:?}", bound.kind);
         if bound.kind.is_end() {
             Self { bound, end: deletion, start: Deletion::LIVE }
         } else {
@@ -36,7 +37,8 @@ impl<'a> MarkerRef<'a> {
 
     /// A boundary.
     pub fn boundary(bound: BoundRef<'a>, end: Deletion, start: Deletion) -> Self {
-        debug_assert!(bound.kind.is_boundary());
+        let is_boundary = bound.kind.is_boundary();
+        assert!(is_boundary, "a marker of two deletions is a boundary: {:?}", bound.kind);
         Self { bound, end, start }
     }
 
@@ -54,6 +56,8 @@ impl<'a> MarkerRef<'a> {
 
     /// Appends the packed form.
     pub fn pack(&self, out: &mut Vec<u8>) {
+        let kind = self.bound.kind;
+        assert!(kind.is_start() || kind.is_end(), "a marker stands at a bound: {kind:?}");
         out.extend_from_slice(&[MARKER, self.bound.kind.ordinal()]);
         put_bytes(out, self.bound.values.as_packed());
         if self.bound.kind.is_end() {
@@ -66,8 +70,9 @@ impl<'a> MarkerRef<'a> {
 
     /// Over bytes that [`Self::pack`] wrote.
     pub fn from_packed(bytes: &'a [u8]) -> Self {
-        debug_assert!(bytes.first() == Some(&MARKER));
-        let kind = BoundKind::from_ordinal(u8_at(bytes, 1)).unwrap_or(BoundKind::InclStart);
+        assert!(bytes.first() == Some(&MARKER), "a packed marker begins with the flag of markers");
+        let kind = BoundKind::from_ordinal(u8_at(bytes, 1));
+        let kind = kind.expect("a packed marker has the ordinal of a kind of bound");
         let len = u32_at(bytes, 2) as usize;
         let bound = BoundRef::new(kind, ClusteringRef::from_packed(slice(bytes, 6, len)));
         let at = len.saturating_add(6);

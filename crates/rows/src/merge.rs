@@ -222,18 +222,22 @@ fn merge<'a>(
     equal: Equal,
     out: &'a mut RowBuilder,
 ) -> Option<RowRef<'a>> {
-    let row = cursors.first()?.row?;
+    let row = cursors.first().and_then(|cursor| cursor.row);
+    let row = row.expect("a merge has a version of the row");
+    let is_static = row.is_static();
+    let mut others = cursors.iter().filter_map(|cursor| cursor.row);
+    let is_one_row = others.all(|other| other.is_static() == is_static);
+    assert!(is_one_row, "versions of one row are all static, or none is");
     let head = merge_heads(cursors, active);
     let active = head.deletion.max(active);
     out.start_like(row);
     out.set_head(head);
     while let Some(Column { column, is_complex, only }) = Column::first(cursors) {
-        if let Some(only) = only.filter(|_| !is_complex)
-            && let Some(cursor) = cursors.get_mut(only)
-        {
+        if let Some(only) = only.filter(|_| !is_complex) {
+            let cursor = cursors.get_mut(only).expect("a version has the column that comes next");
             cursor.hand_on(active, out);
         } else if is_complex {
-            merge_complex(layout, (row.is_static(), column), cursors, (active, equal), out);
+            merge_complex(layout, (is_static, column), cursors, (active, equal), out);
         } else if layout.counter {
             merge_counter(column, cursors, active, out);
         } else {
@@ -288,18 +292,20 @@ fn settle(
     let (mut begin, mut winner) = (0, 0);
     for at in 0..cursors.len() {
         let (before, rest) = cursors.split_at_mut(at);
-        let Some(cursor) = rest.first_mut() else { break };
+        let cursor = rest.first_mut().expect("a version is among the versions");
         cursor.is_version = false;
         let Some(cell) = cursor.head.as_ref().filter(|cell| cell.column == column) else {
             continue;
         };
+        // none in a simple column, whose one cell is at no path
         let path = cell.path.unwrap_or_default();
         match first.map_or(Ordering::Less, |first| order(path, first)) {
             Ordering::Greater => continue,
             Ordering::Less => (first, begin, winner) = (Some(path), at, at),
             Ordering::Equal => {
                 let best = before.get(winner).and_then(|best| best.head.as_ref());
-                if best.is_none_or(|best| precedence(best, cell).is_lt()) {
+                let best = best.expect("the version that wins so far is one of those before");
+                if precedence(best, cell).is_lt() {
                     winner = at;
                 }
             }
@@ -309,9 +315,9 @@ fn settle(
     if first.is_none() {
         return false;
     }
-    if let Some(cell) = cursors.get(winner).and_then(|winner| winner.head.as_ref())
-        && !active.deletes(cell.timestamp)
-    {
+    let cell = cursors.get(winner).and_then(|winner| winner.head.as_ref());
+    let cell = cell.expect("the version that wins has a cell");
+    if !active.deletes(cell.timestamp) {
         out.cell_in_order(cell);
     }
     for cursor in cursors.iter_mut().skip(begin).filter(|cursor| cursor.is_version) {

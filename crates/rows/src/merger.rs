@@ -102,6 +102,8 @@ impl UnfilteredMerger {
         heads: &'a H,
         out: &'a mut RowBuilder,
     ) -> Step<'a> {
+        let is_whole = heads.sources() == self.open.len();
+        assert!(is_whole, "a merger merges as many streams as it was made for");
         let Some(first) = self.pick(layout, heads) else {
             return Step::End;
         };
@@ -115,9 +117,9 @@ impl UnfilteredMerger {
             }
             Unfiltered::Marker(marker) => {
                 for source in &self.consumed {
-                    if let Some(Unfiltered::Marker(marker)) = heads.head(*source)
-                        && let Some(open) = self.open.get_mut(*source)
-                    {
+                    if let Some(Unfiltered::Marker(marker)) = heads.head(*source) {
+                        let open = self.open.get_mut(*source);
+                        let open = open.expect("a stream that is used up is one of the merger's");
                         *open = marker.opens(self.reversed).unwrap_or(Deletion::LIVE);
                     }
                 }
@@ -175,6 +177,8 @@ fn row(head: Option<Unfiltered<'_>>) -> Option<RowRef<'_>> {
 /// The marker at a place where, in clustering order, one deletion ends and another starts; either
 /// may be live, but not both.
 pub(crate) fn marker_between(at: BoundRef<'_>, end: Deletion, start: Deletion) -> MarkerRef<'_> {
+    let deletes = !end.is_live() || !start.is_live();
+    assert!(deletes, "a marker ends a deletion, starts one, or both");
     let before_row = at.kind.compared_to_clustering() == Ordering::Less;
     let kind = match (before_row, end.is_live(), start.is_live()) {
         (true, false, false) => BoundKind::ExclEndInclStart,

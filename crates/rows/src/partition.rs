@@ -1,6 +1,7 @@
 //! What one write does to one partition of one table, and to one key of several tables.
 
 use crate::builder::RowBuilder;
+use crate::column_map::ColumnMap;
 use crate::compare::{compare, compare_clusterings};
 use crate::layout::Layout;
 use crate::marker::Unfiltered;
@@ -54,8 +55,12 @@ impl Rows {
 
     /// The row at an index.
     pub fn get(&self, index: usize) -> Option<RowRef<'_>> {
-        let (start, end) = *self.spans.get(index)?;
-        self.bytes.get(start..end).map(RowRef::from_packed)
+        self.spans.get(index).map(|span| self.at(*span))
+    }
+
+    fn at(&self, (start, end): (usize, usize)) -> RowRef<'_> {
+        let row = self.bytes.get(start..end);
+        RowRef::from_packed(row.expect("the span of a row lies within the bytes of the rows"))
     }
 
     /// The rows.
@@ -66,10 +71,7 @@ impl Rows {
     /// Sorts by clustering and merges rows of one clustering.
     fn normalize(&mut self, layout: &Layout, builder: &mut RowBuilder) {
         let order = |rows: &Self, a: &(usize, usize), b: &(usize, usize)| {
-            let row = |span: &(usize, usize)| {
-                RowRef::from_packed(rows.bytes.get(span.0..span.1).unwrap_or_default())
-            };
-            compare_clusterings(layout, row(a).clustering(), row(b).clustering())
+            compare_clusterings(layout, rows.at(*a).clustering(), rows.at(*b).clustering())
         };
         if self.spans.is_sorted_by(|a, b| order(self, a, b) == Ordering::Less) {
             return;
@@ -78,13 +80,12 @@ impl Rows {
         spans.sort_by(|a, b| order(self, a, b));
         let mut merged = Self::default();
         for versions in spans.chunk_by(|a, b| order(self, a, b) == Ordering::Equal) {
-            let versions = versions.iter();
-            let versions = versions.filter_map(|span| self.bytes.get(span.0..span.1));
-            let versions = versions.map(RowRef::from_packed);
+            let versions = versions.iter().map(|span| self.at(*span));
             if let Some(row) = update_versions(layout, versions, builder) {
                 merged.push(row);
             }
         }
+        assert!(merged.len() <= spans.len(), "a clustering has one row, merged of its versions");
         *self = merged;
     }
 }
@@ -190,6 +191,26 @@ impl PartitionUpdate {
         });
         let static_row = self.static_row.as_ref().map_or(0, |row| row.len());
         self.key.len() + self.rows.size() + static_row + ranges.sum::<usize>()
+    }
+
+    /// The same update of a table whose columns were altered since it was made: cells name other columns by the same index
+    /// there. What it says of columns that are gone is left out, as it is when a log is replayed. `scratch` is written to.
+    pub fn under(&self, layout: &Arc<Layout>, scratch: &mut RowBuilder) -> Self {
+        let map = ColumnMap::new(&self.layout, layout);
+        let mut out = UpdateBuilder::new(self.table, Arc::clone(layout), &self.key);
+        out.delete_partition(self.deletion);
+        self.ranges.iter().for_each(|range| out.delete_range(range.clone()));
+        if let Some(row) = self.static_row().and_then(|row| map.apply(row, layout, scratch)) {
+            out.set_static(Some(row.as_packed().into()));
+        }
+        for row in self.rows.iter() {
+            if let Some(row) = map.apply(row, layout, scratch) {
+                out.push_in_order(row);
+            }
+        }
+        let altered = out.finish_in_order();
+        assert!(altered.rows.len() <= self.rows.len(), "an ALTER adds no rows to an update");
+        altered
     }
 
     /// Rows and markers in clustering order or reversed. Rows that a range deletes are among them.
@@ -330,18 +351,23 @@ impl Mutation {
         if update.key[..] != *self.key() || self.updates.iter().any(|u| u.table == update.table) {
             return Err(Box::new(update));
         }
+        assert!(update.token == self.token(), "updates of one key have one token");
         self.updates.push(update);
         Ok(())
     }
 
     /// The partition key.
     pub fn key(&self) -> &[u8] {
-        self.updates.first().map_or(&[], |update| &update.key)
+        &self.first().key
     }
 
     /// Its token.
     pub fn token(&self) -> Token {
-        self.updates.first().map_or(Token::MIN, |update| update.token)
+        self.first().token
+    }
+
+    fn first(&self) -> &PartitionUpdate {
+        self.updates.first().expect("a mutation is of one update at least")
     }
 
     /// The updates, at least one.

@@ -99,6 +99,9 @@ pub fn purge_row<'a>(
 /// What is left of a marker. A boundary of which one side may be forgotten becomes a mere bound.
 pub fn purge_marker<'a>(marker: MarkerRef<'a>, purger: &Purger<'_>) -> Option<MarkerRef<'a>> {
     let (end, start) = (purger.deletion(marker.end), purger.deletion(marker.start));
+    let is_less =
+        (end.is_live() || end == marker.end) && (start.is_live() || start == marker.start);
+    assert!(is_less, "purging takes deletions away and changes none");
     let kind = match (end.is_live(), start.is_live()) {
         (true, true) => return None,
         (false, false) => marker.bound.kind,

@@ -70,7 +70,8 @@ impl RangeTombstoneList {
     /// (`RangeTombstoneList.insertFrom`, unlike [`Deletion::max`] where lists are merged): that
     /// shows in the markers, so in digests. An empty range adds nothing.
     pub fn insert(&mut self, layout: &Layout, range: RangeTombstone) {
-        debug_assert!(range.start.kind.is_start() && range.end.kind.is_end());
+        assert!(range.start.kind.is_start(), "a range starts at a start: {:?}", range.start.kind);
+        assert!(range.end.kind.is_end(), "a range ends at an end: {:?}", range.end.kind);
         let less_than = |a: &Bound, b: &Bound| compare(layout, a, b) == Ordering::Less;
         if !less_than(&range.start, &range.end) || range.deletion.is_live() {
             return;
@@ -84,7 +85,8 @@ impl RangeTombstoneList {
         let mut pieces = Pieces { layout, joined: Vec::new() };
         let RangeTombstone { start, end, deletion } = range;
         let mut at = start;
-        for old in self.ranges.get(from..to).unwrap_or_default() {
+        let touched = self.ranges.get(from..to);
+        for old in touched.expect("the ranges that a new one touches are among those there are") {
             let (first, last) = (old.start.as_ref(), old.end.as_ref());
             let newer = deletion.marked_for_delete_at > old.deletion.marked_for_delete_at;
             // `at` is where the new range goes on; before the first old range that is its start.

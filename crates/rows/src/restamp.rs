@@ -51,7 +51,10 @@ impl PartitionUpdate {
             restamp(of, timestamp, &mut row);
             out.add(row.finish_row(&self.layout), scratch);
         }
-        out.finish(scratch)
+        let stamped = out.finish(scratch);
+        let is_in_time = stamped.max_timestamp() <= timestamp;
+        assert!(is_in_time, "nothing of an update is later than the time it is brought to");
+        stamped
     }
 }
 

@@ -34,7 +34,8 @@ pub struct RowRef<'a> {
 impl<'a> RowRef<'a> {
     /// Over bytes that a [`crate::RowBuilder`] finished.
     pub fn from_packed(bytes: &'a [u8]) -> Self {
-        debug_assert!(bytes.first().is_some_and(|flags| flags & MARKER == 0));
+        let is_row = bytes.first().is_some_and(|flags| flags & MARKER == 0);
+        assert!(is_row, "a packed row begins with flags, which no marker has");
         Self { bytes }
     }
 
@@ -239,8 +240,6 @@ impl Head {
             }
             put_deletion(out, self.deletion);
         }
-        if let Some(byte) = out.get_mut(flags_at) {
-            *byte |= flags;
-        }
+        *out.get_mut(flags_at).expect("the flags of a row are written before its head") |= flags;
     }
 }

@@ -358,3 +358,16 @@ fn columns_in_the_order_of_earlier_helenus_are_read() {
         assert_eq!(names(refused), Err(Problem::Columns), "{refused:?}");
     }
 }
+
+#[test]
+fn a_key_longer_than_an_sstable_can_have_is_refused() {
+    let layout = layout();
+    for (length, is_read) in [(65_535, true), (65_536, false)] {
+        let mut update = PartitionUpdate::empty([7; 16], Arc::clone(&layout), &vec![7; length]);
+        update.deletion = Deletion::new(1, 1);
+        let bytes = encode(&Mutation::new(update));
+        let mut reader = Reader::new(&bytes);
+        let read = MutationDecoder::new().mutation(&mut reader, &|_| Some(Arc::clone(&layout)));
+        assert_eq!(read.is_ok(), is_read, "{length}");
+    }
+}

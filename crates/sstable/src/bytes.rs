@@ -102,7 +102,8 @@ pub fn put_utf(out: &mut Vec<u8>, text: &str) -> Option<()> {
 }
 
 /// Appends a length or a count as a Java `int`. What is counted in memory here never comes
-/// near its limit; it is held at it all the same.
+/// near its limit.
 pub fn put_int(out: &mut Vec<u8>, n: usize) {
-    out.extend(i32::try_from(n).unwrap_or(i32::MAX).to_be_bytes());
+    let n = i32::try_from(n).expect("a component of a table counts fewer than 2^31 things");
+    out.extend(n.to_be_bytes());
 }

@@ -90,7 +90,9 @@ impl Sketch {
             }
             (_, theirs) => {
                 self.grow();
-                let Kind::Registers(mine) = &mut self.0 else { return };
+                let Kind::Registers(mine) = &mut self.0 else {
+                    unreachable!("a sketch that grew has registers");
+                };
                 match theirs {
                     Kind::Sparse(codes) => codes.values().for_each(|code| {
                         let (index, run) = register_of(*code);

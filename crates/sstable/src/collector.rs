@@ -5,7 +5,7 @@ use std::cmp::Ordering;
 
 use rows::codec::PlainRow;
 use rows::{
-    Bound, BoundKind, BoundRef, CellKind, CellRef, ClusteringRef, Deletion, Layout, MarkerRef,
+    Bound, BoundRef, CellKind, CellRef, ClusteringRef, Deletion, Layout, MarkerRef,
     NO_DELETION_TIME, NO_TTL, RowRef, compare,
 };
 
@@ -76,7 +76,8 @@ impl Collector {
 
     /// A partition of this many bytes ends.
     pub fn end_partition(&mut self, bytes: u64) {
-        self.partition_sizes.add(i64::try_from(bytes).unwrap_or(i64::MAX));
+        let bytes = i64::try_from(bytes).expect("a partition has fewer than 2^63 bytes");
+        self.partition_sizes.add(bytes);
         self.cell_counts.add(self.cells_of_partition);
         self.cells_of_partition = 0;
     }
@@ -221,6 +222,7 @@ impl Collector {
 /// The values up to the first null, which the format cannot say.
 fn values(bound: Option<&Bound>) -> Vec<Vec<u8>> {
     let Some(bound) = bound else { return Vec::new() };
-    debug_assert!(bound.kind == BoundKind::Clustering || !bound.kind.is_boundary());
+    let kind = bound.kind;
+    assert!(!kind.is_boundary(), "a table begins and ends at a row, a start or an end: {kind:?}");
     bound.values.as_ref().iter().map_while(|value| value.map(<[u8]>::to_vec)).collect()
 }

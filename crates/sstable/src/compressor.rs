@@ -152,7 +152,9 @@ impl Codec {
         };
         let from = out.len();
         out.resize(from + space, 0);
-        let written = self.fill(chunk, out.get_mut(from..).unwrap_or_default());
+        let room = out.get_mut(from..).expect("the room for a chunk was made just now");
+        let written = self.fill(chunk, room);
+        assert!(written.is_none_or(|n| n <= space), "a compressed chunk fits the room made for it");
         match written {
             Some(n) => {
                 out.truncate(from + n);

@@ -11,6 +11,9 @@ use crate::table::{Table, format};
 
 const NAME: &str = "Data.db";
 
+/// What a decoder used is some of what it was given.
+const WITHIN: &str = "a cursor stands within the bytes that it was fed";
+
 /// The start of a partition.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PartitionStart {
@@ -93,7 +96,7 @@ impl DataCursor {
     }
 
     fn rest(&self) -> &[u8] {
-        self.window.get(self.used..).unwrap_or_default()
+        self.window.get(self.used..).expect(WITHIN)
     }
 
     fn need_more<T>(&self) -> Result<Option<T>> {
@@ -119,7 +122,7 @@ impl DataCursor {
         let key_end = 2 + usize::from(u16::from_be_bytes(*head));
         let Some(key) = rest.get(2..key_end) else { return self.need_more() };
         let key = key.to_vec();
-        let after = rest.get(key_end..).unwrap_or_default();
+        let after = rest.get(key_end..).expect("what follows a key begins where it ends");
         let mut reader = Reader::new(after);
         // 12 bytes in every format that has them all
         if after.len() < 12 && self.wants() < self.table.uncompressed_length() {
@@ -129,7 +132,7 @@ impl DataCursor {
         let mut length = key_end + reader.position();
         let mut static_row = None;
         if !self.table.layout.statics.is_empty() {
-            let bytes = self.window.get(self.used + length..).unwrap_or_default();
+            let bytes = self.window.get(self.used + length..).expect(WITHIN);
             let (layout, header) = (&self.table.layout, &self.table.header);
             match self.decoder.static_row(layout, header, bytes) {
                 Err(error) => return Err(self.codec(error)),
@@ -145,6 +148,7 @@ impl DataCursor {
             }
         }
         self.used += length;
+        assert!(self.used <= self.window.len(), "{WITHIN}");
         let empty = |row: &Vec<u8>| rows::RowRef::from_packed(row).is_empty();
         let static_row = static_row.filter(|row| !empty(row));
         Ok(Some(PartitionStart { key, deletion, static_row }))
@@ -156,7 +160,7 @@ impl DataCursor {
     /// If the bytes are neither.
     pub fn next(&mut self, out: &mut Vec<u8>) -> Result<Next> {
         loop {
-            let bytes = self.window.get(self.used..).unwrap_or_default();
+            let bytes = self.window.get(self.used..).expect(WITHIN);
             match self.decoder.unfiltered(&self.table.layout, &self.table.header, bytes) {
                 Err(error) => return Err(self.codec(error)),
                 Ok(Decoded::Unfiltered { unfiltered, consumed }) => {

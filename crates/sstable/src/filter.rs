@@ -111,9 +111,8 @@ impl Filter {
     /// Adds a key by the halves of its hash.
     pub fn add(&mut self, hash: [i64; 2]) {
         for bit in positions(hash, self.hashes, self.bits.len()) {
-            if let Some(byte) = self.bits.get_mut(bit >> 3) {
-                *byte |= 1 << (bit & 7);
-            }
+            let byte = self.bits.get_mut(bit >> 3);
+            *byte.expect("the bits of a key lie within the filter") |= 1 << (bit & 7);
         }
     }
 

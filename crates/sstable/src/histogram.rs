@@ -40,9 +40,8 @@ impl EstimatedHistogram {
     /// Counts `value` so many times.
     pub fn add_many(&mut self, value: i64, times: i64) {
         let index = self.offsets.partition_point(|offset| *offset < value);
-        if let Some(count) = self.counts.get_mut(index) {
-            *count = count.saturating_add(times);
-        }
+        let count = self.counts.get_mut(index).expect("there is one bucket more than offsets");
+        *count = count.saturating_add(times);
     }
 
     /// Reads one from the middle of a component.

@@ -22,6 +22,8 @@ use types::{ReadError, Reader, WriteBytes};
 use crate::error::{Error, Result, corrupt};
 
 const NAME: &str = "Index.db";
+/// The most bytes of the blocks of a promoted index: with what stands around them, its size is a Java int.
+const PROMOTED_BYTES_MAX: usize = 1 << 30;
 /// What a block's width is stored relative to.
 const WIDTH_BASE: i64 = 64 * 1024;
 /// The size of a promoted index from which on it takes more than a byte as uvint.
@@ -47,6 +49,8 @@ pub struct Block {
 pub struct BlockWriter {
     bytes: Vec<u8>,
     offsets: Vec<u32>,
+    /// Is it too large to be written? Rows of long clusterings make it so within a gigabyte.
+    is_too_large: bool,
 }
 
 impl BlockWriter {
@@ -54,12 +58,19 @@ impl BlockWriter {
     pub fn clear(&mut self) {
         self.bytes.clear();
         self.offsets.clear();
+        self.is_too_large = false;
     }
 
-    /// Appends a block.
+    /// Appends a block. A promoted index of more than 1 GiB is none: its partition is then read from its start, like one of one block.
     pub fn push(&mut self, layout: &Layout, block: &Block) -> std::result::Result<(), EncodeError> {
-        // offsets are Java ints: a promoted index of 2 GiB would need a partition of terabytes
-        self.offsets.push(u32::try_from(self.bytes.len()).unwrap_or(u32::MAX));
+        if self.bytes.len() > PROMOTED_BYTES_MAX {
+            *self = Self { is_too_large: true, ..Self::default() };
+        }
+        if self.is_too_large {
+            return Ok(());
+        }
+        let offset = u32::try_from(self.bytes.len());
+        self.offsets.push(offset.expect("a promoted index of less than 2 GiB has such offsets"));
         let out = &mut self.bytes;
         write_prefix(layout, block.first.as_ref(), out)?;
         write_prefix(layout, block.last.as_ref(), out)?;
@@ -92,7 +103,9 @@ impl BlockWriter {
         deletion: Deletion,
         out: &mut Vec<u8>,
     ) {
-        out.put_u16(key.len() as u16);
+        out.put_u16(
+            u16::try_from(key.len()).expect("the key was written to Data.db with its length"),
+        );
         out.put(key);
         out.put_uvint(position);
         if self.offsets.len() < 2 {
@@ -100,6 +113,8 @@ impl BlockWriter {
         }
         let mut head = Vec::with_capacity(32);
         self.write_head(header_length, deletion, &mut head);
+        let ascend = self.offsets.is_sorted_by(|a, b| a < b);
+        assert!(ascend, "the blocks of a promoted index lie one behind the other");
         out.put_uvint((head.len() + self.bytes.len() + 4 * self.offsets.len()) as u64);
         out.put(&head);
         out.put(&self.bytes);

@@ -53,7 +53,8 @@ impl PlainPartition {
         let mut from = 0;
         self.rows.iter().map(move |(row, end)| {
             let place = self.places.get(std::mem::replace(&mut from, *end)..*end);
-            (ClusteringRef::from_packed(place.unwrap_or_default()), row)
+            let place = place.expect("the clusterings of the rows lie one behind the other");
+            (ClusteringRef::from_packed(place), row)
         })
     }
 }

@@ -83,7 +83,8 @@ impl Seal {
         for checksum in fixed.iter().chain(&self.pages).chain(&self.data) {
             summary.extend(checksum.to_be_bytes());
         }
-        let length = (summary.len() - start) as u32;
+        let length = u32::try_from(summary.len() - start);
+        let length = length.expect("the checksums of a table take less than 4 GiB");
         summary.extend(crc32fast::hash(summary).to_be_bytes());
         summary.extend(length.to_be_bytes());
         summary.extend(KINDS[0].0);
@@ -148,6 +149,7 @@ impl Pages {
     /// More bytes of the index.
     pub fn update(&mut self, mut bytes: &[u8]) {
         while !bytes.is_empty() {
+            assert!(self.filled < INDEX_PAGE_BYTES, "a page that is full has ended");
             let (now, later) = bytes.split_at(bytes.len().min(INDEX_PAGE_BYTES - self.filled));
             self.hasher.update(now);
             self.filled += now.len();

@@ -250,7 +250,8 @@ impl Statistics {
     /// The component's bytes, as `nb` has them.
     pub fn encode(&self) -> Vec<u8> {
         let mut validation = Vec::new();
-        let _ = put_utf(&mut validation, &self.partitioner);
+        let name = put_utf(&mut validation, &self.partitioner);
+        name.expect("the name of the partitioner that there is has few bytes");
         validation.extend(self.filter_chance.to_be_bytes());
         let mut compaction = Vec::new();
         put_int(&mut compaction, self.cardinality.len());
@@ -366,13 +367,16 @@ fn position(reader: &mut Reader<'_>) -> Result<LogPosition> {
     Ok(LogPosition { segment: reader.i64()?, offset: reader.i32()? })
 }
 
+/// CQL refuses longer values, but a peer may send one. It ends what is covered, as a null does, which makes that larger: cut off it
+/// would make it smaller, and a read would pass the SSTable by.
 fn put_clustering(out: &mut Vec<u8>, values: &[Vec<u8>]) {
-    put_int(out, values.len());
+    let fits = |value: &&Vec<u8>| value.len() <= usize::from(u16::MAX);
+    let values = values.iter().take_while(fits);
+    put_int(out, values.clone().count());
     for value in values {
-        // Cassandra refuses longer clustering values, so does CQL here
-        let length = value.len().min(usize::from(u16::MAX));
-        out.extend((length as u16).to_be_bytes());
-        out.extend(&value[..length]);
+        let length = u16::try_from(value.len()).expect("values that do not fit were left out");
+        out.extend(length.to_be_bytes());
+        out.extend(value);
     }
 }
 

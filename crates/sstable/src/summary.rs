@@ -101,6 +101,7 @@ impl Summary {
     fn with_tokens(mut self) -> Self {
         let keys = (0..self.len()).filter_map(|index| self.entry(index));
         self.tokens = keys.map(|(key, _)| Token::of(key)).collect();
+        assert_eq!(self.tokens.len(), self.len(), "each sample has a token");
         self
     }
 
@@ -196,18 +197,23 @@ pub struct Builder {
     entries: Vec<u8>,
     first: Option<Vec<u8>>,
     last: Vec<u8>,
+    /// Where the entry of the last key starts.
+    position: Option<u64>,
 }
 
 impl Builder {
     /// That samples one key of `min_interval`, the table's `min_index_interval`.
     pub fn new(min_interval: u32) -> Self {
         let (starts, entries, last) = (Vec::new(), Vec::new(), Vec::new());
-        Self { interval: min_interval.max(1), keys: 0, starts, entries, first: None, last }
+        let interval = min_interval.max(1);
+        Self { interval, keys: 0, starts, entries, first: None, last, position: None }
     }
 
     /// Notes the next key, and where its entry starts in Index.db. Keys beyond 2 GiB of
     /// entries are not sampled any more, as Cassandra's are not.
     pub fn add(&mut self, key: &[u8], position: u64) {
+        let before = self.position.replace(position);
+        assert!(before < Some(position), "entries of Index.db lie one behind the other");
         if self.keys.is_multiple_of(u64::from(self.interval)) {
             let size = self.entries.len() + key.len() + POSITION + 4 * (self.starts.len() + 1);
             if i32::try_from(size).is_ok() {
@@ -224,7 +230,7 @@ impl Builder {
 
     /// The summary; `None` if no key was noted.
     pub fn finish(self) -> Option<Summary> {
-        let size = self.starts.len() as u32;
+        let size = u32::try_from(self.starts.len()).expect("samples take less than 2 GiB");
         let summary = Summary {
             min_interval: self.interval,
             sampling_level: FULL_SAMPLING,

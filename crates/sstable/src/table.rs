@@ -223,6 +223,9 @@ impl Table {
         let data_length = parts.data_length;
         let (first, last) = index.keys();
         let tokens = (Token::of(first), Token::of(last));
+        if (tokens.0, first) > (tokens.1, last) {
+            return corrupt("the index", "its first key is after its last");
+        }
         Ok(Self {
             descriptor,
             statistics,
@@ -323,7 +326,9 @@ impl Table {
                 Ok(stored.to_vec())
             }
             Storage::Compressed(_, compressor) => {
-                let Some((body, crc)) = stored.split_last_chunk::<4>() else {
+                let whole = Some(stored).filter(|stored| stored.len() == chunk.length);
+                let Some((body, crc)) = whole.and_then(|stored| stored.split_last_chunk::<4>())
+                else {
                     return corrupt("Data.db", format!("chunk {} is cut short", chunk.index));
                 };
                 let what = || format!("chunk {}", chunk.index);
@@ -334,7 +339,9 @@ impl Table {
                     return corrupt("Data.db", what);
                 }
                 if chunk.is_raw {
-                    return Ok(body.get(..chunk.uncompressed).unwrap_or(body).to_vec());
+                    let raw = body.get(..chunk.uncompressed);
+                    let raw = raw.expect("the map has no chunk stored as it is, and too short");
+                    return Ok(raw.to_vec());
                 }
                 let mut out = Vec::with_capacity(chunk.uncompressed);
                 Codec::new(*compressor).decompress(body, chunk.uncompressed, &mut out)?;

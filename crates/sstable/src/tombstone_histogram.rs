@@ -127,6 +127,7 @@ impl Builder {
     /// The histogram of what was counted.
     pub fn finish(mut self) -> TombstoneHistogram {
         self.merge_spool();
+        assert!(self.bins.len() <= self.max_bins, "no more bins remain than there may be");
         TombstoneHistogram { bins: self.bins.into_iter().collect() }
     }
 
@@ -149,15 +150,15 @@ impl Builder {
     fn merge_nearest(&mut self) {
         let pairs = self.bins.iter().zip(self.bins.iter().skip(1));
         let nearest = pairs.min_by_key(|((a, _), (b, _))| *b - *a);
-        let Some(((a, n), (b, m))) = nearest.map(|((a, n), (b, m))| ((*a, *n), (*b, *m))) else {
-            return;
-        };
+        let nearest = nearest.map(|((a, n), (b, m))| ((*a, *n), (*b, *m)));
+        let ((a, n), (b, m)) = nearest.expect("of more bins than there may be, two are nearest");
         self.bins.remove(&a);
         self.bins.remove(&b);
         let (wide_n, wide_m) = (i128::from(n), i128::from(m));
         let total = (wide_n + wide_m).max(1);
         let mean = (i128::from(a) * wide_n + i128::from(b) * wide_m) / total;
-        let mean = i64::try_from(mean).unwrap_or(b).clamp(a + 1, b);
+        let mean = i64::try_from(mean).expect("a mean of two points lies between them");
+        let mean = mean.clamp(a + 1, b);
         let bin = self.bins.entry(self.rounded(mean)).or_default();
         *bin = bin.saturating_add(n.saturating_add(m));
     }

@@ -11,8 +11,9 @@ use rows::codec::{
 };
 use rows::{
     Bound, BoundRef, CellRef, ClusteringRef, Deletion, Layout, RowBuilder, RowRef, Unfiltered,
+    compare,
 };
-use types::hash128;
+use types::{Token, hash128};
 
 use crate::checksum::{ChunkChecksums, encode_digest};
 use crate::collector::Collector;
@@ -33,6 +34,9 @@ pub const PLAIN_CHUNK_BYTES: u32 = 64 * 1024;
 /// Chunks that memory is taken for at once, at most: twelve bytes each.
 const CHUNKS_EXPECTED_MAX: u64 = 1 << 24;
 
+/// What is asserted of whoever appends to a partition or ends it.
+const STARTED: &str = "rows are appended to a partition that was started and has not ended";
+
 /// Why a row or partition cannot be written.
 #[derive(Debug, thiserror::Error)]
 pub enum WriteError {
@@ -42,6 +46,12 @@ pub enum WriteError {
     /// A chunk cannot be compressed, or a component not be encoded.
     #[error(transparent)]
     Component(#[from] Error),
+    /// A partition key that the format has no length for.
+    #[error("a partition key of {0} bytes is too long to be written")]
+    Key(usize),
+    /// Rows of a damaged file that is compacted.
+    #[error("the rows of the partition at {0} are out of order")]
+    Order(u64),
 }
 
 /// How to write a table.
@@ -79,6 +89,7 @@ pub struct WriterOptions {
 /// The partition in the making.
 struct Partition {
     key: Vec<u8>,
+    hash: [u64; 2],
     deletion: Deletion,
     start: u64,
     header_length: u64,
@@ -86,6 +97,10 @@ struct Partition {
     previous: u64,
     /// The block in the making: where it starts, and its first and last place.
     block: Option<(u64, Bound, Bound)>,
+    /// Where the blocks before end, from the partition's start.
+    blocks_end: u64,
+    /// The last place of the block before.
+    last: Option<Bound>,
     open: Deletion,
 }
 
@@ -104,6 +119,8 @@ pub struct Writer {
     summary: summary::Builder,
     collector: Collector,
     partition: Option<Partition>,
+    /// Token and key of the partition before.
+    last: Option<(Token, Vec<u8>)>,
     partitions: u64,
 }
 
@@ -133,25 +150,32 @@ impl Writer {
             summary: summary::Builder::new(options.min_index_interval),
             collector: Collector::default(),
             partition: None,
+            last: None,
             partitions: 0,
             options,
         }
     }
 
-    /// Starts a partition; they come in the order of tokens, then keys.
+    /// Starts a partition; they come in the order of tokens, then keys: asserted. Who copies the partitions of a file checks their
+    /// order first.
     ///
     /// # Errors
-    /// If a chunk cannot be compressed, or the static row not be encoded.
+    /// If the key is too long, a chunk cannot be compressed, or the static row not be encoded.
     pub fn start_partition(
         &mut self,
         key: &[u8],
         deletion: Deletion,
         static_row: Option<RowRef<'_>>,
     ) -> Result<(), WriteError> {
-        debug_assert!(self.partition.is_none());
+        assert!(self.partition.is_none(), "a partition ends before the next one starts");
+        let hash = hash128(key);
+        let token = if key.is_empty() { Token::MIN } else { Token::from_hash(hash) };
+        let is_next = self.last.as_ref().is_none_or(|(t, k)| (*t, k.as_slice()) < (token, key));
+        assert!(is_next, "partitions are written in order of token and key");
+        let length = u16::try_from(key.len()).map_err(|_| WriteError::Key(key.len()))?;
         let start = self.data.position();
         let raw = self.data.raw();
-        raw.extend((key.len() as u16).to_be_bytes());
+        raw.extend(length.to_be_bytes());
         raw.extend_from_slice(key);
         write_partition_deletion(Format::SstableNb, deletion, raw);
         self.collector.start_partition(key, deletion);
@@ -166,11 +190,14 @@ impl Writer {
         self.blocks.clear();
         self.partition = Some(Partition {
             key: key.to_vec(),
+            hash,
             deletion,
             start,
             header_length: self.data.position() - start,
             previous: 0,
             block: None,
+            blocks_end: self.data.position() - start,
+            last: None,
             open: Deletion::LIVE,
         });
         Ok(self.data.seal_chunks(false)?)
@@ -181,7 +208,7 @@ impl Writer {
     /// # Errors
     /// If it does not fit the layout, or a chunk cannot be compressed.
     pub fn append(&mut self, unfiltered: Unfiltered<'_>) -> Result<(), WriteError> {
-        let Some((at, previous)) = self.next_at() else { return Ok(()) };
+        let (at, previous) = self.next_at();
         let (layout, raw) = (&self.options.layout, self.data.raw());
         match unfiltered {
             Unfiltered::Row(row) => {
@@ -191,9 +218,8 @@ impl Writer {
             }
             Unfiltered::Marker(marker) => {
                 self.encoder.marker(layout, &self.header, marker, previous, raw)?;
-                if let Some(partition) = &mut self.partition {
-                    partition.open = marker.opens(false).unwrap_or(Deletion::LIVE);
-                }
+                let partition = self.partition.as_mut().expect(STARTED);
+                partition.open = marker.opens(false).unwrap_or(Deletion::LIVE);
                 self.collector.marker(layout, marker);
             }
         }
@@ -211,7 +237,7 @@ impl Writer {
         row: &PlainRow,
         bytes: &[u8],
     ) -> Result<(), WriteError> {
-        let Some((at, previous)) = self.next_at() else { return Ok(()) };
+        let (at, previous) = self.next_at();
         self.collector.plain_row(&self.options.layout, place, row);
         row.write(&self.header, bytes, previous, self.data.raw());
         self.appended(at, place.into())
@@ -219,21 +245,23 @@ impl Writer {
 
     /// From the partition's start to where the next row or marker begins, and the bytes of the one
     /// before.
-    fn next_at(&mut self) -> Option<(u64, u64)> {
-        let partition = self.partition.as_mut()?;
+    fn next_at(&mut self) -> (u64, u64) {
+        let partition = self.partition.as_mut().expect(STARTED);
         let at = self.data.position() - partition.start;
         let previous = std::mem::replace(&mut partition.previous, at);
-        Some((at, at - previous))
+        assert!(previous < at, "a row or marker begins behind the one before");
+        (at, at - previous)
     }
 
     /// A row or marker was appended that begins there.
     fn appended(&mut self, at: u64, place: BoundRef<'_>) -> Result<(), WriteError> {
-        let Some(partition) = &mut self.partition else { return Ok(()) };
+        let partition = self.partition.as_mut().expect(STARTED);
         match &mut partition.block {
             Some((_, _, last)) => last.set(place),
             block @ None => *block = Some((at, place.to_owned(), place.to_owned())),
         }
         let end = self.data.position() - partition.start;
+        assert!(end > at, "a row or marker takes bytes");
         let full = |block: &(u64, Bound, Bound)| end - block.0 >= self.options.column_index_bytes;
         if partition.block.as_ref().is_some_and(full) {
             close_block(&self.options.layout, partition, end, &mut self.blocks)?;
@@ -246,13 +274,14 @@ impl Writer {
     /// # Errors
     /// If a chunk cannot be compressed.
     pub fn end_partition(&mut self) -> Result<(), WriteError> {
-        let Some(mut partition) = self.partition.take() else { return Ok(()) };
+        let mut partition = self.partition.take().expect(STARTED);
         Encoder::end(self.data.raw());
         let length = self.data.position() - partition.start;
         close_block(&self.options.layout, &mut partition, length, &mut self.blocks)?;
+        assert!(length >= partition.blocks_end, "the blocks of a partition lie within it");
         self.summary.add(&partition.key, self.index_length);
         if let Some(filter) = &mut self.filter {
-            filter.add(hash128(&partition.key).map(u64::cast_signed));
+            filter.add(partition.hash.map(u64::cast_signed));
         }
         let before = self.index.len();
         self.blocks.write_entry(
@@ -263,8 +292,13 @@ impl Writer {
             &mut self.index,
         );
         self.index_length += (self.index.len() - before) as u64;
-        self.index_pages.update(self.index.get(before..).unwrap_or_default());
+        let entry = self.index.get(before..).expect("an entry is behind those before it");
+        assert!(!entry.is_empty(), "each partition has an entry in the index");
+        self.index_pages.update(entry);
         self.collector.end_partition(length);
+        let Partition { key, hash, .. } = partition;
+        let token = if key.is_empty() { Token::MIN } else { Token::from_hash(hash) };
+        self.last = Some((token, key));
         self.partitions += 1;
         Ok(self.data.seal_chunks(false)?)
     }
@@ -305,10 +339,17 @@ impl Writer {
     /// # Errors
     /// If a chunk cannot be compressed or a component not be encoded.
     pub fn finish(&mut self) -> Result<Option<Vec<Small>>, WriteError> {
-        debug_assert!(self.partition.is_none());
+        assert!(self.partition.is_none(), "all partitions of a table ended before it does");
         self.data.seal_chunks(true)?;
+        self.check_data();
         let builder = std::mem::replace(&mut self.summary, summary::Builder::new(1));
-        let Some(summary) = builder.finish() else { return Ok(None) };
+        let Some(summary) = builder.finish() else {
+            assert!(self.partitions == 0, "a table of partitions has a summary of their keys");
+            return Ok(None);
+        };
+        let order = (Token::of(&summary.first), &summary.first);
+        let is_in_order = order <= (Token::of(&summary.last), &summary.last);
+        assert!(is_in_order, "the first key of a table is not after its last");
         let mut small: Vec<Small> = Vec::new();
         small.push((Component::Digest, encode_digest(self.data.digest()).into_bytes()));
         let mut ratio = -1.0;
@@ -321,7 +362,8 @@ impl Writer {
             }
             Map::Plain(checksums) => small.push((Component::Crc, checksums.encode())),
         }
-        let chunks = small.get(chunks).map_or(0, |(_, bytes)| crc32fast::hash(bytes));
+        let (_, chunks) = small.get(chunks).expect("the map of the chunks was encoded just now");
+        let chunks = crc32fast::hash(chunks);
         if let Some(own) = &mut self.filter {
             let bytes = own.filter().encode();
             filter = crc32fast::hash(&bytes);
@@ -342,6 +384,13 @@ impl Writer {
             ),
             header: HeaderComponent::new(options.stats, options.key_type.clone(), &options.layout),
         };
+        let counted = statistics.stats.partition_sizes.count();
+        assert_eq!(counted, self.partitions as i64, "statistics count the partitions written");
+        let stats = &statistics.stats;
+        let are_minima = stats.min_timestamp <= stats.max_timestamp
+            && stats.min_local_deletion_time <= stats.max_local_deletion_time
+            && stats.min_ttl <= stats.max_ttl;
+        assert!(are_minima, "no least time in the statistics is above the greatest");
         let seal = Seal {
             page_bytes: INDEX_PAGE_BYTES,
             data_length: self.data.length,
@@ -352,6 +401,8 @@ impl Writer {
             pages: std::mem::take(&mut self.index_pages).finish(),
             data: std::mem::take(&mut self.data.checksums),
         };
+        let pages = self.index_length.div_ceil(INDEX_PAGE_BYTES as u64);
+        assert_eq!(seal.pages.len() as u64, pages, "each page of the index has a checksum");
         let mut summary = summary.encode();
         seal.append(&mut summary);
         small.push((Component::Summary, summary));
@@ -364,6 +415,31 @@ impl Writer {
     }
 }
 
+impl Writer {
+    /// That the map of the chunks is that of the data, all of which is in chunks now.
+    fn check_data(&self) {
+        let data = &self.data;
+        let written = data.position();
+        assert!(data.raw.is_empty(), "a table ends with all of its data in chunks");
+        match &data.map {
+            Map::Compressed(info, _) => {
+                let (chunks, due) = (info.offsets.len(), info.data_chunks());
+                assert_eq!(info.uncompressed_length, written, "the chunks hold what was written");
+                assert_eq!(chunks as u64, due, "all chunks but the last are full");
+                assert_eq!(data.checksums.len(), chunks, "each chunk has a checksum");
+                let ascend = info.offsets.is_sorted_by(|a, b| a < b);
+                assert!(ascend, "each chunk lies behind the one before");
+            }
+            Map::Plain(checksums) => {
+                let due = written.div_ceil(u64::from(PLAIN_CHUNK_BYTES));
+                let found = checksums.checksums.len() as u64;
+                assert_eq!(data.length, written, "data that is not compressed is written as it is");
+                assert_eq!(found, due, "each chunk has a checksum");
+            }
+        }
+    }
+}
+
 fn too_long(component: &'static str) -> Error {
     Error::Corrupt { component, what: "a name is too long to be written".into() }
 }
@@ -373,10 +449,24 @@ fn close_block(
     partition: &mut Partition,
     end: u64,
     blocks: &mut BlockWriter,
-) -> Result<(), EncodeError> {
+) -> Result<(), WriteError> {
+    // none where the partition ends with a block, or has no rows
     let Some((offset, first, last)) = partition.block.take() else { return Ok(()) };
+    // To compare each row with the one before would take a tenth of a flush: a search goes over the blocks. What is in one is
+    // in the order in which it came of a memtable or a merge; only a damaged file has it otherwise.
+    let before = partition.last.as_ref();
+    let follows = before.is_none_or(|before| compare(layout, before, &first).is_le());
+    if !follows || compare(layout, &first, &last).is_gt() {
+        return Err(WriteError::Order(partition.start));
+    }
+    assert_eq!(offset, partition.blocks_end, "a block begins where the one before ends");
+    assert!(end > offset, "a block takes bytes");
+    partition.blocks_end = end;
     let open = Some(partition.open).filter(|open| !open.is_live());
-    blocks.push(layout, &Block { first, last, offset, width: end - offset, open })
+    let block = Block { first, last, offset, width: end - offset, open };
+    blocks.push(layout, &block)?;
+    partition.last = Some(block.last);
+    Ok(())
 }
 
 enum Map {
@@ -467,6 +557,12 @@ impl DataFile {
                         let pad = (info.max_compressed_length as usize).saturating_sub(chunk.len());
                         self.ready.resize(self.ready.len() + pad, 0);
                     }
+                    let stored = self.ready.len() - before;
+                    let most = (info.max_compressed_length as usize).max(chunk.len());
+                    assert!(
+                        stored > 0 && stored <= most,
+                        "a chunk is stored in no more than it may"
+                    );
                     let crc = crc32fast::hash(&self.ready[before..]);
                     self.ready.extend(crc.to_be_bytes());
                     self.checksums.push(crc);
@@ -478,6 +574,7 @@ impl DataFile {
         }
         self.sealed += at as u64;
         self.raw.drain(..at);
+        assert!(self.raw.len() < self.chunk_bytes, "what is not in chunks does not fill one");
         Ok(())
     }
 }

@@ -324,6 +324,51 @@ fn write_each(
     (files, small)
 }
 
+fn rows_of(layout: &Layout, places: &[i32]) -> Vec<Vec<u8>> {
+    let row = |place: &i32| {
+        let place = place.to_be_bytes();
+        let mut builder = RowBuilder::new();
+        builder.start_row(Clustering::new([Some(&place[..]), Some(&b"x"[..])]).as_ref());
+        builder.liveness(Liveness::new(1));
+        builder.finish_row(layout).as_packed().to_vec()
+    };
+    places.iter().map(row).collect()
+}
+
+#[test]
+fn rows_of_a_damaged_file_that_are_out_of_order_are_not_written() {
+    let layout = layout();
+    // the first clustering column is reversed
+    for (places, holds) in [([3, 2, 1], true), ([3, 1, 2], false)] {
+        let mut options = options(Arc::clone(&layout), None);
+        options.column_index_bytes = 1;
+        let mut writer = Writer::new(options);
+        writer.start_partition(b"key", Deletion::LIVE, None).expect("starts");
+        let rows = rows_of(&layout, &places);
+        let written = rows.iter().try_for_each(|row| writer.append(Unfiltered::from_packed(row)));
+        assert_eq!(written.is_ok(), holds, "{places:?}: {written:?}");
+    }
+}
+
+#[test]
+fn a_key_that_has_no_length_in_the_format_is_not_written() {
+    let mut writer = Writer::new(options(layout(), None));
+    assert!(writer.start_partition(&[7; 65_536], Deletion::LIVE, None).is_err());
+    assert!(writer.start_partition(&[7; 65_535], Deletion::LIVE, None).is_ok());
+}
+
+#[test]
+#[should_panic = "partitions are written in order of token and key"]
+fn partitions_come_in_order() {
+    let mut keys = [&b"a"[..], b"b"];
+    keys.sort_by_key(|key| types::Token::of(key));
+    let mut writer = Writer::new(options(layout(), None));
+    for key in keys.into_iter().rev() {
+        writer.start_partition(key, Deletion::LIVE, None).expect("starts");
+        writer.end_partition().expect("ends");
+    }
+}
+
 fn layout() -> Arc<Layout> {
     let column = |name: &str, ty| ColumnLayout { name: name.into(), ty };
     let list = CqlType::List { element: Arc::new(CqlType::Int), frozen: false };

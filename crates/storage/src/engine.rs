@@ -334,6 +334,8 @@ impl Engine {
             self.env.shard(),
             "a shard writes to the partitions that it owns"
         );
+        let is_of_each = counted.is_empty() || counted.len() == mutation.updates().len();
+        assert!(is_of_each, "what was counted is told of each update, or of none");
         self.wait_for_memory().await?;
         let ticket = match self.log.get().filter(|_| durable) {
             Some(log) => {
@@ -485,12 +487,14 @@ impl Engine {
                 memtable.apply(update, position, &mut scratch.rows);
                 memtable.bytes() as isize - before as isize
             });
-            let grown = grown.unwrap_or_default();
+            let grown = grown.expect("the active memtable of a table takes writes");
             if self.rows.is_on() && !self.env.planted("row_cache_survives_write") {
                 self.rows.forget(&store, &update.key);
             }
             if update.layout.counter && self.counters.is_on() {
-                let counted = counted.get(place).and_then(Option::as_ref);
+                // what was counted names columns as the update does
+                let is_as_made = update.layout.has_columns_of(&store.table().layout);
+                let counted = counted.get(place).and_then(Option::as_ref).filter(|_| is_as_made);
                 self.counters_written(&store, update, counted);
             }
             self.memtable_bytes.set(self.memtable_bytes.get().saturating_add_signed(grown));
@@ -599,6 +603,7 @@ impl Engine {
         let mut intervals = Vec::new();
         for memtable in &memtables {
             let (from, to) = memtable.log_bounds();
+            assert!(from <= to, "a memtable holds a stretch of the log: {from:?} to {to:?}");
             if let Some(log) = self.log.get().filter(|_| from < to) {
                 intervals.extend(log.intervals(from, to));
             }

@@ -104,6 +104,8 @@ impl Node {
             .collect();
         intervals.extend(self.replayed_intervals(table));
         intervals.sort();
+        let are_stretches = intervals.iter().all(|(from, to)| from <= to);
+        assert!(are_stretches, "an SSTable has stretches of the log, none of which ends early");
         let memtables: Vec<Arc<Memtable>> =
             shares.into_iter().flat_map(|share| share.memtables).collect();
         let mut options = writer_options(engine, table);
@@ -232,12 +234,17 @@ async fn write_all(
     let slots: Vec<_> =
         memtables.iter().map(|memtable| Slot::frozen(Arc::clone(memtable))).collect();
     let mut walks: Vec<_> = memtables.iter().map(|memtable| memtable.walk().peekable()).collect();
+    let held: usize = memtables.iter().map(|memtable| memtable.len()).sum();
+    let (mut written, mut last) = (0, None::<&PartitionKey>);
     loop {
         let heads = walks.iter_mut().zip(memtables);
         let heads = heads.filter_map(|(walk, memtable)| Some((*walk.peek()?, memtable)));
         let Some(((key, partition), memtable)) = heads.min_by_key(|((key, _), _)| *key) else {
+            assert_eq!(written, held, "a flush writes all partitions that the memtables hold");
             return Ok(());
         };
+        assert!(last < Some(key), "a flush writes partitions in the order of the ring");
+        last = Some(key);
         let mut holders = 0;
         for walk in &mut walks {
             // of one memtable alone it is the key itself
@@ -245,6 +252,8 @@ async fn write_all(
                 |(other, _): &(&PartitionKey, _)| std::ptr::eq(*other, key) || *other == key;
             holders += usize::from(walk.next_if(is_there).is_some());
         }
+        assert!(holders > 0, "a partition that is flushed is one that a memtable holds");
+        written += holders;
         if holders == 1 && partition.is_plain() && !memtable.is_mapped_to(table) {
             write_plain(engine, key, partition, outputs, &mut pace).await?;
         } else {

@@ -1,5 +1,6 @@
 //! Which SSTables a table has.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use crate::memtable::KeyRef;
@@ -14,6 +15,8 @@ pub struct LiveSet {
 impl LiveSet {
     /// Of these tables.
     pub fn new(tables: Vec<Arc<SSTable>>) -> Arc<Self> {
+        let numbers: BTreeSet<u64> = tables.iter().map(|table| table.number).collect();
+        assert_eq!(numbers.len(), tables.len(), "an SSTable is in a set once");
         Arc::new(Self { tables })
     }
 

@@ -122,6 +122,11 @@ impl Output {
         self.writer.stored_length()
     }
 
+    /// Bytes of its data so far, before compression.
+    pub fn uncompressed_length(&self) -> u64 {
+        self.writer.uncompressed_length()
+    }
+
     /// Partitions in it.
     pub fn partitions(&self) -> u64 {
         self.writer.partitions()
@@ -161,6 +166,8 @@ impl Output {
         self.data.write(self.writer.data()).await?;
         self.index.write(self.writer.index()).await?;
         self.data.end().await?;
+        let (stored, in_file) = (self.writer.stored_length(), self.data.length());
+        assert_eq!(in_file, stored, "the data file has all bytes that the index leads to");
         let sync = !self.env.planted("flush_published_before_sync");
         if sync {
             self.data.sync().await?;

@@ -303,7 +303,8 @@ async fn write(
     outputs.start_partition(key, partition.start.deletion, static_row).await?;
     let mut start = 0;
     for end in ends {
-        let packed = bytes.get(start..*end).unwrap_or_default();
+        let packed = bytes.get(start..*end);
+        let packed = packed.expect("rows that are held lie one behind the other");
         outputs.append(Unfiltered::from_packed(packed)).await?;
         start = *end;
     }
@@ -353,7 +354,8 @@ fn check_row(table: &Table, row: RowRef<'_>) -> Result<(), String> {
     }
     let columns = if row.is_static() { &layout.statics } else { &layout.regulars };
     for cell in row.cells() {
-        let Some(column) = columns.get(usize::from(cell.column)) else { continue };
+        let column = columns.get(usize::from(cell.column));
+        let column = column.expect("a cell names a column of the layout that it was decoded for");
         if is_invalid(cell.local_deletion_time) {
             return invalid(&column.name);
         }

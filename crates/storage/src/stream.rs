@@ -84,6 +84,11 @@ impl Stream {
         &self.path
     }
 
+    /// Bytes that were appended.
+    pub fn length(&self) -> u64 {
+        self.length
+    }
+
     /// Appends bytes, of which nothing is left.
     pub async fn write(&mut self, bytes: &mut Vec<u8>) -> Result<(), StorageError> {
         let Self { file, path, length, how } = self;
@@ -111,7 +116,10 @@ impl Stream {
         let How::Direct(blocks) = &mut self.how else { return Ok(()) };
         let ended = match blocks.end(&self.file).await {
             // the last block was written whole
-            Ok(()) => self.file.set_len(self.length).await,
+            Ok(()) => {
+                assert!(self.length <= blocks.offset, "all that was appended is in the file");
+                self.file.set_len(self.length).await
+            }
             failed => failed,
         };
         ended.map_err(|e| StorageError::io("cannot write", &self.path, e))
@@ -141,7 +149,8 @@ impl Blocks {
         let mut rest = bytes;
         while !rest.is_empty() {
             let taken = self.gathered.extend_from_slice(rest);
-            rest = rest.get(taken..).unwrap_or_default();
+            assert!(taken > 0, "a piece that is full is handed over before more is gathered");
+            rest = rest.get(taken..).expect("no more is gathered than there is");
             if self.gathered.len() == self.gathered.capacity() {
                 self.hand_over(file).await?;
             }
@@ -152,6 +161,8 @@ impl Blocks {
     /// Begins to write what is gathered, once the piece before is written.
     async fn hand_over(&mut self, file: &File) -> io::Result<()> {
         self.written().await?;
+        assert!(self.writing.is_none(), "one piece of a file is written after the other");
+        assert!(self.offset.is_multiple_of(ALIGNMENT as u64), "a piece begins with a block");
         let next = self.spare.take();
         let next = next.unwrap_or_else(|| AlignedBuf::with_capacity(WRITE_BYTES));
         let piece = std::mem::replace(&mut self.gathered, next);

@@ -187,6 +187,8 @@ impl TableStore {
             true => self.restart(log_position),
             false => drop(self.freeze(ALTERED, log_position)),
         }
+        let is_altered = self.active.borrow().read().table().layout == table.layout;
+        assert!(is_altered, "after an ALTER writes go to a memtable of the new columns");
         // what was flushed reads as SSTables do (see `MemtableCursor`)
         self.kept.borrow_mut().take_all()
     }
@@ -269,6 +271,8 @@ impl TableStore {
         let fresh = Slot::new(Memtable::new(self.table(), log_position));
         let old = std::mem::replace(&mut *self.active.borrow_mut(), fresh);
         let mut frozen = self.frozen.borrow_mut();
+        let is_fresh = self.active.borrow().read().is_empty();
+        assert!(is_fresh, "writes go on in an empty memtable");
         let memtable = old.freeze();
         if !memtable.is_empty() {
             frozen.push((flush, old));
@@ -286,6 +290,7 @@ impl TableStore {
     /// Gives the memtables of a flush away: SSTables have their data. Readers that hold one keep
     /// it.
     pub fn retire(&self, flush: u64) -> Vec<Rc<Slot>> {
+        assert!(flush != ALTERED, "what an ALTER froze is retired by the flush that writes it");
         let of_flush = |frozen: &mut (u64, Rc<Slot>)| frozen.0 == flush;
         self.frozen.borrow_mut().extract_if(.., of_flush).map(|(_, slot)| slot).collect()
     }

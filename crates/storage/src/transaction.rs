@@ -112,6 +112,7 @@ pub(crate) struct Transaction {
     directories: Vec<PathBuf>,
     lines: String,
     is_in_doubt: bool,
+    is_committed: bool,
 }
 
 impl Transaction {
@@ -123,6 +124,7 @@ impl Transaction {
             directories: Vec::new(),
             lines: String::new(),
             is_in_doubt: false,
+            is_committed: false,
         }
     }
 
@@ -151,6 +153,7 @@ impl Transaction {
 
     /// Adds another table, before any of its files is created.
     pub async fn add(&mut self, directory: &Path, added: &Descriptor) -> Result<(), StorageError> {
+        assert!(!self.is_committed, "a transaction that is committed adds no tables");
         self.take_in(directory);
         self.lines.push_str(&line(Kind::Add, &prefix(directory, added), FILES_OF_A_TABLE));
         self.write().await
@@ -166,6 +169,7 @@ impl Transaction {
     }
 
     async fn write(&self) -> Result<(), StorageError> {
+        assert!(!self.directories.is_empty(), "a transaction touches a directory at least");
         for directory in &self.directories {
             let path = directory.join(&self.name);
             let written = self.env.write_file_atomically(&path, self.lines.clone().into_bytes());
@@ -177,6 +181,7 @@ impl Transaction {
     /// The added tables are complete and durable, these go: from here on there is no way back.
     /// Where the disk fails and it is known that nothing was committed, there is.
     pub async fn commit(&mut self, removed: &[Place]) -> Result<(), StorageError> {
+        assert!(!self.is_committed, "a transaction is committed once");
         let uncommitted = self.lines.len();
         let mut is_new = false;
         for (directory, _) in removed {
@@ -196,6 +201,7 @@ impl Transaction {
         self.lines.push_str(&line(Kind::Commit, "", 0));
         self.env.mark("transaction.commit");
         let committed = self.write().await;
+        self.is_committed = committed.is_ok();
         if committed.is_err() {
             // The disk may have either: so that it is the one that we go by.
             self.lines.truncate(uncommitted);

@@ -72,6 +72,7 @@ struct Counts {
     succeeded: Counter,
     failed: Counter,
     timed_out: Counter,
+    unreadable: Counter,
 }
 
 impl Counts {
@@ -92,6 +93,10 @@ impl Counts {
             succeeded: service("HintsSucceeded", "Hints that were delivered."),
             failed: service("HintsFailed", "Hints that a node failed to apply."),
             timed_out: service("HintsTimedOut", "Hints that a node did not acknowledge in time."),
+            unreadable: service(
+                "HintsUnreadable",
+                "Hints that are damaged: not applied, and lost.",
+            ),
         }
     }
 }
@@ -325,7 +330,14 @@ impl Handoff {
         payload: &[u8],
     ) -> Result<(), FailureReason> {
         let schema = self.shard.schema();
-        let Ok(mutation) = mutation(payload, &schema) else { return Ok(()) };
+        let mutation = match mutation(payload, &schema) {
+            Ok(mutation) => mutation,
+            Err(FailureReason::IncompatibleSchema) => return Ok(()),
+            Err(_) => {
+                self.counts.unreadable.inc();
+                return Ok(());
+            }
+        };
         let Ok(checked) = check_updates(&schema, mutation.updates()) else { return Ok(()) };
         let keyspace = schema.keyspace(&checked.keyspace).ok_or(FailureReason::Unknown)?;
         let ring = self.peers.ring().ok_or(FailureReason::Unknown)?;

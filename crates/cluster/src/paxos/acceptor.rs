@@ -69,6 +69,7 @@ impl Acceptor {
                 committed: self.committed.clone(),
             };
         }
+        assert!(ballot.is_after(self.promised), "a promise is of a later ballot than the last one");
         self.promised = ballot;
         Promise {
             promised: true,
@@ -83,6 +84,11 @@ impl Acceptor {
         let latest = self.latest();
         let is_heard = proposal.ballot == latest || proposal.ballot.is_after(latest);
         if is_heard {
+            let keeps_promise = !self.promised.is_after(proposal.ballot);
+            assert!(keeps_promise, "a proposal is accepted at the promised ballot or a later one");
+            let before = self.accepted.as_ref();
+            let is_latest = before.is_none_or(|before| !before.ballot.is_after(proposal.ballot));
+            assert!(is_latest, "a proposal is accepted in place of an earlier one");
             self.accepted = Some(proposal.clone());
         }
         is_heard

@@ -27,13 +27,14 @@ impl Ballot {
             Scope::Local => 1,
             Scope::Global => 2,
         };
-        let ticks = Uuid::from_unix_micros(unix_micros, unique).ticks().unwrap_or_default();
+        let ticks = Uuid::from_unix_micros(unix_micros, unique).ticks();
+        let ticks = ticks.expect("a UUID that is made of a time has one");
         Self(Uuid::from_ticks(ticks.saturating_add(flag), unique))
     }
 
-    /// As it is stored; `None` unless it has 16 bytes.
+    /// As it is stored or sent; `None` unless it is a time-UUID: another one would pass for the earliest of all.
     pub fn from_value(value: &[u8]) -> Option<Self> {
-        Uuid::from_value(value).map(Self)
+        Uuid::from_value(value).filter(|uuid| uuid.ticks().is_some()).map(Self)
     }
 
     /// The time-UUID that it is.
@@ -48,12 +49,12 @@ impl Ballot {
 
     /// Ticks of 100 ns since 1582.
     pub fn ticks(self) -> i64 {
-        self.0.ticks().unwrap_or_default()
+        self.0.ticks().expect("a ballot is a time-UUID")
     }
 
     /// Its time: that of what is written under it.
     pub fn unix_micros(self) -> i64 {
-        self.0.unix_micros().unwrap_or_default()
+        self.0.unix_micros().expect("a ballot is a time-UUID")
     }
 
     /// Its time in seconds, by which state of the past expires.

@@ -39,6 +39,8 @@ pub struct Round {
 impl Round {
     /// A ballot that `required` of `replicas` must promise and accept.
     pub fn new(ballot: Ballot, replicas: usize, required: usize) -> Self {
+        let can_decide = (1..=replicas).contains(&required);
+        assert!(can_decide, "{required} of {replicas} replicas can be asked and can decide");
         Self {
             ballot,
             replicas,
@@ -63,11 +65,15 @@ impl Round {
         if self.promises.len() >= self.required {
             return Step::Wait;
         }
+        let is_first = self.promises.iter().all(|(other, _)| *other != replica);
+        assert!(is_first, "a replica promises a ballot once");
         self.promises.push((replica, promise));
         if self.promises.len() < self.required { Step::Wait } else { self.decide() }
     }
 
     fn decide(&mut self) -> Step {
+        let promises = self.promises.len();
+        assert_eq!(promises, self.required, "a ballot goes on once enough replicas promised it");
         let committed = self.promises.iter().filter_map(|(_, promise)| promise.committed.as_ref());
         let latest = committed.max_by_key(|proposal| proposal.ballot.ticks());
         let latest_ballot = latest.map_or(Ballot::none(), |latest| latest.ballot);
@@ -101,7 +107,9 @@ impl Round {
             true => self.accepted += 1,
             false => self.refused += 1,
         }
-        let left = self.replicas.saturating_sub(self.accepted + self.refused);
+        let answers = self.accepted + self.refused;
+        assert!(answers <= self.replicas, "a replica answers a proposal once");
+        let left = self.replicas - answers;
         if self.accepted == self.required && accepted {
             return Step::Decided;
         }

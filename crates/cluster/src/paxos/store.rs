@@ -144,20 +144,21 @@ impl<'a> Row<'a> {
     }
 
     fn set(&mut self, name: &str, value: &[u8]) {
-        if let Some(column) = self.paxos.column(name) {
-            let expires = self
-                .now
-                .saturating_add(self.ttl.into())
-                .min(cql::Limits::MAX_DELETION_TIME_CASSANDRA_4);
-            let index = column.index;
-            self.row.cell(CellRef::expiring(index, None, self.timestamp, self.ttl, expires, value));
-        }
+        let expires = self
+            .now
+            .saturating_add(self.ttl.into())
+            .min(cql::Limits::MAX_DELETION_TIME_CASSANDRA_4);
+        let index = self.index(name);
+        self.row.cell(CellRef::expiring(index, None, self.timestamp, self.ttl, expires, value));
+    }
+
+    /// What is not saved is promised or accepted all the same, and forgotten.
+    fn index(&self, name: &str) -> u16 {
+        self.paxos.column(name).expect("system.paxos has a column for each part of the state").index
     }
 
     fn clear(&mut self, name: &str) {
-        if let Some(column) = self.paxos.column(name) {
-            self.row.cell(CellRef::tombstone(column.index, None, self.timestamp, self.now));
-        }
+        self.row.cell(CellRef::tombstone(self.index(name), None, self.timestamp, self.now));
     }
 
     fn set_update(
@@ -177,10 +178,14 @@ impl<'a> Row<'a> {
     /// Logged and applied; it may be answered for when the ticket says so.
     async fn save(mut self) -> Result<Ticket, StorageError> {
         let table = &self.paxos;
+        let is_of_ballot = self.timestamp;
         let mut update =
             UpdateBuilder::new(table.id.0, Arc::clone(&table.layout), &self.subject.key.bytes);
         update.add(self.row.finish_row(&table.layout), &mut RowBuilder::new());
-        let mutation = Mutation::new(update.finish(&mut RowBuilder::new()));
+        let update = update.finish(&mut RowBuilder::new());
+        let saved_at = update.max_timestamp();
+        assert_eq!(saved_at, is_of_ballot, "state is saved at the time of its ballot");
+        let mutation = Mutation::new(update);
         self.engine.apply(&mutation, true).await
     }
 }
@@ -208,6 +213,8 @@ pub async fn save_proposal(
     subject: &Subject,
     proposal: &Proposal,
 ) -> Result<Ticket, StorageError> {
+    let is_of = proposal.is_of(&subject.table.id.0, &subject.key.bytes);
+    assert!(is_of, "a replica accepts proposals of the partition that it was asked about");
     let mut row = Row::new(engine, subject, proposal.ballot)?;
     row.set("proposal_ballot", &proposal.ballot.to_bytes());
     row.set_update("proposal", "proposal_version", &proposal.update)?;
@@ -223,6 +230,8 @@ pub async fn save_commit(
     subject: &Subject,
     proposal: &Proposal,
 ) -> Result<Ticket, StorageError> {
+    let is_of = proposal.is_of(&subject.table.id.0, &subject.key.bytes);
+    assert!(is_of, "a replica learns decisions of the partition that it was asked about");
     let mut row = Row::new(engine, subject, proposal.ballot)?;
     for name in ["proposal_ballot", "proposal", "proposal_version"] {
         row.clear(name);

@@ -20,6 +20,7 @@ use types::{Address, Uuid};
 
 use super::Paxos;
 use super::{Failure, quorum_of};
+use crate::answer::invalid;
 use crate::encoding::{encoded, unencodable};
 use crate::levels::check_replicas;
 use crate::paxos::acceptor::{Promise, Proposal};
@@ -90,7 +91,11 @@ impl Paxos {
     ) -> Result<Voters, ErrorResponse> {
         let schema = self.shard.schema();
         let alone = Voters { nodes: vec![None], required: 1, scope: None };
-        let Some(keyspace) = schema.keyspace(&subject.table.keyspace) else { return Ok(alone) };
+        // dropped meanwhile: this node is not to decide alone what others decide
+        let name = &subject.table.keyspace;
+        let Some(keyspace) = schema.keyspace(name) else {
+            return Err(invalid(format!("Keyspace {name} does not exist")));
+        };
         let Some(scope) = self.peers.scope(keyspace)? else {
             // those who promise are most of the nodes that there are; what they read is read at quorum
             check_replicas(keyspace, quorum_of(serial), &self.shard.identity.data_center, true)?;
@@ -273,8 +278,8 @@ impl Paxos {
         behind: &[usize],
     ) -> Result<(), Failure> {
         let payload = written(commit)?;
-        for node in behind.iter().filter_map(|voter| voters.nodes.get(*voter)) {
-            match node {
+        for voter in behind {
+            match voters.nodes.get(*voter).expect("who is behind is one of those who promised") {
                 None => self.acceptors.commit(subject, commit).await?,
                 Some(node) => {
                     self.ask_voter(*node, Verb::PaxosCommitReq, &subject.trace, &payload, |_| {});

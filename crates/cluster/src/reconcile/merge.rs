@@ -2,8 +2,8 @@
 
 use internode::payload::read::{ReadCommand, Target};
 use rows::{
-    Clustering, Deletion, Heads, PartitionUpdate, RowBuilder, Step, Unfiltered, UnfilteredMerger,
-    merge_versions,
+    Clustering, Deletion, Heads, PartitionUpdate, RowBuilder, RowRef, Step, Unfiltered,
+    UnfilteredMerger, merge_versions,
 };
 use schema::Table;
 use storage::PartitionKey;
@@ -48,9 +48,9 @@ struct Sources<'s> {
 impl Sources<'_> {
     fn advance(&mut self, sources: &[usize]) {
         for source in sources {
-            if let Some((at, _)) = self.at.get_mut(*source) {
-                *at += 1;
-            }
+            let (at, until) = self.at.get_mut(*source).expect("what was merged is of a source");
+            assert!(*at < *until, "a source is merged no further than it is known");
+            *at += 1;
         }
     }
 }
@@ -65,6 +65,14 @@ impl Heads for Sources<'_> {
         let partition = (*self.partitions.get(source)?)?;
         if at < until { partition.get(at) } else { None }
     }
+}
+
+/// Is all of a row newer than what is deleted where it stands? Asked once for each row that several replicas have: an answer
+/// that agrees with the others' digests is not merged. The deletion of a column of several cells may be as old.
+fn is_left_by(active: Deletion, row: RowRef<'_>) -> bool {
+    let is_left = |timestamp: i64| active.is_live() || !active.deletes(timestamp);
+    row.liveness().is_none_or(|liveness| is_left(liveness.timestamp))
+        && row.cells().all(|cell| cell.is_complex_deletion() || is_left(cell.timestamp))
 }
 
 impl<'c> Merger<'c> {
@@ -139,6 +147,8 @@ impl<'c> Merger<'c> {
             Step::Next(unfiltered) => {
                 into.push(unfiltered);
                 if let Unfiltered::Row(row) = unfiltered {
+                    let active = self.merger.active_deletion();
+                    assert!(is_left_by(active, row), "what a newer deletion covers is not merged");
                     self.repairs.row(row, &*sources, self.merger.consumed());
                     let key = &into.key.bytes;
                     let conditions = self.conditions.as_ref().filter(|_| passes);

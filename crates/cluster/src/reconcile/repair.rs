@@ -64,9 +64,8 @@ impl<'c> Repairs<'c> {
             let (ranges, open) = (Vec::new(), Deletion::LIVE);
             self.sources.push(Source { update, ranges, open, lacks: None });
             let has = partition.map_or(Deletion::LIVE, |partition| partition.deletion);
-            if deletion.supersedes(&has)
-                && let Some(source) = self.sources.last_mut()
-            {
+            if deletion.supersedes(&has) {
+                let source = self.sources.last_mut().expect("it was added just now");
                 source.update.delete_partition(deletion);
             }
             if let Some(statics) = statics {
@@ -88,7 +87,10 @@ impl<'c> Repairs<'c> {
     }
 
     fn lacks_of_row(&mut self, at: usize, merged: RowRef<'_>, has: Option<RowRef<'_>>) {
-        let Some(source) = self.sources.get_mut(at).filter(|_| has != Some(merged)) else { return };
+        if has == Some(merged) {
+            return;
+        }
+        let source = self.sources.get_mut(at).expect("a row is compared with that of a source");
         let is_static = merged.is_static();
         let has_value = |cell: &rows::CellRef<'_>| self.fetched.has_value(cell, is_static);
         let lacking = diff_rows(&self.table.layout, merged, has, has_value, &mut self.row);
@@ -101,9 +103,9 @@ impl<'c> Repairs<'c> {
     pub fn marker<H: Heads + ?Sized>(&mut self, active: Deletion, heads: &H, consumed: &[usize]) {
         let mut here = None;
         for at in consumed {
-            if let Some(Unfiltered::Marker(marker)) = heads.head(*at)
-                && let Some(source) = self.sources.get_mut(*at)
-            {
+            if let Some(Unfiltered::Marker(marker)) = heads.head(*at) {
+                let source = self.sources.get_mut(*at);
+                let source = source.expect("a marker that was merged is of a source");
                 source.open = marker.opens(self.reversed).unwrap_or(Deletion::LIVE);
                 here = Some(marker.bound);
             }

@@ -1,5 +1,6 @@
 //! Sets of columns, by name and as subsets of another set (`Columns.Serializer`).
 
+use super::encode::EncodeError;
 use super::error::Problem;
 use crate::layout::Layout;
 use types::{Reader, WriteBytes};
@@ -79,7 +80,8 @@ impl ColumnSet {
     }
 
     fn push(&mut self, column: HeaderColumn) {
-        let place = self.columns.len() as u16;
+        let place = u16::try_from(self.columns.len()).ok().filter(|place| *place != NOWHERE);
+        let place = place.expect("a set has no more columns than there are indexes");
         if let Some(slot) = column.column.and_then(|at| self.places.get_mut(usize::from(at))) {
             *slot = place;
         }
@@ -198,22 +200,27 @@ impl ColumnSet {
         places.read_subset(self.len(), reader)?;
         let mut set = Self::default();
         set.refill(layout, is_static, []);
-        for column in places.iter().filter_map(|place| self.columns.get(place)) {
-            set.push(*column);
+        for place in places.iter() {
+            set.push(*self.columns.get(place).expect("a subset names none beyond its superset"));
         }
         Ok(set)
     }
 
-    /// Writes this as a subset of another set of the same layout.
-    pub(crate) fn write_subset_of(&self, superset: &Self, out: &mut Vec<u8>) {
+    /// Writes this as a subset of another set of the same layout. A column that the other lacks is an error: left out, the
+    /// reader would take the cells of one column for those of another.
+    pub(crate) fn write_subset_of(
+        &self,
+        superset: &Self,
+        out: &mut Vec<u8>,
+    ) -> Result<(), EncodeError> {
         let mut places = PlaceSet::default();
         places.clear(superset.len());
-        for column in self.columns.iter().filter_map(|c| c.column) {
-            if let Some((place, _)) = superset.place(column) {
-                places.insert(place);
-            }
+        for column in self.indexes() {
+            let (place, _) = superset.place(column).ok_or(EncodeError::Column(column))?;
+            places.insert(place);
         }
         places.write_subset(superset.len(), out);
+        Ok(())
     }
 }
 
@@ -269,13 +276,16 @@ impl PlaceSet {
     /// Appends it as a subset of `count` places: zero for all; a bitmap of those missing; or, of a
     /// large superset, how many are missing and then the fewer of those present and those missing.
     pub(crate) fn write_subset(&self, count: usize, out: &mut Vec<u8>) {
+        assert_eq!(self.words.len(), count.div_ceil(64), "a subset is of as many as its superset");
         let present = self.len();
+        assert!(present <= count, "a subset has no more than its superset: {present} of {count}");
         if present == count {
             return out.put_uvint(0);
         }
         if count < BITMAP_COLUMNS {
             let all = (1u64 << count) - 1;
-            return out.put_uvint(all & !self.words.first().copied().unwrap_or_default());
+            let word = self.words.first().expect("a subset of at least one has a word");
+            return out.put_uvint(all & !word);
         }
         out.put_uvint((count - present) as u64);
         let write_present = present < count / 2;

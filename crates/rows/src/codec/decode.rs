@@ -109,6 +109,7 @@ impl Decoder {
         let mut reader = Reader::new(bytes);
         let found = self.read(layout, header, &mut reader, is_static);
         let consumed = reader.position();
+        assert!(consumed <= bytes.len(), "a decoder takes no more bytes than there are");
         match found {
             Err(problem) => need_more_or(problem, consumed).map(Decoded::NeedMore),
             Ok(Found::End) => Ok(Decoded::End { consumed }),
@@ -132,7 +133,7 @@ impl Decoder {
         header: &Header,
         bytes: &[u8],
     ) -> Result<Peeked<'a>, CodecError> {
-        debug_assert!(header.format.has_sizes());
+        assert!(header.format.has_sizes(), "only rows of SSTables say their sizes");
         let mut reader = Reader::new(bytes);
         let peeked = self.read_position(layout, &mut reader);
         let at = reader.position();
@@ -279,7 +280,9 @@ impl Decoder {
         } else {
             self.present.read_subset(columns.len(), reader)?;
         }
-        for column in self.present.iter().filter_map(|place| columns.columns.get(place)) {
+        for place in self.present.iter() {
+            let column = columns.columns.get(place);
+            let column = column.expect("a subset of the header's columns names none beyond them");
             let source = CellSource { header, column, liveness };
             if column.complex {
                 let with_deletion = flags & HAS_COMPLEX_DELETION != 0;
@@ -387,7 +390,7 @@ impl CellSource<'_> {
             if !deletion.is_live() && cell.timestamp < deletion.marked_for_delete_at {
                 continue;
             }
-            let path = cell.path.unwrap_or_default();
+            let path = cell.path.expect("a cell of a complex column is read with its path");
             if !last.is_none_or(|last| path_type.is_some_and(|ty| ty.compare(last, path).is_lt())) {
                 builder.expect_disorder();
             }

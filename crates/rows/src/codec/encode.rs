@@ -105,6 +105,8 @@ impl Encoder {
         self.present.clear(columns.len());
         self.cells.clear();
         self.cells(header, row, seen)?;
+        let is_among = self.present.len() <= columns.len();
+        assert!(is_among, "a row has cells of no more columns than its header");
         let mut flags = 0;
         if row.has_complex_deletion() {
             flags |= HAS_COMPLEX_DELETION;
@@ -205,6 +207,8 @@ impl Encoder {
         previous_size: u64,
         out: &mut Vec<u8>,
     ) -> Result<(), EncodeError> {
+        let kind = marker.bound.kind;
+        assert!(kind.is_start() || kind.is_end(), "a marker stands at a bound: {kind:?}");
         out.put_u8(IS_MARKER);
         write_bound(layout, marker.bound, out)?;
         self.body.clear();

@@ -201,6 +201,7 @@ impl MutationDecoder {
             return Err(CodecError::at(base, Problem::Mutation));
         }
         let mut builder = UpdateBuilder::new(table, layout.clone(), start.key);
+        // an empty partition: nothing comes after its key
         let Some(header) = start.header else { return Ok(builder.finish_in_order()) };
         builder.delete_partition(start.deletion);
         builder.set_static(start.static_row.map(|row| row.into_owned().into()));

@@ -22,6 +22,9 @@ const HAS_PARTITION_DELETION: u8 = 0x04;
 const HAS_STATIC_ROW: u8 = 0x08;
 const HAS_ROW_ESTIMATE: u8 = 0x10;
 
+/// The longest partition key.
+const KEY_BYTES_MAX: usize = u16::MAX as usize;
+
 /// How the columns of a partition are told.
 #[derive(Clone, Copy, Debug)]
 pub enum Selection<'s> {
@@ -67,7 +70,8 @@ pub fn write_partition_start(
     encoder: &mut Encoder,
     out: &mut Vec<u8>,
 ) -> Result<(), EncodeError> {
-    debug_assert!(header.format == Format::Messaging12);
+    let is_of_12 = header.format == Format::Messaging12;
+    assert!(is_of_12, "partitions are sent in the format of messaging 12: {:?}", header.format);
     out.put_vint_bytes(start.key);
     let static_row = start.static_row.as_deref().map(RowRef::from_packed);
     let mut flags = if start.is_reversed { IS_REVERSED } else { 0 };
@@ -89,7 +93,7 @@ pub fn write_partition_start(
         match selection {
             Selection::Names => header.columns(is_static).write_names(layout, is_static, out),
             Selection::Fetched(fetched) => {
-                header.columns(is_static).write_subset_of(fetched.columns(is_static), out);
+                header.columns(is_static).write_subset_of(fetched.columns(is_static), out)?;
             }
         }
     }
@@ -142,6 +146,10 @@ fn read_start<'a>(
     decoder: &mut Decoder,
 ) -> Result<PartitionStart<'a>, Problem> {
     let key = reader.vint_bytes()?;
+    // An SSTable has two bytes for its length: cut to them it would be the key of another partition.
+    if key.len() > KEY_BYTES_MAX {
+        return Err(Problem::TooLarge(key.len()));
+    }
     let flags = reader.u8()?;
     let mut start = PartitionStart {
         key,

@@ -94,8 +94,11 @@ impl PlainReader {
             return Some(columns.len());
         }
         self.present.read_subset(columns.len(), reader).ok()?;
-        let mut present = self.present.iter().filter_map(|place| columns.columns.get(place));
-        present.try_for_each(|column| skip_cell(column.fixed_len, reader))?;
+        for place in self.present.iter() {
+            let column = columns.columns.get(place);
+            let column = column.expect("a subset of the header's columns names none beyond them");
+            skip_cell(column.fixed_len, reader)?;
+        }
         // the encoder says "all" where it is all
         Some(self.present.len()).filter(|cells| *cells < columns.len())
     }
@@ -127,7 +130,10 @@ fn skip_cell(fixed_len: Option<usize>, reader: &mut Reader<'_>) -> Option<()> {
 impl PlainRow {
     /// Writes it under another header; `bytes` are those it was found in.
     pub fn write(&self, header: &Header, bytes: &[u8], previous_size: u64, out: &mut Vec<u8>) {
-        let part = |range: &Range<usize>| bytes.get(range.clone()).unwrap_or_default();
+        let part = |range: &Range<usize>| {
+            let part = bytes.get(range.clone());
+            part.expect("a plain row is written from the bytes it was found in")
+        };
         out.push(self.flags);
         out.extend_from_slice(part(&self.clustering));
         let body = part(&self.body);

@@ -145,6 +145,8 @@ impl<K: Clone + Eq + Hash, V> Clock<K, V> {
         self.bytes += bytes;
         self.places.insert(key.clone(), self.entries.len());
         self.entries.push(Entry { key, value, bytes, used: false });
+        assert!(self.bytes <= self.limit, "a cache holds no more bytes than it may");
+        assert_eq!(self.places.len(), self.entries.len(), "each entry of a cache has one place");
         true
     }
 
@@ -196,7 +198,8 @@ impl<K: Clone + Eq + Hash, V> Clock<K, V> {
     fn evict_one(&mut self) {
         loop {
             self.hand = if self.hand >= self.entries.len() { 0 } else { self.hand };
-            let Some(entry) = self.entries.get_mut(self.hand) else { return };
+            let entry = self.entries.get_mut(self.hand);
+            let entry = entry.expect("room is made by evicting one of the entries there are");
             if !std::mem::take(&mut entry.used) {
                 self.evictions += 1;
                 self.remove_at(self.hand);
@@ -211,7 +214,8 @@ impl<K: Clone + Eq + Hash, V> Clock<K, V> {
 
     fn remove_at(&mut self, place: usize) {
         let entry = self.entries.swap_remove(place);
-        self.places.remove(&entry.key);
+        let had = self.places.remove(&entry.key);
+        assert_eq!(had, Some(place), "an entry is where its key leads to");
         self.bytes -= entry.bytes;
         if let Some(moved) = self.entries.get(place) {
             self.places.insert(moved.key.clone(), place);

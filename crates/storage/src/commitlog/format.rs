@@ -188,7 +188,7 @@ fn header_crc(id: i64, parameters: &[u8]) -> u32 {
 }
 
 fn json_text(text: &str) -> String {
-    CqlType::Text.to_json(text.as_bytes()).unwrap_or_default()
+    CqlType::Text.to_json(text.as_bytes()).expect("what is UTF-8 has a form in JSON")
 }
 
 /// The parameters of a header, by name as Cassandra's are.
@@ -219,7 +219,9 @@ pub fn write_header(
     let parameters = parameters(compression, whole, length);
     out.extend_from_slice(&VERSION.to_be_bytes());
     out.extend_from_slice(&id.to_be_bytes());
-    out.extend_from_slice(&(parameters.len() as u16).to_be_bytes());
+    let length = u16::try_from(parameters.len());
+    let length = length.expect("parameters are a compressor's and the ids of a few segments");
+    out.extend_from_slice(&length.to_be_bytes());
     out.extend_from_slice(parameters.as_bytes());
     out.extend_from_slice(&header_crc(id, parameters.as_bytes()).to_be_bytes());
 }
@@ -313,6 +315,7 @@ pub fn append_record(out: &mut Vec<u8>, write: impl FnOnce(&mut Vec<u8>)) -> usi
     out.extend_from_slice(&[0; 8]);
     write(out);
     let size = out.len() - start - 8;
+    assert!(i32::try_from(size).is_ok(), "a record is smaller than half of its segment");
     let mut crc = Hasher::new();
     update_i32(&mut crc, size as i32);
     let size_crc = crc.clone().finalize();
@@ -326,6 +329,7 @@ pub fn append_record(out: &mut Vec<u8>, write: impl FnOnce(&mut Vec<u8>)) -> usi
 /// Closes a section, whose marker goes to `file_offset` of the segment.
 pub fn end_section(section: &mut [u8], id: i64, file_offset: u32) {
     let next = file_offset + section.len() as u32;
+    assert!(section.len() >= MARKER_BYTES, "a section begins with the room for its marker");
     section[..4].copy_from_slice(&next.to_be_bytes());
     section[4..8].copy_from_slice(&marker_crc(id, file_offset).to_be_bytes());
 }
@@ -389,7 +393,8 @@ pub fn compress_section(
     codec: &mut Codec,
     out: &mut Vec<u8>,
 ) -> Result<(), sstable::Error> {
-    let records = section.get(MARKER_BYTES..).unwrap_or_default();
+    let records = section.get(MARKER_BYTES..);
+    let records = records.expect("a section begins with the room for its marker");
     out.clear();
     begin_section(out);
     out.extend_from_slice(&(records.len() as i32).to_be_bytes());

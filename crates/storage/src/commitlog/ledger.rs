@@ -26,7 +26,8 @@ pub struct Ledger {
 impl Ledger {
     /// A new segment follows the ones before.
     pub fn open(&mut self, id: i64, bytes: u64) {
-        debug_assert!(self.segments.back().is_none_or(|last| last.id < id));
+        let is_later = self.segments.back().is_none_or(|last| last.id < id);
+        assert!(is_later, "a segment has a greater id than those before: {id}");
         self.segments.push_back(Segment { id, bytes, dirty: BTreeMap::new() });
     }
 
@@ -47,10 +48,11 @@ impl Ledger {
     /// A record of `table` ends at `position`.
     pub fn wrote(&mut self, table: TableId, position: Position) {
         let segment = self.segments.iter_mut().rev().find(|segment| segment.id == position.segment);
-        if let Some(segment) = segment {
-            let last = segment.dirty.entry(table).or_insert(0);
-            *last = position.offset.max(*last);
-        }
+        // One that is not known would go with the record in it.
+        let segment = segment.expect("a record is written to a segment that is still needed");
+        let last = segment.dirty.entry(table).or_insert(0);
+        assert!(*last <= position.offset, "records of a segment lie one behind the other");
+        *last = position.offset;
     }
 
     /// All records of `table` up to `position` are in durable SSTables.

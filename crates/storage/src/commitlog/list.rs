@@ -70,10 +70,11 @@ impl Content {
     fn text(&self) -> String {
         let mut text = format!("{TITLE}{VERSION}\nshard {}\nlast {}\n", self.shard, self.last);
         for (id, Listed { version, bytes }) in &self.segments {
-            let _ = writeln!(text, "{} {bytes}", format::file_name_of(*version, *id));
+            let line = writeln!(text, "{} {bytes}", format::file_name_of(*version, *id));
+            line.expect("a text takes any line");
         }
         let checksum = crc32fast::hash(text.as_bytes());
-        let _ = writeln!(text, "{CHECKSUM}{checksum:08x}");
+        writeln!(text, "{CHECKSUM}{checksum:08x}").expect("a text takes any line");
         text
     }
 
@@ -159,7 +160,17 @@ impl SegmentList {
 
     async fn write(&self, env: &Env) -> io::Result<()> {
         let _turn = self.writing.acquire(1).await;
-        let text = self.content.borrow().text();
+        let text = {
+            let content = self.content.borrow();
+            let text = content.text();
+            let read = Content::parse(text.as_bytes(), content.shard);
+            assert_eq!(
+                read.as_ref(),
+                Ok(&*content),
+                "a list of segments says what it is written of"
+            );
+            text
+        };
         env.write_file_atomically(&self.path, text.into_bytes()).await
     }
 }

@@ -64,6 +64,7 @@ impl Write {
         let bytes = std::mem::take(&mut state.section);
         let mark = std::mem::take(&mut state.mark);
         state.active.next_offset += bytes.len() as u32;
+        assert!(mark <= bytes.len(), "a mark is a part of what is written");
         Self { data: Rc::clone(&state.active.data), bytes, mark, upto: state.appended }
     }
 }
@@ -375,8 +376,11 @@ impl CommitLog {
         }
         let bytes =
             format::append_record(&mut state.section, |out| out.extend_from_slice(mutation));
+        let reserved = mutation.len() + RECORD_OVERHEAD_BYTES;
+        assert_eq!(bytes, reserved, "a record takes what was reserved for it");
         state.appended += bytes as u64;
         let end = state.active.next_offset as usize + state.section.len();
+        assert!(end <= state.active.bytes as usize, "a record ends within its segment");
         let position = Position { segment: state.active.id, offset: end as u32 };
         for table in tables {
             state.ledger.wrote(*table, position);
@@ -386,6 +390,8 @@ impl CommitLog {
         let wait = self.must_wait().then(|| {
             let (sender, receiver) = oneshot();
             let upto = state.appended;
+            let is_next = state.waiters.back().is_none_or(|(before, _)| *before <= upto);
+            assert!(is_next, "writes wait for a sync in the order of the log");
             state.waiters.push_back((upto, sender));
             bump(&self.stats.waits_for_sync, 1);
             receiver
@@ -539,6 +545,7 @@ impl CommitLog {
         data.records_end.set(data.records_end.get() + length);
         data.file_end.set(data.written.get());
         let mut state = self.state.borrow_mut();
+        assert!(upto <= state.appended, "what is written was appended: {upto}");
         state.is_writing = !state.queue.is_empty();
         if data.is_given_up.get() {
             return;

@@ -25,9 +25,9 @@ impl<'a> Levels<'a> {
             let level = if levels.is_free(table) { table.level } else { 0 };
             levels.of.insert(table.id, level);
             let first = (level > 0).then_some(&table.first);
-            if let Some(level) = levels.levels.get_mut(level) {
-                level.insert((first, table.id), table);
-            }
+            let level =
+                levels.levels.get_mut(level).expect("an SSTable is in a level that there is");
+            level.insert((first, table.id), table);
         }
         levels
     }
@@ -43,7 +43,7 @@ impl<'a> Levels<'a> {
 
     /// The level of an SSTable.
     pub fn of(&self, id: u64) -> usize {
-        self.of.get(&id).copied().unwrap_or_default()
+        *self.of.get(&id).expect("an SSTable whose level is asked for is one of those in levels")
     }
 
     /// SSTables of a level.

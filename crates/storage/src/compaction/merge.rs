@@ -19,7 +19,7 @@ use crate::node::RunningCompaction;
 use crate::read::{
     Chunk, Head, Keeping, KeyWalk, PIECE_BYTES, PartitionCursor, SSTableCursor, Slices, Source,
 };
-use crate::sstables::{Files, SSTable};
+use crate::sstables::{Files, IndexFile, SSTable};
 
 /// Partitions of more bytes, as encoded, are always taken apart: one of them is held in memory.
 const PLAIN_BYTES_MAX: u64 = 64 << 10;
@@ -267,15 +267,25 @@ pub(crate) async fn merge_all(
     let takes_over = purging.garbage == TombstoneOption::None;
     // bytes since the last look at the clock
     let mut unlooked = 0;
+    let mut last: Option<PartitionKey> = None;
     loop {
         let heads = open.iter().filter_map(|input| input.walk.head());
         let Some(key) = heads.map(|head| &head.key).min().cloned() else { return Ok(merged) };
+        // An index that is damaged, or that an unsorted table had: what follows would be written where no read looks for it.
+        if last.as_ref().is_some_and(|last| key <= *last) {
+            let input = open.iter().find(|input| input.is_at(&key));
+            let input = input.expect("the least key is one that an input stands at");
+            let sstable = input.walk.sstable();
+            let path = sstable.path(&IndexFile::Keys.of(sstable).0);
+            return Err(StorageError::corrupt(path, "its partitions are out of order"));
+        }
         let at = key.as_ref();
         let is_alone = open.iter().filter(|input| input.is_at(&key)).count() == 1;
         let mut sources = Vec::new();
         let (mut taken_over, mut went) = (None, 0);
         for input in open.iter_mut().filter(|input| input.is_at(&key)) {
-            let Some(Head { located, .. }) = input.walk.take(files).await? else { continue };
+            let head = input.walk.take(files).await?;
+            let Head { located, .. } = head.expect("an input that is at a key stands there");
             if is_alone && takes_over {
                 taken_over = input.take_over(files, at, located.position, outputs).await?;
             }
@@ -288,6 +298,11 @@ pub(crate) async fn merge_all(
             let cursor = SSTableCursor::open_at(files, &sstable, at, located, table, all, keeping);
             sources.push(Source::SSTable(Box::new(cursor.await?)));
         }
+        let is_written = taken_over.is_some() != !sources.is_empty();
+        assert!(
+            is_written,
+            "a partition is taken over from one input, or merged of all that have it"
+        );
         *merged.entry(sources.len().max(1) as u32).or_default() += 1;
         if taken_over.is_none() {
             let mut partition = PartitionCursor::merge(files, Arc::clone(table), sources, false);
@@ -298,6 +313,7 @@ pub(crate) async fn merge_all(
         }
         pace.read += went;
         pace.advance(outputs.written()).await?;
+        last = Some(key);
         unlooked += taken_over.unwrap_or(LOOK_BYTES);
         if unlooked >= LOOK_BYTES {
             unlooked = 0;
@@ -380,6 +396,7 @@ pub(crate) async fn write_partition(
         pace.advance(outputs.written()).await?;
         env.maybe_yield().await;
     }
+    // of a partition of which nothing is left nothing was begun
     if started {
         outputs.end_partition().await?;
     }

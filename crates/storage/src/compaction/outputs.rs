@@ -7,6 +7,7 @@ use env::Class;
 use rows::codec::PlainRow;
 use rows::{ClusteringRef, Deletion, RowRef, Unfiltered};
 use schema::Table;
+use sstable::descriptor::Component;
 use sstable::writer::WriterOptions;
 
 use super::choice::Split;
@@ -19,6 +20,9 @@ use crate::node::{Node, NodeTable};
 use crate::output::Output;
 use crate::sstables::SSTable;
 use crate::transaction::{Place, Transaction, remove_descriptor};
+
+/// To return where there is no output would lose rows that are then taken for written.
+const STARTED: &str = "what is written is of a partition that was started";
 
 /// The operation that frees memory, in the name of its transaction.
 pub(crate) const FLUSH: &str = "flush";
@@ -39,6 +43,8 @@ pub(crate) struct Outputs<'a> {
     transaction: Option<Transaction>,
     current: Option<Output>,
     done: Vec<Place>,
+    /// Of each complete output the bytes of data before compression.
+    lengths: Vec<u64>,
     /// Bytes of data of complete outputs, before their chunks are padded.
     written: u64,
 }
@@ -66,6 +72,7 @@ impl<'a> Outputs<'a> {
             transaction: None,
             current: None,
             done: Vec::new(),
+            lengths: Vec::new(),
             written: 0,
         })
     }
@@ -79,7 +86,9 @@ impl<'a> Outputs<'a> {
     async fn create(&mut self) -> Result<(), StorageError> {
         let env = self.engine.env();
         let descriptor = self.node.next_descriptor(self.engine, self.node_table);
-        let Some(directory) = self.places.get(self.place).cloned() else { return Ok(()) };
+        let directory = self.places.get(self.place).cloned();
+        let directory = directory.expect("there is a directory for each part of the ring");
+        assert!(self.current.is_none(), "an output is complete before the next one begins");
         match &mut self.transaction {
             Some(transaction) => transaction.add(&directory, &descriptor).await?,
             none => {
@@ -100,7 +109,9 @@ impl<'a> Outputs<'a> {
     async fn complete(&mut self) -> Result<(), StorageError> {
         if let Some(output) = self.current.take() {
             self.written += output.stored_length();
-            output.finish().await?;
+            self.lengths.push(output.uncompressed_length());
+            let is_there = output.finish().await?;
+            assert!(is_there, "an output is created for a partition, and has it");
         }
         Ok(())
     }
@@ -123,7 +134,7 @@ impl<'a> Outputs<'a> {
         if self.current.is_none() {
             self.create().await?;
         }
-        let Some(output) = &mut self.current else { return Ok(()) };
+        let output = self.current.as_mut().expect("an output was created for the partition");
         output.start(key.bytes, deletion, static_row)
     }
 
@@ -144,7 +155,7 @@ impl<'a> Outputs<'a> {
 
     /// Appends to the partition.
     pub async fn append(&mut self, unfiltered: Unfiltered<'_>) -> Result<(), StorageError> {
-        let Some(output) = &mut self.current else { return Ok(()) };
+        let output = self.current.as_mut().expect(STARTED);
         output.append(unfiltered)?;
         output.drain().await?;
         Ok(())
@@ -157,7 +168,7 @@ impl<'a> Outputs<'a> {
         row: &PlainRow,
         bytes: &[u8],
     ) -> Result<(), StorageError> {
-        let Some(output) = &mut self.current else { return Ok(()) };
+        let output = self.current.as_mut().expect(STARTED);
         output.append_plain(place, row, bytes)?;
         output.drain().await?;
         Ok(())
@@ -165,7 +176,7 @@ impl<'a> Outputs<'a> {
 
     /// Ends the partition.
     pub async fn end_partition(&mut self) -> Result<(), StorageError> {
-        let Some(output) = &mut self.current else { return Ok(()) };
+        let output = self.current.as_mut().expect(STARTED);
         output.end()?;
         output.drain().await?;
         Ok(())
@@ -180,10 +191,17 @@ impl<'a> Outputs<'a> {
         self.complete().await?;
         let env = self.engine.env();
         let mut opened = Vec::with_capacity(self.done.len());
-        for (directory, descriptor) in &self.done {
+        assert_eq!(self.lengths.len(), self.done.len(), "all outputs that were begun are complete");
+        for ((directory, descriptor), written) in self.done.iter().zip(&self.lengths) {
             let number = self.node.numbers.next();
             let counter = table.is_counter();
             let mut new = SSTable::open(env, directory, descriptor, number, counter).await?;
+            // What the disk gives back is not ours to trust, even of what was written just now.
+            if new.table.uncompressed_length() != *written {
+                let found = new.table.uncompressed_length();
+                let what = format!("{written} bytes of data were written, and {found} are there");
+                return Err(StorageError::corrupt(new.path(&Component::Data), what));
+            }
             new.epoch = epoch;
             opened.push(Arc::new(new));
         }

@@ -128,7 +128,11 @@ struct Busy<'a> {
 impl<'a> Busy<'a> {
     fn new(node_table: &'a NodeTable, inputs: &[Arc<SSTable>]) -> Self {
         let numbers: Vec<u64> = inputs.iter().map(|input| input.number).collect();
-        node_table.busy.borrow_mut().extend(&numbers);
+        let mut busy = node_table.busy.borrow_mut();
+        let are_free = numbers.iter().all(|number| !busy.contains(number));
+        assert!(are_free, "an SSTable is an input of one compaction at a time");
+        busy.extend(&numbers);
+        drop(busy);
         Self { node_table, numbers }
     }
 }

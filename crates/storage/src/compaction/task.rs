@@ -2,6 +2,7 @@
 //! of.
 
 use std::cell::{Cell, RefCell};
+use std::collections::BTreeSet;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
@@ -31,6 +32,8 @@ use crate::transaction::{Transaction, remove_descriptor};
 
 /// How often a removed file's last readers are looked for.
 const REMOVAL_POLL: Duration = Duration::from_millis(20);
+/// What is asserted of every task.
+const SOME_INPUTS: &str = "a compaction has inputs";
 
 /// What is done with a task's inputs.
 #[derive(Clone, Copy)]
@@ -153,6 +156,9 @@ impl Node {
         let _changing = task.node_table.changing.acquire(1).await;
         let before = Arc::clone(&task.node_table.live.borrow());
         let after = before.with(&numbers, made.new.iter().cloned());
+        let newest = before.tables().iter().map(|table| table.number).collect::<BTreeSet<_>>();
+        let are_new = made.new.iter().all(|table| !newest.contains(&table.number));
+        assert!(are_new, "what a compaction makes is in no set of live SSTables yet");
         let is_live = |number: &u64| before.tables().iter().any(|table| table.number == *number);
         if !numbers.iter().all(is_live) {
             // TRUNCATE or DROP was faster: what was merged is void.
@@ -199,6 +205,9 @@ impl Node {
             return Err(error);
         }
         let transaction = outputs.into_transaction();
+        let (gone, come) = (task.inputs.len(), made.new.len());
+        let is_exchange = after.tables().len() + gone == before.tables().len() + come;
+        assert!(is_exchange, "a compaction replaces its inputs by what it made, and nothing else");
         *task.node_table.live.borrow_mut() = after;
         self.account(engine, task, &made, started);
         engine.env().mark("compaction.done");
@@ -225,7 +234,7 @@ impl Node {
         );
         options.log_intervals = merged_intervals(engine, inputs);
         let repaired = inputs.iter().map(|input| input.table.statistics.stats.repaired_at);
-        options.repaired_at = repaired.min().unwrap_or_default();
+        options.repaired_at = repaired.min().expect(SOME_INPUTS);
         options
     }
 
@@ -289,7 +298,7 @@ impl Node {
                 }
             }
         }
-        let epoch = task.inputs.iter().map(|input| input.epoch).max().unwrap_or_default();
+        let epoch = task.inputs.iter().map(|input| input.epoch).max().expect(SOME_INPUTS);
         let new = outputs.finish(table, epoch).await?;
         let intervals = merged_intervals(engine, &task.inputs);
         let purged = purging.purged.get();

@@ -182,13 +182,10 @@ impl MemtableCursor {
         // the row that was last is where the next ones follow
         let slot = Rc::clone(&self.slot);
         let memtable = slot.read();
-        match memtable.get(self.key.as_ref()) {
-            Some(partition) => self.take_rows(partition, &memtable.table().layout),
-            None => {
-                self.seek = Seek::End;
-                self.row = None;
-            }
-        }
+        // To end here would leave out the rows that follow: a memtable that somebody reads is neither cut nor freed.
+        let partition = memtable.get(self.key.as_ref());
+        let partition = partition.expect("a partition that is read stays in its memtable");
+        self.take_rows(partition, &memtable.table().layout);
     }
 
     /// Takes the next rows of the slices from the partition as it is now: the more, the more were

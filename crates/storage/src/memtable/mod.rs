@@ -94,6 +94,11 @@ impl Memtable {
         position: Position,
         scratch: &mut RowBuilder,
     ) {
+        // An ALTER came between: the write waited for another shard, for memory or for the log.
+        if !update.layout.has_columns_of(&self.table.layout) {
+            let altered = update.under(&self.table.layout, scratch);
+            return self.apply(&altered, position, scratch);
+        }
         let key = KeyRef { token: update.token, bytes: &update.key };
         let layout = &self.table.layout;
         let found = self.partitions.get_or_insert(key);
@@ -102,7 +107,8 @@ impl Memtable {
             more += (PARTITION_OVERHEAD_BYTES + key.bytes.len()).cast_signed();
         }
         *found.run_bytes = found.run_bytes.saturating_add_signed(more);
-        self.bytes = self.bytes.saturating_add_signed(more);
+        let bytes = self.bytes.checked_add_signed(more);
+        self.bytes = bytes.expect("what rows are counted with when they go is what they came with");
         self.operations += 1;
         self.collect(update);
         self.last = self.last.max(position);

@@ -127,7 +127,7 @@ impl Partition {
             .find(|old| compare(layout, RowRef::from_packed(old).clustering(), clustering));
         match place {
             Ok(place) => {
-                let Some(old) = self.rows.get_mut(place) else { return 0 };
+                let old = self.rows.get_mut(place).expect("a row that was found is at its place");
                 let before = old.len() as isize;
                 bring_near(old);
                 let merged = update_row(layout, RowRef::from_packed(old), row, scratch);

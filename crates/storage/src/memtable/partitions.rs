@@ -106,7 +106,7 @@ impl Run {
                 step *= 2;
             }
         }
-        let between = entries.get(low..high).unwrap_or_default();
+        let between = entries.get(low..high).expect("a search ends within its run");
         let place = low + between.partition_point(|entry| entry.compare(key).is_lt());
         match entries.get(place) {
             Some(entry) if entry.compare(key).is_eq() => Ok(place),
@@ -142,6 +142,10 @@ impl Partitions {
         let place = found.unwrap_or_else(|place| place);
         if found.is_err() {
             let of = Keyed { key: key.to_owned(), partition: Partition::default() };
+            let (before, behind) = run.entries.split_at(place);
+            let follows = before.last().is_none_or(|entry| entry.token <= key.token);
+            let precedes = behind.first().is_none_or(|entry| key.token <= entry.token);
+            assert!(follows && precedes, "partitions of a memtable are in the order of tokens");
             run.entries.insert(place, Entry { token: key.token, of: Box::new(of) });
             self.len += 1;
             self.full = Some(*least).filter(|_| run.entries.len() >= RUN_MAX);
@@ -161,6 +165,7 @@ impl Partitions {
             at = entries.partition_point(|entry| entry.token <= middle);
         }
         let first = entries.get(at)?.token;
+        assert!(first > least, "the second half of a run begins behind its first token");
         let lower = *bytes / entries.len() * at;
         let upper =
             Run { entries: entries.split_off(at), bytes: *bytes - lower, greatest: *greatest };
@@ -189,7 +194,7 @@ impl Partitions {
     /// order: the least token that may be in each, its bytes, and the part.
     pub fn cut(&mut self, most: usize) -> Vec<(Token, usize, Self)> {
         self.split_larger(most);
-        let mut rest = std::mem::take(self).runs;
+        let Self { runs: mut rest, len, .. } = std::mem::take(self);
         let (mut begins, mut bytes) = (vec![Token::MIN], 0);
         for (least, run) in &rest {
             if bytes > 0 && bytes + run.bytes > most {
@@ -205,6 +210,8 @@ impl Partitions {
             (least, bytes, Self { runs, len, full: None })
         });
         let mut parts: Vec<_> = parts.collect();
+        let kept: usize = parts.iter().map(|(_, _, part)| part.len).sum();
+        assert_eq!(kept, len, "all partitions that were there are in a part");
         parts.reverse();
         parts
     }

@@ -283,9 +283,9 @@ impl PartitionCursor {
         let found = loop {
             for at in 0..self.merger.consumed().len() {
                 let source = self.merger.consumed()[at];
-                if let Some(source) = self.sources.0.get_mut(source) {
-                    source.advance(&self.files).await?;
-                }
+                let source = self.sources.0.get_mut(source);
+                let source = source.expect("what a merge used up is of one of its sources");
+                source.advance(&self.files).await?;
             }
             match self.merger.step(&self.table.layout, &self.sources, &mut self.builder) {
                 Step::End => match self.rest.take() {

@@ -400,7 +400,7 @@ fn open_after(unfiltered: Unfiltered<'_>, open: Deletion) -> Deletion {
 
 /// The marker where a range opens or closes at the edge of a slice.
 fn packed_marker(edge: BoundRef<'_>, deletion: Deletion) -> Vec<u8> {
-    debug_assert!(edge.kind != BoundKind::Clustering);
+    assert!(edge.kind != BoundKind::Clustering, "a slice has bounds at its edges, not rows");
     let mut packed = Vec::new();
     MarkerRef::bound(edge, deletion).pack(&mut packed);
     packed

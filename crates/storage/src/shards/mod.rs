@@ -132,11 +132,12 @@ impl<C: OnShard> Shards<C> {
     }
 
     fn answer<T: 'static>(&self, id: u64, value: T) {
-        let sender = self.waiting.borrow_mut().remove(&id);
-        if let Some(sender) = sender.and_then(|sender| sender.downcast::<OneshotSender<T>>().ok()) {
-            // A caller that gave up does not want the answer.
-            let _ = sender.send(value);
-        }
+        // The caller of one that is lost would wait for ever.
+        let sender = self.waiting.borrow_mut().remove(&id).expect("a call is answered once");
+        let sender = sender.downcast::<OneshotSender<T>>();
+        let sender = sender.expect("a call is answered with what it asks for");
+        // A caller that gave up does not want the answer.
+        let _ = sender.send(value);
     }
 }
 

@@ -1,6 +1,7 @@
 //! The engine alone, in a simulated world.
 
 use crate::common;
+mod alter;
 mod compaction;
 mod counters;
 mod directories;

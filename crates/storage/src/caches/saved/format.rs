@@ -83,8 +83,8 @@ impl Metadata {
                 descriptor.version.to_string().as_bytes(),
                 &id,
             ] {
-                // a few bytes
-                let _ = out.put_short_bytes(part);
+                let put = out.put_short_bytes(part);
+                put.expect("format, version and identifier of a table take a few bytes");
             }
         }
         out

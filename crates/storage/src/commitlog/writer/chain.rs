@@ -91,6 +91,7 @@ impl CommitLog {
 
     pub(super) fn go_on_in(&self, state: &mut State, segment: Segment) {
         state.ledger.open(segment.id, segment.size());
+        assert!(state.section.is_empty(), "a section is sealed before its segment is left");
         let left = std::mem::replace(&mut state.active, segment);
         left.data.end.set(Some(left.next_offset));
         if !left.data.is_given_up.get() {
@@ -164,6 +165,7 @@ impl CommitLog {
             return Err(LogError::Failed("no segment to go on in".into()));
         };
         self.go_on_in(&mut state, spare);
+        assert!(state.active.id > floor, "what is appended from here on is in later segments");
         Ok(())
     }
 
@@ -270,6 +272,7 @@ impl CommitLog {
 
     /// The parts of the log between two positions, a pair for each segment: an SSTable's intervals.
     pub fn intervals(&self, from: Position, to: Position) -> Vec<(Position, Position)> {
+        assert!(from <= to, "a stretch of the log ends behind its begin: {from:?} to {to:?}");
         let state = self.state.borrow();
         let ids = state.ledger.ids_from(from.segment).filter(|id| *id <= to.segment);
         let interval = |segment| {
