@@ -237,8 +237,11 @@ fn run(path: Path, count: u64) -> heap::Allocated {
             ConnectionLimits::new(),
             move |node, _| {
                 let engine = Rc::clone(node.engine());
-                let served = |it: &Rc<_>| (env, Served { coordinator: Rc::clone(it), engine });
-                *serving.borrow_mut() = node.coordinator().map(served);
+                let served = |it: &Rc<cluster::Shard>| {
+                    let coordinator = Rc::clone(it.coordinator());
+                    (env, Served { coordinator, engine })
+                };
+                *serving.borrow_mut() = node.shard().map(served);
             },
         )
     });

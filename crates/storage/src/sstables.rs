@@ -1,7 +1,6 @@
 //! The node's SSTables of a table, as shards read them: files, cached chunks, live sets.
 
 use std::cell::{Cell, RefCell};
-use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use std::sync::Arc;
