@@ -121,7 +121,7 @@ fn error(error: &CqlError) -> Value {
     let (code, detail) = match error {
         CqlError::Syntax(_) => (0x2000, None),
         CqlError::Unauthorized(_) => (0x2100, None),
-        CqlError::Invalid(_) => (0x2200, None),
+        CqlError::Invalid(_) | CqlError::CannotPage => (0x2200, None),
         CqlError::Config(_) => (0x2300, None),
         CqlError::AlreadyExists { keyspace, table, .. } => (0x2400, Some(json!([keyspace, table]))),
         CqlError::Function { keyspace, name, arguments, .. } => {

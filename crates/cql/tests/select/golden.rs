@@ -40,7 +40,7 @@ fn code(error: &CqlError) -> &'static str {
     match error {
         CqlError::Syntax(_) => "2000",
         CqlError::Unauthorized(_) => "2100",
-        CqlError::Invalid(_) => "2200",
+        CqlError::Invalid(_) | CqlError::CannotPage => "2200",
         CqlError::Config(_) => "2300",
         CqlError::AlreadyExists { .. } => "2400",
         CqlError::Function { .. } => "1400",
