@@ -21,6 +21,7 @@ mod paths;
 mod source;
 mod tests_run;
 mod tree;
+mod walks;
 
 use crate::machine::{self, Outcome};
 
@@ -71,6 +72,7 @@ pub fn check() -> Outcome<Report> {
     tests_run::check(&tree, &mut report);
     branches::check(&tree, &mut report);
     named_paths::check(&tree, &mut report);
+    walks::check(&tree, &mut report);
     Ok(report)
 }
 
