@@ -1,5 +1,8 @@
-//! The coordinator: statements meet the ring. For now those of one node: plans are bound, run on the shards that own their
-//! keys, and their results put together. What the node is in a ring of several is in `membership`.
+//! What one shard of a node does for clients, for peers and for the ring.
+//!
+//! [`Shard`] makes the components and joins them. [`Coordinator`] runs the requests of clients.
+//! `replica` answers what peers ask. `membership` is this node's part in the ring. A component owns
+//! its state and holds the components below it; none holds the whole.
 #![forbid(unsafe_code)]
 
 mod answer;
