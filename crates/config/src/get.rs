@@ -139,7 +139,7 @@ impl Get<'_> {
     pub fn some_host(&self, name: &str) -> Result<Option<Host>> {
         let Some(text) = self.some_text(name) else { return Ok(None) };
         if text.is_empty() || text.contains(char::is_whitespace) {
-            return self.refuse(name, "it is no host");
+            return self.refuse(name, "it is not an address or a host name");
         }
         let host = match text.parse() {
             Ok(ip) => Host::Ip(ip),
@@ -162,7 +162,8 @@ impl Get<'_> {
             Some(host) => Ok(host),
             None if is_any(rpc) => self.refuse(
                 "rpc_address",
-                "with a wildcard address, broadcast_rpc_address must be set to another",
+                "with a wildcard address, set broadcast_rpc_address to an address that clients \
+                 reach",
             ),
             None => Ok(rpc.clone()),
         }
@@ -176,11 +177,11 @@ impl Get<'_> {
         for word in words {
             match word.parse() {
                 Ok(token) if !tokens.contains(&token) => tokens.push(token),
-                Ok(_) => return self.refuse(name, format!("token {word} stands twice")),
-                Err(_) => return self.refuse(name, format!("{word:?} is no token")),
+                Ok(_) => return self.refuse(name, format!("it has token {word} twice")),
+                Err(_) => return self.refuse(name, format!("{word:?} is not a token")),
             }
             if tokens.len() as i64 > MAX_TOKENS {
-                return self.refuse(name, format!("a node has {MAX_TOKENS} tokens at most"));
+                return self.refuse(name, format!("a node has at most {MAX_TOKENS} tokens"));
             }
         }
         Ok(tokens)
@@ -196,9 +197,10 @@ impl Get<'_> {
             Some(n) if !(1..=MAX_TOKENS).contains(&n) => {
                 self.refuse(name, format!("it must be from 1 to {MAX_TOKENS}"))
             }
-            Some(n) if initial > 0 && n != initial as i64 => {
-                self.refuse(name, format!("initial_token has {initial} tokens"))
-            }
+            Some(n) if initial > 0 && n != initial as i64 => self.refuse(
+                name,
+                format!("it must be the number of tokens in initial_token, {initial}"),
+            ),
             Some(_) => self.count(name),
         }
     }
@@ -303,7 +305,8 @@ impl Get<'_> {
             (Some(name), Some(file)) if !name.is_empty() => Some((name, file)),
             (None, None) => None,
             _ => {
-                let why = "it goes with first_superuser_password_file, and neither may be empty";
+                let why = "set both first_superuser and first_superuser_password_file, and leave \
+                           neither empty";
                 return self.refuse("first_superuser", why);
             }
         };
@@ -478,8 +481,10 @@ impl Get<'_> {
         let port = self.port("native_transport_port");
         let is_shard_aware = self.bool("shard_aware");
         if is_shard_aware && shard_aware_port == port && port != 0 {
-            return self
-                .refuse("native_transport_port_shard_aware", "native_transport_port has it");
+            return self.refuse(
+                "native_transport_port_shard_aware",
+                "native_transport_port is the same port",
+            );
         }
         let max_message_size = self.some_base("native_transport_max_message_size");
         for name in [
@@ -536,17 +541,17 @@ impl Get<'_> {
     pub fn commitlog_sync(&self) -> Result<CommitLogSync> {
         let period = self.duration("commitlog_sync_period");
         let window = self.duration("commitlog_sync_group_window");
-        let found = "commitlog_sync_period is for periodic sync alone";
+        let found = "commitlog_sync_period is set, which only periodic has";
         match self.text("commitlog_sync").as_str() {
             "batch" if !period.is_zero() => self.refuse("commitlog_sync", found),
             "batch" => Ok(CommitLogSync::Batch),
             "group" if window.is_zero() => {
-                self.refuse("commitlog_sync", "commitlog_sync_group_window is missing")
+                self.refuse("commitlog_sync", "set commitlog_sync_group_window too")
             }
             "group" if !period.is_zero() => self.refuse("commitlog_sync", found),
             "group" => Ok(CommitLogSync::Group { window }),
             "periodic" if period.is_zero() => {
-                self.refuse("commitlog_sync", "commitlog_sync_period is missing")
+                self.refuse("commitlog_sync", "set commitlog_sync_period too")
             }
             _ => {
                 let period = if period.is_zero() { Duration::from_secs(10) } else { period };
@@ -712,22 +717,22 @@ impl Get<'_> {
         ];
         for (i, (name, path)) in single.iter().enumerate() {
             if config.data_file_directories.iter().any(|d| d == path) {
-                return self.refuse(name, "it is one of data_file_directories");
+                return self.refuse(name, "data_file_directories has the same directory");
             }
             if let Some((other, _)) = single.iter().skip(i + 1).find(|(_, p)| p == path) {
-                return self.refuse(name, format!("{other} is the same"));
+                return self.refuse(name, format!("{other} is the same directory"));
             }
         }
         if let Some(cdc) = &config.cdc {
             let data = config.data_file_directories.iter().map(PathBuf::as_path);
             if data.chain(single.map(|(_, path)| path)).any(|other| other == cdc.directory) {
-                return self.refuse("cdc_raw_directory", "it serves another purpose too");
+                return self.refuse("cdc_raw_directory", "another setting has the same directory");
             }
         }
         let mut data = config.data_file_directories.clone();
         data.sort();
         if data.windows(2).any(|pair| matches!(pair, [a, b] if a == b)) {
-            return self.refuse("data_file_directories", "one stands twice");
+            return self.refuse("data_file_directories", "it has a directory twice");
         }
         Ok(())
     }
