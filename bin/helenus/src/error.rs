@@ -17,7 +17,7 @@ pub enum NodeError {
     #[error("{0}")]
     Storage(#[from] storage::StorageError),
     /// A directory cannot be made or written.
-    #[error("cannot write {}: {source}", path.display())]
+    #[error("cannot create or write {}: {source}", path.display())]
     Directory {
         /// The directory.
         path: PathBuf,
@@ -25,7 +25,8 @@ pub enum NodeError {
         source: std::io::Error,
     },
     /// Another node has the directory.
-    #[error("{} is in use by another node", path.display())]
+    #[error("cannot use data directory {}: another node runs on it; stop that node, or set \
+             another data_dir", path.display())]
     Locked {
         /// The directory.
         path: PathBuf,
@@ -67,7 +68,7 @@ pub enum NodeError {
         why: String,
     },
     /// The password of the first superuser cannot be read.
-    #[error("first_superuser_password_file {}: {why}", path.display())]
+    #[error("cannot read first_superuser_password_file {}: {why}", path.display())]
     FirstPassword {
         /// The file.
         path: PathBuf,
@@ -75,10 +76,12 @@ pub enum NodeError {
         why: String,
     },
     /// The first superuser cannot be made.
-    #[error("the first superuser cannot be made: {0}")]
+    #[error("cannot create the first superuser: {0}")]
     FirstSuperuser(String),
     /// An address that is none.
-    #[error("{key}: {value} is no address")]
+    #[error(
+        "{key}: {value} is not a valid address; set an IP address, host names are not supported"
+    )]
     Address {
         /// The configuration's key.
         key: &'static str,

@@ -68,7 +68,7 @@ impl Node {
                 Action::Say => return node.act_on_failure(action, event.what.clone()),
                 // Cassandra's words
                 Action::StopClients => "Stopping transports",
-                Action::End => "Ending the node",
+                Action::End => "Stopping the node",
             };
             let policy = node.config().lookup().word("disk_failure_policy");
             let what = format!("{}. {done} as disk_failure_policy is {policy}", event.what);

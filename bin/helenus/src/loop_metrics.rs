@@ -11,16 +11,16 @@ use crate::node_metrics::{NANOS, gauge};
 
 /// Numbers of the loop that only grow: type, name, what they are.
 const COUNTS: &[(&str, &str, &str, fn(&Stats) -> u64)] = &[
-    ("EventLoop", "Turns", "Turns of the loop.", |s| s.turns),
-    ("EventLoop", "Sleeps", "Times that a shard slept for want of work.", |s| s.sleeps),
-    ("EventLoop", "RingEnters", "Calls into the kernel's ring.", |s| s.ring_enters),
-    ("EventLoop", "RingSubmissions", "Entries handed to the ring.", |s| s.ring_submissions),
+    ("EventLoop", "Turns", "Iterations of the event loop.", |s| s.turns),
+    ("EventLoop", "Sleeps", "Times that a shard slept because it had no work.", |s| s.sleeps),
+    ("EventLoop", "RingEnters", "Calls of io_uring_enter.", |s| s.ring_enters),
+    ("EventLoop", "RingSubmissions", "Entries submitted to io_uring.", |s| s.ring_submissions),
     ("EventLoop", "WakesSent", "Wake-ups sent to sleeping shards.", |s| s.wakes_sent),
     ("EventLoop", "WakesForeign", "Wake-ups of tasks from other threads.", |s| s.wakes_foreign),
     ("EventLoop", "HelperJobs", "Jobs given to helper threads.", |s| s.helper_jobs),
     ("Mesh", "Sent", "Messages sent between shards.", |s| s.mesh_sent),
     ("Mesh", "Received", "Messages received from shards.", |s| s.mesh_received),
-    ("Mesh", "Spilled", "Messages that found the ring to their shard full.", |s| s.mesh_spilled),
+    ("Mesh", "Spilled", "Messages that found the queue to their shard full.", |s| s.mesh_spilled),
 ];
 
 /// Numbers that rise and fall.
@@ -39,19 +39,19 @@ const PEAKS: &[(&str, &str, &str, fn(&Stats) -> u64)] = &[
 
 /// Of each class of tasks.
 const CLASSES: &[(&str, Unit, &str, fn(&ClassStats) -> u64)] = &[
-    ("Polls", Unit::Count, "Times that tasks were polled.", |c| c.polls),
-    ("BusyTime", Unit::Micros, "Time in these polls.", |c| c.busy_ns / NANOS),
+    ("Polls", Unit::Count, "Polls of tasks.", |c| c.polls),
+    ("BusyTime", Unit::Micros, "Time in polls of tasks.", |c| c.busy_ns / NANOS),
     ("Stalls", Unit::Count, "Polls of more than a millisecond.", |c| c.stalls),
     ("Spawned", Unit::Count, "Tasks started.", |c| c.spawned),
 ];
 
 /// Of each class and kind of disk operation.
 const DISK: &[(&str, Unit, &str, fn(&IoStats) -> u64)] = &[
-    ("Operations", Unit::Count, "Operations ended.", |io| io.ops),
+    ("Operations", Unit::Count, "Operations completed.", |io| io.ops),
     ("Errors", Unit::Count, "Operations that failed.", |io| io.errors),
-    ("Moved", Unit::Bytes, "Bytes moved.", |io| io.bytes),
-    ("DeviceTime", Unit::Micros, "From submission to completion.", |io| io.device_ns / NANOS),
-    ("QueueTime", Unit::Micros, "In the shard's own queue.", |io| io.queue_ns / NANOS),
+    ("Moved", Unit::Bytes, "Bytes read or written.", |io| io.bytes),
+    ("DeviceTime", Unit::Micros, "Time from submission to completion.", |io| io.device_ns / NANOS),
+    ("QueueTime", Unit::Micros, "Time in the shard's own queue.", |io| io.queue_ns / NANOS),
 ];
 
 impl Node {

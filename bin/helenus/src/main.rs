@@ -18,28 +18,28 @@ static HEAP: heap::Heap = heap::Heap;
 #[derive(Debug, Parser)]
 #[command(name = "helenus", version, about)]
 struct Arguments {
-    /// A `cassandra.yaml`; without one, defaults.
+    /// The `cassandra.yaml` to read [default: built-in defaults].
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
-    /// Overrides one key of the configuration; may be given several times.
+    /// Overrides one key of the configuration; may be repeated.
     #[arg(long = "set", value_name = "KEY=VALUE")]
     set: Vec<String>,
-    /// Where data, commit log and the operator's socket go [default: ./data].
+    /// Directory for data, commit log and nodetool's socket [default: ./data].
     #[arg(long, value_name = "DIR")]
     data_dir: Option<PathBuf>,
-    /// Address to listen on, for clients and peers [default: 127.0.0.1].
+    /// Address to listen on, for clients and other nodes [default: 127.0.0.1].
     #[arg(long, value_name = "ADDR")]
     listen: Option<String>,
     /// Port for clients [default: 9042].
     #[arg(long, value_name = "N")]
     native_port: Option<u16>,
-    /// Port for peers [default: 7000].
+    /// Port for other nodes [default: 7000].
     #[arg(long, value_name = "N")]
     storage_port: Option<u16>,
-    /// Shards, each a thread of its own [default: one a core].
+    /// Number of shards, each one thread [default: one per core].
     #[arg(long, value_name = "N")]
     shards: Option<u32>,
-    /// Writes the machine's own counters into the table demo.machine, once a second.
+    /// Writes this machine's counters into the table demo.machine once a second.
     #[arg(long)]
     demo: bool,
 }
@@ -127,22 +127,41 @@ fn run(config: Config, demo: bool) -> Result<(), NodeError> {
 
 fn announce(ready: &Ready) {
     for (path, at) in &ready.replay.damaged {
-        eprintln!("{}: damaged from byte {at} on; the rest is ignored", path.display());
+        eprintln!(
+            "commit log segment {} is damaged from byte {at} on: ignored the rest, as \
+             commitlog_ignore_replay_errors is true",
+            path.display()
+        );
     }
     for path in &ready.replay.missing {
-        eprintln!("{}: is missing; what it held is lost", path.display());
+        eprintln!(
+            "commit log segment {} is missing: started without its writes, as \
+             commitlog_ignore_replay_errors is true",
+            path.display()
+        );
     }
     for (path, at) in &ready.replay.torn {
-        eprintln!("{}: broke off at byte {at}; what followed was never durable", path.display());
+        eprintln!(
+            "a crash cut off commit log segment {} at byte {at}: replayed all before it, nothing \
+             after it was durable",
+            path.display()
+        );
     }
     if !ready.clock_behind.is_zero() {
-        eprintln!("the clock stands {:?} behind the last timestamp", ready.clock_behind);
+        eprintln!(
+            "the clock is {:?} behind the last timestamp of this node: timestamps stay ahead of \
+             the clock until it catches up; check NTP",
+            ready.clock_behind
+        );
     }
     for note in &ready.notes {
         eprintln!("{note}");
     }
     if !ready.serves_clients {
-        println!("Not serving CQL clients");
+        println!(
+            "Not serving CQL clients: start_native_transport is false, or the node is stopping; \
+             nodetool enablebinary starts serving"
+        );
         return;
     }
     println!(

@@ -83,7 +83,10 @@ impl Memory {
             let shown = |(name, bytes): &(&str, u64)| format!("{name} {} MiB", bytes / MIB);
             let all = self.named().iter().map(shown).collect::<Vec<_>>().join(", ");
             let (sum, budget) = (sum.div_ceil(MIB), self.budget / MIB);
-            format!("limits of {sum} MiB share a memory_budget of {budget} MiB: {all}")
+            format!(
+                "memory limits add up to {sum} MiB, more than the memory_budget of {budget} MiB \
+                 that they share; raise it, or lower some of: {all}"
+            )
         })
     }
 }

@@ -68,7 +68,8 @@ fn indexes_note(schema: &schema::Schema) -> Option<String> {
     let names: Vec<String> = names.collect();
     (!names.is_empty()).then(|| {
         format!(
-            "no files of indexes are kept: a read by one scans its table ({})",
+            "this release builds no secondary indexes: a read by index scans the whole table; \
+             indexes: {}",
             names.join(", ")
         )
     })
@@ -318,7 +319,14 @@ impl Node {
                 self.say("INFO", format!("Preloaded {count} prepared statements in {took} ms"));
             }
             Err(error) => {
-                self.say("WARN", format!("Prepared statements cannot be read: {}", error.message));
+                self.say(
+                    "WARN",
+                    format!(
+                        "cannot read system.prepared_statements, drivers prepare their statements \
+                         again: {}",
+                        error.message
+                    ),
+                );
             }
         }
     }
@@ -414,8 +422,7 @@ impl Node {
         self.keep_history();
         self.env.spawn(Class::Background, Rc::clone(self).watch_disk());
         let idle = self.config.idle();
-        let idle =
-            idle.iter().map(|(key, why)| format!("{key} is accepted and has no effect: {why}"));
+        let idle = idle.iter().map(|(key, why)| format!("the setting {key} has no effect: {why}"));
         let mut notes: Vec<String> = idle.collect();
         notes.extend(indexes_note(&self.engine.schema()));
         notes.extend(Memory::of(&self.config).note());
@@ -450,14 +457,19 @@ impl Node {
         if !clock_behind.is_zero() {
             self.say(
                 "WARN",
-                format!("the clock stands {clock_behind:?} behind the last timestamp"),
+                format!(
+                    "the clock is {clock_behind:?} behind the last timestamp of this node: \
+                     timestamps stay ahead of the clock until it catches up; check NTP"
+                ),
             );
         }
         self.say(
             "INFO",
             match serves_clients {
                 true => format!("Starting listening for CQL clients on /{address}"),
-                false => "Not serving CQL clients".to_owned(),
+                false => "Not serving CQL clients: start_native_transport is false, or the node \
+                          is stopping; nodetool enablebinary starts serving"
+                    .to_owned(),
             },
         );
         self.keep_caches();
@@ -476,7 +488,12 @@ impl Node {
             let table = store.table();
             let note = move |aside: storage::Aside| {
                 let of = format!("{}.{}", table.keyspace, table.name);
-                format!("{} is put aside, and {of} without it: {}", aside.path.display(), aside.why)
+                format!(
+                    "set aside {}: table {of} is served without its data; restore it from a \
+                     snapshot, or remove it, and restart the node: {}",
+                    aside.path.display(),
+                    aside.why
+                )
             };
             storage.aside(id).into_iter().map(note)
         });
@@ -495,7 +512,8 @@ impl Node {
         }
         let Some((name, path)) = &auth.first_superuser else {
             notes.push(
-                "nobody can log in: there is no role; set first_superuser and first_superuser_password_file"
+                "no client can log in, as no role exists: set first_superuser and \
+                 first_superuser_password_file, and restart the node"
                     .to_owned(),
             );
             return Ok(());
@@ -509,7 +527,7 @@ impl Node {
             return Err(bad("it is empty".to_owned()));
         }
         if shard.auth().make_first_superuser(name, password).await.map_err(failed)? {
-            notes.push(format!("made the superuser {name}"));
+            notes.push(format!("created the superuser {name}"));
         }
         Ok(())
     }
@@ -616,7 +634,9 @@ impl Node {
             Ok(endpoint) => Ok(Some(endpoint)),
             Err(error) if is_asked_for => Err(error.into()),
             Err(error) => {
-                notes.push(format!("no metrics are served: {error}"));
+                notes.push(format!(
+                    "not serving metrics: {error}; set another metrics_address or metrics_port"
+                ));
                 Ok(None)
             }
         }

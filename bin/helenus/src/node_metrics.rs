@@ -54,10 +54,18 @@ impl Node {
         let show = |name, value: i64, help| {
             self.registry.gauge(Name::new("CommitLog", name), Unit::Count, help).set(value);
         };
-        show("ReplayApplied", gauge(replay.applied), "Records that the start applied.");
-        show("ReplayCovered", gauge(replay.covered), "Records that were in SSTables already.");
-        show("ReplayUnknown", gauge(replay.unknown), "Records of tables that are gone.");
-        show("ReplayTorn", gauge(replay.torn.len()), "Segments that broke off.");
+        show("ReplayApplied", gauge(replay.applied), "Commit log records that the start replayed.");
+        show(
+            "ReplayCovered",
+            gauge(replay.covered),
+            "Commit log records that were in SSTables already.",
+        );
+        show(
+            "ReplayUnknown",
+            gauge(replay.unknown),
+            "Commit log records of tables that no longer exist.",
+        );
+        show("ReplayTorn", gauge(replay.torn.len()), "Commit log segments that a crash cut off.");
     }
 }
 
@@ -72,7 +80,7 @@ fn register_clock(node: &Node) {
     registry.probe(
         Name::new("Clock", "Behind"),
         Unit::Micros,
-        "By how much the clock stands behind the last timestamp given out.",
+        "How far the clock is behind the node's last timestamp.",
         move || micros(behind.clock_behind()),
     );
     registry.probe(Name::new("Node", "Uptime"), Unit::Micros, "Since the start.", move || {
@@ -92,13 +100,13 @@ fn register_prepared(registry: &Registry, shard: &Rc<Shard>) {
     registry.probe(
         Name::new("CQL", "PreparedStatementsCount"),
         Unit::Count,
-        "Prepared statements kept, on every shard.",
+        "Prepared statements in the cache, on every shard.",
         move || gauge(kept.statements().stats().0),
     );
     registry.count_probe(
         Name::new("CQL", "PreparedStatementsEvicted"),
         Unit::Count,
-        "Prepared statements that went to make room.",
+        "Prepared statements evicted from the cache.",
         move || evicted.statements().stats().1,
     );
 }
@@ -117,18 +125,18 @@ fn register_caches(registry: &Registry, engine: &Rc<Engine>) {
             let probe = move || value(engine.cache_stats(kind));
             registry.count_probe(name(of), Unit::Count, help, probe);
         };
-        count("Hits", "Lookups answered.", |stats| stats.hits);
-        count("Misses", "Lookups not answered.", |stats| stats.misses);
+        count("Hits", "Lookups that found an entry.", |stats| stats.hits);
+        count("Misses", "Lookups that found no entry.", |stats| stats.misses);
         count("Requests", "Lookups.", |stats| stats.requests());
-        count("Evictions", "Entries that went to make room.", |stats| stats.evictions);
+        count("Evictions", "Entries evicted.", |stats| stats.evictions);
         let show = |of, unit, help, value: fn(CacheStats) -> u64| {
             let engine = Rc::clone(engine);
             let probe = move || gauge(value(engine.cache_stats(kind)));
             registry.probe(name(of), unit, help, probe);
         };
         show("Entries", Unit::Count, "Entries.", |stats| stats.entries);
-        show("Size", Unit::Bytes, "Bytes of them.", |stats| stats.bytes);
-        show("Capacity", Unit::Bytes, "Bytes at most.", |stats| stats.capacity);
+        show("Size", Unit::Bytes, "Bytes of the entries.", |stats| stats.bytes);
+        show("Capacity", Unit::Bytes, "Limit of bytes.", |stats| stats.capacity);
     }
     let open = Rc::clone(engine);
     registry.probe(
@@ -165,14 +173,14 @@ fn register_memtables(registry: &Registry, engine: &Rc<Engine>) {
     registry.probe(
         Name::new("MemtablePool", "Kept"),
         Unit::Bytes,
-        "Bytes in memtables that were flushed, which reads find and writes may have.",
+        "Bytes in retained memtables.",
         move || gauge(kept.kept_bytes()),
     );
     let capacity = Rc::clone(engine);
     registry.probe(
         Name::new("MemtablePool", "Capacity"),
         Unit::Bytes,
-        "Bytes past which writes wait.",
+        "Bytes in memtables above which writes wait.",
         move || gauge(capacity.memory_lease()),
     );
 }
@@ -186,7 +194,7 @@ fn register_log(registry: &Registry, engine: &Rc<Engine>) {
     };
     count("CompletedTasks", Unit::Count, "Records appended.", |stats| stats.records.get());
     count("Written", Unit::Bytes, "Bytes appended.", |stats| stats.bytes.get());
-    count("Syncs", Unit::Count, "Syncs that ended.", |stats| stats.syncs.get());
+    count("Syncs", Unit::Count, "Syncs completed.", |stats| stats.syncs.get());
     count(
         "WaitingOnSegmentAllocation",
         Unit::Count,
@@ -196,7 +204,7 @@ fn register_log(registry: &Registry, engine: &Rc<Engine>) {
     count(
         "WaitingOnWriting",
         Unit::Count,
-        "Writes that waited because the files were far behind.",
+        "Writes that waited because writing to the files lagged.",
         |stats| stats.waits_for_writing.get(),
     );
     count("WaitingOnCommit", Unit::Count, "Writes that waited for a sync.", |stats| {
@@ -217,12 +225,12 @@ fn register_log(registry: &Registry, engine: &Rc<Engine>) {
     show("Pending", Unit::Bytes, "Bytes appended and not synced.", |log| {
         gauge(log.pending().bytes)
     });
-    show("Unwritten", Unit::Bytes, "Bytes of them that are in no file yet.", |log| {
+    show("Unwritten", Unit::Bytes, "Bytes appended and not written to a file.", |log| {
         gauge(log.pending().unwritten)
     });
     show("TotalCommitLogSize", Unit::Bytes, "Bytes of all segments.", |log| gauge(log.size().0));
     show("Segments", Unit::Count, "Segments.", |log| gauge(log.size().1));
-    show("Failed", Unit::Count, "Logs that failed and take no more writes.", |log| {
+    show("Failed", Unit::Count, "Commit logs that failed and accept no more writes.", |log| {
         i64::from(log.failure().is_some())
     });
 }
@@ -235,7 +243,7 @@ fn register_background(registry: &Registry, engine: &Rc<Engine>) {
             engine.node().map_or(0, |node| value(&node.stats))
         });
     };
-    count("Compaction", "TotalCompactionsCompleted", Unit::Count, "Compactions that ended.", |s| {
+    count("Compaction", "TotalCompactionsCompleted", Unit::Count, "Compactions completed.", |s| {
         s.compactions.get()
     });
     count("Compaction", "BytesCompacted", Unit::Bytes, "Bytes that compactions read.", |s| {
@@ -259,18 +267,26 @@ fn register_background(registry: &Registry, engine: &Rc<Engine>) {
     show("Storage", "Failed", Unit::Count, "1 if background work failed since the start.", |e| {
         e.node().map_or(0, |node| i64::from(node.failure().is_some()))
     });
-    count("Storage", "DiskFailures", Unit::Count, "Failures of disks that were met.", |s| {
+    count("Storage", "DiskFailures", Unit::Count, "Failed disk operations.", |s| {
         s.disk_failures.get()
     });
     show("Flush", "Failing", Unit::Count, "Tables whose last flush failed.", |engine| {
         engine.node().map_or(0, |node| gauge(node.unflushed()))
     });
-    show("Storage", "Aside", Unit::Count, "SSTables and directories put aside.", |engine| {
-        engine.node().map_or(0, |node| gauge(node.aside_count()))
-    });
-    show("Storage", "Disallowed", Unit::Count, "Directories of tables no more used.", |engine| {
-        engine.node().map_or(0, |node| gauge(node.disallowed_count()))
-    });
+    show(
+        "Storage",
+        "Aside",
+        Unit::Count,
+        "SSTables and directories set aside as unreadable.",
+        |engine| engine.node().map_or(0, |node| gauge(node.aside_count())),
+    );
+    show(
+        "Storage",
+        "Disallowed",
+        Unit::Count,
+        "Table directories no longer used after a disk failure.",
+        |engine| engine.node().map_or(0, |node| gauge(node.disallowed_count())),
+    );
     show("Storage", "Load", Unit::Bytes, "Bytes of live SSTables.", |engine| {
         gauge(engine.disk_bytes())
     });

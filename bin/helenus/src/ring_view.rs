@@ -43,7 +43,7 @@ impl Operations {
 
     fn known_ring(&self) -> Answer<Arc<ring::Ring>> {
         let ring = self.0.shard().and_then(|it| it.peers().ring());
-        ring.ok_or_else(|| failed("the node is not a part of the ring yet"))
+        ring.ok_or_else(|| failed("the node has not joined the ring yet"))
     }
 
     /// What each node owns under the replication of a keyspace; of any, if there is none.
@@ -252,7 +252,7 @@ impl Operations {
 
     /// Takes a node that is down out of the ring.
     pub(crate) fn take_out(&self, address: &str) -> Answer<()> {
-        let unknown = || Refusal::BadUse(format!("{address} is no address"));
+        let unknown = || Refusal::BadUse(format!("{address} is not a valid address"));
         let port = self.identity()?.storage_port;
         let node = match address.trim_start_matches('/').parse::<SocketAddr>() {
             Ok(address) => Address::new(address.ip(), address.port()),

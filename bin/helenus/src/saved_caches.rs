@@ -114,7 +114,12 @@ impl Node {
                     format!("Saved {name} ({saved} items) in {millis} ms to {directory}"),
                 );
             }
-            Err(error) => self.say("WARN", format!("{name} was not saved: {error}")),
+            Err(error) => self.say(
+                "WARN",
+                format!(
+                    "cannot save {name}, the next start begins with an older or empty one: {error}"
+                ),
+            ),
         }
     }
 

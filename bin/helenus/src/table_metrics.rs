@@ -16,37 +16,38 @@ pub const SHOWN_TABLES: usize = 256;
 /// Numbers of a table that only grow.
 const COUNTS: &[(&str, Unit, &str, fn(&TableStats) -> u64)] = &[
     ("Reads", Unit::Count, "Reads of partitions.", |s| s.reads.get()),
-    ("ReadTotalLatency", Unit::Micros, "Time of these reads.", |s| s.read_ns.get() / NANOS),
+    ("ReadTotalLatency", Unit::Micros, "Time of reads of partitions.", |s| s.read_ns.get() / NANOS),
     ("RangeReads", Unit::Count, "Reads of ranges.", |s| s.range_reads.get()),
     ("Writes", Unit::Count, "Writes.", |s| s.writes.get()),
-    ("WriteTotalLatency", Unit::Micros, "Time of these in memtables.", |s| {
+    ("WriteTotalLatency", Unit::Micros, "Time of writes in memtables.", |s| {
         s.write_ns.get() / NANOS
     }),
-    ("CasPrepares", Unit::Count, "Ballots of conditional requests that were answered.", |s| {
+    ("CasPrepares", Unit::Count, "Ballots of conditional requests answered.", |s| {
         s.cas(CasStep::Prepare).count.get()
     }),
-    ("CasPrepareTotalLatency", Unit::Micros, "Time of these.", |s| {
+    ("CasPrepareTotalLatency", Unit::Micros, "Time of ballots.", |s| {
         s.cas(CasStep::Prepare).ns.get() / NANOS
     }),
-    ("CasProposes", Unit::Count, "Proposals that were answered.", |s| {
+    ("CasProposes", Unit::Count, "Proposals of conditional requests answered.", |s| {
         s.cas(CasStep::Propose).count.get()
     }),
-    ("CasProposeTotalLatency", Unit::Micros, "Time of these.", |s| {
+    ("CasProposeTotalLatency", Unit::Micros, "Time of proposals.", |s| {
         s.cas(CasStep::Propose).ns.get() / NANOS
     }),
-    ("CasCommits", Unit::Count, "Conditional writes that were decided and done.", |s| {
+    ("CasCommits", Unit::Count, "Conditional writes committed.", |s| {
         s.cas(CasStep::Commit).count.get()
     }),
-    ("CasCommitTotalLatency", Unit::Micros, "Time of these.", |s| {
+    ("CasCommitTotalLatency", Unit::Micros, "Time of commits.", |s| {
         s.cas(CasStep::Commit).ns.get() / NANOS
     }),
-    ("MemtableSwitchCount", Unit::Count, "Memtables that a flush took.", |s| s.flushes.get()),
-    ("BloomFilterFalsePositives", Unit::Count, "SSTables opened in vain.", |s| {
-        s.filter_misses.get()
-    }),
-    ("SpeculativeRetries", Unit::Count, "Replicas asked since others might be late.", |s| {
-        s.speculative_retries.get()
-    }),
+    ("MemtableSwitchCount", Unit::Count, "Memtables flushed.", |s| s.flushes.get()),
+    (
+        "BloomFilterFalsePositives",
+        Unit::Count,
+        "SSTables read because of a bloom filter false positive.",
+        |s| s.filter_misses.get(),
+    ),
+    ("SpeculativeRetries", Unit::Count, "Speculative retries.", |s| s.speculative_retries.get()),
 ];
 
 /// Is the keyspace one of Cassandra's own?

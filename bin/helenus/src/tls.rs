@@ -42,9 +42,10 @@ pub(crate) fn encrypts_by_place(tls: &ServerTls) -> bool {
 pub(crate) fn tls_notes(tls: &ServerTls) -> Option<String> {
     let is_open = encrypts_by_place(tls) && (!tls.checks_plain_address || tls.is_optional);
     is_open.then(|| {
-        "internode_encryption is dc or rack: whoever reaches the port and says that it is a node that is near needs neither \
-         TLS nor a certificate; internode_encryption: all has no such door, and internode_plaintext_checks_address makes it \
-         narrower"
+        "internode_encryption is dc or rack: any host that reaches storage_port and claims to be \
+         a node of the same data center or rack needs neither TLS nor a certificate; set \
+         internode_encryption to all, or internode_plaintext_checks_address to true and optional \
+         to false"
             .to_owned()
     })
 }

@@ -33,7 +33,7 @@ impl Node {
             Ok(()) | Err(StorageError::UnknownTable(_)) => Ok(()),
             Err(error) => {
                 let name = format!("{}.{}", table.keyspace, table.name);
-                self.say("ERROR", format!("scrub of {name} stopped: {error}"));
+                self.say("ERROR", format!("Scrub of {name} stopped: {error}"));
                 Err(Refusal::Failed(error.to_string()))
             }
         }
@@ -51,14 +51,15 @@ impl Node {
         );
         if *out_of_order > 0 {
             let text = format!(
-                "{out_of_order} of them were out of order, and are in an sstable of their own"
+                "Scrub of {path} found {out_of_order} partitions out of order and wrote them to \
+                 an SSTable of their own"
             );
             self.say("WARN", text);
         }
         if let Some(why) = why {
             let text = format!(
-                "{bad} partitions of {path} could not be read and were left out; a snapshot that was taken before may \
-                 still have them. First: {why}"
+                "Scrub of {path} left out {bad} partitions that it could not read; a snapshot \
+                 taken before may have them; the first error: {why}"
             );
             self.say("WARN", text);
         }
@@ -110,7 +111,10 @@ impl Node {
             let path = path.display();
             self.say(
                 "ERROR",
-                format!("Invalid SSTable {path}, please force {full}repair: {error}"),
+                format!(
+                    "Invalid SSTable {path}, please force {full}repair (not supported here: scrub \
+                     the table, or restore it from a snapshot): {error}"
+                ),
             );
         }
         match damaged.first() {

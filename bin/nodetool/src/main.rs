@@ -29,10 +29,10 @@ struct Options {
     /// Show nodes with their ports.
     #[arg(long)]
     print_port: bool,
-    /// Print what a verb shows in this form: text or json.
+    /// Output format: text or json.
     #[arg(long, value_name = "FORMAT")]
     format: Option<String>,
-    /// Cassandra's options of JMX: a node is reached by its socket.
+    /// Not supported, as -p, -u, -pw and -pwf: nodetool reaches the node by its socket.
     #[arg(short = 'h', long, value_name = "HOST")]
     host: Option<String>,
     #[arg(short, long, value_name = "PORT")]
@@ -46,7 +46,7 @@ struct Options {
     /// Print this help.
     #[arg(long)]
     help: bool,
-    /// The verb and its arguments.
+    /// The command and its arguments.
     #[arg(trailing_var_arg = true, allow_hyphen_values = true, value_name = "VERB ARGS")]
     words: Vec<String>,
 }
@@ -86,8 +86,8 @@ fn run(options: Options, out: &mut impl Write, err: &mut impl Write) -> io::Resu
         ("-pwf", &options.password_file),
     ];
     if let Some((name, _)) = jmx.iter().find(|(_, value)| value.is_some()) {
-        let how = "a node is reached by the socket in its data directory (--data-dir)";
-        writeln!(err, "nodetool: {name} is not served yet: {how}")?;
+        let how = "nodetool reaches the node by the socket in its data directory (--data-dir)";
+        writeln!(err, "nodetool: {name} is not supported: {how}")?;
         return Ok(FAILURE);
     }
     let mut words = options.words;
@@ -124,7 +124,11 @@ fn ask(
         Ok(stream) => stream,
         Err(e) => {
             let path = path.display();
-            writeln!(err, "nodetool: Failed to connect to '{path}': {e}. Does a node run there?")?;
+            writeln!(
+                err,
+                "nodetool: Failed to connect to '{path}': {e}. Check that the node runs, and that \
+                 --data-dir is its data_dir."
+            )?;
             return Ok(BAD_USE);
         }
     };

@@ -18,10 +18,12 @@ pub enum ClientError {
     #[error("the node closed the connection before it answered")]
     Closed,
     /// The other side is of another version, or no node.
-    #[error("the other side says '{0}', this nodetool speaks '{MAGIC}'")]
+    #[error(
+        "the node speaks '{0}', this nodetool '{MAGIC}'; use the nodetool of the node's release"
+    )]
     Version(String),
     /// A line was not of the protocol.
-    #[error("the node's answer was {0}")]
+    #[error("cannot read the node's answer: {0}")]
     Wire(#[from] WireError),
     /// The value is none that the verb shows.
     #[error(transparent)]

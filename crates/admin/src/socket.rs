@@ -56,7 +56,8 @@ pub fn serve<O: Operator>(
         async move { serve_one(&env, &stream, operator.as_ref()).await }
     };
     let refuse = |stream: &TcpStream| {
-        let outcome = not_taken(format!("the node runs {MAX_CONNECTIONS} verbs already"));
+        let outcome =
+            not_taken(format!("the node runs {MAX_CONNECTIONS} commands already; try again later"));
         let line = wire::encode_outcome(&outcome);
         let _ = stream.try_write(format!("{MAGIC}\n{line}").as_bytes());
         let _ = stream.shutdown(Shutdown::Write);
@@ -71,9 +72,9 @@ pub fn serve<O: Operator>(
 enum RequestError {
     #[error(transparent)]
     Io(#[from] io::Error),
-    #[error("the client speaks '{0}', this node speaks '{MAGIC}'")]
+    #[error("the client speaks '{0}', this node '{MAGIC}'; use the nodetool of the node's release")]
     Version(String),
-    #[error("the request is {0}")]
+    #[error("cannot read the request: {0}")]
     Wire(#[from] WireError),
     #[error("the request took more than {} s", REQUEST_DEADLINE.as_secs())]
     Late,

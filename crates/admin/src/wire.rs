@@ -24,13 +24,13 @@ pub const MAX_OUTCOME: usize = 128 << 20;
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum WireError {
     /// Not the JSON that stands here.
-    #[error("not {0}")]
+    #[error("it is not {0}")]
     Malformed(&'static str),
     /// Not an outcome of this version.
-    #[error("not one that this build knows: {0}")]
+    #[error("this build does not know it: {0}")]
     Outcome(String),
     /// More than a limit allows.
-    #[error("more than {0} {1}")]
+    #[error("it has more than {0} {1}")]
     TooMuch(usize, &'static str),
 }
 
@@ -72,7 +72,7 @@ pub fn encode_outcome(outcome: &Outcome) -> String {
     let mut line = match serde_json::to_string(outcome) {
         Ok(line) if line.len() < MAX_OUTCOME => line,
         Ok(line) => refused(format!("the answer has {} bytes, {MAX_OUTCOME} at most", line.len())),
-        Err(error) => refused(format!("the answer cannot be written: {error}")),
+        Err(error) => refused(format!("cannot encode the answer: {error}")),
     };
     line.push('\n');
     line

@@ -38,14 +38,15 @@ pub enum BootError {
         configured: String,
     },
     /// The stored schema makes no sense.
-    #[error("the stored schema cannot be read: {0}")]
+    #[error("cannot read the stored schema: {0}")]
     Schema(String),
     /// Where the node is cannot be told.
     #[error(transparent)]
     Snitch(#[from] ring::SnitchError),
     /// It is elsewhere than before.
     #[error(
-        "Cannot start node if snitch's {what} ({now}) differs from previous {what} ({before}). Please fix the snitch configuration, or decommission and rebootstrap this node"
+        "Cannot start node if snitch's {what} ({now}) differs from previous {what} ({before}). \
+         Please fix the snitch configuration: this release does not move a node to another {what}"
     )]
     Moved {
         /// `data center` or `rack`.
@@ -56,10 +57,12 @@ pub enum BootError {
         before: String,
     },
     /// A ring that is not spoken to.
-    #[error("release_version: {0} is not served: only those of 5.0 and 4.1 are")]
+    #[error("release_version: {0} is not supported; set the release of the ring, 5.0.x or 4.1.x")]
     Release(String),
     /// An address that is none.
-    #[error("{key}: {value} is no address")]
+    #[error(
+        "{key}: {value} is not a valid address; set an IP address, host names are not supported"
+    )]
     Address {
         /// The configuration's key.
         key: &'static str,

@@ -30,7 +30,7 @@ const PERIOD: Duration = Duration::from_millis(200);
 #[derive(Debug, thiserror::Error)]
 pub enum ReserveError {
     /// It cannot be read or written.
-    #[error("{}: {source}", path.display())]
+    #[error("cannot read or write the clock reserve {}: {source}", path.display())]
     Io {
         /// The file.
         path: PathBuf,
@@ -38,7 +38,7 @@ pub enum ReserveError {
         source: io::Error,
     },
     /// It is of a newer release, or damaged.
-    #[error("{}: {what}", path.display())]
+    #[error("cannot use the clock reserve {}: {what}; without the file, timestamps start at the clock", path.display())]
     Format {
         /// The file.
         path: PathBuf,
@@ -56,17 +56,17 @@ fn encode(micros: i64) -> Vec<u8> {
 }
 
 fn decode(bytes: &[u8]) -> Result<i64, &'static str> {
-    let bytes: &[u8; BYTES] = bytes.try_into().map_err(|_| "it is not of the right length")?;
+    let bytes: &[u8; BYTES] = bytes.try_into().map_err(|_| "its length is wrong")?;
     let (body, crc) = bytes.split_at(BYTES - 4);
     if crc32fast::hash(body).to_be_bytes() != crc {
         return Err("it fails its checksum");
     }
     if !body.starts_with(MAGIC) {
-        return Err("it is no clock reserve");
+        return Err("it is not a clock reserve");
     }
     let field = |at: usize| body.get(at..at + 4).and_then(|b| b.try_into().ok());
     if field(8).map(u32::from_be_bytes) != Some(VERSION) {
-        return Err("it is of a newer release");
+        return Err("a newer release wrote it");
     }
     let micros = body.get(12..20).and_then(|b| b.try_into().ok()).map(i64::from_be_bytes);
     micros.ok_or("it is cut short")

@@ -137,7 +137,7 @@ impl OwnCql {
             Plan::Select(select) => {
                 self.reads.select(select, &values, &result_metadata(&prepared), &request).await
             }
-            _ => return Err(server_error("neither read nor written by the node")),
+            _ => return Err(server_error("an internal statement neither reads nor writes")),
         };
         let Answer::Rows(page) = outcome.result? else { return Ok(Vec::new()) };
         let columns = prepared.result.map_or(0, |columns| columns.len());
@@ -145,7 +145,8 @@ impl OwnCql {
         for _ in 0..page.rows {
             let mut row = Vec::with_capacity(columns);
             for _ in 0..columns {
-                let (cell, after) = take(rest).ok_or_else(|| server_error("a row breaks off"))?;
+                let (cell, after) = take(rest)
+                    .ok_or_else(|| server_error("a row of an internal statement is cut off"))?;
                 row.push(cell.map(<[u8]>::to_vec));
                 rest = after;
             }

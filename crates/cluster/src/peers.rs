@@ -268,7 +268,7 @@ impl Peers {
         let ring = Arc::new(ring.with_strategies(all.chain([own])));
         let Some(placement) = ring.placement(own).cloned() else {
             let name = &keyspace.name;
-            let message = format!("The replication strategy of keyspace {name} is not served");
+            let message = format!("The replication strategy of keyspace {name} is not supported");
             let detail = protocol::ErrorDetail::ServerError;
             return Err(ErrorResponse { message, detail });
         };

@@ -20,11 +20,12 @@ impl RequestMetrics {
     fn new(registry: &Registry, scope: &str) -> Self {
         let count = |name, help| registry.counter(Name::of_request(scope, name), Unit::Count, help);
         Self {
-            latency: registry.timer(Name::of_request(scope, "Latency"), "From plan to answer."),
-            timeouts: count("Timeouts", "Requests whose replicas took too long."),
-            unavailables: count("Unavailables", "Requests that too few replicas could serve."),
-            failures: count("Failures", "Requests that a replica failed at."),
-            refused: count("Refused", "Requests that make no sense or are not served."),
+            latency: registry
+                .timer(Name::of_request(scope, "Latency"), "Time from plan to answer."),
+            timeouts: count("Timeouts", "Requests whose replicas did not answer in time."),
+            unavailables: count("Unavailables", "Requests for which too few replicas were alive."),
+            failures: count("Failures", "Requests that failed at a replica."),
+            refused: count("Refused", "Requests rejected as invalid or not supported."),
         }
     }
 
@@ -56,7 +57,7 @@ pub(crate) struct Batches {
 impl Batches {
     pub fn new(registry: &Registry) -> Self {
         let of = |name| {
-            let help = "Partitions of each batch.";
+            let help = "Partitions in each batch.";
             registry.histogram(Name::new("Batch", name), Unit::Count, help)
         };
         Self {
@@ -100,10 +101,16 @@ impl CasMetrics {
         Self {
             requests: RequestMetrics::new(registry, scope),
             contention: histogram("ContentionHistogram", Unit::Count, "Ballots lost by a request."),
-            unfinished: count("UnfinishedCommit", "Rounds of others that were finished."),
-            not_met: count("ConditionNotMet", "Conditional statements that were not done."),
-            unknown: count("UnknownResult", "Statements that may be done later."),
-            size: histogram("MutationSizeHistogram", Unit::Bytes, "Sizes of what is written."),
+            unfinished: count(
+                "UnfinishedCommit",
+                "Paxos rounds of other coordinators that a request finished.",
+            ),
+            not_met: count(
+                "ConditionNotMet",
+                "Conditional statements whose condition was not met.",
+            ),
+            unknown: count("UnknownResult", "Conditional statements with unknown outcome."),
+            size: histogram("MutationSizeHistogram", Unit::Bytes, "Sizes of mutations."),
         }
     }
 }
@@ -124,12 +131,12 @@ impl ReadRepairs {
     pub fn new(registry: &Registry) -> Self {
         let count = |name, help| registry.counter(Name::new("ReadRepair", name), Unit::Count, help);
         Self {
-            blocking: count("RepairedBlocking", "Reads whose replicas differed and are repaired."),
+            blocking: count("RepairedBlocking", "Reads whose replicas differed and were repaired."),
             reconciled: count(
                 "ReconcileRead",
-                "Reads whose replicas differed and stay as they are.",
+                "Reads whose replicas differed and were not repaired.",
             ),
-            timed_out: count("RepairTimedOut", "Such reads whose replicas took too long."),
+            timed_out: count("RepairTimedOut", "Reads whose repair did not end in time."),
         }
     }
 }
@@ -162,7 +169,7 @@ impl ClientRequests {
             index_scans: registry.counter(
                 Name::of_request("RangeSlice", "IndexScans"),
                 Unit::Count,
-                "Pages that a secondary index would serve, served by a scan of the table.",
+                "Pages of reads by secondary index, answered by a scan of the table.",
             ),
         }
     }

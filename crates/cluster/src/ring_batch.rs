@@ -268,7 +268,10 @@ pub(crate) async fn replay_kept_batches(batches: Weak<RingBatches>) {
             continue;
         }
         if let Err(error) = batches.replay_late_batches().await {
-            batches.peers.note(format!("batches that are kept here cannot be written: {error}"));
+            let seconds = REPLAY_INTERVAL.as_secs();
+            batches.peers.note(format!(
+                "cannot replay batches from system.batches: {error}; retrying in {seconds} s"
+            ));
         }
     }
 }

@@ -30,8 +30,8 @@ impl OwnerCounts {
         let count =
             |name, help| registry.counter(Name::new("Coordinator", name), Unit::Count, help);
         Self {
-            own: count("OwnPartitions", "Partitions asked of the shard that owns them."),
-            other: count("OtherPartitions", "Partitions asked of another shard."),
+            own: count("OwnPartitions", "Partitions requested from the shard that owns them."),
+            other: count("OtherPartitions", "Partitions requested from another shard."),
         }
     }
 }

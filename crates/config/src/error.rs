@@ -65,7 +65,7 @@ pub enum Error {
         why: String,
     },
     /// Cassandra knows the key and we do not serve it yet.
-    #[error("{key}: {value:?} is not served yet: only {default:?} is")]
+    #[error("{key}: {value:?} is not supported: only {default:?} is")]
     NotServed {
         /// The key.
         key: String,
@@ -78,7 +78,7 @@ pub enum Error {
     #[error("{0}")]
     Guardrail(String),
     /// An override without `=`.
-    #[error("{0:?} is no key=value")]
+    #[error("{0:?} is not KEY=VALUE")]
     Override(String),
 }
 

@@ -27,7 +27,7 @@ pub(crate) fn read(index: &Index, text: &str) -> Result<Values> {
             _ => {
                 return Err(Error::Yaml {
                     line: root.line,
-                    what: "no mapping of keys to values".into(),
+                    what: "it is not a mapping of keys to values".into(),
                 });
             }
         },

@@ -69,7 +69,12 @@ pub(crate) fn compose(text: &str) -> Result<Option<Node>> {
             Event::StreamEnd => return Ok(root),
             Event::Nothing | Event::StreamStart | Event::DocumentStart(_) | Event::DocumentEnd => {}
             other if root.is_none() => root = Some(composer.node(other, span, 0)?),
-            _ => return Err(Error::Yaml { line: line(span), what: "a second document".into() }),
+            _ => {
+                return Err(Error::Yaml {
+                    line: line(span),
+                    what: "a second document is not supported".into(),
+                });
+            }
         }
     }
 }
@@ -104,15 +109,15 @@ impl<'a> Composer<'a> {
             | Event::MappingStart(anchor, _)
                 if anchor != 0 =>
             {
-                return refuse("an anchor");
+                return refuse("anchors are not supported");
             }
             Event::Scalar(text, style, _, _) => {
                 Value::Scalar { text: text.into_owned(), plain: style == ScalarStyle::Plain }
             }
             Event::SequenceStart(..) => self.list(depth)?,
             Event::MappingStart(..) => self.map(depth)?,
-            Event::Alias(_) => return refuse("an alias"),
-            _ => return refuse("an unfinished document"),
+            Event::Alias(_) => return refuse("aliases are not supported"),
+            _ => return refuse("the document ends early"),
         };
         Ok(Node { line: at, value })
     }
@@ -137,7 +142,7 @@ impl<'a> Composer<'a> {
             }
             let key = self.node(event, span, depth + 1)?;
             let Value::Scalar { text: name, .. } = key.value else {
-                return Err(Error::Yaml { line: key.line, what: "a key that is no text".into() });
+                return Err(Error::Yaml { line: key.line, what: "a key is not a string".into() });
             };
             if !seen.insert(name.clone()) {
                 return Err(Error::Duplicate { key: name, line: key.line });

@@ -60,7 +60,7 @@ impl AlignedBuf {
 fn layout(capacity: usize) -> Layout {
     match Layout::from_size_align(capacity, ALIGNMENT) {
         Ok(layout) => layout,
-        Err(_) => panic!("a buffer of {capacity} bytes"),
+        Err(_) => panic!("cannot allocate a buffer of {capacity} bytes"),
     }
 }
 

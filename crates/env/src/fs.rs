@@ -313,7 +313,7 @@ impl Env {
         let file = File::open(self, path, OpenOptions::READ).await?;
         let len = file.len().await?;
         if len > limit {
-            let what = format!("{:?} has {len} bytes, more than {limit}", file.path());
+            let what = format!("{:?} has {len} bytes, more than the limit of {limit}", file.path());
             return Err(io::Error::new(io::ErrorKind::FileTooLarge, what));
         }
         let (result, bytes) = file.read_exact_at(Vec::new(), 0, len as usize).await;

@@ -62,17 +62,22 @@ impl fmt::Display for Refusal {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Cluster { theirs, ours } => {
-                write!(f, "it is of cluster {theirs:?}, and this node of {ours:?}")
+                write!(f, "its cluster is {theirs:?}, this node's is {ours:?}")
             }
             Self::Partitioner { theirs, ours } => {
-                write!(f, "its partitioner is {theirs:?}, and this node's {ours:?}")
+                write!(f, "its partitioner is {theirs:?}, this node's is {ours:?}")
             }
             Self::Generation { node, generation } => write!(
                 f,
-                "it says that /{node} started at generation {generation}, more than a year from now"
+                "it gives /{node} the generation {generation}, more than a year from now; check \
+                 the clock of /{node}"
             ),
             Self::TooMuch { nodes } => {
-                write!(f, "it tells of {nodes} nodes more than there is room for")
+                write!(
+                    f,
+                    "with the states of {nodes} nodes in it, gossip would exceed its limit of \
+                     memory"
+                )
             }
         }
     }

@@ -120,19 +120,19 @@ pub struct Descriptor {
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 pub enum HeaderError {
     /// It ends early.
-    #[error("it ends within its header")]
+    #[error("it ends inside its header")]
     Truncated,
     /// A checksum does not match.
-    #[error("the checksum of its header does not match")]
+    #[error("its header fails its checksum")]
     Checksum,
     /// It is of another version.
-    #[error("its version is {0}, and {VERSION} alone is read")]
+    #[error("this release does not read version {0}, only {VERSION}")]
     Version(i32),
     /// It is encrypted.
-    #[error("it is encrypted, and encrypted hints are not read")]
+    #[error("it is encrypted, which this release does not read")]
     Encrypted,
     /// Its parameters say nothing that is known.
-    #[error("its parameters are not understood: {0}")]
+    #[error("its parameters are not supported: {0}")]
     Parameters(String),
 }
 

@@ -203,7 +203,10 @@ impl Hints {
             return Ok(None);
         }
         if named.version != VERSION {
-            (self.tell)(&format!("{path:?} is left alone: its version is not {VERSION}"));
+            (self.tell)(&format!(
+                "ignored hints file {path:?}, left it there: this release reads only version \
+                 {VERSION}"
+            ));
             return Ok(None);
         }
         let head = usize::try_from(len).unwrap_or(usize::MAX).min(HEADER_BYTES_MAX);
@@ -217,18 +220,22 @@ impl Hints {
                 return Ok(None);
             }
             Ok(_) => {
-                (self.tell)(&format!("{path:?} is left alone: its header is another file's"));
+                (self.tell)(&format!(
+                    "ignored hints file {path:?}, left it there: its header belongs to another file"
+                ));
                 return Ok(None);
             }
             // that too may be what a crash left
             Err(error @ HeaderError::Checksum) => {
-                (self.tell)(&format!("{path:?} is put aside: {error}"));
+                (self.tell)(&format!(
+                    "cannot read hints file {path:?}, renaming it to end in .corrupt.hints: {error}"
+                ));
                 let aside = directory.join(named.with_suffix(ASIDE));
                 self.env.rename(&path, aside).await?;
                 return Ok(None);
             }
             Err(error) => {
-                (self.tell)(&format!("{path:?} is left alone: {error}"));
+                (self.tell)(&format!("ignored hints file {path:?}, left it there: {error}"));
                 return Ok(None);
             }
         };
@@ -377,7 +384,9 @@ impl Hints {
             host.files.retain(|known| !Rc::ptr_eq(known, file));
         }
         let path = file.path();
-        (self.tell)(&format!("{path:?} cannot be read and is put aside: {why}"));
+        (self.tell)(&format!(
+            "cannot read hints file {path:?}, renaming it to end in .corrupt.hints: {why}"
+        ));
         match self.env.rename(path, file.beside(ASIDE)).await {
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
             renamed => renamed,

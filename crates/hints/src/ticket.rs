@@ -9,13 +9,13 @@ use thiserror::Error;
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 pub enum HintError {
     /// Too many bytes wait to be written.
-    #[error("{0} bytes of hints wait to be written")]
+    #[error("cannot store the hint: {0} bytes of hints wait to be written already")]
     Overloaded(usize),
     /// It could not be written or synced.
-    #[error("hints could not be written: {0}")]
+    #[error("cannot write hints: {0}")]
     Failed(Arc<str>),
     /// The node ends.
-    #[error("hints are not kept any more")]
+    #[error("the node is stopping and stores no more hints")]
     Closed,
 }
 

@@ -127,10 +127,11 @@ impl Framing {
 pub enum HandshakeError {
     /// Something else connected: a client, another protocol, a TLS handshake where none is
     /// expected.
-    #[error("not a node of Cassandra: its first bytes are {}", types::hex::to_hex(.0))]
+    #[error("it is not a Cassandra node: its first bytes are {}", types::hex::to_hex(.0))]
     Magic([u8; 4]),
     /// A node from before 4.0.
-    #[error("the peer speaks internode messaging {0}, from before Cassandra 4.0; this node speaks {ours}", ours = range(*.1))]
+    #[error("the peer speaks internode messaging {0}, from before Cassandra 4.0, this node \
+             {ours}; upgrade the peer", ours = range(*.1))]
     TooOld(u8, Versions),
     /// No version that both speak.
     #[error("the peer speaks internode messaging {theirs}, this node {ours}", theirs = range(*.0), ours = range(*.1))]
@@ -149,13 +150,13 @@ pub enum HandshakeError {
     #[error("the peer speaks internode messaging from {min} to {max}", min = .0.min, max = .0.max)]
     BadRange(Versions),
     /// A kind of connection or framing that there is not.
-    #[error("impossible flags {0:#010x}")]
+    #[error("its handshake has invalid flags {0:#010x}")]
     Flags(u32),
     /// An address of an impossible size.
-    #[error("impossible address: {0}")]
+    #[error("its handshake has an invalid address: {0}")]
     Address(ReadError),
     /// The checksum is wrong.
-    #[error("checksum {read:#010x} read, {computed:#010x} computed")]
+    #[error("its handshake fails its checksum: {read:#010x} read, {computed:#010x} computed")]
     Checksum {
         /// As read.
         read: u32,

@@ -30,7 +30,7 @@ pub struct Queued {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum QueueError {
     /// Too much waits.
-    #[error("too much waits to be sent: {0}")]
+    #[error("too many messages wait to be sent: {0}")]
     Full(#[from] Shortage),
 }
 

@@ -60,7 +60,7 @@ pub enum ParamError {
     #[error(transparent)]
     Read(#[from] ReadError),
     /// A kind of trace that there is not.
-    #[error("impossible type of trace {0}")]
+    #[error("invalid type of trace {0}")]
     TraceType(u8),
     /// The name of a custom one is too long.
     #[error(transparent)]

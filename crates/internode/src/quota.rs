@@ -42,10 +42,10 @@ impl Quota {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum Shortage {
     /// That of the peer.
-    #[error("the reserve of the peer is used up")]
+    #[error("the budget of bytes for the peer is used up")]
     Endpoint,
     /// That of the node.
-    #[error("the reserve of the node is used up")]
+    #[error("the budget of bytes for all peers is used up")]
     Global,
 }
 

@@ -60,19 +60,19 @@ pub enum Corruption {
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum WireError {
     /// The checksum of a segment's header is wrong.
-    #[error("checksum of a frame's header: {:#08x} read, {:#08x} computed", .0.read, .0.computed)]
+    #[error("a frame's header fails its checksum: {:#08x} read, {:#08x} computed", .0.read, .0.computed)]
     Header(Mismatch),
     /// The first part of a large message was damaged: nobody knows how long it is.
-    #[error("checksum of a large message's first frame: {:#010x} read, {:#010x} computed", .0.read, .0.computed)]
+    #[error("a large message's first frame fails its checksum: {:#010x} read, {:#010x} computed", .0.read, .0.computed)]
     FirstPart(Mismatch),
     /// A segment does not decompress to the length it was said to have.
-    #[error("a frame that does not decompress to its length")]
+    #[error("a frame does not decompress to its length")]
     Block,
     /// The outline of a message is malformed.
     #[error("malformed message: {0}")]
     Envelope(ReadError),
     /// A message goes on behind the end of its segment.
-    #[error("a message of {size} bytes in a frame that has {left} left")]
+    #[error("a message of {size} bytes does not fit the {left} bytes left in its frame")]
     Bounds {
         /// What it says to have.
         size: u64,
@@ -80,7 +80,7 @@ pub enum WireError {
         left: usize,
     },
     /// The parts of a large message have more bytes than it.
-    #[error("{got} bytes of a message of {size} bytes")]
+    #[error("the frames of a message of {size} bytes have {got} bytes")]
     Excess {
         /// What it says to have.
         size: u64,
@@ -88,7 +88,7 @@ pub enum WireError {
         got: u64,
     },
     /// Larger than `internode_max_message_size`.
-    #[error("a message of {size} bytes, more than internode_max_message_size, {max}")]
+    #[error("a message of {size} bytes is larger than internode_max_message_size, {max}")]
     TooLarge {
         /// What it says to have.
         size: u64,

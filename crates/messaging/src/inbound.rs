@@ -45,7 +45,9 @@ fn found(arrival: Arrival<'_>) -> Found {
     match arrival {
         Arrival::Wait(needed) => Found::Read(needed),
         Arrival::Opened(initiate) => Found::Opened(initiate),
-        Arrival::Stream => Found::End("streams are not served yet".to_owned()),
+        Arrival::Stream => {
+            Found::End("it wants to stream data, which this release does not support".to_owned())
+        }
         Arrival::Refused(error) => Found::End(error.to_string()),
         Arrival::Messages(outcome) => match outcome {
             Outcome::Wait(needed) => Found::Read(needed),
@@ -112,7 +114,7 @@ fn listen_at(
                 Ok((stream, remote)) => {
                     if !messenger.open.enter(remote.ip()) {
                         messenger.tally.refused.inc();
-                        let why = format!("{PER_IP_MAX} of it are open at a shard");
+                        let why = format!("it has {PER_IP_MAX} connections to one shard already");
                         messenger.note_inbound(remote.ip(), &why);
                         continue;
                     }
@@ -179,7 +181,7 @@ impl Inbound {
         match messenger.env.timeout(patience, self.until(&stream, true)).await {
             Err(_) => {
                 messenger.tally.refused.inc();
-                return "no handshake in time".to_owned();
+                return "it did not complete the handshake in time".to_owned();
             }
             Ok(Some(end)) => {
                 messenger.tally.refused.inc();
@@ -197,7 +199,7 @@ impl Inbound {
             let input = self.input.get(self.start..).unwrap_or_default();
             if in_handshake && input.first() == Some(&tls::HANDSHAKE) {
                 let options = "server_encryption_options (internode_encryption, optional)";
-                return Some(format!("the other side speaks TLS, which {options} does not offer"));
+                return Some(format!("it speaks TLS, which {options} of this node do not offer"));
             }
             let (consumed, arrival) = self.incoming.next(input, &mut out);
             let found = found(arrival);
@@ -216,14 +218,17 @@ impl Inbound {
             }
             match found {
                 Found::Read(needed) => match self.read(stream, needed).await {
-                    Ok(Some(0)) => return Some("closed by the other side".to_owned()),
+                    Ok(Some(0)) => return Some("the other node closed it".to_owned()),
                     Ok(Some(_)) => {}
                     Ok(None) => self.give_up_large(),
                     Err(error) => return Some(tls::explain(&error)),
                 },
                 Found::Opened(initiate) => {
                     if initiate.connection == Connection::Streaming {
-                        return Some("streams are not served yet".to_owned());
+                        return Some(
+                            "it wants to stream data, which this release does not support"
+                                .to_owned(),
+                        );
                     }
                     self.intake = Some(self.messenger.intake(initiate.from));
                     if in_handshake {
@@ -262,22 +267,29 @@ impl Inbound {
         if stream.is_encrypted() {
             let verifies = encryption.is_some_and(|encryption| encryption.verifies_address);
             let is_good = !verifies || stream.is_certified_as(self.remote);
-            let why = format!("/{from} shows no certificate of {}", self.remote);
+            let why = format!(
+                "/{from} has no certificate for its address {}, which \
+                 require_endpoint_verification requires",
+                self.remote
+            );
             return (!is_good).then_some(why);
         }
         if self.takes_tls_only {
-            return Some(format!("/{from} does not encrypt it, at the port for TLS alone"));
+            return Some(format!(
+                "/{from} sent plaintext to ssl_storage_port, which accepts only TLS"
+            ));
         }
         if encryption.is_some_and(|encryption| encryption.is_optional) {
             return None;
         }
         if self.messenger.encrypts(from) {
             let option = "server_encryption_options.internode_encryption";
-            return Some(format!("/{from} does not encrypt it, and {option} wants that of it"));
+            return Some(format!("/{from} sent plaintext, while {option} requires TLS from it"));
         }
         let checks = encryption.is_some_and(|encryption| encryption.checks_plain_address);
         let why = format!(
-            "it says it is /{from}, does not encrypt it, and comes from /{}: internode_plaintext_checks_address refuses that",
+            "it claims to be /{from} and sent plaintext from /{}, which \
+             internode_plaintext_checks_address refuses",
             self.remote
         );
         (checks && self.remote != from.ip).then_some(why)
@@ -345,7 +357,10 @@ impl Inbound {
         if size > most_bytes(header.verb) {
             self.messenger.tally.received_unknown.inc();
             let verb = header.verb.name();
-            self.messenger.note(format!("{verb} of /{} is too long: {size} bytes", intake.from));
+            self.messenger.note(format!(
+                "ignored {verb} from /{}: its {size} bytes exceed the limit for this message",
+                intake.from
+            ));
             return self.pass_over_large();
         }
         let now = self.messenger.unix_millis();

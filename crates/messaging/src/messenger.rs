@@ -437,7 +437,10 @@ impl Messenger {
         if !self.encrypts(with) {
             return Ok(None);
         }
-        let missing = || "it is to be encrypted, and there is nothing to do so with".to_owned();
+        let missing = || {
+            "it must be encrypted, and this node has no certificates; set server_encryption_options"
+                .to_owned()
+        };
         self.settings.encryption.as_ref().ok_or_else(missing).map(Some)
     }
 
@@ -477,7 +480,7 @@ impl Messenger {
             }
             Gone::Failed(message, error) => {
                 self.tally.failed.inc();
-                self.note(format!("{} to /{to} not sent: {error}", message.header.verb.name()));
+                self.note(format!("did not send {} to /{to}: {error}", message.header.verb.name()));
                 if !message.header.verb.is_answer() {
                     self.not_sent(to, message.header.id);
                 }
@@ -553,13 +556,13 @@ impl Messenger {
     }
 
     pub(crate) fn note_link(&self, to: Address, kind: Connection, why: &str) {
-        self.note(format!("connection to /{to} ({kind:?}): {why}"));
+        self.note(format!("connection to /{to} ({kind:?}) ended: {why}"));
     }
 
     /// Without its port, which is another each time: what is said again and again is told once in a
     /// while.
     pub(crate) fn note_inbound(&self, remote: IpAddr, why: &str) {
-        self.note(format!("connection of /{remote}: {why}"));
+        self.note(format!("connection from /{remote} ended: {why}"));
     }
 
     /// What became of messages to other nodes over a kind of connection.

@@ -72,7 +72,12 @@ impl Link {
         let connect = Wire::connect(env, (self.to.ip, self.to.port).into(), tls);
         let stream = match env.timeout(patience.connect, connect).await {
             Ok(connected) => connected.map_err(|error| error.to_string())?,
-            Err(_) => return Err(format!("no connection within {:?}", patience.connect)),
+            Err(_) => {
+                return Err(format!(
+                    "cannot connect within {:?} (internode_tcp_connect_timeout)",
+                    patience.connect
+                ));
+            }
         };
         // what a node that is gone does not acknowledge keeps the next message from it for as long
         // as the system retries
@@ -80,7 +85,7 @@ impl Link {
         let greet = self.greet(&stream);
         match env.timeout(patience.handshake(), greet).await {
             Ok(greeted) => greeted.map(|()| stream),
-            Err(_) => Err("no answer to the handshake".to_owned()),
+            Err(_) => Err("it did not answer the handshake in time".to_owned()),
         }
     }
 
@@ -94,7 +99,7 @@ impl Link {
             let room = answer.get_mut(filled..).unwrap_or_default();
             let read = stream.read(room).await.map_err(|error| tls::explain(&error))?;
             if read == 0 {
-                return Err("closed in the handshake".to_owned());
+                return Err("the other node closed it in the handshake".to_owned());
             }
             filled += read;
             let seen = answer.get(..filled).unwrap_or_default();
@@ -121,7 +126,7 @@ impl Link {
         let mut broken = pin!(self.broken.notified());
         let mut pump = pin!(self.pump(messenger, stream));
         std::future::poll_fn(|cx| match broken.as_mut().poll(cx) {
-            Poll::Ready(()) => Poll::Ready("the node is down".to_owned()),
+            Poll::Ready(()) => Poll::Ready("gossip reports the node as down".to_owned()),
             Poll::Pending => pump.as_mut().poll(cx),
         })
         .await
@@ -135,7 +140,7 @@ impl Link {
             self.flush(messenger, messenger.unix_millis(), &mut out);
             if out.is_empty() {
                 if self.is_over.get() {
-                    return "needed no more".to_owned();
+                    return "no longer needed".to_owned();
                 }
                 if let Some(ended) = self.wait(stream).await {
                     return ended;
@@ -148,7 +153,11 @@ impl Link {
             match messenger.env.timeout(patience, written).await {
                 Ok(Ok(())) => {}
                 Ok(Err(error)) => return error.to_string(),
-                Err(_) => return format!("nothing taken for {patience:?}"),
+                Err(_) => {
+                    return format!(
+                        "the other node read nothing for {patience:?} (internode_tcp_user_timeout)"
+                    );
+                }
             }
         }
     }
@@ -164,9 +173,9 @@ impl Link {
             loop {
                 // the other side has nothing to say but that it ends
                 match stream.try_read(&mut byte) {
-                    Ok(Some(0)) => return Poll::Ready(Some("closed by the other side".to_owned())),
+                    Ok(Some(0)) => return Poll::Ready(Some("the other node closed it".to_owned())),
                     Ok(Some(_)) => {
-                        let why = "bytes where none are expected".to_owned();
+                        let why = "the other node sent bytes where none are expected".to_owned();
                         return Poll::Ready(Some(why));
                     }
                     Err(error) => return Poll::Ready(Some(tls::explain(&error))),

@@ -34,21 +34,30 @@ impl Tally {
         Self {
             inbound: gauge("InboundConnections", "Connections that other nodes opened."),
             outbound: gauge("OutboundConnections", "Connections to other nodes."),
-            received: number("ReceivedMessages", "Messages of other nodes."),
-            received_bytes: bytes("ReceivedBytes", "Bytes of messages of other nodes."),
-            received_late: number("ExpiredMessages", "Messages that came too late to be of use."),
-            received_corrupt: number("CorruptFrames", "Frames that arrived damaged."),
-            received_unknown: number("ErrorMessages", "Messages that were not understood."),
-            refused: number("RefusedConnections", "Connections that were no node's to be served."),
-            paused: number("ThrottledCount", "Pauses because of too much that was received."),
+            received: number("ReceivedMessages", "Messages received from other nodes."),
+            received_bytes: bytes("ReceivedBytes", "Bytes of messages received from other nodes."),
+            received_late: number("ExpiredMessages", "Messages received after they expired."),
+            received_corrupt: number("CorruptFrames", "Damaged frames received."),
+            received_unknown: number(
+                "ErrorMessages",
+                "Messages rejected as malformed or not supported.",
+            ),
+            refused: number("RefusedConnections", "Connections refused."),
+            paused: number(
+                "ThrottledCount",
+                "Pauses of reading because the budget for received messages was used up.",
+            ),
             accept_errors: number("AcceptErrors", "Connections that could not be accepted."),
-            sent: number("SentMessages", "Messages to other nodes."),
-            sent_bytes: bytes("SentBytes", "Bytes to other nodes."),
-            expired: number("PendingExpired", "Messages that waited too long to be sent."),
+            sent: number("SentMessages", "Messages sent to other nodes."),
+            sent_bytes: bytes("SentBytes", "Bytes sent to other nodes."),
+            expired: number("PendingExpired", "Messages that expired before they were sent."),
             failed: number("SendErrors", "Messages that could not be sent."),
-            overloaded: number("PendingOverloaded", "Messages that found too many waiting."),
+            overloaded: number(
+                "PendingOverloaded",
+                "Messages dropped because too many waited to be sent.",
+            ),
             connect_errors: number("ConnectErrors", "Attempts to reach another node that failed."),
-            unasked: number("UnaskedAnswers", "Answers that nobody waited for."),
+            unasked: number("UnaskedAnswers", "Answers that arrived after their request ended."),
         }
     }
 }

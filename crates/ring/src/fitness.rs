@@ -21,8 +21,8 @@ pub fn fitness(ring: &Ring, keyspace: &str, strategy: &Strategy) -> Vec<String> 
             let has_none = |center: &&&str| counts.get(**center).is_none_or(|count| count.all == 0);
             findings.extend(centers.keys().filter(has_none).map(|center| {
                 format!(
-                    "Keyspace {keyspace} has no replica in datacenter {center}, which has nodes: there, levels LOCAL_ONE and \
-                     LOCAL_QUORUM cannot be reached"
+                    "Keyspace {keyspace} has no replica in datacenter {center}, which has nodes: \
+                     LOCAL_ONE and LOCAL_QUORUM fail there"
                 )
             }));
             findings
@@ -50,8 +50,8 @@ fn simple(centers: &Centers<'_>, keyspace: &str, replicas: u32) -> Vec<String> {
     }
     if centers.len() > 1 {
         findings.push(format!(
-            "Keyspace {keyspace} has SimpleStrategy, which does not look at datacenters, of which there are {}: all its \
-             replicas of some rows may be in one of them",
+            "Keyspace {keyspace} has SimpleStrategy, which ignores datacenters, and the ring has \
+             {}: all replicas of a row may be in one of them; use NetworkTopologyStrategy",
             centers.len()
         ));
     }
@@ -73,8 +73,8 @@ fn one_center(
 ) -> Vec<String> {
     let Some(racks) = racks else {
         return vec![format!(
-            "Keyspace {keyspace} is to have {replicas} replicas in datacenter {center}, which has no nodes: EACH_QUORUM cannot \
-             be reached, and QUORUM and ALL count replicas that are nowhere"
+            "Keyspace {keyspace} has replication factor {replicas} in datacenter {center}, which \
+             has no nodes: EACH_QUORUM fails, and QUORUM and ALL count replicas that do not exist"
         )];
     };
     let mut findings = Vec::new();
@@ -85,8 +85,8 @@ fn one_center(
     let count = racks.len() as u32;
     if count > 1 && count < replicas {
         findings.push(format!(
-            "Keyspace {keyspace} has {replicas} replicas in datacenter {center}, which has {count} racks: some racks hold \
-             several replicas of a row; have {replicas} racks or one"
+            "Keyspace {keyspace} has {replicas} replicas in datacenter {center}, which has \
+             {count} racks: a rack holds several replicas of a row; use {replicas} racks or one"
         ));
     }
     let fewest = racks.iter().min_by_key(|(_, nodes)| **nodes);
@@ -96,8 +96,9 @@ fn one_center(
         && few < many
     {
         findings.push(format!(
-            "Racks of datacenter {center} differ in size, {small} has {few} and {large} has {many} nodes: replicas of keyspace \
-             {keyspace} are spread over racks, so that nodes of {small} hold more of it"
+            "Racks of datacenter {center} differ in size, {small} has {few} and {large} has \
+             {many} nodes: nodes of {small} hold more of keyspace {keyspace}, whose replicas are \
+             spread over racks"
         ));
     }
     findings

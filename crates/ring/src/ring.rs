@@ -16,13 +16,13 @@ const MAX_NODES: usize = u16::MAX as usize;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum RingError {
     /// None or several are this one.
-    #[error("{0} nodes are this one")]
+    #[error("{0} nodes are marked as this node")]
     Local(usize),
     /// Two have one address.
-    #[error("{0} is there twice")]
+    #[error("address /{0} occurs twice")]
     Twice(Address),
     /// There are too many.
-    #[error("{0} nodes, at most {MAX_NODES}")]
+    #[error("{0} nodes are more than the limit of {MAX_NODES}")]
     TooMany(usize),
 }
 

@@ -15,12 +15,12 @@ const UNKNOWN: (&str, &str) = ("UNKNOWN_DC", "UNKNOWN_RACK");
 pub enum SnitchError {
     /// A class that is not served.
     #[error(
-        "endpoint_snitch {0} is not supported; SimpleSnitch, GossipingPropertyFileSnitch, PropertyFileSnitch and \
-         RackInferringSnitch are"
+        "endpoint_snitch {0} is not supported; use SimpleSnitch, GossipingPropertyFileSnitch, \
+         PropertyFileSnitch or RackInferringSnitch"
     )]
     Unknown(String),
     /// A snitch without its file.
-    #[error("{0} is needed by the snitch, and is not there")]
+    #[error("endpoint_snitch needs {0}, and it is missing; put it beside the file of --config")]
     Missing(&'static str),
     /// `cassandra-rackdc.properties` does not say where this node is.
     #[error(

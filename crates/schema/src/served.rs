@@ -51,7 +51,7 @@ impl fmt::Display for Reason {
             Self::CustomIndex => "an index of a custom class",
             Self::CustomType => "it has a column of a custom type",
             Self::SuperColumns => "a super column family",
-            Self::Strategy => "its replication strategy is of a custom class",
+            Self::Strategy => "it has a replication strategy of a custom class",
             Self::Transient => "it has transient replicas",
         })
     }

@@ -67,13 +67,13 @@ pub struct Merged {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum MergeError {
     /// They describe what each node describes for itself.
-    #[error("keyspace {0} is each node's own: no other node describes it")]
+    #[error("keyspace {0} is local to each node, and another node must not change it")]
     Local(String),
     /// With them, the rows would describe no keyspace that makes sense.
-    #[error("the schema would make no sense: {0}")]
+    #[error("the changed schema would not be valid: {0}")]
     Load(#[from] LoadError),
     /// What they describe is not to be had.
-    #[error("the schema would make no sense: {0}")]
+    #[error("the changed schema would not be valid: {0}")]
     Check(#[from] SchemaError),
 }
 

@@ -53,10 +53,10 @@ impl Tally {
             registry.histogram(Name::new("ClientMessageSize", name), Unit::Bytes, help)
         };
         Self {
-            connected: gauge("connectedNativeClients", Unit::Count, "Connections of clients."),
+            connected: gauge("connectedNativeClients", Unit::Count, "Client connections."),
             in_flight_bytes: gauge("RequestsSize", Unit::Bytes, "Bytes of requests in flight."),
             requests_in_flight: gauge("RequestsInFlight", Unit::Count, "Requests in flight."),
-            paused: gauge("PausedConnections", Unit::Count, "Connections that are not read now."),
+            paused: gauge("PausedConnections", Unit::Count, "Connections whose reading is paused."),
             paused_bytes: client("ConnectionPaused", "Pauses because of bytes in flight."),
             paused_requests: client(
                 "ConnectionPausedByRequests",
@@ -75,31 +75,46 @@ impl Tally {
                 "RequestDiscardedDraining",
                 "Requests answered OVERLOADED because the node shuts down.",
             ),
-            dispatched: client("RequestDispatched", "Requests let in."),
+            dispatched: client("RequestDispatched", "Requests admitted."),
             answered_inline: client("RequestAnsweredInline", "Requests answered without a task."),
-            answers_dropped: client("AnswersDropped", "Answers whose client had gone."),
+            answers_dropped: client(
+                "AnswersDropped",
+                "Answers dropped because the client had closed the connection.",
+            ),
             timed_out_before: client(
                 "TimedOutBeforeProcessing",
-                "Requests whose time was up before they started.",
+                "Requests that timed out before they started.",
             ),
             protocol_errors: client("ProtocolException", "Malformed or unexpected messages."),
-            unknown_errors: client("UnknownException", "Errors of sockets."),
-            auth_success: client("AuthSuccess", "Clients that said who they are."),
-            auth_failure: client("AuthFailure", "Clients that could not."),
-            refused: client("ConnectionsRefused", "Connections above the node's limit."),
+            unknown_errors: client("UnknownException", "Socket errors."),
+            auth_success: client("AuthSuccess", "Successful logins."),
+            auth_failure: client("AuthFailure", "Failed logins."),
+            refused: client(
+                "ConnectionsRefused",
+                "Connections refused above native_transport_max_concurrent_connections.",
+            ),
             refused_per_ip: client(
                 "ConnectionsRefusedPerIp",
-                "Connections above an address's limit.",
+                "Connections refused above native_transport_max_concurrent_connections_per_ip.",
             ),
             accept_errors: client("AcceptErrors", "Connections that could not be accepted."),
-            handed_over: client("ConnectionsHandedOver", "Connections given to another shard."),
-            handshake_timeouts: client("HandshakeTimeouts", "Connections that never got ready."),
+            handed_over: client("ConnectionsHandedOver", "Connections handed to another shard."),
+            handshake_timeouts: client(
+                "HandshakeTimeouts",
+                "Connections closed because their handshake took too long.",
+            ),
             handshakes_evicted: client(
                 "HandshakesEvicted",
                 "Oldest handshakes closed for new ones.",
             ),
-            idle_timeouts: client("IdleTimeouts", "Connections closed because nothing moved."),
-            linger_timeouts: client("LingerTimeouts", "Connections cut off before all was read."),
+            idle_timeouts: client(
+                "IdleTimeouts",
+                "Connections closed after native_transport_idle_timeout.",
+            ),
+            linger_timeouts: client(
+                "LingerTimeouts",
+                "Connections closed before the client read all answers.",
+            ),
             events_sent: client("EventsSent", "Events queued for clients."),
             events_unread: client(
                 "EventsUnread",
@@ -109,8 +124,12 @@ impl Tally {
             bytes_sent: size("BytesSent", "Bytes of responses."),
             bytes_per_request: sizes("BytesReceivedPerRequest", "Size of requests."),
             bytes_per_response: sizes("BytesSentPerResponse", "Size of responses."),
-            regular: count("CQL", "RegularStatementsExecuted", "Statements run from their text."),
-            prepared: count("CQL", "PreparedStatementsExecuted", "Prepared statements run."),
+            regular: count(
+                "CQL",
+                "RegularStatementsExecuted",
+                "Statements executed from their text.",
+            ),
+            prepared: count("CQL", "PreparedStatementsExecuted", "Prepared statements executed."),
         }
     }
 }

@@ -51,7 +51,7 @@ impl<'a> Reader<'a> {
         let n = self.i32()?;
         match usize::try_from(n) {
             Ok(n) if n.checked_mul(size).is_some_and(|all| all <= self.left()) => Ok(n),
-            _ => corrupt(self.component, format!("{n} entries in {} bytes", self.left())),
+            _ => corrupt(self.component, format!("it has {n} entries in {} bytes", self.left())),
         }
     }
 
@@ -60,7 +60,7 @@ impl<'a> Reader<'a> {
     pub fn utf(&mut self) -> Result<&'a str> {
         let n = self.u16()?;
         let bytes = self.take(n.into())?;
-        std::str::from_utf8(bytes).or_else(|_| corrupt(self.component, "a text is no UTF-8"))
+        std::str::from_utf8(bytes).or_else(|_| corrupt(self.component, "a text is not UTF-8"))
     }
 
     /// Bytes with an `i32` in front that counts them.

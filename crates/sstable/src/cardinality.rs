@@ -135,7 +135,12 @@ impl Sketch {
         let version = reader.i32()?;
         let (p, sp, kind) = (varint(&mut reader)?, varint(&mut reader)?, varint(&mut reader)?);
         if (version, p, sp) != (-2, P, SP) {
-            return corrupt(SKETCH, format!("version {version}, p {p}, sp {sp}"));
+            return corrupt(
+                SKETCH,
+                format!(
+                    "it has version {version}, p {p}, sp {sp}, which this release does not read"
+                ),
+            );
         }
         let read = match kind {
             0 => Kind::Registers(read_registers(&mut reader)?),
@@ -196,7 +201,7 @@ fn read_codes(reader: &mut Reader<'_>) -> Result<std::collections::BTreeMap<u32,
 fn read_registers(reader: &mut Reader<'_>) -> Result<Vec<u8>> {
     let size = varint(reader)? as usize;
     if size != WORDS * 4 {
-        return corrupt(SKETCH, format!("registers in {size} bytes"));
+        return corrupt(SKETCH, format!("its registers have {size} bytes"));
     }
     let mut registers = Vec::with_capacity(WORDS * PER_WORD);
     for _ in 0..WORDS {
@@ -259,7 +264,7 @@ fn varint(reader: &mut Reader<'_>) -> Result<u32> {
             return Ok(value);
         }
     }
-    corrupt(SKETCH, "a number of more than 5 bytes")
+    corrupt(SKETCH, "it has a number of more than 5 bytes")
 }
 
 fn put_varint(out: &mut Vec<u8>, mut value: u32) {

@@ -16,9 +16,10 @@ pub fn parse_digest(text: &str) -> Result<u32> {
     let is_number = !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());
     match text.parse() {
         Ok(crc) if is_number => Ok(crc),
-        _ => {
-            corrupt("Digest.crc32", format!("{:?} is no checksum", text.get(..40).unwrap_or(text)))
-        }
+        _ => corrupt(
+            "Digest.crc32",
+            format!("{:?} is not a checksum", text.get(..40).unwrap_or(text)),
+        ),
     }
 }
 
@@ -49,7 +50,7 @@ impl ChunkChecksums {
         let mut reader = Reader::new(CRC, bytes);
         let chunk_size = reader.u32()?;
         if !(1..=MAX_CHUNK).contains(&chunk_size) {
-            return corrupt(CRC, format!("chunks of {chunk_size} bytes"));
+            return corrupt(CRC, format!("it has chunks of {chunk_size} bytes"));
         }
         let mut checksums = Vec::with_capacity(reader.left() / 4);
         while reader.left() > 0 {
@@ -72,7 +73,7 @@ impl ChunkChecksums {
     /// Checks chunk number `index`.
     pub fn verify(&self, index: usize, chunk: &[u8]) -> Result<()> {
         let Some(stored) = self.checksums.get(index).copied() else {
-            return corrupt(CRC, format!("no checksum of chunk {index}"));
+            return corrupt(CRC, format!("it has no checksum of chunk {index}"));
         };
         verify("Data.db", || format!("chunk {index}"), chunk, stored)
     }

@@ -66,7 +66,7 @@ impl CompressionInfo {
         }
         let chunk_length = reader.u32()?;
         if !chunk_length.is_power_of_two() || chunk_length > MAX_CHUNK_LENGTH {
-            return corrupt(INFO, format!("chunks of {chunk_length} bytes"));
+            return corrupt(INFO, format!("it has chunks of {chunk_length} bytes"));
         }
         let max_compressed_length = match version.has_max_compressed_length() {
             true => reader.u32()?,
@@ -93,11 +93,14 @@ impl CompressionInfo {
 
     fn check(&self) -> Result<()> {
         if self.max_compressed_length > i32::MAX.unsigned_abs() {
-            return corrupt(INFO, "a negative greatest compressed length");
+            return corrupt(INFO, "its greatest compressed length is negative");
         }
         let wanted = self.data_chunks();
         if wanted > self.offsets.len() as u64 {
-            return corrupt(INFO, format!("{} chunks where {wanted} are due", self.offsets.len()));
+            return corrupt(
+                INFO,
+                format!("it has {} chunks instead of {wanted}", self.offsets.len()),
+            );
         }
         if self.offsets.first().is_some_and(|first| *first != 0) {
             return corrupt(INFO, "the first chunk does not start the file");
@@ -153,7 +156,10 @@ impl CompressionInfo {
         let uncompressed = rest as u32;
         let is_raw = stored >= self.max_compressed_length;
         if is_raw && stored < uncompressed {
-            return corrupt(INFO, format!("chunk {index} is stored as it is, and too short"));
+            return corrupt(
+                INFO,
+                format!("chunk {index} is stored uncompressed, and is too short"),
+            );
         }
         Ok(Chunk { offset, stored, uncompressed, is_raw })
     }

@@ -203,7 +203,7 @@ impl Codec {
             _ => {
                 out.clear();
                 let class = self.compressor.class();
-                corrupt(CHUNK, format!("{class} does not make {length} bytes of it"))
+                corrupt(CHUNK, format!("{class} does not decompress it to {length} bytes"))
             }
         }
     }

@@ -101,7 +101,7 @@ impl DataCursor {
 
     fn need_more<T>(&self) -> Result<Option<T>> {
         if self.wants() >= self.table.uncompressed_length() {
-            return corrupt(NAME, format!("it ends within the partition at {}", self.position()));
+            return corrupt(NAME, format!("it ends inside the partition at {}", self.position()));
         }
         Ok(None)
     }

@@ -264,10 +264,12 @@ impl Descriptor {
         let (Some(version), Some(id), Some(format), Some(component), None) =
             (parts.next(), parts.next(), parts.next(), parts.next(), parts.next())
         else {
-            return refuse("it has not four parts");
+            return refuse("it does not have four parts");
         };
-        let Some(version) = Version::parse(version) else { return refuse("its version is none") };
-        let Some(id) = Id::parse(id) else { return refuse("its id is none") };
+        let Some(version) = Version::parse(version) else {
+            return refuse("its version is malformed");
+        };
+        let Some(id) = Id::parse(id) else { return refuse("its id is malformed") };
         let format = match format {
             "big" => Format::Big,
             "bti" => Format::Bti,

@@ -5,7 +5,7 @@
 #[non_exhaustive]
 pub enum Error {
     /// It ends before what it announces.
-    #[error("{component} ends at byte {at}, {wanted} more were expected")]
+    #[error("{component} ends at byte {at}, {wanted} bytes too early")]
     Truncated {
         /// Which component, or part of one.
         component: &'static str,
@@ -23,7 +23,7 @@ pub enum Error {
         what: String,
     },
     /// Bytes that do not have the checksum stored for them.
-    #[error("{component}: checksum {found:08x} of {what}, {stored:08x} is stored")]
+    #[error("{component}: {what} fails its checksum: {found:08x} computed, {stored:08x} stored")]
     Checksum {
         /// Which component.
         component: &'static str,
@@ -35,7 +35,7 @@ pub enum Error {
         found: u32,
     },
     /// A file name that is none of an SSTable's.
-    #[error("{name} is no name of an SSTable's file: {what}")]
+    #[error("{name} is not the name of an SSTable's file: {what}")]
     Name {
         /// The name.
         name: String,

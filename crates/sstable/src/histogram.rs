@@ -59,7 +59,7 @@ impl EstimatedHistogram {
         offsets.remove(0);
         match offsets.is_sorted_by(|a, b| a < b) && counts.iter().all(|count| *count >= 0) {
             true => Ok(Self { offsets, counts }),
-            false => corrupt(HISTOGRAM, "offsets out of order, or a negative count"),
+            false => corrupt(HISTOGRAM, "its offsets are out of order, or a count is negative"),
         }
     }
 

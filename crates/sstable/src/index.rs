@@ -184,7 +184,7 @@ pub enum Found<'a> {
 pub fn read_entry(bytes: &[u8], left: u64) -> Result<Found<'_>> {
     let need = |n: usize| match n as u64 <= left {
         true => Ok(Found::NeedMore(n)),
-        false => corrupt(NAME, format!("an entry of {n} bytes where {left} are left")),
+        false => corrupt(NAME, format!("an entry has {n} bytes, and only {left} are left")),
     };
     let Some(head) = bytes.first_chunk::<2>() else { return need(2) };
     let key_end = 2 + usize::from(u16::from_be_bytes(*head));
@@ -196,12 +196,12 @@ pub fn read_entry(bytes: &[u8], left: u64) -> Result<Found<'_>> {
         _ if bytes.len() < key_end + 18 && (bytes.len() as u64) < left => {
             return need((key_end + 18).min(usize::try_from(left).unwrap_or(usize::MAX)));
         }
-        _ => return corrupt(NAME, "an entry without position and size"),
+        _ => return corrupt(NAME, "an entry has no position and size"),
     };
     let start = key_end + reader.position();
     let end = usize::try_from(size).ok().and_then(|size| start.checked_add(size));
     let Some(end) = end.filter(|end| *end as u64 <= left) else {
-        return corrupt(NAME, format!("a promoted index of {size} bytes where {left} are left"));
+        return corrupt(NAME, format!("a row index has {size} bytes, and only {left} are left"));
     };
     let Some(promoted) = bytes.get(start..end) else { return need(end) };
     Ok(Found::Entry(Entry { key, position, promoted, length: end }))
@@ -266,7 +266,7 @@ impl Promoted {
             let offset = reader.uvint().map_err(bad)?;
             let width = reader.vint().map_err(bad)?.saturating_add(WIDTH_BASE);
             let Ok(width) = u64::try_from(width) else {
-                return corrupt(NAME, format!("a block of {width} bytes"));
+                return corrupt(NAME, format!("a block of a row index has {width} bytes"));
             };
             let open = match reader.bool().map_err(bad)? {
                 true => Some(read_partition_deletion(format, reader).map_err(codec)?),

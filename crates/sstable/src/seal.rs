@@ -99,19 +99,19 @@ impl Seal {
         let Some((magic, page_bytes)) = kind else { return Ok((bytes, None)) };
         let rest = bytes.strip_suffix(magic).unwrap_or(bytes);
         let Some((rest, length)) = rest.split_last_chunk::<4>() else {
-            return corrupt(SUMMARY, "it ends within its seal");
+            return corrupt(SUMMARY, "it ends inside its seal");
         };
         let Some((sealed, checksum)) = rest.split_last_chunk::<4>() else {
-            return corrupt(SUMMARY, "it ends within its seal");
+            return corrupt(SUMMARY, "it ends inside its seal");
         };
         if crc32fast::hash(sealed) != u32::from_be_bytes(*checksum) {
-            return corrupt(SUMMARY, "its checksum is another");
+            return corrupt(SUMMARY, "its checksum does not match");
         }
         let length = u32::from_be_bytes(*length) as usize;
         let Some((summary, fields)) =
             sealed.len().checked_sub(length).and_then(|at| sealed.split_at_checked(at))
         else {
-            return corrupt(SUMMARY, format!("a seal of {length} bytes"));
+            return corrupt(SUMMARY, format!("its seal has {length} bytes"));
         };
         let mut reader = Reader::new(SUMMARY, fields);
         let (data_length, index_length) = (reader.u64()?, reader.u64()?);
@@ -123,7 +123,10 @@ impl Seal {
         let wanted = index_length.div_ceil(page_bytes as u64);
         let Some(wanted) = usize::try_from(wanted).ok().filter(|wanted| *wanted <= pages.len())
         else {
-            return corrupt(SUMMARY, format!("{} pages of {index_length} bytes", pages.len()));
+            return corrupt(
+                SUMMARY,
+                format!("it lists {} pages of an index of {index_length} bytes", pages.len()),
+            );
         };
         let data = pages.split_off(wanted);
         let seal =

@@ -155,7 +155,7 @@ impl HeaderComponent {
         let (statics, regulars) = (places(true, &self.statics), places(false, &self.regulars));
         for places in [&statics, &regulars] {
             if places.iter().collect::<BTreeSet<_>>().len() < places.len() {
-                return corrupt(NAME, "header: a column twice");
+                return corrupt(NAME, "its header has a column twice");
             }
         }
         Ok(Header::of_columns(format, self.stats, layout, statics, regulars))
@@ -228,7 +228,7 @@ fn clustering_columns(classes: &[String]) -> Result<Vec<ClusteringColumn>> {
 }
 
 fn text(bytes: &[u8]) -> Result<String> {
-    String::from_utf8(bytes.to_vec()).or_else(|_| corrupt(NAME, "a name is no UTF-8"))
+    String::from_utf8(bytes.to_vec()).or_else(|_| corrupt(NAME, "a name is not UTF-8"))
 }
 
 /// All of `Statistics.db`.
@@ -332,7 +332,7 @@ fn disassemble(bytes: &[u8]) -> Result<[&[u8]; 4]> {
         let range = starts[kind]..starts[kind + 1];
         let whole = bytes.get(range).filter(|whole| whole.len() >= 4);
         let Some((body, crc)) = whole.and_then(|whole| whole.split_last_chunk::<4>()) else {
-            return corrupt(NAME, "a component lies outside of it");
+            return corrupt(NAME, "a component lies outside the file");
         };
         check("a component", body, u32::from_be_bytes(*crc))?;
         *part = body;

@@ -58,18 +58,23 @@ impl Summary {
         let sampling_level = reader.u32()?;
         let size_at_full_sampling = reader.u32()?;
         if min_interval == 0 || !(1..=FULL_SAMPLING).contains(&sampling_level) {
-            return corrupt(SUMMARY, format!("interval {min_interval}, level {sampling_level}"));
+            return corrupt(
+                SUMMARY,
+                format!("it has interval {min_interval} and level {sampling_level}"),
+            );
         }
         let base = count.checked_mul(4).filter(|base| *base <= size && size <= reader.left());
         let Some(base) = base else {
-            return corrupt(SUMMARY, format!("{count} entries in {size} bytes"));
+            return corrupt(SUMMARY, format!("it has {count} entries in {size} bytes"));
         };
         let mut starts = Vec::with_capacity(count);
         for _ in 0..count {
             let start = u32::from_le_bytes(reader.array()?);
             match (start as usize).checked_sub(base) {
                 Some(start) => starts.push(start as u32),
-                None => return corrupt(SUMMARY, format!("an entry at {start}")),
+                None => {
+                    return corrupt(SUMMARY, format!("an entry at {start} lies outside the file"));
+                }
             }
         }
         let entries = reader.take(size - base)?.to_vec();

@@ -189,7 +189,7 @@ impl Table {
                 ("CompressionInfo.db or CRC.db", checksum(chunks).into(), seal.chunks.into()),
             ];
             if let Some((component, ..)) = found.iter().find(|(_, found, sealed)| found != sealed) {
-                return corrupt(component, "it is not the one that Summary.db has the checksum of");
+                return corrupt(component, "its checksum differs from the one in Summary.db");
             }
         }
         let is_ours = |filter: &Vec<u8>| {
@@ -202,7 +202,10 @@ impl Table {
         if let Some((first, last)) = &statistics.stats.keys
             && index.keys() != (first, last)
         {
-            return corrupt("Statistics.db", "its first and last key are not those of the index");
+            return corrupt(
+                "Statistics.db",
+                "its first and last key differ from those of the index",
+            );
         }
         let storage = match (parts.compression, parts.checksums) {
             (Some(bytes), _) => {
@@ -212,13 +215,16 @@ impl Table {
                 Storage::Compressed(info, compressor)
             }
             (None, Some(bytes)) => Storage::Plain(ChunkChecksums::parse(&bytes)?),
-            (None, None) => return corrupt("CRC.db", "neither it nor CompressionInfo.db is there"),
+            (None, None) => return corrupt("CRC.db", "both it and CompressionInfo.db are missing"),
         };
         if let (Some(seal), Storage::Compressed(info, _)) = (&seal, &storage)
             && !seal.data.is_empty()
             && seal.data.len() as u64 != info.data_chunks()
         {
-            return corrupt("Summary.db", "it has not one checksum a chunk of the data");
+            return corrupt(
+                "Summary.db",
+                "the number of its checksums differs from the number of chunks",
+            );
         }
         let data_length = parts.data_length;
         let (first, last) = index.keys();
@@ -254,7 +260,7 @@ impl Table {
         for (page, bytes) in (first..).zip(bytes.chunks(seal.page_bytes)) {
             let sealed = usize::try_from(page).ok().and_then(|page| seal.pages.get(page));
             if sealed != Some(&crc32fast::hash(bytes)) {
-                return corrupt("Index.db", format!("the checksum of page {page} is another"));
+                return corrupt("Index.db", format!("page {page} fails its checksum"));
             }
         }
         Ok(())
@@ -305,7 +311,7 @@ impl Table {
                 let start = position - position % size;
                 let Some(left) = self.data_length.checked_sub(start).filter(|left| *left > 0)
                 else {
-                    return corrupt("Data.db", format!("nothing at {position}"));
+                    return corrupt("Data.db", format!("it has nothing at {position}"));
                 };
                 let length = left.min(size) as usize;
                 let index = (start / size) as usize;
@@ -329,13 +335,16 @@ impl Table {
                 let whole = Some(stored).filter(|stored| stored.len() == chunk.length);
                 let Some((body, crc)) = whole.and_then(|stored| stored.split_last_chunk::<4>())
                 else {
-                    return corrupt("Data.db", format!("chunk {} is cut short", chunk.index));
+                    return corrupt("Data.db", format!("chunk {} is cut off", chunk.index));
                 };
                 let what = || format!("chunk {}", chunk.index);
                 verify("Data.db", what, body, u32::from_be_bytes(*crc))?;
                 let sealed = self.seal.as_ref().and_then(|seal| seal.data.get(chunk.index));
                 if sealed.is_some_and(|sealed| *sealed != u32::from_be_bytes(*crc)) {
-                    let what = format!("chunk {} is whole, and not the one written", chunk.index);
+                    let what = format!(
+                        "chunk {} is whole, and is not the one that was written",
+                        chunk.index
+                    );
                     return corrupt("Data.db", what);
                 }
                 if chunk.is_raw {

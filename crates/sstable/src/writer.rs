@@ -441,7 +441,7 @@ impl Writer {
 }
 
 fn too_long(component: &'static str) -> Error {
-    Error::Corrupt { component, what: "a name is too long to be written".into() }
+    Error::Corrupt { component, what: "a name is too long".into() }
 }
 
 fn close_block(

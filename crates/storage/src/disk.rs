@@ -84,7 +84,7 @@ pub struct Aside {
 }
 
 /// What it is said of attempts to read.
-const READS: [&str; 4] = ["cannot read", "cannot open", "cannot list", "cannot look at"];
+const READS: [&str; 4] = ["cannot read", "cannot open", "cannot list", "cannot stat"];
 
 impl StorageError {
     /// The failure of a disk that this is of, and the file; none if it is of something else. The
@@ -227,7 +227,7 @@ impl Node {
         let before = Arc::clone(&node_table.live.borrow());
         let gone = before.tables().iter().filter(|sstable| sstable.directory == directory);
         let gone: Vec<u64> = gone.map(|sstable| sstable.number).collect();
-        node_table.put_aside(directory, "the directory cannot be read".to_owned());
+        node_table.put_aside(directory, "cannot read the directory".to_owned());
         let live = before.with(&gone, []);
         *node_table.live.borrow_mut() = Arc::clone(&live);
         for shard in 0..engine.shards().count() {

@@ -17,7 +17,7 @@ pub enum StorageError {
     #[error("unknown table {0}")]
     UnknownTable(TableId),
     /// A mutation cannot be written in the messaging format.
-    #[error("cannot encode a mutation: {0}")]
+    #[error("cannot encode or decode data: {0}")]
     Encode(String),
     /// The mutation is larger than `max_mutation_size`.
     #[error("{0}")]
@@ -56,11 +56,12 @@ pub enum StorageError {
     },
     /// Memtables cannot be flushed, and are full.
     #[error(
-        "no more can be kept in memory, or in the commit log, until memtables can be flushed: {0}"
+        "cannot accept the write: memtables or the commit log are full, and the node cannot flush \
+         memtables: {0}"
     )]
     Unflushed(Arc<str>),
     /// The deadline passed.
-    #[error("the deadline passed")]
+    #[error("the deadline of the request passed")]
     Deadline,
     /// The operator stopped it.
     #[error("Compaction interrupted")]

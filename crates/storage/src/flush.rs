@@ -190,7 +190,11 @@ impl Node {
             places.push(directory);
         }
         match places.is_empty() {
-            true => Err(StorageError::corrupt("data_file_directories", "none is left")),
+            true => Err(StorageError::corrupt(
+                "data_file_directories",
+                "no directory is left for the table after disk failures; replace the disk and \
+                 restart the node",
+            )),
             false => Ok(places),
         }
     }
@@ -202,7 +206,13 @@ impl Node {
         table: &Table,
     ) -> Result<PathBuf, StorageError> {
         let places = self.places_of(engine, table).await?;
-        let none = || StorageError::corrupt("data_file_directories", "none is left");
+        let none = || {
+            StorageError::corrupt(
+                "data_file_directories",
+                "no directory is left for the table after disk failures; replace the disk and \
+                 restart the node",
+            )
+        };
         places.into_iter().next().ok_or_else(none)
     }
 }

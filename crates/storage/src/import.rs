@@ -75,7 +75,7 @@ impl Node {
         for data in &engine.options.data_directories {
             let directory = table_directory(data, &table);
             let there = engine.env().exists(&directory).await;
-            if there.map_err(|e| StorageError::io("cannot look at", &directory, e))? {
+            if there.map_err(|e| StorageError::io("cannot stat", &directory, e))? {
                 let found = self.strangers(&engine, id, &directory).await?;
                 self.import_from(&engine, &table, (&directory, found), how).await?;
             }
@@ -193,7 +193,7 @@ impl Node {
 async fn refuse_tables(engine: &Engine, from: &Path) -> Result<(), StorageError> {
     let identity = async |path: &Path| {
         let found = engine.env().metadata(path).await;
-        let found = found.map_err(|e| StorageError::io("cannot look at", path, e))?;
+        let found = found.map_err(|e| StorageError::io("cannot stat", path, e))?;
         Ok::<_, StorageError>(found.map(|found| found.identity))
     };
     let Some(asked) = identity(from).await? else { return Ok(()) };
@@ -201,8 +201,11 @@ async fn refuse_tables(engine: &Engine, from: &Path) -> Result<(), StorageError>
     for table in schema.keyspaces().values().flat_map(|keyspace| keyspace.tables.values()) {
         for data in &engine.options.data_directories {
             if identity(&table_directory(data, table)).await? == Some(asked) {
-                let what =
-                    format!("it is the directory of table {}.{}", table.keyspace, table.name);
+                let what = format!(
+                    "cannot import from it: it is the directory of table {}.{}; copy the SSTables \
+                     to another directory",
+                    table.keyspace, table.name
+                );
                 return Err(StorageError::Refused { path: from.to_owned(), what });
             }
         }
@@ -218,7 +221,7 @@ async fn sstables_in(env: &Env, directory: &Path) -> Result<Found, StorageError>
         let Ok((descriptor, _)) = Descriptor::parse(&entry.name) else { continue };
         if !descriptor.version.is_readable(descriptor.format) {
             let Descriptor { version, format, .. } = descriptor;
-            let what = format!("format {version}-{format} is not one this release reads");
+            let what = format!("this release does not read SSTables of format {version}-{format}");
             return Err(StorageError::corrupt(directory.join(entry.name), what));
         }
         found.entry(descriptor).or_default().insert(entry.name);
@@ -245,7 +248,7 @@ async fn adopt(
 
 /// Links a file, or copies it from another disk.
 async fn bring(env: &Env, from: &Path, to: &Path) -> Result<(), StorageError> {
-    let failed = |e| StorageError::io("cannot bring a file to", to, e);
+    let failed = |e| StorageError::io("cannot move or copy an SSTable to", to, e);
     if env.hard_link(from, to).await.is_err() {
         let source = File::open(env, from, OpenOptions::READ).await.map_err(failed)?;
         let target = File::open(env, to, OpenOptions::READ_WRITE).await.map_err(failed)?;

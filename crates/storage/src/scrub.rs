@@ -201,7 +201,7 @@ impl Scrubber<'_> {
         if let Some(key) = self.resumed.take()
             && *key.bytes != *start.key
         {
-            return Err(corrupt(format!("at {at} is another key than the index says")));
+            return Err(corrupt(format!("the key at byte {at} is not the one in the index")));
         }
         let check_key = check_key(self.table, &start.key);
         check_key.map_err(|what| corrupt(format!("at {at}: {what}")))?;

@@ -99,7 +99,7 @@ impl Node {
         for directory in &directories {
             let place = directory.join(SNAPSHOTS).join(&snapshot.name);
             let there = env.exists(&place).await;
-            if there.map_err(|e| StorageError::io("cannot look at", &place, e))? {
+            if there.map_err(|e| StorageError::io("cannot stat", &place, e))? {
                 let what = format!("snapshot {} already exists", snapshot.name);
                 return Err(StorageError::Refused { path: place, what });
             }
@@ -132,7 +132,7 @@ impl Node {
         }
         let env = engine.env();
         let to = sstable.directory.join(BACKUPS);
-        let failed = |e| StorageError::io("cannot make a backup in", &to, e);
+        let failed = |e| StorageError::io("cannot create a backup in", &to, e);
         if !env.exists(&to).await.map_err(failed)? {
             env.create_dir_all(&to).await.map_err(failed)?;
             env.sync_dir(&sstable.directory).await.map_err(failed)?;
@@ -146,7 +146,7 @@ impl Node {
 async fn make_place(env: &Env, directory: &Path, name: &str) -> Result<(), StorageError> {
     let all = directory.join(SNAPSHOTS);
     let place = all.join(name);
-    let failed = |e| StorageError::io("cannot make a snapshot in", &place, e);
+    let failed = |e| StorageError::io("cannot create a snapshot in", &place, e);
     if !env.exists(&all).await.map_err(failed)? {
         env.create_dir_all(&all).await.map_err(failed)?;
         env.sync_dir(directory).await.map_err(failed)?;
@@ -171,7 +171,7 @@ async fn link_and_describe(
     let synced = !env.planted("snapshot_described_before_linked");
     for directory in linked.into_iter().filter(|_| synced) {
         let synced = env.sync_dir(&directory).await;
-        synced.map_err(|e| StorageError::io("cannot make a snapshot in", &directory, e))?;
+        synced.map_err(|e| StorageError::io("cannot create a snapshot in", &directory, e))?;
     }
     let own = place(home);
     let manifest = (MANIFEST, Some(snapshot.manifest(tables)));

@@ -91,7 +91,7 @@ impl SSTable {
             match env.metadata(&path).await {
                 Ok(Some(metadata)) => Ok(metadata),
                 Ok(None) => Err(StorageError::corrupt(path, "the file is missing")),
-                Err(error) => Err(StorageError::io("cannot look at", path, error)),
+                Err(error) => Err(StorageError::io("cannot stat", path, error)),
             }
         };
         let needed = async |component: Component| {

@@ -118,7 +118,7 @@ impl Node {
         let mut highest = 0;
         let directories = self.directories_at_start(engine, table).await?;
         for directory in directories {
-            let failed = |e| StorageError::io("cannot look at", &directory, e);
+            let failed = |e| StorageError::io("cannot stat", &directory, e);
             for descriptor in tables_in(engine, &directory).await? {
                 if let Id::Sequence(id) = descriptor.id {
                     highest = highest.max(id);
@@ -251,27 +251,33 @@ impl Node {
         let read = read.await?;
         // Its checksum is right, and a schema is durable before what is written under it.
         if let Some((end, error)) = senseless {
-            let what = format!("the record that ends at byte {end} makes no sense: {error}");
+            let what = format!("cannot decode the record that ends at byte {end}: {error}");
             if !engine.options.log.ignore_replay_errors {
                 let what = format!(
-                    "{what}. Replay stopped. To start without it, set commitlog_ignore_replay_errors"
+                    "{what}. Replay stopped. To start without this record, set \
+                     commitlog_ignore_replay_errors to true"
                 );
                 return Err(StorageError::corrupt(&segment.path, what));
             }
-            replay.notes.push(format!("{}: {what}; it is ignored", segment.path.display()));
+            replay.notes.push(format!(
+                "commit log segment {}: {what}; ignored it, as commitlog_ignore_replay_errors is \
+                 true",
+                segment.path.display()
+            ));
         }
         if without_effect > 0 {
             replay.notes.push(format!(
-                "{}: {without_effect} updates that delete from a null or up to one are passed over: the Cassandra that \
-                 logged them never applied them",
+                "commit log segment {}: skipped {without_effect} updates that delete a range with \
+                 a null bound, as the Cassandra that logged them never applied them",
                 segment.path.display()
             ));
         }
         if let Some(at) = read.damaged_at {
             if !engine.options.log.ignore_replay_errors {
                 let what = format!(
-                    "nothing from byte {at} on can be read, and no crash leaves that behind. Replay stopped. To start \
-                     without what followed there, set commitlog_ignore_replay_errors"
+                    "it is damaged from byte {at} on, in a way that no crash explains. Replay \
+                     stopped. To start without the writes after this byte, set \
+                     commitlog_ignore_replay_errors to true"
                 );
                 return Err(StorageError::corrupt(&segment.path, what));
             }
@@ -424,7 +430,7 @@ impl Node {
             let bytes = u64::from(engine.options.segment_bytes);
             if let Some(cdc) = &engine.options.log.cdc {
                 let contains = self.replayed_cdc.borrow().get(&segment.id).copied();
-                let failed = |e| StorageError::io("cannot capture", &segment.path, e);
+                let failed = |e| StorageError::io("cannot capture (cdc_enabled)", &segment.path, e);
                 after_replay(engine.env(), cdc, &segment, contains).await.map_err(failed)?;
             }
             let read = self.replayed_to.borrow().get(&segment.id).copied().unwrap_or_default();
@@ -511,7 +517,8 @@ impl Engine {
         };
         let directory = options.directory.clone();
         let log = CommitLog::start(self.env(), options, first_id, inherited).await;
-        let log = log.map_err(|e| StorageError::io("cannot begin the log in", directory, e))?;
+        let log =
+            log.map_err(|e| StorageError::io("cannot create the commit log in", directory, e))?;
         log.tell_events(self.log_watcher.borrow().clone());
         self.set_log(log);
         self.restart_memtables();
@@ -557,16 +564,21 @@ fn nothing_is_missing(
     let ignores = engine.options.log.ignore_replay_errors;
     for (path, why) in survey.damaged_lists() {
         let what = format!(
-            "{why}; it names the log's segments, so that one that is gone is missed. Without this file the node starts"
+            "{why}; the file lists the segments of the commit log, so that the start notices a \
+             missing one. To start without this check, delete the file"
         );
         if !ignores {
             return Err(StorageError::corrupt(path, what));
         }
-        replay.notes.push(format!("{}: {why}; it is ignored", path.display()));
+        replay.notes.push(format!(
+            "segment list {}: {why}; ignored it, as commitlog_ignore_replay_errors is true",
+            path.display()
+        ));
     }
     if let (Some(path), false) = (survey.missing.first(), ignores) {
-        let what = "the segment is missing, and no crash takes it away: it held writes that were acknowledged, or was to \
-                    take them. Replay stopped. To start without what it held, set commitlog_ignore_replay_errors";
+        let what = "the segment is missing, which no crash explains, and may have held \
+                    acknowledged writes. Replay stopped. Restore the file, or set \
+                    commitlog_ignore_replay_errors to true to start without its writes";
         return Err(StorageError::corrupt(path, what));
     }
     replay.missing.clone_from(&survey.missing);
@@ -603,7 +615,7 @@ async fn sync_segment(env: &env::Env, segment: &SegmentFile) -> Result<(), Stora
 /// Is a table's directory there, and can it be read?
 async fn look_at(engine: &Engine, data: &Path, directory: &Path) -> Result<bool, StorageError> {
     let env = engine.env();
-    let failed = |e| StorageError::io("cannot look at", directory, e);
+    let failed = |e| StorageError::io("cannot stat", directory, e);
     if !env.exists(directory).await.map_err(failed)? {
         return Ok(false);
     }
@@ -630,7 +642,7 @@ async fn tables_in(engine: &Engine, directory: &Path) -> Result<Vec<Descriptor>,
         if !descriptor.version.is_readable(descriptor.format) {
             let path = directory.join(descriptor.file(&Component::Data));
             let Descriptor { version, format, .. } = descriptor;
-            let what = format!("format {version}-{format} is not one this release reads");
+            let what = format!("this release does not read SSTables of format {version}-{format}");
             return Err(StorageError::corrupt(path, what));
         }
         tables.insert(descriptor);

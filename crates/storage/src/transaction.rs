@@ -78,8 +78,9 @@ fn parse(text: &str) -> Option<(Kind, String)> {
 }
 
 /// What is said of a log that is not as anybody wrote it.
-const DAMAGED: &str = "a line of it is damaged, and nobody knows which tables it adds and which it removes; \
-                       without the file the node starts on all that are whole";
+const DAMAGED: &str = "a line of this transaction log is damaged, so that the node cannot tell \
+                       which SSTables it adds and which it removes; delete the file to start with \
+                       all complete SSTables";
 
 /// The lines of a log; `None` if one that was written as a whole is damaged. The last may be one
 /// that a crash of Cassandra, which appends to its logs, left in part.
@@ -371,7 +372,10 @@ impl Left<'_> {
         };
         if let Some((_, prefix)) = records.iter().find(lost) {
             // Half of it would be done, and the other half not.
-            let what = format!("it cannot be ended without the directory of {prefix}");
+            let what = format!(
+                "cannot finish this transaction, as the directory of {prefix} cannot be read; \
+                 make it readable and restart the node"
+            );
             return Err(StorageError::corrupt(&log.path, what));
         }
         let of = |kind| records.iter().filter(move |(of, _)| *of == kind).map(|(_, prefix)| prefix);

@@ -161,12 +161,15 @@ fn check_header(table: &Table, sstable: &SSTable) -> Result<(), StorageError> {
     let key: Vec<CqlType> = table.partition_key.iter().map(|column| column.ty.clone()).collect();
     let key = types::key_to_marshal_string(&key);
     if header.key_type != key {
-        return refused(format!("its key is a {}, that of the table a {key}", header.key_type));
+        return refused(format!(
+            "its partition key is of type {}, that of the table of type {key}",
+            header.key_type
+        ));
     }
     let (theirs, ours) = (&sstable.table.layout, &table.layout);
     if theirs.clustering != ours.clustering {
         let types = header.clustering_types.join(", ");
-        return refused(format!("its clustering columns ({types}) are not those of the table"));
+        return refused(format!("its clustering columns ({types}) differ from those of the table"));
     }
     let columns = [(&theirs.statics, &table.statics), (&theirs.regulars, &table.regulars)];
     for (theirs, ours) in columns {
@@ -222,7 +225,10 @@ async fn check_digest(
     let found = hasher.finalize();
     match found == wanted {
         true => Ok(true),
-        false => Err(StorageError::corrupt(data, format!("its digest is {found}, not {wanted}"))),
+        false => Err(StorageError::corrupt(
+            data,
+            format!("its digest is {found}, the stored one {wanted}"),
+        )),
     }
 }
 
@@ -300,7 +306,9 @@ fn check_key(
     }
     match sstable.table.may_contain(key.token, &key.bytes) {
         true => Ok(()),
-        false => corrupt("a partition is outside of its keys, or its filter denies it"),
+        false => {
+            corrupt("a partition is outside its first and last key, or not in its bloom filter")
+        }
     }
 }
 
@@ -309,7 +317,7 @@ fn check_last(sstable: &SSTable, last: Option<&PartitionKey>) -> Result<(), Stor
     match last.is_some_and(|last| *last.bytes == *end) {
         true => Ok(()),
         false => {
-            let what = "its last partition is not there";
+            let what = "its last partition is missing";
             Err(StorageError::corrupt(sstable.path(&Component::Data), what))
         }
     }

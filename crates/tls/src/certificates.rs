@@ -242,8 +242,9 @@ impl Certificates {
                 Some(Arc::new(roots))
             }
         };
-        let missing = || error("there is no truststore");
-        let unfit = |e| error(format!("protocols and cipher suites do not fit: {e}"));
+        let missing = || error("a truststore is needed, and none is set");
+        let unfit =
+            |e| error(format!("accepted_protocols and cipher_suites do not fit each other: {e}"));
         let clock = Arc::new(Clock::default());
         let builder =
             ServerConfig::builder_with_details(Arc::clone(&provider), Arc::<Clock>::clone(&clock))
@@ -308,8 +309,8 @@ impl Dialing {
             }
         };
         let config = builder.with_client_auth_cert(certificates, key);
-        let mut config =
-            config.map_err(|e| error(format!("the key that nodes are dialed with: {e}")))?;
+        let mut config = config
+            .map_err(|e| error(format!("cannot use the key for outbound connections: {e}")))?;
         config.resumption = Resumption::disabled();
         Ok(config)
     }
@@ -322,7 +323,7 @@ fn own(what: &str, store: &Store) -> Result<Own, TlsError> {
     let key = store.key.as_ref();
     let key = key.ok_or_else(|| error(format!("the {what} holds no private key")))?;
     if store.certificates.is_empty() {
-        return Err(error(format!("the {what} holds no certificate of its key")));
+        return Err(error(format!("the {what} holds no certificate for its key")));
     }
     Ok((store.certificates.clone(), key.clone_key()))
 }
@@ -338,9 +339,7 @@ fn provider(wanted: &[String]) -> Result<CryptoProvider, TlsError> {
         wanted.contains(&ours)
     });
     match provider.cipher_suites.is_empty() {
-        true => {
-            Err(error("none of cipher_suites is served: there are those of AES-GCM and ChaCha20"))
-        }
+        true => Err(error("none of cipher_suites is supported; use suites of AES-GCM or ChaCha20")),
         false => Ok(provider),
     }
 }
@@ -354,12 +353,14 @@ fn versions(wanted: &[String]) -> Result<Vec<&'static SupportedProtocolVersion>,
             "TLSv1.3" => versions.push(&version::TLS13),
             // broken, and so not served; others may be
             "SSLv2Hello" | "SSLv3" | "TLSv1" | "TLSv1.1" => {}
-            other => return Err(error(format!("protocol {other} is unknown"))),
+            other => return Err(error(format!("accepted_protocols: unknown protocol {other}"))),
         }
     }
     match (wanted.is_empty(), versions.is_empty()) {
         (true, _) => Ok(vec![&version::TLS12, &version::TLS13]),
-        (false, true) => Err(error("none of the protocols is safe: there are TLSv1.2 and TLSv1.3")),
+        (false, true) => {
+            Err(error("none of accepted_protocols is supported; use TLSv1.2 or TLSv1.3"))
+        }
         (false, false) => Ok(versions),
     }
 }
@@ -368,7 +369,8 @@ fn versions(wanted: &[String]) -> Result<Vec<&'static SupportedProtocolVersion>,
 fn read(what: &str, bytes: &[u8], password: &str) -> Result<Store, TlsError> {
     if JKS.iter().any(|magic| bytes.starts_with(magic)) {
         return Err(error(format!(
-            "the {what} is a JKS, which is not read: keytool -importkeystore -srckeystore FILE -destkeystore FILE.p12 -deststoretype PKCS12 makes a PKCS#12 of it"
+            "the {what} is a JKS, which is not supported; convert it: keytool -importkeystore \
+             -srckeystore FILE -destkeystore FILE.p12 -deststoretype PKCS12"
         )));
     }
     match bytes.first() {
@@ -380,7 +382,7 @@ fn read(what: &str, bytes: &[u8], password: &str) -> Result<Store, TlsError> {
 
 fn read_pkcs12(what: &str, bytes: &[u8], password: &str) -> Result<Store, TlsError> {
     let store = KeyStore::from_pkcs12(bytes, password, Pkcs12ImportPolicy::Relaxed)
-        .map_err(|e| error(format!("the {what} cannot be read, or not with its password: {e}")))?;
+        .map_err(|e| error(format!("cannot read the {what}, or its password is wrong: {e}")))?;
     let mut found = Store::default();
     let der = |certificate: &p12_keystore::Certificate| {
         CertificateDer::from(certificate.as_der().to_vec())
@@ -400,7 +402,7 @@ fn read_pkcs12(what: &str, bytes: &[u8], password: &str) -> Result<Store, TlsErr
 }
 
 fn read_pem(what: &str, bytes: &[u8], password: &str) -> Result<Store, TlsError> {
-    let bad = |e: &dyn std::fmt::Display| error(format!("the {what} is no PEM: {e}"));
+    let bad = |e: &dyn std::fmt::Display| error(format!("the {what} is not valid PEM: {e}"));
     let certificates: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(bytes).collect();
     let certificates = certificates.map_err(|e| bad(&e))?;
     let key = match PrivateKeyDer::from_pem_slice(bytes) {
@@ -425,7 +427,7 @@ fn encrypted_key(
     let text = std::str::from_utf8(bytes).unwrap_or_default();
     let Some((_, rest)) = text.split_once(BEGIN) else { return Ok(None) };
     let Some((body, _)) = rest.split_once(END) else { return Ok(None) };
-    let bad = || error(format!("the key of the {what} cannot be decrypted with its password"));
+    let bad = || error(format!("cannot decrypt the key of the {what} with its password"));
     let pem = format!("{BEGIN}\n{}\n{END}\n", body.trim());
     let (_, document) = pkcs8::Document::from_pem(&pem).map_err(|_| bad())?;
     let encrypted =

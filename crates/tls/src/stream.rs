@@ -276,11 +276,13 @@ pub fn explain(error: &io::Error) -> String {
         None => error.to_string(),
         Some(Error::InvalidCertificate(what)) => format!("its certificate {}", fault(what)),
         Some(Error::NoCertificatesPresented) => {
-            "it shows no certificate, and require_client_auth wants one".to_owned()
+            "it sent no certificate, which require_client_auth requires".to_owned()
         }
-        Some(Error::InvalidMessage(_)) => "what it says is no TLS".to_owned(),
-        Some(Error::AlertReceived(alert)) => format!("it refuses this node: {}", refusal(*alert)),
-        Some(Error::PeerIncompatible(what)) => format!("no TLS that both sides speak: {what:?}"),
+        Some(Error::InvalidMessage(_)) => "it does not speak TLS".to_owned(),
+        Some(Error::AlertReceived(alert)) => format!("it rejected this node: {}", refusal(*alert)),
+        Some(Error::PeerIncompatible(what)) => {
+            format!("both sides have no TLS protocol and cipher suite in common: {what:?}")
+        }
         Some(other) => other.to_string(),
     }
 }
@@ -288,21 +290,23 @@ pub fn explain(error: &io::Error) -> String {
 fn fault(error: &CertificateError) -> String {
     use CertificateError::*;
     match error {
-        UnknownIssuer => "is of no authority in the truststore".to_owned(),
+        UnknownIssuer => "is signed by no authority in the truststore".to_owned(),
         Expired | ExpiredContext { .. } => "has expired".to_owned(),
         NotValidYet | NotValidYetContext { .. } => "is not valid yet".to_owned(),
-        NotValidForName | NotValidForNameContext { .. } => "does not name its address".to_owned(),
-        other => format!("is refused: {other}"),
+        NotValidForName | NotValidForNameContext { .. } => "does not have its address".to_owned(),
+        other => format!("is not accepted: {other}"),
     }
 }
 
 fn refusal(alert: AlertDescription) -> String {
     match alert {
         AlertDescription::UnknownCA => {
-            "it trusts no authority that this node's certificate is of".to_owned()
+            "it does not trust the authority of this node's certificate".to_owned()
         }
         AlertDescription::CertificateExpired => "this node's certificate has expired".to_owned(),
-        AlertDescription::CertificateRequired => "it wants a certificate".to_owned(),
-        other => format!("alert {other:?}, of which its own log says more"),
+        AlertDescription::CertificateRequired => {
+            "it requires a certificate from this node".to_owned()
+        }
+        other => format!("TLS alert {other:?}; its own log says more"),
     }
 }

@@ -28,7 +28,7 @@ fn place(timeouts: &mut Timeouts, timeout: Timeout) -> Option<&mut Duration> {
 }
 
 fn unserved(timeout: Timeout) -> Refusal {
-    Refusal::Failed(format!("{} is not served yet", timeout.config_key()))
+    Refusal::Failed(format!("{} is not supported", timeout.config_key()))
 }
 
 impl Operations {

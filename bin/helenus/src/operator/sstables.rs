@@ -64,9 +64,9 @@ impl SSTablesOperator for Operations {
         let is_alone = self.0.shard().is_none_or(|it| it.peers().is_alone());
         match is_alone || tables.is_empty() {
             true => Ok(()),
-            false => Err(failed(
-                "cleanup is not served in a ring of several nodes yet: nothing was dropped",
-            )),
+            false => {
+                Err(failed("cleanup is not supported in a ring of several nodes: removed nothing"))
+            }
         }
     }
 
@@ -96,7 +96,10 @@ impl SSTablesOperator for Operations {
         let how = storage::Import { copy, keep_level, verify };
         let refused = self.storage()?.import(table.id, &places, how).await.map_err(failed)?;
         let tell = |(directory, error): (PathBuf, StorageError)| {
-            self.0.say_seldom("ERROR", format!("import from {}: {error}", directory.display()));
+            self.0.say_seldom(
+                "ERROR",
+                format!("cannot import the SSTables in {}: {error}", directory.display()),
+            );
             directory.display().to_string()
         };
         Ok(refused.into_iter().map(tell).collect())

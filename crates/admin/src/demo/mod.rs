@@ -104,7 +104,8 @@ pub async fn run(
         }
         env.sleep(EVERY).await;
     }
-    say("The machine's own counters are in demo.machine, a row a second. The last minute:");
+    say("demo.machine receives this machine's counters, one row per counter and second. The last \
+         minute:");
     say(&format!("  {}", last_minute("cpu.busy_percent", env.unix_micros() / 1000)));
     let mut next = before.at;
     while !env.is_terminated() {
@@ -137,9 +138,9 @@ impl<E: AsyncFn(String) -> Result<(), String>, S: Fn(&str)> Writer<'_, E, S> {
             };
             match result {
                 Ok(()) if self.failing => (self.say)("demo: statements succeed again"),
-                Err(ref e) if !self.failing => {
-                    (self.say)(&format!("demo: a statement failed: {e}"))
-                }
+                Err(ref e) if !self.failing => (self.say)(&format!(
+                    "demo: a statement failed, going on with the next measurement: {e}"
+                )),
                 _ => {}
             }
             self.failing = result.is_err();

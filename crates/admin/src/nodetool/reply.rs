@@ -17,7 +17,7 @@ pub struct Reply {
 
 /// A node answered with a value that the verb does not show.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("the node's answer is none to this verb: are node and nodetool of one build?")]
+#[error("the node's answer does not fit this command; use the nodetool of the node's release")]
 pub struct Mismatch;
 
 impl Reply {

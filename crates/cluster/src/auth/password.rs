@@ -64,8 +64,11 @@ impl Hashing {
             rounds,
             turns: Semaphore::new(AT_A_TIME),
             waiting: RefCell::default(),
-            computed: count("PasswordsHashed", "Hashes of passwords computed."),
-            refused: count("PasswordsNotHashed", "Passwords not looked at: too many waited."),
+            computed: count("PasswordsHashed", "Password hashes computed."),
+            refused: count(
+                "PasswordsNotHashed",
+                "Password checks rejected because too many waited.",
+            ),
         }
     }
 

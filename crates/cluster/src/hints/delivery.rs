@@ -176,8 +176,10 @@ impl<'a> Delivery<'a> {
             };
             if page.damaged > 0 {
                 let (bytes, path) = (page.damaged, file.path());
-                let text =
-                    format!("{bytes} bytes of {path:?} hold no whole hint and are passed over");
+                let text = format!(
+                    "skipped {bytes} damaged bytes of hints file {path:?}: no hint in them can be \
+                     delivered"
+                );
                 self.targets.note(text);
             }
             if page.hints.is_empty() {

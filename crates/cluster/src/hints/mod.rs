@@ -80,7 +80,7 @@ impl Counts {
         let count = |group, name, help| registry.counter(Name::new(group, name), Unit::Count, help);
         let service = |name, help| count("HintsService", name, help);
         Self {
-            total: count("Storage", "TotalHints", "Hints that were kept since the start."),
+            total: count("Storage", "TotalHints", "Hints stored since the start."),
             in_progress: registry.gauge(
                 Name::new("Storage", "TotalHintsInProgress"),
                 Unit::Count,
@@ -88,11 +88,14 @@ impl Counts {
             ),
             past_window: service(
                 "Hints_not_stored",
-                "Hints not kept: the node is down for too long.",
+                "Hints not stored: the replica is down for longer than max_hint_window.",
             ),
-            succeeded: service("HintsSucceeded", "Hints that were delivered."),
-            failed: service("HintsFailed", "Hints that a node failed to apply."),
-            timed_out: service("HintsTimedOut", "Hints that a node did not acknowledge in time."),
+            succeeded: service("HintsSucceeded", "Hints delivered."),
+            failed: service("HintsFailed", "Hints that a replica failed to apply."),
+            timed_out: service(
+                "HintsTimedOut",
+                "Hints that a replica did not acknowledge in time.",
+            ),
             unreadable: service(
                 "HintsUnreadable",
                 "Hints that are damaged: not applied, and lost.",

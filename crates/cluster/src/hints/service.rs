@@ -125,7 +125,7 @@ impl Service {
         let longest = tables.map(|table| i64::from(table.params.gc_grace_seconds)).max();
         let before = self.env.unix_micros() / 1000 - longest.unwrap_or_default() * 1000;
         if let Err(error) = self.store.remove_older(before).await {
-            handoff.peers.note(format!("hints that are worth nothing cannot be removed: {error}"));
+            handoff.peers.note(format!("cannot delete expired hints: {error}"));
         }
     }
 
@@ -155,7 +155,10 @@ impl Service {
                 Ok(true) => drop(this.later.borrow_mut().remove(&host)),
                 Ok(false) => this.not_before(host, this.env.now() + AGAIN),
                 Err(error) => {
-                    this.targets.note(format!("hints for {host} cannot be delivered: {error}"));
+                    let seconds = AGAIN.as_secs();
+                    this.targets.note(format!(
+                        "cannot deliver hints for host {host}, retrying in {seconds} s: {error}"
+                    ));
                     this.not_before(host, this.env.now() + AGAIN);
                 }
             }

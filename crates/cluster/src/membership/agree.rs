@@ -94,7 +94,7 @@ impl Membership {
         let mut payload = Vec::new();
         let written = write_schema(&self.news.borrow(), &mut MutationEncoder::new(), &mut payload);
         if let Err(error) = written {
-            return self.note(format!("a change of the schema cannot be sent: {error}"));
+            return self.note(format!("cannot send a schema change to other nodes: {error}"));
         }
         let payload = payload.into();
         self.env.mark("schema.pushed");
@@ -119,7 +119,7 @@ impl Membership {
         };
         self.env.mark("schema.pulled");
         if let Err(why) = &merged {
-            self.note(format!("the schema of /{} is not merged: {why}", pull.node));
+            self.note(format!("cannot merge the schema of /{}: {why}", pull.node));
         }
         merged.is_ok()
     }

@@ -27,20 +27,28 @@ pub enum JoinError {
     Storage(#[from] StorageError),
     /// Nobody answers.
     #[error(
-        "Unable to gossip with any peers: none of {0} answers. Is another cluster_name set there, or the storage_port closed?"
+        "Unable to gossip with any peers: none of {0} answers; check that cluster_name is the \
+         same there and that their storage_port is open"
     )]
     NoPeers(String),
     /// Another node has its address.
     #[error(
-        "A node with address /{0} already exists, cancelling join: it has another host id than this data directory. Choose another address, or remove that node (nodetool removenode) first"
+        "A node with address /{0} already exists, cancelling join: it has another host ID than \
+         this data directory. Set another listen_address, or stop that node and remove it \
+         (nodetool removenode on a Cassandra node)"
     )]
     AddressTaken(Address),
     /// The ring has what this node cannot serve.
-    #[error("the ring has objects that this node does not serve, and must not write by half: {0}")]
+    #[error(
+        "did not join the ring: its schema has objects that this release does not support: {0}; \
+         drop them on a Cassandra node, or keep Cassandra on this one"
+    )]
     Unserved(String),
     /// It would have to be given data by others.
     #[error(
-        "this node is new to a ring of {0} other nodes, and does not stream data from them yet: set auto_bootstrap: false and repair it afterwards, or start it on the data directory of a node of the ring"
+        "did not join the ring: this node is new to a ring of {0} other nodes, and this release \
+         does not stream their data to it; start it on the data directory of a node of the ring, \
+         or set auto_bootstrap to false to join without the data written so far"
     )]
     NoBootstrap(usize),
 }
@@ -112,7 +120,11 @@ impl Membership {
         let behind = self.wait_for_schema().await;
         if !behind.is_empty() {
             let names: Vec<_> = behind.iter().map(|node| format!("/{node}")).collect();
-            self.note(format!("the schema of {} did not come in time", names.join(", ")));
+            self.note(format!(
+                "did not receive the schema of {} in time: joining without it, and still asking \
+                 for it",
+                names.join(", ")
+            ));
         }
         let unserved = schema::unserved(&self.shard.schema());
         if !others.is_empty() && !unserved.is_empty() {

@@ -184,10 +184,12 @@ impl Membership {
                     self.agree(schema_ring::Event::Removed(node));
                 }
                 Effect::StillAlive(node) => {
-                    self.note(format!("/{node} is not assassinated: it gives signs of life"));
+                    self.note(format!(
+                        "did not assassinate /{node}: it still sends gossip; stop it first"
+                    ));
                 }
                 Effect::Refused(from, refusal) => {
-                    self.note(format!("gossip of /{from} is not believed: {refusal}"));
+                    self.note(format!("rejected gossip state from /{from}: {refusal}"));
                 }
             }
         }
@@ -208,7 +210,8 @@ impl Membership {
             Message::Echo => return self.ask_for_echo(to),
         };
         if let Err(error) = written {
-            return self.note(format!("{} to /{to} cannot be written: {error}", verb.name()));
+            return self
+                .note(format!("cannot encode {} to /{to}, did not send it: {error}", verb.name()));
         }
         self.messenger.send(to, verb, &payload.into());
     }
@@ -245,7 +248,9 @@ impl Membership {
         };
         match message {
             Ok(message) => self.step(Event::Received { from, message }),
-            Err(error) => self.note(format!("{} of /{from} is malformed: {error}", verb.name())),
+            Err(error) => {
+                self.note(format!("ignored a malformed {} from /{from}: {error}", verb.name()))
+            }
         }
     }
 
@@ -374,7 +379,11 @@ impl Membership {
         };
         let ring = match made {
             Ok(ring) => ring,
-            Err(error) => return self.note(format!("the ring is as it was: {error}")),
+            Err(error) => {
+                return self.note(format!(
+                    "cannot rebuild the token ring, keeping the previous one: {error}"
+                ));
+            }
         };
         let keyspaces = schema.keyspaces().values();
         let strategies = keyspaces.map(|keyspace| &keyspace.replication.strategy);

@@ -190,21 +190,23 @@ impl std::fmt::Display for Conflict {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             Self::OwnHost(node) => {
-                write!(f, "/{node} says it has the host id of this node: it is no part of the ring")
+                write!(
+                    f,
+                    "left /{node} out of the ring: it has the host ID of this node; check that it \
+                     does not run on a copy of this data directory"
+                )
             }
             Self::Host { kept, gone } => write!(
                 f,
-                "/{kept} and /{gone} have the same host id: /{kept} started last, and /{gone} is no part of the ring"
+                "left /{gone} out of the ring: /{kept} has the same host ID and started last"
             ),
             Self::OwnTokens { node, tokens } => {
-                write!(
-                    f,
-                    "/{node} says it owns {tokens} tokens of this node: they stay this node's"
-                )
+                write!(f, "/{node} claims {tokens} tokens of this node: this node keeps them")
             }
             Self::Tokens { owner, node, tokens } => write!(
                 f,
-                "/{owner} and /{node} have {tokens} of the same tokens: /{owner} started last, and owns them"
+                "/{owner} and /{node} claim {tokens} tokens both: /{owner} has them, as it \
+                 started last"
             ),
         }
     }

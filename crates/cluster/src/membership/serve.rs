@@ -60,7 +60,9 @@ impl PeerServer {
             }
             Verb::SchemaPullReq => {
                 let mutations = self.schema.to_send().await.map_err(|error| {
-                    self.peers.note(format!("the schema cannot be sent: {error}"));
+                    self.peers.note(format!(
+                        "cannot send the schema to a node that asked for it: {error}"
+                    ));
                     FailureReason::Unknown
                 })?;
                 let mut payload = Vec::new();
@@ -77,8 +79,7 @@ impl PeerServer {
                 };
                 if let Err(why) = merged {
                     let from = request.from;
-                    self.peers
-                        .note(format!("a change of the schema by /{from} is not merged: {why}"));
+                    self.peers.note(format!("cannot merge a schema change from /{from}: {why}"));
                 }
                 Ok(None)
             }

@@ -185,7 +185,7 @@ impl Refused {
     /// What the client is told, if there is no time left to plan anew.
     fn answer(self) -> ErrorResponse {
         match self {
-            Self::Outdated => invalid("The table was altered meanwhile"),
+            Self::Outdated => invalid("The table was altered during the statement; try again"),
             Self::Answered(error) => error,
         }
     }

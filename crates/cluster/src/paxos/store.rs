@@ -38,7 +38,7 @@ fn broken(what: impl Into<String>) -> StorageError {
 }
 
 fn paxos(engine: &Engine) -> Result<Arc<Table>, StorageError> {
-    engine.schema().table("system", "paxos").cloned().ok_or_else(|| broken("it is missing"))
+    engine.schema().table("system", "paxos").cloned().ok_or_else(|| broken("the table is missing"))
 }
 
 /// What is known of a partition. State that had expired by the second of the ballot is gone, whatever the clock says
@@ -75,7 +75,7 @@ fn decode(
         row.cell(column).filter(|cell| cell.kind != CellKind::Tombstone)
     };
     let ballot = |cell: CellRef<'_>| {
-        Ballot::from_value(cell.value).ok_or_else(|| broken("a ballot that is no UUID"))
+        Ballot::from_value(cell.value).ok_or_else(|| broken("a ballot is not a UUID"))
     };
     let proposal = |at: &str, update: &str, version: &str| {
         let Some(at) = cell(at).filter(|cell| cell.is_live(now)) else { return Ok(None) };
@@ -83,9 +83,11 @@ fn decode(
             cell.value.first_chunk().map(|bytes| i32::from_be_bytes(*bytes))
         });
         if version != Some(VERSION) {
-            return Err(broken(format!("an update of version {version:?}")));
+            return Err(broken(format!(
+                "an update has version {version:?}, which is not supported"
+            )));
         }
-        let update = cell(update).ok_or_else(|| broken("a ballot without an update"))?;
+        let update = cell(update).ok_or_else(|| broken("a ballot has no update"))?;
         let layout =
             |id: &[u8; 16]| (*id == subject.table.id.0).then(|| Arc::clone(&subject.table.layout));
         let update = MutationDecoder::new().update(&mut Reader::new(update.value), &layout);
@@ -93,7 +95,7 @@ fn decode(
         let proposal = Proposal { ballot: ballot(at)?, update };
         match proposal.is_of(&subject.table.id.0, &subject.key.bytes) {
             true => Ok(Some(proposal)),
-            false => Err(broken("an update of another partition")),
+            false => Err(broken("an update belongs to another partition")),
         }
     };
     let mut promised = Ballot::none();

@@ -190,7 +190,7 @@ impl Reads {
         let name = format!("{}.{}", maybe_quote(&table.keyspace), maybe_quote(&table.name));
         let most = grouped(bytes_max as u64);
         let why = format!(
-            "Read on table {name} has a result of more than {most} bytes, which only pages can have"
+            "Read on table {name} has a result of more than {most} bytes: read it in pages"
         );
         let failures = self.failure(FailureReason::ReadSize);
         ErrorResponse::read_aborted(consistency, BY_ITSELF, true, &why, &failures)

@@ -94,7 +94,7 @@ fn test<'t>(table: &'t Table, expression: &Expression) -> Result<(&'t Column, Te
                 Operator::Contains => Test::Contains(value.to_vec()),
                 Operator::ContainsKey => Test::ContainsKey(value.to_vec()),
                 Operator::In => Test::In(choices(value)?),
-                _ => return Err(PayloadError::NotServed("conditions of indexes' own kinds")),
+                _ => return Err(PayloadError::NotServed("operators of custom indexes")),
             };
             Ok((column, test))
         }

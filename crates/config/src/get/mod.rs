@@ -140,7 +140,7 @@ impl Get<'_> {
     pub fn some_host(&self, name: &str) -> Result<Option<Host>> {
         let Some(text) = self.some_text(name) else { return Ok(None) };
         if text.is_empty() || text.contains(char::is_whitespace) {
-            return self.refuse(name, "it is no host");
+            return self.refuse(name, "it is not an address or a host name");
         }
         let host = match text.parse() {
             Ok(ip) => Host::Ip(ip),
@@ -167,7 +167,8 @@ impl Get<'_> {
             Some(host) => Ok(host),
             None if is_any(rpc) => self.refuse(
                 "rpc_address",
-                "with a wildcard address, broadcast_rpc_address must be set to another",
+                "with a wildcard address, set broadcast_rpc_address to an address that clients \
+                 reach",
             ),
             None => Ok(rpc.clone()),
         }
@@ -181,11 +182,11 @@ impl Get<'_> {
         for word in words {
             match word.parse() {
                 Ok(token) if !tokens.contains(&token) => tokens.push(token),
-                Ok(_) => return self.refuse(name, format!("token {word} stands twice")),
-                Err(_) => return self.refuse(name, format!("{word:?} is no token")),
+                Ok(_) => return self.refuse(name, format!("it has token {word} twice")),
+                Err(_) => return self.refuse(name, format!("{word:?} is not a token")),
             }
             if tokens.len() as i64 > MAX_TOKENS {
-                return self.refuse(name, format!("a node has {MAX_TOKENS} tokens at most"));
+                return self.refuse(name, format!("a node has at most {MAX_TOKENS} tokens"));
             }
         }
         Ok(tokens)
@@ -201,9 +202,10 @@ impl Get<'_> {
             Some(n) if !(1..=MAX_TOKENS).contains(&n) => {
                 self.refuse(name, format!("it must be from 1 to {MAX_TOKENS}"))
             }
-            Some(n) if initial > 0 && n != initial as i64 => {
-                self.refuse(name, format!("initial_token has {initial} tokens"))
-            }
+            Some(n) if initial > 0 && n != initial as i64 => self.refuse(
+                name,
+                format!("it must be the number of tokens in initial_token, {initial}"),
+            ),
             Some(_) => self.count(name),
         }
     }
@@ -341,8 +343,10 @@ impl Get<'_> {
         let port = self.port("native_transport_port");
         let is_shard_aware = self.bool("shard_aware");
         if is_shard_aware && shard_aware_port == port && port != 0 {
-            return self
-                .refuse("native_transport_port_shard_aware", "native_transport_port has it");
+            return self.refuse(
+                "native_transport_port_shard_aware",
+                "native_transport_port is the same port",
+            );
         }
         let max_message_size = self.some_base("native_transport_max_message_size");
         for name in [
@@ -399,17 +403,17 @@ impl Get<'_> {
     pub fn commitlog_sync(&self) -> Result<CommitLogSync> {
         let period = self.duration("commitlog_sync_period");
         let window = self.duration("commitlog_sync_group_window");
-        let found = "commitlog_sync_period is for periodic sync alone";
+        let found = "commitlog_sync_period is set, which only periodic has";
         match self.text("commitlog_sync").as_str() {
             "batch" if !period.is_zero() => self.refuse("commitlog_sync", found),
             "batch" => Ok(CommitLogSync::Batch),
             "group" if window.is_zero() => {
-                self.refuse("commitlog_sync", "commitlog_sync_group_window is missing")
+                self.refuse("commitlog_sync", "set commitlog_sync_group_window too")
             }
             "group" if !period.is_zero() => self.refuse("commitlog_sync", found),
             "group" => Ok(CommitLogSync::Group { window }),
             "periodic" if period.is_zero() => {
-                self.refuse("commitlog_sync", "commitlog_sync_period is missing")
+                self.refuse("commitlog_sync", "set commitlog_sync_period too")
             }
             _ => {
                 let period = if period.is_zero() { Duration::from_secs(10) } else { period };

@@ -43,7 +43,8 @@ impl Get<'_> {
             (Some(name), Some(file)) if !name.is_empty() => Some((name, file)),
             (None, None) => None,
             _ => {
-                let why = "it goes with first_superuser_password_file, and neither may be empty";
+                let why = "set both first_superuser and first_superuser_password_file, and leave \
+                           neither empty";
                 return self.refuse("first_superuser", why);
             }
         };

@@ -6,9 +6,9 @@ use crate::key::{Key, Standing, key};
 use crate::quantity::{BYTES, KIB_INT, MICROS, MILLIS_INT};
 use crate::table::words::{INT, LONG};
 
-const NO_INDEX: Standing = Idle("there are no storage-attached indexes");
-const NO_VIEW: Standing = Idle("there are no materialized views");
-const NO_WHOLE: Standing = Idle("no index of a partition is read as a whole");
+const NO_INDEX: Standing = Idle("storage-attached indexes are not supported");
+const NO_VIEW: Standing = Idle("materialized views are not supported");
+const NO_WHOLE: Standing = Idle("a read never loads the whole row index of a partition");
 
 pub(super) static KEYS: &[Key] = &[
     key("allow_filtering_enabled", Bool, "true", Served),

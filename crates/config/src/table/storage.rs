@@ -15,12 +15,12 @@ use crate::table::words::{
 
 /// It tells a damaged length from a true one.
 const CHECKSUMS: Standing =
-    Idle("lengths are checked against their block, which is verified by its checksum");
+    Idle("each block's checksum is verified, and lengths are checked against the block");
 
 /// Why buffers need no pool.
 const ONE_BUFFER: Standing = Idle("each shard compresses its log in one buffer");
 /// Why repairs capture nothing.
-const NO_REPAIR: Standing = Idle("this node receives nothing by repair");
+const NO_REPAIR: Standing = Idle("repair is not supported");
 
 pub(super) static KEYS: &[Key] = &[
     key("auto_snapshot", Bool, "true", Served),
@@ -39,7 +39,7 @@ pub(super) static KEYS: &[Key] = &[
         "column_index_cache_size",
         Quantity(&KIB_INT),
         "2KiB",
-        Idle("promoted indexes are kept as long as key_cache_size has room for them"),
+        Idle("row indexes are cached within key_cache_size"),
     ),
     key("column_index_size", Quantity(&KIB_INT), "null", Served),
     key("commit_failure_policy", Enum(COMMIT_FAILURE_POLICY), "stop", Served),
@@ -73,9 +73,9 @@ pub(super) static KEYS: &[Key] = &[
         "file_cache_enabled",
         Bool,
         "false",
-        Idle("chunks of SSTables are always kept; with a file_cache_size of 0 none are"),
+        Idle("chunks of SSTables are always cached; set file_cache_size to 0 to cache none"),
     ),
-    key("file_cache_round_up", Bool, "null", Idle("each chunk that is kept takes its own size")),
+    key("file_cache_round_up", Bool, "null", Idle("each cached chunk takes its own size")),
     key("file_cache_size", Quantity(&MIB_INT), "null", Served),
     key("flush_compression", Enum(FLUSH_COMPRESSION), "fast", Served),
     key("gc_log_threshold", Quantity(&MILLIS_INT), "200ms", Jvm),
@@ -87,14 +87,14 @@ pub(super) static KEYS: &[Key] = &[
         "key_cache_invalidate_after_sstable_deletion",
         Bool,
         "false",
-        Idle("places in SSTables that are gone are never looked for, and go first"),
+        Idle("cached positions in deleted SSTables are evicted first"),
     ),
     key("key_cache_keys_to_save", INT, "2147483647", Served),
     key(
         "key_cache_migrate_during_compaction",
         Bool,
         "true",
-        Idle("places in a new SSTable are kept when they are first looked for"),
+        Idle("positions in a new SSTable are cached when they are first read"),
     ),
     key("key_cache_save_period", Seconds(&SECONDS_INT), "4h", Served),
     key("key_cache_size", Quantity(&MIB), "null", Served),

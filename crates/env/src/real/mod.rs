@@ -386,7 +386,7 @@ pub(crate) fn fill_random(mut out: &mut [u8]) {
             Ok(n) => out = out.get_mut(n..).unwrap_or_default(),
             Err(_) if io::Error::last_os_error().kind() == io::ErrorKind::Interrupted => {}
             // Going on without randomness would give secrets away.
-            Err(_) => panic!("the kernel gives no randomness"),
+            Err(_) => panic!("cannot get random bytes from the kernel (getrandom)"),
         }
     }
 }

@@ -60,7 +60,7 @@ pub enum PayloadError {
     #[error("unknown column {0}")]
     UnknownColumn(String),
     /// A number that stands for nothing.
-    #[error("impossible {what} {number}")]
+    #[error("invalid {what} {number}")]
     Kind {
         /// Of what.
         what: &'static str,
@@ -68,7 +68,7 @@ pub enum PayloadError {
         number: i64,
     },
     /// What Cassandra may ask for, but this node does not serve.
-    #[error("{0} are not served")]
+    #[error("{0} are not supported")]
     NotServed(&'static str),
 }
 
@@ -115,6 +115,6 @@ pub enum WriteError {
     #[error(transparent)]
     TooLong(#[from] TooLong),
     /// A key that is none of its table's.
-    #[error("a key of {0} bytes")]
+    #[error("a key of {0} bytes does not fit its table")]
     Key(usize),
 }

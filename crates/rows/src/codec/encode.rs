@@ -21,7 +21,7 @@ pub enum EncodeError {
     #[error("column {0} is not in the header")]
     Column(u16),
     /// The value of a fixed-length type has another length.
-    #[error("a value of {found} bytes in column {column}, which takes {wanted}")]
+    #[error("a value of {found} bytes does not fit column {column}, which takes {wanted}")]
     Value {
         /// Index of the column.
         column: u16,
@@ -34,7 +34,7 @@ pub enum EncodeError {
     #[error("a clustering value at position {0} is not of its type's length")]
     ClusteringValue(usize),
     /// More clustering values than clustering columns.
-    #[error("{0} clustering values are too many")]
+    #[error("the table has fewer than {0} clustering columns")]
     ClusteringLength(usize),
     /// A cell of a complex column without path, or of a simple one with.
     #[error("a cell of column {0} with or without a path, against its type")]

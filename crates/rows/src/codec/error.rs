@@ -20,16 +20,16 @@ pub enum Problem {
     #[error(transparent)]
     Read(#[from] ReadError),
     /// Flags that do not go together.
-    #[error("impossible flags {0:#04x}")]
+    #[error("invalid flags {0:#04x}")]
     Flags(u8),
     /// A kind of bound that there is not.
-    #[error("impossible bound kind {0}")]
+    #[error("invalid bound kind {0}")]
     BoundKind(u8),
     /// A bound with more values than there are clustering columns.
     #[error("a bound of {0} values")]
     BoundLength(u16),
     /// A set of columns that is no subset.
-    #[error("impossible set of columns")]
+    #[error("invalid set of columns")]
     Columns,
     /// A column that the table does not have and never had.
     #[error("unknown column {0}")]
@@ -44,7 +44,7 @@ pub enum Problem {
     #[error("{0} bytes are too large")]
     TooLarge(usize),
     /// A row's or marker's content that does not have the size it was said to have.
-    #[error("{said} bytes said, {found} found")]
+    #[error("its length says {said} bytes, it has {found}")]
     Size {
         /// What its size said.
         said: usize,

@@ -228,7 +228,10 @@ impl TrieCursor {
 
     fn push<P: Pages>(&mut self, pages: &P, position: u64) -> Walked<(), P> {
         if self.path.len() >= DEPTH_MAX {
-            return wrong(pages, format!("node at {position}: {DEPTH_MAX} nodes deep"));
+            return wrong(
+                pages,
+                format!("node at {position}: the trie is deeper than {DEPTH_MAX} nodes"),
+            );
         }
         self.path.push(Frame { position, place: 0 });
         Ok(())
@@ -268,7 +271,7 @@ fn owned((flags, bytes): (u8, &[u8])) -> (u8, Vec<u8>) {
 }
 
 fn barren<T, P: Pages>(pages: &P, position: u64) -> Walked<T, P> {
-    wrong(pages, format!("node at {position}: neither children nor a payload"))
+    wrong(pages, format!("node at {position}: it has neither children nor a payload"))
 }
 
 fn wrong<T, P: Pages>(pages: &P, what: String) -> Walked<T, P> {

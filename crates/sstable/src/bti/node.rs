@@ -75,7 +75,7 @@ impl<'a> Node<'a> {
         let in_page = (PAGE_BYTES - position % PAGE_BYTES) as usize;
         let bytes = bytes.get(..in_page).unwrap_or(bytes);
         let Some(node) = Self::read(bytes, position) else {
-            return corrupt(component, position, format!("{} bytes are too few", bytes.len()));
+            return corrupt(component, position, format!("its {} bytes are too few", bytes.len()));
         };
         Ok(node)
     }
@@ -197,7 +197,11 @@ impl<'a> Node<'a> {
             Some(0) if matches!(self.shape, Shape::Dense(_)) => Ok(None),
             Some(distance) => match self.position.checked_sub(distance) {
                 Some(child) if child < self.position => Ok(Some(child)),
-                _ => corrupt(component, self.position, format!("a child {distance} bytes before")),
+                _ => corrupt(
+                    component,
+                    self.position,
+                    format!("it has a child {distance} bytes before itself"),
+                ),
             },
         }
     }

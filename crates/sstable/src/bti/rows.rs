@@ -59,7 +59,7 @@ impl<'a> RowsEntry<'a> {
             read_partition_deletion(Format::SstableOa, &mut reader).map_err(|e| bad(&e))?;
         match base.checked_add_signed(delta).filter(|root| *root < at) {
             Some(root) => Ok(Self { key, position, root, blocks, deletion }),
-            None => Err(bad(&format!("a root {delta} from {base}"))),
+            None => Err(bad(&format!("its root is {delta} bytes from {base}"))),
         }
     }
 }
@@ -89,7 +89,7 @@ impl RowBlock {
         let open = match flags & HAS_OPEN {
             0 => Deletion::LIVE,
             _ => read_partition_deletion(Format::SstableOa, &mut Reader::new(rest))
-                .or_else(|e| corrupt(NAME, format!("an open deletion: {e}")))?,
+                .or_else(|e| corrupt(NAME, format!("an open deletion is malformed: {e}")))?,
         };
         Ok(Self { offset, open })
     }

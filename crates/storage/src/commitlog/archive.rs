@@ -211,7 +211,10 @@ impl Archiver {
             let ended = env.run_program(Archiving::archive_words(&self.command, &path)).await;
             env.mark(if ended.is_ok() { "commitlog.archived" } else { "commitlog.not_archived" });
             if let Err(error) = &ended {
-                tell(&format!("archiving {} failed, the file is left: {error}", path.display()));
+                tell(&format!(
+                    "cannot archive commit log segment {}, left the file there: {error}",
+                    path.display()
+                ));
             }
             self.done.borrow_mut().insert(id, ended.is_ok());
             self.queue.borrow_mut().pop_front();

@@ -70,7 +70,11 @@ pub enum HeaderError {
     #[error("the segment's header fails its checksum")]
     Checksum,
     /// Another release's format.
-    #[error("commit log version {0} is not one this release reads ({VERSION}, {VERSION_50})")]
+    #[error(
+        "this release does not read commit log version {0} (only {VERSION} and {VERSION_50}); \
+         start the Cassandra that wrote it once more and drain it, so that nothing is left to \
+         replay"
+    )]
     Version(i32),
     /// An encrypted segment.
     #[error(
@@ -79,7 +83,7 @@ pub enum HeaderError {
     )]
     Encrypted(String),
     /// Parameters that make no sense, or a compressor that is not known.
-    #[error("its parameters {parameters} are not served: {why}")]
+    #[error("its parameters {parameters} are not supported: {why}")]
     Parameters {
         /// As they stand there.
         parameters: String,
@@ -271,7 +275,7 @@ fn read_parameters(bytes: &[u8]) -> Result<Read, HeaderError> {
     let refuse = |why: String| HeaderError::Parameters { parameters: text.to_string(), why };
     let members = match Json::parse(&text) {
         Ok(Json::Object(members)) => members,
-        Ok(_) => return Err(refuse("they are no object".into())),
+        Ok(_) => return Err(refuse("they are not a JSON object".into())),
         Err(error) => return Err(refuse(error.to_string())),
     };
     let member = |name: &str| members.iter().find(|(known, _)| known == name).map(|(_, v)| v);
@@ -289,13 +293,13 @@ fn read_parameters(bytes: &[u8]) -> Result<Read, HeaderError> {
     let class = match member(CLASS) {
         None | Some(Json::Null) => return Ok(Read { compression: None, whole, length }),
         Some(Json::Text(class)) => class,
-        Some(_) => return Err(refuse("the compressor's class is no text".into())),
+        Some(_) => return Err(refuse("the compressor's class is not a string".into())),
     };
     let mut own = BTreeMap::new();
     if let Some(Json::Object(given)) = member(PARAMETERS) {
         for (name, value) in given {
             let Json::Text(value) = value else {
-                return Err(refuse(format!("{name} is no text")));
+                return Err(refuse(format!("{name} is not a string")));
             };
             own.insert(name.clone(), value.clone());
         }

@@ -79,7 +79,7 @@ impl Content {
     }
 
     fn parse(bytes: &[u8], shard: usize) -> Result<Self, String> {
-        let damaged = || "its checksum is another".to_owned();
+        let damaged = || "its checksum does not match".to_owned();
         let text = std::str::from_utf8(bytes).map_err(|_| damaged())?;
         let (said, checksum) = text.rsplit_once(CHECKSUM).ok_or_else(damaged)?;
         if checksum != format!("{:08x}\n", crc32fast::hash(said.as_bytes())) {
@@ -88,15 +88,17 @@ impl Content {
         let mut lines = said.lines();
         let title = lines.next().unwrap_or_default();
         if title.strip_prefix(TITLE) != Some(&VERSION.to_string()) {
-            return Err(format!("{title:?} is not a version that this release reads"));
+            return Err(format!("this release does not read its version, {title:?}"));
         }
-        let senseless = |line: &str| format!("{line:?} makes no sense");
+        let senseless = |line: &str| format!("cannot parse the line {line:?}");
         let mut content = Self::default();
         for line in lines {
             let (name, value) = line.split_once(' ').ok_or_else(|| senseless(line))?;
             match (name, value.parse::<u64>(), format::parse_file_name(name)) {
                 ("shard", Ok(found), _) if found == shard as u64 => content.shard = shard,
-                ("shard", Ok(_), _) => return Err(format!("it is of {line}")),
+                ("shard", Ok(_), _) => {
+                    return Err(format!("it belongs to {line}, not to shard {shard}"));
+                }
                 ("last", Ok(last), _) => content.last = last as i64,
                 (_, Ok(bytes), Some((version, id))) => {
                     content.segments.insert(id, Listed { version, bytes });

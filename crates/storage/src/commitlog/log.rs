@@ -79,7 +79,7 @@ pub enum LogError {
     #[error("the commit log failed: {0}")]
     Failed(Arc<str>),
     /// The mutation is larger than `max_mutation_size`.
-    #[error("a mutation of {bytes} bytes exceeds the maximum of {max}")]
+    #[error("a mutation of {bytes} bytes exceeds max_mutation_size, {max} bytes")]
     TooLarge {
         /// Its size, with what a record adds.
         bytes: usize,
@@ -88,7 +88,10 @@ pub enum LogError {
     },
     /// The write is to be captured, and there is no space for it in the directory of captured
     /// segments.
-    #[error("{used} bytes of captured segments leave no space for another")]
+    #[error(
+        "the segments in cdc_raw_directory have {used} bytes and leave no space for another; \
+         process and delete them, or raise cdc_total_space"
+    )]
     CdcFull {
         /// Bytes there.
         used: u64,

@@ -489,7 +489,7 @@ impl CommitLog {
         data.lay_out(&mut bytes);
         match data.file.write_now(&bytes, u64::from(offset)) {
             Ok(()) => self.wrote(data, length, upto, bytes),
-            Err(error) => self.fail("write", &error),
+            Err(error) => self.fail("cannot write", &error),
         }
     }
 
@@ -515,7 +515,7 @@ impl CommitLog {
                 match packer.pack(&self.env, bytes).await {
                     Ok((packed, section)) => (bytes, spare) = (packed, Some(section)),
                     Err(error) => {
-                        self.fail("compression for", &io::Error::other(error));
+                        self.fail("cannot compress", &io::Error::other(error));
                         if self.is_over() {
                             return;
                         }
@@ -527,7 +527,7 @@ impl CommitLog {
             data.lay_out(&mut bytes);
             let (result, mut buffer) = data.file.write_all_at(bytes, u64::from(offset)).await;
             if let Err(error) = result {
-                self.fail("write", &error);
+                self.fail("cannot write", &error);
                 if self.is_over() {
                     return;
                 }

@@ -43,7 +43,7 @@ pub(super) async fn reduce<'a>(
     let mut disks = Vec::new();
     for place in &places {
         let space = engine.env().disk_space(place).await;
-        disks.push(space.map_err(|e| StorageError::io("cannot look at", place, e))?);
+        disks.push(space.map_err(|e| StorageError::io("cannot stat", place, e))?);
     }
     let running = node.running();
     let left = running.iter().filter(|running| running.kind != "Verify");

@@ -199,14 +199,14 @@ async fn floor(
     bound: &[u8],
 ) -> Result<RowBlock, StorageError> {
     if !cursor.floor(&pages(access), bound).await? {
-        return Err(access.rows_corrupt("no block is before a bound"));
+        return Err(access.rows_corrupt("its row index has no block before a bound"));
     }
     block_at(cursor, access).await
 }
 
 async fn block_at(cursor: &mut TrieCursor, access: &Access<'_>) -> Result<RowBlock, StorageError> {
     let Some((flags, payload)) = cursor.payload(&pages(access)).await? else {
-        return Err(access.rows_corrupt("a block without a payload"));
+        return Err(access.rows_corrupt("a block of its row index has no payload"));
     };
     RowBlock::parse(flags, &payload).map_err(|e| access.rows_corrupt(e))
 }

@@ -233,7 +233,7 @@ impl KeyReader {
             let Some(rest) = at.filter(|rest| !rest.is_empty()) else {
                 let next = files.chunk(sstable, position, &self.keeping).await?;
                 if position - next.0 >= next.1.len() as u64 {
-                    let what = format!("Data.db has nothing at {position}, where a key should be");
+                    let what = format!("it ends before byte {position}, where the index has a key");
                     return Err(StorageError::corrupt(sstable.path(&Component::Data), what));
                 }
                 self.chunk = next;

@@ -77,7 +77,7 @@ pub fn help(verb: Option<&str>) -> String {
                 format!("{name}: {what}\n\nusage: {}\n", line.trim_end())
             }
             None if NOT_SERVED.contains(&verb) => {
-                format!("{verb} is a verb of Cassandra's that is not served yet\n")
+                format!("{verb} is a command of Cassandra that is not supported here\n")
             }
             None => format!("Unknown command {verb}\n"),
         },
@@ -86,14 +86,14 @@ pub fn help(verb: Option<&str>) -> String {
 
 fn overview() -> String {
     let mut text =
-        "usage: nodetool [--data-dir <dir>] [(-pp | --print-port)] [--format json] <command> [<args>]\n\n\
-         With '--format json', what a command shows is printed as JSON.\n\n\
-         The commands are:\n"
+        "usage: nodetool [--data-dir <dir>] [(-pp | --print-port)] [--format json] <command> \
+         [<args>]\n\nWith '--format json', a command prints its result as JSON.\n\nThe commands \
+         are:\n"
             .to_owned();
     for (name, what) in SERVED {
         let _ = writeln!(text, "    {name:<27}{what}");
     }
-    text.push_str("\nNot served yet:\n");
+    text.push_str("\nNot supported:\n");
     let mut line = String::new();
     for name in NOT_SERVED {
         if line.len() + name.len() + 5 > COLUMNS {

@@ -146,7 +146,7 @@ pub enum VerbError {
     #[error(transparent)]
     UnknownTimeout(#[from] UnknownTimeout),
     /// Not a form to print values in.
-    #[error("unknown format '{0}': it is text or json")]
+    #[error("unknown format '{0}': use text or json")]
     UnknownFormat(String),
     /// What nodetool says by itself, and ends.
     #[error("{0}")]
@@ -155,7 +155,7 @@ pub enum VerbError {
     #[error("{0}")]
     Failed(String),
     /// A verb of Cassandra's, or an option of a verb, that this node does not serve.
-    #[error("{0} is not served yet")]
+    #[error("{0} is not supported")]
     NotServed(String),
 }
 

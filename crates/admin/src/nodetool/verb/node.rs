@@ -75,7 +75,9 @@ fn io_stats(args: &mut Args) -> Result<NodeVerb, VerbError> {
         Some(text) => {
             let seconds = text.parse().ok().filter(|seconds| (1..=KEPT_SECONDS).contains(seconds));
             seconds.ok_or_else(|| {
-                VerbError::Arguments(format!("seconds are 1 to {KEPT_SECONDS}, not {text}"))
+                VerbError::Arguments(format!(
+                    "-s must be from 1 to {KEPT_SECONDS} seconds, not {text}"
+                ))
             })?
         }
     };

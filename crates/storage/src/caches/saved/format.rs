@@ -145,7 +145,7 @@ pub(super) fn read_entry<'a>(
     let place = reader.uvint32().map_err(bad)? as usize;
     let key = reader.int_bytes().map_err(bad)?;
     if key.len() > KEY_BYTES_MAX {
-        return Err(format!("a key of {} bytes", key.len()));
+        return Err(format!("a key has {} bytes, which is too long", key.len()));
     }
     let mut counter = &bytes[..0];
     match kind {
@@ -156,7 +156,9 @@ pub(super) fn read_entry<'a>(
                 .sstables
                 .get(place)
                 .and_then(|(table, descriptor)| Some((*table, (*descriptor)?)))
-                .ok_or_else(|| format!("no SSTable is the {place}th"))?;
+                .ok_or_else(|| {
+                    format!("an entry is of SSTable number {place}, which the file does not list")
+                })?;
             skip_located(&mut reader, descriptor.version, || layout(table))?;
         }
     }
@@ -173,7 +175,7 @@ fn skip_located(
     match reader.u8().map_err(bad)? {
         NOT_INDEXED => {}
         INDEXED => {
-            let layout = layout().ok_or("its table is not there")?;
+            let layout = layout().ok_or("the table of an entry does not exist")?;
             let read = Promoted::read_blocks(&layout, format(version), reader);
             read.map_err(|error| error.to_string())?;
         }
@@ -185,7 +187,7 @@ fn skip_located(
             reader.uvint().map_err(bad)?;
             reader.uvint().map_err(bad)?;
         }
-        kind => return Err(format!("an entry of kind {kind}")),
+        kind => return Err(format!("an entry has the unknown kind {kind}")),
     }
     Ok(())
 }

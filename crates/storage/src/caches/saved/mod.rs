@@ -258,7 +258,7 @@ impl SavedCache {
         let [Some(path), Some(crc), Some(metadata)] = all else { return Ok(None) };
         for path in [&path, &crc, &metadata] {
             let exists = engine.env().exists(path).await;
-            if !exists.map_err(|error| StorageError::io("cannot look at", path, error))? {
+            if !exists.map_err(|error| StorageError::io("cannot stat", path, error))? {
                 return Ok(None);
             }
         }
@@ -274,7 +274,10 @@ impl SavedCache {
         let (chunk, crcs) = words.split_first().unwrap_or((&[0; 4], &[]));
         let chunk = u32::from_be_bytes(*chunk) as usize;
         if !(1..=CHUNK_BYTES_MAX).contains(&chunk) {
-            return Err(StorageError::corrupt(&crc, format!("chunks of {chunk} bytes")));
+            return Err(StorageError::corrupt(
+                &crc,
+                format!("its chunks have {chunk} bytes, which is not supported"),
+            ));
         }
         let failed = |error| StorageError::io("cannot read", &path, error);
         let file = File::open(engine.env(), &path, OpenOptions::READ).await.map_err(failed)?;
@@ -296,11 +299,11 @@ impl SavedCache {
         };
         while cache.buffer.len() < SCHEMA_BYTES {
             if !cache.read_chunk().await? {
-                return Err(StorageError::corrupt(&cache.path, "it has no version of a schema"));
+                return Err(StorageError::corrupt(&cache.path, "it has no schema version"));
             }
         }
         if cache.buffer.get(..SCHEMA_BYTES) != Some(&engine.schema().version()[..]) {
-            let what = "it was saved under another schema".to_owned();
+            let what = "it was saved under another schema, ignored it".to_owned();
             return Err(StorageError::Refused { path: cache.path, what });
         }
         cache.next = SCHEMA_BYTES;

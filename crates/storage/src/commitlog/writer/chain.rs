@@ -17,7 +17,7 @@ use crate::commitlog::segment::Segment;
 /// How long after a segment could not be created it is tried again, where the log goes on.
 const PAUSE_AFTER_FAILURE: Duration = Duration::from_secs(1);
 /// What fails where there is no segment after the one that is written.
-const CREATION: &str = "creation of the segment after";
+const CREATION: &str = "cannot create the segment after";
 
 /// A segment is being made, while this lives.
 struct Making<'a>(&'a CommitLog);
@@ -63,7 +63,7 @@ impl CommitLog {
             return self.fail(what, error);
         }
         let path = self.state.borrow().active.path.display().to_string();
-        self.tell(LogEvent::Failed(&format!("{what} of {path}: {error}")));
+        self.tell(LogEvent::Failed(&format!("{what} {path}: {error}")));
     }
 
     /// Makes a segment and takes it for the next one. A log that closes waits for its end.
@@ -162,7 +162,7 @@ impl CommitLog {
         }
         self.seal_section(&mut state);
         let Some(spare) = state.spare.take_if(|spare| spare.id > floor) else {
-            return Err(LogError::Failed("no segment to go on in".into()));
+            return Err(LogError::Failed("there is no new segment to write to".into()));
         };
         self.go_on_in(&mut state, spare);
         assert!(state.active.id > floor, "what is appended from here on is in later segments");
@@ -244,7 +244,7 @@ impl CommitLog {
     async fn takes_off_the_list(&self, ids: &[i64]) -> bool {
         let removed = self.list.remove(&self.env, ids).await;
         if let Err(error) = &removed {
-            self.fail_aside("list of segments beside", error);
+            self.fail_aside("cannot write the segment list beside", error);
         }
         removed.is_ok()
     }

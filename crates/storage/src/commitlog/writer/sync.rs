@@ -66,7 +66,7 @@ impl CommitLog {
                 continue;
             }
             if let Err(error) = result {
-                self.fail("sync", &error);
+                self.fail("cannot sync", &error);
                 if self.is_over() {
                     return;
                 }
@@ -90,7 +90,7 @@ impl CommitLog {
                 let wholly = left.iter().filter_map(|data| Some((data, data.end.get()?)));
                 for (data, end) in partly.chain(wholly) {
                     if let Err(error) = data.tell_consumer(cdc, end).await {
-                        self.fail("CDC index", &error);
+                        self.fail("cannot write the CDC index of", &error);
                         break;
                     }
                 }
@@ -109,8 +109,10 @@ impl CommitLog {
         if took >= LONG_SYNC {
             let waited = self.stats.waits_for_sync.get() - waits;
             let took = took.as_secs_f64();
-            let what =
-                format!("A sync of the commit log took {took:.0} s; writes that waited: {waited}");
+            let what = format!(
+                "A sync of the commit log took {took:.0} s and {waited} writes waited for it; \
+                 check the load of the disk of commitlog_directory"
+            );
             self.tell(LogEvent::Late(&what));
         }
     }
@@ -215,7 +217,7 @@ impl CommitLog {
                 continue;
             }
             if let Err(error) = self.list.synced(&self.env, &ends).await {
-                self.fail_aside("list of segments beside", &error);
+                self.fail_aside("cannot write the segment list beside", &error);
             }
         }
     }
@@ -257,7 +259,9 @@ impl CommitLog {
                 return Err(LogError::Failed(Arc::clone(failed)));
             }
             if !state.given_up.is_empty() {
-                return Err(LogError::Failed("what was given up is not in SSTables yet".into()));
+                return Err(LogError::Failed(
+                    "earlier writes that the log lost are not in SSTables yet".into(),
+                ));
             }
             if state.synced == state.appended {
                 return Ok(());
@@ -277,7 +281,7 @@ impl CommitLog {
     pub(super) fn fail(&self, what: &str, error: &io::Error) {
         let mut state = self.state.borrow_mut();
         let path = state.active.path.display();
-        let failed: Arc<str> = format!("{what} of {path}: {error}").into();
+        let failed: Arc<str> = format!("{what} {path}: {error}").into();
         match self.options.goes_on_after_failure {
             false => state.failed = Some(Arc::clone(&failed)),
             true => {
