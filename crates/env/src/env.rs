@@ -14,6 +14,7 @@ use crate::executor::{Executor, HookGuard, Remote, Task};
 use crate::io_history::IoPattern;
 use crate::real;
 use crate::sim;
+use crate::slice::{BULK_SLICE, SLICE};
 use crate::stats::{Counters, Stats, bump};
 use crate::sync::Notify;
 use crate::time::Instant;
@@ -98,11 +99,6 @@ impl Node {
     }
 }
 
-/// Slice of CPU after which [`Env::should_yield`] says so.
-pub const SLICE: Duration = Duration::from_micros(200);
-/// The same of what nobody waits for ([`Class::is_bulk`]): a request that comes meanwhile waits for
-/// the rest of it, and one that crosses shards for the rest of up to three.
-pub const BULK_SLICE: Duration = Duration::from_micros(100);
 /// A single poll longer than this counts as a stall of its class.
 pub const STALL: Duration = Duration::from_nanos(crate::executor::STALL_NS);
 

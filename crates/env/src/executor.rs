@@ -223,7 +223,7 @@ impl RunQueue {
     fn end(&self, meta: Meta, took: u64) -> bool {
         self.polled.set(None);
         let again = self.again.take();
-        let is_long = again.is_some() && took >= crate::time::nanos(crate::env::SLICE);
+        let is_long = again.is_some() && took >= crate::time::nanos(crate::slice::SLICE);
         if let Some(runnable) = again {
             self.push_to(if is_long { LONG } else { meta.class.index() }, runnable);
         }
@@ -583,7 +583,8 @@ mod tests {
     use std::time::Duration;
 
     use super::*;
-    use crate::env::{SLICE, Yield};
+    use crate::env::Yield;
+    use crate::slice::SLICE;
 
     /// A clock that tasks move.
     struct Clock(Rc<Cell<u64>>);

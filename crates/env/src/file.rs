@@ -7,10 +7,10 @@ use std::rc::Rc;
 use crate::buf::{Bytes, IoBuf};
 use crate::class::Class;
 use crate::env::{Env, Make};
+use crate::io_kind::IoKind;
 use crate::real::files::{self, FileOp, RealFile};
 use crate::recorder::RecordedOp;
 use crate::sim::disk::{self, SimFile};
-use crate::stats::IoKind;
 
 /// How to open a file.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

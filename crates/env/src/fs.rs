@@ -7,12 +7,12 @@ use std::path::{Path, PathBuf};
 use crate::env::{Env, Make};
 use crate::file::{File, OpenOptions};
 use crate::io_history::Ended;
+use crate::io_kind::IoKind;
 use crate::real;
 use crate::real::files::Record;
 use crate::recorder::RecordedOp;
 use crate::sim::Change;
 use crate::sim::disk::{self, SimLock};
-use crate::stats::IoKind;
 
 /// Facts of a file or directory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

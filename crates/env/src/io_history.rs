@@ -5,7 +5,7 @@ use std::cell::RefCell;
 use std::time::Duration;
 
 use crate::class::Class;
-use crate::stats::IoKind;
+use crate::io_kind::IoKind;
 use crate::time::nanos;
 
 /// Length of a window.

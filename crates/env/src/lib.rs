@@ -20,6 +20,7 @@ mod executor;
 mod file;
 mod fs;
 mod io_history;
+mod io_kind;
 mod io_queue;
 mod memory;
 mod mesh;
@@ -29,6 +30,7 @@ pub mod real;
 mod recorder;
 mod rng;
 pub mod sim;
+mod slice;
 mod stats;
 pub mod sync;
 mod time;
@@ -37,7 +39,7 @@ mod timer;
 pub use buf::{ALIGNMENT, AlignedBuf, IoBuf};
 pub use class::{CLASSES, Class};
 pub use disk_model::{Cut, DiskModel, SECTOR, Tear};
-pub use env::{Env, SLICE, STALL, Sleep, TimedOut, Yield};
+pub use env::{Env, STALL, Sleep, TimedOut, Yield};
 pub use executor::{HookGuard, Task};
 pub use file::{File, OpenOptions};
 pub use fs::{DirEntry, LockGuard, Metadata};
@@ -45,9 +47,11 @@ pub use io_history::{
     IO_SIZES, IO_TIMES, IO_WINDOW, IO_WINDOWS, IoFlow, IoPattern, IoSums, IoTimes, IoWindow,
     io_size_limit,
 };
+pub use io_kind::{IO_KINDS, IoKind};
 pub use mesh::Mesh;
 pub use net::{ListenOptions, MAX_SLICES, StreamHandle, TcpListener, TcpStream};
 pub use recorder::{Entry, Moment, Player, RecordedOp, Recorder, Recording};
 pub use rng::Rng;
-pub use stats::{ClassStats, IO_KINDS, IoKind, IoStats, Stats};
+pub use slice::SLICE;
+pub use stats::{ClassStats, IoStats, Stats};
 pub use time::Instant;

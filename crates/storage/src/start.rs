@@ -224,72 +224,7 @@ impl Node {
         replay: &mut Replay,
     ) -> Result<(), StorageError> {
         let schema = engine.schema();
-        let layout_of = |id: &[u8; 16]| {
-            schema.table_by_id(&TableId(*id)).map(|table| Arc::clone(&table.layout))
-        };
-        let mut decoder = match segment.version {
-            VERSION_50 => MutationDecoder::of_messaging_13(),
-            _ => MutationDecoder::new(),
-        };
-        let mut records: Vec<(Position, Mutation)> = Vec::new();
-        let mut senseless = None;
-        let mut without_effect = 0;
-        let read = read_segment(engine.env(), segment, survey, |position, bytes| {
-            match decoder.mutation(&mut Reader::new(bytes), &layout_of) {
-                Ok(mutation) => {
-                    let before = mutation.updates().len();
-                    let left = what_took_effect(mutation);
-                    without_effect += before - left.as_ref().map_or(0, |left| left.updates().len());
-                    records.extend(left.map(|left| (position, left)));
-                }
-                Err(error) if matches!(error.problem, Problem::UnknownTable(_)) => {
-                    replay.unknown += 1;
-                }
-                Err(error) => senseless = senseless.take().or(Some((position.offset, error))),
-            }
-        });
-        let read = read.await?;
-        // Its checksum is right, and a schema is durable before what is written under it.
-        if let Some((end, error)) = senseless {
-            let what = format!("cannot decode the record that ends at byte {end}: {error}");
-            if !engine.options.log.ignore_replay_errors {
-                let what = format!(
-                    "{what}. Replay stopped. To start without this record, set \
-                     commitlog_ignore_replay_errors to true"
-                );
-                return Err(StorageError::corrupt(&segment.path, what));
-            }
-            replay.notes.push(format!(
-                "commit log segment {}: {what}; ignored it, as commitlog_ignore_replay_errors is \
-                 true",
-                segment.path.display()
-            ));
-        }
-        if without_effect > 0 {
-            replay.notes.push(format!(
-                "commit log segment {}: skipped {without_effect} updates that delete a range with \
-                 a null bound, as the Cassandra that logged them never applied them",
-                segment.path.display()
-            ));
-        }
-        if let Some(at) = read.damaged_at {
-            if !engine.options.log.ignore_replay_errors {
-                let what = format!(
-                    "it is damaged from byte {at} on, in a way that no crash explains. Replay \
-                     stopped. To start without the writes after this byte, set \
-                     commitlog_ignore_replay_errors to true"
-                );
-                return Err(StorageError::corrupt(&segment.path, what));
-            }
-            replay.damaged.push((segment.path.clone(), at));
-        }
-        if let Some(at) = read.torn_at {
-            replay.torn.push((segment.path.clone(), at));
-            engine.env().mark("replay.torn");
-        }
-        if engine.env().planted("replay_skips_last") {
-            records.pop();
-        }
+        let (records, read_to) = records_of(engine, (segment, survey), replay).await?;
         let mut batches: Vec<Vec<(Position, Mutation)>> =
             (0..engine.shards().count()).map(|_| Vec::new()).collect();
         let mut full = false;
@@ -329,7 +264,7 @@ impl Node {
         let replayed = self.replayed.borrow().contains_key(&segment.id);
         if replayed && !engine.env().planted("replay_not_synced") {
             sync_segment(engine.env(), segment).await?;
-            self.replayed_to.borrow_mut().insert(segment.id, read.read);
+            self.replayed_to.borrow_mut().insert(segment.id, read_to);
         }
         if full {
             // Not before the segment's end: the files say that they have all that it holds of their
@@ -648,4 +583,79 @@ async fn tables_in(engine: &Engine, directory: &Path) -> Result<Vec<Descriptor>,
         tables.insert(descriptor);
     }
     Ok(tables.into_iter().collect())
+}
+
+/// The mutations of a segment, and how far it was read. What cannot be read is noted, or ends the
+/// replay.
+async fn records_of(
+    engine: &Engine,
+    (segment, survey): (&SegmentFile, &Survey),
+    replay: &mut Replay,
+) -> Result<(Vec<(Position, Mutation)>, u64), StorageError> {
+    let schema = engine.schema();
+    let layout_of =
+        |id: &[u8; 16]| schema.table_by_id(&TableId(*id)).map(|table| Arc::clone(&table.layout));
+    let mut decoder = match segment.version {
+        VERSION_50 => MutationDecoder::of_messaging_13(),
+        _ => MutationDecoder::new(),
+    };
+    let mut records: Vec<(Position, Mutation)> = Vec::new();
+    let mut senseless = None;
+    let mut without_effect = 0;
+    let read = read_segment(engine.env(), segment, survey, |position, bytes| {
+        match decoder.mutation(&mut Reader::new(bytes), &layout_of) {
+            Ok(mutation) => {
+                let before = mutation.updates().len();
+                let left = what_took_effect(mutation);
+                without_effect += before - left.as_ref().map_or(0, |left| left.updates().len());
+                records.extend(left.map(|left| (position, left)));
+            }
+            Err(error) if matches!(error.problem, Problem::UnknownTable(_)) => {
+                replay.unknown += 1;
+            }
+            Err(error) => senseless = senseless.take().or(Some((position.offset, error))),
+        }
+    });
+    let read = read.await?;
+    // Its checksum is right, and a schema is durable before what is written under it.
+    if let Some((end, error)) = senseless {
+        let what = format!("cannot decode the record that ends at byte {end}: {error}");
+        if !engine.options.log.ignore_replay_errors {
+            let what = format!(
+                "{what}. Replay stopped. To start without this record, set \
+                 commitlog_ignore_replay_errors to true"
+            );
+            return Err(StorageError::corrupt(&segment.path, what));
+        }
+        replay.notes.push(format!(
+            "commit log segment {}: {what}; ignored it, as commitlog_ignore_replay_errors is true",
+            segment.path.display()
+        ));
+    }
+    if without_effect > 0 {
+        replay.notes.push(format!(
+            "commit log segment {}: skipped {without_effect} updates that delete a range with a \
+             null bound, as the Cassandra that logged them never applied them",
+            segment.path.display()
+        ));
+    }
+    if let Some(at) = read.damaged_at {
+        if !engine.options.log.ignore_replay_errors {
+            let what = format!(
+                "it is damaged from byte {at} on, in a way that no crash explains. Replay stopped. \
+                 To start without the writes after this byte, set commitlog_ignore_replay_errors \
+                 to true"
+            );
+            return Err(StorageError::corrupt(&segment.path, what));
+        }
+        replay.damaged.push((segment.path.clone(), at));
+    }
+    if let Some(at) = read.torn_at {
+        replay.torn.push((segment.path.clone(), at));
+        engine.env().mark("replay.torn");
+    }
+    if engine.env().planted("replay_skips_last") {
+        records.pop();
+    }
+    Ok((records, read.read))
 }

@@ -61,8 +61,8 @@ pub fn words<'a>(code: &'a str, word: &'a str) -> impl Iterator<Item = usize> + 
     code.match_indices(word).map(|(at, _)| at).filter(move |at| {
         let before = at.checked_sub(1).and_then(|i| bytes.get(i));
         let after = bytes.get(at + word.len());
-        !(starts && before.is_some_and(|b| is_word(*b)))
-            && !(ends && after.is_some_and(|b| is_word(*b)))
+        let goes_on = |byte: Option<&u8>| byte.is_some_and(|byte| is_word(*byte));
+        !(starts && goes_on(before) || ends && goes_on(after))
     })
 }
 

@@ -11,7 +11,7 @@ use crate::context::{Bind, Limits};
 use crate::error::CqlError;
 use crate::scope::{ColumnSpec, Scope};
 use crate::term::assign::Assignment;
-use crate::term::function::{self, Argument, TermArgument};
+use crate::term::function::{self, Argument, Function, TermArgument};
 use crate::term::{Term, text};
 use crate::value::{Bound, Value, Values};
 
@@ -49,6 +49,37 @@ impl Values for NoValues {
     }
 }
 
+/// Can a function mask a column of a type?
+fn check(
+    function: &Function,
+    column: &str,
+    ty: &CqlType,
+    shown: &dyn Fn() -> String,
+) -> Result<(), CqlError> {
+    if function.aggregate().is_some() {
+        return Err(CqlError::invalid(format!(
+            "Aggregate function {} cannot be used for masking table columns",
+            shown()
+        )));
+    }
+    if !function.is_mask() {
+        return Err(CqlError::invalid(format!(
+            "Not-masking function {} cannot be used for masking table columns",
+            shown()
+        )));
+    }
+    if function.returns() != ty {
+        return Err(CqlError::invalid(format!(
+            "Masking function {} return type is {}. This is different to the type of the masked column {column} of \
+             type {ty}. Masking functions can only be attached to table columns if they return the same data type as \
+             the masked column.",
+            shown(),
+            function.returns()
+        )));
+    }
+    Ok(())
+}
+
 /// The mask of a column of a type, its function found and its arguments evaluated.
 pub(super) fn resolve(
     mask: &ast::ColumnMask,
@@ -83,27 +114,7 @@ pub(super) fn resolve(
             shown()
         ))
     })?;
-    if function.aggregate().is_some() {
-        return Err(CqlError::invalid(format!(
-            "Aggregate function {} cannot be used for masking table columns",
-            shown()
-        )));
-    }
-    if !function.is_mask() {
-        return Err(CqlError::invalid(format!(
-            "Not-masking function {} cannot be used for masking table columns",
-            shown()
-        )));
-    }
-    if function.returns() != ty {
-        return Err(CqlError::invalid(format!(
-            "Masking function {} return type is {}. This is different to the type of the masked column {column} of \
-             type {ty}. Masking functions can only be attached to table columns if they return the same data type as \
-             the masked column.",
-            shown(),
-            function.returns()
-        )));
-    }
+    check(&function, column, ty, &shown)?;
     let mut mask = ColumnMask {
         function_keyspace: "system".into(),
         function_name: function.name().into(),

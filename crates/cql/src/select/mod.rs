@@ -94,6 +94,17 @@ pub struct Fetched {
     pub regulars: Vec<u16>,
 }
 
+/// Makes one column of JSON of the columns of a result: its members.
+fn into_json(result: &mut Vec<ResultColumn>) -> JsonMembers {
+    let members =
+        result.iter().map(|column| (project::json_name(&column.name), column.ty.clone())).collect();
+    result.truncate(1);
+    for column in result {
+        (column.name, column.ty) = ("[json]".into(), CqlType::Text);
+    }
+    members
+}
+
 impl Select {
     /// Checks a SELECT against the schema, and says which columns its result has.
     pub fn prepare(
@@ -161,16 +172,7 @@ impl Select {
         scope.partition_key_markers =
             scope.variables.partition_key_markers(table.partition_key.len());
         let fetched = fetched(&table, &restrictions, &columns);
-        let mut json = None;
-        if select.json {
-            let members =
-                result.iter().map(|column| (project::json_name(&column.name), column.ty.clone()));
-            json = Some(members.collect());
-            result.truncate(1);
-            for column in &mut result {
-                (column.name, column.ty) = ("[json]".into(), CqlType::Text);
-            }
-        }
+        let json = select.json.then(|| into_json(&mut result));
         let this = Self {
             restrictions,
             limits,

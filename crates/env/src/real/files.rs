@@ -18,9 +18,9 @@ use crate::buf::Bytes;
 use crate::class::Class;
 use crate::env::{Env, Make};
 use crate::io_history::Ended;
+use crate::io_kind::IoKind;
 use crate::io_queue::{SYNC_COST, cost};
 use crate::recorder::{Begun, RecordedOp, Recorder};
-use crate::stats::IoKind;
 
 /// An open file; closed on a helper thread, for the last close of a removed file frees its blocks.
 pub(crate) struct RealFile {

@@ -14,8 +14,9 @@ use super::files::{FileOp, RealFile};
 use crate::buf::Bytes;
 use crate::class::Class;
 use crate::io_history::Ended;
+use crate::io_kind::IoKind;
 use crate::io_queue::IoQueue;
-use crate::stats::{Counters, IoKind, bump};
+use crate::stats::{Counters, bump};
 
 /// `IORING_ENTER_GETEVENTS`, `_EXT_ARG`, `_NO_IOWAIT` (linux/io_uring.h).
 const ENTER_GETEVENTS: u32 = 1;

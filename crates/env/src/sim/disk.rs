@@ -18,9 +18,9 @@ use crate::disk_model::{DiskModel, Ino, OpId};
 use crate::env::Env;
 use crate::file::OpenOptions;
 use crate::io_history::Ended;
+use crate::io_kind::IoKind;
 use crate::io_queue::IoQueue;
 use crate::real::files::FileOp;
-use crate::stats::IoKind;
 
 /// The disk of one node; `one_in` faults are off at 0.
 #[derive(Default)]

@@ -113,7 +113,7 @@ impl Port {
     pub fn should_yield(&self, slice_start: u64) -> bool {
         self.used.set(self.used.get() + self.world.rng.between(100, 20_000));
         self.world.rng.one_in(8)
-            || self.now_ns().saturating_sub(slice_start) > nanos(crate::env::SLICE)
+            || self.now_ns().saturating_sub(slice_start) > nanos(crate::slice::SLICE)
     }
 }
 

@@ -27,7 +27,7 @@ use env::sync::Semaphore;
 
 use super::format;
 use super::log::Inherited;
-use super::replay::ReplayError;
+use super::replay_error::ReplayError;
 use crate::error::StorageError;
 
 /// The beginning of a list's name; its shard follows.

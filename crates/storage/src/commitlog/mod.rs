@@ -9,6 +9,7 @@ mod log;
 mod pack;
 mod reader;
 mod replay;
+mod replay_error;
 mod segment;
 mod writer;
 
@@ -23,7 +24,6 @@ pub use self::log::{
     Inherited, LogError, LogEvent, LogOptions, LogPending, LogStats, SyncMode, TellLog, Ticket,
 };
 pub use self::reader::{End, Reader, Record};
-pub use self::replay::{
-    ReplayError, Replayed, SegmentFile, Survey, read_segment, segment_files, survey,
-};
+pub use self::replay::{Replayed, SegmentFile, Survey, read_segment, segment_files, survey};
+pub use self::replay_error::ReplayError;
 pub use self::writer::CommitLog;

@@ -1,39 +1,17 @@
 //! Reading the log back after a stop.
 
 use std::collections::BTreeSet;
-use std::io;
 use std::path::{Path, PathBuf};
 
 use env::{Env, File, OpenOptions};
-use thiserror::Error;
 
 use super::format::{self, Header, HeaderError, MARKER_BYTES, Position, SEGMENT_BYTES_MAX};
 use super::list::Lists;
 use super::reader::{End, Reader};
+use super::replay_error::ReplayError;
 
 /// Bytes of a segment that hold its header and the marker after it.
 const SURVEY_BYTES: u64 = 4 << 10;
-
-/// Why the log cannot be replayed.
-#[derive(Debug, Error)]
-pub enum ReplayError {
-    /// A file or the directory cannot be read.
-    #[error("cannot read {path}: {source}")]
-    Io {
-        /// What was read.
-        path: PathBuf,
-        /// The system's answer.
-        source: io::Error,
-    },
-    /// A segment whose header says that it is not ours to replay.
-    #[error("cannot replay {path}: {source}")]
-    Header {
-        /// The segment's file.
-        path: PathBuf,
-        /// What is wrong with it.
-        source: HeaderError,
-    },
-}
 
 /// A segment found in the log's directory.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]

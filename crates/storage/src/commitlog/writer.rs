@@ -236,25 +236,30 @@ impl CommitLog {
             cdc,
             stats: LogStats::default(),
         });
-        let at_end = Rc::downgrade(&log);
-        let hook = env.at_turn_end(move || {
+        log.begin();
+        Ok(log)
+    }
+
+    /// Starts what goes on beside the writes.
+    fn begin(self: &Rc<Self>) {
+        let at_end = Rc::downgrade(self);
+        let hook = self.env.at_turn_end(move || {
             if let Some(log) = at_end.upgrade() {
                 log.seal();
             }
         });
-        *log.hook.borrow_mut() = Some(hook);
-        log.remove_clean();
-        env.spawn(Class::CommitLog, Rc::clone(&log).write_sections());
-        env.spawn(Class::CommitLog, Rc::clone(&log).sync_files());
-        env.spawn(Class::CommitLog, Rc::clone(&log).keep_a_spare());
-        if log.options.compression.is_none() {
-            env.spawn(Class::CommitLog, Rc::clone(&log).mark_when_idle());
+        *self.hook.borrow_mut() = Some(hook);
+        self.remove_clean();
+        self.env.spawn(Class::CommitLog, Rc::clone(self).write_sections());
+        self.env.spawn(Class::CommitLog, Rc::clone(self).sync_files());
+        self.env.spawn(Class::CommitLog, Rc::clone(self).keep_a_spare());
+        if self.options.compression.is_none() {
+            self.env.spawn(Class::CommitLog, Rc::clone(self).mark_when_idle());
         }
-        env.spawn(Class::CommitLog, Rc::clone(&log).list_what_is_synced());
-        if log.archiver.is_some() {
-            env.spawn(Class::Background, Rc::clone(&log).archive());
+        self.env.spawn(Class::CommitLog, Rc::clone(self).list_what_is_synced());
+        if self.archiver.is_some() {
+            self.env.spawn(Class::Background, Rc::clone(self).archive());
         }
-        Ok(log)
     }
 
     /// Tells of what happens from now on.

@@ -14,11 +14,11 @@ use schema::{TableId, TombstoneOption};
 
 use super::choice::{Candidate, Choice, Reason};
 use super::look::Look;
-use super::merge::Merged;
+use super::record::Record;
 use super::ring;
 use super::strategy::Strategy;
-use super::task::{Task, Work};
 use super::throttle::Throttle;
+use super::work::{Task, Work};
 use crate::engine::Engine;
 use crate::error::StorageError;
 use crate::node::{Node, NodeTable, RunningCompaction};
@@ -48,29 +48,6 @@ pub(crate) struct Compactions {
     /// Under way.
     pub running: RefCell<Vec<Rc<RunningCompaction>>>,
     told: RefCell<Option<TellEnded>>,
-}
-
-/// A compaction that ended: a row of `system.compaction_history`.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Record {
-    /// A time-UUID.
-    pub id: [u8; 16],
-    /// The table's keyspace.
-    pub keyspace: String,
-    /// The table's name.
-    pub table: String,
-    /// When it ended, in milliseconds.
-    pub millis: i64,
-    /// How long it took.
-    pub took: Duration,
-    /// Bytes of its inputs' data, as stored.
-    pub bytes_in: u64,
-    /// Bytes of its outputs' data, as stored.
-    pub bytes_out: u64,
-    /// How many partitions were in one input, in two, ...
-    pub merged: Merged,
-    /// The kind of operation, in Cassandra's words.
-    pub kind: &'static str,
 }
 
 impl Compactions {

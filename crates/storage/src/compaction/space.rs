@@ -5,7 +5,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use super::choice::Split;
-use super::task::{Task, Work};
+use super::work::{Task, Work};
 use crate::disk::{DiskEvent, DiskFailure, DiskSettings};
 use crate::engine::Engine;
 use crate::error::StorageError;

@@ -1,7 +1,7 @@
 //! A task: its inputs become outputs, in one step that a crash cannot tear and no reader sees half
 //! of.
 
-use std::cell::{Cell, RefCell};
+use std::cell::Cell;
 use std::collections::BTreeSet;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -10,23 +10,24 @@ use std::time::Duration;
 use env::Class;
 use rows::codec::EncodingStats;
 use rows::{NO_DELETION_TIME, NO_TIMESTAMP, NO_TTL};
-use schema::{Table, TableId, TombstoneOption};
+use schema::TableId;
 use sstable::statistics::LogPosition;
 use sstable::writer::WriterOptions;
 
-use super::choice::{Candidate, Choice, Reason};
+use super::choice::{Candidate, Reason};
 use super::look::{Look, candidate};
 use super::merge::{Merged, Pace, Purging, merge_all};
 use super::outputs::Outputs;
-use super::schedule::Record;
+use super::record::Record;
 use super::space;
 use super::splitter::Splitter;
+use super::work::{Task, Work};
 use crate::engine::Engine;
 use crate::error::StorageError;
 use crate::flush::writer_options;
 use crate::live_set::LiveSet;
-use crate::node::{Node, NodeTable, RunningCompaction};
-use crate::scrub::{Scrub, Scrubbed, scrub_one};
+use crate::node::{Node, RunningCompaction};
+use crate::scrub::scrub_one;
 use crate::sstables::SSTable;
 use crate::transaction::{Transaction, remove_descriptor};
 
@@ -34,26 +35,6 @@ use crate::transaction::{Transaction, remove_descriptor};
 const REMOVAL_POLL: Duration = Duration::from_millis(20);
 /// What is asserted of every task.
 const SOME_INPUTS: &str = "a compaction has inputs";
-
-/// What is done with a task's inputs.
-#[derive(Clone, Copy)]
-pub(crate) enum Work<'a> {
-    /// They are merged.
-    Merge,
-    /// The same, without what others make needless.
-    Collect(TombstoneOption),
-    /// The one is rewritten without what cannot be read; what became of it is noted.
-    Scrub(Scrub, &'a RefCell<Vec<Scrubbed>>),
-}
-
-/// A choice with the files that it names.
-pub(crate) struct Task<'a> {
-    pub table: Arc<Table>,
-    pub node_table: Rc<NodeTable>,
-    pub choice: Choice,
-    pub inputs: Vec<Arc<SSTable>>,
-    pub work: Work<'a>,
-}
 
 /// What a merge made.
 struct Made {

@@ -145,19 +145,7 @@ impl Call<'_> {
                 self.each(&[T::TimeUuid], &T::BigInt, Work::ToUnixTimestamp)
             }
             "floor" => self.floors(),
-            "token" => {
-                let key = |t: &Table| t.partition_key.iter().map(|c| c.ty.clone()).collect();
-                let arguments: Vec<_> = self.table.map(key).unwrap_or_default();
-                let (returns, work) = match self.table {
-                    Some(table) if table.is_ordered_by_key() => {
-                        (table.token_type(), Work::KeyAsToken)
-                    }
-                    _ => (T::BigInt, Work::Token),
-                };
-                let mut token = self.make(&arguments, &returns, work);
-                token.is_made = true;
-                vec![token]
-            }
+            "token" => vec![self.token()],
             "abs" => self.numbers(Work::Math(Math::Abs)),
             "exp" => self.numbers(Work::Math(Math::Exp)),
             "log" => self.numbers(Work::Math(Math::Log)),
@@ -205,6 +193,19 @@ impl Call<'_> {
                     .collect(),
             },
         })
+    }
+
+    fn token(&self) -> Function {
+        use CqlType as T;
+        let key = |t: &Table| t.partition_key.iter().map(|c| c.ty.clone()).collect();
+        let arguments: Vec<_> = self.table.map(key).unwrap_or_default();
+        let (returns, work) = match self.table {
+            Some(table) if table.is_ordered_by_key() => (table.token_type(), Work::KeyAsToken),
+            _ => (T::BigInt, Work::Token),
+        };
+        let mut token = self.make(&arguments, &returns, work);
+        token.is_made = true;
+        token
     }
 
     fn floors(&self) -> Vec<Function> {
