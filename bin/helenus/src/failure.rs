@@ -38,7 +38,8 @@ fn on_disk_failure(policy: DiskFailurePolicy, event: &DiskEvent) -> Action {
 }
 
 impl Node {
-    /// Says what failed and acts; on any shard. Who calls it has seen to it that nothing wrong is acknowledged.
+    /// Says what failed and acts; on any shard. Who calls it has seen to it that nothing wrong is
+    /// acknowledged.
     pub(crate) fn act_on_failure(self: &Rc<Self>, action: Action, what: String) {
         // to a node that ends nothing needs to be said
         self.send_to_first(move |node| {
@@ -114,7 +115,8 @@ mod tests {
         use Action::{End, Say, StopClients as Stop};
         use DiskFailurePolicy as P;
         let event = |failure, is_last| DiskEvent { failure, what: String::new(), is_last };
-        // what is corrupt, what fails while there is another directory, and what fails where there is none
+        // what is corrupt, what fails while there is another directory, and what fails where there
+        // is none
         let events = [
             event(DiskFailure::Corrupt, false),
             event(DiskFailure::Read, false),

@@ -56,7 +56,8 @@ fn percent(data: u64, in_memory: u64, free: u64, most: Option<u64>) -> i64 {
 }
 
 impl Node {
-    /// Tells the log of partitions and collections that are too large when they are written; on the first shard.
+    /// Tells the log of partitions and collections that are too large when they are written; on the
+    /// first shard.
     pub(crate) fn watch_writes(self: &Rc<Self>, config: &Config) {
         let node = Rc::downgrade(self);
         let tell = move |finding: &Finding<'_>| {

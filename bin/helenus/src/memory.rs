@@ -3,34 +3,40 @@
 use config::Config;
 
 const MIB: u64 = 1 << 20;
-/// `key_cache_size` where the configuration does not say: a 20th of the budget, and no more than this (Cassandra's).
+/// `key_cache_size` where the configuration does not say: a 20th of the budget, and no more than
+/// this (Cassandra's).
 const KEY_CACHE_MAX: u64 = 100 * MIB;
-/// `counter_cache_size` where the configuration does not say: a 40th of the budget, and no more than this (Cassandra's).
+/// `counter_cache_size` where the configuration does not say: a 40th of the budget, and no more
+/// than this (Cassandra's).
 const COUNTER_CACHE_MAX: u64 = 50 * MIB;
 /// The most of the page cache that books are kept on, in budgets: they take a 64th of one then.
 const PAGE_CACHE_BUDGETS: u64 = 16;
 /// `prepared_statements_cache_size` where the configuration does not say: Cassandra's least.
 const PREPARED: u64 = 10 * MIB;
 
-/// The limits of a node, in bytes; each shard has its part of each but that of prepared statements, which all keep.
+/// The limits of a node, in bytes; each shard has its part of each but that of prepared statements,
+/// which all keep.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Memory {
-    /// `memory_budget`, where Cassandra has its heap: what the limits below share, and all that is not named.
+    /// `memory_budget`, where Cassandra has its heap: what the limits below share, and all that is
+    /// not named.
     pub budget: u64,
-    /// `memtable_heap_space` and `memtable_offheap_space`: past them writes wait for a flush. A half:
-    /// what writes do not need of it yet has what was flushed, for reads.
+    /// `memtable_heap_space` and `memtable_offheap_space`: past them writes wait for a flush. A
+    /// half: what writes do not need of it yet has what was flushed, for reads.
     pub memtables: u64,
     /// `file_cache_size`: chunks of SSTables, decompressed, and pages of their indexes. An eighth.
     pub chunks: u64,
     /// `key_cache_size`: where keys are in SSTables, and the promoted indexes of wide partitions.
     pub keys: u64,
-    /// `row_cache_size`: the first rows of partitions, for tables whose `caching` asks for it. None.
+    /// `row_cache_size`: the first rows of partitions, for tables whose `caching` asks for it.
+    /// None.
     pub rows: u64,
     /// `counter_cache_size`: this node's parts of counters. A 40th.
     pub counters: u64,
     /// `prepared_statements_cache_size`.
     pub prepared: u64,
-    /// `native_transport_max_request_data_in_flight`: past it requests are refused or wait. A tenth.
+    /// `native_transport_max_request_data_in_flight`: past it requests are refused or wait. A
+    /// tenth.
     pub in_flight: u64,
     /// `native_transport_max_request_data_in_flight_per_ip`. A 40th.
     pub in_flight_per_ip: u64,
@@ -68,9 +74,9 @@ impl Memory {
         ]
     }
 
-    /// What of the kernel's page cache the node keeps books on, which take a thousandth of it: what is left of so much memory of
-    /// the machine, at least a quarter, whatever the budget, and at most so many times the budget. As much as the budget where
-    /// nobody says how much there is.
+    /// What of the kernel's page cache the node keeps books on, which take a thousandth of it: what
+    /// is left of so much memory of the machine, at least a quarter, whatever the budget, and at
+    /// most so many times the budget. As much as the budget where nobody says how much there is.
     pub fn page_cache(&self, machine: Option<u64>) -> u64 {
         let left = machine.map_or(self.budget, |all| all.saturating_sub(self.budget).max(all / 4));
         left.min(PAGE_CACHE_BUDGETS * self.budget)

@@ -35,7 +35,8 @@ const TICK: Duration = Duration::from_secs(1);
 const LOGGER: &str = "helenus.node";
 /// Seconds in a minute, in which evictions are counted.
 const MINUTE_SECONDS: u64 = 60;
-/// How long after the start the sizes of tables are first estimated, and how often from then on (Cassandra: 5 minutes).
+/// How long after the start the sizes of tables are first estimated, and how often from then on
+/// (Cassandra: 5 minutes).
 const FIRST_ESTIMATES: Duration = Duration::from_secs(30);
 const ESTIMATES: Duration = Duration::from_secs(60);
 /// Bytes that a file with a password may have.
@@ -127,7 +128,8 @@ impl HasShards for Node {
     }
 }
 
-/// Runs one shard of a node until it is told to end. `ready` is called on the first shard once it serves.
+/// Runs one shard of a node until it is told to end. `ready` is called on the first shard once it
+/// serves.
 ///
 /// # Errors
 /// If the node cannot start, or not end in order.
@@ -308,7 +310,8 @@ impl Node {
         }
     }
 
-    /// Prepares what was prepared before the node ended. What cannot be read is prepared again by those who need it.
+    /// Prepares what was prepared before the node ended. What cannot be read is prepared again by
+    /// those who need it.
     async fn load_statements(&self) {
         let Some(shard) = self.shard.get() else { return };
         let began = self.env.now();
@@ -500,7 +503,8 @@ impl Node {
         aside.collect()
     }
 
-    /// Makes the first superuser, where the operator wants one and there is no role; says so where nobody can log in.
+    /// Makes the first superuser, where the operator wants one and there is no role; says so where
+    /// nobody can log in.
     async fn prepare_roles(&self, notes: &mut Vec<String>) -> Result<(), NodeError> {
         let auth = &self.config.auth;
         let Some(shard) = self.shard.get().filter(|_| auth.authenticates) else {
@@ -578,8 +582,8 @@ impl Node {
                 *nearest = distance.min(*nearest);
             }
         }
-        // Those above may be as new, or left by a start that was killed before it synced them. Where they are older
-        // and others' they need not be ours to open.
+        // Those above may be as new, or left by a start that was killed before it synced them.
+        // Where they are older and others' they need not be ours to open.
         for (parent, distance) in above {
             match self.env.sync_dir(&parent).await {
                 Err(_) if distance > 0 => {}
@@ -619,8 +623,8 @@ impl Node {
         self.show_views(&shard);
     }
 
-    /// Serves the node's metrics, if the configuration says so. A port that is taken ends the start only where the
-    /// operator asked for it.
+    /// Serves the node's metrics, if the configuration says so. A port that is taken ends the start
+    /// only where the operator asked for it.
     fn serve_metrics(
         self: &Rc<Self>,
         notes: &mut Vec<String>,
@@ -768,7 +772,8 @@ impl Node {
         Ok(())
     }
 
-    /// Stops serving clients and writes everything to SSTables; again, it does nothing. On the first shard.
+    /// Stops serving clients and writes everything to SSTables; again, it does nothing. On the
+    /// first shard.
     pub(crate) async fn drain(self: &Rc<Self>) -> Result<(), NodeError> {
         let _turn = self.changing.acquire(1).await;
         if self.is_empty.get() {

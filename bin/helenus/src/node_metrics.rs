@@ -26,7 +26,8 @@ impl Node {
         self.registry.snapshot()
     }
 
-    /// The node's metrics as Prometheus text; on the first shard. What a shard that ends no longer tells is missing.
+    /// The node's metrics as Prometheus text; on the first shard. What a shard that ends no longer
+    /// tells is missing.
     pub(crate) async fn metrics_text(self: &Rc<Self>) -> String {
         let mut snapshots = Vec::with_capacity(self.shards().count());
         for shard in 0..self.shards().count() {

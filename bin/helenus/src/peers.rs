@@ -72,7 +72,8 @@ fn seeds(config: &Config, local: Address) -> Result<BTreeSet<Address>, NodeError
 }
 
 impl Node {
-    /// Reads the seeds from the configuration's file again, with what was set over it; those that are not this node.
+    /// Reads the seeds from the configuration's file again, with what was set over it; those that
+    /// are not this node.
     pub(crate) async fn reload_seeds(&self) -> Result<Option<Vec<Address>>, String> {
         let membership = self.shard().and_then(|it| it.membership().cloned());
         let Some(membership) = membership else { return Ok(None) };
@@ -120,7 +121,8 @@ impl Node {
         Ok(())
     }
 
-    /// Becomes a part of the ring; on the first shard. Nothing, if the node is told to end before it is one.
+    /// Becomes a part of the ring; on the first shard. Nothing, if the node is told to end before
+    /// it is one.
     pub(crate) async fn join_ring(
         &self,
         snitch: ring::Snitch,

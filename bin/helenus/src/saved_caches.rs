@@ -1,4 +1,5 @@
-//! Caches that are saved now and then and when the node ends, and read by the next start, while it serves already.
+//! Caches that are saved now and then and when the node ends, and read by the next start, while it
+//! serves already.
 
 use std::cell::Cell;
 use std::rc::Rc;
@@ -60,8 +61,8 @@ impl Node {
             *loaded = true;
         }
         self.saved_caches.are_loaded.set(loaded);
-        // What a key cache says of SSTables is only ever that of this start or of the one before: their names may be
-        // given again later.
+        // What a key cache says of SSTables is only ever that of this start or of the one before:
+        // their names may be given again later.
         if was_saved && kind == CacheKind::Keys {
             self.save(kind, name).await;
         }

@@ -19,7 +19,8 @@ pub fn io_depth(config: &Config, shards: usize) -> usize {
     (config.io_depth as usize / shards.max(1)).max(1)
 }
 
-/// The address of `metrics_address` and `metrics_port`; none: no endpoint. And whether the operator asked for it.
+/// The address of `metrics_address` and `metrics_port`; none: no endpoint. And whether the operator
+/// asked for it.
 ///
 /// # Errors
 /// If the address is none.
@@ -73,7 +74,8 @@ fn disk_settings(config: &Config) -> DiskSettings {
     }
 }
 
-/// When the log is synced. What a sync may be late by counts from when Cassandra would have begun it.
+/// When the log is synced. What a sync may be late by counts from when Cassandra would have begun
+/// it.
 fn sync_mode(config: &Config) -> SyncMode {
     match config.commitlog_sync {
         CommitLogSync::Periodic { period, lag_block } => {
@@ -124,8 +126,8 @@ pub fn storage_options(
     })
 }
 
-/// How many compactions run at a time: as many as there are data directories, where the configuration does not say, but
-/// two at least and eight at most.
+/// How many compactions run at a time: as many as there are data directories, where the
+/// configuration does not say, but two at least and eight at most.
 fn compactors(config: &Config) -> usize {
     let directories = config.data_file_directories.len().clamp(2, 8);
     config.concurrent_compactors.map_or(directories, |count| count as usize)

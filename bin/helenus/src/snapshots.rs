@@ -16,7 +16,8 @@ use types::CqlType;
 use crate::node::Node;
 use crate::table_metrics::is_system;
 
-/// Between two looks for snapshots whose time is over (`cassandra.snapshot.cleanup_period_seconds`).
+/// Between two looks for snapshots whose time is over
+/// (`cassandra.snapshot.cleanup_period_seconds`).
 const CLEANUP_PERIOD: Duration = Duration::from_secs(60);
 /// No manifest is larger.
 const MANIFEST_BYTES_MAX: u64 = 1 << 20;

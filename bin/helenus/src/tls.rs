@@ -1,4 +1,5 @@
-//! TLS of clients and of nodes: the stores that the configuration names, read at the start and whenever they change.
+//! TLS of clients and of nodes: the stores that the configuration names, read at the start and
+//! whenever they change.
 
 use std::rc::Rc;
 use std::time::Duration;
@@ -61,7 +62,8 @@ struct Stores {
 /// What is configured of it.
 struct Wanted<'a> {
     stores: &'a TlsStores,
-    /// Of nodes: with what they are dialed, its password, and must their certificates be of their address?
+    /// Of nodes: with what they are dialed, its password, and must their certificates be of their
+    /// address?
     dialing: Option<(Option<&'a Store>, &'a str, bool)>,
 }
 
@@ -131,7 +133,8 @@ impl Node {
         }
     }
 
-    /// Reads the stores, gives every shard what is in them, and keeps looking; on the first shard, before any serves.
+    /// Reads the stores, gives every shard what is in them, and keeps looking; on the first shard,
+    /// before any serves.
     pub(crate) async fn start_tls(self: &Rc<Self>, of: Of) -> Result<(), NodeError> {
         let Some((wanted, _)) = self.wanted_tls(of) else { return Ok(()) };
         let failed = |why| NodeError::Tls { section: of.section(), why };

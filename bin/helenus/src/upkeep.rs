@@ -1,4 +1,5 @@
-//! What looks for damage in SSTables, and what makes the best of it: carried out table by table, and told of in the log.
+//! What looks for damage in SSTables, and what makes the best of it: carried out table by table,
+//! and told of in the log.
 
 use std::cell::RefCell;
 
@@ -65,8 +66,8 @@ impl Node {
         }
     }
 
-    /// The ranges of the ring of which this node has, or is about to have, a replica of a table; none, if it is not a part
-    /// of a ring yet.
+    /// The ranges of the ring of which this node has, or is about to have, a replica of a table;
+    /// none, if it is not a part of a ring yet.
     fn owned_ranges(&self, id: TableId) -> Vec<Owned> {
         let schema = self.engine().schema();
         let keyspace = schema.table_by_id(&id).and_then(|table| schema.keyspace(&table.keyspace));

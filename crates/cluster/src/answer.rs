@@ -16,7 +16,8 @@ pub struct Outcome {
     pub result: Result<Answer, ErrorResponse>,
     /// Warnings for the client.
     pub warnings: Vec<String>,
-    /// Was nothing done since the shard that was asked knows another schema than the one it was planned for?
+    /// Was nothing done since the shard that was asked knows another schema than the one it was
+    /// planned for?
     pub(crate) is_outdated: bool,
 }
 
@@ -71,8 +72,8 @@ pub struct PreparedInfo {
     pub is_conditional: bool,
     /// Warnings for the client.
     pub warnings: Vec<String>,
-    /// What a session is warned of, once: what the statement means depends on the session's keyspace, and it was not known yet,
-    /// or is run in a session with another.
+    /// What a session is warned of, once: what the statement means depends on the session's
+    /// keyspace, and it was not known yet, or is run in a session with another.
     pub use_warning: Option<Box<UseWarning>>,
 }
 

@@ -1,5 +1,5 @@
-//! The batch log: a logged batch is durable in `system.batches` before any part of it is applied, and goes from there
-//! once all are (`batchlog.BatchlogManager`).
+//! The batch log: a logged batch is durable in `system.batches` before any part of it is applied,
+//! and goes from there once all are (`batchlog.BatchlogManager`).
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
@@ -77,8 +77,8 @@ impl BatchLog {
         Rc::new(Self { shard: Rc::clone(shard), writes: Rc::clone(writes) })
     }
 
-    /// Applies a logged batch: all of it even where its client stops waiting, and what the node does not get to at
-    /// its next start.
+    /// Applies a logged batch: all of it even where its client stops waiting, and what the node
+    /// does not get to at its next start.
     pub async fn apply(
         self: &Rc<Self>,
         parts: Vec<(bool, Mutation)>,
@@ -114,7 +114,8 @@ impl BatchLog {
         let record = record(&table, &id, &encoded, timestamp, &|| self.shard.time_uuid());
         internal::apply(&self.shard.engine, record).await?;
         if self.shard.engine.acknowledges_early() {
-            // Each shard has a log of its own: a part must not become durable before the record does.
+            // Each shard has a log of its own: a part must not become durable before the record
+            // does.
             internal::sync_owner(&self.shard.engine, &id).await?;
         }
         let owners: BTreeSet<usize> =
@@ -129,7 +130,8 @@ impl BatchLog {
         Ok(())
     }
 
-    /// Keeps a batch for another node, which says when it is to go. Its mutations stay as they were written.
+    /// Keeps a batch for another node, which says when it is to go. Its mutations stay as they were
+    /// written.
     pub async fn keep(
         &self,
         id: [u8; 16],
@@ -204,8 +206,8 @@ pub(crate) struct Kept {
     pub written_at: i64,
     /// Was it made here?
     pub is_own: bool,
-    /// Parts that can no longer be read, since their table is gone, are not among them, nor those of tables that were
-    /// truncated since.
+    /// Parts that can no longer be read, since their table is gone, are not among them, nor those
+    /// of tables that were truncated since.
     pub parts: Vec<Mutation>,
     /// How many cannot be read though their table is there.
     pub unread: u64,
@@ -247,8 +249,8 @@ async fn kept_batches(
     Ok(kept)
 }
 
-/// Applies what the last run of a node that was alone left in its batch log. Where there are others, parts are theirs too:
-/// they are written once the node is a part of the ring.
+/// Applies what the last run of a node that was alone left in its batch log. Where there are
+/// others, parts are theirs too: they are written once the node is a part of the ring.
 ///
 /// # Errors
 /// If the log cannot be read, or a part not be applied.
@@ -265,7 +267,8 @@ pub(crate) async fn replay(
     }
     let all = (0..engine.shards().count()).collect();
     let mut batches = kept_batches(engine, truncated).await?;
-    // one that is kept for another node is of partitions that others have, too: it stays until those got it
+    // one that is kept for another node is of partitions that others have, too: it stays until
+    // those got it
     batches.retain(|batch| batch.is_own);
     let count = batches.len();
     for Kept { id, parts, .. } in batches {

@@ -1,4 +1,5 @@
-//! What statements are bound with: times that are fixed once a request, and values that nobody gave before.
+//! What statements are bound with: times that are fixed once a request, and values that nobody gave
+//! before.
 
 use std::rc::Rc;
 use std::sync::Arc;

@@ -1,4 +1,5 @@
-//! Starting a node: its data directory becomes a serving engine with a schema. Runs on the first shard.
+//! Starting a node: its data directory becomes a serving engine with a schema. Runs on the first
+//! shard.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
@@ -92,7 +93,8 @@ pub struct Booted {
     pub clock_behind: Duration,
 }
 
-/// The schema that every node of a ring has before it reads anything. (What is wrong with the release is said by [`boot`].)
+/// The schema that every node of a ring has before it reads anything. (What is wrong with the
+/// release is said by [`boot`].)
 pub fn first_schema(config: &Config) -> Arc<Schema> {
     let release = Release::parse(&config.release_version).unwrap_or_default();
     let keyspaces = schema::system::local_keyspaces(release).into_iter();
@@ -278,8 +280,8 @@ fn choose_tokens(env: &env::Env, config: &Config) -> BTreeSet<Token> {
     tokens
 }
 
-/// Up to where the log's records of tables were truncated, and when: `system.local.truncated_at`, whose values are a
-/// log position and a time.
+/// Up to where the log's records of tables were truncated, and when: `system.local.truncated_at`,
+/// whose values are a log position and a time.
 fn truncations(cells: &Cells) -> (BTreeMap<TableId, Position>, TruncatedAt) {
     let (mut positions, mut times) = (BTreeMap::new(), TruncatedAt::new());
     for (id, value) in cells.get("truncated_at").into_iter().flatten() {
@@ -337,8 +339,8 @@ async fn load_schema(
     SchemaState::new(rows, local, release, now).map_err(|e| BootError::Schema(e.to_string()))
 }
 
-/// Writes what every start writes: the description of the system's own tables, the replicated system keyspaces
-/// where they are missing, and `system.local`.
+/// Writes what every start writes: the description of the system's own tables, the replicated
+/// system keyspaces where they are missing, and `system.local`.
 async fn write_system(
     engine: &Rc<Engine>,
     node: &Node,
@@ -364,8 +366,9 @@ async fn write_system(
     Ok(state)
 }
 
-/// Takes back that indexes of users are built: what is written from now on is in none of their files. A Cassandra that is
-/// started on this directory later asks this first, before its log, and builds them.
+/// Takes back that indexes of users are built: what is written from now on is in none of their
+/// files. A Cassandra that is started on this directory later asks this first, before its log, and
+/// builds them.
 async fn forget_built_indexes(
     engine: &Rc<Engine>,
     node: &Node,

@@ -1,8 +1,10 @@
-//! Keeps server timestamps from ever being given out twice, over restarts and clocks set back (decision 7).
+//! Keeps server timestamps from ever being given out twice, over restarts and clocks set back
+//! (decision 7).
 //!
-//! A small file holds a time in the future that no timestamp has reached; before one does, the file is moved
-//! on. A start takes the file's time as its floor. A clock that is set forward, past that time, is followed only once
-//! the file has moved on: a crash, and the clock set back after it, would otherwise repeat times.
+//! A small file holds a time in the future that no timestamp has reached; before one does, the file
+//! is moved on. A start takes the file's time as its floor. A clock that is set forward, past that
+//! time, is followed only once the file has moved on: a crash, and the clock set back after it,
+//! would otherwise repeat times.
 //!
 //! ```text
 //! clock_reserve = "HLNSCLK1" | u32 version=1 | i64 microseconds | u32 crc32 of all before; big endian
@@ -20,8 +22,8 @@ const VERSION: u32 = 1;
 const BYTES: usize = 24;
 /// How far the reserve reaches beyond the last timestamp.
 const RESERVE: Duration = Duration::from_secs(10);
-/// It is moved on when so much of it is used. After a crash timestamps run ahead of the clock by the reserve at most,
-/// until the clock has caught up.
+/// It is moved on when so much of it is used. After a crash timestamps run ahead of the clock by
+/// the reserve at most, until the clock has caught up.
 const USED_MAX: Duration = Duration::from_secs(3);
 /// How often that is looked at: so long at most a clock set forward is not followed.
 const PERIOD: Duration = Duration::from_millis(200);
@@ -84,7 +86,8 @@ fn micros(duration: Duration) -> i64 {
 }
 
 impl ClockReserve {
-    /// Takes the floor from the file, says by how much the clock stands behind it, and reserves more.
+    /// Takes the floor from the file, says by how much the clock stands behind it, and reserves
+    /// more.
     ///
     /// # Errors
     /// If the file is damaged, of a newer release, or cannot be written.
@@ -98,7 +101,8 @@ impl ClockReserve {
                 .map_err(|what| ReserveError::Format { path: reserve.path.clone(), what })?;
             env.raise_unique_floor(floor);
         }
-        // Within the reserve is where a quick restart stands; more means that the clock was set back.
+        // Within the reserve is where a quick restart stands; more means that the clock was set
+        // back.
         let behind = env.clock_behind().saturating_sub(RESERVE);
         reserve.move_on().await?;
         Ok((reserve, behind))
@@ -123,8 +127,8 @@ impl ClockReserve {
         written.map_err(|source| ReserveError::Io { path: self.path.clone(), source })
     }
 
-    /// Moves the reserve on for as long as the node runs; gives up with an error, since then no timestamp is
-    /// safe.
+    /// Moves the reserve on for as long as the node runs; gives up with an error, since then no
+    /// timestamp is safe.
     pub async fn keep(&self) -> Result<(), ReserveError> {
         loop {
             self.env.sleep(PERIOD).await;

@@ -1,4 +1,5 @@
-//! `system.compaction_history`: a row for each compaction, for a week (`SystemKeyspace.updateCompactionHistory`).
+//! `system.compaction_history`: a row for each compaction, for a week
+//! (`SystemKeyspace.updateCompactionHistory`).
 
 use std::rc::Rc;
 

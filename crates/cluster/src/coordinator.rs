@@ -48,7 +48,8 @@ pub struct Coordinator {
 }
 
 impl Coordinator {
-    /// Is there the keyspace that a request names for itself? That it needs none makes no difference.
+    /// Is there the keyspace that a request names for itself? That it needs none makes no
+    /// difference.
     ///
     /// # Errors
     /// If there is not.
@@ -83,7 +84,8 @@ impl Coordinator {
         }
     }
 
-    /// Is a request to be planned anew, since a table was altered on its way? Then the alteration had time to come here.
+    /// Is a request to be planned anew, since a table was altered on its way? Then the alteration
+    /// had time to come here.
     async fn plans_anew(&self, outcome: &Outcome, request: &Request<'_>) -> bool {
         if !outcome.is_outdated || self.shard.env.now() + REPLAN_PAUSE >= request.deadline {
             return false;
@@ -93,7 +95,8 @@ impl Coordinator {
         true
     }
 
-    /// Prepares a statement, on every shard. The guard of an ordinary user adds to `warnings`, which go with a refusal too.
+    /// Prepares a statement, on every shard. The guard of an ordinary user adds to `warnings`,
+    /// which go with a refusal too.
     ///
     /// # Errors
     /// If it makes no sense.
@@ -123,7 +126,8 @@ impl Coordinator {
         if let Plan::Role(statement) = &entry.prepared.plan
             && !self.auth.authenticates()
         {
-            // Cassandra validates what it prepares: nobody has a name here, and so nothing is done but refused
+            // Cassandra validates what it prepares: nobody has a name here, and so nothing is done
+            // but refused
             Box::pin(self.auth.run_role(statement, None)).await.result?;
         }
         self.statements.spread(&prepared, is_shard_aware).await;

@@ -1,5 +1,6 @@
-//! Counters: the owner of a key reads its own shard of a counter, adds to it and writes it anew, one request at a
-//! time (`CounterMutation`). Where the counter cache has that shard, nothing is read.
+//! Counters: the owner of a key reads its own shard of a counter, adds to it and writes it anew,
+//! one request at a time (`CounterMutation`). Where the counter cache has that shard, nothing is
+//! read.
 
 use std::rc::Rc;
 
@@ -68,8 +69,8 @@ impl Counters {
         Ok(())
     }
 
-    /// Applies an update of counters on the shard that owns its key. What other replicas are to be told: this node's part
-    /// of each.
+    /// Applies an update of counters on the shard that owns its key. What other replicas are to be
+    /// told: this node's part of each.
     pub async fn apply_counter(
         self: &Rc<Self>,
         mutation: Mutation,
@@ -120,7 +121,8 @@ impl Counters {
         Ok(writes)
     }
 
-    /// An update with what it adds made into shards, and what that comes to, if it does nothing else.
+    /// An update with what it adds made into shards, and what that comes to, if it does nothing
+    /// else.
     async fn count_update(
         &self,
         update: &PartitionUpdate,
@@ -143,8 +145,8 @@ impl Counters {
         Ok((counts.finish(&mut scratch), only_adds(update).then_some(counted)))
     }
 
-    /// This node's part of each counter that an update adds to, in order; none where there is no such counter, or it
-    /// is deleted.
+    /// This node's part of each counter that an update adds to, in order; none where there is no
+    /// such counter, or it is deleted.
     async fn parts_before(
         &self,
         update: &PartitionUpdate,

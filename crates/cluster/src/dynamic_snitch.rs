@@ -1,5 +1,5 @@
-//! Which nodes to ask first: the near ones, unless they were slow of late (`DynamicEndpointSnitch`). Each shard goes by the answers
-//! that it waits for itself.
+//! Which nodes to ask first: the near ones, unless they were slow of late
+//! (`DynamicEndpointSnitch`). Each shard goes by the answers that it waits for itself.
 
 use std::cell::RefCell;
 use std::rc::Rc;

@@ -1,6 +1,6 @@
-//! `system.size_estimates` and `system.table_estimates`: how many partitions of a table are in each range of the ring,
-//! and how large they are. Connectors that read a table by ranges cut their work by it
-//! (`db.SizeEstimatesRecorder`). Counted from SSTables and memtables alike.
+//! `system.size_estimates` and `system.table_estimates`: how many partitions of a table are in each
+//! range of the ring, and how large they are. Connectors that read a table by ranges cut their work
+//! by it (`db.SizeEstimatesRecorder`). Counted from SSTables and memtables alike.
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
@@ -19,8 +19,8 @@ use crate::shard_context::ShardContext;
 
 /// SSTables with fewer samples of their keys are taken to spread them evenly.
 const SAMPLES_MIN: usize = 256;
-/// The kinds of range of `table_estimates`: of which this node is the first replica, and those that end at its tokens if only
-/// its data center counts.
+/// The kinds of range of `table_estimates`: of which this node is the first replica, and those that
+/// end at its tokens if only its data center counts.
 const KINDS: [&[u8]; 2] = [b"primary", b"local_primary"];
 
 /// A range of the ring, from after its first token up to its second.
@@ -111,7 +111,8 @@ fn shares(sstable: &SSTable, ranges: &[Range]) -> Vec<f64> {
     counts.iter().map(|count| f64::from(*count) / summary.len() as f64).collect()
 }
 
-/// What a table has in each range; `owned` is the share of the ring that this node has a replica of.
+/// What a table has in each range; `owned` is the share of the ring that this node has a replica
+/// of.
 fn estimate(
     sstables: &[Arc<SSTable>],
     memory: (u64, u64),
@@ -157,7 +158,8 @@ impl SizeEstimates {
         })
     }
 
-    /// Estimates all tables that a client may read by ranges, and writes down what has changed; on the first shard.
+    /// Estimates all tables that a client may read by ranges, and writes down what has changed; on
+    /// the first shard.
     ///
     /// # Errors
     /// If it cannot be written.

@@ -16,10 +16,12 @@ use crate::answer::{Outcome, cql_error};
 use crate::request::Request;
 use crate::shard_context::ShardContext;
 
-/// Nanoseconds in a microsecond: durations are configured in the former, timestamps are in the latter.
+/// Nanoseconds in a microsecond: durations are configured in the former, timestamps are in the
+/// latter.
 const NANOS: i64 = 1000;
 
-/// Clients are told of a disk that fills at most once in so long (`cassandra.disk_usage.notify_interval_ms`).
+/// Clients are told of a disk that fills at most once in so long
+/// (`cassandra.disk_usage.notify_interval_ms`).
 pub const DISK_NOTICES: Duration = Duration::from_mins(30);
 
 /// How much of the disk that data may take is taken.
@@ -62,7 +64,8 @@ pub struct Guardrails {
     /// Is a setting other than the default?
     are_set: Cell<bool>,
     disk: Cell<DiskUsage>,
-    /// When a client of this shard was last warned of the disk, and when one was last refused with a word about it.
+    /// When a client of this shard was last warned of the disk, and when one was last refused with
+    /// a word about it.
     told: [Cell<Option<Instant>>; 2],
 }
 
@@ -81,8 +84,8 @@ impl Guardrails {
         Rc::new(guardrails)
     }
 
-    /// Is there anything to watch a user for? As long as no setting is other than the default, only what is warned of all the
-    /// same is: changes of the schema, and filters.
+    /// Is there anything to watch a user for? As long as no setting is other than the default, only
+    /// what is warned of all the same is: changes of the schema, and filters.
     pub(crate) fn want(&self, is_warned_anyway: bool) -> bool {
         is_warned_anyway || self.are_set.get() || self.disk.get().is_told()
     }
@@ -128,7 +131,8 @@ impl Guardrails {
         })
     }
 
-    /// Has the guard look at a filter on several columns that change, where replicas are put together.
+    /// Has the guard look at a filter on several columns that change, where replicas are put
+    /// together.
     pub(crate) fn guard_intersection(
         &self,
         keyspace: &str,

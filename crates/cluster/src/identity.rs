@@ -5,7 +5,8 @@ use std::net::{IpAddr, SocketAddr};
 
 use types::Token;
 
-/// The release whose answers these are. Drivers switch features by what the node says, which is the ring's release.
+/// The release whose answers these are. Drivers switch features by what the node says, which is the
+/// ring's release.
 pub const RELEASE_VERSION: &str = "5.0.9";
 /// Of CQL.
 pub const CQL_VERSION: &str = "3.4.7";

@@ -1,4 +1,5 @@
-//! Updates as mutations: each goes to this node alone, or over the ring, and a logged batch by way of the batch log.
+//! Updates as mutations: each goes to this node alone, or over the ring, and a logged batch by way
+//! of the batch log.
 
 use std::rc::Rc;
 
@@ -50,7 +51,8 @@ impl Mutations {
         })
     }
 
-    /// Applies what a statement or a batch comes to, and waits for as many acknowledgements as its level asks for.
+    /// Applies what a statement or a batch comes to, and waits for as many acknowledgements as its
+    /// level asks for.
     pub async fn apply(
         self: &Rc<Self>,
         updates: Few<PartitionUpdate>,

@@ -97,8 +97,9 @@ impl OwnCql {
         })
     }
 
-    /// The level of what the node asks in its own name (`AuthProperties`, `CassandraRoleManager.consistencyForRoleRead`): of roles and
-    /// rights in a ring. One that is alone has all that there is, however many replicas are wanted.
+    /// The level of what the node asks in its own name (`AuthProperties`,
+    /// `CassandraRoleManager.consistencyForRoleRead`): of roles and rights in a ring. One that is
+    /// alone has all that there is, however many replicas are wanted.
     fn own_level(&self, plan: &Plan, values: &[&str]) -> Consistency {
         let is_of_roles = plan.tables().iter().any(|table| table.keyspace == ROLES);
         if self.peers.is_alone() || !is_of_roles {

@@ -50,7 +50,8 @@ pub(crate) fn position<'a>(
     })
 }
 
-/// Where the next page begins; `None` if there is none. `before` is the row that the page before ended with.
+/// Where the next page begins; `None` if there is none. `before` is the row that the page before
+/// ended with.
 pub(crate) fn paging_state(
     read: &Read,
     table: &Table,
@@ -69,7 +70,8 @@ pub(crate) fn paging_state(
             (Some(&*keys.get(last.place + 1)?.bytes), None, read.per_partition_limit)
         }
         Target::Keys(_) => (several.then_some(&*last.key.bytes), last.mark.as_ref(), last.left),
-        // a page that ends with a static row keeps the mark that it began with, and nobody goes on from there
+        // a page that ends with a static row keeps the mark that it began with, and nobody goes on
+        // from there
         Target::Range { .. } => (Some(&*last.key.bytes), last.mark.as_ref().or(before), last.left),
     };
     let mut bytes = Vec::new();

@@ -45,7 +45,8 @@ pub struct Peers {
     watchers: RefCell<Vec<Box<dyn Fn(&Ring)>>>,
 }
 
-/// What says where nodes are of which nothing was heard yet: the snitch, and what they said before this start.
+/// What says where nodes are of which nothing was heard yet: the snitch, and what they said before
+/// this start.
 pub(crate) struct Places {
     pub snitch: Snitch,
     /// Data centre and rack.
@@ -101,8 +102,8 @@ impl Peers {
         })
     }
 
-    /// Gives this shard a way to other nodes: `to_shard` runs a job on the messenger of another shard, `note` tells the
-    /// operator something.
+    /// Gives this shard a way to other nodes: `to_shard` runs a job on the messenger of another
+    /// shard, `note` tells the operator something.
     pub fn reach(
         &self,
         mut settings: Settings,
@@ -126,7 +127,8 @@ impl Peers {
         self.ring.borrow().clone()
     }
 
-    /// The ring, if there are other nodes in it. Where there are none its count of owners, which shards share, is left alone.
+    /// The ring, if there are other nodes in it. Where there are none its count of owners, which
+    /// shards share, is left alone.
     pub(crate) fn ring_of_several(&self) -> Option<Arc<Ring>> {
         let ring = self.ring.borrow();
         ring.as_ref().filter(|ring| ring.nodes().len() > 1).cloned()
@@ -205,8 +207,8 @@ impl Peers {
         self.places.borrow().as_ref().map(|places| places.of(node))
     }
 
-    /// Are connections with a node encrypted (`ServerEncryptionOptions.shouldEncrypt`)? Those with one of which nobody knows where
-    /// it is are.
+    /// Are connections with a node encrypted (`ServerEncryptionOptions.shouldEncrypt`)? Those with
+    /// one of which nobody knows where it is are.
     pub(crate) fn encrypts(&self, with: Address) -> bool {
         let Some(tls) = &self.shard.config.server_tls else { return false };
         let is_far = |by_rack: bool| {
@@ -238,7 +240,8 @@ impl Peers {
         }
     }
 
-    /// Where the replicas of a keyspace are; none if this node is all there is, or has it for itself alone.
+    /// Where the replicas of a keyspace are; none if this node is all there is, or has it for
+    /// itself alone.
     ///
     /// # Errors
     /// If nobody here knows how its strategy places replicas.

@@ -61,8 +61,8 @@ fn variable(variable: &Variable) -> Column {
     }
 }
 
-/// The keyspace that a session should have which runs a statement; nothing where it makes no difference. Of batches Cassandra
-/// cannot tell, and what is not about one table has no keyspace.
+/// The keyspace that a session should have which runs a statement; nothing where it makes no
+/// difference. Of batches Cassandra cannot tell, and what is not about one table has no keyspace.
 fn wanted_keyspace(prepared: &Prepared, own: Option<&Rc<str>>) -> Option<Option<Rc<str>>> {
     if prepared.is_qualified || matches!(prepared.plan, Plan::Batch(_)) {
         return None;

@@ -1,4 +1,5 @@
-//! What clients' requests took and how they failed, under the names of Cassandra's `ClientRequestMetrics`.
+//! What clients' requests took and how they failed, under the names of Cassandra's
+//! `ClientRequestMetrics`.
 
 use std::time::Duration;
 
@@ -115,8 +116,9 @@ impl CasMetrics {
     }
 }
 
-/// Reads whose replicas differed (`ReadRepairMetrics`). Of its other names 5.0.9 counts nothing by `Attempted` and
-/// `RepairedBackground`, and no further replica is asked here once they differ (`SpeculatedRead`, `SpeculatedWrite`).
+/// Reads whose replicas differed (`ReadRepairMetrics`). Of its other names 5.0.9 counts nothing by
+/// `Attempted` and `RepairedBackground`, and no further replica is asked here once they differ
+/// (`SpeculatedRead`, `SpeculatedWrite`).
 #[derive(Debug)]
 pub(crate) struct ReadRepairs {
     /// Of tables whose replicas are given what they lack before the answer.

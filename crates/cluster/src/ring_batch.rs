@@ -1,6 +1,6 @@
-//! Logged batches over a ring (`StorageProxy.mutateAtomically`, `BatchlogManager`): two other nodes keep a batch before any part
-//! of it is written, and forget it once every part is where its level wants it. Who keeps one for too long writes it
-//! itself.
+//! Logged batches over a ring (`StorageProxy.mutateAtomically`, `BatchlogManager`): two other nodes
+//! keep a batch before any part of it is written, and forget it once every part is where its level
+//! wants it. Who keeps one for too long writes it itself.
 
 use std::rc::{Rc, Weak};
 use std::sync::Arc;
@@ -27,9 +27,11 @@ use crate::ring_write::{RingWrite, RingWrites, Waiting};
 use crate::shard_context::{STATEMENT, ShardContext};
 use crate::traced::traced;
 
-/// How often a node looks for batches that were kept for too long (`BatchlogManager.BATCHLOG_REPLAY_INTERVAL`).
+/// How often a node looks for batches that were kept for too long
+/// (`BatchlogManager.BATCHLOG_REPLAY_INTERVAL`).
 const REPLAY_INTERVAL: Duration = Duration::from_secs(10);
-/// A batch is kept for too long after so many timeouts of a write (`BatchlogManager.BATCHLOG_REPLAY_TIMEOUT`).
+/// A batch is kept for too long after so many timeouts of a write
+/// (`BatchlogManager.BATCHLOG_REPLAY_TIMEOUT`).
 const REPLAY_TIMEOUTS: u32 = 2;
 
 /// What a batch is to do.
@@ -169,7 +171,8 @@ impl RingBatches {
         waiting
     }
 
-    /// Lets those who keep a batch forget it. If they do not hear of it, they write it once more, which changes nothing.
+    /// Lets those who keep a batch forget it. If they do not hear of it, they write it once more,
+    /// which changes nothing.
     fn have_batch_forgotten(
         self: &Rc<Self>,
         ring: &Ring,
@@ -221,8 +224,9 @@ impl RingBatches {
         Ok(())
     }
 
-    /// Writes a part of a batch to all of its replicas. Has each of them got it, or will it get it for sure? After
-    /// `gc_grace_seconds` it is too late: what was deleted since would be there again.
+    /// Writes a part of a batch to all of its replicas. Has each of them got it, or will it get it
+    /// for sure? After `gc_grace_seconds` it is too late: what was deleted since would be there
+    /// again.
     async fn replay(
         self: &Rc<Self>,
         mutation: Mutation,

@@ -1,6 +1,6 @@
-//! Writes to the replicas of a partition, wherever they are (`StorageProxy.mutate`, `sendToHintedReplicas`): sent to all that
-//! are up at once, acknowledged once as many have done it as the level asks for. What some have not done by then they are
-//! given later.
+//! Writes to the replicas of a partition, wherever they are (`StorageProxy.mutate`,
+//! `sendToHintedReplicas`): sent to all that are up at once, acknowledged once as many have done it
+//! as the level asks for. What some have not done by then they are given later.
 
 use std::cell::{Cell, RefCell};
 use std::rc::{Rc, Weak};
@@ -302,7 +302,8 @@ impl RingWrites {
         Ok(())
     }
 
-    /// Sends a write to all of its replicas that are up. `is_done_here`: this node has done it already.
+    /// Sends a write to all of its replicas that are up. `is_done_here`: this node has done it
+    /// already.
     pub fn send_write(
         self: &Rc<Self>,
         write: RingWrite,
@@ -342,7 +343,8 @@ impl RingWrites {
         Ok(waiting)
     }
 
-    /// Waits for acknowledgements of a write, which is kept for those that miss it; at once for those that are down.
+    /// Waits for acknowledgements of a write, which is kept for those that miss it; at once for
+    /// those that are down.
     pub fn await_write(
         self: &Rc<Self>,
         ring: &Arc<Ring>,
@@ -364,7 +366,8 @@ impl RingWrites {
         waiting
     }
 
-    /// Seconds until deletions may be forgotten, of the table of a mutation where that is the soonest.
+    /// Seconds until deletions may be forgotten, of the table of a mutation where that is the
+    /// soonest.
     pub fn gc_grace(&self, mutation: &Mutation) -> i32 {
         let schema = self.shard.schema();
         let ids = mutation.updates().iter().map(|update| schema::TableId(update.table));
@@ -387,7 +390,8 @@ impl RingWrites {
         });
     }
 
-    /// Counts over the ring: a replica leads each write, which tells the others what its part comes to.
+    /// Counts over the ring: a replica leads each write, which tells the others what its part comes
+    /// to.
     pub async fn count_over_ring(
         self: &Rc<Self>,
         writes: Vec<RingWrite>,
@@ -446,8 +450,8 @@ impl RingWrites {
         waiting.ended(&self.shard.env, deadline, level, WriteType::Counter).await
     }
 
-    /// Has another node lead a write of counters, which answers once as many have it as the level asks for
-    /// (`ReplicaPlans.forForwardingCounterWrite`).
+    /// Has another node lead a write of counters, which answers once as many have it as the level
+    /// asks for (`ReplicaPlans.forForwardingCounterWrite`).
     async fn have_counted(
         self: &Rc<Self>,
         leader: Address,
@@ -456,7 +460,8 @@ impl RingWrites {
         trace: &Trace,
     ) -> Result<(), ErrorResponse> {
         let level = write.plan.level();
-        // before the node takes part in the ring, or when it stops: nothing was sent, and nothing counted
+        // before the node takes part in the ring, or when it stops: nothing was sent, and nothing
+        // counted
         let Some(messenger) = self.peers.messenger() else {
             let failures = vec![(leader, FailureReason::Unknown)];
             let lack = Lack { received: 0, required: 1, is_late: false, failures };
@@ -480,7 +485,8 @@ impl RingWrites {
         Err(lack.error(Consistency::One, WriteType::Counter))
     }
 
-    /// Sends what this node has counted for another one to the other replicas, and waits for as many as its level asks for.
+    /// Sends what this node has counted for another one to the other replicas, and waits for as
+    /// many as its level asks for.
     pub async fn spread_for_peer(self: &Rc<Self>, counted: Counted) -> Result<(), FailureReason> {
         let Counted { keyspace, mutation, consistency, deadline, trace } = counted;
         let schema = self.shard.schema();

@@ -30,8 +30,8 @@ impl SavedCaches {
         Rc::new(Self { shard: Rc::clone(shard), others, counters: Rc::clone(counters) })
     }
 
-    /// Takes what was saved of a cache into it, as long as `goes_on`: how much of it was looked for; none if nothing
-    /// was saved.
+    /// Takes what was saved of a cache into it, as long as `goes_on`: how much of it was looked
+    /// for; none if nothing was saved.
     ///
     /// # Errors
     /// If the files, or what they name, cannot be read.

@@ -1,5 +1,6 @@
-//! What reads went over on their way to the rows they give: `tombstone_warn_threshold`, `tombstone_failure_threshold` and
-//! `local_read_size_*_threshold` (`ReadCommand.withMetricsRecording`, `withQuerySizeTracking`).
+//! What reads went over on their way to the rows they give: `tombstone_warn_threshold`,
+//! `tombstone_failure_threshold` and `local_read_size_*_threshold`
+//! (`ReadCommand.withMetricsRecording`, `withQuerySizeTracking`).
 
 use std::ops::AddAssign;
 
@@ -252,8 +253,8 @@ impl<'t> Scanner<'t> {
         }
     }
 
-    /// A row, of which the caller knows whether it has live data: each dead cell counts, and a row that is deleted
-    /// without any counts once.
+    /// A row, of which the caller knows whether it has live data: each dead cell counts, and a row
+    /// that is deleted without any counts once.
     pub fn row(&mut self, row: RowRef<'_>, is_live: bool) -> Scanned {
         let now = self.now;
         let bytes = if self.counts_bytes { row.as_packed().len() as u64 } else { 0 };

@@ -1,5 +1,5 @@
-//! Changes of the schema: one owner applies them, one at a time, and every shard has a change before its client is
-//! told (decision 12).
+//! Changes of the schema: one owner applies them, one at a time, and every shard has a change
+//! before its client is told (decision 12).
 
 use std::cell::{OnceCell, RefCell};
 use std::collections::{BTreeMap, BTreeSet};
@@ -219,8 +219,8 @@ impl SchemaOwner {
         Ok((applied.event.as_ref().map(change_of), applied.warnings))
     }
 
-    /// Makes a changed state the schema of the node: its rows durable first, then every shard under the new epoch, then
-    /// what went with the change and who is told of it. The turn is held.
+    /// Makes a changed state the schema of the node: its rows durable first, then every shard under
+    /// the new epoch, then what went with the change and who is told of it. The turn is held.
     async fn install(
         self: &Rc<Self>,
         owner: &Owned,
@@ -233,8 +233,9 @@ impl SchemaOwner {
         for mutation in mutations {
             write_schema_mutation(&self.shard.engine, &after, mutation).await.map_err(failed)?;
         }
-        // In periodic mode too: Cassandra flushes its schema at every change. What a dropped table has goes right
-        // after, in the log and on the disk; nothing of it may be gone while the table is not.
+        // In periodic mode too: Cassandra flushes its schema at every change. What a dropped table
+        // has goes right after, in the log and on the disk; nothing of it may be gone while the
+        // table is not.
         let keyspaces: BTreeSet<&str> =
             mutations.iter().map(|mutation| mutation.keyspace.as_str()).collect();
         for keyspace in keyspaces {
@@ -254,8 +255,8 @@ impl SchemaOwner {
         Ok(())
     }
 
-    /// Has what changed in `system_schema` written to SSTables soon. The log has it already; but a Cassandra that is
-    /// started on this directory reads its schema before its log.
+    /// Has what changed in `system_schema` written to SSTables soon. The log has it already; but a
+    /// Cassandra that is started on this directory reads its schema before its log.
     fn flush_schema(&self, node: &Node, schema: &Schema, mutations: &[SchemaMutation]) {
         for table in mutations.iter().flat_map(|mutation| mutation.updates.keys()) {
             if let Some(table) = schema.table("system_schema", table.name()) {
@@ -327,7 +328,8 @@ impl SchemaOwner {
         let env = self.shard.env.clone();
         let record = async move |position| -> Result<(), StorageError> {
             let Some(local) = local else { return Err(StorageError::UnknownTable(id)) };
-            // What was batched up to this millisecond is void, what comes later is not: nothing else is of this one.
+            // What was batched up to this millisecond is void, what comes later is not: nothing
+            // else is of this one.
             let now = env.unique_micros();
             env.raise_unique_floor(now - now % 1000 + 999);
             let record = truncation_record(position, now / 1000);
@@ -339,8 +341,8 @@ impl SchemaOwner {
         };
         let truncated = async {
             node.truncate(id, snapshot.as_ref(), record).await?;
-            // The log has the record already; but a Cassandra that is started on this directory asks for it before its
-            // log, and would replay what was truncated.
+            // The log has the record already; but a Cassandra that is started on this directory
+            // asks for it before its log, and would replay what was truncated.
             match schema.table("system", "local") {
                 Some(local) => node.flush(local.id).await.map(drop),
                 None => Ok(()),
@@ -367,14 +369,15 @@ impl SchemaOwner {
         watchers.iter().for_each(|watcher| watcher(news.clone()));
     }
 
-    /// Has this called after each change of the schema, on the first shard, where the node owns its schema.
+    /// Has this called after each change of the schema, on the first shard, where the node owns its
+    /// schema.
     pub fn watch(&self, watcher: impl Fn(News) + 'static) {
         assert!(self.owned.get().is_some(), "the schema is watched where it is owned");
         self.watchers.borrow_mut().push(Rc::new(watcher));
     }
 
-    /// The answer to SCHEMA_PULL: everything of the schema that nodes share, a mutation of each keyspace, its tombstones
-    /// included.
+    /// The answer to SCHEMA_PULL: everything of the schema that nodes share, a mutation of each
+    /// keyspace, its tombstones included.
     ///
     /// # Errors
     /// If the node is starting or stopping.
@@ -394,8 +397,9 @@ impl SchemaOwner {
         gathered.map_err(|stopping| SchemaRefused::Failed(stopping.to_string()))?
     }
 
-    /// Merges mutations of another node, pulled or pushed: their rows are durable and every shard is under the epoch with
-    /// them when this returns. The version then; it may be that from before, and that is no error.
+    /// Merges mutations of another node, pulled or pushed: their rows are durable and every shard
+    /// is under the epoch with them when this returns. The version then; it may be that from
+    /// before, and that is no error.
     ///
     /// # Errors
     /// If they make no sense here. Then nothing has changed.

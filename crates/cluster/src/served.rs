@@ -1,5 +1,6 @@
-//! Which tables this node serves for others. What it would do only half - a table with views or triggers, which it does
-//! not run, a column of a type that it does not know - it does not do at all.
+//! Which tables this node serves for others. What it would do only half - a table with views or
+//! triggers, which it does not run, a column of a type that it does not know - it does not do at
+//! all.
 
 use cql::permission::is_local_system;
 use internode::FailureReason;
@@ -7,7 +8,8 @@ use rows::PartitionUpdate;
 use schema::{Column, Schema, Table, TableId};
 use types::CqlType;
 
-/// Is there something in the schema that must happen with each write of a table, and does not happen here?
+/// Is there something in the schema that must happen with each write of a table, and does not
+/// happen here?
 fn has_unserved(schema: &Schema, table: &Table) -> bool {
     let keyspace = schema.keyspace(&table.keyspace);
     let views = keyspace.into_iter().flat_map(|keyspace| keyspace.views.values());
@@ -39,7 +41,8 @@ pub(crate) fn check_readable(schema: &Schema, table: &Table) -> Result<(), Failu
     }
 }
 
-/// May others write to a table here? The node's own tables are nobody else's, and the schema has ways of its own.
+/// May others write to a table here? The node's own tables are nobody else's, and the schema has
+/// ways of its own.
 pub(crate) fn check_writable(schema: &Schema, table: &Table) -> Result<(), FailureReason> {
     if is_local_system(&table.keyspace) {
         return Err(FailureReason::Unknown);
@@ -60,7 +63,8 @@ pub(crate) fn check_updates(
         let table = schema.table_by_id(&TableId(update.table));
         let table = table.ok_or(FailureReason::IncompatibleSchema)?;
         check_writable(schema, table)?;
-        // Cassandra's coordinator sends such a deletion, and then no replica's memtable can take it.
+        // Cassandra's coordinator sends such a deletion, and then no replica's memtable can take
+        // it.
         if update.ranges.has_null_bound() {
             return Err(FailureReason::Unknown);
         }

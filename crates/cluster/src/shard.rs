@@ -1,4 +1,5 @@
-//! What one shard of a node consists of: its components, made and joined together. Nothing here runs a statement.
+//! What one shard of a node consists of: its components, made and joined together. Nothing here
+//! runs a statement.
 
 use std::cell::OnceCell;
 use std::rc::Rc;
@@ -73,7 +74,8 @@ pub struct Shard {
 }
 
 impl Shard {
-    /// Makes a shard's components. They count in `registry`; `publish` tells its clients of changes.
+    /// Makes a shard's components. They count in `registry`; `publish` tells its clients of
+    /// changes.
     pub fn new(
         engine: &Rc<Engine>,
         config: Arc<Config>,
@@ -288,7 +290,8 @@ impl Shard {
         &self.saved_caches
     }
 
-    /// Listens for other nodes on this shard, until the tasks are dropped. The first shard finds out whether the port is free.
+    /// Listens for other nodes on this shard, until the tasks are dropped. The first shard finds
+    /// out whether the port is free.
     ///
     /// # Errors
     /// If the address cannot be listened on.

@@ -105,7 +105,8 @@ impl ShardContext {
         Uuid::from_ticks(ticks, self.node_id).to_bytes()
     }
 
-    /// A version 1 UUID of a time in microseconds. Unlike those of `time_uuid`, two of one time are equal.
+    /// A version 1 UUID of a time in microseconds. Unlike those of `time_uuid`, two of one time are
+    /// equal.
     pub fn time_uuid_at(&self, unix_micros: i64) -> Uuid {
         Uuid::from_unix_micros(unix_micros, self.node_id)
     }

@@ -1,7 +1,7 @@
 //! Traced requests: what each is, and its rows in `system_traces` (`tracing.TraceKeyspace`).
 //!
-//! Events are gathered in a [`Trace`] that travels with the request; the rows are written after its answer, all of them
-//! in one mutation, so that a session with a duration has all its events.
+//! Events are gathered in a [`Trace`] that travels with the request; the rows are written after its
+//! answer, all of them in one mutation, so that a session with a duration has all its events.
 
 use std::cell::{Cell, RefCell};
 use std::net::IpAddr;
@@ -132,7 +132,8 @@ pub struct Tracer {
     shard: Rc<ShardContext>,
     peers: Rc<Peers>,
     writes: Rc<RingWrites>,
-    /// The share of requests that are traced though nobody asked for it: `nodetool settraceprobability`.
+    /// The share of requests that are traced though nobody asked for it: `nodetool
+    /// settraceprobability`.
     probability: Cell<f64>,
     /// As many handles as requests of other nodes are being traced, and one more.
     of_peers: Rc<()>,
@@ -318,7 +319,8 @@ impl Tracer {
     }
 }
 
-/// What happens here of a session of another node, which writes its own part of it itself (`Tracing.initializeFromMessage`).
+/// What happens here of a session of another node, which writes its own part of it itself
+/// (`Tracing.initializeFromMessage`).
 pub(crate) struct PeerTrace {
     trace: Trace,
     /// One of those that there may be at once.

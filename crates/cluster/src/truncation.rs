@@ -26,7 +26,8 @@ impl Truncation {
         Self { shard: Rc::clone(shard), peers: Rc::clone(peers), schema: Rc::clone(schema) }
     }
 
-    /// TRUNCATE as a client asks for it: on all nodes, all of which have to be up (`StorageProxy.truncateBlocking`).
+    /// TRUNCATE as a client asks for it: on all nodes, all of which have to be up
+    /// (`StorageProxy.truncateBlocking`).
     pub async fn everywhere(&self, table: &Arc<Table>) -> Outcome {
         let schema = self.shard.schema();
         let scope =

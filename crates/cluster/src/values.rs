@@ -35,7 +35,8 @@ impl<'a> Bound<'a> {
     }
 }
 
-/// Are there as many values as markers? EXECUTE and BATCH say so in words of their own; `there` begins them.
+/// Are there as many values as markers? EXECUTE and BATCH say so in words of their own; `there`
+/// begins them.
 pub(crate) fn check_count(
     values: &protocol::Values<'_>,
     variables: &[Variable],

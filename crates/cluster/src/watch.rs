@@ -19,7 +19,8 @@ impl Watch {
         Self { auth: Rc::clone(auth), guardrails: Rc::clone(guardrails) }
     }
 
-    /// Is there anything to watch a user for? Superusers are not watched, nor is anybody where nobody has to say who it is.
+    /// Is there anything to watch a user for? Superusers are not watched, nor is anybody where
+    /// nobody has to say who it is.
     pub async fn is_guarded(
         &self,
         user: &Rc<str>,

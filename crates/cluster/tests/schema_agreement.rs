@@ -1,5 +1,6 @@
-//! Rings of several nodes, by seed: statements on all of them at once, messages that are late or lost, nodes that stop and
-//! start again. The nodes come to one schema, and it is that of all statements together.
+//! Rings of several nodes, by seed: statements on all of them at once, messages that are late or
+//! lost, nodes that stop and start again. The nodes come to one schema, and it is that of all
+//! statements together.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -403,7 +404,8 @@ impl World {
         self.nodes.iter().all(|node| version(node) == version(&self.nodes[0]))
     }
 
-    /// What an operator does where half of a table was dropped while the other half was altered: drops it where it is.
+    /// What an operator does where half of a table was dropped while the other half was altered:
+    /// drops it where it is.
     fn drop_halves(&mut self) {
         for (keyspace, table) in std::mem::take(&mut self.halved) {
             for node in 0..self.nodes.len() {

@@ -68,8 +68,9 @@ fn shards(context: &[u8]) -> impl Iterator<Item = Shard> {
 }
 
 fn context(shards: &[Shard]) -> Vec<u8> {
-    // Contexts of peers can hold more shards than a header has elements for: it names the first of them, and the others count
-    // as remote. Cassandra cuts the count to an i16 and reads the rest of its header as shards.
+    // Contexts of peers can hold more shards than a header has elements for: it names the first of
+    // them, and the others count as remote. Cassandra cuts the count to an i16 and reads the rest
+    // of its header as shards.
     let nameable = shards.iter().enumerate().take(NAMED_MAX);
     let named = nameable.filter(|(_, shard)| shard.origin != Origin::Remote);
     let count = i16::try_from(named.clone().count()).expect("no more are named than can be");

@@ -144,7 +144,8 @@ impl Layout {
         self
     }
 
-    /// Do the cells of both name the same columns? Told without looking at each: it is asked for each write.
+    /// Do the cells of both name the same columns? Told without looking at each: it is asked for
+    /// each write.
     #[inline]
     pub fn has_columns_of(&self, other: &Self) -> bool {
         self.columns_hash == other.columns_hash

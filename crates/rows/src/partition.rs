@@ -193,8 +193,9 @@ impl PartitionUpdate {
         self.key.len() + self.rows.size() + static_row + ranges.sum::<usize>()
     }
 
-    /// The same update of a table whose columns were altered since it was made: cells name other columns by the same index
-    /// there. What it says of columns that are gone is left out, as it is when a log is replayed. `scratch` is written to.
+    /// The same update of a table whose columns were altered since it was made: cells name other
+    /// columns by the same index there. What it says of columns that are gone is left out, as it is
+    /// when a log is replayed. `scratch` is written to.
     pub fn under(&self, layout: &Arc<Layout>, scratch: &mut RowBuilder) -> Self {
         let map = ColumnMap::new(&self.layout, layout);
         let mut out = UpdateBuilder::new(self.table, Arc::clone(layout), &self.key);

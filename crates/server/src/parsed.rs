@@ -1,4 +1,5 @@
-//! A request with the bytes that it was parsed from, so that it is parsed once however long it waits.
+//! A request with the bytes that it was parsed from, so that it is parsed once however long it
+//! waits.
 
 use protocol::{Frame, Header, ProtocolError, Request};
 use self_cell::self_cell;

@@ -22,7 +22,8 @@ use types::{ReadError, Reader, WriteBytes};
 use crate::error::{Error, Result, corrupt};
 
 const NAME: &str = "Index.db";
-/// The most bytes of the blocks of a promoted index: with what stands around them, its size is a Java int.
+/// The most bytes of the blocks of a promoted index: with what stands around them, its size is a
+/// Java int.
 const PROMOTED_BYTES_MAX: usize = 1 << 30;
 /// What a block's width is stored relative to.
 const WIDTH_BASE: i64 = 64 * 1024;
@@ -61,7 +62,8 @@ impl BlockWriter {
         self.is_too_large = false;
     }
 
-    /// Appends a block. A promoted index of more than 1 GiB is none: its partition is then read from its start, like one of one block.
+    /// Appends a block. A promoted index of more than 1 GiB is none: its partition is then read
+    /// from its start, like one of one block.
     pub fn push(&mut self, layout: &Layout, block: &Block) -> std::result::Result<(), EncodeError> {
         if self.bytes.len() > PROMOTED_BYTES_MAX {
             *self = Self { is_too_large: true, ..Self::default() };

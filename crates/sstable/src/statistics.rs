@@ -367,8 +367,8 @@ fn position(reader: &mut Reader<'_>) -> Result<LogPosition> {
     Ok(LogPosition { segment: reader.i64()?, offset: reader.i32()? })
 }
 
-/// CQL refuses longer values, but a peer may send one. It ends what is covered, as a null does, which makes that larger: cut off it
-/// would make it smaller, and a read would pass the SSTable by.
+/// CQL refuses longer values, but a peer may send one. It ends what is covered, as a null does,
+/// which makes that larger: cut off it would make it smaller, and a read would pass the SSTable by.
 fn put_clustering(out: &mut Vec<u8>, values: &[Vec<u8>]) {
     let fits = |value: &&Vec<u8>| value.len() <= usize::from(u16::MAX);
     let values = values.iter().take_while(fits);

@@ -156,8 +156,8 @@ impl Writer {
         }
     }
 
-    /// Starts a partition; they come in the order of tokens, then keys: asserted. Who copies the partitions of a file checks their
-    /// order first.
+    /// Starts a partition; they come in the order of tokens, then keys: asserted. Who copies the
+    /// partitions of a file checks their order first.
     ///
     /// # Errors
     /// If the key is too long, a chunk cannot be compressed, or the static row not be encoded.
@@ -452,8 +452,9 @@ fn close_block(
 ) -> Result<(), WriteError> {
     // none where the partition ends with a block, or has no rows
     let Some((offset, first, last)) = partition.block.take() else { return Ok(()) };
-    // To compare each row with the one before would take a tenth of a flush: a search goes over the blocks. What is in one is
-    // in the order in which it came of a memtable or a merge; only a damaged file has it otherwise.
+    // To compare each row with the one before would take a tenth of a flush: a search goes over the
+    // blocks. What is in one is in the order in which it came of a memtable or a merge; only a
+    // damaged file has it otherwise.
     let before = partition.last.as_ref();
     let follows = before.is_none_or(|before| compare(layout, before, &first).is_le());
     if !follows || compare(layout, &first, &last).is_gt() {

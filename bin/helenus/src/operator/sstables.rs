@@ -57,8 +57,8 @@ impl SSTablesOperator for Operations {
         Ok(())
     }
 
-    /// A node that is the only one owns all: nothing is to be dropped. In a ring it may not, and to say that it is done would be
-    /// wrong.
+    /// A node that is the only one owns all: nothing is to be dropped. In a ring it may not, and to
+    /// say that it is done would be wrong.
     async fn cleanup(&self, keyspace: &str, tables: &[String]) -> Answer<()> {
         let tables = self.tables(keyspace, tables)?;
         let is_alone = self.0.shard().is_none_or(|it| it.peers().is_alone());

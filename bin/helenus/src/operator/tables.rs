@@ -81,7 +81,8 @@ impl TablesOperator for Operations {
     }
 }
 
-/// The bytes of a partition's key from what the operator wrote: its values, with colons between them, or their digits.
+/// The bytes of a partition's key from what the operator wrote: its values, with colons between
+/// them, or their digits.
 pub(crate) fn key_bytes(table: &schema::Table, text: &str, hex: bool) -> Answer<Vec<u8>> {
     let refused = |what: String| Refusal::BadUse(what);
     if hex {

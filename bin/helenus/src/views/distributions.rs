@@ -1,4 +1,5 @@
-//! The tables of `system_views` with a row for each stored table: latencies, what reads went over, sizes.
+//! The tables of `system_views` with a row for each stored table: latencies, what reads went over,
+//! sizes.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

@@ -7,7 +7,8 @@ use cluster::virtual_tables::LogLine;
 
 /// Lines kept; the oldest go.
 const LINES_MAX: usize = 10_000;
-/// Bytes of a line that is kept whole, at least; of a longer one the beginning: others have a say in what is in it.
+/// Bytes of a line that is kept whole, at least; of a longer one the beginning: others have a say
+/// in what is in it.
 const LINE_BYTES_MAX: usize = 4 << 10;
 /// What is said seldom is said again after this time.
 const SELDOM_MILLIS: i64 = 10 * 60 * 1000;

@@ -1,4 +1,5 @@
-//! What the tables of `system_views` show of this node, gathered from its layers and shards when one is read.
+//! What the tables of `system_views` show of this node, gathered from its layers and shards when
+//! one is read.
 
 mod distributions;
 mod journal;
@@ -184,7 +185,8 @@ impl Node {
         ])
     }
 
-    /// What stands here where Cassandra has stages of threads: shards run all requests, so their number is the limit.
+    /// What stands here where Cassandra has stages of threads: shards run all requests, so their
+    /// number is the limit.
     pub(crate) async fn pools(&self) -> Result<Vec<ThreadPool>, Stopping> {
         let metrics = self.all_metrics().await?;
         let in_flight: usize = self

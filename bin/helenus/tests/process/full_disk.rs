@@ -9,8 +9,8 @@ use protocol::Consistency;
 use crate::client::Client;
 use crate::node::{Node, Place};
 
-/// A small file system in memory that only those see who are told: mounted in a namespace that a sleeping process
-/// holds.
+/// A small file system in memory that only those see who are told: mounted in a namespace that a
+/// sleeping process holds.
 struct Disk(Child);
 
 impl Disk {
@@ -106,8 +106,9 @@ fn missing(client: &mut Client, rows: usize) -> Vec<usize> {
     (0..rows).filter(is_missing).collect()
 }
 
-/// Writes until the disk is full, kills the node, and gives the disk room: the number of rows that were acknowledged, and those of
-/// them that are gone. None where this user may not mount a file system of its own.
+/// Writes until the disk is full, kills the node, and gives the disk room: the number of rows that
+/// were acknowledged, and those of them that are gone. None where this user may not mount a file
+/// system of its own.
 fn fill_and_kill(place: &Place, sync: &str) -> Option<(usize, Vec<usize>)> {
     let Some(disk) = Disk::mount(&place.data(), SMALL) else {
         println!("not run: this user may not mount a file system of its own");
@@ -147,8 +148,9 @@ fn a_full_disk_refuses_writes_and_loses_none_that_was_synced() {
     }
 }
 
-/// A periodic log acknowledges what is still on its way to the file, half a segment a shard at most (GUARANTEES, durability): where
-/// the disk has no room for it, a kill takes it along, and nothing that was acknowledged before.
+/// A periodic log acknowledges what is still on its way to the file, half a segment a shard at most
+/// (GUARANTEES, durability): where the disk has no room for it, a kill takes it along, and nothing
+/// that was acknowledged before.
 #[test]
 fn a_full_disk_takes_no_more_of_a_periodic_log_than_was_under_way() {
     let Some((rows, gone)) = fill_and_kill(&Place::new(31), "periodic") else { return };

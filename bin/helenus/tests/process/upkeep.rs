@@ -54,7 +54,8 @@ fn check(client: &mut Client) -> usize {
     (0..ROWS).map(|k| of(k, client)).sum()
 }
 
-/// The files that end so, in directories below `ks` that begin so: a table's own, or those of a snapshot.
+/// The files that end so, in directories below `ks` that begin so: a table's own, or those of a
+/// snapshot.
 fn own(place: &Place, directory: &str, end: &str) -> Vec<PathBuf> {
     let (mut found, mut left) = (Vec::new(), vec![place.data().join("data/ks")]);
     while let Some(place) = left.pop() {
@@ -84,7 +85,8 @@ fn verify_fails(node: &Node, words: &[&str]) -> String {
     err
 }
 
-/// Damage, what verify says of it, what scrub leaves, and that the node goes on, here and after a restart.
+/// Damage, what verify says of it, what scrub leaves, and that the node goes on, here and after a
+/// restart.
 fn scrub(number: u8, options: &str, lost_at_most: usize) {
     let place = Place::new(number);
     let node = place.serve(&[]);
@@ -148,7 +150,8 @@ fn a_scrub_needs_no_index() {
     assert_eq!(check(&mut client), ROWS as usize);
 }
 
-/// A partition larger than a scrub holds in memory is read twice, and is taken as a whole or not at all.
+/// A partition larger than a scrub holds in memory is read twice, and is taken as a whole or not at
+/// all.
 #[test]
 fn a_wide_partition_is_scrubbed() {
     const WIDE: i32 = 7000;

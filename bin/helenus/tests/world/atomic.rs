@@ -1,5 +1,5 @@
-//! Counters lose no increment, logged batches are all or nothing, whatever ends the node and however many shards it
-//! comes back with.
+//! Counters lose no increment, logged batches are all or nothing, whatever ends the node and
+//! however many shards it comes back with.
 
 use std::cell::Cell;
 use std::rc::Rc;

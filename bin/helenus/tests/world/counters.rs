@@ -1,4 +1,5 @@
-//! What is kept of counters changes no answer: the same statements on a node with the counter cache and on one without.
+//! What is kept of counters changes no answer: the same statements on a node with the counter cache
+//! and on one without.
 
 use std::rc::Rc;
 use std::time::Duration;
@@ -92,7 +93,8 @@ async fn bother(client: &Client, what: u64, cache: u64) {
 async fn story(client: Client, seed: u64, cache: u64) -> (Vec<(String, Vec<u8>)>, u64) {
     let replication = "{'class': 'SimpleStrategy', 'replication_factor': 1}";
     client.run(&format!("CREATE KEYSPACE t WITH replication = {replication}")).await;
-    // No compaction of its own accord: what it forgets is added to again, sooner in one story than in the other.
+    // No compaction of its own accord: what it forgets is added to again, sooner in one story than
+    // in the other.
     client
         .run("CREATE TABLE t.a (k int, c int, s counter static, v counter, w counter, PRIMARY KEY (k, c)) \
               WITH gc_grace_seconds = 0 AND compaction = \

@@ -1,4 +1,5 @@
-//! A node with three data directories: each has a part of the ring, and one that fails takes only its part with it.
+//! A node with three data directories: each has a part of the ring, and one that fails takes only
+//! its part with it.
 
 use std::collections::BTreeMap;
 use std::path::Path;

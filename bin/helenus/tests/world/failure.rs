@@ -1,4 +1,5 @@
-//! A disk that fails the commit log: what each `commit_failure_policy` does, and what it never does.
+//! A disk that fails the commit log: what each `commit_failure_policy` does, and what it never
+//! does.
 
 use std::net::SocketAddr;
 use std::time::Duration;

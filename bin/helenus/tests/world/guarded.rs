@@ -1,5 +1,5 @@
-//! Guardrails and limits: what an ordinary user may not do, and is warned of, as a Cassandra 5.0.9 with the same settings
-//! answered (`conformance/guardrails`).
+//! Guardrails and limits: what an ordinary user may not do, and is warned of, as a Cassandra 5.0.9
+//! with the same settings answered (`conformance/guardrails`).
 
 use std::rc::Rc;
 use std::time::Duration;
@@ -142,7 +142,8 @@ fn value(text: &str) -> Vec<u8> {
     }
 }
 
-/// A message without what differs from node to node: its address, and how many bytes of memory a row takes.
+/// A message without what differs from node to node: its address, and how many bytes of memory a
+/// row takes.
 fn comparable(text: &str) -> String {
     let text = text.replace("/127.0.0.41:7000", "/10.0.0.1:7000");
     match text.split_once("nodes loaded over ") {
@@ -154,7 +155,8 @@ fn comparable(text: &str) -> String {
     }
 }
 
-/// What differs in an answer, if anything does: whether it fails, the error of a limit, the warnings.
+/// What differs in an answer, if anything does: whether it fails, the error of a limit, the
+/// warnings.
 fn difference(
     step: &Step,
     theirs: &Value,
@@ -299,7 +301,8 @@ fn what_is_too_large_on_disk_is_told_of() {
     assert_eq!(ours, theirs);
 }
 
-/// A line of the log without the file, and without the size of a partition, which depends on the time.
+/// A line of the log without the file, and without the size of a partition, which depends on the
+/// time.
 fn masked(line: &str) -> String {
     let mut words: Vec<&str> = line.split(' ').collect();
     for place in 0..words.len() {
@@ -323,7 +326,8 @@ fn texts(mut cells: &[u8]) -> Vec<String> {
     texts
 }
 
-/// A disk that fills is told of once in half an hour; one that is full takes no writes of ordinary users.
+/// A disk that fills is told of once in half an hour; one that is full takes no writes of ordinary
+/// users.
 #[test]
 fn a_full_disk_takes_no_writes() {
     let world = World::new(9, WorldOptions::default());

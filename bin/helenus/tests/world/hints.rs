@@ -1,5 +1,5 @@
-//! Writes that a node missed, kept for it by another that may lose its power meanwhile: once the node is up it has them all,
-//! and the other has nothing left.
+//! Writes that a node missed, kept for it by another that may lose its power meanwhile: once the
+//! node is up it has them all, and the other has nothing left.
 
 use std::cell::Cell;
 use std::collections::BTreeSet;

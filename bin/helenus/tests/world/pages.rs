@@ -1,5 +1,5 @@
-//! Pages of random reads of random tables: put together they are the whole result, of whatever size they are, and whichever nodes of
-//! a ring are asked for them.
+//! Pages of random reads of random tables: put together they are the whole result, of whatever size
+//! they are, and whichever nodes of a ring are asked for them.
 
 use std::fmt::Write as _;
 
@@ -19,7 +19,8 @@ const READS: usize = 40;
 /// No read of these tables has so many pages.
 const PAGES_MAX: usize = 400;
 
-/// A table `ks.tN`: its clustering columns with the number of values that each has, and the number of keys.
+/// A table `ks.tN`: its clustering columns with the number of values that each has, and the number
+/// of keys.
 struct Table {
     name: String,
     clustering: Vec<(&'static str, u64, bool)>,
@@ -225,7 +226,8 @@ async fn check(clients: &[Client], rng: &Rng, text: &str, level: Consistency) {
     }
 }
 
-/// Random tables in a world that has the keyspace `ks`, written to and read through some of its nodes.
+/// Random tables in a world that has the keyspace `ks`, written to and read through some of its
+/// nodes.
 fn tables(
     world: &World,
     servings: &[&Serving],

@@ -1,4 +1,5 @@
-//! What a client prepared is forgotten when it no longer means what the client thinks, and only then.
+//! What a client prepared is forgotten when it no longer means what the client thinks, and only
+//! then.
 
 use cluster::Answer;
 use env::sim::{World, WorldOptions};

@@ -1,4 +1,5 @@
-//! A conditional request that meets an altered table where its key is owned is planned anew, as other statements are.
+//! A conditional request that meets an altered table where its key is owned is planned anew, as
+//! other statements are.
 
 use std::cell::OnceCell;
 use std::rc::Rc;

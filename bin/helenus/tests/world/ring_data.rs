@@ -1,5 +1,6 @@
-//! What a ring of several nodes holds while nodes are killed, cut off and lose messages: whatever was acknowledged at QUORUM is
-//! read at QUORUM, through every node, and what was read once is not lost to who reads again.
+//! What a ring of several nodes holds while nodes are killed, cut off and lose messages: whatever
+//! was acknowledged at QUORUM is read at QUORUM, through every node, and what was read once is not
+//! lost to who reads again.
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -175,8 +176,8 @@ fn what_a_quorum_acknowledged_a_quorum_reads() {
     );
 }
 
-/// Conditional statements of several nodes at one row, each of which adds one: what each applied one made of it, and what
-/// came of it in the end with how many of which nobody knows.
+/// Conditional statements of several nodes at one row, each of which adds one: what each applied
+/// one made of it, and what came of it in the end with how many of which nobody knows.
 fn conditions(seed: u64, bug: Option<&'static str>) -> (Vec<i32>, i32, i32) {
     let story = Story::new(seed, None);
     let text = "INSERT INTO ks.a (k, v) VALUES (9, 0)";
@@ -264,7 +265,8 @@ fn one_of_those_who_meet_the_same_condition_is_applied() {
     }
 }
 
-/// Writes to a keyspace while one of its replicas is cut off: how many of them that one has in the end.
+/// Writes to a keyspace while one of its replicas is cut off: how many of them that one has in the
+/// end.
 fn missed(seed: u64, bug: Option<&'static str>) -> (usize, usize) {
     let story = Story::new(seed, bug);
     let members = &story.members;
@@ -319,7 +321,8 @@ fn what_a_node_missed_comes_to_it() {
     assert!((1..=WORLDS_OF_BUG).any(is_found), "ring_drops_hint");
 }
 
-/// One node alone has a write, and a read of all has shown it: what those that did not have it say once it is cut off.
+/// One node alone has a write, and a read of all has shown it: what those that did not have it say
+/// once it is cut off.
 fn shown_once(seed: u64, bug: Option<&'static str>) -> Option<i32> {
     // what hints bring level no read has to
     let members = Members::with(seed, &["hinted_handoff_enabled=false"]);

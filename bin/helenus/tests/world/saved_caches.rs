@@ -1,4 +1,5 @@
-//! Caches are saved when a node ends and filled at the next start; whatever lies there, no answer changes.
+//! Caches are saved when a node ends and filled at the next start; whatever lies there, no answer
+//! changes.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;

@@ -1,4 +1,5 @@
-//! Two nodes' schemas: what one is told of the other's statements becomes its own, whatever it was doing meanwhile.
+//! Two nodes' schemas: what one is told of the other's statements becomes its own, whatever it was
+//! doing meanwhile.
 
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;

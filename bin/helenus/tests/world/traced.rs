@@ -1,4 +1,5 @@
-//! A traced request leaves a session and its events in `system_traces`, whatever shards it went over.
+//! A traced request leaves a session and its events in `system_traces`, whatever shards it went
+//! over.
 
 use std::time::Duration;
 
@@ -136,7 +137,8 @@ async fn sources(client: &Client, session: &str) -> Vec<(u8, String)> {
     (0..page.rows).map(|_| (next()[3], String::from_utf8(next()).unwrap())).collect()
 }
 
-/// In a ring each replica writes what it did of a session itself, and nothing is told of replicas that do not differ.
+/// In a ring each replica writes what it did of a session itself, and nothing is told of replicas
+/// that do not differ.
 #[test]
 fn a_session_has_the_events_of_all_replicas() {
     let members = Members::new(5);

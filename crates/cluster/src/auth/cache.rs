@@ -1,4 +1,5 @@
-//! What a shard remembers of `system_auth`, as long as the configuration lets it (`auth.AuthCache`).
+//! What a shard remembers of `system_auth`, as long as the configuration lets it
+//! (`auth.AuthCache`).
 
 use std::cell::{Cell, RefCell};
 

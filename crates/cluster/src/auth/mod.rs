@@ -1,7 +1,8 @@
-//! Who may do what: roles and permissions as `system_auth` has them, remembered for a while by each shard.
+//! Who may do what: roles and permissions as `system_auth` has them, remembered for a while by each
+//! shard.
 //!
-//! What a statement needs is `cql::permission`'s to say; whether it is met is judged here, before anything else is
-//! looked at. Passwords are `password`'s, statements about roles `statements`'s.
+//! What a statement needs is `cql::permission`'s to say; whether it is met is judged here, before
+//! anything else is looked at. Passwords are `password`'s, statements about roles `statements`'s.
 
 mod cache;
 mod listing;
@@ -97,8 +98,8 @@ fn unauthorized(text: impl Into<String>) -> CqlError {
 }
 
 impl Principal {
-    /// Is the permission there, on the resource or on what contains it? What is granted on all keyspaces is not
-    /// granted on the system's.
+    /// Is the permission there, on the resource or on what contains it? What is granted on all
+    /// keyspaces is not granted on the system's.
     fn has(&self, permission: Permission, resource: &Resource) -> bool {
         if self.roles.is_superuser() {
             return true;

@@ -22,8 +22,9 @@ const MAX_WAITING: usize = 64;
 const MAX_WAITING_OF_ADDRESS: usize = 16;
 /// Hashes at a time. Each takes a thread for tens of milliseconds.
 const AT_A_TIME: u64 = 1;
-/// How long a hash of ten rounds, which takes 50 ms, may take with the CPU time that nobody else wants. On a machine that has none to spare it is computed
-/// where it takes its part from the shards: nobody is to be locked out by load, nor to cost others their latency by guessing.
+/// How long a hash of ten rounds, which takes 50 ms, may take with the CPU time that nobody else
+/// wants. On a machine that has none to spare it is computed where it takes its part from the
+/// shards: nobody is to be locked out by load, nor to cost others their latency by guessing.
 const SPARE_PATIENCE: Duration = Duration::from_millis(250);
 /// See [`SPARE_PATIENCE`]; it doubles with each round more.
 const PATIENT_ROUNDS: u32 = 10;
@@ -154,8 +155,8 @@ fn bad_credentials(message: impl Into<String>) -> ErrorResponse {
     ErrorResponse { message: message.into(), detail: ErrorDetail::BadCredentials }
 }
 
-/// User and password of SASL PLAIN: `authzId NUL authnId NUL password`, the first of which does not matter
-/// (`PasswordAuthenticator.decodeCredentials`).
+/// User and password of SASL PLAIN: `authzId NUL authnId NUL password`, the first of which does not
+/// matter (`PasswordAuthenticator.decodeCredentials`).
 fn decode_credentials(token: &[u8]) -> Result<(String, String), ErrorResponse> {
     let mut parts = token.rsplitn(3, |byte| *byte == 0);
     let password = parts.next().filter(|_| token.contains(&0)).unwrap_or_default();

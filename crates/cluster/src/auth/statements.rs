@@ -1,5 +1,5 @@
-//! Statements about roles and permissions, in the order in which Cassandra asks and answers: who may, what makes no
-//! sense, what is done.
+//! Statements about roles and permissions, in the order in which Cassandra asks and answers: who
+//! may, what makes no sense, what is done.
 
 use std::rc::Rc;
 use std::time::Duration;
@@ -260,7 +260,8 @@ impl Auth {
         self.own_cql.run(&text, &values).await.map(drop)
     }
 
-    /// Makes a superuser that can log in, if there is no role at all; whether it did. For the start of a node.
+    /// Makes a superuser that can log in, if there is no role at all; whether it did. For the start
+    /// of a node.
     ///
     /// # Errors
     /// If the roles can be neither read nor written.
@@ -617,8 +618,8 @@ impl Auth {
         Ok(Vec::new())
     }
 
-    /// After a change of the schema: who made something may do everything with it, and what is gone is nobody's
-    /// (`grantPermissionsOnResource`, `AuthSchemaChangeListener`).
+    /// After a change of the schema: who made something may do everything with it, and what is gone
+    /// is nobody's (`grantPermissionsOnResource`, `AuthSchemaChangeListener`).
     pub(crate) async fn after_schema_change(
         self: &Rc<Self>,
         change: &SchemaChange,

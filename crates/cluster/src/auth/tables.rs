@@ -12,7 +12,8 @@ use crate::auth::{Grants, Role, Roles};
 use crate::internal;
 
 impl Auth {
-    /// Waits until all that any shard wrote is on disk: a right that was taken shall not come back with a power cut.
+    /// Waits until all that any shard wrote is on disk: a right that was taken shall not come back
+    /// with a power cut.
     pub(super) async fn sync_roles(&self) -> Result<(), ErrorResponse> {
         for shard in 0..self.shard.env.shards() {
             internal::sync_shard(&self.shard.engine, shard).await.map_err(server_error)?;
@@ -122,8 +123,8 @@ impl Auth {
             return Ok(held);
         }
         self.change_permissions(&held, '-', resource, role).await?;
-        // Other than Cassandra, which forgets in the index what the role keeps: a table that is dropped and made
-        // again would have old friends.
+        // Other than Cassandra, which forgets in the index what the role keeps: a table that is
+        // dropped and made again would have old friends.
         if self.held(&Permission::ALL, resource, role).await?.is_empty() {
             let text = "DELETE FROM system_auth.resource_role_permissons_index WHERE resource = ? AND role = ?";
             self.own_cql.run(text, &[&resource.stored_name(), role]).await?;
@@ -159,8 +160,8 @@ impl Auth {
         self.own_cql.run(&text, &[role, &resource.stored_name()]).await.map(drop)
     }
 
-    /// Takes from everybody what they were granted on a resource that is gone (`IAuthorizer.revokeAllOn`), and on what
-    /// was in it.
+    /// Takes from everybody what they were granted on a resource that is gone
+    /// (`IAuthorizer.revokeAllOn`), and on what was in it.
     pub(super) async fn revoke_all_on(
         self: &Rc<Self>,
         resource: &Resource,

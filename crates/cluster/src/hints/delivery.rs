@@ -1,7 +1,9 @@
-//! Sends a node what is kept for it, file by file, in order, a number of hints at a time (`HintsDispatcher`).
+//! Sends a node what is kept for it, file by file, in order, a number of hints at a time
+//! (`HintsDispatcher`).
 //!
-//! A file goes once all in it is acknowledged. Where one is not, the delivery ends, and the next one begins with the first that
-//! was not: some behind it may be delivered twice, which does no harm.
+//! A file goes once all in it is acknowledged. Where one is not, the delivery ends, and the next
+//! one begins with the first that was not: some behind it may be delivered twice, which does no
+//! harm.
 
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
@@ -284,7 +286,8 @@ impl<'a> Delivery<'a> {
         );
     }
 
-    /// Hints that are handed over are wanted at once, and so is a number of bytes a second where it is set.
+    /// Hints that are handed over are wanted at once, and so is a number of bytes a second where it
+    /// is set.
     async fn wait_until_due(&self, file: &Rc<HintFile>, created: i64) {
         let env = &self.targets.env;
         let is_hand_over = self.to != self.host;

@@ -1,9 +1,10 @@
-//! Hinted handoff: writes that a replica missed are kept for it, and sent once it is up (`hints.HintsService`,
-//! `StorageProxy.shouldHint`).
+//! Hinted handoff: writes that a replica missed are kept for it, and sent once it is up
+//! (`hints.HintsService`, `StorageProxy.shouldHint`).
 //!
-//! The node keeps its hints on the first shard (`service.rs`), in the files of crate `hints`; other shards send theirs there. How a
-//! node is sent what is kept for it is in `delivery.rs`, how fast in `speed.rs` and `pace.rs`, and what becomes of hints for a node that is
-//! gone in `readdress.rs`.
+//! The node keeps its hints on the first shard (`service.rs`), in the files of crate `hints`; other
+//! shards send theirs there. How a node is sent what is kept for it is in `delivery.rs`, how fast
+//! in `speed.rs` and `pace.rs`, and what becomes of hints for a node that is gone in
+//! `readdress.rs`.
 
 mod delivery;
 mod pace;
@@ -104,7 +105,8 @@ impl Counts {
     }
 }
 
-/// A hint on its way: ready once it is as durable as an acknowledged write. It is kept whether somebody waits or not.
+/// A hint on its way: ready once it is as durable as an acknowledged write. It is kept whether
+/// somebody waits or not.
 #[must_use = "the hint is not durable before this is ready"]
 pub struct HintTicket(Pin<Box<dyn Future<Output = Result<(), HintError>>>>);
 
@@ -161,8 +163,8 @@ impl Handoff {
         handoff
     }
 
-    /// Keeps a mutation of messaging 12 for a node that missed it. From `created`, in milliseconds, on it is worth something for
-    /// the least `gc_grace_seconds` of its tables.
+    /// Keeps a mutation of messaging 12 for a node that missed it. From `created`, in milliseconds,
+    /// on it is worth something for the least `gc_grace_seconds` of its tables.
     pub fn keep(
         self: &Rc<Self>,
         to: Uuid,
@@ -279,7 +281,8 @@ impl Handoff {
         }
     }
 
-    /// Stops to deliver hints, or goes on with it (`nodetool pausehandoff`, `resumehandoff`); on the first shard.
+    /// Stops to deliver hints, or goes on with it (`nodetool pausehandoff`, `resumehandoff`); on
+    /// the first shard.
     pub fn pause(&self, are_paused: bool) {
         if let Some(service) = self.service() {
             service.pause(are_paused);
@@ -315,8 +318,8 @@ impl Handoff {
         service.store.kept().into_iter().map(pending).collect()
     }
 
-    /// Sends all hints to another node, which keeps them from then on: before this one leaves the ring
-    /// (`HintsService.transferHints`). On the first shard. False if some could not be sent.
+    /// Sends all hints to another node, which keeps them from then on: before this one leaves the
+    /// ring (`HintsService.transferHints`). On the first shard. False if some could not be sent.
     pub async fn hand_over(&self, to: Address) -> bool {
         match self.service() {
             Some(service) => service.hand_over(to).await,
@@ -324,8 +327,9 @@ impl Handoff {
         }
     }
 
-    /// Gives a hint to all replicas of its key: this node applies it if it is one, and keeps it for the others. One that
-    /// cannot be read, or has no table any more, comes to nothing. An error is none of the hint's.
+    /// Gives a hint to all replicas of its key: this node applies it if it is one, and keeps it for
+    /// the others. One that cannot be read, or has no table any more, comes to nothing. An error is
+    /// none of the hint's.
     pub(crate) async fn give_to_replicas(
         self: &Rc<Self>,
         created: i64,

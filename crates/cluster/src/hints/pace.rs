@@ -1,9 +1,11 @@
-//! How many hints a node is sent before it acknowledged the first of them: as many as it takes without becoming slower.
+//! How many hints a node is sent before it acknowledged the first of them: as many as it takes
+//! without becoming slower.
 //!
-//! Where hints wait at the node, and with them its reads, acknowledgements take longer than they did. So there may be one more
-//! under way for each round in which they took about as long as the shortest of late, and fewer after one in which they did
-//! not. Nothing has to be set for that, and a node that has nothing else to do is sent what it can take. (Cassandra sends a
-//! number of bytes a second whatever the node does: so it is here where `hinted_handoff_throttle` is set.)
+//! Where hints wait at the node, and with them its reads, acknowledgements take longer than they
+//! did. So there may be one more under way for each round in which they took about as long as the
+//! shortest of late, and fewer after one in which they did not. Nothing has to be set for that, and
+//! a node that has nothing else to do is sent what it can take. (Cassandra sends a number of bytes
+//! a second whatever the node does: so it is here where `hinted_handoff_throttle` is set.)
 
 use std::time::Duration;
 
@@ -13,7 +15,8 @@ use env::Instant;
 const MOST: f64 = 1024.0;
 /// Hints under way at the beginning.
 const FIRST: f64 = 8.0;
-/// An acknowledgement that takes longer than the shortest so many times, and this much more, says that hints wait.
+/// An acknowledgement that takes longer than the shortest so many times, and this much more, says
+/// that hints wait.
 const SLOWER: u32 = 2;
 const SLACK: Duration = Duration::from_millis(1);
 /// Hints under way at least, where the node does not fail: nodes with much to do are always slow.
@@ -21,8 +24,8 @@ const LEAST: f64 = 16.0;
 /// What is left of the window when hints wait, and when a node fails.
 const LESS: f64 = 0.8;
 const HALF: f64 = 0.5;
-/// How often the shortest is found out anew, with few hints under way: the node may have come to do other things, or the path
-/// be another, and that is not to be taken for hints that wait.
+/// How often the shortest is found out anew, with few hints under way: the node may have come to do
+/// other things, or the path be another, and that is not to be taken for hints that wait.
 const PROBE: Duration = Duration::from_secs(5);
 /// What is left of the window meanwhile, and acknowledgements that it takes.
 const QUARTER: f64 = 0.25;
@@ -129,7 +132,8 @@ mod tests {
 
     const MILLI: Duration = Duration::from_millis(1);
 
-    /// A node that takes `service` for each hint, one after the other, at the end of a way that changes with time.
+    /// A node that takes `service` for each hint, one after the other, at the end of a way that
+    /// changes with time.
     struct Node {
         service: Duration,
         way: fn(Duration) -> Duration,

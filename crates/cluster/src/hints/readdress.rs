@@ -1,5 +1,5 @@
-//! Hints for a node that is gone, or that is no replica of theirs any more: they go to all replicas that there are now
-//! (`HintsService.writeForAllReplicas`).
+//! Hints for a node that is gone, or that is no replica of theirs any more: they go to all replicas
+//! that there are now (`HintsService.writeForAllReplicas`).
 
 use std::io;
 use std::rc::Rc;
@@ -10,7 +10,8 @@ use types::Uuid;
 use super::service::Service;
 
 impl Service {
-    /// Gives all that is kept for a node to the replicas that there are. False if it stopped before.
+    /// Gives all that is kept for a node to the replicas that there are. False if it stopped
+    /// before.
     pub(super) async fn readdress(self: &Rc<Self>, host: Uuid) -> io::Result<bool> {
         while let Some(file) = self.store.first(host) {
             let mut reader = self.store.read(&file).await?;

@@ -1,5 +1,5 @@
-//! The hints that the node keeps, and who looks after them: on the first shard (`hints.HintsService`,
-//! `HintsDispatchTrigger`, `HintsDispatchExecutor`).
+//! The hints that the node keeps, and who looks after them: on the first shard
+//! (`hints.HintsService`, `HintsDispatchTrigger`, `HintsDispatchExecutor`).
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;

@@ -1,10 +1,12 @@
 //! How fast a node is sent its hints: by the time in which they were made.
 //!
-//! What two nodes did not tell each other in ten minutes is delivered in less than ten, so that they do not stay behind, and no
-//! faster than the nodes can do beside all else: hints are nobody's hurry, and reads are. So each second of delivery is worth
-//! at least [`LEAST`] seconds of hints, and more while acknowledgements do not become slower. A speed at which they did is
-//! remembered and kept away from for a while: who finds out every few seconds how fast is too fast has reads pay for each try.
-//! Those that are due are sent together, which is half the work of sending each alone.
+//! What two nodes did not tell each other in ten minutes is delivered in less than ten, so that
+//! they do not stay behind, and no faster than the nodes can do beside all else: hints are nobody's
+//! hurry, and reads are. So each second of delivery is worth at least [`LEAST`] seconds of hints,
+//! and more while acknowledgements do not become slower. A speed at which they did is remembered
+//! and kept away from for a while: who finds out every few seconds how fast is too fast has reads
+//! pay for each try. Those that are due are sent together, which is half the work of sending each
+//! alone.
 
 use std::time::Duration;
 
@@ -53,7 +55,8 @@ impl Speed {
         }
     }
 
-    /// May a hint of this time be sent? With `at_least`: at the least speed, whatever the node can do.
+    /// May a hint of this time be sent? With `at_least`: at the least speed, whatever the node can
+    /// do.
     pub fn is_due(&mut self, now: Instant, created: i64, at_least: bool) -> bool {
         if at_least {
             self.factor = LEAST;

@@ -12,7 +12,8 @@ use types::{Address, Uuid};
 
 use super::Handoff;
 
-/// How long a node must not be in the ring before its hints go to others: it may not be heard of yet.
+/// How long a node must not be in the ring before its hints go to others: it may not be heard of
+/// yet.
 const GONE: Duration = Duration::from_secs(60);
 
 /// What to do with a node's hints.
@@ -70,8 +71,9 @@ impl Targets {
         }
     }
 
-    /// Is this node one of the first that are being sent hints, of `max_hints_delivery_threads`? All are sent theirs at once, so
-    /// that none waits for another; but so many alone as fast as they can.
+    /// Is this node one of the first that are being sent hints, of `max_hints_delivery_threads`?
+    /// All are sent theirs at once, so that none waits for another; but so many alone as fast as
+    /// they can.
     pub fn may_be_fast(&self, host: Uuid) -> bool {
         let Some(handoff) = self.handoff.upgrade() else { return false };
         let most = handoff.settings.borrow().deliveries as usize;
@@ -89,8 +91,8 @@ impl Targets {
         self.is_paused.get() || self.is_closing.get()
     }
 
-    /// Bytes a second that a node is sent, where the operator has set that: its share of what all are sent, unless it is
-    /// handed what is for others.
+    /// Bytes a second that a node is sent, where the operator has set that: its share of what all
+    /// are sent, unless it is handed what is for others.
     pub fn throttle(&self, is_hand_over: bool) -> Option<u64> {
         let handoff = self.handoff.upgrade()?;
         let rate = handoff.settings.borrow().throttle.filter(|rate| *rate > 0)?;

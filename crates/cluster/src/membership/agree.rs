@@ -1,4 +1,5 @@
-//! One schema for the ring: what gossip says of versions goes to [`Agreement`], and what that asks for to other nodes.
+//! One schema for the ring: what gossip says of versions goes to [`Agreement`], and what that asks
+//! for to other nodes.
 
 use std::rc::Rc;
 use std::time::Duration;
@@ -124,7 +125,8 @@ impl Membership {
         merged.is_ok()
     }
 
-    /// Waits until this node has the schema of each other, but not for ever: who has not, and is up.
+    /// Waits until this node has the schema of each other, but not for ever: who has not, and is
+    /// up.
     pub(super) async fn wait_for_schema(&self) -> Vec<Address> {
         let until = self.env.now() + SCHEMA_PATIENCE;
         let is_ready = || self.agreement.borrow().as_ref().is_none_or(Agreement::is_ready);

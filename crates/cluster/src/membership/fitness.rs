@@ -11,7 +11,8 @@ use super::Membership;
 pub(super) struct Findings(BTreeMap<String, bool>);
 
 impl Findings {
-    /// What is to be told now: what was so at the last look, too, once. Nodes come one after the other.
+    /// What is to be told now: what was so at the last look, too, once. Nodes come one after the
+    /// other.
     fn look(&mut self, found: impl Iterator<Item = String>) -> Vec<String> {
         let before = std::mem::take(&mut self.0);
         let is_told = |finding: &String| before.contains_key(finding);

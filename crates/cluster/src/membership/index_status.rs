@@ -1,8 +1,10 @@
-//! What this node says of the secondary indexes of the ring (`INDEX_STATUS`, `index.IndexStatusManager`). It has files of none,
-//! and filters row by row what it is asked: that is right wherever an index finds what its condition says. Of those it says
-//! nothing: coordinators of Cassandra then ask it only where others are not enough. Of indexes that find more or in another order
-//! (analyzed text, vectors, SASI) it says that their build failed, and with `serve_index_reads: false` of all: a read by one that
-//! would need this node fails then with INDEX_NOT_AVAILABLE.
+//! What this node says of the secondary indexes of the ring (`INDEX_STATUS`,
+//! `index.IndexStatusManager`). It has files of none, and filters row by row what it is asked: that
+//! is right wherever an index finds what its condition says. Of those it says nothing: coordinators
+//! of Cassandra then ask it only where others are not enough. Of indexes that find more or in
+//! another order (analyzed text, vectors, SASI) it says that their build failed, and with
+//! `serve_index_reads: false` of all: a read by one that would need this node fails then with
+//! INDEX_NOT_AVAILABLE.
 
 use std::collections::BTreeMap;
 
@@ -25,8 +27,8 @@ const BYTES_MAX: usize = u16::MAX as usize;
 /// What an index takes beside its name and its keyspace's, in bytes at most.
 const AROUND_NAMES: usize = 24;
 
-/// The value for a ring with nodes of these releases; none where nobody would read it, as in 4.1. Indexes that would make it
-/// too long to be sent are left out: of those this node says nothing.
+/// The value for a ring with nodes of these releases; none where nobody would read it, as in 4.1.
+/// Indexes that would make it too long to be sent are left out: of those this node says nothing.
 pub(super) fn value<'r>(
     schema: &Schema,
     own: Release,
@@ -72,7 +74,8 @@ fn wants_names(release: &str) -> bool {
         || patch.and_then(|patch| patch.parse().ok()).is_some_and(|patch: u32| patch <= NAMES_UNTIL)
 }
 
-/// `{"ks.index":"BUILD_FAILED"}`. No name has what JSON would have to escape (`SchemaConstants.isValidName`).
+/// `{"ks.index":"BUILD_FAILED"}`. No name has what JSON would have to escape
+/// (`SchemaConstants.isValidName`).
 fn with_names<'n>(indexes: impl Iterator<Item = (&'n str, &'n str)>) -> String {
     let parts =
         indexes.map(|(keyspace, name)| format!("\"{keyspace}.{name}\":\"{}\"", BUILD_FAILED.0));

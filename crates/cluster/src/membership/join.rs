@@ -175,7 +175,8 @@ impl Membership {
         *self.saved.borrow_mut() = saved;
         let identity = &self.shard.identity;
         let local = self.messenger.settings().local;
-        // a start within a second of the last one, or on another's directory, comes after what the ring has heard
+        // a start within a second of the last one, or on another's directory, comes after what the
+        // ring has heard
         let heard = ring.get(&local).map_or(HeartBeat::NONE, |own| own.heartbeat);
         let generation = identity.generation.max(heard.generation.saturating_add(1));
         let version = self.shard.schema().version();
@@ -201,8 +202,8 @@ impl Membership {
         self.publish_index_status();
     }
 
-    /// Waits until those that the ring said to be there are heard of and up, but not for long: one that is down does not
-    /// keep this one from its place.
+    /// Waits until those that the ring said to be there are heard of and up, but not for long: one
+    /// that is down does not keep this one from its place.
     async fn wait_for(&self, others: &Nodes) {
         let until = self.env.now() + SETTLE_MAX;
         let is_there = || others.keys().all(|node| self.gossiper.borrow().is_up(*node));

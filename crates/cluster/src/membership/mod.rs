@@ -1,6 +1,6 @@
-//! This node in the ring: crate `gossip` on the first shard, driven by the clock and by what other nodes say, and what
-//! follows from it - the nodes that every shard knows, `system.peers`, and what clients are told
-//! (`gms.Gossiper`, `service.StorageService`).
+//! This node in the ring: crate `gossip` on the first shard, driven by the clock and by what other
+//! nodes say, and what follows from it - the nodes that every shard knows, `system.peers`, and what
+//! clients are told (`gms.Gossiper`, `service.StorageService`).
 
 mod agree;
 mod fitness;
@@ -311,7 +311,8 @@ impl Membership {
         }
     }
 
-    /// Looks at what is known of all nodes, and has every shard, `system.peers` and clients know it.
+    /// Looks at what is known of all nodes, and has every shard, `system.peers` and clients know
+    /// it.
     fn look_around(self: &Rc<Self>) {
         let mut nodes: Nodes = {
             let gossiper = self.gossiper.borrow();

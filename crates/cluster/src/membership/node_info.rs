@@ -100,8 +100,8 @@ impl NodeInfo {
         })
     }
 
-    /// A member that started again, and does not say yet what it is: it owns what it owned (`StorageService` takes nothing from
-    /// one that says nothing). None if it says what it is.
+    /// A member that started again, and does not say yet what it is: it owns what it owned
+    /// (`StorageService` takes nothing from one that says nothing). None if it says what it is.
     pub fn starting(&self, state: &EndpointState, is_up: bool) -> Option<Self> {
         let is_silent = state.status() == Status::None && self.life != Life::Joining;
         is_silent.then(|| Self {
@@ -212,9 +212,10 @@ impl std::fmt::Display for Conflict {
     }
 }
 
-/// Takes out what two nodes cannot both be: of two with the same host id the one that started last is in the ring, and of a
-/// token that two say to own that one is the owner (`StorageService.handleStateNormal`). This node is who it is, and its
-/// tokens are its own, whatever others say: Cassandra would give up tokens to a node that started later.
+/// Takes out what two nodes cannot both be: of two with the same host id the one that started last
+/// is in the ring, and of a token that two say to own that one is the owner
+/// (`StorageService.handleStateNormal`). This node is who it is, and its tokens are its own,
+/// whatever others say: Cassandra would give up tokens to a node that started later.
 pub fn settle(
     nodes: &mut Nodes,
     own_host: [u8; 16],

@@ -1,5 +1,5 @@
-//! Do tables of the ring have to stay WITH COMPACT STORAGE? SSTables of before 3.0 could not be read any more without it
-//! (`AlterTableStatement.validateCanDropCompactStorage`).
+//! Do tables of the ring have to stay WITH COMPACT STORAGE? SSTables of before 3.0 could not be
+//! read any more without it (`AlterTableStatement.validateCanDropCompactStorage`).
 
 use gossip::AppState;
 use types::Address;

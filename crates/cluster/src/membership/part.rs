@@ -45,7 +45,8 @@ impl Membership {
         self.step(Event::Start { generation: now.max(before.saturating_add(1)), states });
     }
 
-    /// Begins by other seeds; by those that there are, if all are this node. Those that are not this node.
+    /// Begins by other seeds; by those that there are, if all are this node. Those that are not
+    /// this node.
     pub fn set_seeds(self: &Rc<Self>, seeds: BTreeSet<Address>) -> BTreeSet<Address> {
         let local = self.messenger.settings().local;
         if seeds.iter().any(|seed| *seed != local) {

@@ -1,5 +1,5 @@
-//! What is known of other nodes on disk: `system.peers_v2`, and `system.peers` for drivers of before 4.0
-//! (`db.SystemKeyspace`).
+//! What is known of other nodes on disk: `system.peers_v2`, and `system.peers` for drivers of
+//! before 4.0 (`db.SystemKeyspace`).
 
 use std::collections::BTreeMap;
 use std::net::{IpAddr, SocketAddr};

@@ -1,5 +1,5 @@
-//! What a replica knows of the rounds at one partition of one table, and what it answers (`PaxosState`). Pure: who
-//! calls it saves what it says is to be saved before it answers.
+//! What a replica knows of the rounds at one partition of one table, and what it answers
+//! (`PaxosState`). Pure: who calls it saves what it says is to be saved before it answers.
 
 use rows::PartitionUpdate;
 
@@ -15,7 +15,8 @@ pub struct Proposal {
 }
 
 impl Proposal {
-    /// Is it about this partition of a table? One that is not is no proposal of a round there, whoever has it.
+    /// Is it about this partition of a table? One that is not is no proposal of a round there,
+    /// whoever has it.
     pub fn is_of(&self, table: &[u8; 16], key: &[u8]) -> bool {
         self.update.table == *table && *self.update.key == *key
     }

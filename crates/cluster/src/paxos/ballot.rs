@@ -32,7 +32,8 @@ impl Ballot {
         Self(Uuid::from_ticks(ticks.saturating_add(flag), unique))
     }
 
-    /// As it is stored or sent; `None` unless it is a time-UUID: another one would pass for the earliest of all.
+    /// As it is stored or sent; `None` unless it is a time-UUID: another one would pass for the
+    /// earliest of all.
     pub fn from_value(value: &[u8]) -> Option<Self> {
         Uuid::from_value(value).filter(|uuid| uuid.ticks().is_some()).map(Self)
     }

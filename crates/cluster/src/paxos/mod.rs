@@ -1,8 +1,9 @@
-//! Conditional statements and serial reads: rounds of Paxos, one at a time at a partition, run where the shard owns
-//! its key (`StorageProxy.legacyCas`).
+//! Conditional statements and serial reads: rounds of Paxos, one at a time at a partition, run
+//! where the shard owns its key (`StorageProxy.legacyCas`).
 //!
-//! [`round`] and [`acceptor`] are the protocol, pure; [`store`] keeps a replica's state in `system.paxos`; [`replica`]
-//! puts both together for this node, and [`voters`] asks all that take part.
+//! [`round`] and [`acceptor`] are the protocol, pure; [`store`] keeps a replica's state in
+//! `system.paxos`; [`replica`] puts both together for this node, and [`voters`] asks all that take
+//! part.
 
 mod acceptor;
 mod ballot;
@@ -308,8 +309,9 @@ impl Paxos {
         })
     }
 
-    /// Are these levels to decide at and to commit at (`ConsistencyLevel.validateForCas`, `validateForCasCommit`)?
-    /// Whether there are replicas enough to commit is asked only once there is something to be committed.
+    /// Are these levels to decide at and to commit at (`ConsistencyLevel.validateForCas`,
+    /// `validateForCasCommit`)? Whether there are replicas enough to commit is asked only once
+    /// there is something to be committed.
     fn check_levels(
         &self,
         table: &Table,
@@ -339,7 +341,8 @@ impl Paxos {
         Ok(())
     }
 
-    /// Before a serial read: finishes what was decided and not committed, and bars what was not decided.
+    /// Before a serial read: finishes what was decided and not committed, and bars what was not
+    /// decided.
     pub async fn serial_round(
         self: &Rc<Self>,
         table: &Arc<Table>,

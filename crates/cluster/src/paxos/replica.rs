@@ -1,5 +1,5 @@
-//! This node as a replica of rounds: what a shard answers for the keys that it owns. What it says is durable, as far
-//! as `commitlog_sync` makes anything durable, before it is said.
+//! This node as a replica of rounds: what a shard answers for the keys that it owns. What it says
+//! is durable, as far as `commitlog_sync` makes anything durable, before it is said.
 
 use std::rc::Rc;
 
@@ -80,7 +80,8 @@ impl Acceptors {
         let keyspace = schema.keyspace(&subject.table.keyspace);
         let durable = keyspace.is_none_or(|keyspace| keyspace.durable_writes);
         let durable = durable && !self.shard.env.planted("cas_commit_unlogged");
-        // A chain of the log is cut off at its end alone: with the second record the first one is there too.
+        // A chain of the log is cut off at its end alone: with the second record the first one is
+        // there too.
         let update = Mutation::new(proposal.update.clone());
         let applied = self.shard.engine.apply(&update, durable).await?;
         let saved = store::save_commit(&self.shard.engine, subject, proposal).await?;

@@ -1,5 +1,5 @@
-//! One ballot of a coordinator: what it makes of the replicas' answers (`StorageProxy.doPaxos`). Pure: its caller
-//! sends, waits and reads.
+//! One ballot of a coordinator: what it makes of the replicas' answers (`StorageProxy.doPaxos`).
+//! Pure: its caller sends, waits and reads.
 
 use crate::paxos::acceptor::{Promise, Proposal};
 use crate::paxos::ballot::Ballot;
@@ -19,7 +19,8 @@ pub enum Step {
     Lost(Ballot),
     /// Most replicas accepted: commit.
     Decided,
-    /// Some replicas accepted and most did not: nobody knows what will come of it. So many accepted.
+    /// Some replicas accepted and most did not: nobody knows what will come of it. So many
+    /// accepted.
     Unknown(usize),
 }
 
@@ -57,7 +58,8 @@ impl Round {
         self.ballot
     }
 
-    /// A replica answered the ballot. What comes after the required number of answers changes nothing.
+    /// A replica answered the ballot. What comes after the required number of answers changes
+    /// nothing.
     pub fn promised(&mut self, replica: usize, promise: Promise) -> Step {
         if !promise.promised {
             return Step::Lost(promise.refused_for);
@@ -80,7 +82,8 @@ impl Round {
         let in_progress =
             self.promises.iter().filter_map(|(_, promise)| promise.in_progress.as_ref());
         let in_progress = in_progress.max_by_key(|proposal| proposal.ballot.ticks());
-        // What is empty needs no finishing: there is nothing to apply, and nothing before it can come back.
+        // What is empty needs no finishing: there is nothing to apply, and nothing before it can
+        // come back.
         let unfinished = in_progress.filter(|proposal| {
             proposal.ballot.is_after(latest_ballot) && !proposal.update.is_empty()
         });
@@ -100,8 +103,8 @@ impl Round {
         if behind.is_empty() { Step::Propose } else { Step::Teach(latest.clone(), behind) }
     }
 
-    /// A replica answered the proposal. Of its own proposal a coordinator must know that nobody accepted it before it
-    /// tries again; of one that it only finishes it need not.
+    /// A replica answered the proposal. Of its own proposal a coordinator must know that nobody
+    /// accepted it before it tries again; of one that it only finishes it need not.
     pub fn answered(&mut self, accepted: bool) -> Step {
         match accepted {
             true => self.accepted += 1,

@@ -1,5 +1,5 @@
-//! The state of replicas in `system.paxos`, as Cassandra lays it out (`SystemKeyspace.savePaxosProposal` and its
-//! kin, `PaxosRows`).
+//! The state of replicas in `system.paxos`, as Cassandra lays it out
+//! (`SystemKeyspace.savePaxosProposal` and its kin, `PaxosRows`).
 
 use std::rc::Rc;
 use std::sync::Arc;
@@ -41,8 +41,8 @@ fn paxos(engine: &Engine) -> Result<Arc<Table>, StorageError> {
     engine.schema().table("system", "paxos").cloned().ok_or_else(|| broken("the table is missing"))
 }
 
-/// What is known of a partition. State that had expired by the second of the ballot is gone, whatever the clock says
-/// now: all replicas that hear the ballot must agree on it.
+/// What is known of a partition. State that had expired by the second of the ballot is gone,
+/// whatever the clock says now: all replicas that hear the ballot must agree on it.
 ///
 /// # Errors
 /// If it cannot be read.

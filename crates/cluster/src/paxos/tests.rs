@@ -1,6 +1,6 @@
-//! Acceptors and rounds over several replicas, with messages that are lost, repeated and overtaken, coordinators that
-//! give up half way and replicas that restart: increments of a number must never be lost, as long as replicas keep
-//! what they are told to save.
+//! Acceptors and rounds over several replicas, with messages that are lost, repeated and overtaken,
+//! coordinators that give up half way and replicas that restart: increments of a number must never
+//! be lost, as long as replicas keep what they are told to save.
 
 use std::sync::Arc;
 

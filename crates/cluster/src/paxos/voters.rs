@@ -1,5 +1,5 @@
-//! Who takes part in the rounds at a partition, and what they answer: this node alone, or replicas all over the ring
-//! (`StorageProxy.preparePaxos`, `proposePaxos`, `commitPaxos`).
+//! Who takes part in the rounds at a partition, and what they answer: this node alone, or replicas
+//! all over the ring (`StorageProxy.preparePaxos`, `proposePaxos`, `commitPaxos`).
 
 use std::cell::RefCell;
 use std::collections::VecDeque;
@@ -97,7 +97,8 @@ impl Paxos {
             return Err(invalid(format!("Keyspace {name} does not exist")));
         };
         let Some(scope) = self.peers.scope(keyspace)? else {
-            // those who promise are most of the nodes that there are; what they read is read at quorum
+            // those who promise are most of the nodes that there are; what they read is read at
+            // quorum
             check_replicas(keyspace, quorum_of(serial), &self.shard.identity.data_center, true)?;
             return Ok(alone);
         };
@@ -215,7 +216,8 @@ impl Paxos {
         Err(Failure::Late { received: accepted, required: voters.required })
     }
 
-    /// Has what was decided done, and waits until as many have done it as a level asks for; for nobody at ANY.
+    /// Has what was decided done, and waits until as many have done it as a level asks for; for
+    /// nobody at ANY.
     pub(super) async fn commit_decided(
         self: &Rc<Self>,
         subject: &Subject,
@@ -317,7 +319,8 @@ impl Paxos {
     }
 }
 
-/// What another node answered to a ballot about a partition. One that tells of another partition is no answer.
+/// What another node answered to a ballot about a partition. One that tells of another partition is
+/// no answer.
 pub(super) fn promise_of(answer: PromiseRsp, table: &[u8; 16], key: &[u8]) -> Option<Promise> {
     let proposal = |commit: Commit| {
         let ballot = Ballot::from_value(&commit.ballot.to_bytes())?;

@@ -1,4 +1,5 @@
-//! Limits of what reads go over and of what they give (`service.reads.thresholds`, `SelectStatement.maybeFail`).
+//! Limits of what reads go over and of what they give (`service.reads.thresholds`,
+//! `SelectStatement.maybeFail`).
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -76,7 +77,8 @@ pub(crate) fn command(task: &Task, key: Option<&PartitionKey>) -> Command {
     Command { text: task.select.command_text(&task.read, key.as_ref()), tokens, token }
 }
 
-/// A range of the ring as messages show it: its start is never of it, unless a page begins in a partition.
+/// A range of the ring as messages show it: its start is never of it, unless a page begins in a
+/// partition.
 fn range(from: &RangeBound, to: &RangeBound, is_closed: bool) -> String {
     let token = |bound: &RangeBound| match bound {
         RangeBound::Unbounded => i64::MIN,

@@ -7,7 +7,8 @@ use storage::PartitionKey;
 
 use crate::read::shard::{PartitionRows, ReadError};
 
-/// The made-up partitions that a read wants, in its order, each with its place among those that it names.
+/// The made-up partitions that a read wants, in its order, each with its place among those that it
+/// names.
 pub(super) fn wanted(
     table: &Table,
     target: &Target,

@@ -1,4 +1,5 @@
-//! Reads: plans run on the shards that own the partitions, rows projected there, pages put together here.
+//! Reads: plans run on the shards that own the partitions, rows projected there, pages put together
+//! here.
 
 pub(crate) mod limits;
 mod made_up;
@@ -40,13 +41,14 @@ use shard::{
     read_rows,
 };
 
-/// Rows that are fetched at once for an aggregation that has to take them in order (Cassandra's page size for
-/// its aggregations).
+/// Rows that are fetched at once for an aggregation that has to take them in order (Cassandra's
+/// page size for its aggregations).
 const AGGREGATION_PAGE_ROWS: u32 = 10_000;
 /// So many blocks are put together without giving others a turn.
 const BLOCKS_AT_ONCE: usize = 64;
 
-/// What shards found, put together: blocks in order, and of an aggregation its pages with too many tombstones.
+/// What shards found, put together: blocks in order, and of an aggregation its pages with too many
+/// tombstones.
 type Gathered = (Few<(usize, Block)>, Option<Aggregation>, Vec<Noticed>);
 
 /// Reads for clients: plans bound, run, and put together to pages.
@@ -112,7 +114,8 @@ impl Reads {
         Outcome::new(result.map(Answer::Rows), page.warnings.all())
     }
 
-    /// Can a read be served at its consistency level? Gives the replicas, where it goes over the ring.
+    /// Can a read be served at its consistency level? Gives the replicas, where it goes over the
+    /// ring.
     fn check_read(
         &self,
         read: &Read,
@@ -187,7 +190,8 @@ impl Reads {
         Ok((merged, aggregation))
     }
 
-    /// Fetches what an aggregation takes of the rows page after page, in the order of the ring, and takes it in here.
+    /// Fetches what an aggregation takes of the rows page after page, in the order of the ring, and
+    /// takes it in here.
     async fn aggregate_in_order(
         self: &Rc<Self>,
         task: &Task,
@@ -279,7 +283,8 @@ impl Reads {
         task: &Task,
         ring: Option<&Rc<RingRead>>,
     ) -> Result<Gathered, ReadError> {
-        // what is not the commonest has its own memory: a future is moved, whole, with the largest that may be in it
+        // what is not the commonest has its own memory: a future is moved, whole, with the largest
+        // that may be in it
         match (&task.read.target, ring) {
             (Target::Keys(keys), None) => match self.only_here(keys) {
                 true => self.read_keys_here(task, keys).await,
@@ -394,8 +399,8 @@ impl Reads {
             found.push(result.await.map_err(StorageError::from)??);
         }
         let mut aggregation = None;
-        // A shard that stopped at the page's limit may have more partitions: what others found after its last one
-        // waits for a later page.
+        // A shard that stopped at the page's limit may have more partitions: what others found
+        // after its last one waits for a later page.
         let bound = found
             .iter()
             .filter(|part| part.full)

@@ -49,7 +49,8 @@ pub(super) struct Merged {
     pub all: Scanned,
     /// Rows, and bytes of their cells, that were read and are not of the result.
     pub left_out: (u32, usize),
-    /// What was read of each partition from the first with a tombstone on; of an aggregation, its pages with too many.
+    /// What was read of each partition from the first with a tombstone on; of an aggregation, its
+    /// pages with too many.
     pub scanned: Vec<Noticed>,
 }
 
@@ -62,7 +63,8 @@ impl Merged {
         }
     }
 
-    /// What was read as each command of Cassandra's would count it: a partition's, or a range's up to its last one.
+    /// What was read as each command of Cassandra's would count it: a partition's, or a range's up
+    /// to its last one.
     pub fn commands(&self, read: &Read, is_aggregate: bool) -> Vec<Noticed> {
         if is_aggregate || matches!(read.target, Target::Keys(_)) {
             return self.scanned.clone();

@@ -1,4 +1,5 @@
-//! What a shard does of a read: rows of its partitions merged, and projected, grouped or aggregated.
+//! What a shard does of a read: rows of its partitions merged, and projected, grouped or
+//! aggregated.
 
 use std::rc::Rc;
 use std::sync::Arc;
@@ -104,8 +105,8 @@ pub(crate) type Noticed = (PartitionKey, Scanned);
 pub(super) struct Budget {
     rows: u32,
     bytes: usize,
-    /// What was read for this page. An aggregation's pages are those in which Cassandra would read the table; with
-    /// several shards each counts for itself.
+    /// What was read for this page. An aggregation's pages are those in which Cassandra would read
+    /// the table; with several shards each counts for itself.
     scanned: Scanned,
     /// Pages of an aggregation with too many tombstones.
     noticed: Vec<Noticed>,
@@ -244,7 +245,8 @@ fn slices(filter: &RowFilter, reversed: bool) -> Slices {
     }
 }
 
-/// Where rows of one partition go: into a block, each by itself or a group at once, or into an aggregation.
+/// Where rows of one partition go: into a block, each by itself or a group at once, or into an
+/// aggregation.
 pub(super) struct Sink<'a> {
     pub task: &'a Task,
     pub engine: &'a Engine,
@@ -319,8 +321,8 @@ impl Sink<'_> {
         }
     }
 
-    /// Adds a row to the group that it belongs to. One that begins another group ends the last one: where that was
-    /// the last that fits, the row is left for the next page.
+    /// Adds a row to the group that it belongs to. One that begins another group ends the last one:
+    /// where that was the last that fits, the row is left for the next page.
     fn take_into_group(&mut self, row: &ResultRow<'_>) -> Result<(), ReadError> {
         let task = self.task;
         if !task.select.passes(&task.read, row) {
@@ -353,7 +355,8 @@ impl Sink<'_> {
         task.with_bind(self.engine, |bind| {
             task.select.finish(&group.aggregation, &task.read, bind, cells)
         })?;
-        // a result that is sorted goes by the first row of each group, a page goes on after the last one
+        // a result that is sorted goes by the first row of each group, a page goes on after the
+        // last one
         let is_sorted = task.select.post_order().is_some();
         let mark = if is_sorted { group.first.as_ref() } else { group.last() };
         self.end_row(before, mark, group.has_row && !mark.is_empty());

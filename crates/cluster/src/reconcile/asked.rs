@@ -82,7 +82,8 @@ pub(super) fn counter<'c>(table: &'c Table, command: &'c ReadCommand) -> Counter
     Counter::new(&command.limits, table, command.now.into(), counts_static_alone)
 }
 
-/// Where the page before this ended, if rows form groups: nothing but that it did so may be learned from an answer.
+/// Where the page before this ended, if rows form groups: nothing but that it did so may be learned
+/// from an answer.
 pub(super) fn page_before(command: &ReadCommand) -> Option<End> {
     let (_, grouping) = command.limits.groups.as_ref()?;
     let (key, row) = grouping.last.clone()?;

@@ -16,8 +16,8 @@ fn refused(what: &'static str) -> PayloadError {
 
 /// Reads the data of an answer.
 ///
-/// What comes after a replica reached the limits is passed over, but for rows of the same partition: it is not known
-/// whether all of it came.
+/// What comes after a replica reached the limits is passed over, but for rows of the same
+/// partition: it is not known whether all of it came.
 ///
 /// # Errors
 /// If it is malformed, or nothing that was asked for.
@@ -111,7 +111,8 @@ impl Given {
         if stops_here && !partition.is_empty() {
             self.cut.push(self.partitions.len());
         }
-        // nothing is learned from a partition without anything in it, and it takes many times its bytes
+        // nothing is learned from a partition without anything in it, and it takes many times its
+        // bytes
         self.partitions.extend(Some(partition).filter(|partition| !partition.is_empty()));
     }
 }

@@ -67,8 +67,9 @@ impl Heads for Sources<'_> {
     }
 }
 
-/// Is all of a row newer than what is deleted where it stands? Asked once for each row that several replicas have: an answer
-/// that agrees with the others' digests is not merged. The deletion of a column of several cells may be as old.
+/// Is all of a row newer than what is deleted where it stands? Asked once for each row that several
+/// replicas have: an answer that agrees with the others' digests is not merged. The deletion of a
+/// column of several cells may be as old.
 fn is_left_by(active: Deletion, row: RowRef<'_>) -> bool {
     let is_left = |timestamp: i64| active.is_live() || !active.deletes(timestamp);
     row.liveness().is_none_or(|liveness| is_left(liveness.timestamp))
@@ -96,8 +97,8 @@ impl<'c> Merger<'c> {
         self.counter.stops()
     }
 
-    /// Merges what the sources have of a partition; `None` if with its beginning it turns out that no more is wanted, since
-    /// the last group was whole.
+    /// Merges what the sources have of a partition; `None` if with its beginning it turns out that
+    /// no more is wanted, since the last group was whole.
     pub fn merge(
         &mut self,
         key: &PartitionKey,

@@ -1,9 +1,10 @@
-//! What several replicas answered to one read, as one (`DataResolver`): their partitions merged as far as all of them are
-//! known, and what each replica lacks of that (`RowIteratorMergeListener`). Pure: no clock, no I/O.
+//! What several replicas answered to one read, as one (`DataResolver`): their partitions merged as
+//! far as all of them are known, and what each replica lacks of that (`RowIteratorMergeListener`).
+//! Pure: no clock, no I/O.
 //!
-//! A replica stops at the limits, and nothing is known of it from there on. Where Cassandra then asks that replica for more
-//! (`ShortReadProtection`), the merge here ends at the first of all such places, and says where: the caller asks all again
-//! for what follows.
+//! A replica stops at the limits, and nothing is known of it from there on. Where Cassandra then
+//! asks that replica for more (`ShortReadProtection`), the merge here ends at the first of all such
+//! places, and says where: the caller asks all again for what follows.
 //!
 //! Nothing is purged: what is deleted or has expired stays for the caller to look at.
 
@@ -120,11 +121,12 @@ impl End {
 /// What the answers of several replicas come to.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Reconciled {
-    /// In the order of the ring, rows in the direction of the read. Nothing comes after the row that the limits were
-    /// reached with, of a partition or of all; ranges that stay open are closed there.
+    /// In the order of the ring, rows in the direction of the read. Nothing comes after the row
+    /// that the limits were reached with, of a partition or of all; ranges that stay open are
+    /// closed there.
     pub partitions: Vec<Partition>,
-    /// Up to where that is all there is, be it for a replica's limits or because they were reached here; `None` if it is
-    /// all that was asked for.
+    /// Up to where that is all there is, be it for a replica's limits or because they were reached
+    /// here; `None` if it is all that was asked for.
     pub end: Option<End>,
     /// What brings each replica level with that, by partition; nothing for those that lack nothing.
     pub repairs: Vec<Vec<rows::PartitionUpdate>>,
@@ -176,13 +178,14 @@ pub(crate) fn reconcile(table: &Table, command: &ReadCommand, given: &[Given]) -
     out.of(command)
 }
 
-/// What one replica gave, alone or as others did: with nothing to merge it with, and no limit reached, it is as it is.
+/// What one replica gave, alone or as others did: with nothing to merge it with, and no limit
+/// reached, it is as it is.
 pub(crate) fn reconcile_one(table: &Table, command: &ReadCommand, given: Given) -> Reconciled {
     if given.end.is_some() || !given.cut.is_empty() {
         return reconcile(table, command, &[given]);
     }
-    // Not on in release: it merges each answer that nothing is to be merged with. And a peer that sends markers which say
-    // nothing new makes it fail.
+    // Not on in release: it merges each answer that nothing is to be merged with. And a peer that
+    // sends markers which say nothing new makes it fail.
     debug_assert!({
         let merged = reconcile(table, command, std::slice::from_ref(&given));
         merged.partitions == given.partitions

@@ -1,4 +1,5 @@
-//! What each replica lacks of what was merged (`RowIteratorMergeListener`), as writes that bring it level.
+//! What each replica lacks of what was merged (`RowIteratorMergeListener`), as writes that bring it
+//! level.
 
 use internode::payload::read::ColumnFilter;
 use rows::{
@@ -99,7 +100,8 @@ impl<'c> Repairs<'c> {
         }
     }
 
-    /// The consumed sources come to markers, if that is what they have next; from there on `active` is what is deleted.
+    /// The consumed sources come to markers, if that is what they have next; from there on `active`
+    /// is what is deleted.
     pub fn marker<H: Heads + ?Sized>(&mut self, active: Deletion, heads: &H, consumed: &[usize]) {
         let mut here = None;
         for at in consumed {

@@ -1,6 +1,6 @@
-//! This node as a replica: what it answers when another node asks (`net.IVerbHandler` of each verb). Any shard may be
-//! asked; it hands the work to the shards that own the keys. What changes anything goes the way that a client's own
-//! writes go: commit log, caches, turns.
+//! This node as a replica: what it answers when another node asks (`net.IVerbHandler` of each
+//! verb). Any shard may be asked; it hands the work to the shards that own the keys. What changes
+//! anything goes the way that a client's own writes go: commit log, caches, turns.
 
 mod paxos;
 #[cfg(test)]
@@ -100,8 +100,9 @@ impl Replica {
             Verb::PaxosProposeReq => self.peer_propose(request).await?,
             Verb::PaxosCommitReq => self.peer_commit(request).await?,
             Verb::PingReq | Verb::EchoReq => Vec::new(),
-            // Repair, streams, snapshots for repair, Paxos of the second kind: a coordinator of Cassandra's ends at once on
-            // this (`RepairMessageVerbHandler.sendFailureResponse`). Gossip and the schema are answered elsewhere.
+            // Repair, streams, snapshots for repair, Paxos of the second kind: a coordinator of
+            // Cassandra's ends at once on this (`RepairMessageVerbHandler.sendFailureResponse`).
+            // Gossip and the schema are answered elsewhere.
             _ => return Err(FailureReason::Unknown),
         };
         Ok(PeerAnswer::new(request.verb, payload))

@@ -1,4 +1,5 @@
-//! PAXOS_PREPARE, PROPOSE and COMMIT of Paxos v1: what is promised, accepted or learnt is durable before it is said.
+//! PAXOS_PREPARE, PROPOSE and COMMIT of Paxos v1: what is promised, accepted or learnt is durable
+//! before it is said.
 
 use std::rc::Rc;
 use std::sync::Arc;

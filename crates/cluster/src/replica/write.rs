@@ -1,5 +1,5 @@
-//! MUTATION, READ_REPAIR, HINT, BATCH_STORE, BATCH_REMOVE and COUNTER_MUTATION. An answer says that the write is as durable
-//! as one that a client of this node is told of.
+//! MUTATION, READ_REPAIR, HINT, BATCH_STORE, BATCH_REMOVE and COUNTER_MUTATION. An answer says that
+//! the write is as durable as one that a client of this node is told of.
 
 use internode::FailureReason;
 use internode::payload::{Batch, CounterMutation, Hint};
@@ -17,8 +17,8 @@ use crate::replica::Replica;
 use crate::ring_write::Counted;
 use crate::served::{Checked, check_updates};
 
-/// A hint of a table that nobody here knows is refused for so long after it was made, in milliseconds: the schema may be
-/// on its way. Then its table is gone, and there is nothing to do.
+/// A hint of a table that nobody here knows is refused for so long after it was made, in
+/// milliseconds: the schema may be on its way. Then its table is gone, and there is nothing to do.
 const HINT_PATIENCE: i64 = 600_000;
 
 impl Replica {
@@ -55,7 +55,8 @@ impl Replica {
         self.apply_checked(mutation, &checked, request.trace).await
     }
 
-    /// HINT. Of what was truncated since, nothing is applied; of what has no table any more there is nothing to apply.
+    /// HINT. Of what was truncated since, nothing is applied; of what has no table any more there
+    /// is nothing to apply.
     pub(super) async fn peer_hint(
         &self,
         request: &PeerRequest<'_>,
@@ -131,7 +132,8 @@ impl Replica {
         forgotten.map(|()| Vec::new()).map_err(|error| self.shard.reason_of(&error))
     }
 
-    /// COUNTER_MUTATION: this node leads. It counts, and tells the other replicas what its part comes to.
+    /// COUNTER_MUTATION: this node leads. It counts, and tells the other replicas what its part
+    /// comes to.
     pub(super) async fn peer_counters(
         &self,
         request: &PeerRequest<'_>,
@@ -144,7 +146,8 @@ impl Replica {
             return Err(FailureReason::Unknown);
         }
         self.check_owned(&checked, mutation.token())?;
-        // while it starts it does not know to whom to tell it: what it counted would be acknowledged by it alone
+        // while it starts it does not know to whom to tell it: what it counted would be
+        // acknowledged by it alone
         if self.peers.messenger().is_some() && self.peers.is_alone() {
             return Err(FailureReason::Unknown);
         }

@@ -1,5 +1,5 @@
-//! What rows must satisfy, as another node asks (`RowFilter`). Conditions of indexes are among them: their rows are found by
-//! going over all.
+//! What rows must satisfy, as another node asks (`RowFilter`). Conditions of indexes are among
+//! them: their rows are found by going over all.
 
 use cql::select::{BoundFilter, Comparison, ResultRow, Test};
 use internode::payload::PayloadError;
@@ -55,7 +55,8 @@ impl Conditions {
         self.of_partition.is_empty() || self.of_partition.passes(table, &row)
     }
 
-    /// Does a row pass? Where there are conditions at all, what clients do not see does not (`RowFilter.applyToRow`).
+    /// Does a row pass? Where there are conditions at all, what clients do not see does not
+    /// (`RowFilter.applyToRow`).
     pub fn row_passes(
         &self,
         table: &Table,

@@ -1,5 +1,6 @@
-//! What of a row a read fetches (`ColumnFilter`, `BTreeRow.filter`): cells of columns that are fetched only so that it is
-//! known which rows live are sent without their values, or not at all where the row itself is newer.
+//! What of a row a read fetches (`ColumnFilter`, `BTreeRow.filter`): cells of columns that are
+//! fetched only so that it is known which rows live are sent without their values, or not at all
+//! where the row itself is newer.
 
 use std::cmp::Ordering;
 

@@ -1,5 +1,6 @@
-//! How much of what it has a replica gives (`DataLimits` and its counters): live rows are counted, what is dead between
-//! them goes with them. Pure. What is given is always a beginning of what there is.
+//! How much of what it has a replica gives (`DataLimits` and its counters): live rows are counted,
+//! what is dead between them goes with them. Pure. What is given is always a beginning of what
+//! there is.
 
 use internode::payload::read::{Grouping, Limits};
 use rows::{Clustering, ClusteringRef, RowRef};
@@ -74,8 +75,8 @@ impl<'l> Counter<'l> {
         self.stops.partition || self.stops.all
     }
 
-    /// May the replica whose answer this counts have stopped? A group is whole only once another begins, and what begins it
-    /// is not given where that is one too many.
+    /// May the replica whose answer this counts have stopped? A group is whole only once another
+    /// begins, and what begins it is not given where that is one too many.
     pub fn may_stop(&self) -> bool {
         let is_last = |groups: &Groups<'_>| groups.counted.saturating_add(1) >= groups.most;
         self.stops.all || self.open_group().is_some_and(is_last)

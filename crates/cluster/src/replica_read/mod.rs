@@ -1,4 +1,5 @@
-//! READ and RANGE: what shards found put together in the order of the ring, limited, and written as data or digest.
+//! READ and RANGE: what shards found put together in the order of the ring, limited, and written as
+//! data or digest.
 
 pub(crate) mod conditions;
 pub(crate) mod fetched;
@@ -34,10 +35,11 @@ use crate::scanned::{Excess, Scanned, Thresholds, unpaged_bytes_max};
 use crate::served::check_readable;
 use crate::shard_context::{STATEMENT, ShardContext};
 
-/// A request to read may have so many bytes: names of rows take 50 times as much memory once they are decoded.
+/// A request to read may have so many bytes: names of rows take 50 times as much memory once they
+/// are decoded.
 pub(crate) const READ_REQUEST_BYTES_MAX: usize = 1 << 20;
-/// An answer to a read has at most so many bytes, and no more than a result without pages; what is larger fails for its
-/// size. Cassandra takes messages of 128 MiB.
+/// An answer to a read has at most so many bytes, and no more than a result without pages; what is
+/// larger fails for its size. Cassandra takes messages of 128 MiB.
 pub(crate) const ANSWER_BYTES_MAX: usize = 64 << 20;
 
 /// Where what is read goes.
@@ -117,8 +119,8 @@ impl<'t> Answer<'t> {
         }
     }
 
-    /// As much of a partition as the limits let through; a range that stays open is closed at the last row
-    /// (`RTBoundCloser`).
+    /// As much of a partition as the limits let through; a range that stays open is closed at the
+    /// last row (`RTBoundCloser`).
     fn part(&mut self, part: &Part, counter: &mut Counter<'_>) -> Result<(), End> {
         self.last = Some(part.key.token);
         self.scan(part.before)?;
@@ -253,7 +255,8 @@ impl<'t> Payload<'t> {
         }
     }
 
-    /// Nothing is known to be repaired: who asks for a digest of that is told that none is conclusive.
+    /// Nothing is known to be repaired: who asks for a digest of that is told that none is
+    /// conclusive.
     fn finish(self, is_tracked: bool) -> Vec<u8> {
         let mut out = Vec::new();
         match self {
@@ -268,7 +271,8 @@ impl<'t> Payload<'t> {
     }
 }
 
-/// What is left of a marker after which nothing comes: the end of a range that it closes, if it does.
+/// What is left of a marker after which nothing comes: the end of a range that it closes, if it
+/// does.
 fn last_marker(marker: MarkerRef<'_>, reversed: bool) -> Option<MarkerRef<'_>> {
     let deletion = marker.closes(reversed)?;
     let kind = if reversed { marker.bound.kind.start_of() } else { marker.bound.kind.end_of() };
@@ -339,8 +343,8 @@ impl ReplicaReads {
         }))
     }
 
-    /// What this node has to give to a read that it coordinates itself: as it would answer another, without having written
-    /// and read it.
+    /// What this node has to give to a read that it coordinates itself: as it would answer another,
+    /// without having written and read it.
     pub async fn read_own(
         self: &Rc<Self>,
         table: &Arc<Table>,
@@ -359,7 +363,8 @@ impl ReplicaReads {
         }))
     }
 
-    /// Reads into an output; nothing if that went over more than a read may, of which the parameters tell.
+    /// Reads into an output; nothing if that went over more than a read may, of which the
+    /// parameters tell.
     async fn read_to<'t>(
         self: &Rc<Self>,
         wanted: &'t Arc<Wanted>,
@@ -463,7 +468,8 @@ impl ReplicaReads {
             open.push(stream_of(shard, self.ended(stream.await)?));
         }
         while !counter.stops() {
-            // what follows in the ring is not known until each shard has told its next, or that it has none
+            // what follows in the ring is not known until each shard has told its next, or that it
+            // has none
             for stream in open.iter_mut().filter(|stream| stream.parts.is_empty()) {
                 while stream.parts.is_empty()
                     && let Some(last) = stream.last.take()

@@ -1,5 +1,6 @@
-//! A shard's part of a read for another node: partitions merged, less what is not fetched, what may be forgotten and what
-//! does not pass the conditions (`ReadCommand.executeLocally`), packed for the shard that answers.
+//! A shard's part of a read for another node: partitions merged, less what is not fetched, what may
+//! be forgotten and what does not pass the conditions (`ReadCommand.executeLocally`), packed for
+//! the shard that answers.
 
 use std::rc::Rc;
 use std::sync::Arc;
@@ -176,7 +177,8 @@ impl<'w> Scan<'w> {
         self.unclaimed += scanned;
     }
 
-    /// Is nothing more wanted of this shard? More than a read may go over is seen by who puts parts together.
+    /// Is nothing more wanted of this shard? More than a read may go over is seen by who puts parts
+    /// together.
     fn is_done(&self) -> bool {
         self.counter.stops() || self.wanted.thresholds.excess(self.total).is_some()
     }

@@ -1,4 +1,5 @@
-//! Which rows of a partition, and which partitions of the ring, as another node asks for them: in order and checked.
+//! Which rows of a partition, and which partitions of the ring, as another node asks for them: in
+//! order and checked.
 
 use std::cmp::Ordering;
 

@@ -1,5 +1,6 @@
 //! One request to replicas: who is asked, what they give, and what becomes of it where they differ
-//! (`service.reads.AbstractReadExecutor`, `ReadCallback`, `DigestResolver`, `repair.BlockingReadRepair`).
+//! (`service.reads.AbstractReadExecutor`, `ReadCallback`, `DigestResolver`,
+//! `repair.BlockingReadRepair`).
 
 use std::cell::{LazyCell, RefCell};
 use std::rc::Rc;
@@ -103,7 +104,8 @@ impl Gathered {
         self.answered(node, &params, answer);
     }
 
-    /// A replica answered. What it says that it went over may mean that there is nothing in its answer.
+    /// A replica answered. What it says that it went over may mean that there is nothing in its
+    /// answer.
     fn answered(&self, node: NodeIndex, params: &Params, answer: Gave) {
         let mut given_up_for = None;
         if !params.is_empty() && self.read.thresholds.are_tracked {
@@ -191,8 +193,8 @@ fn kind_of(payload: &[u8]) -> Option<Kind> {
 }
 
 impl RingRead {
-    /// Asks replicas, and makes one answer of theirs. `more` names a further one where the first take longer than
-    /// `patience`.
+    /// Asks replicas, and makes one answer of theirs. `more` names a further one where the first
+    /// take longer than `patience`.
     pub(super) async fn ask(
         self: &Rc<Self>,
         command: &Arc<ReadCommand>,
@@ -284,7 +286,8 @@ impl RingRead {
         Ok((all, digests))
     }
 
-    /// Do all replicas have the same, so far as their digests tell? Of a range all give data, which are merged as they are.
+    /// Do all replicas have the same, so far as their digests tell? Of a range all give data, which
+    /// are merged as they are.
     fn agree(
         &self,
         command: &ReadCommand,
@@ -388,8 +391,8 @@ impl RingRead {
         Ok(reconciled)
     }
 
-    /// Gives replicas what they lack, and waits until as many have all of it as were to be asked: another read that asks as
-    /// many finds it, too.
+    /// Gives replicas what they lack, and waits until as many have all of it as were to be asked:
+    /// another read that asks as many finds it, too.
     async fn repair(
         self: &Rc<Self>,
         repairs: Vec<(NodeIndex, Vec<PartitionUpdate>)>,

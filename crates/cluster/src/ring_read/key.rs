@@ -32,7 +32,8 @@ pub(crate) struct KeyRows {
 }
 
 impl KeyRows {
-    /// Those of a partition of which nothing is known yet. `wanted` rows are enough if all of them count.
+    /// Those of a partition of which nothing is known yet. `wanted` rows are enough if all of them
+    /// count.
     pub async fn open(
         read: &Rc<RingRead>,
         key: PartitionKey,

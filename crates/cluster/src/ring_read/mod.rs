@@ -1,8 +1,10 @@
-//! Reads of what other nodes have, too (`StorageProxy.read`): replicas give rows, as many as the level asks for, and what they
-//! agree on goes the way that rows of this node go: filtered, projected, grouped here.
+//! Reads of what other nodes have, too (`StorageProxy.read`): replicas give rows, as many as the
+//! level asks for, and what they agree on goes the way that rows of this node go: filtered,
+//! projected, grouped here.
 //!
-//! Rows come in stretches: one ends where the limits of the request cut an answer of a replica, and beyond it nothing is known of that
-//! one. So what is merged is never short: where more is wanted, the next stretch is asked for from there.
+//! Rows come in stretches: one ends where the limits of the request cut an answer of a replica, and
+//! beyond it nothing is known of that one. So what is merged is never short: where more is wanted,
+//! the next stretch is asked for from there.
 
 mod asked;
 mod key;
@@ -138,8 +140,8 @@ impl RingRead {
             needs_reconciliation: false,
             now: self.now,
             columns: self.columns.clone(),
-            // what one replica has still and another has changed passes at the one: whether a row does is known once
-            // they agree
+            // what one replica has still and another has changed passes at the one: whether a row
+            // does is known once they agree
             filter: Vec::new(),
             limits,
             index: None,
@@ -263,8 +265,8 @@ impl RingReads {
         })
     }
 
-    /// Some rows of a partition, and its static one, as replicas agree on them at a request's level; none if nobody else is to be
-    /// asked.
+    /// Some rows of a partition, and its static one, as replicas agree on them at a request's
+    /// level; none if nobody else is to be asked.
     pub async fn read_ring_rows(
         self: &Rc<Self>,
         table: &Arc<Table>,
@@ -339,7 +341,8 @@ impl RingReads {
         KeyRows::open(&read, key.clone(), rows_of(&filter, false), most, u32::MAX).await
     }
 
-    /// Does a read go over the ring? Not if this node has all that is wanted, and the level asks for no more than one.
+    /// Does a read go over the ring? Not if this node has all that is wanted, and the level asks
+    /// for no more than one.
     pub fn asks_others(
         &self,
         scope: &Scope,

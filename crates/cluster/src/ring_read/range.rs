@@ -1,5 +1,5 @@
-//! Partitions in a range of the ring (`reads.range.RangeCommands`): plan after plan, several at once where one alone gives too
-//! little.
+//! Partitions in a range of the ring (`reads.range.RangeCommands`): plan after plan, several at
+//! once where one alone gives too little.
 
 use std::collections::VecDeque;
 use std::rc::Rc;
@@ -51,7 +51,8 @@ pub(crate) struct Scan {
 }
 
 impl Scan {
-    /// From the start of a task's range, or from after its first partition. `wanted` rows are enough if all of them count.
+    /// From the start of a task's range, or from after its first partition. `wanted` rows are
+    /// enough if all of them count.
     pub fn new(read: &Rc<RingRead>, task: &Task, after: Option<PartitionKey>, wanted: u32) -> Self {
         let (from, to) = match &task.read.target {
             Target::Range { from, to } => (from.clone(), to.clone()),
@@ -116,7 +117,8 @@ impl Scan {
         };
     }
 
-    /// Asks for what the next plans are about, all at once. Where one has more than it gave, those after it are asked again.
+    /// Asks for what the next plans are about, all at once. Where one has more than it gave, those
+    /// after it are asked again.
     async fn go_on(&mut self) -> Result<(), ErrorResponse> {
         let mut asked = Vec::new();
         let mut from = self.from.clone();

@@ -1,5 +1,6 @@
-//! What replicas say that they went over for one read (`service.reads.thresholds`): in parameters of their answers, where
-//! `read_thresholds_enabled` has a coordinator ask for it. Where it is false a client hears of what this node itself went over.
+//! What replicas say that they went over for one read (`service.reads.thresholds`): in parameters
+//! of their answers, where `read_thresholds_enabled` has a coordinator ask for it. Where it is
+//! false a client hears of what this node itself went over.
 
 use std::collections::{BTreeMap, BTreeSet};
 

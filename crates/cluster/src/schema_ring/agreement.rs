@@ -1,18 +1,21 @@
-//! How the nodes of a ring come to one schema (`schema.MigrationCoordinator` of 4.1 and 5.0): which version each says by
-//! gossip, who is asked for the schema behind one that is not ours, when, and who is sent a change of ours.
+//! How the nodes of a ring come to one schema (`schema.MigrationCoordinator` of 4.1 and 5.0): which
+//! version each says by gossip, who is asked for the schema behind one that is not ours, when, and
+//! who is sent a change of ours.
 //!
-//! Pure: `step(now, event) -> effects`, of one task. Each pull that it asks for ends by [`Event::Ended`], or is given up
-//! after a while.
+//! Pure: `step(now, event) -> effects`, of one task. Each pull that it asks for ends by
+//! [`Event::Ended`], or is given up after a while.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use schema::Release;
 use types::Address;
 
-/// How long to wait before a pull, in milliseconds: a push is on its way, most likely (`cassandra.migration_delay_ms`).
-/// A node that has no schema, or started less than this ago, does not wait.
+/// How long to wait before a pull, in milliseconds: a push is on its way, most likely
+/// (`cassandra.migration_delay_ms`). A node that has no schema, or started less than this ago, does
+/// not wait.
 pub const MIGRATION_DELAY: u64 = 60_000;
-/// Versions that are not ours are looked at so often, in milliseconds (`cassandra.schema_pull_interval_ms`).
+/// Versions that are not ours are looked at so often, in milliseconds
+/// (`cassandra.schema_pull_interval_ms`).
 pub const PULL_INTERVAL: u64 = 60_000;
 /// A node of which the last pull failed is left alone for so long, in milliseconds.
 pub const BACK_OFF: u64 = 1_000;
@@ -59,11 +62,13 @@ pub enum Event {
     Down(Address),
     /// A node is out of the ring.
     Removed(Address),
-    /// The schema of this node has this version now: at its start, and after each change, from whomever.
+    /// The schema of this node has this version now: at its start, and after each change, from
+    /// whomever.
     Local(Version),
     /// A statement here changed the schema.
     Changed,
-    /// A pull has ended: what was answered is merged, or there is no answer, or it cannot be merged.
+    /// A pull has ended: what was answered is merged, or there is no answer, or it cannot be
+    /// merged.
     Ended {
         /// Which.
         pull: Pull,
@@ -77,7 +82,8 @@ pub enum Event {
 /// What is to be done.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Effect {
-    /// Ask a node for its schema (SCHEMA_PULL), and merge what it answers if it [is wanted](Agreement::wants) then.
+    /// Ask a node for its schema (SCHEMA_PULL), and merge what it answers if it [is
+    /// wanted](Agreement::wants) then.
     Pull(Pull),
     /// Send what changed to these nodes (SCHEMA_PUSH).
     Push(Vec<Address>),
@@ -130,8 +136,8 @@ pub struct Agreement {
 }
 
 impl Agreement {
-    /// Of a node of a ring of this release, that speaks this messaging version. `now` in milliseconds of a clock that only
-    /// goes forward.
+    /// Of a node of a ring of this release, that speaks this messaging version. `now` in
+    /// milliseconds of a clock that only goes forward.
     pub fn new(now: u64, release: Release, messaging: u8) -> Self {
         Self {
             release,
@@ -169,20 +175,22 @@ impl Agreement {
         effects
     }
 
-    /// Is the answer to a pull to be merged? Not if it was given up, or if we came by that schema meanwhile.
+    /// Is the answer to a pull to be merged? Not if it was given up, or if we came by that schema
+    /// meanwhile.
     pub fn wants(&self, pull: &Pull) -> bool {
         let known = self.versions.get(&pull.version);
         let pending = known.and_then(|known| known.pulls.get(&pull.node));
         pending.is_some_and(|pending| pending.number == pull.number) && self.misses(&pull.version)
     }
 
-    /// Is the schema behind each version that was heard of here? What a start waits for before it joins.
+    /// Is the schema behind each version that was heard of here? What a start waits for before it
+    /// joins.
     pub fn is_ready(&self) -> bool {
         self.versions.values().all(|known| known.is_received)
     }
 
-    /// The versions that are said, and by whom, this node's aside: what `nodetool describecluster` shows, and the warning of
-    /// a start that waited in vain.
+    /// The versions that are said, and by whom, this node's aside: what `nodetool describecluster`
+    /// shows, and the warning of a start that waited in vain.
     pub fn said(&self) -> impl Iterator<Item = (Version, &BTreeSet<Address>)> {
         self.versions.iter().map(|(version, known)| (*version, &known.nodes))
     }
@@ -273,9 +281,10 @@ impl Agreement {
         }
     }
 
-    /// Asks for every version that is not ours and for which nobody is asked, had it been here before or not: deletions do
-    /// not count in a version, so that two nodes may have come by one with and without what deletes rows of a third.
-    /// (Cassandra does not ask for a version twice, and stays of two minds then until a restart.)
+    /// Asks for every version that is not ours and for which nobody is asked, had it been here
+    /// before or not: deletions do not count in a version, so that two nodes may have come by one
+    /// with and without what deletes rows of a third. (Cassandra does not ask for a version twice,
+    /// and stays of two minds then until a restart.)
     fn look(&mut self, now: u64) {
         let local = self.local;
         let idle = self
@@ -319,8 +328,8 @@ impl Agreement {
         }
     }
 
-    /// Sends the pulls whose time has come; those of versions that are here by now, and to nodes that do not answer any
-    /// more, are not.
+    /// Sends the pulls whose time has come; those of versions that are here by now, and to nodes
+    /// that do not answer any more, are not.
     fn send_due(&mut self, now: u64, effects: &mut Vec<Effect>) {
         let due = self.versions.iter().flat_map(|(version, known)| {
             let due =

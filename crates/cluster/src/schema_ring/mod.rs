@@ -1,6 +1,8 @@
-//! The schema as a ring shares it: what other nodes are told of it, and what of theirs becomes ours.
+//! The schema as a ring shares it: what other nodes are told of it, and what of theirs becomes
+//! ours.
 //!
-//! [`Agreement`] says whom to ask and tell; the four calls here are what that needs of the node. Sockets are elsewhere.
+//! [`Agreement`] says whom to ask and tell; the four calls here are what that needs of the node.
+//! Sockets are elsewhere.
 
 mod agreement;
 #[cfg(test)]

@@ -25,8 +25,9 @@ struct Kept {
     text: String,
 }
 
-/// The ids under which a statement is kept, each with its keyspace. One that names no keyspace has the id of its text alone too,
-/// as in Cassandra, where it is of no use: it cannot be prepared again without.
+/// The ids under which a statement is kept, each with its keyspace. One that names no keyspace has
+/// the id of its text alone too, as in Cassandra, where it is of no use: it cannot be prepared
+/// again without.
 fn rows_of(entry: &Entry) -> impl Iterator<Item = (Id, Option<&str>)> {
     let keyspaces = std::iter::once(None).chain(entry.keyspace.as_deref().map(Some));
     keyspaces.map(|keyspace| (prepared_id(keyspace, &entry.text), keyspace))
@@ -67,14 +68,15 @@ impl Statements {
         let _ = self.own_cql.run(&text, &[]).await;
     }
 
-    /// Forgets the statements that a change of the schema left without a table, or with another one.
+    /// Forgets the statements that a change of the schema left without a table, or with another
+    /// one.
     pub(crate) async fn forget_outdated(&self, after: &Schema) {
         let outdated = self.cache.borrow_mut().take_outdated(after);
         self.forget_statements(&outdated).await;
     }
 
-    /// Prepares what was prepared before the node ended, on all shards: how many statements that were. What can no longer be is
-    /// forgotten, and what is more than shards keep is left.
+    /// Prepares what was prepared before the node ended, on all shards: how many statements that
+    /// were. What can no longer be is forgotten, and what is more than shards keep is left.
     ///
     /// # Errors
     /// If it cannot be read.

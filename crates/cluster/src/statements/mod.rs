@@ -19,7 +19,8 @@ use crate::shard_context::ShardContext;
 
 /// Bytes of prepared statements that a shard keeps where the configuration does not say.
 const PREPARED_BYTES: u64 = 10 << 20;
-/// Bytes of a text from which on it is parsed and planned on a helper thread: a byte of the dearest ones costs 200 ns.
+/// Bytes of a text from which on it is parsed and planned on a helper thread: a byte of the dearest
+/// ones costs 200 ns.
 const LONG_TEXT: usize = 8 << 10;
 
 /// Plans statements, and keeps those that clients prepare.
@@ -64,7 +65,8 @@ impl Statements {
         self.cache.borrow().limit()
     }
 
-    /// Parses and plans a text under the present schema, whose epoch is given too; a long one where it keeps nobody waiting.
+    /// Parses and plans a text under the present schema, whose epoch is given too; a long one where
+    /// it keeps nobody waiting.
     pub(crate) async fn plan(
         &self,
         text: &str,
@@ -112,7 +114,8 @@ impl Statements {
             let text = entry.text.to_string();
             let keyspace = entry.keyspace.as_deref().map(str::to_owned);
             let prepare = async move |other: Rc<Self>| {
-                // The schema may have changed meanwhile; then the shard answers UNPREPARED and the driver asks again.
+                // The schema may have changed meanwhile; then the shard answers UNPREPARED and the
+                // driver asks again.
                 let _ = other.prepare_here(&text, keyspace.as_deref(), is_shard_aware).await;
                 // who was asked to prepare it forgets what it took the place of
                 other.cache.borrow_mut().take_evicted();
@@ -164,8 +167,9 @@ impl Statements {
         if entry.epoch == self.shard.schema().epoch() {
             return Ok(entry);
         }
-        // What no longer makes sense, or was prepared for other columns, is no longer prepared, as in Cassandra: a
-        // client that sent values of the old types, or reads cells by the old columns, would be wrong.
+        // What no longer makes sense, or was prepared for other columns, is no longer prepared, as
+        // in Cassandra: a client that sent values of the old types, or reads cells by the old
+        // columns, would be wrong.
         let schema = self.shard.schema();
         if entry.is_of(&schema)
             // who prepared it was allowed its words

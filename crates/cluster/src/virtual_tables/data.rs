@@ -1,5 +1,5 @@
-//! What the virtual tables show, as plain data. Counts and sizes are those of Cassandra's metrics; the field says the
-//! unit where the name does not.
+//! What the virtual tables show, as plain data. Counts and sizes are those of Cassandra's metrics;
+//! the field says the unit where the name does not.
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -7,7 +7,8 @@ use std::net::SocketAddr;
 /// What a node knows of itself. `None`: not gathered, and the tables that need it are not served.
 #[derive(Clone, Debug, Default)]
 pub struct NodeData {
-    /// Keys of `cassandra.yaml`, nested ones with dots, and their values as text; passwords as `<REDACTED>`.
+    /// Keys of `cassandra.yaml`, nested ones with dots, and their values as text; passwords as
+    /// `<REDACTED>`.
     pub settings: Option<Vec<(String, Option<String>)>>,
     /// The system's properties and environment that Cassandra knows.
     pub system_properties: Option<Vec<(String, Option<String>)>>,

@@ -1,4 +1,5 @@
-//! Tables of `system_views` that list what there is: settings, clients, tasks, snapshots, hints, gossip, cached keys.
+//! Tables of `system_views` that list what there is: settings, clients, tasks, snapshots, hints,
+//! gossip, cached keys.
 
 use schema::Schema;
 

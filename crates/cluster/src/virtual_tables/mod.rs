@@ -1,8 +1,9 @@
-//! Virtual tables: `system_virtual_schema` and `system_views`. Their partitions are made up here from plain data that
-//! whoever reads them has gathered, in the packed form of any other, so that SELECT runs over them as over any table.
+//! Virtual tables: `system_virtual_schema` and `system_views`. Their partitions are made up here
+//! from plain data that whoever reads them has gathered, in the packed form of any other, so that
+//! SELECT runs over them as over any table.
 //!
-//! Pure: no clock, no I/O. What a node does not gather is `None` in [`NodeData`], and its tables are not served; they
-//! are never shown empty for want of data.
+//! Pure: no clock, no I/O. What a node does not gather is `None` in [`NodeData`], and its tables
+//! are not served; they are never shown empty for want of data.
 
 mod data;
 mod gather;
@@ -82,8 +83,9 @@ fn nothing(_: &mut Sink<'_>, _: &Schema, _: &NodeData) -> Option<()> {
     Some(())
 }
 
-/// The partitions of a virtual table, in the order in which a range of them is read ([`Table::compare_keys`]); `None` if
-/// the table is not served. `now`: timestamp of the cells, in microseconds.
+/// The partitions of a virtual table, in the order in which a range of them is read
+/// ([`Table::compare_keys`]); `None` if the table is not served. `now`: timestamp of the cells, in
+/// microseconds.
 pub fn partitions(
     table: &Table,
     schema: &Schema,

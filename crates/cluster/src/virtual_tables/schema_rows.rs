@@ -1,4 +1,5 @@
-//! `system_virtual_schema`: the virtual keyspaces, their tables and columns (`VirtualSchemaKeyspace`).
+//! `system_virtual_schema`: the virtual keyspaces, their tables and columns
+//! (`VirtualSchemaKeyspace`).
 
 use schema::{ColumnKind, Keyspace, Schema, Table};
 

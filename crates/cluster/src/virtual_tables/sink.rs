@@ -89,8 +89,8 @@ impl<'a> Sink<'a> {
         Self { table, now, partitions: BTreeMap::new(), row, scratch }
     }
 
-    /// Adds a row: values by the names of their columns. Columns that are not named are null; a name that the table
-    /// has not is passed over, and trips an assertion in tests.
+    /// Adds a row: values by the names of their columns. Columns that are not named are null; a
+    /// name that the table has not is passed over, and trips an assertion in tests.
     pub(super) fn row(&mut self, values: &[(&str, Datum<'_>)]) {
         let table = self.table;
         debug_assert!(values.iter().all(|(name, _)| table.column(name).is_some()), "{values:?}");

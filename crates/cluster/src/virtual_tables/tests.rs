@@ -1,4 +1,5 @@
-//! The same rows as a live Cassandra 5.0.9 (`testdata/capture_virtual_tables.py`), from the same data.
+//! The same rows as a live Cassandra 5.0.9 (`testdata/capture_virtual_tables.py`), from the same
+//! data.
 
 use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};

@@ -1,7 +1,6 @@
 //! Sets of columns, by name and as subsets of another set (`Columns.Serializer`).
 
-use super::encode::EncodeError;
-use super::error::Problem;
+use super::error::{EncodeError, Problem};
 use crate::layout::Layout;
 use types::{Reader, WriteBytes};
 
@@ -206,8 +205,8 @@ impl ColumnSet {
         Ok(set)
     }
 
-    /// Writes this as a subset of another set of the same layout. A column that the other lacks is an error: left out, the
-    /// reader would take the cells of one column for those of another.
+    /// Writes this as a subset of another set of the same layout. A column that the other lacks is
+    /// an error: left out, the reader would take the cells of one column for those of another.
     pub(crate) fn write_subset_of(
         &self,
         superset: &Self,

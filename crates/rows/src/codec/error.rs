@@ -67,3 +67,31 @@ impl CodecError {
         Self { offset, problem: problem.into() }
     }
 }
+
+/// Why a row cannot be encoded: it does not fit its layout or the header. A caller that validated
+/// its values and gathered its columns does not meet it; what was appended must be thrown away.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum EncodeError {
+    /// A cell names a column that is not among the header's.
+    #[error("column {0} is not in the header")]
+    Column(u16),
+    /// The value of a fixed-length type has another length.
+    #[error("a value of {found} bytes does not fit column {column}, which takes {wanted}")]
+    Value {
+        /// Index of the column.
+        column: u16,
+        /// Bytes that the type takes.
+        wanted: usize,
+        /// Bytes of the value.
+        found: usize,
+    },
+    /// The same, at a position of the clustering.
+    #[error("a clustering value at position {0} is not of its type's length")]
+    ClusteringValue(usize),
+    /// More clustering values than clustering columns.
+    #[error("the table has fewer than {0} clustering columns")]
+    ClusteringLength(usize),
+    /// A cell of a complex column without path, or of a simple one with.
+    #[error("a cell of column {0} with or without a path, against its type")]
+    Path(u16),
+}

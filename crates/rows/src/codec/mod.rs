@@ -20,8 +20,8 @@ mod stats;
 pub use columns::ColumnSet;
 pub use decode::{Decoded, Decoder, Peeked};
 pub use deletion::{read_partition_deletion, write_partition_deletion};
-pub use encode::{EncodeError, Encoder};
-pub use error::{CodecError, Problem};
+pub use encode::Encoder;
+pub use error::{CodecError, EncodeError, Problem};
 pub use header::Header;
 pub use mutation::{MutationDecoder, MutationEncoder};
 pub use partition::{

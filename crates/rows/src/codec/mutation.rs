@@ -4,8 +4,8 @@
 use super::Format;
 use super::columns::PlaceSet;
 use super::decode::{Decoded, Decoder};
-use super::encode::{EncodeError, Encoder};
-use super::error::{CodecError, Problem};
+use super::encode::Encoder;
+use super::error::{CodecError, EncodeError, Problem};
 use super::header::Header;
 use super::partition::{
     PartitionStart, Selection, read_start_of, write_empty_partition, write_partition_end,

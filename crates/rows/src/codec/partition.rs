@@ -4,8 +4,8 @@
 use super::columns::ColumnSet;
 use super::decode::{Decoded, Decoder};
 use super::deletion::read_deletion;
-use super::encode::{EncodeError, Encoder};
-use super::error::{CodecError, Problem};
+use super::encode::Encoder;
+use super::error::{CodecError, EncodeError, Problem};
 use super::header::Header;
 use super::stats::EncodingStats;
 use super::{Format, flags};
@@ -146,7 +146,8 @@ fn read_start<'a>(
     decoder: &mut Decoder,
 ) -> Result<PartitionStart<'a>, Problem> {
     let key = reader.vint_bytes()?;
-    // An SSTable has two bytes for its length: cut to them it would be the key of another partition.
+    // An SSTable has two bytes for its length: cut to them it would be the key of another
+    // partition.
     if key.len() > KEY_BYTES_MAX {
         return Err(Problem::TooLarge(key.len()));
     }

@@ -4,8 +4,7 @@
 //! "empty", the higher "null". The others follow, bare if of fixed length, else behind their
 //! length.
 
-use super::encode::EncodeError;
-use super::error::Problem;
+use super::error::{EncodeError, Problem};
 use crate::clustering::{BoundKind, BoundRef, ClusteringBuilder, ClusteringRef};
 use crate::layout::Layout;
 use types::{ReadError, Reader, WriteBytes};

@@ -271,7 +271,8 @@ pub(crate) async fn merge_all(
     loop {
         let heads = open.iter().filter_map(|input| input.walk.head());
         let Some(key) = heads.map(|head| &head.key).min().cloned() else { return Ok(merged) };
-        // An index that is damaged, or that an unsorted table had: what follows would be written where no read looks for it.
+        // An index that is damaged, or that an unsorted table had: what follows would be written
+        // where no read looks for it.
         if last.as_ref().is_some_and(|last| key <= *last) {
             let input = open.iter().find(|input| input.is_at(&key));
             let input = input.expect("the least key is one that an input stands at");

@@ -182,7 +182,8 @@ impl MemtableCursor {
         // the row that was last is where the next ones follow
         let slot = Rc::clone(&self.slot);
         let memtable = slot.read();
-        // To end here would leave out the rows that follow: a memtable that somebody reads is neither cut nor freed.
+        // To end here would leave out the rows that follow: a memtable that somebody reads is
+        // neither cut nor freed.
         let partition = memtable.get(self.key.as_ref());
         let partition = partition.expect("a partition that is read stays in its memtable");
         self.take_rows(partition, &memtable.table().layout);

@@ -28,7 +28,8 @@ pub(crate) use self::sstable::SSTableCursor;
 /// changes nothing.
 pub(crate) fn needed_map(from: &Layout, table: &Table) -> Option<ColumnMap> {
     if ColumnMap::is_unneeded(from, &table.layout) {
-        // not on in release: it makes the map that is told to be needless, once for each SSTable of each read
+        // not on in release: it makes the map that is told to be needless, once for each SSTable of
+        // each read
         debug_assert!(column_map(from, table).is_identity(), "it changes nothing");
         return None;
     }

@@ -1,4 +1,5 @@
-//! A write that was made before an ALTER and is applied after it is one of the columns that it names.
+//! A write that was made before an ALTER and is applied after it is one of the columns that it
+//! names.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;

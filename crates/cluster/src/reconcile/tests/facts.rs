@@ -15,7 +15,8 @@ use types::CqlType;
 pub const NOW: i32 = 1001;
 pub const KEYS: u8 = 4;
 
-/// Two clustering columns, of which the second is descending; static and regular columns, simple and complex ones.
+/// Two clustering columns, of which the second is descending; static and regular columns, simple
+/// and complex ones.
 pub fn table(is_counter: bool) -> Arc<Table> {
     let (key, value) = (CqlType::Text.into(), CqlType::Int.into());
     let map = CqlType::Map { key, value, frozen: false };
@@ -102,8 +103,8 @@ pub fn bound(is_start: bool) -> impl Strategy<Value = Bound> {
     })
 }
 
-/// Odd timestamps, so that none is a cell's: what becomes of a cell at the very time of its column's deletion depends, in
-/// Cassandra too, on how the row was put together.
+/// Odd timestamps, so that none is a cell's: what becomes of a cell at the very time of its
+/// column's deletion depends, in Cassandra too, on how the row was put together.
 fn deletion() -> impl Strategy<Value = Deletion> {
     (0i64..6, 0i64..2).prop_map(|(at, seconds)| Deletion::new(2 * at + 1, 1000 + seconds))
 }

@@ -39,7 +39,8 @@ fn up_to_end(setting: &Setting, all: Vec<Partition>, end: Option<&End>) -> Vec<P
     all.into_iter().filter_map(cut).filter(|partition| !partition.is_empty()).collect()
 }
 
-/// The places where a replica was cut, and those where the limits of the merge itself lie: nothing else ends it.
+/// The places where a replica was cut, and those where the limits of the merge itself lie: nothing
+/// else ends it.
 fn may_end(setting: &Setting, given: &[Given], all: &Limited) -> Vec<End> {
     let mut ends: Vec<End> = given.iter().filter_map(|given| given.end.clone()).collect();
     for given in given {

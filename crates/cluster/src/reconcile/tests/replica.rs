@@ -70,8 +70,8 @@ fn wanted(table: &Table, command: &ReadCommand, key: &PartitionKey) -> Option<Sl
     }
 }
 
-/// The merge of some versions of one partition, of which some may have nothing, as far as its rows are wanted: all of it,
-/// whatever the limits.
+/// The merge of some versions of one partition, of which some may have nothing, as far as its rows
+/// are wanted: all of it, whatever the limits.
 pub fn merged(
     table: &Table,
     command: &ReadCommand,
@@ -141,8 +141,9 @@ fn stream(update: &PartitionUpdate, slices: &Slices) -> Vec<Vec<u8>> {
     out
 }
 
-/// A partition without what only a merge drops, though it says nothing more: deletions of columns at the time of the row's.
-/// A replica that gives a row of its own keeps them, unless another replica has something of the row.
+/// A partition without what only a merge drops, though it says nothing more: deletions of columns
+/// at the time of the row's. A replica that gives a row of its own keeps them, unless another
+/// replica has something of the row.
 pub fn settled(table: &Table, partition: &Partition) -> Partition {
     let statics = partition.statics.clone();
     let mut settled = Partition::new(partition.key.clone(), partition.deletion, statics);

@@ -57,7 +57,8 @@ fn ask(
     (given, out)
 }
 
-/// Two rows of one replica are deleted by the other: there may be more of the first, and it has to be asked.
+/// Two rows of one replica are deleted by the other: there may be more of the first, and it has to
+/// be asked.
 #[test]
 fn a_short_read_ends_where_the_first_replica_stopped() {
     let table = table(false);
@@ -80,7 +81,8 @@ fn a_short_read_ends_where_the_first_replica_stopped() {
     assert_eq!(out.end, Some(End { key, row: row(1) }));
 }
 
-/// What begins just behind the last row that is known is not given, be it known of some; what ends there is closed once.
+/// What begins just behind the last row that is known is not given, be it known of some; what ends
+/// there is closed once.
 #[test]
 fn edges_just_behind_the_end_are_left_out() {
     let table = table(false);
@@ -126,7 +128,8 @@ fn a_partition_that_is_full_is_done() {
     assert_eq!((out.repairs[0].len(), out.repairs[1].len()), (2, 0));
 }
 
-/// A row that a replica gave, and that another has other values of, does not count if it does not pass any more.
+/// A row that a replica gave, and that another has other values of, does not count if it does not
+/// pass any more.
 #[test]
 fn rows_that_do_not_pass_do_not_count() {
     let table = table(false);
@@ -153,7 +156,8 @@ fn rows_that_do_not_pass_do_not_count() {
     assert_eq!(out.partitions[0].ends.len(), 2);
 }
 
-/// All of one partition is known of a replica that stopped at its static row, and nothing of the next.
+/// All of one partition is known of a replica that stopped at its static row, and nothing of the
+/// next.
 #[test]
 fn a_static_row_counts_where_nothing_else_does() {
     let table = table(false);
@@ -176,7 +180,8 @@ fn a_static_row_counts_where_nothing_else_does() {
     assert_eq!(out.partitions.len(), 1);
 }
 
-/// The group of the page before turns out to be whole: the replica stops before any row, and none is known.
+/// The group of the page before turns out to be whole: the replica stops before any row, and none
+/// is known.
 #[test]
 fn a_replica_that_stops_before_any_row_has_told_of_none() {
     let table = table(false);
@@ -209,8 +214,8 @@ fn a_replica_that_stops_before_any_row_has_told_of_none() {
     assert!(out.partitions.is_empty());
 }
 
-/// A replica has counted enough, of which a row is dead; what there is of the partition is enough nevertheless. Nothing is
-/// known of the partitions behind it.
+/// A replica has counted enough, of which a row is dead; what there is of the partition is enough
+/// nevertheless. Nothing is known of the partitions behind it.
 #[test]
 fn behind_a_full_partition_nothing_is_known_of_who_stopped_there() {
     let table = table(false);

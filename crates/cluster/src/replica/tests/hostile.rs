@@ -1,4 +1,5 @@
-//! Payloads that no node of ours or Cassandra's writes: refused, and nothing is asked of memory that was not sent.
+//! Payloads that no node of ours or Cassandra's writes: refused, and nothing is asked of memory
+//! that was not sent.
 
 use internode::payload::read::{KeyRange, Position, ReadCommand, RowChoice, RowsOf, Target};
 use internode::{FailureReason, Flags, Verb};

@@ -156,7 +156,8 @@ fn the_digest_is_that_of_the_data() {
     }
 }
 
-/// A range that is open where a limit ends the answer is closed at the last row, in both directions.
+/// A range that is open where a limit ends the answer is closed at the last row, in both
+/// directions.
 #[test]
 fn an_open_range_is_closed_at_the_last_row() {
     let node = TestNode::new(1);

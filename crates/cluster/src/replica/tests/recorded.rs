@@ -1,4 +1,5 @@
-//! Against what a replica of Cassandra's answered to the same reads of the same mutations (`conformance/replica` made it).
+//! Against what a replica of Cassandra's answered to the same reads of the same mutations
+//! (`conformance/replica` made it).
 
 use std::sync::Arc;
 
@@ -225,7 +226,8 @@ fn rows_whose_columns_begin_beyond_ascii_are_alike() {
     follow(MANY_NAMES);
 }
 
-/// With the flag that says that other answers come beside it, a row passes as it is, what is deleted of it and has expired with it.
+/// With the flag that says that other answers come beside it, a row passes as it is, what is
+/// deleted of it and has expired with it.
 #[test]
 fn what_is_filtered_for_a_coordinator_is_alike() {
     assert_eq!(FILTERS.lines().filter(|line| line.contains(", reconciled: ")).count(), 21);

@@ -1,4 +1,5 @@
-//! Requests that change something: each goes the way of a client's own writes, and what is answered for stays.
+//! Requests that change something: each goes the way of a client's own writes, and what is answered
+//! for stays.
 
 use std::sync::Arc;
 
