@@ -489,7 +489,7 @@ impl Node {
             let note = move |aside: storage::Aside| {
                 let of = format!("{}.{}", table.keyspace, table.name);
                 format!(
-                    "set aside {}: table {of} is served without its data; restore it from a \
+                    "put aside {}: table {of} is served without its data; restore it from a \
                      snapshot, or remove it, and restart the node: {}",
                     aside.path.display(),
                     aside.why

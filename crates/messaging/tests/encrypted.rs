@@ -294,18 +294,18 @@ fn who_is_refused_is_served_nothing_and_told_of() {
         &[suspicious, good.clone()],
         keys.now(),
         1,
-        "its certificate is of no authority",
+        "its certificate is signed by no authority",
     );
     // certificates of other addresses
     let wrong = strict("three");
-    refused(&keys, &[strict("one"), wrong.clone()], keys.now(), 1, "does not name its address");
+    refused(&keys, &[strict("one"), wrong.clone()], keys.now(), 1, "does not have its address");
     let careless = Side { verifies: false, ..wrong };
     refused(
         &keys,
         &[careless.clone(), good.clone()],
         keys.now(),
         2,
-        "shows no certificate of 10.0.0.1",
+        "has no certificate for its address 10.0.0.1",
     );
     // before and after their time
     for (years, why) in [(11, "has expired"), (-1, "is not valid yet")] {
@@ -377,7 +377,7 @@ fn who_shows_no_certificate_is_refused_where_one_is_wanted() {
         });
         world.run_until(|| ended.borrow().is_some(), PATIENCE).expect("it ends");
         assert_eq!(*ended.borrow(), Some(!asks));
-        let why = "it shows no certificate, and require_client_auth";
+        let why = "it sent no certificate, which require_client_auth";
         assert_eq!(seen.said(2, why), asks, "{:?}", seen.notes.borrow());
     }
 }
@@ -428,7 +428,7 @@ fn places_decide_who_encrypts() {
         let liar = Side { claims: Some(1), ..PLAIN };
         let (world, seen) = self::world(&keys, &[wary("one"), wary("two"), liar]);
         assert!(read(&world, &seen, 3, 2).is_err(), "its answer goes to another");
-        let said = seen.said(2, "internode_plaintext_checks_address refuses that");
+        let said = seen.said(2, "internode_plaintext_checks_address refuses");
         assert_eq!(
             (said, seen.served.borrow().is_empty()),
             (checks_plain_address, checks_plain_address)
@@ -470,7 +470,7 @@ fn handshakes_end_in_time() {
             stream.write_all(begun).await.expect("takes it");
             *of_task.borrow_mut() = Some(stream);
         });
-        let ended = || seen.said(2, "no handshake in time");
+        let ended = || seen.said(2, "it did not complete the handshake in time");
         world.run_until(ended, PATIENCE).unwrap_or_else(|e| panic!("{begun:?}: {e}"));
     }
     assert_eq!(read(&world, &seen, 1, 2).as_deref(), ANSWERED);
@@ -491,7 +491,7 @@ fn connections_to_come_have_the_certificates_of_now() {
     assert_eq!(read(&world, &seen, 1, 2).as_deref(), ANSWERED);
     let echo = ask(&world, &seen.messenger(1, 0), node(2), Verb::EchoReq, b"x");
     assert_eq!(echo, Err(Failed::Timeout));
-    assert!(seen.said(1, "its certificate is of no authority"), "{:?}", seen.notes.borrow());
+    assert!(seen.said(1, "its certificate is signed by no authority"), "{:?}", seen.notes.borrow());
 }
 
 /// Does a world in which node 1 must encrypt and node 2 cannot keep them apart?

@@ -420,7 +420,7 @@ fn what_does_not_suit() {
     let text = "Your replication factor 4 for keyspace ks is higher than the number of nodes 3 for datacenter west";
     let racks = "4 replicas in datacenter west, which has 3 racks";
     has(&says(six(), &topology(&[("east", 1), ("west", 4)])), &[text, racks]);
-    let none = "2 replicas in datacenter north, which has no nodes";
+    let none = "replication factor 2 in datacenter north, which has no nodes";
     let far = "no replica in datacenter west";
     has(&says(six(), &topology(&[("east", 3), ("north", 2)])), &[none, far]);
     let mut nodes = six();

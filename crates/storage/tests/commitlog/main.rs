@@ -333,7 +333,7 @@ fn a_sync_that_takes_long_is_told_of() {
             Ok::<_, StorageError>(())
         }
     });
-    let said = "A sync of the commit log took 6 s; writes that waited: 1";
+    let said = "A sync of the commit log took 6 s and 1 writes waited for it; check the load of the disk of commitlog_directory";
     let is_told = || ours.borrow().iter().any(|what| what == said);
     let done = world.run_until(is_told, Duration::from_secs(600));
     done.unwrap_or_else(|error| panic!("{error:?}, {:?}", ours.borrow()));
