@@ -284,13 +284,13 @@ class Run:
     def handshakes(self):
         good = initiate(HERE)
         wide = b'\x12' + bytes(16) + struct.pack('>H', node.PORT)
-        strange = 'not a node of Cassandra'
+        strange = 'not a Cassandra node'
         for name, data, says in (
             ('another protocol', b'GET / HTTP/1.1\r\nHost: x\r\n\r\n', strange),
             ('a client', bytes.fromhex('0400000001000000160001000b') + b'CQL_VERSION', strange),
             ('zeros', bytes(4096), strange),
             ('ones', b'\xff' * 4096, strange),
-            ('TLS', bytes.fromhex('16030100c8010000c40303') + bytes(200), 'the other side speaks TLS'),
+            ('TLS', bytes.fromhex('16030100c8010000c40303') + bytes(200), 'it speaks TLS'),
             ('another magic', initiate(HERE, magic=0xCA552DFB), strange),
             ('a version of before 4.0', initiate(HERE, low=10, high=11), 'from before Cassandra 4.0'),
             ('version 0', initiate(HERE, low=0, high=0), 'from before Cassandra 4.0'),

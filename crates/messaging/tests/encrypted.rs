@@ -278,16 +278,22 @@ fn who_is_refused_is_served_nothing_and_told_of() {
     let (good, lax) = (strict("two"), Side { asks: false, verifies: false, ..strict("two") });
     let stranger = strict("stranger");
     refused(&keys, &[PLAIN, good.clone()], keys.now(), 2, "/10.0.0.1:7000 does not encrypt it");
-    refused(&keys, &[strict("one"), PLAIN], keys.now(), 2, "the other side speaks TLS");
+    refused(&keys, &[strict("one"), PLAIN], keys.now(), 2, "it speaks TLS");
     // an authority that only one of them knows
     refused(
         &keys,
         &[stranger.clone(), good.clone()],
         keys.now(),
         2,
-        "of no authority in the truststore",
+        "by no authority in the truststore",
     );
-    refused(&keys, &[stranger.clone(), good.clone()], keys.now(), 1, "it trusts no authority");
+    refused(
+        &keys,
+        &[stranger.clone(), good.clone()],
+        keys.now(),
+        1,
+        "it does not trust the authority",
+    );
     let suspicious = Side { trusts: "other-ca", ..strict("one") };
     refused(
         &keys,
@@ -314,9 +320,9 @@ fn who_is_refused_is_served_nothing_and_told_of() {
         let trusting = Side { verifies: false, ..strict("one") };
         refused(&keys, &[trusting, lax.clone()], then, 1, why);
     }
-    // a node that must encrypt and has nothing to do so with
+    // a node that must encrypt and has this node has no certificates
     let bare = Side { encrypts: ALL, ..PLAIN };
-    refused(&keys, &[bare, PLAIN], keys.now(), 1, "nothing to do so with");
+    refused(&keys, &[bare, PLAIN], keys.now(), 1, "this node has no certificates");
 }
 
 /// Who speaks TLS, trusts the other side and shows no certificate: is it answered?
@@ -446,14 +452,14 @@ fn the_port_for_tls_takes_nothing_else() {
     let ask_at =
         |from: u8, to| ask(&world, &seen.messenger(from, 0), to, Verb::ReadReq, b"x").err();
     assert_eq!(ask_at(3, at), Some(Failed::Timeout));
-    assert!(seen.said(2, "at the port for TLS alone"), "{:?}", seen.notes.borrow());
+    assert!(seen.said(2, "to ssl_storage_port"), "{:?}", seen.notes.borrow());
     assert_eq!(*seen.served.borrow(), []);
     // its answer comes from the other port, and so answers nothing
     ask_at(1, at);
     assert_eq!(seen.served.borrow().first(), Some(&(2, Verb::ReadReq)));
     // where TLS is not offered
     ask_at(1, node(2));
-    assert!(seen.said(2, "the other side speaks TLS"));
+    assert!(seen.said(2, "it speaks TLS"));
 }
 
 /// Who connects and says nothing, or half of something, is not waited for without end.

@@ -432,5 +432,5 @@ fn what_does_not_suit() {
     one_rack.iter_mut().for_each(|node| node.rack = "r1".into());
     assert!(says(one_rack, &both()).is_empty());
     let few = "replication factor 7 for keyspace ks is higher than the number of nodes 6";
-    has(&says(six(), &simple(7)), &[few, "SimpleStrategy, which does not look at datacenters"]);
+    has(&says(six(), &simple(7)), &[few, "SimpleStrategy, which ignores datacenters"]);
 }

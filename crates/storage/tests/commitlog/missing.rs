@@ -180,7 +180,7 @@ fn damage_to_what_was_written_last_stops_the_start() {
             }
             let refused = after(compressed, pause, false, last_changed(damage));
             let refused = refused.expect_err(&format!("damage {number}"));
-            assert!(refused.contains("no crash leaves that behind"), "{refused}");
+            assert!(refused.contains("in a way that no crash explains"), "{refused}");
         }
         let (values, _) = after(compressed, pause, false, nothing()).expect("starts");
         assert_eq!(values, written(ROWS));
