@@ -161,7 +161,7 @@ pub async fn run_shard(
         hub: EventHub::new(),
         tls: OnceCell::new(),
         peer_tls: OnceCell::new(),
-        certificates_read: count("CertificatesRead", "Key stores read anew."),
+        certificates_read: count("CertificatesRead", "Key stores reloaded after a change."),
         certificates_refused: count(
             "CertificatesRefused",
             "Key stores that changed and could not be read.",
