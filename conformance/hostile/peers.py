@@ -284,26 +284,26 @@ class Run:
     def handshakes(self):
         good = initiate(HERE)
         wide = b'\x12' + bytes(16) + struct.pack('>H', node.PORT)
-        strange = 'not a node of Cassandra'
+        strange = 'not a Cassandra node'
         for name, data, says in (
             ('another protocol', b'GET / HTTP/1.1\r\nHost: x\r\n\r\n', strange),
             ('a client', bytes.fromhex('0400000001000000160001000b') + b'CQL_VERSION', strange),
             ('zeros', bytes(4096), strange),
             ('ones', b'\xff' * 4096, strange),
-            ('TLS', bytes.fromhex('16030100c8010000c40303') + bytes(200), 'the other side speaks TLS'),
+            ('TLS', bytes.fromhex('16030100c8010000c40303') + bytes(200), 'it speaks TLS'),
             ('another magic', initiate(HERE, magic=0xCA552DFB), strange),
             ('a version of before 4.0', initiate(HERE, low=10, high=11), 'from before Cassandra 4.0'),
             ('version 0', initiate(HERE, low=0, high=0), 'from before Cassandra 4.0'),
             ('a legacy version of before 4.0', initiate(HERE, legacy=3), 'from before Cassandra 4.0'),
             ('later versions', initiate(HERE, low=13, high=14), 'the peer speaks internode messaging 13 to 14'),
             ('versions upside down', initiate(HERE, low=14, high=12, legacy=12), 'messaging from 14 to 12'),
-            ('a wrong checksum', initiate(HERE, crc=0), 'checksum 0x00000000 read'),
-            ('a kind of connection that there is not', initiate(HERE, kind=0), 'impossible flags'),
-            ('a framing that there is not', initiate(HERE, framing=3), 'impossible flags'),
-            ('a stream in frames', initiate(HERE, kind=node.STREAMING), 'impossible flags'),
-            ('a stream', initiate(HERE, kind=node.STREAMING, framing=node.UNPROTECTED), 'streams are not served yet'),
-            ('an address of four bytes', initiate(HERE, at=b'\x04' + bytes(4)), 'impossible address'),
-            ('an address of 255 bytes', initiate(HERE, at=b'\xff' + bytes(255)), 'impossible address'),
+            ('a wrong checksum', initiate(HERE, crc=0), 'its handshake fails its checksum: 0x00000000 read'),
+            ('a kind of connection that there is not', initiate(HERE, kind=0), 'invalid flags'),
+            ('a framing that there is not', initiate(HERE, framing=3), 'invalid flags'),
+            ('a stream in frames', initiate(HERE, kind=node.STREAMING), 'invalid flags'),
+            ('a stream', initiate(HERE, kind=node.STREAMING, framing=node.UNPROTECTED), 'it wants to stream data'),
+            ('an address of four bytes', initiate(HERE, at=b'\x04' + bytes(4)), 'invalid address'),
+            ('an address of 255 bytes', initiate(HERE, at=b'\xff' + bytes(255)), 'invalid address'),
         ):
             with self.case(f'handshake, {name}', says, 'RefusedConnections'), self.peer(ready=False) as peer:
                 with contextlib.suppress(ConnectionError):
@@ -327,11 +327,11 @@ class Run:
 
     def slow(self):
         """A byte now and then, for longer than a handshake may take; and many who say nothing."""
-        with self.case('slow handshake and idle connections', 'no handshake in time', 'RefusedConnections'):
+        with self.case('slow handshake and idle connections', 'it did not complete the handshake in time', 'RefusedConnections'):
             slow, held = self.peer(ready=False), []
             for _ in range(IDLE):
                 held.append(Peer(self.first.ip, ELSEWHERE, ready=False))
-            assert until(lambda: self.first.said('256 of it are open at a shard')), 'there are as many as one likes'
+            assert until(lambda: self.first.said('256 connections to one shard already')), 'there are as many as one likes'
             with self.peer() as peer:
                 assert self.echoes(peer), 'nobody else is heard'
             begun, data = time.monotonic(), initiate(HERE)
@@ -356,17 +356,17 @@ class Run:
         for name, framing in node.FRAMINGS.items():
             part = dict(framing=framing, whole=False)
             cases = [
-                ('a wrong checksum of a header', frame(framing, echo, header_crc=0), "checksum of a frame's header"),
-                ('a message behind its frame', frame(framing, bounds), f'a message of {len(bounds) + 1000} bytes in a frame'),
+                ('a wrong checksum of a header', frame(framing, echo, header_crc=0), "a frame's header fails its checksum"),
+                ('a message behind its frame', frame(framing, bounds), f'a message of {len(bounds) + 1000} bytes does not fit'),
                 ('no message', frame(framing, b'\xff' * 100), 'malformed message'),
                 ('the start of one alone', frame(framing, echo[:5]), 'malformed message'),
-                ('one larger than allowed', frame(framing, long), 'more than internode_max_message_size'),
-                ('one larger than allowed, in parts', frame(payload=long + bytes(100_000), **part), 'more than internode_max_message_size'),
-                ('one of 2^63 bytes', frame(payload=message(1, node.MUTATION, length=1 << 63), **part), 'more than internode_max_message_size'),
-                ('more of a large one than it has', frame(payload=excess + bytes(100_000), **part) * 3, f'bytes of a message of {len(excess) + 200_000} bytes'),
+                ('one larger than allowed', frame(framing, long), 'larger than internode_max_message_size'),
+                ('one larger than allowed, in parts', frame(payload=long + bytes(100_000), **part), 'larger than internode_max_message_size'),
+                ('one of 2^63 bytes', frame(payload=message(1, node.MUTATION, length=1 << 63), **part), 'larger than internode_max_message_size'),
+                ('more of a large one than it has', frame(payload=excess + bytes(100_000), **part) * 3, f'frames of a message of {len(excess) + 200_000} bytes'),
             ]
             if framing != node.UNPROTECTED:
-                cases.append(('a damaged first part', frame(payload=excess, payload_crc=0, **part), "checksum of a large message's first frame"))
+                cases.append(('a damaged first part', frame(payload=excess, payload_crc=0, **part), "a large message's first frame fails its checksum"))
             if framing == LZ4:
                 for what, block, claimed in (('more', lz4_bomb(1000), FRAME_MAX), ('less', lz4_bomb(FRAME_MAX), 10), ('all of it', b'\xff' * 500, FRAME_MAX),
                                              ('itself', b'', FRAME_MAX)):
@@ -591,23 +591,23 @@ class Run:
         taken = [node.owned(says[1][TOKENS]) for says in (first_says, second_says)]
         hosts = [says[1][HOST_ID] for says in (first_says, second_says)]
         syns = [
-            ('another cluster', node.syn('another', digests=[(stranger, now, 5)]), 'it is of cluster "another", and this node of "peer"'),
-            ('a cluster without name', node.syn(''), 'it is of cluster "", and this node of "peer"'),
-            ('a cluster of a long name', node.syn('x' * 60_000), f'it is of cluster "{"x" * 48}", and this node of "peer"'),
+            ('another cluster', node.syn('another', digests=[(stranger, now, 5)]), 'its cluster is "another", this node\'s is "peer"'),
+            ('a cluster without name', node.syn(''), 'its cluster is "", this node\'s is "peer"'),
+            ('a cluster of a long name', node.syn('x' * 60_000), f'its cluster is "{"x" * 48}", this node'),
             ('another partitioner', node.syn(CLUSTER, 'org.apache.cassandra.dht.RandomPartitioner'), 'its partitioner is "org.apache.cassandra.dht.Ran'),
-            ('2^31 digests', node.syn(CLUSTER)[:-4] + integer(0x7FFFFFFF), 'GOSSIP_DIGEST_SYN of'),
-            ('-1 digests', node.syn(CLUSTER)[:-4] + integer(-1), 'GOSSIP_DIGEST_SYN of'),
+            ('2^31 digests', node.syn(CLUSTER)[:-4] + integer(0x7FFFFFFF), 'malformed GOSSIP_DIGEST_SYN from'),
+            ('-1 digests', node.syn(CLUSTER)[:-4] + integer(-1), 'malformed GOSSIP_DIGEST_SYN from'),
         ]
         told = [
-            ('a node that starts in a year', [('127.0.0.101', node.state(now + 400 * 86_400, 5, left[1:]))], '/127.0.0.101:7000 started at generation'),
-            ('a node of the ring that starts in a year', [(second, node.state(now + 400 * 86_400, 5, left))], f'/{second}:7000 started at generation'),
+            ('a node that starts in a year', [('127.0.0.101', node.state(now + 400 * 86_400, 5, left[1:]))], 'it gives /127.0.0.101:7000 the generation'),
+            ('a node of the ring that starts in a year', [(second, node.state(now + 400 * 86_400, 5, left))], f'it gives /{second}:7000 the generation'),
             ('a node of the ring that left before its start', [(second, node.state(second_says[0] - 1000, 99_999, left))], None),
             ('a node of the ring as it was at the beginning of time', [(second, node.state(-0x80000000, 0x7FFFFFFF, left))], None),
             ('what the node says itself', [(first, node.state(first_says[0] + 100, 5, left))], None),
-            ('tokens of this node', [('127.0.0.102', normal(taken[0], str(uuid.uuid4()), 2))], 'tokens of this node: they stay'),
-            ('tokens of the other', [('127.0.0.103', normal(taken[1], str(uuid.uuid4()), 3))], 'have 16 of the same tokens'),
-            ('the host id of this node', [('127.0.0.104', normal([1, 2], hosts[0], 4))], 'says it has the host id of this node'),
-            ('the host id of the other', [('127.0.0.105', normal([1, 2], hosts[1], -0x80000000))], 'have the same host id'),
+            ('tokens of this node', [('127.0.0.102', normal(taken[0], str(uuid.uuid4()), 2))], 'tokens of this node: this node keeps'),
+            ('tokens of the other', [('127.0.0.103', normal(taken[1], str(uuid.uuid4()), 3))], 'both claim 16 tokens'),
+            ('the host id of this node', [('127.0.0.104', normal([1, 2], hosts[0], 4))], 'it has the host ID of this node'),
+            ('the host id of the other', [('127.0.0.105', normal([1, 2], hosts[1], -0x80000000))], 'has the same host ID'),
             ('no host id', [('127.0.0.106', normal([1, 2], None, 5))], None),
             ('a host id that is none', [('127.0.0.107', normal([1, 2], 'me', 6))], None),
             ('no tokens', [('127.0.0.108', normal([], str(uuid.uuid4()), 7))], None),
@@ -616,16 +616,16 @@ class Run:
         ]
         if self.every:
             # a ring that has heard of so many is slow for seconds
-            told.append(('20,000 nodes', [(f'10.0.{n >> 8}.{n & 255}', node.state(9, 9, [(RACK, 'r')])) for n in range(20_000)], 'nodes more than there is room for'))
+            told.append(('20,000 nodes', [(f'10.0.{n >> 8}.{n & 255}', node.state(9, 9, [(RACK, 'r')])) for n in range(20_000)], 'gossip would exceed its limit of memory'))
         raw = [
-            ('states of 2^31 nodes', node.ACK2, integer(0x7FFFFFFF), 'GOSSIP_DIGEST_ACK2 of'),
-            ('a state of 2^31 values', node.ACK2, node.ack2([(stranger, struct.pack('>iii', 1, 1, 0x7FFFFFFF))]), 'GOSSIP_DIGEST_ACK2 of'),
-            ('a value of no kind', node.ACK2, node.ack2([(stranger, node.state(1, 1, [(99, 'x')]))]), 'GOSSIP_DIGEST_ACK2 of'),
-            ('a value that is no text', node.ACK2, node.ack2([(stranger, node.state(1, 1, [(3, b'\xff\xfe\xc3')]))]), 'GOSSIP_DIGEST_ACK2 of'),
-            ('an ACK that is cut', node.ACK, integer(1) + node.address(stranger), 'GOSSIP_DIGEST_ACK of'),
-            ('100 MB', node.ACK2, bytes(100_000_000), 'is too long: 1000000'),
+            ('states of 2^31 nodes', node.ACK2, integer(0x7FFFFFFF), 'malformed GOSSIP_DIGEST_ACK2 from'),
+            ('a state of 2^31 values', node.ACK2, node.ack2([(stranger, struct.pack('>iii', 1, 1, 0x7FFFFFFF))]), 'malformed GOSSIP_DIGEST_ACK2 from'),
+            ('a value of no kind', node.ACK2, node.ack2([(stranger, node.state(1, 1, [(99, 'x')]))]), 'malformed GOSSIP_DIGEST_ACK2 from'),
+            ('a value that is no text', node.ACK2, node.ack2([(stranger, node.state(1, 1, [(3, b'\xff\xfe\xc3')]))]), 'malformed GOSSIP_DIGEST_ACK2 from'),
+            ('an ACK that is cut', node.ACK, integer(1) + node.address(stranger), 'malformed GOSSIP_DIGEST_ACK from'),
+            ('100 MB', node.ACK2, bytes(100_000_000), 'its 1000000'),
             ('a SYN of one node a million times', node.SYN, node.syn(CLUSTER, digests=[(second, 1, 1)]).replace(integer(1), integer(1_000_000), 1)[:-15]
-             + (node.address(second) + struct.pack('>ii', 1, 1)) * 1_000_000, 'is malformed: impossible length 1000000'),
+             + (node.address(second) + struct.pack('>ii', 1, 1)) * 1_000_000, 'impossible length 1000000'),
         ]
         with self.peer(kind=URGENT) as peer:
             for name, payload, says in syns:
@@ -834,14 +834,14 @@ class Schema:
         columns = self.having(b'partition_key')
         strategy = b'org.apache.cassandra.locator.SimpleStrategy'
         keyspaces = self.having(strategy)
-        yield 'no bytes', 'is not merged: 4 more bytes expected, 0 left', b''
-        yield '2^31 mutations', 'is not merged: impossible length 2147483647', integer(0x7FFFFFFF)
+        yield 'no bytes', f'schema change from /{HERE}:{node.PORT}: 4 more bytes expected, 0 left', b''
+        yield '2^31 mutations', f'schema change from /{HERE}:{node.PORT}: impossible length 2147483647', integer(0x7FFFFFFF)
         yield 'a mutation of a table that it does not describe', 'describes no schema', integer(1) + mutation
         renamed = [update.replace(bytes([len(self.keyspace)]) + self.keyspace, b'\x07../../x', 1) for update in self.updates.values()]
         yield 'a keyspace that is a path', 'characters only (got "../../x")', self.push(*renamed)
         for text in (b'system', b'system_schema'):
             own = [update.replace(bytes([len(self.keyspace)]) + self.keyspace, bytes([len(text)]) + text, 1) for update in (keyspaces,)]
-            yield f'keyspace {text.decode()}', "is each node's own", self.push(*own)
+            yield f'keyspace {text.decode()}', 'is local to each node', self.push(*own)
         everything = [self.newer(update) for update in self.updates.values()]
         paths = [update.replace(b'\x00\x05large', b'\x00\x05l/../') for update in everything]
         yield 'a table that is a path', 'names no table', self.push(*paths)

@@ -187,7 +187,7 @@ def a_node_that_does_not_encrypt_is_refused(place):
         first.until_it_serves()
         with socket.create_connection((first.ip, PORT), 5) as s:
             assert answered(s, initiate(place.ips[1])) == b''
-        first.says(f'/{place.ips[1]}:{PORT} does not encrypt it')
+        first.says(f'/{place.ips[1]}:{PORT} sent plaintext')
         first.sees_still(1)
 
 
@@ -218,7 +218,7 @@ def a_node_of_strangers_is_not_dialed(place):
     first, second = place.two(place.tls('first'), place.tls('stranger'))
     with first, second:
         first.until_it_serves()
-        first.says('connection of /127.0.0.1: ')
+        first.says('connection from /127.0.0.1 ended: ')
         first.sees_still(1)
 
 
@@ -231,7 +231,7 @@ def certificates_are_of_their_address_where_that_is_wanted(place):
     first, second = place.two(place.tls('first', **wanted), place.tls('elsewhere'))
     with first, second:
         first.until_it_serves()
-        first.says('shows no certificate of 127.0.0.1')
+        first.says('has no certificate for its address 127.0.0.1')
         first.sees_still(1)
 
 
@@ -247,7 +247,7 @@ def tls_is_refused_where_there_is_none(place):
                 raise AssertionError('there is TLS')
             except (ssl.SSLError, ConnectionError):
                 pass
-        first.says('the other side speaks TLS')
+        first.says('it speaks TLS')
 
 
 def garbage(ip):
@@ -290,9 +290,9 @@ def what_is_no_tls_is_refused(place):
         with socket.create_connection((first.ip, PORT), 5) as s:
             s.settimeout(10)
             assert s.recv(1) == b'', 'who says nothing is waited for'
-        first.says('connection of /127.0.0.1: ')
-        first.says(f'/{place.ips[1]}:{PORT} does not encrypt it')
-        first.says('no handshake in time')
+        first.says('connection from /127.0.0.1 ended: ')
+        first.says(f'/{place.ips[1]}:{PORT} sent plaintext')
+        first.says('it did not complete the handshake in time')
         first.sees_still(1)
         wire.Connection(first.ip).close()
 

@@ -163,7 +163,7 @@ pub async fn run_shard(
         hub: EventHub::new(),
         tls: OnceCell::new(),
         peer_tls: OnceCell::new(),
-        certificates_read: count("CertificatesRead", "Key stores read anew."),
+        certificates_read: count("CertificatesRead", "Key stores reloaded after a change."),
         certificates_refused: count(
             "CertificatesRefused",
             "Key stores that changed and could not be read.",
@@ -492,7 +492,7 @@ impl Node {
             let note = move |aside: storage::Aside| {
                 let of = format!("{}.{}", table.keyspace, table.name);
                 format!(
-                    "set aside {}: table {of} is served without its data; restore it from a \
+                    "put aside {}: table {of} is served without its data; restore it from a \
                      snapshot, or remove it, and restart the node: {}",
                     aside.path.display(),
                     aside.why

@@ -278,7 +278,7 @@ fn register_background(registry: &Registry, engine: &Rc<Engine>) {
         "Storage",
         "Aside",
         Unit::Count,
-        "SSTables and directories set aside as unreadable.",
+        "SSTables and directories put aside as unreadable.",
         |engine| engine.node().map_or(0, |node| gauge(node.aside_count())),
     );
     show(

@@ -72,7 +72,7 @@ fn prints_json_where_it_is_asked_to() {
     assert!(asked.join().unwrap().ends_with("{\"args\":[\"statusbinary\"]}\n"));
     let (code, out, err) = said(&nodetool(&dir, &["--format", "yaml", "status"]));
     assert_eq!((code, err.as_str()), (1, ""));
-    assert!(out.starts_with("nodetool: unknown format 'yaml': it is text or json\n"), "{out}");
+    assert!(out.starts_with("nodetool: unknown format 'yaml': use text or json\n"), "{out}");
     std::fs::remove_dir_all(dir).unwrap();
 }
 
@@ -83,8 +83,7 @@ fn a_node_of_another_build_is_told_of() {
     let asked = node(&dir.join("data"), answer);
     let (code, out, err) = said(&nodetool(&dir, &["info"]));
     assert_eq!((code, out.as_str()), (2, ""));
-    let wanted =
-        "error: the node's answer was not one that this build knows: unknown variant `weather`";
+    let wanted = "error: cannot read the node's answer: this build does not know it: unknown variant `weather`";
     assert!(err.starts_with(wanted), "{err}");
     asked.join().unwrap();
     std::fs::remove_dir_all(dir).unwrap();
@@ -99,7 +98,7 @@ fn a_node_of_another_version_is_named() {
         (code, err.as_str()),
         (
             2,
-            "error: the other side says 'helenus-admin 9', this nodetool speaks 'helenus-admin 2'\n"
+            "error: the node speaks 'helenus-admin 9', this nodetool 'helenus-admin 2'; use the nodetool of the node's release\n"
         )
     );
     asked.join().unwrap();
@@ -118,7 +117,7 @@ fn what_needs_no_node() {
     assert_eq!(run(&["bogusverb"]), (1, unknown, String::new()));
     let option = format!("nodetool: Found unexpected parameters: [--bogus]\n{hint}");
     assert_eq!(run(&["info", "--bogus"]), (1, option, String::new()));
-    assert_eq!(run(&["repair"]), (2, "nodetool: repair is not served yet\n".into(), String::new()));
+    assert_eq!(run(&["repair"]), (2, "nodetool: repair is not supported\n".into(), String::new()));
     let overview = run(&[]);
     assert!(overview.0 == 0 && overview.1.starts_with("usage: nodetool [--data-dir <dir>]"));
     assert_eq!(run(&["help"]), overview);
@@ -127,7 +126,7 @@ fn what_needs_no_node() {
     for args in [&["-h", "10.0.0.1", "info"][..], &["-pw", "x", "info"], &["-p", "7199", "info"]] {
         let (code, out, err) = run(args);
         assert_eq!((code, out.as_str()), (2, ""));
-        assert!(err.starts_with(&format!("nodetool: {} is not served yet", args[0])), "{err}");
+        assert!(err.starts_with(&format!("nodetool: {} is not supported", args[0])), "{err}");
     }
     assert_eq!(run(&["--data-dir"]).0, 1);
     std::fs::remove_dir_all(dir).unwrap();

@@ -138,7 +138,7 @@ mod tests {
         assert_eq!((code.unwrap(), out.as_str(), err.as_str()), (1, "", "\nError: no\n"));
         let (code, sent, out, err) = ask("--format yaml status", "");
         assert_eq!((code.unwrap(), sent.as_str(), err.as_str()), (1, "", ""));
-        assert!(out.starts_with("nodetool: unknown format 'yaml': it is text or json\n"), "{out}");
+        assert!(out.starts_with("nodetool: unknown format 'yaml': use text or json\n"), "{out}");
     }
 
     #[test]

@@ -129,7 +129,7 @@ fn runs_verbs() {
         let unexpected = "Found unexpected parameters: [bogus]".to_owned();
         assert_eq!(said, refused(Refusal::BadUse(unexpected)));
         let said = not_taken(&ask(&env, &socket, &request("repair")).await?);
-        assert_eq!(said, "repair is not served yet");
+        assert_eq!(said, "repair is not supported");
         Ok(())
     });
 }
@@ -200,7 +200,7 @@ fn at_the_limit_of_connections_the_next_is_refused() {
             open.push(TcpStream::connect_unix(&env, &socket.path).await?);
         }
         let why = not_taken(&ask(&env, &socket, b"").await?);
-        assert_eq!(why, "the node runs 32 verbs already");
+        assert_eq!(why, "the node runs 32 commands already; try again later");
         let text = prometheus::write(&[registry.snapshot()]);
         assert!(text.contains("operatorconnectionsrefused_total{shard=\"0\"} 1\n"), "{text}");
         open.clear();
@@ -209,7 +209,7 @@ fn at_the_limit_of_connections_the_next_is_refused() {
             if read(&lines) == version() {
                 return Ok(());
             }
-            assert!(not_taken(&lines).contains("verbs already"));
+            assert!(not_taken(&lines).contains("commands already"));
             env.yield_now().await;
         }
     });

@@ -161,7 +161,7 @@ fn world(seed: u64, planted: Option<&'static str>) -> Result<(), String> {
     seen.is_over.set(true);
     let done = || seen.is_done.get();
     world.run_until(done, Duration::from_secs(60)).map_err(|e| e.to_string())?;
-    let is_torn = |told: &&String| told.contains("the checksum of its header");
+    let is_torn = |told: &&String| told.contains("its header fails its checksum");
     if let Some(told) = seen.told.borrow().iter().find(|told| !is_torn(told)) {
         return Err(format!("it said {told}"));
     }

@@ -127,8 +127,11 @@ fn every_pair_of_versions() {
 fn refusals_say_why() {
     let refused = |bytes: &[u8]| Initiate::read(bytes, Versions::OURS).unwrap_err().to_string();
     // a client of the native protocol, and TLS
-    assert_eq!(refused(&[4, 0, 0, 0, 5]), "not a node of Cassandra: its first bytes are 04000000");
-    assert_eq!(refused(&[0x16, 3, 1]), "not a node of Cassandra: its first bytes are 16030100");
+    assert_eq!(
+        refused(&[4, 0, 0, 0, 5]),
+        "it is not a Cassandra node: its first bytes are 04000000"
+    );
+    assert_eq!(refused(&[0x16, 3, 1]), "it is not a Cassandra node: its first bytes are 16030100");
     let bytes = |min: u8, max: u8, flags: u32| {
         let mut out = Vec::new();
         initiate(min, max).write(&mut out);
@@ -141,19 +144,23 @@ fn refusals_say_why() {
     };
     assert_eq!(
         refused(&bytes(10, 11, 0)),
-        "the peer speaks internode messaging 10, from before Cassandra 4.0; this node speaks 12"
+        "the peer speaks internode messaging 10, from before Cassandra 4.0, this node 12; upgrade the peer"
     );
     assert_eq!(refused(&bytes(14, 13, 0)), "the peer speaks internode messaging from 14 to 13");
     let mut damaged = bytes(12, 12, 0);
     damaged[9] ^= 1;
-    assert!(refused(&damaged).starts_with("checksum 0x"), "{}", refused(&damaged));
+    assert!(
+        refused(&damaged).starts_with("its handshake fails its checksum: 0x"),
+        "{}",
+        refused(&damaged)
+    );
     // kind of messages 0; framing 3; a stream in frames; an address of 7 bytes
-    assert!(refused(&bytes(12, 12, 2)).starts_with("impossible flags"));
-    assert!(refused(&bytes(12, 12, 1 << 2)).starts_with("impossible flags"));
-    assert!(refused(&bytes(12, 12, 1 << 3)).starts_with("impossible flags"));
+    assert!(refused(&bytes(12, 12, 2)).starts_with("its handshake has invalid flags"));
+    assert!(refused(&bytes(12, 12, 1 << 2)).starts_with("its handshake has invalid flags"));
+    assert!(refused(&bytes(12, 12, 1 << 3)).starts_with("its handshake has invalid flags"));
     let mut size = bytes(12, 12, 0);
     size[8] = 7;
-    assert_eq!(refused(&size), "impossible address: impossible length 7");
+    assert_eq!(refused(&size), "its handshake has an invalid address: impossible length 7");
 
     let (_, agreed) = initiate(13, 14).accept(Versions::OURS);
     assert_eq!(

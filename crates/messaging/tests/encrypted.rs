@@ -278,34 +278,40 @@ fn who_is_refused_is_served_nothing_and_told_of() {
     let (good, lax) = (strict("two"), Side { asks: false, verifies: false, ..strict("two") });
     let stranger = strict("stranger");
     refused(&keys, &[PLAIN, good.clone()], keys.now(), 2, "/10.0.0.1:7000 does not encrypt it");
-    refused(&keys, &[strict("one"), PLAIN], keys.now(), 2, "the other side speaks TLS");
+    refused(&keys, &[strict("one"), PLAIN], keys.now(), 2, "it speaks TLS");
     // an authority that only one of them knows
     refused(
         &keys,
         &[stranger.clone(), good.clone()],
         keys.now(),
         2,
-        "of no authority in the truststore",
+        "by no authority in the truststore",
     );
-    refused(&keys, &[stranger.clone(), good.clone()], keys.now(), 1, "it trusts no authority");
+    refused(
+        &keys,
+        &[stranger.clone(), good.clone()],
+        keys.now(),
+        1,
+        "it does not trust the authority",
+    );
     let suspicious = Side { trusts: "other-ca", ..strict("one") };
     refused(
         &keys,
         &[suspicious, good.clone()],
         keys.now(),
         1,
-        "its certificate is of no authority",
+        "its certificate is signed by no authority",
     );
     // certificates of other addresses
     let wrong = strict("three");
-    refused(&keys, &[strict("one"), wrong.clone()], keys.now(), 1, "does not name its address");
+    refused(&keys, &[strict("one"), wrong.clone()], keys.now(), 1, "does not have its address");
     let careless = Side { verifies: false, ..wrong };
     refused(
         &keys,
         &[careless.clone(), good.clone()],
         keys.now(),
         2,
-        "shows no certificate of 10.0.0.1",
+        "has no certificate for its address 10.0.0.1",
     );
     // before and after their time
     for (years, why) in [(11, "has expired"), (-1, "is not valid yet")] {
@@ -314,9 +320,9 @@ fn who_is_refused_is_served_nothing_and_told_of() {
         let trusting = Side { verifies: false, ..strict("one") };
         refused(&keys, &[trusting, lax.clone()], then, 1, why);
     }
-    // a node that must encrypt and has nothing to do so with
+    // a node that must encrypt and has this node has no certificates
     let bare = Side { encrypts: ALL, ..PLAIN };
-    refused(&keys, &[bare, PLAIN], keys.now(), 1, "nothing to do so with");
+    refused(&keys, &[bare, PLAIN], keys.now(), 1, "this node has no certificates");
 }
 
 /// Who speaks TLS, trusts the other side and shows no certificate: is it answered?
@@ -377,7 +383,7 @@ fn who_shows_no_certificate_is_refused_where_one_is_wanted() {
         });
         world.run_until(|| ended.borrow().is_some(), PATIENCE).expect("it ends");
         assert_eq!(*ended.borrow(), Some(!asks));
-        let why = "it shows no certificate, and require_client_auth";
+        let why = "it sent no certificate, which require_client_auth";
         assert_eq!(seen.said(2, why), asks, "{:?}", seen.notes.borrow());
     }
 }
@@ -428,7 +434,7 @@ fn places_decide_who_encrypts() {
         let liar = Side { claims: Some(1), ..PLAIN };
         let (world, seen) = self::world(&keys, &[wary("one"), wary("two"), liar]);
         assert!(read(&world, &seen, 3, 2).is_err(), "its answer goes to another");
-        let said = seen.said(2, "internode_plaintext_checks_address refuses that");
+        let said = seen.said(2, "internode_plaintext_checks_address refuses");
         assert_eq!(
             (said, seen.served.borrow().is_empty()),
             (checks_plain_address, checks_plain_address)
@@ -446,14 +452,14 @@ fn the_port_for_tls_takes_nothing_else() {
     let ask_at =
         |from: u8, to| ask(&world, &seen.messenger(from, 0), to, Verb::ReadReq, b"x").err();
     assert_eq!(ask_at(3, at), Some(Failed::Timeout));
-    assert!(seen.said(2, "at the port for TLS alone"), "{:?}", seen.notes.borrow());
+    assert!(seen.said(2, "to ssl_storage_port"), "{:?}", seen.notes.borrow());
     assert_eq!(*seen.served.borrow(), []);
     // its answer comes from the other port, and so answers nothing
     ask_at(1, at);
     assert_eq!(seen.served.borrow().first(), Some(&(2, Verb::ReadReq)));
     // where TLS is not offered
     ask_at(1, node(2));
-    assert!(seen.said(2, "the other side speaks TLS"));
+    assert!(seen.said(2, "it speaks TLS"));
 }
 
 /// Who connects and says nothing, or half of something, is not waited for without end.
@@ -470,7 +476,7 @@ fn handshakes_end_in_time() {
             stream.write_all(begun).await.expect("takes it");
             *of_task.borrow_mut() = Some(stream);
         });
-        let ended = || seen.said(2, "no handshake in time");
+        let ended = || seen.said(2, "it did not complete the handshake in time");
         world.run_until(ended, PATIENCE).unwrap_or_else(|e| panic!("{begun:?}: {e}"));
     }
     assert_eq!(read(&world, &seen, 1, 2).as_deref(), ANSWERED);
@@ -491,7 +497,7 @@ fn connections_to_come_have_the_certificates_of_now() {
     assert_eq!(read(&world, &seen, 1, 2).as_deref(), ANSWERED);
     let echo = ask(&world, &seen.messenger(1, 0), node(2), Verb::EchoReq, b"x");
     assert_eq!(echo, Err(Failed::Timeout));
-    assert!(seen.said(1, "its certificate is of no authority"), "{:?}", seen.notes.borrow());
+    assert!(seen.said(1, "its certificate is signed by no authority"), "{:?}", seen.notes.borrow());
 }
 
 /// Does a world in which node 1 must encrypt and node 2 cannot keep them apart?

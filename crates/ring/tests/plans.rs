@@ -420,7 +420,7 @@ fn what_does_not_suit() {
     let text = "Your replication factor 4 for keyspace ks is higher than the number of nodes 3 for datacenter west";
     let racks = "4 replicas in datacenter west, which has 3 racks";
     has(&says(six(), &topology(&[("east", 1), ("west", 4)])), &[text, racks]);
-    let none = "2 replicas in datacenter north, which has no nodes";
+    let none = "replication factor 2 in datacenter north, which has no nodes";
     let far = "no replica in datacenter west";
     has(&says(six(), &topology(&[("east", 3), ("north", 2)])), &[none, far]);
     let mut nodes = six();
@@ -432,5 +432,5 @@ fn what_does_not_suit() {
     one_rack.iter_mut().for_each(|node| node.rack = "r1".into());
     assert!(says(one_rack, &both()).is_empty());
     let few = "replication factor 7 for keyspace ks is higher than the number of nodes 6";
-    has(&says(six(), &simple(7)), &[few, "SimpleStrategy, which does not look at datacenters"]);
+    has(&says(six(), &simple(7)), &[few, "SimpleStrategy, which ignores datacenters"]);
 }

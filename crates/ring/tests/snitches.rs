@@ -58,7 +58,7 @@ fn by_name() {
     assert_eq!(at("10.0.0.1:7000"), Some(("default", "default")));
     assert_eq!(at("[2001:db8::1]:7000"), Some(("north", "r9")));
     let lacks = |text| new("PropertyFileSnitch", None, text).unwrap_err().to_string();
-    assert!(lacks(None).contains("cassandra-topology.properties is needed"));
+    assert!(lacks(None).contains("needs cassandra-topology.properties"));
     assert!(lacks(Some("nowhere=a:b")).contains("Unknown host nowhere"));
     assert!(lacks(Some("127.0.0.2=a:b")).contains("this node's broadcast address 127.0.0.1:7000"));
 

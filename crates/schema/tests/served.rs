@@ -103,7 +103,7 @@ fn each_object_that_is_not_served_is_named() {
         "\"Ks\".mv: a materialized view",
         "\"Ks\".f: a user-defined function",
         "b: it has transient replicas",
-        "c: its replication strategy is of a custom class",
+        "c: it has a replication strategy of a custom class",
     ];
     assert_eq!(named, expected);
     let refused: Vec<Option<Reason>> =

@@ -35,7 +35,7 @@ impl Node {
         let _eager = Eager::new(&self.flush_waiters);
         let _changing = node_table.changing.acquire(1).await;
         if let Some(aside) = node_table.aside.borrow().first() {
-            let what = "it is set aside, and its data would return after the truncation; restore \
+            let what = "it is put aside, and its data would return after the truncation; restore \
                         it from a snapshot or remove it, and restart the node";
             let error = StorageError::Refused { path: aside.path.clone(), what: what.to_owned() };
             return Err(E::from(error));

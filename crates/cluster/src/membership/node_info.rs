@@ -205,8 +205,7 @@ impl std::fmt::Display for Conflict {
             }
             Self::Tokens { owner, node, tokens } => write!(
                 f,
-                "/{owner} and /{node} claim {tokens} tokens both: /{owner} has them, as it \
-                 started last"
+                "/{owner} and /{node} both claim {tokens} tokens: /{owner} has them, as it started last"
             ),
         }
     }

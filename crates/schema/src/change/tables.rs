@@ -647,7 +647,7 @@ fn rename_columns(
         }
         if views_of(keyspace, table).any(|view| view.table.column(from).is_some()) {
             return SchemaError::invalid(format!(
-                "Cannot rename column {from}: materialized views of it are not served by this node"
+                "Cannot rename column {from}: materialized views of it are not supported by this node"
             ));
         }
         for column in builder.columns.iter_mut().filter(|column| *column.name == **from) {

@@ -494,7 +494,7 @@ mod tests {
         let unknown = header_with(r#"{"compressionClass":"Foo"}"#).map_err(|e| e.to_string());
         assert_eq!(
             unknown.expect_err("unknown"),
-            "its parameters {\"compressionClass\":\"Foo\"} are not served: Could not create Compression for type \
+            "its parameters {\"compressionClass\":\"Foo\"} are not supported: Could not create Compression for type \
              org.apache.cassandra.io.compress.Foo"
         );
         assert!(header_with("{").is_err());

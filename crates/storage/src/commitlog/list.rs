@@ -288,7 +288,10 @@ mod tests {
             "helenus segments 1\nshard 2\nlast 9\nCommitLog-8-7.log 4096\nCommitLog-7-9.log 0\ncrc32 dbd7b4e6\n"
         );
         assert_eq!(Content::parse(text.as_bytes(), 2), Ok(content()));
-        assert_eq!(Content::parse(text.as_bytes(), 1), Err("it is of shard 2".into()));
+        assert_eq!(
+            Content::parse(text.as_bytes(), 1),
+            Err("it belongs to shard 2, not to shard 1".into())
+        );
         for at in 0..text.len() {
             let mut damaged = text.clone().into_bytes();
             damaged[at] ^= 1;
@@ -302,7 +305,7 @@ mod tests {
         let text = "helenus segments 2\n";
         let text = format!("{text}crc32 {:08x}\n", crc32fast::hash(text.as_bytes()));
         let refused = Content::parse(text.as_bytes(), 0).expect_err("refused");
-        assert!(refused.contains("is not a version"), "{refused}");
+        assert!(refused.contains("does not read its version"), "{refused}");
     }
 
     #[test]

@@ -387,10 +387,10 @@ mod tests {
 
     #[test]
     fn knows_the_verbs_that_are_not_served() {
-        assert_eq!(refused("repair ks"), (2, "nodetool: repair is not served yet\n".to_owned()));
+        assert_eq!(refused("repair ks"), (2, "nodetool: repair is not supported\n".to_owned()));
         assert_eq!(
             refused("compact --partition f"),
-            (2, "nodetool: compact --partition is not served yet\n".to_owned())
+            (2, "nodetool: compact --partition is not supported\n".to_owned())
         );
     }
 
