@@ -299,7 +299,7 @@ pub(crate) async fn merge_all(
             let cursor = SSTableCursor::open_at(files, &sstable, at, located, table, all, keeping);
             sources.push(Source::SSTable(Box::new(cursor.await?)));
         }
-        let is_written = taken_over.is_some() != !sources.is_empty();
+        let is_written = taken_over.is_some() == sources.is_empty();
         assert!(
             is_written,
             "a partition is taken over from one input, or merged of all that have it"
