@@ -277,7 +277,7 @@ fn who_is_refused_is_served_nothing_and_told_of() {
     let keys = Keys::make();
     let (good, lax) = (strict("two"), Side { asks: false, verifies: false, ..strict("two") });
     let stranger = strict("stranger");
-    refused(&keys, &[PLAIN, good.clone()], keys.now(), 2, "/10.0.0.1:7000 does not encrypt it");
+    refused(&keys, &[PLAIN, good.clone()], keys.now(), 2, "/10.0.0.1:7000 sent plaintext");
     refused(&keys, &[strict("one"), PLAIN], keys.now(), 2, "it speaks TLS");
     // an authority that only one of them knows
     refused(
@@ -320,7 +320,7 @@ fn who_is_refused_is_served_nothing_and_told_of() {
         let trusting = Side { verifies: false, ..strict("one") };
         refused(&keys, &[trusting, lax.clone()], then, 1, why);
     }
-    // a node that must encrypt and has this node has no certificates
+    // a node that must encrypt and has nothing to do so with
     let bare = Side { encrypts: ALL, ..PLAIN };
     refused(&keys, &[bare, PLAIN], keys.now(), 1, "this node has no certificates");
 }
@@ -427,7 +427,7 @@ fn places_decide_who_encrypts() {
     // one that is far and does not encrypt
     let (world, seen) = self::world(&keys, &[near("one"), near("two"), PLAIN]);
     assert!(read(&world, &seen, 3, 2).is_err());
-    assert!(seen.said(2, "/10.0.0.3:7000 does not encrypt it"), "{:?}", seen.notes.borrow());
+    assert!(seen.said(2, "/10.0.0.3:7000 sent plaintext"), "{:?}", seen.notes.borrow());
     // and says that it is another, which is near
     for checks_plain_address in [false, true] {
         let wary = |shows| Side { checks_plain_address, ..near(shows) };

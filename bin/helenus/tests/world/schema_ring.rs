@@ -203,7 +203,7 @@ fn what_makes_no_sense_changes_nothing() {
         assert_eq!(there.version(), before);
         assert_eq!(there.sent().len(), told_before);
     };
-    refused(&|m| m.keyspace = "system".to_owned(), "keyspace system is each node's own");
+    refused(&|m| m.keyspace = "system".to_owned(), "keyspace system is local to each node");
     refused(
         &|m| drop(m.updates.remove(&schema::SchemaTable::Columns)),
         "No partition key columns found in schema table for t.a",
