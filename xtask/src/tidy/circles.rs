@@ -15,11 +15,9 @@ use super::tree::Tree;
 const LEFT: &Table = &[
     ("bench/load", 4),
     ("bin/helenus", 12),
-    ("crates/cluster", 22),
     ("crates/cql", 22),
     ("crates/env", 9),
     ("crates/powercut", 2),
-    ("crates/rows", 2),
     ("crates/sim", 12),
     ("crates/storage", 9),
     ("xtask", 4),
