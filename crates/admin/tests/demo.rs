@@ -36,7 +36,11 @@ fn writes_what_the_machine_does() {
         assert!(statements[2..].iter().all(|s| s.starts_with("INSERT INTO demo.machine")));
         assert!(statements.iter().any(|s| s.contains("'cpu.busy_percent'")), "{statements:?}");
         let lines = lines.take();
-        assert_eq!(lines[0], "demo: a statement failed, going on with the next measurement: not yet");
+        assert_eq!(
+            lines[0],
+            "demo: a statement failed, going on with the next measurement: \
+             not yet"
+        );
         assert_eq!(lines[1], "demo: statements succeed again");
         assert!(lines[3].trim().starts_with("SELECT at, value FROM demo.machine WHERE"));
         assert_eq!(lines.len(), 4);
