@@ -26,8 +26,8 @@ const LARGE: &str = "value_edges,value_functions";
 
 /// What a stage has of it: always the same.
 const SHORT: &[Part] = &[
-    ("reads", &["--places", "memory", "--shards", "2", "--share", "60", "--without", LARGE]),
-    ("reads", &["--places", "half", "--shards", "3", "--share", "120", "--without", LARGE]),
+    ("reads", &["--places", "memory", "--shards", "2", "--share", "120", "--without", LARGE]),
+    ("reads", &["--places", "half", "--shards", "3", "--share", "240", "--without", LARGE]),
     (
         "reads",
         &[
