@@ -1,8 +1,7 @@
 //! What a node does once for all its shards: flushes, compactions, the set of live SSTables. Lives
 //! on the first shard; the others ask it by message.
 //!
-//! Other parts of what a node has once are elsewhere. `crates/cluster` keeps the schema, gossip and
-//! hints on the first shard, too.
+//! `crates/cluster` has the schema, gossip and hints, which live on the first shard too.
 
 use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, BTreeSet};

@@ -1,4 +1,7 @@
 //! Passwords: SASL PLAIN, bcrypt, and a queue before the threads that hash.
+//!
+//! The node has one bounded queue, on the first shard. A helper thread computes a hash with the CPU
+//! time that nobody else wants. After a while it takes its part from the shards.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
