@@ -1,4 +1,7 @@
 //! The node, composed: what one shard runs, in production and in simulated worlds alike.
+//!
+//! Flushes, compactions, the set of SSTables, the schema, gossip and hints live on the first shard.
+//! Every other part of a shard is the same on all.
 #![forbid(unsafe_code)]
 
 mod adapter;
