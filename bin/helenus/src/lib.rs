@@ -1,7 +1,7 @@
 //! The node, composed: what one shard runs, in production and in simulated worlds alike.
 //!
-//! Flushes, compactions, the set of SSTables, the schema, gossip and hints live on the first shard.
-//! Every other part of a shard is the same on all.
+//! What a node has once lives on the first shard: flushes, compactions, the set of SSTables, the
+//! schema, gossip, hints and the queue of passwords.
 #![forbid(unsafe_code)]
 
 mod adapter;

@@ -5,8 +5,8 @@
 //!
 //! In periodic mode a sync begins `commitlog_sync_interval` (1 s) after the last one. Cassandra
 //! waits for all of `commitlog_sync_period` (10 s). Both let writes wait once no sync that began
-//! within the period and its lag has ended. So one sync may take 24 s before a write waits, and 15
-//! s in Cassandra.
+//! within the period and its lag has ended. So one sync may take 24 s (Cassandra: 15) before
+//! a write waits.
 
 use std::io;
 use std::rc::Rc;
